@@ -1,0 +1,136 @@
+// What durlog needs of an operating system, and nothing else. No system header is included here:
+// the layers above compile the same everywhere, and a test puts a simulated disk underneath them.
+//
+// Every object is used by one thread at a time unless a method says otherwise; File::ReadAt,
+// WriteAt and the syncs may run concurrently on different ranges.
+#ifndef DURLOG_PLATFORM_FILE_SYSTEM_H_
+#define DURLOG_PLATFORM_FILE_SYSTEM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace durlog {
+
+// How the blocks of a segment come to be before records are written to them.
+enum class Preallocation : uint8_t {
+  kNone,       // the file grows as it is written
+  kSparse,     // the size is set, no block is allocated
+  kFallocate,  // blocks allocated, marked unwritten; the size is set
+  kKeepSize,   // blocks allocated beyond the end of the file; the size grows as it is written
+  kZeroRange,  // FALLOC_FL_ZERO_RANGE: as kFallocate, and whatever was there reads as zeros
+  kZero,       // zeros are written, so that a later write converts no extent
+  kRecycle,    // a trimmed segment is used again as it is; kZero where there is none
+};
+
+// A stretch of a file in memory, shared with the page cache.
+class Mapping {
+ public:
+  virtual ~Mapping() = default;
+  virtual uint8_t* data() = 0;
+  virtual size_t size() const = 0;
+  // Makes the pages of [offset, offset + length) present and writable, so that a store neither
+  // blocks on a fault nor meets a full disk. An impossible page is an error here, not a SIGBUS.
+  // Safe beside stores by another thread.
+  virtual Status Populate(size_t offset, size_t length) = 0;
+  // Writes the range back and waits for the device (msync MS_SYNC). Safe beside stores.
+  virtual Status Sync(size_t offset, size_t length) = 0;
+  // True once a store has met a page that the kernel could not give (truncated file, I/O error,
+  // full disk). The store went nowhere; the mapping is of no further use.
+  virtual bool faulted() const = 0;
+};
+
+class File {
+ public:
+  virtual ~File() = default;
+  // Reads up to `length` bytes; less only at the end of the file.
+  virtual Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) = 0;
+  // All of it or an error. On a file opened kDirect, offset, length and address must be multiples
+  // of Capabilities::direct_alignment, and the data is on the device when this returns.
+  virtual Status WriteAt(uint64_t offset, const void* from, size_t length) = 0;
+  // Starts writeback of the range without waiting for it; a hint where the system has no such call.
+  virtual Status StartWriteback(uint64_t offset, uint64_t length) = 0;
+  // fdatasync: data and the metadata needed to read it back are on the device.
+  virtual Status SyncData() = 0;
+  // The strongest the platform has: fsync; F_FULLFSYNC on macOS.
+  virtual Status SyncFull() = 0;
+  virtual Result<uint64_t> Size() = 0;
+  virtual Status Truncate(uint64_t size) = 0;
+  // Allocates [offset, offset + length). kZero and kRecycle are not the platform's: the caller
+  // writes zeros itself. kUnsupported where the file system has no such call.
+  virtual Status Allocate(Preallocation how, uint64_t offset, uint64_t length) = 0;
+  // Maps a range for reading and writing; `offset` is a multiple of Capabilities::map_alignment.
+  virtual Result<std::unique_ptr<Mapping>> Map(uint64_t offset, size_t length) = 0;
+  // Asks for extents of at least this size (XFS); kUnsupported elsewhere.
+  virtual Status SetExtentSizeHint(uint32_t bytes) = 0;
+  // Closes and tells what closing said; the destructor closes too, best effort.
+  virtual Status Close() = 0;
+};
+
+enum class OpenMode : uint8_t {
+  kRead,
+  kReadWrite,
+  kCreateNew,  // read and write; fails where the name exists
+  kDirect,     // write past the page cache, each write durable on return (O_DIRECT|O_DSYNC)
+};
+
+// Holds the writer's lock; destroying it lets go. The system lets go when the process dies.
+class FileLock {
+ public:
+  virtual ~FileLock() = default;
+};
+
+struct FileEntry {
+  std::string name;
+  bool is_regular = false;
+};
+
+// What the file system below a folder can do, found by asking it once.
+struct Capabilities {
+  std::string file_system;  // "ext4", "xfs", "btrfs", "tmpfs", ... or "unknown"
+  bool direct_io = false;   // a file can be opened kDirect
+  uint32_t direct_alignment = 4096;
+  bool overwrites_in_place = false;  // a store to an allocated mapped page needs no new block
+  uint32_t map_alignment = 4096;
+};
+
+// An open folder. Names are single components; a symbolic link is never followed.
+class Directory {
+ public:
+  virtual ~Directory() = default;
+  virtual const std::string& path() const = 0;
+  virtual Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) = 0;
+  virtual Result<std::vector<FileEntry>> List() = 0;
+  // Replaces `to` where it exists.
+  virtual Status Rename(const std::string& from, const std::string& to) = 0;
+  virtual Status Remove(const std::string& name) = 0;
+  // Makes the folder's entries durable.
+  virtual Status Sync() = 0;
+  // Takes the exclusive lock on `name`, creating it, and writes our pid into it.
+  // kLocked with the owner's pid where somebody else has it.
+  virtual Result<std::unique_ptr<FileLock>> Lock(const std::string& name) = 0;
+  virtual Result<Capabilities> Probe() = 0;
+};
+
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+  // With `create`, makes the folder (0700) and its missing parents, and syncs each new entry.
+  virtual Result<std::unique_ptr<Directory>> OpenDirectory(const std::string& path,
+                                                           bool create) = 0;
+  // Milliseconds since the Unix epoch.
+  virtual uint64_t NowMs() = 0;
+  // Unpredictable enough that no two segments ever share a salt.
+  virtual uint64_t Random64() = 0;
+};
+
+// The real one; never destroyed.
+FileSystem& DefaultFileSystem();
+
+}  // namespace durlog
+
+#endif  // DURLOG_PLATFORM_FILE_SYSTEM_H_

@@ -1,0 +1,20 @@
+// Writing past the page cache: one implementation for each system.
+#ifndef DURLOG_PLATFORM_POSIX_DIRECT_H_
+#define DURLOG_PLATFORM_POSIX_DIRECT_H_
+
+#include <string>
+
+#include "base/status.h"
+
+namespace durlog {
+
+// What openat() takes for OpenMode::kDirect, beside O_RDWR.
+int DirectOpenFlags();
+// After opening, before the first write.
+Status PrepareDirect(int fd, const std::string& path);
+// After each write, which is durable once this has returned OK.
+Status FinishDirectWrite(int fd, const std::string& path);
+
+}  // namespace durlog
+
+#endif  // DURLOG_PLATFORM_POSIX_DIRECT_H_

@@ -1,0 +1,132 @@
+#include "platform/posix_directory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "platform/posix_direct.h"
+#include "platform/posix_error.h"
+#include "platform/posix_file.h"
+#include "platform/posix_lock.h"
+#include "platform/posix_probe.h"
+#include "platform/posix_sync.h"
+
+namespace durlog {
+namespace {
+
+int FlagsFor(OpenMode mode) {
+  switch (mode) {
+    case OpenMode::kRead:
+      return O_RDONLY;
+    case OpenMode::kReadWrite:
+      return O_RDWR;
+    case OpenMode::kCreateNew:
+      return O_RDWR | O_CREAT | O_EXCL;
+    case OpenMode::kDirect:
+      return O_RDWR | DirectOpenFlags();
+  }
+  return O_RDONLY;
+}
+
+struct CloseDirectoryStream {
+  void operator()(DIR* stream) const { closedir(stream); }
+};
+
+bool IsDotName(const char* name) {
+  return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
+}
+
+}  // namespace
+
+Status PosixDirectory::CheckName(const std::string& name) const {
+  if (!name.empty() && name.find_first_of(std::string("/\0", 2)) == std::string::npos &&
+      !IsDotName(name.c_str())) {
+    return Status::Ok();
+  }
+  return Status::Error(Code::kInvalidArgument, "is not the name of a file in this folder")
+      .WithPath(path_);
+}
+
+Result<ScopedFd> PosixDirectory::OpenRegular(const std::string& name, int flags) const {
+  DURLOG_RETURN_IF_ERROR(CheckName(name));
+  const std::string path = PathOf(name);
+  // O_NONBLOCK, so that a FIFO put there by somebody is told below instead of waited for.
+  const int all = flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  ScopedFd fd(RetryInterrupted([&] { return openat(fd_.get(), name.c_str(), all, 0600); }));
+  if (!fd.valid()) return NameError("openat", errno, path);
+  struct stat info;
+  if (fstat(fd.get(), &info) != 0) return Status::System("fstat", errno, path);
+  if (S_ISREG(info.st_mode)) return fd;
+  return Status::Error(Code::kNotALog, "is not a regular file").WithPath(path);
+}
+
+Result<std::unique_ptr<File>> PosixDirectory::Open(const std::string& name, OpenMode mode) {
+  const bool direct = mode == OpenMode::kDirect;
+  Result<ScopedFd> fd = OpenRegular(name, FlagsFor(mode));
+  if (!fd.ok()) {
+    Status status = fd.TakeStatus();
+    if (direct && status.sys_errno() == EINVAL) {
+      return std::move(status)
+          .WithCode(Code::kUnsupported)
+          .WithMessage("the file system has no direct I/O");
+    }
+    return status;
+  }
+  if (direct) DURLOG_RETURN_IF_ERROR(PrepareDirect(fd->get(), PathOf(name)));
+  return std::unique_ptr<File>(new PosixFile(std::move(fd.value()), PathOf(name), direct));
+}
+
+Result<std::vector<FileEntry>> PosixDirectory::List() {
+  // A description of its own, because the position in a folder belongs to the description.
+  ScopedFd fd(
+      RetryInterrupted([&] { return openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  if (!fd.valid()) return NameError("openat", errno, path_);
+  std::unique_ptr<DIR, CloseDirectoryStream> stream(fdopendir(fd.get()));
+  if (stream == nullptr) return Status::System("fdopendir", errno, path_);
+  fd.Release();  // the stream's from here on
+  std::vector<FileEntry> entries;
+  for (;;) {
+    errno = 0;
+    const struct dirent* entry = readdir(stream.get());
+    if (entry == nullptr) break;
+    if (IsDotName(entry->d_name)) continue;
+    bool is_regular = entry->d_type == DT_REG;
+    if (entry->d_type == DT_UNKNOWN) {
+      struct stat info;
+      if (fstatat(fd_.get(), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
+        if (errno == ENOENT) continue;  // removed since it was listed
+        return Status::System("fstatat", errno, PathOf(entry->d_name));
+      }
+      is_regular = S_ISREG(info.st_mode);
+    }
+    entries.push_back({entry->d_name, is_regular});
+  }
+  if (errno != 0) return Status::System("readdir", errno, path_);
+  return entries;
+}
+
+Status PosixDirectory::Rename(const std::string& from, const std::string& to) {
+  DURLOG_RETURN_IF_ERROR(CheckName(from));
+  DURLOG_RETURN_IF_ERROR(CheckName(to));
+  if (renameat(fd_.get(), from.c_str(), fd_.get(), to.c_str()) == 0) return Status::Ok();
+  return NameError("renameat", errno, PathOf(from));
+}
+
+Status PosixDirectory::Remove(const std::string& name) {
+  DURLOG_RETURN_IF_ERROR(CheckName(name));
+  if (unlinkat(fd_.get(), name.c_str(), 0) == 0) return Status::Ok();
+  return NameError("unlinkat", errno, PathOf(name));
+}
+
+Status PosixDirectory::Sync() { return SyncDirectoryOf(fd_.get(), path_); }
+
+Result<std::unique_ptr<FileLock>> PosixDirectory::Lock(const std::string& name) {
+  DURLOG_ASSIGN_OR_RETURN(ScopedFd fd, OpenRegular(name, O_RDWR | O_CREAT));
+  return LockOpenFile(std::move(fd), PathOf(name));
+}
+
+Result<Capabilities> PosixDirectory::Probe() { return ProbeDirectory(fd_.get(), path_); }
+
+}  // namespace durlog

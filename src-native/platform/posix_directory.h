@@ -1,0 +1,39 @@
+// An open folder.
+#ifndef DURLOG_PLATFORM_POSIX_DIRECTORY_H_
+#define DURLOG_PLATFORM_POSIX_DIRECTORY_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "platform/file_system.h"
+#include "platform/posix_fd.h"
+
+namespace durlog {
+
+class PosixDirectory final : public Directory {
+ public:
+  PosixDirectory(ScopedFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+
+  const std::string& path() const override { return path_; }
+  Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) override;
+  Result<std::vector<FileEntry>> List() override;
+  Status Rename(const std::string& from, const std::string& to) override;
+  Status Remove(const std::string& name) override;
+  Status Sync() override;
+  Result<std::unique_ptr<FileLock>> Lock(const std::string& name) override;
+  Result<Capabilities> Probe() override;
+
+ private:
+  std::string PathOf(const std::string& name) const { return path_ + "/" + name; }
+  Status CheckName(const std::string& name) const;
+  Result<ScopedFd> OpenRegular(const std::string& name, int flags) const;
+
+  const ScopedFd fd_;
+  const std::string path_;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_PLATFORM_POSIX_DIRECTORY_H_

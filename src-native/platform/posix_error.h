@@ -1,0 +1,17 @@
+// Errors of calls that take a name, told apart as the layers above need them.
+#ifndef DURLOG_PLATFORM_POSIX_ERROR_H_
+#define DURLOG_PLATFORM_POSIX_ERROR_H_
+
+#include <string>
+
+#include "base/status.h"
+
+namespace durlog {
+
+// Status::System, with kNotFound for a missing name and kNotALog for one that is something else
+// than expected (a symbolic link, a folder, a file in a folder's place).
+Status NameError(const char* operation, int sys_errno, const std::string& path);
+
+}  // namespace durlog
+
+#endif  // DURLOG_PLATFORM_POSIX_ERROR_H_

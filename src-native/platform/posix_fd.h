@@ -1,0 +1,49 @@
+// A file descriptor that closes itself, and the retry that interrupted calls need.
+#ifndef DURLOG_PLATFORM_POSIX_FD_H_
+#define DURLOG_PLATFORM_POSIX_FD_H_
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace durlog {
+
+// Move-only. Release() before close() where the result of closing matters.
+class ScopedFd {
+ public:
+  ScopedFd() = default;
+  explicit ScopedFd(int fd) : fd_(fd) {}
+  ScopedFd(ScopedFd&& other) noexcept : fd_(other.Release()) {}
+  ScopedFd& operator=(ScopedFd&& other) noexcept {
+    if (this != &other) Reset(other.Release());
+    return *this;
+  }
+  ~ScopedFd() { Reset(-1); }
+
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  int Release() { return std::exchange(fd_, -1); }
+  void Reset(int fd) {
+    // Not retried on EINTR: the number is free by then, and may be another thread's already.
+    if (fd_ >= 0) close(fd_);
+    fd_ = fd;
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+// Calls `call` until it returns something other than -1 with EINTR. Not for the syncs: see
+// posix_sync.h.
+template <typename Call>
+auto RetryInterrupted(Call call) {
+  for (;;) {
+    auto result = call();
+    if (result != -1 || errno != EINTR) return result;
+  }
+}
+
+}  // namespace durlog
+
+#endif  // DURLOG_PLATFORM_POSIX_FD_H_

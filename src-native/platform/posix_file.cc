@@ -1,0 +1,113 @@
+#include "platform/posix_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/bytes.h"
+#include "platform/posix_direct.h"
+#include "platform/posix_file_limit.h"
+#include "platform/posix_mapping.h"
+#include "platform/posix_preallocate.h"
+#include "platform/posix_sync.h"
+
+namespace durlog {
+namespace {
+
+static_assert(sizeof(off_t) == 8, "build with _FILE_OFFSET_BITS=64");
+
+// Linux stops at 2 GiB less a page and macOS refuses more than INT_MAX.
+constexpr size_t kMaxTransferBytes = size_t{1} << 30;
+
+// The smallest step of a direct transfer on any device that durlog knows.
+constexpr uint64_t kDirectSectorBytes = 512;
+
+}  // namespace
+
+Result<size_t> PosixFile::ReadAt(uint64_t offset, void* to, size_t length) {
+  uint8_t* out = static_cast<uint8_t*>(to);
+  size_t done = 0;
+  while (done < length) {
+    const size_t wanted = std::min(length - done, kMaxTransferBytes);
+    const ssize_t got = RetryInterrupted(
+        [&] { return pread(fd_.get(), out + done, wanted, static_cast<off_t>(offset + done)); });
+    if (got < 0) return Status::System("pread", errno, path_).WithOffset(offset + done);
+    done += static_cast<size_t>(got);
+    // A direct read that comes back short has met the end, and could not go on from the odd
+    // offset where it stands.
+    if (got == 0 || (direct_ && static_cast<size_t>(got) < wanted)) break;
+  }
+  return done;
+}
+
+Status PosixFile::WriteAt(uint64_t offset, const void* from, size_t length) {
+  ExpectFileSizeLimit();
+  const uint8_t* in = static_cast<const uint8_t*>(from);
+  size_t done = 0;
+  while (done < length) {
+    const size_t wanted = std::min(length - done, kMaxTransferBytes);
+    const ssize_t put = RetryInterrupted(
+        [&] { return pwrite(fd_.get(), in + done, wanted, static_cast<off_t>(offset + done)); });
+    if (put < 0) return WriteError(errno, offset + done, wanted);
+    size_t step = static_cast<size_t>(put);
+    // A short write stops where the room does; the next call says why. A direct one has to ask
+    // again from a whole sector.
+    if (direct_) step = static_cast<size_t>(AlignDown(step, kDirectSectorBytes));
+    if (step == 0) return WriteError(ENOSPC, offset + done, wanted);
+    done += step;
+  }
+  return direct_ ? FinishDirectWrite(fd_.get(), path_) : Status::Ok();
+}
+
+Status PosixFile::WriteError(int error, uint64_t offset, size_t length) const {
+  // RLIMIT_FSIZE cuts a direct write to an odd length before the file system sees it, and then
+  // the answer is EINVAL.
+  if (direct_ && error == EINVAL && PassesFileSizeLimit(offset + length)) error = EFBIG;
+  return Status::System("pwrite", error, path_).WithOffset(offset);
+}
+
+Status PosixFile::StartWriteback(uint64_t offset, uint64_t length) {
+  return StartWritebackOf(fd_.get(), path_, offset, length);
+}
+
+Status PosixFile::SyncData() { return SyncDataOf(fd_.get(), path_); }
+
+Status PosixFile::SyncFull() { return SyncFullOf(fd_.get(), path_); }
+
+Result<uint64_t> PosixFile::Size() {
+  struct stat info;
+  if (fstat(fd_.get(), &info) != 0) return Status::System("fstat", errno, path_);
+  return static_cast<uint64_t>(info.st_size);
+}
+
+Status PosixFile::Truncate(uint64_t size) {
+  ExpectFileSizeLimit();
+  if (RetryInterrupted([&] { return ftruncate(fd_.get(), static_cast<off_t>(size)); }) == 0) {
+    return Status::Ok();
+  }
+  return Status::System("ftruncate", errno, path_).WithOffset(size);
+}
+
+Status PosixFile::Allocate(Preallocation how, uint64_t offset, uint64_t length) {
+  ExpectFileSizeLimit();
+  return AllocateIn(fd_.get(), path_, how, offset, length);
+}
+
+Result<std::unique_ptr<Mapping>> PosixFile::Map(uint64_t offset, size_t length) {
+  return PosixMapping::Create(fd_.get(), path_, offset, length);
+}
+
+Status PosixFile::SetExtentSizeHint(uint32_t bytes) {
+  return SetExtentSizeHintOf(fd_.get(), path_, bytes);
+}
+
+Status PosixFile::Close() {
+  if (!fd_.valid()) return Status::Ok();
+  // EINTR means closed, and a second close could hit another thread's file.
+  if (close(fd_.Release()) == 0 || errno == EINTR) return Status::Ok();
+  return Status::System("close", errno, path_);
+}
+
+}  // namespace durlog

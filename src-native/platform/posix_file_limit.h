@@ -1,0 +1,18 @@
+// RLIMIT_FSIZE: a write beyond it must be an error, not the end of the process.
+#ifndef DURLOG_PLATFORM_POSIX_FILE_LIMIT_H_
+#define DURLOG_PLATFORM_POSIX_FILE_LIMIT_H_
+
+#include <cstdint>
+
+namespace durlog {
+
+// After this, a write, truncation or allocation by the calling thread that passes the limit fails
+// with EFBIG instead of raising SIGXFSZ. Cheap enough to call before each of them.
+void ExpectFileSizeLimit();
+
+// Whether the limit lies below `end`, the first byte after a write.
+bool PassesFileSizeLimit(uint64_t end);
+
+}  // namespace durlog
+
+#endif  // DURLOG_PLATFORM_POSIX_FILE_LIMIT_H_

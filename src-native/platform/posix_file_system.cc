@@ -1,0 +1,85 @@
+#include "platform/posix_file_system.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "platform/posix_clock.h"
+#include "platform/posix_directory.h"
+#include "platform/posix_error.h"
+#include "platform/posix_fd.h"
+#include "platform/posix_random.h"
+#include "platform/posix_sync.h"
+
+namespace durlog {
+namespace {
+
+// "a/b/" is "a/b"; "/" stays.
+std::string WithoutTrailingSlashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+std::string ParentOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : WithoutTrailingSlashes(path.substr(0, slash));
+}
+
+ScopedFd OpenFolder(const std::string& path) {
+  return ScopedFd(
+      RetryInterrupted([&] { return open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+}
+
+Status SyncParentOf(const std::string& path) {
+  const std::string parent = ParentOf(path);
+  const ScopedFd fd = OpenFolder(parent);
+  if (!fd.valid()) return NameError("open", errno, parent);
+  return SyncDirectoryOf(fd.get(), parent);
+}
+
+// Makes `path` and what is missing above it, from the top down, each durable before the next.
+Status MakeFolder(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) != 0) {
+    if (errno == EEXIST) return Status::Ok();
+    if (errno != ENOENT || ParentOf(path) == path) return NameError("mkdir", errno, path);
+    DURLOG_RETURN_IF_ERROR(MakeFolder(ParentOf(path)));
+    if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return NameError("mkdir", errno, path);
+  }
+  return SyncParentOf(path);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Directory>> PosixFileSystem::OpenDirectory(const std::string& path,
+                                                                  bool create) {
+  if (path.empty() || path.find('\0') != std::string::npos) {
+    return Status::Error(Code::kInvalidArgument, "is not the path of a folder").WithPath(path);
+  }
+  std::string folder = WithoutTrailingSlashes(path);
+  ScopedFd fd = OpenFolder(folder);
+  if (fd.valid() && create) {
+    // Whoever made it may have died before its entry was durable. Best effort, because most often
+    // it is an old folder, in one that we may not even read.
+    (void)SyncParentOf(folder).ok();
+  }
+  if (!fd.valid() && errno == ENOENT && create) {
+    DURLOG_RETURN_IF_ERROR(MakeFolder(folder));
+    fd = OpenFolder(folder);
+  }
+  if (!fd.valid()) return NameError("open", errno, folder);
+  return std::unique_ptr<Directory>(new PosixDirectory(std::move(fd), std::move(folder)));
+}
+
+uint64_t PosixFileSystem::NowMs() { return WallClockMs(); }
+
+uint64_t PosixFileSystem::Random64() { return SystemRandom64(); }
+
+FileSystem& DefaultFileSystem() {
+  static PosixFileSystem* const file_system = new PosixFileSystem;
+  return *file_system;
+}
+
+}  // namespace durlog

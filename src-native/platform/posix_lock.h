@@ -1,0 +1,22 @@
+// The writer's lock: the taking is the system's, the pid in the file is shared by all.
+#ifndef DURLOG_PLATFORM_POSIX_LOCK_H_
+#define DURLOG_PLATFORM_POSIX_LOCK_H_
+
+#include <memory>
+#include <string>
+
+#include "platform/file_system.h"
+#include "platform/posix_fd.h"
+
+namespace durlog {
+
+// Takes the lock on the open file or answers kLocked; writes our pid into the file.
+Result<std::unique_ptr<FileLock>> LockOpenFile(ScopedFd fd, const std::string& path);
+
+// False where another open of the file, in this process or another, holds the lock. The system
+// lets go when the last descriptor of this open is closed, by the death of its process too.
+Result<bool> TryLockDescriptor(int fd, const std::string& path);
+
+}  // namespace durlog
+
+#endif  // DURLOG_PLATFORM_POSIX_LOCK_H_

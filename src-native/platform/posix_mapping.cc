@@ -1,0 +1,72 @@
+#include "platform/posix_mapping.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+
+#include "base/bytes.h"
+#include "platform/posix_populate.h"
+
+namespace durlog {
+namespace {
+
+size_t PagesFor(size_t bytes) { return static_cast<size_t>(AlignUp(bytes, PageBytes())); }
+
+}  // namespace
+
+Result<std::unique_ptr<Mapping>> PosixMapping::Create(int fd, const std::string& path,
+                                                      uint64_t offset, size_t length) {
+  if (length == 0 || offset % PageBytes() != 0) {
+    return Status::Error(Code::kInvalidArgument, "a map needs a length and a page's offset")
+        .WithPath(path)
+        .WithOffset(offset);
+  }
+  void* start =
+      mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset));
+  if (start == MAP_FAILED) return Status::System("mmap", errno, path).WithOffset(offset);
+  Result<FaultGuard> guard = FaultGuard::Watch(start, PagesFor(length));
+  if (!guard.ok()) {
+    munmap(start, length);
+    return std::move(guard.TakeStatus()).WithPath(path);
+  }
+  return std::unique_ptr<Mapping>(new PosixMapping(static_cast<uint8_t*>(start), length, offset,
+                                                   std::move(guard.value()), path));
+}
+
+PosixMapping::~PosixMapping() {
+  // Before unmapping: another thread's map may get these addresses the moment they are free.
+  guard_.Release();
+  munmap(data_, size_);
+}
+
+Status PosixMapping::CheckRange(size_t offset, size_t length) const {
+  if (offset <= size_ && length <= size_ - offset) return Status::Ok();
+  return Status::Error(Code::kInvalidArgument, "the range lies outside of the map")
+      .WithPath(path_)
+      .WithOffset(file_offset_ + offset);
+}
+
+Status PosixMapping::Populate(size_t offset, size_t length) {
+  DURLOG_RETURN_IF_ERROR(CheckRange(offset, length));
+  if (length == 0) return Status::Ok();
+  const size_t first = static_cast<size_t>(AlignDown(offset, PageBytes()));
+  Status status = PopulatePages(data_ + first, PagesFor(offset + length - first), guard_, path_);
+  if (status.ok()) return status;
+  return std::move(status).WithOffset(file_offset_ + offset);
+}
+
+Status PosixMapping::Sync(size_t offset, size_t length) {
+  DURLOG_RETURN_IF_ERROR(CheckRange(offset, length));
+  const size_t first = static_cast<size_t>(AlignDown(offset, PageBytes()));
+  // Never tried again: see posix_sync.h.
+  if (length != 0 && msync(data_ + first, offset + length - first, MS_SYNC) != 0) {
+    return Status::System("msync", errno, path_).WithOffset(file_offset_ + offset);
+  }
+  // msync answers 0 for the dead pages of the guard, whose stores are lost.
+  if (faulted()) {
+    return std::move(PageFault("msync", path_)).WithOffset(file_offset_ + offset);
+  }
+  return Status::Ok();
+}
+
+}  // namespace durlog

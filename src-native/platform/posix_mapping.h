@@ -1,0 +1,48 @@
+// A shared mapping of a file under the fault guard.
+#ifndef DURLOG_PLATFORM_POSIX_MAPPING_H_
+#define DURLOG_PLATFORM_POSIX_MAPPING_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "platform/fault_guard.h"
+#include "platform/file_system.h"
+
+namespace durlog {
+
+class PosixMapping final : public Mapping {
+ public:
+  // Maps [offset, offset + length) of the file open as `fd`, which may be closed afterwards.
+  static Result<std::unique_ptr<Mapping>> Create(int fd, const std::string& path, uint64_t offset,
+                                                 size_t length);
+  PosixMapping(const PosixMapping&) = delete;
+  PosixMapping& operator=(const PosixMapping&) = delete;
+  ~PosixMapping() override;
+
+  uint8_t* data() override { return data_; }
+  size_t size() const override { return size_; }
+  Status Populate(size_t offset, size_t length) override;
+  Status Sync(size_t offset, size_t length) override;
+  bool faulted() const override { return guard_.faulted(); }
+
+ private:
+  PosixMapping(uint8_t* data, size_t size, uint64_t file_offset, FaultGuard guard, std::string path)
+      : data_(data),
+        size_(size),
+        file_offset_(file_offset),
+        guard_(std::move(guard)),
+        path_(std::move(path)) {}
+
+  Status CheckRange(size_t offset, size_t length) const;
+
+  uint8_t* const data_;
+  const size_t size_;
+  const uint64_t file_offset_;
+  FaultGuard guard_;
+  const std::string path_;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_PLATFORM_POSIX_MAPPING_H_

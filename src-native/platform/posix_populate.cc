@@ -1,0 +1,34 @@
+#include "platform/posix_populate.h"
+
+#include <atomic>
+#include <cerrno>
+
+namespace durlog {
+namespace {
+
+// Read at run time, because compilers turn an atomic "or 0" that they can see through into a
+// plain load, which would leave the page write-protected.
+volatile const uint8_t kNothing = 0;
+
+}  // namespace
+
+Status TouchPages(uint8_t* start, size_t size, const FaultGuard& guard, const std::string& path) {
+  static_assert(sizeof(std::atomic<uint8_t>) == 1, "the touch must not be wider than one byte");
+  for (size_t at = 0; at < size; at += PageBytes()) {
+    // One atomic read-modify-write: a load and a store could put an old value over what another
+    // thread stores in between.
+    reinterpret_cast<std::atomic<uint8_t>*>(start + at)
+        ->fetch_or(kNothing, std::memory_order_relaxed);
+    if (guard.faulted()) return PageFault("populate", path);
+  }
+  return Status::Ok();
+}
+
+Status PageFault(const char* operation, const std::string& path) {
+  return Status::System(operation, EFAULT, path)
+      .WithMessage(
+          "the kernel could not provide a page of the map: the file was truncated, its device "
+          "failed, or the disk is full");
+}
+
+}  // namespace durlog

@@ -1,0 +1,23 @@
+// Allocating blocks ahead of the writes: one implementation for each system.
+#ifndef DURLOG_PLATFORM_POSIX_PREALLOCATE_H_
+#define DURLOG_PLATFORM_POSIX_PREALLOCATE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "base/status.h"
+#include "platform/file_system.h"
+
+namespace durlog {
+
+// File::Allocate and File::SetExtentSizeHint; `path` is for the error only.
+Status AllocateIn(int fd, const std::string& path, Preallocation how, uint64_t offset,
+                  uint64_t length);
+Status SetExtentSizeHintOf(int fd, const std::string& path, uint32_t bytes);
+
+// Sets the size to `end` unless the file is that long already: never cuts.
+Status ExtendTo(int fd, const std::string& path, uint64_t end);
+
+}  // namespace durlog
+
+#endif  // DURLOG_PLATFORM_POSIX_PREALLOCATE_H_

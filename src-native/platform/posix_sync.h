@@ -1,0 +1,24 @@
+// Getting written data onto the device: one implementation for each system.
+//
+// None of these is ever tried again, not even after EINTR: the kernel reports a failed writeback
+// once, so that a second call may answer 0 for data that is gone.
+#ifndef DURLOG_PLATFORM_POSIX_SYNC_H_
+#define DURLOG_PLATFORM_POSIX_SYNC_H_
+
+#include <cstdint>
+#include <string>
+
+#include "base/status.h"
+
+namespace durlog {
+
+// `path` is for the error only.
+Status StartWritebackOf(int fd, const std::string& path, uint64_t offset, uint64_t length);
+Status SyncDataOf(int fd, const std::string& path);
+Status SyncFullOf(int fd, const std::string& path);
+// Makes the entries of the folder open as `fd` durable, as strongly as the platform can.
+Status SyncDirectoryOf(int fd, const std::string& path);
+
+}  // namespace durlog
+
+#endif  // DURLOG_PLATFORM_POSIX_SYNC_H_

@@ -1,0 +1,37 @@
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "platform/posix_fd.h"
+#include "platform/posix_random.h"
+
+namespace durlog {
+namespace {
+
+// Only where a sandbox forbids getrandom: salts must differ, they need not be secret.
+uint64_t Distinct64() {
+  static std::atomic<uint64_t> calls{0};
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  uint64_t mixed = static_cast<uint64_t>(now.tv_sec) * 1000000000u +
+                   static_cast<uint64_t>(now.tv_nsec) + (static_cast<uint64_t>(getpid()) << 40) +
+                   calls.fetch_add(0x9e3779b97f4a7c15u);
+  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
+  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
+  return mixed ^ (mixed >> 31);
+}
+
+}  // namespace
+
+uint64_t SystemRandom64() {
+  uint64_t value = 0;
+  if (RetryInterrupted([&] { return getrandom(&value, sizeof value, 0); }) !=
+      static_cast<ssize_t>(sizeof value)) {
+    return Distinct64();
+  }
+  return value;
+}
+
+}  // namespace durlog
