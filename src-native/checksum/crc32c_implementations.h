@@ -1,0 +1,47 @@
+// The ways to compute a CRC-32C, one file for each, which all give the same answers.
+//
+// The build compiles those of its processor: implementations_x64.cc, implementations_arm64.cc or
+// implementations_portable.cc says which there are. Tests run all of them against one reference.
+#ifndef DURLOG_CHECKSUM_CRC32C_IMPLEMENTATIONS_H_
+#define DURLOG_CHECKSUM_CRC32C_IMPLEMENTATIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace durlog {
+
+// As Crc32c().
+using Crc32cFunction = uint32_t (*)(uint32_t crc, const void* data, size_t length);
+
+struct Crc32cImplementation {
+  const char* name;
+  Crc32cFunction function;
+  bool supported;  // by the processor that runs this; calling the function without it crashes
+};
+
+struct Crc32cImplementationList {
+  const Crc32cImplementation* items;
+  size_t count;
+};
+
+// The quickest first; the last is supported everywhere.
+Crc32cImplementationList Crc32cImplementations();
+
+// Slicing-by-8 by tables.
+uint32_t Crc32cTable(uint32_t crc, const void* data, size_t length);
+// x86-64 with SSE 4.2 and PCLMULQDQ.
+uint32_t Crc32cSse42(uint32_t crc, const void* data, size_t length);
+// ARMv8 with the CRC extension; the second with PMULL as well.
+uint32_t Crc32cArm64(uint32_t crc, const void* data, size_t length);
+uint32_t Crc32cArm64Pmull(uint32_t crc, const void* data, size_t length);
+
+// What the arm64 processor has: asked in another way on each system.
+struct Arm64Features {
+  bool crc32;
+  bool pmull;
+};
+Arm64Features DetectArm64Features();
+
+}  // namespace durlog
+
+#endif  // DURLOG_CHECKSUM_CRC32C_IMPLEMENTATIONS_H_
