@@ -1,0 +1,19 @@
+// Time for measurements: monotonic, the same in every process of the machine.
+#ifndef DURLOG_BENCH_CLOCK_H_
+#define DURLOG_BENCH_CLOCK_H_
+
+#include <time.h>
+
+#include <cstdint>
+
+namespace durlog::bench {
+
+inline uint64_t NowNanos() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+}  // namespace durlog::bench
+
+#endif  // DURLOG_BENCH_CLOCK_H_

@@ -1,0 +1,74 @@
+// A store into a shared map: faulting as it goes, populated ahead, or followed by msync.
+#ifndef DURLOG_BENCH_MAPPED_WRITER_H_
+#define DURLOG_BENCH_MAPPED_WRITER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+#include "bench/baseline.h"
+#include "bench/scratch_file.h"
+
+namespace durlog::bench {
+
+enum class MapSync { kNone, kAsync, kSync };
+
+// Makes pages of a map present and writable on a thread of its own, some way ahead of the
+// append point (MADV_POPULATE_WRITE, Linux 5.14).
+class Populator {
+ public:
+  ~Populator() { Stop(); }
+  void Start(uint8_t* base, uint64_t bytes);
+  void Stop();
+  // Says where the append point is, and waits until `end` is populated. 0 or errno.
+  int Reach(uint64_t end) {
+    wanted_.store(end, std::memory_order_relaxed);
+    if (end <= populated_.load(std::memory_order_acquire)) return 0;
+    return WaitFor(end);
+  }
+
+ private:
+  int WaitFor(uint64_t end);
+  void Work();
+
+  uint8_t* base_ = nullptr;
+  uint64_t bytes_ = 0;
+  std::thread thread_;
+  std::atomic<uint64_t> wanted_{0};
+  std::atomic<uint64_t> populated_{0};
+  std::atomic<int> error_{0};
+  std::atomic<bool> stop_{false};
+};
+
+// Where spec.shared, the file's first page holds the append point, and each process takes its
+// place with one fetch_add; else the records start at 0.
+template <MapSync kSync, bool kPopulate>
+class MappedWriter {
+ public:
+  explicit MappedWriter(const Spec& spec) : spec_(spec) {}
+  MappedWriter(const MappedWriter&) = delete;
+  MappedWriter& operator=(const MappedWriter&) = delete;
+  ~MappedWriter();
+
+  Status Open();
+  bool HasRoom(uint64_t records) const {
+    return offset_ + records * spec_.record_bytes <= spec_.file_bytes;
+  }
+  int Append(const uint8_t* record);
+  int Sync();
+  Status Close();
+
+ private:
+  uint64_t Reserve();
+
+  const Spec spec_;
+  ScopedFd file_;
+  Populator populator_;
+  uint8_t* map_ = nullptr;
+  uint64_t offset_ = 0;
+  uint64_t synced_ = 0;
+};
+
+}  // namespace durlog::bench
+
+#endif  // DURLOG_BENCH_MAPPED_WRITER_H_

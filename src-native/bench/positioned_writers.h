@@ -1,0 +1,59 @@
+// Writers at a position of their own: pwrite through the page cache, and O_DIRECT past it.
+#ifndef DURLOG_BENCH_POSITIONED_WRITERS_H_
+#define DURLOG_BENCH_POSITIONED_WRITERS_H_
+
+#include <cstdint>
+
+#include "bench/baseline.h"
+#include "bench/scratch_file.h"
+
+namespace durlog::bench {
+
+enum class SyncCall { kNone, kDataOnly, kAll };
+
+// pwrite, then nothing, fdatasync or fsync.
+template <SyncCall kCall>
+class PwriteWriter {
+ public:
+  explicit PwriteWriter(const Spec& spec) : spec_(spec) {}
+  Status Open();
+  bool HasRoom(uint64_t records) const {
+    return offset_ + records * spec_.record_bytes <= spec_.file_bytes;
+  }
+  int Append(const uint8_t* record);
+  int Sync();
+  Status Close();
+
+ private:
+  const Spec spec_;
+  ScopedFd file_;
+  uint64_t offset_ = 0;
+};
+
+// O_DIRECT with records packed as a log packs them: the unfinished last block is kept in memory
+// and written again with the next record. With kDurable O_DSYNC is set too, and a write that has
+// returned is on the device.
+template <bool kDurable>
+class DirectWriter {
+ public:
+  explicit DirectWriter(const Spec& spec) : spec_(spec) {}
+  Status Open();
+  bool HasRoom(uint64_t records) const {
+    return block_offset_ + tail_bytes_ + records * spec_.record_bytes + kBlockBytes <=
+           spec_.file_bytes;
+  }
+  int Append(const uint8_t* record);
+  int Sync() { return 0; }
+  Status Close();
+
+ private:
+  const Spec spec_;
+  ScopedFd file_;
+  AlignedBuffer staged_;
+  uint64_t block_offset_ = 0;  // of staged_[0] in the file
+  uint64_t tail_bytes_ = 0;    // of the block at block_offset_ that hold records
+};
+
+}  // namespace durlog::bench
+
+#endif  // DURLOG_BENCH_POSITIONED_WRITERS_H_

@@ -1,0 +1,43 @@
+// 4 KiB random O_DIRECT writes at a queue depth, into files whose blocks came to be in different
+// ways: what a disk image, a database file or a log's recycled segment costs while it fills up.
+#ifndef DURLOG_BENCH_RANDOM_WRITE_H_
+#define DURLOG_BENCH_RANDOM_WRITE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace durlog::bench {
+
+struct RandomWriteSpec {
+  std::string path;
+  // Before the run: sparse, fallocate or data (all of it written); see PrepareFile.
+  std::string preallocate = "sparse";
+  // At the first write to each 64 KiB cluster, before that write: none, zero-range
+  // (FALLOC_FL_ZERO_RANGE) or zero (64 KiB of zeros written).
+  std::string cluster = "none";
+  std::string engine = "io_uring";  // or threads
+  uint64_t file_bytes = 0;          // a multiple of kClusterBytes
+  uint32_t depth = 32;
+  uint32_t extent_hint_bytes = 0;  // FS_XFLAG_EXTSIZE; 0 is none
+  uint32_t millis = 1000;
+  uint32_t interval_millis = 100;
+  uint64_t seed = 1;
+};
+
+struct RandomWriteResult {
+  std::vector<double> writes;      // 4 KiB writes finished in each interval
+  std::vector<double> latency_us;  // a sample of them, allocation included, at most kMaxLatencies
+};
+
+inline constexpr uint64_t kClusterBytes = 64 * 1024;
+inline constexpr uint64_t kMaxLatencies = 200000;
+
+// Prepares the file (untimed) and runs for `millis`. Blocks this thread.
+Result<RandomWriteResult> RunRandomWrite(const RandomWriteSpec& spec);
+
+}  // namespace durlog::bench
+
+#endif  // DURLOG_BENCH_RANDOM_WRITE_H_
