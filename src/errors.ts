@@ -1,0 +1,87 @@
+/** The one error class of the package, and the codes it carries. */
+
+export type DurlogErrorCode =
+  | 'ERR_DURLOG_IO'
+  | 'ERR_DURLOG_NO_SPACE'
+  | 'ERR_DURLOG_NOT_FOUND'
+  | 'ERR_DURLOG_NOT_A_LOG'
+  | 'ERR_DURLOG_LOCKED'
+  | 'ERR_DURLOG_READ_ONLY'
+  | 'ERR_DURLOG_CLOSED'
+  | 'ERR_DURLOG_INVALID_ARGUMENT'
+  | 'ERR_DURLOG_RECORD_EMPTY'
+  | 'ERR_DURLOG_RECORD_TOO_LARGE'
+  | 'ERR_DURLOG_BATCH_TOO_LARGE'
+  | 'ERR_DURLOG_BACKPRESSURE'
+  | 'ERR_DURLOG_SYNC_FAILED'
+  | 'ERR_DURLOG_LATCHED'
+  | 'ERR_DURLOG_CORRUPT'
+  | 'ERR_DURLOG_UNSUPPORTED'
+  | 'ERR_DURLOG_VERSION'
+  | 'ERR_DURLOG_OUT_OF_RANGE'
+  | 'ERR_DURLOG_OUT_OF_MEMORY'
+  | 'ERR_DURLOG_NO_BINARY'
+
+/** Whether a record whose append failed may be on the device all the same. */
+export type FailureOutcome = 'unknown' | 'not-written'
+
+export interface DurlogErrorDetails {
+  /** The system's errno, positive, where a system call failed. */
+  errno?: number
+  /** The name of that system call. */
+  syscall?: string
+  path?: string
+  /** Byte offset within `path`. */
+  offset?: number
+  /** ERR_DURLOG_LOCKED: the process that holds the log. */
+  ownerPid?: number
+  /** ERR_DURLOG_CORRUPT: first and last seq that cannot be read any more. */
+  lostFirst?: number
+  lostLast?: number
+  /** A failed append: whether the record may be on the device or was never written. */
+  outcome?: FailureOutcome
+  cause?: unknown
+}
+
+/** Every error that durlog raises. `code` is stable; the message says what to do. */
+export class DurlogError extends Error {
+  declare readonly code: DurlogErrorCode
+  // Declared, not defined: a detail that does not apply is not a property of the error.
+  declare readonly errno?: number
+  declare readonly syscall?: string
+  declare readonly path?: string
+  declare readonly offset?: number
+  declare readonly ownerPid?: number
+  declare readonly lostFirst?: number
+  declare readonly lostLast?: number
+  declare readonly outcome?: FailureOutcome
+
+  static {
+    // On the prototype, so that the stack's first line carries it from the start.
+    Object.defineProperty(DurlogError.prototype, 'name', { value: 'DurlogError', writable: true, configurable: true })
+  }
+
+  constructor(code: DurlogErrorCode, message: string, details: DurlogErrorDetails = {}) {
+    const { cause, ...rest } = details
+    super(message, cause === undefined ? undefined : { cause })
+    Object.assign(this, { code }, rest)
+  }
+}
+
+/** `error` as one kind of waiting append sees it: the same code and details, and what became of the record. */
+export function withOutcome(error: DurlogError, outcome: FailureOutcome): DurlogError {
+  const fate = outcome === 'unknown' ? 'the record may or may not be stored' : 'the record was not written'
+  const { errno, syscall, path, offset } = error
+  return new DurlogError(error.code, `${error.message}; ${fate}`, {
+    ...(errno !== undefined && { errno }),
+    ...(syscall !== undefined && { syscall }),
+    ...(path !== undefined && { path }),
+    ...(offset !== undefined && { offset }),
+    outcome,
+    cause: error,
+  })
+}
+
+export function invalidArgument(message: string): DurlogError {
+  return new DurlogError('ERR_DURLOG_INVALID_ARGUMENT', message)
+}

@@ -1,0 +1,17 @@
+/** durlog: an append log that says, for each record, how safe it is. */
+export { DurlogError, type DurlogErrorCode, type DurlogErrorDetails, type FailureOutcome } from './errors.js'
+export {
+  type Frame,
+  frames,
+  inspect,
+  type LogSummary,
+  type RepairOptions,
+  type RepairReport,
+  repair,
+  type SegmentReport,
+  type SegmentSummary,
+  type VerifyReport,
+  verify,
+} from './inspect.js'
+export { open } from './open.js'
+export type * from './types.js'

@@ -1,0 +1,81 @@
+/** Looks at a log's files without opening it for writing: for tools. */
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  type NativeFrame,
+  type NativeRepairReport,
+  type NativeSegmentReport,
+  type NativeVerifyReport,
+  native,
+} from './native.js'
+import { toPath } from './open.js'
+
+export type VerifyReport = NativeVerifyReport
+export type SegmentReport = NativeSegmentReport
+export type RepairReport = NativeRepairReport
+export type Frame = NativeFrame
+
+export interface LogSummary {
+  dir: string
+  uuid: string
+  firstSeq: number
+  nextSeq: number
+  /** The last seq that the data itself shows to be synced, -1 if there is none. */
+  syncedSeq: number
+  segments: SegmentSummary[]
+}
+
+export interface SegmentSummary {
+  name: string
+  firstSeq: number
+  /** The file's length. */
+  bytes: number
+  /** What it takes on the device. */
+  allocatedBytes: number
+}
+
+export interface RepairOptions {
+  /** Cut; without it the report tells what would be cut. Default false. */
+  apply?: boolean | undefined
+  /** A folder, made if needed, that takes a copy of everything that is cut. Needed with `apply`. */
+  backup?: string | undefined
+}
+
+const FRAMES_PER_CALL = 1024
+const SEGMENT_NAME = /^(\d{20})(\..+)?$/
+
+/** What can be told without reading every record. Takes no lock. */
+export async function inspect(dir: string | URL): Promise<LogSummary> {
+  const path = toPath(dir)
+  const { uuid, firstSeq, nextSeq, syncedSeq } = await native.bounds(path)
+  const segments: SegmentSummary[] = []
+  for (const name of (await readdir(path)).sort()) {
+    const match = SEGMENT_NAME.exec(name)
+    if (match === null) continue
+    const { size, blocks } = await stat(join(path, name))
+    segments.push({ name, firstSeq: Number(match[1]), bytes: size, allocatedBytes: blocks * 512 })
+  }
+  return { dir: path, uuid, firstSeq, nextSeq, syncedSeq: syncedSeq - 1, segments }
+}
+
+/** Reads every record and tells what is damaged. Takes no lock and changes nothing. */
+export async function verify(dir: string | URL): Promise<VerifyReport> {
+  return native.verify(toPath(dir))
+}
+
+/** Cuts torn tails and holes, after a copy of what goes. A dry run unless `apply`. Needs the writer's lock. */
+export async function repair(dir: string | URL, options: RepairOptions = {}): Promise<RepairReport> {
+  return native.repair(toPath(dir), options.apply ?? false, options.backup ?? '')
+}
+
+/** Every frame of one segment as it stands in the file, whole or not. */
+export async function* frames(dir: string | URL, segment: string): AsyncGenerator<Frame, void, undefined> {
+  const path = toPath(dir)
+  for (let offset = 0; ; ) {
+    const page = await native.frames(path, segment, offset, FRAMES_PER_CALL)
+    yield* page
+    const last = page.at(-1)
+    if (last === undefined || last.bytes === 0) return
+    offset = last.offset + last.bytes
+  }
+}

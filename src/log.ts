@@ -1,0 +1,508 @@
+/** A log that this process writes: frames appends, settles promises, keeps what waits in order. */
+import { EventEmitter } from 'node:events'
+import type { Readable, Writable } from 'node:stream'
+import { Deque } from './deque.js'
+import { DurlogError, invalidArgument, withOutcome } from './errors.js'
+import { Counter, NativeEvent, type NativeFailure, type NativeLog } from './native.js'
+import { checkPayload, checkSeq, levelCode, type ResolvedOptions, shown } from './options.js'
+import { Reader, type ReadSource, readOne } from './reader.js'
+import { toRecovery } from './recovery.js'
+import { makeReadable, makeWritable } from './streams.js'
+import type {
+  AppendOptions,
+  BatchRange,
+  Durability,
+  Log,
+  LogEvents,
+  LogReader,
+  LogRecord,
+  LogRecovery,
+  LogStats,
+  Payload,
+  ReadableOptions,
+  ReadOptions,
+  WritableOptions,
+} from './types.js'
+import { Waiters } from './waiters.js'
+
+/** A level's counter stands at this index plus the level's code. */
+const FIRST_LEVEL_COUNTER = Counter.memorySeq
+/** After so many acknowledgements within one turn of the event loop, it gets a turn. */
+const MAX_IMMEDIATE = 4096
+
+/** A call that waits for its turn: for room, or for everything before it to settle. */
+interface Held {
+  /** Goes on if it can; true once it needs its place no more. */
+  admit(): boolean
+  /** A commit failed; true if the call failed with it. */
+  fail(error: DurlogError): boolean
+}
+
+export class WriterLog extends EventEmitter<LogEvents> implements Log {
+  readonly dir: string
+  readonly uuid: string
+  readonly readOnly: boolean = false
+  readonly recovery: LogRecovery
+
+  readonly #native: NativeLog
+  readonly #counters: Float64Array
+  readonly #level: number
+  readonly #options: ResolvedOptions
+  /** By level: appends that are framed and have not reached it. */
+  readonly #waiters: readonly [Waiters, Waiters, Waiters, Waiters] = [
+    new Waiters(),
+    new Waiters(),
+    new Waiters(),
+    new Waiters(),
+  ]
+  #held = new Deque<Held>()
+  /** Calls go by way of `#held`: something waits there, or the log is closing. */
+  #gated = false
+  #admitting = false
+  /** The core refused a write and has made no room since. */
+  #noRoom = false
+  #tickScheduled = false
+  #pumpDelayed = false
+  #immediate = 0
+  #announcedSynced: number
+  #closing: Promise<void> | undefined
+  #closed = false
+  #ended = false
+  readonly #source: OwnSource
+
+  constructor(dir: string, native: NativeLog, options: ResolvedOptions) {
+    super()
+    this.dir = dir
+    this.uuid = native.uuid
+    this.recovery = toRecovery(native.recovery)
+    this.#native = native
+    this.#counters = native.counters
+    this.#level = options.level
+    this.#options = options
+    this.#announcedSynced = this.#counter(Counter.syncedSeq)
+    this.#source = new OwnSource(dir, options.salvage, native.counters)
+  }
+
+  get firstSeq(): number {
+    return this.#counter(Counter.firstSeq)
+  }
+
+  get nextSeq(): number {
+    return this.#counter(Counter.nextSeq)
+  }
+
+  get syncedSeq(): number {
+    return this.#counter(Counter.syncedSeq) - 1
+  }
+
+  append(data: Payload, options?: AppendOptions): Promise<number> {
+    let level = this.#level
+    try {
+      if (options !== undefined) {
+        if (options.durability !== undefined) level = levelCode(options.durability)
+        if (options.signal !== undefined || this.#gated) return this.#appendHeld(data, level, options.signal)
+      } else if (this.#gated) {
+        return this.#appendHeld(data, level, undefined)
+      }
+      const seq = this.#native.append(data, level)
+      if (seq < 0) return this.#hold(() => this.#frame(data, level))
+      return this.#framed(seq, level)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  appendBatch(list: readonly Payload[], options: AppendOptions = {}): Promise<BatchRange> {
+    try {
+      const level = options.durability === undefined ? this.#level : levelCode(options.durability)
+      if (!Array.isArray(list) || list.length === 0)
+        throw invalidArgument(`a batch must be an array of at least one record; got ${shown(list)}`)
+      const frame = (records: readonly Payload[]) => {
+        const first = this.#native.appendBatch(records, level)
+        if (first < 0) return undefined
+        const last = first + records.length - 1
+        return this.#framed(last, level).then(() => ({ first, last }))
+      }
+      options.signal?.throwIfAborted()
+      const now = this.#gated ? undefined : frame(list)
+      if (now !== undefined) return now
+      for (const data of list) checkPayload(data, this.#options.native.maxRecordBytes)
+      const copy = list.slice()
+      return this.#hold(() => frame(copy), options.signal)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  write(data: Payload): number {
+    if (this.#gated) throw this.#refusal()
+    const seq = this.#native.write(data)
+    if (seq < 0) {
+      this.#noRoom = true
+      this.#scheduleTick()
+      throw this.#refusal()
+    }
+    if (!this.#tickScheduled) this.#scheduleTick()
+    return seq
+  }
+
+  appendSync(data: Payload, options: { durability?: Durability | undefined } = {}): number {
+    const level = options.durability === undefined ? this.#level : levelCode(options.durability)
+    if (this.#gated) throw this.#refusal()
+    const seq = this.#native.appendSync(data, level)
+    this.#scheduleTick()
+    return seq
+  }
+
+  drain(): Promise<void> {
+    if (!this.#gated && !this.#noRoom) return Promise.resolve()
+    return this.#hold(() => (this.#noRoom ? undefined : Promise.resolve()), undefined, true)
+  }
+
+  async sync(durability: Durability = 'sync'): Promise<number> {
+    const level = levelCode(durability)
+    const reach = (): Promise<number> => {
+      const last = this.nextSeq - 1
+      if (this.#counter(FIRST_LEVEL_COUNTER + level) > last) return Promise.resolve(last)
+      this.#native.requestSync(level)
+      return this.#framed(last, level)
+    }
+    await (this.#gated ? this.#hold(reach) : reach())
+    return this.#counter(FIRST_LEVEL_COUNTER + level) - 1
+  }
+
+  read(options?: ReadOptions): LogReader {
+    if (this.#closed) throw closedError(this.dir)
+    return new Reader(this.#source, options)
+  }
+
+  async get(seq: number): Promise<LogRecord> {
+    checkSeq('seq', seq)
+    if (this.#closed) throw closedError(this.dir)
+    const limit = this.#counter(Counter.memorySeq)
+    if (seq < this.firstSeq || seq >= limit)
+      throw new DurlogError('ERR_DURLOG_OUT_OF_RANGE', `the log holds ${this.firstSeq} to ${limit - 1}; got ${seq}`)
+    return readOne(this.dir, seq, limit)
+  }
+
+  readable(options?: ReadableOptions): Readable {
+    return makeReadable(this, options)
+  }
+
+  writable(options?: WritableOptions): Writable {
+    return makeWritable(this, options)
+  }
+
+  async trimBefore(seq: number): Promise<number> {
+    checkSeq('seq', seq)
+    return this.#alone(() => this.#native.trimBefore(seq))
+  }
+
+  async truncateAfter(seq: number): Promise<number> {
+    checkSeq('seq', seq, -1)
+    return this.#alone(async () => {
+      const nextSeq = await this.#native.truncateAfter(seq)
+      this.#announcedSynced = Math.min(this.#announcedSynced, nextSeq)
+      this.#source.cutTo(nextSeq)
+      return nextSeq
+    })
+  }
+
+  stats(): LogStats {
+    const framed = this.#pendingCount()
+    return {
+      ...this.#native.stats(),
+      pendingBytes: this.#counter(Counter.pendingBytes),
+      pendingAppends: framed + this.#held.size,
+      waitingForRoom: this.#held.size,
+    }
+  }
+
+  async refresh(): Promise<void> {
+    if (this.#closed) throw closedError(this.dir)
+  }
+
+  close(): Promise<void> {
+    if (this.#closing === undefined) {
+      this.#closing = this.#alone(() => this.#native.close()).finally(() => {
+        this.#ended = true
+        this.#source.end()
+      })
+      this.#closed = true
+      this.#gated = true
+    }
+    return this.#closing
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  /** What the core tells; it calls this on the log's own thread, between two turns of the event loop. */
+  onNativeEvent(event: number, argument: unknown): void {
+    switch (event) {
+      case NativeEvent.progress:
+        this.#noRoom = false
+        this.#settle()
+        this.#scheduleTick()
+        break
+      case NativeEvent.failed:
+        this.#onFailed(argument as NativeFailure)
+        break
+      case NativeEvent.rotated:
+        process.nextTick(() => this.emit('rotated', argument as number))
+        break
+    }
+  }
+
+  #counter(index: number): number {
+    return this.#counters[index] as number
+  }
+
+  #pendingCount(): number {
+    const [memory, async, sync, full] = this.#waiters
+    return memory.size + async.size + sync.size + full.size
+  }
+
+  /** The promise of a framed append. */
+  #framed(seq: number, level: number): Promise<number> {
+    if (!this.#tickScheduled) this.#scheduleTick()
+    if ((this.#counters[FIRST_LEVEL_COUNTER + level] as number) > seq) {
+      if (++this.#immediate < MAX_IMMEDIATE) return Promise.resolve(seq)
+      // A loop of awaited appends that are all acknowledged at once would never let the event loop turn.
+      this.#immediate = 0
+      return new Promise((resolve) => setImmediate(resolve, seq))
+    }
+    return (this.#waiters[level] as Waiters).wait(seq)
+  }
+
+  #frame(data: Payload, level: number): Promise<number> | undefined {
+    const seq = this.#native.append(data, level)
+    return seq < 0 ? undefined : this.#framed(seq, level)
+  }
+
+  #appendHeld(data: Payload, level: number, signal: AbortSignal | undefined): Promise<number> {
+    signal?.throwIfAborted()
+    const now = this.#gated ? undefined : this.#frame(data, level)
+    if (now !== undefined) return now
+    checkPayload(data, this.#options.native.maxRecordBytes)
+    return this.#hold(() => this.#frame(data, level), signal)
+  }
+
+  /**
+   * Calls `start` when its turn has come, and again after each progress while it returns undefined. With
+   * `outlivesFailure` it isn't failed by a commit that fails meanwhile.
+   */
+  #hold<T>(start: () => Promise<T> | undefined, signal?: AbortSignal, outlivesFailure = false): Promise<T> {
+    if (this.#closed) return Promise.reject(closedError(this.dir))
+    return new Promise((resolve, reject) => {
+      let left = false
+      const leave = (): void => {
+        left = true
+        signal?.removeEventListener('abort', onAbort)
+      }
+      const onAbort = (): void => {
+        leave()
+        reject(signal?.reason)
+        this.#admit()
+      }
+      signal?.addEventListener('abort', onAbort)
+      this.#held.push({
+        admit: () => {
+          if (left) return true
+          try {
+            const promise = start()
+            if (promise === undefined) return false
+            leave()
+            resolve(promise)
+          } catch (error) {
+            leave()
+            reject(error)
+          }
+          return true
+        },
+        fail: (error) => {
+          if (left) return true
+          if (outlivesFailure) return false
+          leave()
+          reject(error)
+          return true
+        },
+      })
+      this.#gated = true
+      this.#scheduleTick()
+    })
+  }
+
+  /** Runs `work` once everything before it has settled; what comes after it waits until it is done. */
+  #alone<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(closedError(this.dir))
+    return new Promise((resolve, reject) => {
+      let state: 'waiting' | 'running' | 'done' = 'waiting'
+      const leave = (): void => {
+        state = 'done'
+        this.#admit()
+        this.#scheduleTick()
+      }
+      this.#held.push({
+        admit: () => {
+          if (state === 'waiting' && this.#pendingCount() === 0) {
+            state = 'running'
+            work().then(resolve, reject).finally(leave)
+          }
+          return state === 'done'
+        },
+        fail: () => false,
+      })
+      this.#gated = true
+      this.#admit()
+      this.#scheduleTick()
+    })
+  }
+
+  #admit(): void {
+    if (this.#admitting) return
+    this.#admitting = true
+    while (this.#held.peek()?.admit()) this.#held.shift()
+    this.#admitting = false
+    this.#gated = this.#held.size > 0 || this.#closed
+  }
+
+  #settle(): void {
+    for (let level = 0; level < this.#waiters.length; level++) {
+      const waiters = this.#waiters[level] as Waiters
+      if (waiters.size > 0) waiters.settle(this.#counter(FIRST_LEVEL_COUNTER + level))
+    }
+    if (this.#held.size > 0) this.#admit()
+  }
+
+  /** The next commit starts once this turn has made its appends, and what they lead to, theirs. */
+  #scheduleTick(): void {
+    if (this.#tickScheduled) return
+    this.#tickScheduled = true
+    process.nextTick(this.#tick)
+  }
+
+  readonly #tick = (): void => {
+    this.#tickScheduled = false
+    this.#immediate = 0
+    this.#settle()
+    if (!this.#ended) this.#pump()
+    this.#source.wake()
+    const synced = this.#counter(Counter.syncedSeq)
+    if (synced > this.#announcedSynced) {
+      this.#announcedSynced = synced
+      this.emit('synced', synced - 1)
+    }
+  }
+
+  #pump(): void {
+    const { commitDelayMicros } = this.#options
+    if (commitDelayMicros === 0 || this.#closed) {
+      this.#native.pump()
+      return
+    }
+    if (this.#pumpDelayed) return
+    this.#pumpDelayed = true
+    const pump = (): void => {
+      this.#pumpDelayed = false
+      if (!this.#ended) this.#native.pump()
+    }
+    if (commitDelayMicros >= 1000) {
+      setTimeout(pump, Math.round(commitDelayMicros / 1000))
+      return
+    }
+    // Timers count whole milliseconds; for less, let the event loop turn until it is time.
+    const due = performance.now() + commitDelayMicros / 1000
+    const turn = (): void => {
+      if (performance.now() >= due) pump()
+      else setImmediate(turn)
+    }
+    setImmediate(turn)
+  }
+
+  #onFailed(failure: NativeFailure): void {
+    this.#settle()
+    this.#noRoom = false
+    const unknown = withOutcome(failure.error, 'unknown')
+    const notWritten = withOutcome(failure.error, 'not-written')
+    const errorFor = (seq: number): DurlogError => (seq < failure.unknownBefore ? unknown : notWritten)
+    // Once latched, what is still to be reached never will be.
+    const firstSeq = failure.latched ? 0 : failure.firstSeq
+    for (const waiters of this.#waiters) waiters.rejectFrom(firstSeq, errorFor)
+    const kept = new Deque<Held>()
+    for (let held = this.#held.shift(); held !== undefined; held = this.#held.shift()) {
+      if (!held.fail(notWritten)) kept.push(held)
+    }
+    this.#held = kept
+    this.#admit()
+    this.#scheduleTick()
+    if (failure.latched) process.nextTick(() => this.emit('latched', failure.error))
+  }
+
+  #refusal(): DurlogError {
+    if (this.#closed) return closedError(this.dir)
+    return new DurlogError(
+      'ERR_DURLOG_BACKPRESSURE',
+      `no room: ${this.#counter(Counter.pendingBytes)} bytes and ${this.#held.size} calls wait; "await log.drain()" and try again`,
+    )
+  }
+}
+
+export function closedError(dir: string): DurlogError {
+  return new DurlogError('ERR_DURLOG_CLOSED', `the log in ${dir} has been closed; open it again`)
+}
+
+/** What readers of this process see: the counters, and a word when they have moved. */
+class OwnSource implements ReadSource {
+  readonly dir: string
+  readonly salvage: boolean
+  readonly #counters: Float64Array
+  readonly #waiting = new Set<() => void>()
+  readonly #cuts: number[] = []
+  cutCount = 0
+  ended = false
+
+  constructor(dir: string, salvage: boolean, counters: Float64Array) {
+    this.dir = dir
+    this.salvage = salvage
+    this.#counters = counters
+  }
+
+  lowestCutSince(seen: number): number {
+    return Math.min(...this.#cuts.slice(seen))
+  }
+
+  async range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }> {
+    const first = this.#counters[Counter.firstSeq] as number
+    const next = this.#counters[Counter.memorySeq] as number
+    return { first, limit: this.followLimit(durableOnly), next }
+  }
+
+  followLimit(durableOnly: boolean): number {
+    return this.#counters[durableOnly ? Counter.syncedSeq : Counter.memorySeq] as number
+  }
+
+  onMore(_cursor: unknown, _limit: number, _durableOnly: boolean, done: () => void): () => void {
+    this.#waiting.add(done)
+    return () => this.#waiting.delete(done)
+  }
+
+  wake(): void {
+    if (this.#waiting.size === 0) return
+    const waiting = [...this.#waiting]
+    this.#waiting.clear()
+    for (const done of waiting) done()
+  }
+
+  cutTo(nextSeq: number): void {
+    this.#cuts.push(nextSeq)
+    this.cutCount++
+    this.wake()
+  }
+
+  end(): void {
+    this.ended = true
+    this.wake()
+  }
+}

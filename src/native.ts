@@ -1,0 +1,221 @@
+/** Loads the addon and gives it a typed face. Nothing above this file knows how it is loaded. */
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { arch, platform, report } from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { DurlogError } from './errors.js'
+
+/** Durability levels as the core numbers them; a higher one includes every lower one. */
+export const LEVEL_CODES = { memory: 0, async: 1, sync: 2, full: 3 } as const
+
+/** Indices into `NativeLog.counters`. Every seq is exclusive: "all below have reached it". */
+export const Counter = {
+  firstSeq: 0,
+  nextSeq: 1,
+  memorySeq: 2,
+  asyncSeq: 3,
+  syncedSeq: 4,
+  fullSeq: 5,
+  pendingBytes: 6,
+  latched: 7,
+} as const
+export const COUNTER_COUNT = 8
+
+/** What `onEvent` is called with, always on the log's own thread. */
+export const NativeEvent = {
+  /** Counters moved, or room was made: settle what has been reached, retry what waits. */
+  progress: 0,
+  /** A commit failed; the argument is a `NativeFailure`. */
+  failed: 1,
+  /** A new segment took over; the argument is its first seq. */
+  rotated: 2,
+} as const
+
+export interface NativeFailure {
+  error: DurlogError
+  /** Every waiting append with this seq or a later one failed; the seqs are given out again. */
+  firstSeq: number
+  /** Waiting appends below this seq may or may not be on the device; from it on none was written. */
+  unknownBefore: number
+  latched: boolean
+}
+
+export interface NativeOptions {
+  strategy: string
+  preallocate: string
+  segmentBytes: number
+  maxPendingBytes: number
+  maxRecordBytes: number
+  chunkBytes: number
+  extentSizeHint: number
+  create: boolean
+  salvage: boolean
+}
+
+export interface NativeRecovery {
+  state: 'clean' | 'torn-tail' | 'hole' | 'corrupt'
+  scannedBytes: number
+  /** Bytes that were cut away; 0 where nothing was. */
+  discardedBytes: number
+  /** Whole records among them, none of which had been acknowledged at sync. */
+  discardedRecords: number
+  /** Segment file and byte offset of the damage; '' and -1 where there was none. */
+  segment: string
+  offset: number
+  /** For `corrupt`: the seqs that are lost; first > last where unknown. */
+  lostFirst: number
+  lostLast: number
+}
+
+export interface NativeStats {
+  strategy: string
+  mode: string
+  preallocate: string
+  fileSystem: string
+  /** Why `auto` came to this, one sentence. */
+  reason: string
+  segments: number
+  segmentBytes: number
+  rotations: number
+  commits: number
+  committedRecords: number
+  committedBytes: number
+  modeSwitches: number
+  recycled: number
+}
+
+type Payload = Uint8Array | string
+
+/** One open log. Appends are framed in the call; -1 means no room (max pending): try after progress. */
+export interface NativeLog {
+  readonly counters: Float64Array
+  readonly recovery: NativeRecovery
+  readonly uuid: string
+  append(data: Payload, level: number): number
+  /** The first seq of the batch. */
+  appendBatch(list: readonly Payload[], level: number): number
+  /** At `memory` when it returns. */
+  write(data: Payload): number
+  /** At `level` when it returns. */
+  appendSync(data: Payload, level: number): number
+  /** Asks that everything so far reach `level`; progress tells. */
+  requestSync(level: number): void
+  /** Starts the next group commit unless one is under way or none is wanted. */
+  pump(): void
+  stats(): NativeStats
+  /** Removes whole segments below `seq`; resolves to the new firstSeq once durable. */
+  trimBefore(seq: number): Promise<number>
+  /** Cuts every record after `seq` (-1: all); resolves to the new nextSeq once durable. */
+  truncateAfter(seq: number): Promise<number>
+  /** Syncs what is there, marks the end and lets go of the lock. */
+  close(): Promise<void>
+}
+
+/** A decoded batch: `entries` holds three numbers for each record: offset, length, ms since base. */
+export interface NativeBatch {
+  count: number
+  firstSeq: number
+  baseTimeMs: number
+  /** Where count is 0: bytes the next record needs (buffer too small), or 0 at the end of the log. */
+  needBytes: number
+}
+
+export interface NativeCursor {
+  /** Fills `buffer` with records below `limit` (-1: whatever is there). One call at a time. */
+  next(buffer: Uint8Array, entries: Uint32Array, limit: number): Promise<NativeBatch>
+  /** Whether something new stands at the cursor; one small read, never waits for the device's queue. */
+  poll(): boolean
+  /** After ERR_DURLOG_CORRUPT: goes on behind the damage; the next whole seq, or -1 at the end. */
+  skipDamage(): Promise<number>
+  /** The seq that `next` would deliver. */
+  seq(): number
+  close(): void
+}
+
+/** One frame as it stands in the file, whole or not. */
+export interface NativeFrame {
+  offset: number
+  bytes: number
+  kind: 'record' | 'padding' | 'marker' | 'free' | 'damaged'
+  seq: number
+  length: number
+  unsynced: number
+  timestampMs: number
+  batchContinues: boolean
+  /** Why it is damaged; '' where it is not. */
+  problem: string
+}
+
+export interface NativeSegmentReport {
+  name: string
+  bytes: number
+  firstSeq: number
+  records: number
+  endOffset: number
+  headerProblem: string
+}
+
+export interface NativeVerifyReport {
+  state: 'clean' | 'torn-tail' | 'hole' | 'corrupt'
+  uuid: string
+  firstSeq: number
+  nextSeq: number
+  records: number
+  payloadBytes: number
+  /** Records known to be synced, by what the data itself says. */
+  syncedSeq: number
+  segments: NativeSegmentReport[]
+  problems: { segment: string; offset: number; lostFirst: number; lostLast: number; message: string }[]
+}
+
+export interface NativeRepairReport {
+  state: 'clean' | 'torn-tail' | 'hole' | 'corrupt'
+  applied: boolean
+  /** What was or would be cut, by file; the backup holds these bytes. */
+  cuts: { segment: string; offset: number; bytes: number; removed: boolean }[]
+  backup: string
+}
+
+export interface Native {
+  setErrorClass(errorClass: typeof DurlogError): void
+  open(dir: string, options: NativeOptions, onEvent: (event: number, argument: unknown) => void): Promise<NativeLog>
+  openCursor(dir: string, fromSeq: number): Promise<NativeCursor>
+  /** The folder's first and next seq, without the writer's lock. */
+  bounds(dir: string): Promise<{ firstSeq: number; nextSeq: number; syncedSeq: number; uuid: string }>
+  verify(dir: string): Promise<NativeVerifyReport>
+  /** Frames of one segment from `offset` (0: the first); at most `max`. */
+  frames(dir: string, segment: string, offset: number, max: number): Promise<NativeFrame[]>
+  /** Cuts torn tails and holes after copying what goes into `backup`; a dry run unless `apply`. */
+  repair(dir: string, apply: boolean, backup: string): Promise<NativeRepairReport>
+  crc32c(crc: number, data: Uint8Array): number
+}
+
+function prebuiltName(): string {
+  if (platform !== 'linux') return `${platform}-${arch}`
+  const header = (report?.getReport() as { header?: { glibcVersionRuntime?: string } } | undefined)?.header
+  return `${platform}-${arch}${header?.glibcVersionRuntime ? '' : '-musl'}`
+}
+
+/** Where an addon called `name` may be: a local build wins over the prebuilt one. */
+function addonCandidates(name: string): string[] {
+  const root = new URL('../', import.meta.url)
+  return [`build/Release/${name}.node`, `prebuilds/${prebuiltName()}/${name}.node`].map((path) =>
+    fileURLToPath(new URL(path, root)),
+  )
+}
+
+/** Loads `name`.node, or says which files were looked for. */
+export function loadAddon(name: string): unknown {
+  const candidates = addonCandidates(name)
+  const found = candidates.find((path) => existsSync(path))
+  if (found === undefined) {
+    throw new DurlogError(
+      'ERR_DURLOG_NO_BINARY',
+      `no durlog binary for ${prebuiltName()}: looked for ${candidates.join(', ')}; build one with "npm run build:native"`,
+    )
+  }
+  return createRequire(import.meta.url)(found)
+}
+
+export const native: Native = loadAddon('durlog') as Native
+native.setErrorClass(DurlogError)

@@ -1,0 +1,60 @@
+/** Opens a log: checks the options, waits for the lock, and hands out a writer or a reader. */
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { DurlogError, invalidArgument } from './errors.js'
+import { WriterLog } from './log.js'
+import { type NativeLog, native } from './native.js'
+import { type ResolvedOptions, resolveOptions, shown } from './options.js'
+import { ReadOnlyLog } from './read-only-log.js'
+import type { Log, OpenOptions } from './types.js'
+
+const LOCK_POLL_MS = 20
+
+/**
+ * Opens the log in folder `dir`, making it unless `create` is false, and recovers it from a crash: see
+ * `log.recovery`.
+ *
+ * Rejects with ERR_DURLOG_INVALID_ARGUMENT, ERR_DURLOG_NOT_FOUND, ERR_DURLOG_NOT_A_LOG, ERR_DURLOG_LOCKED
+ * (`ownerPid` tells by whom), ERR_DURLOG_CORRUPT (`path`, `offset`, `lostFirst`, `lostLast`),
+ * ERR_DURLOG_VERSION, ERR_DURLOG_UNSUPPORTED (the file system can't do what `strategy` or `preallocate`
+ * ask for), ERR_DURLOG_NO_SPACE or ERR_DURLOG_IO.
+ */
+export async function open(dir: string | URL, options?: OpenOptions): Promise<Log> {
+  const path = toPath(dir)
+  const resolved = resolveOptions(options)
+  if (resolved.readOnly) return new ReadOnlyLog(path, await native.bounds(path), resolved.salvage)
+  return openWriter(path, resolved)
+}
+
+async function openWriter(dir: string, options: ResolvedOptions): Promise<Log> {
+  let log: WriterLog | undefined
+  const onEvent = (event: number, argument: unknown): void => log?.onNativeEvent(event, argument)
+  log = new WriterLog(dir, await openLocked(dir, options, onEvent), options)
+  return log
+}
+
+/** Asks again until the lock is free or `lockWaitMs` have passed. */
+async function openLocked(
+  dir: string,
+  options: ResolvedOptions,
+  onEvent: (event: number, argument: unknown) => void,
+): Promise<NativeLog> {
+  const deadline = performance.now() + options.lockWaitMs
+  for (;;) {
+    try {
+      return await native.open(dir, options.native, onEvent)
+    } catch (error) {
+      const locked = error instanceof DurlogError && error.code === 'ERR_DURLOG_LOCKED'
+      const leftMs = deadline - performance.now()
+      if (!locked || leftMs <= 0) throw error
+      await delay(Math.min(LOCK_POLL_MS, leftMs))
+    }
+  }
+}
+
+/** A folder's path as the core takes it. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function toPath(dir: unknown): string {
+  if (typeof dir === 'string' && dir !== '' && !dir.includes('\0')) return dir
+  if (dir instanceof URL && dir.protocol === 'file:') return fileURLToPath(dir)
+  throw invalidArgument(`dir must be a folder's path or file: URL; got ${shown(dir instanceof URL ? dir.href : dir)}`)
+}

@@ -1,0 +1,351 @@
+/** Iterates over records, a decoded batch at a time, with the next batch fetched while one is consumed. */
+import { DurlogError } from './errors.js'
+import { type NativeBatch, type NativeCursor, native } from './native.js'
+import { checkReadOptions } from './options.js'
+import type { LogReader, LogRecord, ReadOptions } from './types.js'
+
+const BATCH_BYTES = 1024 * 1024
+/** A smaller rest of a batch's buffer is not worth a read of its own. */
+const MIN_READ_BYTES = 64 * 1024
+/** The shortest frame is 32 bytes: no batch of BATCH_BYTES holds more records. */
+const MAX_BATCH_RECORDS = BATCH_BYTES / 32
+const ENTRY_NUMBERS = 3
+const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined }
+
+/** Where records come from: this process's writer, or a log that another process or thread writes. */
+export interface ReadSource {
+  readonly dir: string
+  readonly salvage: boolean
+  /** How many times the log's end was cut, and the lowest seq any cut after the first `seen` left free. */
+  readonly cutCount: number
+  lowestCutSince(seen: number): number
+  /** True once nothing can be added any more. */
+  readonly ended: boolean
+  /** Seqs from `first` to below `limit` can be read now; the log ends before `next`. */
+  range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }>
+  /** The seq below which a follower may read; -1 where only the files can tell. */
+  followLimit(durableOnly: boolean): number
+  /** Calls `done` once when there may be more than `limit` allowed; returns how to give up. */
+  onMore(cursor: NativeCursor, limit: number, durableOnly: boolean, done: (error?: unknown) => void): () => void
+}
+
+interface Fetch {
+  promise: Promise<NativeBatch>
+  buffer: Buffer
+  entries: Uint32Array
+  limit: number
+}
+
+export class Reader implements LogReader {
+  readonly #source: ReadSource
+  readonly #from: number | undefined
+  readonly #follow: boolean
+  readonly #durableOnly: boolean
+  readonly #salvage: boolean
+  readonly #onGap: ReadOptions['onGap']
+  readonly #signal: AbortSignal | undefined
+
+  // The batch that is being consumed.
+  #buffer: Buffer = Buffer.alloc(0)
+  #entries: Uint32Array<ArrayBufferLike> = new Uint32Array(0)
+  #firstSeq = 0
+  #index = 0
+  #count = 0
+  #baseTimeMs = 0
+
+  #cursor: NativeCursor | undefined
+  /** The seq behind the newest batch that came from the cursor. */
+  #position = 0
+  /** The seq at which the iteration ends. */
+  #stop: number
+  #cutsSeen = 0
+  #fetch: Fetch | undefined
+  #filling: Promise<void> | undefined
+  #wake: (() => void) | undefined
+  #done = false
+  #failure: { error: unknown } | undefined
+
+  // One buffer serves several small batches; two entry tables take turns.
+  #arena: Buffer = Buffer.alloc(0)
+  #arenaUsed = 0
+  #needBytes = 0
+  #spareEntries: Uint32Array<ArrayBufferLike> = new Uint32Array(0)
+
+  constructor(source: ReadSource, options: ReadOptions = {}) {
+    checkReadOptions(options)
+    this.#source = source
+    this.#from = options.from
+    this.#stop = options.to === undefined ? Number.POSITIVE_INFINITY : options.to + 1
+    this.#follow = options.follow ?? false
+    this.#durableOnly = options.durableOnly ?? false
+    this.#salvage = options.salvage ?? source.salvage
+    this.#onGap = options.onGap
+    this.#signal = options.signal
+    if (this.#signal?.aborted) this.#fail(this.#signal.reason)
+    else this.#signal?.addEventListener('abort', this.#onAbort)
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  next(): Promise<IteratorResult<LogRecord, undefined>> {
+    const record = this.nextBuffered()
+    return record === undefined ? this.#nextSlow() : Promise.resolve({ done: false, value: record })
+  }
+
+  nextBuffered(): LogRecord | undefined {
+    const index = this.#index
+    if (index >= this.#count || this.#source.cutCount !== this.#cutsSeen) return undefined
+    this.#index = index + 1
+    const entry = index * ENTRY_NUMBERS
+    const offset = this.#entries[entry] as number
+    return {
+      seq: this.#firstSeq + index,
+      data: this.#buffer.subarray(offset, offset + (this.#entries[entry + 1] as number)),
+      timestamp: this.#baseTimeMs + (this.#entries[entry + 2] as number),
+    }
+  }
+
+  async return(): Promise<IteratorResult<LogRecord, undefined>> {
+    this.#finish()
+    this.#wake?.()
+    await this.#filling
+    await this.#release()
+    return DONE
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return()
+  }
+
+  #nextSlow(): Promise<IteratorResult<LogRecord, undefined>> {
+    // Calls made while one is under way keep their order: each goes on behind the same promise.
+    if (this.#filling !== undefined) return this.#filling.then(() => this.next())
+    if (this.#failure !== undefined) {
+      const { error } = this.#failure
+      this.#failure = undefined
+      return this.#release().then(() => Promise.reject(error))
+    }
+    if (this.#done) return this.#release().then(() => DONE)
+    this.#filling = this.#fill()
+      .catch((error: unknown) => this.#fail(error))
+      .finally(() => {
+        this.#filling = undefined
+      })
+    return this.#filling.then(() => this.next())
+  }
+
+  /** Brings the next batch, or finishes. */
+  async #fill(): Promise<void> {
+    if (this.#cursor === undefined) await this.#open()
+    while (!this.#done) {
+      if (this.#source.cutCount !== this.#cutsSeen) await this.#afterCut()
+      const { ended } = this.#source
+      const limit = this.#limit()
+      if (this.#position >= this.#stop) return this.#finish()
+      if (limit !== -1 && this.#position >= limit) {
+        if (!this.#follow || ended) return this.#finish()
+        await this.#more(limit)
+        continue
+      }
+      const fetch = this.#fetch ?? this.#request(limit)
+      const batch = await this.#receive(fetch)
+      if (this.#done) return
+      if (batch === undefined || this.#source.cutCount !== this.#cutsSeen) continue
+      if (batch.count > 0) return this.#install(fetch, batch)
+      if (batch.needBytes > 0) {
+        this.#needBytes = batch.needBytes
+        continue
+      }
+      if (fetch.limit !== limit) continue
+      if (limit !== -1) throw outOfRange(`record ${this.#position} is gone: the log was cut while it was read`)
+      if (!this.#follow || ended) return this.#finish()
+      await this.#more(limit)
+    }
+  }
+
+  async #open(): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      const { first, limit, next } = await this.#source.range(this.#durableOnly)
+      if (this.#done) return
+      this.#cutsSeen = this.#source.cutCount
+      const from = this.#from ?? first
+      if (from < first) throw outOfRange(`records before ${first} have been trimmed; can't read from ${from}`)
+      if (from > next) throw outOfRange(`the log ends before ${next}; can't read from ${from}`)
+      this.#firstSeq = from
+      this.#position = from
+      if (!this.#follow) this.#stop = Math.min(this.#stop, limit)
+      if (this.#position >= this.#stop) return this.#finish()
+      try {
+        this.#cursor = await native.openCursor(this.#source.dir, from)
+        return
+      } catch (error) {
+        // The log may have been trimmed between the two calls: look again where it begins now.
+        if (this.#from !== undefined || attempt === 3 || !isCode(error, 'ERR_DURLOG_OUT_OF_RANGE')) throw error
+      }
+    }
+  }
+
+  #limit(): number {
+    if (!this.#follow) return this.#stop
+    const limit = this.#source.followLimit(this.#durableOnly)
+    if (this.#stop === Number.POSITIVE_INFINITY) return limit
+    return limit === -1 ? -1 : Math.min(limit, this.#stop)
+  }
+
+  /** Asks the cursor for the next batch; it runs on another thread. */
+  #request(limit: number): Fetch {
+    if (this.#arena.length - this.#arenaUsed < Math.max(MIN_READ_BYTES, this.#needBytes)) {
+      this.#arena = Buffer.allocUnsafeSlow(Math.max(BATCH_BYTES, this.#needBytes))
+      this.#arenaUsed = 0
+    }
+    const buffer = this.#arena.subarray(this.#arenaUsed)
+    let entries = this.#spareEntries
+    if (entries.length === 0) entries = new Uint32Array(MAX_BATCH_RECORDS * ENTRY_NUMBERS)
+    this.#spareEntries = new Uint32Array(0)
+    const bounded = limit === -1 && this.#stop !== Number.POSITIVE_INFINITY ? this.#stop : limit
+    const promise = (this.#cursor as NativeCursor).next(buffer, entries, bounded)
+    const fetch = { promise, buffer, entries, limit }
+    promise.catch(() => {}) // #receive reports it, when its turn comes
+    this.#fetch = fetch
+    return fetch
+  }
+
+  /** The batch that was asked for; undefined where damage was skipped instead or a cut made it void. */
+  async #receive(fetch: Fetch): Promise<NativeBatch | undefined> {
+    try {
+      const batch = await fetch.promise
+      if (batch.count === 0) this.#spareEntries = fetch.entries
+      return batch
+    } catch (error) {
+      if (this.#done) return undefined
+      if (this.#source.cutCount !== this.#cutsSeen) return undefined
+      if (!this.#salvage || !isCode(error, 'ERR_DURLOG_CORRUPT')) throw error
+      await this.#skip(error)
+      return undefined
+    } finally {
+      this.#fetch = undefined
+    }
+  }
+
+  async #skip(error: DurlogError): Promise<void> {
+    const next = await (this.#cursor as NativeCursor).skipDamage()
+    const first = this.#position
+    if (next === -1) {
+      this.#finish()
+    } else {
+      this.#position = next
+      this.#firstSeq = next
+      this.#index = 0
+      this.#count = 0
+    }
+    this.#onGap?.({ first, last: next === -1 ? -1 : next - 1, error })
+  }
+
+  #install(fetch: Fetch, batch: NativeBatch): void {
+    if (this.#entries.length > 0) this.#spareEntries = this.#entries
+    this.#buffer = fetch.buffer
+    this.#entries = fetch.entries
+    this.#firstSeq = batch.firstSeq
+    this.#index = 0
+    this.#count = batch.count
+    this.#baseTimeMs = batch.baseTimeMs
+    this.#position = batch.firstSeq + batch.count
+    this.#needBytes = 0
+    const last = (batch.count - 1) * ENTRY_NUMBERS
+    const usedBytes = (fetch.entries[last] as number) + (fetch.entries[last + 1] as number)
+    this.#arenaUsed += Math.ceil(usedBytes / 8) * 8
+    // Ahead of the consumer, but not where the end has just been reached.
+    const limit = this.#limit()
+    if (limit === -1 ? batch.count > 1 && this.#position < this.#stop : this.#position < limit) this.#request(limit)
+  }
+
+  /** Settles when there may be more than `limit` allowed, or the iteration ends. */
+  #more(limit: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const cancel = this.#source.onMore(this.#cursor as NativeCursor, limit, this.#durableOnly, (error) => {
+        this.#wake = undefined
+        if (error === undefined) resolve()
+        else reject(error)
+      })
+      this.#wake = () => {
+        this.#wake = undefined
+        cancel()
+        resolve()
+      }
+    })
+  }
+
+  /** Goes on behind a cut: what was decoded ahead may have been cut, and its seqs given out again. */
+  async #afterCut(): Promise<void> {
+    const next = this.#firstSeq + this.#index
+    const cut = this.#source.lowestCutSince(this.#cutsSeen)
+    this.#cutsSeen = this.#source.cutCount
+    if (next > cut)
+      throw outOfRange(`the log was cut to end before ${cut}; this reader has delivered up to ${next - 1}`)
+    this.#count = 0
+    this.#index = 0
+    this.#firstSeq = next
+    this.#position = next
+    await this.#release()
+    if (!this.#done) this.#cursor = await native.openCursor(this.#source.dir, next)
+  }
+
+  readonly #onAbort = (): void => {
+    this.#fail(this.#signal?.reason)
+    this.#wake?.()
+  }
+
+  #fail(error: unknown): void {
+    if (this.#done) return
+    this.#failure = { error }
+    this.#finish()
+  }
+
+  #finish(): void {
+    this.#done = true
+    this.#count = 0
+    this.#index = 0
+    this.#signal?.removeEventListener('abort', this.#onAbort)
+  }
+
+  /** Closes the cursor once the call that it may be busy with has come back. */
+  async #release(): Promise<void> {
+    const cursor = this.#cursor
+    if (cursor === undefined) return
+    this.#cursor = undefined
+    const fetch = this.#fetch
+    this.#fetch = undefined
+    await fetch?.promise.catch(() => {})
+    cursor.close()
+  }
+}
+
+function isCode(error: unknown, code: DurlogError['code']): error is DurlogError {
+  return error instanceof DurlogError && error.code === code
+}
+
+function outOfRange(message: string): DurlogError {
+  return new DurlogError('ERR_DURLOG_OUT_OF_RANGE', message)
+}
+
+/** Record `seq` of the log in `dir`, which must be below `limit` (-1: wherever the log ends). */
+export async function readOne(dir: string, seq: number, limit: number): Promise<LogRecord> {
+  const cursor = await native.openCursor(dir, seq)
+  try {
+    const entries = new Uint32Array(ENTRY_NUMBERS)
+    for (let bytes = 4096; ; ) {
+      const buffer = Buffer.allocUnsafeSlow(bytes)
+      const batch = await cursor.next(buffer, entries, limit === -1 ? seq + 1 : Math.min(limit, seq + 1))
+      if (batch.count === 1) {
+        const [offset, length, elapsedMs] = entries as unknown as [number, number, number]
+        return { seq, data: buffer.subarray(offset, offset + length), timestamp: batch.baseTimeMs + elapsedMs }
+      }
+      if (batch.needBytes <= bytes) throw outOfRange(`there is no record ${seq}`)
+      bytes = batch.needBytes
+    }
+  } finally {
+    cursor.close()
+  }
+}

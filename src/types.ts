@@ -1,0 +1,275 @@
+/** What the package offers, told once: every public type and what it promises. */
+import type { EventEmitter } from 'node:events'
+import type { Readable, Writable } from 'node:stream'
+import type { DurlogError } from './errors.js'
+
+/**
+ * How safe a record is when its append settles. A higher level includes every lower one, and when
+ * a record is acknowledged at a level, every record before it has reached that level too.
+ *
+ * - `memory`: in the kernel's page cache. Survives the death of the process, not a kernel panic or power loss.
+ * - `async`: as `memory`, and writing back has been started but not awaited.
+ * - `sync`: msync(MS_SYNC), fdatasync or an O_DSYNC write returned. Survives a kernel panic, and power loss
+ *   if the drive honours flushes. On macOS plain fsync does not empty the drive's own cache: use `full` there.
+ * - `full`: the strongest the platform has: F_FULLFSYNC on macOS, elsewhere fsync, metadata included.
+ */
+export type Durability = 'memory' | 'async' | 'sync' | 'full'
+
+/** How bytes reach the segment file. `auto` chooses by file system and by what is asked of the log. */
+export type Strategy = 'auto' | 'mmap' | 'pwrite' | 'direct'
+
+/** How a segment's space is taken before it holds records. `auto` chooses by strategy and file system. */
+export type Preallocation = 'auto' | 'none' | 'sparse' | 'fallocate' | 'keep-size' | 'zero-range' | 'zero' | 'recycle'
+
+/** What can be appended: bytes as they are, or a string as UTF-8. At least 1 byte, at most `maxRecordBytes`. */
+export type Payload = Uint8Array | string
+
+export interface OpenOptions {
+  /** The level of appends that name none. Default `sync`. */
+  durability?: Durability | undefined
+  /** Default `auto`. */
+  strategy?: Strategy | undefined
+  /** Default `auto`. `mmap` refuses `none`, `sparse` and `keep-size`: a store past the allocated end kills. */
+  preallocate?: Preallocation | undefined
+  /** Size of a segment file in bytes: 64 KiB to 1 GiB, a multiple of 4096. Default 64 MiB. */
+  segmentBytes?: number | undefined
+  /**
+   * Bytes that may wait for the device before appends wait for room and `write` refuses: 64 KiB to 2 GiB.
+   * Default 32 MiB.
+   */
+  maxPendingBytes?: number | undefined
+  /**
+   * The longest record in bytes: 1 to the smaller of `segmentBytes` and `maxPendingBytes`, less 8192.
+   * Default 16 MiB, or that bound where it is lower.
+   */
+  maxRecordBytes?: number | undefined
+  /** The mapped window of `mmap` and `auto` in bytes: a power of two, 64 KiB to 64 MiB. Default 4 MiB. */
+  chunkBytes?: number | undefined
+  /** XFS only: the extent size hint of new segments in bytes, a multiple of 4096; 0 gives none. Default 0. */
+  extentSizeHint?: number | undefined
+  /**
+   * How long a commit waits for more appends to join it, in microseconds: 0 to 1,000,000. Default 0: a commit
+   * starts as soon as the current turn of the event loop has made its appends. Whole milliseconds wait on a
+   * timer; a shorter delay takes turns of the event loop.
+   */
+  commitDelayMicros?: number | undefined
+  lock?:
+    | {
+        /** How long to wait for another writer to let go, in milliseconds. Default 0: refuse at once. */
+        waitMs?: number | undefined
+      }
+    | undefined
+  /**
+   * What to do with a log that is damaged below what is known to have been synced: `strict` (default) refuses
+   * with ERR_DURLOG_CORRUPT, `salvage` opens what is whole and leaves the damaged bytes as they are.
+   */
+  recovery?: 'strict' | 'salvage' | undefined
+  /** Open for reading only: takes no lock, changes nothing, may run beside a writer. Default false. */
+  readOnly?: boolean | undefined
+  /** Make the log where there is none. Default true; with false, ERR_DURLOG_NOT_FOUND. */
+  create?: boolean | undefined
+}
+
+export interface AppendOptions {
+  /** The level at which the promise settles. Default: the log's `durability`. */
+  durability?: Durability | undefined
+  /**
+   * Gives up an append that still waits for room; the promise rejects with the signal's reason. Once the
+   * record is framed it can't be taken back: the signal is ignored and the outcome awaited.
+   */
+  signal?: AbortSignal | undefined
+}
+
+export interface BatchRange {
+  first: number
+  last: number
+}
+
+export interface LogRecord {
+  seq: number
+  /** A view of the batch it was read with. It stays valid, and keeps that batch (about 1 MiB) in memory. */
+  data: Buffer
+  /** When it was appended, in milliseconds since 1970, by the writer's clock. */
+  timestamp: number
+}
+
+/** Records that could not be read and were skipped. */
+export interface ReadGap {
+  first: number
+  /** The last seq lost, or -1 where nothing whole follows. */
+  last: number
+  error: DurlogError
+}
+
+export interface ReadOptions {
+  /** The first seq to deliver. Default: `firstSeq`. */
+  from?: number | undefined
+  /** The last seq to deliver. Default: the last that is there when reading begins, or none with `follow`. */
+  to?: number | undefined
+  /** Wait for new records at the end of the log instead of finishing. Default false. */
+  follow?: boolean | undefined
+  /** Deliver a record only once it is known to be synced. Default false. */
+  durableOnly?: boolean | undefined
+  /** Skip what is damaged instead of failing with ERR_DURLOG_CORRUPT. Default: whether the log was opened so. */
+  salvage?: boolean | undefined
+  /** Called with each gap that `salvage` skips, before the record behind it is delivered. */
+  onGap?: ((gap: ReadGap) => void) | undefined
+  /** Ends the iteration: it throws the signal's reason. */
+  signal?: AbortSignal | undefined
+}
+
+/** Iterates over records; leaving a `for await` early closes it. */
+export interface LogReader extends AsyncIterableIterator<LogRecord, undefined, undefined>, AsyncDisposable {
+  /** The next record if it is already decoded, else undefined: then await `next()`. Not while a `next()` is pending. */
+  nextBuffered(): LogRecord | undefined
+  next(): Promise<IteratorResult<LogRecord, undefined>>
+  /** Ends the iteration and lets go of the files. */
+  return(): Promise<IteratorResult<LogRecord, undefined>>
+  [Symbol.asyncIterator](): LogReader
+}
+
+export interface ReadableOptions extends ReadOptions {
+  /** Records that are held ready. Default 256. */
+  highWaterMark?: number | undefined
+}
+
+export interface WritableOptions {
+  /** Default: the log's `durability`. */
+  durability?: Durability | undefined
+  /** Bytes that are held back while earlier ones are on their way. Default 1 MiB. */
+  highWaterMark?: number | undefined
+}
+
+export type RecoveryState = 'clean' | 'torn-tail' | 'hole' | 'corrupt' | 'unchecked'
+
+/** What opening the log found, and what it did about it. */
+export interface LogRecovery {
+  /**
+   * - `clean`: the log was closed, or ended at a whole record.
+   * - `torn-tail`: an end that was never acknowledged was cut.
+   * - `hole`: a damaged record before whole ones, none of them known to be synced: cut from the hole on.
+   * - `corrupt`: damage below what is known to have been synced; opened all the same by `recovery: 'salvage'`.
+   * - `unchecked`: opened with `readOnly`, which looks at nothing and changes nothing.
+   */
+  state: RecoveryState
+  /** Bytes read to tell. */
+  scannedBytes: number
+  /** Bytes that were cut away. */
+  discardedBytes: number
+  /** Whole records among them, none of which had been acknowledged at `sync`. */
+  discardedRecords: number
+  /** Where the damage begins. */
+  damage?: { segment: string; offset: number }
+  /** The seqs that are lost, where that is known. */
+  lost?: BatchRange
+}
+
+export interface LogStats {
+  /** The strategy in force: what `auto` chose. */
+  strategy: string
+  /** How bytes go to the file at this moment. */
+  mode: string
+  preallocate: string
+  fileSystem: string
+  /** Why `auto` came to this. */
+  reason: string
+  segments: number
+  segmentBytes: number
+  rotations: number
+  commits: number
+  committedRecords: number
+  committedBytes: number
+  modeSwitches: number
+  /** Segments that were used again. */
+  recycled: number
+  /** Bytes that wait for the device. */
+  pendingBytes: number
+  /** Appends and syncs whose promise has not settled, those that wait for room included. */
+  pendingAppends: number
+  /** Of these, how many wait for room. */
+  waitingForRoom: number
+}
+
+/** Event names and their arguments. */
+export type LogEvents = {
+  /** The last seq that is now known to be synced. */
+  synced: [seq: number]
+  /** The first seq of the segment that took over. */
+  rotated: [firstSeq: number]
+  /** A sync failed: the log takes no more records until it is opened again. */
+  latched: [error: DurlogError]
+}
+
+/** An open log. A method that returns a promise never throws: what is wrong rejects the promise. */
+export interface Log extends EventEmitter<LogEvents>, AsyncDisposable {
+  readonly dir: string
+  /** Random, made with the log. */
+  readonly uuid: string
+  readonly readOnly: boolean
+  /** The oldest seq that is still there; equal to `nextSeq` while the log is empty. */
+  readonly firstSeq: number
+  /** The seq of the next record. With `readOnly`: as last seen; `refresh` and reading look again. */
+  readonly nextSeq: number
+  /** The last seq that is known to be synced, -1 if there is none. */
+  readonly syncedSeq: number
+  readonly recovery: LogRecovery
+
+  /**
+   * Appends one record; settles with its seq when the level is reached. The bytes are copied in the call,
+   * unless it has to wait for room (`maxPendingBytes`): so leave them alone until the promise settles.
+   *
+   * Rejects with ERR_DURLOG_RECORD_EMPTY, ERR_DURLOG_RECORD_TOO_LARGE, ERR_DURLOG_INVALID_ARGUMENT (before
+   * anything is written), ERR_DURLOG_NO_SPACE (nothing is left behind; usable again when there is room),
+   * ERR_DURLOG_SYNC_FAILED (see `outcome`), ERR_DURLOG_LATCHED, ERR_DURLOG_READ_ONLY or ERR_DURLOG_CLOSED.
+   */
+  append(data: Payload, options?: AppendOptions): Promise<number>
+  /**
+   * Appends records with consecutive seqs, atomically: after a crash all are there or none. Rejects like
+   * `append`, and with ERR_DURLOG_BATCH_TOO_LARGE for what would not fit one segment or `maxPendingBytes`.
+   */
+  appendBatch(list: readonly Payload[], options?: AppendOptions): Promise<BatchRange>
+  /**
+   * Appends one record at `memory` and returns its seq: the fastest way in. Throws ERR_DURLOG_BACKPRESSURE
+   * when there is no room or other appends wait for it: `await log.drain()` and write again.
+   */
+  write(data: Payload): number
+  /** Appends one record and blocks the thread until the level is reached. Throws like `write`. */
+  appendSync(data: Payload, options?: { durability?: Durability | undefined }): number
+  /** Settles when `write` has room again. */
+  drain(): Promise<void>
+  /**
+   * Brings all records so far to `level` (default `sync`); settles with the last seq that is now at that
+   * level, -1 if the log has never held one.
+   */
+  sync(level?: Durability): Promise<number>
+
+  /** Iterates over records in order, a batch at a time. Begins at the first `next`. */
+  read(options?: ReadOptions): LogReader
+  /** One record. Rejects with ERR_DURLOG_OUT_OF_RANGE where there is none. */
+  get(seq: number): Promise<LogRecord>
+  /** A stream of `LogRecord`. */
+  readable(options?: ReadableOptions): Readable
+  /** A stream that makes each chunk one record; it finishes when all have reached their level. */
+  writable(options?: WritableOptions): Writable
+
+  /**
+   * Removes whole segments whose records all stand before `seq`; settles with the new `firstSeq`, durably
+   * done. Appends made meanwhile wait.
+   */
+  trimBefore(seq: number): Promise<number>
+  /**
+   * Cuts every record after `seq` (-1: all of them); settles with the new `nextSeq` once the cut is as
+   * durable as a synced append. Appends made meanwhile wait. A reader that was past the cut fails with
+   * ERR_DURLOG_OUT_OF_RANGE.
+   */
+  truncateAfter(seq: number): Promise<number>
+
+  stats(): LogStats
+  /** `readOnly`: looks again where the log ends. A writer always knows. */
+  refresh(): Promise<void>
+  /**
+   * Waits for every append, syncs what is there and lets go of the files and the lock. Readers finish what
+   * they have; followers end. Further calls return the same promise.
+   */
+  close(): Promise<void>
+}

@@ -1,0 +1,86 @@
+/** Promises that wait for a seq to reach one level, oldest first, in parallel arrays on a ring. */
+
+type Resolve = (seq: number) => void
+type Reject = (error: unknown) => void
+
+// One executor for every promise: a closure each would cost as much as the promise.
+let lastResolve: Resolve
+let lastReject: Reject
+function capture(resolve: Resolve, reject: Reject): void {
+  lastResolve = resolve
+  lastReject = reject
+}
+
+const INITIAL_CAPACITY = 64
+
+export class Waiters {
+  #resolves: (Resolve | undefined)[] = new Array(INITIAL_CAPACITY).fill(undefined)
+  #rejects: (Reject | undefined)[] = new Array(INITIAL_CAPACITY).fill(undefined)
+  #seqs = new Float64Array(INITIAL_CAPACITY)
+  #mask = INITIAL_CAPACITY - 1
+  #head = 0
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** A promise for `seq`, which must not be below that of an earlier call. */
+  wait(seq: number): Promise<number> {
+    const promise = new Promise<number>(capture)
+    if (this.#size > this.#mask) this.#grow()
+    const slot = (this.#head + this.#size) & this.#mask
+    this.#resolves[slot] = lastResolve
+    this.#rejects[slot] = lastReject
+    this.#seqs[slot] = seq
+    this.#size++
+    return promise
+  }
+
+  /** Resolves every waiter whose seq is below `reached`, each with its own seq. */
+  settle(reached: number): void {
+    while (this.#size > 0) {
+      const slot = this.#head
+      const seq = this.#seqs[slot] as number
+      if (seq >= reached) return
+      const resolve = this.#resolves[slot] as Resolve
+      this.#resolves[slot] = undefined
+      this.#rejects[slot] = undefined
+      this.#head = (slot + 1) & this.#mask
+      this.#size--
+      resolve(seq)
+    }
+  }
+
+  /** Rejects, oldest first, every waiter from `firstSeq` on with what `errorFor` makes of its seq. */
+  rejectFrom(firstSeq: number, errorFor: (seq: number) => unknown): void {
+    let kept = this.#size
+    while (kept > 0 && (this.#seqs[(this.#head + kept - 1) & this.#mask] as number) >= firstSeq) kept--
+    for (let i = kept; i < this.#size; i++) {
+      const slot = (this.#head + i) & this.#mask
+      const reject = this.#rejects[slot] as Reject
+      this.#resolves[slot] = undefined
+      this.#rejects[slot] = undefined
+      reject(errorFor(this.#seqs[slot] as number))
+    }
+    this.#size = kept
+  }
+
+  #grow(): void {
+    const capacity = this.#mask + 1
+    const resolves: (Resolve | undefined)[] = new Array(capacity * 2).fill(undefined)
+    const rejects: (Reject | undefined)[] = new Array(capacity * 2).fill(undefined)
+    const seqs = new Float64Array(capacity * 2)
+    for (let i = 0; i < this.#size; i++) {
+      const slot = (this.#head + i) & this.#mask
+      resolves[i] = this.#resolves[slot]
+      rejects[i] = this.#rejects[slot]
+      seqs[i] = this.#seqs[slot] as number
+    }
+    this.#resolves = resolves
+    this.#rejects = rejects
+    this.#seqs = seqs
+    this.#mask = capacity * 2 - 1
+    this.#head = 0
+  }
+}
