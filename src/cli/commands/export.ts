@@ -1,0 +1,52 @@
+import { type Command, Option } from 'commander'
+import { open } from '../../index.js'
+import { addJson, parseWhole } from '../arguments.js'
+import { Sink, writeOut } from '../output.js'
+import { startProgress } from '../progress.js'
+import { ENCODINGS, type Encoding, toJsonLine } from '../records.js'
+
+interface Flags {
+  encoding: Encoding
+  from?: number
+  to?: number
+  json?: boolean
+}
+
+export function register(program: Command): void {
+  const command = program
+    .command('export')
+    .summary('print records as lines of JSON')
+    .description('Print each record as a line {"seq", "timestamp", "data"}. Takes no lock.')
+    .argument('<dir>', "the log's folder")
+    .addOption(new Option('--encoding <name>', 'how "data" stands there').choices(ENCODINGS).default('utf8'))
+    .option('--from <seq>', 'the first one (default: the oldest)', parseWhole)
+    .option('--to <seq>', 'the last one (default: the newest)', parseWhole)
+  addJson(command).action(run)
+}
+
+async function run(dir: string, { encoding, from, to, json }: Flags): Promise<void> {
+  await using log = await open(dir, { readOnly: true })
+  const first = from ?? log.firstSeq
+  const total = Math.max(0, Math.min(to ?? Number.POSITIVE_INFINITY, log.nextSeq - 1) - first + 1)
+  const progress = await startProgress('export', total, json === true || process.stdout.isTTY === true)
+  const reader = log.read({ from, to })
+  const sink = new Sink()
+  try {
+    for (;;) {
+      let record = reader.nextBuffered()
+      if (record === undefined) {
+        const { done, value } = await reader.next()
+        if (done) break
+        record = value
+        progress.update(record.seq - first)
+      }
+      const line = Buffer.from(toJsonLine(record, encoding))
+      if (sink.put(line)) continue
+      await sink.flush()
+      if (!sink.put(line)) await writeOut(line)
+    }
+  } finally {
+    progress.stop()
+    await sink.flush()
+  }
+}

@@ -1,0 +1,19 @@
+import type { Command } from 'commander'
+import { open } from '../../index.js'
+import { addJson, parseWhole } from '../arguments.js'
+import { printRecord } from '../print.js'
+
+export function register(program: Command): void {
+  const command = program
+    .command('get')
+    .summary('print one record')
+    .description('Print one record, byte for byte. Takes no lock.')
+    .argument('<dir>', "the log's folder")
+    .argument('<seq>', 'which one', parseWhole)
+  addJson(command).action(run)
+}
+
+async function run(dir: string, seq: number, { json }: { json?: boolean }): Promise<void> {
+  await using log = await open(dir, { readOnly: true })
+  await printRecord(await log.get(seq), json === true)
+}

@@ -1,0 +1,33 @@
+import type { Command } from 'commander'
+import { open } from '../../index.js'
+import { addJson, parseWhole } from '../arguments.js'
+import { writeJson, writeOut } from '../output.js'
+
+interface Flags {
+  before: number
+  waitLock: number
+  json?: boolean
+}
+
+export function register(program: Command): void {
+  const command = program
+    .command('trim')
+    .summary('remove old segments')
+    .description('Remove whole segments whose records all stand before SEQ. Needs the log for itself.')
+    .argument('<dir>', "the log's folder")
+    .requiredOption('--before <seq>', 'the oldest record to keep', parseWhole)
+    .option('--wait-lock <ms>', 'how long to wait for another writer', parseWhole, 0)
+  addJson(command).action(run)
+}
+
+async function run(dir: string, { before, waitLock, json }: Flags): Promise<void> {
+  await using log = await open(dir, { create: false, lock: { waitMs: waitLock } })
+  const was = log.firstSeq
+  const firstSeq = await log.trimBefore(before)
+  if (json) return writeJson({ firstSeq, nextSeq: log.nextSeq, removedRecords: firstSeq - was })
+  await writeOut(
+    firstSeq === was
+      ? `nothing to remove: no segment stands before ${before} as a whole; the oldest record is ${firstSeq}\n`
+      : `removed ${firstSeq - was} records; the oldest is now ${firstSeq}\n`,
+  )
+}

@@ -1,0 +1,50 @@
+import type { Command } from 'commander'
+import { type VerifyReport, verify } from '../../index.js'
+import { addJson } from '../arguments.js'
+import { ExitCode } from '../exit-codes.js'
+import { formatBytes, formatCount, formatFields, formatRange, writeJson, writeOut } from '../output.js'
+import { startProgress } from '../progress.js'
+
+export function register(program: Command): void {
+  const command = program
+    .command('verify')
+    .summary('read everything and tell what is damaged')
+    .description(
+      'Read every record and tell what is damaged. Changes nothing and takes no lock. Ends with 0 if the log is whole, 1 with a torn tail or a hole (nothing that was acknowledged at sync), 2 if it is corrupt.',
+    )
+    .argument('<dir>', "the log's folder")
+  addJson(command).action(run)
+}
+
+async function run(dir: string, { json }: { json?: boolean }): Promise<void> {
+  const progress = await startProgress('verify', 0, json === true)
+  let report: VerifyReport
+  try {
+    report = await verify(dir)
+  } finally {
+    progress.stop()
+  }
+  process.exitCode = exitCodeOfState(report.state)
+  await (json ? writeJson(report) : writeOut(describe(report)))
+}
+
+export function exitCodeOfState(state: VerifyReport['state']): number {
+  if (state === 'clean') return ExitCode.ok
+  return state === 'corrupt' ? ExitCode.corrupt : ExitCode.torn
+}
+
+function describe(report: VerifyReport): string {
+  const { state, uuid, firstSeq, nextSeq, syncedSeq, records, payloadBytes, segments, problems } = report
+  const fields = formatFields([
+    ['state', state],
+    ['uuid', uuid],
+    ['records', `${formatCount(records)} (${formatRange(firstSeq, nextSeq)}), ${formatBytes(payloadBytes)}`],
+    ['synced up to', syncedSeq === 0 ? 'none known' : syncedSeq - 1],
+    ['segments', segments.length],
+  ])
+  const details = problems.map(({ segment, offset, lostFirst, lostLast, message }) => {
+    const lost = lostFirst <= lostLast ? `; records ${lostFirst} to ${lostLast} are lost` : ''
+    return `${segment}, byte ${offset}: ${message}${lost}\n`
+  })
+  return fields + details.join('')
+}

@@ -1,0 +1,78 @@
+/** Errors as the command tells them: code, message, what to do, and the exit status. */
+import { DurlogError, type DurlogErrorCode } from '../errors.js'
+import { ExitCode, exitCodeOf } from './exit-codes.js'
+
+/** What is wrong with the command's input or arguments. */
+export class InputError extends Error {
+  readonly exitCode: number
+
+  constructor(message: string, exitCode: number = ExitCode.badInput) {
+    super(message)
+    this.exitCode = exitCode
+  }
+}
+
+/** The reader of our output has gone: nothing to tell, nobody to tell it to. */
+export class OutputClosedError extends Error {}
+
+export interface Failure {
+  code: string
+  message: string
+  /** What to do about it; '' where the message says it all. */
+  advice: string
+  exitCode: number
+  details: Record<string, unknown>
+}
+
+const ADVICE: Partial<Record<DurlogErrorCode, string>> = {
+  ERR_DURLOG_NOT_FOUND: 'check the folder\'s name; "durlog append DIR" makes a log',
+  ERR_DURLOG_NOT_A_LOG: 'the folder holds something else; name an empty or a new one',
+  ERR_DURLOG_LOCKED: 'wait with --wait-lock MS, or end that process; cat, tail, get, stat and verify need no lock',
+  ERR_DURLOG_NO_SPACE: 'make room (durlog trim DIR --before SEQ removes old segments) and try again',
+  ERR_DURLOG_CORRUPT: '"durlog verify DIR" lists what is damaged; --salvage reads what is whole',
+  ERR_DURLOG_SYNC_FAILED: 'the device refused a write: look at the system log, then at "durlog verify DIR"',
+  ERR_DURLOG_LATCHED: 'the device refused a write: look at the system log, then at "durlog verify DIR"',
+  ERR_DURLOG_RECORD_EMPTY: 'a record has at least one byte; --skip-empty leaves empty ones out',
+  ERR_DURLOG_RECORD_TOO_LARGE: 'raise --max-record-bytes, and --segment-bytes with it if need be',
+  ERR_DURLOG_UNSUPPORTED: 'leave --strategy and --preallocate at auto',
+  ERR_DURLOG_OUT_OF_RANGE: '"durlog stat DIR" tells the first and the last seq',
+  ERR_DURLOG_INVALID_ARGUMENT: '"durlog COMMAND --help" lists the options',
+}
+
+export function toFailure(error: unknown): Failure {
+  // Closing the log failed too, after what was wrong in the first place.
+  if (error instanceof Error && error.name === 'SuppressedError' && 'suppressed' in error)
+    return toFailure(error.suppressed)
+  if (error instanceof DurlogError) {
+    const { code, message } = error
+    const details: Record<string, unknown> = {}
+    for (const key of Object.keys(error)) {
+      if (key !== 'code' && key !== 'cause') details[key] = (error as unknown as Record<string, unknown>)[key]
+    }
+    return { code, message, advice: ADVICE[code] ?? '', exitCode: exitCodeOf(code), details }
+  }
+  if (error instanceof InputError) {
+    const code = error.exitCode === ExitCode.usage ? 'USAGE' : 'BAD_INPUT'
+    return { code, message: error.message, advice: '', exitCode: error.exitCode, details: {} }
+  }
+  const { code = 'ERR_UNEXPECTED', message = String(error) } = error as NodeJS.ErrnoException
+  const exitCode = code === 'ENOSPC' ? ExitCode.noSpace : code === 'ENOENT' ? ExitCode.noLog : ExitCode.io
+  return { code, message, advice: '', exitCode, details: {} }
+}
+
+/** Writes the failure to stderr, as one JSON object with `json`; returns the exit status. */
+export function reportFailure(error: unknown, json: boolean): number {
+  if (isOutputClosed(error)) return ExitCode.ok
+  const { code, message, advice, exitCode, details } = toFailure(error)
+  if (json) {
+    process.stderr.write(`${JSON.stringify({ error: { code, message, advice, exitCode, ...details } })}\n`)
+  } else {
+    process.stderr.write(`durlog: ${code}: ${message}\n${advice === '' ? '' : `  ${advice}\n`}`)
+  }
+  return exitCode
+}
+
+function isOutputClosed(error: unknown): boolean {
+  if (error instanceof Error && 'suppressed' in error) return isOutputClosed(error.suppressed)
+  return error instanceof OutputClosedError
+}

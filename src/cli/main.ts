@@ -1,0 +1,85 @@
+#!/usr/bin/env node
+/** The command: loads only what the command at hand needs. */
+import { Command, CommanderError } from 'commander'
+import { EXIT_CODES_HELP, ExitCode } from './exit-codes.js'
+import { InputError, reportFailure } from './failure.js'
+
+interface CommandModule {
+  register(program: Command): void
+}
+
+interface Entry {
+  name: string
+  summary: string
+  load(): Promise<CommandModule>
+}
+
+const COMMANDS: readonly Entry[] = [
+  { name: 'append', summary: 'append records from stdin or a file', load: () => import('./commands/append.js') },
+  { name: 'cat', summary: 'print records', load: () => import('./commands/cat.js') },
+  {
+    name: 'tail',
+    summary: 'print the last records, and new ones as they come',
+    load: () => import('./commands/tail.js'),
+  },
+  { name: 'get', summary: 'print one record', load: () => import('./commands/get.js') },
+  { name: 'stat', summary: 'tell what a log holds', load: () => import('./commands/stat.js') },
+  { name: 'verify', summary: 'read everything and tell what is damaged', load: () => import('./commands/verify.js') },
+  {
+    name: 'repair',
+    summary: 'cut a torn tail or a hole, with a backup of what goes',
+    load: () => import('./commands/repair.js'),
+  },
+  { name: 'dump', summary: 'print the files frame by frame', load: () => import('./commands/dump.js') },
+  { name: 'export', summary: 'print records as lines of JSON', load: () => import('./commands/export.js') },
+  { name: 'import', summary: 'append records from lines of JSON', load: () => import('./commands/import.js') },
+  { name: 'trim', summary: 'remove old segments', load: () => import('./commands/trim.js') },
+  {
+    name: 'bench',
+    summary: 'measure every strategy on this disk',
+    load: loadBench,
+  },
+]
+
+/** The bench stands beside the commands, on the public API. */
+async function loadBench(): Promise<CommandModule> {
+  const path: string = '../bench/command.js'
+  const { registerBench } = (await import(path)) as { registerBench(program: Command): void }
+  return { register: registerBench }
+}
+
+/** Runs one command; its exit status. */
+async function main(args: readonly string[]): Promise<number> {
+  const json = args.includes('--json')
+  const program = new Command('durlog')
+    .description('An append log that says, for each record, how safe it is.')
+    .addHelpText('after', EXIT_CODES_HELP)
+    .exitOverride()
+    .configureOutput({ writeErr: (text) => void (json || process.stderr.write(text)) })
+  const named = args.filter((argument) => !argument.startsWith('-')).slice(0, 2)
+  const chosen = named[0] === 'help' ? named[1] : named[0]
+  try {
+    for (const { name, summary, load } of COMMANDS) {
+      if (name === chosen) (await load()).register(program)
+      else program.command(name).summary(summary).description(summary)
+    }
+    for (const command of program.commands) command.addHelpText('after', EXIT_CODES_HELP)
+    await program.parseAsync([...args], { from: 'user' })
+    return Number(process.exitCode ?? ExitCode.ok)
+  } catch (error) {
+    if (!(error instanceof CommanderError)) return reportFailure(error, json)
+    if (error.exitCode === 0) return ExitCode.ok
+    // Commander has already told a person.
+    if (json) reportFailure(new InputError(error.message, ExitCode.usage), json)
+    return ExitCode.usage
+  }
+}
+
+main(process.argv.slice(2)).then(
+  (exitCode) => {
+    process.exitCode = exitCode
+  },
+  (error: unknown) => {
+    process.exitCode = reportFailure(error, false)
+  },
+)

@@ -1,0 +1,70 @@
+/** Records as lines of JSON: {"seq", "timestamp", "data"}. */
+import type { LogRecord } from '../types.js'
+import { InputError } from './failure.js'
+
+export type Encoding = 'utf8' | 'base64' | 'json'
+export const ENCODINGS: readonly Encoding[] = ['utf8', 'base64', 'json']
+
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** One line, its newline included. Throws InputError where the payload is not what `encoding` says. */
+export function toJsonLine(record: LogRecord, encoding: Encoding): string {
+  const { seq, timestamp } = record
+  return `{"seq":${seq},"timestamp":${timestamp},"data":${encodeData(record, encoding)}}\n`
+}
+
+/** As UTF-8 where the payload is that, else as base64 with a word that it is. */
+export function toReadableJsonLine(record: LogRecord): string {
+  const { seq, timestamp, data } = record
+  const text = decodeUtf8(data)
+  const rest = text === undefined ? `"${data.toString('base64')}","encoding":"base64"` : JSON.stringify(text)
+  return `{"seq":${seq},"timestamp":${timestamp},"data":${rest}}\n`
+}
+
+function encodeData({ seq, data }: LogRecord, encoding: Encoding): string {
+  if (encoding === 'base64') return `"${data.toString('base64')}"`
+  const text = decodeUtf8(data)
+  if (text === undefined) throw new InputError(`record ${seq} is not UTF-8; export it with --encoding base64`)
+  if (encoding === 'utf8') return JSON.stringify(text)
+  try {
+    JSON.parse(text)
+  } catch {
+    throw new InputError(`record ${seq} is not JSON; export it with --encoding utf8 or base64`)
+  }
+  // Within JSON a line break can only be white space between tokens.
+  return text.replace(/[\r\n]/g, ' ')
+}
+
+function decodeUtf8(data: Uint8Array): string | undefined {
+  try {
+    return strictUtf8.decode(data)
+  } catch {
+    return undefined
+  }
+}
+
+/** The payload of one line. `place` says where it stands, for the error. */
+export function fromJsonLine(line: Buffer, encoding: Encoding, place: string): Buffer {
+  let value: unknown
+  try {
+    value = JSON.parse(line.toString())
+  } catch (error) {
+    throw new InputError(`${place} is not JSON: ${(error as Error).message}`)
+  }
+  if (typeof value !== 'object' || value === null || !('data' in value))
+    throw new InputError(`${place} must be an object with "data"`)
+  const data = toBytes(value.data, encoding, place)
+  if (data.length === 0) throw new InputError(`${place}: "data" is empty; a record has at least one byte`)
+  return data
+}
+
+function toBytes(data: unknown, encoding: Encoding, place: string): Buffer {
+  if (encoding === 'json') return Buffer.from(JSON.stringify(data))
+  if (typeof data !== 'string')
+    throw new InputError(`${place}: "data" must be a string with --encoding ${encoding}; use --encoding json`)
+  if (encoding === 'utf8') return Buffer.from(data)
+  const bytes = Buffer.from(data, 'base64')
+  if (bytes.toString('base64').replace(/=+$/, '') !== data.replace(/=+$/, ''))
+    throw new InputError(`${place}: "data" is not base64`)
+  return bytes
+}
