@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest'
+import { LineSplitter, PrefixSplitter, type Splitter } from '../../src/cli/input.js'
+
+/** What `splitter` makes of `bytes` that arrive in pieces of `size`. */
+function split(splitter: Splitter, bytes: Buffer, size: number): string[] {
+  const found: Buffer[] = []
+  for (let start = 0; start < bytes.length && !splitter.problem; start += size) {
+    found.push(...splitter.push(bytes.subarray(start, start + size)))
+  }
+  if (!splitter.problem) found.push(...splitter.end())
+  return found.map((record) => record.toString())
+}
+
+function prefixed(...records: string[]): Buffer {
+  return Buffer.concat(
+    records.flatMap((record) => {
+      const length = Buffer.alloc(4)
+      length.writeUInt32LE(Buffer.byteLength(record))
+      return [length, Buffer.from(record)]
+    }),
+  )
+}
+
+describe('lines', () => {
+  test.each([1, 2, 3, 5, 100])('are the same however the input is cut (pieces of %i bytes)', (size) => {
+    const input = Buffer.from('one\ntwo\r\n\u00e4\u00f6\u00fc\nlast without newline')
+    expect(split(new LineSplitter(100, false), input, size)).toEqual(['one', 'two\r', 'äöü', 'last without newline'])
+  })
+
+  test.each([1, 100])('an empty one is a problem told with its number; those before are delivered (%i)', (size) => {
+    const splitter = new LineSplitter(100, false)
+    expect(split(splitter, Buffer.from('a\nb\n\nc\n'), size)).toEqual(['a', 'b'])
+    expect(splitter.problem?.message).toContain('line 3 is empty')
+  })
+
+  test('empty ones are left out where that is asked for', () => {
+    expect(split(new LineSplitter(100, true), Buffer.from('\n\na\n\nb\n\n'), 2)).toEqual(['a', 'b'])
+  })
+
+  test.each([1, 100])('one that is too long is a problem told with its number (%i)', (size) => {
+    const splitter = new LineSplitter(4, false)
+    expect(split(splitter, Buffer.from('four\nfives\n'), size)).toEqual(['four'])
+    expect(splitter.problem?.message).toContain('line 2')
+  })
+})
+
+describe('length-prefixed records', () => {
+  test.each([1, 3, 4, 7, 100])('are the same however the input is cut (pieces of %i bytes)', (size) => {
+    expect(split(new PrefixSplitter(100), prefixed('a', 'line\nbreak', 'c'), size)).toEqual(['a', 'line\nbreak', 'c'])
+  })
+
+  test.each([1, 100])('an end within a record is a problem (pieces of %i bytes)', (size) => {
+    const splitter = new PrefixSplitter(100)
+    expect(split(splitter, prefixed('one', 'two').subarray(0, -1), size)).toEqual(['one'])
+    expect(splitter.problem?.message).toContain('record 2')
+  })
+
+  test('a length of zero or beyond the bound is a problem, before anything is taken for its record', () => {
+    for (const length of [0, 101, 0xffffffff]) {
+      const splitter = new PrefixSplitter(100)
+      const bad = Buffer.alloc(4)
+      bad.writeUInt32LE(length)
+      expect(split(splitter, Buffer.concat([prefixed('ok'), bad]), 100)).toEqual(['ok'])
+      expect(splitter.problem?.message).toContain(String(length))
+    }
+  })
+})

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import { DurlogError, withOutcome } from '../src/errors.js'
+
+test('a detail that does not apply is not a property of the error', () => {
+  const error = new DurlogError('ERR_DURLOG_IO', 'pwrite failed', { errno: 5, syscall: 'pwrite' })
+  expect(Object.keys(error).sort()).toEqual(['code', 'errno', 'syscall'])
+  expect('ownerPid' in error).toBe(false)
+})
+
+test('an error is named for its class from the first line of its stack on', () => {
+  const error = new DurlogError('ERR_DURLOG_CLOSED', 'closed')
+  expect(error).toBeInstanceOf(Error)
+  expect(error.name).toBe('DurlogError')
+  expect(error.stack).toMatch(/^DurlogError: closed/)
+})
+
+test('the outcome is told beside the code and the cause is kept', () => {
+  const cause = new DurlogError('ERR_DURLOG_SYNC_FAILED', 'fdatasync failed', { errno: 5, syscall: 'fdatasync' })
+  const error = withOutcome(cause, 'unknown')
+  expect(error).toMatchObject({ code: 'ERR_DURLOG_SYNC_FAILED', errno: 5, syscall: 'fdatasync', outcome: 'unknown' })
+  expect(error.cause).toBe(cause)
+  expect(withOutcome(cause, 'not-written').message).toContain('not written')
+})

@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest'
+import { DurlogError } from '../src/errors.js'
+import { checkPayload, levelCode, resolveOptions } from '../src/options.js'
+import type { OpenOptions } from '../src/types.js'
+
+/** The error that options are refused with, given as a caller without types might. */
+function refusal(options: unknown): DurlogError {
+  try {
+    resolveOptions(options as OpenOptions)
+  } catch (error) {
+    expect(error).toBeInstanceOf(DurlogError)
+    return error as DurlogError
+  }
+  throw new Error('the options were taken')
+}
+
+describe('defaults', () => {
+  test('no options give a durable log in 64 MiB segments that the core chooses the strategy for', () => {
+    expect(resolveOptions()).toEqual({
+      level: 2,
+      salvage: false,
+      readOnly: false,
+      lockWaitMs: 0,
+      commitDelayMicros: 0,
+      native: {
+        strategy: 'auto',
+        preallocate: 'auto',
+        segmentBytes: 64 * 2 ** 20,
+        maxPendingBytes: 32 * 2 ** 20,
+        maxRecordBytes: 16 * 2 ** 20,
+        chunkBytes: 4 * 2 ** 20,
+        extentSizeHint: 0,
+        create: true,
+        salvage: false,
+      },
+    })
+  })
+
+  test('an option that is undefined is as if it were left out', () => {
+    expect(resolveOptions({ segmentBytes: undefined, lock: undefined, durability: undefined })).toEqual(
+      resolveOptions(),
+    )
+  })
+
+  test('the longest record shrinks with the segment and with what may be pending', () => {
+    expect(resolveOptions({ segmentBytes: 65536 }).native.maxRecordBytes).toBe(65536 - 8192)
+    expect(resolveOptions({ maxPendingBytes: 65536 }).native.maxRecordBytes).toBe(65536 - 8192)
+  })
+
+  test('the mapped window is never larger than a segment', () => {
+    expect(resolveOptions({ segmentBytes: 65536 }).native.chunkBytes).toBe(65536)
+    expect(resolveOptions({ segmentBytes: 5 * 2 ** 20 }).native.chunkBytes).toBe(4 * 2 ** 20)
+    expect(resolveOptions({ segmentBytes: 3 * 2 ** 20 }).native.chunkBytes).toBe(2 * 2 ** 20)
+  })
+})
+
+describe('refusals', () => {
+  test.each([
+    [{ durability: 'fsync' }, 'durability', '"fsync"', 'memory, async, sync, full'],
+    [{ strategy: 'uring' }, 'strategy', '"uring"', 'auto, mmap, pwrite, direct'],
+    [{ preallocate: 1 }, 'preallocate', '1', 'recycle'],
+    [{ segmentBytes: '64M' }, 'segmentBytes', '"64M"', '65536 to 1073741824, a multiple of 4096'],
+    [{ segmentBytes: 65537 }, 'segmentBytes', '65537', 'a multiple of 4096'],
+    [{ segmentBytes: 61440 }, 'segmentBytes', '61440', '65536'],
+    [{ segmentBytes: 2 ** 31 }, 'segmentBytes', '2147483648', '1073741824'],
+    [{ segmentBytes: Number.NaN }, 'segmentBytes', 'NaN', 'bytes'],
+    [{ maxPendingBytes: 1 }, 'maxPendingBytes', '1', '65536'],
+    [{ maxRecordBytes: 0 }, 'maxRecordBytes', '0', '1 to'],
+    [{ maxRecordBytes: 65536, segmentBytes: 65536 }, 'maxRecordBytes', '65536', '57344'],
+    [{ chunkBytes: 100_000 }, 'chunkBytes', '100000', 'power of two'],
+    [{ chunkBytes: 131072, segmentBytes: 65536 }, 'chunkBytes', '131072', '65536'],
+    [{ extentSizeHint: 4095 }, 'extentSizeHint', '4095', '4096'],
+    [{ commitDelayMicros: -1 }, 'commitDelayMicros', '-1', 'microseconds'],
+    [{ lock: { waitMs: 'long' } }, 'lock.waitMs', '"long"', 'milliseconds'],
+    [{ lock: 5 }, 'lock', '5', 'object'],
+    [{ recovery: true }, 'recovery', 'true', 'strict, salvage'],
+    [{ readOnly: 'yes' }, 'readOnly', '"yes"', 'true or false'],
+    [{ create: null }, 'create', 'null', 'true or false'],
+  ])('%j is refused by an error that names the option, what came and what is allowed', (options, ...parts) => {
+    const error = refusal(options)
+    expect(error.code).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+    for (const part of parts) expect(error.message).toContain(part)
+  })
+
+  test('an option that does not exist is refused, with the names that do', () => {
+    const error = refusal({ segmentSize: 65536 })
+    expect(error.code).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+    expect(error.message).toMatch(/segmentSize.*segmentBytes/)
+    expect(refusal({ lock: { wait: 1 } }).message).toMatch(/"wait".*waitMs/)
+  })
+
+  test.each(['none', 'sparse', 'keep-size'] as const)(
+    'mmap is refused with preallocate %s, which leaves holes',
+    (preallocate) => {
+      expect(refusal({ strategy: 'mmap', preallocate }).message).toContain('mmap')
+      expect(resolveOptions({ strategy: 'pwrite', preallocate }).native.preallocate).toBe(preallocate)
+    },
+  )
+
+  test('options that are no object are refused', () => {
+    for (const options of [null, 5, 'sync', []]) expect(refusal(options).code).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  })
+})
+
+test('a level that does not exist is refused, names of object members included', () => {
+  expect(['memory', 'async', 'sync', 'full'].map((name) => levelCode(name as 'sync'))).toEqual([0, 1, 2, 3])
+  expect(() => levelCode('toString' as 'sync')).toThrow(/durability must be one of/)
+})
+
+test('a record is refused by its type, when empty and when too long', () => {
+  const refused = (data: unknown): string => {
+    try {
+      checkPayload(data, 4)
+    } catch (error) {
+      return (error as DurlogError).code
+    }
+    return 'none'
+  }
+  expect(refused('äö')).toBe('none')
+  expect(refused(new Uint8Array(4))).toBe('none')
+  expect(refused('äöü')).toBe('ERR_DURLOG_RECORD_TOO_LARGE')
+  expect(refused(new Uint8Array(5))).toBe('ERR_DURLOG_RECORD_TOO_LARGE')
+  expect(refused('')).toBe('ERR_DURLOG_RECORD_EMPTY')
+  expect(refused(new ArrayBuffer(3))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  expect(refused(7)).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+})

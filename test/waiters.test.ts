@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest'
+import { Waiters } from '../src/waiters.js'
+
+test('each waiter resolves with its own seq once the level is past it, and not before', async () => {
+  const waiters = new Waiters()
+  const settled: number[] = []
+  for (let seq = 0; seq < 5; seq++) void waiters.wait(seq).then((value) => settled.push(value))
+  waiters.settle(0)
+  await Promise.resolve()
+  expect(settled).toEqual([])
+  waiters.settle(3)
+  await Promise.resolve()
+  expect(settled).toEqual([0, 1, 2])
+  expect(waiters.size).toBe(2)
+  waiters.settle(10)
+  await Promise.resolve()
+  expect(settled).toEqual([0, 1, 2, 3, 4])
+  expect(waiters.size).toBe(0)
+})
+
+test('order and seqs survive growth while the ring is wrapped', async () => {
+  const waiters = new Waiters()
+  const promises: Promise<number>[] = []
+  let next = 0
+  for (let round = 0; round < 20; round++) {
+    for (let i = 0; i < 37; i++) promises.push(waiters.wait(next++))
+    waiters.settle(next - 20)
+  }
+  waiters.settle(next)
+  expect(await Promise.all(promises)).toEqual(Array.from({ length: next }, (_, seq) => seq))
+})
+
+test('two waiters may wait for one seq', async () => {
+  const waiters = new Waiters()
+  const both = Promise.all([waiters.wait(7), waiters.wait(7)])
+  waiters.settle(8)
+  expect(await both).toEqual([7, 7])
+})
+
+test('a failure rejects from its first seq on, oldest first, and keeps those before', async () => {
+  const waiters = new Waiters()
+  const promises = [0, 1, 2, 3].map((seq) => waiters.wait(seq))
+  const order: number[] = []
+  const outcomes = Promise.allSettled(promises)
+  waiters.rejectFrom(2, (seq) => {
+    order.push(seq)
+    return new Error(`lost ${seq}`)
+  })
+  expect(order).toEqual([2, 3])
+  expect(waiters.size).toBe(2)
+  const again = waiters.wait(2)
+  waiters.settle(3)
+  expect(await again).toBe(2)
+  expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected'])
+})
+
+test('rejecting from below everything empties the queue', async () => {
+  const waiters = new Waiters()
+  const outcomes = Promise.allSettled(Array.from({ length: 100 }, (_, seq) => waiters.wait(seq)))
+  waiters.rejectFrom(0, () => new Error('gone'))
+  expect(waiters.size).toBe(0)
+  expect((await outcomes).every(({ status }) => status === 'rejected')).toBe(true)
+})
