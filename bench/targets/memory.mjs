@@ -1,0 +1,145 @@
+// Into the page cache: as fast as a store, and what that leaves of the event loop.
+import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Baseline, measureChecksums } from '../../dist/bench/baselines.js'
+import { keepInFlight, writeInBursts } from '../../dist/bench/load.js'
+import { makePayload, withScratch } from '../../dist/bench/scratch.js'
+import { sum } from '../../dist/bench/stats.js'
+import { open } from '../../dist/index.js'
+import { appendRate } from './commit.mjs'
+
+const MIB = 1 << 20
+const BURST = 1000
+const WRITES = [
+  { bytes: 128, count: 2_000_000, perSample: 1000, maxNs: 80 },
+  { bytes: 4095, count: 100_000, perSample: 100, maxNs: 1000 },
+]
+
+/** ns for each write(2) with O_APPEND. */
+async function writeAppendNs(folder, { bytes, count, perSample }) {
+  const baseline = await Baseline.open({
+    path: join(folder, 'appended'),
+    method: 'write-append',
+    preallocate: 'none',
+    recordBytes: bytes,
+    fileBytes: 512 * MIB,
+    recordsPerSample: perSample,
+    syncEvery: 0,
+  })
+  const samples = count / 4 / perSample
+  const latencies = await baseline.run(samples)
+  await baseline.close()
+  return (sum(latencies) / samples) * 1000
+}
+
+/** ns for each log.write, bursts and turns of the event loop included. */
+async function writeNs(folder, { bytes, count }) {
+  const log = await open(join(folder, 'log'))
+  const payload = makePayload(bytes)
+  const write = () => log.write(payload)
+  const drain = () => log.drain()
+  await writeInBursts(write, drain, count / 10, BURST)
+  const { operations, elapsedUs } = await writeInBursts(write, drain, count, BURST)
+  await log.close()
+  return (elapsedUs / operations) * 1000
+}
+
+const write = {
+  name: 'write',
+  figures: WRITES.flatMap(({ bytes, maxNs }) => [
+    { id: `write-${bytes}`, title: `write ${bytes} B`, unit: 'ns', max: maxNs },
+    {
+      id: `write-${bytes}-ratio`,
+      title: `write ${bytes} B against write(2)`,
+      unit: 'ns',
+      on: 'ratio',
+      max: bytes === 128 ? 1 / 3 : 1,
+      baseline: 'O_APPEND',
+    },
+  ]),
+  async run({ dir }) {
+    const figures = {}
+    for (const size of WRITES) {
+      const [value, baseline] = await withScratch(dir, async (folder) => [
+        await writeNs(folder, size),
+        await writeAppendNs(folder, size),
+      ])
+      figures[`write-${size.bytes}`] = { value }
+      figures[`write-${size.bytes}-ratio`] = { value, baseline }
+    }
+    return figures
+  },
+}
+
+const appendMemory = {
+  name: 'append-memory',
+  figures: [
+    { id: 'memory-128', title: 'append 128 B at memory, 1024 in flight', unit: '/s', min: 3_000_000 },
+    { id: 'memory-256', title: 'append 256 B at memory, 1024 in flight', unit: '/s' },
+  ],
+  async run({ dir }) {
+    const load = { depth: 1024, durability: 'memory' }
+    return {
+      'memory-128': { value: await appendRate(dir, { bytes: 128, ...load }) },
+      'memory-256': { value: await appendRate(dir, { bytes: 256, ...load }) },
+    }
+  },
+}
+
+/** p99 in ms of the time between two fires of a 1 ms timer. */
+async function timerP99(body) {
+  const histogram = monitorEventLoopDelay({ resolution: 1 })
+  histogram.enable()
+  await body()
+  histogram.disable()
+  return histogram.percentile(99) / 1e6
+}
+
+const eventLoop = {
+  name: 'event-loop',
+  figures: [
+    {
+      id: 'event-loop-p99',
+      title: 'event loop p99, appending 256 B flat out at sync (1024), 1 ms timer included',
+      unit: 'ms',
+      max: 2,
+      baseline: 'idle',
+    },
+  ],
+  async run({ dir }) {
+    return withScratch(dir, async (folder) => {
+      const idle = await timerP99(() => sleep(500))
+      const log = await open(join(folder, 'log'), { durability: 'sync' })
+      const payload = makePayload(256)
+      await keepInFlight(() => log.append(payload), 1024, 200)
+      const value = await timerP99(() => keepInFlight(() => log.append(payload), 1024, 2000))
+      await log.close()
+      return { 'event-loop-p99': { value, baseline: idle } }
+    })
+  },
+}
+
+const checksum = {
+  name: 'crc32c',
+  figures: [4096, 65536].map((bytes) => ({
+    id: `crc32c-${bytes}`,
+    title: `CRC-32C of ${bytes} B`,
+    unit: 'GB/s',
+    min: 15,
+    baseline: 'tables',
+  })),
+  async run() {
+    const figures = {}
+    for (const bytes of [4096, 65536]) {
+      const speeds = await measureChecksums(bytes, 100)
+      figures[`crc32c-${bytes}`] = {
+        value: speeds[0].gigabytesPerSecond,
+        baseline: speeds.at(-1).gigabytesPerSecond,
+      }
+    }
+    return figures
+  },
+}
+
+export const memoryGroups = [write, appendMemory, eventLoop, checksum]

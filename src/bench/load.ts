@@ -1,0 +1,85 @@
+/** Load on something that appends: so many under way at once, for so long. */
+import { performance } from 'node:perf_hooks'
+
+export interface Load {
+  operations: number
+  elapsedUs: number
+}
+
+/**
+ * Keeps `depth` calls of `append` under way until `millis` have passed (looked at every `depth` calls), then
+ * waits for the last. Counts what had settled.
+ */
+export async function keepInFlight(append: () => Promise<unknown>, depth: number, millis: number): Promise<Load> {
+  let operations = 0
+  let untilClock = depth
+  const start = performance.now()
+  const end = start + millis
+  let going = true
+  const lane = async (): Promise<void> => {
+    while (going) {
+      await append()
+      operations += 1
+      untilClock -= 1
+      if (untilClock === 0) {
+        untilClock = depth
+        going = performance.now() < end
+      }
+    }
+  }
+  const lanes: Promise<void>[] = []
+  for (let i = 0; i < depth; i += 1) lanes.push(lane())
+  await Promise.all(lanes)
+  return { operations, elapsedUs: (performance.now() - start) * 1000 }
+}
+
+/** One after another, each timed; microseconds. */
+export async function timeEach(append: () => Promise<unknown>, count: number): Promise<Float64Array> {
+  const latencies = new Float64Array(count)
+  for (let i = 0; i < count; i += 1) {
+    const start = performance.now()
+    await append()
+    latencies[i] = (performance.now() - start) * 1000
+  }
+  return latencies
+}
+
+/** As `timeEach`, for calls that block. */
+export function timeEachSync(append: () => unknown, count: number): Float64Array {
+  const latencies = new Float64Array(count)
+  for (let i = 0; i < count; i += 1) {
+    const start = performance.now()
+    append()
+    latencies[i] = (performance.now() - start) * 1000
+  }
+  return latencies
+}
+
+/** Lets the event loop come round, so that what waits behind a synchronous loop gets its turn. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+/**
+ * Calls `write` `count` times in bursts of `burst` with a turn of the event loop after each, everything in the
+ * time. Where it throws ERR_DURLOG_BACKPRESSURE `drain` is awaited.
+ */
+export async function writeInBursts(
+  write: () => unknown,
+  drain: () => Promise<unknown>,
+  count: number,
+  burst: number,
+): Promise<Load> {
+  const start = performance.now()
+  for (let done = 0; done < count; ) {
+    const until = Math.min(count, done + burst)
+    try {
+      for (; done < until; done += 1) write()
+      await nextTurn()
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'ERR_DURLOG_BACKPRESSURE') throw error
+      await drain()
+    }
+  }
+  return { operations: count, elapsedUs: (performance.now() - start) * 1000 }
+}
