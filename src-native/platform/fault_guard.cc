@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "platform/posix_dead_page.h"
 
 namespace durlog {
 
@@ -58,8 +58,7 @@ bool ReplacePage(uintptr_t address) {
     void* page = reinterpret_cast<void*>(AlignDown(address, g_page_bytes));
     // The flag first: a thread that reads zeros from the dead page must be able to learn why.
     slot.faulted.store(true, std::memory_order_seq_cst);
-    return mmap(page, g_page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON | MAP_FIXED, -1,
-                0) == page;
+    return MapDeadPage(page, g_page_bytes);
   }
   return false;
 }

@@ -6,15 +6,25 @@
 
 namespace durlog {
 
+namespace {
+
+int SetLock(int fd, short type) {
+  struct flock whole = {};
+  whole.l_type = type;
+  whole.l_whence = SEEK_SET;
+  return RetryInterrupted([&] { return fcntl(fd, F_OFD_SETLK, &whole); });
+}
+
+}  // namespace
+
 // An open file description lock, not a POSIX one: that would let the same process in twice, and
 // would be lost when any descriptor of the file is closed.
 Result<bool> TryLockDescriptor(int fd, const std::string& path) {
-  struct flock whole = {};
-  whole.l_type = F_WRLCK;
-  whole.l_whence = SEEK_SET;
-  if (RetryInterrupted([&] { return fcntl(fd, F_OFD_SETLK, &whole); }) == 0) return true;
+  if (SetLock(fd, F_WRLCK) == 0) return true;
   if (errno == EAGAIN || errno == EACCES) return false;
   return Status::System("F_OFD_SETLK", errno, path);
 }
+
+void UnlockDescriptor(int fd) { SetLock(fd, F_UNLCK); }
 
 }  // namespace durlog

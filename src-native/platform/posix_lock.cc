@@ -17,12 +17,19 @@ constexpr size_t kPidLineBytes = kPidDigits + 1;
 
 class PosixFileLock final : public FileLock {
  public:
-  explicit PosixFileLock(ScopedFd fd) : fd_(std::move(fd)) {}
+  explicit PosixFileLock(ScopedFd fd) : fd_(std::move(fd)), owner_(getpid()) {}
+  PosixFileLock(const PosixFileLock&) = delete;
+  PosixFileLock& operator=(const PosixFileLock&) = delete;
+  // Not left to closing: a child on its way from fork to exec shares the open file, and would keep
+  // a log locked that we have closed. Nor done by such a child, whose copy of this object may be
+  // destroyed at its exit: that would take the lock away from us.
+  ~PosixFileLock() override {
+    if (getpid() == owner_) UnlockDescriptor(fd_.get());
+  }
 
  private:
-  // A child that was forked without exec shares the lock until it exits or closes this; children
-  // by exec do not have it (O_CLOEXEC).
   const ScopedFd fd_;
+  const pid_t owner_;
 };
 
 // 0 where the owner has not come round to writing it.

@@ -16,6 +16,8 @@ Result<std::unique_ptr<FileLock>> LockOpenFile(ScopedFd fd, const std::string& p
 // False where another open of the file, in this process or another, holds the lock. The system
 // lets go when the last descriptor of this open is closed, by the death of its process too.
 Result<bool> TryLockDescriptor(int fd, const std::string& path);
+// Lets go at once, for every descriptor of this open.
+void UnlockDescriptor(int fd);
 
 }  // namespace durlog
 
