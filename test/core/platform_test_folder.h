@@ -1,0 +1,49 @@
+// A folder that is gone when the test is over, opened through the platform.
+#ifndef DURLOG_TEST_CORE_PLATFORM_TEST_FOLDER_H_
+#define DURLOG_TEST_CORE_PLATFORM_TEST_FOLDER_H_
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include "platform/file_system.h"
+
+namespace durlog {
+
+class PlatformTest : public testing::Test {
+ protected:
+  PlatformTest() {
+    std::string name = testing::TempDir() + "durlog-platform-XXXXXX";
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    root_ = name;
+    Result<std::unique_ptr<Directory>> opened = DefaultFileSystem().OpenDirectory(root_, false);
+    if (!opened.ok()) std::abort();
+    folder_ = std::move(opened.value());
+  }
+  ~PlatformTest() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(root_, ignored);
+  }
+
+  std::string PathOf(const std::string& name) const { return root_ + "/" + name; }
+
+  // A new file of `size` bytes that are allocated and zero.
+  std::unique_ptr<File> MakeFile(const std::string& name, uint64_t size = 0) {
+    Result<std::unique_ptr<File>> file = folder_->Open(name, OpenMode::kCreateNew);
+    if (!file.ok()) std::abort();
+    const std::string zeros(static_cast<size_t>(size), '\0');
+    if (!(*file)->WriteAt(0, zeros.data(), zeros.size()).ok()) std::abort();
+    return std::move(file.value());
+  }
+
+  std::string root_;
+  std::unique_ptr<Directory> folder_;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_TEST_CORE_PLATFORM_TEST_FOLDER_H_
