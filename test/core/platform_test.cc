@@ -1,18 +1,14 @@
-// Folders, files, locks and the probe. Maps are in platform_mapping_test.cc.
+// Folders, files and the probe. Maps and locks have files of their own beside this one.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
-#include <fstream>
 #include <set>
 #include <string>
 #include <thread>
@@ -20,8 +16,6 @@
 
 #include "platform/file_system.h"
 #include "platform_test_folder.h"
-
-extern char** environ;
 
 namespace durlog {
 namespace {
@@ -295,85 +289,6 @@ TEST_F(PlatformTest, TheFileSizeLimitIsNoSpaceForADirectWriteAsWell) {
       EXPECT_EQ((*file)->WriteAt(0, block, sizeof block).code(), Code::kNoSpace) << limit;
     });
   }
-}
-
-TEST_F(PlatformTest, ASecondLockInTheSameProcessIsRefusedWithOurPid) {
-  Result<std::unique_ptr<FileLock>> first = folder_->Lock("lock");
-  ASSERT_TRUE(first.ok());
-  const Status refused = folder_->Lock("lock").TakeStatus();
-  EXPECT_EQ(refused.code(), Code::kLocked);
-  EXPECT_EQ(refused.owner_pid(), getpid());
-  EXPECT_EQ(refused.path(), PathOf("lock"));
-  first.value().reset();
-  EXPECT_TRUE(folder_->Lock("lock").ok());
-}
-
-TEST_F(PlatformTest, ALockDiesWithItsOwner) {
-  int ready[2];
-  ASSERT_EQ(pipe(ready), 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    Result<std::unique_ptr<FileLock>> lock = folder_->Lock("lock");
-    (void)!write(ready[1], lock.ok() ? "y" : "n", 1);
-    for (;;) pause();
-  }
-  char answer = 0;
-  ASSERT_EQ(read(ready[0], &answer, 1), 1);
-  ASSERT_EQ(answer, 'y');
-  const Status refused = folder_->Lock("lock").TakeStatus();
-  EXPECT_EQ(refused.code(), Code::kLocked);
-  EXPECT_EQ(refused.owner_pid(), child);
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
-  EXPECT_TRUE(folder_->Lock("lock").ok());
-  EXPECT_TRUE(std::ifstream(PathOf("lock")).good());
-  close(ready[0]);
-  close(ready[1]);
-}
-
-TEST_F(PlatformTest, AProgramThatWeStartDoesNotKeepTheLock) {
-  Result<std::unique_ptr<FileLock>> lock = folder_->Lock("lock");
-  ASSERT_TRUE(lock.ok());
-  char name[] = "sleep", seconds[] = "60";
-  char* const arguments[] = {name, seconds, nullptr};
-  pid_t child = 0;
-  ASSERT_EQ(posix_spawnp(&child, name, nullptr, nullptr, arguments, environ), 0);
-  lock.value().reset();
-  EXPECT_TRUE(folder_->Lock("lock").ok());
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
-}
-
-TEST_F(PlatformTest, AForkedChildThatExitsDoesNotTakeTheLockAway) {
-  Result<std::unique_ptr<FileLock>> lock = folder_->Lock("lock");
-  ASSERT_TRUE(lock.ok());
-  const pid_t child = fork();
-  if (child == 0) {
-    lock.value().reset();
-    _exit(0);
-  }
-  waitpid(child, nullptr, 0);
-  EXPECT_EQ(folder_->Lock("lock").status().code(), Code::kLocked);
-}
-
-TEST_F(PlatformTest, AClosedLogIsFreeThoughAForkedChildLives) {
-  Result<std::unique_ptr<FileLock>> lock = folder_->Lock("lock");
-  ASSERT_TRUE(lock.ok());
-  const pid_t child = fork();
-  if (child == 0) {
-    for (;;) pause();
-  }
-  lock.value().reset();
-  EXPECT_TRUE(folder_->Lock("lock").ok());
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
-}
-
-TEST_F(PlatformTest, AnOlderAndLongerPidIsCoveredByOurs) {
-  std::ofstream(PathOf("lock")) << "9876543210987654\n";
-  Result<std::unique_ptr<FileLock>> lock = folder_->Lock("lock");
-  ASSERT_TRUE(lock.ok());
-  EXPECT_EQ(folder_->Lock("lock").status().owner_pid(), getpid());
 }
 
 TEST_F(PlatformTest, TheProbeKnowsTheFileSystemAndLeavesNothingBehind) {
