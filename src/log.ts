@@ -67,7 +67,8 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   #announcedSynced: number
   #closing: Promise<void> | undefined
   #closed = false
-  #ended = false
+  /** The core is busy with what must be alone, or closed. */
+  #suspended = false
   readonly #source: OwnSource
 
   constructor(dir: string, native: NativeLog, options: ResolvedOptions) {
@@ -224,10 +225,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
 
   close(): Promise<void> {
     if (this.#closing === undefined) {
-      this.#closing = this.#alone(() => this.#native.close()).finally(() => {
-        this.#ended = true
-        this.#source.end()
-      })
+      this.#closing = this.#alone(() => this.#native.close(), true).finally(() => this.#source.end())
       this.#closed = true
       this.#gated = true
     }
@@ -334,13 +332,17 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     })
   }
 
-  /** Runs `work` once everything before it has settled; what comes after it waits until it is done. */
-  #alone<T>(work: () => Promise<T>): Promise<T> {
+  /**
+   * Runs `work` once everything before it has settled; what comes after it waits until it is done. After
+   * what is `final` the core is not called again.
+   */
+  #alone<T>(work: () => Promise<T>, final = false): Promise<T> {
     if (this.#closed) return Promise.reject(closedError(this.dir))
     return new Promise((resolve, reject) => {
       let state: 'waiting' | 'running' | 'done' = 'waiting'
       const leave = (): void => {
         state = 'done'
+        this.#suspended = final
         this.#admit()
         this.#scheduleTick()
       }
@@ -348,6 +350,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
         admit: () => {
           if (state === 'waiting' && this.#pendingCount() === 0) {
             state = 'running'
+            this.#suspended = true
             work().then(resolve, reject).finally(leave)
           }
           return state === 'done'
@@ -387,7 +390,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     this.#tickScheduled = false
     this.#immediate = 0
     this.#settle()
-    if (!this.#ended) this.#pump()
+    if (!this.#suspended) this.#pump()
     this.#source.wake()
     const synced = this.#counter(Counter.syncedSeq)
     if (synced > this.#announcedSynced) {
@@ -406,7 +409,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     this.#pumpDelayed = true
     const pump = (): void => {
       this.#pumpDelayed = false
-      if (!this.#ended) this.#native.pump()
+      if (!this.#suspended) this.#native.pump()
     }
     if (commitDelayMicros >= 1000) {
       setTimeout(pump, Math.round(commitDelayMicros / 1000))

@@ -1,0 +1,305 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { durlog, startDurlog } from './fixtures/command.js'
+import { openUntilDone, scratchDir, texts } from './fixtures/scratch.js'
+
+const json = (bytes: Buffer): unknown => JSON.parse(bytes.toString())
+const lines = (count: number): string => Array.from({ length: count }, (_, i) => `${i + 1}\n`).join('')
+
+describe('append and cat', () => {
+  test('a million lines appended at sync come back byte for byte, and verify finds the log clean', async () => {
+    const dir = join(scratchDir(), 'log')
+    const input = lines(1_000_000)
+    const appended = await durlog(['append', dir, '--durability', 'sync', '--json'], input)
+    expect(appended.stderr).toBe('')
+    expect(json(appended.stdout)).toMatchObject({ records: 1_000_000, first: 0, last: 999_999, durability: 'sync' })
+    const printed = await durlog(['cat', dir])
+    const sha = (data: string | Buffer): string => createHash('sha256').update(data).digest('hex')
+    expect(sha(printed.stdout)).toBe(sha(input))
+    const verified = await durlog(['verify', dir, '--json'])
+    expect(verified.code).toBe(0)
+    expect(json(verified.stdout)).toMatchObject({ state: 'clean', records: 1_000_000, problems: [] })
+  })
+
+  test.each(['memory', 'async', 'sync', 'full'])('append at %s tells the seqs it gave', async (durability) => {
+    const dir = join(scratchDir(), 'log')
+    await durlog(['append', dir], 'first\n')
+    const { code, stdout } = await durlog(['append', dir, '--durability', durability], 'a\nb\nc')
+    expect(code).toBe(0)
+    expect(stdout.toString()).toMatch(new RegExp(`^appended 3 records, seq 1 to 3, at ${durability} in`))
+    expect((await durlog(['cat', dir, '--from', '2'])).stdout.toString()).toBe('b\nc\n')
+  })
+
+  test.each(['mmap', 'pwrite', 'direct'])('append works with strategy %s', async (strategy) => {
+    const dir = join(scratchDir(), 'log')
+    const input = lines(50_000)
+    expect((await durlog(['append', dir, '--strategy', strategy, '--segment-bytes', '1M'], input)).code).toBe(0)
+    expect((await durlog(['cat', dir])).stdout.toString()).toBe(input)
+  })
+
+  test('length-prefixed records of any bytes come back as they went in', async () => {
+    const dir = join(scratchDir(), 'log')
+    const input = Buffer.concat(
+      [Buffer.from([10, 0, 255]), Buffer.alloc(500_000, 7), Buffer.from('x')].flatMap((record) => {
+        const length = Buffer.alloc(4)
+        length.writeUInt32LE(record.length)
+        return [length, record]
+      }),
+    )
+    const appended = await durlog(['append', dir, '--length-prefixed', '--json'], input)
+    expect(json(appended.stdout)).toMatchObject({ records: 3 })
+    const printed = await durlog(['cat', dir, '--length-prefixed'])
+    expect(printed.stdout.equals(input)).toBe(true)
+  })
+
+  test('append reads a file', async () => {
+    const dir = scratchDir()
+    writeFileSync(join(dir, 'input'), 'a\nb\n')
+    expect((await durlog(['append', join(dir, 'log'), join(dir, 'input')])).code).toBe(0)
+    expect((await durlog(['cat', join(dir, 'log')])).stdout.toString()).toBe('a\nb\n')
+    expect((await durlog(['append', join(dir, 'log'), join(dir, 'none')])).code).toBe(65)
+  })
+
+  test('wrong input ends with 65, tells the line, and what stood before it is appended', async () => {
+    const dir = join(scratchDir(), 'log')
+    const { code, stdout, stderr } = await durlog(['append', dir], 'a\nb\n\nc\n')
+    expect(code).toBe(65)
+    expect(stderr).toContain('line 3 is empty')
+    expect(stdout.toString()).toContain('appended 2 records')
+    expect((await durlog(['cat', dir])).stdout.toString()).toBe('a\nb\n')
+    expect((await durlog(['append', dir, '--skip-empty'], '\nc\n\n')).code).toBe(0)
+    const long = await durlog(['append', dir, '--max-record-bytes', '5', '--json'], 'fine\nsixsix\n')
+    expect([long.code, JSON.parse(long.stderr).error.code]).toEqual([65, 'BAD_INPUT'])
+    expect((await durlog(['cat', dir])).stdout.toString()).toBe('a\nb\nc\nfine\n')
+  })
+
+  test('cat --json tells seq, timestamp and data, and says where data is base64', async () => {
+    const dir = join(scratchDir(), 'log')
+    await durlog(['append', dir], Buffer.from([0x61, 0x0a, 0xff, 0x0a]))
+    const printed = (await durlog(['cat', dir, '--json'])).stdout.toString().trimEnd().split('\n')
+    expect(printed.map((line) => JSON.parse(line))).toMatchObject([
+      { seq: 0, data: 'a' },
+      { seq: 1, data: '/w==', encoding: 'base64' },
+    ])
+  })
+
+  test('cat ends quietly when nobody reads on', async () => {
+    const dir = join(scratchDir(), 'log')
+    await durlog(['append', dir], lines(200_000))
+    const child = startDurlog(['cat', dir])
+    let stderr = ''
+    child.stderr?.on('data', (chunk: Buffer) => {
+      stderr += chunk.toString()
+    })
+    await new Promise((resolve) => child.stdout?.once('data', resolve))
+    child.stdout?.destroy()
+    expect(await new Promise((resolve) => child.on('close', resolve))).toBe(0)
+    expect(stderr).toBe('')
+  })
+})
+
+describe('reading beside a writer', () => {
+  test('cat, get, stat, verify and dump take no lock; append is refused with 75 and the owner', async () => {
+    const dir = join(scratchDir(), 'log')
+    const log = await openUntilDone(dir)
+    await log.append('held')
+    expect((await durlog(['cat', dir])).stdout.toString()).toBe('held\n')
+    expect((await durlog(['get', dir, '0'])).stdout.toString()).toBe('held')
+    expect(json((await durlog(['stat', dir, '--json'])).stdout)).toMatchObject({
+      firstSeq: 0,
+      nextSeq: 1,
+      uuid: log.uuid,
+    })
+    expect((await durlog(['verify', dir])).code).toBe(0)
+    expect((await durlog(['dump', dir])).code).toBe(0)
+    const refused = await durlog(['append', dir, '--json'], 'x\n')
+    expect(refused.code).toBe(75)
+    expect(JSON.parse(refused.stderr).error).toMatchObject({ code: 'ERR_DURLOG_LOCKED', ownerPid: process.pid })
+  })
+
+  test('tail prints the last records, and with -f each new one', async () => {
+    const dir = join(scratchDir(), 'log')
+    const log = await openUntilDone(dir)
+    for (let i = 0; i < 20; i++) await log.append(`r${i}`)
+    expect((await durlog(['tail', dir, '-n', '3'])).stdout.toString()).toBe('r17\nr18\nr19\n')
+    expect((await durlog(['tail', dir])).stdout.toString().split('\n')).toHaveLength(11)
+    const child = startDurlog(['tail', dir, '-n', '1', '-f'])
+    let printed = ''
+    const until = (text: string): Promise<void> =>
+      new Promise((resolve) => {
+        const look = (): void => {
+          if (!printed.endsWith(text)) return
+          child.stdout?.off('data', look)
+          resolve()
+        }
+        child.stdout?.on('data', look)
+        look()
+      })
+    child.stdout?.on('data', (chunk: Buffer) => {
+      printed += chunk.toString()
+    })
+    await until('r19\n')
+    await log.append('new')
+    await until('new\n')
+    await log.append('newer')
+    await until('newer\n')
+    expect(printed).toBe('r19\nnew\nnewer\n')
+  })
+})
+
+test('export and import bring every record over, in each encoding', async () => {
+  const dir = scratchDir()
+  const first = join(dir, 'first')
+  await durlog(['append', first], '{"a": 1}\n[2]\n"three"\n')
+  for (const encoding of ['utf8', 'base64', 'json']) {
+    const exported = await durlog(['export', first, '--encoding', encoding])
+    const copy = join(dir, encoding)
+    const imported = await durlog(['import', copy, '--encoding', encoding, '--json'], exported.stdout)
+    expect(json(imported.stdout)).toMatchObject({ records: 3, first: 0, last: 2 })
+    const again = await openUntilDone(copy)
+    expect(await texts(again.read())).toEqual([encoding === 'json' ? '{"a":1}' : '{"a": 1}', '[2]', '"three"'])
+  }
+})
+
+test('import tells the line that is wrong, and appends those before it', async () => {
+  const dir = join(scratchDir(), 'log')
+  const { code, stderr } = await durlog(['import', dir], '{"data":"a"}\n{"data":5}\n')
+  expect(code).toBe(65)
+  expect(stderr).toContain('line 2')
+  expect((await durlog(['cat', dir])).stdout.toString()).toBe('a\n')
+})
+
+test('trim removes whole segments and tells the first seq that is left', async () => {
+  const dir = join(scratchDir(), 'log')
+  await durlog(['append', dir, '--segment-bytes', '64K'], lines(20_000))
+  const trimmed = await durlog(['trim', dir, '--before', '10000', '--json'])
+  expect(trimmed.code).toBe(0)
+  const { firstSeq } = json(trimmed.stdout) as { firstSeq: number }
+  expect(firstSeq).toBeGreaterThan(0)
+  expect(firstSeq).toBeLessThanOrEqual(10_000)
+  expect((await durlog(['cat', dir, '--to', String(firstSeq)])).stdout.toString()).toBe(`${firstSeq + 1}\n`)
+  expect((await durlog(['get', dir, '0'])).code).toBe(65)
+})
+
+describe('a torn tail', () => {
+  /** A log of three records whose last segment has a damaged frame at its end, as a crash leaves one. */
+  async function tornLog(): Promise<string> {
+    const dir = join(scratchDir(), 'log')
+    await durlog(['append', dir, '--durability', 'memory'], 'one\ntwo\nthree\n')
+    const segment = readdirSync(dir).find((name) => /^\d{20}/.test(name)) as string
+    const frames = (await durlog(['dump', dir, '--json'])).stdout.toString().trimEnd().split('\n')
+    const free = frames.map((line) => JSON.parse(line)).find(({ kind }) => kind === 'free')
+    const bytes = readFileSync(join(dir, segment))
+    // A length without its record: what a crash leaves of an append that was under way.
+    bytes.fill(0x41, free.offset, free.offset + 20)
+    writeFileSync(join(dir, segment), bytes)
+    return dir
+  }
+
+  test('verify ends with 1; repair tells what it would cut, and cuts only with --apply, after a backup', async () => {
+    const dir = await tornLog()
+    expect((await durlog(['verify', dir])).code).toBe(1)
+    const dry = await durlog(['repair', dir, '--json'])
+    expect(dry.code).toBe(1)
+    expect(json(dry.stdout)).toMatchObject({ state: 'torn-tail', applied: false })
+    expect((await durlog(['verify', dir])).code).toBe(1)
+    const backup = `${dir}-kept`
+    const done = await durlog(['repair', dir, '--apply', '--backup', backup, '--json'])
+    expect(done.code).toBe(0)
+    expect(json(done.stdout)).toMatchObject({ applied: true, backup })
+    expect(readdirSync(backup).length).toBeGreaterThan(0)
+    expect((await durlog(['verify', dir])).code).toBe(0)
+    expect((await durlog(['cat', dir])).stdout.toString()).toBe('one\ntwo\nthree\n')
+  })
+
+  test('a backup needs --apply', async () => {
+    expect((await durlog(['repair', 'x', '--backup', 'y'])).code).toBe(64)
+  })
+})
+
+test('verify ends with 2 where what was synced is damaged; cat --salvage prints what is whole and ends with 2', async () => {
+  const dir = join(scratchDir(), 'log')
+  await durlog(['append', dir, '--segment-bytes', '64K'], lines(10_000))
+  const [first] = readdirSync(dir)
+    .filter((name) => /^\d{20}/.test(name))
+    .sort()
+  const path = join(dir, first as string)
+  const bytes = readFileSync(path)
+  bytes.writeUInt8(bytes.readUInt8(8192) ^ 0xff, 8192)
+  writeFileSync(path, bytes)
+  const verified = await durlog(['verify', dir, '--json'])
+  expect(verified.code).toBe(2)
+  expect(json(verified.stdout)).toMatchObject({ state: 'corrupt' })
+  const plain = await durlog(['cat', dir])
+  expect(plain.code).toBe(2)
+  expect(plain.stderr).toContain('ERR_DURLOG_CORRUPT')
+  const salvaged = await durlog(['cat', dir, '--salvage'])
+  expect(salvaged.code).toBe(2)
+  expect(salvaged.stderr).toContain('lost')
+  expect(salvaged.stdout.toString()).toMatch(/^1\n2\n[\s\S]*\n10000\n$/)
+})
+
+test('dump prints each frame with its offset', async () => {
+  const dir = join(scratchDir(), 'log')
+  await durlog(['append', dir], 'a\nbb\n')
+  const printed = (await durlog(['dump', dir, '--json'])).stdout.toString().trimEnd().split('\n')
+  const found = printed.map((line) => JSON.parse(line)).filter(({ kind }) => kind === 'record')
+  expect(found).toMatchObject([
+    { seq: 0, length: 1 },
+    { seq: 1, length: 2 },
+  ])
+  expect((await durlog(['dump', dir])).stdout.toString()).toMatch(/\d{20}/)
+})
+
+describe('errors', () => {
+  test.each([
+    [['cat'], 64],
+    [['cat', 'x', '--nonsense'], 64],
+    [['nonsense'], 64],
+    [['append', 'x', '--durability', 'fsync'], 64],
+    [['append', 'x', '--segment-bytes', 'much'], 64],
+    [['get', 'x', 'y'], 64],
+    [['cat', '/nonexistent/log'], 66],
+    [['stat', '/nonexistent/log'], 66],
+    [['verify', '/nonexistent/log'], 66],
+    [['trim', '/nonexistent/log', '--before', '1'], 66],
+  ])('%j ends with %i', async (args, code) => {
+    const plain = await durlog(args)
+    expect(plain.code).toBe(code)
+    expect(plain.stdout.toString()).toBe('')
+    expect(plain.stderr).not.toBe('')
+    const told = await durlog([...args, '--json'])
+    expect(told.code).toBe(code)
+    expect(JSON.parse(told.stderr).error).toMatchObject({ exitCode: code })
+  })
+
+  test('say the code, the message and what to do', async () => {
+    const { stderr } = await durlog(['cat', '/nonexistent/log'])
+    expect(stderr).toMatch(/^durlog: ERR_DURLOG_NOT_FOUND: .*\n {2}check the folder's name/)
+    expect(existsSync('/nonexistent/log')).toBe(false)
+  })
+})
+
+test('help tells every command and the exit codes, and loads no addon', async () => {
+  const { code, stdout } = await durlog(['--help'])
+  expect(code).toBe(0)
+  for (const name of [
+    'append',
+    'cat',
+    'tail',
+    'get',
+    'stat',
+    'verify',
+    'repair',
+    'dump',
+    'import',
+    'export',
+    'trim',
+    'bench',
+  ])
+    expect(stdout.toString()).toMatch(new RegExp(`^ {2}${name} `, 'm'))
+  expect(stdout.toString()).toContain('75 locked')
+  expect((await durlog(['append', '--help'])).stdout.toString()).toContain('--durability <level>')
+})

@@ -1,0 +1,278 @@
+import { Worker } from 'node:worker_threads'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type LogRecord, open } from '../src/index.js'
+import { codeOf, openUntilDone, records, scratchDir, scratchLog, texts } from './fixtures/scratch.js'
+
+const numbered = (count: number): string[] => Array.from({ length: count }, (_, i) => `record ${i}`)
+
+describe('read', () => {
+  test('delivers what is there when it begins, and finishes', async () => {
+    const log = await scratchLog()
+    expect(await texts(log.read())).toEqual([])
+    await log.appendBatch(numbered(3))
+    const reader = log.read()
+    const first = await reader.next()
+    await log.append('too late')
+    expect(first.value?.data.toString()).toBe('record 0')
+    expect(await texts(reader)).toEqual(['record 1', 'record 2'])
+    expect(await reader.next()).toEqual({ done: true, value: undefined })
+  })
+
+  test('from and to are both delivered', async () => {
+    const log = await scratchLog()
+    await log.appendBatch(numbered(10))
+    const seqs = async (from?: number, to?: number) => (await records(log.read({ from, to }))).map(({ seq }) => seq)
+    expect(await seqs(3, 5)).toEqual([3, 4, 5])
+    expect(await seqs(8)).toEqual([8, 9])
+    expect(await seqs(undefined, 1)).toEqual([0, 1])
+    expect(await seqs(9, 100)).toEqual([9])
+    expect(await seqs(5, 4)).toEqual([])
+    expect(await seqs(10)).toEqual([])
+  })
+
+  test('from what the log does not hold is out of range', async () => {
+    const log = await scratchLog({ segmentBytes: 65536 })
+    for (let i = 0; i < 12; i++) await log.append(Buffer.alloc(20_000, i))
+    const first = await log.trimBefore(6)
+    expect(await codeOf(texts(log.read({ from: first - 1 })))).toBe('ERR_DURLOG_OUT_OF_RANGE')
+    expect(await codeOf(texts(log.read({ from: 13 })))).toBe('ERR_DURLOG_OUT_OF_RANGE')
+    expect((await records(log.read())).map(({ seq }) => seq)[0]).toBe(first)
+  })
+
+  test('options of the wrong kind are refused at the call', async () => {
+    const log = await scratchLog()
+    for (const options of [{ from: -1 }, { to: 'x' }, { follow: 1 }, { form: 1 }, { onGap: 1 }, { signal: {} }])
+      expect(await codeOf(() => log.read(options as object))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  })
+
+  test('records of every size come back whole, across batches, chunks and segments', async () => {
+    const log = await scratchLog({ segmentBytes: 8 * 2 ** 20, chunkBytes: 65536, maxRecordBytes: 6 * 2 ** 20 })
+    const sizes = [
+      1, 7, 8, 9, 4071, 4072, 4073, 65_535, 65_536, 65_537, 1_048_575, 1_048_577, 3_000_000, 5_000_000, 2, 3,
+    ]
+    for (const [i, size] of sizes.entries()) await log.append(Buffer.alloc(size, i + 1))
+    const found = await records(log.read())
+    expect(found.map(({ data }) => data.length)).toEqual(sizes)
+    for (const [i, { seq, data }] of found.entries()) {
+      expect(seq).toBe(i)
+      expect(data.equals(Buffer.alloc(data.length, i + 1))).toBe(true)
+    }
+  })
+
+  test('a record stays as it is while the reader goes on', async () => {
+    const log = await scratchLog()
+    for (let i = 0; i < 300; i++) log.write(Buffer.alloc(20_000, i))
+    const found = await records(log.read())
+    for (const [i, { data }] of found.entries()) expect(data.equals(Buffer.alloc(20_000, i))).toBe(true)
+  })
+
+  test('calls of next that do not wait for each other get consecutive records', async () => {
+    const log = await scratchLog()
+    await log.appendBatch(numbered(5))
+    const reader = log.read()
+    const results = await Promise.all(Array.from({ length: 7 }, () => reader.next()))
+    expect(results.map(({ value }) => value?.seq)).toEqual([0, 1, 2, 3, 4, undefined, undefined])
+    expect(results.map(({ done }) => done)).toEqual([false, false, false, false, false, true, true])
+  })
+
+  test('nextBuffered gives what is decoded, and nothing else', async () => {
+    const log = await scratchLog()
+    await log.appendBatch(numbered(3))
+    const reader = log.read()
+    expect(reader.nextBuffered()).toBeUndefined()
+    await reader.next()
+    expect(reader.nextBuffered()?.seq).toBe(1)
+    expect((await reader.next()).value?.seq).toBe(2)
+    expect(reader.nextBuffered()).toBeUndefined()
+  })
+
+  test('leaving early ends the iteration', async () => {
+    const log = await scratchLog()
+    await log.appendBatch(numbered(10))
+    const reader = log.read()
+    for await (const { seq } of reader) if (seq === 3) break
+    expect(await reader.next()).toEqual({ done: true, value: undefined })
+    expect(await reader.return()).toEqual({ done: true, value: undefined })
+  })
+
+  test('appends meanwhile do not disturb it', async () => {
+    const log = await scratchLog({ segmentBytes: 2 ** 20, durability: 'memory' })
+    for (let i = 0; i < 5000; i++) log.write(`${i} ${'x'.repeat(500)}`)
+    let appended = 5000
+    let next = 0
+    for await (const { seq, data } of log.read()) {
+      if (seq !== next || Number.parseInt(data.toString(), 10) !== next)
+        throw new Error(`${seq} where ${next} should be`)
+      next++
+      if (next % 50 === 0) await log.append(`${appended++} ${'x'.repeat(500)}`)
+    }
+    expect(next).toBe(5000)
+  })
+
+  test('a reader that has begun reads on after close', async () => {
+    const log = await scratchLog()
+    await log.appendBatch(numbered(3))
+    const reader = log.read()
+    await reader.next()
+    await log.close()
+    expect(await texts(reader)).toEqual(['record 1', 'record 2'])
+  })
+})
+
+describe('follow', () => {
+  test('delivers each record when it is acknowledged at memory, without an event of its own', async () => {
+    const log = await scratchLog()
+    const reader = log.read({ follow: true })
+    for (let i = 0; i < 100; i++) {
+      const next = reader.next()
+      if (i % 3 === 0) log.write(`r${i}`)
+      else if (i % 3 === 1) void log.append(`r${i}`)
+      else log.appendSync(`r${i}`)
+      expect((await next).value).toMatchObject({ seq: i, data: Buffer.from(`r${i}`) })
+    }
+    await reader.return()
+  })
+
+  test('many followers of one log all get everything', async () => {
+    const log = await scratchLog({ segmentBytes: 65536 })
+    const followers = Array.from({ length: 8 }, (_, i) =>
+      texts(log.read({ follow: true, durableOnly: i % 2 === 0 }), 200),
+    )
+    const payloads = Array.from({ length: 200 }, (_, i) => `${i} ${'z'.repeat(2000)}`)
+    for (const payload of payloads) await log.append(payload)
+    for (const found of await Promise.all(followers)) expect(found).toEqual(payloads)
+  })
+
+  test('waits from the very end on, and stops at to', async () => {
+    const log = await scratchLog()
+    await log.appendBatch(numbered(3))
+    const found = texts(log.read({ from: 3, to: 4, follow: true }))
+    await log.append('three')
+    await log.append('four')
+    await log.append('five')
+    expect(await found).toEqual(['three', 'four'])
+  })
+
+  test('durableOnly holds a record back until it is synced', async () => {
+    const log = await scratchLog({ strategy: 'mmap' })
+    const reader = log.read({ follow: true, durableOnly: true })
+    const next = reader.next()
+    log.write('a')
+    expect(log.syncedSeq).toBe(-1)
+    expect(await texts(log.read({ durableOnly: true }))).toEqual([])
+    await log.sync()
+    expect((await next).value).toMatchObject({ seq: 0 })
+    await reader.return()
+  })
+
+  test('ends when the log is closed, with everything that was appended', async () => {
+    const log = await scratchLog()
+    const found = texts(log.read({ follow: true }))
+    void log.append('a')
+    void log.append('b')
+    await log.close()
+    expect(await found).toEqual(['a', 'b'])
+  })
+
+  test('a signal ends it with its reason, in the middle of waiting too', async () => {
+    const log = await scratchLog()
+    await log.append('a')
+    const controller = new AbortController()
+    const reader = log.read({ follow: true, signal: controller.signal })
+    await reader.next()
+    const waiting = reader.next()
+    controller.abort(new Error('stop'))
+    await expect(waiting).rejects.toThrow('stop')
+    expect(await reader.next()).toEqual({ done: true, value: undefined })
+    await expect(log.read({ signal: AbortSignal.abort() }).next()).rejects.toMatchObject({ name: 'AbortError' })
+  })
+
+  test('return ends it while it waits', async () => {
+    const log = await scratchLog()
+    const reader = log.read({ follow: true })
+    const waiting = reader.next()
+    await reader.return()
+    expect(await waiting).toEqual({ done: true, value: undefined })
+  })
+
+  test('past a cut it is out of range; before the cut it goes on with what comes there', async () => {
+    const log = await scratchLog()
+    await log.appendBatch(numbered(10))
+    const past = log.read({ follow: true })
+    for (let i = 0; i < 8; i++) await past.next()
+    const before = log.read({ follow: true })
+    for (let i = 0; i < 3; i++) await before.next()
+    const waiting = log.read({ from: 10, follow: true })
+    const waits = codeOf(waiting.next())
+    await log.truncateAfter(4)
+    await log.append('new')
+    expect(await codeOf(past.next())).toBe('ERR_DURLOG_OUT_OF_RANGE')
+    expect(await waits).toBe('ERR_DURLOG_OUT_OF_RANGE')
+    expect(await texts(before, 3)).toEqual(['record 3', 'record 4', 'new'])
+  })
+})
+
+describe('from another opening of the log', () => {
+  test('follow delivers what the writer appends, across segments', async () => {
+    const dir = scratchDir()
+    const writer = await openUntilDone(dir, { segmentBytes: 65536 })
+    const log = await openUntilDone(dir, { readOnly: true })
+    const found = texts(log.read({ follow: true }), 300)
+    const payloads = Array.from({ length: 300 }, (_, i) => `${i} ${'q'.repeat(1000)}`)
+    for (const payload of payloads) await writer.append(payload, { durability: 'memory' })
+    expect(await found).toEqual(payloads)
+  })
+
+  test('durableOnly delivers what is synced, and only that', async () => {
+    const dir = scratchDir()
+    const writer = await openUntilDone(dir)
+    const log = await openUntilDone(dir, { readOnly: true })
+    const found = texts(log.read({ follow: true, durableOnly: true }), 2)
+    for (const text of ['a', 'b', 'c', 'd']) await writer.append(text)
+    await writer.close()
+    expect(await found).toEqual(['a', 'b'])
+  })
+
+  test('a worker thread follows, and may be terminated in the middle of it', async () => {
+    const dir = scratchDir()
+    const writer = await openUntilDone(dir)
+    for (let round = 0; round < 5; round++) {
+      const worker = new Worker(new URL('./fixtures/follow-worker.mjs', import.meta.url), { workerData: { dir } })
+      onTestFinished(async () => void (await worker.terminate()))
+      const want = writer.nextSeq + 10
+      const seen = new Promise<void>((resolve, reject) => {
+        worker.on('message', (seq: number) => seq >= want && resolve())
+        worker.on('error', reject)
+      })
+      while (writer.nextSeq <= want) await writer.append('x')
+      await seen
+      await worker.terminate()
+    }
+  })
+})
+
+test('a million small records come back in order', async () => {
+  const log = await scratchLog({ segmentBytes: 16 * 2 ** 20 })
+  for (let i = 0; i < 1_000_000; ) {
+    try {
+      log.write(String(i))
+      i++
+    } catch {
+      await log.drain()
+    }
+  }
+  const reader = log.read()
+  let next = 0
+  for (let result = await reader.next(); !result.done; result = await reader.next()) {
+    let record: LogRecord | undefined = result.value
+    for (; record !== undefined; record = reader.nextBuffered()) {
+      if (record.seq !== next || record.data.toString() !== String(next)) throw new Error(`record ${next} is another`)
+      next++
+    }
+  }
+  expect(next).toBe(1_000_000)
+})
+
+test('a log that is not there can not be read', async () => {
+  expect(await codeOf(open(scratchDir(), { readOnly: true }))).toMatch(/ERR_DURLOG_NOT_(FOUND|A_LOG)/)
+})

@@ -1,0 +1,75 @@
+import { Readable, Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { expect, test } from 'vitest'
+import type { LogRecord } from '../src/index.js'
+import { codeOf, scratchLog, texts } from './fixtures/scratch.js'
+
+const numbered = (count: number): string[] => Array.from({ length: count }, (_, i) => `record ${i}`)
+
+test('a writable makes each chunk one record, and has finished when all have reached their level', async () => {
+  const log = await scratchLog()
+  await pipeline(Readable.from(numbered(1000)), log.writable({ durability: 'sync' }))
+  expect(log.syncedSeq).toBe(999)
+  expect(await texts(log.read())).toEqual(numbered(1000))
+})
+
+test('a writable holds its source back', async () => {
+  const log = await scratchLog({ maxPendingBytes: 65536 })
+  const writable = log.writable({ highWaterMark: 10_000 })
+  let accepted = 0
+  while (writable.write(Buffer.alloc(1000, 1))) accepted++
+  expect(accepted).toBeLessThan(11)
+  await new Promise((resolve) => writable.once('drain', resolve))
+  await new Promise<void>((resolve) => writable.end(resolve))
+  expect(log.nextSeq).toBe(accepted + 1)
+})
+
+test('a writable fails with what an append failed with', async () => {
+  const log = await scratchLog({ maxRecordBytes: 10 })
+  expect(await codeOf(pipeline(Readable.from(['fine', 'much too long']), log.writable()))).toBe(
+    'ERR_DURLOG_RECORD_TOO_LARGE',
+  )
+})
+
+test('a readable delivers every record and ends', async () => {
+  const log = await scratchLog()
+  await log.appendBatch(numbered(1000))
+  const found: string[] = []
+  for await (const { data } of log.readable() as AsyncIterable<LogRecord>) found.push(data.toString())
+  expect(found).toEqual(numbered(1000))
+})
+
+test('a readable takes the options of read, and waits for a slow consumer', async () => {
+  const log = await scratchLog()
+  await log.appendBatch(numbered(100))
+  const found: number[] = []
+  const slow = new Transform({
+    objectMode: true,
+    highWaterMark: 1,
+    transform({ seq }: LogRecord, _encoding, callback) {
+      found.push(seq)
+      setImmediate(callback)
+    },
+  })
+  await pipeline(log.readable({ from: 10, to: 50, highWaterMark: 4 }), slow.resume())
+  expect(found).toEqual(Array.from({ length: 41 }, (_, i) => i + 10))
+})
+
+test('destroying a readable that follows closes its reader', async () => {
+  const log = await scratchLog()
+  await log.append('a')
+  const readable = log.readable({ follow: true })
+  for await (const { seq } of readable as AsyncIterable<LogRecord>) {
+    expect(seq).toBe(0)
+    break
+  }
+  expect(readable.destroyed).toBe(true)
+  await log.close()
+})
+
+test('a readable fails with what reading failed with', async () => {
+  const log = await scratchLog()
+  expect(await codeOf(pipeline(log.readable({ from: 5 }), new Transform({ objectMode: true }).resume()))).toBe(
+    'ERR_DURLOG_OUT_OF_RANGE',
+  )
+})

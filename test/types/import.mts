@@ -1,0 +1,29 @@
+// How an ES module sees the package: checked, not run.
+import { type Durability, DurlogError, type Log, type LogRecord, open } from 'durlog'
+
+const durability: Durability = 'full'
+const log: Log = await open('dir', { durability, segmentBytes: undefined, lock: { waitMs: 10 } })
+const seq: number = await log.append('x', { durability: 'memory', signal: AbortSignal.timeout(10) })
+const { first, last }: { first: number; last: number } = await log.appendBatch([Buffer.from('x'), 'y'])
+const written: number = log.write(new Uint8Array([1]))
+for await (const { data, timestamp } of log.read({ from: first, to: last, follow: true })) {
+  const bytes: Buffer = data
+  const when: Date = new Date(timestamp)
+  void [bytes, when]
+}
+log.on('synced', (synced) => synced + 1)
+log.on('latched', (error) => error.code)
+const record: LogRecord = await log.get(seq)
+try {
+  await log.truncateAfter(written)
+} catch (error) {
+  if (error instanceof DurlogError && error.code === 'ERR_DURLOG_SYNC_FAILED') void error.outcome
+}
+// @ts-expect-error: there is no such level
+await log.append('x', { durability: 'fsync' })
+// @ts-expect-error: a record is bytes or a string
+await log.append(5)
+// @ts-expect-error: there is no such option
+await open('dir', { segmentSize: 1 })
+
+export { record }
