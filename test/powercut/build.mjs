@@ -1,0 +1,41 @@
+// Compiles the rig (C++17, libfuse3) and the stand-in into bin/, unless they are newer than their sources.
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readdirSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const here = dirname(fileURLToPath(import.meta.url))
+const flags = '-std=c++17 -O2 -g -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror'.split(' ')
+
+export const binFolder = join(here, 'bin')
+
+function modified(path) {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
+}
+
+function compile(program, sources, compilerFlags, libraries) {
+  const output = join(binFolder, program)
+  const inputs = readdirSync(here).filter((name) => /\.(cc|h)$|^build/.test(name))
+  const newest = Math.max(...inputs.map((name) => modified(join(here, name))))
+  if (modified(output) > newest) return
+  execFileSync('g++', [...flags, ...compilerFlags, ...sources, '-o', output, ...libraries], {
+    cwd: here,
+    stdio: 'inherit',
+  })
+}
+
+export function build() {
+  mkdirSync(binFolder, { recursive: true })
+  const fuse = (what) => execFileSync('pkg-config', [what, 'fuse3'], { encoding: 'utf8' }).trim().split(/\s+/)
+  const sources = readdirSync(here).filter((name) => name.endsWith('.cc'))
+  const ofStandin = (name) => name.startsWith('standin')
+  // As system headers: libfuse's own are not held to the flags above.
+  const includes = fuse('--cflags').map((flag) => flag.replace(/^-I/, '-isystem'))
+  compile(
+    'powercut',
+    sources.filter((name) => !ofStandin(name)),
+    includes,
+    fuse('--libs'),
+  )
+  compile('standin', sources.filter(ofStandin), [], [])
+}

@@ -1,0 +1,37 @@
+// The FUSE file system: `disk` is the disk image of a RecordedDisk, `notes` takes the lines that
+// programs want placed in the order of the disk's writes. A process of its own serves both, so
+// that a rig that is killed in the middle of a mount cannot leave that mount waiting for itself.
+#ifndef DURLOG_TEST_POWERCUT_DISK_SERVER_H_
+#define DURLOG_TEST_POWERCUT_DISK_SERVER_H_
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "recorded_disk.h"
+
+namespace powercut {
+
+class DiskServer {
+ public:
+  // Whether the kernel may cache the image above this file system. The rig rewrites the image of
+  // rebuilt disks behind the kernel's back, so those must not be cached.
+  enum class Caching { kPageCache, kNone };
+
+  // Mounts on the existing, empty `mount_point`. `disk` must outlive the server.
+  DiskServer(RecordedDisk& disk, std::string mount_point, Caching caching);
+  ~DiskServer();
+  DiskServer(const DiskServer&) = delete;
+  DiskServer& operator=(const DiskServer&) = delete;
+
+  std::string disk_path() const { return mount_point_ + "/disk"; }
+  std::string notes_path() const { return mount_point_ + "/notes"; }
+
+ private:
+  std::string mount_point_;
+  pid_t pid_ = -1;
+};
+
+}  // namespace powercut
+
+#endif  // DURLOG_TEST_POWERCUT_DISK_SERVER_H_

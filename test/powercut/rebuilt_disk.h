@@ -1,0 +1,60 @@
+// The disk as it could be after a power cut, mountable: one image, one loop device and one mount
+// point, taken from cut to cut by changing only what differs.
+#ifndef DURLOG_TEST_POWERCUT_REBUILT_DISK_H_
+#define DURLOG_TEST_POWERCUT_REBUILT_DISK_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cut.h"
+#include "disk_server.h"
+#include "mounts.h"
+#include "recording.h"
+
+namespace powercut {
+
+class RebuiltDisk {
+ public:
+  // `recording` must outlive it.
+  explicit RebuiltDisk(const Recording& recording);
+
+  // Makes the disk of `cut`. Fastest if the cuts come in the order of their index; one before an
+  // earlier cut's last flush is refused. Nothing may be mounted.
+  void Build(const Cut& cut);
+  // Makes the disk of a second cut, `again_cut`, in the recording of what a program did to the
+  // disk of the first.
+  void BuildAgain(const Cut& cut, const Recording& again, const Cut& again_cut);
+
+  // The log of what has been done to the disk since it was built.
+  const RecordedDisk& disk() const { return disk_; }
+  // The device to mount, and an empty folder to mount it on.
+  const std::string& device() const { return loop_.path(); }
+  const std::string& directory() const { return directory_; }
+  std::string notes_path() const { return server_.notes_path(); }
+  void SaveImage(const std::string& path) const;
+
+ private:
+  struct Extent {
+    uint64_t begin;
+    uint64_t end;
+  };
+
+  void Reset();
+  void AdvanceTo(uint64_t index);
+  void Apply(const DiskOp& op, const uint8_t* data, uint64_t begin, uint64_t end);
+
+  const Recording& recording_;
+  ScratchDirectory scratch_;
+  std::string directory_;
+  Memory durable_;  // the disk as the operations before durable_index_ made it
+  uint64_t durable_index_ = 0;
+  RecordedDisk disk_;  // what is served: durable_, but for changed_ and its own log
+  std::vector<Extent> changed_;
+  DiskServer server_;
+  LoopDevice loop_;
+};
+
+}  // namespace powercut
+
+#endif  // DURLOG_TEST_POWERCUT_REBUILT_DISK_H_

@@ -1,0 +1,24 @@
+// Runs a workload on a fresh file system and keeps what it did to the disk.
+#ifndef DURLOG_TEST_POWERCUT_RECORDER_H_
+#define DURLOG_TEST_POWERCUT_RECORDER_H_
+
+#include <string>
+
+#include "file_systems.h"
+#include "recording.h"
+
+namespace powercut {
+
+struct RecordOptions {
+  const FileSystem* file_system;
+  std::string workload;  // a command; README.md has what it is given and what it must do
+  std::string seed;
+  bool direct_io;  // of the loop device
+};
+
+// Throws if the workload fails, or if nothing came of it that could be tried.
+Recording Record(const RecordOptions& options);
+
+}  // namespace powercut
+
+#endif  // DURLOG_TEST_POWERCUT_RECORDER_H_
