@@ -50,6 +50,8 @@ export interface NativeOptions {
   extentSizeHint: number
   create: boolean
   salvage: boolean
+  /** The level most appends will ask for: where the `auto` strategy starts. */
+  expectedLevel: number
 }
 
 export interface NativeRecovery {

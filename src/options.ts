@@ -157,8 +157,10 @@ export function resolveOptions(options?: OpenOptions): ResolvedOptions {
   )
   const salvage = choice('recovery', given.recovery, RECOVERIES, 'strict') === 'salvage'
 
+  const level = LEVELS[choice('durability', given.durability, LEVEL_NAMES, 'sync')]
+
   return {
-    level: LEVELS[choice('durability', given.durability, LEVEL_NAMES, 'sync')],
+    level,
     salvage,
     readOnly: flag('readOnly', given.readOnly, false),
     lockWaitMs: whole('lock.waitMs', lock['waitMs'], { min: 0, max: 2 ** 31 - 1, unit: 'milliseconds' }, 0),
@@ -178,6 +180,7 @@ export function resolveOptions(options?: OpenOptions): ResolvedOptions {
       extentSizeHint,
       create: flag('create', given.create, true),
       salvage,
+      expectedLevel: level,
     },
   }
 }

@@ -24,6 +24,7 @@ constexpr Method kMethods[] = {
     {"direct-dsync", Make<DirectWriter<true>>},
     {"direct", Make<DirectWriter<false>>},
     {"pwrite", Make<PwriteWriter<SyncCall::kNone>>},
+    {"pwrite-range", Make<PwriteWriter<SyncCall::kStart>>},
     {"pwrite-fdatasync", Make<PwriteWriter<SyncCall::kDataOnly>>},
     {"pwrite-fsync", Make<PwriteWriter<SyncCall::kAll>>},
     {"mmap", Make<MappedWriter<MapSync::kNone, false>>},

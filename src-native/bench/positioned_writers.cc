@@ -26,6 +26,7 @@ template <SyncCall kCall>
 Status PwriteWriter<kCall>::Open() {
   DURLOG_ASSIGN_OR_RETURN(file_, OpenFile(spec_.path, O_RDWR));
   offset_ = 0;
+  started_ = 0;
   return Status::Ok();
 }
 
@@ -38,8 +39,14 @@ int PwriteWriter<kCall>::Append(const uint8_t* record) {
 
 template <SyncCall kCall>
 int PwriteWriter<kCall>::Sync() {
-  if (kCall == SyncCall::kNone) return 0;
-  const int failed = kCall == SyncCall::kAll ? fsync(file_.get()) : fdatasync(file_.get());
+  int failed = 0;
+  if (kCall == SyncCall::kStart) {
+    failed = sync_file_range(file_.get(), static_cast<off_t>(started_),
+                             static_cast<off_t>(offset_ - started_), SYNC_FILE_RANGE_WRITE);
+    started_ = offset_;
+  } else if (kCall != SyncCall::kNone) {
+    failed = kCall == SyncCall::kAll ? fsync(file_.get()) : fdatasync(file_.get());
+  }
   return failed == 0 ? 0 : errno;
 }
 
@@ -81,6 +88,7 @@ Status DirectWriter<kDurable>::Close() {
 }
 
 template class PwriteWriter<SyncCall::kNone>;
+template class PwriteWriter<SyncCall::kStart>;
 template class PwriteWriter<SyncCall::kDataOnly>;
 template class PwriteWriter<SyncCall::kAll>;
 template class DirectWriter<true>;

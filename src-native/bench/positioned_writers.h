@@ -9,9 +9,10 @@
 
 namespace durlog::bench {
 
-enum class SyncCall { kNone, kDataOnly, kAll };
+enum class SyncCall { kNone, kStart, kDataOnly, kAll };
 
-// pwrite, then nothing, fdatasync or fsync.
+// pwrite, then nothing, sync_file_range(WRITE) of what is new (writeback is started and not
+// awaited), fdatasync or fsync.
 template <SyncCall kCall>
 class PwriteWriter {
  public:
@@ -28,6 +29,7 @@ class PwriteWriter {
   const Spec spec_;
   ScopedFd file_;
   uint64_t offset_ = 0;
+  uint64_t started_ = 0;  // writeback of what is below has been started
 };
 
 // O_DIRECT with records packed as a log packs them: the unfinished last block is kept in memory

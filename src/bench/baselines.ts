@@ -7,6 +7,7 @@ export type BaselineMethod =
   | 'direct-dsync'
   | 'direct'
   | 'pwrite'
+  | 'pwrite-range'
   | 'pwrite-fdatasync'
   | 'pwrite-fsync'
   | 'mmap'

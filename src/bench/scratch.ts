@@ -4,26 +4,39 @@ import { rmSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 
-const open = new Set<string>()
+const folders = new Set<string>()
+const endings = new Set<() => void>()
 let listening = false
 
-/** The signals that end a measurement from outside; what was made is removed before the process dies of them. */
-export const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+/** The signals that end a measurement from outside. */
+const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-function removeAll(): void {
-  for (const folder of open) rmSync(folder, { recursive: true, force: true })
-  open.clear()
+/** What hangs on a folder (a mount, say) goes before the folder. */
+function cleanUp(): void {
+  for (const ending of endings) ending()
+  endings.clear()
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+  folders.clear()
 }
 
 function listen(): void {
   if (listening) return
   listening = true
-  process.on('exit', removeAll)
+  process.on('exit', cleanUp)
   for (const signal of ENDING_SIGNALS) {
     process.once(signal, () => {
-      removeAll()
+      cleanUp()
       process.kill(process.pid, signal)
     })
+  }
+}
+
+/** Has `ending` called if the process ends before the returned function is. Synchronous. */
+export function whenEnding(ending: () => void): () => void {
+  listen()
+  endings.add(ending)
+  return () => {
+    endings.delete(ending)
   }
 }
 
@@ -32,13 +45,13 @@ export async function makeScratch(parent: string): Promise<string> {
   listen()
   await mkdir(parent, { recursive: true })
   const folder = await mkdtemp(join(resolve(parent), 'durlog-bench-'))
-  open.add(folder)
+  folders.add(folder)
   return folder
 }
 
 export async function removeScratch(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true })
-  open.delete(folder)
+  folders.delete(folder)
 }
 
 /** Runs `body` in a folder that is removed afterwards. */

@@ -1,0 +1,110 @@
+{
+  'variables': {
+    'core_sources': [
+      'src-native/base/status.cc',
+      'src-native/checksum/crc32c.cc',
+      'src-native/checksum/crc32c_table.cc',
+      'src-native/record/record_codec.cc',
+      'src-native/record/segment_header.cc',
+      'src-native/record/segment_name.cc',
+      'src-native/segment/mapped_tail.cc',
+      'src-native/segment/read_window.cc',
+      'src-native/segment/recovery.cc',
+      'src-native/segment/scanner.cc',
+      'src-native/segment/segment.cc',
+      'src-native/log/admin_jobs.cc',
+      'src-native/log/append.cc',
+      'src-native/log/commit.cc',
+      'src-native/log/cursor.cc',
+      'src-native/log/group_commit.cc',
+      'src-native/log/inspect.cc',
+      'src-native/log/open.cc',
+      'src-native/log/rotate.cc',
+    ],
+    # Files, not conditionals inside them, differ between systems.
+    'conditions': [
+      ['OS=="win"', {
+        'platform_sources': ['<!@(node scripts/platform-sources.mjs windows <(target_arch))'],
+      }, {
+        'platform_sources': ['<!@(node scripts/platform-sources.mjs <(OS) <(target_arch))'],
+      }],
+    ],
+  },
+  'target_defaults': {
+    'include_dirs': ['src-native'],
+    'cflags_cc': [
+      '-std=c++17', '-O2', '-fvisibility=hidden', '-fno-exceptions',
+      '-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Wconversion', '-Werror',
+    ],
+    'cflags_cc!': ['-std=gnu++17', '-std=gnu++20', '-O3', '-fno-rtti'],
+    'xcode_settings': {
+      'CLANG_CXX_LANGUAGE_STANDARD': 'c++17',
+      'GCC_SYMBOLS_PRIVATE_EXTERN': 'YES',
+      'MACOSX_DEPLOYMENT_TARGET': '11.0',
+    },
+    'msvs_settings': {
+      'VCCLCompilerTool': { 'AdditionalOptions': ['/std:c++17', '/W4'] },
+    },
+  },
+  'targets': [
+    {
+      'target_name': 'durlog',
+      'sources': [
+        '<@(core_sources)',
+        '<@(platform_sources)',
+        'src-native/napi/addon.cc',
+        'src-native/napi/async_task.cc',
+        'src-native/napi/convert.cc',
+        'src-native/napi/convert_error.cc',
+        'src-native/napi/cursor_wrap.cc',
+        'src-native/napi/log_handle.cc',
+        'src-native/napi/log_wrap.cc',
+      ],
+      'defines': [
+        'NAPI_VERSION=8',
+        'NODE_ADDON_API_DISABLE_DEPRECATED',
+        'NODE_ADDON_API_DISABLE_CPP_EXCEPTIONS',
+        'NODE_API_NO_EXTERNAL_BUFFERS_ALLOWED',
+        'NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS',
+      ],
+      # As system headers: the warnings above are for our own code.
+      'cflags_cc': ['-isystem', '<!(node -p "path.dirname(require.resolve(\'node-addon-api\'))")'],
+    },
+    {
+      # The raw system calls that `durlog bench` compares with. The package itself never loads it.
+      'target_name': 'durlog_bench',
+      'defines': [
+        'NAPI_VERSION=8',
+        'NODE_ADDON_API_DISABLE_DEPRECATED',
+        'NODE_ADDON_API_DISABLE_CPP_EXCEPTIONS',
+        'NODE_API_NO_EXTERNAL_BUFFERS_ALLOWED',
+        'NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS',
+      ],
+      'cflags_cc': ['-isystem', '<!(node -p "path.dirname(require.resolve(\'node-addon-api\'))")'],
+      'conditions': [
+        ['OS=="linux"', {
+          'sources': [
+            '<@(platform_sources)',
+            'src-native/base/status.cc',
+            'src-native/checksum/crc32c.cc',
+            'src-native/checksum/crc32c_table.cc',
+            'src-native/bench/append_writers.cc',
+            'src-native/bench/baseline_linux.cc',
+            'src-native/bench/bench_addon.cc',
+            'src-native/bench/checksum_speed.cc',
+            'src-native/bench/io_uring_ring.cc',
+            'src-native/bench/mapped_writer.cc',
+            'src-native/bench/positioned_writers.cc',
+            'src-native/bench/random_write.cc',
+            'src-native/bench/random_write_threads.cc',
+            'src-native/bench/random_write_uring.cc',
+            'src-native/bench/record_pattern.cc',
+            'src-native/bench/scratch_file.cc',
+          ],
+        }, {
+          'sources': ['src-native/bench/bench_addon_unsupported.cc'],
+        }],
+      ],
+    },
+  ],
+}

@@ -1,0 +1,60 @@
+// Growable memory whose address is a multiple of 4096, as direct I/O wants it.
+#ifndef DURLOG_BASE_ALIGNED_BUFFER_H_
+#define DURLOG_BASE_ALIGNED_BUFFER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <utility>
+
+namespace durlog {
+
+class AlignedBuffer {
+ public:
+  static constexpr size_t kAlignment = 4096;
+
+  AlignedBuffer() = default;
+  AlignedBuffer(AlignedBuffer&& other) noexcept { *this = std::move(other); }
+  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
+    memory_ = std::move(other.memory_);
+    capacity_ = std::exchange(other.capacity_, 0);
+    return *this;
+  }
+
+  uint8_t* data() { return memory_.get(); }
+  const uint8_t* data() const { return memory_.get(); }
+  size_t capacity() const { return capacity_; }
+
+  // Makes room for `needed` bytes and keeps the first `used`. Grows to at least double, so that
+  // appending costs amortised constant time. False where there is no memory; nothing changed then.
+  [[nodiscard]] bool Reserve(size_t needed, size_t used) {
+    if (needed <= capacity_) return true;
+    size_t grown = capacity_ == 0 ? kInitialBytes : capacity_ * 2;
+    if (grown < needed) grown = needed;
+    grown = (grown + kAlignment - 1) & ~(kAlignment - 1);
+    Memory memory(static_cast<uint8_t*>(
+        ::operator new(grown, std::align_val_t{kAlignment}, std::nothrow)));
+    if (!memory) return false;
+    if (used > 0) std::memcpy(memory.get(), memory_.get(), used);
+    memory_ = std::move(memory);
+    capacity_ = grown;
+    return true;
+  }
+
+ private:
+  static constexpr size_t kInitialBytes = 64 << 10;
+  struct Free {
+    void operator()(uint8_t* memory) const {
+      ::operator delete(memory, std::align_val_t{kAlignment});
+    }
+  };
+  using Memory = std::unique_ptr<uint8_t, Free>;
+  Memory memory_;
+  size_t capacity_ = 0;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_BASE_ALIGNED_BUFFER_H_

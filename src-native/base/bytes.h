@@ -1,0 +1,43 @@
+// Little-endian loads and stores, alignment, and the read-only byte span.
+#ifndef DURLOG_BASE_BYTES_H_
+#define DURLOG_BASE_BYTES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace durlog {
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "durlog's format is little-endian and its loads are plain copies: port bytes.h first"
+#endif
+
+struct Bytes {
+  const uint8_t* data = nullptr;
+  size_t size = 0;
+};
+
+inline uint32_t Load32(const void* from) {
+  uint32_t value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+inline uint64_t Load64(const void* from) {
+  uint64_t value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+inline void Store32(void* to, uint32_t value) { std::memcpy(to, &value, sizeof value); }
+inline void Store64(void* to, uint64_t value) { std::memcpy(to, &value, sizeof value); }
+
+// `alignment` is a power of two.
+constexpr uint64_t AlignDown(uint64_t value, uint64_t alignment) {
+  return value & ~(alignment - 1);
+}
+constexpr uint64_t AlignUp(uint64_t value, uint64_t alignment) {
+  return AlignDown(value + alignment - 1, alignment);
+}
+
+}  // namespace durlog
+
+#endif  // DURLOG_BASE_BYTES_H_

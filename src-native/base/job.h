@@ -1,0 +1,65 @@
+// A piece of blocking work that some thread runs exactly once.
+#ifndef DURLOG_BASE_JOB_H_
+#define DURLOG_BASE_JOB_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+namespace durlog {
+
+// Handed to a worker with RunOnce(); its owner may lose patience and Await() it, which runs it on
+// the spot if no worker has begun: so an owner that must block never waits behind a busy pool.
+// What Run() writes may be read once done() has said true, or Await() has returned.
+class Job {
+ public:
+  virtual ~Job() = default;
+  Job() = default;
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  void RunOnce() {
+    if (!Claim()) return;
+    Run();
+    {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      state_.store(kDone, std::memory_order_release);
+    }
+    finished_.notify_all();
+  }
+
+  void Await() {
+    RunOnce();
+    if (done()) return;
+    std::unique_lock<std::mutex> lock(mutex_);
+    finished_.wait(lock, [this] { return done(); });
+  }
+
+  bool done() const { return state_.load(std::memory_order_acquire) == kDone; }
+
+ protected:
+  virtual void Run() = 0;
+
+ private:
+  enum State { kQueued, kRunning, kDone };
+  bool Claim() {
+    State expected = kQueued;
+    return state_.compare_exchange_strong(expected, kRunning, std::memory_order_acq_rel);
+  }
+  std::atomic<State> state_{kQueued};
+  std::mutex mutex_;
+  std::condition_variable finished_;
+};
+
+// Where jobs go. Execute() is called on the log's own thread, returns at once, and calls
+// RunOnce() on some worker; afterwards whoever owns the log is told to look at its jobs.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  virtual void Execute(std::shared_ptr<Job> job) = 0;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_BASE_JOB_H_

@@ -1,0 +1,69 @@
+#include "base/status.h"
+
+#include <cerrno>
+#include <system_error>
+
+namespace durlog {
+namespace {
+
+bool IsNoSpace(int sys_errno) {
+#ifdef EDQUOT
+  if (sys_errno == EDQUOT) return true;
+#endif
+  return sys_errno == ENOSPC || sys_errno == EFBIG;
+}
+
+const std::string& EmptyString() {
+  static const std::string empty;
+  return empty;
+}
+
+}  // namespace
+
+Status Status::Error(Code code, std::string message) {
+  Status status;
+  status.detail_ = std::make_unique<Detail>();
+  status.detail_->code = code;
+  status.detail_->message = std::move(message);
+  return status;
+}
+
+Status Status::System(const char* operation, int sys_errno, std::string path) {
+  Status status = Error(IsNoSpace(sys_errno) ? Code::kNoSpace : Code::kIo,
+                        std::string(operation) + ": " + std::generic_category().message(sys_errno));
+  status.detail_->sys_errno = sys_errno;
+  status.detail_->operation = operation;
+  status.detail_->path = std::move(path);
+  return status;
+}
+
+const std::string& Status::path() const { return detail_ ? detail_->path : EmptyString(); }
+const std::string& Status::message() const { return detail_ ? detail_->message : EmptyString(); }
+
+Status&& Status::WithCode(Code code) && {
+  detail_->code = code;
+  return std::move(*this);
+}
+Status&& Status::WithPath(std::string path) && {
+  detail_->path = std::move(path);
+  return std::move(*this);
+}
+Status&& Status::WithOffset(uint64_t offset) && {
+  detail_->offset = static_cast<int64_t>(offset);
+  return std::move(*this);
+}
+Status&& Status::WithOwner(int64_t pid) && {
+  detail_->owner_pid = pid;
+  return std::move(*this);
+}
+Status&& Status::WithLost(uint64_t first, uint64_t last) && {
+  detail_->first_lost = first;
+  detail_->last_lost = last;
+  return std::move(*this);
+}
+Status&& Status::WithMessage(std::string message) && {
+  detail_->message = std::move(message);
+  return std::move(*this);
+}
+
+}  // namespace durlog

@@ -1,0 +1,147 @@
+// Status and Result<T>: how every fallible call of the core answers. Nothing throws.
+#ifndef DURLOG_BASE_STATUS_H_
+#define DURLOG_BASE_STATUS_H_
+
+#include <cassert>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace durlog {
+
+// What went wrong, as far as a caller can act on it. The binding maps each code to one stable
+// ERR_DURLOG_* string (napi/error.cc); the order is not part of any interface.
+enum class Code : uint8_t {
+  kOk,
+  kIo,               // the system refused an operation; sys_errno says why
+  kNoSpace,          // ENOSPC, EDQUOT or EFBIG: usable again when there is room
+  kNotFound,         // no log there, and create was not asked for
+  kNotALog,          // the folder holds something else
+  kLocked,           // another writer owns the log; owner_pid says who
+  kReadOnly,         // a write was asked of a log opened for reading
+  kClosed,           // the log or cursor has been closed
+  kInvalidArgument,  // caller's mistake, told before anything was written
+  kRecordEmpty,
+  kRecordTooLarge,
+  kBatchTooLarge,
+  kBackpressure,  // max_pending_bytes or the unsynced segments are used up
+  kSyncFailed,    // a sync failed: the log is latched from here on
+  kLatched,       // refused because of an earlier kSyncFailed
+  kCorrupt,       // damage in data that was known to be synced
+  kUnsupported,   // this system or file system cannot do what was asked for
+  kVersion,       // written by a newer format version
+  kOutOfRange,    // the seq is not in the log (trimmed away, or not there yet)
+  kOutOfMemory,
+};
+
+// A code with its circumstances. OK costs one null pointer; an error one allocation.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Status&&) noexcept = default;
+  Status& operator=(Status&&) noexcept = default;
+  Status(const Status& other) : detail_(Clone(other)) {}
+  Status& operator=(const Status& other) {
+    if (this != &other) detail_ = Clone(other);
+    return *this;
+  }
+
+  static Status Ok() { return Status(); }
+  // `message` says what to do about it, in a sentence without the path.
+  static Status Error(Code code, std::string message);
+  // `operation` is the system call's name. ENOSPC, EDQUOT and EFBIG become kNoSpace.
+  static Status System(const char* operation, int sys_errno, std::string path);
+
+  bool ok() const { return detail_ == nullptr; }
+  Code code() const { return detail_ ? detail_->code : Code::kOk; }
+  int sys_errno() const { return detail_ ? detail_->sys_errno : 0; }
+  // "" where no system call was involved.
+  const char* operation() const { return detail_ ? detail_->operation : ""; }
+  const std::string& path() const;
+  const std::string& message() const;
+  // Byte offset within path(); -1 where none applies.
+  int64_t offset() const { return detail_ ? detail_->offset : -1; }
+  // For kLocked; 0 where the owner could not be told.
+  int64_t owner_pid() const { return detail_ ? detail_->owner_pid : 0; }
+  // For kCorrupt: the first and last seq that are lost; first > last where unknown.
+  uint64_t first_lost_seq() const { return detail_ ? detail_->first_lost : 1; }
+  uint64_t last_lost_seq() const { return detail_ ? detail_->last_lost : 0; }
+
+  Status&& WithCode(Code code) &&;
+  Status&& WithPath(std::string path) &&;
+  Status&& WithOffset(uint64_t offset) &&;
+  Status&& WithOwner(int64_t pid) &&;
+  Status&& WithLost(uint64_t first, uint64_t last) &&;
+  Status&& WithMessage(std::string message) &&;
+
+ private:
+  struct Detail {
+    Code code = Code::kIo;
+    int sys_errno = 0;
+    const char* operation = "";
+    std::string path;
+    std::string message;
+    int64_t offset = -1;
+    int64_t owner_pid = 0;
+    uint64_t first_lost = 1;
+    uint64_t last_lost = 0;
+  };
+  static std::unique_ptr<Detail> Clone(const Status& other) {
+    return other.detail_ ? std::make_unique<Detail>(*other.detail_) : nullptr;
+  }
+  std::unique_ptr<Detail> detail_;
+};
+
+// A value, or the Status that says why there is none.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}               // NOLINT(google-explicit-constructor)
+  Result(Status error) : status_(std::move(error)) {          // NOLINT(google-explicit-constructor)
+    assert(!status_.ok());
+  }
+
+  bool ok() const { return value_.has_value(); }
+  const Status& status() const { return status_; }
+  Status&& TakeStatus() { return std::move(status_); }
+  T& value() {
+    assert(ok());
+    return *value_;
+  }
+  const T& value() const {
+    assert(ok());
+    return *value_;
+  }
+  T& operator*() { return value(); }
+  const T& operator*() const { return value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+ private:
+  std::optional<T> value_;
+  Status status_;
+};
+
+}  // namespace durlog
+
+#define DURLOG_CONCAT_(a, b) a##b
+#define DURLOG_CONCAT(a, b) DURLOG_CONCAT_(a, b)
+
+// Returns the Status of `expr` to the caller unless it is OK.
+#define DURLOG_RETURN_IF_ERROR(expr)                    \
+  do {                                                  \
+    ::durlog::Status durlog_status_ = (expr);           \
+    if (!durlog_status_.ok()) return durlog_status_;    \
+  } while (false)
+
+// Declares or assigns `lhs` from a Result, or returns its Status to the caller.
+#define DURLOG_ASSIGN_OR_RETURN(lhs, expr) \
+  DURLOG_ASSIGN_OR_RETURN_(DURLOG_CONCAT(durlog_result_, __LINE__), lhs, expr)
+#define DURLOG_ASSIGN_OR_RETURN_(result, lhs, expr)  \
+  auto result = (expr);                              \
+  if (!result.ok()) return result.TakeStatus();      \
+  lhs = std::move(result.value())
+
+#endif  // DURLOG_BASE_STATUS_H_

@@ -1,0 +1,72 @@
+#include "log/admin_jobs.h"
+
+#include "record/segment_name.h"
+#include "segment/recovery.h"
+
+namespace durlog {
+
+Result<bool> TrimJob::IsWorthKeeping(const std::string& name) {
+  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
+                          directory_.Open(name, OpenMode::kReadWrite));
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t bytes, file->Size());
+  return bytes == segment_bytes_;
+}
+
+void TrimJob::Run() {
+  for (const Item& item : items_) {
+    const std::string name = SegmentName(item.first_seq);
+    bool keep = false;
+    if (!item.recycled_name.empty()) {
+      const Result<bool> worth = IsWorthKeeping(name);
+      keep = worth.ok() && worth.value();
+    }
+    status_ = keep ? directory_.Rename(name, item.recycled_name) : directory_.Remove(name);
+    if (!status_.ok()) return;
+    if (keep) recyclable_.push_back(item.recycled_name);
+    ++trimmed_;
+  }
+  status_ = directory_.Sync();
+}
+
+// Everything that can refuse comes before the first thing that changes a file.
+Status TruncateJob::Cut() {
+  size_t holder = segments_.size() - 1;
+  while (holder > 0 && segments_[holder] > next_seq_) --holder;
+  const uint64_t first_seq = segments_[holder];
+  DURLOG_ASSIGN_OR_RETURN(OpenedSegment opened,
+                          OpenSegment(directory_, first_seq, OpenMode::kReadWrite));
+  DURLOG_RETURN_IF_ERROR(FindOffset(*opened.file, opened.header, first_seq));
+  while (segments_.size() > holder + 1) {
+    DURLOG_RETURN_IF_ERROR(directory_.Remove(SegmentName(segments_.back())));
+    segments_.pop_back();
+  }
+  DURLOG_RETURN_IF_ERROR(directory_.Sync());
+  DURLOG_RETURN_IF_ERROR(CutSegment(*opened.file, offset_, opened.header.segment_bytes));
+  segment_ = std::make_shared<Segment>(first_seq, opened.header, std::move(opened.file));
+  return Status::Ok();
+}
+
+Status TruncateJob::FindOffset(File& file, const SegmentHeader& header, uint64_t first_seq) {
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
+  FrameScanner scanner(file, ContextOf(header, first_seq), file_bytes);
+  bool inside_batch = false;
+  while (scanner.next_seq() < next_seq_) {
+    DURLOG_ASSIGN_OR_RETURN(const ScannedFrame frame, scanner.Next());
+    if (frame.status != DecodeStatus::kWhole) {
+      return Status::Error(Code::kCorrupt, "the record to cut behind cannot be read")
+          .WithPath(directory_.path() + "/" + SegmentName(first_seq))
+          .WithOffset(frame.offset)
+          .WithLost(scanner.next_seq(), next_seq_ - 1);
+    }
+    inside_batch = frame.fields.batch_continues;
+  }
+  if (inside_batch) {
+    return Status::Error(Code::kInvalidArgument,
+                         "seq " + std::to_string(next_seq_ - 1) +
+                             " is inside an atomic batch: cut in front of the batch or behind it");
+  }
+  offset_ = scanner.position();
+  return Status::Ok();
+}
+
+}  // namespace durlog

@@ -1,0 +1,80 @@
+// Trimming the front of a log and truncating its end: what a worker does for each.
+#ifndef DURLOG_LOG_ADMIN_JOBS_H_
+#define DURLOG_LOG_ADMIN_JOBS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/job.h"
+#include "segment/segment.h"
+
+namespace durlog {
+
+// Removes whole segments, oldest first, or puts them by under a spare's name.
+class TrimJob final : public Job {
+ public:
+  struct Item {
+    uint64_t first_seq;
+    std::string recycled_name;  // "" to remove
+  };
+  // Only a file of `segment_bytes` is worth keeping; any other is removed.
+  TrimJob(Directory& directory, std::vector<Item> items, uint64_t segment_bytes)
+      : directory_(directory), items_(std::move(items)), segment_bytes_(segment_bytes) {}
+
+  // After done().
+  const Status& status() const { return status_; }
+  // How many of the items are gone; all where status() is OK.
+  size_t trimmed() const { return trimmed_; }
+  // Names under which a file now waits to be a segment again.
+  const std::vector<std::string>& recyclable() const { return recyclable_; }
+
+ protected:
+  void Run() override;
+
+ private:
+  Result<bool> IsWorthKeeping(const std::string& name);
+
+  Directory& directory_;
+  const std::vector<Item> items_;
+  const uint64_t segment_bytes_;
+  std::vector<std::string> recyclable_;
+  size_t trimmed_ = 0;
+  Status status_;
+};
+
+// Cuts a log so that `next_seq` is the next to be given out. Segments newer than the one that
+// holds the cut go first, newest of all first: a crash leaves a log without its end.
+class TruncateJob final : public Job {
+ public:
+  // `segments`: every first seq, ascending; the first is <= next_seq.
+  TruncateJob(Directory& directory, std::vector<uint64_t> segments, uint64_t next_seq)
+      : directory_(directory), segments_(std::move(segments)), next_seq_(next_seq) {}
+
+  // After done(). The cut is durable where status() is OK.
+  const Status& status() const { return status_; }
+  std::shared_ptr<Segment> segment() const { return segment_; }
+  uint64_t offset() const { return offset_; }
+  uint64_t next_seq() const { return next_seq_; }
+  // Segments left, ascending; also right after a failure.
+  const std::vector<uint64_t>& segments() const { return segments_; }
+
+ protected:
+  void Run() override { status_ = Cut(); }
+
+ private:
+  Status Cut();
+  Status FindOffset(File& file, const SegmentHeader& header, uint64_t first_seq);
+
+  Directory& directory_;
+  std::vector<uint64_t> segments_;
+  const uint64_t next_seq_;
+  std::shared_ptr<Segment> segment_;
+  uint64_t offset_ = 0;
+  Status status_;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_LOG_ADMIN_JOBS_H_

@@ -1,0 +1,284 @@
+// Appending: from a payload to a frame at the append point.
+#include <algorithm>
+
+#include "log/log.h"
+
+namespace durlog {
+namespace {
+
+// A word of zero is free space, so a frame that is being stored is invisible until its word is.
+constexpr size_t kWordBytes = 4;
+
+Status BackpressureError() {
+  return Status::Error(Code::kBackpressure, "too much is waiting to be committed");
+}
+
+}  // namespace
+
+Status Log::CheckAppend(Bytes payload) const {
+  if (latched_) {
+    return Status::Error(Code::kLatched,
+                         "an earlier sync failed and what is on the device is not known: close the "
+                         "log and open it again");
+  }
+  if (closing_) return Status::Error(Code::kClosed, "the log is closed");
+  if (payload.size == 0) {
+    return Status::Error(Code::kRecordEmpty, "a record has at least one byte");
+  }
+  if (payload.size > options_.max_record_bytes) {
+    return Status::Error(Code::kRecordTooLarge,
+                         "the record has " + std::to_string(payload.size) +
+                             " bytes, maxRecordBytes is " +
+                             std::to_string(options_.max_record_bytes));
+  }
+  return Status::Ok();
+}
+
+// After this `frame_bytes` fit into the active segment, all of them.
+Status Log::MakeRoom(uint64_t frame_bytes) {
+  if (exclusive_) return BackpressureError();
+  // One group larger than the bound is let through when it is alone.
+  if (pending_bytes_ > 0 && pending_bytes_ + frame_bytes > options_.max_pending_bytes) {
+    return BackpressureError();
+  }
+  const uint64_t now_ms = file_system_.NowMs();
+  const uint64_t base_ms = active_->header().base_time_ms;
+  const uint64_t elapsed_ms = now_ms > base_ms ? now_ms - base_ms : 0;
+  const bool fits = append_offset_ + frame_bytes <= active_->bytes();
+  if (!fits || elapsed_ms > UINT32_MAX) DURLOG_RETURN_IF_ERROR(Rotate());
+  if (mode_ == WriteMode::kMapped && !tail_) DURLOG_RETURN_IF_ERROR(EnsureMapped());
+  const uint64_t base_now_ms = active_->header().base_time_ms;
+  const uint32_t time_ms = now_ms > base_now_ms ? static_cast<uint32_t>(now_ms - base_now_ms) : 0;
+  // The clock may be set back; the log's times never go back within a segment.
+  last_time_ms_ = std::max(last_time_ms_, time_ms);
+  return Status::Ok();
+}
+
+FrameFields Log::NextFields(size_t payload_bytes) {
+  FrameFields fields;
+  fields.state = FrameState::kCommitted;
+  fields.length = static_cast<uint32_t>(payload_bytes);
+  fields.seq = next_seq_;
+  // Bounded: no more than a few segments are ever unsynced.
+  fields.unsynced = static_cast<uint32_t>(next_seq_ - AckedEnd(Level::kSync));
+  fields.time_ms = last_time_ms_;
+  return fields;
+}
+
+void Log::Want(Level level) {
+  for (size_t i = 0; i <= static_cast<size_t>(level); ++i) wanted_[i] = next_seq_;
+}
+
+Result<uint64_t> Log::Append(Bytes payload, Level level) {
+  DURLOG_RETURN_IF_ERROR(CheckAppend(payload));
+  const uint64_t frame_bytes = FrameBytes(payload.size);
+  // Idle and about to be asked for memory: this is the moment to go where memory is fast.
+  if (level < Level::kSync && mode_ == WriteMode::kDirect && can_map_ &&
+      options_.strategy == Strategy::kAuto && !commit_ && filling_.empty()) {
+    DURLOG_RETURN_IF_ERROR(EnsureMapped());
+  }
+  DURLOG_RETURN_IF_ERROR(MakeRoom(frame_bytes));
+  const uint64_t seq = next_seq_;
+  DURLOG_RETURN_IF_ERROR(StoreFrame(NextFields(payload.size), payload));
+  NoteAppended(frame_bytes, 1, level);
+  return seq;
+}
+
+void Log::NoteAppended(uint64_t frame_bytes, uint64_t records, Level level) {
+  next_seq_ += records;
+  end_marked_ = false;
+  // Long before it is needed, and not for a log that stays small.
+  if (append_offset_ > active_->bytes() / 2) RequestSpare();
+  if (level < Level::kSync) memory_since_commit_ = true;
+  if (mode_ == WriteMode::kMapped) {
+    acked_[static_cast<size_t>(Level::kMemory)] = next_seq_;
+    if (level == Level::kMemory) return;
+  }
+  filling_bytes_ += frame_bytes;
+  pending_bytes_ += frame_bytes;
+  Want(level);
+}
+
+Status Log::StoreFrame(const FrameFields& fields, Bytes payload) {
+  return mode_ == WriteMode::kMapped ? StoreMapped(fields, payload, true)
+                                     : StageFrame(fields, payload);
+}
+
+// Everything but the word, then the word: a process that dies in between leaves free space.
+Status Log::StoreMapped(const FrameFields& fields, Bytes payload, bool publish) {
+  const uint64_t at = append_offset_;
+  const uint64_t frame_bytes = fields.frame_bytes();
+  uint8_t header[kFrameHeaderBytes];
+  EncodeFrameHeader(fields, payload, active_->crc_seed(), header);
+  if (frame_bytes > tail_->max_frame_bytes()) {
+    DURLOG_RETURN_IF_ERROR(WriteAround(at, header, payload, publish));
+  } else {
+    DURLOG_RETURN_IF_ERROR(tail_->Ensure(at, frame_bytes));
+    tail_->Store(at + kFrameHeaderBytes, payload.data, payload.size);
+    tail_->Store(at + kWordBytes, header + kWordBytes, kFrameHeaderBytes - kWordBytes);
+    if (publish) tail_->Publish(at, Load32(header));
+    if (tail_->faulted()) {
+      Status fault = Status::Error(Code::kIo,
+                                   "a mapped page could not be written (the file was cut, the disk "
+                                   "is full or failing)")
+                         .WithPath(directory_->path() + "/" + active_->name())
+                         .WithOffset(at);
+      Latch(fault, fields.seq, fields.seq);
+      return fault;
+    }
+  }
+  append_offset_ = at + frame_bytes;
+  MarkDirty(at, append_offset_);
+  return Status::Ok();
+}
+
+// Faulting in so many pages costs more than a write; the map shows what is written here.
+Status Log::WriteAround(uint64_t at, const uint8_t* header, Bytes payload, bool publish) {
+  File& file = active_->file();
+  Status status = file.WriteAt(at + kFrameHeaderBytes, payload.data, payload.size);
+  if (status.ok()) {
+    status = file.WriteAt(at + kWordBytes, header + kWordBytes, kFrameHeaderBytes - kWordBytes);
+  }
+  if (status.ok() && publish) status = file.WriteAt(at, header, kWordBytes);
+  if (status.ok()) return status;
+  // What did get written must not be where a later frame ends.
+  tail_->Quiesce();
+  tail_.reset();
+  Status cut = CutSegment(file, at, active_->bytes());
+  if (status.code() != Code::kNoSpace || !cut.ok()) {
+    Latch(status, next_seq_, next_seq_);
+  }
+  return status;
+}
+
+Result<StagedPiece*> Log::CurrentPiece() {
+  if (!filling_.empty() && filling_.back().segment == active_) return &filling_.back();
+  StagedPiece piece;
+  piece.segment = active_;
+  piece.begin = piece.end = piece.buffer_offset = append_offset_;
+  piece.buffer = TakeBuffer();
+  if (mode_ == WriteMode::kDirect) {
+    piece.buffer_offset = AlignDown(append_offset_, capabilities_.direct_alignment);
+    const size_t head = piece.used();
+    if (!piece.buffer.Reserve(capabilities_.direct_alignment, 0)) {
+      return Status::Error(Code::kOutOfMemory, "no memory to stage records");
+    }
+    if (head > 0 && tail_image_.segment == active_.get() &&
+        tail_image_.offset == piece.buffer_offset && tail_image_.bytes.size() == head) {
+      std::memcpy(piece.buffer.data(), tail_image_.bytes.data(), head);
+    } else if (head > 0 && active_->active()) {
+      DURLOG_ASSIGN_OR_RETURN(const size_t read, active_->file().ReadAt(piece.buffer_offset,
+                                                                       piece.buffer.data(), head));
+      if (read < head) std::memset(piece.buffer.data() + read, 0, head - read);
+    }
+  }
+  filling_.push_back(std::move(piece));
+  return &filling_.back();
+}
+
+Status Log::StageFrame(const FrameFields& fields, Bytes payload) {
+  DURLOG_ASSIGN_OR_RETURN(StagedPiece* const piece, CurrentPiece());
+  const size_t used = piece->used();
+  const size_t frame_bytes = static_cast<size_t>(fields.frame_bytes());
+  if (!piece->buffer.Reserve(used + frame_bytes, used)) {
+    return Status::Error(Code::kOutOfMemory, "no memory to stage the record");
+  }
+  uint8_t* const frame = piece->buffer.data() + used;
+  EncodeFrameHeader(fields, payload, active_->crc_seed(), frame);
+  std::memcpy(frame + kFrameHeaderBytes, payload.data, payload.size);
+  const size_t unpadded = kFrameHeaderBytes + payload.size;
+  std::memset(frame + unpadded, 0, frame_bytes - unpadded);
+  piece->end += frame_bytes;
+  append_offset_ = piece->end;
+  return Status::Ok();
+}
+
+Result<uint64_t> Log::AppendBatch(const Bytes* payloads, size_t count, Level level) {
+  uint64_t frame_bytes = 0;
+  for (size_t i = 0; i < count; ++i) {
+    DURLOG_RETURN_IF_ERROR(CheckAppend(payloads[i]));
+    frame_bytes += FrameBytes(payloads[i].size);
+  }
+  if (count == 0) return Status::Error(Code::kInvalidArgument, "a batch has at least one record");
+  // A batch never spans segments, so that its frames live and die with one file.
+  if (frame_bytes > options_.segment_bytes - kSegmentHeaderBytes) {
+    return Status::Error(Code::kBatchTooLarge,
+                         "the batch takes " + std::to_string(frame_bytes) +
+                             " bytes and must fit into one segment");
+  }
+  DURLOG_RETURN_IF_ERROR(MakeRoom(frame_bytes));
+  const uint64_t first_seq = next_seq_;
+  if (mode_ == WriteMode::kMapped) {
+    DURLOG_RETURN_IF_ERROR(StoreMappedBatch(payloads, count));
+  } else {
+    for (size_t i = 0; i < count; ++i) {
+      FrameFields fields = NextFields(payloads[i].size);
+      fields.seq += i;
+      fields.unsynced += static_cast<uint32_t>(i);
+      fields.batch_continues = i + 1 < count;
+      DURLOG_RETURN_IF_ERROR(StageFrame(fields, payloads[i]));
+    }
+  }
+  NoteAppended(frame_bytes, count, level);
+  return first_seq;
+}
+
+// The first frame's word is published last: a reader sees the whole batch or nothing of it.
+Status Log::StoreMappedBatch(const Bytes* payloads, size_t count) {
+  const uint64_t begin = append_offset_;
+  uint32_t first_word = 0;
+  for (size_t i = 0; i < count; ++i) {
+    FrameFields fields = NextFields(payloads[i].size);
+    fields.seq += i;
+    fields.unsynced += static_cast<uint32_t>(i);
+    fields.batch_continues = i + 1 < count;
+    if (i == 0) first_word = FrameWord(fields);
+    Status stored = StoreMapped(fields, payloads[i], i > 0);
+    if (!stored.ok()) {
+      // Frames that are whole stand behind the first one's missing word.
+      if (i > 0) Latch(stored, next_seq_, next_seq_);
+      return stored;
+    }
+  }
+  uint8_t word[kWordBytes];
+  Store32(word, first_word);
+  return active_->file().WriteAt(begin, word, sizeof word);
+}
+
+Result<uint64_t> Log::Write(Bytes payload) {
+  DURLOG_RETURN_IF_ERROR(CheckAppend(payload));
+  if (mode_ != WriteMode::kMapped && can_map_ && options_.strategy == Strategy::kAuto) {
+    // What is staged or under way comes before this record, and so must be in memory before it.
+    if (next_seq_ > 0) DURLOG_RETURN_IF_ERROR(AwaitLevel(next_seq_ - 1, Level::kMemory));
+    DURLOG_RETURN_IF_ERROR(EnsureMapped());
+  }
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t seq, Append(payload, Level::kMemory));
+  if (AckedEnd(Level::kMemory) <= seq) DURLOG_RETURN_IF_ERROR(AwaitLevel(seq, Level::kMemory));
+  return seq;
+}
+
+Result<uint64_t> Log::AppendSync(Bytes payload, Level level) {
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t seq, Append(payload, level));
+  DURLOG_RETURN_IF_ERROR(AwaitLevel(seq, level));
+  return seq;
+}
+
+void Log::RequestSync(Level level) {
+  if (!latched_ && next_seq_ > 0) Want(level);
+}
+
+// Nothing but the news that every record before it is on the device.
+Status Log::AppendMarker() {
+  if (append_offset_ + kFrameHeaderBytes > active_->bytes()) return Status::Ok();
+  if (mode_ == WriteMode::kMapped && !tail_) DURLOG_RETURN_IF_ERROR(EnsureMapped());
+  FrameFields fields = NextFields(0);
+  fields.state = FrameState::kMarker;
+  return StoreFrame(fields, Bytes{});
+}
+
+void Log::PrepareClose() {
+  closing_ = true;
+  if (!latched_) Want(Level::kSync);
+}
+
+}  // namespace durlog

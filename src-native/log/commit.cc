@@ -1,0 +1,108 @@
+#include "log/commit.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/bytes.h"
+#include "segment/recovery.h"
+
+namespace durlog {
+
+void CommitJob::Run() {
+  status_ = WritePieces();
+  if (!status_.ok()) {
+    if (status_.code() != Code::kNoSpace) return;
+    Status undone = UndoWrites();
+    if (undone.ok()) {
+      outcome_ = CommitOutcome::kRolledBack;
+    } else {
+      status_ = std::move(undone);
+    }
+    return;
+  }
+  status_ = SyncTargets();
+  plan_.retired_tail.reset();
+  if (status_.ok()) outcome_ = CommitOutcome::kDone;
+}
+
+Status CommitJob::WritePieces() {
+  for (StagedPiece& piece : plan_.pieces) {
+    if (!piece.segment->active()) {
+      DURLOG_RETURN_IF_ERROR(piece.segment->Activate(directory_));
+      activated_.push_back(piece.segment);
+    }
+    DURLOG_RETURN_IF_ERROR(WritePiece(piece));
+  }
+  return Status::Ok();
+}
+
+Status CommitJob::WritePiece(StagedPiece& piece) {
+  if (plan_.mode == WriteMode::kBuffered) {
+    const size_t skip = static_cast<size_t>(piece.begin - piece.buffer_offset);
+    DURLOG_RETURN_IF_ERROR(piece.segment->file().WriteAt(
+        piece.begin, piece.buffer.data() + skip, piece.used() - skip));
+    if (plan_.level != Level::kAsync) return Status::Ok();
+    return piece.segment->file().StartWriteback(piece.begin, piece.end - piece.begin);
+  }
+  DURLOG_ASSIGN_OR_RETURN(File* const direct, piece.segment->Direct(directory_));
+  // Whole blocks: zeros behind the last frame, which the next group writes over. The bytes in
+  // front of the first frame are the same as on the device, so that tearing cannot hurt them.
+  const size_t whole = static_cast<size_t>(AlignUp(piece.used(), plan_.direct_alignment));
+  if (!piece.buffer.Reserve(whole, piece.used())) {
+    return Status::Error(Code::kOutOfMemory, "no memory for a whole block");
+  }
+  std::memset(piece.buffer.data() + piece.used(), 0, whole - piece.used());
+  return direct->WriteAt(piece.buffer_offset, piece.buffer.data(), whole);
+}
+
+Status CommitJob::SyncOne(SyncTarget& target) {
+  if (plan_.level == Level::kFull) return target.segment->file().SyncFull();
+  if (plan_.level == Level::kAsync) {
+    return target.segment->file().StartWriteback(target.begin, target.end - target.begin);
+  }
+  if (target.chunks.empty()) return target.segment->file().SyncData();
+  for (Chunk& chunk : target.chunks) {
+    const uint64_t begin = std::max(target.begin, chunk.begin);
+    const uint64_t end = std::min(target.end, chunk.end);
+    if (begin >= end) continue;
+    DURLOG_RETURN_IF_ERROR(chunk.mapping->Sync(static_cast<size_t>(begin - chunk.begin),
+                                               static_cast<size_t>(end - begin)));
+  }
+  return Status::Ok();
+}
+
+Status CommitJob::SyncTargets() {
+  if (plan_.level < Level::kAsync) return Status::Ok();
+  bool entries_synced = true;
+  for (SyncTarget& target : plan_.targets) {
+    DURLOG_RETURN_IF_ERROR(SyncOne(target));
+    entries_synced = entries_synced && target.segment->entry_synced;
+  }
+  if (plan_.level < Level::kSync) return Status::Ok();
+  for (const StagedPiece& piece : plan_.pieces) {
+    entries_synced = entries_synced && piece.segment->entry_synced;
+  }
+  if (entries_synced) return Status::Ok();
+  // A record is not durable before the name of its file is.
+  DURLOG_RETURN_IF_ERROR(directory_.Sync());
+  for (SyncTarget& target : plan_.targets) target.segment->entry_synced = true;
+  for (StagedPiece& piece : plan_.pieces) piece.segment->entry_synced = true;
+  return Status::Ok();
+}
+
+// There was no room for all of the group, and so for none of it: what did get written must not be
+// where a later append lands. Newest segment first, so that no gap is ever visible.
+Status CommitJob::UndoWrites() {
+  for (size_t i = activated_.size(); i-- > 0;) {
+    DURLOG_RETURN_IF_ERROR(directory_.Remove(activated_[i]->name()));
+  }
+  if (!activated_.empty()) DURLOG_RETURN_IF_ERROR(directory_.Sync());
+  const StagedPiece& first = plan_.pieces.front();
+  for (const std::shared_ptr<Segment>& segment : activated_) {
+    if (segment == first.segment) return Status::Ok();
+  }
+  if (!first.segment->active()) return Status::Ok();
+  return CutSegment(first.segment->file(), first.begin, first.segment->bytes());
+}
+
+}  // namespace durlog

@@ -1,0 +1,93 @@
+// One group commit: the writes and syncs that bring everything appended so far to a level.
+#ifndef DURLOG_LOG_COMMIT_H_
+#define DURLOG_LOG_COMMIT_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/job.h"
+#include "log/options.h"
+#include "segment/mapped_tail.h"
+#include "segment/segment.h"
+
+namespace durlog {
+
+// Framed records on their way into one segment. For a direct write the buffer begins at a block
+// border, with the bytes that already stand in that block in front of the new ones.
+struct StagedPiece {
+  std::shared_ptr<Segment> segment;
+  uint64_t buffer_offset = 0;  // where in the segment the buffer's first byte goes
+  uint64_t begin = 0;          // where the new frames begin; >= buffer_offset
+  uint64_t end = 0;            // where they end
+  AlignedBuffer buffer;
+
+  size_t used() const { return static_cast<size_t>(end - buffer_offset); }
+};
+
+// What a sync has to cover in one segment.
+struct SyncTarget {
+  std::shared_ptr<Segment> segment;
+  // Where set, syncing these ranges is enough; otherwise the whole file is synced.
+  std::vector<Chunk> chunks;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+struct CommitPlan {
+  Level level = Level::kMemory;
+  WriteMode mode = WriteMode::kBuffered;  // of the pieces
+  uint32_t direct_alignment = AlignedBuffer::kAlignment;
+  uint64_t first_seq = 0;  // of the group
+  uint64_t end_seq = 0;    // behind the group
+  uint64_t frame_bytes = 0;
+  // Where appending goes on if there is no room for the group.
+  std::shared_ptr<Segment> resume_segment;
+  uint64_t resume_offset = 0;
+  std::vector<StagedPiece> pieces;
+  std::vector<SyncTarget> targets;
+  // A tail that is given up with this commit: unmapped by the worker, after the sync.
+  std::unique_ptr<MappedTail> retired_tail;
+};
+
+enum class CommitOutcome : uint8_t {
+  kDone,
+  // Nothing of the group is in the log: there was no room. The segments are as before.
+  kRolledBack,
+  // A write or sync failed, and what is on the device is not known.
+  kFailed,
+};
+
+class CommitJob final : public Job {
+ public:
+  CommitJob(Directory& directory, CommitPlan plan)
+      : directory_(directory), plan_(std::move(plan)) {}
+
+  // After done().
+  CommitPlan& plan() { return plan_; }
+  CommitOutcome outcome() const { return outcome_; }
+  const Status& status() const { return status_; }
+  // Segments that got their names in this commit, oldest first.
+  const std::vector<std::shared_ptr<Segment>>& activated() const { return activated_; }
+
+ protected:
+  void Run() override;
+
+ private:
+  Status WritePieces();
+  Status WritePiece(StagedPiece& piece);
+  Status SyncTargets();
+  Status SyncOne(SyncTarget& target);
+  Status UndoWrites();
+
+  Directory& directory_;
+  CommitPlan plan_;
+  CommitOutcome outcome_ = CommitOutcome::kFailed;
+  Status status_;
+  std::vector<std::shared_ptr<Segment>> activated_;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_LOG_COMMIT_H_

@@ -1,0 +1,225 @@
+#include "log/cursor.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "record/segment_name.h"
+
+namespace durlog {
+
+Result<std::unique_ptr<Cursor>> Cursor::Open(FileSystem& file_system, const std::string& path,
+                                             uint64_t from_seq) {
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
+                          file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory));
+  if (files.segments.empty()) {
+    return Status::Error(Code::kNotFound, "there is no log in this folder").WithPath(path);
+  }
+  if (from_seq < files.segments.front()) {
+    return Status::Error(Code::kOutOfRange, "seq " + std::to_string(from_seq) +
+                                                " has been trimmed away; the log begins at " +
+                                                std::to_string(files.segments.front()));
+  }
+  const auto behind =
+      std::upper_bound(files.segments.begin(), files.segments.end(), from_seq);
+  std::unique_ptr<Cursor> cursor(new Cursor(std::move(directory), from_seq));
+  DURLOG_RETURN_IF_ERROR(cursor->EnterSegment(*std::prev(behind)));
+  return cursor;
+}
+
+Status Cursor::EnterSegment(uint64_t first_seq) {
+  DURLOG_ASSIGN_OR_RETURN(OpenedSegment opened,
+                          OpenSegment(*directory_, first_seq, OpenMode::kRead));
+  file_ = std::move(opened.file);
+  header_ = opened.header;
+  crc_seed_ = header_.crc_seed();
+  segment_first_seq_ = next_seq_ = first_seq;
+  offset_ = kSegmentHeaderBytes;
+  std::memset(end_header_, 0, sizeof end_header_);
+  return Status::Ok();
+}
+
+// Decodes what one read brings. Position and count only advance over whole batches.
+Result<Cursor::Stop> Cursor::Fill(uint8_t* buffer, size_t capacity, CursorEntry* entries,
+                                  size_t max_entries, uint64_t limit, CursorBatch* batch) {
+  Stop stop;
+  const uint64_t begin = offset_;
+  if (begin >= header_.segment_bytes) {
+    stop.offset = begin;
+    return stop;
+  }
+  const uint64_t room = header_.segment_bytes - begin;
+  DURLOG_ASSIGN_OR_RETURN(
+      const size_t read,
+      file_->ReadAt(begin, buffer, static_cast<size_t>(std::min<uint64_t>(capacity, room))));
+  const bool whole_file_read = read < capacity;
+  size_t at = 0;
+  size_t count = 0;  // with those of a batch that is not whole yet
+  uint64_t seq = next_seq_;
+  bool inside_batch = false;
+  DecodedFrame frame;
+  while (count < max_entries && seq < limit) {
+    stop.status = DecodeFrame(buffer + at, read - at, room - at, crc_seed_, &frame);
+    if (stop.status == DecodeStatus::kWhole && frame.fields.seq != seq) {
+      stop.status = DecodeStatus::kBadCrc;
+    }
+    if (stop.status != DecodeStatus::kWhole) break;
+    const FrameFields& fields = frame.fields;
+    if (fields.state == FrameState::kCommitted) {
+      if (seq >= from_seq_) {
+        if (batch->count == 0 && count == 0) batch->first_seq = seq;
+        entries[count++] = CursorEntry{static_cast<uint32_t>(at + kFrameHeaderBytes),
+                                       fields.length, fields.time_ms};
+      }
+      ++seq;
+      inside_batch = fields.batch_continues;
+    }
+    at += static_cast<size_t>(fields.frame_bytes());
+    if (inside_batch) continue;
+    offset_ = begin + at;
+    next_seq_ = seq;
+    batch->count = count;
+  }
+  stop.offset = begin + at;
+  const bool wants_more = stop.status == DecodeStatus::kShort || (inside_batch && seq < limit);
+  if (wants_more && !whole_file_read) {
+    const size_t frame_bytes = read - at < kFrameHeaderBytes
+                                   ? kFrameHeaderBytes
+                                   : static_cast<size_t>(frame.fields.frame_bytes());
+    stop.need_bytes = std::max(frame_bytes, inside_batch ? 2 * capacity : size_t{0});
+  }
+  return stop;
+}
+
+Result<CursorBatch> Cursor::Next(uint8_t* buffer, size_t capacity, CursorEntry* entries,
+                                 size_t max_entries, uint64_t limit) {
+  bool looked_again = false;
+  for (;;) {
+    CursorBatch batch;
+    const uint64_t before = offset_;
+    batch.base_time_ms = header_.base_time_ms;
+    DURLOG_ASSIGN_OR_RETURN(const Stop stop,
+                            Fill(buffer, capacity, entries, max_entries, limit, &batch));
+    if (batch.count > 0 || next_seq_ >= limit) return batch;
+    if (offset_ > before) continue;  // nothing but what is skipped
+    if (stop.need_bytes > 0) {
+      batch.need_bytes = stop.need_bytes;
+      return batch;
+    }
+    DURLOG_ASSIGN_OR_RETURN(const bool entered, EnterNextSegment());
+    if (entered) continue;
+    // What was read may have been overtaken by the writer between the read and the look around.
+    if (!looked_again) {
+      looked_again = true;
+      continue;
+    }
+    DURLOG_RETURN_IF_ERROR(CheckDamage(stop, limit));
+    return batch;
+  }
+}
+
+Result<bool> Cursor::EnterNextSegment() {
+  if (next_seq_ == segment_first_seq_) return false;
+  Status entered = EnterSegment(next_seq_);
+  if (entered.ok()) return true;
+  if (entered.code() == Code::kNotFound) return false;
+  return entered;
+}
+
+// At something that is not a record, with no segment that goes on from here.
+Status Cursor::CheckDamage(const Stop& stop, uint64_t limit) {
+  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory_));
+  if (files.segments.empty() || files.segments.front() > next_seq_) {
+    return Status::Error(Code::kOutOfRange, "seq " + std::to_string(next_seq_) +
+                                                " was trimmed away while it was being read");
+  }
+  const bool known_to_exist = limit != kNoLimit && next_seq_ < limit;
+  const bool gap = files.segments.back() > next_seq_;
+  if (stop.status == DecodeStatus::kFree && !gap && !known_to_exist) {
+    std::memset(end_header_, 0, sizeof end_header_);
+    return Status::Ok();
+  }
+  uint8_t header[kFrameHeaderBytes] = {};
+  DURLOG_ASSIGN_OR_RETURN(const size_t read, file_->ReadAt(offset_, header, sizeof header));
+  static_cast<void>(read);
+  if (!known_to_exist && !gap && std::memcmp(header, end_header_, sizeof header) == 0) {
+    return Status::Ok();
+  }
+  uint64_t next_whole = 0;
+  DURLOG_ASSIGN_OR_RETURN(const bool synced, DamageIsBelowWatermark(&next_whole));
+  if (synced || known_to_exist) return LostError(std::max(next_whole, next_seq_ + 1));
+  std::memcpy(end_header_, header, sizeof header);
+  return Status::Ok();
+}
+
+// The rule of recovery: it is damage, and not an end that is torn or still being written, if a
+// whole record behind it says that it had been synced.
+Result<bool> Cursor::DamageIsBelowWatermark(uint64_t* next_whole) {
+  *next_whole = 0;
+  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory_));
+  for (const uint64_t first_seq : files.segments) {
+    if (first_seq < segment_first_seq_) continue;
+    DURLOG_ASSIGN_OR_RETURN(OpenedSegment opened,
+                            OpenSegment(*directory_, first_seq, OpenMode::kRead));
+    DURLOG_ASSIGN_OR_RETURN(const uint64_t bytes, opened.file->Size());
+    FrameScanner scanner(*opened.file, ContextOf(opened.header, first_seq), bytes);
+    if (first_seq == segment_first_seq_) scanner.Seek(offset_, next_seq_);
+    for (;;) {
+      DURLOG_ASSIGN_OR_RETURN(const std::optional<ScannedFrame> found, scanner.Resync());
+      if (!found) break;
+      const bool record = found->fields.state == FrameState::kCommitted;
+      if (*next_whole == 0 && record) *next_whole = found->fields.seq;
+      if (found->fields.watermark() > next_seq_) {
+        if (*next_whole == 0) *next_whole = found->fields.seq;
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+Status Cursor::LostError(uint64_t next_whole) const {
+  return Status::Error(Code::kCorrupt,
+                       "synced records cannot be read: seq " + std::to_string(next_seq_) + " to " +
+                           std::to_string(next_whole - 1) +
+                           "; restore them from a copy, or read with salvage to go on behind them")
+      .WithPath(directory_->path() + "/" + SegmentName(segment_first_seq_))
+      .WithOffset(offset_)
+      .WithLost(next_seq_, next_whole - 1);
+}
+
+Result<bool> Cursor::Poll() {
+  uint8_t header[kFrameHeaderBytes] = {};
+  DURLOG_ASSIGN_OR_RETURN(const size_t read, file_->ReadAt(offset_, header, sizeof header));
+  static_cast<void>(read);
+  if (offset_ < header_.segment_bytes && Load32(header) != 0 &&
+      std::memcmp(header, end_header_, sizeof header) != 0) {
+    return true;
+  }
+  if (next_seq_ == segment_first_seq_) return false;
+  Result<std::unique_ptr<File>> next = directory_->Open(SegmentName(next_seq_), OpenMode::kRead);
+  if (next.ok()) return true;
+  if (next.status().code() == Code::kNotFound) return false;
+  return next.TakeStatus();
+}
+
+Result<std::optional<uint64_t>> Cursor::SkipDamage() {
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t bytes, file_->Size());
+  FrameScanner scanner(*file_, ContextOf(header_, segment_first_seq_), bytes);
+  scanner.Seek(offset_ + kFrameAlignment, next_seq_);
+  for (;;) {
+    DURLOG_ASSIGN_OR_RETURN(const std::optional<ScannedFrame> found, scanner.Resync());
+    if (!found) break;
+    offset_ = found->offset;
+    next_seq_ = found->fields.seq;
+    return std::optional<uint64_t>(next_seq_);
+  }
+  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory_));
+  const auto later =
+      std::upper_bound(files.segments.begin(), files.segments.end(), next_seq_);
+  if (later == files.segments.end()) return std::optional<uint64_t>();
+  DURLOG_RETURN_IF_ERROR(EnterSegment(*later));
+  return std::optional<uint64_t>(next_seq_);
+}
+
+}  // namespace durlog

@@ -1,0 +1,87 @@
+// Reading a log in order, beside its writer or without one.
+#ifndef DURLOG_LOG_CURSOR_H_
+#define DURLOG_LOG_CURSOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "platform/file_system.h"
+#include "record/record_codec.h"
+#include "segment/recovery.h"
+
+namespace durlog {
+
+// Where a record's payload stands in the batch buffer.
+struct CursorEntry {
+  uint32_t offset;
+  uint32_t length;
+  uint32_t time_ms;  // since CursorBatch::base_time_ms
+};
+
+struct CursorBatch {
+  size_t count = 0;
+  uint64_t first_seq = 0;  // the others follow one by one
+  uint64_t base_time_ms = 0;
+  // Where count is 0: how large a buffer the next record or batch needs; 0 at the end of the log.
+  size_t need_bytes = 0;
+};
+
+// Needs no lock: a record is there once its word is, and its checksum says whether all of it is.
+// One thread at a time.
+class Cursor {
+ public:
+  static constexpr uint64_t kNoLimit = UINT64_MAX;
+
+  // At `from_seq`, which may be ahead of the end. kOutOfRange where it has been trimmed away.
+  static Result<std::unique_ptr<Cursor>> Open(FileSystem& file_system, const std::string& path,
+                                              uint64_t from_seq);
+
+  // Reads the segment straight into `buffer` and tells where the payloads are in it. Delivers
+  // records below `limit`, none of an atomic batch before all of it is there. An end that is
+  // torn, or being written, is the end; damage of synced records is kCorrupt.
+  Result<CursorBatch> Next(uint8_t* buffer, size_t capacity, CursorEntry* entries,
+                           size_t max_entries, uint64_t limit);
+  // Whether Next() could deliver something that it did not see when it last found the end.
+  Result<bool> Poll();
+  // After kCorrupt: goes to the next whole record; its seq, or nothing where there is none.
+  Result<std::optional<uint64_t>> SkipDamage();
+
+  uint64_t seq() const { return next_seq_ < from_seq_ ? from_seq_ : next_seq_; }
+
+ private:
+  // What stands where decoding stopped.
+  struct Stop {
+    DecodeStatus status = DecodeStatus::kFree;
+    uint64_t offset = 0;
+    size_t need_bytes = 0;
+  };
+
+  Cursor(std::unique_ptr<Directory> directory, uint64_t from_seq)
+      : directory_(std::move(directory)), from_seq_(from_seq) {}
+
+  Status EnterSegment(uint64_t first_seq);
+  Result<Stop> Fill(uint8_t* buffer, size_t capacity, CursorEntry* entries, size_t max_entries,
+                    uint64_t limit, CursorBatch* batch);
+  // False at the end of the log.
+  Result<bool> EnterNextSegment();
+  Status CheckDamage(const Stop& stop, uint64_t limit);
+  Result<bool> DamageIsBelowWatermark(uint64_t* next_whole);
+  Status LostError(uint64_t next_whole) const;
+
+  const std::unique_ptr<Directory> directory_;
+  const uint64_t from_seq_;
+  std::unique_ptr<File> file_;
+  SegmentHeader header_;
+  uint32_t crc_seed_ = 0;
+  uint64_t segment_first_seq_ = 0;
+  uint64_t offset_ = 0;
+  uint64_t next_seq_ = 0;
+  // The header bytes that were found at the end and taken for the end.
+  uint8_t end_header_[kFrameHeaderBytes] = {};
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_LOG_CURSOR_H_

@@ -1,0 +1,262 @@
+// Group commit: everything appended while one commit runs forms the next.
+#include <algorithm>
+#include <utility>
+
+#include "log/log.h"
+
+namespace durlog {
+namespace {
+
+// Buffers that are kept between commits; larger ones go back to the allocator.
+constexpr size_t kMaxKeptBuffers = 2;
+constexpr size_t kMaxKeptBufferBytes = 8u << 20;
+
+}  // namespace
+
+bool Log::CommitWanted() const {
+  if (latched_) return false;
+  if (marking_end_ || !filling_.empty()) return true;
+  for (size_t i = 0; i < kLevelCount; ++i) {
+    if (wanted_[i] > acked_[i]) return true;
+  }
+  return closing_ && !end_marked_;
+}
+
+Level Log::WantedLevel() const {
+  for (size_t i = kLevelCount; i-- > 0;) {
+    if (wanted_[i] > acked_[i]) return static_cast<Level>(i);
+  }
+  return marking_end_ ? Level::kSync : Level::kMemory;
+}
+
+void Log::Pump() {
+  if (commit_ || latched_ || exclusive_) return;
+  // The marker comes last of all: it may only say "synced" of what is.
+  if (closing_ && !end_marked_ && !marking_end_ && AckedEnd(Level::kSync) == next_seq_) {
+    marking_end_ = true;
+    Status marked = AppendMarker();
+    if (!marked.ok()) {
+      // Without it the next open reads a little more. Nothing is lost.
+      marking_end_ = false;
+      end_marked_ = true;
+    }
+  }
+  if (!CommitWanted()) return;
+  std::shared_ptr<CommitJob> job = BeginCommit(WantedLevel());
+  executor_->Execute(std::move(job));
+}
+
+void Log::Harvest() {
+  if (commit_ && commit_->done()) FinishCommit();
+  // A spare that failed before anybody needed it is simply asked for again when somebody does.
+  if (spare_ && !rotation_waits_ && spare_->done() && !spare_->spare().ok()) spare_.reset();
+}
+
+// Auto leaves the map where records are only ever waited for at sync: a direct write is cheaper
+// than a store and an msync. Not while pages ahead are being dirtied by a worker.
+bool Log::ShouldLeaveMap(Level level) const {
+  return options_.strategy == Strategy::kAuto && mode_ == WriteMode::kMapped &&
+         level >= Level::kSync && !memory_since_commit_ && capabilities_.direct_io && tail_ &&
+         !tail_->populating() && next_seq_ > committed_end_ && !closing_;
+}
+
+void Log::AddTargets(CommitPlan* plan, bool leave_map) {
+  for (const DirtyRange& range : dirty_) {
+    SyncTarget target;
+    target.segment = range.segment;
+    target.begin = range.begin;
+    target.end = range.end;
+    // Only the range, as the pages populated ahead are dirty too. All of it before direct writes
+    // begin: a page of zeros written back later would land on their records.
+    if (!leave_map && tail_ && range.segment == active_) {
+      target.chunks = tail_->Covering(range.begin, range.end);
+    }
+    plan->targets.push_back(std::move(target));
+  }
+  if (plan->level < Level::kFull) return;
+  for (const StagedPiece& piece : plan->pieces) {
+    plan->targets.push_back(SyncTarget{piece.segment, {}, piece.begin, piece.end});
+  }
+  if (plan->targets.empty() && active_->active()) {
+    plan->targets.push_back(SyncTarget{active_, {}, 0, append_offset_});
+  }
+}
+
+std::shared_ptr<CommitJob> Log::BeginCommit(Level level) {
+  CommitPlan plan;
+  plan.mode = mode_;
+  // A direct write is durable whether asked to be or not.
+  plan.level = mode_ == WriteMode::kDirect ? std::max(level, Level::kSync) : level;
+  plan.direct_alignment = capabilities_.direct_alignment;
+  plan.first_seq = committed_end_;
+  plan.end_seq = next_seq_;
+  plan.frame_bytes = filling_bytes_;
+  for (StagedPiece& piece : filling_) plan.pieces.push_back(std::move(piece));
+  filling_.clear();
+  filling_bytes_ = 0;
+  committed_end_ = next_seq_;
+  plan.resume_segment = std::exchange(group_segment_, active_);
+  plan.resume_offset = std::exchange(group_offset_, append_offset_);
+  if (!plan.pieces.empty()) {
+    const StagedPiece& last = plan.pieces.back();
+    if (mode_ == WriteMode::kDirect) {
+      KeepTailImage(last);
+    } else {
+      for (const StagedPiece& piece : plan.pieces) {
+        if (dirty_.empty() || dirty_.back().segment != piece.segment) {
+          dirty_.push_back(DirtyRange{piece.segment, piece.begin, piece.end});
+        }
+        dirty_.back().end = piece.end;
+      }
+    }
+  }
+  const bool leave_map = ShouldLeaveMap(plan.level);
+  AddTargets(&plan, leave_map);
+  if (leave_map) {
+    plan.retired_tail = std::move(tail_);
+    mode_ = WriteMode::kDirect;
+    tail_image_ = TailImage{};
+    ++stats_.mode_switches;
+  }
+  memory_since_commit_ = false;
+  commit_ = std::make_shared<CommitJob>(*directory_, std::move(plan));
+  return commit_;
+}
+
+// The bytes of the last, partly filled block, which the next direct write writes again.
+void Log::KeepTailImage(const StagedPiece& piece) {
+  const uint64_t block = AlignDown(piece.end, capabilities_.direct_alignment);
+  tail_image_.segment = piece.segment.get();
+  tail_image_.offset = block;
+  const uint8_t* const from = piece.buffer.data() + (block - piece.buffer_offset);
+  tail_image_.bytes.assign(from, from + (piece.end - block));
+}
+
+void Log::FinishCommit() {
+  const std::shared_ptr<CommitJob> job = std::move(commit_);
+  commit_.reset();
+  job->Await();
+  CommitPlan& plan = job->plan();
+  pending_bytes_ -= plan.frame_bytes;
+  switch (job->outcome()) {
+    case CommitOutcome::kDone:
+      FinishDone(*job);
+      break;
+    case CommitOutcome::kRolledBack:
+      FinishRolledBack(*job);
+      break;
+    case CommitOutcome::kFailed:
+      Latch(job->status(), 0, plan.end_seq);
+      break;
+  }
+  for (StagedPiece& piece : plan.pieces) GiveBuffer(std::move(piece.buffer));
+}
+
+void Log::FinishDone(CommitJob& job) {
+  const CommitPlan& plan = job.plan();
+  for (const std::shared_ptr<Segment>& segment : job.activated()) NoteActivated(*segment);
+  for (size_t i = 0; i <= static_cast<size_t>(plan.level); ++i) {
+    acked_[i] = std::max(acked_[i], plan.end_seq);
+  }
+  ++stats_.commits;
+  stats_.committed_records += plan.end_seq - plan.first_seq;
+  stats_.committed_bytes += plan.frame_bytes;
+  if (marking_end_) {
+    marking_end_ = false;
+    end_marked_ = true;
+  }
+  if (plan.level < Level::kSync) return;
+  for (const SyncTarget& target : plan.targets) {
+    const auto range = std::find_if(
+        dirty_.begin(), dirty_.end(),
+        [&target](const DirtyRange& dirty) { return dirty.segment == target.segment; });
+    if (range == dirty_.end()) continue;
+    if (range->end <= target.end) {
+      dirty_.erase(range);
+    } else {
+      range->begin = std::max(range->begin, target.end);
+    }
+  }
+}
+
+void Log::NoteActivated(const Segment& segment) {
+  segments_.push_back(segment.first_seq());
+  ++stats_.rotations;
+  stats_.preallocated = segment.preallocated();
+  listener_->OnRotated(segment.first_seq());
+}
+
+// Nothing of the group is in the log, so nothing that was appended after it may be either.
+void Log::FinishRolledBack(CommitJob& job) {
+  const CommitPlan& plan = job.plan();
+  for (StagedPiece& piece : filling_) GiveBuffer(std::move(piece.buffer));
+  filling_.clear();
+  pending_bytes_ -= filling_bytes_;
+  filling_bytes_ = 0;
+  marking_end_ = false;
+  if (closing_) end_marked_ = true;
+  next_seq_ = committed_end_ = plan.first_seq;
+  for (uint64_t& wanted : wanted_) wanted = std::min(wanted, next_seq_);
+  for (const StagedPiece& piece : plan.pieces) {
+    dirty_.erase(std::remove_if(dirty_.begin(), dirty_.end(),
+                                [&](const DirtyRange& dirty) {
+                                  return dirty.segment == piece.segment &&
+                                         dirty.begin >= piece.begin;
+                                }),
+                 dirty_.end());
+  }
+  ResumeAt(plan.resume_segment, plan.resume_offset);
+  failure_ = job.status();
+  failed_from_ = plan.first_seq;
+  listener_->OnFailure(failure_, plan.first_seq, plan.first_seq, false);
+}
+
+void Log::RunCommitHere() {
+  if (commit_) {
+    commit_->Await();
+  } else {
+    BeginCommit(WantedLevel())->RunOnce();
+  }
+  FinishCommit();
+}
+
+Status Log::AwaitLevel(uint64_t seq, Level level) {
+  if (AckedEnd(level) > seq) return Status::Ok();
+  failed_from_ = UINT64_MAX;
+  wanted_[static_cast<size_t>(level)] = std::max(wanted_[static_cast<size_t>(level)], seq + 1);
+  while (AckedEnd(level) <= seq) {
+    if (latched_ || failed_from_ <= seq) return failure_;
+    RunCommitHere();
+  }
+  return Status::Ok();
+}
+
+void Log::Latch(Status status, uint64_t first_seq, uint64_t unknown_before) {
+  if (latched_) return;
+  latched_ = true;
+  filling_.clear();
+  filling_bytes_ = 0;
+  failure_ = std::move(status);
+  if (failure_.code() == Code::kIo || failure_.code() == Code::kNoSpace) {
+    const std::string cause = failure_.message();
+    failure_ = Status(failure_).WithCode(Code::kSyncFailed).WithMessage(
+        "writing to the device failed (" + cause +
+        "): what was not acknowledged may or may not be there; close the log and open it again");
+  }
+  listener_->OnFailure(failure_, first_seq, unknown_before, true);
+}
+
+AlignedBuffer Log::TakeBuffer() {
+  if (buffers_.empty()) return AlignedBuffer();
+  AlignedBuffer buffer = std::move(buffers_.back());
+  buffers_.pop_back();
+  return buffer;
+}
+
+void Log::GiveBuffer(AlignedBuffer buffer) {
+  if (buffers_.size() < kMaxKeptBuffers && buffer.capacity() <= kMaxKeptBufferBytes) {
+    buffers_.push_back(std::move(buffer));
+  }
+}
+
+}  // namespace durlog

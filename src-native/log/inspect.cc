@@ -1,0 +1,218 @@
+#include "log/inspect.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/aligned_buffer.h"
+#include "record/segment_name.h"
+
+namespace durlog {
+namespace {
+
+constexpr size_t kCopyStepBytes = 1u << 20;
+
+Problem ProblemOf(const Status& status, const std::string& segment) {
+  Problem problem;
+  problem.segment = segment;
+  problem.offset = status.offset() < 0 ? 0 : static_cast<uint64_t>(status.offset());
+  problem.lost_first = status.first_lost_seq();
+  problem.lost_last = status.last_lost_seq();
+  problem.message = status.message();
+  return problem;
+}
+
+// Headers first: with one that cannot be read the frames behind it cannot be checked at all.
+Result<bool> CheckHeaders(Directory& directory, const LogFiles& files, VerifyReport* report) {
+  bool all_readable = true;
+  for (const uint64_t first_seq : files.segments) {
+    SegmentReport segment;
+    segment.name = SegmentName(first_seq);
+    segment.first_seq = first_seq;
+    Result<OpenedSegment> opened = OpenSegment(directory, first_seq, OpenMode::kRead);
+    if (opened.ok()) {
+      DURLOG_ASSIGN_OR_RETURN(segment.bytes, opened->file->Size());
+      if (opened->one_header_copy_damaged) {
+        segment.header_problem = "one of the header's two copies is damaged";
+      }
+    } else if (opened.status().code() == Code::kCorrupt) {
+      all_readable = false;
+      segment.header_problem = opened.status().message();
+    } else {
+      return opened.TakeStatus();
+    }
+    if (!segment.header_problem.empty()) {
+      report->state = RecoveryState::kCorrupt;
+      Problem problem;
+      problem.segment = segment.name;
+      problem.message = segment.header_problem;
+      report->problems.push_back(std::move(problem));
+    }
+    report->segments.push_back(std::move(segment));
+  }
+  return all_readable;
+}
+
+// Not only the damage that decides, but every segment that has some.
+void ListDamage(const RecoveryPlan& plan, VerifyReport* report) {
+  for (size_t i = 0; i < plan.scanned.size(); ++i) {
+    const ScannedSegment& segment = plan.scanned[i];
+    const SegmentScan& scan = segment.scan;
+    SegmentReport& entry = report->segments[i];
+    entry.records = scan.records;
+    entry.end_offset = scan.end_offset;
+    report->records += scan.records;
+    report->payload_bytes += scan.payload_bytes;
+    const bool last = i + 1 == plan.scanned.size();
+    const bool leads_on = !last && scan.next_seq == plan.scanned[i + 1].first_seq;
+    if (leads_on || (last && !scan.damaged)) continue;
+    Problem problem;
+    problem.segment = SegmentName(segment.first_seq);
+    problem.offset = scan.end_offset;
+    problem.message = scan.damaged ? DescribeDecodeStatus(scan.damage) : "records are missing";
+    const uint64_t next_whole = scan.records_after > 0 ? scan.first_after
+                                : last                 ? plan.known_synced
+                                                       : plan.scanned[i + 1].first_seq;
+    if (next_whole > scan.next_seq) {
+      problem.lost_first = scan.next_seq;
+      problem.lost_last = next_whole - 1;
+    }
+    report->problems.push_back(std::move(problem));
+  }
+}
+
+// The bytes [offset, end of file); steps that are all zero are left as holes.
+Status CopyEnd(File& from, uint64_t offset, File& to) {
+  AlignedBuffer buffer;
+  if (!buffer.Reserve(kCopyStepBytes, 0)) {
+    return Status::Error(Code::kOutOfMemory, "no memory to copy what is cut");
+  }
+  for (uint64_t at = offset;;) {
+    DURLOG_ASSIGN_OR_RETURN(const size_t read, from.ReadAt(at, buffer.data(), kCopyStepBytes));
+    if (read == 0) break;
+    const bool zero =
+        std::all_of(buffer.data(), buffer.data() + read, [](uint8_t byte) { return byte == 0; });
+    if (!zero) DURLOG_RETURN_IF_ERROR(to.WriteAt(at - offset, buffer.data(), read));
+    at += read;
+  }
+  return to.SyncFull();
+}
+
+Status BackUp(FileSystem& file_system, Directory& directory, const std::vector<Cut>& cuts,
+              const std::string& backup) {
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> target,
+                          file_system.OpenDirectory(backup, true));
+  for (const Cut& cut : cuts) {
+    DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<File> from,
+                            directory.Open(cut.name, OpenMode::kRead));
+    const std::string name =
+        cut.remove ? cut.name : cut.name + ".from-" + std::to_string(cut.offset);
+    DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<File> to, target->Open(name, OpenMode::kCreateNew));
+    DURLOG_RETURN_IF_ERROR(CopyEnd(*from, cut.offset, *to));
+    DURLOG_RETURN_IF_ERROR(to->Close());
+  }
+  return target->Sync();
+}
+
+}  // namespace
+
+Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path) {
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
+                          file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(
+      const RecoveryPlan plan,
+      PlanRecovery(*directory, OpenMode::kRead, ScanExtent::kUnsyncedEnd));
+  return LogBounds{plan.files.segments.front(), plan.next_seq,
+                   std::min(plan.known_synced, plan.next_seq), plan.uuid};
+}
+
+Result<VerifyReport> Verify(FileSystem& file_system, const std::string& path) {
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
+                          file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory));
+  if (files.segments.empty()) {
+    return Status::Error(Code::kNotFound, "there is no log in this folder").WithPath(path);
+  }
+  VerifyReport report;
+  DURLOG_ASSIGN_OR_RETURN(const bool readable, CheckHeaders(*directory, files, &report));
+  report.bounds.first_seq = report.bounds.next_seq = files.segments.front();
+  if (!readable) return report;
+  Result<RecoveryPlan> plan =
+      PlanRecovery(*directory, OpenMode::kRead, ScanExtent::kEverything);
+  if (!plan.ok()) {
+    if (plan.status().code() != Code::kCorrupt) return plan.TakeStatus();
+    report.state = RecoveryState::kCorrupt;
+    report.problems.push_back(ProblemOf(plan.status(), ""));
+    return report;
+  }
+  report.state = std::max(report.state, plan->report.state);
+  report.bounds = LogBounds{files.segments.front(), plan->next_seq,
+                            std::min(plan->known_synced, plan->next_seq), plan->uuid};
+  ListDamage(*plan, &report);
+  return report;
+}
+
+Result<std::vector<FrameReport>> ListFrames(FileSystem& file_system, const std::string& path,
+                                            const std::string& segment, uint64_t offset,
+                                            size_t max) {
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
+                          file_system.OpenDirectory(path, false));
+  const std::optional<uint64_t> first_seq = ParseSegmentName(segment);
+  if (!first_seq) {
+    return Status::Error(Code::kInvalidArgument, "\"" + segment + "\" is not a segment's name");
+  }
+  DURLOG_ASSIGN_OR_RETURN(OpenedSegment opened,
+                          OpenSegment(*directory, *first_seq, OpenMode::kRead));
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, opened.file->Size());
+  const uint64_t end = std::min(file_bytes, opened.header.segment_bytes);
+  FrameScanner scanner(*opened.file, ContextOf(opened.header, *first_seq), file_bytes);
+  scanner.AcceptAnySeq();
+  scanner.Seek(std::max<uint64_t>(offset, kSegmentHeaderBytes), *first_seq);
+  std::vector<FrameReport> frames;
+  while (frames.size() < max && scanner.position() < end) {
+    DURLOG_ASSIGN_OR_RETURN(const ScannedFrame found, scanner.Next());
+    FrameReport frame;
+    frame.offset = found.offset;
+    frame.status = found.status;
+    frame.fields = found.fields;
+    frame.time_ms = opened.header.base_time_ms + found.fields.time_ms;
+    if (found.status == DecodeStatus::kWhole) {
+      frame.bytes = found.fields.frame_bytes();
+      frames.push_back(frame);
+      continue;
+    }
+    // Up to where frames can be read again, or to the end.
+    DURLOG_ASSIGN_OR_RETURN(const std::optional<ScannedFrame> next, scanner.Resync());
+    const uint64_t until = next ? next->offset : end;
+    frame.bytes = until - found.offset;
+    frames.push_back(frame);
+    scanner.Seek(until, next ? next->fields.seq : scanner.next_seq());
+  }
+  return frames;
+}
+
+Result<RepairReport> Repair(FileSystem& file_system, const std::string& path, bool apply,
+                            const std::string& backup) {
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
+                          file_system.OpenDirectory(path, false));
+  std::unique_ptr<FileLock> lock;
+  if (apply) {
+    DURLOG_ASSIGN_OR_RETURN(lock, directory->Lock(kLockName));
+  }
+  DURLOG_ASSIGN_OR_RETURN(
+      RecoveryPlan plan,
+      PlanRecovery(*directory, apply ? OpenMode::kReadWrite : OpenMode::kRead,
+                   ScanExtent::kUnsyncedEnd));
+  RepairReport report;
+  report.state = plan.report.state;
+  report.cuts = plan.cuts;
+  if (plan.report.state == RecoveryState::kCorrupt) {
+    return CorruptError(*directory, plan.report);
+  }
+  if (!apply || plan.cuts.empty()) return report;
+  DURLOG_RETURN_IF_ERROR(BackUp(file_system, *directory, plan.cuts, backup));
+  DURLOG_RETURN_IF_ERROR(ApplyRecovery(*directory, &plan));
+  report.applied = true;
+  return report;
+}
+
+}  // namespace durlog

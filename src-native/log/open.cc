@@ -1,0 +1,141 @@
+// Opening a log: lock, recover or create, choose how to write.
+#include "log/log.h"
+#include "record/segment_name.h"
+
+namespace durlog {
+namespace {
+
+const char* Refusal(const Capabilities& capabilities) {
+  return capabilities.direct_io ? "" : "the file system refuses direct I/O";
+}
+
+}  // namespace
+
+Log::Log(FileSystem& file_system, std::unique_ptr<Directory> directory,
+         std::unique_ptr<FileLock> lock, Capabilities capabilities, const LogOptions& options)
+    : file_system_(file_system),
+      directory_(std::move(directory)),
+      lock_(std::move(lock)),
+      capabilities_(std::move(capabilities)),
+      options_(options) {}
+
+Result<std::unique_ptr<Log>> Log::Open(FileSystem& file_system, const std::string& path,
+                                       const LogOptions& options) {
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
+                          file_system.OpenDirectory(path, options.create));
+  // Without create, a folder that holds no log is left as it was found.
+  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory));
+  if (files.segments.empty() && !options.create) {
+    return Status::Error(Code::kNotFound, "there is no log in this folder").WithPath(path);
+  }
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, directory->Lock(kLockName));
+  DURLOG_ASSIGN_OR_RETURN(Capabilities capabilities, directory->Probe());
+  std::unique_ptr<Log> log(new Log(file_system, std::move(directory), std::move(lock),
+                                   std::move(capabilities), options));
+  log->ChooseMode();
+  DURLOG_RETURN_IF_ERROR(log->Recover());
+  return log;
+}
+
+// The reason is told by stats(): somebody who asked for `auto` should be able to see what he got.
+void Log::ChooseMode() {
+  const bool in_memory = options_.expected_level < Level::kSync;
+  can_map_ = capabilities_.overwrites_in_place;
+  switch (options_.strategy) {
+    case Strategy::kMmap:
+      mode_ = can_map_ ? WriteMode::kMapped : WriteMode::kBuffered;
+      reason_ = can_map_ ? "asked for"
+                         : "a store to a map can fail on " + capabilities_.file_system +
+                               ", which does not overwrite in place: pwrite instead";
+      return;
+    case Strategy::kPwrite:
+      mode_ = WriteMode::kBuffered;
+      reason_ = "asked for";
+      return;
+    case Strategy::kDirect:
+      mode_ = capabilities_.direct_io ? WriteMode::kDirect : WriteMode::kBuffered;
+      reason_ = capabilities_.direct_io ? "asked for"
+                                        : std::string(Refusal(capabilities_)) + ": pwrite instead";
+      return;
+    case Strategy::kAuto:
+      break;
+  }
+  if (!capabilities_.overwrites_in_place) {
+    can_map_ = false;
+    mode_ = WriteMode::kBuffered;
+    reason_ = capabilities_.file_system +
+              " does not overwrite in place: a written extent saves nothing, pwrite + fdatasync";
+  } else if (in_memory || !capabilities_.direct_io) {
+    mode_ = WriteMode::kMapped;
+    reason_ = capabilities_.direct_io
+                  ? "mapped while records are wanted in memory, direct once they are only synced"
+                  : std::string(Refusal(capabilities_)) + ": mapped, msync for sync";
+  } else {
+    mode_ = WriteMode::kDirect;
+    reason_ = "direct while every record is synced, mapped once records are wanted in memory";
+  }
+}
+
+Status Log::CreateFirstSegment(uint64_t first_seq) {
+  active_ = std::make_shared<Segment>(first_seq, MakeSpareJob());
+  DURLOG_RETURN_IF_ERROR(active_->Activate(*directory_));
+  DURLOG_RETURN_IF_ERROR(directory_->Sync());
+  active_->entry_synced = true;
+  stats_.preallocated = active_->preallocated();
+  segments_.push_back(first_seq);
+  ResumeAt(std::move(active_), kSegmentHeaderBytes);
+  return Status::Ok();
+}
+
+Status Log::Recover() {
+  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory_));
+  for (const std::string& spare : files.spares) {
+    DURLOG_RETURN_IF_ERROR(directory_->Remove(spare));
+  }
+  if (files.segments.empty()) {
+    for (size_t i = 0; i < uuid_.size(); i += 8) {
+      Store64(uuid_.data() + i, file_system_.Random64());
+    }
+    end_marked_ = true;
+    return CreateFirstSegment(0);
+  }
+  DURLOG_ASSIGN_OR_RETURN(RecoveryPlan plan, PlanRecovery(*directory_, OpenMode::kReadWrite, ScanExtent::kUnsyncedEnd));
+  recovery_ = plan.report;
+  uuid_ = plan.uuid;
+  const bool corrupt = plan.report.state == RecoveryState::kCorrupt;
+  if (corrupt && !options_.salvage) return CorruptError(*directory_, plan.report);
+  DURLOG_RETURN_IF_ERROR(ApplyRecovery(*directory_, &plan));
+  segments_.assign(plan.files.segments.begin(), plan.files.segments.end());
+  next_seq_ = plan.next_seq;
+  committed_end_ = next_seq_;
+  acked_.fill(next_seq_);
+  wanted_.fill(next_seq_);
+  // Salvage never writes over the evidence: what comes goes behind it, into a new segment.
+  if (corrupt) return CreateFirstSegment(next_seq_);
+  end_marked_ = plan.known_synced >= next_seq_;
+  ScannedSegment& last = plan.scanned.back();
+  active_ = std::make_shared<Segment>(last.first_seq, last.header, std::move(last.file));
+  ResumeAt(std::move(active_), last.scan.end_offset);
+  return Status::Ok();
+}
+
+void Log::Attach(Executor* executor, LogListener* listener) {
+  executor_ = executor;
+  listener_ = listener;
+}
+
+Log::~Log() {
+  if (commit_) commit_->Await();
+  for (const std::shared_ptr<Job>& job : admin_) job->Await();
+  if (tail_) tail_.reset();
+  if (spare_) {
+    spare_->Await();
+    // An unused spare is worth nothing to the next open; if it stays, that one removes it.
+    if (spare_->spare().ok()) {
+      Status removed = directory_->Remove(spare_->spare()->name);
+      static_cast<void>(removed);
+    }
+  }
+}
+
+}  // namespace durlog

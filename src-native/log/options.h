@@ -1,0 +1,48 @@
+// What a log is opened with, and the words for it.
+#ifndef DURLOG_LOG_OPTIONS_H_
+#define DURLOG_LOG_OPTIONS_H_
+
+#include <cstdint>
+
+#include "platform/file_system.h"
+
+namespace durlog {
+
+// How safe a record is. A higher level includes every lower one.
+enum class Level : uint8_t {
+  kMemory = 0,  // in the page cache: survives the process
+  kAsync = 1,   // and its writeback has been started
+  kSync = 2,    // on the device, as fdatasync or O_DSYNC says it
+  kFull = 3,    // the strongest the platform has, metadata included
+};
+inline constexpr int kLevelCount = 4;
+
+enum class Strategy : uint8_t { kAuto, kMmap, kPwrite, kDirect };
+
+// How the bytes of a record get to the file. A strategy is one of these, or, for kAuto, kMapped
+// while records are wanted in memory and kDirect while they are wanted on the device.
+enum class WriteMode : uint8_t {
+  kMapped,    // stored into mapped pages by the appending thread
+  kBuffered,  // staged, then pwrite by the commit
+  kDirect,    // staged, then O_DIRECT|O_DSYNC by the commit
+};
+
+struct LogOptions {
+  Strategy strategy = Strategy::kAuto;
+  // With `preallocation_auto`, what suits the mode at the time a spare is made.
+  bool preallocation_auto = true;
+  Preallocation preallocation = Preallocation::kFallocate;
+  uint64_t segment_bytes = 64u << 20;      // a multiple of 4096, at least 64 KiB
+  uint64_t max_pending_bytes = 32u << 20;  // framed and not yet committed
+  uint32_t max_record_bytes = 16u << 20;   // payload
+  uint64_t chunk_bytes = 4u << 20;         // a mapped chunk at its largest; a power of two
+  uint32_t extent_size_hint = 0;
+  bool create = true;
+  bool salvage = false;
+  // Which level most appends will ask for: where kAuto starts.
+  Level expected_level = Level::kSync;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_LOG_OPTIONS_H_

@@ -1,0 +1,233 @@
+// Segments coming and going at the append point: rotation, spares, the map, trim and truncation.
+#include <algorithm>
+
+#include "log/log.h"
+#include "record/segment_name.h"
+
+namespace durlog {
+namespace {
+
+// Sealed segments that may wait for their sync. It bounds dirty page cache, and what the next
+// open has to scan.
+constexpr size_t kMaxUnsyncedSegments = 4;
+constexpr size_t kMaxRecyclable = 2;
+
+}  // namespace
+
+// What a durable write wants is written extents; what a store into memory wants is blocks that
+// can be had quickly.
+Preallocation Log::SparePreallocation() const {
+  if (!options_.preallocation_auto) return options_.preallocation;
+  if (!capabilities_.overwrites_in_place) return Preallocation::kNone;
+  return mode_ == WriteMode::kMapped ? Preallocation::kFallocate : Preallocation::kZero;
+}
+
+std::shared_ptr<SpareJob> Log::MakeSpareJob() {
+  SpareRequest request;
+  request.preallocation = SparePreallocation();
+  request.extent_size_hint = options_.extent_size_hint;
+  request.zero_past_cache = capabilities_.direct_io;
+  SegmentHeader header;
+  header.uuid = uuid_;
+  header.salt = file_system_.Random64();
+  header.base_time_ms = file_system_.NowMs();
+  header.segment_bytes = options_.segment_bytes;
+  if (!recyclable_.empty()) {
+    request.recycled_name = std::move(recyclable_.back());
+    recyclable_.pop_back();
+    header.recycled = true;
+    ++stats_.recycled;
+  }
+  return std::make_shared<SpareJob>(*directory_, std::move(request), header,
+                                    SpareName(file_system_.Random64()));
+}
+
+void Log::RequestSpare() {
+  if (spare_) return;
+  spare_ = MakeSpareJob();
+  executor_->Execute(spare_);
+}
+
+bool Log::TooMuchUnsynced() const { return dirty_.size() >= kMaxUnsyncedSegments; }
+
+// A segment that this thread needs now, while no commit has activated it.
+Status Log::ActivateHere() {
+  if (active_->active()) return Status::Ok();
+  DURLOG_RETURN_IF_ERROR(active_->Activate(*directory_));
+  NoteActivated(*active_);
+  return Status::Ok();
+}
+
+// Called where the next frame does not fit. A staged segment is only an idea until its commit
+// activates it; a mapped one has to exist before the first store. Nothing has changed on failure.
+Status Log::Rotate() {
+  if (TooMuchUnsynced()) {
+    Harvest();
+    Pump();
+    if (TooMuchUnsynced()) {
+      return Status::Error(Code::kBackpressure, "the disk is behind: sealed segments wait for it");
+    }
+  }
+  RequestSpare();
+  if (mode_ == WriteMode::kMapped) {
+    rotation_waits_ = !spare_->done();
+    if (rotation_waits_) {
+      return Status::Error(Code::kBackpressure, "the next segment is being prepared");
+    }
+    if (!spare_->spare().ok()) {
+      Status status = spare_->spare().status();
+      spare_.reset();
+      return status;
+    }
+  }
+  active_ = std::make_shared<Segment>(next_seq_, std::move(spare_));
+  spare_.reset();
+  append_offset_ = kSegmentHeaderBytes;
+  last_time_ms_ = 0;
+  if (mode_ == WriteMode::kMapped) {
+    tail_.reset();
+    Status activated = ActivateHere();
+    if (!activated.ok()) {
+      ResumeAt(group_segment_, group_offset_);
+      Latch(activated, next_seq_, next_seq_);
+      return activated;
+    }
+  }
+  // A sealed segment is synced before long, whoever asked for what.
+  if (mode_ != WriteMode::kDirect && next_seq_ > 0) {
+    wanted_[static_cast<size_t>(Level::kSync)] = next_seq_;
+    Pump();
+  }
+  return Status::Ok();
+}
+
+// From here on records are stored into memory. Direct writes are over by now: the two never work
+// on one file at a time, as the cache and the device would not agree.
+Status Log::EnsureMapped() {
+  if (commit_) {
+    commit_->Await();
+    FinishCommit();
+    if (latched_) return failure_;
+  }
+  DURLOG_RETURN_IF_ERROR(ActivateHere());
+  Status allocated = active_->file().Allocate(Preallocation::kFallocate, 0, active_->bytes());
+  if (!allocated.ok()) {
+    if (allocated.code() != Code::kUnsupported) return allocated;
+    can_map_ = false;
+    if (mode_ == WriteMode::kMapped) mode_ = WriteMode::kBuffered;
+    reason_ = "the file system cannot preallocate, so a store to a map could fail: pwrite instead";
+    return Status::Ok();
+  }
+  if (mode_ != WriteMode::kMapped) ++stats_.mode_switches;
+  mode_ = WriteMode::kMapped;
+  tail_ = std::make_unique<MappedTail>(active_, append_offset_, capabilities_.map_alignment,
+                                       options_.chunk_bytes, executor_);
+  return Status::Ok();
+}
+
+void Log::MarkDirty(uint64_t begin, uint64_t end) {
+  if (!dirty_.empty() && dirty_.back().segment == active_) {
+    dirty_.back().end = end;
+  } else {
+    dirty_.push_back(DirtyRange{active_, begin, end});
+  }
+}
+
+void Log::ResumeAt(std::shared_ptr<Segment> segment, uint64_t offset) {
+  active_ = std::move(segment);
+  append_offset_ = offset;
+  group_segment_ = active_;
+  group_offset_ = offset;
+  tail_.reset();
+  tail_image_ = TailImage{};
+}
+
+std::shared_ptr<TrimJob> Log::BeginTrim(uint64_t seq) {
+  std::vector<TrimJob::Item> items;
+  const bool recycle = capabilities_.overwrites_in_place &&
+                       (options_.preallocation_auto ? mode_ == WriteMode::kDirect
+                                                    : options_.preallocation == Preallocation::kRecycle);
+  size_t room = recycle && recyclable_.size() < kMaxRecyclable ? kMaxRecyclable - recyclable_.size() : 0;
+  // The segment that is appended to stays, and one that is not synced yet.
+  const uint64_t keep = dirty_.empty() ? active_->first_seq() : dirty_.front().segment->first_seq();
+  for (size_t i = 0; i + 1 < segments_.size(); ++i) {
+    if (segments_[i + 1] > seq || segments_[i] >= keep) break;
+    TrimJob::Item item{segments_[i], ""};
+    if (room > 0) {
+      item.recycled_name = SpareName(file_system_.Random64());
+      --room;
+    }
+    items.push_back(std::move(item));
+  }
+  if (items.empty()) return nullptr;
+  auto job = std::make_shared<TrimJob>(*directory_, std::move(items), options_.segment_bytes);
+  NoteAdminJob(job);
+  return job;
+}
+
+// They use the folder, which must not be closed under them.
+void Log::NoteAdminJob(std::shared_ptr<Job> job) {
+  admin_.erase(std::remove_if(admin_.begin(), admin_.end(),
+                              [](const std::shared_ptr<Job>& old) { return old->done(); }),
+               admin_.end());
+  admin_.push_back(std::move(job));
+}
+
+void Log::FinishTrim(const TrimJob& job) {
+  for (size_t i = 0; i < job.trimmed(); ++i) segments_.pop_front();
+  if (!job.status().ok()) return;
+  for (const std::string& name : job.recyclable()) recyclable_.push_back(name);
+}
+
+Result<std::shared_ptr<TruncateJob>> Log::BeginTruncate(uint64_t next_seq) {
+  if (latched_ || closing_) {
+    return Status::Error(latched_ ? Code::kLatched : Code::kClosed, "the log takes no change");
+  }
+  if (next_seq < first_seq() || next_seq > next_seq_) {
+    return Status::Error(Code::kOutOfRange, "the log holds seq " + std::to_string(first_seq()) +
+                                                " to " + std::to_string(next_seq_) + " (exclusive)");
+  }
+  if (exclusive_) return Status::Error(Code::kBackpressure, "a truncation is under way");
+  // What stays has to be durable when the cut is.
+  if (next_seq_ > first_seq()) DURLOG_RETURN_IF_ERROR(AwaitLevel(next_seq_ - 1, Level::kSync));
+  DURLOG_RETURN_IF_ERROR(ActivateHere());
+  exclusive_ = true;
+  if (tail_) tail_->Quiesce();
+  tail_.reset();
+  auto job = std::make_shared<TruncateJob>(
+      *directory_, std::vector<uint64_t>(segments_.begin(), segments_.end()), next_seq);
+  NoteAdminJob(job);
+  return job;
+}
+
+Status Log::FinishTruncate(TruncateJob& job) {
+  exclusive_ = false;
+  if (!job.segment()) {
+    const Code code = job.status().code();
+    const bool untouched = code == Code::kInvalidArgument || code == Code::kCorrupt;
+    if (!untouched) Latch(job.status(), next_seq_, next_seq_);
+    return job.status();
+  }
+  segments_.assign(job.segments().begin(), job.segments().end());
+  ResumeAt(job.segment(), job.offset());
+  dirty_.clear();
+  next_seq_ = committed_end_ = job.next_seq();
+  acked_.fill(next_seq_);
+  wanted_.fill(next_seq_);
+  end_marked_ = false;
+  last_time_ms_ = 0;
+  return Status::Ok();
+}
+
+LogStats Log::Stats() const {
+  LogStats stats = stats_;
+  stats.strategy = options_.strategy;
+  stats.mode = mode_;
+  stats.file_system = capabilities_.file_system;
+  stats.reason = reason_;
+  stats.segments = segments_.size();
+  stats.segment_bytes = options_.segment_bytes;
+  return stats;
+}
+
+}  // namespace durlog

@@ -1,0 +1,106 @@
+// The addon's exports: see `Native` in src/native.ts.
+#include <napi.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "checksum/crc32c.h"
+#include "log/inspect.h"
+#include "napi/async_task.h"
+#include "napi/convert.h"
+#include "napi/cursor_wrap.h"
+#include "napi/log_wrap.h"
+
+namespace durlog {
+namespace {
+
+Napi::Value SetErrorClass(const Napi::CallbackInfo& info) {
+  info.Env().GetInstanceData<EnvironmentData>()->error_class =
+      Napi::Persistent(info[0].As<Napi::Function>());
+  return info.Env().Undefined();
+}
+
+// A report made on a worker and turned into an object afterwards.
+template <typename Report, typename Make, typename Convert>
+Napi::Value Inspect(Napi::Env env, Make make, Convert convert) {
+  const auto report = std::make_shared<Report>();
+  return RunAsync(
+      env,
+      [report, make = std::move(make)]() -> Status {
+        DURLOG_ASSIGN_OR_RETURN(*report, make());
+        return Status::Ok();
+      },
+      [report, convert = std::move(convert)](Napi::Env done_env) -> Napi::Value {
+        return convert(done_env, *report);
+      });
+}
+
+Napi::Value BoundsOf(const Napi::CallbackInfo& info) {
+  const std::string path = info[0].As<Napi::String>();
+  return Inspect<LogBounds>(
+      info.Env(), [path] { return ReadBounds(DefaultFileSystem(), path); }, FromBounds);
+}
+
+Napi::Value VerifyLog(const Napi::CallbackInfo& info) {
+  const std::string path = info[0].As<Napi::String>();
+  return Inspect<VerifyReport>(
+      info.Env(), [path] { return Verify(DefaultFileSystem(), path); }, FromVerify);
+}
+
+Napi::Value FramesOf(const Napi::CallbackInfo& info) {
+  const std::string path = info[0].As<Napi::String>();
+  const std::string segment = info[1].As<Napi::String>();
+  const auto offset = static_cast<uint64_t>(info[2].As<Napi::Number>().Int64Value());
+  const size_t max = info[3].As<Napi::Number>().Uint32Value();
+  return Inspect<std::vector<FrameReport>>(
+      info.Env(),
+      [path, segment, offset, max] {
+        return ListFrames(DefaultFileSystem(), path, segment, offset, max);
+      },
+      FromFrames);
+}
+
+Napi::Value RepairLog(const Napi::CallbackInfo& info) {
+  const std::string path = info[0].As<Napi::String>();
+  const bool apply = info[1].As<Napi::Boolean>();
+  const std::string backup = info[2].As<Napi::String>();
+  return Inspect<RepairReport>(
+      info.Env(),
+      [path, apply, backup] { return Repair(DefaultFileSystem(), path, apply, backup); },
+      [backup](Napi::Env env, const RepairReport& report) {
+        return FromRepair(env, report, backup);
+      });
+}
+
+Napi::Value Checksum(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  std::vector<uint8_t> scratch;
+  Bytes bytes;
+  if (!ToPayload(env, info[1], &scratch, &bytes)) return Napi::Value();
+  const uint32_t crc = info[0].As<Napi::Number>().Uint32Value();
+  return Napi::Number::New(env, Crc32c(crc, bytes.data, bytes.size));
+}
+
+Napi::Object Init(Napi::Env env, Napi::Object exports) {
+  // Deleted by node-addon-api when the environment goes.
+  env.SetInstanceData(std::make_unique<EnvironmentData>().release());
+  exports.Set("setErrorClass", Napi::Function::New(env, SetErrorClass));
+  exports.Set("open", Napi::Function::New(env, OpenLog));
+  exports.Set("openCursor", Napi::Function::New(env, OpenCursor));
+  exports.Set("bounds", Napi::Function::New(env, BoundsOf));
+  exports.Set("verify", Napi::Function::New(env, VerifyLog));
+  exports.Set("frames", Napi::Function::New(env, FramesOf));
+  exports.Set("repair", Napi::Function::New(env, RepairLog));
+  exports.Set("crc32c", Napi::Function::New(env, Checksum));
+  return exports;
+}
+
+}  // namespace
+}  // namespace durlog
+
+// The macro wants a plain name.
+static Napi::Object InitDurlog(Napi::Env env, Napi::Object exports) {
+  return durlog::Init(env, exports);
+}
+NODE_API_MODULE(durlog, InitDurlog)

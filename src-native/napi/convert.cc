@@ -1,0 +1,269 @@
+#include "napi/convert.h"
+
+#include <array>
+#include <utility>
+
+#include "record/record_format.h"
+
+namespace durlog {
+namespace {
+
+Status WrongType(const std::string& what) {
+  return Status::Error(Code::kInvalidArgument, what);
+}
+
+template <typename T, size_t N>
+bool Lookup(const std::array<std::pair<const char*, T>, N>& table, const std::string& name,
+            T* value) {
+  for (const auto& [key, candidate] : table) {
+    if (name != key) continue;
+    *value = candidate;
+    return true;
+  }
+  return false;
+}
+
+template <typename T, size_t N>
+const char* NameOf(const std::array<std::pair<const char*, T>, N>& table, T value) {
+  for (const auto& [key, candidate] : table) {
+    if (candidate == value) return key;
+  }
+  return "unknown";
+}
+
+constexpr std::array<std::pair<const char*, Strategy>, 4> kStrategies{
+    {{"auto", Strategy::kAuto},
+     {"mmap", Strategy::kMmap},
+     {"pwrite", Strategy::kPwrite},
+     {"direct", Strategy::kDirect}}};
+
+constexpr std::array<std::pair<const char*, Preallocation>, 7> kPreallocations{
+    {{"none", Preallocation::kNone},
+     {"sparse", Preallocation::kSparse},
+     {"fallocate", Preallocation::kFallocate},
+     {"keep-size", Preallocation::kKeepSize},
+     {"zero-range", Preallocation::kZeroRange},
+     {"zero", Preallocation::kZero},
+     {"recycle", Preallocation::kRecycle}}};
+
+constexpr std::array<std::pair<const char*, WriteMode>, 3> kModes{
+    {{"mmap", WriteMode::kMapped},
+     {"pwrite", WriteMode::kBuffered},
+     {"direct", WriteMode::kDirect}}};
+
+constexpr std::array<std::pair<const char*, RecoveryState>, 4> kRecoveryStates{
+    {{"clean", RecoveryState::kClean},
+     {"torn-tail", RecoveryState::kTornTail},
+     {"hole", RecoveryState::kHole},
+     {"corrupt", RecoveryState::kCorrupt}}};
+
+const char* KindOf(const FrameReport& frame) {
+  if (frame.status == DecodeStatus::kFree) return "free";
+  if (frame.status != DecodeStatus::kWhole) return "damaged";
+  switch (frame.fields.state) {
+    case FrameState::kPadding:
+      return "padding";
+    case FrameState::kMarker:
+      return "marker";
+    default:
+      return "record";
+  }
+}
+
+// The TypeScript side has checked ranges and said so in words; this only keeps the core safe from
+// a caller who went around it.
+bool NumberIn(Napi::Env env, const Napi::Object& object, const char* name, double min, double max,
+              uint64_t* value) {
+  const Napi::Value property = object.Get(name);
+  const double number = property.IsNumber() ? property.As<Napi::Number>().DoubleValue() : -1;
+  if (!(number >= min && number <= max)) {
+    Throw(env, WrongType(std::string(name) + " is out of range"));
+    return false;
+  }
+  *value = static_cast<uint64_t>(number);
+  return true;
+}
+
+bool NamedOptions(Napi::Env env, const Napi::Object& object, LogOptions* options) {
+  const std::string strategy = object.Get("strategy").ToString();
+  if (!Lookup(kStrategies, strategy, &options->strategy)) {
+    Throw(env, WrongType("strategy: unknown name " + strategy));
+    return false;
+  }
+  const std::string preallocate = object.Get("preallocate").ToString();
+  options->preallocation_auto = preallocate == "auto";
+  if (!options->preallocation_auto &&
+      !Lookup(kPreallocations, preallocate, &options->preallocation)) {
+    Throw(env, WrongType("preallocate: unknown name " + preallocate));
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool ToPayload(napi_env env, napi_value value, std::vector<uint8_t>* scratch, Bytes* payload) {
+  bool is_view = false;
+  napi_is_buffer(env, value, &is_view);
+  if (is_view) {
+    void* data = nullptr;
+    if (napi_get_buffer_info(env, value, &data, &payload->size) == napi_ok) {
+      payload->data = static_cast<const uint8_t*>(data);
+      return true;
+    }
+  }
+  size_t length = 0;
+  if (napi_get_value_string_utf8(env, value, nullptr, 0, &length) == napi_ok) {
+    // The terminating zero is written too.
+    if (scratch->size() < length + 1) scratch->resize(length + 1);
+    napi_get_value_string_utf8(env, value, reinterpret_cast<char*>(scratch->data()), length + 1,
+                               &length);
+    *payload = Bytes{scratch->data(), length};
+    return true;
+  }
+  Throw(env, WrongType("a record is a string or a Uint8Array"));
+  return false;
+}
+
+bool ToOptions(Napi::Env env, const Napi::Object& object, LogOptions* options) {
+  if (!NamedOptions(env, object, options)) return false;
+  uint64_t max_record_bytes = 0;
+  uint64_t extent_size_hint = 0;
+  uint64_t expected_level = 0;
+  constexpr double kMaxSegmentBytes = 1ull << 30;
+  const bool in_range =
+      NumberIn(env, object, "segmentBytes", 64 << 10, kMaxSegmentBytes, &options->segment_bytes) &&
+      NumberIn(env, object, "maxPendingBytes", 1, 1ull << 40, &options->max_pending_bytes) &&
+      NumberIn(env, object, "maxRecordBytes", 1,
+               static_cast<double>(std::min<uint64_t>(
+                   kMaxPayloadBytes,
+                   options->segment_bytes - kSegmentHeaderBytes - kFrameHeaderBytes)),
+               &max_record_bytes) &&
+      NumberIn(env, object, "chunkBytes", 64 << 10, 64 << 20, &options->chunk_bytes) &&
+      NumberIn(env, object, "extentSizeHint", 0, UINT32_MAX, &extent_size_hint) &&
+      NumberIn(env, object, "expectedLevel", 0, kLevelCount - 1, &expected_level);
+  if (!in_range) return false;
+  if (options->segment_bytes % 4096 != 0 || (options->chunk_bytes & (options->chunk_bytes - 1)) != 0) {
+    Throw(env, WrongType("segmentBytes is a multiple of 4096, chunkBytes a power of two"));
+    return false;
+  }
+  options->max_record_bytes = static_cast<uint32_t>(max_record_bytes);
+  options->extent_size_hint = static_cast<uint32_t>(extent_size_hint);
+  options->expected_level = static_cast<Level>(expected_level);
+  options->create = object.Get("create").ToBoolean();
+  options->salvage = object.Get("salvage").ToBoolean();
+  return true;
+}
+
+Napi::Object FromRecovery(Napi::Env env, const RecoveryReport& report) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("state", NameOf(kRecoveryStates, report.state));
+  object.Set("scannedBytes", FromSeq(env, report.scanned_bytes));
+  object.Set("discardedBytes", FromSeq(env, report.discarded_bytes));
+  object.Set("discardedRecords", FromSeq(env, report.discarded_records));
+  object.Set("segment", report.segment);
+  object.Set("offset", report.segment.empty()
+                           ? Napi::Number::New(env, -1)
+                           : FromSeq(env, report.offset));
+  object.Set("lostFirst", FromSeq(env, report.lost_first));
+  object.Set("lostLast", FromSeq(env, report.lost_last));
+  return object;
+}
+
+Napi::Object FromStats(Napi::Env env, const LogStats& stats) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("strategy", NameOf(kStrategies, stats.strategy));
+  object.Set("mode", NameOf(kModes, stats.mode));
+  object.Set("preallocate", NameOf(kPreallocations, stats.preallocated));
+  object.Set("fileSystem", stats.file_system);
+  object.Set("reason", stats.reason);
+  object.Set("segments", FromSeq(env, stats.segments));
+  object.Set("segmentBytes", FromSeq(env, stats.segment_bytes));
+  object.Set("rotations", FromSeq(env, stats.rotations));
+  object.Set("commits", FromSeq(env, stats.commits));
+  object.Set("committedRecords", FromSeq(env, stats.committed_records));
+  object.Set("committedBytes", FromSeq(env, stats.committed_bytes));
+  object.Set("modeSwitches", FromSeq(env, stats.mode_switches));
+  object.Set("recycled", FromSeq(env, stats.recycled));
+  return object;
+}
+
+Napi::Object FromBounds(Napi::Env env, const LogBounds& bounds) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("firstSeq", FromSeq(env, bounds.first_seq));
+  object.Set("nextSeq", FromSeq(env, bounds.next_seq));
+  object.Set("syncedSeq", FromSeq(env, bounds.synced_end));
+  object.Set("uuid", FormatUuid(bounds.uuid));
+  return object;
+}
+
+Napi::Object FromVerify(Napi::Env env, const VerifyReport& report) {
+  Napi::Object object = FromBounds(env, report.bounds);
+  object.Set("state", NameOf(kRecoveryStates, report.state));
+  object.Set("records", FromSeq(env, report.records));
+  object.Set("payloadBytes", FromSeq(env, report.payload_bytes));
+  Napi::Array segments = Napi::Array::New(env);
+  for (const SegmentReport& segment : report.segments) {
+    Napi::Object entry = Napi::Object::New(env);
+    entry.Set("name", segment.name);
+    entry.Set("bytes", FromSeq(env, segment.bytes));
+    entry.Set("firstSeq", FromSeq(env, segment.first_seq));
+    entry.Set("records", FromSeq(env, segment.records));
+    entry.Set("endOffset", FromSeq(env, segment.end_offset));
+    entry.Set("headerProblem", segment.header_problem);
+    segments.Set(segments.Length(), entry);
+  }
+  object.Set("segments", segments);
+  Napi::Array problems = Napi::Array::New(env);
+  for (const Problem& problem : report.problems) {
+    Napi::Object entry = Napi::Object::New(env);
+    entry.Set("segment", problem.segment);
+    entry.Set("offset", FromSeq(env, problem.offset));
+    entry.Set("lostFirst", FromSeq(env, problem.lost_first));
+    entry.Set("lostLast", FromSeq(env, problem.lost_last));
+    entry.Set("message", problem.message);
+    problems.Set(problems.Length(), entry);
+  }
+  object.Set("problems", problems);
+  return object;
+}
+
+Napi::Array FromFrames(Napi::Env env, const std::vector<FrameReport>& frames) {
+  Napi::Array array = Napi::Array::New(env, frames.size());
+  for (size_t i = 0; i < frames.size(); ++i) {
+    const FrameReport& frame = frames[i];
+    Napi::Object entry = Napi::Object::New(env);
+    entry.Set("offset", FromSeq(env, frame.offset));
+    entry.Set("bytes", FromSeq(env, frame.bytes));
+    entry.Set("kind", KindOf(frame));
+    entry.Set("seq", FromSeq(env, frame.fields.seq));
+    entry.Set("length", Napi::Number::New(env, frame.fields.length));
+    entry.Set("unsynced", Napi::Number::New(env, frame.fields.unsynced));
+    entry.Set("timestampMs", FromSeq(env, frame.time_ms));
+    entry.Set("batchContinues", Napi::Boolean::New(env, frame.fields.batch_continues));
+    const bool damaged = frame.status != DecodeStatus::kWhole && frame.status != DecodeStatus::kFree;
+    entry.Set("problem", damaged ? DescribeDecodeStatus(frame.status) : "");
+    array.Set(static_cast<uint32_t>(i), entry);
+  }
+  return array;
+}
+
+Napi::Object FromRepair(Napi::Env env, const RepairReport& report, const std::string& backup) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("state", NameOf(kRecoveryStates, report.state));
+  object.Set("applied", Napi::Boolean::New(env, report.applied));
+  Napi::Array cuts = Napi::Array::New(env);
+  for (const Cut& cut : report.cuts) {
+    Napi::Object entry = Napi::Object::New(env);
+    entry.Set("segment", cut.name);
+    entry.Set("offset", FromSeq(env, cut.offset));
+    entry.Set("bytes", FromSeq(env, cut.bytes));
+    entry.Set("removed", Napi::Boolean::New(env, cut.remove));
+    cuts.Set(cuts.Length(), entry);
+  }
+  object.Set("cuts", cuts);
+  object.Set("backup", backup);
+  return object;
+}
+
+}  // namespace durlog

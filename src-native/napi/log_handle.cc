@@ -1,0 +1,133 @@
+#include "napi/log_handle.h"
+
+#include <utility>
+
+#include "napi/async_task.h"
+#include "napi/convert.h"
+
+namespace durlog {
+
+LogHandle::LogHandle(napi_env env, std::unique_ptr<Log> log) : env_(env), log_(std::move(log)) {
+  log_->Attach(this, this);
+}
+
+LogHandle::~LogHandle() = default;
+
+void LogHandle::Connect(const Napi::Function& on_event, const Napi::Float64Array& counters) {
+  on_event_ = Napi::Persistent(on_event);
+  counters_reference_ = Napi::Persistent(counters);
+  counters_ = Napi::Float64Array(counters).Data();
+  StoreCounters();
+}
+
+void LogHandle::StoreAppendCounters() {
+  counters_[kNext] = static_cast<double>(log_->next_seq());
+  counters_[kMemory] = static_cast<double>(log_->AckedEnd(Level::kMemory));
+}
+
+void LogHandle::StoreCounters() {
+  counters_[kFirst] = static_cast<double>(log_->first_seq());
+  counters_[kNext] = static_cast<double>(log_->next_seq());
+  counters_[kMemory] = static_cast<double>(log_->AckedEnd(Level::kMemory));
+  counters_[kAsync] = static_cast<double>(log_->AckedEnd(Level::kAsync));
+  counters_[kSynced] = static_cast<double>(log_->AckedEnd(Level::kSync));
+  counters_[kFull] = static_cast<double>(log_->AckedEnd(Level::kFull));
+  counters_[kPending] = static_cast<double>(log_->pending_bytes());
+  counters_[kLatched] = log_->latched() ? 1 : 0;
+}
+
+void LogHandle::Execute(std::shared_ptr<Job> job) {
+  // Where no worker can be had any more, whoever needs the job runs it itself: see Job::Await().
+  static_cast<void>(QueueWork(
+      env_, [job] { job->RunOnce(); },
+      [self = shared_from_this(), job](napi_env) { self->OnJobDone(); }));
+}
+
+void LogHandle::OnJobDone() {
+  if (!log_) return;
+  const Napi::HandleScope scope(env_);
+  log_->Harvest();
+  StoreCounters();
+  Emit(kProgress, Napi::Env(env_).Undefined());
+  if (log_ && closing_) {
+    log_->Pump();
+    FinishCloseIfIdle();
+  }
+}
+
+// May be called while a terminated worker is being torn down: then nothing can be called any more,
+// and the failure to do so is of no interest to anybody.
+void LogHandle::Emit(Event event, napi_value argument) {
+  if (on_event_.IsEmpty()) return;
+  napi_value arguments[2];
+  napi_value receiver;
+  napi_value ignored;
+  if (napi_create_double(env_, event, &arguments[0]) != napi_ok) return;
+  arguments[1] = argument;
+  if (napi_get_undefined(env_, &receiver) != napi_ok) return;
+  static_cast<void>(
+      napi_call_function(env_, receiver, on_event_.Value(), 2, arguments, &ignored));
+}
+
+void LogHandle::OnFailure(const Status& status, uint64_t first_seq, uint64_t unknown_before,
+                          bool latched) {
+  if (on_event_.IsEmpty()) return;
+  StoreCounters();
+  const Napi::Env env(env_);
+  const Napi::HandleScope scope(env);
+  const Napi::Value error = ToError(env, status);
+  if (error.IsEmpty()) return;
+  Napi::Object failure = Napi::Object::New(env);
+  failure.Set("error", error);
+  failure.Set("firstSeq", FromSeq(env, first_seq));
+  failure.Set("unknownBefore", FromSeq(env, unknown_before));
+  failure.Set("latched", Napi::Boolean::New(env, latched));
+  Emit(kFailed, failure);
+}
+
+void LogHandle::OnRotated(uint64_t first_seq) {
+  if (on_event_.IsEmpty()) return;
+  const Napi::Env env(env_);
+  const Napi::HandleScope scope(env);
+  Emit(kRotated, FromSeq(env, first_seq));
+}
+
+Napi::Value LogHandle::Close(Napi::Env env) {
+  if (closed_ || closing_) {
+    Throw(env, Status::Error(Code::kClosed, "the log is closed"));
+    return Napi::Value();
+  }
+  closing_ = std::make_unique<Napi::Promise::Deferred>(env);
+  const Napi::Promise promise = closing_->Promise();
+  log_->PrepareClose();
+  log_->Pump();
+  FinishCloseIfIdle();
+  return promise;
+}
+
+// The files are closed on a worker: the last close of a file may write.
+void LogHandle::FinishCloseIfIdle() {
+  if (!closing_ || !log_->idle()) return;
+  closed_ = true;
+  StoreCounters();
+  auto log = std::make_shared<std::unique_ptr<Log>>(std::move(log_));
+  const bool queued = QueueWork(
+      env_, [log] { log->reset(); },
+      [self = shared_from_this()](napi_env raw) {
+        const Napi::HandleScope scope(raw);
+        self->closing_->Resolve(Napi::Env(raw).Undefined());
+        self->closing_.reset();
+        self->on_event_.Reset();
+      });
+  if (!queued) log->reset();
+}
+
+void LogHandle::Drop() {
+  closed_ = true;
+  log_.reset();
+  closing_.reset();
+  on_event_.Reset();
+  counters_reference_.Reset();
+}
+
+}  // namespace durlog

@@ -1,0 +1,250 @@
+#include "napi/log_wrap.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "napi/async_task.h"
+#include "napi/convert.h"
+#include "napi/log_handle.h"
+
+namespace durlog {
+namespace {
+
+constexpr double kNoRoom = -1;
+
+using HandlePointer = std::shared_ptr<LogHandle>;
+
+// A terminated worker_thread never collects its objects: the hook closes what it had open.
+void DropAtTeardown(void* data) { (*static_cast<HandlePointer*>(data))->Drop(); }
+
+void Finalize(napi_env env, void* data, void*) {
+  const std::unique_ptr<HandlePointer> handle(static_cast<HandlePointer*>(data));
+  napi_remove_env_cleanup_hook(env, DropAtTeardown, data);
+  (*handle)->Drop();
+}
+
+// Arguments and receiver of one call. The class is made by napi_define_class, whose methods refuse
+// any other receiver, so that the unwrapped pointer is a handle.
+struct Call {
+  Call(napi_env environment, napi_callback_info info, size_t arity) : env(environment), argc(arity) {
+    napi_value receiver = nullptr;
+    napi_get_cb_info(env, info, &argc, argv, &receiver, nullptr);
+    void* data = nullptr;
+    if (napi_unwrap(env, receiver, &data) == napi_ok) {
+      handle = static_cast<HandlePointer*>(data)->get();
+      log = handle->log();
+    }
+    if (log == nullptr) Throw(env, Status::Error(Code::kClosed, "the log is closed"));
+  }
+  bool Payload(Bytes* payload) const {
+    return ToPayload(env, argv[0], handle->scratch(), payload);
+  }
+  Level LevelAt(size_t index) const {
+    uint32_t level = static_cast<uint32_t>(Level::kSync);
+    napi_get_value_uint32(env, argv[index], &level);
+    return static_cast<Level>(level < kLevelCount ? level : kLevelCount - 1);
+  }
+  uint64_t SeqAt(size_t index, int64_t fallback) const {
+    int64_t seq = fallback;
+    napi_get_value_int64(env, argv[index], &seq);
+    return static_cast<uint64_t>(seq);
+  }
+  napi_value Number(double value) const {
+    napi_value number = nullptr;
+    napi_create_double(env, value, &number);
+    return number;
+  }
+  // A seq, kNoRoom for backpressure, or an error thrown.
+  napi_value Seq(const Result<uint64_t>& result) const {
+    if (result.ok()) {
+      handle->StoreAppendCounters();
+      return Number(static_cast<double>(*result));
+    }
+    if (result.status().code() == Code::kBackpressure) return Number(kNoRoom);
+    handle->StoreCounters();
+    Throw(env, result.status());
+    return nullptr;
+  }
+
+  napi_env env;
+  size_t argc;
+  napi_value argv[2] = {};
+  LogHandle* handle = nullptr;
+  Log* log = nullptr;
+};
+
+napi_value Append(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 2);
+  Bytes payload;
+  if (call.log == nullptr || !call.Payload(&payload)) return nullptr;
+  return call.Seq(call.log->Append(payload, call.LevelAt(1)));
+}
+
+napi_value Write(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 1);
+  Bytes payload;
+  if (call.log == nullptr || !call.Payload(&payload)) return nullptr;
+  return call.Seq(call.log->Write(payload));
+}
+
+napi_value AppendSync(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 2);
+  Bytes payload;
+  if (call.log == nullptr || !call.Payload(&payload)) return nullptr;
+  const Result<uint64_t> seq = call.log->AppendSync(payload, call.LevelAt(1));
+  call.handle->StoreCounters();
+  return call.Seq(seq);
+}
+
+napi_value AppendBatch(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 2);
+  if (call.log == nullptr) return nullptr;
+  uint32_t count = 0;
+  if (napi_get_array_length(env, call.argv[0], &count) != napi_ok) {
+    Throw(env, Status::Error(Code::kInvalidArgument, "a batch is an array of records"));
+    return nullptr;
+  }
+  // Strings need a buffer each, as all payloads are held at once.
+  std::vector<std::vector<uint8_t>> texts(count);
+  std::vector<Bytes> payloads(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    napi_value element = nullptr;
+    if (napi_get_element(env, call.argv[0], i, &element) != napi_ok) return nullptr;
+    if (!ToPayload(env, element, &texts[i], &payloads[i])) return nullptr;
+  }
+  return call.Seq(call.log->AppendBatch(payloads.data(), count, call.LevelAt(1)));
+}
+
+napi_value RequestSync(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 1);
+  if (call.log != nullptr) call.log->RequestSync(call.LevelAt(0));
+  return nullptr;
+}
+
+napi_value Pump(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 0);
+  if (call.log != nullptr) call.log->Pump();
+  return nullptr;
+}
+
+napi_value Stats(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 0);
+  return call.log == nullptr ? nullptr : static_cast<napi_value>(FromStats(env, call.log->Stats()));
+}
+
+napi_value TrimBefore(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 1);
+  if (call.log == nullptr) return nullptr;
+  const std::shared_ptr<TrimJob> job = call.log->BeginTrim(call.SeqAt(0, 0));
+  const HandlePointer handle = call.handle->shared_from_this();
+  return RunAsync(
+      env,
+      [job] {
+        if (job) job->Await();
+        return Status::Ok();
+      },
+      [job, handle](Napi::Env done_env) -> Napi::Value {
+        Log* const log = handle->log();
+        if (log == nullptr) return FromSeq(done_env, 0);
+        if (job) log->FinishTrim(*job);
+        handle->StoreCounters();
+        if (job && !job->status().ok()) return ToError(done_env, job->status());
+        return FromSeq(done_env, log->first_seq());
+      });
+}
+
+napi_value TruncateAfter(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 1);
+  if (call.log == nullptr) return nullptr;
+  const uint64_t next_seq = call.SeqAt(0, -1) + 1;
+  Result<std::shared_ptr<TruncateJob>> begun = call.log->BeginTruncate(next_seq);
+  if (!begun.ok()) {
+    call.handle->StoreCounters();
+    Throw(env, begun.status());
+    return nullptr;
+  }
+  const std::shared_ptr<TruncateJob> job = *begun;
+  const HandlePointer handle = call.handle->shared_from_this();
+  return RunAsync(
+      env,
+      [job] {
+        job->Await();
+        return Status::Ok();
+      },
+      [job, handle](Napi::Env done_env) -> Napi::Value {
+        Log* const log = handle->log();
+        if (log == nullptr) return FromSeq(done_env, 0);
+        const Status status = log->FinishTruncate(*job);
+        handle->StoreCounters();
+        if (!status.ok()) return ToError(done_env, status);
+        return FromSeq(done_env, log->next_seq());
+      });
+}
+
+napi_value Close(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 0);
+  return call.log == nullptr ? nullptr : static_cast<napi_value>(call.handle->Close(env));
+}
+
+napi_value Construct(napi_env env, napi_callback_info info) {
+  napi_value receiver = nullptr;
+  napi_get_cb_info(env, info, nullptr, nullptr, &receiver, nullptr);
+  return receiver;
+}
+
+napi_property_descriptor Method(const char* name, napi_callback callback) {
+  return {name, nullptr, callback, nullptr, nullptr, nullptr, napi_default, nullptr};
+}
+
+Napi::Value MakeObject(Napi::Env env, std::unique_ptr<Log> log, const Napi::Function& on_event) {
+  const napi_property_descriptor methods[] = {
+      Method("append", Append),           Method("appendBatch", AppendBatch),
+      Method("write", Write),             Method("appendSync", AppendSync),
+      Method("requestSync", RequestSync), Method("pump", Pump),
+      Method("stats", Stats),             Method("trimBefore", TrimBefore),
+      Method("truncateAfter", TruncateAfter), Method("close", Close)};
+  napi_value constructor = nullptr;
+  napi_value raw = nullptr;
+  if (napi_define_class(env, "NativeLog", NAPI_AUTO_LENGTH, Construct, nullptr, std::size(methods),
+                        methods, &constructor) != napi_ok ||
+      napi_new_instance(env, constructor, 0, nullptr, &raw) != napi_ok) {
+    return Napi::Value();
+  }
+  Napi::Object object(env, raw);
+  const Napi::Float64Array counters = Napi::Float64Array::New(env, 8);
+  object.Set("counters", counters);
+  object.Set("recovery", FromRecovery(env, log->recovery()));
+  object.Set("uuid", FormatUuid(log->uuid()));
+  auto handle = std::make_unique<HandlePointer>(std::make_shared<LogHandle>(env, std::move(log)));
+  (*handle)->Connect(on_event, counters);
+  if (napi_wrap(env, raw, handle.get(), Finalize, nullptr, nullptr) != napi_ok) {
+    return Napi::Value();
+  }
+  napi_add_env_cleanup_hook(env, DropAtTeardown, handle.get());
+  static_cast<void>(handle.release());  // Finalize() owns it now
+  return object;
+}
+
+}  // namespace
+
+Napi::Value OpenLog(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  LogOptions options;
+  if (!ToOptions(env, info[1].As<Napi::Object>(), &options)) return Napi::Value();
+  const std::string path = info[0].As<Napi::String>();
+  const auto on_event = std::make_shared<Napi::FunctionReference>(
+      Napi::Persistent(info[2].As<Napi::Function>()));
+  const auto opened = std::make_shared<std::unique_ptr<Log>>();
+  return RunAsync(
+      env,
+      [path, options, opened]() -> Status {
+        DURLOG_ASSIGN_OR_RETURN(*opened, Log::Open(DefaultFileSystem(), path, options));
+        return Status::Ok();
+      },
+      [opened, on_event](Napi::Env done_env) {
+        return MakeObject(done_env, std::move(*opened), on_event->Value());
+      });
+}
+
+}  // namespace durlog

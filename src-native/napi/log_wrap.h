@@ -1,0 +1,14 @@
+// The NativeLog class of src/native.ts.
+#ifndef DURLOG_NAPI_LOG_WRAP_H_
+#define DURLOG_NAPI_LOG_WRAP_H_
+
+#include <napi.h>
+
+namespace durlog {
+
+// open(dir, options, onEvent): Promise<NativeLog>
+Napi::Value OpenLog(const Napi::CallbackInfo& info);
+
+}  // namespace durlog
+
+#endif  // DURLOG_NAPI_LOG_WRAP_H_

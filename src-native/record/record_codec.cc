@@ -1,0 +1,101 @@
+#include "record/record_codec.h"
+
+#include "checksum/crc32c.h"
+
+namespace durlog {
+namespace {
+
+// The checksum covers the header with its own field zero, then the payload.
+uint32_t FrameCrc(uint32_t crc_seed, const uint8_t header[kFrameHeaderBytes], Bytes payload) {
+  uint8_t zeroed[kFrameHeaderBytes];
+  std::memcpy(zeroed, header, sizeof zeroed);
+  Store32(zeroed + kFrameCrcOffset, 0);
+  return Crc32c(Crc32c(crc_seed, zeroed, sizeof zeroed), payload.data, payload.size);
+}
+
+bool HasPlausibleLength(const FrameFields& fields) {
+  if (fields.state == FrameState::kMarker) return fields.length == 0;
+  if (fields.state == FrameState::kPadding) return true;
+  return fields.length > 0 && fields.length <= kMaxPayloadBytes;
+}
+
+}  // namespace
+
+uint32_t FrameWord(const FrameFields& fields) {
+  return fields.length | (fields.batch_continues ? kBatchContinuesFlag : 0) |
+         (static_cast<uint32_t>(fields.state) << kStateShift);
+}
+
+void EncodeFrameHeader(const FrameFields& fields, Bytes payload, uint32_t crc_seed,
+                       uint8_t header[kFrameHeaderBytes]) {
+  Store32(header, FrameWord(fields));
+  Store32(header + kFrameCrcOffset, 0);
+  Store64(header + kFrameSeqOffset, fields.seq);
+  Store32(header + kFrameUnsyncedOffset, fields.unsynced);
+  Store32(header + kFrameTimeOffset, fields.time_ms);
+  const uint32_t crc =
+      Crc32c(Crc32c(crc_seed, header, kFrameHeaderBytes), payload.data, payload.size);
+  Store32(header + kFrameCrcOffset, crc);
+}
+
+FrameFields PeekFrame(const uint8_t header[kFrameHeaderBytes]) {
+  const uint32_t word = Load32(header);
+  FrameFields fields;
+  fields.state = static_cast<FrameState>(word >> kStateShift);
+  fields.batch_continues = (word & kBatchContinuesFlag) != 0;
+  fields.length = word & kLengthMask;
+  fields.seq = Load64(header + kFrameSeqOffset);
+  fields.unsynced = Load32(header + kFrameUnsyncedOffset);
+  fields.time_ms = Load32(header + kFrameTimeOffset);
+  return fields;
+}
+
+DecodeStatus DecodeFrame(const uint8_t* from, size_t available, uint64_t room, uint32_t crc_seed,
+                         DecodedFrame* frame) {
+  if (room < kFrameHeaderBytes) return DecodeStatus::kFree;
+  if (available < kFrameHeaderBytes) {
+    frame->fields.length = 0;
+    return DecodeStatus::kShort;
+  }
+  if (Load32(from) == 0) return DecodeStatus::kFree;
+  FrameFields& fields = frame->fields;
+  fields = PeekFrame(from);
+  if (fields.state != FrameState::kCommitted && fields.state != FrameState::kPadding &&
+      fields.state != FrameState::kMarker) {
+    return DecodeStatus::kBadState;
+  }
+  if (!HasPlausibleLength(fields)) return DecodeStatus::kBadLength;
+  if (fields.frame_bytes() > room) return DecodeStatus::kOverrun;
+  if (fields.frame_bytes() > available) return DecodeStatus::kShort;
+  frame->payload = from + kFrameHeaderBytes;
+  // Padding is skipped, never read: only its header is covered.
+  const size_t covered = fields.state == FrameState::kPadding ? 0 : fields.length;
+  if (FrameCrc(crc_seed, from, Bytes{frame->payload, covered}) !=
+      Load32(from + kFrameCrcOffset)) {
+    return DecodeStatus::kBadCrc;
+  }
+  if (fields.unsynced > fields.seq) return DecodeStatus::kBadCrc;
+  return DecodeStatus::kWhole;
+}
+
+const char* DescribeDecodeStatus(DecodeStatus status) {
+  switch (status) {
+    case DecodeStatus::kWhole:
+      return "";
+    case DecodeStatus::kFree:
+      return "free space";
+    case DecodeStatus::kShort:
+      return "cut off by the end of the file";
+    case DecodeStatus::kOverrun:
+      return "length reaches past the end of the segment";
+    case DecodeStatus::kBadState:
+      return "unknown or unfinished state";
+    case DecodeStatus::kBadLength:
+      return "impossible length";
+    case DecodeStatus::kBadCrc:
+      return "checksum mismatch";
+  }
+  return "unknown";
+}
+
+}  // namespace durlog

@@ -1,0 +1,64 @@
+// Frames: how a record looks on disk, in both directions. Pure functions over memory.
+#ifndef DURLOG_RECORD_RECORD_CODEC_H_
+#define DURLOG_RECORD_RECORD_CODEC_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "record/record_format.h"
+
+namespace durlog {
+
+// Everything of a frame except its payload.
+struct FrameFields {
+  FrameState state = FrameState::kFree;
+  bool batch_continues = false;  // the next record belongs to the same atomic batch
+  uint32_t length = 0;           // payload bytes
+  uint64_t seq = 0;
+  uint32_t unsynced = 0;  // how many records before this one were not known to be synced
+  uint32_t time_ms = 0;   // since the segment's base time
+
+  // Every record below this was on the device when the frame was made.
+  uint64_t watermark() const { return seq - unsynced; }
+  uint64_t frame_bytes() const { return FrameBytes(length); }
+};
+
+// The frame's first word, which says that it is there.
+uint32_t FrameWord(const FrameFields& fields);
+
+// Fills the 24 header bytes. `crc_seed` binds the frame to its segment (SegmentIdentity).
+// The caller stores the first four bytes last, so that a reader sees a whole frame or none.
+void EncodeFrameHeader(const FrameFields& fields, Bytes payload, uint32_t crc_seed,
+                       uint8_t header[kFrameHeaderBytes]);
+
+enum class DecodeStatus : uint8_t {
+  kWhole,      // a frame of any state but free, checksum verified
+  kFree,       // the word is zero: nothing has been committed here
+  kShort,      // needs more bytes than were given, and may be whole with them
+  kOverrun,    // claims to reach past the end of the segment
+  kBadState,   // reserved, or a state this version does not know
+  kBadLength,  // a record without a payload, or one longer than the format allows
+  kBadCrc,
+};
+
+struct DecodedFrame {
+  FrameFields fields;
+  const uint8_t* payload = nullptr;
+};
+
+// Decodes the frame at `from`. `available` bytes may be read; `room` bytes remain in the segment
+// (room >= available). On kShort, fields.frame_bytes() says how many are needed, if at least the
+// word was there. The length is checked against `room` before anything behind it is read.
+DecodeStatus DecodeFrame(const uint8_t* from, size_t available, uint64_t room, uint32_t crc_seed,
+                         DecodedFrame* frame);
+
+// Splits the header's fields without any check, for dumps and for resynchronisation.
+FrameFields PeekFrame(const uint8_t header[kFrameHeaderBytes]);
+
+// One clause on what is wrong, for reports; "" for kWhole.
+const char* DescribeDecodeStatus(DecodeStatus status);
+
+}  // namespace durlog
+
+#endif  // DURLOG_RECORD_RECORD_CODEC_H_

@@ -1,0 +1,45 @@
+// The 4 KiB block in front of every segment, and the identity that binds its records to it.
+#ifndef DURLOG_RECORD_SEGMENT_HEADER_H_
+#define DURLOG_RECORD_SEGMENT_HEADER_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/status.h"
+#include "record/record_format.h"
+
+namespace durlog {
+
+using LogUuid = std::array<uint8_t, 16>;
+
+std::string FormatUuid(const LogUuid& uuid);
+
+// Written and synced before the file gets a segment's name, and never again: a damaged header is
+// therefore never the work of a crash. The first seq is not here but in the name and in the first
+// record, whose checksum covers it: so a spare needs nothing but a rename to become a segment.
+struct SegmentHeader {
+  LogUuid uuid{};             // the log it belongs to
+  uint64_t salt = 0;          // random for each activation: stale records of a former life fail
+  uint64_t base_time_ms = 0;  // since the Unix epoch; record times count from here
+  uint64_t segment_bytes = 0; // no frame reaches past this
+  bool recycled = false;      // behind the last record there may be stale bytes, not zeros
+
+  // What every frame's checksum starts from.
+  uint32_t crc_seed() const;
+};
+
+void EncodeSegmentHeader(const SegmentHeader& header, uint8_t block[kSegmentHeaderBytes]);
+
+struct DecodedSegmentHeader {
+  SegmentHeader header;
+  bool one_copy_damaged = false;
+};
+
+// kCorrupt where neither copy is whole, kVersion where a newer version wrote it.
+Result<DecodedSegmentHeader> DecodeSegmentHeader(const uint8_t* block, size_t available);
+
+}  // namespace durlog
+
+#endif  // DURLOG_RECORD_SEGMENT_HEADER_H_

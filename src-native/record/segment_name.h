@@ -1,0 +1,24 @@
+// How the files of a log are called.
+#ifndef DURLOG_RECORD_SEGMENT_NAME_H_
+#define DURLOG_RECORD_SEGMENT_NAME_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace durlog {
+
+inline constexpr char kLockName[] = "lock";
+
+// The first seq in 20 digits, so that names sort as the log does: 00000000000000001000.seg
+std::string SegmentName(uint64_t first_seq);
+// Nothing where `name` is not exactly what SegmentName makes.
+std::optional<uint64_t> ParseSegmentName(const std::string& name);
+
+// A prepared file that holds no record yet: spare-0123456789abcdef
+std::string SpareName(uint64_t nonce);
+bool IsSpareName(const std::string& name);
+
+}  // namespace durlog
+
+#endif  // DURLOG_RECORD_SEGMENT_NAME_H_

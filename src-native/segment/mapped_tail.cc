@@ -1,0 +1,130 @@
+#include "segment/mapped_tail.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "base/bytes.h"
+#include "record/record_format.h"
+
+namespace durlog {
+
+void ChunkJob::Run() {
+  retired_.clear();
+  const size_t length = static_cast<size_t>(chunk_.end - chunk_.begin);
+  Result<std::unique_ptr<Mapping>> mapped = segment_->file().Map(chunk_.begin, length);
+  if (!mapped.ok()) {
+    status_ = mapped.TakeStatus();
+    return;
+  }
+  chunk_.mapping = std::move(*mapped);
+  status_ = chunk_.mapping->Populate(0, length);
+}
+
+MappedTail::MappedTail(std::shared_ptr<Segment> segment, uint64_t offset, uint32_t map_alignment,
+                       uint64_t chunk_bytes, Executor* executor)
+    : segment_(std::move(segment)),
+      first_chunk_bytes_(std::min(kFirstChunkBytes, chunk_bytes)),
+      max_chunk_bytes_(chunk_bytes),
+      executor_(executor),
+      next_chunk_bytes_(first_chunk_bytes_),
+      prepared_end_(AlignDown(offset, map_alignment)) {
+  PrepareAhead();
+}
+
+// Chunks double up to their limit: a log of ten records does not dirty megabytes of zeros.
+void MappedTail::PrepareAhead() {
+  while (ahead_.size() < kChunksAhead && prepared_end_ < segment_->bytes()) {
+    const uint64_t end = std::min(prepared_end_ + next_chunk_bytes_, segment_->bytes());
+    auto job = std::make_shared<ChunkJob>(segment_, prepared_end_, end, std::move(retired_));
+    retired_.clear();
+    prepared_end_ = end;
+    next_chunk_bytes_ = std::min(next_chunk_bytes_ * 2, max_chunk_bytes_);
+    ahead_.push_back(job);
+    executor_->Execute(std::move(job));
+  }
+}
+
+Status MappedTail::TakeNextChunk() {
+  if (ahead_.empty()) {
+    return Status::Error(Code::kIo, "the segment has no mapped chunk left");
+  }
+  const std::shared_ptr<ChunkJob> job = ahead_.front();
+  job->Await();
+  if (!job->status().ok()) return job->status();
+  ahead_.pop_front();
+  chunks_.push_back(std::move(job->chunk()));
+  // Two are enough: a frame shorter than a chunk spans no more.
+  while (chunks_.size() > 2) {
+    retired_.push_back(std::move(chunks_.front()));
+    chunks_.pop_front();
+  }
+  PrepareAhead();
+  return Status::Ok();
+}
+
+Status MappedTail::Ensure(uint64_t offset, uint64_t length) {
+  const uint64_t end = offset + length;
+  if (offset >= current_begin_ && end <= current_end_) return Status::Ok();
+  while (chunks_.empty() || chunks_.back().end < end) DURLOG_RETURN_IF_ERROR(TakeNextChunk());
+  for (const Chunk& chunk : chunks_) {
+    if (end > chunk.end) continue;
+    current_begin_ = chunk.begin;
+    current_end_ = chunk.end;
+    current_ = chunk.mapping->data();
+    break;
+  }
+  return Status::Ok();
+}
+
+void MappedTail::Store(uint64_t offset, const void* from, size_t length) {
+  if (offset >= current_begin_ && offset + length <= current_end_) {
+    std::memcpy(current_ + (offset - current_begin_), from, length);
+    return;
+  }
+  const uint8_t* source = static_cast<const uint8_t*>(from);
+  for (const Chunk& chunk : chunks_) {
+    if (offset >= chunk.end || length == 0) continue;
+    const size_t part = static_cast<size_t>(std::min<uint64_t>(length, chunk.end - offset));
+    std::memcpy(Address(chunk, offset), source, part);
+    offset += part;
+    source += part;
+    length -= part;
+  }
+}
+
+void MappedTail::Publish(uint64_t offset, uint32_t word) {
+  uint8_t* at = nullptr;
+  if (offset >= current_begin_ && offset + sizeof word <= current_end_) {
+    at = current_ + (offset - current_begin_);
+  } else {
+    for (const Chunk& chunk : chunks_) {
+      if (offset >= chunk.begin && offset < chunk.end) at = Address(chunk, offset);
+    }
+  }
+  // Frames start on multiples of eight, so the word is aligned and the store is one.
+  static_assert(kFrameAlignment % alignof(std::atomic<uint32_t>) == 0, "the word is aligned");
+  static_assert(sizeof(std::atomic<uint32_t>) == sizeof word, "the atomic is the word itself");
+  reinterpret_cast<std::atomic<uint32_t>*>(at)->store(word, std::memory_order_release);
+}
+
+bool MappedTail::faulted() const {
+  return std::any_of(chunks_.begin(), chunks_.end(),
+                     [](const Chunk& chunk) { return chunk.mapping->faulted(); });
+}
+
+std::vector<Chunk> MappedTail::Covering(uint64_t begin, uint64_t end) const {
+  if (chunks_.empty() || chunks_.front().begin > begin || chunks_.back().end < end) return {};
+  return std::vector<Chunk>(chunks_.begin(), chunks_.end());
+}
+
+void MappedTail::Quiesce() {
+  for (const std::shared_ptr<ChunkJob>& job : ahead_) job->Await();
+}
+
+bool MappedTail::populating() const {
+  return std::any_of(ahead_.begin(), ahead_.end(),
+                     [](const std::shared_ptr<ChunkJob>& job) { return !job->done(); });
+}
+
+}  // namespace durlog

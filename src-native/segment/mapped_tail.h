@@ -1,0 +1,101 @@
+// The end of a segment as memory: a ring of mapped chunks whose pages are faulted in ahead of the
+// append point by a worker, so that a store is a store and not a page fault.
+#ifndef DURLOG_SEGMENT_MAPPED_TAIL_H_
+#define DURLOG_SEGMENT_MAPPED_TAIL_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "base/job.h"
+#include "platform/file_system.h"
+#include "segment/segment.h"
+
+namespace durlog {
+
+// A mapped and populated stretch of a segment.
+struct Chunk {
+  uint64_t begin = 0;  // offset in the segment
+  uint64_t end = 0;
+  std::shared_ptr<Mapping> mapping;
+};
+
+// Maps one chunk and populates it; first drops those that are behind the append point, so that
+// unmapping costs the appending thread nothing.
+class ChunkJob final : public Job {
+ public:
+  ChunkJob(std::shared_ptr<Segment> segment, uint64_t begin, uint64_t end,
+           std::vector<Chunk> retired)
+      : segment_(std::move(segment)), retired_(std::move(retired)) {
+    chunk_.begin = begin;
+    chunk_.end = end;
+  }
+  // After done().
+  const Status& status() const { return status_; }
+  Chunk& chunk() { return chunk_; }
+
+ protected:
+  void Run() override;
+
+ private:
+  std::shared_ptr<Segment> segment_;
+  std::vector<Chunk> retired_;
+  Chunk chunk_;
+  Status status_;
+};
+
+// Used by the appending thread alone. Offsets only grow.
+class MappedTail {
+ public:
+  // `segment` is active, and its blocks are allocated up to its end. Stores begin at `offset`.
+  MappedTail(std::shared_ptr<Segment> segment, uint64_t offset, uint32_t map_alignment,
+             uint64_t chunk_bytes, Executor* executor);
+
+  // Makes [offset, offset + length) storable, waiting for the worker if it is behind. `length` is
+  // at most max_frame_bytes(): a longer frame is written with WriteAt, which the map sees as well.
+  Status Ensure(uint64_t offset, uint64_t length);
+  // After Ensure(). Cuts at chunk borders.
+  void Store(uint64_t offset, const void* from, size_t length);
+  // The first word of a frame, last of all and in one piece: from here on a reader sees it.
+  void Publish(uint64_t offset, uint32_t word);
+  // Whether a store met a page that could not be had; the tail is of no more use then.
+  bool faulted() const;
+
+  // Mappings that together cover [begin, end), or nothing where some of it is no longer mapped.
+  std::vector<Chunk> Covering(uint64_t begin, uint64_t end) const;
+  // Waits for the chunk jobs that are out, so that the file may be cut or written past the cache.
+  void Quiesce();
+  // A ChunkJob is out. While it is, the range ahead of the append point is being dirtied.
+  bool populating() const;
+  // No chunk but a segment's last is smaller, so that a frame spans two at most.
+  uint64_t max_frame_bytes() const { return first_chunk_bytes_; }
+
+ private:
+  static constexpr uint64_t kFirstChunkBytes = 256 << 10;
+  static constexpr size_t kChunksAhead = 2;
+
+  void PrepareAhead();
+  Status TakeNextChunk();
+  uint8_t* Address(const Chunk& chunk, uint64_t offset) const {
+    return chunk.mapping->data() + (offset - chunk.begin);
+  }
+
+  const std::shared_ptr<Segment> segment_;
+  const uint64_t first_chunk_bytes_;
+  const uint64_t max_chunk_bytes_;
+  Executor* const executor_;
+  uint64_t next_chunk_bytes_;
+  uint64_t prepared_end_;  // end of the last chunk that has been asked for
+  std::deque<Chunk> chunks_;
+  std::deque<std::shared_ptr<ChunkJob>> ahead_;
+  std::vector<Chunk> retired_;
+  // The common case in two compares: the chunk that is being stored to.
+  uint64_t current_begin_ = 0;
+  uint64_t current_end_ = 0;
+  uint8_t* current_ = nullptr;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_SEGMENT_MAPPED_TAIL_H_

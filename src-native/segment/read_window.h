@@ -1,0 +1,41 @@
+// Reads a file through one sliding buffer, so that a scan is a few large reads.
+#ifndef DURLOG_SEGMENT_READ_WINDOW_H_
+#define DURLOG_SEGMENT_READ_WINDOW_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/aligned_buffer.h"
+#include "platform/file_system.h"
+
+namespace durlog {
+
+class ReadWindow {
+ public:
+  // Nothing at or past `end` is read; `end` is at most the size of the file.
+  ReadWindow(File& file, uint64_t end) : file_(file), end_(end) {}
+
+  // The bytes at `offset`: at least `wanted` of them, less only at the end. Valid until the next
+  // call. The buffer never outgrows the larger of one step and `wanted`.
+  struct View {
+    const uint8_t* data;
+    size_t size;
+  };
+  Result<View> At(uint64_t offset, size_t wanted);
+
+  uint64_t end() const { return end_; }
+  uint64_t bytes_read() const { return bytes_read_; }
+
+ private:
+  static constexpr size_t kStepBytes = 1u << 20;
+  File& file_;
+  const uint64_t end_;
+  AlignedBuffer buffer_;
+  uint64_t begin_ = 0;
+  size_t filled_ = 0;
+  uint64_t bytes_read_ = 0;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_SEGMENT_READ_WINDOW_H_

@@ -1,0 +1,261 @@
+#include "segment/recovery.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "record/segment_name.h"
+
+namespace durlog {
+namespace {
+
+constexpr size_t kRewriteStepBytes = 1u << 20;
+// Seqs travel through JavaScript numbers.
+constexpr uint64_t kMaxSeq = (uint64_t{1} << 53) - 1;
+
+Result<ScannedSegment> ScanOne(Directory& directory, uint64_t first_seq, OpenMode mode) {
+  DURLOG_ASSIGN_OR_RETURN(OpenedSegment opened, OpenSegment(directory, first_seq, mode));
+  ScannedSegment segment;
+  segment.first_seq = first_seq;
+  segment.header = opened.header;
+  segment.file = std::move(opened.file);
+  DURLOG_ASSIGN_OR_RETURN(segment.scan,
+                          ScanSegment(*segment.file, ContextOf(segment.header, first_seq)));
+  return segment;
+}
+
+// Newest to oldest, until the data says that everything older is synced.
+Status ScanBackwards(Directory& directory, OpenMode mode, ScanExtent extent, RecoveryPlan* plan) {
+  for (size_t i = plan->files.segments.size(); i-- > 0;) {
+    DURLOG_ASSIGN_OR_RETURN(ScannedSegment segment, ScanOne(directory, plan->files.segments[i], mode));
+    plan->report.scanned_bytes += segment.scan.bytes_read;
+    plan->known_synced = std::max(plan->known_synced, segment.scan.watermark);
+    const uint64_t first_seq = segment.first_seq;
+    plan->scanned.insert(plan->scanned.begin(), std::move(segment));
+    if (extent == ScanExtent::kUnsyncedEnd && plan->known_synced >= first_seq) break;
+  }
+  plan->uuid = plan->scanned.back().header.uuid;
+  return Status::Ok();
+}
+
+// Index of the first scanned segment that does not lead to the next one; size() for none.
+size_t FindDamage(const std::vector<ScannedSegment>& scanned) {
+  for (size_t i = 0; i < scanned.size(); ++i) {
+    const bool last = i + 1 == scanned.size();
+    if (scanned[i].scan.damaged) {
+      // Behind the end of a sealed segment nothing matters that is not a record of its own.
+      if (last || scanned[i].scan.next_seq != scanned[i + 1].first_seq) return i;
+    } else if (!last && scanned[i].scan.next_seq != scanned[i + 1].first_seq) {
+      return i;
+    }
+  }
+  return scanned.size();
+}
+
+// Behind the damage: the first whole record's seq, how many there are, and the seq after them.
+struct Behind {
+  uint64_t first = 0;
+  uint64_t records = 0;
+  uint64_t next = 0;
+};
+
+Behind CountBehind(const std::vector<ScannedSegment>& scanned, size_t damaged) {
+  Behind behind{scanned[damaged].scan.first_after, scanned[damaged].scan.records_after,
+                scanned[damaged].scan.next_after};
+  for (size_t i = damaged + 1; i < scanned.size(); ++i) {
+    const SegmentScan& scan = scanned[i].scan;
+    const uint64_t records = scan.records + scan.records_after;
+    if (behind.records == 0 && records > 0) {
+      behind.first = scan.records > 0 ? scanned[i].first_seq : scan.first_after;
+    }
+    behind.records += records;
+    behind.next = std::max({behind.next, scan.next_seq, scan.next_after});
+  }
+  return behind;
+}
+
+Status PlanCuts(RecoveryPlan* plan, size_t damaged) {
+  // Newest first: whenever the power goes, what is left is a log without its end, never one with
+  // a gap.
+  for (size_t i = plan->scanned.size(); i-- > damaged;) {
+    ScannedSegment& segment = plan->scanned[i];
+    DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, segment.file->Size());
+    Cut cut;
+    cut.name = SegmentName(segment.first_seq);
+    cut.remove = i > damaged;
+    cut.offset = cut.remove ? 0 : segment.scan.end_offset;
+    cut.bytes = file_bytes - std::min(file_bytes, cut.offset);
+    plan->report.discarded_bytes += cut.bytes;
+    plan->cuts.push_back(std::move(cut));
+  }
+  return Status::Ok();
+}
+
+void Classify(RecoveryPlan* plan, size_t damaged) {
+  const ScannedSegment& segment = plan->scanned[damaged];
+  const uint64_t damage_seq = segment.scan.next_seq;
+  const Behind behind = CountBehind(plan->scanned, damaged);
+  RecoveryReport& report = plan->report;
+  report.segment = SegmentName(segment.first_seq);
+  report.offset = segment.scan.end_offset;
+  report.detail = DescribeDecodeStatus(segment.scan.damage);
+  const bool gave_up = std::any_of(plan->scanned.begin(), plan->scanned.end(),
+                                   [](const ScannedSegment& s) { return s.scan.gave_up; });
+  if (damage_seq < plan->known_synced || gave_up) {
+    report.state = RecoveryState::kCorrupt;
+    report.lost_first = damage_seq;
+    const uint64_t next_whole = behind.records > 0 ? behind.first : plan->known_synced;
+    report.lost_last = std::max(next_whole, damage_seq + 1) - 1;
+    plan->next_seq = std::max({behind.next, plan->known_synced, damage_seq});
+    return;
+  }
+  report.state = behind.records > 0 ? RecoveryState::kHole : RecoveryState::kTornTail;
+  report.discarded_records = behind.records;
+  plan->next_seq = damage_seq;
+}
+
+// Same bytes over themselves: a crash in between leaves each sector as it was or as it is.
+Status RewriteRange(File& file, uint64_t begin, uint64_t end) {
+  AlignedBuffer buffer;
+  if (!buffer.Reserve(kRewriteStepBytes, 0)) {
+    return Status::Error(Code::kOutOfMemory, "no memory to rewrite the unsynced end");
+  }
+  while (begin < end) {
+    const size_t step = static_cast<size_t>(std::min<uint64_t>(kRewriteStepBytes, end - begin));
+    DURLOG_ASSIGN_OR_RETURN(const size_t read, file.ReadAt(begin, buffer.data(), step));
+    if (read == 0) break;
+    DURLOG_RETURN_IF_ERROR(file.WriteAt(begin, buffer.data(), read));
+    begin += read;
+  }
+  return Status::Ok();
+}
+
+Result<uint64_t> OffsetOfSeq(const ScannedSegment& segment, uint64_t seq) {
+  FrameScanner scanner(*segment.file, ContextOf(segment.header, segment.first_seq),
+                       segment.scan.end_offset);
+  while (scanner.next_seq() < seq && scanner.position() < segment.scan.end_offset) {
+    DURLOG_ASSIGN_OR_RETURN(const ScannedFrame frame, scanner.Next());
+    if (frame.status != DecodeStatus::kWhole) break;
+  }
+  return scanner.position();
+}
+
+Status SyncKept(const ScannedSegment& segment, uint64_t known_synced) {
+  if (segment.scan.next_seq <= known_synced) return Status::Ok();
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t begin, OffsetOfSeq(segment, known_synced));
+  DURLOG_RETURN_IF_ERROR(RewriteRange(*segment.file, begin, segment.scan.end_offset));
+  return segment.file->SyncData();
+}
+
+}  // namespace
+
+Result<LogFiles> ListLogFiles(Directory& directory) {
+  DURLOG_ASSIGN_OR_RETURN(const std::vector<FileEntry> entries, directory.List());
+  LogFiles files;
+  for (const FileEntry& entry : entries) {
+    if (!entry.is_regular) continue;
+    if (const auto first_seq = ParseSegmentName(entry.name)) {
+      if (*first_seq > kMaxSeq) {
+        return Status::Error(Code::kCorrupt, "a segment's name claims a seq above 2^53 - 1")
+            .WithPath(directory.path() + "/" + entry.name);
+      }
+      files.segments.push_back(*first_seq);
+    } else if (IsSpareName(entry.name)) {
+      files.spares.push_back(entry.name);
+    }
+  }
+  std::sort(files.segments.begin(), files.segments.end());
+  return files;
+}
+
+ScanContext ContextOf(const SegmentHeader& header, uint64_t first_seq) {
+  return ScanContext{first_seq, header.crc_seed(), header.segment_bytes, header.recycled};
+}
+
+Result<OpenedSegment> OpenSegment(Directory& directory, uint64_t first_seq, OpenMode mode) {
+  const std::string name = SegmentName(first_seq);
+  OpenedSegment opened;
+  DURLOG_ASSIGN_OR_RETURN(opened.file, directory.Open(name, mode));
+  uint8_t block[kSegmentHeaderBytes];
+  DURLOG_ASSIGN_OR_RETURN(const size_t read, opened.file->ReadAt(0, block, sizeof block));
+  Result<DecodedSegmentHeader> decoded = DecodeSegmentHeader(block, read);
+  if (!decoded.ok()) {
+    return decoded.TakeStatus().WithPath(directory.path() + "/" + name).WithOffset(0).WithLost(
+        first_seq, first_seq);
+  }
+  opened.header = decoded->header;
+  opened.one_header_copy_damaged = decoded->one_copy_damaged;
+  return opened;
+}
+
+Result<RecoveryPlan> PlanRecovery(Directory& directory, OpenMode mode, ScanExtent extent) {
+  RecoveryPlan plan;
+  DURLOG_ASSIGN_OR_RETURN(plan.files, ListLogFiles(directory));
+  if (plan.files.segments.empty()) {
+    return Status::Error(Code::kNotFound, "there is no log here").WithPath(directory.path());
+  }
+  DURLOG_RETURN_IF_ERROR(ScanBackwards(directory, mode, extent, &plan));
+  for (const ScannedSegment& segment : plan.scanned) {
+    if (segment.header.uuid == plan.uuid) continue;
+    return Status::Error(Code::kCorrupt, "a segment belongs to another log")
+        .WithPath(directory.path() + "/" + SegmentName(segment.first_seq))
+        .WithOffset(0);
+  }
+  const size_t damaged = FindDamage(plan.scanned);
+  plan.next_seq = plan.scanned.back().scan.next_seq;
+  if (damaged == plan.scanned.size()) return plan;
+  Classify(&plan, damaged);
+  if (plan.report.state != RecoveryState::kCorrupt) {
+    DURLOG_RETURN_IF_ERROR(PlanCuts(&plan, damaged));
+  }
+  return plan;
+}
+
+Status CutSegment(File& file, uint64_t offset, uint64_t segment_bytes) {
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
+  DURLOG_RETURN_IF_ERROR(file.Truncate(offset));
+  if (file_bytes >= segment_bytes) {
+    Status allocated = file.Allocate(Preallocation::kFallocate, 0, segment_bytes);
+    if (allocated.code() == Code::kNoSpace) {
+      // Without blocks the segment still works: it grows as it is written. What a failed
+      // allocation did take is given back.
+      DURLOG_RETURN_IF_ERROR(file.Truncate(offset));
+    } else if (!allocated.ok() && allocated.code() != Code::kUnsupported) {
+      return allocated;
+    }
+  }
+  return file.SyncFull();
+}
+
+Status ApplyRecovery(Directory& directory, RecoveryPlan* plan) {
+  for (const Cut& cut : plan->cuts) {
+    ScannedSegment& segment = plan->scanned.back();
+    if (cut.remove) {
+      DURLOG_RETURN_IF_ERROR(segment.file->Close());
+      DURLOG_RETURN_IF_ERROR(directory.Remove(cut.name));
+      plan->scanned.pop_back();
+      plan->files.segments.pop_back();
+    } else {
+      DURLOG_RETURN_IF_ERROR(
+          CutSegment(*segment.file, cut.offset, segment.header.segment_bytes));
+    }
+  }
+  if (plan->next_seq <= plan->known_synced && plan->cuts.empty()) return Status::Ok();
+  for (const ScannedSegment& segment : plan->scanned) {
+    DURLOG_RETURN_IF_ERROR(SyncKept(segment, plan->known_synced));
+  }
+  return directory.Sync();
+}
+
+Status CorruptError(const Directory& directory, const RecoveryReport& report) {
+  return Status::Error(Code::kCorrupt,
+                       "synced records are damaged (" + report.detail + "): seq " +
+                           std::to_string(report.lost_first) + " to " +
+                           std::to_string(report.lost_last) +
+                           "; restore them from a copy, or open with recovery 'salvage' to go on "
+                           "without them")
+      .WithPath(directory.path() + "/" + report.segment)
+      .WithOffset(report.offset)
+      .WithLost(report.lost_first, report.lost_last);
+}
+
+}  // namespace durlog

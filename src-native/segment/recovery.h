@@ -1,0 +1,101 @@
+// What an open makes of the files it finds. docs/FORMAT.md holds the table of cases.
+//
+// Planning only reads; applying cuts, syncs and invalidates. A repair's dry run is the plan.
+#ifndef DURLOG_SEGMENT_RECOVERY_H_
+#define DURLOG_SEGMENT_RECOVERY_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "platform/file_system.h"
+#include "record/segment_header.h"
+#include "segment/scanner.h"
+
+namespace durlog {
+
+enum class RecoveryState : uint8_t {
+  kClean,     // the log ends where its last record does
+  kTornTail,  // an end that was never acknowledged at sync is cut off
+  kHole,      // as kTornTail, and whole records, none of them known to be synced, go with it
+  kCorrupt,   // damage below what is known to have been synced
+};
+
+struct RecoveryReport {
+  RecoveryState state = RecoveryState::kClean;
+  uint64_t scanned_bytes = 0;
+  uint64_t discarded_bytes = 0;
+  uint64_t discarded_records = 0;
+  std::string segment;  // file name of the damage; "" without any
+  uint64_t offset = 0;
+  uint64_t lost_first = 1;  // kCorrupt: the seqs lost; first > last where there are none
+  uint64_t lost_last = 0;
+  std::string detail;  // what is wrong there, one clause
+};
+
+// Cut the file at `offset`, or remove it whole.
+struct Cut {
+  std::string name;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  bool remove = false;
+};
+
+// A segment that was scanned, as it will be after the cuts.
+struct ScannedSegment {
+  uint64_t first_seq = 0;
+  SegmentHeader header;
+  std::unique_ptr<File> file;
+  SegmentScan scan;
+};
+
+struct LogFiles {
+  std::vector<uint64_t> segments;  // first seqs, ascending
+  std::vector<std::string> spares;
+};
+
+Result<LogFiles> ListLogFiles(Directory& directory);
+
+struct RecoveryPlan {
+  LogUuid uuid{};
+  LogFiles files;
+  // The last segments, oldest first: as far back as anything may be unsynced.
+  std::vector<ScannedSegment> scanned;
+  RecoveryReport report;
+  std::vector<Cut> cuts;  // in the order in which they must be made
+  uint64_t known_synced = 0;  // every record below it was on the device, by what the data says
+  uint64_t next_seq = 0;      // after the cuts; behind everything whole where corrupt
+};
+
+enum class ScanExtent : uint8_t {
+  kUnsyncedEnd,  // the last segments, never more than hold unsynced records
+  kEverything,
+};
+
+// `directory` holds at least one segment. A plan that is to be applied needs kReadWrite.
+Result<RecoveryPlan> PlanRecovery(Directory& directory, OpenMode mode, ScanExtent extent);
+
+// Makes the cuts, then rewrites and syncs what is kept but was not known to be synced: a page
+// whose writeback failed reads well from the cache and is not on the device. When this returns,
+// nothing that was cut can come back and everything kept is durable.
+Status ApplyRecovery(Directory& directory, RecoveryPlan* plan);
+
+// Truncates the file, gives it back as zeros the blocks that were preallocated, and syncs it.
+Status CutSegment(File& file, uint64_t offset, uint64_t segment_bytes);
+
+// Error for a log that needs salvage or repair, from the plan's report.
+Status CorruptError(const Directory& directory, const RecoveryReport& report);
+
+// Opens a segment and reads its header.
+struct OpenedSegment {
+  std::unique_ptr<File> file;
+  SegmentHeader header;
+  bool one_header_copy_damaged = false;
+};
+Result<OpenedSegment> OpenSegment(Directory& directory, uint64_t first_seq, OpenMode mode);
+ScanContext ContextOf(const SegmentHeader& header, uint64_t first_seq);
+
+}  // namespace durlog
+
+#endif  // DURLOG_SEGMENT_RECOVERY_H_

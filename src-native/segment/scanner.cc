@@ -1,0 +1,190 @@
+#include "segment/scanner.h"
+
+#include <algorithm>
+
+namespace durlog {
+namespace {
+
+uint64_t SaturatingMultiply(uint64_t value, uint64_t factor) {
+  return value > UINT64_MAX / factor ? UINT64_MAX : value * factor;
+}
+
+}  // namespace
+
+FrameScanner::FrameScanner(File& file, const ScanContext& context, uint64_t file_bytes)
+    : context_(context),
+      end_(std::min(context.segment_bytes, file_bytes)),
+      window_(file, end_),
+      next_seq_(context.first_seq),
+      resync_budget_(SaturatingMultiply(end_, kResyncBudgetFactor)) {}
+
+// A frame is first asked for with what the window holds, then with the length it claims: the
+// length has been checked against the segment by then.
+Result<DecodeStatus> FrameScanner::Decode(uint64_t offset, DecodedFrame* frame) {
+  if (offset >= end_) return DecodeStatus::kFree;
+  const uint64_t room = context_.segment_bytes - offset;
+  DURLOG_ASSIGN_OR_RETURN(ReadWindow::View view, window_.At(offset, kFrameHeaderBytes));
+  DecodeStatus status = DecodeFrame(view.data, view.size, room, context_.crc_seed, frame);
+  if (status != DecodeStatus::kShort || view.size < kFrameHeaderBytes) return status;
+  const uint64_t frame_bytes = frame->fields.frame_bytes();
+  if (frame_bytes > end_ - offset) return DecodeStatus::kShort;
+  DURLOG_ASSIGN_OR_RETURN(view, window_.At(offset, static_cast<size_t>(frame_bytes)));
+  return DecodeFrame(view.data, view.size, room, context_.crc_seed, frame);
+}
+
+Result<ScannedFrame> FrameScanner::Next() {
+  DecodedFrame decoded;
+  ScannedFrame frame;
+  frame.offset = position_;
+  DURLOG_ASSIGN_OR_RETURN(frame.status, Decode(position_, &decoded));
+  frame.fields = decoded.fields;
+  frame.payload = decoded.payload;
+  if (frame.status != DecodeStatus::kWhole) return frame;
+  if (any_seq_) next_seq_ = frame.fields.seq;
+  if (frame.fields.seq != next_seq_) {
+    frame.status = DecodeStatus::kBadCrc;
+    return frame;
+  }
+  position_ += frame.fields.frame_bytes();
+  if (frame.fields.state == FrameState::kCommitted) ++next_seq_;
+  return frame;
+}
+
+// The cheap test comes first: with a 64-bit seq that must fall into a narrow range, next to
+// nothing but a real frame gets as far as the checksum.
+bool FrameScanner::IsPlausible(const FrameFields& fields, uint64_t offset) const {
+  if (fields.state != FrameState::kCommitted && fields.state != FrameState::kMarker) return false;
+  const uint64_t most = (offset - kSegmentHeaderBytes) / kMinRecordFrameBytes;
+  if (fields.seq < next_seq_ || fields.seq - context_.first_seq > most) return false;
+  return fields.unsynced <= fields.seq;
+}
+
+Result<std::optional<ScannedFrame>> FrameScanner::Resync() {
+  for (uint64_t offset = position_; offset + kFrameHeaderBytes <= end_;
+       offset += kFrameAlignment) {
+    DURLOG_ASSIGN_OR_RETURN(ReadWindow::View view, window_.At(offset, kFrameHeaderBytes));
+    if (view.size < kFrameHeaderBytes) break;
+    if (Load32(view.data) == 0) continue;
+    const FrameFields fields = PeekFrame(view.data);
+    if (!IsPlausible(fields, offset)) continue;
+    const uint64_t cost = std::min(fields.frame_bytes(), end_ - offset);
+    if (cost > resync_budget_) {
+      gave_up_ = true;
+      break;
+    }
+    resync_budget_ -= cost;
+    DecodedFrame decoded;
+    DURLOG_ASSIGN_OR_RETURN(DecodeStatus status, Decode(offset, &decoded));
+    if (status != DecodeStatus::kWhole) continue;
+    ScannedFrame frame;
+    frame.status = status;
+    frame.offset = offset;
+    frame.fields = decoded.fields;
+    frame.payload = decoded.payload;
+    position_ = offset + fields.frame_bytes();
+    next_seq_ = fields.seq + (fields.state == FrameState::kCommitted ? 1 : 0);
+    return std::optional<ScannedFrame>(frame);
+  }
+  return std::optional<ScannedFrame>();
+}
+
+Result<bool> FrameScanner::AnyNonZero(uint64_t offset) {
+  while (offset < end_) {
+    DURLOG_ASSIGN_OR_RETURN(ReadWindow::View view, window_.At(offset, 1));
+    if (view.size == 0) break;
+    if (std::any_of(view.data, view.data + view.size, [](uint8_t byte) { return byte != 0; })) {
+      return true;
+    }
+    offset += view.size;
+  }
+  return false;
+}
+
+namespace {
+
+// Frames up to the first that is not whole. A batch counts once its last record is there.
+Result<ScannedFrame> ScanWholeFrames(FrameScanner& scanner, SegmentScan* scan) {
+  uint64_t batch_records = 0;
+  uint64_t batch_bytes = 0;
+  for (;;) {
+    DURLOG_ASSIGN_OR_RETURN(ScannedFrame frame, scanner.Next());
+    if (frame.status != DecodeStatus::kWhole) {
+      // The rest of an unfinished batch is damage, even if free space follows it.
+      if (batch_records > 0 && frame.status == DecodeStatus::kFree) {
+        frame.status = DecodeStatus::kShort;
+      }
+      return frame;
+    }
+    scan->watermark = std::max(scan->watermark, frame.fields.watermark());
+    if (frame.fields.state == FrameState::kCommitted) {
+      ++batch_records;
+      batch_bytes += frame.fields.length;
+      if (frame.fields.batch_continues) continue;
+      scan->records += batch_records;
+      scan->payload_bytes += batch_bytes;
+      batch_records = 0;
+      batch_bytes = 0;
+    } else if (batch_records > 0) {
+      continue;  // nothing but records stands inside a batch; let the seqs decide
+    }
+    scan->end_offset = scanner.position();
+    scan->next_seq = scanner.next_seq();
+  }
+}
+
+// Whether what stands at the end is more than space nobody has used yet.
+Result<bool> IsDamage(FrameScanner& scanner, const ScanContext& context,
+                      const ScannedFrame& frame, const SegmentScan& scan) {
+  if (!context.recycled) {
+    if (frame.status != DecodeStatus::kFree || frame.offset != scan.end_offset) return true;
+    return scanner.AnyNonZero(scan.end_offset);
+  }
+  // Stale bytes of the file's former life are no damage; something with our own seq is.
+  if (frame.offset != scan.end_offset) return true;
+  return frame.status != DecodeStatus::kFree && frame.fields.seq == scan.next_seq;
+}
+
+void TallyBehindDamage(const FrameFields& fields, const FrameScanner& scanner, SegmentScan* scan) {
+  scan->watermark = std::max(scan->watermark, fields.watermark());
+  scan->next_after = std::max(scan->next_after, scanner.next_seq());
+  if (fields.state != FrameState::kCommitted) return;
+  if (scan->records_after == 0) scan->first_after = fields.seq;
+  ++scan->records_after;
+}
+
+// Every run of whole frames behind the first that is not.
+Status ScanBehindDamage(FrameScanner& scanner, SegmentScan* scan) {
+  for (;;) {
+    DURLOG_ASSIGN_OR_RETURN(const std::optional<ScannedFrame> found, scanner.Resync());
+    if (!found) return Status::Ok();
+    scan->damaged = true;
+    TallyBehindDamage(found->fields, scanner, scan);
+    for (;;) {
+      DURLOG_ASSIGN_OR_RETURN(const ScannedFrame frame, scanner.Next());
+      if (frame.status != DecodeStatus::kWhole) break;
+      TallyBehindDamage(frame.fields, scanner, scan);
+    }
+  }
+}
+
+}  // namespace
+
+Result<SegmentScan> ScanSegment(File& file, const ScanContext& context) {
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
+  FrameScanner scanner(file, context, file_bytes);
+  SegmentScan scan;
+  scan.next_seq = context.first_seq;
+  DURLOG_ASSIGN_OR_RETURN(const ScannedFrame stop, ScanWholeFrames(scanner, &scan));
+  scan.damage = stop.status;
+  DURLOG_ASSIGN_OR_RETURN(scan.damaged, IsDamage(scanner, context, stop, scan));
+  // In a recycled file a hole may read as stale bytes, so what follows the end is always searched.
+  if (scan.damaged || context.recycled) {
+    scanner.Seek(stop.offset, scan.next_seq);
+    DURLOG_RETURN_IF_ERROR(ScanBehindDamage(scanner, &scan));
+  }
+  scan.gave_up = scanner.gave_up();
+  scan.bytes_read = scanner.bytes_read();
+  return scan;
+}
+
+}  // namespace durlog

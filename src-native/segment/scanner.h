@@ -1,0 +1,97 @@
+// Walks the frames of one segment and tells where they stop being whole, and why.
+#ifndef DURLOG_SEGMENT_SCANNER_H_
+#define DURLOG_SEGMENT_SCANNER_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "record/record_codec.h"
+#include "segment/read_window.h"
+
+namespace durlog {
+
+// What a segment's frames are checked against.
+struct ScanContext {
+  uint64_t first_seq = 0;
+  uint32_t crc_seed = 0;
+  uint64_t segment_bytes = 0;  // no frame reaches past this
+  bool recycled = false;       // behind the end there may be stale bytes
+};
+
+// One frame as the scanner meets it.
+struct ScannedFrame {
+  DecodeStatus status = DecodeStatus::kFree;
+  uint64_t offset = 0;
+  FrameFields fields;
+  const uint8_t* payload = nullptr;  // valid until the next call
+};
+
+// Frames in order of offset. Stops at the first that is not whole, or whose seq is not the
+// expected one (told as kBadCrc: the frame is intact but not of this place).
+class FrameScanner {
+ public:
+  FrameScanner(File& file, const ScanContext& context, uint64_t file_bytes);
+
+  // The frame at position(); moves past it only where it is whole.
+  Result<ScannedFrame> Next();
+  // Goes past the next whole frame from position() on: a record or marker with a seq from
+  // next_seq() on. Nothing where there is none. Bounded: see kResyncBudgetFactor.
+  Result<std::optional<ScannedFrame>> Resync();
+  // Whether any byte from `offset` to the end of the file is not zero.
+  Result<bool> AnyNonZero(uint64_t offset);
+
+  uint64_t position() const { return position_; }
+  uint64_t next_seq() const { return next_seq_; }
+  uint64_t bytes_read() const { return window_.bytes_read(); }
+  // Continue at a known frame start.
+  void Seek(uint64_t offset, uint64_t next_seq) {
+    position_ = offset;
+    next_seq_ = next_seq;
+  }
+  // Takes each whole frame's seq for what it is, as a dump does that begins in the middle.
+  void AcceptAnySeq() { any_seq_ = true; }
+  // Resync() stopped looking because the file is full of things that look like frames.
+  bool gave_up() const { return gave_up_; }
+
+ private:
+  // Checksummed bytes a resync may spend, as a multiple of the segment: a hostile file could
+  // otherwise make every eighth byte claim the rest of the segment.
+  static constexpr uint64_t kResyncBudgetFactor = 4;
+
+  Result<DecodeStatus> Decode(uint64_t offset, DecodedFrame* frame);
+  bool IsPlausible(const FrameFields& fields, uint64_t offset) const;
+
+  const ScanContext context_;
+  const uint64_t end_;  // of what can be read
+  ReadWindow window_;
+  uint64_t position_ = kSegmentHeaderBytes;
+  uint64_t next_seq_;
+  uint64_t resync_budget_;
+  bool gave_up_ = false;
+  bool any_seq_ = false;
+};
+
+// Everything recovery wants to know of one segment.
+struct SegmentScan {
+  uint64_t end_offset = kSegmentHeaderBytes;  // behind the last whole record of a whole batch
+  uint64_t next_seq = 0;                      // the seq that would stand there
+  uint64_t records = 0;                       // whole ones before the end
+  uint64_t payload_bytes = 0;
+  uint64_t bytes_read = 0;
+  // Highest watermark any whole frame carries, damage or not; 0 where there is none.
+  uint64_t watermark = 0;
+
+  bool damaged = false;  // something that is neither whole nor free stands at end_offset
+  DecodeStatus damage = DecodeStatus::kFree;
+  // Whole records behind the damage.
+  uint64_t records_after = 0;
+  uint64_t first_after = 0;
+  uint64_t next_after = 0;  // behind the last of them
+  bool gave_up = false;
+};
+
+Result<SegmentScan> ScanSegment(File& file, const ScanContext& context);
+
+}  // namespace durlog
+
+#endif  // DURLOG_SEGMENT_SCANNER_H_

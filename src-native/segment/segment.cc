@@ -1,0 +1,143 @@
+#include "segment/segment.h"
+
+#include <algorithm>
+
+#include "base/aligned_buffer.h"
+#include "record/segment_name.h"
+
+namespace durlog {
+namespace {
+
+constexpr size_t kZeroStepBytes = 4u << 20;
+
+// What to try instead where the file system has no such call; kNone ends the line.
+Preallocation Weaker(Preallocation how) {
+  switch (how) {
+    case Preallocation::kZeroRange:
+      return Preallocation::kFallocate;
+    case Preallocation::kFallocate:
+    case Preallocation::kKeepSize:
+      return Preallocation::kSparse;
+    default:
+      return Preallocation::kNone;
+  }
+}
+
+Result<Preallocation> AllocateOrWeaker(File& file, Preallocation how, uint64_t bytes) {
+  while (how != Preallocation::kNone) {
+    Status status = file.Allocate(how, 0, bytes);
+    if (status.ok()) return how;
+    if (status.code() != Code::kUnsupported) return status;
+    how = Weaker(how);
+  }
+  return how;
+}
+
+// Zeros from the header's end to the segment's, in steps that a slow disk can interleave with
+// commits. Past the page cache where possible: cached zeros are large folios, and a one-byte store
+// to one writes all of it back.
+Status WriteZeros(Directory& directory, File& file, const std::string& name, uint64_t bytes,
+                  bool past_cache) {
+  std::unique_ptr<File> direct;
+  if (past_cache) {
+    Result<std::unique_ptr<File>> opened = directory.Open(name, OpenMode::kDirect);
+    if (opened.ok()) direct = std::move(*opened);
+  }
+  File& target = direct ? *direct : file;
+  AlignedBuffer zeros;
+  if (!zeros.Reserve(kZeroStepBytes, 0)) {
+    return Status::Error(Code::kOutOfMemory, "no memory for a block of zeros");
+  }
+  std::memset(zeros.data(), 0, kZeroStepBytes);
+  for (uint64_t at = kSegmentHeaderBytes; at < bytes;) {
+    const size_t step = static_cast<size_t>(std::min<uint64_t>(kZeroStepBytes, bytes - at));
+    DURLOG_RETURN_IF_ERROR(target.WriteAt(at, zeros.data(), step));
+    at += step;
+  }
+  return direct ? direct->Close() : Status::Ok();
+}
+
+Result<Spare> FillSpare(Directory& directory, const SpareRequest& request,
+                        const SegmentHeader& header, Spare spare) {
+  File& file = *spare.file;
+  if (request.extent_size_hint != 0) {
+    // A hint: where the file system has none, nothing is lost.
+    Status hint = file.SetExtentSizeHint(request.extent_size_hint);
+    if (!hint.ok() && hint.code() != Code::kUnsupported) return hint;
+  }
+  const bool zero = request.preallocation == Preallocation::kZero ||
+                    request.preallocation == Preallocation::kRecycle;
+  if (!header.recycled) {
+    const Preallocation how = zero ? Preallocation::kFallocate : request.preallocation;
+    DURLOG_ASSIGN_OR_RETURN(spare.preallocated, AllocateOrWeaker(file, how, header.segment_bytes));
+  }
+  uint8_t block[kSegmentHeaderBytes];
+  EncodeSegmentHeader(header, block);
+  DURLOG_RETURN_IF_ERROR(file.WriteAt(0, block, sizeof block));
+  if (zero && !header.recycled) {
+    DURLOG_RETURN_IF_ERROR(WriteZeros(directory, file, spare.name, header.segment_bytes,
+                                      request.zero_past_cache));
+  }
+  if (zero) spare.preallocated = request.preallocation;
+  // Size and extents as well: from here on a durable write into it touches no metadata.
+  DURLOG_RETURN_IF_ERROR(file.SyncFull());
+  return spare;
+}
+
+}  // namespace
+
+Result<Spare> MakeSpare(Directory& directory, const SpareRequest& request,
+                        const SegmentHeader& header, const std::string& name) {
+  Spare spare;
+  if (header.recycled) {
+    spare.name = request.recycled_name;
+    DURLOG_ASSIGN_OR_RETURN(spare.file, directory.Open(spare.name, OpenMode::kReadWrite));
+  } else {
+    spare.name = name;
+    DURLOG_ASSIGN_OR_RETURN(spare.file, directory.Open(spare.name, OpenMode::kCreateNew));
+  }
+  const std::string made = spare.name;
+  Result<Spare> filled = FillSpare(directory, request, header, std::move(spare));
+  if (!filled.ok()) {
+    // The first error is the one to tell; a leftover spare is swept up by the next open.
+    Status removed = directory.Remove(made);
+    static_cast<void>(removed);
+  }
+  return filled;
+}
+
+Segment::Segment(uint64_t first_seq, const SegmentHeader& header, std::unique_ptr<File> file)
+    : entry_synced(true),
+      first_seq_(first_seq),
+      header_(header),
+      crc_seed_(header.crc_seed()),
+      name_(SegmentName(first_seq)),
+      file_(std::move(file)) {}
+
+Segment::Segment(uint64_t first_seq, std::shared_ptr<SpareJob> spare)
+    : first_seq_(first_seq),
+      header_(spare->header()),
+      crc_seed_(header_.crc_seed()),
+      name_(SegmentName(first_seq)),
+      spare_(std::move(spare)) {}
+
+Status Segment::Activate(Directory& directory) {
+  if (active()) return Status::Ok();
+  spare_->Await();
+  if (!spare_->spare().ok()) return spare_->spare().status();
+  Spare& spare = spare_->spare().value();
+  DURLOG_RETURN_IF_ERROR(directory.Rename(spare.name, name_));
+  file_ = std::move(spare.file);
+  preallocated_ = spare.preallocated;
+  spare_.reset();
+  return Status::Ok();
+}
+
+Result<File*> Segment::Direct(Directory& directory) {
+  if (!direct_) {
+    DURLOG_ASSIGN_OR_RETURN(direct_, directory.Open(name_, OpenMode::kDirect));
+  }
+  return direct_.get();
+}
+
+}  // namespace durlog

@@ -1,0 +1,105 @@
+// A segment: one file of records, from the spare it starts as to the sealed file it becomes.
+#ifndef DURLOG_SEGMENT_SEGMENT_H_
+#define DURLOG_SEGMENT_SEGMENT_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/job.h"
+#include "platform/file_system.h"
+#include "record/segment_header.h"
+
+namespace durlog {
+
+// How a spare is to be made.
+struct SpareRequest {
+  Preallocation preallocation = Preallocation::kFallocate;
+  // A trimmed segment under a spare's name, to be used again; "" for a new file.
+  std::string recycled_name;
+  uint32_t extent_size_hint = 0;  // bytes; 0 for none
+  bool zero_past_cache = false;   // write zeros directly, where the file system lets us
+};
+
+// A file with a synced header and its blocks in place, which lacks only a segment's name.
+struct Spare {
+  std::string name;
+  std::unique_ptr<File> file;
+  Preallocation preallocated = Preallocation::kNone;  // what it came to, where the wish failed
+};
+
+// Makes a spare and syncs it. Where the file system lacks the wished preallocation, the nearest
+// weaker one is taken; a full disk is an error, and leaves no file behind.
+Result<Spare> MakeSpare(Directory& directory, const SpareRequest& request,
+                        const SegmentHeader& header, const std::string& name);
+
+// MakeSpare on a worker. The header is settled when the job is made: records may be framed for
+// the segment before its file exists.
+class SpareJob final : public Job {
+ public:
+  SpareJob(Directory& directory, SpareRequest request, SegmentHeader header, std::string name)
+      : directory_(directory),
+        request_(std::move(request)),
+        header_(header),
+        name_(std::move(name)),
+        spare_(Status::Error(Code::kIo, "the spare has not been made yet")) {}
+
+  const SegmentHeader& header() const { return header_; }
+  bool recycles() const { return !request_.recycled_name.empty(); }
+  // After done().
+  Result<Spare>& spare() { return spare_; }
+
+ protected:
+  void Run() override { spare_ = MakeSpare(directory_, request_, header_, name_); }
+
+ private:
+  Directory& directory_;
+  const SpareRequest request_;
+  const SegmentHeader header_;
+  const std::string name_;
+  Result<Spare> spare_;
+};
+
+// Shared by the log and by the commits that write and sync it. The identity never changes; the
+// files are opened by Activate() on whichever thread comes first, and a later thread sees them
+// because it was handed the segment by that one.
+class Segment {
+ public:
+  // One that exists: recovered from disk.
+  Segment(uint64_t first_seq, const SegmentHeader& header, std::unique_ptr<File> file);
+  // One that will exist once Activate() has given the spare its name.
+  Segment(uint64_t first_seq, std::shared_ptr<SpareJob> spare);
+
+  uint64_t first_seq() const { return first_seq_; }
+  const SegmentHeader& header() const { return header_; }
+  uint32_t crc_seed() const { return crc_seed_; }
+  const std::string& name() const { return name_; }
+  uint64_t bytes() const { return header_.segment_bytes; }
+  Preallocation preallocated() const { return preallocated_; }
+
+  bool active() const { return file_ != nullptr; }
+  // Waits for the spare and renames it. The new entry is not durable before the folder's sync.
+  Status Activate(Directory& directory);
+  // After Activate().
+  File& file() { return *file_; }
+  // Opened at the first call; kUnsupported where the file system refuses.
+  Result<File*> Direct(Directory& directory);
+
+  // Whether the folder's sync has covered our name. Touched by the commit that runs, and by
+  // the log between commits.
+  bool entry_synced = false;
+
+ private:
+  const uint64_t first_seq_;
+  const SegmentHeader header_;
+  const uint32_t crc_seed_;
+  const std::string name_;
+  std::shared_ptr<SpareJob> spare_;
+  std::unique_ptr<File> file_;
+  std::unique_ptr<File> direct_;
+  Preallocation preallocated_ = Preallocation::kNone;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_SEGMENT_SEGMENT_H_

@@ -1,0 +1,95 @@
+/**
+ * Contenders in turns, A B C A B C, so that drift of the machine hits all alike. tinybench drives each turn:
+ * it calls, times and keeps the samples until the turn's time is up.
+ */
+import { Bench, type Task } from 'tinybench'
+import { type LatenciesUs, mergeLatencies, type Summary, summarize } from './stats.js'
+
+/** What one call did, where tinybench's own clock around it does not say it all. */
+export interface CallResult {
+  operations: number
+  /** Wall time of the operations in microseconds; default: their latencies' sum, or the call's own time. */
+  elapsedUs?: number
+  latencies?: LatenciesUs
+}
+
+export interface Contender {
+  bytesPerOperation: number
+  /** One operation, timed by tinybench from the call until its promise settles. */
+  each?: () => unknown
+  /** Many operations at a time, which tell their own figures. */
+  batch?: () => Promise<CallResult>
+  /** `each` returns no promise. */
+  sync?: boolean
+}
+
+export interface Turns {
+  rounds: number
+  /** How long one turn of one contender lasts, in milliseconds. */
+  sliceMs: number
+  /** Called after each turn. */
+  onTurn?: () => void
+}
+
+interface Collected {
+  latencies: LatenciesUs[]
+  operations: number
+  elapsedUs: number
+}
+
+async function takeTurn(contender: Contender, sliceMs: number, collected: Collected): Promise<void> {
+  const bench = new Bench({ time: sliceMs, iterations: 1, warmup: false, retainSamples: true, throws: true })
+  if (contender.batch === undefined) {
+    bench.add('turn', contender.each as () => unknown, { async: contender.sync !== true })
+  } else {
+    bench.add('turn', batched(contender.batch, bench, collected), { async: true })
+  }
+  await bench.run()
+  if (contender.batch === undefined) collectSamples(bench.tasks[0] as Task, collected)
+}
+
+/** Runs a batch under tinybench's clock; the mean is its sample, the latencies of each operation are kept here. */
+function batched(batch: () => Promise<CallResult>, bench: Bench, collected: Collected): () => Promise<object> {
+  return async () => {
+    const start = bench.now()
+    const { operations, elapsedUs, latencies } = await batch()
+    const wallMs = bench.now() - start
+    const ownUs = elapsedUs ?? (latencies ? latencies.reduce((total, value) => total + value, 0) : wallMs * 1000)
+    collected.operations += operations
+    collected.elapsedUs += ownUs
+    collected.latencies.push(latencies ?? Float64Array.of(ownUs / operations))
+    return { overriddenDuration: wallMs / operations, overriddenIterationCost: wallMs }
+  }
+}
+
+function collectSamples(task: Task, collected: Collected): void {
+  if (task.result.state !== 'completed') throw new Error(`a turn ended ${task.result.state}`)
+  const latencies = Float64Array.from(task.result.latency.samples ?? [], (ms) => ms * 1000)
+  collected.latencies.push(latencies)
+  collected.operations += latencies.length
+  collected.elapsedUs += latencies.reduce((total, value) => total + value, 0)
+}
+
+/** One warm-up turn of each, then `rounds` turns of each in order; figures of all rounds together. */
+export async function takeTurns<Name>(
+  contenders: ReadonlyMap<Name, Contender>,
+  { rounds, sliceMs, onTurn }: Turns,
+): Promise<Map<Name, Summary>> {
+  const collected = new Map<Name, Collected>()
+  for (let round = 0; round <= rounds; round += 1) {
+    for (const [name, contender] of contenders) {
+      const fresh = { latencies: [], operations: 0, elapsedUs: 0 }
+      const into = collected.get(name) ?? fresh
+      // The warm-up's figures go nowhere.
+      await takeTurn(contender, round === 0 ? sliceMs / 4 : sliceMs, round === 0 ? fresh : into)
+      if (round > 0) collected.set(name, into)
+      onTurn?.()
+    }
+  }
+  const summaries = new Map<Name, Summary>()
+  for (const [name, { latencies, operations, elapsedUs }] of collected) {
+    const { bytesPerOperation } = contenders.get(name) as Contender
+    summaries.set(name, summarize({ latencies: mergeLatencies(latencies), bytesPerOperation, operations, elapsedUs }))
+  }
+  return summaries
+}

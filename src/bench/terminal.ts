@@ -1,0 +1,41 @@
+/** The report on a terminal. */
+import Table from 'cli-table3'
+import { useColour } from '../cli/output.js'
+import { tableCells } from './format.js'
+import { type Machine, machineFields } from './machine.js'
+import type { SuiteResult, TableResult } from './report.js'
+
+const BOLD = 1
+const DIM = 2
+
+function styled(text: string, code: number): string {
+  return useColour() ? `\x1b[${code}m${text}\x1b[0m` : text
+}
+
+function formatTable(result: TableResult): string {
+  const { head, labelCount, rows } = tableCells(result)
+  const colour = useColour()
+  const table = new Table({
+    head,
+    style: { head: colour ? ['cyan'] : [], border: colour ? ['grey'] : [], compact: true },
+    colAligns: head.map((name, column) => (column < labelCount || name === 'note' ? 'left' : 'right')),
+  })
+  rows.forEach((cells, i) => {
+    const baseline = result.rows[i]?.baseline === true
+    table.push(baseline ? cells.map((cell) => styled(cell, DIM)) : cells)
+  })
+  const ratio = result.ratioTo === '' ? '' : `; ratio to ${result.ratioTo}`
+  return `${styled(result.title, BOLD)}\n${styled(`${result.durability}${ratio}`, DIM)}\n${table.toString()}\n`
+}
+
+export function formatSuite(suite: SuiteResult): string {
+  const parts = [`\n${styled(suite.title, BOLD)}\n`, ...suite.tables.map((table) => `\n${formatTable(table)}`)]
+  if (suite.findings.length > 0) parts.push(`\n${suite.findings.map((finding) => `  ${finding}\n`).join('')}`)
+  return parts.join('')
+}
+
+export function formatMachine(machine: Machine): string {
+  const fields = machineFields(machine)
+  const width = Math.max(...fields.map(([name]) => name.length))
+  return fields.map(([name, text]) => `${styled(name.padEnd(width), DIM)}  ${text}\n`).join('')
+}
