@@ -99,7 +99,7 @@ function goalOf(row) {
 function print(rows, skipped) {
   const table = new Table({
     head: ['', 'figure', 'target', 'median', 'baseline', 'ratio', 'from … to', 'runs'],
-    style: { head: [], border: [] },
+    style: { head: [], border: [], compact: true },
     colAligns: ['left', 'left', 'right', 'right', 'right', 'right', 'right', 'right'],
   })
   for (const row of rows) {
