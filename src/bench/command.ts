@@ -8,13 +8,13 @@ import { addJson } from '../cli/arguments.js'
 import { ExitCode } from '../cli/exit-codes.js'
 import { InputError } from '../cli/failure.js'
 import { writeJson, writeOut } from '../cli/output.js'
-import { startProgress } from '../cli/progress.js'
+import { type Progress, startProgress } from '../cli/progress.js'
 import { IMAGE_FILE_SYSTEMS, type ImageFileSystem, withImage } from './fs-image.js'
 import { describeMachine } from './machine.js'
-import { REPORT_VERSION, type Report, type SuiteResult } from './report.js'
+import { REPORT_VERSION, type Report, type SuiteResult, type TableResult } from './report.js'
 import type { Suite, SuiteContext } from './suite.js'
 import { DEFAULT_SUITES, suites } from './suites/index.js'
-import { formatMachine, formatSuite } from './terminal.js'
+import { formatFindings, formatHeading, formatMachine, formatResult } from './terminal.js'
 
 interface BenchFlags {
   quick?: boolean
@@ -43,30 +43,64 @@ function version(): string {
   return (JSON.parse(text) as { version: string }).version
 }
 
-async function runSuite(suite: Suite, dir: string, flags: BenchFlags): Promise<SuiteResult> {
-  let stop: (() => void) | undefined
-  let update: ((done: number) => void) | undefined
-  let done = 0
-  const context: SuiteContext = {
-    dir,
-    quick: flags.quick === true,
-    big: flags.big === true,
-    async plan(label, steps) {
-      stop?.()
-      done = 0
-      const progress = await startProgress(label, steps, false)
-      stop = () => progress.stop()
-      update = (count) => progress.update(count)
-    },
-    step() {
-      done += 1
-      update?.(done)
-    },
+/** Shows a suite's bar and tables as it goes. */
+class Stage implements SuiteContext {
+  readonly dir: string
+  readonly quick: boolean
+  readonly big: boolean
+  readonly tables: TableResult[] = []
+  readonly #silent: boolean
+  #label = ''
+  #steps = 0
+  #done = 0
+  #progress: Progress | undefined
+
+  constructor(dir: string, flags: BenchFlags) {
+    this.dir = dir
+    this.quick = flags.quick === true
+    this.big = flags.big === true
+    this.#silent = flags.json === true
   }
+
+  async plan(label: string, steps: number): Promise<void> {
+    this.stop()
+    this.#label = label
+    this.#steps = steps
+    this.#done = 0
+    this.#progress = await startProgress(label, steps, false)
+  }
+
+  step(): void {
+    this.#done += 1
+    this.#progress?.update(this.#done)
+  }
+
+  async add(table: TableResult): Promise<void> {
+    this.tables.push(table)
+    if (this.#silent) return
+    // The bar would stand in the table's way.
+    this.stop()
+    await writeOut(formatResult(table))
+    this.#progress = await startProgress(this.#label, this.#steps, false)
+    this.#progress.update(this.#done)
+  }
+
+  stop(): void {
+    this.#progress?.stop()
+    this.#progress = undefined
+  }
+}
+
+async function runSuite({ name, title, run: measure }: Suite, dir: string, flags: BenchFlags): Promise<SuiteResult> {
+  if (!flags.json) await writeOut(formatHeading(title))
+  const stage = new Stage(dir, flags)
   try {
-    return await suite.run(context)
+    const findings = await measure(stage)
+    stage.stop()
+    if (!flags.json) await writeOut(formatFindings(findings))
+    return { name, title, tables: stage.tables, findings }
   } finally {
-    stop?.()
+    stage.stop()
   }
 }
 
@@ -77,11 +111,7 @@ async function runOn(dir: string, chosen: readonly Suite[], flags: BenchFlags): 
   const machine = describeMachine(dir)
   if (!flags.json) await writeOut(formatMachine(machine))
   const results: SuiteResult[] = []
-  for (const suite of chosen) {
-    const result = await runSuite(suite, dir, flags)
-    results.push(result)
-    if (!flags.json) await writeOut(formatSuite(result))
-  }
+  for (const suite of chosen) results.push(await runSuite(suite, dir, flags))
   return {
     version: REPORT_VERSION,
     durlog: version(),
@@ -95,6 +125,8 @@ async function runOn(dir: string, chosen: readonly Suite[], flags: BenchFlags): 
 
 async function run(names: string[], flags: BenchFlags): Promise<void> {
   const chosen = chooseSuites(names, flags.vs === true)
+  // Whoever reads may leave; each write tells, this listener only keeps the event from ending the process.
+  process.stdout.on('error', () => {})
   const dir = resolve(flags.dir ?? tmpdir())
   const report = flags.fsImage
     ? await withImage(flags.fsImage, dir, (mounted) => runOn(mounted, chosen, flags))

@@ -142,7 +142,7 @@ export function machineFields(machine: Machine): [string, string][] {
   if (disk) {
     const parts = [
       disk.model || disk.name,
-      disk.rotational ? 'rotating' : 'not rotating',
+      disk.rotational ? 'reported as rotating' : 'not rotating',
       disk.cache && `cache ${disk.cache}`,
       disk.scheduler && `scheduler ${disk.scheduler}`,
       disk.backingFile && 'a loop device over a file',

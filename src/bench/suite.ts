@@ -1,5 +1,5 @@
 /** What every suite is made of. */
-import type { SuiteResult } from './report.js'
+import type { TableResult } from './report.js'
 
 export interface SuiteContext {
   /** A folder on the disk to measure; the suite makes its own below. */
@@ -11,11 +11,15 @@ export interface SuiteContext {
   plan(label: string, steps: number): Promise<void>
   /** One step is done. */
   step(): void
+  /** A table is whole: shown at once, and part of the suite's result. */
+  add(table: TableResult): Promise<void>
 }
 
 export interface Suite {
   name: string
   /** One line for `--help`. */
   summary: string
-  run(context: SuiteContext): Promise<SuiteResult>
+  title: string
+  /** Measures; settles with what the figures say, in sentences. */
+  run(context: SuiteContext): Promise<string[]>
 }

@@ -3,7 +3,7 @@ import Table from 'cli-table3'
 import { useColour } from '../cli/output.js'
 import { tableCells } from './format.js'
 import { type Machine, machineFields } from './machine.js'
-import type { SuiteResult, TableResult } from './report.js'
+import type { TableResult } from './report.js'
 
 const BOLD = 1
 const DIM = 2
@@ -12,7 +12,8 @@ function styled(text: string, code: number): string {
   return useColour() ? `\x1b[${code}m${text}\x1b[0m` : text
 }
 
-function formatTable(result: TableResult): string {
+/** The table with its title, what its rows survive, and what its ratios are over. */
+export function formatResult(result: TableResult): string {
   const { head, labelCount, rows } = tableCells(result)
   const colour = useColour()
   const table = new Table({
@@ -25,13 +26,15 @@ function formatTable(result: TableResult): string {
     table.push(baseline ? cells.map((cell) => styled(cell, DIM)) : cells)
   })
   const ratio = result.ratioTo === '' ? '' : `; ratio to ${result.ratioTo}`
-  return `${styled(result.title, BOLD)}\n${styled(`${result.durability}${ratio}`, DIM)}\n${table.toString()}\n`
+  return `\n${styled(result.title, BOLD)}\n${styled(`${result.durability}${ratio}`, DIM)}\n${table.toString()}\n`
 }
 
-export function formatSuite(suite: SuiteResult): string {
-  const parts = [`\n${styled(suite.title, BOLD)}\n`, ...suite.tables.map((table) => `\n${formatTable(table)}`)]
-  if (suite.findings.length > 0) parts.push(`\n${suite.findings.map((finding) => `  ${finding}\n`).join('')}`)
-  return parts.join('')
+export function formatHeading(title: string): string {
+  return `\n${styled(title, BOLD)}\n`
+}
+
+export function formatFindings(findings: readonly string[]): string {
+  return findings.length === 0 ? '' : `\n${findings.map((finding) => `  ${finding}\n`).join('')}`
 }
 
 export function formatMachine(machine: Machine): string {

@@ -6,7 +6,7 @@ import { Baseline, type BaselineFile, type BaselineMethod, baselinesSupported, i
 import { formatSize } from '../format.js'
 import { keepInFlight, nextTurn } from '../load.js'
 import { recommend } from '../recommendation.js'
-import type { Figure, Row, SuiteResult, TableResult } from '../report.js'
+import type { Figure, Row, TableResult } from '../report.js'
 import { type Contender, takeTurns } from '../rounds.js'
 import { makePayload, withScratch } from '../scratch.js'
 import type { Summary } from '../stats.js'
@@ -254,7 +254,7 @@ async function measureTable(
       durability: `${plan.level}: ${plan.durability}`,
       labels: ['strategy', 'preallocation'],
       figures: columnsOf(plan.level, context.quick),
-      ...(plan.level !== 'memory' && { extras: [`ops/s, ${IN_FLIGHT} in flight`, 'MB/s'] }),
+      ...(plan.level !== 'memory' && { extras: [`ops/s, ${IN_FLIGHT} in flight`, `MB/s so`] }),
       ratioTo: plan.rawCalls[0]?.label ?? '',
       chart: plan.level === 'memory' ? 'throughput' : 'latency',
       rows: field.rows,
@@ -262,7 +262,7 @@ async function measureTable(
   })
 }
 
-async function run(context: SuiteContext): Promise<SuiteResult> {
+async function run(context: SuiteContext): Promise<string[]> {
   const extent = context.quick ? QUICK : FULL
   let turns = 0
   for (const { level, rawCalls } of LEVELS) {
@@ -273,13 +273,18 @@ async function run(context: SuiteContext): Promise<SuiteResult> {
   await context.plan('strategies', turns)
   const tables: TableResult[] = []
   for (const plan of LEVELS) {
-    for (const bytes of extent.sizes[plan.level]) tables.push(await measureTable(context, extent, plan, bytes))
+    for (const bytes of extent.sizes[plan.level]) {
+      const table = await measureTable(context, extent, plan, bytes)
+      tables.push(table)
+      await context.add(table)
+    }
   }
-  return { name: 'strategies', title: 'Strategies and preallocations', tables, findings: recommend(tables) }
+  return recommend(tables)
 }
 
 export const strategies: Suite = {
   name: 'strategies',
+  title: 'Strategies and preallocations',
   summary: 'strategies x preallocations x levels beside the raw system calls, and what to use here',
   run,
 }
