@@ -11,7 +11,7 @@ Status StartWritebackOf(int fd, const std::string& path, uint64_t offset, uint64
   if (length == 0) return Status::Ok();  // the call takes 0 for "to the end of the file"
   // SYNC_FILE_RANGE_WRITE alone: the WAIT flags would take the pending writeback error away from
   // the fdatasync that has to report it.
-  if (sync_file_range(fd, static_cast<off64_t>(offset), static_cast<off64_t>(length),
+  if (sync_file_range(fd, static_cast<off_t>(offset), static_cast<off_t>(length),
                       SYNC_FILE_RANGE_WRITE) == 0) {
     return Status::Ok();
   }

@@ -1,0 +1,19 @@
+#include <sys/file.h>
+
+#include <cerrno>
+
+#include "platform/posix_lock.h"
+
+namespace durlog {
+
+// flock() belongs to the open file, as the locks of lock_linux.cc do: it keeps the same process out
+// as well, and is not lost when another descriptor of the file is closed.
+Result<bool> TryLockDescriptor(int fd, const std::string& path) {
+  if (RetryInterrupted([&] { return flock(fd, LOCK_EX | LOCK_NB); }) == 0) return true;
+  if (errno == EWOULDBLOCK) return false;
+  return Status::System("flock", errno, path);
+}
+
+void UnlockDescriptor(int fd) { flock(fd, LOCK_UN); }
+
+}  // namespace durlog

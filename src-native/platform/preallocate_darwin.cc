@@ -1,0 +1,65 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "platform/posix_fd.h"
+#include "platform/posix_preallocate.h"
+
+namespace durlog {
+namespace {
+
+// F_PREALLOCATE counts from the end of what is allocated already, and changes no size.
+Status Preallocate(int fd, const std::string& path, uint64_t end) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return Status::System("fstat", errno, path);
+  const uint64_t allocated = static_cast<uint64_t>(info.st_blocks) * 512;
+  if (allocated >= end) return Status::Ok();
+  fstore_t request = {};
+  request.fst_posmode = F_PEOFPOSMODE;
+  request.fst_length = static_cast<off_t>(end - allocated);
+  // In one piece if there is one, else in as many as it takes; but all of it or nothing.
+  int error = 0;
+  for (const int flags : {F_ALLOCATECONTIG | F_ALLOCATEALL, F_ALLOCATEALL}) {
+    request.fst_flags = static_cast<unsigned>(flags);
+    if (RetryInterrupted([&] { return fcntl(fd, F_PREALLOCATE, &request); }) != -1) {
+      return Status::Ok();
+    }
+    error = errno;
+  }
+  Status status = Status::System("F_PREALLOCATE", error, path);
+  if (error == ENOTSUP || error == EINVAL) return std::move(status).WithCode(Code::kUnsupported);
+  return status;
+}
+
+}  // namespace
+
+Status AllocateIn(int fd, const std::string& path, Preallocation how, uint64_t offset,
+                  uint64_t length) {
+  if (length == 0) return Status::Ok();
+  switch (how) {
+    case Preallocation::kNone:
+      return Status::Ok();
+    case Preallocation::kSparse:
+      return ExtendTo(fd, path, offset + length);
+    case Preallocation::kFallocate:
+      DURLOG_RETURN_IF_ERROR(Preallocate(fd, path, offset + length));
+      return ExtendTo(fd, path, offset + length);
+    case Preallocation::kKeepSize:
+      return Preallocate(fd, path, offset + length);
+    case Preallocation::kZeroRange:
+      return Status::Error(Code::kUnsupported, "macOS cannot zero a range without writing it")
+          .WithPath(path);
+    case Preallocation::kZero:
+    case Preallocation::kRecycle:
+      break;
+  }
+  return Status::Error(Code::kInvalidArgument, "this preallocation is not the platform's to do")
+      .WithPath(path);
+}
+
+Status SetExtentSizeHintOf(int, const std::string& path, uint32_t) {
+  return Status::Error(Code::kUnsupported, "only XFS takes an extent size hint").WithPath(path);
+}
+
+}  // namespace durlog

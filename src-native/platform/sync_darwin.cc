@@ -1,0 +1,30 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "platform/posix_sync.h"
+
+namespace durlog {
+
+// Nothing here starts the writeback of a range; the data goes out with the system's own flushing.
+Status StartWritebackOf(int, const std::string&, uint64_t, uint64_t) { return Status::Ok(); }
+
+// fsync on macOS gets the data as far as the drive and leaves it in the drive's cache, so it
+// survives a panic but not every power loss. fdatasync would be no more than this.
+Status SyncDataOf(int fd, const std::string& path) {
+  if (fsync(fd) == 0) return Status::Ok();
+  return Status::System("fsync", errno, path);
+}
+
+Status SyncFullOf(int fd, const std::string& path) {
+  if (fcntl(fd, F_FULLFSYNC) == 0) return Status::Ok();
+  // Network and foreign volumes have no such call, and refuse it before anything is written: so
+  // this is the first sync of the data, not a second try.
+  if (errno == ENOTSUP || errno == ENOTTY || errno == EINVAL) return SyncDataOf(fd, path);
+  return Status::System("F_FULLFSYNC", errno, path);
+}
+
+Status SyncDirectoryOf(int fd, const std::string& path) { return SyncFullOf(fd, path); }
+
+}  // namespace durlog
