@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import { Deque } from './deque.js'
 import { DurlogError, invalidArgument, withOutcome } from './errors.js'
-import { Counter, NativeEvent, type NativeFailure, type NativeLog } from './native.js'
+import { Counter, LEVEL_CODES, NativeEvent, type NativeFailure, type NativeLog } from './native.js'
 import { checkPayload, checkSeq, levelCode, type ResolvedOptions, shown } from './options.js'
 import { Reader, type ReadSource, readOne } from './reader.js'
 import { toRecovery } from './recovery.js'
@@ -164,6 +164,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     const level = levelCode(durability)
     const reach = (): Promise<number> => {
       const last = this.nextSeq - 1
+      if (this.#counter(Counter.latched) !== 0) throw latchedError(this.dir)
       if (this.#counter(FIRST_LEVEL_COUNTER + level) > last) return Promise.resolve(last)
       this.#native.requestSync(level)
       return this.#framed(last, level)
@@ -201,12 +202,14 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
 
   async truncateAfter(seq: number): Promise<number> {
     checkSeq('seq', seq, -1)
-    return this.#alone(async () => {
+    const cut = async (): Promise<number> => {
       const nextSeq = await this.#native.truncateAfter(seq)
       this.#announcedSynced = Math.min(this.#announcedSynced, nextSeq)
       this.#source.cutTo(nextSeq)
       return nextSeq
-    })
+    }
+    // What stays is synced before: the core would do it in the call, and block this thread.
+    return this.#alone(cut, { syncedFirst: true })
   }
 
   stats(): LogStats {
@@ -225,7 +228,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
 
   close(): Promise<void> {
     if (this.#closing === undefined) {
-      this.#closing = this.#alone(() => this.#native.close(), true).finally(() => this.#source.end())
+      this.#closing = this.#alone(() => this.#native.close(), { final: true }).finally(() => this.#source.end())
       this.#closed = true
       this.#gated = true
     }
@@ -242,7 +245,9 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
       case NativeEvent.progress:
         this.#noRoom = false
         this.#settle()
-        this.#scheduleTick()
+        // Behind the continuations of what has just settled: what they append joins the next group. A
+        // tick that is scheduled already would run before them.
+        queueMicrotask(this.#continued)
         break
       case NativeEvent.failed:
         this.#onFailed(argument as NativeFailure)
@@ -336,31 +341,44 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
    * Runs `work` once everything before it has settled; what comes after it waits until it is done. After
    * what is `final` the core is not called again.
    */
-  #alone<T>(work: () => Promise<T>, final = false): Promise<T> {
+  #alone<T>(work: () => Promise<T>, { final = false, syncedFirst = false } = {}): Promise<T> {
     if (this.#closed) return Promise.reject(closedError(this.dir))
     return new Promise((resolve, reject) => {
       let state: 'waiting' | 'running' | 'done' = 'waiting'
+      let wantsSync = syncedFirst
       const leave = (): void => {
         state = 'done'
         this.#suspended = final
         this.#admit()
         this.#scheduleTick()
       }
-      this.#held.push({
-        admit: () => {
-          if (state === 'waiting' && this.#pendingCount() === 0) {
-            state = 'running'
-            this.#suspended = true
-            work().then(resolve, reject).finally(leave)
-          }
-          return state === 'done'
-        },
-        fail: () => false,
-      })
+      const admit = (): boolean => {
+        if (state !== 'waiting' || this.#pendingCount() > 0) return state === 'done'
+        if (wantsSync) {
+          wantsSync = false
+          if (this.#startSync()) return false
+        }
+        state = 'running'
+        this.#suspended = true
+        // What throws in the call rejects like what fails later.
+        void (async () => work())().then(resolve, reject).finally(leave)
+        return false
+      }
+      this.#held.push({ admit, fail: () => false })
       this.#gated = true
       this.#admit()
       this.#scheduleTick()
     })
+  }
+
+  /** Asks for everything so far to be synced; false if it is, or never will be. */
+  #startSync(): boolean {
+    const last = this.nextSeq - 1
+    if (this.syncedSeq >= last || this.#counter(Counter.latched) !== 0) return false
+    this.#native.requestSync(LEVEL_CODES.sync)
+    // Who asked finds out by the counters, and the core refuses what a failure makes impossible.
+    this.#framed(last, LEVEL_CODES.sync).catch(() => {})
+    return true
   }
 
   #admit(): void {
@@ -385,6 +403,8 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     this.#tickScheduled = true
     process.nextTick(this.#tick)
   }
+
+  readonly #continued = (): void => this.#scheduleTick()
 
   readonly #tick = (): void => {
     this.#tickScheduled = false
@@ -425,7 +445,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   }
 
   #onFailed(failure: NativeFailure): void {
-    this.#settle()
+    for (const [level, waiters] of this.#waiters.entries()) waiters.settle(this.#counter(FIRST_LEVEL_COUNTER + level))
     this.#noRoom = false
     const unknown = withOutcome(failure.error, 'unknown')
     const notWritten = withOutcome(failure.error, 'not-written')
@@ -438,7 +458,8 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
       if (!held.fail(notWritten)) kept.push(held)
     }
     this.#held = kept
-    this.#admit()
+    this.#gated = kept.size > 0 || this.#closed
+    // Not now: the core may tell of the failure from within a call.
     this.#scheduleTick()
     if (failure.latched) process.nextTick(() => this.emit('latched', failure.error))
   }
@@ -447,9 +468,16 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     if (this.#closed) return closedError(this.dir)
     return new DurlogError(
       'ERR_DURLOG_BACKPRESSURE',
-      `no room: ${this.#counter(Counter.pendingBytes)} bytes and ${this.#held.size} calls wait; "await log.drain()" and try again`,
+      `no room for now: ${this.#counter(Counter.pendingBytes)} bytes and ${this.#held.size} calls wait for the device; "await log.drain()" and try again`,
     )
   }
+}
+
+function latchedError(dir: string): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_LATCHED',
+    `an earlier sync of the log in ${dir} failed, and what is on the device is not known; close it and open it again`,
+  )
 }
 
 export function closedError(dir: string): DurlogError {

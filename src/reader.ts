@@ -7,9 +7,10 @@ import type { LogReader, LogRecord, ReadOptions } from './types.js'
 const BATCH_BYTES = 1024 * 1024
 /** A smaller rest of a batch's buffer is not worth a read of its own. */
 const MIN_READ_BYTES = 64 * 1024
-/** The shortest frame is 32 bytes: no batch of BATCH_BYTES holds more records. */
-const MAX_BATCH_RECORDS = BATCH_BYTES / 32
+/** The shortest frame: a buffer holds no more records than this allows. */
+const MIN_FRAME_BYTES = 32
 const ENTRY_NUMBERS = 3
+const GET_BYTES = 128 * 1024
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
 /** Where records come from: this process's writer, or a log that another process or thread writes. */
@@ -56,8 +57,10 @@ export class Reader implements LogReader {
   #cursor: NativeCursor | undefined
   /** The seq behind the newest batch that came from the cursor. */
   #position = 0
-  /** The seq at which the iteration ends. */
-  #stop: number
+  /** The seq at which the iteration ends because `to` says so. */
+  readonly #stop: number
+  /** The seq at which it ends because there is no more; the core is told, so that it knows loss from the end. */
+  #end = Number.POSITIVE_INFINITY
   #cutsSeen = 0
   #fetch: Fetch | undefined
   #filling: Promise<void> | undefined
@@ -175,8 +178,8 @@ export class Reader implements LogReader {
       if (from > next) throw outOfRange(`the log ends before ${next}; can't read from ${from}`)
       this.#firstSeq = from
       this.#position = from
-      if (!this.#follow) this.#stop = Math.min(this.#stop, limit)
-      if (this.#position >= this.#stop) return this.#finish()
+      if (!this.#follow) this.#end = limit
+      if (from >= Math.min(this.#stop, this.#end)) return this.#finish()
       try {
         this.#cursor = await native.openCursor(this.#source.dir, from)
         return
@@ -188,10 +191,7 @@ export class Reader implements LogReader {
   }
 
   #limit(): number {
-    if (!this.#follow) return this.#stop
-    const limit = this.#source.followLimit(this.#durableOnly)
-    if (this.#stop === Number.POSITIVE_INFINITY) return limit
-    return limit === -1 ? -1 : Math.min(limit, this.#stop)
+    return this.#follow ? this.#source.followLimit(this.#durableOnly) : this.#end
   }
 
   /** Asks the cursor for the next batch; it runs on another thread. */
@@ -202,10 +202,10 @@ export class Reader implements LogReader {
     }
     const buffer = this.#arena.subarray(this.#arenaUsed)
     let entries = this.#spareEntries
-    if (entries.length === 0) entries = new Uint32Array(MAX_BATCH_RECORDS * ENTRY_NUMBERS)
+    if (entries.length < entryNumbersFor(buffer)) entries = new Uint32Array(entryNumbersFor(this.#arena))
     this.#spareEntries = new Uint32Array(0)
-    const bounded = limit === -1 && this.#stop !== Number.POSITIVE_INFINITY ? this.#stop : limit
-    const promise = (this.#cursor as NativeCursor).next(buffer, entries, bounded)
+    // Not bounded by `to`: an atomic batch that it cuts through is read as a whole.
+    const promise = (this.#cursor as NativeCursor).next(buffer, entries, limit)
     const fetch = { promise, buffer, entries, limit }
     promise.catch(() => {}) // #receive reports it, when its turn comes
     this.#fetch = fetch
@@ -249,7 +249,7 @@ export class Reader implements LogReader {
     this.#entries = fetch.entries
     this.#firstSeq = batch.firstSeq
     this.#index = 0
-    this.#count = batch.count
+    this.#count = Math.min(batch.count, this.#stop - batch.firstSeq)
     this.#baseTimeMs = batch.baseTimeMs
     this.#position = batch.firstSeq + batch.count
     this.#needBytes = 0
@@ -258,7 +258,8 @@ export class Reader implements LogReader {
     this.#arenaUsed += Math.ceil(usedBytes / 8) * 8
     // Ahead of the consumer, but not where the end has just been reached.
     const limit = this.#limit()
-    if (limit === -1 ? batch.count > 1 && this.#position < this.#stop : this.#position < limit) this.#request(limit)
+    const more = limit === -1 ? batch.count > 1 : this.#position < limit
+    if (more && this.#position < this.#stop) this.#request(limit)
   }
 
   /** Settles when there may be more than `limit` allowed, or the iteration ends. */
@@ -322,6 +323,10 @@ export class Reader implements LogReader {
   }
 }
 
+function entryNumbersFor(buffer: Uint8Array): number {
+  return Math.ceil(buffer.length / MIN_FRAME_BYTES) * ENTRY_NUMBERS
+}
+
 function isCode(error: unknown, code: DurlogError['code']): error is DurlogError {
   return error instanceof DurlogError && error.code === code
 }
@@ -334,13 +339,15 @@ function outOfRange(message: string): DurlogError {
 export async function readOne(dir: string, seq: number, limit: number): Promise<LogRecord> {
   const cursor = await native.openCursor(dir, seq)
   try {
-    const entries = new Uint32Array(ENTRY_NUMBERS)
-    for (let bytes = 4096; ; ) {
+    for (let bytes = GET_BYTES; ; ) {
       const buffer = Buffer.allocUnsafeSlow(bytes)
-      const batch = await cursor.next(buffer, entries, limit === -1 ? seq + 1 : Math.min(limit, seq + 1))
-      if (batch.count === 1) {
+      const entries = new Uint32Array(entryNumbersFor(buffer))
+      const batch = await cursor.next(buffer, entries, limit)
+      if (batch.count > 0) {
         const [offset, length, elapsedMs] = entries as unknown as [number, number, number]
-        return { seq, data: buffer.subarray(offset, offset + length), timestamp: batch.baseTimeMs + elapsedMs }
+        // A copy: the record is not to keep its neighbours in memory.
+        const data = Buffer.from(buffer.subarray(offset, offset + length))
+        return { seq, data, timestamp: batch.baseTimeMs + elapsedMs }
       }
       if (batch.needBytes <= bytes) throw outOfRange(`there is no record ${seq}`)
       bytes = batch.needBytes

@@ -3,10 +3,13 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { type Durability, DurlogError, type Log, open, type Strategy } from '../src/index.js'
-import { codeOf, openUntilDone, scratchDir, scratchLog, texts } from './fixtures/scratch.js'
+import { codeOf, openUntilDone, scratchDir, scratchLog, texts, writeAll } from './fixtures/scratch.js'
 
 const LEVELS: readonly Durability[] = ['memory', 'async', 'sync', 'full']
 const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
+
+/** The core reads the kernel's coarse clock. */
+const CLOCK_STEP_MS = 20
 
 describe('append', () => {
   test.each(STRATEGIES)(
@@ -170,19 +173,8 @@ describe('write', () => {
 
   test.each(STRATEGIES)('as fast as it can, with drain where it refuses, loses nothing (%s)', async (strategy) => {
     const log = await scratchLog({ strategy, maxPendingBytes: 65536, segmentBytes: 4 * 2 ** 20 })
-    let refusals = 0
-    for (let i = 0; i < 5000; i++) {
-      for (;;) {
-        try {
-          expect(log.write(`${i} ${'y'.repeat(1000)}`)).toBe(i)
-          break
-        } catch (error) {
-          expect((error as DurlogError).code).toBe('ERR_DURLOG_BACKPRESSURE')
-          refusals++
-          await log.drain()
-        }
-      }
-    }
+    const payloads = Array.from({ length: 5000 }, (_, i) => `${i} ${'y'.repeat(1000)}`)
+    await writeAll(log, payloads)
     expect(await log.sync()).toBe(4999)
     let next = 0
     for await (const { seq, data } of log.read()) {
@@ -191,7 +183,6 @@ describe('write', () => {
       next++
     }
     expect(next).toBe(5000)
-    expect(refusals).toBeLessThan(5000)
   })
 })
 
@@ -270,8 +261,8 @@ describe('get', () => {
     await log.append('b')
     const { seq, data, timestamp } = await log.get(1)
     expect([seq, data.toString()]).toEqual([1, 'b'])
-    expect(timestamp).toBeGreaterThanOrEqual(before - 1)
-    expect(timestamp).toBeLessThanOrEqual(Date.now() + 1)
+    expect(timestamp).toBeGreaterThanOrEqual(before - CLOCK_STEP_MS)
+    expect(timestamp).toBeLessThanOrEqual(Date.now() + CLOCK_STEP_MS)
   })
 
   test('of a seq that is not there is out of range; of what is no seq, an invalid argument', async () => {

@@ -31,6 +31,7 @@ describe('defaults', () => {
         chunkBytes: 4 * 2 ** 20,
         extentSizeHint: 0,
         create: true,
+        expectedLevel: 2,
         salvage: false,
       },
     })

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type LogRecord, open } from '../src/index.js'
-import { codeOf, openUntilDone, records, scratchDir, scratchLog, texts } from './fixtures/scratch.js'
+import { codeOf, openUntilDone, records, scratchDir, scratchLog, texts, writeAll } from './fixtures/scratch.js'
 
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, i) => `record ${i}`)
 
@@ -61,7 +61,10 @@ describe('read', () => {
 
   test('a record stays as it is while the reader goes on', async () => {
     const log = await scratchLog()
-    for (let i = 0; i < 300; i++) log.write(Buffer.alloc(20_000, i))
+    await writeAll(
+      log,
+      Array.from({ length: 300 }, (_, i) => Buffer.alloc(20_000, i)),
+    )
     const found = await records(log.read())
     for (const [i, { data }] of found.entries()) expect(data.equals(Buffer.alloc(20_000, i))).toBe(true)
   })
@@ -97,7 +100,10 @@ describe('read', () => {
 
   test('appends meanwhile do not disturb it', async () => {
     const log = await scratchLog({ segmentBytes: 2 ** 20, durability: 'memory' })
-    for (let i = 0; i < 5000; i++) log.write(`${i} ${'x'.repeat(500)}`)
+    await writeAll(
+      log,
+      Array.from({ length: 5000 }, (_, i) => `${i} ${'x'.repeat(500)}`),
+    )
     let appended = 5000
     let next = 0
     for await (const { seq, data } of log.read()) {
@@ -197,7 +203,7 @@ describe('follow', () => {
 
   test('past a cut it is out of range; before the cut it goes on with what comes there', async () => {
     const log = await scratchLog()
-    await log.appendBatch(numbered(10))
+    await Promise.all(numbered(10).map((text) => log.append(text)))
     const past = log.read({ follow: true })
     for (let i = 0; i < 8; i++) await past.next()
     const before = log.read({ follow: true })
@@ -253,14 +259,12 @@ describe('from another opening of the log', () => {
 
 test('a million small records come back in order', async () => {
   const log = await scratchLog({ segmentBytes: 16 * 2 ** 20 })
-  for (let i = 0; i < 1_000_000; ) {
-    try {
-      log.write(String(i))
-      i++
-    } catch {
-      await log.drain()
-    }
-  }
+  await writeAll(
+    log,
+    (function* () {
+      for (let i = 0; i < 1_000_000; i++) yield String(i)
+    })(),
+  )
   const reader = log.read()
   let next = 0
   for (let result = await reader.next(); !result.done; result = await reader.next()) {

@@ -37,16 +37,9 @@ const COMMANDS: readonly Entry[] = [
   {
     name: 'bench',
     summary: 'measure every strategy on this disk',
-    load: loadBench,
+    load: async () => ({ register: (await import('../bench/command.js')).registerBench }),
   },
 ]
-
-/** The bench stands beside the commands, on the public API. */
-async function loadBench(): Promise<CommandModule> {
-  const path: string = '../bench/command.js'
-  const { registerBench } = (await import(path)) as { registerBench(program: Command): void }
-  return { register: registerBench }
-}
 
 /** Runs one command; its exit status. */
 async function main(args: readonly string[]): Promise<number> {
