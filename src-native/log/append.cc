@@ -252,7 +252,14 @@ Result<uint64_t> Log::Write(Bytes payload) {
     if (next_seq_ > 0) DURLOG_RETURN_IF_ERROR(AwaitLevel(next_seq_ - 1, Level::kMemory));
     DURLOG_RETURN_IF_ERROR(EnsureMapped());
   }
-  DURLOG_ASSIGN_OR_RETURN(const uint64_t seq, Append(payload, Level::kMemory));
+  Result<uint64_t> appended = Append(payload, Level::kMemory);
+  if (!appended.ok() && rotation_waits_) {
+    // Preallocation is quick, and a caller of a synchronous write has nothing better to do.
+    spare_->Await();
+    appended = Append(payload, Level::kMemory);
+  }
+  if (!appended.ok()) return appended;
+  const uint64_t seq = *appended;
   if (AckedEnd(Level::kMemory) <= seq) DURLOG_RETURN_IF_ERROR(AwaitLevel(seq, Level::kMemory));
   return seq;
 }

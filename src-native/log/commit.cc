@@ -7,6 +7,12 @@
 #include "segment/recovery.h"
 
 namespace durlog {
+namespace {
+
+// Half a millisecond of a fast disk, and some thousand small commits.
+constexpr uint64_t kZeroAheadBytes = 1u << 20;
+
+}  // namespace
 
 void CommitJob::Run() {
   status_ = WritePieces();
@@ -36,23 +42,40 @@ Status CommitJob::WritePieces() {
   return Status::Ok();
 }
 
+// A durable write into an unwritten extent leaves its conversion to the journal, which doubles its
+// cost; so where a small write would meet one, zeros go out with it for many writes to come. A
+// large write amortises the conversion by itself.
+Result<size_t> CommitJob::ExtendWithZeros(StagedPiece& piece) {
+  const bool direct = plan_.mode == WriteMode::kDirect;
+  const uint64_t end = direct ? AlignUp(piece.end, plan_.direct_alignment) : piece.end;
+  uint64_t until = end;
+  Segment& segment = *piece.segment;
+  if (plan_.zero_ahead && end > segment.written_until &&
+      piece.end - piece.begin < kZeroAheadBytes / 4) {
+    until = std::min(AlignUp(end, AlignedBuffer::kAlignment) + kZeroAheadBytes, segment.bytes());
+  }
+  const size_t length = static_cast<size_t>(until - piece.buffer_offset);
+  if (!piece.buffer.Reserve(length, piece.used())) {
+    return Status::Error(Code::kOutOfMemory, "no memory for the zeros behind a group");
+  }
+  std::memset(piece.buffer.data() + piece.used(), 0, length - piece.used());
+  segment.written_until = std::max(segment.written_until, until);
+  return length;
+}
+
 Status CommitJob::WritePiece(StagedPiece& piece) {
+  DURLOG_ASSIGN_OR_RETURN(const size_t length, ExtendWithZeros(piece));
   if (plan_.mode == WriteMode::kBuffered) {
     const size_t skip = static_cast<size_t>(piece.begin - piece.buffer_offset);
-    DURLOG_RETURN_IF_ERROR(piece.segment->file().WriteAt(
-        piece.begin, piece.buffer.data() + skip, piece.used() - skip));
+    DURLOG_RETURN_IF_ERROR(
+        piece.segment->file().WriteAt(piece.begin, piece.buffer.data() + skip, length - skip));
     if (plan_.level != Level::kAsync) return Status::Ok();
     return piece.segment->file().StartWriteback(piece.begin, piece.end - piece.begin);
   }
+  // Whole blocks: the next group writes over the zeros behind the last frame. The bytes in front
+  // of the first frame are the same as on the device, so that tearing cannot hurt them.
   DURLOG_ASSIGN_OR_RETURN(File* const direct, piece.segment->Direct(directory_));
-  // Whole blocks: zeros behind the last frame, which the next group writes over. The bytes in
-  // front of the first frame are the same as on the device, so that tearing cannot hurt them.
-  const size_t whole = static_cast<size_t>(AlignUp(piece.used(), plan_.direct_alignment));
-  if (!piece.buffer.Reserve(whole, piece.used())) {
-    return Status::Error(Code::kOutOfMemory, "no memory for a whole block");
-  }
-  std::memset(piece.buffer.data() + piece.used(), 0, whole - piece.used());
-  return direct->WriteAt(piece.buffer_offset, piece.buffer.data(), whole);
+  return direct->WriteAt(piece.buffer_offset, piece.buffer.data(), length);
 }
 
 Status CommitJob::SyncOne(SyncTarget& target) {

@@ -39,6 +39,8 @@ struct CommitPlan {
   Level level = Level::kMemory;
   WriteMode mode = WriteMode::kBuffered;  // of the pieces
   uint32_t direct_alignment = AlignedBuffer::kAlignment;
+  // Write zeros ahead of the pieces, so that the next commits find written extents.
+  bool zero_ahead = false;
   uint64_t first_seq = 0;  // of the group
   uint64_t end_seq = 0;    // behind the group
   uint64_t frame_bytes = 0;
@@ -77,6 +79,7 @@ class CommitJob final : public Job {
  private:
   Status WritePieces();
   Status WritePiece(StagedPiece& piece);
+  Result<size_t> ExtendWithZeros(StagedPiece& piece);
   Status SyncTargets();
   Status SyncOne(SyncTarget& target);
   Status UndoWrites();

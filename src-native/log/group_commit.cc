@@ -88,6 +88,8 @@ std::shared_ptr<CommitJob> Log::BeginCommit(Level level) {
   // A direct write is durable whether asked to be or not.
   plan.level = mode_ == WriteMode::kDirect ? std::max(level, Level::kSync) : level;
   plan.direct_alignment = capabilities_.direct_alignment;
+  plan.zero_ahead = options_.preallocation_auto && capabilities_.overwrites_in_place &&
+                    plan.level >= Level::kSync;
   plan.first_seq = committed_end_;
   plan.end_seq = next_seq_;
   plan.frame_bytes = filling_bytes_;

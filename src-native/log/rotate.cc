@@ -7,19 +7,20 @@
 namespace durlog {
 namespace {
 
-// Sealed segments that may wait for their sync. It bounds dirty page cache, and what the next
-// open has to scan.
-constexpr size_t kMaxUnsyncedSegments = 4;
+// Segments that may wait for their sync: bounds dirty page cache, open files, and what the next
+// open has to scan. Small segments may be more than a few.
+constexpr size_t kMinUnsyncedSegments = 4;
+constexpr size_t kMaxUnsyncedSegments = 64;
+constexpr uint64_t kMaxUnsyncedBytes = 256u << 20;
 constexpr size_t kMaxRecyclable = 2;
 
 }  // namespace
 
-// What a durable write wants is written extents; what a store into memory wants is blocks that
-// can be had quickly.
+// Blocks that can be had at once; the commits write zeros ahead of themselves. Where every write
+// finds a new place anyway, blocks set aside are of no use to it.
 Preallocation Log::SparePreallocation() const {
   if (!options_.preallocation_auto) return options_.preallocation;
-  if (!capabilities_.overwrites_in_place) return Preallocation::kNone;
-  return mode_ == WriteMode::kMapped ? Preallocation::kFallocate : Preallocation::kZero;
+  return capabilities_.overwrites_in_place ? Preallocation::kFallocate : Preallocation::kNone;
 }
 
 std::shared_ptr<SpareJob> Log::MakeSpareJob() {
@@ -48,7 +49,11 @@ void Log::RequestSpare() {
   executor_->Execute(spare_);
 }
 
-bool Log::TooMuchUnsynced() const { return dirty_.size() >= kMaxUnsyncedSegments; }
+bool Log::TooMuchUnsynced() const {
+  return dirty_.size() >= kMaxUnsyncedSegments ||
+         (dirty_.size() >= kMinUnsyncedSegments &&
+          dirty_.size() * options_.segment_bytes >= kMaxUnsyncedBytes);
+}
 
 // A segment that this thread needs now, while no commit has activated it.
 Status Log::ActivateHere() {

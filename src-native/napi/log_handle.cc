@@ -7,11 +7,19 @@
 
 namespace durlog {
 
+namespace {
+
+// A terminated worker_thread never collects its objects: the hook closes what it had open.
+void DropAtTeardown(void* data) { static_cast<LogHandle*>(data)->Drop(); }
+
+}  // namespace
+
 LogHandle::LogHandle(napi_env env, std::unique_ptr<Log> log) : env_(env), log_(std::move(log)) {
   log_->Attach(this, this);
+  napi_add_env_cleanup_hook(env_, DropAtTeardown, this);
 }
 
-LogHandle::~LogHandle() = default;
+LogHandle::~LogHandle() { napi_remove_env_cleanup_hook(env_, DropAtTeardown, this); }
 
 void LogHandle::Connect(const Napi::Function& on_event, const Napi::Float64Array& counters) {
   on_event_ = Napi::Persistent(on_event);

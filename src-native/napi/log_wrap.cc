@@ -15,26 +15,18 @@ constexpr double kNoRoom = -1;
 
 using HandlePointer = std::shared_ptr<LogHandle>;
 
-// A terminated worker_thread never collects its objects: the hook closes what it had open.
-void DropAtTeardown(void* data) { (*static_cast<HandlePointer*>(data))->Drop(); }
-
-void Finalize(napi_env env, void* data, void*) {
-  const std::unique_ptr<HandlePointer> handle(static_cast<HandlePointer*>(data));
-  napi_remove_env_cleanup_hook(env, DropAtTeardown, data);
-  (*handle)->Drop();
+void ReleaseHandle(napi_env, void* data, void*) {
+  const std::unique_ptr<HandlePointer> released(static_cast<HandlePointer*>(data));
 }
 
-// Arguments and receiver of one call. The class is made by napi_define_class, whose methods refuse
-// any other receiver, so that the unwrapped pointer is a handle.
+// Arguments of one call. Every method is a function that carries its handle as its data: finding
+// it costs nothing, no receiver can be the wrong one, and each function holds a share of it.
 struct Call {
   Call(napi_env environment, napi_callback_info info, size_t arity) : env(environment), argc(arity) {
-    napi_value receiver = nullptr;
-    napi_get_cb_info(env, info, &argc, argv, &receiver, nullptr);
     void* data = nullptr;
-    if (napi_unwrap(env, receiver, &data) == napi_ok) {
-      handle = static_cast<HandlePointer*>(data)->get();
-      log = handle->log();
-    }
+    napi_get_cb_info(env, info, &argc, argv, nullptr, &data);
+    handle = static_cast<HandlePointer*>(data)->get();
+    log = handle->log();
     if (log == nullptr) Throw(env, Status::Error(Code::kClosed, "the log is closed"));
   }
   bool Payload(Bytes* payload) const {
@@ -187,42 +179,36 @@ napi_value Close(napi_env env, napi_callback_info info) {
   return call.log == nullptr ? nullptr : static_cast<napi_value>(call.handle->Close(env));
 }
 
-napi_value Construct(napi_env env, napi_callback_info info) {
-  napi_value receiver = nullptr;
-  napi_get_cb_info(env, info, nullptr, nullptr, &receiver, nullptr);
-  return receiver;
-}
-
-napi_property_descriptor Method(const char* name, napi_callback callback) {
-  return {name, nullptr, callback, nullptr, nullptr, nullptr, napi_default, nullptr};
+bool AddMethod(Napi::Env env, const Napi::Object& object, const HandlePointer& handle,
+               const char* name, napi_callback callback) {
+  auto share = std::make_unique<HandlePointer>(handle);
+  napi_value function = nullptr;
+  if (napi_create_function(env, name, NAPI_AUTO_LENGTH, callback, share.get(), &function) !=
+          napi_ok ||
+      napi_add_finalizer(env, function, share.get(), ReleaseHandle, nullptr, nullptr) != napi_ok) {
+    return false;
+  }
+  static_cast<void>(share.release());  // ReleaseHandle() owns it now
+  return napi_set_named_property(env, object, name, function) == napi_ok;
 }
 
 Napi::Value MakeObject(Napi::Env env, std::unique_ptr<Log> log, const Napi::Function& on_event) {
-  const napi_property_descriptor methods[] = {
-      Method("append", Append),           Method("appendBatch", AppendBatch),
-      Method("write", Write),             Method("appendSync", AppendSync),
-      Method("requestSync", RequestSync), Method("pump", Pump),
-      Method("stats", Stats),             Method("trimBefore", TrimBefore),
-      Method("truncateAfter", TruncateAfter), Method("close", Close)};
-  napi_value constructor = nullptr;
-  napi_value raw = nullptr;
-  if (napi_define_class(env, "NativeLog", NAPI_AUTO_LENGTH, Construct, nullptr, std::size(methods),
-                        methods, &constructor) != napi_ok ||
-      napi_new_instance(env, constructor, 0, nullptr, &raw) != napi_ok) {
-    return Napi::Value();
-  }
-  Napi::Object object(env, raw);
+  const std::pair<const char*, napi_callback> methods[] = {
+      {"append", Append},           {"appendBatch", AppendBatch},
+      {"write", Write},             {"appendSync", AppendSync},
+      {"requestSync", RequestSync}, {"pump", Pump},
+      {"stats", Stats},             {"trimBefore", TrimBefore},
+      {"truncateAfter", TruncateAfter}, {"close", Close}};
+  Napi::Object object = Napi::Object::New(env);
   const Napi::Float64Array counters = Napi::Float64Array::New(env, 8);
   object.Set("counters", counters);
   object.Set("recovery", FromRecovery(env, log->recovery()));
   object.Set("uuid", FormatUuid(log->uuid()));
-  auto handle = std::make_unique<HandlePointer>(std::make_shared<LogHandle>(env, std::move(log)));
-  (*handle)->Connect(on_event, counters);
-  if (napi_wrap(env, raw, handle.get(), Finalize, nullptr, nullptr) != napi_ok) {
-    return Napi::Value();
+  const auto handle = std::make_shared<LogHandle>(env, std::move(log));
+  for (const auto& [name, callback] : methods) {
+    if (!AddMethod(env, object, handle, name, callback)) return Napi::Value();
   }
-  napi_add_env_cleanup_hook(env, DropAtTeardown, handle.get());
-  static_cast<void>(handle.release());  // Finalize() owns it now
+  handle->Connect(on_event, counters);
   return object;
 }
 

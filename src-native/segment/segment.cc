@@ -129,6 +129,9 @@ Status Segment::Activate(Directory& directory) {
   DURLOG_RETURN_IF_ERROR(directory.Rename(spare.name, name_));
   file_ = std::move(spare.file);
   preallocated_ = spare.preallocated;
+  if (preallocated_ == Preallocation::kZero || preallocated_ == Preallocation::kRecycle) {
+    written_until = bytes();
+  }
   spare_.reset();
   return Status::Ok();
 }

@@ -88,6 +88,8 @@ class Segment {
   // Whether the folder's sync has covered our name. Touched by the commit that runs, and by
   // the log between commits.
   bool entry_synced = false;
+  // Up to here the extents are known to be written, by records or by zeros. Touched as above.
+  uint64_t written_until = 0;
 
  private:
   const uint64_t first_seq_;
