@@ -104,7 +104,11 @@ Status SetExtentSizeHint(int fd, uint32_t bytes, const std::string& path) {
   if (ioctl(fd, FS_IOC_FSSETXATTR, &attributes) != 0) {
     return Status::System("ioctl(FS_IOC_FSSETXATTR)", errno, path);
   }
-  return Status::Ok();
+  // ext4 says yes and does nothing.
+  if (ioctl(fd, FS_IOC_FSGETXATTR, &attributes) == 0 && attributes.fsx_extsize == bytes) {
+    return Status::Ok();
+  }
+  return Status::Error(Code::kUnsupported, "this file system has no extent size hint");
 }
 
 bool SurvivesOverwrite(const std::string& preallocate) {

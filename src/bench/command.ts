@@ -70,7 +70,8 @@ class Stage implements SuiteContext {
     this.#progress = await startProgress(label, steps, false)
   }
 
-  step(): void {
+  // Handed around as it is.
+  readonly step = (): void => {
     this.#done += 1
     this.#progress?.update(this.#done)
   }

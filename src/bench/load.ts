@@ -83,3 +83,25 @@ export async function writeInBursts(
   }
   return { operations: count, elapsedUs: (performance.now() - start) * 1000 }
 }
+
+/** As `keepInFlight`, each operation timed: for few lanes, as the clock costs as much as a small append. */
+export async function timeInFlight(
+  append: () => Promise<unknown>,
+  lanes: number,
+  millis: number,
+): Promise<Load & { latencies: Float64Array }> {
+  const latencies: number[] = []
+  const start = performance.now()
+  const end = start + millis
+  const lane = async (): Promise<void> => {
+    for (let before = performance.now(); before < end; ) {
+      await append()
+      const after = performance.now()
+      latencies.push((after - before) * 1000)
+      before = after
+    }
+  }
+  await Promise.all(Array.from({ length: lanes }, lane))
+  const elapsedUs = (performance.now() - start) * 1000
+  return { operations: latencies.length, elapsedUs, latencies: Float64Array.from(latencies) }
+}

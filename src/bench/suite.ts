@@ -9,8 +9,8 @@ export interface SuiteContext {
   big: boolean
   /** Says how many steps there will be and what they are about. */
   plan(label: string, steps: number): Promise<void>
-  /** One step is done. */
-  step(): void
+  /** One step is done; may be called on its own. */
+  readonly step: () => void
   /** A table is whole: shown at once, and part of the suite's result. */
   add(table: TableResult): Promise<void>
 }

@@ -129,6 +129,7 @@ const classicLevel: Peer = {
 
 interface SonicBoom {
   on(event: string, listener: (error: unknown) => void): void
+  once(event: string, listener: () => void): void
   write(data: Buffer): boolean
   flush(done: (error?: Error) => void): void
   end(): void
@@ -137,11 +138,11 @@ interface SonicBoom {
 const sonicBoom: Peer = {
   name: 'sonic-boom',
   module: 'sonic-boom',
-  durableBy: 'fsync: true, flush for each group',
-  memoryBy: 'flush for each group',
+  durableBy: 'flush (which syncs) for each group',
+  memoryBy: 'drain for each group',
   async open(folder, durable) {
     const { SonicBoom: Boom } = load('sonic-boom') as { SonicBoom: new (options: object) => SonicBoom }
-    const boom = new Boom({ dest: join(folder, 'boom.log'), contentMode: 'buffer', sync: false, fsync: durable })
+    const boom = new Boom({ dest: join(folder, 'boom.log'), contentMode: 'buffer', sync: false })
     await new Promise<void>((resolve, reject) => {
       boom.on('ready', () => resolve())
       boom.on('error', reject)
@@ -149,7 +150,8 @@ const sonicBoom: Peer = {
     const commit = (group: readonly Buffer[]): Promise<void> =>
       new Promise((resolve, reject) => {
         for (const data of group) boom.write(data)
-        boom.flush((error) => (error ? reject(error) : resolve()))
+        if (durable) boom.flush((error) => (error ? reject(error) : resolve()))
+        else boom.once('drain', resolve)
       })
     const close = (): Promise<void> =>
       new Promise((resolve) => {
