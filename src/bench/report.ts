@@ -14,8 +14,6 @@ export interface Row {
   extras?: (number | string)[]
   /** This row's figure over that of the baseline `ratioTo` in the same run. */
   ratio?: number
-  /** Percentile and latency (us), for the chart. */
-  percentiles?: [number, number][]
   /** Why there is no figure, or what is wrong with it. */
   note?: string
 }

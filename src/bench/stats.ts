@@ -18,7 +18,12 @@ export interface Summary {
   opsPerSecond: number
   /** 10^6 bytes. */
   megabytesPerSecond: number
+  /** The latencies at CURVE_SHARES, for the chart. */
+  curve: number[]
 }
+
+/** Where a percentile curve has its points. */
+export const CURVE_SHARES: readonly number[] = [0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9999]
 
 /** The value below which `share` (0 to 1) of the sorted values lie, interpolated; NaN of none. */
 export function quantileSorted(sorted: ArrayLike<number>, share: number): number {
@@ -81,6 +86,7 @@ export function summarize({ latencies, bytesPerOperation, operations, elapsedUs 
     outlierShare: outlierShareSorted(sorted),
     opsPerSecond,
     megabytesPerSecond: (opsPerSecond * bytesPerOperation) / 1e6,
+    curve: CURVE_SHARES.map((share) => quantileSorted(sorted, share)),
   }
 }
 
