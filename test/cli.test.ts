@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { open } from '../src/index.js'
 import { durlog, startDurlog } from './fixtures/command.js'
 import { openUntilDone, scratchDir, texts } from './fixtures/scratch.js'
 
@@ -221,7 +222,9 @@ describe('a torn tail', () => {
 
 test('verify ends with 2 where what was synced is damaged; cat --salvage prints what is whole and ends with 2', async () => {
   const dir = join(scratchDir(), 'log')
-  await durlog(['append', dir, '--segment-bytes', '64K'], lines(10_000))
+  const log = await open(dir, { segmentBytes: 65536 })
+  await Promise.all(Array.from({ length: 10_000 }, (_, i) => log.append(String(i + 1))))
+  await log.close()
   const [first] = readdirSync(dir)
     .filter((name) => /^\d{20}/.test(name))
     .sort()
@@ -238,7 +241,9 @@ test('verify ends with 2 where what was synced is damaged; cat --salvage prints 
   const salvaged = await durlog(['cat', dir, '--salvage'])
   expect(salvaged.code).toBe(2)
   expect(salvaged.stderr).toContain('lost')
-  expect(salvaged.stdout.toString()).toMatch(/^1\n2\n[\s\S]*\n10000\n$/)
+  const printed = salvaged.stdout.toString().trimEnd().split('\n').map(Number)
+  expect([printed[0], printed.at(-1)]).toEqual([1, 10_000])
+  expect(printed.length).toBeGreaterThanOrEqual(9_998)
 })
 
 test('dump prints each frame with its offset', async () => {
