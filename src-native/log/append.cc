@@ -15,6 +15,11 @@ Status BackpressureError() {
 
 }  // namespace
 
+// Every append comes by here; what there is to say is said elsewhere.
+bool Log::Takes(Bytes payload) const {
+  return !latched_ && !closing_ && payload.size > 0 && payload.size <= options_.max_record_bytes;
+}
+
 Status Log::CheckAppend(Bytes payload) const {
   if (latched_) {
     return Status::Error(Code::kLatched,
@@ -70,7 +75,7 @@ void Log::Want(Level level) {
 }
 
 Result<uint64_t> Log::Append(Bytes payload, Level level) {
-  DURLOG_RETURN_IF_ERROR(CheckAppend(payload));
+  if (!Takes(payload)) return CheckAppend(payload);
   const uint64_t frame_bytes = FrameBytes(payload.size);
   // Idle and about to be asked for memory: this is the moment to go where memory is fast.
   if (level < Level::kSync && mode_ == WriteMode::kDirect && can_map_ &&
@@ -246,7 +251,7 @@ Status Log::StoreMappedBatch(const Bytes* payloads, size_t count) {
 }
 
 Result<uint64_t> Log::Write(Bytes payload) {
-  DURLOG_RETURN_IF_ERROR(CheckAppend(payload));
+  if (!Takes(payload)) return CheckAppend(payload);
   if (mode_ != WriteMode::kMapped && can_map_ && options_.strategy == Strategy::kAuto) {
     // What is staged or under way comes before this record, and so must be in memory before it.
     if (next_seq_ > 0) DURLOG_RETURN_IF_ERROR(AwaitLevel(next_seq_ - 1, Level::kMemory));

@@ -129,6 +129,7 @@ class Log {
   void ChooseMode();
 
   // append.cc
+  bool Takes(Bytes payload) const;
   Status CheckAppend(Bytes payload) const;
   Status MakeRoom(uint64_t frame_bytes);
   Status StoreFrame(const FrameFields& fields, Bytes payload);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
 #include "base/bytes.h"
 #include "record/record_format.h"
@@ -63,25 +62,20 @@ Status MappedTail::TakeNextChunk() {
   return Status::Ok();
 }
 
-Status MappedTail::Ensure(uint64_t offset, uint64_t length) {
-  const uint64_t end = offset + length;
-  if (offset >= current_begin_ && end <= current_end_) return Status::Ok();
+Status MappedTail::EnsureChunks(uint64_t end) {
   while (chunks_.empty() || chunks_.back().end < end) DURLOG_RETURN_IF_ERROR(TakeNextChunk());
   for (const Chunk& chunk : chunks_) {
     if (end > chunk.end) continue;
     current_begin_ = chunk.begin;
     current_end_ = chunk.end;
     current_ = chunk.mapping->data();
+    current_mapping_ = chunk.mapping.get();
     break;
   }
   return Status::Ok();
 }
 
-void MappedTail::Store(uint64_t offset, const void* from, size_t length) {
-  if (offset >= current_begin_ && offset + length <= current_end_) {
-    std::memcpy(current_ + (offset - current_begin_), from, length);
-    return;
-  }
+void MappedTail::StoreAcross(uint64_t offset, const void* from, size_t length) {
   const uint8_t* source = static_cast<const uint8_t*>(from);
   for (const Chunk& chunk : chunks_) {
     if (offset >= chunk.end || length == 0) continue;
@@ -95,7 +89,7 @@ void MappedTail::Store(uint64_t offset, const void* from, size_t length) {
 
 void MappedTail::Publish(uint64_t offset, uint32_t word) {
   uint8_t* at = nullptr;
-  if (offset >= current_begin_ && offset + sizeof word <= current_end_) {
+  if (InCurrent(offset, sizeof word)) {
     at = current_ + (offset - current_begin_);
   } else {
     for (const Chunk& chunk : chunks_) {
@@ -106,11 +100,6 @@ void MappedTail::Publish(uint64_t offset, uint32_t word) {
   static_assert(kFrameAlignment % alignof(std::atomic<uint32_t>) == 0, "the word is aligned");
   static_assert(sizeof(std::atomic<uint32_t>) == sizeof word, "the atomic is the word itself");
   reinterpret_cast<std::atomic<uint32_t>*>(at)->store(word, std::memory_order_release);
-}
-
-bool MappedTail::faulted() const {
-  return std::any_of(chunks_.begin(), chunks_.end(),
-                     [](const Chunk& chunk) { return chunk.mapping->faulted(); });
 }
 
 std::vector<Chunk> MappedTail::Covering(uint64_t begin, uint64_t end) const {

@@ -4,6 +4,7 @@
 #define DURLOG_SEGMENT_MAPPED_TAIL_H_
 
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -54,13 +55,25 @@ class MappedTail {
 
   // Makes [offset, offset + length) storable, waiting for the worker if it is behind. `length` is
   // at most max_frame_bytes(): a longer frame is written with WriteAt, which the map sees as well.
-  Status Ensure(uint64_t offset, uint64_t length);
+  Status Ensure(uint64_t offset, uint64_t length) {
+    if (InCurrent(offset, length)) return Status::Ok();
+    return EnsureChunks(offset + length);
+  }
   // After Ensure(). Cuts at chunk borders.
-  void Store(uint64_t offset, const void* from, size_t length);
+  void Store(uint64_t offset, const void* from, size_t length) {
+    if (InCurrent(offset, length)) {
+      std::memcpy(current_ + (offset - current_begin_), from, length);
+    } else {
+      StoreAcross(offset, from, length);
+    }
+  }
   // The first word of a frame, last of all and in one piece: from here on a reader sees it.
   void Publish(uint64_t offset, uint32_t word);
-  // Whether a store met a page that could not be had; the tail is of no more use then.
-  bool faulted() const;
+  // Whether a store into the chunks that the last frame touched met a page that could not be had;
+  // the tail is of no more use then. After Ensure().
+  bool faulted() const {
+    return current_mapping_->faulted() || (chunks_.size() > 1 && chunks_.front().mapping->faulted());
+  }
 
   // Mappings that together cover [begin, end), or nothing where some of it is no longer mapped.
   std::vector<Chunk> Covering(uint64_t begin, uint64_t end) const;
@@ -75,6 +88,11 @@ class MappedTail {
   static constexpr uint64_t kFirstChunkBytes = 256 << 10;
   static constexpr size_t kChunksAhead = 2;
 
+  bool InCurrent(uint64_t offset, uint64_t length) const {
+    return offset >= current_begin_ && offset + length <= current_end_;
+  }
+  Status EnsureChunks(uint64_t end);
+  void StoreAcross(uint64_t offset, const void* from, size_t length);
   void PrepareAhead();
   Status TakeNextChunk();
   uint8_t* Address(const Chunk& chunk, uint64_t offset) const {
@@ -94,6 +112,7 @@ class MappedTail {
   uint64_t current_begin_ = 0;
   uint64_t current_end_ = 0;
   uint8_t* current_ = nullptr;
+  const Mapping* current_mapping_ = nullptr;
 };
 
 }  // namespace durlog

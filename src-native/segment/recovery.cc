@@ -9,6 +9,10 @@ namespace durlog {
 namespace {
 
 constexpr size_t kRewriteStepBytes = 1u << 20;
+// Truncating zeroes the rest of the file system's block.
+constexpr uint64_t kBlockBytes = 4096;
+// What every device writes as a whole.
+constexpr uint64_t kSectorBytes = 512;
 // Seqs travel through JavaScript numbers.
 constexpr uint64_t kMaxSeq = (uint64_t{1} << 53) - 1;
 
@@ -146,6 +150,22 @@ Status SyncKept(const ScannedSegment& segment, uint64_t known_synced) {
   return segment.file->SyncData();
 }
 
+// `allocated_bytes` is 0 where the file has no blocks but those that were written.
+Status CutAndAllocate(File& file, uint64_t offset, uint64_t allocated_bytes) {
+  DURLOG_RETURN_IF_ERROR(file.Truncate(offset));
+  if (allocated_bytes > 0) {
+    Status allocated = file.Allocate(Preallocation::kFallocate, 0, allocated_bytes);
+    if (allocated.code() == Code::kNoSpace) {
+      // Without blocks the segment still works: it grows as it is written. What a failed
+      // allocation did take is given back.
+      DURLOG_RETURN_IF_ERROR(file.Truncate(offset));
+    } else if (!allocated.ok() && allocated.code() != Code::kUnsupported) {
+      return allocated;
+    }
+  }
+  return file.SyncFull();
+}
+
 }  // namespace
 
 Result<LogFiles> ListLogFiles(Directory& directory) {
@@ -212,18 +232,25 @@ Result<RecoveryPlan> PlanRecovery(Directory& directory, OpenMode mode, ScanExten
 
 Status CutSegment(File& file, uint64_t offset, uint64_t segment_bytes) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
-  DURLOG_RETURN_IF_ERROR(file.Truncate(offset));
-  if (file_bytes >= segment_bytes) {
-    Status allocated = file.Allocate(Preallocation::kFallocate, 0, segment_bytes);
-    if (allocated.code() == Code::kNoSpace) {
-      // Without blocks the segment still works: it grows as it is written. What a failed
-      // allocation did take is given back.
-      DURLOG_RETURN_IF_ERROR(file.Truncate(offset));
-    } else if (!allocated.ok() && allocated.code() != Code::kUnsupported) {
-      return allocated;
-    }
+  return CutAndAllocate(file, offset, file_bytes >= segment_bytes ? segment_bytes : 0);
+}
+
+// Truncating within a block is two writes, the rest of the block as zeros and the size, and the
+// zeros may get there alone: a gap in front of records that are known to be synced. So the blocks
+// behind go first, then this block's sectors from its end on, each before the one in front of it.
+Status CutSyncedRecords(File& file, uint64_t offset, uint64_t segment_bytes) {
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
+  const uint64_t end = std::min(AlignUp(offset, kBlockBytes), file_bytes);
+  DURLOG_RETURN_IF_ERROR(file.Truncate(end));
+  DURLOG_RETURN_IF_ERROR(file.SyncFull());
+  const uint8_t zeros[kSectorBytes] = {};
+  for (uint64_t at = end; at > offset;) {
+    const uint64_t begin = std::max(AlignDown(at - 1, kSectorBytes), offset);
+    DURLOG_RETURN_IF_ERROR(file.WriteAt(begin, zeros, static_cast<size_t>(at - begin)));
+    DURLOG_RETURN_IF_ERROR(file.SyncData());
+    at = begin;
   }
-  return file.SyncFull();
+  return CutAndAllocate(file, offset, file_bytes >= segment_bytes ? segment_bytes : 0);
 }
 
 Status ApplyRecovery(Directory& directory, RecoveryPlan* plan) {

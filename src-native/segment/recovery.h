@@ -83,6 +83,9 @@ Status ApplyRecovery(Directory& directory, RecoveryPlan* plan);
 
 // Truncates the file, gives it back as zeros the blocks that were preallocated, and syncs it.
 Status CutSegment(File& file, uint64_t offset, uint64_t segment_bytes);
+// As CutSegment, where what is cut was synced: whenever the power goes, nothing whole is left
+// behind something that is not, which the next open would have to call corrupt.
+Status CutSyncedRecords(File& file, uint64_t offset, uint64_t segment_bytes);
 
 // Error for a log that needs salvage or repair, from the plan's report.
 Status CorruptError(const Directory& directory, const RecoveryReport& report);
