@@ -194,29 +194,24 @@ export interface Native {
 
 function prebuiltName(): string {
   if (platform !== 'linux') return `${platform}-${arch}`
+  // Listing the network's interfaces for the report may take seconds; not every supported Node can be told so.
+  if (report) Object.assign(report, { excludeNetwork: true })
   const header = (report?.getReport() as { header?: { glibcVersionRuntime?: string } } | undefined)?.header
   return `${platform}-${arch}${header?.glibcVersionRuntime ? '' : '-musl'}`
 }
 
-/** Where an addon called `name` may be: a local build wins over the prebuilt one. */
-function addonCandidates(name: string): string[] {
-  const root = new URL('../', import.meta.url)
-  return [`build/Release/${name}.node`, `prebuilds/${prebuiltName()}/${name}.node`].map((path) =>
-    fileURLToPath(new URL(path, root)),
-  )
-}
-
-/** Loads `name`.node, or says which files were looked for. */
+/** Loads `name`.node, or says which files were looked for. A local build wins over the prebuilt one. */
 export function loadAddon(name: string): unknown {
-  const candidates = addonCandidates(name)
-  const found = candidates.find((path) => existsSync(path))
-  if (found === undefined) {
-    throw new DurlogError(
-      'ERR_DURLOG_NO_BINARY',
-      `no durlog binary for ${prebuiltName()}: looked for ${candidates.join(', ')}; build one with "npm run build:native"`,
-    )
-  }
-  return createRequire(import.meta.url)(found)
+  const root = new URL('../', import.meta.url)
+  const built = fileURLToPath(new URL(`build/Release/${name}.node`, root))
+  const require = createRequire(import.meta.url)
+  if (existsSync(built)) return require(built)
+  const prebuilt = fileURLToPath(new URL(`prebuilds/${prebuiltName()}/${name}.node`, root))
+  if (existsSync(prebuilt)) return require(prebuilt)
+  throw new DurlogError(
+    'ERR_DURLOG_NO_BINARY',
+    `no durlog binary for ${prebuiltName()}: looked for ${built} and ${prebuilt}; build one with "npm run build:native"`,
+  )
 }
 
 export const native: Native = loadAddon('durlog') as Native
