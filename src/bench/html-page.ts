@@ -25,7 +25,7 @@ td, th { padding: .15rem .5rem; border-bottom: 1px solid var(--line); text-align
 thead th { color: var(--soft) } th.label { text-align: left } tr.raw { background: var(--raw); color: var(--soft) }
 td.bar { position: relative; min-width: 7rem } td.bar span { position: absolute; right: 0; top: 2px; bottom: 2px; background: var(--bar); border-radius: 2px }
 td.bar b { position: relative; font-weight: normal }
-.chart { margin: .5rem 0 1rem } .u-legend { font-size: 12px; text-align: left } .u-legend .u-value { min-width: 4rem; display: inline-block }
+.chart { margin: .5rem 0 1rem } .u-legend { font-size: 12px; text-align: left } .u-legend td, .u-legend th { border: 0 } .u-legend .u-value { min-width: 4rem; display: inline-block }
 @media print {
   :root { --text: #000; --soft: #444; --page: #fff; --line: #ccc; --bar: #cfe0f5; --raw: #f4f4f6 }
   body { max-width: none; margin: 0 } nav { display: none } section { break-inside: avoid } h2 { break-after: avoid }
