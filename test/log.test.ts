@@ -195,6 +195,14 @@ test.each(STRATEGIES)('appendSync has reached its level when it returns (%s)', a
   expect(await texts(log.read())).toEqual([...LEVELS])
 })
 
+test.each(STRATEGIES)('write settles the appends before it, whatever level they wait for (%s)', async (strategy) => {
+  const log = await scratchLog({ strategy })
+  // What write waits for by itself is a commit that brings these up as well, with no event of its own.
+  const before = (['async', 'sync', 'full'] as const).map((durability) => log.append(durability, { durability }))
+  expect(log.write('behind them')).toBe(3)
+  expect(await Promise.all(before)).toEqual([0, 1, 2])
+})
+
 test('appendSync settles the appends before it', async () => {
   const log = await scratchLog()
   const before = log.append('first')

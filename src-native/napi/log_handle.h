@@ -27,7 +27,7 @@ class LogHandle final : public Executor,
   Log* log() { return log_.get(); }
   std::vector<uint8_t>* scratch() { return &scratch_; }
 
-  // The two counters that an append moves, and all of them.
+  // The counters that a successful append may have moved, and all of them.
   void StoreAppendCounters();
   void StoreCounters();
 
