@@ -1,0 +1,213 @@
+/**
+ * kill -9 in the middle of everything: a child appends and says what was acknowledged; it is killed, and the log
+ * must hold all of that. `npm run test:kill -- --rounds 1000` for more rounds, `--seed` for others.
+ */
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, expect, test } from 'vitest'
+import {
+  type Durability,
+  type Log,
+  type OpenOptions,
+  open,
+  type Preallocation,
+  type Strategy,
+} from '../../src/index.js'
+import { scratchDir } from '../fixtures/scratch.js'
+import { payloadOf, randomFrom } from './payload.mjs'
+
+const CHILD = fileURLToPath(new URL('append-child.mjs', import.meta.url))
+const LEVELS: readonly Durability[] = ['memory', 'async', 'sync', 'full']
+const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
+const ANYWHERE: readonly Preallocation[] = ['auto', 'auto', 'fallocate', 'zero-range', 'zero', 'recycle']
+const UNMAPPED: readonly Preallocation[] = [...ANYWHERE, 'none', 'sparse', 'keep-size']
+const SEGMENT_BYTES: readonly number[] = [65_536, 262_144, 1_048_576]
+
+const rounds = Number(process.env['DURLOG_KILL_ROUNDS'] ?? 100)
+const seed = Number(process.env['DURLOG_KILL_SEED'] ?? 1)
+/** Lives of one log, one after the other: what recovery left is killed again. */
+const LIVES = 5
+
+const totals = { kills: 0, acknowledged: 0, checked: 0, batches: 0, recovered: new Map<string, number>() }
+
+/** What is known of a log from outside: which records must be there, and what must not. */
+class Expected {
+  /** By seq: the generation of each record that must be there. */
+  readonly acked = new Map<number, number>()
+  generation = 1
+  /** Records from here on were made in this generation, or must not be. */
+  freshFrom = 0
+  firstAtLeast = 0
+  firstAtMost = 0
+  cutBehind: number | undefined
+
+  /** Takes in one line of the child. */
+  told(line: string): void {
+    const [kind, a, b, c] = line.split(' ') as [string, string, string, string]
+    switch (kind) {
+      case 'a':
+        for (let seq = Number(a); seq <= Number(b); seq++) this.acked.set(seq, Number(c))
+        totals.acknowledged += Number(b) - Number(a) + 1
+        break
+      case 'T':
+        this.firstAtMost = Math.max(this.firstAtMost, Number(a))
+        break
+      case 't':
+        this.firstAtLeast = Number(a)
+        break
+      case 'C':
+        this.cutBehind = Number(a)
+        break
+      case 'c':
+        for (const seq of this.acked.keys()) if (seq > Number(a)) this.acked.delete(seq)
+        this.freshFrom = Number(a) + 1
+        this.generation++
+        this.cutBehind = undefined
+        break
+      case 'n':
+        this.cutBehind = undefined
+        break
+    }
+  }
+
+  /** Compares the log with it, and goes on from what the log holds. */
+  async check(log: Log): Promise<void> {
+    expect(log.firstSeq).toBeGreaterThanOrEqual(this.firstAtLeast)
+    expect(log.firstSeq).toBeLessThanOrEqual(this.firstAtMost)
+    const found = new Map<number, number>()
+    let next = log.firstSeq
+    let insideBatchTo = -1
+    for await (const { seq, data } of log.read()) {
+      if (seq !== next) throw new Error(`record ${next} is missing: ${seq} follows`)
+      next++
+      const [ownSeq, generation, first, last] = data
+        .toString('latin1', 0, data.indexOf('|'))
+        .split(' ')
+        .map(Number) as [number, number, number, number]
+      if (ownSeq !== seq || !data.equals(payloadOf(seq, generation, first, last)))
+        throw new Error(`record ${seq} has other bytes than were appended`)
+      const acked = this.acked.get(seq)
+      if (acked !== undefined && acked !== generation)
+        throw new Error(`record ${seq} is of generation ${generation}, acknowledged was ${acked}`)
+      if (seq >= this.freshFrom && generation !== this.generation)
+        throw new Error(`record ${seq} of generation ${generation} had been cut, and has come back`)
+      // A trim goes by segments, and a batch is within one.
+      if (seq > first && seq === log.firstSeq) throw new Error(`the batch ${first} to ${last} has lost its beginning`)
+      if (last > first && seq === first) totals.batches++
+      insideBatchTo = Math.max(insideBatchTo, last)
+      found.set(seq, generation)
+    }
+    if (insideBatchTo >= next) throw new Error(`a batch that ends at ${insideBatchTo} is there only up to ${next - 1}`)
+    expect(next).toBe(log.nextSeq)
+    for (const seq of this.acked.keys()) {
+      if (seq >= log.firstSeq && seq <= (this.cutBehind ?? Number.POSITIVE_INFINITY) && !found.has(seq))
+        throw new Error(`record ${seq} was acknowledged and is lost: the log ends before ${next}`)
+    }
+    totals.checked += found.size
+    this.acked.clear()
+    for (const [seq, generation] of found) this.acked.set(seq, generation)
+    this.firstAtLeast = this.firstAtMost = log.firstSeq
+    this.cutBehind = undefined
+    this.freshFrom = next
+    this.generation++
+  }
+}
+
+/** Runs the child until it has said `lines` lines, kills it, and passes on every line that it did say. */
+async function runAndKill(request: object, lines: number, onLine: (line: string) => void): Promise<void> {
+  const child = spawn(process.execPath, [CHILD, JSON.stringify(request)], { stdio: ['ignore', 'pipe', 'pipe'] })
+  let rest = ''
+  let said = 0
+  let errors = ''
+  child.stderr.on('data', (chunk: Buffer) => {
+    errors += chunk
+  })
+  child.stdout.on('data', (chunk: Buffer) => {
+    const parts = (rest + chunk).split('\n')
+    rest = parts.pop() as string
+    for (const line of parts) onLine(line)
+    said += parts.length
+    if (said >= lines) child.kill('SIGKILL')
+  })
+  const ended = await new Promise<NodeJS.Signals | number | null>((resolve, reject) => {
+    child.on('close', (code, signal) => resolve(signal ?? code))
+    child.on('error', reject)
+  })
+  if (ended !== 'SIGKILL') throw new Error(`the child ended by itself (${ended}): ${errors}`)
+}
+
+function pick<T>(random: () => number, from: readonly T[]): T {
+  return from[Math.floor(random() * from.length)] as T
+}
+
+/** Early deaths in the middle of opening, and late ones after some hundred acknowledgements. */
+function linesBeforeDeath(random: () => number): number {
+  return random() < 0.15 ? 1 + Math.floor(random() * 2) : 2 + Math.floor(random() ** 2 * 400)
+}
+
+async function killAgainAndAgain(strategy: Strategy, durability: Durability, kills: number): Promise<void> {
+  const trialSeed = seed * 1009 + STRATEGIES.indexOf(strategy) * 101 + LEVELS.indexOf(durability)
+  const random = randomFrom(trialSeed)
+  for (let done = 0; done < kills; ) {
+    const dir = join(scratchDir(), 'log')
+    const expected = new Expected()
+    for (let life = 0; life < LIVES && done < kills; life++, done++) {
+      const options: OpenOptions = {
+        strategy,
+        durability,
+        preallocate: pick(random, strategy === 'mmap' ? ANYWHERE : UNMAPPED),
+        segmentBytes: pick(random, SEGMENT_BYTES),
+        maxRecordBytes: 50_000,
+        chunkBytes: 65_536,
+      }
+      const lifeSeed = Math.floor(random() * 2 ** 31)
+      const request = { dir, seed: lifeSeed, options, generation: expected.generation }
+      try {
+        await runAndKill(request, linesBeforeDeath(random), (line) => expected.told(line))
+        // At once: the dead owner's lock is no lock.
+        const log = await open(dir, { ...options, strategy: pick(random, STRATEGIES), preallocate: 'auto' })
+        try {
+          await expected.check(log)
+          totals.recovered.set(log.recovery.state, (totals.recovered.get(log.recovery.state) ?? 0) + 1)
+        } finally {
+          await log.close()
+        }
+      } catch (error) {
+        const told = `seed ${seed}, ${JSON.stringify(options)}, life ${life}, kill ${done}`
+        throw new Error(`${(error as Error).message} (${told})`, { cause: error })
+      }
+      totals.kills++
+    }
+  }
+}
+
+/** How many of `rounds` fall to the `index`-th of `parts`. */
+function share(index: number, parts: number): number {
+  return Math.floor((rounds * (index + 1)) / parts) - Math.floor((rounds * index) / parts)
+}
+
+test.each(STRATEGIES)(
+  'what was acknowledged at any level survives kill -9, whole and in order, and what was cut stays cut (%s)',
+  async (strategy) => {
+    const combinations = STRATEGIES.length * LEVELS.length
+    const trials = LEVELS.map((durability, level) => ({
+      durability,
+      kills: share(STRATEGIES.indexOf(strategy) * LEVELS.length + level, combinations),
+    }))
+    const lane = async (): Promise<void> => {
+      for (let trial = trials.shift(); trial; trial = trials.shift())
+        await killAgainAndAgain(strategy, trial.durability, trial.kills)
+    }
+    await Promise.all([lane(), lane()])
+  },
+  60_000 + rounds * 2_000,
+)
+
+afterAll(() => {
+  const states = [...totals.recovered].map(([state, count]) => `${count} ${state}`).join(', ')
+  process.stdout.write(
+    `${totals.kills} kills (seed ${seed}): ${totals.acknowledged} records acknowledged, none lost; ` +
+      `${totals.checked} compared, ${totals.batches} batches whole; found ${states}\n`,
+  )
+})
