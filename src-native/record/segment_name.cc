@@ -8,6 +8,7 @@ namespace {
 constexpr size_t kSeqDigits = 20;
 constexpr char kSegmentSuffix[] = ".seg";
 constexpr char kSparePrefix[] = "spare-";
+constexpr size_t kSpareDigits = 16;
 
 }  // namespace
 
@@ -37,8 +38,12 @@ std::string SpareName(uint64_t nonce) {
   return std::string(kSparePrefix) + digits;
 }
 
+// Exactly what SpareName makes: an open removes spares, and must not remove anything else.
 bool IsSpareName(const std::string& name) {
-  return name.compare(0, sizeof kSparePrefix - 1, kSparePrefix) == 0;
+  constexpr size_t kPrefixChars = sizeof kSparePrefix - 1;
+  if (name.size() != kPrefixChars + kSpareDigits) return false;
+  if (name.compare(0, kPrefixChars, kSparePrefix) != 0) return false;
+  return name.find_first_not_of("0123456789abcdef", kPrefixChars) == std::string::npos;
 }
 
 }  // namespace durlog
