@@ -41,6 +41,10 @@ inline constexpr uint32_t kMaxPayloadBytes = 128u << 20;
 inline constexpr size_t kSegmentHeaderBytes = 4096;
 inline constexpr size_t kSegmentHeaderCopyOffset = 2048;
 inline constexpr size_t kSegmentHeaderFieldBytes = 64;
+// A whole number of blocks, at least one of them for records. Bounds what a hostile header can make
+// an open allocate.
+inline constexpr uint64_t kMinSegmentBytes = 2 * kSegmentHeaderBytes;
+inline constexpr uint64_t kMaxSegmentBytes = uint64_t{1} << 30;
 inline constexpr uint64_t kSegmentMagic = 0x0a0d474f4c525544;  // "DURLOG\r\n"
 
 constexpr uint64_t FrameBytes(uint64_t payload_bytes) {

@@ -19,6 +19,11 @@ constexpr size_t kCrcOffset = 60;
 constexpr uint32_t kRecycledFlag = 1;
 static_assert(kCrcOffset + 4 == kSegmentHeaderFieldBytes, "the checksum ends the fields");
 
+bool IsPossibleSize(uint64_t segment_bytes) {
+  return segment_bytes >= kMinSegmentBytes && segment_bytes <= kMaxSegmentBytes &&
+         segment_bytes % kSegmentHeaderBytes == 0;
+}
+
 enum class CopyState : uint8_t { kWhole, kDamaged, kNewer };
 
 CopyState DecodeCopy(const uint8_t* fields, SegmentHeader* header) {
@@ -26,6 +31,7 @@ CopyState DecodeCopy(const uint8_t* fields, SegmentHeader* header) {
   if (Crc32c(0, fields, kCrcOffset) != Load32(fields + kCrcOffset)) return CopyState::kDamaged;
   if (Load32(fields + kVersionOffset) > kFormatVersion) return CopyState::kNewer;
   if (Load32(fields + kHeaderBytesOffset) != kSegmentHeaderBytes) return CopyState::kDamaged;
+  if (!IsPossibleSize(Load64(fields + kSegmentBytesOffset))) return CopyState::kDamaged;
   std::memcpy(header->uuid.data(), fields + kUuidOffset, header->uuid.size());
   header->salt = Load64(fields + kSaltOffset);
   header->base_time_ms = Load64(fields + kBaseTimeOffset);
