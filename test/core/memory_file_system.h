@@ -1,0 +1,142 @@
+// Files that are nothing but bytes in memory, for tests and fuzzers that need no disk. They forget
+// nothing and refuse nothing but size: a disk that does is in crash/.
+#ifndef DURLOG_TEST_CORE_MEMORY_FILE_SYSTEM_H_
+#define DURLOG_TEST_CORE_MEMORY_FILE_SYSTEM_H_
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "platform/file_system.h"
+
+namespace durlog {
+
+using MemoryBytes = std::vector<uint8_t>;
+
+class MemoryFile final : public File {
+ public:
+  // No file gets longer, so that no input can make a test eat the machine's memory.
+  static constexpr uint64_t kMaxBytes = 64u << 20;
+
+  explicit MemoryFile(std::shared_ptr<MemoryBytes> bytes) : bytes_(std::move(bytes)) {}
+
+  Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) override {
+    if (offset >= bytes_->size()) return size_t{0};
+    const size_t from = static_cast<size_t>(offset);
+    const size_t step = std::min(length, bytes_->size() - from);
+    if (step > 0) std::memcpy(to, bytes_->data() + from, step);
+    return step;
+  }
+  Status WriteAt(uint64_t offset, const void* from, size_t length) override {
+    if (offset > kMaxBytes || length > kMaxBytes - offset) return Full();
+    const size_t at = static_cast<size_t>(offset);
+    if (bytes_->size() < at + length) bytes_->resize(at + length);
+    if (length > 0) std::memcpy(bytes_->data() + at, from, length);
+    return Status::Ok();
+  }
+  Status StartWriteback(uint64_t, uint64_t) override { return Status::Ok(); }
+  Status SyncData() override { return Status::Ok(); }
+  Status SyncFull() override { return Status::Ok(); }
+  Result<uint64_t> Size() override { return static_cast<uint64_t>(bytes_->size()); }
+  Status Truncate(uint64_t size) override {
+    if (size > kMaxBytes) return Full();
+    bytes_->resize(static_cast<size_t>(size));
+    return Status::Ok();
+  }
+  Status Allocate(Preallocation how, uint64_t offset, uint64_t length) override {
+    if (offset > kMaxBytes || length > kMaxBytes - offset) return Full();
+    if (how != Preallocation::kKeepSize && bytes_->size() < offset + length) {
+      bytes_->resize(static_cast<size_t>(offset + length));
+    }
+    return Status::Ok();
+  }
+  Result<std::unique_ptr<Mapping>> Map(uint64_t, size_t) override {
+    return Status::Error(Code::kUnsupported, "files in memory have no maps");
+  }
+  Status SetExtentSizeHint(uint32_t) override {
+    return Status::Error(Code::kUnsupported, "files in memory have no extents");
+  }
+  Status Close() override { return Status::Ok(); }
+
+ private:
+  static Status Full() { return Status::Error(Code::kNoSpace, "the file would be too long"); }
+  const std::shared_ptr<MemoryBytes> bytes_;
+};
+
+// The folder's content, kept by the test: what stands in it outlives every Directory on it.
+using MemoryFolder = std::map<std::string, std::shared_ptr<MemoryBytes>>;
+
+class MemoryLock final : public FileLock {};
+
+class MemoryDirectory final : public Directory {
+ public:
+  explicit MemoryDirectory(MemoryFolder& files) : files_(files) {}
+
+  const std::string& path() const override { return path_; }
+  Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) override {
+    const auto found = files_.find(name);
+    if (mode == OpenMode::kCreateNew) {
+      if (found != files_.end()) return Status::Error(Code::kIo, "the name is taken");
+      files_[name] = std::make_shared<MemoryBytes>();
+    } else if (found == files_.end()) {
+      return Status::Error(Code::kNotFound, "no such file").WithPath(name);
+    }
+    return std::unique_ptr<File>(new MemoryFile(files_[name]));
+  }
+  Result<std::vector<FileEntry>> List() override {
+    std::vector<FileEntry> entries;
+    for (const auto& [name, bytes] : files_) entries.push_back(FileEntry{name, true});
+    return entries;
+  }
+  Status Rename(const std::string& from, const std::string& to) override {
+    const auto found = files_.find(from);
+    if (found == files_.end()) return Status::Error(Code::kNotFound, "no such file");
+    files_[to] = found->second;
+    files_.erase(from);
+    return Status::Ok();
+  }
+  Status Remove(const std::string& name) override {
+    if (files_.erase(name) == 0) return Status::Error(Code::kNotFound, "no such file");
+    return Status::Ok();
+  }
+  Status Sync() override { return Status::Ok(); }
+  Result<std::unique_ptr<FileLock>> Lock(const std::string&) override {
+    return std::unique_ptr<FileLock>(new MemoryLock);
+  }
+  Result<Capabilities> Probe() override {
+    Capabilities capabilities;
+    capabilities.file_system = "memory";
+    capabilities.direct_io = true;
+    return capabilities;
+  }
+
+ private:
+  MemoryFolder& files_;
+  const std::string path_ = "memory";
+};
+
+// Every path is the one folder. Time and salts are counters, so that a run can be repeated.
+class MemoryFileSystem final : public FileSystem {
+ public:
+  Result<std::unique_ptr<Directory>> OpenDirectory(const std::string& path, bool) override {
+    if (path != "memory") return std::unique_ptr<Directory>(new MemoryDirectory(elsewhere));
+    return std::unique_ptr<Directory>(new MemoryDirectory(files));
+  }
+  uint64_t NowMs() override { return now_ms_++; }
+  uint64_t Random64() override { return random_ += 0x9e3779b97f4a7c15; }
+
+  MemoryFolder files;      // of the path "memory"
+  MemoryFolder elsewhere;  // of every other path: backups
+
+ private:
+  uint64_t now_ms_ = 1'700'000'000'000;
+  uint64_t random_ = 1;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_TEST_CORE_MEMORY_FILE_SYSTEM_H_

@@ -1,0 +1,260 @@
+#include "segment/scanner.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "base/bytes.h"
+#include "memory_file_system.h"
+
+namespace durlog {
+namespace {
+
+constexpr uint32_t kSeed = 0x5eed;
+constexpr uint64_t kSegmentBytes = 1u << 20;
+
+// Frames one after the other, behind a header that the scanner never looks at.
+class ScannerTest : public testing::Test {
+ protected:
+  ScannerTest() : bytes_(std::make_shared<MemoryBytes>(kSegmentHeaderBytes, 0)), file_(bytes_) {}
+
+  // Puts a frame at the end; its offset.
+  size_t Put(FrameFields fields, const std::string& payload, uint32_t seed = kSeed) {
+    const size_t at = bytes_->size();
+    fields.length = static_cast<uint32_t>(payload.size());
+    bytes_->resize(at + static_cast<size_t>(FrameBytes(payload.size())), 0);
+    const Bytes data{reinterpret_cast<const uint8_t*>(payload.data()), payload.size()};
+    EncodeFrameHeader(fields, data, seed, bytes_->data() + at);
+    std::copy(payload.begin(), payload.end(),
+              bytes_->begin() + static_cast<std::ptrdiff_t>(at + kFrameHeaderBytes));
+    return at;
+  }
+  size_t PutRecord(uint64_t seq, uint32_t unsynced = 0, bool continues = false,
+                   uint32_t seed = kSeed) {
+    FrameFields fields;
+    fields.state = FrameState::kCommitted;
+    fields.seq = seq;
+    fields.unsynced = unsynced;
+    fields.batch_continues = continues;
+    return Put(fields, "record " + std::to_string(seq), seed);
+  }
+  size_t PutMarker(uint64_t seq) {
+    FrameFields fields;
+    fields.state = FrameState::kMarker;
+    fields.seq = seq;
+    return Put(fields, "");
+  }
+  void PutZeros(size_t count) { bytes_->resize(bytes_->size() + count, 0); }
+
+  SegmentScan Scan(uint64_t first_seq = 0, bool recycled = false,
+                   uint64_t segment_bytes = kSegmentBytes) {
+    Result<SegmentScan> scan =
+        ScanSegment(file_, ScanContext{first_seq, kSeed, segment_bytes, recycled});
+    EXPECT_TRUE(scan.ok());
+    return scan.ok() ? *scan : SegmentScan{};
+  }
+
+  std::shared_ptr<MemoryBytes> bytes_;
+  MemoryFile file_;
+};
+
+TEST_F(ScannerTest, WholeRecordsUpToFreeSpaceAreNoDamage) {
+  for (uint64_t seq = 5; seq < 9; ++seq) PutRecord(seq, 2);
+  const size_t end = bytes_->size();
+  PutZeros(10000);
+  const SegmentScan scan = Scan(5);
+  EXPECT_FALSE(scan.damaged);
+  EXPECT_EQ(scan.records, 4u);
+  EXPECT_EQ(scan.next_seq, 9u);
+  EXPECT_EQ(scan.end_offset, end);
+  EXPECT_EQ(scan.watermark, 6u);
+}
+
+TEST_F(ScannerTest, ASegmentOfZerosHoldsNothingAndIsWhole) {
+  PutZeros(100000);
+  const SegmentScan scan = Scan(7);
+  EXPECT_FALSE(scan.damaged);
+  EXPECT_EQ(scan.records, 0u);
+  EXPECT_EQ(scan.next_seq, 7u);
+  EXPECT_EQ(scan.end_offset, kSegmentHeaderBytes);
+}
+
+TEST_F(ScannerTest, ARecordWithTheSeqOfAnotherPlaceEndsTheWholeOnes) {
+  FrameFields first;
+  first.state = FrameState::kCommitted;
+  Put(first, std::string(100, 'x'));
+  const size_t odd = PutRecord(2);
+  const SegmentScan scan = Scan();
+  EXPECT_TRUE(scan.damaged);
+  EXPECT_EQ(scan.end_offset, odd);
+  EXPECT_EQ(scan.records_after, 1u);
+  EXPECT_EQ(scan.first_after, 2u);
+}
+
+TEST_F(ScannerTest, ABatchCountsOnlyOnceItsLastRecordIsThere) {
+  PutRecord(0);
+  const size_t batch = PutRecord(1, 0, true);
+  PutRecord(2, 0, true);
+  SegmentScan scan = Scan();
+  EXPECT_TRUE(scan.damaged);
+  EXPECT_EQ(scan.end_offset, batch);
+  EXPECT_EQ(scan.next_seq, 1u);
+  PutRecord(3, 0, false);
+  scan = Scan();
+  EXPECT_FALSE(scan.damaged);
+  EXPECT_EQ(scan.next_seq, 4u);
+}
+
+TEST_F(ScannerTest, AMarkerIsNoRecordAndTellsWhatIsSynced) {
+  PutRecord(0, 0);
+  PutMarker(1);
+  const SegmentScan scan = Scan();
+  EXPECT_EQ(scan.records, 1u);
+  EXPECT_EQ(scan.watermark, 1u);
+  EXPECT_EQ(scan.next_seq, 1u);
+  EXPECT_EQ(scan.end_offset, bytes_->size());
+}
+
+TEST_F(ScannerTest, RecordsBehindDamageAreFoundAgainWithTheirWatermark) {
+  PutRecord(0);
+  const size_t damaged = PutRecord(1, 1);
+  PutRecord(2, 1);
+  PutRecord(3, 0);
+  (*bytes_)[damaged + kFrameHeaderBytes] ^= 1;
+  const SegmentScan scan = Scan();
+  EXPECT_TRUE(scan.damaged);
+  EXPECT_EQ(scan.damage, DecodeStatus::kBadCrc);
+  EXPECT_EQ(scan.end_offset, damaged);
+  EXPECT_EQ(scan.records_after, 2u);
+  EXPECT_EQ(scan.first_after, 2u);
+  EXPECT_EQ(scan.next_after, 4u);
+  EXPECT_EQ(scan.watermark, 3u);
+}
+
+TEST_F(ScannerTest, BytesBehindTheEndAreDamageInANewSegmentAndStaleInARecycledOne) {
+  PutRecord(0);
+  const size_t end = bytes_->size();
+  for (uint64_t seq = 0; seq < 50; ++seq) PutRecord(seq, 0, false, kSeed + 1);
+  EXPECT_TRUE(Scan(0, false).damaged);
+  const SegmentScan recycled = Scan(0, true);
+  EXPECT_FALSE(recycled.damaged);
+  EXPECT_EQ(recycled.end_offset, end);
+  EXPECT_EQ(recycled.next_seq, 1u);
+}
+
+TEST_F(ScannerTest, AHoleThatReadsAsStaleBytesIsDamageInARecycledSegment) {
+  PutRecord(0);
+  const size_t hole = PutRecord(1);
+  PutRecord(2, 0);
+  std::fill(bytes_->begin() + static_cast<std::ptrdiff_t>(hole),
+            bytes_->begin() + static_cast<std::ptrdiff_t>(hole) + 16, uint8_t{0xaa});
+  const SegmentScan scan = Scan(0, true);
+  EXPECT_TRUE(scan.damaged);
+  EXPECT_EQ(scan.watermark, 2u);
+  EXPECT_EQ(scan.records_after, 1u);
+}
+
+TEST_F(ScannerTest, StaleRecordsOfAnotherSaltAreNeverTakenWhereverTheyStand) {
+  for (uint64_t seq = 0; seq < 20; ++seq) PutRecord(seq, 0, false, kSeed ^ 0xffff);
+  for (const bool recycled : {false, true}) {
+    const SegmentScan scan = Scan(0, recycled);
+    EXPECT_EQ(scan.records, 0u);
+    EXPECT_EQ(scan.records_after, 0u);
+    EXPECT_EQ(scan.next_seq, 0u);
+    EXPECT_EQ(scan.watermark, 0u);
+  }
+}
+
+TEST_F(ScannerTest, NothingBehindTheSegmentsOwnEndIsRead) {
+  PutRecord(0);
+  const size_t end = bytes_->size();
+  PutZeros(8192 - end);
+  PutRecord(1);
+  const SegmentScan scan = Scan(0, false, 8192);
+  EXPECT_FALSE(scan.damaged);
+  EXPECT_EQ(scan.next_seq, 1u);
+}
+
+TEST_F(ScannerTest, PaddingIsSkippedAndTheSeqsGoOn) {
+  PutRecord(0);
+  FrameFields padding;
+  padding.state = FrameState::kPadding;
+  padding.length = 64;
+  padding.seq = 1;
+  const size_t at = bytes_->size();
+  PutZeros(kFrameHeaderBytes + 64);
+  EncodeFrameHeader(padding, Bytes{}, kSeed, bytes_->data() + at);
+  PutRecord(1);
+  const SegmentScan scan = Scan();
+  EXPECT_FALSE(scan.damaged);
+  EXPECT_EQ(scan.next_seq, 2u);
+}
+
+TEST_F(ScannerTest, ResyncTakesNoSeqThatTheSegmentHasNoRoomFor) {
+  PutRecord(0);
+  bytes_->push_back(0xff);
+  PutZeros(7);
+  PutRecord(100000);
+  EXPECT_EQ(Scan().records_after, 0u);
+}
+
+TEST_F(ScannerTest, TheHighestSeqsDoNotOverflow) {
+  const uint64_t first = UINT64_MAX - 1;
+  PutRecord(first);
+  PutRecord(first + 1);
+  const SegmentScan scan = Scan(first);
+  EXPECT_EQ(scan.records, 2u);
+  (*bytes_)[kSegmentHeaderBytes + 9] ^= 1;
+  EXPECT_EQ(Scan(first).records_after, 1u);
+}
+
+// Every eighth byte claims a record that reaches to the segment's end.
+TEST_F(ScannerTest, AFileFullOfThingsThatLookLikeRecordsIsGivenUpSoon) {
+  constexpr uint64_t kBytes = 16u << 20;
+  bytes_->resize(kBytes, 0);
+  // As a word, a committed record of 8 MiB; as a seq, just above `first_seq`; as both, all over.
+  const uint32_t word = (2u << kStateShift) | (8u << 20);
+  const uint64_t first_seq = word - 1000;
+  for (size_t at = kSegmentHeaderBytes; at + 8 <= kBytes; at += 8) {
+    Store64(bytes_->data() + at, word);
+  }
+  const auto began = std::chrono::steady_clock::now();
+  const SegmentScan scan = Scan(first_seq, false, kBytes);
+  const auto took = std::chrono::steady_clock::now() - began;
+  EXPECT_TRUE(scan.damaged);
+  EXPECT_TRUE(scan.gave_up);
+  EXPECT_EQ(scan.records_after, 0u);
+  EXPECT_LT(took, std::chrono::seconds(20));
+}
+
+TEST_F(ScannerTest, EveryCutOffLengthOfASegmentIsScannedWithoutAWrongRecord) {
+  for (uint64_t seq = 0; seq < 6; ++seq) PutRecord(seq);
+  const MemoryBytes whole = *bytes_;
+  const size_t frame = static_cast<size_t>(FrameBytes(8));
+  for (size_t bytes = 0; bytes <= whole.size(); ++bytes) {
+    bytes_->assign(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes));
+    const SegmentScan scan = Scan();
+    const size_t body = bytes < kSegmentHeaderBytes ? 0 : bytes - kSegmentHeaderBytes;
+    EXPECT_EQ(scan.next_seq, body / frame) << bytes;
+    EXPECT_EQ(scan.records_after, 0u) << bytes;
+  }
+}
+
+TEST_F(ScannerTest, EveryFlippedByteOfASegmentCostsNoRecordInFrontOfIt) {
+  for (uint64_t seq = 0; seq < 6; ++seq) PutRecord(seq);
+  const size_t frame = static_cast<size_t>(FrameBytes(8));
+  for (size_t at = kSegmentHeaderBytes; at < bytes_->size(); ++at) {
+    (*bytes_)[at] ^= 0x5a;
+    const SegmentScan scan = Scan();
+    const uint64_t hit = (at - kSegmentHeaderBytes) / frame;
+    EXPECT_EQ(scan.next_seq, hit) << at;
+    EXPECT_TRUE(scan.damaged) << at;
+    EXPECT_EQ(scan.records_after, 5 - hit) << at;
+    (*bytes_)[at] ^= 0x5a;
+  }
+}
+
+}  // namespace
+}  // namespace durlog
