@@ -1,0 +1,75 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { expect, test } from 'vitest'
+import { type Durability, open, type Strategy } from '../src/index.js'
+import { openUntilDone, scratchDir, texts } from './fixtures/scratch.js'
+
+const linuxOnly = test.skipIf(!existsSync('/proc/self/fd'))
+
+linuxOnly('a thousand opens and closes leave no descriptor and no mapping behind', async () => {
+  const dir = join(scratchDir(), 'log')
+  const held = (): { descriptors: number; mappings: number } => ({
+    descriptors: readdirSync('/proc/self/fd').length,
+    mappings: readFileSync('/proc/self/maps', 'utf8').split(dir).length - 1,
+  })
+  const cycle = async (i: number): Promise<void> => {
+    const log = await open(dir, { segmentBytes: 256 * 1024 })
+    if (i % 2 === 0) log.write('mapped')
+    await log.append('synced')
+    if (i % 10 === 0) expect((await log.read({ from: log.firstSeq }).next()).value?.seq).toBe(log.firstSeq)
+    if (i % 10 === 1) expect((await log.get(log.nextSeq - 1)).data.toString()).toBe('synced')
+    await log.close()
+  }
+  for (let i = 0; i < 20; i++) await cycle(i)
+  const before = held()
+  for (let i = 0; i < 1000; i++) await cycle(i)
+  // Readers that were left in the middle are closed when they are collected, at the latest.
+  expect(held().descriptors).toBeLessThanOrEqual(before.descriptors + 100)
+  expect(held().mappings).toBe(0)
+})
+
+test.each<[Strategy, Durability]>([
+  ['auto', 'sync'],
+  ['auto', 'memory'],
+  ['mmap', 'sync'],
+  ['pwrite', 'full'],
+  ['direct', 'sync'],
+])(
+  'a worker that is terminated in the middle of appending lets go of the log, and loses nothing (%s, %s)',
+  async (strategy, durability) => {
+    const dir = join(scratchDir(), 'log')
+    for (let round = 0; round < 5; round++) {
+      const worker = new Worker(new URL('./fixtures/append-worker.mjs', import.meta.url), {
+        workerData: { dir, strategy, durability, segmentBytes: 256 * 1024 },
+      })
+      let last = -1
+      await new Promise<void>((resolve, reject) => {
+        worker.on('error', reject)
+        worker.on('message', (seq: number) => {
+          last = Math.max(last, seq)
+          if (last > (round + 1) * 200) resolve()
+        })
+      })
+      await worker.terminate()
+      const log = await openUntilDone(dir, { lock: { waitMs: 10_000 } })
+      expect(log.nextSeq).toBeGreaterThan(last)
+      expect(await texts(log.read())).toHaveLength(log.nextSeq)
+      await log.close()
+    }
+  },
+)
+
+test('a process may end with a log open and appends under way', () => {
+  const script = `
+    import { open } from ${JSON.stringify(new URL('../dist/index.js', import.meta.url).href)}
+    const log = await open(${JSON.stringify(join(scratchDir(), 'log'))})
+    void log.read({ follow: true }).next()
+    await log.append('first')
+    for (let i = 0; i < 1000; i++) void log.append('x')
+    process.nextTick(() => process.exit(7))
+  `
+  const ended = spawnSync(process.execPath, ['--input-type=module', '-e', script])
+  expect([ended.status, ended.signal, ended.stderr.toString()]).toEqual([7, null, ''])
+})
