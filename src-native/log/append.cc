@@ -118,7 +118,13 @@ Status Log::StoreMapped(const FrameFields& fields, Bytes payload, bool publish) 
   if (frame_bytes > tail_->max_frame_bytes()) {
     DURLOG_RETURN_IF_ERROR(WriteAround(at, header, payload, publish));
   } else {
-    DURLOG_RETURN_IF_ERROR(tail_->Ensure(at, frame_bytes));
+    Status mapped = tail_->Ensure(at, frame_bytes);
+    if (!mapped.ok()) {
+      // Nothing was stored; the next append maps anew, and may have more luck.
+      tail_->Quiesce();
+      tail_.reset();
+      return mapped;
+    }
     tail_->Store(at + kFrameHeaderBytes, payload.data, payload.size);
     tail_->Store(at + kWordBytes, header + kWordBytes, kFrameHeaderBytes - kWordBytes);
     if (publish) tail_->Publish(at, Load32(header));

@@ -120,6 +120,7 @@ Status CommitJob::UndoWrites() {
     DURLOG_RETURN_IF_ERROR(directory_.Remove(activated_[i]->name()));
   }
   if (!activated_.empty()) DURLOG_RETURN_IF_ERROR(directory_.Sync());
+  for (StagedPiece& piece : plan_.pieces) piece.segment->Discard(directory_);
   const StagedPiece& first = plan_.pieces.front();
   for (const std::shared_ptr<Segment>& segment : activated_) {
     if (segment == first.segment) return Status::Ok();

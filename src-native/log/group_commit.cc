@@ -54,10 +54,10 @@ void Log::Harvest() {
 
 // Auto leaves the map where records are only ever waited for at sync: a direct write is cheaper
 // than a store and an msync. Not while pages ahead are being dirtied by a worker.
-bool Log::ShouldLeaveMap(Level level) const {
+bool Log::ShouldLeaveMap(const CommitPlan& plan) const {
   return options_.strategy == Strategy::kAuto && mode_ == WriteMode::kMapped &&
-         level >= Level::kSync && !memory_since_commit_ && capabilities_.direct_io && tail_ &&
-         !tail_->populating() && next_seq_ > committed_end_ && !closing_;
+         plan.level >= Level::kSync && plan.end_seq > plan.first_seq && !memory_since_commit_ &&
+         capabilities_.direct_io && tail_ && !tail_->populating() && !closing_;
 }
 
 void Log::AddTargets(CommitPlan* plan, bool leave_map) {
@@ -112,7 +112,7 @@ std::shared_ptr<CommitJob> Log::BeginCommit(Level level) {
       }
     }
   }
-  const bool leave_map = ShouldLeaveMap(plan.level);
+  const bool leave_map = ShouldLeaveMap(plan);
   AddTargets(&plan, leave_map);
   if (leave_map) {
     plan.retired_tail = std::move(tail_);
@@ -191,7 +191,10 @@ void Log::NoteActivated(const Segment& segment) {
 // Nothing of the group is in the log, so nothing that was appended after it may be either.
 void Log::FinishRolledBack(CommitJob& job) {
   const CommitPlan& plan = job.plan();
-  for (StagedPiece& piece : filling_) GiveBuffer(std::move(piece.buffer));
+  for (StagedPiece& piece : filling_) {
+    piece.segment->Discard(*directory_);
+    GiveBuffer(std::move(piece.buffer));
+  }
   filling_.clear();
   pending_bytes_ -= filling_bytes_;
   filling_bytes_ = 0;

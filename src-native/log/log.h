@@ -160,7 +160,7 @@ class Log {
   bool CommitWanted() const;
   Level WantedLevel() const;
   std::shared_ptr<CommitJob> BeginCommit(Level level);
-  bool ShouldLeaveMap(Level level) const;
+  bool ShouldLeaveMap(const CommitPlan& plan) const;
   void AddTargets(CommitPlan* plan, bool leave_map);
   void KeepTailImage(const StagedPiece& piece);
   void FinishCommit();

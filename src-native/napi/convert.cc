@@ -130,9 +130,9 @@ bool ToOptions(Napi::Env env, const Napi::Object& object, LogOptions* options) {
   uint64_t max_record_bytes = 0;
   uint64_t extent_size_hint = 0;
   uint64_t expected_level = 0;
-  constexpr double kMaxSegmentBytes = 1ull << 30;
   const bool in_range =
-      NumberIn(env, object, "segmentBytes", 64 << 10, kMaxSegmentBytes, &options->segment_bytes) &&
+      NumberIn(env, object, "segmentBytes", kMinSegmentBytes, kMaxSegmentBytes,
+               &options->segment_bytes) &&
       NumberIn(env, object, "maxPendingBytes", 1, 1ull << 40, &options->max_pending_bytes) &&
       NumberIn(env, object, "maxRecordBytes", 1,
                static_cast<double>(std::min<uint64_t>(

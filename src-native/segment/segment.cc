@@ -136,6 +136,16 @@ Status Segment::Activate(Directory& directory) {
   return Status::Ok();
 }
 
+void Segment::Discard(Directory& directory) {
+  if (active() || !spare_) return;
+  spare_->Await();
+  if (spare_->spare().ok()) {
+    Status removed = directory.Remove(spare_->spare()->name);
+    static_cast<void>(removed);
+  }
+  spare_.reset();
+}
+
 Result<File*> Segment::Direct(Directory& directory) {
   if (!direct_) {
     DURLOG_ASSIGN_OR_RETURN(direct_, directory.Open(name_, OpenMode::kDirect));

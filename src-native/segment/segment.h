@@ -80,6 +80,9 @@ class Segment {
   bool active() const { return file_ != nullptr; }
   // Waits for the spare and renames it. The new entry is not durable before the folder's sync.
   Status Activate(Directory& directory);
+  // Gives up a segment that will not be activated: its spare's file goes, best effort, as it takes
+  // room and the next open would remove it anyway.
+  void Discard(Directory& directory);
   // After Activate().
   File& file() { return *file_; }
   // Opened at the first call; kUnsupported where the file system refuses.
