@@ -135,7 +135,7 @@ Status Log::StoreMapped(const FrameFields& fields, Bytes payload, bool publish) 
                          .WithPath(directory_->path() + "/" + active_->name())
                          .WithOffset(at);
       Latch(fault, fields.seq, fields.seq);
-      return fault;
+      return failure_;
     }
   }
   append_offset_ = at + frame_bytes;
@@ -158,6 +158,7 @@ Status Log::WriteAround(uint64_t at, const uint8_t* header, Bytes payload, bool 
   Status cut = CutSegment(file, at, active_->bytes());
   if (status.code() != Code::kNoSpace || !cut.ok()) {
     Latch(status, next_seq_, next_seq_);
+    return failure_;
   }
   return status;
 }
@@ -248,12 +249,15 @@ Status Log::StoreMappedBatch(const Bytes* payloads, size_t count) {
     if (!stored.ok()) {
       // Frames that are whole stand behind the first one's missing word.
       if (i > 0) Latch(stored, next_seq_, next_seq_);
-      return stored;
+      return latched_ ? failure_ : stored;
     }
   }
   uint8_t word[kWordBytes];
   Store32(word, first_word);
-  return active_->file().WriteAt(begin, word, sizeof word);
+  Status published = active_->file().WriteAt(begin, word, sizeof word);
+  // As above: what came after it would never be found.
+  if (!published.ok()) Latch(published, next_seq_, next_seq_);
+  return latched_ ? failure_ : published;
 }
 
 Result<uint64_t> Log::Write(Bytes payload) {

@@ -148,7 +148,8 @@ void Log::FinishCommit() {
       FinishRolledBack(*job);
       break;
     case CommitOutcome::kFailed:
-      Latch(job->status(), 0, plan.end_seq);
+      // What was stored into the map meanwhile is in the log, acknowledged or not.
+      Latch(job->status(), 0, mode_ == WriteMode::kMapped ? next_seq_ : plan.end_seq);
       break;
   }
   for (StagedPiece& piece : plan.pieces) GiveBuffer(std::move(piece.buffer));

@@ -46,6 +46,7 @@ std::shared_ptr<SpareJob> Log::MakeSpareJob() {
 void Log::RequestSpare() {
   if (spare_) return;
   spare_ = MakeSpareJob();
+  NoteAdminJob(spare_);
   executor_->Execute(spare_);
 }
 
@@ -95,7 +96,7 @@ Status Log::Rotate() {
     if (!activated.ok()) {
       ResumeAt(group_segment_, group_offset_);
       Latch(activated, next_seq_, next_seq_);
-      return activated;
+      return failure_;
     }
   }
   // A sealed segment is synced before long, whoever asked for what.
@@ -125,8 +126,11 @@ Status Log::EnsureMapped() {
   }
   if (mode_ != WriteMode::kMapped) ++stats_.mode_switches;
   mode_ = WriteMode::kMapped;
-  tail_ = std::make_unique<MappedTail>(active_, append_offset_, capabilities_.map_alignment,
-                                       options_.chunk_bytes, executor_);
+  // Who asked for the map itself wants its msyncs small; auto is here for the sake of memory.
+  tail_ = std::make_unique<MappedTail>(
+      active_, append_offset_, capabilities_.map_alignment, options_.chunk_bytes,
+      options_.strategy == Strategy::kAuto ? Populating::kWriteZeros : Populating::kTouch,
+      executor_);
   return Status::Ok();
 }
 

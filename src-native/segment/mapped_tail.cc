@@ -8,9 +8,31 @@
 
 namespace durlog {
 
+namespace {
+
+// Also the size of the folios that come of it: what an msync after a small store writes back.
+constexpr size_t kZeroStepBytes = 256 << 10;
+constexpr size_t kPageBytes = 4096;
+const uint8_t kZeros[kZeroStepBytes] = {};
+
+}  // namespace
+
+Status ChunkJob::WriteZeros() {
+  uint64_t at = std::max(chunk_.begin, AlignUp(zero_from_, kPageBytes));
+  while (at < chunk_.end) {
+    const uint64_t step_end = std::min(AlignDown(at, kZeroStepBytes) + kZeroStepBytes, chunk_.end);
+    DURLOG_RETURN_IF_ERROR(
+        segment_->file().WriteAt(at, kZeros, static_cast<size_t>(step_end - at)));
+    at = step_end;
+  }
+  return Status::Ok();
+}
+
 void ChunkJob::Run() {
   retired_.clear();
   const size_t length = static_cast<size_t>(chunk_.end - chunk_.begin);
+  if (populating_ == Populating::kWriteZeros) status_ = WriteZeros();
+  if (!status_.ok()) return;
   Result<std::unique_ptr<Mapping>> mapped = segment_->file().Map(chunk_.begin, length);
   if (!mapped.ok()) {
     status_ = mapped.TakeStatus();
@@ -21,24 +43,23 @@ void ChunkJob::Run() {
 }
 
 MappedTail::MappedTail(std::shared_ptr<Segment> segment, uint64_t offset, uint32_t map_alignment,
-                       uint64_t chunk_bytes, Executor* executor)
+                       uint64_t chunk_bytes, Populating populating, Executor* executor)
     : segment_(std::move(segment)),
-      first_chunk_bytes_(std::min(kFirstChunkBytes, chunk_bytes)),
-      max_chunk_bytes_(chunk_bytes),
+      first_offset_(offset),
+      chunk_bytes_(chunk_bytes),
+      populating_(populating),
       executor_(executor),
-      next_chunk_bytes_(first_chunk_bytes_),
       prepared_end_(AlignDown(offset, map_alignment)) {
   PrepareAhead();
 }
 
-// Chunks double up to their limit: a log of ten records does not dirty megabytes of zeros.
 void MappedTail::PrepareAhead() {
-  while (ahead_.size() < kChunksAhead && prepared_end_ < segment_->bytes()) {
-    const uint64_t end = std::min(prepared_end_ + next_chunk_bytes_, segment_->bytes());
-    auto job = std::make_shared<ChunkJob>(segment_, prepared_end_, end, std::move(retired_));
+  while (ahead_.size() < chunks_ahead_ && prepared_end_ < segment_->bytes()) {
+    const uint64_t end = std::min(prepared_end_ + chunk_bytes_, segment_->bytes());
+    auto job = std::make_shared<ChunkJob>(segment_, prepared_end_, end, first_offset_, populating_,
+                                          std::move(retired_));
     retired_.clear();
     prepared_end_ = end;
-    next_chunk_bytes_ = std::min(next_chunk_bytes_ * 2, max_chunk_bytes_);
     ahead_.push_back(job);
     executor_->Execute(std::move(job));
   }
@@ -58,6 +79,7 @@ Status MappedTail::TakeNextChunk() {
     retired_.push_back(std::move(chunks_.front()));
     chunks_.pop_front();
   }
+  if (chunks_.size() > 1) chunks_ahead_ = kChunksAhead;
   PrepareAhead();
   return Status::Ok();
 }
@@ -108,7 +130,11 @@ std::vector<Chunk> MappedTail::Covering(uint64_t begin, uint64_t end) const {
 }
 
 void MappedTail::Quiesce() {
-  for (const std::shared_ptr<ChunkJob>& job : ahead_) job->Await();
+  for (const std::shared_ptr<ChunkJob>& job : ahead_) {
+    job->Await();
+    // The worker may keep the job a while yet.
+    job->chunk().mapping.reset();
+  }
 }
 
 bool MappedTail::populating() const {

@@ -22,13 +22,26 @@ struct Chunk {
   std::shared_ptr<Mapping> mapping;
 };
 
+// How the pages of a chunk come to be.
+enum class Populating : uint8_t {
+  // The kernel makes them one by one as they are touched: small folios, so that an msync after a
+  // small store writes little.
+  kTouch,
+  // Zeros are written to the cache first: large folios, in two thirds of the time.
+  kWriteZeros,
+};
+
 // Maps one chunk and populates it; first drops those that are behind the append point, so that
 // unmapping costs the appending thread nothing.
 class ChunkJob final : public Job {
  public:
-  ChunkJob(std::shared_ptr<Segment> segment, uint64_t begin, uint64_t end,
-           std::vector<Chunk> retired)
-      : segment_(std::move(segment)), retired_(std::move(retired)) {
+  // Below `zero_from` stands what must not be written over.
+  ChunkJob(std::shared_ptr<Segment> segment, uint64_t begin, uint64_t end, uint64_t zero_from,
+           Populating populating, std::vector<Chunk> retired)
+      : segment_(std::move(segment)),
+        zero_from_(zero_from),
+        populating_(populating),
+        retired_(std::move(retired)) {
     chunk_.begin = begin;
     chunk_.end = end;
   }
@@ -40,7 +53,11 @@ class ChunkJob final : public Job {
   void Run() override;
 
  private:
-  std::shared_ptr<Segment> segment_;
+  Status WriteZeros();
+
+  const std::shared_ptr<Segment> segment_;
+  const uint64_t zero_from_;
+  const Populating populating_;
   std::vector<Chunk> retired_;
   Chunk chunk_;
   Status status_;
@@ -51,7 +68,7 @@ class MappedTail {
  public:
   // `segment` is active, and its blocks are allocated up to its end. Stores begin at `offset`.
   MappedTail(std::shared_ptr<Segment> segment, uint64_t offset, uint32_t map_alignment,
-             uint64_t chunk_bytes, Executor* executor);
+             uint64_t chunk_bytes, Populating populating, Executor* executor);
 
   // Makes [offset, offset + length) storable, waiting for the worker if it is behind. `length` is
   // at most max_frame_bytes(): a longer frame is written with WriteAt, which the map sees as well.
@@ -77,16 +94,18 @@ class MappedTail {
 
   // Mappings that together cover [begin, end), or nothing where some of it is no longer mapped.
   std::vector<Chunk> Covering(uint64_t begin, uint64_t end) const;
-  // Waits for the chunk jobs that are out, so that the file may be cut or written past the cache.
+  // Waits for the chunk jobs that are out and unmaps what they have mapped, so that the file may be
+  // cut or written past the cache. Nothing can be stored afterwards.
   void Quiesce();
   // A ChunkJob is out. While it is, the range ahead of the append point is being dirtied.
   bool populating() const;
   // No chunk but a segment's last is smaller, so that a frame spans two at most.
-  uint64_t max_frame_bytes() const { return first_chunk_bytes_; }
+  uint64_t max_frame_bytes() const { return chunk_bytes_; }
 
  private:
-  static constexpr uint64_t kFirstChunkBytes = 256 << 10;
-  static constexpr size_t kChunksAhead = 2;
+  // One until the first is full: a log of ten records dirties no more. A stream of records is
+  // worth more of a lead.
+  static constexpr size_t kChunksAhead = 4;
 
   bool InCurrent(uint64_t offset, uint64_t length) const {
     return offset >= current_begin_ && offset + length <= current_end_;
@@ -100,10 +119,11 @@ class MappedTail {
   }
 
   const std::shared_ptr<Segment> segment_;
-  const uint64_t first_chunk_bytes_;
-  const uint64_t max_chunk_bytes_;
+  const uint64_t first_offset_;
+  const uint64_t chunk_bytes_;
+  const Populating populating_;
   Executor* const executor_;
-  uint64_t next_chunk_bytes_;
+  size_t chunks_ahead_ = 1;
   uint64_t prepared_end_;  // end of the last chunk that has been asked for
   std::deque<Chunk> chunks_;
   std::deque<std::shared_ptr<ChunkJob>> ahead_;
