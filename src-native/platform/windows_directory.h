@@ -1,0 +1,47 @@
+// An open folder on Windows.
+#ifndef DURLOG_PLATFORM_WINDOWS_DIRECTORY_H_
+#define DURLOG_PLATFORM_WINDOWS_DIRECTORY_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "platform/file_system.h"
+#include "platform/windows_handle.h"
+
+namespace durlog {
+
+// There is no opening relative to a folder's handle, so names are joined to the path; the handle
+// does not share deletion, which keeps the folder from being renamed away underneath.
+class WindowsDirectory final : public Directory {
+ public:
+  WindowsDirectory(ScopedHandle handle, std::wstring wide_path, std::string path)
+      : handle_(std::move(handle)), wide_path_(std::move(wide_path)), path_(std::move(path)) {}
+
+  const std::string& path() const override { return path_; }
+  Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) override;
+  Result<std::vector<FileEntry>> List() override;
+  Status Rename(const std::string& from, const std::string& to) override;
+  Status Remove(const std::string& name) override;
+  Status Sync() override;
+  Result<std::unique_ptr<FileLock>> Lock(const std::string& name) override;
+  Result<Capabilities> Probe() override;
+
+ private:
+  std::string PathOf(const std::string& name) const { return path_ + "\\" + name; }
+  Result<std::wstring> WidePathOf(const std::string& name) const;
+  Result<ScopedHandle> OpenRegular(const std::string& name, DWORD access, DWORD disposition,
+                                   DWORD flags) const;
+
+  const ScopedHandle handle_;
+  const std::wstring wide_path_;
+  const std::string path_;
+};
+
+// Makes the entries of the folder at `wide_path` durable.
+Status SyncFolder(const std::wstring& wide_path, const std::string& path);
+
+}  // namespace durlog
+
+#endif  // DURLOG_PLATFORM_WINDOWS_DIRECTORY_H_

@@ -1,0 +1,20 @@
+// GetLastError() as a Status.
+#ifndef DURLOG_PLATFORM_WINDOWS_ERROR_H_
+#define DURLOG_PLATFORM_WINDOWS_ERROR_H_
+
+#include <string>
+
+#include "base/status.h"
+
+namespace durlog {
+
+// Status::System with the errno that means the same, so that the layers above know one set of
+// numbers, and with the system's own number and text as its message.
+Status WindowsError(const char* operation, unsigned long error, const std::string& path);
+
+// The same for calls that take a name: kNotFound where there is none.
+Status WindowsNameError(const char* operation, unsigned long error, const std::string& path);
+
+}  // namespace durlog
+
+#endif  // DURLOG_PLATFORM_WINDOWS_ERROR_H_

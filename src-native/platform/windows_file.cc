@@ -1,0 +1,147 @@
+#include "platform/windows_file.h"
+
+#include <algorithm>
+
+#include "platform/windows_error.h"
+#include "platform/windows_mapping.h"
+
+namespace durlog {
+namespace {
+
+// One call takes less than 4 GiB; a power of two keeps direct transfers aligned.
+constexpr size_t kMaxTransferBytes = size_t{1} << 30;
+
+// Reads and writes at a position of their own: on a handle without FILE_FLAG_OVERLAPPED the call
+// still waits for its end.
+OVERLAPPED At(uint64_t offset) {
+  OVERLAPPED position = {};
+  position.Offset = static_cast<DWORD>(offset);
+  position.OffsetHigh = static_cast<DWORD>(offset >> 32);
+  return position;
+}
+
+}  // namespace
+
+Result<size_t> WindowsFile::ReadAt(uint64_t offset, void* to, size_t length) {
+  uint8_t* out = static_cast<uint8_t*>(to);
+  size_t done = 0;
+  while (done < length) {
+    const DWORD wanted = static_cast<DWORD>(std::min(length - done, kMaxTransferBytes));
+    OVERLAPPED position = At(offset + done);
+    DWORD got = 0;
+    if (!ReadFile(handle_.get(), out + done, wanted, &got, &position)) {
+      const DWORD error = GetLastError();
+      if (error == ERROR_HANDLE_EOF) break;
+      return WindowsError("ReadFile", error, path_).WithOffset(offset + done);
+    }
+    done += got;
+    // A direct read that comes back short has met the end, and could not go on from the odd
+    // offset where it stands.
+    if (got == 0 || (direct_ && got < wanted)) break;
+  }
+  return done;
+}
+
+Status WindowsFile::WriteAt(uint64_t offset, const void* from, size_t length) {
+  const uint8_t* in = static_cast<const uint8_t*>(from);
+  size_t done = 0;
+  while (done < length) {
+    const DWORD wanted = static_cast<DWORD>(std::min(length - done, kMaxTransferBytes));
+    OVERLAPPED position = At(offset + done);
+    DWORD put = 0;
+    if (!WriteFile(handle_.get(), in + done, wanted, &put, &position)) {
+      return WindowsError("WriteFile", GetLastError(), path_).WithOffset(offset + done);
+    }
+    if (put == 0) {
+      return WindowsError("WriteFile", ERROR_HANDLE_DISK_FULL, path_).WithOffset(offset + done);
+    }
+    done += put;
+  }
+  return Status::Ok();
+}
+
+// There is no such call; the system's lazy writer begins within a second.
+Status WindowsFile::StartWriteback(uint64_t, uint64_t) { return Status::Ok(); }
+
+// Never tried again after a failure: see posix_sync.h. There is one strength only, which includes
+// the file's metadata and the drive's cache.
+Status WindowsFile::SyncData() {
+  if (FlushFileBuffers(handle_.get())) return Status::Ok();
+  return WindowsError("FlushFileBuffers", GetLastError(), path_);
+}
+
+Status WindowsFile::SyncFull() { return SyncData(); }
+
+Result<uint64_t> WindowsFile::Size() {
+  LARGE_INTEGER size;
+  if (GetFileSizeEx(handle_.get(), &size)) return static_cast<uint64_t>(size.QuadPart);
+  return WindowsError("GetFileSizeEx", GetLastError(), path_);
+}
+
+Status WindowsFile::Truncate(uint64_t size) {
+  FILE_END_OF_FILE_INFO end;
+  end.EndOfFile.QuadPart = static_cast<LONGLONG>(size);
+  if (SetFileInformationByHandle(handle_.get(), FileEndOfFileInfo, &end, sizeof end)) {
+    return Status::Ok();
+  }
+  return WindowsError("FileEndOfFileInfo", GetLastError(), path_).WithOffset(size);
+}
+
+Status WindowsFile::ExtendTo(uint64_t end) {
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t size, Size());
+  return size >= end ? Status::Ok() : Truncate(end);
+}
+
+Status WindowsFile::ReserveTo(uint64_t end) {
+  FILE_STANDARD_INFO now;
+  if (!GetFileInformationByHandleEx(handle_.get(), FileStandardInfo, &now, sizeof now)) {
+    return WindowsError("FileStandardInfo", GetLastError(), path_);
+  }
+  // Setting a smaller allocation would cut the file.
+  if (static_cast<uint64_t>(now.AllocationSize.QuadPart) >= end) return Status::Ok();
+  FILE_ALLOCATION_INFO wanted;
+  wanted.AllocationSize.QuadPart = static_cast<LONGLONG>(end);
+  if (SetFileInformationByHandle(handle_.get(), FileAllocationInfo, &wanted, sizeof wanted)) {
+    return Status::Ok();
+  }
+  return WindowsError("FileAllocationInfo", GetLastError(), path_).WithOffset(end);
+}
+
+Status WindowsFile::Allocate(Preallocation how, uint64_t offset, uint64_t length) {
+  if (length == 0) return Status::Ok();
+  switch (how) {
+    case Preallocation::kNone:
+      return Status::Ok();
+    case Preallocation::kSparse:
+      return ExtendTo(offset + length);
+    case Preallocation::kFallocate:
+      DURLOG_RETURN_IF_ERROR(ReserveTo(offset + length));
+      return ExtendTo(offset + length);
+    case Preallocation::kKeepSize:
+      // NTFS gives back what lies beyond the end when the last handle is closed.
+      return ReserveTo(offset + length);
+    case Preallocation::kZeroRange:
+      return Status::Error(Code::kUnsupported, "Windows cannot zero a range without writing it")
+          .WithPath(path_);
+    case Preallocation::kZero:
+    case Preallocation::kRecycle:
+      break;
+  }
+  return Status::Error(Code::kInvalidArgument, "this preallocation is not the platform's to do")
+      .WithPath(path_);
+}
+
+Result<std::unique_ptr<Mapping>> WindowsFile::Map(uint64_t offset, size_t length) {
+  return WindowsMapping::Create(handle_.get(), path_, offset, length);
+}
+
+Status WindowsFile::SetExtentSizeHint(uint32_t) {
+  return Status::Error(Code::kUnsupported, "only XFS takes an extent size hint").WithPath(path_);
+}
+
+Status WindowsFile::Close() {
+  if (!handle_.valid() || CloseHandle(handle_.Release())) return Status::Ok();
+  return WindowsError("CloseHandle", GetLastError(), path_);
+}
+
+}  // namespace durlog

@@ -1,0 +1,43 @@
+// An open regular file on Windows.
+#ifndef DURLOG_PLATFORM_WINDOWS_FILE_H_
+#define DURLOG_PLATFORM_WINDOWS_FILE_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "platform/file_system.h"
+#include "platform/windows_handle.h"
+
+namespace durlog {
+
+class WindowsFile final : public File {
+ public:
+  // `path` is for errors only: the file may have been renamed since.
+  WindowsFile(ScopedHandle handle, std::string path, bool direct)
+      : handle_(std::move(handle)), path_(std::move(path)), direct_(direct) {}
+
+  Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) override;
+  Status WriteAt(uint64_t offset, const void* from, size_t length) override;
+  Status StartWriteback(uint64_t offset, uint64_t length) override;
+  Status SyncData() override;
+  Status SyncFull() override;
+  Result<uint64_t> Size() override;
+  Status Truncate(uint64_t size) override;
+  Status Allocate(Preallocation how, uint64_t offset, uint64_t length) override;
+  Result<std::unique_ptr<Mapping>> Map(uint64_t offset, size_t length) override;
+  Status SetExtentSizeHint(uint32_t bytes) override;
+  Status Close() override;
+
+ private:
+  Status ExtendTo(uint64_t end);
+  Status ReserveTo(uint64_t end);
+
+  ScopedHandle handle_;
+  const std::string path_;
+  const bool direct_;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_PLATFORM_WINDOWS_FILE_H_

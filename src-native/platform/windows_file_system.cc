@@ -1,0 +1,84 @@
+#include "platform/windows_file_system.h"
+
+#include <utility>
+
+#include "platform/windows_directory.h"
+#include "platform/windows_error.h"
+#include "platform/windows_handle.h"
+#include "platform/windows_path.h"
+#include "platform/windows_random.h"
+
+namespace durlog {
+namespace {
+
+ScopedHandle OpenFolder(const std::wstring& path) {
+  return ScopedHandle(CreateFileW(path.c_str(), GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE,
+                                  nullptr, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr));
+}
+
+std::wstring ParentOf(const std::wstring& path) { return path.substr(0, path.rfind(L'\\')); }
+
+// Makes `path` and what is missing above it, from the top down. The folder gets the access list
+// that its parent passes on, which for a user's own folders means that user.
+Status MakeFolder(const std::wstring& path) {
+  if (!CreateDirectoryW(path.c_str(), nullptr)) {
+    const DWORD error = GetLastError();
+    if (error == ERROR_ALREADY_EXISTS) return Status::Ok();
+    const std::wstring parent = ParentOf(path);
+    if (error != ERROR_PATH_NOT_FOUND || parent.size() >= path.size() || parent.back() == L':') {
+      return WindowsNameError("CreateDirectoryW", error, NarrowFromWide(path));
+    }
+    DURLOG_RETURN_IF_ERROR(MakeFolder(parent));
+    if (!CreateDirectoryW(path.c_str(), nullptr) && GetLastError() != ERROR_ALREADY_EXISTS) {
+      // The parent is there now; if it still is not found, then because it is no folder.
+      Status status = WindowsError("CreateDirectoryW", GetLastError(), NarrowFromWide(path));
+      if (GetLastError() != ERROR_PATH_NOT_FOUND) return status;
+      return std::move(status).WithCode(Code::kNotALog);
+    }
+  }
+  return SyncFolder(ParentOf(path), NarrowFromWide(path));
+}
+
+Status CheckFolder(HANDLE handle, const std::string& path) {
+  FILE_BASIC_INFO info;
+  if (!GetFileInformationByHandleEx(handle, FileBasicInfo, &info, sizeof info)) {
+    return WindowsError("FileBasicInfo", GetLastError(), path);
+  }
+  if ((info.FileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0) return Status::Ok();
+  return Status::Error(Code::kNotALog, "is a file where a folder is expected").WithPath(path);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Directory>> WindowsFileSystem::OpenDirectory(const std::string& path,
+                                                                    bool create) {
+  DURLOG_ASSIGN_OR_RETURN(std::wstring wide, AbsoluteWidePath(path));
+  ScopedHandle handle = OpenFolder(wide);
+  DWORD error = handle.valid() ? 0 : GetLastError();
+  if (create && (error == ERROR_FILE_NOT_FOUND || error == ERROR_PATH_NOT_FOUND)) {
+    DURLOG_RETURN_IF_ERROR(MakeFolder(wide));
+    handle = OpenFolder(wide);
+    error = handle.valid() ? 0 : GetLastError();
+  }
+  if (!handle.valid()) return WindowsNameError("CreateFileW", error, path);
+  DURLOG_RETURN_IF_ERROR(CheckFolder(handle.get(), path));
+  return std::unique_ptr<Directory>(new WindowsDirectory(std::move(handle), std::move(wide), path));
+}
+
+uint64_t WindowsFileSystem::NowMs() {
+  // Of a clock tick's precision (1 to 16 ms), and read without a system call.
+  constexpr uint64_t kUnixEpochMs = 11644473600000;  // since 1601
+  FILETIME now;
+  GetSystemTimeAsFileTime(&now);
+  const uint64_t hundred_ns = (uint64_t{now.dwHighDateTime} << 32) | now.dwLowDateTime;
+  return hundred_ns / 10000 - kUnixEpochMs;
+}
+
+uint64_t WindowsFileSystem::Random64() { return SystemRandom64(); }
+
+FileSystem& DefaultFileSystem() {
+  static WindowsFileSystem* const file_system = new WindowsFileSystem;
+  return *file_system;
+}
+
+}  // namespace durlog

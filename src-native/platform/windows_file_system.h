@@ -1,0 +1,21 @@
+// The file system of Windows.
+#ifndef DURLOG_PLATFORM_WINDOWS_FILE_SYSTEM_H_
+#define DURLOG_PLATFORM_WINDOWS_FILE_SYSTEM_H_
+
+#include <memory>
+#include <string>
+
+#include "platform/file_system.h"
+
+namespace durlog {
+
+class WindowsFileSystem final : public FileSystem {
+ public:
+  Result<std::unique_ptr<Directory>> OpenDirectory(const std::string& path, bool create) override;
+  uint64_t NowMs() override;
+  uint64_t Random64() override;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_PLATFORM_WINDOWS_FILE_SYSTEM_H_

@@ -1,0 +1,83 @@
+#include "platform/windows_lock.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "platform/windows_error.h"
+
+namespace durlog {
+namespace {
+
+// A locked byte can be neither read nor written through another handle, so the lock is on one far
+// beyond the pid, where the file need not reach.
+constexpr DWORD kLockedByteHigh = 0x40000000;
+
+// As in posix_lock.cc: of one fixed length, so that a new pid covers an old one.
+constexpr int kPidDigits = 20;
+constexpr DWORD kPidLineBytes = kPidDigits + 1;
+
+OVERLAPPED LockedByte() {
+  OVERLAPPED position = {};
+  position.OffsetHigh = kLockedByteHigh;
+  return position;
+}
+
+class WindowsFileLock final : public FileLock {
+ public:
+  explicit WindowsFileLock(ScopedHandle file) : file_(std::move(file)) {}
+  WindowsFileLock(const WindowsFileLock&) = delete;
+  WindowsFileLock& operator=(const WindowsFileLock&) = delete;
+  // Not left to closing, after which the system takes its time.
+  ~WindowsFileLock() override {
+    OVERLAPPED position = LockedByte();
+    UnlockFileEx(file_.get(), 0, 1, 0, &position);
+  }
+
+ private:
+  const ScopedHandle file_;
+};
+
+// 0 where the owner has not come round to writing it.
+int64_t ReadOwner(HANDLE file) {
+  char line[kPidLineBytes + 1] = {};
+  OVERLAPPED start = {};
+  DWORD got = 0;
+  if (!ReadFile(file, line, kPidLineBytes, &got, &start)) return 0;
+  const int64_t pid = std::strtoll(line, nullptr, 10);
+  return pid > 0 ? pid : 0;
+}
+
+// The pid is there for the message of whoever is refused, not for the exclusion: a full disk must
+// not keep the log from being opened, nor leave an older owner's pid.
+void WriteOwner(HANDLE file) {
+  char line[kPidLineBytes + 1];
+  std::snprintf(line, sizeof line, "%-*lu\n", kPidDigits,
+                static_cast<unsigned long>(GetCurrentProcessId()));
+  OVERLAPPED start = {};
+  DWORD put = 0;
+  if (WriteFile(file, line, kPidLineBytes, &put, &start) && put == kPidLineBytes) return;
+  FILE_END_OF_FILE_INFO empty = {};
+  SetFileInformationByHandle(file, FileEndOfFileInfo, &empty, sizeof empty);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FileLock>> LockOpenFile(ScopedHandle file, const std::string& path) {
+  // Belongs to the handle: another handle of the same process is refused too.
+  OVERLAPPED position = LockedByte();
+  if (!LockFileEx(file.get(), LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0,
+                  &position)) {
+    const DWORD error = GetLastError();
+    if (error != ERROR_LOCK_VIOLATION && error != ERROR_IO_PENDING) {
+      return WindowsError("LockFileEx", error, path);
+    }
+    return Status::Error(Code::kLocked, "another writer has the log open")
+        .WithPath(path)
+        .WithOwner(ReadOwner(file.get()));
+  }
+  WriteOwner(file.get());
+  return std::unique_ptr<FileLock>(new WindowsFileLock(std::move(file)));
+}
+
+}  // namespace durlog

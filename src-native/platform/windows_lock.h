@@ -1,0 +1,18 @@
+// The writer's lock on Windows.
+#ifndef DURLOG_PLATFORM_WINDOWS_LOCK_H_
+#define DURLOG_PLATFORM_WINDOWS_LOCK_H_
+
+#include <memory>
+#include <string>
+
+#include "platform/file_system.h"
+#include "platform/windows_handle.h"
+
+namespace durlog {
+
+// Takes the lock on the open file or answers kLocked; writes our pid into the file.
+Result<std::unique_ptr<FileLock>> LockOpenFile(ScopedHandle file, const std::string& path);
+
+}  // namespace durlog
+
+#endif  // DURLOG_PLATFORM_WINDOWS_LOCK_H_

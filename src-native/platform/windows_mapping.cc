@@ -1,0 +1,82 @@
+#include "platform/windows_mapping.h"
+
+#include <algorithm>
+
+#include "base/bytes.h"
+#include "platform/windows_error.h"
+
+namespace durlog {
+namespace {
+
+// The smallest page of any processor that Windows runs on: asking twice within one is harmless.
+constexpr size_t kPageBytes = 4096;
+
+DWORD Low(uint64_t value) { return static_cast<DWORD>(value); }
+DWORD High(uint64_t value) { return static_cast<DWORD>(value >> 32); }
+
+Result<ScopedHandle> Duplicate(HANDLE file, const std::string& path) {
+  HANDLE copy = nullptr;
+  const HANDLE process = GetCurrentProcess();
+  if (!DuplicateHandle(process, file, process, &copy, 0, FALSE, DUPLICATE_SAME_ACCESS)) {
+    return WindowsError("DuplicateHandle", GetLastError(), path);
+  }
+  return ScopedHandle(copy);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Mapping>> WindowsMapping::Create(HANDLE file, const std::string& path,
+                                                        uint64_t offset, size_t length) {
+  if (length == 0) {
+    return Status::Error(Code::kInvalidArgument, "a map needs a length").WithPath(path);
+  }
+  DURLOG_ASSIGN_OR_RETURN(ScopedHandle copy, Duplicate(file, path));
+  // Size 0 is the file's own size: a larger one would make the file grow.
+  const ScopedHandle section(CreateFileMappingW(file, nullptr, PAGE_READWRITE, 0, 0, nullptr));
+  if (!section.valid()) return WindowsError("CreateFileMappingW", GetLastError(), path);
+  // The view keeps the section alive.
+  void* view = MapViewOfFile(section.get(), FILE_MAP_READ | FILE_MAP_WRITE, High(offset),
+                             Low(offset), length);
+  if (view == nullptr) {
+    return WindowsError("MapViewOfFile", GetLastError(), path).WithOffset(offset);
+  }
+  return std::unique_ptr<Mapping>(
+      new WindowsMapping(std::move(copy), static_cast<uint8_t*>(view), length, offset, path));
+}
+
+WindowsMapping::~WindowsMapping() { UnmapViewOfFile(data_); }
+
+Status WindowsMapping::CheckRange(size_t offset, size_t length) const {
+  if (offset <= size_ && length <= size_ - offset) return Status::Ok();
+  return Status::Error(Code::kInvalidArgument, "the range lies outside of the map")
+      .WithPath(path_)
+      .WithOffset(file_offset_ + offset);
+}
+
+Status WindowsMapping::Populate(size_t offset, size_t length) {
+  DURLOG_RETURN_IF_ERROR(CheckRange(offset, length));
+  // Through the kernel, which answers with an error where a load would raise an exception. It
+  // reads only, so that no store by another thread is lost.
+  const size_t end = offset + length;
+  for (size_t at = offset; at < end;
+       at = static_cast<size_t>(AlignDown(at, kPageBytes)) + kPageBytes) {
+    uint8_t byte;
+    if (!ReadProcessMemory(GetCurrentProcess(), data_ + at, &byte, 1, nullptr)) {
+      return WindowsError("ReadProcessMemory", GetLastError(), path_).WithOffset(file_offset_ + at);
+    }
+  }
+  return Status::Ok();
+}
+
+Status WindowsMapping::Sync(size_t offset, size_t length) {
+  DURLOG_RETURN_IF_ERROR(CheckRange(offset, length));
+  if (length == 0) return Status::Ok();
+  // Neither is tried again: see posix_sync.h.
+  if (!FlushViewOfFile(data_ + offset, length)) {
+    return WindowsError("FlushViewOfFile", GetLastError(), path_).WithOffset(file_offset_ + offset);
+  }
+  if (FlushFileBuffers(file_.get())) return Status::Ok();
+  return WindowsError("FlushFileBuffers", GetLastError(), path_).WithOffset(file_offset_ + offset);
+}
+
+}  // namespace durlog

@@ -1,0 +1,21 @@
+// Paths between UTF-8, which durlog speaks, and the wide strings of Windows.
+#ifndef DURLOG_PLATFORM_WINDOWS_PATH_H_
+#define DURLOG_PLATFORM_WINDOWS_PATH_H_
+
+#include <string>
+
+#include "base/status.h"
+
+namespace durlog {
+
+// kInvalidArgument where it is not UTF-8.
+Result<std::wstring> WideFromUtf8(const std::string& text);
+std::string NarrowFromWide(const std::wstring& text);
+
+// Absolute and with the prefix that lifts the limit of 260 characters and takes away the meaning
+// of names such as "con" and of trailing dots.
+Result<std::wstring> AbsoluteWidePath(const std::string& path);
+
+}  // namespace durlog
+
+#endif  // DURLOG_PLATFORM_WINDOWS_PATH_H_
