@@ -82,6 +82,13 @@ export function withOutcome(error: DurlogError, outcome: FailureOutcome): Durlog
   })
 }
 
+/** What an append that failed in the call throws: who was refused for room has left nothing behind. */
+export function outcomeOfCall(error: unknown): unknown {
+  if (!(error instanceof DurlogError) || error.outcome !== undefined) return error
+  if (error.code === 'ERR_DURLOG_NO_SPACE') return withOutcome(error, 'not-written')
+  return error.code === 'ERR_DURLOG_SYNC_FAILED' ? withOutcome(error, 'unknown') : error
+}
+
 export function invalidArgument(message: string): DurlogError {
   return new DurlogError('ERR_DURLOG_INVALID_ARGUMENT', message)
 }

@@ -2,7 +2,7 @@
 import { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import { Deque } from './deque.js'
-import { DurlogError, invalidArgument, withOutcome } from './errors.js'
+import { DurlogError, invalidArgument, outcomeOfCall, withOutcome } from './errors.js'
 import { Counter, LEVEL_CODES, NativeEvent, type NativeFailure, type NativeLog } from './native.js'
 import { checkPayload, checkSeq, levelCode, type ResolvedOptions, shown } from './options.js'
 import { Reader, type ReadSource, readOne } from './reader.js'
@@ -109,7 +109,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
       if (seq < 0) return this.#hold(() => this.#frame(data, level))
       return this.#framed(seq, level)
     } catch (error) {
-      return Promise.reject(error)
+      return Promise.reject(outcomeOfCall(error))
     }
   }
 
@@ -131,13 +131,18 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
       const copy = list.slice()
       return this.#hold(() => frame(copy), options.signal)
     } catch (error) {
-      return Promise.reject(error)
+      return Promise.reject(outcomeOfCall(error))
     }
   }
 
   write(data: Payload): number {
     if (this.#gated) throw this.#refusal()
-    const seq = this.#native.write(data)
+    let seq: number
+    try {
+      seq = this.#native.write(data)
+    } catch (error) {
+      throw outcomeOfCall(error)
+    }
     if (seq < 0) {
       this.#noRoom = true
       this.#scheduleTick()
@@ -150,9 +155,13 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   appendSync(data: Payload, options: { durability?: Durability | undefined } = {}): number {
     const level = options.durability === undefined ? this.#level : levelCode(options.durability)
     if (this.#gated) throw this.#refusal()
-    const seq = this.#native.appendSync(data, level)
-    this.#scheduleTick()
-    return seq
+    try {
+      return this.#native.appendSync(data, level)
+    } catch (error) {
+      throw outcomeOfCall(error)
+    } finally {
+      this.#scheduleTick()
+    }
   }
 
   drain(): Promise<void> {
@@ -320,7 +329,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
             resolve(promise)
           } catch (error) {
             leave()
-            reject(error)
+            reject(outcomeOfCall(error))
           }
           return true
         },

@@ -1,0 +1,245 @@
+/** Single system calls that fail under a living log: what each append is told, and what is there afterwards. */
+import { constants } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { type Durability, type OpenOptions, open, type Strategy } from '../../src/index.js'
+import { runUnderShim, shimProblem } from '../fixtures/fault-shim.js'
+import { scratchDir, texts } from '../fixtures/scratch.js'
+
+const { EIO, ENOSPC, EDQUOT, EFBIG } = constants.errno
+const SCENARIO = new URL('scenario.mjs', import.meta.url)
+
+interface Fault {
+  call: string
+  errno: number
+  nth?: number
+  times?: number
+  partial?: boolean
+}
+
+interface Fate {
+  text: string
+  seq?: number
+  code?: string
+  outcome?: string
+  syscall?: string
+}
+
+interface Told {
+  early: Fate[]
+  fates: Fate[]
+  fired: number
+  later: string
+  laterWrite: string
+  laterSync: string
+  sync: string
+  read: string[]
+  nextSeq: number
+  latched: string[]
+  close: string
+}
+
+interface Request {
+  options: OpenOptions
+  fault: Fault
+  payloadBytes?: number
+  batches?: boolean
+}
+
+const SEGMENT_BYTES = 262_144
+
+/** Runs the scenario in a child that must live to its end, and looks at the log that it leaves. */
+async function meet(request: Request): Promise<{ told: Told; left: string[] }> {
+  const folder = scratchDir()
+  const dir = join(folder, 'log')
+  const options = { segmentBytes: SEGMENT_BYTES, chunkBytes: 65_536, maxRecordBytes: 131_072, ...request.options }
+  const { code, stdout, stderr } = await runUnderShim(SCENARIO, folder, {
+    payloadBytes: 2000,
+    ...request,
+    dir,
+    options,
+  })
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const told = JSON.parse(stdout) as Told
+  const log = await open(dir, options)
+  try {
+    const left = (await texts(log.read())).map((text) => text.split(' ')[0] as string)
+    expect(await log.append('goes on')).toBe(left.length)
+    return { told, left }
+  } finally {
+    await log.close()
+  }
+}
+
+/** Acknowledged records are there, in order; those that were told to be not written are not. */
+function expectKept({ told, left }: { told: Told; left: string[] }): void {
+  const acked = [...told.early, ...told.fates].filter(({ seq }) => seq !== undefined)
+  for (const { text, seq } of acked) expect({ text: left[seq as number], seq }).toEqual({ text, seq })
+  const absent = told.fates.filter(({ code, outcome }) => outcome === 'not-written' || code === 'ERR_DURLOG_LATCHED')
+  for (const { text } of absent) expect(left).not.toContain(text)
+  expect(new Set(left).size).toBe(left.length)
+}
+
+type Case = [strategy: Strategy, durability: Durability, call: string]
+
+/** What brings a record to the device under each strategy, and what makes its file's name durable. */
+const LATCHING: Case[] = [
+  ['mmap', 'sync', 'msync'],
+  ['mmap', 'sync', 'fdatasync'],
+  ['mmap', 'full', 'fsync'],
+  ['mmap', 'sync', 'folder sync'],
+  ['mmap', 'sync', 'rename'],
+  ['pwrite', 'sync', 'fdatasync'],
+  ['pwrite', 'sync', 'pwrite'],
+  ['pwrite', 'memory', 'pwrite'],
+  ['pwrite', 'full', 'fsync'],
+  ['pwrite', 'sync', 'folder sync'],
+  ['pwrite', 'sync', 'rename'],
+  ['direct', 'sync', 'direct write'],
+  ['direct', 'full', 'fsync'],
+  ['direct', 'sync', 'folder sync'],
+  ['direct', 'sync', 'rename'],
+  ['auto', 'sync', 'direct write'],
+  ['auto', 'sync', 'folder sync'],
+]
+
+/** A segment that can't be prepared in the background holds nothing yet: another one is prepared. */
+const UNHARMED: [strategy: Strategy, call: string][] = [
+  ['mmap', 'fallocate'],
+  ['mmap', 'fsync'],
+  ['pwrite', 'fallocate'],
+  ['pwrite', 'fsync'],
+  ['direct', 'fallocate'],
+  ['direct', 'fsync'],
+  ['direct', 'pwrite'],
+]
+
+const ROOMLESS: [strategy: Strategy, durability: Durability, fault: Fault][] = [
+  ['pwrite', 'sync', { call: 'pwrite', errno: ENOSPC }],
+  ['pwrite', 'sync', { call: 'pwrite', errno: EDQUOT }],
+  ['pwrite', 'sync', { call: 'pwrite', errno: EFBIG }],
+  ['pwrite', 'memory', { call: 'pwrite', errno: ENOSPC }],
+  ['pwrite', 'sync', { call: 'pwrite', errno: ENOSPC, times: 2, partial: true }],
+  ['pwrite', 'full', { call: 'pwrite', errno: ENOSPC, nth: 2 }],
+  ['direct', 'sync', { call: 'direct write', errno: ENOSPC }],
+  ['direct', 'sync', { call: 'direct write', errno: EDQUOT }],
+  ['direct', 'sync', { call: 'direct write', errno: EFBIG }],
+  ['direct', 'sync', { call: 'direct write', errno: ENOSPC, times: 2, partial: true }],
+  ['auto', 'sync', { call: 'direct write', errno: ENOSPC, nth: 4 }],
+]
+
+const SPARELESS: [strategy: Strategy, errno: number][] = [
+  ['mmap', ENOSPC],
+  ['mmap', EDQUOT],
+  ['pwrite', ENOSPC],
+  ['direct', ENOSPC],
+  ['direct', EFBIG],
+  ['auto', EDQUOT],
+]
+
+const problem = shimProblem()
+
+describe.skipIf(problem !== '')(`a system call that fails${problem && ` (skipped: ${problem})`}`, () => {
+  test.each(LATCHING)(
+    '%s at %s: after EIO on %s the log is latched, every append is told, and reading goes on',
+    async (strategy, durability, call) => {
+      // Only what a commit does with the segment in use: the spare's own fsync comes first otherwise.
+      const nth = call === 'fsync' ? 3 : 1
+      const met = await meet({ options: { strategy, durability }, fault: { call, errno: EIO, nth } })
+      const { told } = met
+      expect(told.fired).toBe(1)
+      const failed = told.fates.filter(({ code }) => code !== undefined)
+      expect(failed.length).toBeGreaterThan(0)
+      expect(failed[0]).toMatchObject({ code: 'ERR_DURLOG_SYNC_FAILED' })
+      for (const fate of failed) {
+        if (fate.code === 'ERR_DURLOG_LATCHED') continue
+        expect(fate).toMatchObject({
+          code: 'ERR_DURLOG_SYNC_FAILED',
+          outcome: expect.stringMatching(/^(unknown|not-written)$/),
+        })
+      }
+      expect([told.later, told.laterWrite, told.laterSync, told.sync]).toEqual(Array(4).fill('ERR_DURLOG_LATCHED'))
+      expect(told.latched).toEqual(['ERR_DURLOG_SYNC_FAILED'])
+      expect(told.close).toBe('none')
+      for (const { text } of told.early) expect(told.read).toContain(text)
+      expectKept(met)
+    },
+  )
+
+  test.each(UNHARMED)('%s: EIO on the %s of a segment that is being prepared harms nobody', async (strategy, call) => {
+    const met = await meet({ options: { strategy }, fault: { call, errno: EIO } })
+    expect(met.told).toMatchObject({ fired: 1, latched: [], later: 'none', close: 'none' })
+    expect(met.told.fates.filter(({ seq }) => seq === undefined)).toEqual([])
+    expectKept(met)
+  })
+
+  test.each(ROOMLESS)(
+    '%s at %s: %j rejects with ERR_DURLOG_NO_SPACE and leaves nothing behind',
+    async (strategy, durability, fault) => {
+      const met = await meet({ options: { strategy, durability }, fault })
+      const { told } = met
+      expect(told.fired).toBe(fault.times ?? 1)
+      const failed = told.fates.filter(({ seq }) => seq === undefined)
+      expect(failed.length).toBeGreaterThan(0)
+      for (const fate of failed) expect(fate).toMatchObject({ code: 'ERR_DURLOG_NO_SPACE', outcome: 'not-written' })
+      expect([told.later, told.laterWrite, told.laterSync, told.sync]).toEqual(Array(4).fill('none'))
+      expect(told.latched).toEqual([])
+      expectKept(met)
+      expect(met.left).toEqual(told.read)
+    },
+  )
+
+  test.each(SPARELESS)(
+    '%s: where errno %i keeps the next segment from being had, the append is refused and a later one works',
+    async (strategy, errno) => {
+      const met = await meet({ options: { strategy }, fault: { call: 'fallocate', errno, times: 2 } })
+      const { told } = met
+      expect(told.fired).toBeGreaterThan(0)
+      for (const fate of told.fates.filter(({ seq }) => seq === undefined))
+        expect(fate).toMatchObject({ code: 'ERR_DURLOG_NO_SPACE', outcome: 'not-written' })
+      expect([told.later, told.laterWrite, told.laterSync, told.sync]).toEqual(Array(4).fill('none'))
+      expect(told.latched).toEqual([])
+      expectKept(met)
+      expect(met.left).toEqual(told.read)
+    },
+  )
+
+  test('a full disk that only the sync tells of latches the log as any failed sync does', async () => {
+    const met = await meet({ options: { strategy: 'pwrite' }, fault: { call: 'fdatasync', errno: ENOSPC } })
+    expect(met.told).toMatchObject({ fired: 1, later: 'ERR_DURLOG_LATCHED', latched: ['ERR_DURLOG_SYNC_FAILED'] })
+    expectKept(met)
+  })
+
+  test('a batch whose first word can not be published through the map latches, and nothing of it is there', async () => {
+    const met = await meet({
+      options: { strategy: 'mmap', durability: 'memory' },
+      fault: { call: 'pwrite', errno: EIO },
+      batches: true,
+      payloadBytes: 200,
+    })
+    expect(met.told).toMatchObject({ fired: 1, later: 'ERR_DURLOG_LATCHED', latched: ['ERR_DURLOG_SYNC_FAILED'] })
+    expectKept(met)
+  })
+
+  test('a record longer than a mapped chunk that can not be written latches the log', async () => {
+    const met = await meet({
+      options: { strategy: 'mmap', durability: 'memory', segmentBytes: 16 * 2 ** 20 },
+      fault: { call: 'pwrite', errno: EIO },
+      payloadBytes: 100_000,
+    })
+    expect(met.told).toMatchObject({ fired: 1, later: 'ERR_DURLOG_LATCHED', latched: ['ERR_DURLOG_SYNC_FAILED'] })
+    expectKept(met)
+  })
+
+  test('a record longer than a mapped chunk that finds no room is refused, and the log goes on', async () => {
+    const met = await meet({
+      options: { strategy: 'mmap', durability: 'memory', segmentBytes: 16 * 2 ** 20 },
+      fault: { call: 'pwrite', errno: ENOSPC },
+      payloadBytes: 100_000,
+    })
+    expect(met.told).toMatchObject({ fired: 1, later: 'none', latched: [] })
+    for (const fate of met.told.fates.filter(({ seq }) => seq === undefined))
+      expect(fate).toMatchObject({ code: 'ERR_DURLOG_NO_SPACE', outcome: 'not-written' })
+    expectKept(met)
+  })
+})

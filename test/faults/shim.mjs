@@ -1,0 +1,40 @@
+// The child's side of fault_shim.c: says what is to fail next, and reads what has.
+import { openSync, readSync, writeSync } from 'node:fs'
+
+export const CALLS = [
+  'none',
+  'fdatasync',
+  'fsync',
+  'folder sync',
+  'msync',
+  'pwrite',
+  'direct write',
+  'fallocate',
+  'rename',
+  'unlink',
+  'ftruncate',
+  'populate',
+]
+const WORDS = 6 + CALLS.length
+
+const fd = openSync(process.env.DURLOG_FAULT_CONTROL, 'r+')
+
+/** From now on, `times` calls from the `nth` on fail with `errno`; counting begins anew. */
+export function arm({ call, errno, nth = 1, times = 1, partial = false }) {
+  const words = new Uint32Array(WORDS)
+  words.set([CALLS.indexOf(call), errno, nth, times, partial ? 1 : 0])
+  writeSync(fd, words, 0, words.byteLength, 0)
+}
+
+export function disarm() {
+  arm({ call: 'none', errno: 0 })
+}
+
+/** How many calls failed since `arm`. */
+export function fired() {
+  const words = new Uint32Array(WORDS)
+  readSync(fd, words, 0, words.byteLength, 0)
+  return words[5]
+}
+
+export const CONTROL_BYTES = WORDS * 4
