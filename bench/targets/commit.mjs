@@ -10,16 +10,18 @@ const MIB = 1 << 20
 const WARMUP_MS = 200
 const LOAD_MS = 1000
 
-/** Appends a second of `bytes` at `durability` with `depth` in flight. */
+/** Appends a second of `bytes` at `durability` with `depth` in flight, and CPU ns of each, all threads together. */
 export async function appendRate(dir, { bytes, depth, durability, millis = LOAD_MS }) {
   return withScratch(dir, async (folder) => {
     const log = await open(join(folder, 'log'), { durability })
     const payload = makePayload(bytes)
     const append = () => log.append(payload)
     await keepInFlight(append, depth, WARMUP_MS)
+    const before = process.cpuUsage()
     const { operations, elapsedUs } = await keepInFlight(append, depth, millis)
+    const { user, system } = process.cpuUsage(before)
     await log.close()
-    return (operations / elapsedUs) * 1e6
+    return { rate: (operations / elapsedUs) * 1e6, cpuNs: ((user + system) * 1000) / operations }
   })
 }
 
@@ -31,16 +33,16 @@ const IN_FLIGHT = [
 
 const inFlight = {
   name: 'in-flight',
-  figures: IN_FLIGHT.map(({ depth, min }) => ({
-    id: `sync-${depth}`,
-    title: `append 256 B at sync, ${depth} in flight`,
-    unit: '/s',
-    min,
-  })),
+  figures: IN_FLIGHT.flatMap(({ depth, min }) => [
+    { id: `sync-${depth}`, title: `append 256 B at sync, ${depth} in flight`, unit: '/s', min },
+    { id: `sync-${depth}-cpu`, title: '  CPU of each, all threads', unit: 'ns' },
+  ]),
   async run({ dir }) {
     const figures = {}
     for (const { depth } of IN_FLIGHT) {
-      figures[`sync-${depth}`] = { value: await appendRate(dir, { bytes: 256, depth, durability: 'sync' }) }
+      const { rate, cpuNs } = await appendRate(dir, { bytes: 256, depth, durability: 'sync' })
+      figures[`sync-${depth}`] = { value: rate }
+      figures[`sync-${depth}-cpu`] = { value: cpuNs }
     }
     return figures
   },

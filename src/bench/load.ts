@@ -8,29 +8,32 @@ export interface Load {
 
 /**
  * Keeps `depth` calls of `append` under way until `millis` have passed (looked at every `depth` calls), then
- * waits for the last. Counts what had settled.
+ * waits for the last. Counts what had settled. Callbacks, as `await` in a loop for each place costs twice as much,
+ * and the clock is to see the log, not the load.
  */
-export async function keepInFlight(append: () => Promise<unknown>, depth: number, millis: number): Promise<Load> {
-  let operations = 0
-  let untilClock = depth
-  const start = performance.now()
-  const end = start + millis
-  let going = true
-  const lane = async (): Promise<void> => {
-    while (going) {
-      await append()
+export function keepInFlight(append: () => Promise<unknown>, depth: number, millis: number): Promise<Load> {
+  return new Promise((resolve, reject) => {
+    let operations = 0
+    let underWay = depth
+    let untilClock = depth
+    const start = performance.now()
+    const end = start + millis
+    let going = true
+    const settled = (): void => {
       operations += 1
       untilClock -= 1
       if (untilClock === 0) {
         untilClock = depth
         going = performance.now() < end
       }
+      if (going) append().then(settled, reject)
+      else {
+        underWay -= 1
+        if (underWay === 0) resolve({ operations, elapsedUs: (performance.now() - start) * 1000 })
+      }
     }
-  }
-  const lanes: Promise<void>[] = []
-  for (let i = 0; i < depth; i += 1) lanes.push(lane())
-  await Promise.all(lanes)
-  return { operations, elapsedUs: (performance.now() - start) * 1000 }
+    for (let i = 0; i < depth; i += 1) append().then(settled, reject)
+  })
 }
 
 /** One after another, each timed; microseconds. */

@@ -1,0 +1,155 @@
+#!/usr/bin/env node
+// Measures every suite on images of ext4, XFS and Btrfs and writes docs/BENCHMARKS.md from what came out.
+// The document is never edited by hand: its words are here and in benchmarks-findings.mjs.
+//
+//   node scripts/benchmarks.mjs [--quick] [--only ext4,xfs] [--dir DIR] [--reuse] [--runs 5]
+//
+// Root, for the images. --reuse writes the document from the last results without measuring.
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { formatNumber, tableCells } from '../dist/bench/format.js'
+import { machineFields } from '../dist/bench/machine.js'
+import { findingsOf } from './benchmarks-findings.mjs'
+
+const FILE_SYSTEMS = ['ext4', 'xfs', 'btrfs']
+const SUITES = ['strategies', 'commit', 'append', 'wal', 'overwrite', 'prealloc', 'recovery', 'read', 'vs']
+const root = fileURLToPath(new URL('..', import.meta.url))
+/** Not in git, like every folder of this name: what was measured, the document's only source. */
+const results = `${root}bench/build/results`
+const MAX_JSON_BYTES = 256 * 2 ** 20
+
+const { values: options } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string', default: FILE_SYSTEMS.join(',') },
+    dir: { type: 'string', default: tmpdir() },
+    reuse: { type: 'boolean', default: false },
+    runs: { type: 'string', default: '5' },
+  },
+})
+
+function runNode(args) {
+  const { status, stdout, error } = spawnSync(process.execPath, args, {
+    cwd: root,
+    encoding: 'utf8',
+    maxBuffer: MAX_JSON_BYTES,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  if (error) throw error
+  return { status, stdout }
+}
+
+function measureFileSystem(name) {
+  console.error(`measuring on ${name}`)
+  const quick = options.quick ? ['--quick'] : []
+  const args = ['bench', ...SUITES, '--fs-image', name, '--dir', options.dir, '--json', ...quick]
+  const { status, stdout } = runNode(['dist/cli/main.js', ...args])
+  if (status !== 0) throw new Error(`the bench on ${name} ended with ${status}`)
+  writeFileSync(`${results}/${name}.json`, stdout)
+}
+
+function measureTargets() {
+  console.error('measuring the targets')
+  const { stdout } = runNode(['bench/targets.mjs', '--json', '--dir', options.dir, '--runs', options.runs])
+  writeFileSync(`${results}/targets.json`, stdout)
+}
+
+function readResult(name) {
+  const path = `${results}/${name}.json`
+  return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined
+}
+
+function cell(text) {
+  return text.replaceAll('|', '\\|')
+}
+
+function markdownTable(head, labelCount, rows) {
+  const line = (cells) => `| ${cells.map(cell).join(' | ')} |`
+  const rule = head.map((_, i) => (i < labelCount ? '---' : '---:'))
+  return [line(head), line(rule), ...rows.map(line)].join('\n')
+}
+
+function tableText(table) {
+  const { head, labelCount, rows } = tableCells(table)
+  const ratio = table.ratioTo === '' ? '' : `; ratio to ${table.ratioTo}`
+  return `**${table.title}** (${table.durability}${ratio})\n\n${markdownTable(head, labelCount, rows)}\n`
+}
+
+function suiteText(suite) {
+  const findings = suite.findings.map((finding) => `- ${finding}\n`).join('')
+  return `### ${suite.title}\n\n${findings === '' ? '' : `${findings}\n`}${suite.tables.map(tableText).join('\n')}`
+}
+
+function reportText(name, report) {
+  const fields = machineFields(report.machine).map(([label, text]) => `- ${label}: ${text}\n`)
+  const when = `- measured: ${report.startedAt.slice(0, 10)}, durlog ${report.durlog}${report.quick ? ', quick' : ''}\n`
+  return `## ${name}\n\n${fields.join('')}${when}\n${report.suites.map(suiteText).join('\n')}`
+}
+
+function targetNumber(value) {
+  return value === null ? '' : formatNumber(value)
+}
+
+function targetsText(targets) {
+  const rows = targets.rows.map((row) => {
+    const goal = row.min ?? row.max
+    const sign = row.min === undefined ? '≤' : '≥'
+    const unit = row.on === 'ratio' ? 'x' : ` ${row.unit}`
+    return [
+      row.title,
+      goal === undefined ? '' : `${sign} ${targetNumber(goal)}${unit}`,
+      `${targetNumber(row.value)} ${row.unit}`,
+      row.baseline === null ? '' : `${targetNumber(row.baseline)} (${row.baselineName})`,
+      row.ratio === null ? '' : `${targetNumber(row.ratio)}x`,
+      row.met === undefined ? '' : row.met ? 'met' : '**missed**',
+    ]
+  })
+  const head = ['figure', 'target', 'median', 'baseline', 'ratio', '']
+  return `## The targets\n\nMedians of ${options.runs} runs of \`node bench/targets.mjs\` on the machine's own disk, each figure beside its
+baseline of the same run.\n\n${markdownTable(head, 1, rows)}\n`
+}
+
+const HOW_TO_READ = `## How to read this
+
+- Latencies are microseconds, MB/s are 10^6 bytes a second. out% is the share of latencies beyond Tukey's fences.
+- Contenders take turns (A B C A B C) under one clock, so that drift of the machine hits all alike: trust a ratio
+  within a table more than a figure, and a figure more than a comparison of two runs.
+- Rows that begin with C++ are raw system calls made in the same run on a thread of their own, without Node. They are
+  the floor, not a log: they keep no order among writers, no checksums, and nothing can be read back but bytes.
+- A table never ranks two durabilities. What a level survives stands above each table.
+- The file systems are images on a loop device (direct I/O where the host's file system has it): what is lost to the
+  loop hits all rows of a table alike, but a figure here is slower than the same file system on a bare disk.
+- Yours: \`npx durlog bench --quick\`, then \`npx durlog bench strategies commit append wal overwrite prealloc recovery
+  read vs --html bench.html\`; \`--fs-image xfs\` as root makes a file system to measure.
+`
+
+function main() {
+  mkdirSync(results, { recursive: true })
+  const names = options.only.split(',')
+  if (!options.reuse) {
+    for (const name of names) measureFileSystem(name)
+    measureTargets()
+  }
+  const reports = FILE_SYSTEMS.flatMap((name) => {
+    const report = readResult(name)
+    return report ? [[name, report]] : []
+  })
+  const targets = readResult('targets')
+  const findings = findingsOf(new Map(reports))
+  const text = [
+    '# Benchmarks\n\nWritten by `node scripts/benchmarks.mjs`; do not edit.\n',
+    HOW_TO_READ,
+    `## What they say\n\n${findings.says.map((line) => `- ${line}\n`).join('')}`,
+    `## What surprised\n\n${findings.surprises.map((line) => `- ${line}\n`).join('')}`,
+    ...(targets ? [targetsText(targets)] : []),
+    ...reports.map(([name, report]) => reportText(name, report)),
+  ].join('\n')
+  mkdirSync(`${root}docs`, { recursive: true })
+  writeFileSync(`${root}docs/BENCHMARKS.md`, text)
+  console.error('docs/BENCHMARKS.md written')
+}
+
+main()
