@@ -1,6 +1,7 @@
-// Compiles the rig (C++17, libfuse3) and the stand-in into bin/, unless they are newer than their sources.
+// Compiles the rig (C++17, libfuse3), the stand-in and durlog's shim into bin/, unless they are newer than their
+// sources.
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -8,6 +9,9 @@ const here = dirname(fileURLToPath(import.meta.url))
 const flags = '-std=c++17 -O2 -g -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror'.split(' ')
 
 export const binFolder = join(here, 'bin')
+/** What breaks durlog from outside, by LD_PRELOAD. */
+export const shim = join(binFolder, 'broken_shim.so')
+const shimSource = join(here, 'durlog', 'broken_shim.c')
 
 function modified(path) {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
@@ -38,4 +42,15 @@ export function build() {
     fuse('--libs'),
   )
   compile('standin', sources.filter(ofStandin), [], [])
+  execFileSync('gcc', [...'-O1 -Wall -Wextra -Werror -shared -fPIC'.split(' '), shimSource, '-o', shim, '-ldl'], {
+    stdio: 'inherit',
+  })
+}
+
+/** Why durlog itself cannot be tried, or null. It is built by its own scripts: what is tried is what is shipped. */
+export function whyNoPackage() {
+  const missing = ['build/Release/durlog.node', 'dist/index.js'].filter(
+    (name) => !existsSync(join(here, '../..', name)),
+  )
+  return missing.length === 0 ? null : `${missing.join(' and ')} missing: npm run build`
 }

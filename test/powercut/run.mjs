@@ -6,7 +6,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { binFolder, build } from './build.mjs'
+import { binFolder, build, whyNoPackage } from './build.mjs'
 import { printReport } from './report.mjs'
 import { whyNotHere, whyNotOn } from './requirements.mjs'
 import { writers } from './writers.mjs'
@@ -75,7 +75,8 @@ async function tryWriter(fileSystem, name, writer) {
     recordings.push(result)
     const { disks: count, violations, checkSeconds } = result
     const found = `${count} disks, ${violations.length} violations, ${Math.round(checkSeconds)} s`
-    console.log(`${name} on ${fileSystem}, seed ${seed}: ${found}`)
+    const what = writer.describe === undefined ? '' : ` (${writer.describe(seed)})`
+    console.log(`${name} on ${fileSystem}, seed ${seed}${what}: ${found}`)
     disks += result.disks
     if (result.violations.length > 0) break
   }
@@ -127,7 +128,7 @@ async function main() {
   process.exitCode = printReport(results, program) ? 0 : 1
 }
 
-const reason = whyNotHere()
+const reason = whyNotHere() ?? whyNoPackage()
 let scratch = ''
 if (reason !== null) {
   console.log(`test:powercut skipped: ${reason}`)

@@ -1,0 +1,99 @@
+// Breaks a durlog from outside, by LD_PRELOAD: DURLOG_BREAK says what is left out.
+//
+//   ack-before-sync    syncs of segment files, and O_DSYNC
+//   no-directory-sync  fsync of folders
+//   no-invalidation    cutting a segment, and removing it
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int Breaks(const char* what) {
+  const char* broken = getenv("DURLOG_BREAK");
+  return broken != NULL && strcmp(broken, what) == 0;
+}
+
+// A segment is named by its first seq in 20 digits.
+static int IsSegmentName(const char* path) {
+  const char* slash = strrchr(path, '/');
+  const char* name = slash != NULL ? slash + 1 : path;
+  return strspn(name, "0123456789") == 20;
+}
+
+static int IsSegment(int fd) {
+  char link[64];
+  char path[4096];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t length = readlink(link, path, sizeof path - 1);
+  if (length <= 0) return 0;
+  path[length] = '\0';
+  return IsSegmentName(path);
+}
+
+static int IsFolder(int fd) {
+  struct stat info;
+  return fstat(fd, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+int fdatasync(int fd) {
+  if (Breaks("ack-before-sync") && IsSegment(fd)) return 0;
+  return NEXT(fdatasync)(fd);
+}
+
+int fsync(int fd) {
+  if (Breaks("ack-before-sync") && IsSegment(fd)) return 0;
+  if (Breaks("no-directory-sync") && IsFolder(fd)) return 0;
+  return NEXT(fsync)(fd);
+}
+
+int msync(void* address, size_t length, int flags) {
+  if (Breaks("ack-before-sync")) return 0;
+  return NEXT(msync)(address, length, flags);
+}
+
+static int OpenFlags(const char* path, int flags) {
+  return Breaks("ack-before-sync") && IsSegmentName(path) ? flags & ~O_SYNC : flags;
+}
+
+static mode_t ModeOf(int flags, va_list arguments) {
+  return (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
+}
+
+int openat(int folder, const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = ModeOf(flags, arguments);
+  va_end(arguments);
+  return NEXT(openat)(folder, path, OpenFlags(path, flags), mode);
+}
+
+int openat64(int folder, const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = ModeOf(flags, arguments);
+  va_end(arguments);
+  return NEXT(openat64)(folder, path, OpenFlags(path, flags), mode);
+}
+
+int ftruncate(int fd, off_t size) {
+  if (Breaks("no-invalidation") && IsSegment(fd)) return 0;
+  return NEXT(ftruncate)(fd, size);
+}
+
+int ftruncate64(int fd, off64_t size) {
+  if (Breaks("no-invalidation") && IsSegment(fd)) return 0;
+  return NEXT(ftruncate64)(fd, size);
+}
+
+int unlinkat(int folder, const char* path, int flags) {
+  if (Breaks("no-invalidation") && IsSegmentName(path)) return 0;
+  return NEXT(unlinkat)(folder, path, flags);
+}

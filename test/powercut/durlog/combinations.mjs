@@ -1,0 +1,34 @@
+// How the log under trial is opened: every strategy with every preallocation that it takes.
+import { between, pick, seededRandom } from './random.mjs'
+
+const KIB = 1024
+const preallocations = ['auto', 'zero', 'fallocate', 'recycle', 'none', 'keep-size', 'zero-range', 'sparse']
+const mappable = preallocations.filter((name) => !['none', 'keep-size', 'sparse'].includes(name))
+
+// Neighbours differ in both, so that a few seeds in a row already try unlike things.
+export const combinations = preallocations.flatMap((_, i) =>
+  ['auto', 'mmap', 'pwrite', 'direct'].map((strategy, j) => {
+    const allowed = strategy === 'mmap' ? mappable : preallocations
+    return { strategy, preallocate: allowed[(i + 3 * j) % allowed.length] }
+  }),
+)
+
+export function combinationOfSeed(seed) {
+  return combinations[Number(seed) % combinations.length]
+}
+
+/** Options for `open`. Each life of a workload's process has its own; the first has the seed's combination. */
+export function openOptions(seed, life) {
+  const random = seededRandom(seed, life, 1)
+  const keep = life === 0 || random() < 0.6
+  const { strategy, preallocate } = keep ? combinationOfSeed(seed) : pick(random, combinations)
+  const segmentBytes = pick(random, [64, 64, 128, 256, 512, 1024]) * KIB + 4 * KIB * between(random, 0, 3)
+  return {
+    strategy,
+    preallocate,
+    segmentBytes,
+    chunkBytes: 64 * KIB,
+    maxPendingBytes: pick(random, [256, 1024, 32 * KIB]) * KIB,
+    durability: pick(random, ['memory', 'sync']),
+  }
+}

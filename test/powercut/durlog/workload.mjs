@@ -1,0 +1,20 @@
+// The workload: several processes one after the other ("lives"), on one log. Some close it, some are killed with
+// SIGKILL while appends are on their way. life.mjs is what each does.
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { between, seededRandom } from './random.mjs'
+
+const random = seededRandom(Number(process.env.POWERCUT_SEED))
+const lives = between(random, 3, 5)
+
+for (let life = 0; life < lives; ++life) {
+  const killed = random() < 0.5
+  const script = join(import.meta.dirname, 'life.mjs')
+  const ending = spawnSync(process.execPath, [script, String(life), killed ? 'kill' : 'close'], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  if (killed ? ending.signal !== 'SIGKILL' : ending.status !== 0) {
+    console.error(`life ${life} of the workload ended with ${ending.signal ?? ending.status}`)
+    process.exit(1)
+  }
+}
