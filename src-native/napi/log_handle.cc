@@ -22,7 +22,7 @@ LogHandle::LogHandle(napi_env env, std::unique_ptr<Log> log) : env_(env), log_(s
 LogHandle::~LogHandle() { napi_remove_env_cleanup_hook(env_, DropAtTeardown, this); }
 
 void LogHandle::Connect(const Napi::Function& on_event, const Napi::Float64Array& counters) {
-  on_event_ = Napi::Persistent(on_event);
+  on_event_ = Napi::Weak(on_event);
   counters_reference_ = Napi::Persistent(counters);
   counters_ = Napi::Float64Array(counters).Data();
   StoreCounters();
@@ -49,10 +49,15 @@ void LogHandle::StoreCounters() {
 }
 
 void LogHandle::Execute(std::shared_ptr<Job> job) {
-  // Where no worker can be had any more, whoever needs the job runs it itself: see Job::Await().
-  static_cast<void>(QueueWork(
+  if (!on_event_.IsEmpty()) on_event_.Ref();
+  const bool queued = QueueWork(
       env_, [job] { job->RunOnce(); },
-      [self = shared_from_this(), job](napi_env) { self->OnJobDone(); }));
+      [self = shared_from_this(), job](napi_env) {
+        self->OnJobDone();
+        if (!self->on_event_.IsEmpty()) self->on_event_.Unref();
+      });
+  // Where no worker can be had any more, whoever needs the job runs it itself: see Job::Await().
+  if (!queued && !on_event_.IsEmpty()) on_event_.Unref();
 }
 
 void LogHandle::OnJobDone() {
@@ -71,6 +76,8 @@ void LogHandle::OnJobDone() {
 // and the failure to do so is of no interest to anybody.
 void LogHandle::Emit(Event event, napi_value argument) {
   if (on_event_.IsEmpty()) return;
+  const Napi::Function on_event = on_event_.Value();
+  if (on_event.IsEmpty()) return;
   napi_value arguments[2];
   napi_value receiver;
   napi_value ignored;
@@ -78,7 +85,7 @@ void LogHandle::Emit(Event event, napi_value argument) {
   arguments[1] = argument;
   if (napi_get_undefined(env_, &receiver) != napi_ok) return;
   static_cast<void>(
-      napi_call_function(env_, receiver, on_event_.Value(), 2, arguments, &ignored));
+      napi_call_function(env_, receiver, on_event, 2, arguments, &ignored));
 }
 
 void LogHandle::OnFailure(const Status& status, uint64_t first_seq, uint64_t unknown_before,

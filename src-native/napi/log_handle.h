@@ -20,7 +20,9 @@ class LogHandle final : public Executor,
   LogHandle(napi_env env, std::unique_ptr<Log> log);
   ~LogHandle() override;
 
-  // `on_event(event, argument)`; `counters` is a Float64Array that the handle keeps up to date.
+  // `on_event(event, argument)`; `counters` is a Float64Array that the handle keeps up to date. The
+  // function is held only while a job is out, so that a log that nobody closes can be collected;
+  // who wants the news keeps it.
   void Connect(const Napi::Function& on_event, const Napi::Float64Array& counters);
 
   // Null once closed.

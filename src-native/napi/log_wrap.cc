@@ -202,6 +202,7 @@ Napi::Value MakeObject(Napi::Env env, std::unique_ptr<Log> log, const Napi::Func
   Napi::Object object = Napi::Object::New(env);
   const Napi::Float64Array counters = Napi::Float64Array::New(env, 8);
   object.Set("counters", counters);
+  object.Set("onEvent", on_event);
   object.Set("recovery", FromRecovery(env, log->recovery()));
   object.Set("uuid", FormatUuid(log->uuid()));
   const auto handle = std::make_shared<LogHandle>(env, std::move(log));
