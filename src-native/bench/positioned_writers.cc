@@ -71,11 +71,12 @@ int DirectWriter<kDurable>::Append(const uint8_t* record) {
   std::memcpy(staged_.data() + tail_bytes_, record, spec_.record_bytes);
   tail_bytes_ += spec_.record_bytes;
   const uint64_t bytes = AlignUp(tail_bytes_, kBlockBytes);
+  // The rest of the last block holds what an earlier record left there.
+  std::memset(staged_.data() + tail_bytes_, 0, bytes - tail_bytes_);
   const int error = WriteAll(file_.get(), staged_.data(), bytes, block_offset_);
   const uint64_t finished = AlignDown(tail_bytes_, kBlockBytes);
   if (finished != 0) {
     std::memmove(staged_.data(), staged_.data() + finished, bytes - finished);
-    std::memset(staged_.data() + bytes - finished, 0, kBlockBytes - (bytes - finished));
     block_offset_ += finished;
     tail_bytes_ -= finished;
   }

@@ -104,9 +104,14 @@ function addon(): BenchAddon {
   return loaded
 }
 
-/** Whether this system has baselines: Linux has. */
+/** Whether there are baselines: Linux has them, where the bench's own addon has been built or shipped. */
 export function baselinesSupported(): boolean {
-  return addon().supported
+  try {
+    return addon().supported
+  } catch (error) {
+    if ((error as { code?: string }).code === 'ERR_DURLOG_NO_BINARY') return false
+    throw error
+  }
 }
 
 export function isUnsupported(error: unknown): boolean {

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
+import { createInterface } from 'node:readline/promises'
 import { type Command, Option } from 'commander'
 import { addJson } from '../cli/arguments.js'
 import { ExitCode } from '../cli/exit-codes.js'
@@ -124,13 +125,25 @@ async function runOn(dir: string, chosen: readonly Suite[], flags: BenchFlags): 
   }
 }
 
-async function run(names: string[], flags: BenchFlags): Promise<void> {
-  const chosen = chooseSuites(names, flags.vs === true)
+/** Ten gigabytes are not written without being asked for. */
+async function askForBig(chosen: readonly Suite[], flags: BenchFlags): Promise<boolean> {
+  if (flags.big) return true
+  const watched = process.stdin.isTTY === true && process.stdout.isTTY === true
+  if (flags.quick || flags.json || !watched || !chosen.some(({ name }) => name === 'overwrite')) return false
+  const prompt = createInterface({ input: process.stdin, output: process.stdout })
+  const answer = await prompt.question('overwrite: also write 10 GiB in 4 KiB steps? [y/N] ')
+  prompt.close()
+  return /^y(es)?$/i.test(answer.trim())
+}
+
+async function run(names: string[], given: BenchFlags): Promise<void> {
+  const chosen = chooseSuites(names, given.vs === true)
+  const flags = { ...given, big: await askForBig(chosen, given) }
   // Whoever reads may leave; each write tells, this listener only keeps the event from ending the process.
   process.stdout.on('error', () => {})
   const dir = resolve(flags.dir ?? tmpdir())
   const report = flags.fsImage
-    ? await withImage(flags.fsImage, dir, (mounted) => runOn(mounted, chosen, flags))
+    ? await withImage(flags.fsImage, dir, flags.quick === true, (mounted) => runOn(mounted, chosen, flags))
     : await runOn(dir, chosen, flags)
   if (flags.html) {
     const { renderHtml } = await import('./html.js')

@@ -1,14 +1,16 @@
 /** A file system of the caller's choice in an image file: made, mounted, and cleaned away whatever happens. */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, rmSync } from 'node:fs'
-import { truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { prepareFile } from './baselines.js'
 import { makeScratch, removeScratch, whenEnding } from './scratch.js'
 
 export const IMAGE_FILE_SYSTEMS = ['ext4', 'xfs', 'btrfs'] as const
 export type ImageFileSystem = (typeof IMAGE_FILE_SYSTEMS)[number]
 
-const IMAGE_BYTES = 8 * 2 ** 30
+const GIB = 2 ** 30
+const QUICK_IMAGE_BYTES = 4 * GIB
+const IMAGE_BYTES = 8 * GIB
 
 /** Arguments that format a file without a question. */
 const FORMAT: Record<ImageFileSystem, string[]> = {
@@ -75,10 +77,11 @@ function attachLoop(image: string): string {
   }
 }
 
-/** Runs `body` with a folder on a fresh file system, whose image lies below `dir`. Root only. */
+/** Runs `body` with a folder on a fresh file system, whose image lies below `dir`. Root only, Linux only. */
 export async function withImage<T>(
   type: ImageFileSystem,
   dir: string,
+  quick: boolean,
   body: (folder: string) => Promise<T>,
 ): Promise<T> {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) {
@@ -89,10 +92,8 @@ export async function withImage<T>(
   const forget = whenEnding(() => undo.run())
   try {
     const image = join(folder, `${type}.img`)
-    // Written, not sparse: else the first write to each block would be the host's allocation.
-    await writeFile(image, '')
-    runTool('fallocate', ['--length', String(IMAGE_BYTES), image])
-    await truncate(image, IMAGE_BYTES)
+    // Zeros are written: else the first write to each block would pay for the host's allocation too.
+    await prepareFile(image, 'zero', quick ? QUICK_IMAGE_BYTES : IMAGE_BYTES)
     mount(type, image, join(folder, 'mounted'), undo)
     return await body(join(folder, 'mounted'))
   } finally {

@@ -92,7 +92,9 @@ async function addRawCall({ field, plan, bytes }: Measuring, path: string, raw: 
 
 function columnsOf(level: Durability, quick: boolean): Figure[] {
   const figures: Figure[] = quick ? ['p50', 'p99'] : ['p50', 'p90', 'p99', 'max', 'mean', 'stddev', 'outlierShare']
-  return level === 'memory' ? [...figures, 'opsPerSecond', 'megabytesPerSecond'] : [...figures, 'opsPerSecond']
+  return level === 'memory' || !quick
+    ? [...figures, 'opsPerSecond', 'megabytesPerSecond']
+    : [...figures, 'opsPerSecond']
 }
 
 /** The figure that a level is about: the median durable append, or the mean into memory. */

@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest'
+import { formatNumber, formatSize, tableCells } from '../../src/bench/format.js'
+import { renderHtml } from '../../src/bench/html.js'
+import { describeMachine } from '../../src/bench/machine.js'
+import { recommend } from '../../src/bench/recommendation.js'
+import { REPORT_VERSION, type Report, type Row, type TableResult } from '../../src/bench/report.js'
+import { summarize } from '../../src/bench/stats.js'
+
+function rowOf(labels: string[], us: number, more: Partial<Row> = {}): Row {
+  const latencies = Float64Array.of(us, us, us * 2)
+  return { labels, summary: summarize({ latencies, bytesPerOperation: 256 }), ratio: us / 100, ...more }
+}
+
+const table: TableResult = {
+  title: 'sync, records of 256 B',
+  durability: 'sync: on the device',
+  labels: ['strategy', 'preallocation'],
+  figures: ['p50', 'opsPerSecond'],
+  ratioTo: 'C++ O_DIRECT+O_DSYNC',
+  chart: 'latency',
+  rows: [
+    rowOf(['auto', 'auto'], 130, { note: 'direct' }),
+    rowOf(['direct', 'zero'], 110),
+    rowOf(['mmap', 'zero'], 400),
+    rowOf(['C++ O_DIRECT+O_DSYNC', 'zero'], 100, { baseline: true }),
+    { labels: ['pwrite', '<script>alert(1)</script>'], note: 'refused & "quoted"' },
+  ],
+}
+
+describe('tables', () => {
+  test('a row without figures keeps its place and says why', () => {
+    const { head, rows } = tableCells(table)
+    expect(head).toEqual(['strategy', 'preallocation', 'p50 us', 'ops/s', 'ratio', 'note'])
+    expect(rows[1]).toEqual(['direct', 'zero', '110', '6,818', '1.10x', ''])
+    expect(rows[4]?.slice(2)).toEqual(['', '', '', 'refused & "quoted"'])
+  })
+
+  test('numbers are shown with the digits they are worth', () => {
+    expect([0.0123, 1.234, 12.34, 123.4, 12_345].map(formatNumber)).toEqual(['0.012', '1.23', '12.3', '123', '12,345'])
+    expect([256, 4096, 2 ** 20].map(formatSize)).toEqual(['256 B', '4 KiB', '1 MiB'])
+  })
+})
+
+describe('the recommendation', () => {
+  test('names what measured best, and auto where it is as good', () => {
+    expect(recommend([table])[0]).toContain('strategy "direct" with preallocate "zero" is best')
+    expect(recommend([table])[0]).toContain('"auto" is 1.18x that here: ask for the best by name')
+    const close = { ...table, rows: [rowOf(['auto', 'auto'], 112), ...table.rows.slice(1)] }
+    expect(recommend([close])[0]).toContain('leave strategy and preallocate at "auto"')
+  })
+
+  test('never recommends a raw call', () => {
+    expect(recommend([{ ...table, rows: table.rows.slice(3) }])).toEqual([])
+  })
+})
+
+test('the page is complete in itself and holds no markup from outside', async () => {
+  const report: Report = {
+    version: REPORT_VERSION,
+    durlog: '0.0.0',
+    startedAt: '2026-01-01T00:00:00.000Z',
+    quick: true,
+    elapsedMs: 1000,
+    machine: describeMachine(import.meta.dirname),
+    suites: [{ name: 'strategies', title: 'Strategies', tables: [table], findings: ['a < b'] }],
+  }
+  const page = await renderHtml(report)
+  expect(page).toContain('uPlot')
+  expect(page).toContain('a &lt; b')
+  expect(page).not.toContain('<script>alert(1)')
+  expect(page).not.toMatch(/(?:src|href)="(?:https?:)?\/\//)
+  const data = /<script id="charts"[^>]*>(.*?)<\/script>/s.exec(page)?.[1] ?? ''
+  expect(JSON.parse(data)).toMatchObject([{ log: true, series: [{ label: 'auto, auto' }, {}, {}, { dash: [5, 4] }] }])
+})
