@@ -1,6 +1,7 @@
 #include "platform/windows_file.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "platform/windows_error.h"
 #include "platform/windows_mapping.h"
@@ -104,7 +105,9 @@ Status WindowsFile::ReserveTo(uint64_t end) {
   if (SetFileInformationByHandle(handle_.get(), FileAllocationInfo, &wanted, sizeof wanted)) {
     return Status::Ok();
   }
-  return WindowsError("FileAllocationInfo", GetLastError(), path_).WithOffset(end);
+  Status status = WindowsError("FileAllocationInfo", GetLastError(), path_).WithOffset(end);
+  if (status.sys_errno() != ENOTSUP && status.sys_errno() != ENOSYS) return status;
+  return std::move(status).WithCode(Code::kUnsupported);
 }
 
 Status WindowsFile::Allocate(Preallocation how, uint64_t offset, uint64_t length) {

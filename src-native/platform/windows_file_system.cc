@@ -29,14 +29,20 @@ Status MakeFolder(const std::wstring& path) {
       return WindowsNameError("CreateDirectoryW", error, NarrowFromWide(path));
     }
     DURLOG_RETURN_IF_ERROR(MakeFolder(parent));
-    if (!CreateDirectoryW(path.c_str(), nullptr) && GetLastError() != ERROR_ALREADY_EXISTS) {
-      // The parent is there now; if it still is not found, then because it is no folder.
-      Status status = WindowsError("CreateDirectoryW", GetLastError(), NarrowFromWide(path));
-      if (GetLastError() != ERROR_PATH_NOT_FOUND) return status;
-      return std::move(status).WithCode(Code::kNotALog);
+    if (!CreateDirectoryW(path.c_str(), nullptr)) {
+      const DWORD again = GetLastError();
+      // The parent is there now; where it still is not found, it is no folder.
+      Status status = WindowsError("CreateDirectoryW", again, NarrowFromWide(path));
+      if (again == ERROR_PATH_NOT_FOUND) return std::move(status).WithCode(Code::kNotALog);
+      if (again != ERROR_ALREADY_EXISTS) return status;
     }
   }
   return SyncFolder(ParentOf(path), NarrowFromWide(path));
+}
+
+std::string WithoutTrailingSlashes(std::string path) {
+  while (path.size() > 1 && (path.back() == '/' || path.back() == '\\')) path.pop_back();
+  return path;
 }
 
 Status CheckFolder(HANDLE handle, const std::string& path) {
@@ -62,7 +68,8 @@ Result<std::unique_ptr<Directory>> WindowsFileSystem::OpenDirectory(const std::s
   }
   if (!handle.valid()) return WindowsNameError("CreateFileW", error, path);
   DURLOG_RETURN_IF_ERROR(CheckFolder(handle.get(), path));
-  return std::unique_ptr<Directory>(new WindowsDirectory(std::move(handle), std::move(wide), path));
+  return std::unique_ptr<Directory>(
+      new WindowsDirectory(std::move(handle), std::move(wide), WithoutTrailingSlashes(path)));
 }
 
 uint64_t WindowsFileSystem::NowMs() {
