@@ -57,15 +57,12 @@ export class Appender {
 
   #send(batch: readonly Buffer[], bytes: number): void {
     this.#inFlightBytes += bytes
-    const only = batch.length === 1 ? batch[0] : undefined
     const options = { durability: this.#durability }
-    // A record alone may be longer than a batch.
-    const appended =
-      only === undefined
-        ? this.#log.appendBatch(batch, options)
-        : this.#log.append(only, options).then((seq) => ({ first: seq, last: seq }))
-    appended
-      .then(({ first, last }) => {
+    // One by one: an atomic batch could not be cut in its middle later on.
+    Promise.all(batch.map((record) => this.#log.append(record, options)))
+      .then((seqs) => {
+        const first = seqs[0] as number
+        const last = seqs[seqs.length - 1] as number
         const { summary } = this
         if (summary.first === -1) summary.first = first
         summary.last = Math.max(summary.last, last)
