@@ -81,8 +81,7 @@ MappedWriter<kSync, kPopulate>::~MappedWriter() {
 template <MapSync kSync, bool kPopulate>
 Status MappedWriter<kSync, kPopulate>::Open() {
   DURLOG_ASSIGN_OR_RETURN(file_, OpenFile(spec_.path, O_RDWR));
-  void* map =
-      mmap(nullptr, spec_.file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
+  void* map = mmap(nullptr, spec_.file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
   if (map == MAP_FAILED) return Status::System("mmap", errno, spec_.path);
   map_ = static_cast<uint8_t*>(map);
   offset_ = 0;

@@ -14,8 +14,7 @@ namespace {
 
 // 0 or errno. A short write to a regular file is the disk running full.
 int WriteAll(int fd, const void* from, uint64_t bytes, uint64_t offset) {
-  const ssize_t written =
-      pwrite(fd, from, static_cast<size_t>(bytes), static_cast<off_t>(offset));
+  const ssize_t written = pwrite(fd, from, static_cast<size_t>(bytes), static_cast<off_t>(offset));
   if (written < 0) return errno;
   return static_cast<uint64_t>(written) == bytes ? 0 : ENOSPC;
 }
@@ -57,8 +56,8 @@ Status PwriteWriter<kCall>::Close() {
 
 template <bool kDurable>
 Status DirectWriter<kDurable>::Open() {
-  DURLOG_ASSIGN_OR_RETURN(
-      staged_, MakeZeroedBuffer(AlignUp(spec_.record_bytes, kBlockBytes) + kBlockBytes));
+  DURLOG_ASSIGN_OR_RETURN(staged_,
+                          MakeZeroedBuffer(AlignUp(spec_.record_bytes, kBlockBytes) + kBlockBytes));
   DURLOG_ASSIGN_OR_RETURN(file_,
                           OpenFile(spec_.path, O_RDWR | O_DIRECT | (kDurable ? O_DSYNC : 0)));
   block_offset_ = 0;

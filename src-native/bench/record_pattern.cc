@@ -48,7 +48,8 @@ bool IsWhole(const uint8_t* slot, uint64_t bytes) {
   if (counter >= kMaxCounter) return false;
   if (bytes < kTailStampBytes) return true;
   return Load64(slot + bytes - 8) == counter &&
-         std::all_of(slot + kStampBytes, slot + bytes - 8, [](uint8_t byte) { return byte == kFill; });
+         std::all_of(slot + kStampBytes, slot + bytes - 8,
+                     [](uint8_t byte) { return byte == kFill; });
 }
 
 void CountSlot(const uint8_t* slot, uint64_t bytes, Seen* seen, Verified* verified) {
