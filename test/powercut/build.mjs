@@ -1,5 +1,4 @@
-// Compiles the rig (C++17, libfuse3), the stand-in and durlog's shim into bin/, unless they are newer than their
-// sources.
+// Compiles the rig (C++17, libfuse3) into bin/, unless it is newer than its sources, and durlog's shim.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -17,8 +16,8 @@ function modified(path) {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
 }
 
-function compile(program, sources, compilerFlags, libraries) {
-  const output = join(binFolder, program)
+function compileRig(sources, compilerFlags, libraries) {
+  const output = join(binFolder, 'powercut')
   const inputs = readdirSync(here).filter((name) => /\.(cc|h)$|^build/.test(name))
   const newest = Math.max(...inputs.map((name) => modified(join(here, name))))
   if (modified(output) > newest) return
@@ -32,16 +31,9 @@ export function build() {
   mkdirSync(binFolder, { recursive: true })
   const fuse = (what) => execFileSync('pkg-config', [what, 'fuse3'], { encoding: 'utf8' }).trim().split(/\s+/)
   const sources = readdirSync(here).filter((name) => name.endsWith('.cc'))
-  const ofStandin = (name) => name.startsWith('standin')
   // As system headers: libfuse's own are not held to the flags above.
   const includes = fuse('--cflags').map((flag) => flag.replace(/^-I/, '-isystem'))
-  compile(
-    'powercut',
-    sources.filter((name) => !ofStandin(name)),
-    includes,
-    fuse('--libs'),
-  )
-  compile('standin', sources.filter(ofStandin), [], [])
+  compileRig(sources, includes, fuse('--libs'))
   execFileSync('gcc', [...'-O1 -Wall -Wextra -Werror -shared -fPIC'.split(' '), shimSource, '-o', shim, '-ldl'], {
     stdio: 'inherit',
   })

@@ -15,8 +15,8 @@ const here = dirname(fileURLToPath(import.meta.url))
 const program = join(binFolder, 'powercut')
 // A recording stays short, because a file system replays its whole journal on every disk: many recordings with seeds
 // of their own find more than one long one.
-const betweenPerRecording = 400
-const againPerRecording = 200
+const betweenPerRecording = 120
+const againPerRecording = 90
 const brokenRecordingsLimit = 6
 
 const { values: options } = parseArgs({
@@ -128,10 +128,14 @@ async function main() {
   process.exitCode = printReport(results, program) ? 0 : 1
 }
 
-const reason = whyNotHere() ?? whyNoPackage()
+const reason = whyNotHere()
+const unbuilt = whyNoPackage()
 let scratch = ''
 if (reason !== null) {
   console.log(`test:powercut skipped: ${reason}`)
+} else if (unbuilt !== null) {
+  console.error(`test:powercut: ${unbuilt}`)
+  process.exitCode = 2
 } else {
   build()
   scratch = mkdtempSync(join(tmpdir(), 'powercut-'))

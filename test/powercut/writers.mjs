@@ -1,14 +1,8 @@
 // The seam: who is tried. A writer is a workload command and a verifier command (README.md has what they are told and
 // what they answer), and the broken versions of itself that the rig must catch.
 import { join } from 'node:path'
-import { binFolder, shim } from './build.mjs'
+import { shim } from './build.mjs'
 import { combinationOfSeed } from './durlog/combinations.mjs'
-
-const standin = join(binFolder, 'standin')
-
-function standinPair(workloadBreak, verifierBreak) {
-  return { workload: `${standin} workload ${workloadBreak}`, verifier: `${standin} verify ${verifierBreak}` }
-}
 
 const node = (script) => `'${process.execPath}' '${join(import.meta.dirname, 'durlog', script)}'`
 const durlog = { workload: node('workload.mjs'), verifier: node('verifier.mjs') }
@@ -27,14 +21,6 @@ export const writers = {
       'ack-before-sync': brokenWorkload('ack-before-sync'),
       'no-directory-sync': brokenWorkload('no-directory-sync'),
       'no-invalidation': { ...durlog, verifier: breaking('no-invalidation', durlog.verifier) },
-    },
-  },
-  standin: {
-    ...standinPair('nothing', 'nothing'),
-    broken: {
-      'ack-before-sync': standinPair('ack-before-sync', 'nothing'),
-      'no-directory-sync': standinPair('no-directory-sync', 'nothing'),
-      'no-invalidation': standinPair('nothing', 'no-invalidation'),
     },
   },
 }
