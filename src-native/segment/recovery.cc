@@ -143,9 +143,15 @@ Result<uint64_t> OffsetOfSeq(const ScannedSegment& segment, uint64_t seq) {
   return scanner.position();
 }
 
+// The marker that says all is synced may itself be in the page cache only, where its writer was
+// killed: a direct write behind it would leave it there, and a gap on the device.
 Status SyncKept(const ScannedSegment& segment, uint64_t known_synced) {
-  if (segment.scan.next_seq <= known_synced) return Status::Ok();
-  DURLOG_ASSIGN_OR_RETURN(const uint64_t begin, OffsetOfSeq(segment, known_synced));
+  if (segment.scan.next_seq < known_synced) return Status::Ok();
+  uint64_t begin = segment.scan.records_end;
+  if (segment.scan.next_seq > known_synced) {
+    DURLOG_ASSIGN_OR_RETURN(begin, OffsetOfSeq(segment, known_synced));
+  }
+  if (begin == segment.scan.end_offset) return Status::Ok();
   DURLOG_RETURN_IF_ERROR(RewriteRange(*segment.file, begin, segment.scan.end_offset));
   return segment.file->SyncData();
 }
@@ -266,10 +272,10 @@ Status ApplyRecovery(Directory& directory, RecoveryPlan* plan) {
           CutSegment(*segment.file, cut.offset, segment.header.segment_bytes));
     }
   }
-  if (plan->next_seq <= plan->known_synced && plan->cuts.empty()) return Status::Ok();
   for (const ScannedSegment& segment : plan->scanned) {
     DURLOG_RETURN_IF_ERROR(SyncKept(segment, plan->known_synced));
   }
+  if (plan->next_seq <= plan->known_synced && plan->cuts.empty()) return Status::Ok();
   return directory.Sync();
 }
 

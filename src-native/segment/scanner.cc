@@ -120,6 +120,7 @@ Result<ScannedFrame> ScanWholeFrames(FrameScanner& scanner, SegmentScan* scan) {
       ++batch_records;
       batch_bytes += frame.fields.length;
       if (frame.fields.batch_continues) continue;
+      scan->records_end = scanner.position();
       scan->records += batch_records;
       scan->payload_bytes += batch_bytes;
       batch_records = 0;
