@@ -121,7 +121,6 @@ Status Log::StoreMapped(const FrameFields& fields, Bytes payload, bool publish) 
     Status mapped = tail_->Ensure(at, frame_bytes);
     if (!mapped.ok()) {
       // Nothing was stored; the next append maps anew, and may have more luck.
-      tail_->Quiesce();
       tail_.reset();
       return mapped;
     }
@@ -146,6 +145,8 @@ Status Log::StoreMapped(const FrameFields& fields, Bytes payload, bool publish) 
 // Faulting in so many pages costs more than a write; the map shows what is written here.
 Status Log::WriteAround(uint64_t at, const uint8_t* header, Bytes payload, bool publish) {
   File& file = active_->file();
+  // A worker that populates what is ahead would write its zeros over the frame.
+  tail_->SkipTo(at + FrameBytes(payload.size));
   Status status = file.WriteAt(at + kFrameHeaderBytes, payload.data, payload.size);
   if (status.ok()) {
     status = file.WriteAt(at + kWordBytes, header + kWordBytes, kFrameHeaderBytes - kWordBytes);
@@ -153,7 +154,6 @@ Status Log::WriteAround(uint64_t at, const uint8_t* header, Bytes payload, bool 
   if (status.ok() && publish) status = file.WriteAt(at, header, kWordBytes);
   if (status.ok()) return status;
   // What did get written must not be where a later frame ends.
-  tail_->Quiesce();
   tail_.reset();
   Status cut = CutSegment(file, at, active_->bytes());
   if (status.code() != Code::kNoSpace || !cut.ok()) {

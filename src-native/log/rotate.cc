@@ -201,7 +201,6 @@ Result<std::shared_ptr<TruncateJob>> Log::BeginTruncate(uint64_t next_seq) {
   if (next_seq_ > first_seq()) DURLOG_RETURN_IF_ERROR(AwaitLevel(next_seq_ - 1, Level::kSync));
   DURLOG_RETURN_IF_ERROR(ActivateHere());
   exclusive_ = true;
-  if (tail_) tail_->Quiesce();
   tail_.reset();
   auto job = std::make_shared<TruncateJob>(
       *directory_, std::vector<uint64_t>(segments_.begin(), segments_.end()), next_seq);

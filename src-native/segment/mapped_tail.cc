@@ -30,6 +30,7 @@ Status ChunkJob::WriteZeros() {
 
 void ChunkJob::Run() {
   retired_.clear();
+  if (cancelled_.load(std::memory_order_relaxed)) return;
   const size_t length = static_cast<size_t>(chunk_.end - chunk_.begin);
   if (populating_ == Populating::kWriteZeros) status_ = WriteZeros();
   if (!status_.ok()) return;
@@ -45,6 +46,7 @@ void ChunkJob::Run() {
 MappedTail::MappedTail(std::shared_ptr<Segment> segment, uint64_t offset, uint32_t map_alignment,
                        uint64_t chunk_bytes, Populating populating, Executor* executor)
     : segment_(std::move(segment)),
+      map_alignment_(map_alignment),
       first_offset_(offset),
       chunk_bytes_(chunk_bytes),
       populating_(populating),
@@ -129,7 +131,21 @@ std::vector<Chunk> MappedTail::Covering(uint64_t begin, uint64_t end) const {
   return std::vector<Chunk>(chunks_.begin(), chunks_.end());
 }
 
+void MappedTail::SkipTo(uint64_t offset) {
+  Quiesce();
+  ahead_.clear();
+  for (Chunk& chunk : chunks_) retired_.push_back(std::move(chunk));
+  chunks_.clear();
+  current_begin_ = current_end_ = 0;
+  current_ = nullptr;
+  current_mapping_ = nullptr;
+  first_offset_ = offset;
+  prepared_end_ = AlignDown(offset, map_alignment_);
+  PrepareAhead();
+}
+
 void MappedTail::Quiesce() {
+  for (const std::shared_ptr<ChunkJob>& job : ahead_) job->Cancel();
   for (const std::shared_ptr<ChunkJob>& job : ahead_) {
     job->Await();
     // The worker may keep the job a while yet.

@@ -3,6 +3,7 @@
 #ifndef DURLOG_SEGMENT_MAPPED_TAIL_H_
 #define DURLOG_SEGMENT_MAPPED_TAIL_H_
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -45,6 +46,8 @@ class ChunkJob final : public Job {
     chunk_.begin = begin;
     chunk_.end = end;
   }
+  // Where no worker has begun, none will do anything any more.
+  void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
   // After done().
   const Status& status() const { return status_; }
   Chunk& chunk() { return chunk_; }
@@ -59,6 +62,7 @@ class ChunkJob final : public Job {
   const uint64_t zero_from_;
   const Populating populating_;
   std::vector<Chunk> retired_;
+  std::atomic<bool> cancelled_{false};
   Chunk chunk_;
   Status status_;
 };
@@ -69,9 +73,13 @@ class MappedTail {
   // `segment` is active, and its blocks are allocated up to its end. Stores begin at `offset`.
   MappedTail(std::shared_ptr<Segment> segment, uint64_t offset, uint32_t map_alignment,
              uint64_t chunk_bytes, Populating populating, Executor* executor);
+  // No job outlives the tail: it would write its zeros over the records of whoever comes next.
+  ~MappedTail() { Quiesce(); }
+  MappedTail(const MappedTail&) = delete;
+  MappedTail& operator=(const MappedTail&) = delete;
 
   // Makes [offset, offset + length) storable, waiting for the worker if it is behind. `length` is
-  // at most max_frame_bytes(): a longer frame is written with WriteAt, which the map sees as well.
+  // at most max_frame_bytes(): for a longer frame SkipTo() its end, and write it to the file.
   Status Ensure(uint64_t offset, uint64_t length) {
     if (InCurrent(offset, length)) return Status::Ok();
     return EnsureChunks(offset + length);
@@ -94,8 +102,10 @@ class MappedTail {
 
   // Mappings that together cover [begin, end), or nothing where some of it is no longer mapped.
   std::vector<Chunk> Covering(uint64_t begin, uint64_t end) const;
-  // Waits for the chunk jobs that are out and unmaps what they have mapped, so that the file may be
-  // cut or written past the cache. Nothing can be stored afterwards.
+  // Stores go on at `offset`; nobody touches the file below it any more.
+  void SkipTo(uint64_t offset);
+  // Calls the chunk jobs back and unmaps what they have mapped, so that the file may be cut or
+  // written past the cache. Nothing can be stored afterwards.
   void Quiesce();
   // A ChunkJob is out. While it is, the range ahead of the append point is being dirtied.
   bool populating() const;
@@ -119,7 +129,8 @@ class MappedTail {
   }
 
   const std::shared_ptr<Segment> segment_;
-  const uint64_t first_offset_;
+  const uint32_t map_alignment_;
+  uint64_t first_offset_;
   const uint64_t chunk_bytes_;
   const Populating populating_;
   Executor* const executor_;
