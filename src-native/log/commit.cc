@@ -116,11 +116,22 @@ Status CommitJob::SyncTargets() {
 // There was no room for all of the group, and so for none of it: what did get written must not be
 // where a later append lands. Newest segment first, so that no gap is ever visible.
 Status CommitJob::UndoWrites() {
-  for (size_t i = activated_.size(); i-- > 0;) {
+  // One that took the place of an empty segment, and its name, cannot give them back: it stays, and
+  // appending goes on in it.
+  const bool replaced = !activated_.empty() &&
+                        activated_.front()->first_seq() == plan_.resume_segment->first_seq();
+  for (size_t i = activated_.size(); i-- > (replaced ? 1u : 0u);) {
     DURLOG_RETURN_IF_ERROR(directory_.Remove(activated_[i]->name()));
   }
   if (!activated_.empty()) DURLOG_RETURN_IF_ERROR(directory_.Sync());
   for (StagedPiece& piece : plan_.pieces) piece.segment->Discard(directory_);
+  if (replaced) {
+    plan_.resume_segment = activated_.front();
+    plan_.resume_segment->entry_synced = true;
+    plan_.resume_offset = kSegmentHeaderBytes;
+    return CutSegment(plan_.resume_segment->file(), plan_.resume_offset,
+                      plan_.resume_segment->bytes());
+  }
   const StagedPiece& first = plan_.pieces.front();
   for (const std::shared_ptr<Segment>& segment : activated_) {
     if (segment == first.segment) return Status::Ok();

@@ -183,7 +183,8 @@ void Log::FinishDone(CommitJob& job) {
 }
 
 void Log::NoteActivated(const Segment& segment) {
-  segments_.push_back(segment.first_seq());
+  // One that holds no record yet is replaced by its successor.
+  if (segments_.back() != segment.first_seq()) segments_.push_back(segment.first_seq());
   ++stats_.rotations;
   stats_.preallocated = segment.preallocated();
   listener_->OnRotated(segment.first_seq());
