@@ -122,8 +122,7 @@ const HOW_TO_READ = `## How to read this
 - A table never ranks two durabilities. What a level survives stands above each table.
 - The file systems are images on a loop device (direct I/O where the host's file system has it): what is lost to the
   loop hits all rows of a table alike, but a figure here is slower than the same file system on a bare disk.
-- Yours: \`npx durlog bench --quick\`, then \`npx durlog bench strategies commit append wal overwrite prealloc recovery
-  read vs --html bench.html\`; \`--fs-image xfs\` as root makes a file system to measure.
+- Yours: \`npx durlog bench --quick\`, then \`npx durlog bench all --html bench.html\`; \`--fs-image xfs\` as root makes a file system to measure.
 `
 
 function main() {

@@ -30,6 +30,7 @@ interface BenchFlags {
 function chooseSuites(names: readonly string[], vs: boolean): Suite[] {
   const wanted = new Set(names.length > 0 ? names : vs ? [] : DEFAULT_SUITES)
   if (vs) wanted.add('vs')
+  if (wanted.delete('all')) for (const { name } of suites) wanted.add(name)
   for (const name of wanted) {
     if (!suites.some((suite) => suite.name === name)) {
       const known = suites.map((suite) => suite.name).join(', ')
@@ -163,7 +164,7 @@ export function registerBench(program: Command): void {
       'Measure durlog on this disk, beside the raw system calls made by C++ in the same run. Without a suite: ' +
         `${DEFAULT_SUITES.join(', ')}.`,
     )
-    .argument('[suite...]', 'what to measure')
+    .argument('[suite...]', 'what to measure; "all" for every one')
     .option('--quick', 'a first look, half a minute for each suite')
     .option('--dir <dir>', 'measure the disk that this folder is on', tmpdir())
     .option('--html <file>', 'write a page with charts, complete in itself')
