@@ -23,13 +23,20 @@ Result<std::unique_ptr<Cursor>> Cursor::Open(FileSystem& file_system, const std:
   const auto behind =
       std::upper_bound(files.segments.begin(), files.segments.end(), from_seq);
   std::unique_ptr<Cursor> cursor(new Cursor(std::move(directory), from_seq));
-  DURLOG_RETURN_IF_ERROR(cursor->EnterSegment(*std::prev(behind)));
+  DURLOG_ASSIGN_OR_RETURN(cursor->uuid_, IdentifyLog(*cursor->directory_, files.segments));
+  Status entered = cursor->EnterSegment(*std::prev(behind));
+  if (!entered.ok()) {
+    if (entered.code() != Code::kCorrupt) return entered;
+    cursor->unreadable_ = std::move(entered);
+    cursor->next_seq_ = *std::prev(behind);
+  }
   return cursor;
 }
 
 Status Cursor::EnterSegment(uint64_t first_seq) {
   DURLOG_ASSIGN_OR_RETURN(OpenedSegment opened,
                           OpenSegment(*directory_, first_seq, OpenMode::kRead));
+  DURLOG_RETURN_IF_ERROR(CheckIdentity(*directory_, first_seq, opened.header, uuid_));
   file_ = std::move(opened.file);
   header_ = opened.header;
   crc_seed_ = header_.crc_seed();
@@ -72,7 +79,7 @@ Result<Cursor::Stop> Cursor::Fill(uint8_t* buffer, size_t capacity, CursorEntry*
                                        fields.length, fields.time_ms};
       }
       ++seq;
-      inside_batch = fields.batch_continues;
+      inside_batch = fields.batch_continues && !salvaging_;
     }
     at += static_cast<size_t>(fields.frame_bytes());
     if (inside_batch) continue;
@@ -81,7 +88,8 @@ Result<Cursor::Stop> Cursor::Fill(uint8_t* buffer, size_t capacity, CursorEntry*
     batch->count = count;
   }
   stop.offset = begin + at;
-  const bool wants_more = stop.status == DecodeStatus::kShort || (inside_batch && seq < limit);
+  stop.at_limit = seq >= limit;
+  const bool wants_more = stop.status == DecodeStatus::kShort || (inside_batch && !stop.at_limit);
   if (wants_more && !whole_file_read) {
     const size_t frame_bytes = read - at < kFrameHeaderBytes
                                    ? kFrameHeaderBytes
@@ -93,6 +101,7 @@ Result<Cursor::Stop> Cursor::Fill(uint8_t* buffer, size_t capacity, CursorEntry*
 
 Result<CursorBatch> Cursor::Next(uint8_t* buffer, size_t capacity, CursorEntry* entries,
                                  size_t max_entries, uint64_t limit) {
+  if (!unreadable_.ok()) return unreadable_;
   bool looked_again = false;
   for (;;) {
     CursorBatch batch;
@@ -100,7 +109,7 @@ Result<CursorBatch> Cursor::Next(uint8_t* buffer, size_t capacity, CursorEntry* 
     batch.base_time_ms = header_.base_time_ms;
     DURLOG_ASSIGN_OR_RETURN(const Stop stop,
                             Fill(buffer, capacity, entries, max_entries, limit, &batch));
-    if (batch.count > 0 || next_seq_ >= limit) return batch;
+    if (batch.count > 0 || stop.at_limit) return batch;
     if (offset_ > before) continue;  // nothing but what is skipped
     if (stop.need_bytes > 0) {
       batch.need_bytes = stop.need_bytes;
@@ -189,6 +198,7 @@ Status Cursor::LostError(uint64_t next_whole) const {
 }
 
 Result<bool> Cursor::Poll() {
+  if (!unreadable_.ok()) return true;
   uint8_t header[kFrameHeaderBytes] = {};
   DURLOG_ASSIGN_OR_RETURN(const size_t read, file_->ReadAt(offset_, header, sizeof header));
   static_cast<void>(read);
@@ -203,23 +213,36 @@ Result<bool> Cursor::Poll() {
   return next.TakeStatus();
 }
 
-Result<std::optional<uint64_t>> Cursor::SkipDamage() {
+Result<bool> Cursor::SkipWithinSegment() {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t bytes, file_->Size());
   FrameScanner scanner(*file_, ContextOf(header_, segment_first_seq_), bytes);
-  scanner.Seek(offset_ + kFrameAlignment, next_seq_);
-  for (;;) {
-    DURLOG_ASSIGN_OR_RETURN(const std::optional<ScannedFrame> found, scanner.Resync());
-    if (!found) break;
-    offset_ = found->offset;
-    next_seq_ = found->fields.seq;
-    return std::optional<uint64_t>(next_seq_);
+  scanner.Seek(offset_, next_seq_);
+  DURLOG_ASSIGN_OR_RETURN(std::optional<ScannedFrame> found, scanner.Resync());
+  if (found && found->offset == offset_ && found->fields.seq == next_seq_) {
+    // The frame is whole: it is the rest of its batch that is damaged.
+    DURLOG_ASSIGN_OR_RETURN(found, scanner.Resync());
+  }
+  if (!found) return false;
+  offset_ = found->offset;
+  next_seq_ = found->fields.seq;
+  return true;
+}
+
+Result<std::optional<uint64_t>> Cursor::SkipDamage() {
+  if (file_) {
+    DURLOG_ASSIGN_OR_RETURN(const bool skipped, SkipWithinSegment());
+    if (skipped) return std::optional<uint64_t>(next_seq_);
   }
   DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory_));
-  const auto later =
-      std::upper_bound(files.segments.begin(), files.segments.end(), next_seq_);
-  if (later == files.segments.end()) return std::optional<uint64_t>();
-  DURLOG_RETURN_IF_ERROR(EnterSegment(*later));
-  return std::optional<uint64_t>(next_seq_);
+  for (auto later = std::upper_bound(files.segments.begin(), files.segments.end(), next_seq_);
+       later != files.segments.end(); ++later) {
+    Status entered = EnterSegment(*later);
+    if (entered.code() == Code::kCorrupt) continue;
+    if (!entered.ok()) return entered;
+    unreadable_ = Status::Ok();
+    return std::optional<uint64_t>(next_seq_);
+  }
+  return std::optional<uint64_t>();
 }
 
 }  // namespace durlog

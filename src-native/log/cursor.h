@@ -45,7 +45,8 @@ class Cursor {
                            size_t max_entries, uint64_t limit);
   // Whether Next() could deliver something that it did not see when it last found the end.
   Result<bool> Poll();
-  // After kCorrupt: goes to the next whole record; its seq, or nothing where there is none.
+  // After kCorrupt: goes to the next whole record; its seq, or nothing where there is none. From
+  // then on the whole records of a damaged batch are delivered one by one.
   Result<std::optional<uint64_t>> SkipDamage();
 
   uint64_t seq() const { return next_seq_ < from_seq_ ? from_seq_ : next_seq_; }
@@ -56,6 +57,7 @@ class Cursor {
     DecodeStatus status = DecodeStatus::kFree;
     uint64_t offset = 0;
     size_t need_bytes = 0;
+    bool at_limit = false;
   };
 
   Cursor(std::unique_ptr<Directory> directory, uint64_t from_seq)
@@ -68,16 +70,21 @@ class Cursor {
   Result<bool> EnterNextSegment();
   Status CheckDamage(const Stop& stop, uint64_t limit);
   Result<bool> DamageIsBelowWatermark(uint64_t* next_whole);
+  Result<bool> SkipWithinSegment();
   Status LostError(uint64_t next_whole) const;
 
   const std::unique_ptr<Directory> directory_;
   const uint64_t from_seq_;
-  std::unique_ptr<File> file_;
+  LogUuid uuid_{};
+  // Why the segment of from_seq_ cannot be read; Next() tells it, SkipDamage() goes on behind.
+  Status unreadable_;
+  std::unique_ptr<File> file_;  // null where unreadable_ is not OK
   SegmentHeader header_;
   uint32_t crc_seed_ = 0;
   uint64_t segment_first_seq_ = 0;
   uint64_t offset_ = 0;
   uint64_t next_seq_ = 0;
+  bool salvaging_ = false;
   // The header bytes that were found at the end and taken for the end.
   uint8_t end_header_[kFrameHeaderBytes] = {};
 };

@@ -11,45 +11,29 @@ namespace {
 
 constexpr size_t kCopyStepBytes = 1u << 20;
 
-Problem ProblemOf(const Status& status, const std::string& segment) {
-  Problem problem;
-  problem.segment = segment;
-  problem.offset = status.offset() < 0 ? 0 : static_cast<uint64_t>(status.offset());
-  problem.lost_first = status.first_lost_seq();
-  problem.lost_last = status.last_lost_seq();
-  problem.message = status.message();
-  return problem;
-}
-
-// Headers first: with one that cannot be read the frames behind it cannot be checked at all.
-Result<bool> CheckHeaders(Directory& directory, const LogFiles& files, VerifyReport* report) {
-  bool all_readable = true;
-  for (const uint64_t first_seq : files.segments) {
+Status CheckHeaders(Directory& directory, const RecoveryPlan& plan, VerifyReport* report) {
+  for (const uint64_t first_seq : plan.files.segments) {
     SegmentReport segment;
     segment.name = SegmentName(first_seq);
     segment.first_seq = first_seq;
     Result<OpenedSegment> opened = OpenSegment(directory, first_seq, OpenMode::kRead);
     if (opened.ok()) {
-      DURLOG_ASSIGN_OR_RETURN(segment.bytes, opened->file->Size());
       if (opened->one_header_copy_damaged) {
         segment.header_problem = "one of the header's two copies is damaged";
+        report->state = RecoveryState::kCorrupt;
+        Problem problem;
+        problem.segment = segment.name;
+        problem.message = segment.header_problem;
+        report->problems.push_back(std::move(problem));
       }
     } else if (opened.status().code() == Code::kCorrupt) {
-      all_readable = false;
       segment.header_problem = opened.status().message();
-    } else {
+    } else if (opened.status().code() != Code::kNotFound) {  // trimmed since it was listed
       return opened.TakeStatus();
-    }
-    if (!segment.header_problem.empty()) {
-      report->state = RecoveryState::kCorrupt;
-      Problem problem;
-      problem.segment = segment.name;
-      problem.message = segment.header_problem;
-      report->problems.push_back(std::move(problem));
     }
     report->segments.push_back(std::move(segment));
   }
-  return all_readable;
+  return Status::Ok();
 }
 
 // Not only the damage that decides, but every segment that has some.
@@ -58,6 +42,7 @@ void ListDamage(const RecoveryPlan& plan, VerifyReport* report) {
     const ScannedSegment& segment = plan.scanned[i];
     const SegmentScan& scan = segment.scan;
     SegmentReport& entry = report->segments[i];
+    entry.bytes = segment.file_bytes;
     entry.records = scan.records;
     entry.end_offset = scan.end_offset;
     report->records += scan.records;
@@ -68,7 +53,9 @@ void ListDamage(const RecoveryPlan& plan, VerifyReport* report) {
     Problem problem;
     problem.segment = SegmentName(segment.first_seq);
     problem.offset = scan.end_offset;
-    problem.message = scan.damaged ? DescribeDecodeStatus(scan.damage) : "records are missing";
+    problem.message = !segment.unreadable.ok() ? segment.unreadable.message()
+                      : scan.damaged           ? DescribeDecodeStatus(scan.damage)
+                                               : "records are missing";
     const uint64_t next_whole = scan.records_after > 0 ? scan.first_after
                                 : last                 ? plan.known_synced
                                                        : plan.scanned[i + 1].first_seq;
@@ -128,26 +115,15 @@ Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path) {
 Result<VerifyReport> Verify(FileSystem& file_system, const std::string& path) {
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
                           file_system.OpenDirectory(path, false));
-  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory));
-  if (files.segments.empty()) {
-    return Status::Error(Code::kNotFound, "there is no log in this folder").WithPath(path);
-  }
+  DURLOG_ASSIGN_OR_RETURN(
+      const RecoveryPlan plan,
+      PlanRecovery(*directory, OpenMode::kRead, ScanExtent::kEverything));
   VerifyReport report;
-  DURLOG_ASSIGN_OR_RETURN(const bool readable, CheckHeaders(*directory, files, &report));
-  report.bounds.first_seq = report.bounds.next_seq = files.segments.front();
-  if (!readable) return report;
-  Result<RecoveryPlan> plan =
-      PlanRecovery(*directory, OpenMode::kRead, ScanExtent::kEverything);
-  if (!plan.ok()) {
-    if (plan.status().code() != Code::kCorrupt) return plan.TakeStatus();
-    report.state = RecoveryState::kCorrupt;
-    report.problems.push_back(ProblemOf(plan.status(), ""));
-    return report;
-  }
-  report.state = std::max(report.state, plan->report.state);
-  report.bounds = LogBounds{files.segments.front(), plan->next_seq,
-                            std::min(plan->known_synced, plan->next_seq), plan->uuid};
-  ListDamage(*plan, &report);
+  DURLOG_RETURN_IF_ERROR(CheckHeaders(*directory, plan, &report));
+  report.state = std::max(report.state, plan.report.state);
+  report.bounds = LogBounds{plan.files.segments.front(), plan.next_seq,
+                            std::min(plan.known_synced, plan.next_seq), plan.uuid};
+  ListDamage(plan, &report);
   return report;
 }
 

@@ -125,6 +125,8 @@ class Log {
 
   // open.cc
   Status Recover();
+  Status RemoveSpares(const LogFiles& files);
+  void MakeUuid();
   Status CreateFirstSegment(uint64_t first_seq);
   void ChooseMode();
 

@@ -87,15 +87,24 @@ Status Log::CreateFirstSegment(uint64_t first_seq) {
   return Status::Ok();
 }
 
-Status Log::Recover() {
-  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory_));
+Status Log::RemoveSpares(const LogFiles& files) {
   for (const std::string& spare : files.spares) {
     DURLOG_RETURN_IF_ERROR(directory_->Remove(spare));
   }
+  return Status::Ok();
+}
+
+void Log::MakeUuid() {
+  for (size_t i = 0; i < uuid_.size(); i += 8) {
+    Store64(uuid_.data() + i, file_system_.Random64());
+  }
+}
+
+Status Log::Recover() {
+  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory_));
   if (files.segments.empty()) {
-    for (size_t i = 0; i < uuid_.size(); i += 8) {
-      Store64(uuid_.data() + i, file_system_.Random64());
-    }
+    DURLOG_RETURN_IF_ERROR(RemoveSpares(files));
+    MakeUuid();
     end_marked_ = true;
     return CreateFirstSegment(0);
   }
@@ -104,16 +113,25 @@ Status Log::Recover() {
   uuid_ = plan.uuid;
   const bool corrupt = plan.report.state == RecoveryState::kCorrupt;
   if (corrupt && !options_.salvage) return CorruptError(*directory_, plan.report);
+  if (plan.next_seq > kMaxSeq) {
+    return Status::Error(Code::kOutOfRange, "the log's seqs are used up").WithPath(directory_->path());
+  }
+  // Not before the log is known to be ours: a refusal changes nothing.
+  DURLOG_RETURN_IF_ERROR(RemoveSpares(files));
+  if (uuid_ == LogUuid{}) MakeUuid();  // no header could be read
   DURLOG_RETURN_IF_ERROR(ApplyRecovery(*directory_, &plan));
   segments_.assign(plan.files.segments.begin(), plan.files.segments.end());
   next_seq_ = plan.next_seq;
   committed_end_ = next_seq_;
   acked_.fill(next_seq_);
   wanted_.fill(next_seq_);
-  // Salvage never writes over the evidence: what comes goes behind it, into a new segment.
-  if (corrupt) return CreateFirstSegment(next_seq_);
-  end_marked_ = plan.known_synced >= next_seq_;
+  // Salvage never writes over the evidence: what comes goes behind it, into a new segment, or into
+  // the one that an earlier salvage made and nobody has used.
   ScannedSegment& last = plan.scanned.back();
+  if (corrupt && !(last.empty() && last.first_seq == next_seq_)) {
+    return CreateFirstSegment(next_seq_);
+  }
+  end_marked_ = plan.known_synced >= next_seq_;
   active_ = std::make_shared<Segment>(last.first_seq, last.header, std::move(last.file));
   ResumeAt(std::move(active_), last.scan.end_offset);
   return Status::Ok();

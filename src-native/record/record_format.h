@@ -9,6 +9,9 @@ namespace durlog {
 
 inline constexpr uint32_t kFormatVersion = 1;
 
+// Seqs travel through JavaScript numbers.
+inline constexpr uint64_t kMaxSeq = (uint64_t{1} << 53) - 1;
+
 // Every frame starts on a multiple of this, so that its first word never straddles a sector and
 // can be stored atomically.
 inline constexpr size_t kFrameAlignment = 8;

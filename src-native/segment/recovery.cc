@@ -1,6 +1,8 @@
 #include "segment/recovery.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "record/segment_name.h"
@@ -13,15 +15,35 @@ constexpr size_t kRewriteStepBytes = 1u << 20;
 constexpr uint64_t kBlockBytes = 4096;
 // What every device writes as a whole.
 constexpr uint64_t kSectorBytes = 512;
-// Seqs travel through JavaScript numbers.
-constexpr uint64_t kMaxSeq = (uint64_t{1} << 53) - 1;
 
-Result<ScannedSegment> ScanOne(Directory& directory, uint64_t first_seq, OpenMode mode) {
-  DURLOG_ASSIGN_OR_RETURN(OpenedSegment opened, OpenSegment(directory, first_seq, mode));
+// Of a segment whose frames cannot be checked only the name is known, and how many there may be.
+Result<ScannedSegment> Unreadable(Directory& directory, uint64_t first_seq, Status reason) {
+  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
+                          directory.Open(SegmentName(first_seq), OpenMode::kRead));
   ScannedSegment segment;
   segment.first_seq = first_seq;
-  segment.header = opened.header;
-  segment.file = std::move(opened.file);
+  segment.unreadable = std::move(reason);
+  DURLOG_ASSIGN_OR_RETURN(segment.file_bytes, file->Size());
+  segment.scan.damaged = true;
+  segment.scan.end_offset = 0;
+  segment.scan.next_seq = first_seq;
+  const uint64_t most = std::min(segment.file_bytes, kMaxSegmentBytes);
+  segment.scan.next_after = first_seq + most / kMinRecordFrameBytes;
+  return segment;
+}
+
+Result<ScannedSegment> ScanOne(Directory& directory, uint64_t first_seq, OpenMode mode,
+                               const LogUuid& uuid) {
+  Result<OpenedSegment> opened = OpenSegment(directory, first_seq, mode);
+  Status status = opened.ok() ? CheckIdentity(directory, first_seq, opened->header, uuid)
+                              : opened.TakeStatus();
+  if (status.code() == Code::kCorrupt) return Unreadable(directory, first_seq, std::move(status));
+  if (!status.ok()) return status;
+  ScannedSegment segment;
+  segment.first_seq = first_seq;
+  segment.header = opened->header;
+  segment.file = std::move(opened->file);
+  DURLOG_ASSIGN_OR_RETURN(segment.file_bytes, segment.file->Size());
   DURLOG_ASSIGN_OR_RETURN(segment.scan,
                           ScanSegment(*segment.file, ContextOf(segment.header, first_seq)));
   return segment;
@@ -30,19 +52,26 @@ Result<ScannedSegment> ScanOne(Directory& directory, uint64_t first_seq, OpenMod
 // Newest to oldest, until the data says that everything older is synced.
 Status ScanBackwards(Directory& directory, OpenMode mode, ScanExtent extent, RecoveryPlan* plan) {
   for (size_t i = plan->files.segments.size(); i-- > 0;) {
-    DURLOG_ASSIGN_OR_RETURN(ScannedSegment segment, ScanOne(directory, plan->files.segments[i], mode));
+    DURLOG_ASSIGN_OR_RETURN(ScannedSegment segment,
+                            ScanOne(directory, plan->files.segments[i], mode, plan->uuid));
+    if (extent == ScanExtent::kEverything) segment.file.reset();
     plan->report.scanned_bytes += segment.scan.bytes_read;
     plan->known_synced = std::max(plan->known_synced, segment.scan.watermark);
     const uint64_t first_seq = segment.first_seq;
-    plan->scanned.insert(plan->scanned.begin(), std::move(segment));
+    plan->scanned.push_back(std::move(segment));
     if (extent == ScanExtent::kUnsyncedEnd && plan->known_synced >= first_seq) break;
   }
-  plan->uuid = plan->scanned.back().header.uuid;
+  std::reverse(plan->scanned.begin(), plan->scanned.end());
   return Status::Ok();
 }
 
-// Index of the first scanned segment that does not lead to the next one; size() for none.
+// Index of the first scanned segment that cannot be read or else does not lead to the next one;
+// size() for none.
 size_t FindDamage(const std::vector<ScannedSegment>& scanned) {
+  const auto unreadable = std::find_if(
+      scanned.begin(), scanned.end(),
+      [](const ScannedSegment& segment) { return !segment.unreadable.ok(); });
+  if (unreadable != scanned.end()) return static_cast<size_t>(unreadable - scanned.begin());
   for (size_t i = 0; i < scanned.size(); ++i) {
     const bool last = i + 1 == scanned.size();
     if (scanned[i].scan.damaged) {
@@ -77,21 +106,29 @@ Behind CountBehind(const std::vector<ScannedSegment>& scanned, size_t damaged) {
   return behind;
 }
 
-Status PlanCuts(RecoveryPlan* plan, size_t damaged) {
+void PlanCuts(RecoveryPlan* plan, size_t damaged) {
   // Newest first: whenever the power goes, what is left is a log without its end, never one with
   // a gap.
   for (size_t i = plan->scanned.size(); i-- > damaged;) {
-    ScannedSegment& segment = plan->scanned[i];
-    DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, segment.file->Size());
+    const ScannedSegment& segment = plan->scanned[i];
     Cut cut;
     cut.name = SegmentName(segment.first_seq);
     cut.remove = i > damaged;
     cut.offset = cut.remove ? 0 : segment.scan.end_offset;
-    cut.bytes = file_bytes - std::min(file_bytes, cut.offset);
+    cut.bytes = segment.file_bytes - std::min(segment.file_bytes, cut.offset);
     plan->report.discarded_bytes += cut.bytes;
     plan->cuts.push_back(std::move(cut));
   }
-  return Status::Ok();
+}
+
+// What no crash leaves behind, whatever had been synced.
+bool IsNoCrash(const RecoveryPlan& plan, size_t damaged) {
+  const std::vector<ScannedSegment>& scanned = plan.scanned;
+  if (!scanned[damaged].unreadable.ok()) return true;
+  const bool overlaps = damaged + 1 < scanned.size() &&
+                        scanned[damaged].scan.next_seq > scanned[damaged + 1].first_seq;
+  return overlaps || std::any_of(scanned.begin(), scanned.end(),
+                                 [](const ScannedSegment& s) { return s.scan.gave_up; });
 }
 
 void Classify(RecoveryPlan* plan, size_t damaged) {
@@ -101,15 +138,16 @@ void Classify(RecoveryPlan* plan, size_t damaged) {
   RecoveryReport& report = plan->report;
   report.segment = SegmentName(segment.first_seq);
   report.offset = segment.scan.end_offset;
-  report.detail = DescribeDecodeStatus(segment.scan.damage);
-  const bool gave_up = std::any_of(plan->scanned.begin(), plan->scanned.end(),
-                                   [](const ScannedSegment& s) { return s.scan.gave_up; });
-  if (damage_seq < plan->known_synced || gave_up) {
+  report.detail = segment.unreadable.ok() ? DescribeDecodeStatus(segment.scan.damage)
+                                          : segment.unreadable.message();
+  if (damage_seq < plan->known_synced || IsNoCrash(*plan, damaged)) {
     report.state = RecoveryState::kCorrupt;
     report.lost_first = damage_seq;
     const uint64_t next_whole = behind.records > 0 ? behind.first : plan->known_synced;
     report.lost_last = std::max(next_whole, damage_seq + 1) - 1;
-    plan->next_seq = std::max({behind.next, plan->known_synced, damage_seq});
+    const ScannedSegment& last = plan->scanned.back();
+    const uint64_t free_name = last.first_seq + (last.empty() ? 0 : 1);
+    plan->next_seq = std::max({behind.next, plan->known_synced, damage_seq, free_name});
     return;
   }
   report.state = behind.records > 0 ? RecoveryState::kHole : RecoveryState::kTornTail;
@@ -178,19 +216,52 @@ Result<LogFiles> ListLogFiles(Directory& directory) {
   DURLOG_ASSIGN_OR_RETURN(const std::vector<FileEntry> entries, directory.List());
   LogFiles files;
   for (const FileEntry& entry : entries) {
-    if (!entry.is_regular) continue;
     if (const auto first_seq = ParseSegmentName(entry.name)) {
+      if (!entry.is_regular) {
+        return Status::Error(Code::kNotALog, "is named like a segment and is no regular file")
+            .WithPath(directory.path() + "/" + entry.name);
+      }
       if (*first_seq > kMaxSeq) {
         return Status::Error(Code::kCorrupt, "a segment's name claims a seq above 2^53 - 1")
             .WithPath(directory.path() + "/" + entry.name);
       }
       files.segments.push_back(*first_seq);
-    } else if (IsSpareName(entry.name)) {
+    } else if (entry.is_regular && IsSpareName(entry.name)) {
       files.spares.push_back(entry.name);
     }
   }
   std::sort(files.segments.begin(), files.segments.end());
   return files;
+}
+
+Status CheckIdentity(const Directory& directory, uint64_t first_seq, const SegmentHeader& header,
+                     const LogUuid& uuid) {
+  if (header.uuid == uuid) return Status::Ok();
+  return Status::Error(Code::kCorrupt, "the segment belongs to another log")
+      .WithPath(directory.path() + "/" + SegmentName(first_seq))
+      .WithOffset(0)
+      .WithLost(first_seq, first_seq);
+}
+
+Result<LogUuid> IdentifyLog(Directory& directory, const std::vector<uint64_t>& segments) {
+  const auto uuid_of = [&directory](uint64_t first_seq) -> Result<std::optional<LogUuid>> {
+    Result<OpenedSegment> opened = OpenSegment(directory, first_seq, OpenMode::kRead);
+    if (opened.ok()) return std::optional<LogUuid>(opened->header.uuid);
+    const Code code = opened.status().code();
+    // Trimmed since it was listed, or damaged.
+    if (code == Code::kNotFound || code == Code::kCorrupt) return std::optional<LogUuid>();
+    return opened.TakeStatus();
+  };
+  DURLOG_ASSIGN_OR_RETURN(const std::optional<LogUuid> newest, uuid_of(segments.back()));
+  DURLOG_ASSIGN_OR_RETURN(const std::optional<LogUuid> oldest, uuid_of(segments.front()));
+  if (newest && newest == oldest) return *newest;
+  std::map<LogUuid, size_t> votes;
+  LogUuid most{};
+  for (const uint64_t first_seq : segments) {
+    DURLOG_ASSIGN_OR_RETURN(const std::optional<LogUuid> uuid, uuid_of(first_seq));
+    if (uuid && ++votes[*uuid] > votes[most]) most = *uuid;
+  }
+  return most;
 }
 
 ScanContext ContextOf(const SegmentHeader& header, uint64_t first_seq) {
@@ -219,19 +290,14 @@ Result<RecoveryPlan> PlanRecovery(Directory& directory, OpenMode mode, ScanExten
   if (plan.files.segments.empty()) {
     return Status::Error(Code::kNotFound, "there is no log here").WithPath(directory.path());
   }
+  DURLOG_ASSIGN_OR_RETURN(plan.uuid, IdentifyLog(directory, plan.files.segments));
   DURLOG_RETURN_IF_ERROR(ScanBackwards(directory, mode, extent, &plan));
-  for (const ScannedSegment& segment : plan.scanned) {
-    if (segment.header.uuid == plan.uuid) continue;
-    return Status::Error(Code::kCorrupt, "a segment belongs to another log")
-        .WithPath(directory.path() + "/" + SegmentName(segment.first_seq))
-        .WithOffset(0);
-  }
   const size_t damaged = FindDamage(plan.scanned);
   plan.next_seq = plan.scanned.back().scan.next_seq;
   if (damaged == plan.scanned.size()) return plan;
   Classify(&plan, damaged);
   if (plan.report.state != RecoveryState::kCorrupt) {
-    DURLOG_RETURN_IF_ERROR(PlanCuts(&plan, damaged));
+    PlanCuts(&plan, damaged);
   }
   return plan;
 }
@@ -273,17 +339,21 @@ Status ApplyRecovery(Directory& directory, RecoveryPlan* plan) {
     }
   }
   for (const ScannedSegment& segment : plan->scanned) {
+    if (!segment.unreadable.ok()) continue;  // evidence
     DURLOG_RETURN_IF_ERROR(SyncKept(segment, plan->known_synced));
   }
-  if (plan->next_seq <= plan->known_synced && plan->cuts.empty()) return Status::Ok();
+  // Always: the newest segment may have got its name from a process that was killed before it
+  // could sync the folder, and no commit of ours will do it.
   return directory.Sync();
 }
 
 Status CorruptError(const Directory& directory, const RecoveryReport& report) {
+  const std::string lost = report.lost_first > report.lost_last
+                               ? ""
+                               : ": seq " + std::to_string(report.lost_first) + " to " +
+                                     std::to_string(report.lost_last);
   return Status::Error(Code::kCorrupt,
-                       "synced records are damaged (" + report.detail + "): seq " +
-                           std::to_string(report.lost_first) + " to " +
-                           std::to_string(report.lost_last) +
+                       "synced records are damaged (" + report.detail + ")" + lost +
                            "; restore them from a copy, or open with recovery 'salvage' to go on "
                            "without them")
       .WithPath(directory.path() + "/" + report.segment)

@@ -46,8 +46,14 @@ struct Cut {
 struct ScannedSegment {
   uint64_t first_seq = 0;
   SegmentHeader header;
-  std::unique_ptr<File> file;
+  uint64_t file_bytes = 0;
+  std::unique_ptr<File> file;  // of kUnsyncedEnd only: there may be more segments than descriptors
   SegmentScan scan;
+  // Not OK where the header cannot be read or is another log's: then nothing in it can be checked,
+  // and there is no file.
+  Status unreadable;
+
+  bool empty() const { return unreadable.ok() && !scan.damaged && scan.records == 0; }
 };
 
 struct LogFiles {
@@ -55,7 +61,16 @@ struct LogFiles {
   std::vector<std::string> spares;
 };
 
+// kNotALog where a segment's name belongs to a link or a folder: what it leads to is not ours to
+// write to, and the log would begin or end elsewhere without it.
 Result<LogFiles> ListLogFiles(Directory& directory);
+
+// The UUID of most segments, of the oldest and the newest where these agree; zeros where no header
+// can be read.
+Result<LogUuid> IdentifyLog(Directory& directory, const std::vector<uint64_t>& segments);
+// kCorrupt unless the segment is of the log `uuid`.
+Status CheckIdentity(const Directory& directory, uint64_t first_seq, const SegmentHeader& header,
+                     const LogUuid& uuid);
 
 struct RecoveryPlan {
   LogUuid uuid{};
@@ -65,7 +80,9 @@ struct RecoveryPlan {
   RecoveryReport report;
   std::vector<Cut> cuts;  // in the order in which they must be made
   uint64_t known_synced = 0;  // every record below it was on the device, by what the data says
-  uint64_t next_seq = 0;      // after the cuts; behind everything whole where corrupt
+  // After the cuts; where corrupt, behind every seq that may have been given out, and the name of
+  // no segment but an empty one.
+  uint64_t next_seq = 0;
 };
 
 enum class ScanExtent : uint8_t {
