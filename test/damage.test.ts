@@ -1,0 +1,212 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { type Log, open, repair, verify } from '../src/index.js'
+import { type Files, payloadOf, readFiles, SEGMENT_BYTES, writeFiles } from './fixtures/crafted-log.js'
+import { DAMAGES, type Damage, REFUSED } from './fixtures/damages/index.js'
+import { codeOf, scratchDir } from './fixtures/scratch.js'
+
+const OPTIONS = { segmentBytes: SEGMENT_BYTES, strategy: 'pwrite' } as const
+
+function damagedLog({ make, also }: Damage): { dir: string; evidence: Files } {
+  const dir = join(scratchDir(), 'log')
+  writeFiles(dir, make())
+  also?.(dir)
+  return { dir, evidence: readFiles(dir) }
+}
+
+/** "0-2 4" for 0, 1, 2, 4. */
+function ranges(seqs: number[]): string {
+  const found: [number, number][] = []
+  for (const seq of seqs) {
+    const last = found.at(-1)
+    if (last !== undefined && last[1] + 1 === seq) last[1] = seq
+    else found.push([seq, seq])
+  }
+  return found.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(' ')
+}
+
+async function readSeqs(log: Log, salvage: boolean): Promise<number[]> {
+  const seqs: number[] = []
+  for await (const { seq, data } of log.read({ salvage })) {
+    expect(data.toString()).toBe(payloadOf(seq))
+    seqs.push(seq)
+  }
+  return seqs
+}
+
+function expectUntouched(dir: string, evidence: Files): void {
+  const now = readFiles(dir)
+  for (const [name, bytes] of evidence)
+    if (!/^spare-[0-9a-f]{16}$/.test(name)) expect(now.get(name)?.equals(bytes), name).toBe(true)
+}
+
+async function stateOf(dir: string): Promise<string> {
+  try {
+    return (await verify(dir)).state
+  } catch (error) {
+    return (error as { code: string }).code
+  }
+}
+
+const refuses = ({ open: found }: Damage): boolean => found.startsWith('ERR_')
+const isCut = ({ open: found }: Damage): boolean => found === 'torn-tail' || found === 'hole'
+/** A strict open reads the end alone, so what is wrong further in front is met by readers. */
+const isMetByReaders = (damage: Damage): boolean =>
+  damage.open === 'clean' && damage.verify === 'corrupt' && damage.lost !== undefined
+
+describe('a strict open', () => {
+  test.each(DAMAGES.filter((damage) => !refuses(damage)))('tells $open of $name, and goes on', async (damage) => {
+    const { dir, evidence } = damagedLog(damage)
+    const log = await open(dir, OPTIONS)
+    expect(log.recovery.state).toBe(damage.open)
+    expect(log.nextSeq).toBe(damage.next)
+    if (isMetByReaders(damage)) expect(await codeOf(readSeqs(log, false))).toBe('ERR_DURLOG_CORRUPT')
+    else if (damage.verify !== 'corrupt') expect(ranges(await readSeqs(log, false))).toBe(damage.reads)
+    const seq = await log.append(payloadOf(damage.next as number))
+    expect(seq).toBe(damage.next)
+    await log.close()
+    const again = await open(dir, OPTIONS)
+    expect(again.recovery.state).toBe('clean')
+    expect(again.nextSeq).toBe(seq + 1)
+    expect(await readSeqs(again, true)).toContain(seq)
+    await again.close()
+    if (damage.verify === undefined) expect(await stateOf(dir)).toBe('clean')
+    for (const [name, bytes] of evidence)
+      if (bytes.equals(Buffer.from('mine'))) expect(existsSync(join(dir, name))).toBe(true)
+  })
+
+  test.each(DAMAGES.filter(refuses))('refuses $name and changes nothing', async (damage) => {
+    const { dir, evidence } = damagedLog(damage)
+    for (let i = 0; i < 2; i++) {
+      const error = await open(dir, OPTIONS).then(
+        () => undefined,
+        (reason: unknown) => reason,
+      )
+      expect(error).toMatchObject({ code: damage.open, path: expect.stringContaining(dir) })
+      if (damage.lost) expect(error).toMatchObject({ lostFirst: damage.lost[0], lostLast: damage.lost[1] })
+    }
+    expectUntouched(dir, evidence)
+  })
+})
+
+describe('verify', () => {
+  test.each(DAMAGES)('of $name changes nothing', async (damage) => {
+    const { dir, evidence } = damagedLog(damage)
+    const expected = damage.verify ?? (refuses(damage) ? 'corrupt' : damage.open)
+    const report = await verify(dir)
+    expect(report.state).toBe(expected)
+    expect(report.problems.length > 0).toBe(expected !== 'clean')
+    if (damage.lost) {
+      const [lostFirst, lostLast] = damage.lost
+      expect(Math.min(...report.problems.map((problem) => problem.lostFirst))).toBeLessThanOrEqual(lostFirst)
+      expect(Math.max(...report.problems.map((problem) => problem.lostLast))).toBeGreaterThanOrEqual(lostLast)
+    }
+    expectUntouched(dir, evidence)
+  })
+})
+
+describe('salvage', () => {
+  test.each(DAMAGES.filter((damage) => refuses(damage) || damage.verify === 'corrupt'))(
+    'reads what is whole of $name, writes behind it and leaves the evidence alone',
+    async (damage) => {
+      const { dir, evidence } = damagedLog(damage)
+      const log = await open(dir, { ...OPTIONS, recovery: 'salvage' })
+      if (refuses(damage)) expect(log.recovery.state).toBe('corrupt')
+      const whole = await readSeqs(log, true)
+      expect(ranges(whole)).toBe(damage.reads)
+      const next = log.nextSeq
+      expect(next).toBeGreaterThan(whole.at(-1) ?? -1)
+      expect(await log.append(payloadOf(next))).toBe(next)
+      expect(await readSeqs(log, true)).toEqual([...whole, next])
+      await log.close()
+      if (refuses(damage)) expectUntouched(dir, evidence)
+      // What was written behind the damage is a log again, whoever opens it.
+      const strict = await open(dir, OPTIONS)
+      expect(strict.recovery.state).toBe('clean')
+      expect(strict.nextSeq).toBe(next + 1)
+      expect(await readSeqs(strict, true)).toEqual([...whole, next])
+      await strict.close()
+    },
+  )
+
+  test.each(DAMAGES.filter(refuses))('of $name gives no seq twice where nothing was appended', async (damage) => {
+    const { dir, evidence } = damagedLog(damage)
+    const first = await open(dir, { ...OPTIONS, recovery: 'salvage' })
+    const next = first.nextSeq
+    await first.close()
+    const second = await open(dir, { ...OPTIONS, recovery: 'salvage' })
+    expect(second.nextSeq).toBe(next)
+    await second.close()
+    expectUntouched(dir, evidence)
+  })
+})
+
+describe('repair', () => {
+  test.each(DAMAGES.filter(isCut))('cuts $name after a copy of what goes', async (damage) => {
+    const { dir, evidence } = damagedLog(damage)
+    const plan = await repair(dir)
+    expect(plan).toMatchObject({ state: damage.open, applied: false })
+    expect(plan.cuts.length).toBeGreaterThan(0)
+    expectUntouched(dir, evidence)
+    const backup = join(dir, '..', 'backup')
+    const done = await repair(dir, { apply: true, backup })
+    expect(done).toMatchObject({ state: damage.open, applied: true })
+    for (const { segment, offset, removed } of done.cuts) {
+      const before = evidence.get(segment) as Buffer
+      const saved = readFileSync(join(backup, removed ? segment : `${segment}.from-${offset}`))
+      // The copy may end where nothing but zeros follows.
+      const gone = before.subarray(removed ? 0 : offset)
+      expect(Buffer.concat([saved, Buffer.alloc(gone.length - saved.length)]).equals(gone)).toBe(true)
+      if (!removed)
+        expect(readFileSync(join(dir, segment)).subarray(0, offset).equals(before.subarray(0, offset))).toBe(true)
+    }
+    expect(await stateOf(dir)).toBe('clean')
+    const log = await open(dir, OPTIONS)
+    expect(log.recovery.state).toBe('clean')
+    expect(log.nextSeq).toBe(damage.next)
+    expect(ranges(await readSeqs(log, false))).toBe(damage.reads)
+    await log.close()
+  })
+
+  test.each(DAMAGES.filter((damage) => !isCut(damage)))('finds nothing to cut in $name', async (damage) => {
+    const { dir, evidence } = damagedLog(damage)
+    const backup = join(dir, '..', 'backup')
+    for (const options of [{}, { apply: true, backup }]) {
+      if (refuses(damage)) expect(await codeOf(repair(dir, options))).toBe(damage.open)
+      else expect(await repair(dir, options)).toMatchObject({ state: 'clean', applied: false, cuts: [] })
+    }
+    expect(existsSync(backup)).toBe(false)
+    expectUntouched(dir, evidence)
+  })
+
+  test('that cannot make its copy cuts nothing', async () => {
+    const damage = DAMAGES.find(({ open: found }) => found === 'torn-tail') as Damage
+    const { dir, evidence } = damagedLog(damage)
+    expect(await codeOf(repair(dir, { apply: true, backup: join(dir, [...evidence.keys()][0] as string) }))).not.toBe(
+      'none',
+    )
+    expectUntouched(dir, evidence)
+    expect(await codeOf(repair(dir, { apply: true }))).not.toBe('none')
+    expectUntouched(dir, evidence)
+  })
+})
+
+describe('nobody', () => {
+  test.each(REFUSED)('takes $name for a log', async (damage) => {
+    const { dir, evidence } = damagedLog(damage)
+    const verdict = await stateOf(dir)
+    expect([damage.open, 'corrupt']).toContain(verdict)
+    expect(await codeOf(open(dir, OPTIONS))).toBe(damage.open)
+    expect(await codeOf(open(dir, { ...OPTIONS, recovery: 'salvage' }))).toBe(damage.open)
+    expect(await codeOf(open(dir, { ...OPTIONS, readOnly: true }))).toBe(damage.open)
+    expect(await codeOf(repair(dir))).toBe(damage.open)
+    expectUntouched(dir, evidence)
+  })
+})
+
+test('the table has its forty damages and more, each with a name of its own', () => {
+  const names = [...DAMAGES, ...REFUSED].map(({ name }) => name)
+  expect(new Set(names).size).toBe(names.length)
+  expect(names.length).toBeGreaterThan(40)
+})
