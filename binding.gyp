@@ -21,6 +21,7 @@
       'src-native/log/open.cc',
       'src-native/log/rotate.cc',
     ],
+    'node_addon_api': '<!(node -p "path.dirname(require.resolve(\'node-addon-api\'))")',
     # Files, not conditionals inside them, differ between systems.
     'conditions': [
       ['OS=="win"', {
@@ -32,11 +33,31 @@
   },
   'target_defaults': {
     'include_dirs': ['src-native'],
+    'defines': [
+      'NAPI_VERSION=8',
+      'NODE_ADDON_API_DISABLE_DEPRECATED',
+      'NODE_ADDON_API_DISABLE_CPP_EXCEPTIONS',
+      'NODE_API_NO_EXTERNAL_BUFFERS_ALLOWED',
+      'NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS',
+    ],
     'cflags_cc': [
       '-std=c++17', '-O2', '-fvisibility=hidden', '-fno-exceptions',
       '-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Wconversion', '-Werror',
+      # As system headers: the warnings are for our own code.
+      '-isystem', '<(node_addon_api)',
     ],
     'cflags_cc!': ['-std=gnu++17', '-std=gnu++20', '-O3', '-fno-rtti'],
+    'conditions': [
+      # dladdr, before glibc 2.34.
+      ['OS=="linux"', { 'libraries': ['-ldl'] }],
+      ['OS=="mac"', { 'include_dirs': ['<(node_addon_api)'] }],
+      ['OS=="win"', {
+        'include_dirs': ['<(node_addon_api)'],
+        'defines': ['NOMINMAX'],
+        # The checksum's instruction sets are chosen by attributes that cl.exe has not.
+        'msbuild_toolset': 'ClangCL',
+      }],
+    ],
     'xcode_settings': {
       'CLANG_CXX_LANGUAGE_STANDARD': 'c++17',
       'GCC_SYMBOLS_PRIVATE_EXTERN': 'YES',
@@ -48,10 +69,14 @@
   },
   'targets': [
     {
+      'target_name': 'durlog_core',
+      'type': 'static_library',
+      'sources': ['<@(core_sources)', '<@(platform_sources)'],
+    },
+    {
       'target_name': 'durlog',
+      'dependencies': ['durlog_core'],
       'sources': [
-        '<@(core_sources)',
-        '<@(platform_sources)',
         'src-native/napi/addon.cc',
         'src-native/napi/async_task.cc',
         'src-native/napi/convert.cc',
@@ -60,34 +85,14 @@
         'src-native/napi/log_handle.cc',
         'src-native/napi/log_wrap.cc',
       ],
-      'defines': [
-        'NAPI_VERSION=8',
-        'NODE_ADDON_API_DISABLE_DEPRECATED',
-        'NODE_ADDON_API_DISABLE_CPP_EXCEPTIONS',
-        'NODE_API_NO_EXTERNAL_BUFFERS_ALLOWED',
-        'NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS',
-      ],
-      # As system headers: the warnings above are for our own code.
-      'cflags_cc': ['-isystem', '<!(node -p "path.dirname(require.resolve(\'node-addon-api\'))")'],
     },
     {
       # The raw system calls that `durlog bench` compares with. The package itself never loads it.
       'target_name': 'durlog_bench',
-      'defines': [
-        'NAPI_VERSION=8',
-        'NODE_ADDON_API_DISABLE_DEPRECATED',
-        'NODE_ADDON_API_DISABLE_CPP_EXCEPTIONS',
-        'NODE_API_NO_EXTERNAL_BUFFERS_ALLOWED',
-        'NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS',
-      ],
-      'cflags_cc': ['-isystem', '<!(node -p "path.dirname(require.resolve(\'node-addon-api\'))")'],
+      'dependencies': ['durlog_core'],
       'conditions': [
         ['OS=="linux"', {
           'sources': [
-            '<@(platform_sources)',
-            'src-native/base/status.cc',
-            'src-native/checksum/crc32c.cc',
-            'src-native/checksum/crc32c_table.cc',
             'src-native/bench/append_writers.cc',
             'src-native/bench/baseline_linux.cc',
             'src-native/bench/bench_addon.cc',

@@ -86,6 +86,12 @@ Status Log::Rotate() {
       return status;
     }
   }
+  // A sealed segment is synced before long, whoever asked for what. Its commit begins while it is
+  // still the active one: a group that has to be rolled back resumes in a segment that exists.
+  if (mode_ != WriteMode::kDirect && next_seq_ > 0) {
+    wanted_[static_cast<size_t>(Level::kSync)] = next_seq_;
+    Pump();
+  }
   active_ = std::make_shared<Segment>(next_seq_, std::move(spare_));
   spare_.reset();
   append_offset_ = kSegmentHeaderBytes;
@@ -98,11 +104,6 @@ Status Log::Rotate() {
       Latch(activated, next_seq_, next_seq_);
       return failure_;
     }
-  }
-  // A sealed segment is synced before long, whoever asked for what.
-  if (mode_ != WriteMode::kDirect && next_seq_ > 0) {
-    wanted_[static_cast<size_t>(Level::kSync)] = next_seq_;
-    Pump();
   }
   return Status::Ok();
 }

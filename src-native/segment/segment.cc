@@ -123,6 +123,7 @@ Segment::Segment(uint64_t first_seq, std::shared_ptr<SpareJob> spare)
 
 Status Segment::Activate(Directory& directory) {
   if (active()) return Status::Ok();
+  if (!spare_) return Status::Error(Code::kIo, "the segment was given up").WithPath(name_);
   spare_->Await();
   if (!spare_->spare().ok()) return spare_->spare().status();
   Spare& spare = spare_->spare().value();
