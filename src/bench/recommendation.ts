@@ -1,59 +1,74 @@
 /** What to use on this disk, from what was measured on it. */
 import { formatNumber } from './format.js'
 import type { Row, TableResult } from './report.js'
+import type { Summary } from './stats.js'
 
 /** `auto` this much slower than the best explicit choice is worth telling. */
 const TOLERANCE = 1.15
 
-interface Best {
-  row: Row
-  auto: Row | undefined
+/** What a table is judged by: less is better. */
+interface Criterion {
+  subject: string
+  cost: (figures: Pick<Summary, 'p50' | 'opsPerSecond'>) => number
+  told: (row: Row) => string
 }
 
-function bestOf(table: TableResult, cost: (row: Row) => number): Best | undefined {
+const DURABLE: Criterion = {
+  subject: 'Durable appends',
+  cost: ({ p50 }) => p50,
+  told: ({ summary, ratio }) => {
+    const times = ratio === undefined ? '' : ` (${formatNumber(ratio)}x the raw calls)`
+    return `p50 ${formatNumber(summary?.p50 ?? Number.NaN)} us${times}`
+  },
+}
+
+const MEMORY: Criterion = {
+  subject: 'Memory writes',
+  cost: ({ opsPerSecond }) => 1e9 / opsPerSecond,
+  told: ({ summary }) => `${formatNumber(1e9 / (summary?.opsPerSecond ?? Number.NaN))} ns each`,
+}
+
+function costOf(row: Row, { cost }: Criterion): number {
+  return row.summary === undefined ? Number.NaN : cost(row.summary)
+}
+
+/** Whether `slower` was slower in every round than `faster` in any: else the difference may be the machine's unrest. */
+function isSlowerThroughout(slower: Row, faster: Row, { cost }: Criterion): boolean {
+  const slow = (slower.summary?.rounds ?? []).map(cost)
+  const fast = (faster.summary?.rounds ?? []).map(cost)
+  return slow.length === 0 || fast.length === 0 || Math.min(...slow) > Math.max(...fast)
+}
+
+function verdictOn(auto: Row, best: Row, criterion: Criterion): string {
+  const factor = costOf(auto, criterion) / costOf(best, criterion)
+  const keep = 'leave strategy and preallocate at "auto"'
+  if (factor <= TOLERANCE) return keep
+  const times = `"auto" is ${formatNumber(factor)}x that here`
+  if (isSlowerThroughout(auto, best, criterion)) return `${times}: ask for the best by name`
+  return `${times}, but the rounds differ by more than that: measure again on a quiet machine, and ${keep} till then`
+}
+
+function judge(table: TableResult, criterion: Criterion): string | undefined {
   const measured = table.rows.filter((row) => row.baseline !== true && row.summary !== undefined)
   const auto = measured.find(({ labels }) => labels[0] === 'auto')
   const explicit = measured.filter((row) => row !== auto)
-  explicit.sort((a, b) => cost(a) - cost(b))
-  const row = explicit[0]
-  return row && { row, auto }
-}
-
-function nameOf({ labels: [strategy, preallocate] }: Row): string {
-  return `strategy "${strategy}" with preallocate "${preallocate}"`
-}
-
-function sentence(subject: string, best: Best, cost: (row: Row) => number, told: (row: Row) => string): string {
-  const { row, auto } = best
-  const start = `${subject}: ${nameOf(row)} is best, ${told(row)}`
+  explicit.sort((a, b) => costOf(a, criterion) - costOf(b, criterion))
+  const best = explicit[0]
+  if (best === undefined) return undefined
+  const [strategy, preallocate] = best.labels
+  const name = `strategy "${strategy}" with preallocate "${preallocate}"`
+  const start = `${criterion.subject} (${table.title}): ${name} is best, ${criterion.told(best)}`
   if (auto === undefined) return `${start}.`
-  const factor = cost(auto) / cost(row)
-  const verdict =
-    factor <= TOLERANCE
-      ? 'leave strategy and preallocate at "auto"'
-      : `"auto" is ${formatNumber(factor)}x that here: ask for the best by name`
-  return `${start}; auto took ${auto.note || 'its own choice'}, ${told(auto)}: ${verdict}.`
+  const took = auto.note || 'its own choice'
+  return `${start}; auto took ${took}, ${criterion.told(auto)}: ${verdictOn(auto, best, criterion)}.`
 }
 
 /** Sentences: for durable appends one at a time, and for what only has to reach memory. */
 export function recommend(tables: readonly TableResult[]): string[] {
-  const findings: string[] = []
-  const perOperation = (row: Row): number => 1e9 / (row.summary?.opsPerSecond ?? 0)
-  const p50 = (row: Row): number => row.summary?.p50 ?? Number.NaN
-  for (const table of tables) {
-    if (table.title.startsWith('sync,')) {
-      const best = bestOf(table, p50)
-      if (best) {
-        const told = (row: Row): string =>
-          `p50 ${formatNumber(p50(row))} us${row.ratio === undefined ? '' : ` (${formatNumber(row.ratio)}x the raw calls)`}`
-        findings.push(sentence(`Durable appends (${table.title})`, best, p50, told))
-      }
-    }
-    if (table.title.startsWith('memory,')) {
-      const best = bestOf(table, perOperation)
-      const told = (row: Row): string => `${formatNumber(perOperation(row))} ns each`
-      if (best) findings.push(sentence(`Memory writes (${table.title})`, best, perOperation, told))
-    }
-  }
-  return findings
+  return tables.flatMap((table) => {
+    const level = table.title.split(',')[0]
+    const criterion = level === 'sync' ? DURABLE : level === 'memory' ? MEMORY : undefined
+    const sentence = criterion && judge(table, criterion)
+    return sentence === undefined ? [] : [sentence]
+  })
 }

@@ -3,7 +3,7 @@
  * it calls, times and keeps the samples until the turn's time is up.
  */
 import { Bench, type Task } from 'tinybench'
-import { type LatenciesUs, mergeLatencies, type Summary, summarize } from './stats.js'
+import { type LatenciesUs, mergeLatencies, type Summary, sum, summarize } from './stats.js'
 
 /** What one call did, where tinybench's own clock around it does not say it all. */
 export interface CallResult {
@@ -70,26 +70,37 @@ function collectSamples(task: Task, collected: Collected): void {
   collected.elapsedUs += latencies.reduce((total, value) => total + value, 0)
 }
 
+function summarizeRounds(rounds: readonly Collected[], bytesPerOperation: number): Summary {
+  const summaries = rounds.map(({ latencies, operations, elapsedUs }) =>
+    summarize({ latencies: mergeLatencies(latencies), bytesPerOperation, operations, elapsedUs }),
+  )
+  const all = summarize({
+    latencies: mergeLatencies(rounds.flatMap(({ latencies }) => latencies)),
+    bytesPerOperation,
+    operations: sum(rounds.map(({ operations }) => operations)),
+    elapsedUs: sum(rounds.map(({ elapsedUs }) => elapsedUs)),
+  })
+  return { ...all, rounds: summaries.map(({ p50, opsPerSecond }) => ({ p50, opsPerSecond })) }
+}
+
 /** One warm-up turn of each, then `rounds` turns of each in order; figures of all rounds together. */
 export async function takeTurns<Name>(
   contenders: ReadonlyMap<Name, Contender>,
   { rounds, sliceMs, onTurn }: Turns,
 ): Promise<Map<Name, Summary>> {
-  const collected = new Map<Name, Collected>()
+  const collected = new Map<Name, Collected[]>([...contenders.keys()].map((name) => [name, []]))
   for (let round = 0; round <= rounds; round += 1) {
     for (const [name, contender] of contenders) {
-      const fresh = { latencies: [], operations: 0, elapsedUs: 0 }
-      const into = collected.get(name) ?? fresh
+      const turn: Collected = { latencies: [], operations: 0, elapsedUs: 0 }
+      await takeTurn(contender, round === 0 ? sliceMs / 4 : sliceMs, turn)
       // The warm-up's figures go nowhere.
-      await takeTurn(contender, round === 0 ? sliceMs / 4 : sliceMs, round === 0 ? fresh : into)
-      if (round > 0) collected.set(name, into)
+      if (round > 0) collected.get(name)?.push(turn)
       onTurn?.()
     }
   }
   const summaries = new Map<Name, Summary>()
-  for (const [name, { latencies, operations, elapsedUs }] of collected) {
-    const { bytesPerOperation } = contenders.get(name) as Contender
-    summaries.set(name, summarize({ latencies: mergeLatencies(latencies), bytesPerOperation, operations, elapsedUs }))
+  for (const [name, turns] of collected) {
+    summaries.set(name, summarizeRounds(turns, (contenders.get(name) as Contender).bytesPerOperation))
   }
   return summaries
 }

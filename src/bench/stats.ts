@@ -20,6 +20,8 @@ export interface Summary {
   megabytesPerSecond: number
   /** The latencies at CURVE_SHARES, for the chart. */
   curve: number[]
+  /** By round, where rounds were taken in turns: how much of a difference is the machine's own unrest. */
+  rounds?: { p50: number; opsPerSecond: number }[]
 }
 
 /** Where a percentile curve has its points. */

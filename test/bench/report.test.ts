@@ -49,6 +49,16 @@ describe('the recommendation', () => {
     expect(recommend([close])[0]).toContain('leave strategy and preallocate at "auto"')
   })
 
+  test('a difference that is smaller than that between rounds is no advice', () => {
+    const restless = (row: Row, ...p50s: number[]): Row => {
+      if (row.summary) row.summary.rounds = p50s.map((p50) => ({ p50, opsPerSecond: 1e6 / p50 }))
+      return row
+    }
+    const auto = restless(rowOf(['auto', 'auto'], 130), 100, 160)
+    const direct = restless(rowOf(['direct', 'zero'], 110), 90, 150)
+    expect(recommend([{ ...table, rows: [auto, direct] }])[0]).toContain('measure again on a quiet machine')
+  })
+
   test('never recommends a raw call', () => {
     expect(recommend([{ ...table, rows: table.rows.slice(3) }])).toEqual([])
   })
