@@ -192,7 +192,8 @@ export interface Native {
   crc32c(crc: number, data: Uint8Array): number
 }
 
-function prebuiltName(): string {
+/** The folder of this system's binaries below prebuilds/. */
+export function prebuiltName(): string {
   if (platform !== 'linux') return `${platform}-${arch}`
   // Listing the network's interfaces for the report may take seconds; not every supported Node can be told so.
   if (report) Object.assign(report, { excludeNetwork: true })
