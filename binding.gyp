@@ -19,6 +19,7 @@
       'src-native/log/group_commit.cc',
       'src-native/log/inspect.cc',
       'src-native/log/open.cc',
+      'src-native/log/position_index.cc',
       'src-native/log/rotate.cc',
     ],
     'node_addon_api': '<!(node -p "path.dirname(require.resolve(\'node-addon-api\'))")',

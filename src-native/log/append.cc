@@ -260,6 +260,14 @@ Status Log::StoreMappedBatch(const Bytes* payloads, size_t count) {
   return latched_ ? failure_ : published;
 }
 
+// Preallocation is quick, and a caller of a synchronous write has nothing better to do.
+Result<uint64_t> Log::AppendAwaitingSpare(Bytes payload, Level level) {
+  Result<uint64_t> appended = Append(payload, level);
+  if (appended.ok() || !rotation_waits_ || !spare_) return appended;
+  spare_->Await();
+  return Append(payload, level);
+}
+
 Result<uint64_t> Log::Write(Bytes payload) {
   if (!Takes(payload)) return CheckAppend(payload);
   if (mode_ != WriteMode::kMapped && can_map_ && options_.strategy == Strategy::kAuto) {
@@ -267,20 +275,13 @@ Result<uint64_t> Log::Write(Bytes payload) {
     if (next_seq_ > 0) DURLOG_RETURN_IF_ERROR(AwaitLevel(next_seq_ - 1, Level::kMemory));
     DURLOG_RETURN_IF_ERROR(EnsureMapped());
   }
-  Result<uint64_t> appended = Append(payload, Level::kMemory);
-  if (!appended.ok() && rotation_waits_) {
-    // Preallocation is quick, and a caller of a synchronous write has nothing better to do.
-    spare_->Await();
-    appended = Append(payload, Level::kMemory);
-  }
-  if (!appended.ok()) return appended;
-  const uint64_t seq = *appended;
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t seq, AppendAwaitingSpare(payload, Level::kMemory));
   if (AckedEnd(Level::kMemory) <= seq) DURLOG_RETURN_IF_ERROR(AwaitLevel(seq, Level::kMemory));
   return seq;
 }
 
 Result<uint64_t> Log::AppendSync(Bytes payload, Level level) {
-  DURLOG_ASSIGN_OR_RETURN(const uint64_t seq, Append(payload, level));
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t seq, AppendAwaitingSpare(payload, level));
   DURLOG_RETURN_IF_ERROR(AwaitLevel(seq, level));
   return seq;
 }

@@ -27,7 +27,9 @@ void CommitJob::Run() {
     return;
   }
   status_ = SyncTargets();
+  // Unmapped here and now: who is told that the job is done may want to cut the file.
   plan_.retired_tail.reset();
+  for (SyncTarget& target : plan_.targets) target.chunks.clear();
   if (status_.ok()) outcome_ = CommitOutcome::kDone;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "log/position_index.h"
 #include "record/segment_name.h"
 
 namespace durlog {
@@ -29,8 +30,27 @@ Result<std::unique_ptr<Cursor>> Cursor::Open(FileSystem& file_system, const std:
     if (entered.code() != Code::kCorrupt) return entered;
     cursor->unreadable_ = std::move(entered);
     cursor->next_seq_ = *std::prev(behind);
+    return cursor;
   }
+  cursor->FollowHint();
   return cursor;
+}
+
+void Cursor::FollowHint() {
+  const auto position = PositionIndex::Shared().Find(header_.salt, from_seq_);
+  if (!position) return;
+  offset_ = position->offset;
+  next_seq_ = position->seq;
+  hinted_ = true;
+}
+
+// A hint that leads nowhere is from before a cut: back to the segment's start.
+Result<bool> Cursor::LeaveHint(const Stop& stop, bool moved) {
+  hinted_ = false;
+  if (moved || stop.at_limit || stop.need_bytes > 0) return false;
+  PositionIndex::Shared().Forget(header_.salt);
+  DURLOG_RETURN_IF_ERROR(EnterSegment(segment_first_seq_));
+  return true;
 }
 
 Status Cursor::EnterSegment(uint64_t first_seq) {
@@ -41,7 +61,7 @@ Status Cursor::EnterSegment(uint64_t first_seq) {
   header_ = opened.header;
   crc_seed_ = header_.crc_seed();
   segment_first_seq_ = next_seq_ = first_seq;
-  offset_ = kSegmentHeaderBytes;
+  offset_ = note_from_ = kSegmentHeaderBytes;
   std::memset(end_header_, 0, sizeof end_header_);
   return Status::Ok();
 }
@@ -86,6 +106,9 @@ Result<Cursor::Stop> Cursor::Fill(uint8_t* buffer, size_t capacity, CursorEntry*
     offset_ = begin + at;
     next_seq_ = seq;
     batch->count = count;
+    if (offset_ < note_from_) continue;
+    PositionIndex::Shared().Note(header_.salt, {next_seq_, offset_});
+    note_from_ = offset_ + PositionIndex::kSpacingBytes;
   }
   stop.offset = begin + at;
   stop.at_limit = seq >= limit;
@@ -110,6 +133,10 @@ Result<CursorBatch> Cursor::Next(uint8_t* buffer, size_t capacity, CursorEntry* 
     DURLOG_ASSIGN_OR_RETURN(const Stop stop,
                             Fill(buffer, capacity, entries, max_entries, limit, &batch));
     if (batch.count > 0 || stop.at_limit) return batch;
+    if (hinted_) {
+      DURLOG_ASSIGN_OR_RETURN(const bool left, LeaveHint(stop, offset_ > before));
+      if (left) continue;
+    }
     if (offset_ > before) continue;  // nothing but what is skipped
     if (stop.need_bytes > 0) {
       batch.need_bytes = stop.need_bytes;
@@ -217,11 +244,7 @@ Result<bool> Cursor::SkipWithinSegment() {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t bytes, file_->Size());
   FrameScanner scanner(*file_, ContextOf(header_, segment_first_seq_), bytes);
   scanner.Seek(offset_, next_seq_);
-  DURLOG_ASSIGN_OR_RETURN(std::optional<ScannedFrame> found, scanner.Resync());
-  if (found && found->offset == offset_ && found->fields.seq == next_seq_) {
-    // The frame is whole: it is the rest of its batch that is damaged.
-    DURLOG_ASSIGN_OR_RETURN(found, scanner.Resync());
-  }
+  DURLOG_ASSIGN_OR_RETURN(const std::optional<ScannedFrame> found, scanner.Resync());
   if (!found) return false;
   offset_ = found->offset;
   next_seq_ = found->fields.seq;
@@ -229,6 +252,7 @@ Result<bool> Cursor::SkipWithinSegment() {
 }
 
 Result<std::optional<uint64_t>> Cursor::SkipDamage() {
+  salvaging_ = true;
   if (file_) {
     DURLOG_ASSIGN_OR_RETURN(const bool skipped, SkipWithinSegment());
     if (skipped) return std::optional<uint64_t>(next_seq_);

@@ -64,6 +64,8 @@ class Cursor {
       : directory_(std::move(directory)), from_seq_(from_seq) {}
 
   Status EnterSegment(uint64_t first_seq);
+  void FollowHint();
+  Result<bool> LeaveHint(const Stop& stop, bool moved);
   Result<Stop> Fill(uint8_t* buffer, size_t capacity, CursorEntry* entries, size_t max_entries,
                     uint64_t limit, CursorBatch* batch);
   // False at the end of the log.
@@ -85,6 +87,8 @@ class Cursor {
   uint64_t offset_ = 0;
   uint64_t next_seq_ = 0;
   bool salvaging_ = false;
+  bool hinted_ = false;     // offset_ is from the position index and has not proved right yet
+  uint64_t note_from_ = 0;  // the next position worth noting
   // The header bytes that were found at the end and taken for the end.
   uint8_t end_header_[kFrameHeaderBytes] = {};
 };

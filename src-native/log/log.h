@@ -133,6 +133,7 @@ class Log {
   // append.cc
   bool Takes(Bytes payload) const;
   Status CheckAppend(Bytes payload) const;
+  Result<uint64_t> AppendAwaitingSpare(Bytes payload, Level level);
   Status MakeRoom(uint64_t frame_bytes);
   Status StoreFrame(const FrameFields& fields, Bytes payload);
   Status StageFrame(const FrameFields& fields, Bytes payload);
