@@ -29,14 +29,6 @@ void LogHandle::Connect(const Napi::Function& on_event, const Napi::Float64Array
 }
 
 // A call that had to wait has done a commit by itself, of which no job will bring the news.
-void LogHandle::StoreAppendCounters() {
-  counters_[kNext] = static_cast<double>(log_->next_seq());
-  counters_[kMemory] = static_cast<double>(log_->AckedEnd(Level::kMemory));
-  counters_[kAsync] = static_cast<double>(log_->AckedEnd(Level::kAsync));
-  counters_[kSynced] = static_cast<double>(log_->AckedEnd(Level::kSync));
-  counters_[kFull] = static_cast<double>(log_->AckedEnd(Level::kFull));
-}
-
 void LogHandle::StoreCounters() {
   counters_[kFirst] = static_cast<double>(log_->first_seq());
   counters_[kNext] = static_cast<double>(log_->next_seq());

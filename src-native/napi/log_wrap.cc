@@ -49,12 +49,9 @@ struct Call {
   }
   // A seq, kNoRoom for backpressure, or an error thrown.
   napi_value Seq(const Result<uint64_t>& result) const {
-    if (result.ok()) {
-      handle->StoreAppendCounters();
-      return Number(static_cast<double>(*result));
-    }
-    if (result.status().code() == Code::kBackpressure) return Number(kNoRoom);
     handle->StoreCounters();
+    if (result.ok()) return Number(static_cast<double>(*result));
+    if (result.status().code() == Code::kBackpressure) return Number(kNoRoom);
     Throw(env, result.status());
     return nullptr;
   }
@@ -84,9 +81,7 @@ napi_value AppendSync(napi_env env, napi_callback_info info) {
   const Call call(env, info, 2);
   Bytes payload;
   if (call.log == nullptr || !call.Payload(&payload)) return nullptr;
-  const Result<uint64_t> seq = call.log->AppendSync(payload, call.LevelAt(1));
-  call.handle->StoreCounters();
-  return call.Seq(seq);
+  return call.Seq(call.log->AppendSync(payload, call.LevelAt(1)));
 }
 
 napi_value AppendBatch(napi_env env, napi_callback_info info) {
