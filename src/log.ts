@@ -155,13 +155,17 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   appendSync(data: Payload, options: { durability?: Durability | undefined } = {}): number {
     const level = options.durability === undefined ? this.#level : levelCode(options.durability)
     if (this.#gated) throw this.#refusal()
+    let seq: number
     try {
-      return this.#native.appendSync(data, level)
+      seq = this.#native.appendSync(data, level)
     } catch (error) {
       throw outcomeOfCall(error)
     } finally {
       this.#scheduleTick()
     }
+    if (seq >= 0) return seq
+    this.#noRoom = true
+    throw this.#refusal()
   }
 
   drain(): Promise<void> {

@@ -203,6 +203,25 @@ test.each(STRATEGIES)('write settles the appends before it, whatever level they 
   expect(await Promise.all(before)).toEqual([0, 1, 2])
 })
 
+test.each(STRATEGIES)('appendSync stores a record or throws, whatever else is under way (%s)', async (strategy) => {
+  const log = await scratchLog({ strategy, segmentBytes: 65536, maxPendingBytes: 65536, maxRecordBytes: 50_000 })
+  const data = Buffer.alloc(20_000, 1)
+  const stored: number[] = []
+  for (let i = 0; i < 200; i++) {
+    try {
+      stored.push(log.appendSync(data, { durability: i % 2 ? 'memory' : 'sync' }))
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'ERR_DURLOG_BACKPRESSURE' })
+      await log.drain()
+    }
+    if (i % 3 === 0) void log.append(data, { durability: 'memory' })
+  }
+  await log.sync()
+  expect(stored.length).toBeGreaterThan(50)
+  expect(stored.filter((seq) => seq < 0)).toEqual([])
+  expect(new Set(stored).size).toBe(stored.length)
+})
+
 test('appendSync settles the appends before it', async () => {
   const log = await scratchLog()
   const before = log.append('first')

@@ -9,6 +9,9 @@ namespace {
 // A word of zero is free space, so a frame that is being stored is invisible until its word is.
 constexpr size_t kWordBytes = 4;
 
+// Large enough that a commit of it costs little more than one of less.
+constexpr uint64_t kEagerCommitBytes = 128 << 10;
+
 Status BackpressureError() {
   return Status::Error(Code::kBackpressure, "too much is waiting to be committed");
 }
@@ -74,7 +77,16 @@ void Log::Want(Level level) {
   for (size_t i = 0; i <= static_cast<size_t>(level); ++i) wanted_[i] = next_seq_;
 }
 
+// A large group does not wait for the end of its turn: while the device takes it the next one is
+// framed. Before the append and not after it, as what is harvested may be that there was no room.
+void Log::CommitEagerly() {
+  if (filling_bytes_ < kEagerCommitBytes || (commit_ && !commit_->done())) return;
+  Harvest();
+  Pump();
+}
+
 Result<uint64_t> Log::Append(Bytes payload, Level level) {
+  CommitEagerly();
   if (!Takes(payload)) return CheckAppend(payload);
   const uint64_t frame_bytes = FrameBytes(payload.size);
   // Idle and about to be asked for memory: this is the moment to go where memory is fast.

@@ -141,6 +141,7 @@ class Log {
   Status WriteAround(uint64_t at, const uint8_t* header, Bytes payload, bool publish);
   Status StoreMappedBatch(const Bytes* payloads, size_t count);
   FrameFields NextFields(size_t payload_bytes);
+  void CommitEagerly();
   void Want(Level level);
   void NoteAppended(uint64_t frame_bytes, uint64_t records, Level level);
   Result<StagedPiece*> CurrentPiece();

@@ -13,8 +13,18 @@ const LEVELS = ['memory', 'async', 'sync', 'full']
 const { dir, seed, options, generation: firstGeneration } = JSON.parse(process.argv[2])
 const random = randomFrom(seed)
 const upTo = (most) => Math.floor(random() * most)
-// One small write into a pipe is atomic: the parent reads a line or none of it.
-const say = (line) => writeSync(1, `${line}\n`)
+/** One small write into a pipe is atomic: the parent reads a line or none of it. */
+function say(line) {
+  for (;;) {
+    try {
+      writeSync(1, `${line}\n`)
+      return
+    } catch (error) {
+      // The parent is behind with reading.
+      if (error.code !== 'EAGAIN') throw error
+    }
+  }
+}
 
 say('s')
 const log = await open(dir, options)
