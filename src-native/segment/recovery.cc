@@ -342,6 +342,10 @@ Status ApplyRecovery(Directory& directory, RecoveryPlan* plan) {
     if (!segment.unreadable.ok()) continue;  // evidence
     DURLOG_RETURN_IF_ERROR(SyncKept(segment, plan->known_synced));
   }
+  // What was found may be the work of a truncation that was killed before its sync: then the records
+  // that it cut are on the device still.
+  ScannedSegment& last = plan->scanned.back();
+  if (last.unreadable.ok()) DURLOG_RETURN_IF_ERROR(last.file->SyncFull());
   // Always: the newest segment may have got its name from a process that was killed before it
   // could sync the folder, and no commit of ours will do it.
   return directory.Sync();
