@@ -16,7 +16,9 @@ FrameScanner::FrameScanner(File& file, const ScanContext& context, uint64_t file
       end_(std::min(context.segment_bytes, file_bytes)),
       window_(file, end_),
       next_seq_(context.first_seq),
-      resync_budget_(SaturatingMultiply(end_, kResyncBudgetFactor)) {}
+      sought_seq_(next_seq_),
+      evidence_budget_(SaturatingMultiply(end_, kResyncBudgetFactor)),
+      other_budget_(evidence_budget_) {}
 
 // A frame is first asked for with what the window holds, then with the length it claims: the
 // length has been checked against the segment by then.
@@ -56,7 +58,23 @@ bool FrameScanner::IsPlausible(const FrameFields& fields, uint64_t offset) const
   if (fields.state != FrameState::kCommitted && fields.state != FrameState::kMarker) return false;
   const uint64_t most = (offset - kSegmentHeaderBytes) / kMinRecordFrameBytes;
   if (fields.seq < next_seq_ || fields.seq - context_.first_seq > most) return false;
-  return fields.unsynced <= fields.seq;
+  if ((fields.length == 0) != (fields.state == FrameState::kMarker)) return false;
+  return fields.frame_bytes() <= context_.segment_bytes - offset && fields.unsynced <= fields.seq;
+}
+
+// A payload may hold numbers that pass for a header: in front of zeros nearly any word does, as
+// long as seq 0 is sought. One that claims nothing of what was sought is passed over when there
+// are too many; only those that would make it a loss are worth giving up for.
+bool FrameScanner::IsAffordable(const FrameFields& fields, uint64_t offset) {
+  const uint64_t cost = std::min(fields.frame_bytes(), end_ - offset);
+  const bool evidence = fields.watermark() > sought_seq_;
+  uint64_t& budget = evidence ? evidence_budget_ : other_budget_;
+  if (cost > budget) {
+    gave_up_ = gave_up_ || evidence;
+    return false;
+  }
+  budget -= cost;
+  return true;
 }
 
 Result<std::optional<ScannedFrame>> FrameScanner::Resync() {
@@ -67,12 +85,10 @@ Result<std::optional<ScannedFrame>> FrameScanner::Resync() {
     if (Load32(view.data) == 0) continue;
     const FrameFields fields = PeekFrame(view.data);
     if (!IsPlausible(fields, offset)) continue;
-    const uint64_t cost = std::min(fields.frame_bytes(), end_ - offset);
-    if (cost > resync_budget_) {
-      gave_up_ = true;
-      break;
+    if (!IsAffordable(fields, offset)) {
+      if (gave_up_) break;
+      continue;
     }
-    resync_budget_ -= cost;
     DecodedFrame decoded;
     DURLOG_ASSIGN_OR_RETURN(DecodeStatus status, Decode(offset, &decoded));
     if (status != DecodeStatus::kWhole) continue;
@@ -137,7 +153,9 @@ Result<ScannedFrame> ScanWholeFrames(FrameScanner& scanner, SegmentScan* scan) {
 Result<bool> IsDamage(FrameScanner& scanner, const ScanContext& context,
                       const ScannedFrame& frame, const SegmentScan& scan) {
   if (!context.recycled) {
-    if (frame.status != DecodeStatus::kFree || frame.offset != scan.end_offset) return true;
+    if (frame.offset != scan.end_offset) return true;
+    // A file that grows as it is written may end in zeros too few for a header.
+    if (frame.status != DecodeStatus::kFree && frame.status != DecodeStatus::kShort) return true;
     return scanner.AnyNonZero(scan.end_offset);
   }
   // Stale bytes of the file's former life are no damage; something with our own seq is.

@@ -46,11 +46,12 @@ class FrameScanner {
   // Continue at a known frame start.
   void Seek(uint64_t offset, uint64_t next_seq) {
     position_ = offset;
-    next_seq_ = next_seq;
+    next_seq_ = sought_seq_ = next_seq;
   }
   // Takes each whole frame's seq for what it is, as a dump does that begins in the middle.
   void AcceptAnySeq() { any_seq_ = true; }
-  // Resync() stopped looking because the file is full of things that look like frames.
+  // Resync() stopped looking because the file is full of things that look like frames and claim
+  // that what was sought had been synced.
   bool gave_up() const { return gave_up_; }
 
  private:
@@ -59,6 +60,7 @@ class FrameScanner {
   static constexpr uint64_t kResyncBudgetFactor = 4;
 
   Result<DecodeStatus> Decode(uint64_t offset, DecodedFrame* frame);
+  bool IsAffordable(const FrameFields& fields, uint64_t offset);
   bool IsPlausible(const FrameFields& fields, uint64_t offset) const;
 
   const ScanContext context_;
@@ -66,7 +68,9 @@ class FrameScanner {
   ReadWindow window_;
   uint64_t position_ = kSegmentHeaderBytes;
   uint64_t next_seq_;
-  uint64_t resync_budget_;
+  uint64_t sought_seq_;
+  uint64_t evidence_budget_;
+  uint64_t other_budget_;
   bool gave_up_ = false;
   bool any_seq_ = false;
 };

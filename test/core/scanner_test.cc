@@ -211,7 +211,7 @@ TEST_F(ScannerTest, TheHighestSeqsDoNotOverflow) {
 }
 
 // Every eighth byte claims a record that reaches to the segment's end.
-TEST_F(ScannerTest, AFileFullOfThingsThatLookLikeRecordsIsGivenUpSoon) {
+TEST_F(ScannerTest, AFileFullOfThingsThatLookLikeRecordsIsReadThroughSoon) {
   constexpr uint64_t kBytes = 16u << 20;
   bytes_->resize(kBytes, 0);
   // As a word, a committed record of 8 MiB; as a seq, just above `first_seq`; as both, all over.
@@ -224,7 +224,8 @@ TEST_F(ScannerTest, AFileFullOfThingsThatLookLikeRecordsIsGivenUpSoon) {
   const SegmentScan scan = Scan(first_seq, false, kBytes);
   const auto took = std::chrono::steady_clock::now() - began;
   EXPECT_TRUE(scan.damaged);
-  EXPECT_TRUE(scan.gave_up);
+  // None of them claims that what is missing had been synced: no reason to call it a loss.
+  EXPECT_FALSE(scan.gave_up);
   EXPECT_EQ(scan.records_after, 0u);
   EXPECT_LT(took, std::chrono::seconds(20));
 }
