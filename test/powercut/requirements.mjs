@@ -9,7 +9,7 @@ function succeeds(command, ...args) {
 }
 
 function missingPrograms() {
-  const programs = ['g++', 'pkg-config', 'mkfs.ext4', 'mkfs.xfs', 'mkfs.btrfs']
+  const programs = ['g++', 'pkg-config', 'mkfs.ext4', 'mkfs.xfs', 'mkfs.btrfs', 'xfs_io']
   const missing = programs.filter(
     (program) => !succeeds('sh', '-c', `PATH=$PATH:/sbin:/usr/sbin command -v ${program}`),
   )

@@ -17,7 +17,7 @@ const program = join(binFolder, 'powercut')
 // of their own find more than one long one.
 const betweenPerRecording = 120
 const againPerRecording = 90
-const brokenRecordingsLimit = 6
+const brokenRecordingsLimit = 8
 
 const { values: options } = parseArgs({
   options: {
