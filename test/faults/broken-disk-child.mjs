@@ -1,0 +1,37 @@
+// Appends until the disk under the log breaks, which the parent sees to, and tells how it went as JSON.
+import { writeSync } from 'node:fs'
+import { open } from '../../dist/index.js'
+
+const { dir, options, payloadBytes = 3000 } = JSON.parse(process.argv[2])
+const codeOf = async (call) => {
+  try {
+    await call()
+    return 'none'
+  } catch (error) {
+    return error.code ?? String(error)
+  }
+}
+
+const log = await open(dir, options)
+const latched = []
+log.on('latched', (error) => latched.push(error.code))
+const acked = []
+const failures = []
+let told = false
+for (let count = 0; failures.length === 0 && count < 1_000_000; count += 4) {
+  const texts = Array.from({ length: 4 }, (_, i) => `${count + i} ${'x'.repeat(payloadBytes)}`)
+  const outcomes = await Promise.allSettled(texts.map((text) => log.append(text)))
+  for (const [i, outcome] of outcomes.entries()) {
+    if (outcome.status === 'fulfilled') acked[outcome.value] = texts[i].split(' ')[0]
+    else failures.push({ code: outcome.reason.code, outcome: outcome.reason.outcome, errno: outcome.reason.errno })
+  }
+  if (!told && count >= 40) {
+    told = true
+    writeSync(1, 'appending\n')
+  }
+  if (count >= 40) await new Promise((resolve) => setImmediate(resolve))
+}
+const later = await codeOf(() => log.append('later'))
+const readable = await codeOf(() => log.get(0))
+const close = await codeOf(() => log.close())
+writeSync(1, `${JSON.stringify({ acked, failures, latched, later, readable, close })}\n`)

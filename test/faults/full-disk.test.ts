@@ -1,0 +1,116 @@
+/** Disks without room: at creation, at rotation and in the middle of appending, on each file system. */
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type OpenOptions, open } from '../../src/index.js'
+import { type Disk, type DiskType, diskProblem, fillDisk, makeDisk } from '../fixtures/disk-image.js'
+import { runChild } from '../fixtures/fault-shim.js'
+import { codeOf, openUntilDone, scratchDir, texts } from '../fixtures/scratch.js'
+
+const CHILD = fileURLToPath(new URL('full-disk-child.mjs', import.meta.url))
+const MIB = 2 ** 20
+const CASES: OpenOptions[] = [
+  { strategy: 'auto' },
+  { strategy: 'auto', durability: 'memory' },
+  { strategy: 'mmap' },
+  { strategy: 'mmap', durability: 'memory' },
+  { strategy: 'pwrite' },
+  { strategy: 'pwrite', durability: 'memory', preallocate: 'none' },
+  { strategy: 'pwrite', preallocate: 'sparse' },
+  { strategy: 'direct', preallocate: 'none' },
+  { strategy: 'direct', preallocate: 'zero' },
+]
+
+interface Told {
+  refused: number
+  afterwards: number
+  failures: { code: string; outcome?: string }[]
+  stored: string[]
+  read: string[]
+}
+
+/** Each refusal was for want of room; what was acknowledged is there, and nothing else; it went on afterwards. */
+async function expectRefusedAndKept(
+  child: { code: unknown; stdout: string; stderr: string },
+  dir: string,
+): Promise<void> {
+  expect({ code: child.code, stderr: child.stderr }).toEqual({ code: 0, stderr: '' })
+  const told = JSON.parse(child.stdout) as Told
+  expect(told.refused).toBeGreaterThan(0)
+  for (const failure of told.failures) expect(failure).toEqual({ code: 'ERR_DURLOG_NO_SPACE', outcome: 'not-written' })
+  expect(told.afterwards).toBe(0)
+  expect(told.read).toEqual(told.stored)
+  const log = await openUntilDone(dir, { readOnly: true })
+  expect((await texts(log.read())).map((text) => text.split(' ')[0])).toEqual(told.stored)
+}
+
+const TYPES: readonly DiskType[] = ['tmpfs', 'ext4', 'xfs', 'btrfs']
+
+describe.each(TYPES)('a full %s', (type) => {
+  const problem = diskProblem(type)
+  let made: { disk: Disk; remove: () => void } | undefined
+  beforeAll(() => {
+    if (problem === '') made = makeDisk(type)
+    else process.stdout.write(`skipped: ${problem}\n`)
+  })
+  afterAll(() => made?.remove())
+  let cases = 0
+
+  test.skipIf(problem !== '').each(CASES)(
+    '%j: appends are refused without a trace, the process lives, and it goes on when there is room',
+    async (options) => {
+      const { dir: mounted } = (made as { disk: Disk }).disk
+      const dir = join(mounted, `log-${cases++}`)
+      fillDisk(mounted, 3.5 * MIB)
+      const request = { dir, ballast: join(mounted, 'ballast'), options: { segmentBytes: MIB, ...options } }
+      await expectRefusedAndKept(await runChild([process.execPath, CHILD, JSON.stringify(request)]), dir)
+      const log = await open(dir, request.options)
+      expect(log.recovery.state).toBe('clean')
+      await log.close()
+      rmSync(dir, { recursive: true })
+    },
+  )
+
+  test.skipIf(problem !== '')('a log is not made where there is no room for it, and is when there is', async () => {
+    const { dir: mounted } = (made as { disk: Disk }).disk
+    const makeRoom = fillDisk(mounted, 65_536)
+    const dir = join(mounted, 'new')
+    const code = await codeOf(open(dir, { preallocate: 'fallocate', segmentBytes: 32 * MIB }))
+    makeRoom()
+    expect(code).toBe('ERR_DURLOG_NO_SPACE')
+    const log = await openUntilDone(dir, { segmentBytes: MIB })
+    expect(await log.append('there is room')).toBe(0)
+  })
+})
+
+describe('a limit on the size of files', () => {
+  const problem = process.platform === 'linux' ? '' : 'prlimit is for Linux'
+  const LIMITED: OpenOptions[] = [
+    { strategy: 'pwrite', preallocate: 'none' },
+    { strategy: 'pwrite', preallocate: 'none', durability: 'memory' },
+    { strategy: 'direct', preallocate: 'none' },
+    { strategy: 'auto', preallocate: 'none' },
+  ]
+
+  test.skipIf(problem !== '').each(LIMITED)(
+    '%j: is a disk without room, and no signal ends the process',
+    async (options) => {
+      const dir = join(scratchDir(), 'log')
+      const request = { dir, limit: true, options: { segmentBytes: MIB, ...options } }
+      const command = ['prlimit', '--fsize=300000:unlimited', process.execPath, CHILD, JSON.stringify(request)]
+      await expectRefusedAndKept(await runChild(command), dir)
+    },
+  )
+
+  test.skipIf(problem !== '').each(['auto', 'mmap', 'pwrite', 'direct'])(
+    'a log whose segments would pass it is not made (%s)',
+    async (strategy) => {
+      const dir = join(scratchDir(), 'log')
+      const request = { dir, limit: true, options: { segmentBytes: MIB, strategy, preallocate: 'fallocate' } }
+      const command = ['prlimit', '--fsize=300000:unlimited', process.execPath, CHILD, JSON.stringify(request)]
+      const child = await runChild(command)
+      expect(child).toMatchObject({ code: 1, stderr: expect.stringContaining('ERR_DURLOG_NO_SPACE') })
+    },
+  )
+})
