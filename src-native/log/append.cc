@@ -209,7 +209,8 @@ Status Log::StageFrame(const FrameFields& fields, Bytes payload) {
   }
   uint8_t* const frame = piece->buffer.data() + used;
   EncodeFrameHeader(fields, payload, active_->crc_seed(), frame);
-  std::memcpy(frame + kFrameHeaderBytes, payload.data, payload.size);
+  // A marker has none, and a null pointer is not for memcpy.
+  if (payload.size > 0) std::memcpy(frame + kFrameHeaderBytes, payload.data, payload.size);
   const size_t unpadded = kFrameHeaderBytes + payload.size;
   std::memset(frame + unpadded, 0, frame_bytes - unpadded);
   piece->end += frame_bytes;
