@@ -1,0 +1,316 @@
+#include "log/log.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <string>
+
+#include "log/inspect.h"
+#include "log_test_folder.h"
+#include "record/segment_name.h"
+
+namespace durlog {
+namespace {
+
+constexpr Level kLevels[] = {Level::kMemory, Level::kAsync, Level::kSync, Level::kFull};
+
+class LogTest : public LogTestFolder, public testing::WithParamInterface<Strategy> {
+ protected:
+  LogOptions Options() const { return SmallOptions(GetParam()); }
+};
+
+std::string NameOf(const testing::TestParamInfo<Strategy>& info) {
+  const char* const names[] = {"Auto", "Mmap", "Pwrite", "Direct"};
+  return names[static_cast<size_t>(info.param)];
+}
+INSTANTIATE_TEST_SUITE_P(Strategies, LogTest,
+                         testing::Values(Strategy::kAuto, Strategy::kMmap, Strategy::kPwrite,
+                                         Strategy::kDirect),
+                         NameOf);
+
+TEST_P(LogTest, WhatIsAppendedAtAnyLevelOverManySegmentsIsReadBackAfterAReopen) {
+  std::unique_ptr<Log> log = Open(Options());
+  for (int round = 0; round < 4; ++round) {
+    for (const Level level : kLevels) AppendMany(*log, 50, level);
+  }
+  Settle(*log);
+  EXPECT_GT(listener_.rotated.size(), 3u);
+  Close(std::move(log));
+  EXPECT_TRUE(listener_.failures.empty());
+  ExpectRecords(0, 800);
+  log = Open(Options());
+  EXPECT_EQ(log->next_seq(), 800u);
+  EXPECT_EQ(log->recovery().state, RecoveryState::kClean);
+  AppendMany(*log, 50, Level::kSync);
+  Close(std::move(log));
+  ExpectRecords(0, 850);
+}
+
+TEST_P(LogTest, EverythingBeforeARecordThatReachedALevelHasReachedItToo) {
+  std::unique_ptr<Log> log = Open(Options());
+  AppendMany(*log, 30, Level::kMemory);
+  const Result<uint64_t> seq = log->AppendSync(AsBytes("last"), Level::kSync);
+  ASSERT_TRUE(seq.ok());
+  for (const Level level : {Level::kMemory, Level::kAsync, Level::kSync}) {
+    EXPECT_GT(log->AckedEnd(level), *seq);
+  }
+  log->RequestSync(Level::kFull);
+  Settle(*log);
+  EXPECT_GT(log->AckedEnd(Level::kFull), *seq);
+  Close(std::move(log));
+}
+
+TEST_P(LogTest, AWriteIsInMemoryWhenItReturnsAndAReaderSeesIt) {
+  std::unique_ptr<Log> log = Open(Options());
+  for (uint64_t seq = 0; seq < 20; ++seq) {
+    const std::string payload = PayloadOf(seq);
+    const Result<uint64_t> got = log->Write(AsBytes(payload));
+    ASSERT_TRUE(got.ok()) << got.status().message();
+    EXPECT_GT(log->AckedEnd(Level::kMemory), seq);
+    ExpectRecords(0, seq + 1);
+  }
+  Close(std::move(log));
+}
+
+TEST_P(LogTest, ABatchIsInOneSegmentAndReadAsAWhole) {
+  std::unique_ptr<Log> log = Open(Options());
+  while (log->next_seq() < 200) {
+    std::string payloads[7];
+    Bytes bytes[7];
+    for (uint64_t i = 0; i < 7; ++i) {
+      payloads[i] = PayloadOf(log->next_seq() + i);
+      bytes[i] = AsBytes(payloads[i]);
+    }
+    const Result<uint64_t> first = log->AppendBatch(bytes, 7, Level::kSync);
+    if (!first.ok()) {
+      ASSERT_EQ(first.status().code(), Code::kBackpressure);
+    }
+    Settle(*log);
+  }
+  const uint64_t end = log->next_seq();
+  for (const uint64_t first_seq : listener_.rotated) EXPECT_EQ(first_seq % 7, 0u);
+  Close(std::move(log));
+  ExpectRecords(0, end);
+}
+
+TEST_P(LogTest, BadInputIsRefusedAndChangesNothing) {
+  LogOptions options = Options();
+  options.max_record_bytes = 1000;
+  std::unique_ptr<Log> log = Open(options);
+  const std::string longest(1000, 'x');
+  const std::string too_long(1001, 'x');
+  EXPECT_EQ(log->Append(Bytes{}, Level::kSync).status().code(), Code::kRecordEmpty);
+  EXPECT_EQ(log->Append(AsBytes(too_long), Level::kSync).status().code(), Code::kRecordTooLarge);
+  const std::vector<Bytes> batch(100, AsBytes(longest));
+  EXPECT_EQ(log->AppendBatch(batch.data(), 100, Level::kSync).status().code(),
+            Code::kBatchTooLarge);
+  EXPECT_EQ(log->AppendBatch(batch.data(), 0, Level::kSync).status().code(),
+            Code::kInvalidArgument);
+  EXPECT_EQ(log->next_seq(), 0u);
+  EXPECT_TRUE(log->AppendSync(AsBytes(longest), Level::kSync).ok());
+  Close(std::move(log));
+}
+
+TEST_P(LogTest, ATrimmedFrontIsGoneAndTheRestStaysAfterAReopen) {
+  std::unique_ptr<Log> log = Open(Options());
+  AppendMany(*log, 600, Level::kSync);
+  Settle(*log);
+  const std::shared_ptr<TrimJob> trim = log->BeginTrim(400);
+  ASSERT_NE(trim, nullptr);
+  trim->RunOnce();
+  log->FinishTrim(*trim);
+  const uint64_t first = log->first_seq();
+  EXPECT_GT(first, 0u);
+  EXPECT_LE(first, 400u);
+  AppendMany(*log, 300, Level::kSync);
+  Close(std::move(log));
+  log = Open(Options());
+  EXPECT_EQ(log->first_seq(), first);
+  EXPECT_EQ(log->next_seq(), 900u);
+  Close(std::move(log));
+  ExpectRecords(first, 900);
+}
+
+TEST_P(LogTest, ATruncatedEndNeverComesBack) {
+  std::unique_ptr<Log> log = Open(Options());
+  AppendMany(*log, 400, Level::kMemory);
+  Settle(*log);
+  for (const uint64_t end : {uint64_t{390}, uint64_t{150}, uint64_t{0}}) {
+    const Result<std::shared_ptr<TruncateJob>> job = log->BeginTruncate(end);
+    ASSERT_TRUE(job.ok()) << job.status().message();
+    EXPECT_EQ(log->Append(AsBytes("x"), Level::kSync).status().code(), Code::kBackpressure);
+    (*job)->RunOnce();
+    ASSERT_TRUE(log->FinishTruncate(**job).ok());
+    EXPECT_EQ(log->next_seq(), end);
+    ExpectRecords(0, end);
+  }
+  AppendMany(*log, 100, Level::kSync);
+  Close(std::move(log));
+  log = Open(Options());
+  EXPECT_EQ(log->next_seq(), 100u);
+  Close(std::move(log));
+  ExpectRecords(0, 100);
+}
+
+TEST_P(LogTest, ALogThatWasNeverClosedIsWhole) {
+  std::unique_ptr<Log> log = Open(Options());
+  AppendMany(*log, 300, Level::kAsync);
+  Settle(*log);
+  log.reset();
+  log = Open(Options());
+  EXPECT_EQ(log->recovery().state, RecoveryState::kClean);
+  EXPECT_EQ(log->next_seq(), 300u);
+  Close(std::move(log));
+  ExpectRecords(0, 300);
+}
+
+TEST_P(LogTest, ACloseMarksTheEndSoThatEverythingIsKnownToBeSynced) {
+  std::unique_ptr<Log> log = Open(Options());
+  AppendMany(*log, 10, Level::kMemory);
+  Close(std::move(log));
+  const Result<LogBounds> bounds = ReadBounds(DefaultFileSystem(), PathOf("log"));
+  ASSERT_TRUE(bounds.ok());
+  EXPECT_EQ(bounds->synced_end, 10u);
+  EXPECT_EQ(bounds->next_seq, 10u);
+}
+
+TEST_P(LogTest, AClosedLogTakesNothing) {
+  std::unique_ptr<Log> log = Open(Options());
+  log->PrepareClose();
+  EXPECT_EQ(log->Append(AsBytes("x"), Level::kSync).status().code(), Code::kClosed);
+  EXPECT_EQ(log->BeginTruncate(0).status().code(), Code::kClosed);
+  Settle(*log);
+}
+
+TEST_P(LogTest, MoreThanMayWaitIsTurnedAwayAndTakenOnceThereIsRoom) {
+  LogOptions options = Options();
+  options.max_pending_bytes = 40000;
+  std::unique_ptr<Log> log = Open(options);
+  const std::string payload(4000, 'p');
+  uint64_t taken = 0;
+  Code refusal = Code::kOk;
+  while (refusal == Code::kOk && taken < 1000) {
+    const Result<uint64_t> seq = log->Append(AsBytes(payload), Level::kSync);
+    refusal = seq.status().code();
+    if (seq.ok()) ++taken;
+  }
+  EXPECT_EQ(refusal, Code::kBackpressure);
+  EXPECT_LE(log->pending_bytes(), 40000u);
+  EXPECT_LE(taken, 10u);
+  Settle(*log);
+  EXPECT_EQ(log->pending_bytes(), 0u);
+  EXPECT_TRUE(log->Append(AsBytes(payload), Level::kSync).ok());
+  EXPECT_EQ(log->next_seq(), taken + 1);
+  Close(std::move(log));
+}
+
+TEST_P(LogTest, ASecondWriterIsToldWhoHasTheLog) {
+  const std::unique_ptr<Log> log = Open(Options());
+  const Result<std::unique_ptr<Log>> second =
+      Log::Open(DefaultFileSystem(), PathOf("log"), Options());
+  EXPECT_EQ(second.status().code(), Code::kLocked);
+  EXPECT_EQ(second.status().owner_pid(), getpid());
+}
+
+// Files of this process may not grow past `bytes`, until the end of the scope.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    struct rlimit limit = before_;
+    limit.rlim_cur = bytes;
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  struct rlimit before_;
+};
+
+TEST_P(LogTest, WithoutRoomNothingIsLeftBehindAndWithRoomItGoesOn) {
+  signal(SIGXFSZ, SIG_IGN);
+  LogOptions options = Options();
+  options.preallocation_auto = false;
+  options.preallocation = GetParam() == Strategy::kMmap || GetParam() == Strategy::kAuto
+                              ? Preallocation::kFallocate
+                              : Preallocation::kNone;
+  std::unique_ptr<Log> log = Open(options);
+  AppendMany(*log, 20, Level::kSync);
+  Settle(*log);
+  const uint64_t before = log->next_seq();
+  {
+    const FileSizeLimit limit(40 << 10);
+    Status refused;
+    while (refused.ok() && log->next_seq() < 1000) {
+      const std::string payload = PayloadOf(log->next_seq());
+      const Result<uint64_t> seq = log->AppendSync(AsBytes(payload), Level::kSync);
+      refused = seq.status();
+    }
+    EXPECT_EQ(refused.code(), Code::kNoSpace) << refused.message();
+    EXPECT_FALSE(log->latched());
+  }
+  const uint64_t end = log->next_seq();
+  EXPECT_GE(end, before);
+  EXPECT_EQ(log->AckedEnd(Level::kSync), end);
+  AppendMany(*log, 200, Level::kSync);
+  Close(std::move(log));
+  log = Open(options);
+  EXPECT_EQ(log->recovery().state, RecoveryState::kClean);
+  EXPECT_EQ(log->next_seq(), end + 200);
+  Close(std::move(log));
+  ExpectRecords(0, end + 200);
+}
+
+TEST_P(LogTest, AReaderOnAnotherThreadSeesEveryRecordOnceAndInOrder) {
+  std::unique_ptr<Log> log = Open(Options());
+  std::atomic<bool> finished{false};
+  uint64_t seen = 0;
+  std::thread reader([&] {
+    Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(DefaultFileSystem(), PathOf("log"), 0);
+    ASSERT_TRUE(cursor.ok());
+    std::vector<uint8_t> buffer(64 << 10);
+    std::vector<CursorEntry> entries(256);
+    for (;;) {
+      const bool last_look = finished.load();
+      const Result<CursorBatch> batch = (*cursor)->Next(buffer.data(), buffer.size(),
+                                                        entries.data(), 256, Cursor::kNoLimit);
+      ASSERT_TRUE(batch.ok()) << batch.status().message();
+      for (size_t i = 0; i < batch->count; ++i) {
+        const uint8_t* const at = buffer.data() + entries[i].offset;
+        ASSERT_EQ(batch->first_seq + i, seen);
+        ASSERT_EQ(std::string(at, at + entries[i].length), PayloadOf(seen));
+        ++seen;
+      }
+      if (batch->count == 0 && last_look) return;
+    }
+  });
+  for (int round = 0; round < 10; ++round) {
+    for (const Level level : kLevels) AppendMany(*log, 40, level);
+  }
+  Settle(*log);
+  finished = true;
+  reader.join();
+  EXPECT_EQ(seen, 1600u);
+  Close(std::move(log));
+}
+
+TEST_P(LogTest, VerifyBesideAWriterIsNeverWrongAboutWhatIsSynced) {
+  std::unique_ptr<Log> log = Open(Options());
+  std::atomic<bool> finished{false};
+  std::thread verifier([&] {
+    while (!finished.load()) {
+      const Result<VerifyReport> report = Verify(DefaultFileSystem(), PathOf("log"));
+      ASSERT_TRUE(report.ok()) << report.status().message();
+      EXPECT_NE(report->state, RecoveryState::kCorrupt);
+    }
+  });
+  AppendMany(*log, 1500, Level::kSync);
+  finished = true;
+  verifier.join();
+  Close(std::move(log));
+}
+
+}  // namespace
+}  // namespace durlog

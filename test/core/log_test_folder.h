@@ -1,0 +1,173 @@
+// A log in a folder of its own on the real file system, driven as the binding drives it.
+#ifndef DURLOG_TEST_CORE_LOG_TEST_FOLDER_H_
+#define DURLOG_TEST_CORE_LOG_TEST_FOLDER_H_
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "log/cursor.h"
+#include "log/log.h"
+#include "platform_test_folder.h"
+
+namespace durlog {
+
+// Runs jobs on threads of its own, as libuv's pool does.
+class ThreadExecutor final : public Executor {
+ public:
+  explicit ThreadExecutor(size_t threads = 2) {
+    for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
+  }
+  ~ThreadExecutor() override {
+    {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  void Execute(std::shared_ptr<Job> job) override {
+    {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      jobs_.push_back(std::move(job));
+    }
+    changed_.notify_one();
+  }
+
+ private:
+  void Work() {
+    for (;;) {
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+      if (jobs_.empty()) return;
+      const std::shared_ptr<Job> job = std::move(jobs_.front());
+      jobs_.pop_front();
+      lock.unlock();
+      job->RunOnce();
+    }
+  }
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<Job>> jobs_;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+struct Failure {
+  Code code;
+  uint64_t first_seq;
+  uint64_t unknown_before;
+  bool latched;
+};
+
+class RecordingListener final : public LogListener {
+ public:
+  void OnFailure(const Status& status, uint64_t first_seq, uint64_t unknown_before,
+                 bool latched) override {
+    failures.push_back(Failure{status.code(), first_seq, unknown_before, latched});
+  }
+  void OnRotated(uint64_t first_seq) override { rotated.push_back(first_seq); }
+  std::vector<Failure> failures;
+  std::vector<uint64_t> rotated;
+};
+
+inline LogOptions SmallOptions(Strategy strategy) {
+  LogOptions options;
+  options.strategy = strategy;
+  options.segment_bytes = 64 << 10;
+  options.chunk_bytes = 16 << 10;
+  options.max_pending_bytes = 1 << 20;
+  options.max_record_bytes = 32 << 10;
+  return options;
+}
+
+inline std::string PayloadOf(uint64_t seq) {
+  return std::string(1 + static_cast<size_t>(seq * 37 % 900), static_cast<char>('a' + seq % 26));
+}
+inline Bytes AsBytes(const std::string& text) {
+  return Bytes{reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+class LogTestFolder : public PlatformTest {
+ protected:
+  std::unique_ptr<Log> Open(const LogOptions& options,
+                            FileSystem& file_system = DefaultFileSystem()) {
+    Result<std::unique_ptr<Log>> log = Log::Open(file_system, PathOf("log"), options);
+    EXPECT_TRUE(log.ok()) << log.status().message();
+    if (!log.ok()) return nullptr;
+    (*log)->Attach(&executor_, &listener_);
+    return std::move(*log);
+  }
+  // Pumps until nothing is wanted any more.
+  void Settle(Log& log) {
+    while (!log.idle()) {
+      log.Pump();
+      log.Harvest();
+      std::this_thread::yield();
+    }
+  }
+  void Close(std::unique_ptr<Log> log) {
+    log->PrepareClose();
+    Settle(*log);
+  }
+  // Tries again while there is no room, as the binding does.
+  Result<uint64_t> Append(Log& log, const std::string& payload, Level level) {
+    for (;;) {
+      Result<uint64_t> seq = log.Append(AsBytes(payload), level);
+      if (seq.ok() || seq.status().code() != Code::kBackpressure) return seq;
+      log.Pump();
+      log.Harvest();
+      std::this_thread::yield();
+    }
+  }
+  void AppendMany(Log& log, uint64_t count, Level level) {
+    for (uint64_t i = 0; i < count; ++i) {
+      const uint64_t seq = log.next_seq();
+      const Result<uint64_t> got = Append(log, PayloadOf(seq), level);
+      ASSERT_TRUE(got.ok()) << got.status().message();
+      ASSERT_EQ(*got, seq);
+      if (i % 7 == 0) log.Pump();
+      log.Harvest();
+    }
+  }
+  // Every payload from `from` on, by a cursor.
+  std::vector<std::string> ReadFrom(uint64_t from) {
+    std::vector<std::string> payloads;
+    Result<std::unique_ptr<Cursor>> cursor =
+        Cursor::Open(DefaultFileSystem(), PathOf("log"), from);
+    EXPECT_TRUE(cursor.ok()) << cursor.status().message();
+    std::vector<uint8_t> buffer(64 << 10);
+    std::vector<CursorEntry> entries(256);
+    while (cursor.ok()) {
+      const Result<CursorBatch> batch = (*cursor)->Next(buffer.data(), buffer.size(),
+                                                        entries.data(), 256, Cursor::kNoLimit);
+      EXPECT_TRUE(batch.ok()) << batch.status().message();
+      if (!batch.ok() || batch->count == 0) break;
+      EXPECT_EQ(batch->first_seq, from + payloads.size());
+      for (size_t i = 0; i < batch->count; ++i) {
+        const uint8_t* const at = buffer.data() + entries[i].offset;
+        payloads.emplace_back(at, at + entries[i].length);
+      }
+    }
+    return payloads;
+  }
+  void ExpectRecords(uint64_t from, uint64_t end) {
+    const std::vector<std::string> payloads = ReadFrom(from);
+    ASSERT_EQ(payloads.size(), end - from);
+    for (uint64_t seq = from; seq < end; ++seq) EXPECT_EQ(payloads[seq - from], PayloadOf(seq));
+  }
+
+  ThreadExecutor executor_;
+  RecordingListener listener_;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_TEST_CORE_LOG_TEST_FOLDER_H_
