@@ -211,13 +211,14 @@ Result<std::shared_ptr<TruncateJob>> Log::BeginTruncate(uint64_t next_seq) {
 
 Status Log::FinishTruncate(TruncateJob& job) {
   exclusive_ = false;
+  // Also after a failure: a trim that counted on segments that are gone would take the last ones.
+  segments_.assign(job.segments().begin(), job.segments().end());
   if (!job.segment()) {
     const Code code = job.status().code();
     const bool untouched = code == Code::kInvalidArgument || code == Code::kCorrupt;
     if (!untouched) Latch(job.status(), next_seq_, next_seq_);
     return job.status();
   }
-  segments_.assign(job.segments().begin(), job.segments().end());
   ResumeAt(job.segment(), job.offset());
   dirty_.clear();
   next_seq_ = committed_end_ = job.next_seq();
