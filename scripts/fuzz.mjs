@@ -28,7 +28,11 @@ function parse(args) {
 function findCompiler() {
   const probe = join(tmpdir(), `durlog-fuzz-probe-${process.pid}.cc`)
   writeFileSync(probe, 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }\n')
-  const candidates = [env.CXX, 'clang++', ...[22, 21, 20, 19, 18, 17, 16, 15, 14].map((version) => `clang++-${version}`)]
+  const candidates = [
+    env.CXX,
+    'clang++',
+    ...[22, 21, 20, 19, 18, 17, 16, 15, 14].map((version) => `clang++-${version}`),
+  ]
   return candidates
     .filter((name) => name !== undefined)
     .find((name) => spawnSync(name, ['-fsanitize=fuzzer,address,undefined', probe, '-o', `${probe}.out`]).status === 0)
@@ -59,8 +63,12 @@ for (const name of names) {
   mkdirSync(found, { recursive: true })
   const limits = [`-max_total_time=${seconds}`, `-max_len=${FUZZERS[name]}`, '-timeout=20', '-rss_limit_mb=1024']
   const artifacts = `-artifact_prefix=${found}-`
-  const { status } = spawnSync(program, [found, `test/fuzz/corpus/${name}`, ...limits, artifacts, '-print_final_stats=1'], {
-    stdio: 'inherit',
-  })
+  const { status } = spawnSync(
+    program,
+    [found, `test/fuzz/corpus/${name}`, ...limits, artifacts, '-print_final_stats=1'],
+    {
+      stdio: 'inherit',
+    },
+  )
   if (status !== 0) exit(1)
 }
