@@ -30,13 +30,17 @@ void LogHandle::Connect(const Napi::Function& on_event, const Napi::Float64Array
 
 // A call that had to wait has done a commit by itself, of which no job will bring the news.
 void LogHandle::StoreCounters() {
-  counters_[kFirst] = static_cast<double>(log_->first_seq());
-  counters_[kNext] = static_cast<double>(log_->next_seq());
-  counters_[kMemory] = static_cast<double>(log_->AckedEnd(Level::kMemory));
-  counters_[kAsync] = static_cast<double>(log_->AckedEnd(Level::kAsync));
-  counters_[kSynced] = static_cast<double>(log_->AckedEnd(Level::kSync));
-  counters_[kFull] = static_cast<double>(log_->AckedEnd(Level::kFull));
-  counters_[kPending] = static_cast<double>(log_->pending_bytes());
+  // Seqs are below 2^53, and a signed conversion is one instruction.
+  const auto number = [](uint64_t value) {
+    return static_cast<double>(static_cast<int64_t>(value));
+  };
+  counters_[kFirst] = number(log_->first_seq());
+  counters_[kNext] = number(log_->next_seq());
+  counters_[kMemory] = number(log_->AckedEnd(Level::kMemory));
+  counters_[kAsync] = number(log_->AckedEnd(Level::kAsync));
+  counters_[kSynced] = number(log_->AckedEnd(Level::kSync));
+  counters_[kFull] = number(log_->AckedEnd(Level::kFull));
+  counters_[kPending] = number(log_->pending_bytes());
   counters_[kLatched] = log_->latched() ? 1 : 0;
 }
 

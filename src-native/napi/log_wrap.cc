@@ -111,7 +111,10 @@ napi_value RequestSync(napi_env env, napi_callback_info info) {
 
 napi_value Pump(napi_env env, napi_callback_info info) {
   const Call call(env, info, 0);
-  if (call.log != nullptr) call.log->Pump();
+  if (call.log == nullptr) return nullptr;
+  call.log->Harvest();
+  call.log->Pump();
+  call.handle->StoreCounters();
   return nullptr;
 }
 
