@@ -46,8 +46,10 @@ void Cursor::FollowHint() {
 
 // A hint that leads nowhere is from before a cut: back to the segment's start.
 Result<bool> Cursor::LeaveHint(const Stop& stop, bool moved) {
-  hinted_ = false;
+  if (moved) hinted_ = false;
+  // A longer read will tell.
   if (moved || stop.at_limit || stop.need_bytes > 0) return false;
+  hinted_ = false;
   PositionIndex::Shared().Forget(header_.salt);
   DURLOG_RETURN_IF_ERROR(EnterSegment(segment_first_seq_));
   return true;
@@ -132,6 +134,8 @@ Result<CursorBatch> Cursor::Next(uint8_t* buffer, size_t capacity, CursorEntry* 
     batch.base_time_ms = header_.base_time_ms;
     DURLOG_ASSIGN_OR_RETURN(const Stop stop,
                             Fill(buffer, capacity, entries, max_entries, limit, &batch));
+    // Records prove a hint right; to leave it later would be to read them twice.
+    if (batch.count > 0) hinted_ = false;
     if (batch.count > 0 || stop.at_limit) return batch;
     if (hinted_) {
       DURLOG_ASSIGN_OR_RETURN(const bool left, LeaveHint(stop, offset_ > before));
