@@ -21,6 +21,8 @@ interface Told {
   later: string
   readable: string
   close: string
+  /** Of `acked`, how many had been told before the fault was done. */
+  ackedBefore: number
 }
 
 /** A child appends; once it says so, `fault` is done to it; what it then tells. It must end by itself. */
@@ -29,13 +31,17 @@ async function breakUnder(dir: string, options: OpenOptions, fault: (child: Chil
   const child = spawn(process.execPath, [CHILD, request], { stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(() => void child.kill('SIGKILL'))
   const ended = new Promise<unknown>((resolve) => child.on('close', (code, signal) => resolve(signal ?? code)))
-  let told: Told | undefined
+  let told: Omit<Told, 'ackedBefore'> | undefined
+  let ackedBefore = 0
   for await (const line of createInterface({ input: child.stdout })) {
-    if (line === 'appending') fault(child)
-    else told = JSON.parse(line) as Told
+    if (!line.startsWith('acked ')) told = JSON.parse(line)
+    else if (ackedBefore === 0) {
+      ackedBefore = Number(line.slice(6))
+      fault(child)
+    }
   }
   expect(await ended).toBe(0)
-  return told as Told
+  return { ...(told as Told), ackedBefore }
 }
 
 function expectLatched(told: Told): void {
@@ -130,7 +136,10 @@ describe('a file system that shuts down in the middle of appending', () => {
       expectLatched(told)
       disk.unmount()
       disk.mount()
-      await expectKept(dir, told.acked)
+      // A sync that is under way when ext4 or XFS is shut down can return 0 without having made its extents written:
+      // both forget to tell it. What had been acknowledged before has no such excuse.
+      expect(told.ackedBefore).toBeGreaterThanOrEqual(40)
+      await expectKept(dir, told.acked.slice(0, told.ackedBefore))
     },
   )
 })
