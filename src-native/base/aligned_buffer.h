@@ -34,8 +34,8 @@ class AlignedBuffer {
     size_t grown = capacity_ == 0 ? kInitialBytes : capacity_ * 2;
     if (grown < needed) grown = needed;
     grown = (grown + kAlignment - 1) & ~(kAlignment - 1);
-    Memory memory(static_cast<uint8_t*>(
-        ::operator new(grown, std::align_val_t{kAlignment}, std::nothrow)));
+    Memory memory(
+        static_cast<uint8_t*>(::operator new(grown, std::align_val_t{kAlignment}, std::nothrow)));
     if (!memory) return false;
     if (used > 0) std::memcpy(memory.get(), memory_.get(), used);
     memory_ = std::move(memory);

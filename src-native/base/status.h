@@ -98,8 +98,8 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}               // NOLINT(google-explicit-constructor)
-  Result(Status error) : status_(std::move(error)) {          // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}       // NOLINT(google-explicit-constructor)
+  Result(Status error) : status_(std::move(error)) {  // NOLINT(google-explicit-constructor)
     assert(!status_.ok());
   }
 
@@ -130,18 +130,18 @@ class [[nodiscard]] Result {
 #define DURLOG_CONCAT(a, b) DURLOG_CONCAT_(a, b)
 
 // Returns the Status of `expr` to the caller unless it is OK.
-#define DURLOG_RETURN_IF_ERROR(expr)                    \
-  do {                                                  \
-    ::durlog::Status durlog_status_ = (expr);           \
-    if (!durlog_status_.ok()) return durlog_status_;    \
+#define DURLOG_RETURN_IF_ERROR(expr)                 \
+  do {                                               \
+    ::durlog::Status durlog_status_ = (expr);        \
+    if (!durlog_status_.ok()) return durlog_status_; \
   } while (false)
 
 // Declares or assigns `lhs` from a Result, or returns its Status to the caller.
 #define DURLOG_ASSIGN_OR_RETURN(lhs, expr) \
   DURLOG_ASSIGN_OR_RETURN_(DURLOG_CONCAT(durlog_result_, __LINE__), lhs, expr)
-#define DURLOG_ASSIGN_OR_RETURN_(result, lhs, expr)  \
-  auto result = (expr);                              \
-  if (!result.ok()) return result.TakeStatus();      \
+#define DURLOG_ASSIGN_OR_RETURN_(result, lhs, expr) \
+  auto result = (expr);                             \
+  if (!result.ok()) return result.TakeStatus();     \
   lhs = std::move(result.value())
 
 #endif  // DURLOG_BASE_STATUS_H_

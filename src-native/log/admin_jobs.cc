@@ -41,8 +41,7 @@ Status TruncateJob::Cut() {
     segments_.pop_back();
   }
   DURLOG_RETURN_IF_ERROR(directory_.Sync());
-  DURLOG_RETURN_IF_ERROR(
-      CutSyncedRecords(*opened.file, offset_, opened.header.segment_bytes));
+  DURLOG_RETURN_IF_ERROR(CutSyncedRecords(*opened.file, offset_, opened.header.segment_bytes));
   segment_ = std::make_shared<Segment>(first_seq, opened.header, std::move(opened.file));
   return Status::Ok();
 }

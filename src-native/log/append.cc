@@ -34,10 +34,9 @@ Status Log::CheckAppend(Bytes payload) const {
     return Status::Error(Code::kRecordEmpty, "a record has at least one byte");
   }
   if (payload.size > options_.max_record_bytes) {
-    return Status::Error(Code::kRecordTooLarge,
-                         "the record has " + std::to_string(payload.size) +
-                             " bytes, maxRecordBytes is " +
-                             std::to_string(options_.max_record_bytes));
+    return Status::Error(Code::kRecordTooLarge, "the record has " + std::to_string(payload.size) +
+                                                    " bytes, maxRecordBytes is " +
+                                                    std::to_string(options_.max_record_bytes));
   }
   return Status::Ok();
 }
@@ -192,7 +191,7 @@ Result<StagedPiece*> Log::CurrentPiece() {
       std::memcpy(piece.buffer.data(), tail_image_.bytes.data(), head);
     } else if (head > 0 && active_->active()) {
       DURLOG_ASSIGN_OR_RETURN(const size_t read, active_->file().ReadAt(piece.buffer_offset,
-                                                                       piece.buffer.data(), head));
+                                                                        piece.buffer.data(), head));
       if (read < head) std::memset(piece.buffer.data() + read, 0, head - read);
     }
   }
@@ -227,9 +226,8 @@ Result<uint64_t> Log::AppendBatch(const Bytes* payloads, size_t count, Level lev
   if (count == 0) return Status::Error(Code::kInvalidArgument, "a batch has at least one record");
   // A batch never spans segments, so that its frames live and die with one file.
   if (frame_bytes > options_.segment_bytes - kSegmentHeaderBytes) {
-    return Status::Error(Code::kBatchTooLarge,
-                         "the batch takes " + std::to_string(frame_bytes) +
-                             " bytes and must fit into one segment");
+    return Status::Error(Code::kBatchTooLarge, "the batch takes " + std::to_string(frame_bytes) +
+                                                   " bytes and must fit into one segment");
   }
   DURLOG_RETURN_IF_ERROR(MakeRoom(frame_bytes));
   const uint64_t first_seq = next_seq_;

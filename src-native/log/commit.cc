@@ -120,8 +120,8 @@ Status CommitJob::SyncTargets() {
 Status CommitJob::UndoWrites() {
   // One that took the place of an empty segment, and its name, cannot give them back: it stays, and
   // appending goes on in it.
-  const bool replaced = !activated_.empty() &&
-                        activated_.front()->first_seq() == plan_.resume_segment->first_seq();
+  const bool replaced =
+      !activated_.empty() && activated_.front()->first_seq() == plan_.resume_segment->first_seq();
   for (size_t i = activated_.size(); i-- > (replaced ? 1u : 0u);) {
     DURLOG_RETURN_IF_ERROR(directory_.Remove(activated_[i]->name()));
   }

@@ -89,8 +89,7 @@ Status BackUp(FileSystem& file_system, Directory& directory, const std::vector<C
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> target,
                           file_system.OpenDirectory(backup, true));
   for (const Cut& cut : cuts) {
-    DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<File> from,
-                            directory.Open(cut.name, OpenMode::kRead));
+    DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<File> from, directory.Open(cut.name, OpenMode::kRead));
     const std::string name =
         cut.remove ? cut.name : cut.name + ".from-" + std::to_string(cut.offset);
     DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<File> to, target->Open(name, OpenMode::kCreateNew));
@@ -105,9 +104,8 @@ Status BackUp(FileSystem& file_system, Directory& directory, const std::vector<C
 Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path) {
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
                           file_system.OpenDirectory(path, false));
-  DURLOG_ASSIGN_OR_RETURN(
-      const RecoveryPlan plan,
-      PlanRecovery(*directory, OpenMode::kRead, ScanExtent::kUnsyncedEnd));
+  DURLOG_ASSIGN_OR_RETURN(const RecoveryPlan plan,
+                          PlanRecovery(*directory, OpenMode::kRead, ScanExtent::kUnsyncedEnd));
   return LogBounds{plan.files.segments.front(), plan.next_seq,
                    std::min(plan.known_synced, plan.next_seq), plan.uuid};
 }
@@ -115,9 +113,8 @@ Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path) {
 Result<VerifyReport> Verify(FileSystem& file_system, const std::string& path) {
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
                           file_system.OpenDirectory(path, false));
-  DURLOG_ASSIGN_OR_RETURN(
-      const RecoveryPlan plan,
-      PlanRecovery(*directory, OpenMode::kRead, ScanExtent::kEverything));
+  DURLOG_ASSIGN_OR_RETURN(const RecoveryPlan plan,
+                          PlanRecovery(*directory, OpenMode::kRead, ScanExtent::kEverything));
   VerifyReport report;
   DURLOG_RETURN_IF_ERROR(CheckHeaders(*directory, plan, &report));
   report.state = std::max(report.state, plan.report.state);
@@ -174,10 +171,9 @@ Result<RepairReport> Repair(FileSystem& file_system, const std::string& path, bo
   if (apply) {
     DURLOG_ASSIGN_OR_RETURN(lock, directory->Lock(kLockName));
   }
-  DURLOG_ASSIGN_OR_RETURN(
-      RecoveryPlan plan,
-      PlanRecovery(*directory, apply ? OpenMode::kReadWrite : OpenMode::kRead,
-                   ScanExtent::kUnsyncedEnd));
+  DURLOG_ASSIGN_OR_RETURN(RecoveryPlan plan,
+                          PlanRecovery(*directory, apply ? OpenMode::kReadWrite : OpenMode::kRead,
+                                       ScanExtent::kUnsyncedEnd));
   RepairReport report;
   report.state = plan.report.state;
   report.cuts = plan.cuts;

@@ -120,8 +120,8 @@ class Log {
     std::vector<uint8_t> bytes;
   };
 
-  Log(FileSystem& file_system, std::unique_ptr<Directory> directory,
-      std::unique_ptr<FileLock> lock, Capabilities capabilities, const LogOptions& options);
+  Log(FileSystem& file_system, std::unique_ptr<Directory> directory, std::unique_ptr<FileLock> lock,
+      Capabilities capabilities, const LogOptions& options);
 
   // open.cc
   Status Recover();
@@ -194,8 +194,8 @@ class Log {
   uint64_t append_offset_ = 0;
   uint64_t next_seq_ = 0;
   uint32_t last_time_ms_ = 0;
-  std::unique_ptr<MappedTail> tail_;   // kMapped only
-  std::deque<StagedPiece> filling_;    // the other modes: framed since the last commit began
+  std::unique_ptr<MappedTail> tail_;  // kMapped only
+  std::deque<StagedPiece> filling_;   // the other modes: framed since the last commit began
   uint64_t filling_bytes_ = 0;
   TailImage tail_image_;
   std::vector<AlignedBuffer> buffers_;
@@ -204,7 +204,7 @@ class Log {
   std::shared_ptr<CommitJob> commit_;
   std::array<uint64_t, kLevelCount> wanted_{};  // exclusive ends
   std::array<uint64_t, kLevelCount> acked_{};
-  uint64_t committed_end_ = 0;   // where the next group begins, in seqs
+  uint64_t committed_end_ = 0;              // where the next group begins, in seqs
   std::shared_ptr<Segment> group_segment_;  // and in the files
   uint64_t group_offset_ = 0;
   uint64_t pending_bytes_ = 0;

@@ -108,13 +108,15 @@ Status Log::Recover() {
     end_marked_ = true;
     return CreateFirstSegment(0);
   }
-  DURLOG_ASSIGN_OR_RETURN(RecoveryPlan plan, PlanRecovery(*directory_, OpenMode::kReadWrite, ScanExtent::kUnsyncedEnd));
+  DURLOG_ASSIGN_OR_RETURN(
+      RecoveryPlan plan, PlanRecovery(*directory_, OpenMode::kReadWrite, ScanExtent::kUnsyncedEnd));
   recovery_ = plan.report;
   uuid_ = plan.uuid;
   const bool corrupt = plan.report.state == RecoveryState::kCorrupt;
   if (corrupt && !options_.salvage) return CorruptError(*directory_, plan.report);
   if (plan.next_seq > kMaxSeq) {
-    return Status::Error(Code::kOutOfRange, "the log's seqs are used up").WithPath(directory_->path());
+    return Status::Error(Code::kOutOfRange, "the log's seqs are used up")
+        .WithPath(directory_->path());
   }
   // Not before the log is known to be ours: a refusal changes nothing.
   DURLOG_RETURN_IF_ERROR(RemoveSpares(files));

@@ -30,8 +30,7 @@ void PositionIndex::Note(uint64_t salt, Position position) {
     if (segments_.size() > kMaxSegments) segments_.pop_back();
   }
   std::vector<Position>& positions = segments_.front().positions;
-  const auto behind =
-      std::upper_bound(positions.begin(), positions.end(), position.seq, IsBefore);
+  const auto behind = std::upper_bound(positions.begin(), positions.end(), position.seq, IsBefore);
   if (behind != positions.begin()) {
     const Position& before = *std::prev(behind);
     if (position.offset < before.offset + kSpacingBytes) return;
@@ -44,8 +43,8 @@ std::optional<PositionIndex::Position> PositionIndex::Find(uint64_t salt, uint64
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto segment = FindSegment(salt);
   if (segment == segments_.end()) return std::nullopt;
-  const auto behind = std::upper_bound(segment->positions.begin(), segment->positions.end(), seq,
-                                       IsBefore);
+  const auto behind =
+      std::upper_bound(segment->positions.begin(), segment->positions.end(), seq, IsBefore);
   if (behind == segment->positions.begin()) return std::nullopt;
   return *std::prev(behind);
 }

@@ -1,4 +1,5 @@
-// Where some records of a segment stand, so that a read from the middle need not begin at its start.
+// Where some records of a segment stand, so that a read from the middle need not begin at its
+// start.
 #ifndef DURLOG_LOG_POSITION_INDEX_H_
 #define DURLOG_LOG_POSITION_INDEX_H_
 

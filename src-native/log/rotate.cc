@@ -154,10 +154,12 @@ void Log::ResumeAt(std::shared_ptr<Segment> segment, uint64_t offset) {
 
 std::shared_ptr<TrimJob> Log::BeginTrim(uint64_t seq) {
   std::vector<TrimJob::Item> items;
-  const bool recycle = capabilities_.overwrites_in_place &&
-                       (options_.preallocation_auto ? mode_ == WriteMode::kDirect
-                                                    : options_.preallocation == Preallocation::kRecycle);
-  size_t room = recycle && recyclable_.size() < kMaxRecyclable ? kMaxRecyclable - recyclable_.size() : 0;
+  const bool recycle =
+      capabilities_.overwrites_in_place &&
+      (options_.preallocation_auto ? mode_ == WriteMode::kDirect
+                                   : options_.preallocation == Preallocation::kRecycle);
+  size_t room =
+      recycle && recyclable_.size() < kMaxRecyclable ? kMaxRecyclable - recyclable_.size() : 0;
   // The segment that is appended to stays, and one that is not synced yet.
   const uint64_t keep = dirty_.empty() ? active_->first_seq() : dirty_.front().segment->first_seq();
   for (size_t i = 0; i + 1 < segments_.size(); ++i) {
@@ -195,7 +197,8 @@ Result<std::shared_ptr<TruncateJob>> Log::BeginTruncate(uint64_t next_seq) {
   }
   if (next_seq < first_seq() || next_seq > next_seq_) {
     return Status::Error(Code::kOutOfRange, "the log holds seq " + std::to_string(first_seq()) +
-                                                " to " + std::to_string(next_seq_) + " (exclusive)");
+                                                " to " + std::to_string(next_seq_) +
+                                                " (exclusive)");
   }
   if (exclusive_) return Status::Error(Code::kBackpressure, "a truncation is under way");
   // What stays has to be durable when the cut is.

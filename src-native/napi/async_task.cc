@@ -48,8 +48,7 @@ bool QueueWork(napi_env env, std::function<void()> work, std::function<void(napi
 }
 
 Napi::Value RunAsync(Napi::Env env, std::function<Status()> work,
-                     std::function<Napi::Value(Napi::Env)> settle,
-                     std::function<void()> finally) {
+                     std::function<Napi::Value(Napi::Env)> settle, std::function<void()> finally) {
   const auto deferred = std::make_shared<Napi::Promise::Deferred>(env);
   const auto status = std::make_shared<Status>();
   const bool queued = QueueWork(

@@ -8,9 +8,7 @@
 namespace durlog {
 namespace {
 
-Status WrongType(const std::string& what) {
-  return Status::Error(Code::kInvalidArgument, what);
-}
+Status WrongType(const std::string& what) { return Status::Error(Code::kInvalidArgument, what); }
 
 template <typename T, size_t N>
 bool Lookup(const std::array<std::pair<const char*, T>, N>& table, const std::string& name,
@@ -46,10 +44,9 @@ constexpr std::array<std::pair<const char*, Preallocation>, 7> kPreallocations{
      {"zero", Preallocation::kZero},
      {"recycle", Preallocation::kRecycle}}};
 
-constexpr std::array<std::pair<const char*, WriteMode>, 3> kModes{
-    {{"mmap", WriteMode::kMapped},
-     {"pwrite", WriteMode::kBuffered},
-     {"direct", WriteMode::kDirect}}};
+constexpr std::array<std::pair<const char*, WriteMode>, 3> kModes{{{"mmap", WriteMode::kMapped},
+                                                                   {"pwrite", WriteMode::kBuffered},
+                                                                   {"direct", WriteMode::kDirect}}};
 
 constexpr std::array<std::pair<const char*, RecoveryState>, 4> kRecoveryStates{
     {{"clean", RecoveryState::kClean},
@@ -134,16 +131,17 @@ bool ToOptions(Napi::Env env, const Napi::Object& object, LogOptions* options) {
       NumberIn(env, object, "segmentBytes", kMinSegmentBytes, kMaxSegmentBytes,
                &options->segment_bytes) &&
       NumberIn(env, object, "maxPendingBytes", 1, 1ull << 40, &options->max_pending_bytes) &&
-      NumberIn(env, object, "maxRecordBytes", 1,
-               static_cast<double>(std::min<uint64_t>(
-                   kMaxPayloadBytes,
-                   options->segment_bytes - kSegmentHeaderBytes - kFrameHeaderBytes)),
-               &max_record_bytes) &&
+      NumberIn(
+          env, object, "maxRecordBytes", 1,
+          static_cast<double>(std::min<uint64_t>(
+              kMaxPayloadBytes, options->segment_bytes - kSegmentHeaderBytes - kFrameHeaderBytes)),
+          &max_record_bytes) &&
       NumberIn(env, object, "chunkBytes", 64 << 10, 64 << 20, &options->chunk_bytes) &&
       NumberIn(env, object, "extentSizeHint", 0, UINT32_MAX, &extent_size_hint) &&
       NumberIn(env, object, "expectedLevel", 0, kLevelCount - 1, &expected_level);
   if (!in_range) return false;
-  if (options->segment_bytes % 4096 != 0 || (options->chunk_bytes & (options->chunk_bytes - 1)) != 0) {
+  if (options->segment_bytes % 4096 != 0 ||
+      (options->chunk_bytes & (options->chunk_bytes - 1)) != 0) {
     Throw(env, WrongType("segmentBytes is a multiple of 4096, chunkBytes a power of two"));
     return false;
   }
@@ -162,9 +160,8 @@ Napi::Object FromRecovery(Napi::Env env, const RecoveryReport& report) {
   object.Set("discardedBytes", FromSeq(env, report.discarded_bytes));
   object.Set("discardedRecords", FromSeq(env, report.discarded_records));
   object.Set("segment", report.segment);
-  object.Set("offset", report.segment.empty()
-                           ? Napi::Number::New(env, -1)
-                           : FromSeq(env, report.offset));
+  object.Set("offset",
+             report.segment.empty() ? Napi::Number::New(env, -1) : FromSeq(env, report.offset));
   object.Set("lostFirst", FromSeq(env, report.lost_first));
   object.Set("lostLast", FromSeq(env, report.lost_last));
   return object;
@@ -241,7 +238,8 @@ Napi::Array FromFrames(Napi::Env env, const std::vector<FrameReport>& frames) {
     entry.Set("unsynced", Napi::Number::New(env, frame.fields.unsynced));
     entry.Set("timestampMs", FromSeq(env, frame.time_ms));
     entry.Set("batchContinues", Napi::Boolean::New(env, frame.fields.batch_continues));
-    const bool damaged = frame.status != DecodeStatus::kWhole && frame.status != DecodeStatus::kFree;
+    const bool damaged =
+        frame.status != DecodeStatus::kWhole && frame.status != DecodeStatus::kFree;
     entry.Set("problem", damaged ? DescribeDecodeStatus(frame.status) : "");
     array.Set(static_cast<uint32_t>(i), entry);
   }

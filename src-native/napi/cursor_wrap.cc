@@ -14,13 +14,11 @@ namespace {
 class CursorWrap final : public Napi::ObjectWrap<CursorWrap> {
  public:
   static Napi::Value Make(Napi::Env env, std::unique_ptr<Cursor> cursor) {
-    const Napi::Function constructor =
-        DefineClass(env, "NativeCursor",
-                    {InstanceMethod<&CursorWrap::Next>("next"),
-                     InstanceMethod<&CursorWrap::Poll>("poll"),
-                     InstanceMethod<&CursorWrap::SkipDamage>("skipDamage"),
-                     InstanceMethod<&CursorWrap::Seq>("seq"),
-                     InstanceMethod<&CursorWrap::Close>("close")});
+    const Napi::Function constructor = DefineClass(
+        env, "NativeCursor",
+        {InstanceMethod<&CursorWrap::Next>("next"), InstanceMethod<&CursorWrap::Poll>("poll"),
+         InstanceMethod<&CursorWrap::SkipDamage>("skipDamage"),
+         InstanceMethod<&CursorWrap::Seq>("seq"), InstanceMethod<&CursorWrap::Close>("close")});
     const Napi::Object object = constructor.New({});
     if (object.IsEmpty()) return Napi::Value();
     Unwrap(object)->cursor_ = std::move(cursor);

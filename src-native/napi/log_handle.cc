@@ -80,8 +80,7 @@ void LogHandle::Emit(Event event, napi_value argument) {
   if (napi_create_double(env_, event, &arguments[0]) != napi_ok) return;
   arguments[1] = argument;
   if (napi_get_undefined(env_, &receiver) != napi_ok) return;
-  static_cast<void>(
-      napi_call_function(env_, receiver, on_event, 2, arguments, &ignored));
+  static_cast<void>(napi_call_function(env_, receiver, on_event, 2, arguments, &ignored));
 }
 
 void LogHandle::OnFailure(const Status& status, uint64_t first_seq, uint64_t unknown_before,

@@ -22,16 +22,15 @@ void ReleaseHandle(napi_env, void* data, void*) {
 // Arguments of one call. Every method is a function that carries its handle as its data: finding
 // it costs nothing, no receiver can be the wrong one, and each function holds a share of it.
 struct Call {
-  Call(napi_env environment, napi_callback_info info, size_t arity) : env(environment), argc(arity) {
+  Call(napi_env environment, napi_callback_info info, size_t arity)
+      : env(environment), argc(arity) {
     void* data = nullptr;
     napi_get_cb_info(env, info, &argc, argv, nullptr, &data);
     handle = static_cast<HandlePointer*>(data)->get();
     log = handle->log();
     if (log == nullptr) Throw(env, Status::Error(Code::kClosed, "the log is closed"));
   }
-  bool Payload(Bytes* payload) const {
-    return ToPayload(env, argv[0], handle->scratch(), payload);
-  }
+  bool Payload(Bytes* payload) const { return ToPayload(env, argv[0], handle->scratch(), payload); }
   Level LevelAt(size_t index) const {
     uint32_t level = static_cast<uint32_t>(Level::kSync);
     napi_get_value_uint32(env, argv[index], &level);
@@ -191,12 +190,16 @@ bool AddMethod(Napi::Env env, const Napi::Object& object, const HandlePointer& h
 }
 
 Napi::Value MakeObject(Napi::Env env, std::unique_ptr<Log> log, const Napi::Function& on_event) {
-  const std::pair<const char*, napi_callback> methods[] = {
-      {"append", Append},           {"appendBatch", AppendBatch},
-      {"write", Write},             {"appendSync", AppendSync},
-      {"requestSync", RequestSync}, {"pump", Pump},
-      {"stats", Stats},             {"trimBefore", TrimBefore},
-      {"truncateAfter", TruncateAfter}, {"close", Close}};
+  const std::pair<const char*, napi_callback> methods[] = {{"append", Append},
+                                                           {"appendBatch", AppendBatch},
+                                                           {"write", Write},
+                                                           {"appendSync", AppendSync},
+                                                           {"requestSync", RequestSync},
+                                                           {"pump", Pump},
+                                                           {"stats", Stats},
+                                                           {"trimBefore", TrimBefore},
+                                                           {"truncateAfter", TruncateAfter},
+                                                           {"close", Close}};
   Napi::Object object = Napi::Object::New(env);
   const Napi::Float64Array counters = Napi::Float64Array::New(env, 8);
   object.Set("counters", counters);
@@ -218,8 +221,8 @@ Napi::Value OpenLog(const Napi::CallbackInfo& info) {
   LogOptions options;
   if (!ToOptions(env, info[1].As<Napi::Object>(), &options)) return Napi::Value();
   const std::string path = info[0].As<Napi::String>();
-  const auto on_event = std::make_shared<Napi::FunctionReference>(
-      Napi::Persistent(info[2].As<Napi::Function>()));
+  const auto on_event =
+      std::make_shared<Napi::FunctionReference>(Napi::Persistent(info[2].As<Napi::Function>()));
   const auto opened = std::make_shared<std::unique_ptr<Log>>();
   return RunAsync(
       env,

@@ -70,8 +70,7 @@ DecodeStatus DecodeFrame(const uint8_t* from, size_t available, uint64_t room, u
   frame->payload = from + kFrameHeaderBytes;
   // Padding is skipped, never read: only its header is covered.
   const size_t covered = fields.state == FrameState::kPadding ? 0 : fields.length;
-  if (FrameCrc(crc_seed, from, Bytes{frame->payload, covered}) !=
-      Load32(from + kFrameCrcOffset)) {
+  if (FrameCrc(crc_seed, from, Bytes{frame->payload, covered}) != Load32(from + kFrameCrcOffset)) {
     return DecodeStatus::kBadCrc;
   }
   if (fields.unsynced > fields.seq) return DecodeStatus::kBadCrc;

@@ -82,8 +82,8 @@ Result<DecodedSegmentHeader> DecodeSegmentHeader(const uint8_t* block, size_t av
   const CopyState first_state = DecodeCopy(block, &decoded.header);
   const CopyState second_state = DecodeCopy(block + kSegmentHeaderCopyOffset, &second);
   if (first_state == CopyState::kNewer || second_state == CopyState::kNewer) {
-    return Status::Error(Code::kVersion,
-                         "the segment was written by a newer version of durlog: upgrade to read it");
+    return Status::Error(
+        Code::kVersion, "the segment was written by a newer version of durlog: upgrade to read it");
   }
   if (first_state != CopyState::kWhole && second_state != CopyState::kWhole) {
     return Status::Error(Code::kCorrupt, "both copies of the segment's header are damaged");

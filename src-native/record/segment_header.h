@@ -20,11 +20,11 @@ std::string FormatUuid(const LogUuid& uuid);
 // therefore never the work of a crash. The first seq is not here but in the name and in the first
 // record, whose checksum covers it: so a spare needs nothing but a rename to become a segment.
 struct SegmentHeader {
-  LogUuid uuid{};             // the log it belongs to
-  uint64_t salt = 0;          // random for each activation: stale records of a former life fail
-  uint64_t base_time_ms = 0;  // since the Unix epoch; record times count from here
-  uint64_t segment_bytes = 0; // no frame reaches past this
-  bool recycled = false;      // behind the last record there may be stale bytes, not zeros
+  LogUuid uuid{};              // the log it belongs to
+  uint64_t salt = 0;           // random for each activation: stale records of a former life fail
+  uint64_t base_time_ms = 0;   // since the Unix epoch; record times count from here
+  uint64_t segment_bytes = 0;  // no frame reaches past this
+  bool recycled = false;       // behind the last record there may be stale bytes, not zeros
 
   // What every frame's checksum starts from.
   uint32_t crc_seed() const;

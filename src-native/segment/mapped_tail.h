@@ -97,7 +97,8 @@ class MappedTail {
   // Whether a store into the chunks that the last frame touched met a page that could not be had;
   // the tail is of no more use then. After Ensure().
   bool faulted() const {
-    return current_mapping_->faulted() || (chunks_.size() > 1 && chunks_.front().mapping->faulted());
+    return current_mapping_->faulted() ||
+           (chunks_.size() > 1 && chunks_.front().mapping->faulted());
   }
 
   // Mappings that together cover [begin, end), or nothing where some of it is no longer mapped.

@@ -35,8 +35,8 @@ Result<ScannedSegment> Unreadable(Directory& directory, uint64_t first_seq, Stat
 Result<ScannedSegment> ScanOne(Directory& directory, uint64_t first_seq, OpenMode mode,
                                const LogUuid& uuid) {
   Result<OpenedSegment> opened = OpenSegment(directory, first_seq, mode);
-  Status status = opened.ok() ? CheckIdentity(directory, first_seq, opened->header, uuid)
-                              : opened.TakeStatus();
+  Status status =
+      opened.ok() ? CheckIdentity(directory, first_seq, opened->header, uuid) : opened.TakeStatus();
   if (status.code() == Code::kCorrupt) return Unreadable(directory, first_seq, std::move(status));
   if (!status.ok()) return status;
   ScannedSegment segment;
@@ -68,9 +68,9 @@ Status ScanBackwards(Directory& directory, OpenMode mode, ScanExtent extent, Rec
 // Index of the first scanned segment that cannot be read or else does not lead to the next one;
 // size() for none.
 size_t FindDamage(const std::vector<ScannedSegment>& scanned) {
-  const auto unreadable = std::find_if(
-      scanned.begin(), scanned.end(),
-      [](const ScannedSegment& segment) { return !segment.unreadable.ok(); });
+  const auto unreadable =
+      std::find_if(scanned.begin(), scanned.end(),
+                   [](const ScannedSegment& segment) { return !segment.unreadable.ok(); });
   if (unreadable != scanned.end()) return static_cast<size_t>(unreadable - scanned.begin());
   for (size_t i = 0; i < scanned.size(); ++i) {
     const bool last = i + 1 == scanned.size();
@@ -276,8 +276,10 @@ Result<OpenedSegment> OpenSegment(Directory& directory, uint64_t first_seq, Open
   DURLOG_ASSIGN_OR_RETURN(const size_t read, opened.file->ReadAt(0, block, sizeof block));
   Result<DecodedSegmentHeader> decoded = DecodeSegmentHeader(block, read);
   if (!decoded.ok()) {
-    return decoded.TakeStatus().WithPath(directory.path() + "/" + name).WithOffset(0).WithLost(
-        first_seq, first_seq);
+    return decoded.TakeStatus()
+        .WithPath(directory.path() + "/" + name)
+        .WithOffset(0)
+        .WithLost(first_seq, first_seq);
   }
   opened.header = decoded->header;
   opened.one_header_copy_damaged = decoded->one_copy_damaged;
@@ -334,16 +336,15 @@ Status ApplyRecovery(Directory& directory, RecoveryPlan* plan) {
       plan->scanned.pop_back();
       plan->files.segments.pop_back();
     } else {
-      DURLOG_RETURN_IF_ERROR(
-          CutSegment(*segment.file, cut.offset, segment.header.segment_bytes));
+      DURLOG_RETURN_IF_ERROR(CutSegment(*segment.file, cut.offset, segment.header.segment_bytes));
     }
   }
   for (const ScannedSegment& segment : plan->scanned) {
     if (!segment.unreadable.ok()) continue;  // evidence
     DURLOG_RETURN_IF_ERROR(SyncKept(segment, plan->known_synced));
   }
-  // What was found may be the work of a truncation that was killed before its sync: then the records
-  // that it cut are on the device still.
+  // What was found may be the work of a truncation that was killed before its sync: then the
+  // records that it cut are on the device still.
   ScannedSegment& last = plan->scanned.back();
   if (last.unreadable.ok()) DURLOG_RETURN_IF_ERROR(last.file->SyncFull());
   // Always: the newest segment may have got its name from a process that was killed before it

@@ -78,8 +78,7 @@ bool FrameScanner::IsAffordable(const FrameFields& fields, uint64_t offset) {
 }
 
 Result<std::optional<ScannedFrame>> FrameScanner::Resync() {
-  for (uint64_t offset = position_; offset + kFrameHeaderBytes <= end_;
-       offset += kFrameAlignment) {
+  for (uint64_t offset = position_; offset + kFrameHeaderBytes <= end_; offset += kFrameAlignment) {
     DURLOG_ASSIGN_OR_RETURN(ReadWindow::View view, window_.At(offset, kFrameHeaderBytes));
     if (view.size < kFrameHeaderBytes) break;
     if (Load32(view.data) == 0) continue;
@@ -150,8 +149,8 @@ Result<ScannedFrame> ScanWholeFrames(FrameScanner& scanner, SegmentScan* scan) {
 }
 
 // Whether what stands at the end is more than space nobody has used yet.
-Result<bool> IsDamage(FrameScanner& scanner, const ScanContext& context,
-                      const ScannedFrame& frame, const SegmentScan& scan) {
+Result<bool> IsDamage(FrameScanner& scanner, const ScanContext& context, const ScannedFrame& frame,
+                      const SegmentScan& scan) {
   if (!context.recycled) {
     if (frame.offset != scan.end_offset) return true;
     // A file that grows as it is written may end in zeros too few for a header.

@@ -77,10 +77,10 @@ class FrameScanner {
 
 // Everything recovery wants to know of one segment.
 struct SegmentScan {
-  uint64_t end_offset = kSegmentHeaderBytes;  // behind the last whole record of a whole batch
+  uint64_t end_offset = kSegmentHeaderBytes;   // behind the last whole record of a whole batch
   uint64_t records_end = kSegmentHeaderBytes;  // same, in front of the markers at the end
-  uint64_t next_seq = 0;                      // the seq that would stand there
-  uint64_t records = 0;                       // whole ones before the end
+  uint64_t next_seq = 0;                       // the seq that would stand there
+  uint64_t records = 0;                        // whole ones before the end
   uint64_t payload_bytes = 0;
   uint64_t bytes_read = 0;
   // Highest watermark any whole frame carries, damage or not; 0 where there is none.

@@ -75,8 +75,8 @@ Result<Spare> FillSpare(Directory& directory, const SpareRequest& request,
   EncodeSegmentHeader(header, block);
   DURLOG_RETURN_IF_ERROR(file.WriteAt(0, block, sizeof block));
   if (zero && !header.recycled) {
-    DURLOG_RETURN_IF_ERROR(WriteZeros(directory, file, spare.name, header.segment_bytes,
-                                      request.zero_past_cache));
+    DURLOG_RETURN_IF_ERROR(
+        WriteZeros(directory, file, spare.name, header.segment_bytes, request.zero_past_cache));
   }
   if (zero) spare.preallocated = request.preallocation;
   // Size and extents as well: from here on a durable write into it touches no metadata.

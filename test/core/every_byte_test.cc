@@ -83,8 +83,8 @@ class EveryByteTest : public testing::Test {
     std::vector<uint8_t> buffer(16384);
     std::vector<CursorEntry> entries(64);
     for (;;) {
-      const Result<CursorBatch> batch = (*cursor)->Next(buffer.data(), buffer.size(),
-                                                        entries.data(), 64, Cursor::kNoLimit);
+      const Result<CursorBatch> batch =
+          (*cursor)->Next(buffer.data(), buffer.size(), entries.data(), 64, Cursor::kNoLimit);
       EXPECT_TRUE(batch.ok()) << batch.status().message();
       if (!batch.ok() || batch->count == 0) break;
       for (size_t i = 0; i < batch->count; ++i, ++seq) {
@@ -148,7 +148,8 @@ TEST_F(EveryByteTest, FlippedAnywhereNoRecordIsWrongAndNoneThatIsKnownToBeSynced
       const FrameReport* hit = nullptr;
       for (const FrameReport& frame : frames_) {
         const uint64_t covered = frame.offset + kFrameHeaderBytes + frame.fields.length;
-        if (frame.status == DecodeStatus::kWhole && at >= frame.offset && at < covered) hit = &frame;
+        if (frame.status == DecodeStatus::kWhole && at >= frame.offset && at < covered)
+          hit = &frame;
       }
       if (hit == nullptr) {
         EXPECT_EQ(next_seq, end_seq_) << at;  // a header's copy, or alignment

@@ -274,8 +274,8 @@ TEST_P(LogTest, AReaderOnAnotherThreadSeesEveryRecordOnceAndInOrder) {
     std::vector<CursorEntry> entries(256);
     for (;;) {
       const bool last_look = finished.load();
-      const Result<CursorBatch> batch = (*cursor)->Next(buffer.data(), buffer.size(),
-                                                        entries.data(), 256, Cursor::kNoLimit);
+      const Result<CursorBatch> batch =
+          (*cursor)->Next(buffer.data(), buffer.size(), entries.data(), 256, Cursor::kNoLimit);
       ASSERT_TRUE(batch.ok()) << batch.status().message();
       for (size_t i = 0; i < batch->count; ++i) {
         const uint8_t* const at = buffer.data() + entries[i].offset;

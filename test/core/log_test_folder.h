@@ -140,14 +140,13 @@ class LogTestFolder : public PlatformTest {
   // Every payload from `from` on, by a cursor.
   std::vector<std::string> ReadFrom(uint64_t from) {
     std::vector<std::string> payloads;
-    Result<std::unique_ptr<Cursor>> cursor =
-        Cursor::Open(DefaultFileSystem(), PathOf("log"), from);
+    Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(DefaultFileSystem(), PathOf("log"), from);
     EXPECT_TRUE(cursor.ok()) << cursor.status().message();
     std::vector<uint8_t> buffer(64 << 10);
     std::vector<CursorEntry> entries(256);
     while (cursor.ok()) {
-      const Result<CursorBatch> batch = (*cursor)->Next(buffer.data(), buffer.size(),
-                                                        entries.data(), 256, Cursor::kNoLimit);
+      const Result<CursorBatch> batch =
+          (*cursor)->Next(buffer.data(), buffer.size(), entries.data(), 256, Cursor::kNoLimit);
       EXPECT_TRUE(batch.ok()) << batch.status().message();
       if (!batch.ok() || batch->count == 0) break;
       EXPECT_EQ(batch->first_seq, from + payloads.size());

@@ -24,9 +24,9 @@ TEST(SegmentNameTest, NothingElseIsTheNameOfASegment) {
       "",
       ".seg",
       "1.seg",
-      "0000000000000000000.seg",     // 19 digits
-      "000000000000000000000.seg",   // 21 digits
-      "00000000000000000000",        // no suffix
+      "0000000000000000000.seg",    // 19 digits
+      "000000000000000000000.seg",  // 21 digits
+      "00000000000000000000",       // no suffix
       "00000000000000000000.SEG",
       "00000000000000000000.seg ",
       "00000000000000000000.segx",
@@ -35,7 +35,7 @@ TEST(SegmentNameTest, NothingElseIsTheNameOfASegment) {
       "-0000000000000000001.seg",
       "+0000000000000000001.seg",
       " 0000000000000000001.seg",
-      "18446744073709551616.seg",    // 2^64
+      "18446744073709551616.seg",  // 2^64
       "99999999999999999999.seg",
       "lock",
       "spare-0123456789abcdef",

@@ -1,5 +1,6 @@
 // Hostile bytes into the frame decoder, the header decoder and the scanner of one segment.
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 
 #include "record/record_codec.h"
@@ -9,8 +10,10 @@
 namespace durlog {
 namespace {
 
-void Require(bool promise) {
-  if (!promise) std::abort();
+void Require(bool promise, int line = __builtin_LINE()) {
+  if (promise) return;
+  std::fprintf(stderr, "the promise of line %d is broken\n", line);
+  std::abort();
 }
 
 // A copy of exactly `size` bytes on the heap, so that a read past them is seen.
@@ -25,8 +28,8 @@ void DecodeAlone(const uint8_t* data, size_t size, uint64_t room) {
 }
 
 void CheckScan(const SegmentScan& scan, const ScanContext& context, uint64_t file_bytes) {
-  const uint64_t end = std::max<uint64_t>(kSegmentHeaderBytes,
-                                          std::min(context.segment_bytes, file_bytes));
+  const uint64_t end =
+      std::max<uint64_t>(kSegmentHeaderBytes, std::min(context.segment_bytes, file_bytes));
   Require(scan.end_offset >= kSegmentHeaderBytes && scan.end_offset <= end);
   Require(scan.end_offset % kFrameAlignment == 0);
   Require(scan.next_seq == context.first_seq + scan.records);

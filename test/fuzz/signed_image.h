@@ -1,4 +1,5 @@
-// Lets a fuzzer past the checksums: where a checksum field reads kSignMe, the right one is put there.
+// Lets a fuzzer past the checksums: where a checksum field reads kSignMe, the right one is put
+// there.
 #ifndef DURLOG_TEST_FUZZ_SIGNED_IMAGE_H_
 #define DURLOG_TEST_FUZZ_SIGNED_IMAGE_H_
 

@@ -46,7 +46,7 @@ RecordedDisk::RecordedDisk(uint64_t image_bytes)
       data_(kMaxDataBytes, Memory::Sharing::kSharedWithChildren),
       notes_(kMaxNoteBytes, Memory::Sharing::kSharedWithChildren),
       counters_memory_(sizeof(Counters), Memory::Sharing::kSharedWithChildren),
-      counters_(new (counters_memory_.data()) Counters{}) {}
+      counters_(new(counters_memory_.data()) Counters{}) {}
 
 bool RecordedDisk::InDisk(uint64_t offset, uint64_t length) const {
   return offset <= image_bytes() && length <= image_bytes() - offset;
