@@ -1,13 +1,12 @@
 // Compiles C++ programs that use the core without Node: its tests, crash explorer, fuzzers.
 // Objects are kept under build/ and made anew when a source, a header or the flags are newer.
-import { execFile } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { basename, dirname, join } from 'node:path'
 import { arch, env, platform } from 'node:process'
 import { promisify } from 'node:util'
-import { basename, dirname, join } from 'node:path'
-import { execFileSync } from 'node:child_process'
 
 const run = promisify(execFile)
 const compiler = env.CXX ?? 'c++'
@@ -30,7 +29,12 @@ export function coreSources() {
       .filter((name) => name.endsWith('.cc'))
       .map((name) => `src-native/${layer}/${name}`),
   )
-  return [...common, 'src-native/checksum/crc32c.cc', 'src-native/checksum/crc32c_table.cc', ...chosen.trim().split('\n')]
+  return [
+    ...common,
+    'src-native/checksum/crc32c.cc',
+    'src-native/checksum/crc32c_table.cc',
+    ...chosen.trim().split('\n'),
+  ]
 }
 
 // The compiler's own list of what a source includes says whether its object is still good.
@@ -42,7 +46,10 @@ function isFresh(object, dependencies) {
 }
 
 async function compile(source, flags, folder) {
-  const key = createHash('sha1').update(`${compiler} ${flags.join(' ')} ${source}`).digest('hex').slice(0, 12)
+  const key = createHash('sha1')
+    .update(`${compiler} ${flags.join(' ')} ${source}`)
+    .digest('hex')
+    .slice(0, 12)
   const object = join(folder, `${basename(source, '.cc')}-${key}.o`)
   const dependencies = `${object}.d`
   if (!isFresh(object, dependencies)) {

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { argv, exit, platform } from 'node:process'
 import { googletestFolder } from './googletest.mjs'
-import { CORE_FLAGS, WARNINGS, buildProgram, coreSources, sanitizerFlags } from './native-program.mjs'
+import { buildProgram, CORE_FLAGS, coreSources, sanitizerFlags, WARNINGS } from './native-program.mjs'
 
 if (platform === 'win32') {
   console.log('core tests: skipped on Windows, where they have not been ported yet')
