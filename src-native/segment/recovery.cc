@@ -84,16 +84,14 @@ size_t FindDamage(const std::vector<ScannedSegment>& scanned) {
   return scanned.size();
 }
 
-// Behind the damage: the first whole record's seq, how many there are, and the seq after them.
+// Behind the damage: the first whole record's seq, and how many there are.
 struct Behind {
   uint64_t first = 0;
   uint64_t records = 0;
-  uint64_t next = 0;
 };
 
 Behind CountBehind(const std::vector<ScannedSegment>& scanned, size_t damaged) {
-  Behind behind{scanned[damaged].scan.first_after, scanned[damaged].scan.records_after,
-                scanned[damaged].scan.next_after};
+  Behind behind{scanned[damaged].scan.first_after, scanned[damaged].scan.records_after};
   for (size_t i = damaged + 1; i < scanned.size(); ++i) {
     const SegmentScan& scan = scanned[i].scan;
     const uint64_t records = scan.records + scan.records_after;
@@ -101,7 +99,6 @@ Behind CountBehind(const std::vector<ScannedSegment>& scanned, size_t damaged) {
       behind.first = scan.records > 0 ? scanned[i].first_seq : scan.first_after;
     }
     behind.records += records;
-    behind.next = std::max({behind.next, scan.next_seq, scan.next_after});
   }
   return behind;
 }
@@ -147,7 +144,11 @@ void Classify(RecoveryPlan* plan, size_t damaged) {
     report.lost_last = std::max(next_whole, damage_seq + 1) - 1;
     const ScannedSegment& last = plan->scanned.back();
     const uint64_t free_name = last.first_seq + (last.empty() ? 0 : 1);
-    plan->next_seq = std::max({behind.next, plan->known_synced, damage_seq, free_name});
+    plan->next_seq = std::max({plan->known_synced, damage_seq, free_name});
+    // In front of the damage as well: segments that overlap hold what lies behind it, too.
+    for (const ScannedSegment& each : plan->scanned) {
+      plan->next_seq = std::max({plan->next_seq, each.scan.next_seq, each.scan.next_after});
+    }
     return;
   }
   report.state = behind.records > 0 ? RecoveryState::kHole : RecoveryState::kTornTail;
