@@ -168,8 +168,6 @@ void OpenAndAppend(MemoryFileSystem& disk, uint8_t choice) {
     salvaged = true;
   }
   const uint64_t next_seq = (*log)->next_seq();
-  if (getenv("DBG")) std::fprintf(stderr, "state %d salv %d next %d readable:", (int)(*log)->recovery().state, salvaged, (int)next_seq), [&]{for (auto r : readable) std::fprintf(stderr, " %d", (int)r);}();
-  if (getenv("DBG")) std::fprintf(stderr, " off %d seg %s\n", (int)(*log)->recovery().offset, (*log)->recovery().detail.c_str());
   if (next_seq > kMaxSeq - 1000) return;
   InlineExecutor executor;
   SilentListener listener;
@@ -189,7 +187,6 @@ void OpenAndAppend(MemoryFileSystem& disk, uint8_t choice) {
   Require((*again)->recovery().state == RecoveryState::kClean);
   Require((*again)->next_seq() == next_seq + 10);
   const std::vector<uint64_t> seqs = ReadAll(disk, (*again)->first_seq());
-  for (const uint64_t s : seqs) std::fprintf(stderr, "%llu ", static_cast<unsigned long long>(s));
   Require(seqs.size() >= 10);
   for (uint64_t i = 0; i < 10; ++i) Require(seqs[seqs.size() - 10 + i] == next_seq + i);
 }
