@@ -9,6 +9,10 @@ namespace {
 // A word of zero is free space, so a frame that is being stored is invisible until its word is.
 constexpr size_t kWordBytes = 4;
 
+// The clock is read for the first append after a Pump(), and then for every so many: a turn of the
+// event loop is a moment, and reading the clock costs as much as a checksum.
+constexpr uint32_t kAppendsPerClockRead = 16;
+
 // Large enough that a commit of it costs little more than one of less.
 constexpr uint64_t kEagerCommitBytes = 128 << 10;
 
@@ -48,7 +52,11 @@ Status Log::MakeRoom(uint64_t frame_bytes) {
   if (pending_bytes_ > 0 && pending_bytes_ + frame_bytes > options_.max_pending_bytes) {
     return BackpressureError();
   }
-  const uint64_t now_ms = file_system_.NowMs();
+  if (clock_credit_-- == 0) {
+    clock_credit_ = kAppendsPerClockRead;
+    now_ms_ = file_system_.NowMs();
+  }
+  const uint64_t now_ms = now_ms_;
   const uint64_t base_ms = active_->header().base_time_ms;
   const uint64_t elapsed_ms = now_ms > base_ms ? now_ms - base_ms : 0;
   const bool fits = append_offset_ + frame_bytes <= active_->bytes();

@@ -30,6 +30,7 @@ Level Log::WantedLevel() const {
 }
 
 void Log::Pump() {
+  clock_credit_ = 0;
   if (commit_ || latched_ || exclusive_) return;
   // The marker comes last of all: it may only say "synced" of what is.
   if (closing_ && !end_marked_ && !marking_end_ && AckedEnd(Level::kSync) == next_seq_) {

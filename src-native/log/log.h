@@ -194,6 +194,8 @@ class Log {
   uint64_t append_offset_ = 0;
   uint64_t next_seq_ = 0;
   uint32_t last_time_ms_ = 0;
+  uint64_t now_ms_ = 0;  // the clock when it was last read
+  uint32_t clock_credit_ = 0;
   std::unique_ptr<MappedTail> tail_;  // kMapped only
   std::deque<StagedPiece> filling_;   // the other modes: framed since the last commit began
   uint64_t filling_bytes_ = 0;

@@ -111,7 +111,7 @@ Status Log::Rotate() {
 // From here on records are stored into memory. Direct writes are over by now: the two never work
 // on one file at a time, as the cache and the device would not agree.
 Status Log::EnsureMapped() {
-  if (commit_) {
+  if (commit_ && mode_ != WriteMode::kMapped) {
     commit_->Await();
     FinishCommit();
     if (latched_) return failure_;
