@@ -1,0 +1,50 @@
+// Simulated crashes: node scripts/test-crash.mjs [--sanitize address|undefined] [crash_explorer's arguments]
+// Without arguments of its own: 40,000 crash points, none of which may break a promise, then each
+// broken disk, which must be found out within 200.
+import { spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { argv, exit, platform } from 'node:process'
+import { buildProgram, CORE_FLAGS, coreSources, sanitizerFlags, WARNINGS } from './native-program.mjs'
+
+const POINTS = 40_000
+const POINTS_TO_BE_FOUND_OUT = 200
+const FOLDER = 'test/core/crash'
+
+if (platform === 'win32') {
+  console.log('simulated crashes: skipped on Windows, where the explorer has not been ported yet')
+  exit(0)
+}
+const rest = argv.slice(2)
+const sanitize = rest[0] === '--sanitize' ? rest.splice(0, 2)[1] : ''
+// No platform but the simulated one: a call that reached the real disk would not link.
+const core = coreSources().filter((source) => !source.includes('/platform/'))
+const own = readdirSync(FOLDER)
+  .filter((name) => name.endsWith('.cc'))
+  .map((name) => `${FOLDER}/${name}`)
+const flags = [...CORE_FLAGS, ...sanitizerFlags(sanitize), ...WARNINGS]
+const explorer = await buildProgram(
+  `build/crash_explorer${sanitize && `-${sanitize}`}`,
+  [...core, ...own].map((source) => ({ source, flags })),
+  sanitizerFlags(sanitize),
+).catch((error) => {
+  console.error(error.stderr ?? error)
+  exit(1)
+})
+
+const jobs = ['--jobs', String(availableParallelism())]
+const explore = (args, options) => spawnSync(explorer, args, { encoding: 'utf8', ...options })
+
+if (rest.length > 0) exit(explore([...jobs, ...rest], { stdio: 'inherit' }).status ?? 1)
+
+const began = Date.now()
+let failed = explore([...jobs, '--points', String(POINTS)], { stdio: 'inherit' }).status !== 0
+for (const broken of ['early-ack', 'no-directory-sync', 'no-cut']) {
+  const { stdout } = explore(['--jobs', '1', '--points', String(POINTS_TO_BE_FOUND_OUT), '--broken', broken])
+  const points = Number(/after (\d+) points/.exec(stdout)?.[1] ?? Number.POSITIVE_INFINITY)
+  const found = points <= POINTS_TO_BE_FOUND_OUT
+  console.log(`broken disk ${broken}: ${found ? `found out after ${points} points` : 'NOT FOUND OUT'}`)
+  failed ||= !found
+}
+console.log(`${((Date.now() - began) / 1000).toFixed(0)} s`)
+exit(failed ? 1 : 0)

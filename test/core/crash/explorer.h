@@ -1,0 +1,64 @@
+// What all sessions of one seed share: the counts, the first violation, the switches.
+#ifndef DURLOG_TEST_CORE_CRASH_EXPLORER_H_
+#define DURLOG_TEST_CORE_CRASH_EXPLORER_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace durlog::crash {
+
+enum class Count : uint8_t {
+  kPowerCuts,
+  kProcessDeaths,
+  kInRecovery,  // of both: while an open was recovering
+  kClean,       // what recovery said
+  kTornTail,
+  kHole,
+  kFaults,   // that struck
+  kLatched,
+  kNoSpace,  // appends refused for want of room
+};
+inline constexpr size_t kCountKinds = 9;
+
+// A point is one state of the disk after a crash, opened and checked.
+struct Tally {
+  std::array<uint64_t, kCountKinds> counts{};
+
+  uint64_t& operator[](Count count) { return counts[static_cast<size_t>(count)]; }
+  uint64_t operator[](Count count) const { return counts[static_cast<size_t>(count)]; }
+  uint64_t points() const { return (*this)[Count::kPowerCuts] + (*this)[Count::kProcessDeaths]; }
+  void Add(const Tally& other) {
+    for (size_t i = 0; i < kCountKinds; ++i) counts[i] += other.counts[i];
+  }
+};
+
+class Explorer {
+ public:
+  explicit Explorer(bool tracing) : tracing_(tracing) {}
+
+  Tally tally;
+
+  bool tracing() const { return tracing_; }
+  bool failed() const { return !violation_.empty(); }
+  const std::string& violation() const { return violation_; }
+  const std::vector<std::string>& trail() const { return trail_; }
+
+  // The first is kept. `trail` is how it came to it.
+  void Fail(const std::string& violation, std::vector<std::string> trail) {
+    if (failed()) return;
+    violation_ = violation;
+    trail_ = std::move(trail);
+  }
+
+ private:
+  const bool tracing_;
+  std::string violation_;
+  std::vector<std::string> trail_;
+};
+
+}  // namespace durlog::crash
+
+#endif  // DURLOG_TEST_CORE_CRASH_EXPLORER_H_

@@ -1,0 +1,31 @@
+// Reading a log as two strangers would, and holding both to the ledger.
+#ifndef DURLOG_TEST_CORE_CRASH_READ_BACK_H_
+#define DURLOG_TEST_CORE_CRASH_READ_BACK_H_
+
+#include <cstdint>
+#include <string>
+
+#include "ledger.h"
+#include "log/inspect.h"
+#include "platform/file_system.h"
+
+namespace durlog::crash {
+
+// What must be there after the crash at hand.
+enum class Survived : uint8_t { kPowerCut, kProcessDeath };
+
+struct Found {
+  bool exists = false;
+  uint64_t first = 0;
+  uint64_t next = 0;
+  RecoveryState state = RecoveryState::kClean;
+};
+
+// Reads the log with Verify and with a Cursor. "" where both agree with each other and with the
+// ledger, otherwise what is wrong.
+std::string ReadBack(FileSystem& disk, const std::string& path, const Ledger& ledger,
+                     Survived survived, Random* random, Found* found);
+
+}  // namespace durlog::crash
+
+#endif  // DURLOG_TEST_CORE_CRASH_READ_BACK_H_

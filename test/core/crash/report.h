@@ -1,0 +1,37 @@
+// What the explorer tells: how much was tried of what, and what was found.
+#ifndef DURLOG_TEST_CORE_CRASH_REPORT_H_
+#define DURLOG_TEST_CORE_CRASH_REPORT_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "explorer.h"
+#include "scenario.h"
+
+namespace durlog::crash {
+
+struct Violation {
+  uint64_t seed = 0;
+  uint64_t points_before = 0;  // tried by the same worker until it was found
+  std::string what;
+};
+
+struct Report {
+  Tally tally;
+  uint64_t seeds = 0;
+  std::array<std::array<uint64_t, kPreallocationCount>, kStrategyCount> points{};
+  std::vector<Violation> violations;
+
+  void Add(const Report& other);
+  void Print(const std::string& switches) const;
+
+  // For a pipe between two processes.
+  std::string Serialize() const;
+  static Report Parse(const std::string& text);
+};
+
+}  // namespace durlog::crash
+
+#endif  // DURLOG_TEST_CORE_CRASH_REPORT_H_

@@ -1,0 +1,82 @@
+#include "scenario.h"
+
+#include <cerrno>
+
+namespace durlog::crash {
+namespace {
+
+constexpr Preallocation kPreallocations[kPreallocationCount] = {
+    Preallocation::kFallocate, Preallocation::kNone,      Preallocation::kSparse,
+    Preallocation::kFallocate, Preallocation::kKeepSize,  Preallocation::kZeroRange,
+    Preallocation::kZero,      Preallocation::kRecycle};
+
+Fault MakeFault(Random* random) {
+  static constexpr Call kCalls[] = {
+      Call::kSyncData, Call::kSyncMap, Call::kSyncFull, Call::kWrite,    Call::kWriteDirect,
+      Call::kSyncData, Call::kSyncMap, Call::kAllocate, Call::kRename,   Call::kSyncDirectory,
+      Call::kMap,      Call::kPopulate, Call::kRemove,  Call::kTruncate, Call::kStartWriteback,
+      Call::kOpen,     Call::kWrite,   Call::kWriteDirect};
+  Fault fault{kCalls[random->Below(sizeof kCalls / sizeof kCalls[0])], 0, EIO, 1};
+  const bool rare = fault.call != Call::kWrite && fault.call != Call::kWriteDirect &&
+                    fault.call != Call::kSyncData && fault.call != Call::kSyncMap;
+  fault.nth = random->Between(1, rare ? 6 : 25);
+  const bool takes_room = fault.call == Call::kWrite || fault.call == Call::kWriteDirect ||
+                          fault.call == Call::kAllocate;
+  if (takes_room && random->OneIn(2)) fault.error = ENOSPC;
+  if (random->OneIn(4)) fault.times = random->Between(2, 4);
+  return fault;
+}
+
+DiskTraits MakeTraits(Random* random, const LogOptions& options) {
+  DiskTraits traits;
+  traits.habit = static_cast<Habit>(random->Below(3));
+  traits.can_allocate = !random->OneIn(8);
+  traits.max_file_bytes = options.segment_bytes + kBlockBytes;
+  traits.capabilities.file_system = "simulated";
+  traits.capabilities.direct_io = !random->OneIn(6);
+  traits.capabilities.direct_alignment = random->OneIn(2) ? 512 : 4096;
+  traits.capabilities.overwrites_in_place = !random->OneIn(6);
+  return traits;
+}
+
+}  // namespace
+
+bool IsAllowed(Strategy strategy, int preallocation) {
+  if (strategy != Strategy::kMmap) return true;
+  const Preallocation how = kPreallocations[preallocation];
+  return preallocation == 0 || (how != Preallocation::kNone && how != Preallocation::kSparse &&
+                                how != Preallocation::kKeepSize);
+}
+
+Scenario MakeScenario(uint64_t seed, const Wish& wish) {
+  Random random(seed);
+  Scenario scenario;
+  do {
+    scenario.strategy = wish.strategy.value_or(static_cast<Strategy>(random.Below(kStrategyCount)));
+    scenario.preallocation =
+        wish.preallocation.value_or(static_cast<int>(random.Below(kPreallocationCount)));
+  } while (!IsAllowed(scenario.strategy, scenario.preallocation));
+  LogOptions& options = scenario.options;
+  options.strategy = scenario.strategy;
+  options.preallocation_auto = scenario.preallocation == 0;
+  options.preallocation = kPreallocations[scenario.preallocation];
+  options.segment_bytes = uint64_t{64 << 10} << (random.OneIn(2) ? 0 : random.Below(3));
+  options.chunk_bytes = uint64_t{16 << 10} << random.Below(3);
+  options.max_pending_bytes = random.OneIn(4) ? 16 << 10 : 1 << 20;
+  options.max_record_bytes = static_cast<uint32_t>(options.segment_bytes - 8192);
+  options.expected_level = static_cast<Level>(random.Below(kLevelCount));
+  scenario.traits = MakeTraits(&random, options);
+  scenario.traits.lies = wish.lies;
+  scenario.steps = static_cast<uint32_t>(random.Between(20, 120));
+  scenario.percent_jobs_at_once = static_cast<uint32_t>(random.Below(3)) * 20;
+  scenario.percent_in_memory = static_cast<uint32_t>(random.Below(4)) * 30;
+  const uint64_t kind = random.Below(10);
+  if (kind < 2) {
+    scenario.fault = MakeFault(&random);
+  } else if (kind == 2) {
+    scenario.capacity_blocks = random.Between(8, 6 * options.segment_bytes / kBlockBytes);
+  }
+  return scenario;
+}
+
+}  // namespace durlog::crash

@@ -1,0 +1,48 @@
+// What one seed stands for: a disk, options, and how much is to be done.
+#ifndef DURLOG_TEST_CORE_CRASH_SCENARIO_H_
+#define DURLOG_TEST_CORE_CRASH_SCENARIO_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "log/options.h"
+#include "simulated_disk.h"
+
+namespace durlog::crash {
+
+// What the driver was asked for; nothing where the seed may choose.
+struct Wish {
+  std::optional<Strategy> strategy;
+  std::optional<int> preallocation;  // index into kPreallocationNames; 0 is auto
+  Lies lies;
+};
+
+struct Scenario {
+  Strategy strategy = Strategy::kAuto;
+  int preallocation = 0;
+  LogOptions options;
+  DiskTraits traits;
+  uint64_t capacity_blocks = UINT64_MAX;
+  Fault fault{Call::kRead, 0, 0, 0};  // times 0: none
+  uint32_t steps = 0;
+  uint32_t percent_jobs_at_once = 0;
+  uint32_t percent_in_memory = 0;  // of the appends; the others take any level
+
+  bool faulty() const { return fault.times > 0 || capacity_blocks != UINT64_MAX; }
+};
+
+inline constexpr const char* kStrategyNames[] = {"auto", "mmap", "pwrite", "direct"};
+inline constexpr const char* kPreallocationNames[] = {
+    "auto", "none", "sparse", "fallocate", "keep-size", "zero-range", "zero", "recycle"};
+inline constexpr int kStrategyCount = 4;
+inline constexpr int kPreallocationCount = 8;
+
+// The options refuse a map over blocks that are not there.
+bool IsAllowed(Strategy strategy, int preallocation);
+
+Scenario MakeScenario(uint64_t seed, const Wish& wish);
+
+}  // namespace durlog::crash
+
+#endif  // DURLOG_TEST_CORE_CRASH_SCENARIO_H_

@@ -1,0 +1,197 @@
+#include "session.h"
+
+#include <algorithm>
+
+namespace durlog::crash {
+namespace {
+
+constexpr char kPath[] = "/log";
+// How many ends are tried of a session, by how many ends lie behind it.
+constexpr uint32_t kPointsAtDepth[] = {14, 2, 1, 1, 0};
+constexpr int kMaxDepth = 4;
+
+bool OnlyReads(Call call) {
+  switch (call) {
+    case Call::kOpenDirectory:
+    case Call::kOpen:
+    case Call::kList:
+    case Call::kLock:
+    case Call::kProbe:
+    case Call::kRead:
+    case Call::kSize:
+    case Call::kClose:
+    case Call::kMap:
+    case Call::kPopulate:
+      return true;
+    default:
+      return false;
+  }
+}
+
+const char* NameOf(RecoveryState state) {
+  static constexpr const char* kNames[] = {"clean", "torn-tail", "hole", "corrupt"};
+  return kNames[static_cast<size_t>(state)];
+}
+
+}  // namespace
+
+Session::Session(Explorer* explorer, SimulatedDisk* disk, const Scenario& scenario,
+                 const Ledger& ledger, uint64_t seed, const Session* parent)
+    : explorer_(explorer),
+      disk_(disk),
+      scenario_(scenario),
+      parent_(parent),
+      depth_(parent == nullptr ? 0 : parent->depth_ + 1),
+      random_(seed),
+      crashes_(Mix(seed)),
+      points_left_(kPointsAtDepth[std::min(depth_, kMaxDepth)]),
+      next_nonce_(Mix(seed ^ 0x6e6f6e6365)),
+      ledger_(ledger),
+      executor_(Mix(seed + 1), scenario.percent_jobs_at_once) {
+  disk_->on_call = [this](Call call) { OnCall(call); };
+  disk_->on_misuse = [this](const std::string& what) { Fail("misuse: " + what); };
+  if (explorer_->tracing()) disk_->on_trace = [this](const std::string& what) { Note(what); };
+}
+
+Session::~Session() {
+  disk_->on_call = nullptr;
+  log_.reset();
+  disk_->on_misuse = nullptr;
+  disk_->on_trace = nullptr;
+}
+
+void Session::Note(const std::string& what) {
+  if (explorer_->tracing()) trail_.push_back(what);
+}
+
+void Session::Fail(const std::string& what) {
+  std::vector<const Session*> line;
+  for (const Session* session = this; session != nullptr; session = session->parent_) {
+    line.push_back(session);
+  }
+  std::vector<std::string> trail;
+  for (size_t i = line.size(); i-- > 0;) {
+    trail.push_back("session " + std::to_string(line[i]->depth_));
+    for (const std::string& event : line[i]->trail_) trail.push_back("  " + event);
+  }
+  explorer_->Fail(what, std::move(trail));
+}
+
+void Session::Run(Survived survived, uint32_t steps) {
+  if (!Arrive(survived)) return;
+  ExploreMaybe(20);
+  for (uint32_t i = 0; i < steps && going(); ++i) {
+    if (i == steps / 2 && depth_ == 0) {
+      disk_->set_capacity_blocks(scenario_.capacity_blocks);
+      if (scenario_.fault.times > 0) disk_->set_fault(scenario_.fault);
+    }
+    Step();
+  }
+  if (going()) MakeRoomAgain();
+  if (going()) ExploreMaybe(50);
+  if (going() && random_.OneIn(2)) Reopen();
+}
+
+bool Session::Arrive(Survived survived) {
+  Found found;
+  // Whatever was in memory only is no promise any more, not even to the crash after this one.
+  if (survived == Survived::kPowerCut) ledger_.in_memory = ledger_.synced;
+  disk_->set_quiet(true);
+  std::string wrong = ReadBack(*disk_, kPath, ledger_, survived, &random_, &found);
+  disk_->set_quiet(false);
+  if (!wrong.empty()) {
+    Fail("before the open: " + wrong);
+    return false;
+  }
+  if (!OpenLog()) return false;
+  const RecoveryState state = log_->recovery().state;
+  Note("opened: " + std::string(NameOf(state)) + ", [" + std::to_string(log_->first_seq()) + ", " +
+       std::to_string(log_->next_seq()) + ")");
+  if (depth_ > 0) {
+    ++explorer_->tally[state == RecoveryState::kClean      ? Count::kClean
+                       : state == RecoveryState::kTornTail ? Count::kTornTail
+                                                           : Count::kHole];
+  }
+  if (found.exists && (log_->next_seq() != found.next || log_->first_seq() != found.first)) {
+    Fail("verify promised that the log ends at " + std::to_string(found.next) +
+         ", the open ends it at " + std::to_string(log_->next_seq()));
+    return false;
+  }
+  // What an open keeps, it says is durable; what it cut is gone for good.
+  ledger_.CutAt(log_->next_seq());
+  ledger_.created = true;
+  ledger_.closed_cleanly = false;
+  ledger_.synced = ledger_.in_memory = log_->next_seq();
+  ledger_.first_low = ledger_.first_high = log_->first_seq();
+  if (ledger_.entries.empty()) ledger_.base = log_->next_seq();
+  Found again;
+  disk_->set_quiet(true);
+  wrong = ReadBack(*disk_, kPath, ledger_, Survived::kPowerCut, &random_, &again);
+  disk_->set_quiet(false);
+  if (!wrong.empty()) Fail("after the open: " + wrong);
+  if (again.state != RecoveryState::kClean) Fail("the log is not clean after its recovery");
+  CheckAcks();
+  return going();
+}
+
+bool Session::OpenLog() {
+  Result<std::unique_ptr<Log>> opened = Log::Open(*disk_, kPath, scenario_.options);
+  for (int i = 0; i < 8 && !opened.ok() && scenario_.faulty() && depth_ == 0; ++i) {
+    // A fault may make it fail; whoever comes back when it is over finds everything.
+    Note("open failed: " + opened.status().message());
+    disk_->clear_fault();
+    disk_->set_capacity_blocks(UINT64_MAX);
+    opened = Log::Open(*disk_, kPath, scenario_.options);
+  }
+  if (!opened.ok()) {
+    Fail("the log does not open: " + opened.status().message() + " " + opened.status().path());
+    return false;
+  }
+  log_ = std::move(*opened);
+  log_->Attach(&executor_, this);
+  return true;
+}
+
+void Session::OnCall(Call call) {
+  if (points_left_ == 0 || !going()) return;
+  // Ends between two reads leave the same disk; they are tried now and then all the same.
+  const uint64_t rarity = (depth_ == 0 ? 10 : 12) * (OnlyReads(call) ? 12 : call == Call::kNow ? 4 : 1);
+  if (!crashes_.OneIn(rarity)) return;
+  Note(std::string("-- the end is tried here: ") + crash::NameOf(call));
+  Explore(crashes_.Percent(70));
+}
+
+void Session::ExploreMaybe(uint32_t percent) {
+  if (points_left_ == 0 || !going() || !crashes_.Percent(percent)) return;
+  Note("-- the end is tried between two steps");
+  Explore(crashes_.Percent(80));
+}
+
+Ledger Session::LedgerNow() const {
+  Ledger now = ledger_;
+  if (log_) {
+    now.synced = log_->AckedEnd(Level::kSync);
+    now.in_memory = log_->AckedEnd(Level::kMemory);
+  }
+  if (storing_) now.in_memory = std::min(now.in_memory, memory_before_store_);
+  if (cut_) {
+    now.synced = std::min(now.synced, *cut_);
+    now.in_memory = std::min(now.in_memory, *cut_);
+  }
+  return now;
+}
+
+void Session::Explore(bool power) {
+  --points_left_;
+  const Ledger ledger = LedgerNow();
+  ++explorer_->tally[power ? Count::kPowerCuts : Count::kProcessDeaths];
+  if (!log_) ++explorer_->tally[Count::kInRecovery];
+  const std::unique_ptr<SimulatedDisk> disk =
+      power ? disk_->AfterPowerCut(&crashes_) : disk_->AfterKill(&crashes_, storing_);
+  Session next(explorer_, disk.get(), scenario_, ledger, crashes_.Next(), this);
+  next.Note(power ? "power cut" : "process death");
+  const uint32_t steps = crashes_.OneIn(3) ? 0 : static_cast<uint32_t>(crashes_.Between(1, 12));
+  next.Run(power ? Survived::kPowerCut : Survived::kProcessDeath, steps);
+}
+
+}  // namespace durlog::crash

@@ -1,0 +1,95 @@
+// One process with the log open: it arrives at a disk, checks what it finds against the ledger,
+// and goes on appending. At any system call it may come to an end: then another session takes up
+// what is left of the disk.
+#ifndef DURLOG_TEST_CORE_CRASH_SESSION_H_
+#define DURLOG_TEST_CORE_CRASH_SESSION_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "explorer.h"
+#include "ledger.h"
+#include "log/log.h"
+#include "read_back.h"
+#include "scenario.h"
+#include "seeded_executor.h"
+#include "simulated_disk.h"
+
+namespace durlog::crash {
+
+class Session final : public LogListener {
+ public:
+  // `parent` is the session whose end this one was born from; null for the first.
+  Session(Explorer* explorer, SimulatedDisk* disk, const Scenario& scenario, const Ledger& ledger,
+          uint64_t seed, const Session* parent);
+  ~Session() override;
+
+  // Checks the disk, opens the log, checks again, and takes `steps` steps. `survived` says what
+  // kind of crash the disk comes from.
+  void Run(Survived survived, uint32_t steps);
+
+  void OnFailure(const Status& status, uint64_t first_seq, uint64_t unknown_before,
+                 bool latched) override;
+  void OnRotated(uint64_t) override {}
+
+ private:
+  // session.cc
+  bool Arrive(Survived survived);
+  bool OpenLog();
+  void OnCall(Call call);
+  void Explore(bool power);
+  void ExploreMaybe(uint32_t percent);
+  Ledger LedgerNow() const;
+  void Fail(const std::string& what);
+  void Note(const std::string& what);
+  bool going() const { return !explorer_->failed(); }
+
+  // workload.cc
+  void Step();
+  void AppendOne();
+  void AppendBatch();
+  void Settle(const Result<uint64_t>& result, uint64_t expected);
+  void BeginStore();
+  void EndStore();
+  Entry NewEntry(uint64_t max_bytes);
+  Level AnyLevel();
+  void Turn();
+  void Drain();
+  void BeginTrim();
+  void FinishTrim();
+  void Truncate();
+  void JumpClock();
+  void Reopen();
+  void CloseLog();
+  void DropLog();
+  void CheckAcks();
+  void CheckLatch();
+  void MakeRoomAgain();
+
+  Explorer* const explorer_;
+  SimulatedDisk* const disk_;
+  const Scenario& scenario_;
+  const Session* const parent_;
+  const int depth_;
+  Random random_;   // what is done
+  Random crashes_;  // where it ends
+  uint32_t points_left_;
+  uint64_t next_nonce_;
+  Ledger ledger_;
+  SeededExecutor executor_;
+  std::unique_ptr<Log> log_;
+
+  // Stores are under way, and what was in memory before them.
+  bool storing_ = false;
+  uint64_t memory_before_store_ = 0;
+  std::shared_ptr<TrimJob> trim_;
+  std::optional<uint64_t> cut_;  // a truncation is out
+  bool failed_softly_ = false;   // something was refused, and the log was not latched
+  std::vector<std::string> trail_;
+};
+
+}  // namespace durlog::crash
+
+#endif  // DURLOG_TEST_CORE_CRASH_SESSION_H_

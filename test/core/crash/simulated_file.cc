@@ -1,0 +1,208 @@
+#include "simulated_file.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/bytes.h"
+
+namespace durlog::crash {
+
+std::string SimulatedFile::Where(uint64_t offset, uint64_t length) const {
+  return name_ + " [" + std::to_string(offset) + ", " + std::to_string(offset + length) + ")";
+}
+
+Status SimulatedFile::NoSpace(const char* operation) const {
+  return Status::System(operation, ENOSPC, name_);
+}
+
+Result<size_t> SimulatedFile::ReadAt(uint64_t offset, void* to, size_t length) {
+  DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kRead, Where(offset, length)));
+  return inode_->Read(offset, to, length);
+}
+
+void SimulatedFile::CheckDirect(uint64_t offset, const void* from, size_t length) {
+  const uint64_t alignment = disk_->traits_.capabilities.direct_alignment;
+  if (offset % alignment != 0 || length % alignment != 0 ||
+      reinterpret_cast<uintptr_t>(from) % alignment != 0) {
+    disk_->Misuse("a direct write that is not aligned: " + Where(offset, length));
+  }
+  // The kernel does not keep the two in step: a dirty page of the map may land on the write later.
+  if (inode_->IsMapped(offset, offset + length) && inode_->IsPopulated(offset, offset + length)) {
+    disk_->Misuse("a direct write beneath a dirty map: " + Where(offset, length));
+  }
+}
+
+void SimulatedFile::PutBuffered(uint64_t offset, const uint8_t* from, size_t length) {
+  size_t done = 0;
+  if (length > kSectorBytes && disk_->random_.OneIn(4)) {
+    // A page at a time: the process, or the machine, may be gone in between.
+    done = static_cast<size_t>(disk_->random_.Below(length));
+    inode_->Write(offset, from, done);
+    disk_->Interrupt(Call::kWrite);
+  }
+  inode_->Write(offset + done, from + done, length - done);
+}
+
+void SimulatedFile::PutDirect(uint64_t offset, const uint8_t* from, size_t length) {
+  if (length == 0) return;
+  // What the cache holds of these blocks goes first, and out of the cache.
+  const bool lies = disk_->traits_.lies.commit_sync;
+  if (!lies) inode_->SyncRange(offset, offset + length);
+  inode_->Write(offset, from, length);
+  if (lies) return;
+  if (disk_->random_.OneIn(2)) {
+    Random& random = disk_->random_;
+    inode_->SyncSectors(offset, offset + length, [&random] { return random.OneIn(2); });
+    disk_->Interrupt(Call::kWriteDirect);
+  }
+  inode_->SyncSectors(offset, offset + length, [] { return true; });
+}
+
+Status SimulatedFile::WriteAt(uint64_t offset, const void* from, size_t length) {
+  const Call call = direct() ? Call::kWriteDirect : Call::kWrite;
+  Status status = disk_->Enter(call, Where(offset, length));
+  if (mode_ == OpenMode::kRead) disk_->Misuse("a write to a file opened for reading: " + name_);
+  if (offset + length > inode_->capacity()) return Status::System("pwrite", EFBIG, name_);
+  if (direct()) CheckDirect(offset, from, length);
+  uint64_t until = offset + length;
+  // A write that fails may have begun.
+  if (!status.ok()) until = offset + disk_->random_.Below(length + 1);
+  uint64_t fits_until = until;
+  const bool moves = !disk_->traits_.capabilities.overwrites_in_place;
+  bool room = !moves || disk_->pool_.free() > 0;
+  if (!room) {
+    fits_until = offset;
+  } else {
+    room = inode_->AllocateBlocks(offset, until, &disk_->pool_, &fits_until);
+  }
+  const size_t fits = static_cast<size_t>(fits_until - offset);
+  const auto* const bytes = static_cast<const uint8_t*>(from);
+  if (direct()) {
+    PutDirect(offset, bytes, static_cast<size_t>(AlignDown(fits, kSectorBytes)));
+  } else {
+    PutBuffered(offset, bytes, fits);
+  }
+  if (!status.ok()) return status;
+  return room ? Status::Ok() : NoSpace("pwrite").WithOffset(fits_until);
+}
+
+Status SimulatedFile::StartWriteback(uint64_t offset, uint64_t length) {
+  DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kStartWriteback, Where(offset, length)));
+  inode_->WriteBackSome(offset, std::min(offset + length, inode_->size()), &disk_->random_);
+  return Status::Ok();
+}
+
+Status SimulatedFile::Sync(Call call) {
+  Status status = disk_->Enter(call, name_);
+  if (!status.ok()) {
+    inode_->FailSync(0, inode_->capacity(), &disk_->random_);
+    return status;
+  }
+  if (disk_->traits_.lies.commit_sync && call == Call::kSyncData) return Status::Ok();
+  const bool had_changes = inode_->HasPendingChanges();
+  inode_->SyncAll();
+  const bool journal = had_changes || call == Call::kSyncFull;
+  if (journal && disk_->traits_.habit == Habit::kOneJournal) {
+    disk_->CommitEverythingBefore(UINT64_MAX);
+  }
+  if (journal && disk_->traits_.habit == Habit::kNameToo) disk_->CommitNameOf(inode_);
+  return Status::Ok();
+}
+
+Status SimulatedFile::SyncData() { return Sync(Call::kSyncData); }
+
+Status SimulatedFile::SyncFull() { return Sync(Call::kSyncFull); }
+
+Result<uint64_t> SimulatedFile::Size() {
+  DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kSize, name_));
+  return inode_->size();
+}
+
+Status SimulatedFile::Truncate(uint64_t size) {
+  DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kTruncate, name_ + " to " + std::to_string(size)));
+  if (size > inode_->capacity()) return Status::System("ftruncate", EFBIG, name_);
+  if (inode_->IsMapped(AlignUp(size, kBlockBytes), inode_->capacity())) {
+    disk_->Misuse("a file is cut under its map: " + name_);
+  }
+  if (size < inode_->size() && disk_->traits_.lies.truncate) {
+    inode_->CutCache(size);
+  } else {
+    inode_->Resize(size);
+  }
+  inode_->FreeBlocksFrom(size, &disk_->pool_);
+  return Status::Ok();
+}
+
+Status SimulatedFile::Allocate(Preallocation how, uint64_t offset, uint64_t length) {
+  DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kAllocate, Where(offset, length)));
+  if (how == Preallocation::kNone) return Status::Ok();
+  const uint64_t end = offset + length;
+  if (end > inode_->capacity()) return Status::System("fallocate", EFBIG, name_);
+  if (how == Preallocation::kSparse) {
+    if (end > inode_->size()) inode_->Resize(end);
+    return Status::Ok();
+  }
+  if (!disk_->traits_.can_allocate) {
+    return Status::System("fallocate", EOPNOTSUPP, name_).WithCode(Code::kUnsupported);
+  }
+  uint64_t fits_until = end;
+  const bool room = inode_->AllocateBlocks(offset, end, &disk_->pool_, &fits_until);
+  if (how == Preallocation::kZeroRange && fits_until > offset) {
+    inode_->ZeroRange(offset, fits_until - offset);
+  }
+  // ext4 grows the file as it goes, so that a call that fails has moved the end all the same.
+  if (how != Preallocation::kKeepSize && fits_until > inode_->size()) inode_->Resize(fits_until);
+  return room ? Status::Ok() : NoSpace("fallocate");
+}
+
+Result<std::unique_ptr<Mapping>> SimulatedFile::Map(uint64_t offset, size_t length) {
+  DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kMap, Where(offset, length)));
+  if (offset % disk_->traits_.capabilities.map_alignment != 0) {
+    disk_->Misuse("a map that does not begin at a page: " + Where(offset, length));
+  }
+  if (offset + length > AlignUp(inode_->size(), kBlockBytes)) {
+    disk_->Misuse("a map that reaches past the end of the file: " + Where(offset, length));
+  }
+  return std::unique_ptr<Mapping>(new SimulatedMapping(disk_, inode_, name_, offset, length));
+}
+
+Status SimulatedFile::SetExtentSizeHint(uint32_t) {
+  return Status::Error(Code::kUnsupported, "no extent size hint here");
+}
+
+Status SimulatedFile::Close() { return disk_->Enter(Call::kClose, name_); }
+
+SimulatedMapping::SimulatedMapping(SimulatedDisk* disk, std::shared_ptr<SimulatedInode> inode,
+                                   std::string name, uint64_t offset, size_t length)
+    : disk_(disk),
+      inode_(std::move(inode)),
+      name_(std::move(name)),
+      offset_(offset),
+      length_(length) {
+  inode_->AddMapping(offset_, length_);
+}
+
+SimulatedMapping::~SimulatedMapping() { inode_->RemoveMapping(offset_, length_); }
+
+Status SimulatedMapping::Populate(size_t offset, size_t length) {
+  DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kPopulate, name_));
+  const uint64_t begin = offset_ + offset;
+  uint64_t fits_until = 0;
+  const bool room = inode_->AllocateBlocks(begin, begin + length, &disk_->pool_, &fits_until);
+  inode_->Populate(begin, fits_until);
+  return room ? Status::Ok() : Status::System("populate", EFAULT, name_);
+}
+
+Status SimulatedMapping::Sync(size_t offset, size_t length) {
+  const uint64_t begin = offset_ + offset;
+  Status status = disk_->Enter(Call::kSyncMap, name_ + " [" + std::to_string(begin) + ", " +
+                                                   std::to_string(begin + length) + ")");
+  if (!status.ok()) {
+    inode_->FailSync(begin, begin + length, &disk_->random_);
+    return status;
+  }
+  if (!disk_->traits_.lies.commit_sync) inode_->SyncRange(begin, begin + length);
+  return Status::Ok();
+}
+
+}  // namespace durlog::crash

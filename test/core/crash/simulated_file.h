@@ -1,0 +1,90 @@
+// The handles of a SimulatedDisk.
+#ifndef DURLOG_TEST_CORE_CRASH_SIMULATED_FILE_H_
+#define DURLOG_TEST_CORE_CRASH_SIMULATED_FILE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "simulated_disk.h"
+
+namespace durlog::crash {
+
+class SimulatedDirectory final : public Directory {
+ public:
+  SimulatedDirectory(SimulatedDisk* disk, std::string path)
+      : disk_(disk), path_(std::move(path)) {}
+
+  const std::string& path() const override { return path_; }
+  Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) override;
+  Result<std::vector<FileEntry>> List() override;
+  Status Rename(const std::string& from, const std::string& to) override;
+  Status Remove(const std::string& name) override;
+  Status Sync() override;
+  Result<std::unique_ptr<FileLock>> Lock(const std::string& name) override;
+  Result<Capabilities> Probe() override;
+
+ private:
+  Status NotFound(const std::string& name) const;
+  void Unlink(const std::string& name);
+
+  SimulatedDisk* const disk_;
+  const std::string path_;
+};
+
+class SimulatedFile final : public File {
+ public:
+  SimulatedFile(SimulatedDisk* disk, std::shared_ptr<SimulatedInode> inode, std::string name,
+                OpenMode mode)
+      : disk_(disk), inode_(std::move(inode)), name_(std::move(name)), mode_(mode) {}
+
+  Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) override;
+  Status WriteAt(uint64_t offset, const void* from, size_t length) override;
+  Status StartWriteback(uint64_t offset, uint64_t length) override;
+  Status SyncData() override;
+  Status SyncFull() override;
+  Result<uint64_t> Size() override;
+  Status Truncate(uint64_t size) override;
+  Status Allocate(Preallocation how, uint64_t offset, uint64_t length) override;
+  Result<std::unique_ptr<Mapping>> Map(uint64_t offset, size_t length) override;
+  Status SetExtentSizeHint(uint32_t bytes) override;
+  Status Close() override;
+
+ private:
+  bool direct() const { return mode_ == OpenMode::kDirect; }
+  std::string Where(uint64_t offset, uint64_t length) const;
+  Status NoSpace(const char* operation) const;
+  Status Sync(Call call);
+  void PutBuffered(uint64_t offset, const uint8_t* from, size_t length);
+  void PutDirect(uint64_t offset, const uint8_t* from, size_t length);
+  void CheckDirect(uint64_t offset, const void* from, size_t length);
+
+  SimulatedDisk* const disk_;
+  std::shared_ptr<SimulatedInode> inode_;
+  const std::string name_;
+  const OpenMode mode_;
+};
+
+class SimulatedMapping final : public Mapping {
+ public:
+  SimulatedMapping(SimulatedDisk* disk, std::shared_ptr<SimulatedInode> inode, std::string name,
+                   uint64_t offset, size_t length);
+  ~SimulatedMapping() override;
+
+  uint8_t* data() override { return inode_->cache() + offset_; }
+  size_t size() const override { return length_; }
+  Status Populate(size_t offset, size_t length) override;
+  Status Sync(size_t offset, size_t length) override;
+  bool faulted() const override { return false; }
+
+ private:
+  SimulatedDisk* const disk_;
+  const std::shared_ptr<SimulatedInode> inode_;
+  const std::string name_;
+  const uint64_t offset_;
+  const size_t length_;
+};
+
+}  // namespace durlog::crash
+
+#endif  // DURLOG_TEST_CORE_CRASH_SIMULATED_FILE_H_

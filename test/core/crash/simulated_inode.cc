@@ -1,0 +1,327 @@
+#include "simulated_inode.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/bytes.h"
+
+namespace durlog::crash {
+
+SimulatedInode::Memory SimulatedInode::Allocate(uint64_t bytes) {
+  auto* const memory = static_cast<uint8_t*>(std::calloc(static_cast<size_t>(bytes), 1));
+  if (memory == nullptr) std::abort();
+  return Memory(memory);
+}
+
+SimulatedInode::SimulatedInode(uint64_t capacity_bytes, std::shared_ptr<uint64_t> order)
+    : capacity_(AlignUp(capacity_bytes, kBlockBytes)),
+      order_(std::move(order)),
+      cache_(Allocate(capacity_)),
+      seen_(Allocate(capacity_)),
+      device_(Allocate(capacity_)),
+      dirty_(static_cast<size_t>(capacity_ / kSectorBytes)),
+      blocks_(static_cast<size_t>(capacity_ / kBlockBytes)),
+      populated_(blocks_.size()) {}
+
+size_t SimulatedInode::Read(uint64_t offset, void* to, size_t length) const {
+  if (offset >= size_) return 0;
+  const size_t read = static_cast<size_t>(std::min<uint64_t>(length, size_ - offset));
+  std::memcpy(to, cache_.get() + offset, read);
+  return read;
+}
+
+void SimulatedInode::Touch(uint64_t begin, uint64_t end) {
+  for (uint64_t s = begin / kSectorBytes; s * kSectorBytes < end; ++s) {
+    dirty_[static_cast<size_t>(s)] = *order_ + 1;
+  }
+  std::memcpy(seen_.get() + begin, cache_.get() + begin, static_cast<size_t>(end - begin));
+}
+
+void SimulatedInode::Forget(uint64_t begin, uint64_t end) {
+  for (uint64_t s = begin / kSectorBytes; s * kSectorBytes < end; ++s) {
+    dirty_[static_cast<size_t>(s)] = 0;
+  }
+}
+
+void SimulatedInode::Write(uint64_t offset, const void* from, size_t length) {
+  if (length == 0) return;
+  Absorb();
+  if (offset + length > size_) Resize(offset + length);
+  std::memcpy(cache_.get() + offset, from, length);
+  Touch(offset, offset + length);
+}
+
+void SimulatedInode::CutCache(uint64_t size) {
+  Absorb();
+  if (size < size_) {
+    std::memset(cache_.get() + size, 0, static_cast<size_t>(size_ - size));
+    std::memset(seen_.get() + size, 0, static_cast<size_t>(size_ - size));
+    // A sector that the cut falls into keeps what it owes to the device.
+    Forget(AlignUp(size, kSectorBytes), size_);
+  }
+  size_ = size;
+}
+
+void SimulatedInode::Resize(uint64_t size) {
+  if (size == size_) return;
+  const uint64_t tail_end = std::min(AlignUp(size, kBlockBytes), size_);
+  CutCache(size);
+  // The zeros behind a cut are data like any other: they may be written before the cut is.
+  if (size < tail_end) Touch(size, tail_end);
+  changes_.push_back(Change{Change::Kind::kResize, (*order_)++, size, 0, false});
+}
+
+void SimulatedInode::ZeroRange(uint64_t offset, uint64_t length) {
+  Absorb();
+  std::memset(cache_.get() + offset, 0, static_cast<size_t>(length));
+  std::memset(seen_.get() + offset, 0, static_cast<size_t>(length));
+  Forget(offset, offset + length);
+  changes_.push_back(
+      Change{Change::Kind::kZeroRange, (*order_)++, offset, offset + length, false});
+}
+
+void SimulatedInode::AddMapping(uint64_t offset, uint64_t length) {
+  mappings_.push_back(Range{offset, offset + length});
+}
+
+void SimulatedInode::RemoveMapping(uint64_t offset, uint64_t length) {
+  Absorb();
+  const auto found = std::find_if(mappings_.begin(), mappings_.end(), [&](const Range& range) {
+    return range.begin == offset && range.end == offset + length;
+  });
+  if (found != mappings_.end()) mappings_.erase(found);
+}
+
+bool SimulatedInode::IsMapped(uint64_t begin, uint64_t end) const {
+  return std::any_of(mappings_.begin(), mappings_.end(), [&](const Range& range) {
+    return range.begin < end && begin < range.end;
+  });
+}
+
+void SimulatedInode::Populate(uint64_t begin, uint64_t end) {
+  for (uint64_t b = begin / kBlockBytes; b * kBlockBytes < end; ++b) {
+    populated_[static_cast<size_t>(b)] = true;
+  }
+}
+
+bool SimulatedInode::IsPopulated(uint64_t begin, uint64_t end) const {
+  for (uint64_t b = begin / kBlockBytes; b * kBlockBytes < end; ++b) {
+    if (populated_[static_cast<size_t>(b)]) return true;
+  }
+  return false;
+}
+
+void SimulatedInode::Absorb() {
+  for (const Range& range : mappings_) {
+    if (std::memcmp(cache_.get() + range.begin, seen_.get() + range.begin,
+                    static_cast<size_t>(range.end - range.begin)) == 0) {
+      continue;
+    }
+    for (uint64_t at = range.begin; at < range.end; at += kSectorBytes) {
+      const uint64_t end = std::min(at + kSectorBytes, range.end);
+      const size_t length = static_cast<size_t>(end - at);
+      if (std::memcmp(cache_.get() + at, seen_.get() + at, length) != 0) Touch(at, end);
+    }
+  }
+}
+
+void SimulatedInode::ApplyToDevice(const Change& change) {
+  if (change.kind == Change::Kind::kZeroRange) {
+    std::memset(device_.get() + change.begin, 0, static_cast<size_t>(change.end - change.begin));
+    return;
+  }
+  if (change.begin < device_size_) {
+    const uint64_t from =
+        change.tail_lost ? AlignUp(change.begin, kBlockBytes) : change.begin;
+    // To the end of the block, as a page goes to the device as a whole.
+    const uint64_t until = AlignUp(device_size_, kBlockBytes);
+    if (from < until) std::memset(device_.get() + from, 0, static_cast<size_t>(until - from));
+  }
+  device_size_ = change.begin;
+}
+
+void SimulatedInode::CommitBefore(uint64_t order) {
+  size_t done = 0;
+  while (done < changes_.size() && changes_[done].order < order) ApplyToDevice(changes_[done++]);
+  changes_.erase(changes_.begin(), changes_.begin() + static_cast<ptrdiff_t>(done));
+}
+
+void SimulatedInode::FlushSector(uint64_t sector) {
+  const uint64_t needs = dirty_[static_cast<size_t>(sector)];
+  if (needs == 0) return;
+  CommitBefore(needs - 1);
+  const uint64_t at = sector * kSectorBytes;
+  std::memcpy(device_.get() + at, cache_.get() + at, kSectorBytes);
+  dirty_[static_cast<size_t>(sector)] = 0;
+}
+
+void SimulatedInode::SyncRange(uint64_t begin, uint64_t end) {
+  for (uint64_t b = begin / kBlockBytes; b < blocks_.size() && b * kBlockBytes < end; ++b) {
+    populated_[static_cast<size_t>(b)] = false;
+  }
+  SyncSectors(AlignDown(begin, kBlockBytes), std::min(AlignUp(end, kBlockBytes), capacity_),
+              [] { return true; });
+}
+
+void SimulatedInode::FailSync(uint64_t begin, uint64_t end, Random* random) {
+  Absorb();
+  begin = AlignDown(begin, kBlockBytes);
+  end = std::min(AlignUp(end, kBlockBytes), capacity_);
+  for (Change& change : changes_) {
+    if (change.kind == Change::Kind::kResize && random->OneIn(2)) change.tail_lost = true;
+  }
+  const bool some = random->OneIn(2);
+  for (uint64_t s = begin / kSectorBytes; s * kSectorBytes < end; ++s) {
+    if (some && random->OneIn(2)) FlushSector(s);
+    dirty_[static_cast<size_t>(s)] = 0;
+  }
+}
+
+void SimulatedInode::WriteBackSome(uint64_t begin, uint64_t end, Random* random) {
+  Absorb();
+  if (random->OneIn(4)) CommitBefore(*order_ - random->Below(std::min<uint64_t>(*order_, 4) + 1));
+  const uint64_t share = random->Between(1, 4);
+  for (uint64_t s = begin / kSectorBytes; s * kSectorBytes < end; ++s) {
+    if (dirty_[static_cast<size_t>(s)] != 0 && random->Below(4) < share) FlushSector(s);
+  }
+}
+
+namespace {
+
+bool Survives(Survival survival, Random* random) {
+  switch (survival) {
+    case Survival::kNothing:
+      return false;
+    case Survival::kSome:
+      return random->OneIn(2);
+    case Survival::kMost:
+      return !random->OneIn(8);
+    case Survival::kEverything:
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::shared_ptr<SimulatedInode> SimulatedInode::AfterPowerCut(Random* random, Survival survival,
+                                                              uint64_t journal_end,
+                                                              std::shared_ptr<uint64_t> order) {
+  Absorb();
+  auto copy = std::make_shared<SimulatedInode>(capacity_, std::move(order));
+  std::memcpy(copy->device_.get(), device_.get(), static_cast<size_t>(capacity_));
+  copy->device_size_ = device_size_;
+  uint64_t first_lost_change = UINT64_MAX;
+  for (const Change& change : changes_) {
+    if (change.order >= journal_end) {
+      first_lost_change = change.order;
+      break;
+    }
+    copy->ApplyToDevice(change);
+  }
+  for (size_t s = 0; s < dirty_.size(); ++s) {
+    if (dirty_[s] == 0 || dirty_[s] - 1 > first_lost_change) continue;
+    if (!Survives(survival, random)) continue;
+    const uint64_t at = s * kSectorBytes;
+    uint64_t from = 0;
+    uint64_t to = kSectorBytes;
+    // A mapped page may be written back while it is being stored to: then a sector is half new.
+    if (!mappings_.empty() && random->OneIn(16)) {
+      from = random->Below(kSectorBytes / 8) * 8;
+      to = from + random->Below((kSectorBytes - from) / 8 + 1) * 8;
+    }
+    std::memcpy(copy->device_.get() + at + from, cache_.get() + at + from,
+                static_cast<size_t>(to - from));
+  }
+  copy->size_ = copy->device_size_;
+  if (copy->size_ < capacity_) {
+    std::memset(copy->device_.get() + copy->size_, 0, static_cast<size_t>(capacity_ - copy->size_));
+  }
+  std::memcpy(copy->cache_.get(), copy->device_.get(), static_cast<size_t>(copy->size_));
+  std::memcpy(copy->seen_.get(), copy->device_.get(), static_cast<size_t>(copy->size_));
+  copy->blocks_ = blocks_;
+  return copy;
+}
+
+// The process died in the middle of a store into the map: what stands between the last system
+// call and now is there in part. The order is the core's: payload, header, first word.
+void SimulatedInode::RevertStore(Random* random) {
+  uint64_t first = capacity_;
+  uint64_t last = 0;
+  for (const Range& range : mappings_) {
+    for (uint64_t at = range.begin; at < range.end; at += 8) {
+      if (std::memcmp(cache_.get() + at, seen_.get() + at, 8) == 0) continue;
+      first = std::min(first, at);
+      last = std::max(last, at + 8);
+    }
+  }
+  if (first >= last) return;
+  const auto revert = [&](uint64_t begin, uint64_t end) {
+    if (begin < end) {
+      std::memcpy(cache_.get() + begin, seen_.get() + begin, static_cast<size_t>(end - begin));
+    }
+  };
+  constexpr uint64_t kFrameHead = 24;
+  const uint64_t body = std::min(first + kFrameHead, last);
+  if (random->OneIn(2)) {
+    revert(first, std::min(first + 4, last));
+  } else {
+    revert(first, body);
+    revert(body + random->Below(last - body + 1), last);
+  }
+}
+
+std::shared_ptr<SimulatedInode> SimulatedInode::AfterKill(Random* random,
+                                                          std::shared_ptr<uint64_t> order) {
+  auto copy = std::make_shared<SimulatedInode>(capacity_, std::move(order));
+  const size_t bytes = static_cast<size_t>(capacity_);
+  std::memcpy(copy->cache_.get(), cache_.get(), bytes);
+  std::memcpy(copy->seen_.get(), seen_.get(), bytes);
+  std::memcpy(copy->device_.get(), device_.get(), bytes);
+  copy->size_ = size_;
+  copy->device_size_ = device_size_;
+  copy->dirty_ = dirty_;
+  copy->changes_ = changes_;
+  copy->blocks_ = blocks_;
+  copy->mappings_ = mappings_;
+  if (random != nullptr) copy->RevertStore(random);
+  copy->Absorb();
+  copy->mappings_.clear();
+  return copy;
+}
+
+bool SimulatedInode::AllocateBlocks(uint64_t begin, uint64_t end, BlockPool* pool,
+                                    uint64_t* fits_until) {
+  for (uint64_t b = begin / kBlockBytes; b * kBlockBytes < end; ++b) {
+    if (blocks_[static_cast<size_t>(b)]) continue;
+    if (pool->free() == 0) {
+      *fits_until = std::max(begin, b * kBlockBytes);
+      return false;
+    }
+    ++pool->used;
+    blocks_[static_cast<size_t>(b)] = true;
+  }
+  *fits_until = end;
+  return true;
+}
+
+bool SimulatedInode::IsAllocated(uint64_t begin, uint64_t end) const {
+  for (uint64_t b = begin / kBlockBytes; b * kBlockBytes < end; ++b) {
+    if (!blocks_[static_cast<size_t>(b)]) return false;
+  }
+  return true;
+}
+
+uint64_t SimulatedInode::CountBlocks() const {
+  return static_cast<uint64_t>(std::count(blocks_.begin(), blocks_.end(), true));
+}
+
+void SimulatedInode::FreeBlocksFrom(uint64_t offset, BlockPool* pool) {
+  for (uint64_t b = AlignUp(offset, kBlockBytes) / kBlockBytes; b < blocks_.size(); ++b) {
+    if (!blocks_[static_cast<size_t>(b)]) continue;
+    blocks_[static_cast<size_t>(b)] = false;
+    --pool->used;
+  }
+}
+
+}  // namespace durlog::crash

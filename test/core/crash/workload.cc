@@ -1,0 +1,318 @@
+// What a session does with the log that it has open.
+#include <algorithm>
+
+#include "session.h"
+
+namespace durlog::crash {
+namespace {
+
+// A log that has not come to rest after so many turns never will.
+constexpr int kMaxTurns = 2000;
+constexpr size_t kMaxBatch = 6;
+
+}  // namespace
+
+void Session::Step() {
+  const uint64_t kind = random_.Below(100);
+  if (kind < 64) {
+    AppendOne();
+  } else if (kind < 74) {
+    AppendBatch();
+  } else if (kind < 77) {
+    log_->RequestSync(AnyLevel());
+    Note("request sync");
+  } else if (kind < 80) {
+    Drain();
+  } else if (kind < 85) {
+    BeginTrim();
+  } else if (kind < 88) {
+    Truncate();
+  } else if (kind < 90) {
+    JumpClock();
+  } else if (kind < 92) {
+    Reopen();
+  }
+  if (log_ && going() && random_.OneIn(2)) Turn();
+  if (log_) CheckAcks();
+}
+
+Level Session::AnyLevel() {
+  if (random_.Percent(scenario_.percent_in_memory)) return Level::kMemory;
+  return static_cast<Level>(random_.Below(kLevelCount));
+}
+
+Entry Session::NewEntry(uint64_t max_bytes) {
+  const uint64_t kind = random_.Below(100);
+  uint64_t size = random_.Between(1, 300);
+  if (kind >= 65) size = random_.Between(1, 3000);
+  if (kind >= 88) size = random_.Between(1, 12000);
+  if (kind >= 96) size = random_.Between(1, scenario_.options.max_record_bytes);
+  return Entry{next_nonce_++, static_cast<uint32_t>(std::min(size, max_bytes)), false};
+}
+
+void Session::BeginStore() {
+  disk_->AbsorbStores();
+  storing_ = true;
+  memory_before_store_ = log_->AckedEnd(Level::kMemory);
+}
+
+// The process may have died on its way through what has just been done.
+void Session::EndStore() {
+  if (points_left_ > 0 && going() && crashes_.OneIn(60)) {
+    Note("-- the end is tried in a store");
+    Explore(false);
+  }
+  storing_ = false;
+}
+
+void Session::AppendOne() {
+  const Entry entry = NewEntry(scenario_.options.max_record_bytes);
+  std::vector<uint8_t> payload;
+  FillPayload(entry, &payload);
+  const Bytes bytes{payload.data(), payload.size()};
+  const uint64_t expected = log_->next_seq();
+  const Level level = AnyLevel();
+  ledger_.entries.push_back(entry);
+  BeginStore();
+  const uint64_t how = random_.Below(10);
+  Note((how == 0 ? "append sync" : how == 1 ? "write" : "append") + std::string(" seq ") +
+       std::to_string(expected) + ", " + std::to_string(entry.size) + " bytes, level " +
+       std::to_string(static_cast<int>(level)));
+  const Result<uint64_t> result = how == 0   ? log_->AppendSync(bytes, level)
+                                  : how == 1 ? log_->Write(bytes)
+                                             : log_->Append(bytes, level);
+  EndStore();
+  if (how == 0 && result.ok() && log_->AckedEnd(level) <= *result) {
+    Fail("a synchronous append returned before its level was reached");
+  }
+  Settle(result, expected);
+}
+
+void Session::AppendBatch() {
+  const size_t count = static_cast<size_t>(random_.Between(1, kMaxBatch));
+  std::vector<std::vector<uint8_t>> payloads(count);
+  std::vector<Bytes> bytes;
+  const uint64_t expected = log_->next_seq();
+  for (size_t i = 0; i < count; ++i) {
+    Entry entry = NewEntry(scenario_.options.max_record_bytes / count);
+    entry.batch_continues = i + 1 < count;
+    FillPayload(entry, &payloads[i]);
+    bytes.push_back(Bytes{payloads[i].data(), payloads[i].size()});
+    ledger_.entries.push_back(entry);
+  }
+  const Level level = AnyLevel();
+  Note("append batch of " + std::to_string(count) + " at seq " + std::to_string(expected) +
+       ", level " + std::to_string(static_cast<int>(level)));
+  BeginStore();
+  const Result<uint64_t> result = log_->AppendBatch(bytes.data(), count, level);
+  EndStore();
+  Settle(result, expected);
+}
+
+// Brings the ledger in line with what the append was told.
+void Session::Settle(const Result<uint64_t>& result, uint64_t expected) {
+  if (result.ok()) {
+    if (*result != expected) Fail("an append got seq " + std::to_string(*result));
+  } else {
+    const Code code = result.status().code();
+    Note("refused: " + result.status().message());
+    const bool nothing_done =
+        code == Code::kBackpressure || code == Code::kLatched || code == Code::kClosed;
+    if (code == Code::kNoSpace) ++explorer_->tally[Count::kNoSpace];
+    if (!nothing_done) failed_softly_ = true;
+    // With the log latched, what failed on the way may be there and may not.
+    if (nothing_done || !log_->latched()) ledger_.CutAt(expected);
+    if (code == Code::kBackpressure) Turn();
+    const bool excused = scenario_.faulty() && depth_ == 0;
+    if (!nothing_done && !excused) Fail("an append fails: " + result.status().message());
+  }
+  if (log_ && !log_->latched() && log_->next_seq() != ledger_.next()) {
+    Fail("the log counts to " + std::to_string(log_->next_seq()) + ", its user to " +
+         std::to_string(ledger_.next()));
+  }
+}
+
+void Session::OnFailure(const Status& status, uint64_t first_seq, uint64_t, bool latched) {
+  Note((latched ? "latched: " : "rolled back: ") + status.message());
+  if (latched) {
+    ++explorer_->tally[Count::kLatched];
+    return;
+  }
+  failed_softly_ = true;
+  ++explorer_->tally[Count::kNoSpace];
+  ledger_.CutAt(first_seq);
+}
+
+void Session::CheckAcks() {
+  uint64_t above = log_->next_seq();
+  for (int i = 0; i < kLevelCount; ++i) {
+    const uint64_t acked = log_->AckedEnd(static_cast<Level>(i));
+    if (acked > above) {
+      Fail("level " + std::to_string(i) + " is acknowledged to " + std::to_string(acked) +
+           ", the level below it to " + std::to_string(above));
+    }
+    above = acked;
+  }
+}
+
+// One turn of the event loop: some jobs get done, their results are picked up, a commit starts.
+void Session::Turn() {
+  for (uint64_t i = random_.Below(3); i > 0; --i) executor_.RunOne();
+  log_->Harvest();
+  if (trim_ && trim_->done()) FinishTrim();
+  log_->Pump();
+}
+
+void Session::Drain() {
+  Note("drain");
+  for (int i = 0; going(); ++i) {
+    if (log_->idle() && !trim_) return;
+    if (log_->latched() && executor_.idle()) return;
+    if (i > kMaxTurns) return Fail("the log does not come to rest");
+    executor_.RunOne();
+    log_->Harvest();
+    if (trim_ && trim_->done()) FinishTrim();
+    log_->Pump();
+  }
+}
+
+void Session::BeginTrim() {
+  if (trim_) return;
+  const uint64_t seq = random_.Between(log_->first_seq(), log_->next_seq());
+  trim_ = log_->BeginTrim(seq);
+  Note("trim before " + std::to_string(seq) + (trim_ ? "" : ": nothing to do"));
+  if (!trim_) return;
+  ledger_.first_high = std::max(ledger_.first_high, seq);
+  executor_.Execute(trim_);
+}
+
+void Session::FinishTrim() {
+  log_->FinishTrim(*trim_);
+  if (trim_->status().ok()) {
+    ledger_.first_low = ledger_.first_high = log_->first_seq();
+    Note("trimmed to " + std::to_string(log_->first_seq()));
+  }
+  trim_.reset();
+}
+
+// As the layer above does it: everything settled and synced before, nothing meanwhile.
+void Session::Truncate() {
+  if (cut_) return;  // one has failed half-way
+  log_->RequestSync(Level::kSync);
+  Drain();
+  if (!going()) return;
+  const uint64_t seq = random_.OneIn(3)
+                           ? random_.Between(log_->first_seq(), log_->next_seq())
+                           : log_->next_seq() - random_.Below(std::min<uint64_t>(
+                                 log_->next_seq() - log_->first_seq(), 8) + 1);
+  Note("truncate to " + std::to_string(seq));
+  cut_ = seq;
+  Result<std::shared_ptr<TruncateJob>> begun = log_->BeginTruncate(seq);
+  if (begun.ok()) {
+    executor_.Execute(*begun);
+    while (!(*begun)->done()) {
+      executor_.RunOne();
+      log_->Harvest();
+    }
+    const Status status = log_->FinishTruncate(**begun);
+    Note(status.ok() ? "truncated" : "truncation refused: " + status.message());
+    if (status.ok()) {
+      ledger_.CutAt(seq);
+      if (log_->next_seq() != seq) Fail("a truncation ends elsewhere");
+    } else if (log_->latched()) {
+      // How far it got is not known before the next open.
+      ledger_.CutAt(ledger_.next());
+      return;
+    } else if (ledger_.MayEndAt(seq) && !scenario_.faulty()) {
+      Fail("a truncation is refused: " + status.message());
+    }
+  } else {
+    Note("truncation refused: " + begun.status().message());
+  }
+  cut_.reset();
+}
+
+void Session::JumpClock() {
+  static constexpr int64_t kJumpsMs[] = {1, 1000, -5000, 86400000, int64_t{1} << 32,
+                                         -(int64_t{1} << 32)};
+  const int64_t jump = kJumpsMs[random_.Below(sizeof kJumpsMs / sizeof kJumpsMs[0])];
+  disk_->set_now_ms(static_cast<uint64_t>(static_cast<int64_t>(disk_->now_ms()) + jump));
+  Note("the clock jumps");
+}
+
+void Session::Reopen() {
+  if (random_.OneIn(2)) {
+    CloseLog();
+  } else {
+    DropLog();
+  }
+  if (going()) Arrive(Survived::kProcessDeath);
+}
+
+void Session::CloseLog() {
+  Drain();
+  if (!going()) return;
+  Note("close");
+  failed_softly_ = false;
+  log_->PrepareClose();
+  log_->Pump();
+  Drain();
+  if (!going()) return;
+  const bool clean = !log_->latched() && !failed_softly_ && !scenario_.faulty();
+  if (clean && log_->AckedEnd(Level::kSync) != ledger_.next()) {
+    Fail("a closed log is not synced");
+  }
+  DropLog();
+  ledger_.closed_cleanly = clean;
+}
+
+// The owner is gone without a word; what was in the cache stays there.
+void Session::DropLog() {
+  Note("drop");
+  ledger_ = LedgerNow();
+  std::unique_ptr<Log> log = std::move(log_);
+  trim_.reset();
+  log.reset();
+  cut_.reset();
+}
+
+void Session::CheckLatch() {
+  const uint8_t byte = 1;
+  const Result<uint64_t> result = log_->Append(Bytes{&byte, 1}, Level::kMemory);
+  if (result.ok() || result.status().code() != Code::kLatched) {
+    Fail("a latched log takes an append");
+  }
+}
+
+// Whatever has failed: once it is over, either the log goes on, or it is latched and the next
+// open goes on.
+void Session::MakeRoomAgain() {
+  if (depth_ > 0 || !scenario_.faulty()) return;
+  Note("room again");
+  if (disk_->fault_has_struck()) ++explorer_->tally[Count::kFaults];
+  disk_->clear_fault();
+  disk_->set_capacity_blocks(UINT64_MAX);
+  Drain();
+  if (!going()) return;
+  if (log_->latched()) {
+    CheckLatch();
+    Reopen();
+    if (!going()) return;
+  }
+  for (int i = 0; i < 4 && going(); ++i) {
+    const Entry entry{next_nonce_++, 100, false};
+    std::vector<uint8_t> payload;
+    FillPayload(entry, &payload);
+    const uint64_t expected = log_->next_seq();
+    ledger_.entries.push_back(entry);
+    const Result<uint64_t> result =
+        log_->AppendSync(Bytes{payload.data(), payload.size()}, Level::kSync);
+    if (!result.ok() && result.status().code() != Code::kBackpressure) {
+      return Fail("with the fault gone, an append fails: " + result.status().message());
+    }
+    Settle(result, expected);
+    Drain();
+  }
+}
+
+}  // namespace durlog::crash
