@@ -143,7 +143,7 @@ Status Log::StoreMapped(const FrameFields& fields, Bytes payload, bool publish) 
       tail_.reset();
       return mapped;
     }
-    tail_->Store(at + kFrameHeaderBytes, payload.data, payload.size);
+    if (payload.size > 0) tail_->Store(at + kFrameHeaderBytes, payload.data, payload.size);
     tail_->Store(at + kWordBytes, header + kWordBytes, kFrameHeaderBytes - kWordBytes);
     if (publish) tail_->Publish(at, Load32(header));
     if (tail_->faulted()) {
