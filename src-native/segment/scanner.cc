@@ -194,6 +194,8 @@ Result<SegmentScan> ScanSegment(File& file, const ScanContext& context) {
   scan.next_seq = context.first_seq;
   DURLOG_ASSIGN_OR_RETURN(const ScannedFrame stop, ScanWholeFrames(scanner, &scan));
   scan.damage = stop.status;
+  // Salvage reads the whole records of a torn batch as well: their seqs are taken.
+  scan.next_after = scanner.next_seq();
   DURLOG_ASSIGN_OR_RETURN(scan.damaged, IsDamage(scanner, context, stop, scan));
   // In a recycled file a hole may read as stale bytes, so what follows the end is always searched.
   if (scan.damaged || context.recycled) {

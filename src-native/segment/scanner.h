@@ -91,7 +91,7 @@ struct SegmentScan {
   // Whole records behind the damage.
   uint64_t records_after = 0;
   uint64_t first_after = 0;
-  uint64_t next_after = 0;  // behind the last of them
+  uint64_t next_after = 0;  // behind the last of them, or of a torn batch's whole ones
   bool gave_up = false;
 };
 
