@@ -8,6 +8,7 @@
 #include "log/cursor.h"
 #include "log/inspect.h"
 #include "log/log.h"
+#include "log/position_index.h"
 #include "record/segment_name.h"
 #include "signed_image.h"
 
@@ -191,6 +192,16 @@ void OpenAndAppend(MemoryFileSystem& disk, uint8_t choice) {
   for (uint64_t i = 0; i < 10; ++i) Require(seqs[seqs.size() - 10 + i] == next_seq + i);
 }
 
+// Positions are remembered by salt for the whole process, and here every run has the same salts.
+void ForgetPositions(const MemoryFolder& files) {
+  for (const auto& [name, bytes] : files) {
+    const Result<DecodedSegmentHeader> header = DecodeSegmentHeader(bytes->data(), bytes->size());
+    if (header.ok()) PositionIndex::Shared().Forget(header->header.salt);
+  }
+  MemoryFileSystem disk;
+  for (int i = 0; i < 64; ++i) PositionIndex::Shared().Forget(disk.Random64());
+}
+
 }  // namespace
 }  // namespace durlog
 
@@ -200,10 +211,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const uint8_t choice = data[0];
   MemoryFileSystem disk;
   disk.files = SplitIntoFiles(data + 1, size - 1);
+  ForgetPositions(disk.files);
   LookAt(disk);
   const MemoryFolder files = CopyOf(disk.files);
   OpenAndAppend(disk, choice);
   disk.files = files;
+  ForgetPositions(disk.files);
   disk.elsewhere.clear();
   const Result<RepairReport> repaired = Repair(disk, "memory", true, "backup");
   if (repaired.ok()) {
