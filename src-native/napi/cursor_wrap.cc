@@ -19,6 +19,8 @@ class CursorWrap final : public Napi::ObjectWrap<CursorWrap> {
         {InstanceMethod<&CursorWrap::Next>("next"), InstanceMethod<&CursorWrap::Poll>("poll"),
          InstanceMethod<&CursorWrap::SkipDamage>("skipDamage"),
          InstanceMethod<&CursorWrap::Seq>("seq"), InstanceMethod<&CursorWrap::Close>("close")});
+    // In a worker that is being terminated there is no class any more, and calling it would abort.
+    if (constructor.IsEmpty()) return Napi::Value();
     const Napi::Object object = constructor.New({});
     if (object.IsEmpty()) return Napi::Value();
     Unwrap(object)->cursor_ = std::move(cursor);

@@ -202,6 +202,8 @@ Napi::Value MakeObject(Napi::Env env, std::unique_ptr<Log> log, const Napi::Func
                                                            {"close", Close}};
   Napi::Object object = Napi::Object::New(env);
   const Napi::Float64Array counters = Napi::Float64Array::New(env, 8);
+  // In a worker that is being terminated.
+  if (counters.IsEmpty()) return Napi::Value();
   object.Set("counters", counters);
   object.Set("onEvent", on_event);
   object.Set("recovery", FromRecovery(env, log->recovery()));
