@@ -251,12 +251,13 @@ Result<bool> Cursor::Poll() {
   return next.TakeStatus();
 }
 
-Result<bool> Cursor::SkipWithinSegment() {
+// What reaches past the name of the next segment is not of this place.
+Result<bool> Cursor::SkipWithinSegment(uint64_t end_seq) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t bytes, file_->Size());
   FrameScanner scanner(*file_, ContextOf(header_, segment_first_seq_), bytes);
   scanner.Seek(offset_, next_seq_);
   DURLOG_ASSIGN_OR_RETURN(const std::optional<ScannedFrame> found, scanner.Resync());
-  if (!found) return false;
+  if (!found || found->fields.seq >= end_seq) return false;
   offset_ = found->offset;
   next_seq_ = found->fields.seq;
   return true;
@@ -264,11 +265,14 @@ Result<bool> Cursor::SkipWithinSegment() {
 
 Result<std::optional<uint64_t>> Cursor::SkipDamage() {
   salvaging_ = true;
+  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory_));
   if (file_) {
-    DURLOG_ASSIGN_OR_RETURN(const bool skipped, SkipWithinSegment());
+    const auto next =
+        std::upper_bound(files.segments.begin(), files.segments.end(), segment_first_seq_);
+    const uint64_t end_seq = next == files.segments.end() ? kNoLimit : *next;
+    DURLOG_ASSIGN_OR_RETURN(const bool skipped, SkipWithinSegment(end_seq));
     if (skipped) return std::optional<uint64_t>(next_seq_);
   }
-  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory_));
   for (auto later = std::upper_bound(files.segments.begin(), files.segments.end(), next_seq_);
        later != files.segments.end(); ++later) {
     Status entered = EnterSegment(*later);

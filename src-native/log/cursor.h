@@ -72,7 +72,7 @@ class Cursor {
   Result<bool> EnterNextSegment();
   Status CheckDamage(const Stop& stop, uint64_t limit);
   Result<bool> DamageIsBelowWatermark(uint64_t* next_whole);
-  Result<bool> SkipWithinSegment();
+  Result<bool> SkipWithinSegment(uint64_t end_seq);
   Status LostError(uint64_t next_whole) const;
 
   const std::unique_ptr<Directory> directory_;
