@@ -271,12 +271,21 @@ Status Log::StoreMappedBatch(const Bytes* payloads, size_t count) {
       return latched_ ? failure_ : stored;
     }
   }
-  uint8_t word[kWordBytes];
-  Store32(word, first_word);
-  Status published = active_->file().WriteAt(begin, word, sizeof word);
-  // As above: what came after it would never be found.
-  if (!published.ok()) Latch(published, next_seq_, next_seq_);
-  return latched_ ? failure_ : published;
+  if (tail_->Covering(begin, begin + kWordBytes).empty())
+    return WriteWord(begin, first_word, count);
+  tail_->Publish(begin, first_word);
+  return Status::Ok();
+}
+
+// For a batch so long that its beginning is no longer mapped.
+Status Log::WriteWord(uint64_t at, uint32_t word, size_t count) {
+  uint8_t bytes[kWordBytes];
+  Store32(bytes, word);
+  Status written = active_->file().WriteAt(at, bytes, sizeof bytes);
+  if (written.ok()) return written;
+  // All of the batch stands behind the word, which may be there or not.
+  Latch(written, next_seq_, next_seq_ + count);
+  return failure_;
 }
 
 // Preallocation is quick, and a caller of a synchronous write has nothing better to do.
