@@ -17,7 +17,7 @@ enum class Count : uint8_t {
   kClean,       // what recovery said
   kTornTail,
   kHole,
-  kFaults,   // that struck
+  kFaults,  // that struck
   kLatched,
   kNoSpace,  // appends refused for want of room
 };

@@ -61,8 +61,7 @@ Report Work(const Arguments& arguments, uint64_t worker) {
     report.points[static_cast<size_t>(scenario.strategy)]
                  [static_cast<size_t>(scenario.preallocation)] += explorer.tally.points();
     if (!explorer.failed()) continue;
-    report.violations.push_back(
-        Violation{seed, report.tally.points(), explorer.violation()});
+    report.violations.push_back(Violation{seed, report.tally.points(), explorer.violation()});
     if (arguments.broken || report.violations.size() >= kMaxViolations) break;
   }
   return report;

@@ -29,7 +29,8 @@ std::string Problems(const VerifyReport& report) {
 std::string CheckBounds(const Found& found, const Ledger& ledger, Survived survived) {
   const uint64_t floor = survived == Survived::kPowerCut ? ledger.synced : ledger.in_memory;
   const std::string range = "[" + Text(found.first) + ", " + Text(found.next) + ")";
-  if (found.next < floor) return "acknowledged records are lost: " + range + ", promised " + Text(floor);
+  if (found.next < floor)
+    return "acknowledged records are lost: " + range + ", promised " + Text(floor);
   if (found.next > ledger.next()) {
     return "records that were cut or never appended: " + range + ", appended " +
            Text(ledger.next());
@@ -53,13 +54,14 @@ std::string CheckRecord(uint64_t seq, const uint8_t* payload, size_t size, const
   const Entry* const entry = ledger.Find(seq);
   if (entry == nullptr) return "seq " + Text(seq) + " was never appended";
   FillPayload(*entry, expected);
-  if (size == expected->size() && std::equal(expected->begin(), expected->end(), payload)) return "";
+  if (size == expected->size() && std::equal(expected->begin(), expected->end(), payload))
+    return "";
   return "seq " + Text(seq) + " is not the record that was appended";
 }
 
 // Everything from `first` on; `*end` is where the cursor found the end.
-std::string ReadAll(FileSystem& disk, const std::string& path, uint64_t first,
-                    const Ledger& ledger, Random* random, uint64_t* end) {
+std::string ReadAll(FileSystem& disk, const std::string& path, uint64_t first, const Ledger& ledger,
+                    Random* random, uint64_t* end) {
   Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(disk, path, first);
   if (!cursor.ok()) return "a cursor cannot be opened: " + Describe(cursor.status());
   std::vector<uint8_t> buffer(random->OneIn(4) ? 4096 : 65536);
@@ -78,8 +80,8 @@ std::string ReadAll(FileSystem& disk, const std::string& path, uint64_t first,
     if (batch->count == 0) break;
     if (batch->first_seq != seq) return "the cursor jumps to seq " + Text(batch->first_seq);
     for (size_t i = 0; i < batch->count; ++i, ++seq) {
-      std::string wrong = CheckRecord(seq, buffer.data() + entries[i].offset, entries[i].length,
-                                      ledger, &expected);
+      std::string wrong =
+          CheckRecord(seq, buffer.data() + entries[i].offset, entries[i].length, ledger, &expected);
       if (!wrong.empty()) return wrong;
     }
   }

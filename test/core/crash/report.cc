@@ -42,8 +42,8 @@ void Report::Print(const std::string& switches) const {
               count(Count::kFaults), count(Count::kLatched), count(Count::kNoSpace));
   std::printf("violations: %zu\n", violations.size());
   for (const Violation& violation : violations) {
-    std::printf("  seed %" PRIu64 ", after %" PRIu64 " points: %s\n    replay with: --replay %" PRIu64
-                "%s\n",
+    std::printf("  seed %" PRIu64 ", after %" PRIu64
+                " points: %s\n    replay with: --replay %" PRIu64 "%s\n",
                 violation.seed, violation.points_before, violation.what.c_str(), violation.seed,
                 switches.c_str());
   }

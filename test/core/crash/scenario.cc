@@ -6,16 +6,16 @@ namespace durlog::crash {
 namespace {
 
 constexpr Preallocation kPreallocations[kPreallocationCount] = {
-    Preallocation::kFallocate, Preallocation::kNone,      Preallocation::kSparse,
-    Preallocation::kFallocate, Preallocation::kKeepSize,  Preallocation::kZeroRange,
+    Preallocation::kFallocate, Preallocation::kNone,     Preallocation::kSparse,
+    Preallocation::kFallocate, Preallocation::kKeepSize, Preallocation::kZeroRange,
     Preallocation::kZero,      Preallocation::kRecycle};
 
 Fault MakeFault(Random* random) {
   static constexpr Call kCalls[] = {
-      Call::kSyncData, Call::kSyncMap, Call::kSyncFull, Call::kWrite,    Call::kWriteDirect,
-      Call::kSyncData, Call::kSyncMap, Call::kAllocate, Call::kRename,   Call::kSyncDirectory,
-      Call::kMap,      Call::kPopulate, Call::kRemove,  Call::kTruncate, Call::kStartWriteback,
-      Call::kOpen,     Call::kWrite,   Call::kWriteDirect};
+      Call::kSyncData, Call::kSyncMap,  Call::kSyncFull,   Call::kWrite,    Call::kWriteDirect,
+      Call::kSyncData, Call::kSyncMap,  Call::kAllocate,   Call::kRename,   Call::kSyncDirectory,
+      Call::kMap,      Call::kPopulate, Call::kRemove,     Call::kTruncate, Call::kStartWriteback,
+      Call::kOpen,     Call::kWrite,    Call::kWriteDirect};
   Fault fault{kCalls[random->Below(sizeof kCalls / sizeof kCalls[0])], 0, EIO, 1};
   const bool rare = fault.call != Call::kWrite && fault.call != Call::kWriteDirect &&
                     fault.call != Call::kSyncData && fault.call != Call::kSyncMap;
@@ -69,6 +69,7 @@ Scenario MakeScenario(uint64_t seed, const Wish& wish) {
   scenario.traits.lies = wish.lies;
   scenario.steps = static_cast<uint32_t>(random.Between(20, 120));
   scenario.percent_jobs_at_once = static_cast<uint32_t>(random.Below(3)) * 20;
+  scenario.percent_switch = static_cast<uint32_t>(random.Below(4)) * 20;
   scenario.percent_in_memory = static_cast<uint32_t>(random.Below(4)) * 30;
   const uint64_t kind = random.Below(10);
   if (kind < 2) {

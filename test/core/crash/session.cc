@@ -47,7 +47,7 @@ Session::Session(Explorer* explorer, SimulatedDisk* disk, const Scenario& scenar
       points_left_(kPointsAtDepth[std::min(depth_, kMaxDepth)]),
       next_nonce_(Mix(seed ^ 0x6e6f6e6365)),
       ledger_(ledger),
-      executor_(Mix(seed + 1), scenario.percent_jobs_at_once) {
+      workers_(Mix(seed + 1), scenario.percent_jobs_at_once, scenario.percent_switch) {
   disk_->on_call = [this](Call call) { OnCall(call); };
   disk_->on_misuse = [this](const std::string& what) { Fail("misuse: " + what); };
   if (explorer_->tracing()) disk_->on_trace = [this](const std::string& what) { Note(what); };
@@ -55,7 +55,9 @@ Session::Session(Explorer* explorer, SimulatedDisk* disk, const Scenario& scenar
 
 Session::~Session() {
   disk_->on_call = nullptr;
+  workers_.Finish();
   log_.reset();
+  workers_.Finish();
   disk_->on_misuse = nullptr;
   disk_->on_trace = nullptr;
 }
@@ -148,14 +150,21 @@ bool Session::OpenLog() {
     return false;
   }
   log_ = std::move(*opened);
-  log_->Attach(&executor_, this);
+  log_->Attach(&workers_, this);
   return true;
 }
 
 void Session::OnCall(Call call) {
+  TryEnd(call);
+  workers_.AtCall();
+}
+
+void Session::TryEnd(Call call) {
   if (points_left_ == 0 || !going()) return;
   // Ends between two reads leave the same disk; they are tried now and then all the same.
-  const uint64_t rarity = (depth_ == 0 ? 10 : 12) * (OnlyReads(call) ? 12 : call == Call::kNow ? 4 : 1);
+  const uint64_t rarity = (depth_ == 0 ? 10 : 12) * (OnlyReads(call)      ? 12
+                                                     : call == Call::kNow ? 4
+                                                                          : 1);
   if (!crashes_.OneIn(rarity)) return;
   Note(std::string("-- the end is tried here: ") + crash::NameOf(call));
   Explore(crashes_.Percent(70));

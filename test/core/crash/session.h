@@ -14,7 +14,7 @@
 #include "log/log.h"
 #include "read_back.h"
 #include "scenario.h"
-#include "seeded_executor.h"
+#include "seeded_workers.h"
 #include "simulated_disk.h"
 
 namespace durlog::crash {
@@ -39,6 +39,7 @@ class Session final : public LogListener {
   bool Arrive(Survived survived);
   bool OpenLog();
   void OnCall(Call call);
+  void TryEnd(Call call);
   void Explore(bool power);
   void ExploreMaybe(uint32_t percent);
   Ledger LedgerNow() const;
@@ -78,7 +79,7 @@ class Session final : public LogListener {
   uint32_t points_left_;
   uint64_t next_nonce_;
   Ledger ledger_;
-  SeededExecutor executor_;
+  SeededWorkers workers_;
   std::unique_ptr<Log> log_;
 
   // Stores are under way, and what was in memory before them.

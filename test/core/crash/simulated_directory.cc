@@ -10,9 +10,7 @@ class SimulatedLock final : public FileLock {
  public:
   SimulatedLock(std::vector<std::string>* locked, std::string name)
       : locked_(locked), name_(std::move(name)) {}
-  ~SimulatedLock() override {
-    locked_->erase(std::find(locked_->begin(), locked_->end(), name_));
-  }
+  ~SimulatedLock() override { locked_->erase(std::find(locked_->begin(), locked_->end(), name_)); }
 
  private:
   std::vector<std::string>* const locked_;
@@ -33,8 +31,7 @@ Result<std::unique_ptr<File>> SimulatedDirectory::Open(const std::string& name, 
   }
   if (mode == OpenMode::kCreateNew) {
     if (found != disk_->names_.end()) return Status::System("openat", EEXIST, name);
-    auto inode =
-        std::make_shared<SimulatedInode>(disk_->traits_.max_file_bytes, disk_->order_);
+    auto inode = std::make_shared<SimulatedInode>(disk_->traits_.max_file_bytes, disk_->order_);
     disk_->names_[name] = inode;
     disk_->ChangeNames("", name, inode);
     return std::unique_ptr<File>(new SimulatedFile(disk_, inode, name, mode));

@@ -11,9 +11,10 @@ namespace durlog::crash {
 
 const char* NameOf(Call call) {
   static constexpr const char* kNames[kCallCount] = {
-      "open folder", "open", "list", "rename", "remove", "sync folder", "lock", "probe",
-      "read", "write", "write direct", "start writeback", "fdatasync", "fsync", "size", "truncate",
-      "allocate", "map", "populate", "msync", "close", "now"};
+      "open folder", "open",  "list",  "rename",   "remove",       "sync folder",
+      "lock",        "probe", "read",  "write",    "write direct", "start writeback",
+      "fdatasync",   "fsync", "size",  "truncate", "allocate",     "map",
+      "populate",    "msync", "close", "now"};
   return kNames[static_cast<size_t>(call)];
 }
 
@@ -76,8 +77,7 @@ void SimulatedDisk::Drift() {
   inode.WriteBackSome(0, inode.size(), &random_);
 }
 
-void SimulatedDisk::ChangeNames(const std::string& removed, const std::string& added,
-                                Inode inode) {
+void SimulatedDisk::ChangeNames(const std::string& removed, const std::string& added, Inode inode) {
   name_changes_.push_back(NameChange{(*order_)++, removed, added, std::move(inode)});
 }
 
@@ -145,8 +145,9 @@ std::unique_ptr<SimulatedDisk> SimulatedDisk::CopyWith(Copy copy) const {
 }
 
 std::unique_ptr<SimulatedDisk> SimulatedDisk::AfterPowerCut(Random* random) {
-  static constexpr Survival kSurvivals[] = {Survival::kNothing, Survival::kSome, Survival::kSome,
-                                            Survival::kMost, Survival::kMost, Survival::kEverything};
+  static constexpr Survival kSurvivals[] = {Survival::kNothing, Survival::kSome,
+                                            Survival::kSome,    Survival::kMost,
+                                            Survival::kMost,    Survival::kEverything};
   const Survival survival = kSurvivals[random->Below(sizeof kSurvivals / sizeof kSurvivals[0])];
   const auto journal_end = [&] {
     const uint64_t kind = random->Below(4);

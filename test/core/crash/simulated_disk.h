@@ -29,9 +29,28 @@ enum class Habit : uint8_t {
 
 // What can fail, and where the power can go.
 enum class Call : uint8_t {
-  kOpenDirectory, kOpen, kList, kRename, kRemove, kSyncDirectory, kLock, kProbe,
-  kRead, kWrite, kWriteDirect, kStartWriteback, kSyncData, kSyncFull, kSize, kTruncate, kAllocate,
-  kMap, kPopulate, kSyncMap, kClose, kNow,
+  kOpenDirectory,
+  kOpen,
+  kList,
+  kRename,
+  kRemove,
+  kSyncDirectory,
+  kLock,
+  kProbe,
+  kRead,
+  kWrite,
+  kWriteDirect,
+  kStartWriteback,
+  kSyncData,
+  kSyncFull,
+  kSize,
+  kTruncate,
+  kAllocate,
+  kMap,
+  kPopulate,
+  kSyncMap,
+  kClose,
+  kNow,
 };
 inline constexpr size_t kCallCount = 22;
 const char* NameOf(Call call);

@@ -6,6 +6,15 @@
 #include "base/bytes.h"
 
 namespace durlog::crash {
+namespace {
+
+// Of the first `length` bytes at `offset` those in front of the last border of a sector.
+size_t WholeSectors(uint64_t offset, uint64_t length) {
+  const uint64_t end = AlignDown(offset + length, kSectorBytes);
+  return end > offset ? static_cast<size_t>(end - offset) : 0;
+}
+
+}  // namespace
 
 std::string SimulatedFile::Where(uint64_t offset, uint64_t length) const {
   return name_ + " [" + std::to_string(offset) + ", " + std::to_string(offset + length) + ")";
@@ -35,8 +44,9 @@ void SimulatedFile::CheckDirect(uint64_t offset, const void* from, size_t length
 void SimulatedFile::PutBuffered(uint64_t offset, const uint8_t* from, size_t length) {
   size_t done = 0;
   if (length > kSectorBytes && disk_->random_.OneIn(4)) {
-    // A page at a time: the process, or the machine, may be gone in between.
-    done = static_cast<size_t>(disk_->random_.Below(length));
+    // The process, or the machine, may be gone before all of it is in the cache. A sector is never
+    // half copied: the kernel looks at signals, and for room, between pages.
+    done = WholeSectors(offset, disk_->random_.Below(length));
     inode_->Write(offset, from, done);
     disk_->Interrupt(Call::kWrite);
   }
@@ -66,7 +76,7 @@ Status SimulatedFile::WriteAt(uint64_t offset, const void* from, size_t length) 
   if (direct()) CheckDirect(offset, from, length);
   uint64_t until = offset + length;
   // A write that fails may have begun.
-  if (!status.ok()) until = offset + disk_->random_.Below(length + 1);
+  if (!status.ok()) until = offset + WholeSectors(offset, disk_->random_.Below(length + 1));
   uint64_t fits_until = until;
   const bool moves = !disk_->traits_.capabilities.overwrites_in_place;
   bool room = !moves || disk_->pool_.free() > 0;

@@ -12,8 +12,7 @@ namespace durlog::crash {
 
 class SimulatedDirectory final : public Directory {
  public:
-  SimulatedDirectory(SimulatedDisk* disk, std::string path)
-      : disk_(disk), path_(std::move(path)) {}
+  SimulatedDirectory(SimulatedDisk* disk, std::string path) : disk_(disk), path_(std::move(path)) {}
 
   const std::string& path() const override { return path_; }
   Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) override;

@@ -76,8 +76,7 @@ void SimulatedInode::ZeroRange(uint64_t offset, uint64_t length) {
   std::memset(cache_.get() + offset, 0, static_cast<size_t>(length));
   std::memset(seen_.get() + offset, 0, static_cast<size_t>(length));
   Forget(offset, offset + length);
-  changes_.push_back(
-      Change{Change::Kind::kZeroRange, (*order_)++, offset, offset + length, false});
+  changes_.push_back(Change{Change::Kind::kZeroRange, (*order_)++, offset, offset + length, false});
 }
 
 void SimulatedInode::AddMapping(uint64_t offset, uint64_t length) {
@@ -93,9 +92,8 @@ void SimulatedInode::RemoveMapping(uint64_t offset, uint64_t length) {
 }
 
 bool SimulatedInode::IsMapped(uint64_t begin, uint64_t end) const {
-  return std::any_of(mappings_.begin(), mappings_.end(), [&](const Range& range) {
-    return range.begin < end && begin < range.end;
-  });
+  return std::any_of(mappings_.begin(), mappings_.end(),
+                     [&](const Range& range) { return range.begin < end && begin < range.end; });
 }
 
 void SimulatedInode::Populate(uint64_t begin, uint64_t end) {
@@ -131,8 +129,7 @@ void SimulatedInode::ApplyToDevice(const Change& change) {
     return;
   }
   if (change.begin < device_size_) {
-    const uint64_t from =
-        change.tail_lost ? AlignUp(change.begin, kBlockBytes) : change.begin;
+    const uint64_t from = change.tail_lost ? AlignUp(change.begin, kBlockBytes) : change.begin;
     // To the end of the block, as a page goes to the device as a whole.
     const uint64_t until = AlignUp(device_size_, kBlockBytes);
     if (from < until) std::memset(device_.get() + from, 0, static_cast<size_t>(until - from));

@@ -128,7 +128,7 @@ class SimulatedInode {
   uint64_t size_ = 0;
   uint64_t device_size_ = 0;
   Memory cache_;
-  Memory seen_;    // the cache as it was when Absorb() last looked
+  Memory seen_;  // the cache as it was when Absorb() last looked
   Memory device_;
   // For each sector 0, or the place in the journal that must be on the device before it, plus one.
   std::vector<uint64_t> dirty_;

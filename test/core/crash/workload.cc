@@ -75,9 +75,11 @@ void Session::AppendOne() {
   ledger_.entries.push_back(entry);
   BeginStore();
   const uint64_t how = random_.Below(10);
-  Note((how == 0 ? "append sync" : how == 1 ? "write" : "append") + std::string(" seq ") +
-       std::to_string(expected) + ", " + std::to_string(entry.size) + " bytes, level " +
-       std::to_string(static_cast<int>(level)));
+  Note((how == 0   ? "append sync"
+        : how == 1 ? "write"
+                   : "append") +
+       std::string(" seq ") + std::to_string(expected) + ", " + std::to_string(entry.size) +
+       " bytes, level " + std::to_string(static_cast<int>(level)));
   const Result<uint64_t> result = how == 0   ? log_->AppendSync(bytes, level)
                                   : how == 1 ? log_->Write(bytes)
                                              : log_->Append(bytes, level);
@@ -157,7 +159,7 @@ void Session::CheckAcks() {
 
 // One turn of the event loop: some jobs get done, their results are picked up, a commit starts.
 void Session::Turn() {
-  for (uint64_t i = random_.Below(3); i > 0; --i) executor_.RunOne();
+  for (uint64_t i = random_.Below(3); i > 0; --i) workers_.RunOne();
   log_->Harvest();
   if (trim_ && trim_->done()) FinishTrim();
   log_->Pump();
@@ -167,9 +169,9 @@ void Session::Drain() {
   Note("drain");
   for (int i = 0; going(); ++i) {
     if (log_->idle() && !trim_) return;
-    if (log_->latched() && executor_.idle()) return;
+    if (log_->latched() && workers_.idle()) return;
     if (i > kMaxTurns) return Fail("the log does not come to rest");
-    executor_.RunOne();
+    workers_.RunOne();
     log_->Harvest();
     if (trim_ && trim_->done()) FinishTrim();
     log_->Pump();
@@ -183,7 +185,7 @@ void Session::BeginTrim() {
   Note("trim before " + std::to_string(seq) + (trim_ ? "" : ": nothing to do"));
   if (!trim_) return;
   ledger_.first_high = std::max(ledger_.first_high, seq);
-  executor_.Execute(trim_);
+  workers_.Execute(trim_);
 }
 
 void Session::FinishTrim() {
@@ -201,17 +203,18 @@ void Session::Truncate() {
   log_->RequestSync(Level::kSync);
   Drain();
   if (!going()) return;
-  const uint64_t seq = random_.OneIn(3)
-                           ? random_.Between(log_->first_seq(), log_->next_seq())
-                           : log_->next_seq() - random_.Below(std::min<uint64_t>(
-                                 log_->next_seq() - log_->first_seq(), 8) + 1);
+  const uint64_t seq =
+      random_.OneIn(3)
+          ? random_.Between(log_->first_seq(), log_->next_seq())
+          : log_->next_seq() -
+                random_.Below(std::min<uint64_t>(log_->next_seq() - log_->first_seq(), 8) + 1);
   Note("truncate to " + std::to_string(seq));
   cut_ = seq;
   Result<std::shared_ptr<TruncateJob>> begun = log_->BeginTruncate(seq);
   if (begun.ok()) {
-    executor_.Execute(*begun);
+    workers_.Execute(*begun);
     while (!(*begun)->done()) {
-      executor_.RunOne();
+      workers_.RunOne();
       log_->Harvest();
     }
     const Status status = log_->FinishTruncate(**begun);
@@ -233,8 +236,8 @@ void Session::Truncate() {
 }
 
 void Session::JumpClock() {
-  static constexpr int64_t kJumpsMs[] = {1, 1000, -5000, 86400000, int64_t{1} << 32,
-                                         -(int64_t{1} << 32)};
+  static constexpr int64_t kJumpsMs[] = {
+      1, 1000, -5000, 86400000, int64_t{1} << 32, -(int64_t{1} << 32)};
   const int64_t jump = kJumpsMs[random_.Below(sizeof kJumpsMs / sizeof kJumpsMs[0])];
   disk_->set_now_ms(static_cast<uint64_t>(static_cast<int64_t>(disk_->now_ms()) + jump));
   Note("the clock jumps");
@@ -307,7 +310,9 @@ void Session::MakeRoomAgain() {
     ledger_.entries.push_back(entry);
     const Result<uint64_t> result =
         log_->AppendSync(Bytes{payload.data(), payload.size()}, Level::kSync);
-    if (!result.ok() && result.status().code() != Code::kBackpressure) {
+    // One may still be told why the segment that somebody waited for could not be made.
+    const bool late_news = i == 0 && !result.ok() && result.status().code() == Code::kNoSpace;
+    if (!result.ok() && result.status().code() != Code::kBackpressure && !late_news) {
       return Fail("with the fault gone, an append fails: " + result.status().message());
     }
     Settle(result, expected);

@@ -1,0 +1,53 @@
+// Stands in for src-native/base/job.h, so that a job can be left in the middle of its work: workers
+// are fibers here, and whoever awaits a job that another fiber has begun lets that one go on.
+#ifndef DURLOG_BASE_JOB_H_
+#define DURLOG_BASE_JOB_H_
+
+#include <cstdint>
+#include <memory>
+
+namespace durlog {
+
+namespace crash {
+// seeded_workers.cc: gives the workers of the session that is running a turn.
+void LetOthersRun();
+}  // namespace crash
+
+class Job {
+ public:
+  virtual ~Job() = default;
+  Job() = default;
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  void RunOnce() {
+    if (state_ != State::kQueued) return;
+    state_ = State::kRunning;
+    Run();
+    state_ = State::kDone;
+  }
+
+  void Await() {
+    RunOnce();
+    while (!done()) crash::LetOthersRun();
+  }
+
+  bool done() const { return state_ == State::kDone; }
+
+ protected:
+  virtual void Run() = 0;
+
+ private:
+  enum class State : uint8_t { kQueued, kRunning, kDone };
+  State state_ = State::kQueued;
+};
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  virtual void Execute(std::shared_ptr<Job> job) = 0;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_BASE_JOB_H_

@@ -1,0 +1,81 @@
+#include "seeded_workers.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+namespace durlog::crash {
+namespace {
+
+SeededWorkers* g_current = nullptr;
+
+}  // namespace
+
+void LetOthersRun() { g_current->GiveWay(); }
+
+SeededWorkers::SeededWorkers(uint64_t seed, uint32_t percent_at_once, uint32_t percent_switch)
+    : random_(seed),
+      percent_at_once_(percent_at_once),
+      percent_switch_(percent_switch),
+      previous_(std::exchange(g_current, this)) {}
+
+SeededWorkers::~SeededWorkers() {
+  Finish();
+  g_current = previous_;
+}
+
+void SeededWorkers::Execute(std::shared_ptr<Job> job) {
+  queue_.push_back(std::move(job));
+  if (running_ == nullptr && random_.Percent(percent_at_once_)) RunOne();
+}
+
+void SeededWorkers::Resume(size_t index) {
+  Fiber* const fiber = begun_[index].get();
+  running_ = fiber;
+  fiber->Resume();
+  running_ = nullptr;
+  if (!fiber->done()) return;
+  for (size_t i = 0; i < begun_.size(); ++i) {
+    if (begun_[i].get() != fiber) continue;
+    begun_.erase(begun_.begin() + static_cast<ptrdiff_t>(i));
+    return;
+  }
+}
+
+void SeededWorkers::RunOne() {
+  if (idle() || running_ != nullptr) return;
+  const size_t queued = begun_.size() < kMaxBegun ? queue_.size() : 0;
+  const size_t pick = static_cast<size_t>(random_.Below(begun_.size() + queued));
+  if (pick < begun_.size()) return Resume(pick);
+  const size_t at = pick - begun_.size();
+  std::shared_ptr<Job> job = std::move(queue_[at]);
+  queue_.erase(queue_.begin() + static_cast<ptrdiff_t>(at));
+  begun_.push_back(std::make_unique<Fiber>([job] { job->RunOnce(); }));
+  Resume(begun_.size() - 1);
+}
+
+void SeededWorkers::AtCall() {
+  if (!random_.Percent(percent_switch_)) return;
+  if (running_ != nullptr) {
+    running_->Pause();
+  } else {
+    RunOne();
+  }
+}
+
+void SeededWorkers::GiveWay() {
+  if (running_ != nullptr) return running_->Pause();
+  if (begun_.empty()) {
+    std::fprintf(stderr, "a job is awaited that nobody runs\n");
+    std::abort();
+  }
+  // Not one from the queue: only those that have begun can be what is waited for.
+  Resume(static_cast<size_t>(random_.Below(begun_.size())));
+}
+
+void SeededWorkers::Finish() {
+  // One may wait for another, so none is insisted on.
+  while (!begun_.empty()) Resume(static_cast<size_t>(random_.Below(begun_.size())));
+}
+
+}  // namespace durlog::crash
