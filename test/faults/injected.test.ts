@@ -210,17 +210,6 @@ describe.skipIf(problem !== '')(`a system call that fails${problem && ` (skipped
     expectKept(met)
   })
 
-  test('a batch whose first word can not be published through the map latches, and nothing of it is there', async () => {
-    const met = await meet({
-      options: { strategy: 'mmap', durability: 'memory' },
-      fault: { call: 'pwrite', errno: EIO },
-      batches: true,
-      payloadBytes: 200,
-    })
-    expect(met.told).toMatchObject({ fired: 1, later: 'ERR_DURLOG_LATCHED', latched: ['ERR_DURLOG_SYNC_FAILED'] })
-    expectKept(met)
-  })
-
   test('a record longer than a mapped chunk that can not be written latches the log', async () => {
     const met = await meet({
       options: { strategy: 'mmap', durability: 'memory', segmentBytes: 16 * 2 ** 20 },
