@@ -337,7 +337,10 @@ Status ApplyRecovery(Directory& directory, RecoveryPlan* plan) {
       plan->scanned.pop_back();
       plan->files.segments.pop_back();
     } else {
-      DURLOG_RETURN_IF_ERROR(CutSegment(*segment.file, cut.offset, segment.header.segment_bytes));
+      // By the data none of it was synced. But the page cache may show the work of a truncation
+      // that was killed, and the device still hold synced records.
+      DURLOG_RETURN_IF_ERROR(
+          CutSyncedRecords(*segment.file, cut.offset, segment.header.segment_bytes));
     }
   }
   for (const ScannedSegment& segment : plan->scanned) {

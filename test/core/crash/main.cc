@@ -3,6 +3,7 @@
 //   --seed S           the first seed (1)
 //   --jobs N           processes to share the work (2)
 //   --strategy NAME    one strategy only; --preallocate NAME likewise
+//   --faults always    every seed has a call that fails or a disk that runs full; else three in ten
 //   --broken NAME      early-ack, no-directory-sync or no-cut: ends at the first violation
 //   --replay SEED      one seed, told call by call where it fails
 // Exits with 0 where every promise held, 1 where one was broken, 2 on bad arguments.
@@ -144,6 +145,10 @@ bool ParseOne(const std::string& name, const char* value, Arguments* arguments) 
     if (!Choose(kPreallocationNames, value, &index)) return false;
     arguments->wish.preallocation = index;
     arguments->switches += " --preallocate " + std::string(value);
+  } else if (name == "--faults") {
+    arguments->wish.always_faulty = std::strcmp(value, "always") == 0;
+    arguments->switches += " --faults " + std::string(value);
+    return arguments->wish.always_faulty;
   } else if (name == "--broken") {
     static constexpr const char* kNames[] = {"early-ack", "no-directory-sync", "no-cut"};
     if (!Choose(kNames, value, &index)) return false;

@@ -19,7 +19,7 @@ Fault MakeFault(Random* random) {
   Fault fault{kCalls[random->Below(sizeof kCalls / sizeof kCalls[0])], 0, EIO, 1};
   const bool rare = fault.call != Call::kWrite && fault.call != Call::kWriteDirect &&
                     fault.call != Call::kSyncData && fault.call != Call::kSyncMap;
-  fault.nth = random->Between(1, rare ? 6 : 25);
+  fault.nth = random->Between(1, rare ? 4 : 16);
   const bool takes_room = fault.call == Call::kWrite || fault.call == Call::kWriteDirect ||
                           fault.call == Call::kAllocate;
   if (takes_room && random->OneIn(2)) fault.error = ENOSPC;
@@ -71,7 +71,7 @@ Scenario MakeScenario(uint64_t seed, const Wish& wish) {
   scenario.percent_jobs_at_once = static_cast<uint32_t>(random.Below(3)) * 20;
   scenario.percent_switch = static_cast<uint32_t>(random.Below(4)) * 20;
   scenario.percent_in_memory = static_cast<uint32_t>(random.Below(4)) * 30;
-  const uint64_t kind = random.Below(10);
+  const uint64_t kind = random.Below(wish.always_faulty ? 3 : 10);
   if (kind < 2) {
     scenario.fault = MakeFault(&random);
   } else if (kind == 2) {

@@ -15,6 +15,7 @@ namespace durlog::crash {
 struct Wish {
   std::optional<Strategy> strategy;
   std::optional<int> preallocation;  // index into kPreallocationNames; 0 is auto
+  bool always_faulty = false;
   Lies lies;
 };
 

@@ -81,9 +81,10 @@ void Session::Fail(const std::string& what) {
 
 void Session::Run(Survived survived, uint32_t steps) {
   if (!Arrive(survived)) return;
-  ExploreMaybe(20);
+  // What a recovery has cut must be gone at once.
+  ExploreMaybe(log_->recovery().state == RecoveryState::kClean ? 20 : 90);
   for (uint32_t i = 0; i < steps && going(); ++i) {
-    if (i == steps / 2 && depth_ == 0) {
+    if (i == steps / 4 && depth_ == 0) {
       disk_->set_capacity_blocks(scenario_.capacity_blocks);
       if (scenario_.fault.times > 0) disk_->set_fault(scenario_.fault);
     }
@@ -150,6 +151,7 @@ bool Session::OpenLog() {
     return false;
   }
   log_ = std::move(*opened);
+  struck_before_open_ = disk_->fault_has_struck();
   log_->Attach(&workers_, this);
   return true;
 }

@@ -67,6 +67,7 @@ class Session final : public LogListener {
   void DropLog();
   void CheckAcks();
   void CheckLatch();
+  void CheckFault();
   void MakeRoomAgain();
 
   Explorer* const explorer_;
@@ -87,7 +88,8 @@ class Session final : public LogListener {
   uint64_t memory_before_store_ = 0;
   std::shared_ptr<TrimJob> trim_;
   std::optional<uint64_t> cut_;  // a truncation is out
-  bool failed_softly_ = false;   // something was refused, and the log was not latched
+  bool struck_before_open_ = false;
+  bool failed_softly_ = false;  // something was refused, and the log was not latched
   std::vector<std::string> trail_;
 };
 

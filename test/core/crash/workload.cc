@@ -1,5 +1,6 @@
 // What a session does with the log that it has open.
 #include <algorithm>
+#include <cerrno>
 
 #include "session.h"
 
@@ -13,6 +14,12 @@ constexpr size_t kMaxBatch = 6;
 }  // namespace
 
 void Session::Step() {
+  if (log_->latched() && random_.OneIn(8)) {
+    Note("reopen what is latched");
+    CheckLatch();
+    Reopen();
+    if (!going()) return;
+  }
   const uint64_t kind = random_.Below(100);
   if (kind < 64) {
     AppendOne();
@@ -168,8 +175,7 @@ void Session::Turn() {
 void Session::Drain() {
   Note("drain");
   for (int i = 0; going(); ++i) {
-    if (log_->idle() && !trim_) return;
-    if (log_->latched() && workers_.idle()) return;
+    if ((log_->idle() && !trim_) || (log_->latched() && workers_.idle())) return CheckFault();
     if (i > kMaxTurns) return Fail("the log does not come to rest");
     workers_.RunOne();
     log_->Harvest();
@@ -193,6 +199,7 @@ void Session::FinishTrim() {
   if (trim_->status().ok()) {
     ledger_.first_low = ledger_.first_high = log_->first_seq();
     Note("trimmed to " + std::to_string(log_->first_seq()));
+    ExploreMaybe(20);
   }
   trim_.reset();
 }
@@ -221,7 +228,9 @@ void Session::Truncate() {
     Note(status.ok() ? "truncated" : "truncation refused: " + status.message());
     if (status.ok()) {
       ledger_.CutAt(seq);
+      cut_.reset();
       if (log_->next_seq() != seq) Fail("a truncation ends elsewhere");
+      ExploreMaybe(40);
     } else if (log_->latched()) {
       // How far it got is not known before the next open.
       ledger_.CutAt(ledger_.next());
@@ -287,6 +296,17 @@ void Session::CheckLatch() {
   }
 }
 
+// At rest. A sync that failed latches the log; a disk that has only run full does not, but in the
+// middle of a truncation, which cannot go back.
+void Session::CheckFault() {
+  const bool sync_failed =
+      disk_->fault_has_struck() && !struck_before_open_ &&
+      (scenario_.fault.call == Call::kSyncData || scenario_.fault.call == Call::kSyncMap);
+  if (sync_failed && depth_ == 0 && !log_->latched()) Fail("a failed sync has not latched the log");
+  const bool only_full = scenario_.fault.times == 0 || scenario_.fault.error == ENOSPC;
+  if (only_full && log_->latched() && !cut_) Fail("a full disk has latched the log");
+}
+
 // Whatever has failed: once it is over, either the log goes on, or it is latched and the next
 // open goes on.
 void Session::MakeRoomAgain() {
@@ -302,6 +322,7 @@ void Session::MakeRoomAgain() {
     Reopen();
     if (!going()) return;
   }
+  bool told = false;
   for (int i = 0; i < 4 && going(); ++i) {
     const Entry entry{next_nonce_++, 100, false};
     std::vector<uint8_t> payload;
@@ -311,7 +332,8 @@ void Session::MakeRoomAgain() {
     const Result<uint64_t> result =
         log_->AppendSync(Bytes{payload.data(), payload.size()}, Level::kSync);
     // One may still be told why the segment that somebody waited for could not be made.
-    const bool late_news = i == 0 && !result.ok() && result.status().code() == Code::kNoSpace;
+    const bool late_news = !told && !result.ok() && result.status().code() == Code::kNoSpace;
+    told = told || late_news;
     if (!result.ok() && result.status().code() != Code::kBackpressure && !late_news) {
       return Fail("with the fault gone, an append fails: " + result.status().message());
     }
