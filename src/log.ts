@@ -27,8 +27,9 @@ import { Waiters } from './waiters.js'
 
 /** A level's counter stands at this index plus the level's code. */
 const FIRST_LEVEL_COUNTER = Counter.memorySeq
-/** After so many acknowledgements within one turn of the event loop, it gets a turn. */
-const MAX_IMMEDIATE = 4096
+/** Acknowledged within one turn of the event loop, at once and later: a millisecond's worth of each. */
+const MAX_IMMEDIATE_IN_TURN = 4096
+const MAX_SETTLED_IN_TURN = 1024
 
 /** A call that waits for its turn: for room, or for everything before it to settle. */
 interface Held {
@@ -63,7 +64,9 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   #noRoom = false
   #tickScheduled = false
   #pumpDelayed = false
-  #immediate = 0
+  #immediateInTurn = 0
+  #settledInTurn = 0
+  #turnScheduled = false
   #announcedSynced: number
   #closing: Promise<void> | undefined
   #closed = false
@@ -257,6 +260,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     switch (event) {
       case NativeEvent.progress:
         this.#noRoom = false
+        this.#settledInTurn = 0
         this.#settle()
         // Behind the continuations of what has just settled: what they append joins the next group. A
         // tick that is scheduled already would run before them.
@@ -284,10 +288,12 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   #framed(seq: number, level: number): Promise<number> {
     if (!this.#tickScheduled) this.#scheduleTick()
     if ((this.#counters[FIRST_LEVEL_COUNTER + level] as number) > seq) {
-      if (++this.#immediate < MAX_IMMEDIATE) return Promise.resolve(seq)
+      if (this.#immediateInTurn < MAX_IMMEDIATE_IN_TURN) {
+        this.#immediateInTurn++
+        return Promise.resolve(seq)
+      }
       // A loop of awaited appends that are all acknowledged at once would never let the event loop turn.
-      this.#immediate = 0
-      return new Promise((resolve) => setImmediate(resolve, seq))
+      this.#scheduleTurn()
     }
     return (this.#waiters[level] as Waiters).wait(seq)
   }
@@ -405,9 +411,28 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   #settle(): void {
     for (let level = 0; level < this.#waiters.length; level++) {
       const waiters = this.#waiters[level] as Waiters
-      if (waiters.size > 0) waiters.settle(this.#counter(FIRST_LEVEL_COUNTER + level))
+      if (waiters.size === 0) continue
+      const room = MAX_SETTLED_IN_TURN - this.#settledInTurn
+      const settled = waiters.settle(this.#counter(FIRST_LEVEL_COUNTER + level), room)
+      this.#settledInTurn += settled
+      if (settled === room) this.#scheduleTurn()
     }
     if (this.#held.size > 0) this.#admit()
+  }
+
+  /** What this turn of the event loop may not acknowledge any more, the next one does. */
+  #scheduleTurn(): void {
+    if (this.#turnScheduled) return
+    this.#turnScheduled = true
+    setImmediate(this.#turn)
+  }
+
+  readonly #turn = (): void => {
+    this.#turnScheduled = false
+    this.#immediateInTurn = 0
+    this.#settledInTurn = 0
+    this.#settle()
+    queueMicrotask(this.#continued)
   }
 
   /** The next commit starts once this turn has made its appends, and what they lead to, theirs. */
@@ -421,7 +446,6 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
 
   readonly #tick = (): void => {
     this.#tickScheduled = false
-    this.#immediate = 0
     this.#settle()
     if (!this.#suspended) this.#pump()
     this.#source.wake()

@@ -37,19 +37,22 @@ export class Waiters {
     return promise
   }
 
-  /** Resolves every waiter whose seq is below `reached`, each with its own seq. */
-  settle(reached: number): void {
-    while (this.#size > 0) {
+  /** Resolves waiters whose seq is below `reached`, each with its own seq, at most `limit`; how many. */
+  settle(reached: number, limit: number = Number.POSITIVE_INFINITY): number {
+    let settled = 0
+    while (this.#size > 0 && settled < limit) {
       const slot = this.#head
       const seq = this.#seqs[slot] as number
-      if (seq >= reached) return
+      if (seq >= reached) break
       const resolve = this.#resolves[slot] as Resolve
       this.#resolves[slot] = undefined
       this.#rejects[slot] = undefined
       this.#head = (slot + 1) & this.#mask
       this.#size--
+      settled++
       resolve(seq)
     }
+    return settled
   }
 
   /** Rejects, oldest first, every waiter from `firstSeq` on with what `errorFor` makes of its seq. */

@@ -545,3 +545,30 @@ test('a folder may be named by a file: URL', async () => {
   expect(log.dir).toBe(`${dir}/log`)
   await log.close()
 })
+
+test.each(['memory', 'sync'] as const)(
+  'however many loops append at %s, the event loop turns before 10,000 are acknowledged',
+  async (durability) => {
+    const log = await open(scratchDir())
+    let acknowledged = 0
+    let going = true
+    const loops = Array.from({ length: 1024 }, async () => {
+      while (going) {
+        await log.append('x', { durability })
+        acknowledged += 1
+        // Only for a loop that starves what would end it.
+        if (acknowledged > 100_000) going = false
+      }
+    })
+    const inTurns: number[] = []
+    for (let turn = 0; turn < 20; turn += 1) {
+      const before = acknowledged
+      await new Promise((resolve) => setImmediate(resolve))
+      inTurns.push(acknowledged - before)
+    }
+    going = false
+    await Promise.all(loops)
+    await log.close()
+    expect(Math.max(...inTurns)).toBeLessThan(10_000)
+  },
+)

@@ -18,6 +18,15 @@ test('each waiter resolves with its own seq once the level is past it, and not b
   expect(waiters.size).toBe(0)
 })
 
+test('no more are settled than asked for, and the rest waits for the next time', async () => {
+  const waiters = new Waiters()
+  const promises = [0, 1, 2].map((seq) => waiters.wait(seq))
+  expect(waiters.settle(3, 2)).toBe(2)
+  expect(waiters.size).toBe(1)
+  expect(waiters.settle(3, 2)).toBe(1)
+  expect(await Promise.all(promises)).toEqual([0, 1, 2])
+})
+
 test('order and seqs survive growth while the ring is wrapped', async () => {
   const waiters = new Waiters()
   const promises: Promise<number>[] = []
