@@ -108,9 +108,8 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
       } else if (this.#gated) {
         return this.#appendHeld(data, level, undefined)
       }
-      const seq = this.#native.append(data, level)
-      if (seq < 0) return this.#hold(() => this.#frame(data, level))
-      return this.#framed(seq, level)
+      if (this.#native.append(data, level)) return this.#hold(() => this.#frame(data, level))
+      return this.#framed(this.nextSeq - 1, level)
     } catch (error) {
       return Promise.reject(outcomeOfCall(error))
     }
@@ -122,9 +121,9 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
       if (!Array.isArray(list) || list.length === 0)
         throw invalidArgument(`a batch must be an array of at least one record; got ${shown(list)}`)
       const frame = (records: readonly Payload[]) => {
-        const first = this.#native.appendBatch(records, level)
-        if (first < 0) return undefined
-        const last = first + records.length - 1
+        if (this.#native.appendBatch(records, level)) return undefined
+        const last = this.nextSeq - 1
+        const first = last - records.length + 1
         return this.#framed(last, level).then(() => ({ first, last }))
       }
       options.signal?.throwIfAborted()
@@ -140,33 +139,30 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
 
   write(data: Payload): number {
     if (this.#gated) throw this.#refusal()
-    let seq: number
+    let refused: true | undefined
     try {
-      seq = this.#native.write(data)
+      refused = this.#native.write(data)
     } catch (error) {
       throw outcomeOfCall(error)
     }
-    if (seq < 0) {
-      this.#noRoom = true
-      this.#scheduleTick()
-      throw this.#refusal()
-    }
     if (!this.#tickScheduled) this.#scheduleTick()
-    return seq
+    if (!refused) return this.nextSeq - 1
+    this.#noRoom = true
+    throw this.#refusal()
   }
 
   appendSync(data: Payload, options: { durability?: Durability | undefined } = {}): number {
     const level = options.durability === undefined ? this.#level : levelCode(options.durability)
     if (this.#gated) throw this.#refusal()
-    let seq: number
+    let refused: true | undefined
     try {
-      seq = this.#native.appendSync(data, level)
+      refused = this.#native.appendSync(data, level)
     } catch (error) {
       throw outcomeOfCall(error)
     } finally {
       this.#scheduleTick()
     }
-    if (seq >= 0) return seq
+    if (!refused) return this.nextSeq - 1
     this.#noRoom = true
     throw this.#refusal()
   }
@@ -299,8 +295,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   }
 
   #frame(data: Payload, level: number): Promise<number> | undefined {
-    const seq = this.#native.append(data, level)
-    return seq < 0 ? undefined : this.#framed(seq, level)
+    return this.#native.append(data, level) ? undefined : this.#framed(this.nextSeq - 1, level)
   }
 
   #appendHeld(data: Payload, level: number, signal: AbortSignal | undefined): Promise<number> {

@@ -88,18 +88,20 @@ export interface NativeStats {
 
 type Payload = Uint8Array | string
 
-/** One open log. Appends are framed in the call; -1 means no room (max pending): try after progress. */
+/** `true`: no room (maxPendingBytes), try after progress. Nothing: framed, and the last seq is `nextSeq` - 1. */
+type Refused = true | undefined
+
+/** One open log. Appends are framed in the call. */
 export interface NativeLog {
   readonly counters: Float64Array
   readonly recovery: NativeRecovery
   readonly uuid: string
-  append(data: Payload, level: number): number
-  /** The first seq of the batch. */
-  appendBatch(list: readonly Payload[], level: number): number
+  append(data: Payload, level: number): Refused
+  appendBatch(list: readonly Payload[], level: number): Refused
   /** At `memory` when it returns. */
-  write(data: Payload): number
+  write(data: Payload): Refused
   /** At `level` when it returns. */
-  appendSync(data: Payload, level: number): number
+  appendSync(data: Payload, level: number): Refused
   /** Asks that everything so far reach `level`; progress tells. */
   requestSync(level: number): void
   /** Starts the next group commit unless one is under way or none is wanted. */

@@ -1,6 +1,7 @@
 // Appending: from a payload to a frame at the append point.
 #include <algorithm>
 
+#include "base/flatten.h"
 #include "log/log.h"
 
 namespace durlog {
@@ -92,7 +93,7 @@ void Log::CommitEagerly() {
   Pump();
 }
 
-Result<uint64_t> Log::Append(Bytes payload, Level level) {
+DURLOG_FLATTEN Result<uint64_t> Log::Append(Bytes payload, Level level) {
   CommitEagerly();
   if (!Takes(payload)) return CheckAppend(payload);
   const uint64_t frame_bytes = FrameBytes(payload.size);
@@ -126,6 +127,14 @@ void Log::NoteAppended(uint64_t frame_bytes, uint64_t records, Level level) {
 Status Log::StoreFrame(const FrameFields& fields, Bytes payload) {
   return mode_ == WriteMode::kMapped ? StoreMapped(fields, payload, true)
                                      : StageFrame(fields, payload);
+}
+
+void Log::MarkDirty(uint64_t begin, uint64_t end) {
+  if (!dirty_.empty() && dirty_.back().segment == active_) {
+    dirty_.back().end = end;
+  } else {
+    dirty_.push_back(DirtyRange{active_, begin, end});
+  }
 }
 
 // Everything but the word, then the word: a process that dies in between leaves free space.
@@ -296,7 +305,7 @@ Result<uint64_t> Log::AppendAwaitingSpare(Bytes payload, Level level) {
   return Append(payload, level);
 }
 
-Result<uint64_t> Log::Write(Bytes payload) {
+DURLOG_FLATTEN Result<uint64_t> Log::Write(Bytes payload) {
   if (!Takes(payload)) return CheckAppend(payload);
   if (mode_ != WriteMode::kMapped && can_map_ && options_.strategy == Strategy::kAuto) {
     // What is staged or under way comes before this record, and so must be in memory before it.

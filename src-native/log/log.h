@@ -137,6 +137,7 @@ class Log {
   Status MakeRoom(uint64_t frame_bytes);
   Status StoreFrame(const FrameFields& fields, Bytes payload);
   Status StageFrame(const FrameFields& fields, Bytes payload);
+  void MarkDirty(uint64_t begin, uint64_t end);
   Status StoreMapped(const FrameFields& fields, Bytes payload, bool publish);
   Status WriteAround(uint64_t at, const uint8_t* header, Bytes payload, bool publish);
   Status StoreMappedBatch(const Bytes* payloads, size_t count);
@@ -155,7 +156,6 @@ class Log {
   void RequestSpare();
   std::shared_ptr<SpareJob> MakeSpareJob();
   Preallocation SparePreallocation() const;
-  void MarkDirty(uint64_t begin, uint64_t end);
   bool TooMuchUnsynced() const;
   void ResumeAt(std::shared_ptr<Segment> segment, uint64_t offset);
   Status ActivateHere();

@@ -135,14 +135,6 @@ Status Log::EnsureMapped() {
   return Status::Ok();
 }
 
-void Log::MarkDirty(uint64_t begin, uint64_t end) {
-  if (!dirty_.empty() && dirty_.back().segment == active_) {
-    dirty_.back().end = end;
-  } else {
-    dirty_.push_back(DirtyRange{active_, begin, end});
-  }
-}
-
 void Log::ResumeAt(std::shared_ptr<Segment> segment, uint64_t offset) {
   active_ = std::move(segment);
   append_offset_ = offset;

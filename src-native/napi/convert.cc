@@ -100,14 +100,13 @@ bool NamedOptions(Napi::Env env, const Napi::Object& object, LogOptions* options
 }  // namespace
 
 bool ToPayload(napi_env env, napi_value value, std::vector<uint8_t>* scratch, Bytes* payload) {
-  bool is_view = false;
-  napi_is_buffer(env, value, &is_view);
-  if (is_view) {
-    void* data = nullptr;
-    if (napi_get_buffer_info(env, value, &data, &payload->size) == napi_ok) {
-      payload->data = static_cast<const uint8_t*>(data);
-      return true;
-    }
+  napi_typedarray_type type = napi_int8_array;
+  void* data = nullptr;
+  if (napi_get_typedarray_info(env, value, &type, &payload->size, &data, nullptr, nullptr) ==
+          napi_ok &&
+      type == napi_uint8_array) {
+    payload->data = static_cast<const uint8_t*>(data);
+    return true;
   }
   size_t length = 0;
   if (napi_get_value_string_utf8(env, value, nullptr, 0, &length) == napi_ok) {

@@ -29,8 +29,6 @@ class LogHandle final : public Executor,
   Log* log() { return log_.get(); }
   std::vector<uint8_t>* scratch() { return &scratch_; }
 
-  // The counters that a successful append may have moved, and all of them.
-  void StoreAppendCounters();
   void StoreCounters();
 
   // A promise for the end of the log: drained, marked, unlocked.

@@ -21,23 +21,6 @@ bool HasPlausibleLength(const FrameFields& fields) {
 
 }  // namespace
 
-uint32_t FrameWord(const FrameFields& fields) {
-  return fields.length | (fields.batch_continues ? kBatchContinuesFlag : 0) |
-         (static_cast<uint32_t>(fields.state) << kStateShift);
-}
-
-void EncodeFrameHeader(const FrameFields& fields, Bytes payload, uint32_t crc_seed,
-                       uint8_t header[kFrameHeaderBytes]) {
-  Store32(header, FrameWord(fields));
-  Store32(header + kFrameCrcOffset, 0);
-  Store64(header + kFrameSeqOffset, fields.seq);
-  Store32(header + kFrameUnsyncedOffset, fields.unsynced);
-  Store32(header + kFrameTimeOffset, fields.time_ms);
-  const uint32_t crc =
-      Crc32c(Crc32c(crc_seed, header, kFrameHeaderBytes), payload.data, payload.size);
-  Store32(header + kFrameCrcOffset, crc);
-}
-
 FrameFields PeekFrame(const uint8_t header[kFrameHeaderBytes]) {
   const uint32_t word = Load32(header);
   FrameFields fields;

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/bytes.h"
+#include "checksum/crc32c.h"
 #include "record/record_format.h"
 
 namespace durlog {
@@ -25,12 +26,24 @@ struct FrameFields {
 };
 
 // The frame's first word, which says that it is there.
-uint32_t FrameWord(const FrameFields& fields);
+inline uint32_t FrameWord(const FrameFields& fields) {
+  return fields.length | (fields.batch_continues ? kBatchContinuesFlag : 0) |
+         (static_cast<uint32_t>(fields.state) << kStateShift);
+}
 
 // Fills the 24 header bytes. `crc_seed` binds the frame to its segment (SegmentIdentity).
 // The caller stores the first four bytes last, so that a reader sees a whole frame or none.
-void EncodeFrameHeader(const FrameFields& fields, Bytes payload, uint32_t crc_seed,
-                       uint8_t header[kFrameHeaderBytes]);
+inline void EncodeFrameHeader(const FrameFields& fields, Bytes payload, uint32_t crc_seed,
+                              uint8_t header[kFrameHeaderBytes]) {
+  Store32(header, FrameWord(fields));
+  Store32(header + kFrameCrcOffset, 0);
+  Store64(header + kFrameSeqOffset, fields.seq);
+  Store32(header + kFrameUnsyncedOffset, fields.unsynced);
+  Store32(header + kFrameTimeOffset, fields.time_ms);
+  const uint32_t crc =
+      Crc32c(Crc32c(crc_seed, header, kFrameHeaderBytes), payload.data, payload.size);
+  Store32(header + kFrameCrcOffset, crc);
+}
 
 enum class DecodeStatus : uint8_t {
   kWhole,      // a frame of any state but free, checksum verified

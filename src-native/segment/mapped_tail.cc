@@ -1,10 +1,8 @@
 #include "segment/mapped_tail.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "base/bytes.h"
-#include "record/record_format.h"
 
 namespace durlog {
 
@@ -111,19 +109,11 @@ void MappedTail::StoreAcross(uint64_t offset, const void* from, size_t length) {
   }
 }
 
-void MappedTail::Publish(uint64_t offset, uint32_t word) {
-  uint8_t* at = nullptr;
-  if (InCurrent(offset, sizeof word)) {
-    at = current_ + (offset - current_begin_);
-  } else {
-    for (const Chunk& chunk : chunks_) {
-      if (offset >= chunk.begin && offset < chunk.end) at = Address(chunk, offset);
-    }
+uint8_t* MappedTail::Find(uint64_t offset) const {
+  for (const Chunk& chunk : chunks_) {
+    if (offset >= chunk.begin && offset < chunk.end) return Address(chunk, offset);
   }
-  // Frames start on multiples of eight, so the word is aligned and the store is one.
-  static_assert(kFrameAlignment % alignof(std::atomic<uint32_t>) == 0, "the word is aligned");
-  static_assert(sizeof(std::atomic<uint32_t>) == sizeof word, "the atomic is the word itself");
-  reinterpret_cast<std::atomic<uint32_t>*>(at)->store(word, std::memory_order_release);
+  return nullptr;
 }
 
 std::vector<Chunk> MappedTail::Covering(uint64_t begin, uint64_t end) const {

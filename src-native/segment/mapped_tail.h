@@ -12,6 +12,7 @@
 
 #include "base/job.h"
 #include "platform/file_system.h"
+#include "record/record_format.h"
 #include "segment/segment.h"
 
 namespace durlog {
@@ -93,7 +94,14 @@ class MappedTail {
     }
   }
   // The first word of a frame, last of all and in one piece: from here on a reader sees it.
-  void Publish(uint64_t offset, uint32_t word);
+  void Publish(uint64_t offset, uint32_t word) {
+    // Frames start on multiples of eight, so the word is aligned and the store is one.
+    static_assert(kFrameAlignment % alignof(std::atomic<uint32_t>) == 0, "the word is aligned");
+    static_assert(sizeof(std::atomic<uint32_t>) == sizeof word, "the atomic is the word itself");
+    uint8_t* const at =
+        InCurrent(offset, sizeof word) ? current_ + (offset - current_begin_) : Find(offset);
+    reinterpret_cast<std::atomic<uint32_t>*>(at)->store(word, std::memory_order_release);
+  }
   // Whether a store into the chunks that the last frame touched met a page that could not be had;
   // the tail is of no more use then. After Ensure().
   bool faulted() const {
@@ -123,6 +131,7 @@ class MappedTail {
   }
   Status EnsureChunks(uint64_t end);
   void StoreAcross(uint64_t offset, const void* from, size_t length);
+  uint8_t* Find(uint64_t offset) const;
   void PrepareAhead();
   Status TakeNextChunk();
   uint8_t* Address(const Chunk& chunk, uint64_t offset) const {
