@@ -41,6 +41,13 @@ void ChunkJob::Run() {
   status_ = chunk_.mapping->Populate(0, length);
 }
 
+void ChunkRun::Run() {
+  for (std::shared_ptr<ChunkJob>& job : jobs_) {
+    job->RunOnce();
+    job.reset();
+  }
+}
+
 MappedTail::MappedTail(std::shared_ptr<Segment> segment, uint64_t offset, uint32_t map_alignment,
                        uint64_t chunk_bytes, Populating populating, Executor* executor)
     : segment_(std::move(segment)),
@@ -54,6 +61,8 @@ MappedTail::MappedTail(std::shared_ptr<Segment> segment, uint64_t offset, uint32
 }
 
 void MappedTail::PrepareAhead() {
+  if (!ahead_.empty() && !run_->done()) return;
+  std::vector<std::shared_ptr<ChunkJob>> jobs;
   while (ahead_.size() < chunks_ahead_ && prepared_end_ < segment_->bytes()) {
     const uint64_t end = std::min(prepared_end_ + chunk_bytes_, segment_->bytes());
     auto job = std::make_shared<ChunkJob>(segment_, prepared_end_, end, first_offset_, populating_,
@@ -61,8 +70,11 @@ void MappedTail::PrepareAhead() {
     retired_.clear();
     prepared_end_ = end;
     ahead_.push_back(job);
-    executor_->Execute(std::move(job));
+    jobs.push_back(std::move(job));
   }
+  if (jobs.empty()) return;
+  run_ = std::make_shared<ChunkRun>(std::move(jobs));
+  executor_->Execute(run_);
 }
 
 Status MappedTail::TakeNextChunk() {

@@ -68,6 +68,19 @@ class ChunkJob final : public Job {
   Status status_;
 };
 
+// One chunk after the other, on one worker: side by side they would only spin on the file's lock,
+// and keep the other workers from whoever needs them.
+class ChunkRun final : public Job {
+ public:
+  explicit ChunkRun(std::vector<std::shared_ptr<ChunkJob>> jobs) : jobs_(std::move(jobs)) {}
+
+ protected:
+  void Run() override;
+
+ private:
+  std::vector<std::shared_ptr<ChunkJob>> jobs_;
+};
+
 // Used by the appending thread alone. Offsets only grow.
 class MappedTail {
  public:
@@ -148,6 +161,7 @@ class MappedTail {
   uint64_t prepared_end_;  // end of the last chunk that has been asked for
   std::deque<Chunk> chunks_;
   std::deque<std::shared_ptr<ChunkJob>> ahead_;
+  std::shared_ptr<ChunkRun> run_;
   std::vector<Chunk> retired_;
   // The common case in two compares: the chunk that is being stored to.
   uint64_t current_begin_ = 0;
