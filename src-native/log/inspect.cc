@@ -104,8 +104,10 @@ Status BackUp(FileSystem& file_system, Directory& directory, const std::vector<C
 Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path) {
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
                           file_system.OpenDirectory(path, false));
-  DURLOG_ASSIGN_OR_RETURN(const RecoveryPlan plan,
-                          PlanRecovery(*directory, OpenMode::kRead, ScanExtent::kUnsyncedEnd));
+  DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(*directory));
+  DURLOG_ASSIGN_OR_RETURN(
+      const RecoveryPlan plan,
+      PlanRecovery(*directory, std::move(files), OpenMode::kRead, ScanExtent::kUnsyncedEnd));
   return LogBounds{plan.files.segments.front(), plan.next_seq,
                    std::min(plan.known_synced, plan.next_seq), plan.uuid};
 }
@@ -113,8 +115,10 @@ Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path) {
 Result<VerifyReport> Verify(FileSystem& file_system, const std::string& path) {
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
                           file_system.OpenDirectory(path, false));
-  DURLOG_ASSIGN_OR_RETURN(const RecoveryPlan plan,
-                          PlanRecovery(*directory, OpenMode::kRead, ScanExtent::kEverything));
+  DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(*directory));
+  DURLOG_ASSIGN_OR_RETURN(
+      const RecoveryPlan plan,
+      PlanRecovery(*directory, std::move(files), OpenMode::kRead, ScanExtent::kEverything));
   VerifyReport report;
   DURLOG_RETURN_IF_ERROR(CheckHeaders(*directory, plan, &report));
   report.state = std::max(report.state, plan.report.state);
@@ -171,9 +175,11 @@ Result<RepairReport> Repair(FileSystem& file_system, const std::string& path, bo
   if (apply) {
     DURLOG_ASSIGN_OR_RETURN(lock, directory->Lock(kLockName));
   }
-  DURLOG_ASSIGN_OR_RETURN(RecoveryPlan plan,
-                          PlanRecovery(*directory, apply ? OpenMode::kReadWrite : OpenMode::kRead,
-                                       ScanExtent::kUnsyncedEnd));
+  DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(*directory));
+  DURLOG_ASSIGN_OR_RETURN(
+      RecoveryPlan plan,
+      PlanRecovery(*directory, std::move(files), apply ? OpenMode::kReadWrite : OpenMode::kRead,
+                   ScanExtent::kUnsyncedEnd));
   RepairReport report;
   report.state = plan.report.state;
   report.cuts = plan.cuts;

@@ -23,10 +23,12 @@ Result<std::unique_ptr<Log>> Log::Open(FileSystem& file_system, const std::strin
                                        const LogOptions& options) {
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
                           file_system.OpenDirectory(path, options.create));
-  // Without create, a folder that holds no log is left as it was found.
-  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory));
-  if (files.segments.empty() && !options.create) {
-    return Status::Error(Code::kNotFound, "there is no log in this folder").WithPath(path);
+  // Without create, a folder that holds no log is left as it was found: without a lock file.
+  if (!options.create) {
+    DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory));
+    if (files.segments.empty()) {
+      return Status::Error(Code::kNotFound, "there is no log in this folder").WithPath(path);
+    }
   }
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, directory->Lock(kLockName));
   DURLOG_ASSIGN_OR_RETURN(Capabilities capabilities, directory->Probe());
@@ -101,7 +103,7 @@ void Log::MakeUuid() {
 }
 
 Status Log::Recover() {
-  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory_));
+  DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(*directory_));
   if (files.segments.empty()) {
     DURLOG_RETURN_IF_ERROR(RemoveSpares(files));
     MakeUuid();
@@ -109,7 +111,8 @@ Status Log::Recover() {
     return CreateFirstSegment(0);
   }
   DURLOG_ASSIGN_OR_RETURN(
-      RecoveryPlan plan, PlanRecovery(*directory_, OpenMode::kReadWrite, ScanExtent::kUnsyncedEnd));
+      RecoveryPlan plan,
+      PlanRecovery(*directory_, std::move(files), OpenMode::kReadWrite, ScanExtent::kUnsyncedEnd));
   recovery_ = plan.report;
   uuid_ = plan.uuid;
   const bool corrupt = plan.report.state == RecoveryState::kCorrupt;
@@ -119,7 +122,7 @@ Status Log::Recover() {
         .WithPath(directory_->path());
   }
   // Not before the log is known to be ours: a refusal changes nothing.
-  DURLOG_RETURN_IF_ERROR(RemoveSpares(files));
+  DURLOG_RETURN_IF_ERROR(RemoveSpares(plan.files));
   if (uuid_ == LogUuid{}) MakeUuid();  // no header could be read
   DURLOG_RETURN_IF_ERROR(ApplyRecovery(*directory_, &plan));
   segments_.assign(plan.files.segments.begin(), plan.files.segments.end());

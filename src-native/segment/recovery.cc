@@ -287,9 +287,10 @@ Result<OpenedSegment> OpenSegment(Directory& directory, uint64_t first_seq, Open
   return opened;
 }
 
-Result<RecoveryPlan> PlanRecovery(Directory& directory, OpenMode mode, ScanExtent extent) {
+Result<RecoveryPlan> PlanRecovery(Directory& directory, LogFiles files, OpenMode mode,
+                                  ScanExtent extent) {
   RecoveryPlan plan;
-  DURLOG_ASSIGN_OR_RETURN(plan.files, ListLogFiles(directory));
+  plan.files = std::move(files);
   if (plan.files.segments.empty()) {
     return Status::Error(Code::kNotFound, "there is no log here").WithPath(directory.path());
   }

@@ -90,8 +90,10 @@ enum class ScanExtent : uint8_t {
   kEverything,
 };
 
-// `directory` holds at least one segment. A plan that is to be applied needs kReadWrite.
-Result<RecoveryPlan> PlanRecovery(Directory& directory, OpenMode mode, ScanExtent extent);
+// `files` is what the directory holds: kNotFound where there is no segment among it. A plan that is
+// to be applied needs kReadWrite.
+Result<RecoveryPlan> PlanRecovery(Directory& directory, LogFiles files, OpenMode mode,
+                                  ScanExtent extent);
 
 // Makes the cuts, then rewrites and syncs what is kept but was not known to be synced: a page
 // whose writeback failed reads well from the cache and is not on the device. When this returns,
