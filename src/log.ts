@@ -1,11 +1,12 @@
 /** A log that this process writes: frames appends, settles promises, keeps what waits in order. */
 import { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
-import { Deque } from './deque.js'
 import { DurlogError, invalidArgument, outcomeOfCall, withOutcome } from './errors.js'
+import { HeldCalls } from './held-calls.js'
 import { Counter, LEVEL_CODES, NativeEvent, type NativeFailure, type NativeLog } from './native.js'
 import { checkPayload, checkSeq, levelCode, type ResolvedOptions, shown } from './options.js'
-import { Reader, type ReadSource, readOne } from './reader.js'
+import { OwnSource } from './own-source.js'
+import { Reader, readOne } from './reader.js'
 import { toRecovery } from './recovery.js'
 import { makeReadable, makeWritable } from './streams.js'
 import type {
@@ -31,14 +32,6 @@ const FIRST_LEVEL_COUNTER = Counter.memorySeq
 const MAX_IMMEDIATE_IN_TURN = 4096
 const MAX_SETTLED_IN_TURN = 1024
 
-/** A call that waits for its turn: for room, or for everything before it to settle. */
-interface Held {
-  /** Goes on if it can; true once it needs its place no more. */
-  admit(): boolean
-  /** A commit failed; true if the call failed with it. */
-  fail(error: DurlogError): boolean
-}
-
 export class WriterLog extends EventEmitter<LogEvents> implements Log {
   readonly dir: string
   readonly uuid: string
@@ -56,10 +49,9 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     new Waiters(),
     new Waiters(),
   ]
-  #held = new Deque<Held>()
+  readonly #held = new HeldCalls(() => this.#admit())
   /** Calls go by way of `#held`: something waits there, or the log is closing. */
   #gated = false
-  #admitting = false
   /** The core refused a write and has made no room since. */
   #noRoom = false
   #tickScheduled = false
@@ -312,43 +304,10 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
    */
   #hold<T>(start: () => Promise<T> | undefined, signal?: AbortSignal, outlivesFailure = false): Promise<T> {
     if (this.#closed) return Promise.reject(closedError(this.dir))
-    return new Promise((resolve, reject) => {
-      let left = false
-      const leave = (): void => {
-        left = true
-        signal?.removeEventListener('abort', onAbort)
-      }
-      const onAbort = (): void => {
-        leave()
-        reject(signal?.reason)
-        this.#admit()
-      }
-      signal?.addEventListener('abort', onAbort)
-      this.#held.push({
-        admit: () => {
-          if (left) return true
-          try {
-            const promise = start()
-            if (promise === undefined) return false
-            leave()
-            resolve(promise)
-          } catch (error) {
-            leave()
-            reject(outcomeOfCall(error))
-          }
-          return true
-        },
-        fail: (error) => {
-          if (left) return true
-          if (outlivesFailure) return false
-          leave()
-          reject(error)
-          return true
-        },
-      })
-      this.#gated = true
-      this.#scheduleTick()
-    })
+    const promise = this.#held.hold(start, signal, outlivesFailure)
+    this.#gated = true
+    this.#scheduleTick()
+    return promise
   }
 
   /**
@@ -396,11 +355,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   }
 
   #admit(): void {
-    if (this.#admitting) return
-    this.#admitting = true
-    while (this.#held.peek()?.admit()) this.#held.shift()
-    this.#admitting = false
-    this.#gated = this.#held.size > 0 || this.#closed
+    if (this.#held.admit()) this.#gated = this.#held.size > 0 || this.#closed
   }
 
   #settle(): void {
@@ -485,12 +440,8 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     // Once latched, what is still to be reached never will be.
     const firstSeq = failure.latched ? 0 : failure.firstSeq
     for (const waiters of this.#waiters) waiters.rejectFrom(firstSeq, errorFor)
-    const kept = new Deque<Held>()
-    for (let held = this.#held.shift(); held !== undefined; held = this.#held.shift()) {
-      if (!held.fail(notWritten)) kept.push(held)
-    }
-    this.#held = kept
-    this.#gated = kept.size > 0 || this.#closed
+    this.#held.fail(notWritten)
+    this.#gated = this.#held.size > 0 || this.#closed
     // Not now: the core may tell of the failure from within a call.
     this.#scheduleTick()
     if (failure.latched) process.nextTick(() => this.emit('latched', failure.error))
@@ -514,58 +465,4 @@ function latchedError(dir: string): DurlogError {
 
 export function closedError(dir: string): DurlogError {
   return new DurlogError('ERR_DURLOG_CLOSED', `the log in ${dir} has been closed; open it again`)
-}
-
-/** What readers of this process see: the counters, and a word when they have moved. */
-class OwnSource implements ReadSource {
-  readonly dir: string
-  readonly salvage: boolean
-  readonly #counters: Float64Array
-  readonly #waiting = new Set<() => void>()
-  readonly #cuts: number[] = []
-  cutCount = 0
-  ended = false
-
-  constructor(dir: string, salvage: boolean, counters: Float64Array) {
-    this.dir = dir
-    this.salvage = salvage
-    this.#counters = counters
-  }
-
-  lowestCutSince(seen: number): number {
-    return Math.min(...this.#cuts.slice(seen))
-  }
-
-  async range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }> {
-    const first = this.#counters[Counter.firstSeq] as number
-    const next = this.#counters[Counter.memorySeq] as number
-    return { first, limit: this.followLimit(durableOnly), next }
-  }
-
-  followLimit(durableOnly: boolean): number {
-    return this.#counters[durableOnly ? Counter.syncedSeq : Counter.memorySeq] as number
-  }
-
-  onMore(_cursor: unknown, _limit: number, _durableOnly: boolean, done: () => void): () => void {
-    this.#waiting.add(done)
-    return () => this.#waiting.delete(done)
-  }
-
-  wake(): void {
-    if (this.#waiting.size === 0) return
-    const waiting = [...this.#waiting]
-    this.#waiting.clear()
-    for (const done of waiting) done()
-  }
-
-  cutTo(nextSeq: number): void {
-    this.#cuts.push(nextSeq)
-    this.cutCount++
-    this.wake()
-  }
-
-  end(): void {
-    this.ended = true
-    this.wake()
-  }
 }

@@ -1,0 +1,56 @@
+import { Counter } from './native.js'
+import type { ReadSource } from './reader.js'
+
+/** What readers of this process see: the counters, and a word when they have moved. */
+export class OwnSource implements ReadSource {
+  readonly dir: string
+  readonly salvage: boolean
+  readonly #counters: Float64Array
+  readonly #waiting = new Set<() => void>()
+  readonly #cuts: number[] = []
+  cutCount = 0
+  ended = false
+
+  constructor(dir: string, salvage: boolean, counters: Float64Array) {
+    this.dir = dir
+    this.salvage = salvage
+    this.#counters = counters
+  }
+
+  lowestCutSince(seen: number): number {
+    return Math.min(...this.#cuts.slice(seen))
+  }
+
+  async range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }> {
+    const first = this.#counters[Counter.firstSeq] as number
+    const next = this.#counters[Counter.memorySeq] as number
+    return { first, limit: this.followLimit(durableOnly), next }
+  }
+
+  followLimit(durableOnly: boolean): number {
+    return this.#counters[durableOnly ? Counter.syncedSeq : Counter.memorySeq] as number
+  }
+
+  onMore(_cursor: unknown, _limit: number, _durableOnly: boolean, done: () => void): () => void {
+    this.#waiting.add(done)
+    return () => this.#waiting.delete(done)
+  }
+
+  wake(): void {
+    if (this.#waiting.size === 0) return
+    const waiting = [...this.#waiting]
+    this.#waiting.clear()
+    for (const done of waiting) done()
+  }
+
+  cutTo(nextSeq: number): void {
+    this.#cuts.push(nextSeq)
+    this.cutCount++
+    this.wake()
+  }
+
+  end(): void {
+    this.ended = true
+    this.wake()
+  }
+}
