@@ -14,9 +14,6 @@ constexpr size_t kWordBytes = 4;
 // event loop is a moment, and reading the clock costs as much as a checksum.
 constexpr uint32_t kAppendsPerClockRead = 16;
 
-// Large enough that a commit of it costs little more than one of less.
-constexpr uint64_t kEagerCommitBytes = 128 << 10;
-
 Status BackpressureError() {
   return Status::Error(Code::kBackpressure, "too much is waiting to be committed");
 }
@@ -88,7 +85,7 @@ void Log::Want(Level level) {
 // A large group does not wait for the end of its turn: while the device takes it the next one is
 // framed. Before the append and not after it, as what is harvested may be that there was no room.
 void Log::CommitEagerly() {
-  if (filling_bytes_ < kEagerCommitBytes || (commit_ && !commit_->done())) return;
+  if (filling_bytes_ < eager_commit_bytes_ || (commit_ && !commit_->done())) return;
   Harvest();
   Pump();
 }

@@ -15,6 +15,12 @@ constexpr uint64_t kZeroAheadBytes = 1u << 20;
 }  // namespace
 
 void CommitJob::Run() {
+  const uint64_t begin = file_system_.MonotonicMicros();
+  WriteAndSync();
+  micros_ = file_system_.MonotonicMicros() - begin;
+}
+
+void CommitJob::WriteAndSync() {
   status_ = WritePieces();
   if (!status_.ok()) {
     if (status_.code() != Code::kNoSpace) return;

@@ -63,13 +63,15 @@ enum class CommitOutcome : uint8_t {
 
 class CommitJob final : public Job {
  public:
-  CommitJob(Directory& directory, CommitPlan plan)
-      : directory_(directory), plan_(std::move(plan)) {}
+  CommitJob(FileSystem& file_system, Directory& directory, CommitPlan plan)
+      : file_system_(file_system), directory_(directory), plan_(std::move(plan)) {}
 
   // After done().
   CommitPlan& plan() { return plan_; }
   CommitOutcome outcome() const { return outcome_; }
   const Status& status() const { return status_; }
+  // How long it took.
+  uint64_t micros() const { return micros_; }
   // Segments that got their names in this commit, oldest first.
   const std::vector<std::shared_ptr<Segment>>& activated() const { return activated_; }
 
@@ -77,6 +79,7 @@ class CommitJob final : public Job {
   void Run() override;
 
  private:
+  void WriteAndSync();
   Status WritePieces();
   Status WritePiece(StagedPiece& piece);
   Result<size_t> ExtendWithZeros(StagedPiece& piece);
@@ -84,10 +87,12 @@ class CommitJob final : public Job {
   Status SyncOne(SyncTarget& target);
   Status UndoWrites();
 
+  FileSystem& file_system_;
   Directory& directory_;
   CommitPlan plan_;
   CommitOutcome outcome_ = CommitOutcome::kFailed;
   Status status_;
+  uint64_t micros_ = 0;
   std::vector<std::shared_ptr<Segment>> activated_;
 };
 

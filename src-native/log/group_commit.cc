@@ -11,6 +11,10 @@ namespace {
 constexpr size_t kMaxKeptBuffers = 2;
 constexpr size_t kMaxKeptBufferBytes = 8u << 20;
 
+// A commit that begins within a turn pays where the turn frames more while it runs: not where a
+// sync takes so long that two of them cost more than what they overlap.
+constexpr uint64_t kFramedBytesPerMicro = 512;
+
 }  // namespace
 
 bool Log::CommitWanted() const {
@@ -122,7 +126,7 @@ std::shared_ptr<CommitJob> Log::BeginCommit(Level level) {
     ++stats_.mode_switches;
   }
   memory_since_commit_ = false;
-  commit_ = std::make_shared<CommitJob>(*directory_, std::move(plan));
+  commit_ = std::make_shared<CommitJob>(file_system_, *directory_, std::move(plan));
   return commit_;
 }
 
@@ -141,6 +145,10 @@ void Log::FinishCommit() {
   job->Await();
   CommitPlan& plan = job->plan();
   pending_bytes_ -= plan.frame_bytes;
+  // The lesser of two, as a single slow one says nothing.
+  const uint64_t micros =
+      std::min(job->micros(), std::exchange(last_commit_micros_, job->micros()));
+  eager_commit_bytes_ = std::max(kMinEagerCommitBytes, micros * kFramedBytesPerMicro);
   switch (job->outcome()) {
     case CommitOutcome::kDone:
       FinishDone(*job);

@@ -107,6 +107,9 @@ class Log {
   LogStats Stats() const;
 
  private:
+  // Large enough that a commit of it costs little more than one of less.
+  static constexpr uint64_t kMinEagerCommitBytes = 128 << 10;
+
   // A segment with bytes in the page cache that no sync has covered yet.
   struct DirtyRange {
     std::shared_ptr<Segment> segment;
@@ -200,6 +203,8 @@ class Log {
   std::unique_ptr<MappedTail> tail_;  // kMapped only
   std::deque<StagedPiece> filling_;   // the other modes: framed since the last commit began
   uint64_t filling_bytes_ = 0;
+  uint64_t last_commit_micros_ = 0;
+  uint64_t eager_commit_bytes_ = kMinEagerCommitBytes;  // see CommitEagerly()
   TailImage tail_image_;
   std::vector<AlignedBuffer> buffers_;
 

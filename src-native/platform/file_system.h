@@ -124,6 +124,8 @@ class FileSystem {
                                                            bool create) = 0;
   // Milliseconds since the Unix epoch.
   virtual uint64_t NowMs() = 0;
+  // Microseconds since some moment, never set back. From any thread.
+  virtual uint64_t MonotonicMicros() = 0;
   // Unpredictable enough that no two segments ever share a salt.
   virtual uint64_t Random64() = 0;
 };

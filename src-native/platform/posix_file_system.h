@@ -6,6 +6,7 @@
 #include <string>
 
 #include "platform/file_system.h"
+#include "platform/steady_clock.h"
 
 namespace durlog {
 
@@ -13,6 +14,7 @@ class PosixFileSystem final : public FileSystem {
  public:
   Result<std::unique_ptr<Directory>> OpenDirectory(const std::string& path, bool create) override;
   uint64_t NowMs() override;
+  uint64_t MonotonicMicros() override { return SteadyMicros(); }
   uint64_t Random64() override;
 };
 

@@ -127,6 +127,7 @@ class MemoryFileSystem final : public FileSystem {
     return std::unique_ptr<Directory>(new MemoryDirectory(files));
   }
   uint64_t NowMs() override { return now_ms_++; }
+  uint64_t MonotonicMicros() override { return 0; }
   uint64_t Random64() override { return random_ += 0x9e3779b97f4a7c15; }
 
   MemoryFolder files;      // of the path "memory"

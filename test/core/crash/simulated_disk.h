@@ -86,6 +86,7 @@ class SimulatedDisk final : public FileSystem {
   // FileSystem
   Result<std::unique_ptr<Directory>> OpenDirectory(const std::string& path, bool create) override;
   uint64_t NowMs() override;
+  uint64_t MonotonicMicros() override { return 0; }
   uint64_t Random64() override { return random_.Next(); }
 
   void set_now_ms(uint64_t now_ms) { now_ms_ = now_ms; }
