@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Measures every suite on images of ext4, XFS and Btrfs and writes docs/BENCHMARKS.md from what came out.
-// The document is never edited by hand: its words are here and in benchmarks-findings.mjs.
+// The document is never edited by hand: its words are here, in benchmarks-findings.mjs and in
+// benchmarks-limits.mjs.
 //
 //   node scripts/benchmarks.mjs [--quick] [--only ext4,xfs] [--dir DIR] [--reuse] [--runs 5]
 //
@@ -13,6 +14,7 @@ import { parseArgs } from 'node:util'
 import { formatNumber, tableCells } from '../dist/bench/format.js'
 import { machineFields } from '../dist/bench/machine.js'
 import { findingsOf } from './benchmarks-findings.mjs'
+import { limitsOf } from './benchmarks-limits.mjs'
 
 const FILE_SYSTEMS = ['ext4', 'xfs', 'btrfs']
 const SUITES = ['strategies', 'commit', 'append', 'wal', 'overwrite', 'prealloc', 'recovery', 'read', 'vs']
@@ -112,6 +114,11 @@ function targetsText(targets) {
 baseline of the same run.\n\n${markdownTable(head, 1, rows)}\n`
 }
 
+function limitsText(targets) {
+  const texts = limitsOf(targets)
+  return texts.length === 0 ? '' : `## Where a target is missed\n\n${texts.map((text) => `- ${text}\n`).join('')}`
+}
+
 const HOW_TO_READ = `## How to read this
 
 - Latencies are microseconds, MB/s are 10^6 bytes a second. out% is the share of latencies beyond Tukey's fences.
@@ -143,7 +150,7 @@ function main() {
     HOW_TO_READ,
     `## What they say\n\n${findings.says.map((line) => `- ${line}\n`).join('')}`,
     `## What surprised\n\n${findings.surprises.map((line) => `- ${line}\n`).join('')}`,
-    ...(targets ? [targetsText(targets)] : []),
+    ...(targets ? [targetsText(targets), limitsText(targets)] : []),
     ...reports.map(([name, report]) => reportText(name, report)),
   ].join('\n')
   mkdirSync(`${root}docs`, { recursive: true })

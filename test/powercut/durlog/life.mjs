@@ -29,7 +29,6 @@ let nextId = 1 + life * 1_000_000
 /** Where a truncation may cut: not within a batch. */
 let borders = [nextSeq]
 const waiting = new Set()
-let wroteLast = false
 
 function level() {
   return random() < 0.5 ? favourite : pick(random, LEVELS)
@@ -88,27 +87,11 @@ function appendBatch() {
   )
 }
 
-/**
- * FINDINGS.md, 2: after write() outside of a map the counters are stale until something else makes progress, and
- * sync() and truncateAfter() would wait for ever. To go when that is mended.
- */
-async function refreshCounters() {
-  if (!wroteLast) return
-  wroteLast = false
-  append()
-  await Promise.all(waiting)
-}
-
-/** With nothing else on its way: then the next seq is known, whether there is room or not. */
-async function write() {
-  await Promise.all(waiting)
-  const { seq, payloads } = intend([recordBytes()])
+/** Calls what takes a record in the call, until there is room for it. */
+async function taken(call) {
   for (;;) {
     try {
-      expectSeq(log.write(payloads[0]), seq)
-      note(`a ${seq} memory`)
-      wroteLast = true
-      return
+      return call()
     } catch (error) {
       if (error.code !== 'ERR_DURLOG_BACKPRESSURE') throw error
       await log.drain()
@@ -116,29 +99,29 @@ async function write() {
   }
 }
 
+/** With nothing else on its way: then the next seq is known, whether there is room or not. */
+async function write() {
+  await Promise.all(waiting)
+  const { seq, payloads } = intend([recordBytes()])
+  expectSeq(await taken(() => log.write(payloads[0])), seq)
+  note(`a ${seq} memory`)
+}
+
 async function appendSync() {
   await Promise.all(waiting)
   const { seq, payloads } = intend([recordBytes()])
   const durability = level()
-  let found = -1
-  while (found < 0) {
-    found = log.appendSync(payloads[0], { durability })
-    // FINDINGS.md, 3: no room is told by a seq of -1, and drain() does not know of it.
-    if (found < 0) await new Promise((resolve) => setTimeout(resolve, 1))
-  }
-  expectSeq(found, seq)
+  expectSeq(await taken(() => log.appendSync(payloads[0], { durability })), seq)
   note(`a ${seq} ${durability}`)
 }
 
 async function sync() {
-  await refreshCounters()
   const durability = pick(random, LEVELS)
   track(log.sync(durability).then((seq) => seq >= 0 && note(`a ${seq} ${durability}`)))
 }
 
 /** Most cut a little off. What is still on its way settles before the cut. */
 async function truncate() {
-  await refreshCounters()
   const least = log.firstSeq
   borders = borders.filter((border) => border >= least)
   const recent = random() < 0.7 ? borders.slice(-8) : borders
