@@ -2,7 +2,15 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type Log, open, repair, verify } from '../src/index.js'
-import { type Files, payloadOf, readFiles, SEGMENT_BYTES, writeFiles } from './fixtures/crafted-log.js'
+import {
+  CraftedSegment,
+  type Files,
+  payloadOf,
+  readFiles,
+  SEGMENT_BYTES,
+  segmentName,
+  writeFiles,
+} from './fixtures/crafted-log.js'
 import { DAMAGES, type Damage, REFUSED } from './fixtures/damages/index.js'
 import { codeOf, scratchDir } from './fixtures/scratch.js'
 
@@ -190,6 +198,29 @@ describe('repair', () => {
     expect(await codeOf(repair(dir, { apply: true }))).not.toBe('none')
     expectUntouched(dir, evidence)
   })
+})
+
+test('a cut that discards the only word of what was synced leaves another: damage in front of it stays damage', async () => {
+  // Records 0 to 9 were synced, but none of them says so: only 11 does, which stands behind a torn 10.
+  const sealed = new CraftedSegment({ salt: 1n }).records(0, 9, (seq) => seq)
+  const last = new CraftedSegment({ salt: 2n }).records(10, 11, (seq) => seq - 10)
+  last.bytes.writeUInt8(0xff, last.offset(10) + 30)
+  sealed.bytes.writeUInt8(0xff, sealed.offset(9) + 30)
+  const dir = join(scratchDir(), 'log')
+  const files: Files = new Map([
+    [segmentName(0), sealed.bytes],
+    [segmentName(10), last.bytes],
+  ])
+  writeFiles(dir, files)
+  for (let time = 0; time < 2; time += 1) {
+    const opened = await repair(dir, { apply: true, backup: join(dir, '..', 'backup') })
+    expect(opened.state).toBe(time === 0 ? 'hole' : 'clean')
+  }
+  expect(readFileSync(join(dir, segmentName(0))).equals(sealed.bytes)).toBe(true)
+  expect(await stateOf(dir)).toBe('corrupt')
+  const log = await open(dir, OPTIONS)
+  expect(log.nextSeq).toBe(10)
+  await log.close()
 })
 
 describe('nobody', () => {

@@ -195,6 +195,25 @@ Status SyncKept(const ScannedSegment& segment, uint64_t known_synced) {
   return segment.file->SyncData();
 }
 
+// A marker where the log is going to end, and it behind it: what is cut may be all that says how
+// much in front of it was synced, and damage there must not pass for another torn tail.
+Status MarkSynced(ScannedSegment* segment) {
+  const uint64_t at = segment->scan.end_offset;
+  if (at + kFrameHeaderBytes > segment->header.segment_bytes) return Status::Ok();
+  FrameFields fields;
+  fields.state = FrameState::kMarker;
+  fields.seq = segment->scan.next_seq;
+  uint8_t marker[kFrameHeaderBytes];
+  EncodeFrameHeader(fields, Bytes{}, segment->header.crc_seed(), marker);
+  Status written = segment->file->WriteAt(at, marker, sizeof marker);
+  // The cut makes room; without the marker the next open knows less, and nothing is lost.
+  if (written.code() == Code::kNoSpace) return Status::Ok();
+  DURLOG_RETURN_IF_ERROR(std::move(written));
+  DURLOG_RETURN_IF_ERROR(segment->file->SyncData());
+  segment->scan.end_offset = at + sizeof marker;
+  return Status::Ok();
+}
+
 // `allocated_bytes` is 0 where the file has no blocks but those that were written.
 Status CutAndAllocate(File& file, uint64_t offset, uint64_t allocated_bytes) {
   DURLOG_RETURN_IF_ERROR(file.Truncate(offset));
@@ -330,6 +349,18 @@ Status CutSyncedRecords(File& file, uint64_t offset, uint64_t segment_bytes) {
 }
 
 Status ApplyRecovery(Directory& directory, RecoveryPlan* plan) {
+  const size_t removed = plan->cuts.empty() ? 0 : plan->cuts.size() - 1;
+  const size_t kept = plan->scanned.size() - removed;
+  for (size_t i = 0; i < kept; ++i) {
+    if (!plan->scanned[i].unreadable.ok()) continue;  // evidence
+    DURLOG_RETURN_IF_ERROR(SyncKept(plan->scanned[i], plan->known_synced));
+  }
+  if (!plan->cuts.empty()) {
+    DURLOG_RETURN_IF_ERROR(directory.Sync());
+    ScannedSegment& end = plan->scanned[kept - 1];
+    DURLOG_RETURN_IF_ERROR(MarkSynced(&end));
+    if (end.scan.end_offset > plan->cuts.back().offset) plan->known_synced = plan->next_seq;
+  }
   for (const Cut& cut : plan->cuts) {
     ScannedSegment& segment = plan->scanned.back();
     if (cut.remove) {
@@ -341,12 +372,8 @@ Status ApplyRecovery(Directory& directory, RecoveryPlan* plan) {
       // By the data none of it was synced. But the page cache may show the work of a truncation
       // that was killed, and the device still hold synced records.
       DURLOG_RETURN_IF_ERROR(
-          CutSyncedRecords(*segment.file, cut.offset, segment.header.segment_bytes));
+          CutSyncedRecords(*segment.file, segment.scan.end_offset, segment.header.segment_bytes));
     }
-  }
-  for (const ScannedSegment& segment : plan->scanned) {
-    if (!segment.unreadable.ok()) continue;  // evidence
-    DURLOG_RETURN_IF_ERROR(SyncKept(segment, plan->known_synced));
   }
   // What was found may be the work of a truncation that was killed before its sync: then the
   // records that it cut are on the device still.

@@ -95,9 +95,10 @@ enum class ScanExtent : uint8_t {
 Result<RecoveryPlan> PlanRecovery(Directory& directory, LogFiles files, OpenMode mode,
                                   ScanExtent extent);
 
-// Makes the cuts, then rewrites and syncs what is kept but was not known to be synced: a page
-// whose writeback failed reads well from the cache and is not on the device. When this returns,
-// nothing that was cut can come back and everything kept is durable.
+// Rewrites and syncs what is kept but was not known to be synced, as a page whose writeback failed
+// reads well from the cache and is not on the device; notes that in front of the cuts, and makes
+// them. When this returns, nothing that was cut can come back, everything kept is durable, and
+// where there was a cut the log says so.
 Status ApplyRecovery(Directory& directory, RecoveryPlan* plan);
 
 // Truncates the file, gives it back as zeros the blocks that were preallocated, and syncs it.
