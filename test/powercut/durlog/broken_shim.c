@@ -2,7 +2,7 @@
 //
 //   ack-before-sync    syncs of segment files, and O_DSYNC
 //   no-directory-sync  fsync of folders
-//   no-invalidation    cutting a segment, and removing it
+//   no-invalidation    marking where a segment is cut, cutting it, and removing it
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -91,6 +91,23 @@ int ftruncate(int fd, off_t size) {
 int ftruncate64(int fd, off64_t size) {
   if (Breaks("no-invalidation") && IsSegment(fd)) return 0;
   return NEXT(ftruncate64)(fd, size);
+}
+
+// The marker at a cut is a write of its own. So may be the one at a log's end, which is not missed.
+enum { kMarkerBytes = 24 };
+
+static int IsMarker(int fd, size_t length) {
+  return Breaks("no-invalidation") && length == kMarkerBytes && IsSegment(fd);
+}
+
+ssize_t pwrite(int fd, const void* from, size_t length, off_t offset) {
+  if (IsMarker(fd, length)) return kMarkerBytes;
+  return NEXT(pwrite)(fd, from, length, offset);
+}
+
+ssize_t pwrite64(int fd, const void* from, size_t length, off64_t offset) {
+  if (IsMarker(fd, length)) return kMarkerBytes;
+  return NEXT(pwrite64)(fd, from, length, offset);
 }
 
 int unlinkat(int folder, const char* path, int flags) {
