@@ -23,7 +23,9 @@ Result<std::unique_ptr<Cursor>> Cursor::Open(FileSystem& file_system, const std:
   }
   const auto behind = std::upper_bound(files.segments.begin(), files.segments.end(), from_seq);
   std::unique_ptr<Cursor> cursor(new Cursor(std::move(directory), from_seq));
-  DURLOG_ASSIGN_OR_RETURN(cursor->uuid_, IdentifyLog(*cursor->directory_, files.segments));
+  DURLOG_ASSIGN_OR_RETURN(const LogIdentity identity,
+                          IdentifyLog(*cursor->directory_, files.segments));
+  cursor->uuid_ = identity.uuid;
   Status entered = cursor->EnterSegment(*std::prev(behind));
   if (!entered.ok()) {
     if (entered.code() != Code::kCorrupt) return entered;

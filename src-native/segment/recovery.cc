@@ -118,17 +118,18 @@ void PlanCuts(RecoveryPlan* plan, size_t damaged) {
   }
 }
 
-// What no crash leaves behind, whatever had been synced.
-bool IsNoCrash(const RecoveryPlan& plan, size_t damaged) {
+// What no crash leaves behind, whatever had been synced. Among segments of several logs a cut could
+// also turn the vote on whose folder it is.
+bool IsNoCrash(const RecoveryPlan& plan, bool undisputed, size_t damaged) {
   const std::vector<ScannedSegment>& scanned = plan.scanned;
-  if (!scanned[damaged].unreadable.ok()) return true;
+  if (!undisputed || !scanned[damaged].unreadable.ok()) return true;
   const bool overlaps = damaged + 1 < scanned.size() &&
                         scanned[damaged].scan.next_seq > scanned[damaged + 1].first_seq;
   return overlaps || std::any_of(scanned.begin(), scanned.end(),
                                  [](const ScannedSegment& s) { return s.scan.gave_up; });
 }
 
-void Classify(RecoveryPlan* plan, size_t damaged) {
+void Classify(RecoveryPlan* plan, bool undisputed, size_t damaged) {
   const ScannedSegment& segment = plan->scanned[damaged];
   const uint64_t damage_seq = segment.scan.next_seq;
   const Behind behind = CountBehind(plan->scanned, damaged);
@@ -137,7 +138,7 @@ void Classify(RecoveryPlan* plan, size_t damaged) {
   report.offset = segment.scan.end_offset;
   report.detail = segment.unreadable.ok() ? DescribeDecodeStatus(segment.scan.damage)
                                           : segment.unreadable.message();
-  if (damage_seq < plan->known_synced || IsNoCrash(*plan, damaged)) {
+  if (damage_seq < plan->known_synced || IsNoCrash(*plan, undisputed, damaged)) {
     report.state = RecoveryState::kCorrupt;
     report.lost_first = damage_seq;
     const uint64_t next_whole = behind.records > 0 ? behind.first : plan->known_synced;
@@ -263,7 +264,7 @@ Status CheckIdentity(const Directory& directory, uint64_t first_seq, const Segme
       .WithLost(first_seq, first_seq);
 }
 
-Result<LogUuid> IdentifyLog(Directory& directory, const std::vector<uint64_t>& segments) {
+Result<LogIdentity> IdentifyLog(Directory& directory, const std::vector<uint64_t>& segments) {
   const auto uuid_of = [&directory](uint64_t first_seq) -> Result<std::optional<LogUuid>> {
     Result<OpenedSegment> opened = OpenSegment(directory, first_seq, OpenMode::kRead);
     if (opened.ok()) return std::optional<LogUuid>(opened->header.uuid);
@@ -274,14 +275,18 @@ Result<LogUuid> IdentifyLog(Directory& directory, const std::vector<uint64_t>& s
   };
   DURLOG_ASSIGN_OR_RETURN(const std::optional<LogUuid> newest, uuid_of(segments.back()));
   DURLOG_ASSIGN_OR_RETURN(const std::optional<LogUuid> oldest, uuid_of(segments.front()));
-  if (newest && newest == oldest) return *newest;
+  if (newest && newest == oldest) return LogIdentity{*newest, true};
   std::map<LogUuid, size_t> votes;
-  LogUuid most{};
+  LogIdentity identity;
+  size_t most = 0;
   for (const uint64_t first_seq : segments) {
     DURLOG_ASSIGN_OR_RETURN(const std::optional<LogUuid> uuid, uuid_of(first_seq));
-    if (uuid && ++votes[*uuid] > votes[most]) most = *uuid;
+    if (!uuid || ++votes[*uuid] <= most) continue;
+    most = votes[*uuid];
+    identity.uuid = *uuid;
   }
-  return most;
+  identity.undisputed = votes.size() <= 1;
+  return identity;
 }
 
 ScanContext ContextOf(const SegmentHeader& header, uint64_t first_seq) {
@@ -313,12 +318,13 @@ Result<RecoveryPlan> PlanRecovery(Directory& directory, LogFiles files, OpenMode
   if (plan.files.segments.empty()) {
     return Status::Error(Code::kNotFound, "there is no log here").WithPath(directory.path());
   }
-  DURLOG_ASSIGN_OR_RETURN(plan.uuid, IdentifyLog(directory, plan.files.segments));
+  DURLOG_ASSIGN_OR_RETURN(const LogIdentity identity, IdentifyLog(directory, plan.files.segments));
+  plan.uuid = identity.uuid;
   DURLOG_RETURN_IF_ERROR(ScanBackwards(directory, mode, extent, &plan));
   const size_t damaged = FindDamage(plan.scanned);
   plan.next_seq = plan.scanned.back().scan.next_seq;
   if (damaged == plan.scanned.size()) return plan;
-  Classify(&plan, damaged);
+  Classify(&plan, identity.undisputed, damaged);
   if (plan.report.state != RecoveryState::kCorrupt) {
     PlanCuts(&plan, damaged);
   }

@@ -65,9 +65,13 @@ struct LogFiles {
 // write to, and the log would begin or end elsewhere without it.
 Result<LogFiles> ListLogFiles(Directory& directory);
 
-// The UUID of most segments, of the oldest and the newest where these agree; zeros where no header
-// can be read.
-Result<LogUuid> IdentifyLog(Directory& directory, const std::vector<uint64_t>& segments);
+// Whose segments these are.
+struct LogIdentity {
+  LogUuid uuid{};          // zeros where no header can be read
+  bool undisputed = true;  // no segment is known to be another log's
+};
+// The UUID of most segments; of the oldest and the newest where these agree, and no other is read.
+Result<LogIdentity> IdentifyLog(Directory& directory, const std::vector<uint64_t>& segments);
 // kCorrupt unless the segment is of the log `uuid`.
 Status CheckIdentity(const Directory& directory, uint64_t first_seq, const SegmentHeader& header,
                      const LogUuid& uuid);
