@@ -277,8 +277,7 @@ Status Log::StoreMappedBatch(const Bytes* payloads, size_t count) {
       return latched_ ? failure_ : stored;
     }
   }
-  if (tail_->Covering(begin, begin + kWordBytes).empty())
-    return WriteWord(begin, first_word, count);
+  if (!tail_->Holds(begin)) return WriteWord(begin, first_word, count);
   tail_->Publish(begin, first_word);
   return Status::Ok();
 }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/executor.h"
 #include "base/job.h"
 #include "platform/file_system.h"
 #include "record/record_format.h"
@@ -122,6 +123,8 @@ class MappedTail {
            (chunks_.size() > 1 && chunks_.front().mapping->faulted());
   }
 
+  // Whether the byte there can still be stored to.
+  bool Holds(uint64_t offset) const { return InCurrent(offset, 1) || Find(offset) != nullptr; }
   // Mappings that together cover [begin, end), or nothing where some of it is no longer mapped.
   std::vector<Chunk> Covering(uint64_t begin, uint64_t end) const;
   // Stores go on at `offset`; nobody touches the file below it any more.
