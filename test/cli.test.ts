@@ -118,6 +118,7 @@ describe('reading beside a writer', () => {
     const refused = await durlog(['append', dir, '--json'], 'x\n')
     expect(refused.code).toBe(75)
     expect(JSON.parse(refused.stderr).error).toMatchObject({ code: 'ERR_DURLOG_LOCKED', ownerPid: process.pid })
+    expect((await durlog(['append', dir], 'x\n')).stderr.toString()).toContain(`process ${process.pid}`)
   })
 
   test('tail prints the last records, and with -f each new one', async () => {
