@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import { DurlogError, invalidArgument, outcomeOfCall, withOutcome } from './errors.js'
 import { HeldCalls } from './held-calls.js'
-import { Counter, LEVEL_CODES, NativeEvent, type NativeFailure, type NativeLog } from './native.js'
+import { Counter, LEVEL_CODES, NativeEvent, type NativeFailure, type NativeLog, type Refused } from './native.js'
 import { checkPayload, checkSeq, levelCode, type ResolvedOptions, shown } from './options.js'
 import { OwnSource } from './own-source.js'
 import { Reader, readOne } from './reader.js'
@@ -131,7 +131,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
 
   write(data: Payload): number {
     if (this.#gated) throw this.#refusal()
-    let refused: true | undefined
+    let refused: Refused
     try {
       refused = this.#native.write(data)
     } catch (error) {
@@ -146,7 +146,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   appendSync(data: Payload, options: { durability?: Durability | undefined } = {}): number {
     const level = options.durability === undefined ? this.#level : levelCode(options.durability)
     if (this.#gated) throw this.#refusal()
-    let refused: true | undefined
+    let refused: Refused
     try {
       refused = this.#native.appendSync(data, level)
     } catch (error) {

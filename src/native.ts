@@ -89,7 +89,7 @@ export interface NativeStats {
 type Payload = Uint8Array | string
 
 /** `true`: no room (maxPendingBytes), try after progress. Nothing: framed, and the last seq is `nextSeq` - 1. */
-type Refused = true | undefined
+export type Refused = true | undefined
 
 /** One open log. Appends are framed in the call. */
 export interface NativeLog {
