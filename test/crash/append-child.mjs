@@ -5,26 +5,14 @@
 //   T SEQ / t FIRST   a trim was asked for / has been acknowledged
 //   C SEQ / c SEQ     a cut behind SEQ was asked for / has been acknowledged
 //   n                 it was refused, and nothing was cut
-import { writeSync } from 'node:fs'
 import { open } from '../../dist/index.js'
+import { say } from '../fixtures/say.mjs'
 import { payloadOf, randomFrom } from './payload.mjs'
 
 const LEVELS = ['memory', 'async', 'sync', 'full']
 const { dir, seed, options, generation: firstGeneration } = JSON.parse(process.argv[2])
 const random = randomFrom(seed)
 const upTo = (most) => Math.floor(random() * most)
-/** One small write into a pipe is atomic: the parent reads a line or none of it. */
-function say(line) {
-  for (;;) {
-    try {
-      writeSync(1, `${line}\n`)
-      return
-    } catch (error) {
-      // The parent is behind with reading.
-      if (error.code !== 'EAGAIN') throw error
-    }
-  }
-}
 
 say('s')
 const log = await open(dir, options)

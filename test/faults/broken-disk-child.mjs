@@ -1,6 +1,6 @@
 // Appends until the disk under the log breaks, which the parent sees to, and tells how it went as JSON.
-import { writeSync } from 'node:fs'
 import { open } from '../../dist/index.js'
+import { say } from '../fixtures/say.mjs'
 
 const { dir, options, payloadBytes = 3000 } = JSON.parse(process.argv[2])
 const codeOf = async (call) => {
@@ -9,19 +9,6 @@ const codeOf = async (call) => {
     return 'none'
   } catch (error) {
     return error.code ?? String(error)
-  }
-}
-
-/** A line, whole, before anything else is done. */
-function say(line) {
-  for (;;) {
-    try {
-      writeSync(1, `${line}\n`)
-      return
-    } catch (error) {
-      // The parent is behind with reading.
-      if (error.code !== 'EAGAIN') throw error
-    }
   }
 }
 

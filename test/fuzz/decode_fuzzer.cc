@@ -1,20 +1,13 @@
 // Hostile bytes into the frame decoder, the header decoder and the scanner of one segment.
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 
 #include "record/record_codec.h"
+#include "require.h"
 #include "segment/scanner.h"
 #include "signed_image.h"
 
 namespace durlog {
 namespace {
-
-void Require(bool promise, int line = __builtin_LINE()) {
-  if (promise) return;
-  std::fprintf(stderr, "the promise of line %d is broken\n", line);
-  std::abort();
-}
 
 // A copy of exactly `size` bytes on the heap, so that a read past them is seen.
 void DecodeAlone(const uint8_t* data, size_t size, uint64_t room) {

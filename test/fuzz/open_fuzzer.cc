@@ -1,7 +1,5 @@
 // A whole hostile folder: looked at, repaired, opened, appended to, read back and opened again.
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -10,16 +8,11 @@
 #include "log/log.h"
 #include "log/position_index.h"
 #include "record/segment_name.h"
+#include "require.h"
 #include "signed_image.h"
 
 namespace durlog {
 namespace {
-
-void Require(bool promise, int line = __builtin_LINE()) {
-  if (promise) return;
-  std::fprintf(stderr, "the promise of line %d is broken\n", line);
-  std::abort();
-}
 
 class InlineExecutor final : public Executor {
  public:

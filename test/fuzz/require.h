@@ -1,0 +1,18 @@
+// What the fuzzers hold the core to.
+#ifndef DURLOG_TEST_FUZZ_REQUIRE_H_
+#define DURLOG_TEST_FUZZ_REQUIRE_H_
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace durlog {
+
+inline void Require(bool promise, int line = __builtin_LINE()) {
+  if (promise) return;
+  std::fprintf(stderr, "the promise of line %d is broken\n", line);
+  std::abort();
+}
+
+}  // namespace durlog
+
+#endif  // DURLOG_TEST_FUZZ_REQUIRE_H_
