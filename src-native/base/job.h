@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <memory>
 #include <mutex>
 
 namespace durlog {
@@ -50,14 +49,6 @@ class Job {
   std::atomic<State> state_{kQueued};
   std::mutex mutex_;
   std::condition_variable finished_;
-};
-
-// Where jobs go. Execute() is called on the log's own thread, returns at once, and calls
-// RunOnce() on some worker; afterwards whoever owns the log is told to look at its jobs.
-class Executor {
- public:
-  virtual ~Executor() = default;
-  virtual void Execute(std::shared_ptr<Job> job) = 0;
 };
 
 }  // namespace durlog

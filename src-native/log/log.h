@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/executor.h"
 #include "base/job.h"
 #include "log/admin_jobs.h"
 #include "log/commit.h"

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/executor.h"
 #include "base/job.h"
 #include "fiber.h"
 #include "random.h"

@@ -4,7 +4,6 @@
 #define DURLOG_BASE_JOB_H_
 
 #include <cstdint>
-#include <memory>
 
 namespace durlog {
 
@@ -40,12 +39,6 @@ class Job {
  private:
   enum class State : uint8_t { kQueued, kRunning, kDone };
   State state_ = State::kQueued;
-};
-
-class Executor {
- public:
-  virtual ~Executor() = default;
-  virtual void Execute(std::shared_ptr<Job> job) = 0;
 };
 
 }  // namespace durlog

@@ -1,0 +1,20 @@
+#ifndef DURLOG_BASE_EXECUTOR_H_
+#define DURLOG_BASE_EXECUTOR_H_
+
+#include <memory>
+
+#include "base/job.h"
+
+namespace durlog {
+
+// Where jobs go. Execute() is called on the log's own thread, returns at once, and calls
+// RunOnce() on some worker; afterwards whoever owns the log is told to look at its jobs.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  virtual void Execute(std::shared_ptr<Job> job) = 0;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_BASE_EXECUTOR_H_
