@@ -8,6 +8,7 @@ import { randomFrom } from './crash/payload.mjs'
 import { codeOf, openUntilDone, scratchDir, texts } from './fixtures/scratch.js'
 
 const RESTLESS = new URL('./fixtures/restless-worker.mjs', import.meta.url)
+const CALLING = JSON.stringify(new URL('./fixtures/calling-worker.mjs', import.meta.url).href)
 const DURLOG = JSON.stringify(new URL('../dist/index.js', import.meta.url).href)
 const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
 
@@ -71,6 +72,20 @@ test.each(STRATEGIES)(
     expect(await texts(log.read({ from: 20 }))).toEqual(Array(20).fill('written'))
   },
 )
+
+test('a worker may be terminated in the midst of calls that return promises', () => {
+  const dir = join(scratchDir(), 'log')
+  const told = run(`
+    import { once } from 'node:events'
+    import { Worker } from 'node:worker_threads'
+    for (let round = 0; round < 50; round++) {
+      const worker = new Worker(new URL(${CALLING}), { execArgv: [], workerData: ${JSON.stringify(dir)} })
+      await once(worker, 'message')
+      await worker.terminate()
+    }
+    console.log('lives')`)
+  expect(told.trim()).toBe('lives')
+})
 
 test('process.exit in the middle of appending ends the process with its code', async () => {
   const dir = join(scratchDir(), 'log')

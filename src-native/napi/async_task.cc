@@ -29,6 +29,22 @@ bool IsError(const Napi::Value& value) {
 
 }  // namespace
 
+napi_value Deferred::MakePromise(napi_env env) {
+  napi_deferred deferred = nullptr;
+  napi_value promise = nullptr;
+  if (napi_create_promise(env, &deferred, &promise) != napi_ok) return nullptr;
+  deferred_ = deferred;
+  return promise;
+}
+
+void Deferred::Resolve(napi_env env, napi_value value) {
+  if (deferred_ != nullptr) napi_resolve_deferred(env, std::exchange(deferred_, nullptr), value);
+}
+
+void Deferred::Reject(napi_env env, napi_value error) {
+  if (deferred_ != nullptr) napi_reject_deferred(env, std::exchange(deferred_, nullptr), error);
+}
+
 bool QueueWork(napi_env env, std::function<void()> work, std::function<void(napi_env)> done) {
   auto task = std::make_unique<Task>();
   task->work = std::move(work);
@@ -49,7 +65,12 @@ bool QueueWork(napi_env env, std::function<void()> work, std::function<void(napi
 
 Napi::Value RunAsync(Napi::Env env, std::function<Status()> work,
                      std::function<Napi::Value(Napi::Env)> settle, std::function<void()> finally) {
-  const auto deferred = std::make_shared<Napi::Promise::Deferred>(env);
+  const auto deferred = std::make_shared<Deferred>();
+  const Napi::Value promise(env, deferred->MakePromise(env));
+  if (promise.IsEmpty()) {
+    if (finally) finally();
+    return promise;
+  }
   const auto status = std::make_shared<Status>();
   const bool queued = QueueWork(
       env, [work = std::move(work), status] { *status = work(); },
@@ -59,21 +80,21 @@ Napi::Value RunAsync(Napi::Env env, std::function<Status()> work,
         if (finally) finally();
         if (!status->ok()) {
           const Napi::Value error = ToError(done_env, *status);
-          if (!error.IsEmpty()) deferred->Reject(error);
+          if (!error.IsEmpty()) deferred->Reject(done_env, error);
           return;
         }
         const Napi::Value value = settle(done_env);
         if (value.IsEmpty()) return;
         if (IsError(value)) {
-          deferred->Reject(value);
+          deferred->Reject(done_env, value);
         } else {
-          deferred->Resolve(value);
+          deferred->Resolve(done_env, value);
         }
       });
   if (!queued) {
-    deferred->Reject(ToError(env, Status::Error(Code::kClosed, "the environment is closing")));
+    deferred->Reject(env, ToError(env, Status::Error(Code::kClosed, "the environment is closing")));
   }
-  return deferred->Promise();
+  return promise;
 }
 
 }  // namespace durlog

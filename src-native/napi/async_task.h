@@ -10,10 +10,29 @@
 
 namespace durlog {
 
+// The other end of a promise. In a worker_thread that is being terminated JavaScript may still call
+// and nothing can be made any more; what Napi::Promise::Deferred hands out then was never
+// initialized.
+class Deferred {
+ public:
+  Deferred() = default;
+  Deferred(const Deferred&) = delete;
+  Deferred& operator=(const Deferred&) = delete;
+
+  // Once. Null where there can be no promise.
+  napi_value MakePromise(napi_env env);
+  // Nothing without a promise.
+  void Resolve(napi_env env, napi_value value);
+  void Reject(napi_env env, napi_value error);
+
+ private:
+  napi_deferred deferred_ = nullptr;
+};
+
 // Runs `work` on a libuv worker; then, on the environment's thread, resolves with `settle`'s value
 // or rejects with work's error. `settle` is not called after an error, nor once the environment is
 // being torn down. `finally` comes before either. All are destroyed on the environment's thread.
-// An Error that `settle` returns rejects.
+// An Error that `settle` returns rejects. Where there is no promise to be had `work` is not run.
 Napi::Value RunAsync(Napi::Env env, std::function<Status()> work,
                      std::function<Napi::Value(Napi::Env)> settle,
                      std::function<void()> finally = nullptr);

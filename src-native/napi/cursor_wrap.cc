@@ -22,8 +22,9 @@ class CursorWrap final : public Napi::ObjectWrap<CursorWrap> {
     // In a worker that is being terminated there is no class any more, and calling it would abort.
     if (constructor.IsEmpty()) return Napi::Value();
     const Napi::Object object = constructor.New({});
-    if (object.IsEmpty()) return Napi::Value();
-    Unwrap(object)->cursor_ = std::move(cursor);
+    CursorWrap* const wrap = object.IsEmpty() ? nullptr : Unwrap(object);
+    if (wrap == nullptr) return Napi::Value();
+    wrap->cursor_ = std::move(cursor);
     return object;
   }
 

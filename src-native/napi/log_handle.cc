@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "napi/async_task.h"
 #include "napi/convert.h"
 
 namespace durlog {
@@ -106,13 +105,13 @@ void LogHandle::OnRotated(uint64_t first_seq) {
   Emit(kRotated, FromSeq(env, first_seq));
 }
 
-Napi::Value LogHandle::Close(Napi::Env env) {
+napi_value LogHandle::Close(napi_env env) {
   if (closed_ || closing_) {
     Throw(env, Status::Error(Code::kClosed, "the log is closed"));
-    return Napi::Value();
+    return nullptr;
   }
-  closing_ = std::make_unique<Napi::Promise::Deferred>(env);
-  const Napi::Promise promise = closing_->Promise();
+  closing_ = std::make_unique<Deferred>();
+  napi_value const promise = closing_->MakePromise(env);
   log_->PrepareClose();
   log_->Pump();
   FinishCloseIfIdle();
@@ -129,7 +128,7 @@ void LogHandle::FinishCloseIfIdle() {
       env_, [log] { log->reset(); },
       [self = shared_from_this()](napi_env raw) {
         const Napi::HandleScope scope(raw);
-        self->closing_->Resolve(Napi::Env(raw).Undefined());
+        if (self->closing_) self->closing_->Resolve(raw, Napi::Env(raw).Undefined());
         self->closing_.reset();
         self->on_event_.Reset();
       });

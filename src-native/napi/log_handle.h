@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "log/log.h"
+#include "napi/async_task.h"
 
 namespace durlog {
 
@@ -32,7 +33,7 @@ class LogHandle final : public Executor,
   void StoreCounters();
 
   // A promise for the end of the log: drained, marked, unlocked.
-  Napi::Value Close(Napi::Env env);
+  napi_value Close(napi_env env);
   // Without a marker and without waiting for a promise; for teardown.
   void Drop();
 
@@ -56,7 +57,7 @@ class LogHandle final : public Executor,
   Napi::Reference<Napi::Float64Array> counters_reference_;
   double* counters_ = nullptr;
   std::vector<uint8_t> scratch_;
-  std::unique_ptr<Napi::Promise::Deferred> closing_;
+  std::unique_ptr<Deferred> closing_;
   bool closed_ = false;
 };
 

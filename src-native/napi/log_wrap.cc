@@ -171,7 +171,7 @@ napi_value TruncateAfter(napi_env env, napi_callback_info info) {
 
 napi_value Close(napi_env env, napi_callback_info info) {
   const Call call(env, info, 0);
-  return call.log == nullptr ? nullptr : static_cast<napi_value>(call.handle->Close(env));
+  return call.log == nullptr ? nullptr : call.handle->Close(env);
 }
 
 bool AddMethod(Napi::Env env, const Napi::Object& object, const HandlePointer& handle,
