@@ -1,3 +1,4 @@
+import { Cut } from './cut.js'
 import { Counter } from './native.js'
 import type { ReadSource } from './reader.js'
 
@@ -7,18 +8,13 @@ export class OwnSource implements ReadSource {
   readonly salvage: boolean
   readonly #counters: Float64Array
   readonly #waiting = new Set<() => void>()
-  readonly #cuts: number[] = []
-  cutCount = 0
+  lastCut: Cut = new Cut(Number.POSITIVE_INFINITY)
   ended = false
 
   constructor(dir: string, salvage: boolean, counters: Float64Array) {
     this.dir = dir
     this.salvage = salvage
     this.#counters = counters
-  }
-
-  lowestCutSince(seen: number): number {
-    return Math.min(...this.#cuts.slice(seen))
   }
 
   async range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }> {
@@ -44,8 +40,7 @@ export class OwnSource implements ReadSource {
   }
 
   cutTo(nextSeq: number): void {
-    this.#cuts.push(nextSeq)
-    this.cutCount++
+    this.lastCut = this.lastCut.followedBy(nextSeq)
     this.wake()
   }
 

@@ -1,6 +1,7 @@
 /** A log that another process or thread may be writing: reading only, without its lock. */
 import { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
+import { Cut } from './cut.js'
 import { DurlogError } from './errors.js'
 import { closedError } from './log.js'
 import { type NativeCursor, native } from './native.js'
@@ -152,7 +153,7 @@ class ForeignSource implements ReadSource {
   readonly dir: string
   readonly salvage: boolean
   /** Cuts made by another process: the cursor notices them itself. */
-  readonly cutCount = 0
+  readonly lastCut: Cut = new Cut(Number.POSITIVE_INFINITY)
   bounds: Bounds
   ended = false
 
@@ -160,10 +161,6 @@ class ForeignSource implements ReadSource {
     this.dir = dir
     this.salvage = salvage
     this.bounds = bounds
-  }
-
-  lowestCutSince(): number {
-    return Number.POSITIVE_INFINITY
   }
 
   async refresh(): Promise<void> {

@@ -1,4 +1,5 @@
 /** Iterates over records, a decoded batch at a time, with the next batch fetched while one is consumed. */
+import type { Cut } from './cut.js'
 import { DurlogError } from './errors.js'
 import { type NativeBatch, type NativeCursor, native } from './native.js'
 import { checkReadOptions } from './options.js'
@@ -23,9 +24,8 @@ const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined }
 export interface ReadSource {
   readonly dir: string
   readonly salvage: boolean
-  /** How many times the log's end was cut, and the lowest seq any cut after the first `seen` left free. */
-  readonly cutCount: number
-  lowestCutSince(seen: number): number
+  /** The newest cut of the log's end: another object after each. */
+  readonly lastCut: Cut
   /** True once nothing can be added any more. */
   readonly ended: boolean
   /** Seqs from `first` to below `limit` can be read now; the log ends before `next`. */
@@ -68,7 +68,7 @@ export class Reader implements LogReader {
   readonly #stop: number
   /** The seq at which it ends because there is no more; the core is told, so that it knows loss from the end. */
   #end = Number.POSITIVE_INFINITY
-  #cutsSeen = 0
+  #seenCut: Cut
   #fetch: Fetch | undefined
   #filling: Promise<void> | undefined
   #wake: (() => void) | undefined
@@ -84,6 +84,7 @@ export class Reader implements LogReader {
   constructor(source: ReadSource, options: ReadOptions = {}) {
     checkReadOptions(options)
     this.#source = source
+    this.#seenCut = source.lastCut
     this.#from = options.from
     this.#stop = options.to === undefined ? Number.POSITIVE_INFINITY : options.to + 1
     this.#follow = options.follow ?? false
@@ -106,7 +107,7 @@ export class Reader implements LogReader {
 
   nextBuffered(): LogRecord | undefined {
     const index = this.#index
-    if (index >= this.#count || this.#source.cutCount !== this.#cutsSeen) return undefined
+    if (index >= this.#count || this.#source.lastCut !== this.#seenCut) return undefined
     this.#index = index + 1
     const entry = index * ENTRY_NUMBERS
     const offset = this.#memoryOffset + (this.#entries[entry] as number)
@@ -150,7 +151,7 @@ export class Reader implements LogReader {
   async #fill(): Promise<void> {
     if (this.#cursor === undefined) await this.#open()
     while (!this.#done) {
-      if (this.#source.cutCount !== this.#cutsSeen) await this.#afterCut()
+      if (this.#source.lastCut !== this.#seenCut) await this.#afterCut()
       const { ended } = this.#source
       const limit = this.#limit()
       if (this.#position >= this.#stop) return this.#finish()
@@ -162,7 +163,7 @@ export class Reader implements LogReader {
       const fetch = this.#fetch ?? this.#request(limit)
       const batch = await this.#receive(fetch)
       if (this.#done) return
-      if (batch === undefined || this.#source.cutCount !== this.#cutsSeen) continue
+      if (batch === undefined || this.#source.lastCut !== this.#seenCut) continue
       if (batch.count > 0) return this.#install(fetch, batch)
       if (batch.needBytes > 0) {
         this.#needBytes = batch.needBytes
@@ -179,7 +180,7 @@ export class Reader implements LogReader {
     for (let attempt = 1; ; attempt++) {
       const { first, limit, next } = await this.#source.range(this.#durableOnly)
       if (this.#done) return
-      this.#cutsSeen = this.#source.cutCount
+      this.#seenCut = this.#source.lastCut
       const from = this.#from ?? first
       if (from < first) throw outOfRange(`records before ${first} have been trimmed; can't read from ${from}`)
       if (from > next) throw outOfRange(`the log ends before ${next}; can't read from ${from}`)
@@ -227,7 +228,7 @@ export class Reader implements LogReader {
       return batch
     } catch (error) {
       if (this.#done) return undefined
-      if (this.#source.cutCount !== this.#cutsSeen) return undefined
+      if (this.#source.lastCut !== this.#seenCut) return undefined
       if (!this.#salvage || !isCode(error, 'ERR_DURLOG_CORRUPT')) throw error
       await this.#skip(error)
       return undefined
@@ -289,8 +290,8 @@ export class Reader implements LogReader {
   /** Goes on behind a cut: what was decoded ahead may have been cut, and its seqs given out again. */
   async #afterCut(): Promise<void> {
     const next = this.#firstSeq + this.#index
-    const cut = this.#source.lowestCutSince(this.#cutsSeen)
-    this.#cutsSeen = this.#source.cutCount
+    const cut = this.#seenCut.lowestLater()
+    this.#seenCut = this.#source.lastCut
     if (next > cut)
       throw outOfRange(`the log was cut to end before ${cut}; this reader has delivered up to ${next - 1}`)
     this.#count = 0

@@ -1,0 +1,30 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, test } from 'vitest'
+import { Cut } from '../src/cut.js'
+
+test('who holds a cut learns of the lowest one after it, however many there were', () => {
+  const first = new Cut(Number.POSITIVE_INFINITY)
+  expect(first.lowestLater()).toBe(Number.POSITIVE_INFINITY)
+  const seen = first.followedBy(7)
+  let last = seen
+  for (let i = 0; i < 300_000; i++) last = last.followedBy(1000 + i)
+  expect(first.lowestLater()).toBe(7)
+  expect(seen.lowestLater()).toBe(1000)
+  expect(last.lowestLater()).toBe(Number.POSITIVE_INFINITY)
+})
+
+test('a log that is cut again and again keeps the newest alone', async () => {
+  setFlagsFromString('--expose-gc')
+  const gc = runInNewContext('gc') as () => void
+  const start = (): [WeakRef<Cut>, Cut] => {
+    const first = new Cut(0)
+    return [new WeakRef(first), first.followedBy(1)]
+  }
+  const [first, last] = start()
+  await turn()
+  gc()
+  expect(first.deref()).toBeUndefined()
+  expect(last.nextSeq).toBe(1)
+})
