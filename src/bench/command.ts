@@ -144,7 +144,9 @@ async function run(names: string[], given: BenchFlags): Promise<void> {
   process.stdout.on('error', () => {})
   const dir = resolve(flags.dir ?? tmpdir())
   const report = flags.fsImage
-    ? await withImage(flags.fsImage, dir, flags.quick === true, (mounted) => runOn(mounted, chosen, flags))
+    ? await withImage(flags.fsImage, dir, flags.big ? 'big' : flags.quick ? 'quick' : 'full', (mounted) =>
+        runOn(mounted, chosen, flags),
+      )
     : await runOn(dir, chosen, flags)
   if (flags.html) {
     const { renderHtml } = await import('./html.js')

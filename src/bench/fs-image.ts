@@ -9,8 +9,8 @@ export const IMAGE_FILE_SYSTEMS = ['ext4', 'xfs', 'btrfs'] as const
 export type ImageFileSystem = (typeof IMAGE_FILE_SYSTEMS)[number]
 
 const GIB = 2 ** 30
-const QUICK_IMAGE_BYTES = 4 * GIB
-const IMAGE_BYTES = 8 * GIB
+/** Room for the suites: quick, in full, and with what writes ten gigabytes, which copy-on-write may hold twice. */
+const IMAGE_BYTES = { quick: 4 * GIB, full: 8 * GIB, big: 22 * GIB }
 
 /** Arguments that format a file without a question. */
 const FORMAT: Record<ImageFileSystem, string[]> = {
@@ -81,7 +81,7 @@ function attachLoop(image: string): string {
 export async function withImage<T>(
   type: ImageFileSystem,
   dir: string,
-  quick: boolean,
+  extent: 'quick' | 'full' | 'big',
   body: (folder: string) => Promise<T>,
 ): Promise<T> {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) {
@@ -93,7 +93,7 @@ export async function withImage<T>(
   try {
     const image = join(folder, `${type}.img`)
     // Zeros are written: else the first write to each block would pay for the host's allocation too.
-    await prepareFile(image, 'zero', quick ? QUICK_IMAGE_BYTES : IMAGE_BYTES)
+    await prepareFile(image, 'zero', IMAGE_BYTES[extent])
     mount(type, image, join(folder, 'mounted'), undo)
     return await body(join(folder, 'mounted'))
   } finally {

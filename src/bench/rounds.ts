@@ -21,6 +21,8 @@ export interface Contender {
   batch?: () => Promise<CallResult>
   /** `each` returns no promise. */
   sync?: boolean
+  /** After each turn, untimed: gives back what it filled, so that a full run fits on a small disk. */
+  tidy?: (() => Promise<unknown>) | undefined
 }
 
 export interface Turns {
@@ -95,6 +97,7 @@ export async function takeTurns<Name>(
       await takeTurn(contender, round === 0 ? sliceMs / 4 : sliceMs, turn)
       // The warm-up's figures go nowhere.
       if (round > 0) collected.get(name)?.push(turn)
+      await contender.tidy?.()
       onTurn?.()
     }
   }

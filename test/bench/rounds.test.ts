@@ -28,6 +28,20 @@ test('contenders take turns, and the first turn of each counts for nothing', asy
   expect(summaries.get('a')?.p50).toBeCloseTo(200)
 })
 
+test('a contender gives back what it filled once its turn is over, the warm-up included', async () => {
+  const events: string[] = []
+  const contender: Contender = {
+    bytesPerOperation: 1,
+    batch: async () => {
+      if (events.at(-1) !== 'fill') events.push('fill')
+      return { operations: 1 }
+    },
+    tidy: async () => events.push('tidy'),
+  }
+  await takeTurns(new Map([['a', contender]]), { rounds: 2, sliceMs: 2, onTurn: () => events.push('over') })
+  expect(events).toEqual(['fill', 'tidy', 'over', 'fill', 'tidy', 'over', 'fill', 'tidy', 'over'])
+})
+
 test('an operation that fails ends the measurement with its error', async () => {
   const each = async (): Promise<never> => {
     throw new Error('the disk is gone')

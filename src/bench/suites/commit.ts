@@ -22,15 +22,20 @@ const OTHER = peers.find(({ name }) => name === 'group commit in JS')
 
 async function addContenders(field: Field, folder: string, bytes: number, extent: typeof FULL): Promise<void> {
   const payload = makePayload(bytes)
-  const addAll = (label: string, append: () => Promise<unknown>): void => {
+  const addAll = (label: string, append: () => Promise<unknown>, tidy?: () => Promise<unknown>): void => {
     for (const appenders of extent.appenders) {
-      field.add({ labels: [label, String(appenders)] }, appendersContender(append, bytes, appenders, extent.sliceMs))
+      const contender = appendersContender(append, bytes, appenders, extent.sliceMs)
+      field.add({ labels: [label, String(appenders)] }, { ...contender, tidy })
     }
   }
   for (const [i, { label, preallocate }] of OWN.entries()) {
     const log = await open(join(folder, `log-${i}`), { preallocate, durability: 'sync' })
     field.whenDone(() => log.close())
-    addAll(label, () => log.append(payload))
+    addAll(
+      label,
+      () => log.append(payload),
+      () => log.trimBefore(log.nextSeq),
+    )
   }
   if (OTHER) {
     const log = await OTHER.open(folder, true)

@@ -53,8 +53,9 @@ async function writeBurst(log: Log, payload: Buffer): Promise<{ operations: numb
 
 function oneAtATime(log: Log, level: Durability, payload: Buffer): Contender {
   const bytesPerOperation = payload.length
-  if (level === 'memory') return { bytesPerOperation, batch: () => writeBurst(log, payload) }
-  return { bytesPerOperation, each: () => log.append(payload, { durability: level }) }
+  const tidy = (): Promise<number> => log.trimBefore(log.nextSeq)
+  if (level === 'memory') return { bytesPerOperation, batch: () => writeBurst(log, payload), tidy }
+  return { bytesPerOperation, each: () => log.append(payload, { durability: level }), tidy }
 }
 
 async function addLog({ field, plan, extent, bytes, inFlight, logs }: Measuring, dir: string, config: Config) {
@@ -65,11 +66,16 @@ async function addLog({ field, plan, extent, bytes, inFlight, logs }: Measuring,
     if (config.preallocate === 'recycle') await leaveSegmentsBehind(log, extent.segmentBytes)
     const payload = makePayload(bytes)
     logs.set(row, log)
-    field.contenders.set(row, oneAtATime(log, plan.level, payload))
+    const alone = oneAtATime(log, plan.level, payload)
+    field.contenders.set(row, alone)
     if (plan.level === 'memory') return
     const append = (): Promise<number> => log.append(payload, { durability: plan.level })
     const depth = Math.max(1, Math.min(IN_FLIGHT, Math.floor(IN_FLIGHT_BYTES / bytes)))
-    inFlight.set(row, { bytesPerOperation: bytes, batch: () => keepInFlight(append, depth, extent.sliceMs) })
+    inFlight.set(row, {
+      bytesPerOperation: bytes,
+      batch: () => keepInFlight(append, depth, extent.sliceMs),
+      tidy: alone.tidy,
+    })
   } catch (error) {
     // A file system that refuses a strategy has told something worth a row.
     row.note = (error as Error).message
