@@ -11,9 +11,6 @@ namespace {
 
 // Half a millisecond of a fast disk, and some thousand small commits.
 constexpr uint64_t kZeroAheadBytes = 1u << 20;
-// A group of this size or more is better off converting its own extents than behind zeros that
-// cost the device as much as it does; a record of 64 KiB alone is not.
-constexpr uint64_t kZeroAheadMaxGroup = 96u << 10;
 
 }  // namespace
 
@@ -62,7 +59,7 @@ Result<size_t> CommitJob::ExtendWithZeros(StagedPiece& piece) {
   uint64_t until = end;
   Segment& segment = *piece.segment;
   if (plan_.zero_ahead && end > segment.written_until &&
-      piece.end - piece.begin < kZeroAheadMaxGroup) {
+      piece.end - piece.begin < kZeroAheadBytes / 4) {
     until = std::min(AlignUp(end, AlignedBuffer::kAlignment) + kZeroAheadBytes, segment.bytes());
   }
   const size_t length = static_cast<size_t>(until - piece.buffer_offset);
