@@ -109,7 +109,7 @@ Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path) {
       const RecoveryPlan plan,
       PlanRecovery(*directory, std::move(files), OpenMode::kRead, ScanExtent::kUnsyncedEnd));
   return LogBounds{plan.files.segments.front(), plan.next_seq,
-                   std::min(plan.known_synced, plan.next_seq), plan.uuid};
+                   std::min(plan.known_synced, plan.next_seq), plan.identity.uuid};
 }
 
 Result<VerifyReport> Verify(FileSystem& file_system, const std::string& path) {
@@ -123,7 +123,7 @@ Result<VerifyReport> Verify(FileSystem& file_system, const std::string& path) {
   DURLOG_RETURN_IF_ERROR(CheckHeaders(*directory, plan, &report));
   report.state = std::max(report.state, plan.report.state);
   report.bounds = LogBounds{plan.files.segments.front(), plan.next_seq,
-                            std::min(plan.known_synced, plan.next_seq), plan.uuid};
+                            std::min(plan.known_synced, plan.next_seq), plan.identity.uuid};
   ListDamage(plan, &report);
   return report;
 }

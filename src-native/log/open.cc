@@ -114,7 +114,7 @@ Status Log::Recover() {
       RecoveryPlan plan,
       PlanRecovery(*directory_, std::move(files), OpenMode::kReadWrite, ScanExtent::kUnsyncedEnd));
   recovery_ = plan.report;
-  uuid_ = plan.uuid;
+  uuid_ = plan.identity.uuid;
   const bool corrupt = plan.report.state == RecoveryState::kCorrupt;
   if (corrupt && !options_.salvage) return CorruptError(*directory_, plan.report);
   if (plan.next_seq > kMaxSeq) {

@@ -30,9 +30,10 @@ class Deferred {
 };
 
 // Runs `work` on a libuv worker; then, on the environment's thread, resolves with `settle`'s value
-// or rejects with work's error. `settle` is not called after an error, nor once the environment is
-// being torn down. `finally` comes before either. All are destroyed on the environment's thread.
-// An Error that `settle` returns rejects. Where there is no promise to be had `work` is not run.
+// or rejects with work's error. `settle` is not called after an error; it may be called while the
+// environment is being torn down, when little can be made, and its empty value settles nothing.
+// `finally` comes before either. All are destroyed on the environment's thread. An Error that
+// `settle` returns rejects. Where there is no promise to be had `work` is not run.
 Napi::Value RunAsync(Napi::Env env, std::function<Status()> work,
                      std::function<Napi::Value(Napi::Env)> settle,
                      std::function<void()> finally = nullptr);

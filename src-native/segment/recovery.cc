@@ -53,7 +53,7 @@ Result<ScannedSegment> ScanOne(Directory& directory, uint64_t first_seq, OpenMod
 Status ScanBackwards(Directory& directory, OpenMode mode, ScanExtent extent, RecoveryPlan* plan) {
   for (size_t i = plan->files.segments.size(); i-- > 0;) {
     DURLOG_ASSIGN_OR_RETURN(ScannedSegment segment,
-                            ScanOne(directory, plan->files.segments[i], mode, plan->uuid));
+                            ScanOne(directory, plan->files.segments[i], mode, plan->identity.uuid));
     if (extent == ScanExtent::kEverything) segment.file.reset();
     plan->report.scanned_bytes += segment.scan.bytes_read;
     plan->known_synced = std::max(plan->known_synced, segment.scan.watermark);
@@ -120,16 +120,16 @@ void PlanCuts(RecoveryPlan* plan, size_t damaged) {
 
 // What no crash leaves behind, whatever had been synced. Among segments of several logs a cut could
 // also turn the vote on whose folder it is.
-bool IsNoCrash(const RecoveryPlan& plan, bool undisputed, size_t damaged) {
+bool IsNoCrash(const RecoveryPlan& plan, size_t damaged) {
   const std::vector<ScannedSegment>& scanned = plan.scanned;
-  if (!undisputed || !scanned[damaged].unreadable.ok()) return true;
+  if (!plan.identity.undisputed || !scanned[damaged].unreadable.ok()) return true;
   const bool overlaps = damaged + 1 < scanned.size() &&
                         scanned[damaged].scan.next_seq > scanned[damaged + 1].first_seq;
   return overlaps || std::any_of(scanned.begin(), scanned.end(),
                                  [](const ScannedSegment& s) { return s.scan.gave_up; });
 }
 
-void Classify(RecoveryPlan* plan, bool undisputed, size_t damaged) {
+void Classify(RecoveryPlan* plan, size_t damaged) {
   const ScannedSegment& segment = plan->scanned[damaged];
   const uint64_t damage_seq = segment.scan.next_seq;
   const Behind behind = CountBehind(plan->scanned, damaged);
@@ -138,7 +138,7 @@ void Classify(RecoveryPlan* plan, bool undisputed, size_t damaged) {
   report.offset = segment.scan.end_offset;
   report.detail = segment.unreadable.ok() ? DescribeDecodeStatus(segment.scan.damage)
                                           : segment.unreadable.message();
-  if (damage_seq < plan->known_synced || IsNoCrash(*plan, undisputed, damaged)) {
+  if (damage_seq < plan->known_synced || IsNoCrash(*plan, damaged)) {
     report.state = RecoveryState::kCorrupt;
     report.lost_first = damage_seq;
     const uint64_t next_whole = behind.records > 0 ? behind.first : plan->known_synced;
@@ -197,22 +197,23 @@ Status SyncKept(const ScannedSegment& segment, uint64_t known_synced) {
 }
 
 // A marker where the log is going to end, and it behind it: what is cut may be all that says how
-// much in front of it was synced, and damage there must not pass for another torn tail.
-Status MarkSynced(ScannedSegment* segment) {
+// much in front of it was synced, and damage there must not pass for another torn tail. False
+// where there is no room for it: the next open knows less then, and nothing is lost.
+Result<bool> MarkSynced(ScannedSegment* segment) {
   const uint64_t at = segment->scan.end_offset;
-  if (at + kFrameHeaderBytes > segment->header.segment_bytes) return Status::Ok();
+  if (at + kFrameHeaderBytes > segment->header.segment_bytes) return false;
   FrameFields fields;
   fields.state = FrameState::kMarker;
   fields.seq = segment->scan.next_seq;
   uint8_t marker[kFrameHeaderBytes];
   EncodeFrameHeader(fields, Bytes{}, segment->header.crc_seed(), marker);
   Status written = segment->file->WriteAt(at, marker, sizeof marker);
-  // The cut makes room; without the marker the next open knows less, and nothing is lost.
-  if (written.code() == Code::kNoSpace) return Status::Ok();
+  // The cut makes room.
+  if (written.code() == Code::kNoSpace) return false;
   DURLOG_RETURN_IF_ERROR(std::move(written));
   DURLOG_RETURN_IF_ERROR(segment->file->SyncData());
   segment->scan.end_offset = at + sizeof marker;
-  return Status::Ok();
+  return true;
 }
 
 // `allocated_bytes` is 0 where the file has no blocks but those that were written.
@@ -318,13 +319,12 @@ Result<RecoveryPlan> PlanRecovery(Directory& directory, LogFiles files, OpenMode
   if (plan.files.segments.empty()) {
     return Status::Error(Code::kNotFound, "there is no log here").WithPath(directory.path());
   }
-  DURLOG_ASSIGN_OR_RETURN(const LogIdentity identity, IdentifyLog(directory, plan.files.segments));
-  plan.uuid = identity.uuid;
+  DURLOG_ASSIGN_OR_RETURN(plan.identity, IdentifyLog(directory, plan.files.segments));
   DURLOG_RETURN_IF_ERROR(ScanBackwards(directory, mode, extent, &plan));
   const size_t damaged = FindDamage(plan.scanned);
   plan.next_seq = plan.scanned.back().scan.next_seq;
   if (damaged == plan.scanned.size()) return plan;
-  Classify(&plan, identity.undisputed, damaged);
+  Classify(&plan, damaged);
   if (plan.report.state != RecoveryState::kCorrupt) {
     PlanCuts(&plan, damaged);
   }
@@ -363,9 +363,8 @@ Status ApplyRecovery(Directory& directory, RecoveryPlan* plan) {
   }
   if (!plan->cuts.empty()) {
     DURLOG_RETURN_IF_ERROR(directory.Sync());
-    ScannedSegment& end = plan->scanned[kept - 1];
-    DURLOG_RETURN_IF_ERROR(MarkSynced(&end));
-    if (end.scan.end_offset > plan->cuts.back().offset) plan->known_synced = plan->next_seq;
+    DURLOG_ASSIGN_OR_RETURN(const bool marked, MarkSynced(&plan->scanned[kept - 1]));
+    if (marked) plan->known_synced = plan->next_seq;
   }
   for (const Cut& cut : plan->cuts) {
     ScannedSegment& segment = plan->scanned.back();

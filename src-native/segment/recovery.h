@@ -77,7 +77,7 @@ Status CheckIdentity(const Directory& directory, uint64_t first_seq, const Segme
                      const LogUuid& uuid);
 
 struct RecoveryPlan {
-  LogUuid uuid{};
+  LogIdentity identity;
   LogFiles files;
   // The last segments, oldest first: as far back as anything may be unsynced.
   std::vector<ScannedSegment> scanned;
