@@ -41,7 +41,10 @@ Status TruncateJob::Cut() {
     segments_.pop_back();
   }
   DURLOG_RETURN_IF_ERROR(directory_.Sync());
-  DURLOG_RETURN_IF_ERROR(CutSyncedRecords(*opened.file, offset_, opened.header.segment_bytes));
+  const uint64_t cut_offset = offset_;
+  DURLOG_ASSIGN_OR_RETURN(offset_,
+                          CutBehindMarker(*opened.file, opened.header, cut_offset, next_seq_));
+  end_marked_ = offset_ > cut_offset;
   segment_ = std::make_shared<Segment>(first_seq, opened.header, std::move(opened.file));
   return Status::Ok();
 }

@@ -57,6 +57,8 @@ class TruncateJob final : public Job {
   std::shared_ptr<Segment> segment() const { return segment_; }
   uint64_t offset() const { return offset_; }
   uint64_t next_seq() const { return next_seq_; }
+  // Whether a marker in front of offset() says that what stays is synced.
+  bool end_marked() const { return end_marked_; }
   // Segments left, ascending; also right after a failure.
   const std::vector<uint64_t>& segments() const { return segments_; }
 
@@ -72,6 +74,7 @@ class TruncateJob final : public Job {
   const uint64_t next_seq_;
   std::shared_ptr<Segment> segment_;
   uint64_t offset_ = 0;
+  bool end_marked_ = false;
   Status status_;
 };
 

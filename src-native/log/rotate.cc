@@ -219,7 +219,7 @@ Status Log::FinishTruncate(TruncateJob& job) {
   next_seq_ = committed_end_ = job.next_seq();
   acked_.fill(next_seq_);
   wanted_.fill(next_seq_);
-  end_marked_ = false;
+  end_marked_ = job.end_marked();
   last_time_ms_ = 0;
   return Status::Ok();
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "record/segment_name.h"
 
@@ -196,17 +197,22 @@ Status SyncKept(const ScannedSegment& segment, uint64_t known_synced) {
   return segment.file->SyncData();
 }
 
+// Says that every record below `seq` is on the device.
+void EncodeMarker(const SegmentHeader& header, uint64_t seq, uint8_t* to) {
+  FrameFields fields;
+  fields.state = FrameState::kMarker;
+  fields.seq = seq;
+  EncodeFrameHeader(fields, Bytes{}, header.crc_seed(), to);
+}
+
 // A marker where the log is going to end, and it behind it: what is cut may be all that says how
 // much in front of it was synced, and damage there must not pass for another torn tail. False
 // where there is no room for it: the next open knows less then, and nothing is lost.
 Result<bool> MarkSynced(ScannedSegment* segment) {
   const uint64_t at = segment->scan.end_offset;
   if (at + kFrameHeaderBytes > segment->header.segment_bytes) return false;
-  FrameFields fields;
-  fields.state = FrameState::kMarker;
-  fields.seq = segment->scan.next_seq;
   uint8_t marker[kFrameHeaderBytes];
-  EncodeFrameHeader(fields, Bytes{}, segment->header.crc_seed(), marker);
+  EncodeMarker(segment->header, segment->scan.next_seq, marker);
   Status written = segment->file->WriteAt(at, marker, sizeof marker);
   // The cut makes room.
   if (written.code() == Code::kNoSpace) return false;
@@ -230,6 +236,29 @@ Status CutAndAllocate(File& file, uint64_t offset, uint64_t allocated_bytes) {
     }
   }
   return file.SyncFull();
+}
+
+// The file's end becomes `last`, at `offset`.
+//
+// Truncating within a block is two writes, the rest of the block as zeros and the size, and the
+// zeros may get there alone: a gap in front of records that are known to be synced. So the blocks
+// behind go first, then this block's sectors from its end on, each before the one in front of it.
+Status CutSectors(File& file, uint64_t offset, Bytes last, uint64_t segment_bytes) {
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
+  const uint64_t last_end = offset + last.size;
+  const uint64_t end = std::max(std::min(AlignUp(last_end, kBlockBytes), file_bytes), last_end);
+  DURLOG_RETURN_IF_ERROR(file.Truncate(end));
+  DURLOG_RETURN_IF_ERROR(file.SyncFull());
+  std::vector<uint8_t> image(static_cast<size_t>(end - offset));
+  std::copy(last.data, last.data + last.size, image.begin());
+  for (uint64_t at = end; at > offset;) {
+    const uint64_t begin = std::max(AlignDown(at - 1, kSectorBytes), offset);
+    const uint8_t* const from = image.data() + (begin - offset);
+    DURLOG_RETURN_IF_ERROR(file.WriteAt(begin, from, static_cast<size_t>(at - begin)));
+    DURLOG_RETURN_IF_ERROR(file.SyncData());
+    at = begin;
+  }
+  return CutAndAllocate(file, last_end, file_bytes >= segment_bytes ? segment_bytes : 0);
 }
 
 }  // namespace
@@ -336,22 +365,18 @@ Status CutSegment(File& file, uint64_t offset, uint64_t segment_bytes) {
   return CutAndAllocate(file, offset, file_bytes >= segment_bytes ? segment_bytes : 0);
 }
 
-// Truncating within a block is two writes, the rest of the block as zeros and the size, and the
-// zeros may get there alone: a gap in front of records that are known to be synced. So the blocks
-// behind go first, then this block's sectors from its end on, each before the one in front of it.
 Status CutSyncedRecords(File& file, uint64_t offset, uint64_t segment_bytes) {
-  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
-  const uint64_t end = std::min(AlignUp(offset, kBlockBytes), file_bytes);
-  DURLOG_RETURN_IF_ERROR(file.Truncate(end));
-  DURLOG_RETURN_IF_ERROR(file.SyncFull());
-  const uint8_t zeros[kSectorBytes] = {};
-  for (uint64_t at = end; at > offset;) {
-    const uint64_t begin = std::max(AlignDown(at - 1, kSectorBytes), offset);
-    DURLOG_RETURN_IF_ERROR(file.WriteAt(begin, zeros, static_cast<size_t>(at - begin)));
-    DURLOG_RETURN_IF_ERROR(file.SyncData());
-    at = begin;
-  }
-  return CutAndAllocate(file, offset, file_bytes >= segment_bytes ? segment_bytes : 0);
+  return CutSectors(file, offset, Bytes{}, segment_bytes);
+}
+
+Result<uint64_t> CutBehindMarker(File& file, const SegmentHeader& header, uint64_t offset,
+                                 uint64_t next_seq) {
+  uint8_t marker[kFrameHeaderBytes];
+  EncodeMarker(header, next_seq, marker);
+  const bool fits = offset + sizeof marker <= header.segment_bytes;
+  const Bytes last = fits ? Bytes{marker, sizeof marker} : Bytes{};
+  DURLOG_RETURN_IF_ERROR(CutSectors(file, offset, last, header.segment_bytes));
+  return offset + last.size;
 }
 
 Status ApplyRecovery(Directory& directory, RecoveryPlan* plan) {

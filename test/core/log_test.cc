@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 
@@ -19,6 +20,26 @@ constexpr Level kLevels[] = {Level::kMemory, Level::kAsync, Level::kSync, Level:
 class LogTest : public LogTestFolder, public testing::WithParamInterface<Strategy> {
  protected:
   LogOptions Options() const { return SmallOptions(GetParam()); }
+  // In the log's first segment.
+  void FlipByteOfRecord(uint64_t seq) {
+    const Result<std::vector<FrameReport>> frames =
+        ListFrames(DefaultFileSystem(), PathOf("log"), SegmentName(0), 0, 10000);
+    ASSERT_TRUE(frames.ok()) << frames.status().message();
+    const auto record = std::find_if(frames->begin(), frames->end(), [seq](const FrameReport& f) {
+      return f.fields.state == FrameState::kCommitted && f.fields.seq == seq;
+    });
+    ASSERT_NE(record, frames->end());
+    Result<std::unique_ptr<Directory>> directory =
+        DefaultFileSystem().OpenDirectory(PathOf("log"), false);
+    ASSERT_TRUE(directory.ok());
+    Result<std::unique_ptr<File>> file = (*directory)->Open(SegmentName(0), OpenMode::kReadWrite);
+    ASSERT_TRUE(file.ok());
+    uint8_t byte = 0;
+    const uint64_t at = record->offset + kFrameHeaderBytes;
+    ASSERT_TRUE((*file)->ReadAt(at, &byte, 1).ok());
+    byte ^= 1;
+    ASSERT_TRUE((*file)->WriteAt(at, &byte, 1).ok());
+  }
 };
 
 std::string NameOf(const testing::TestParamInfo<Strategy>& info) {
@@ -152,6 +173,26 @@ TEST_P(LogTest, ATruncatedEndNeverComesBack) {
   EXPECT_EQ(log->next_seq(), 100u);
   Close(std::move(log));
   ExpectRecords(0, 100);
+}
+
+TEST_P(LogTest, ATruncationLeavesTheProofThatWhatStaysWasSynced) {
+  LogOptions options = Options();
+  options.segment_bytes = 1 << 20;
+  std::unique_ptr<Log> log = Open(options);
+  AppendMany(*log, 1100, Level::kSync);
+  Close(std::move(log));
+  log = Open(options);
+  const Result<std::shared_ptr<TruncateJob>> job = log->BeginTruncate(1000);
+  ASSERT_TRUE(job.ok()) << job.status().message();
+  (*job)->RunOnce();
+  ASSERT_TRUE(log->FinishTruncate(**job).ok());
+  log.reset();  // as kill -9: nothing is marked or synced
+  FlipByteOfRecord(500);
+  const Result<std::unique_ptr<Log>> damaged =
+      Log::Open(DefaultFileSystem(), PathOf("log"), options);
+  ASSERT_FALSE(damaged.ok());
+  EXPECT_EQ(damaged.status().code(), Code::kCorrupt);
+  EXPECT_EQ(damaged.status().first_lost_seq(), 500u);
 }
 
 TEST_P(LogTest, ALogThatWasNeverClosedIsWhole) {
