@@ -92,7 +92,10 @@ Status Log::Rotate() {
     wanted_[static_cast<size_t>(Level::kSync)] = next_seq_;
     Pump();
   }
-  active_ = std::make_shared<Segment>(next_seq_, std::move(spare_));
+  std::shared_ptr<Segment> replaced = active_->first_seq() == next_seq_ ? active_ : nullptr;
+  // Activating closes the replaced segment's file, which the commit may be syncing.
+  if (replaced && commit_ && mode_ == WriteMode::kMapped) commit_->Await();
+  active_ = std::make_shared<Segment>(next_seq_, std::move(spare_), std::move(replaced));
   spare_.reset();
   append_offset_ = kSegmentHeaderBytes;
   last_time_ms_ = 0;

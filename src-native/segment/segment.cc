@@ -114,12 +114,17 @@ Segment::Segment(uint64_t first_seq, const SegmentHeader& header, std::unique_pt
       name_(SegmentName(first_seq)),
       file_(std::move(file)) {}
 
-Segment::Segment(uint64_t first_seq, std::shared_ptr<SpareJob> spare)
+Segment::Segment(uint64_t first_seq, std::shared_ptr<SpareJob> spare,
+                 std::shared_ptr<Segment> replaced)
     : first_seq_(first_seq),
       header_(spare->header()),
       crc_seed_(header_.crc_seed()),
       name_(SegmentName(first_seq)),
-      spare_(std::move(spare)) {}
+      spare_(std::move(spare)),
+      replaced_(std::move(replaced)) {
+  // One that was never activated has no file; the name belongs to the one that it was to replace.
+  if (replaced_ && !replaced_->active()) replaced_ = replaced_->replaced_;
+}
 
 Status Segment::Activate(Directory& directory) {
   if (active()) return Status::Ok();
@@ -127,7 +132,7 @@ Status Segment::Activate(Directory& directory) {
   spare_->Await();
   if (!spare_->spare().ok()) return spare_->spare().status();
   Spare& spare = spare_->spare().value();
-  DURLOG_RETURN_IF_ERROR(directory.Rename(spare.name, name_));
+  DURLOG_RETURN_IF_ERROR(TakeName(directory, spare.name));
   file_ = std::move(spare.file);
   preallocated_ = spare.preallocated;
   if (preallocated_ == Preallocation::kZero || preallocated_ == Preallocation::kRecycle) {
@@ -135,6 +140,28 @@ Status Segment::Activate(Directory& directory) {
   }
   spare_.reset();
   return Status::Ok();
+}
+
+// Not every file system renames over a file that is open.
+Status Segment::TakeName(Directory& directory, const std::string& spare_name) {
+  if (replaced_) {
+    replaced_->file_.reset();
+    replaced_->direct_.reset();
+  }
+  Status renamed = directory.Rename(spare_name, name_);
+  if (!replaced_ || renamed.ok()) {
+    replaced_.reset();
+    return renamed;
+  }
+  Result<std::unique_ptr<File>> file = directory.Open(name_, OpenMode::kReadWrite);
+  if (!file.ok()) {
+    // Without a file there is nothing to go back to, whatever the reason was.
+    return Status::Error(Code::kIo, "the segment could neither be replaced (" + renamed.message() +
+                                        ") nor be opened again (" + file.status().message() + ")")
+        .WithPath(directory.path() + "/" + name_);
+  }
+  replaced_->file_ = std::move(*file);
+  return renamed;
 }
 
 void Segment::Discard(Directory& directory) {

@@ -67,8 +67,10 @@ class Segment {
  public:
   // One that exists: recovered from disk.
   Segment(uint64_t first_seq, const SegmentHeader& header, std::unique_ptr<File> file);
-  // One that will exist once Activate() has given the spare its name.
-  Segment(uint64_t first_seq, std::shared_ptr<SpareJob> spare);
+  // One that will exist once Activate() has given the spare its name. `replaced` is null, or has
+  // the same first seq, holds no record and bears that name until then.
+  Segment(uint64_t first_seq, std::shared_ptr<SpareJob> spare,
+          std::shared_ptr<Segment> replaced = nullptr);
 
   uint64_t first_seq() const { return first_seq_; }
   const SegmentHeader& header() const { return header_; }
@@ -79,6 +81,7 @@ class Segment {
 
   bool active() const { return file_ != nullptr; }
   // Waits for the spare and renames it. The new entry is not durable before the folder's sync.
+  // Closes the files of a replaced segment, which nobody may be using; a failure opens them again.
   Status Activate(Directory& directory);
   // Gives up a segment that will not be activated: its spare's file goes, best effort, as it takes
   // room and the next open would remove it anyway.
@@ -95,11 +98,14 @@ class Segment {
   uint64_t written_until = 0;
 
  private:
+  Status TakeName(Directory& directory, const std::string& spare_name);
+
   const uint64_t first_seq_;
   const SegmentHeader header_;
   const uint32_t crc_seed_;
   const std::string name_;
   std::shared_ptr<SpareJob> spare_;
+  std::shared_ptr<Segment> replaced_;
   std::unique_ptr<File> file_;
   std::unique_ptr<File> direct_;
   Preallocation preallocated_ = Preallocation::kNone;

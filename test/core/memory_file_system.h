@@ -60,15 +60,21 @@ class MemoryFile final : public File {
   Status SetExtentSizeHint(uint32_t) override {
     return Status::Error(Code::kUnsupported, "files in memory have no extents");
   }
-  Status Close() override { return Status::Ok(); }
+  Status Close() override {
+    bytes_ = std::make_shared<MemoryBytes>();
+    return Status::Ok();
+  }
 
  private:
   static Status Full() { return Status::Error(Code::kNoSpace, "the file would be too long"); }
-  const std::shared_ptr<MemoryBytes> bytes_;
+  std::shared_ptr<MemoryBytes> bytes_;
 };
 
 // The folder's content, kept by the test: what stands in it outlives every Directory on it.
-using MemoryFolder = std::map<std::string, std::shared_ptr<MemoryBytes>>;
+struct MemoryFolder : std::map<std::string, std::shared_ptr<MemoryBytes>> {
+  // As on Windows without POSIX semantics: no rename replaces a file that is open.
+  bool keeps_open_names = false;
+};
 
 class MemoryLock final : public FileLock {};
 
@@ -95,6 +101,7 @@ class MemoryDirectory final : public Directory {
   Status Rename(const std::string& from, const std::string& to) override {
     const auto found = files_.find(from);
     if (found == files_.end()) return Status::Error(Code::kNotFound, "no such file");
+    if (IsKept(to)) return Status::Error(Code::kIo, "the file is open").WithPath(to);
     files_[to] = found->second;
     files_.erase(from);
     return Status::Ok();
@@ -115,6 +122,12 @@ class MemoryDirectory final : public Directory {
   }
 
  private:
+  // An open file shares its bytes with the folder.
+  bool IsKept(const std::string& name) const {
+    const auto found = files_.find(name);
+    return files_.keeps_open_names && found != files_.end() && found->second.use_count() > 1;
+  }
+
   MemoryFolder& files_;
   const std::string path_ = "memory";
 };
