@@ -3,16 +3,23 @@ import { type DurlogError, outcomeOfCall } from './errors.js'
 
 /** A call that waits for its turn: for room, or for everything before it to settle. */
 export interface HeldCall {
-  /** Goes on if it can; true once it needs its place no more. */
+  /** A commit that fails while the call waits does not concern it. */
+  readonly outlivesFailure: boolean
+  /** Goes on if it can; true once it needs its place no more. Runs no code of the caller's. */
   admit(): boolean
-  /** A commit failed; true if the call failed with it. */
-  fail(error: DurlogError): boolean
+  /** A commit failed; the call has lost its place already. */
+  fail(error: DurlogError): void
 }
 
-/** Held calls, in the order in which they were made: none goes on before the one in front of it. */
+/**
+ * Held calls, in the order in which they were made: none goes on before the one in front of it. The call that is
+ * being admitted is never removed by anything else: what fails meanwhile fails once it has gone on or has not.
+ */
 export class HeldCalls {
   #calls = new Deque<HeldCall>()
   #admitting = false
+  /** The first failure told while a call was being admitted. */
+  #failure: DurlogError | undefined
   readonly #onLeft: () => void
 
   /** Calls `onLeft` when one has given up its place, which may be what the next one waits for. */
@@ -28,22 +35,39 @@ export class HeldCalls {
     this.#calls.push(call)
   }
 
-  /** Lets go on whatever can; false where that is being done already, by somebody who calls this. */
-  admit(): boolean {
-    if (this.#admitting) return false
+  /** Lets go on whatever can. Does nothing from within itself: the outer call goes on. */
+  admit(): void {
+    if (this.#admitting) return
     this.#admitting = true
-    while (this.#calls.peek()?.admit()) this.#calls.shift()
+    for (let admitted = true; admitted; ) {
+      admitted = this.#calls.peek()?.admit() ?? false
+      if (admitted) this.#calls.shift()
+      const failure = this.#failure
+      this.#failure = undefined
+      if (failure !== undefined) {
+        this.#failAll(failure)
+        admitted = true
+      }
+    }
     this.#admitting = false
-    return true
   }
 
-  /** Drops every call that fails with the commit that failed. */
+  /** Fails every call that waits, except those that outlive it. A call that is being admitted and goes on does not. */
   fail(error: DurlogError): void {
-    const kept = new Deque<HeldCall>()
-    for (let call = this.#calls.shift(); call !== undefined; call = this.#calls.shift()) {
-      if (!call.fail(error)) kept.push(call)
+    if (this.#admitting) this.#failure ??= error
+    else this.#failAll(error)
+  }
+
+  /** The queue is whole again before any call is told: who is told may add to it. */
+  #failAll(error: DurlogError): void {
+    const calls = this.#calls
+    const failed: HeldCall[] = []
+    this.#calls = new Deque()
+    for (let call = calls.shift(); call !== undefined; call = calls.shift()) {
+      if (call.outlivesFailure) this.#calls.push(call)
+      else failed.push(call)
     }
-    this.#calls = kept
+    for (const call of failed) call.fail(error)
   }
 
   /**
@@ -64,6 +88,7 @@ export class HeldCalls {
       }
       signal?.addEventListener('abort', onAbort)
       this.push({
+        outlivesFailure,
         admit: () => {
           if (left) return true
           try {
@@ -78,11 +103,9 @@ export class HeldCalls {
           return true
         },
         fail: (error) => {
-          if (left) return true
-          if (outlivesFailure) return false
+          if (left) return
           leave()
           reject(error)
-          return true
         },
       })
     })

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import { DurlogError, invalidArgument, outcomeOfCall, withOutcome } from './errors.js'
 import { HeldCalls } from './held-calls.js'
-import { Counter, LEVEL_CODES, NativeEvent, type NativeFailure, type NativeLog, type Refused } from './native.js'
+import { Counter, LEVEL_CODES, type NativeFailure, type NativeLog, type Refused } from './native.js'
 import { checkPayload, checkSeq, levelCode, type ResolvedOptions, shown } from './options.js'
 import { OwnSource } from './own-source.js'
 import { Reader, readOne } from './reader.js'
@@ -100,8 +100,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
       } else if (this.#gated) {
         return this.#appendHeld(data, level, undefined)
       }
-      if (this.#native.append(data, level)) return this.#hold(() => this.#frame(data, level))
-      return this.#framed(this.nextSeq - 1, level)
+      return this.#frame(data, level) ?? this.#hold(() => this.#frame(data, level))
     } catch (error) {
       return Promise.reject(outcomeOfCall(error))
     }
@@ -112,12 +111,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
       const level = options.durability === undefined ? this.#level : levelCode(options.durability)
       if (!Array.isArray(list) || list.length === 0)
         throw invalidArgument(`a batch must be an array of at least one record; got ${shown(list)}`)
-      const frame = (records: readonly Payload[]) => {
-        if (this.#native.appendBatch(records, level)) return undefined
-        const last = this.nextSeq - 1
-        const first = last - records.length + 1
-        return this.#framed(last, level).then(() => ({ first, last }))
-      }
+      const frame = (records: readonly Payload[]) => this.#frameBatch(records, level)
       options.signal?.throwIfAborted()
       const now = this.#gated ? undefined : frame(list)
       if (now !== undefined) return now
@@ -136,6 +130,8 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
       refused = this.#native.write(data)
     } catch (error) {
       throw outcomeOfCall(error)
+    } finally {
+      this.#takeEvents()
     }
     if (!this.#tickScheduled) this.#scheduleTick()
     if (!refused) return this.nextSeq - 1
@@ -152,6 +148,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     } catch (error) {
       throw outcomeOfCall(error)
     } finally {
+      this.#takeEvents()
       this.#scheduleTick()
     }
     if (!refused) return this.nextSeq - 1
@@ -243,24 +240,15 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     return this.close()
   }
 
-  /** What the core tells; it calls this on the log's own thread, between two turns of the event loop. */
-  onNativeEvent(event: number, argument: unknown): void {
-    switch (event) {
-      case NativeEvent.progress:
-        this.#noRoom = false
-        this.#settledInTurn = 0
-        this.#settle()
-        // Behind the continuations of what has just settled: what they append joins the next group. A
-        // tick that is scheduled already would run before them.
-        queueMicrotask(this.#continued)
-        break
-      case NativeEvent.failed:
-        this.#onFailed(argument as NativeFailure)
-        break
-      case NativeEvent.rotated:
-        process.nextTick(() => this.emit('rotated', argument as number))
-        break
-    }
+  /** A job of the core is done: called on the log's own thread, between two turns of the event loop. */
+  onProgress(): void {
+    this.#noRoom = false
+    this.#settledInTurn = 0
+    this.#takeEvents()
+    this.#settle()
+    // Behind the continuations of what has just settled: what they append joins the next group. A
+    // tick that is scheduled already would run before them.
+    queueMicrotask(this.#continued)
   }
 
   #counter(index: number): number {
@@ -287,7 +275,26 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   }
 
   #frame(data: Payload, level: number): Promise<number> | undefined {
-    return this.#native.append(data, level) ? undefined : this.#framed(this.nextSeq - 1, level)
+    let refused: Refused
+    try {
+      refused = this.#native.append(data, level)
+    } finally {
+      this.#takeEvents()
+    }
+    return refused ? undefined : this.#framed(this.nextSeq - 1, level)
+  }
+
+  #frameBatch(records: readonly Payload[], level: number): Promise<BatchRange> | undefined {
+    let refused: Refused
+    try {
+      refused = this.#native.appendBatch(records, level)
+    } finally {
+      this.#takeEvents()
+    }
+    if (refused) return undefined
+    const last = this.nextSeq - 1
+    const first = last - records.length + 1
+    return this.#framed(last, level).then(() => ({ first, last }))
   }
 
   #appendHeld(data: Payload, level: number, signal: AbortSignal | undefined): Promise<number> {
@@ -322,6 +329,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
       const leave = (): void => {
         state = 'done'
         this.#suspended = final
+        this.#takeEvents()
         this.#admit()
         this.#scheduleTick()
       }
@@ -337,7 +345,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
         void (async () => work())().then(resolve, reject).finally(leave)
         return false
       }
-      this.#held.push({ admit, fail: () => false })
+      this.#held.push({ admit, outlivesFailure: true, fail: () => {} })
       this.#gated = true
       this.#admit()
       this.#scheduleTick()
@@ -355,7 +363,8 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   }
 
   #admit(): void {
-    if (this.#held.admit()) this.#gated = this.#held.size > 0 || this.#closed
+    this.#held.admit()
+    this.#gated = this.#held.size > 0 || this.#closed
   }
 
   #settle(): void {
@@ -406,17 +415,22 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     }
   }
 
+  #pumpNow(): void {
+    this.#native.pump()
+    this.#takeEvents()
+  }
+
   #pump(): void {
     const { commitDelayMicros } = this.#options
     if (commitDelayMicros === 0 || this.#closed) {
-      this.#native.pump()
+      this.#pumpNow()
       return
     }
     if (this.#pumpDelayed) return
     this.#pumpDelayed = true
     const pump = (): void => {
       this.#pumpDelayed = false
-      if (!this.#suspended) this.#native.pump()
+      if (!this.#suspended) this.#pumpNow()
     }
     if (commitDelayMicros >= 1000) {
       setTimeout(pump, Math.round(commitDelayMicros / 1000))
@@ -431,8 +445,23 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     setImmediate(turn)
   }
 
+  /**
+   * Follows every call that may commit, before what the call appended is waited for: its seq may be one that a
+   * failed group has given back.
+   */
+  #takeEvents(): void {
+    if ((this.#counters[Counter.events] as number) === 0) return
+    for (const event of this.#native.takeEvents()) {
+      if ('error' in event) this.#onFailed(event)
+      else process.nextTick(() => this.emit('rotated', event.firstSeq))
+    }
+  }
+
   #onFailed(failure: NativeFailure): void {
-    for (const [level, waiters] of this.#waiters.entries()) waiters.settle(this.#counter(FIRST_LEVEL_COUNTER + level))
+    // Seqs from the failed one on that have been reached since belong to other records.
+    const end = failure.latched ? Number.POSITIVE_INFINITY : failure.firstSeq
+    for (const [level, waiters] of this.#waiters.entries())
+      waiters.settle(Math.min(end, this.#counter(FIRST_LEVEL_COUNTER + level)))
     this.#noRoom = false
     const unknown = withOutcome(failure.error, 'unknown')
     const notWritten = withOutcome(failure.error, 'not-written')
@@ -442,7 +471,6 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     for (const waiters of this.#waiters) waiters.rejectFrom(firstSeq, errorFor)
     this.#held.fail(notWritten)
     this.#gated = this.#held.size > 0 || this.#closed
-    // Not now: the core may tell of the failure from within a call.
     this.#scheduleTick()
     if (failure.latched) process.nextTick(() => this.emit('latched', failure.error))
   }

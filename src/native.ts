@@ -18,19 +18,16 @@ export const Counter = {
   fullSeq: 5,
   pendingBytes: 6,
   latched: 7,
-} as const
-export const COUNTER_COUNT = 8
-
-/** What `onEvent` is called with, always on the log's own thread. */
-export const NativeEvent = {
-  /** Counters moved, or room was made: settle what has been reached, retry what waits. */
-  progress: 0,
-  /** A commit failed; the argument is a `NativeFailure`. */
-  failed: 1,
-  /** A new segment took over; the argument is its first seq. */
-  rotated: 2,
+  /** Not a seq: how many events wait for `takeEvents`. Look after each call that may commit. */
+  events: 8,
 } as const
 
+/** A new segment took over. */
+export interface NativeRotation {
+  firstSeq: number
+}
+
+/** A commit failed. */
 export interface NativeFailure {
   error: DurlogError
   /** Every waiting append with this seq or a later one failed; the seqs are given out again. */
@@ -106,6 +103,8 @@ export interface NativeLog {
   requestSync(level: number): void
   /** Starts the next group commit unless one is under way or none is wanted. */
   pump(): void
+  /** What happened since it was last called, oldest first: the core never calls back from within a call. */
+  takeEvents(): (NativeFailure | NativeRotation)[]
   stats(): NativeStats
   /** Removes whole segments below `seq`; resolves to the new firstSeq once durable. */
   trimBefore(seq: number): Promise<number>
@@ -182,7 +181,11 @@ export interface NativeRepairReport {
 
 export interface Native {
   setErrorClass(errorClass: typeof DurlogError): void
-  open(dir: string, options: NativeOptions, onEvent: (event: number, argument: unknown) => void): Promise<NativeLog>
+  /**
+   * `onProgress` is called on the log's own thread, between two turns of the event loop: counters moved, events
+   * wait or room was made.
+   */
+  open(dir: string, options: NativeOptions, onProgress: () => void): Promise<NativeLog>
   openCursor(dir: string, fromSeq: number): Promise<NativeCursor>
   /** The folder's first and next seq, without the writer's lock. */
   bounds(dir: string): Promise<{ firstSeq: number; nextSeq: number; syncedSeq: number; uuid: string }>

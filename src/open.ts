@@ -28,21 +28,17 @@ export async function open(dir: string | URL, options?: OpenOptions): Promise<Lo
 
 async function openWriter(dir: string, options: ResolvedOptions): Promise<Log> {
   let log: WriterLog | undefined
-  const onEvent = (event: number, argument: unknown): void => log?.onNativeEvent(event, argument)
-  log = new WriterLog(dir, await openLocked(dir, options, onEvent), options)
+  const onProgress = (): void => log?.onProgress()
+  log = new WriterLog(dir, await openLocked(dir, options, onProgress), options)
   return log
 }
 
 /** Asks again until the lock is free or `lockWaitMs` have passed. */
-async function openLocked(
-  dir: string,
-  options: ResolvedOptions,
-  onEvent: (event: number, argument: unknown) => void,
-): Promise<NativeLog> {
+async function openLocked(dir: string, options: ResolvedOptions, onProgress: () => void): Promise<NativeLog> {
   const deadline = performance.now() + options.lockWaitMs
   for (;;) {
     try {
-      return await native.open(dir, options.native, onEvent)
+      return await native.open(dir, options.native, onProgress)
     } catch (error) {
       const locked = error instanceof DurlogError && error.code === 'ERR_DURLOG_LOCKED'
       const leftMs = deadline - performance.now()

@@ -20,14 +20,14 @@ LogHandle::LogHandle(napi_env env, std::unique_ptr<Log> log) : env_(env), log_(s
 
 LogHandle::~LogHandle() { napi_remove_env_cleanup_hook(env_, DropAtTeardown, this); }
 
-void LogHandle::Connect(const Napi::Function& on_event, const Napi::Float64Array& counters) {
-  on_event_ = Napi::Weak(on_event);
+void LogHandle::Connect(const Napi::Function& on_progress, const Napi::Float64Array& counters) {
+  on_progress_ = Napi::Weak(on_progress);
   counters_reference_ = Napi::Persistent(counters);
   counters_ = Napi::Float64Array(counters).Data();
   StoreCounters();
 }
 
-// A call that had to wait has done a commit by itself, of which no job will bring the news.
+// After each call: one that had to wait has done a commit by itself, and no job will tell of it.
 void LogHandle::StoreCounters() {
   // Seqs are below 2^53, and a signed conversion is one instruction.
   const auto number = [](uint64_t value) {
@@ -44,15 +44,15 @@ void LogHandle::StoreCounters() {
 }
 
 void LogHandle::Execute(std::shared_ptr<Job> job) {
-  if (!on_event_.IsEmpty()) on_event_.Ref();
+  if (!on_progress_.IsEmpty()) on_progress_.Ref();
   const bool queued = QueueWork(
       env_, [job] { job->RunOnce(); },
       [self = shared_from_this(), job](napi_env) {
         self->OnJobDone();
-        if (!self->on_event_.IsEmpty()) self->on_event_.Unref();
+        if (!self->on_progress_.IsEmpty()) self->on_progress_.Unref();
       });
   // Where no worker can be had any more, whoever needs the job runs it itself: see Job::Await().
-  if (!queued && !on_event_.IsEmpty()) on_event_.Unref();
+  if (!queued && !on_progress_.IsEmpty()) on_progress_.Unref();
 }
 
 void LogHandle::OnJobDone() {
@@ -60,7 +60,7 @@ void LogHandle::OnJobDone() {
   const Napi::HandleScope scope(env_);
   log_->Harvest();
   StoreCounters();
-  Emit(kProgress, Napi::Env(env_).Undefined());
+  CallOnProgress();
   if (log_ && closing_) {
     log_->Pump();
     FinishCloseIfIdle();
@@ -68,41 +68,47 @@ void LogHandle::OnJobDone() {
 }
 
 // May be called while a terminated worker is being torn down: then nothing can be called any more,
-// and the failure to do so is of no interest to anybody.
-void LogHandle::Emit(Event event, napi_value argument) {
-  if (on_event_.IsEmpty()) return;
-  const Napi::Function on_event = on_event_.Value();
-  if (on_event.IsEmpty()) return;
-  napi_value arguments[2];
+// and nothing is left that would need the call.
+void LogHandle::CallOnProgress() {
+  if (on_progress_.IsEmpty()) return;
+  const Napi::Function on_progress = on_progress_.Value();
+  if (on_progress.IsEmpty()) return;
   napi_value receiver;
   napi_value ignored;
-  if (napi_create_double(env_, event, &arguments[0]) != napi_ok) return;
-  arguments[1] = argument;
   if (napi_get_undefined(env_, &receiver) != napi_ok) return;
-  static_cast<void>(napi_call_function(env_, receiver, on_event, 2, arguments, &ignored));
+  static_cast<void>(napi_call_function(env_, receiver, on_progress, 0, nullptr, &ignored));
+}
+
+void LogHandle::Queue(Event event) {
+  events_.push_back(std::move(event));
+  if (counters_ != nullptr) counters_[kEvents] = static_cast<double>(events_.size());
 }
 
 void LogHandle::OnFailure(const Status& status, uint64_t first_seq, uint64_t unknown_before,
                           bool latched) {
-  if (on_event_.IsEmpty()) return;
-  StoreCounters();
-  const Napi::Env env(env_);
-  const Napi::HandleScope scope(env);
-  const Napi::Value error = ToError(env, status);
-  if (error.IsEmpty()) return;
-  Napi::Object failure = Napi::Object::New(env);
-  failure.Set("error", error);
-  failure.Set("firstSeq", FromSeq(env, first_seq));
-  failure.Set("unknownBefore", FromSeq(env, unknown_before));
-  failure.Set("latched", Napi::Boolean::New(env, latched));
-  Emit(kFailed, failure);
+  Queue(Event{status, first_seq, unknown_before, latched});
 }
 
-void LogHandle::OnRotated(uint64_t first_seq) {
-  if (on_event_.IsEmpty()) return;
-  const Napi::Env env(env_);
-  const Napi::HandleScope scope(env);
-  Emit(kRotated, FromSeq(env, first_seq));
+void LogHandle::OnRotated(uint64_t first_seq) { Queue(Event{Status::Ok(), first_seq, 0, false}); }
+
+Napi::Value LogHandle::TakeEvents(Napi::Env env) {
+  const std::vector<Event> events = std::exchange(events_, {});
+  if (counters_ != nullptr) counters_[kEvents] = 0;
+  Napi::Array array = Napi::Array::New(env, events.size());
+  for (size_t i = 0; i < events.size(); ++i) {
+    const Event& event = events[i];
+    Napi::Object object = Napi::Object::New(env);
+    object.Set("firstSeq", FromSeq(env, event.first_seq));
+    if (!event.status.ok()) {
+      const Napi::Value error = ToError(env, event.status);
+      if (error.IsEmpty()) return error;
+      object.Set("error", error);
+      object.Set("unknownBefore", FromSeq(env, event.unknown_before));
+      object.Set("latched", Napi::Boolean::New(env, event.latched));
+    }
+    array.Set(static_cast<uint32_t>(i), object);
+  }
+  return array;
 }
 
 napi_value LogHandle::Close(napi_env env) {
@@ -130,7 +136,7 @@ void LogHandle::FinishCloseIfIdle() {
         const Napi::HandleScope scope(raw);
         if (self->closing_) self->closing_->Resolve(raw, Napi::Env(raw).Undefined());
         self->closing_.reset();
-        self->on_event_.Reset();
+        self->on_progress_.Reset();
       });
   if (!queued) log->reset();
 }
@@ -139,7 +145,8 @@ void LogHandle::Drop() {
   closed_ = true;
   log_.reset();
   closing_.reset();
-  on_event_.Reset();
+  on_progress_.Reset();
+  counters_ = nullptr;
   counters_reference_.Reset();
 }
 

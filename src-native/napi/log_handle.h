@@ -1,4 +1,4 @@
-// A log as one environment sees it: jobs to libuv's workers and back, news to JavaScript.
+// A log as one environment sees it: jobs to libuv's workers and back, events to JavaScript.
 #ifndef DURLOG_NAPI_LOG_HANDLE_H_
 #define DURLOG_NAPI_LOG_HANDLE_H_
 
@@ -14,23 +14,32 @@ namespace durlog {
 
 // Shared by the JavaScript object and by every job that is out, so that a job that ends after the
 // object was collected, or after its worker_thread was terminated, still finds it.
+//
+// No call into the log calls JavaScript back: an append may find that an earlier commit has failed,
+// and what runs then could call the log again before the append is done. Such events are queued;
+// the `events` counter tells how many wait, and JavaScript takes them after the call has returned.
 class LogHandle final : public Executor,
                         public LogListener,
                         public std::enable_shared_from_this<LogHandle> {
  public:
+  // As many as `Counter` in src/native.ts names.
+  static constexpr size_t kCounterCount = 9;
+
   LogHandle(napi_env env, std::unique_ptr<Log> log);
   ~LogHandle() override;
 
-  // `on_event(event, argument)`; `counters` is a Float64Array that the handle keeps up to date. The
-  // function is held only while a job is out, so that a log that nobody closes can be collected;
-  // who wants the news keeps it.
-  void Connect(const Napi::Function& on_event, const Napi::Float64Array& counters);
+  // `on_progress()` is called when a job is done; `counters` is a Float64Array that the handle
+  // keeps up to date. The function is held only while a job is out, so that a log that is never
+  // closed can be collected; the log's JavaScript object holds it otherwise.
+  void Connect(const Napi::Function& on_progress, const Napi::Float64Array& counters);
 
   // Null once closed.
   Log* log() { return log_.get(); }
   std::vector<uint8_t>* scratch() { return &scratch_; }
 
   void StoreCounters();
+  // The events that wait, oldest first, as an array of `NativeEvent`. Also after the log is closed.
+  Napi::Value TakeEvents(Napi::Env env);
 
   // A promise for the end of the log: drained, marked, unlocked.
   napi_value Close(napi_env env);
@@ -44,18 +53,36 @@ class LogHandle final : public Executor,
 
  private:
   // As src/native.ts numbers them.
-  enum Event { kProgress = 0, kFailed = 1, kRotated = 2 };
-  enum Counter { kFirst, kNext, kMemory, kAsync, kSynced, kFull, kPending, kLatched, kCounters };
+  enum Counter {
+    kFirst,
+    kNext,
+    kMemory,
+    kAsync,
+    kSynced,
+    kFull,
+    kPending,
+    kLatched,
+    kEvents,
+  };
+  // A failure, or a rotation where the status is ok.
+  struct Event {
+    Status status;
+    uint64_t first_seq = 0;
+    uint64_t unknown_before = 0;
+    bool latched = false;
+  };
 
   void OnJobDone();
-  void Emit(Event event, napi_value argument);
+  void CallOnProgress();
+  void Queue(Event event);
   void FinishCloseIfIdle();
 
   const napi_env env_;
   std::unique_ptr<Log> log_;
-  Napi::FunctionReference on_event_;
+  Napi::FunctionReference on_progress_;
   Napi::Reference<Napi::Float64Array> counters_reference_;
   double* counters_ = nullptr;
+  std::vector<Event> events_;
   std::vector<uint8_t> scratch_;
   std::unique_ptr<Deferred> closing_;
   bool closed_ = false;

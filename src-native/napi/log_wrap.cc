@@ -115,6 +115,12 @@ napi_value Pump(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
+napi_value TakeEvents(napi_env env, napi_callback_info info) {
+  void* data = nullptr;
+  if (napi_get_cb_info(env, info, nullptr, nullptr, nullptr, &data) != napi_ok) return nullptr;
+  return (*static_cast<HandlePointer*>(data))->TakeEvents(env);
+}
+
 napi_value Stats(napi_env env, napi_callback_info info) {
   const Call call(env, info, 0);
   return call.log == nullptr ? nullptr : static_cast<napi_value>(FromStats(env, call.log->Stats()));
@@ -187,30 +193,31 @@ bool AddMethod(Napi::Env env, const Napi::Object& object, const HandlePointer& h
   return napi_set_named_property(env, object, name, function) == napi_ok;
 }
 
-Napi::Value MakeObject(Napi::Env env, std::unique_ptr<Log> log, const Napi::Function& on_event) {
+Napi::Value MakeObject(Napi::Env env, std::unique_ptr<Log> log, const Napi::Function& on_progress) {
   const std::pair<const char*, napi_callback> methods[] = {{"append", Append},
                                                            {"appendBatch", AppendBatch},
                                                            {"write", Write},
                                                            {"appendSync", AppendSync},
                                                            {"requestSync", RequestSync},
                                                            {"pump", Pump},
+                                                           {"takeEvents", TakeEvents},
                                                            {"stats", Stats},
                                                            {"trimBefore", TrimBefore},
                                                            {"truncateAfter", TruncateAfter},
                                                            {"close", Close}};
   Napi::Object object = Napi::Object::New(env);
-  const Napi::Float64Array counters = Napi::Float64Array::New(env, 8);
+  const Napi::Float64Array counters = Napi::Float64Array::New(env, LogHandle::kCounterCount);
   // In a worker that is being terminated.
   if (counters.IsEmpty()) return Napi::Value();
   object.Set("counters", counters);
-  object.Set("onEvent", on_event);
+  object.Set("onProgress", on_progress);
   object.Set("recovery", FromRecovery(env, log->recovery()));
   object.Set("uuid", FormatUuid(log->uuid()));
   const auto handle = std::make_shared<LogHandle>(env, std::move(log));
   for (const auto& [name, callback] : methods) {
     if (!AddMethod(env, object, handle, name, callback)) return Napi::Value();
   }
-  handle->Connect(on_event, counters);
+  handle->Connect(on_progress, counters);
   return object;
 }
 
@@ -221,7 +228,7 @@ Napi::Value OpenLog(const Napi::CallbackInfo& info) {
   LogOptions options;
   if (!ToOptions(env, info[1].As<Napi::Object>(), &options)) return Napi::Value();
   const std::string path = info[0].As<Napi::String>();
-  const auto on_event =
+  const auto on_progress =
       std::make_shared<Napi::FunctionReference>(Napi::Persistent(info[2].As<Napi::Function>()));
   const auto opened = std::make_shared<std::unique_ptr<Log>>();
   return RunAsync(
@@ -230,8 +237,8 @@ Napi::Value OpenLog(const Napi::CallbackInfo& info) {
         DURLOG_ASSIGN_OR_RETURN(*opened, Log::Open(DefaultFileSystem(), path, options));
         return Status::Ok();
       },
-      [opened, on_event](Napi::Env done_env) {
-        return MakeObject(done_env, std::move(*opened), on_event->Value());
+      [opened, on_progress](Napi::Env done_env) {
+        return MakeObject(done_env, std::move(*opened), on_progress->Value());
       });
 }
 

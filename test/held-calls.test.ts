@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest'
+import { DurlogError } from '../src/errors.js'
+import { HeldCalls } from '../src/held-calls.js'
+import { codeOf, scratchLog } from './fixtures/scratch.js'
+
+const failure = new DurlogError('ERR_DURLOG_NO_SPACE', 'no room')
+const never = new Promise<string>(() => {})
+
+test('a failure told while a call is being admitted fails the calls behind it, and not the one that goes on', async () => {
+  const held = new HeldCalls(() => {})
+  const first = held.hold(() => {
+    held.fail(failure)
+    return Promise.resolve('went on')
+  })
+  const second = held.hold(() => never)
+  const drained = held.hold(() => Promise.resolve('drained'), undefined, true)
+  held.admit()
+  expect(await first).toBe('went on')
+  expect(await codeOf(second)).toBe('ERR_DURLOG_NO_SPACE')
+  expect(await drained).toBe('drained')
+  expect(held.size).toBe(0)
+})
+
+test('a failure told while a call is being admitted fails that call if it must go on waiting', async () => {
+  const held = new HeldCalls(() => {})
+  let starts = 0
+  const first = held.hold(() => {
+    starts++
+    held.fail(failure)
+    return undefined
+  })
+  const alone: string[] = []
+  held.push({ outlivesFailure: true, admit: () => alone.push('ran') > 0, fail: () => {} })
+  held.admit()
+  expect(await codeOf(first)).toBe('ERR_DURLOG_NO_SPACE')
+  expect(starts).toBe(1)
+  expect(alone).toEqual(['ran'])
+})
+
+test('a call that is made because another one failed waits behind those that outlive the failure', () => {
+  const held = new HeldCalls(() => {})
+  const order: string[] = []
+  const call = (name: string, outlivesFailure: boolean, fail = () => {}) => ({
+    outlivesFailure,
+    admit: () => order.push(name) > 0,
+    fail,
+  })
+  held.push(call('fails', false, () => held.push(call('made meanwhile', false))))
+  held.push(call('outlives', true))
+  held.fail(failure)
+  held.admit()
+  expect(order).toEqual(['outlives', 'made meanwhile'])
+})
+
+test('a listener may append, sync, trim, drain and close from within an event', async () => {
+  const log = await scratchLog({ segmentBytes: 65_536, maxPendingBytes: 65_536 })
+  const made: Promise<unknown>[] = []
+  log.on('rotated', (firstSeq) => {
+    if (firstSeq === 0) return
+    made.push(log.append('of a listener'), log.sync(), log.drain(), log.trimBefore(0))
+  })
+  log.once('synced', () => made.push(log.appendBatch(['a', 'b'])))
+  await Promise.all(Array.from({ length: 100 }, () => log.append(Buffer.alloc(4000, 1))))
+  expect(made.length).toBeGreaterThan(4)
+  await Promise.all(made)
+  const closed = new Promise((resolve) => log.once('synced', () => resolve(log.close())))
+  const last = log.append('last')
+  await closed
+  expect(await last).toBe(log.nextSeq - 1)
+})
