@@ -10,6 +10,7 @@
       'src-native/segment/mapped_tail.cc',
       'src-native/segment/read_window.cc',
       'src-native/segment/recovery.cc',
+      'src-native/segment/recovery_apply.cc',
       'src-native/segment/scanner.cc',
       'src-native/segment/segment.cc',
       'src-native/log/admin_jobs.cc',

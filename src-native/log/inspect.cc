@@ -105,9 +105,9 @@ Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path) {
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
                           file_system.OpenDirectory(path, false));
   DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(*directory));
-  DURLOG_ASSIGN_OR_RETURN(
-      const RecoveryPlan plan,
-      PlanRecovery(*directory, std::move(files), OpenMode::kRead, ScanExtent::kUnsyncedEnd));
+  DURLOG_ASSIGN_OR_RETURN(const RecoveryPlan plan,
+                          PlanRecovery(*directory, std::move(files), OpenMode::kRead,
+                                       ScanExtent::kUnsyncedEnd, Evidence::kCache));
   return LogBounds{plan.files.segments.front(), plan.next_seq,
                    std::min(plan.known_synced, plan.next_seq), plan.identity.uuid};
 }
@@ -116,9 +116,9 @@ Result<VerifyReport> Verify(FileSystem& file_system, const std::string& path) {
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
                           file_system.OpenDirectory(path, false));
   DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(*directory));
-  DURLOG_ASSIGN_OR_RETURN(
-      const RecoveryPlan plan,
-      PlanRecovery(*directory, std::move(files), OpenMode::kRead, ScanExtent::kEverything));
+  DURLOG_ASSIGN_OR_RETURN(const RecoveryPlan plan,
+                          PlanRecovery(*directory, std::move(files), OpenMode::kRead,
+                                       ScanExtent::kEverything, Evidence::kDevice));
   VerifyReport report;
   DURLOG_RETURN_IF_ERROR(CheckHeaders(*directory, plan, &report));
   report.state = std::max(report.state, plan.report.state);
@@ -179,7 +179,7 @@ Result<RepairReport> Repair(FileSystem& file_system, const std::string& path, bo
   DURLOG_ASSIGN_OR_RETURN(
       RecoveryPlan plan,
       PlanRecovery(*directory, std::move(files), apply ? OpenMode::kReadWrite : OpenMode::kRead,
-                   ScanExtent::kUnsyncedEnd));
+                   ScanExtent::kUnsyncedEnd, Evidence::kDevice));
   RepairReport report;
   report.state = plan.report.state;
   report.cuts = plan.cuts;
@@ -188,7 +188,8 @@ Result<RepairReport> Repair(FileSystem& file_system, const std::string& path, bo
   }
   if (!apply || plan.cuts.empty()) return report;
   DURLOG_RETURN_IF_ERROR(BackUp(file_system, *directory, plan.cuts, backup));
-  DURLOG_RETURN_IF_ERROR(ApplyRecovery(*directory, &plan));
+  DURLOG_ASSIGN_OR_RETURN(const Capabilities capabilities, directory->Probe());
+  DURLOG_RETURN_IF_ERROR(ApplyRecovery(*directory, capabilities, &plan));
   report.applied = true;
   return report;
 }

@@ -110,9 +110,9 @@ Status Log::Recover() {
     end_marked_ = true;
     return CreateFirstSegment(0);
   }
-  DURLOG_ASSIGN_OR_RETURN(
-      RecoveryPlan plan,
-      PlanRecovery(*directory_, std::move(files), OpenMode::kReadWrite, ScanExtent::kUnsyncedEnd));
+  DURLOG_ASSIGN_OR_RETURN(RecoveryPlan plan,
+                          PlanRecovery(*directory_, std::move(files), OpenMode::kReadWrite,
+                                       ScanExtent::kUnsyncedEnd, Evidence::kDevice));
   recovery_ = plan.report;
   uuid_ = plan.identity.uuid;
   const bool corrupt = plan.report.state == RecoveryState::kCorrupt;
@@ -124,7 +124,7 @@ Status Log::Recover() {
   // Not before the log is known to be ours: a refusal changes nothing.
   DURLOG_RETURN_IF_ERROR(RemoveSpares(plan.files));
   if (uuid_ == LogUuid{}) MakeUuid();  // no header could be read
-  DURLOG_RETURN_IF_ERROR(ApplyRecovery(*directory_, &plan));
+  DURLOG_RETURN_IF_ERROR(ApplyRecovery(*directory_, capabilities_, &plan));
   segments_.assign(plan.files.segments.begin(), plan.files.segments.end());
   next_seq_ = plan.next_seq;
   committed_end_ = next_seq_;

@@ -58,6 +58,13 @@ class File {
   virtual Status SyncData() = 0;
   // The strongest the platform has: fsync; F_FULLFSYNC on macOS.
   virtual Status SyncFull() = 0;
+  // Forgets what the page cache holds of the file and is not dirty, so that reading shows the
+  // device. After a sync that failed the two differ. Does nothing where the system has no such
+  // call.
+  virtual Status DropCache() = 0;
+  // Where data begins, at `offset` or behind it; all in front of that reads as zeros. UINT64_MAX
+  // where there is none, `offset` where the file system cannot tell.
+  virtual Result<uint64_t> NextData(uint64_t offset) = 0;
   virtual Result<uint64_t> Size() = 0;
   virtual Status Truncate(uint64_t size) = 0;
   // Allocates [offset, offset + length). kZero and kRecycle are not the platform's: the caller

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/bytes.h"
+#include "platform/posix_cache.h"
 #include "platform/posix_direct.h"
 #include "platform/posix_file_limit.h"
 #include "platform/posix_mapping.h"
@@ -75,6 +76,12 @@ Status PosixFile::StartWriteback(uint64_t offset, uint64_t length) {
 Status PosixFile::SyncData() { return SyncDataOf(fd_.get(), path_); }
 
 Status PosixFile::SyncFull() { return SyncFullOf(fd_.get(), path_); }
+
+Status PosixFile::DropCache() { return DropCacheOf(fd_.get(), path_); }
+
+Result<uint64_t> PosixFile::NextData(uint64_t offset) {
+  return NextDataOf(fd_.get(), path_, offset);
+}
 
 Result<uint64_t> PosixFile::Size() {
   struct stat info;

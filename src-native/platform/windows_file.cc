@@ -73,6 +73,12 @@ Status WindowsFile::SyncData() {
 
 Status WindowsFile::SyncFull() { return SyncData(); }
 
+// There is no such call.
+Status WindowsFile::DropCache() { return Status::Ok(); }
+
+// Segments are not sparse files, so that there is nothing to ask for.
+Result<uint64_t> WindowsFile::NextData(uint64_t offset) { return offset; }
+
 Result<uint64_t> WindowsFile::Size() {
   LARGE_INTEGER size;
   if (GetFileSizeEx(handle_.get(), &size)) return static_cast<uint64_t>(size.QuadPart);

@@ -4,18 +4,11 @@
 #include <map>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "record/segment_name.h"
 
 namespace durlog {
 namespace {
-
-constexpr size_t kRewriteStepBytes = 1u << 20;
-// Truncating zeroes the rest of the file system's block.
-constexpr uint64_t kBlockBytes = 4096;
-// What every device writes as a whole.
-constexpr uint64_t kSectorBytes = 512;
 
 // Of a segment whose frames cannot be checked only the name is known, and how many there may be.
 Result<ScannedSegment> Unreadable(Directory& directory, uint64_t first_seq, Status reason) {
@@ -33,8 +26,20 @@ Result<ScannedSegment> Unreadable(Directory& directory, uint64_t first_seq, Stat
   return segment;
 }
 
+// After a failed writeback the cache shows a whole page over blocks that were never written.
+// Nothing is acknowledged on this sync, so its failure is no verdict: it may be one of long ago
+// that nobody was told of. But the call that tells it may have left the rest undone: hence a second
+// one.
+Status ShowDevice(File& file) {
+  if (!file.SyncData().ok()) {
+    Status again = file.SyncData();
+    static_cast<void>(again);  // what could not be written is not there when it is read
+  }
+  return file.DropCache();
+}
+
 Result<ScannedSegment> ScanOne(Directory& directory, uint64_t first_seq, OpenMode mode,
-                               const LogUuid& uuid) {
+                               Evidence evidence, const LogUuid& uuid) {
   Result<OpenedSegment> opened = OpenSegment(directory, first_seq, mode);
   Status status =
       opened.ok() ? CheckIdentity(directory, first_seq, opened->header, uuid) : opened.TakeStatus();
@@ -44,6 +49,7 @@ Result<ScannedSegment> ScanOne(Directory& directory, uint64_t first_seq, OpenMod
   segment.first_seq = first_seq;
   segment.header = opened->header;
   segment.file = std::move(opened->file);
+  if (evidence == Evidence::kDevice) DURLOG_RETURN_IF_ERROR(ShowDevice(*segment.file));
   DURLOG_ASSIGN_OR_RETURN(segment.file_bytes, segment.file->Size());
   DURLOG_ASSIGN_OR_RETURN(segment.scan,
                           ScanSegment(*segment.file, ContextOf(segment.header, first_seq)));
@@ -51,10 +57,11 @@ Result<ScannedSegment> ScanOne(Directory& directory, uint64_t first_seq, OpenMod
 }
 
 // Newest to oldest, until the data says that everything older is synced.
-Status ScanBackwards(Directory& directory, OpenMode mode, ScanExtent extent, RecoveryPlan* plan) {
+Status ScanBackwards(Directory& directory, OpenMode mode, ScanExtent extent, Evidence evidence,
+                     RecoveryPlan* plan) {
   for (size_t i = plan->files.segments.size(); i-- > 0;) {
-    DURLOG_ASSIGN_OR_RETURN(ScannedSegment segment,
-                            ScanOne(directory, plan->files.segments[i], mode, plan->identity.uuid));
+    DURLOG_ASSIGN_OR_RETURN(ScannedSegment segment, ScanOne(directory, plan->files.segments[i],
+                                                            mode, evidence, plan->identity.uuid));
     if (extent == ScanExtent::kEverything) segment.file.reset();
     plan->report.scanned_bytes += segment.scan.bytes_read;
     plan->known_synced = std::max(plan->known_synced, segment.scan.watermark);
@@ -158,109 +165,6 @@ void Classify(RecoveryPlan* plan, size_t damaged) {
   plan->next_seq = damage_seq;
 }
 
-// Same bytes over themselves: a crash in between leaves each sector as it was or as it is.
-Status RewriteRange(File& file, uint64_t begin, uint64_t end) {
-  AlignedBuffer buffer;
-  if (!buffer.Reserve(kRewriteStepBytes, 0)) {
-    return Status::Error(Code::kOutOfMemory, "no memory to rewrite the unsynced end");
-  }
-  while (begin < end) {
-    const size_t step = static_cast<size_t>(std::min<uint64_t>(kRewriteStepBytes, end - begin));
-    DURLOG_ASSIGN_OR_RETURN(const size_t read, file.ReadAt(begin, buffer.data(), step));
-    if (read == 0) break;
-    DURLOG_RETURN_IF_ERROR(file.WriteAt(begin, buffer.data(), read));
-    begin += read;
-  }
-  return Status::Ok();
-}
-
-Result<uint64_t> OffsetOfSeq(const ScannedSegment& segment, uint64_t seq) {
-  FrameScanner scanner(*segment.file, ContextOf(segment.header, segment.first_seq),
-                       segment.scan.end_offset);
-  while (scanner.next_seq() < seq && scanner.position() < segment.scan.end_offset) {
-    DURLOG_ASSIGN_OR_RETURN(const ScannedFrame frame, scanner.Next());
-    if (frame.status != DecodeStatus::kWhole) break;
-  }
-  return scanner.position();
-}
-
-// The marker that says all is synced may itself be in the page cache only, where its writer was
-// killed: a direct write behind it would leave it there, and a gap on the device.
-Status SyncKept(const ScannedSegment& segment, uint64_t known_synced) {
-  if (segment.scan.next_seq < known_synced) return Status::Ok();
-  uint64_t begin = segment.scan.records_end;
-  if (segment.scan.next_seq > known_synced) {
-    DURLOG_ASSIGN_OR_RETURN(begin, OffsetOfSeq(segment, known_synced));
-  }
-  if (begin == segment.scan.end_offset) return Status::Ok();
-  DURLOG_RETURN_IF_ERROR(RewriteRange(*segment.file, begin, segment.scan.end_offset));
-  return segment.file->SyncData();
-}
-
-// Says that every record below `seq` is on the device.
-void EncodeMarker(const SegmentHeader& header, uint64_t seq, uint8_t* to) {
-  FrameFields fields;
-  fields.state = FrameState::kMarker;
-  fields.seq = seq;
-  EncodeFrameHeader(fields, Bytes{}, header.crc_seed(), to);
-}
-
-// A marker where the log is going to end, and it behind it: what is cut may be all that says how
-// much in front of it was synced, and damage there must not pass for another torn tail. False
-// where there is no room for it: the next open knows less then, and nothing is lost.
-Result<bool> MarkSynced(ScannedSegment* segment) {
-  const uint64_t at = segment->scan.end_offset;
-  if (at + kFrameHeaderBytes > segment->header.segment_bytes) return false;
-  uint8_t marker[kFrameHeaderBytes];
-  EncodeMarker(segment->header, segment->scan.next_seq, marker);
-  Status written = segment->file->WriteAt(at, marker, sizeof marker);
-  // The cut makes room.
-  if (written.code() == Code::kNoSpace) return false;
-  DURLOG_RETURN_IF_ERROR(std::move(written));
-  DURLOG_RETURN_IF_ERROR(segment->file->SyncData());
-  segment->scan.end_offset = at + sizeof marker;
-  return true;
-}
-
-// `allocated_bytes` is 0 where the file has no blocks but those that were written.
-Status CutAndAllocate(File& file, uint64_t offset, uint64_t allocated_bytes) {
-  DURLOG_RETURN_IF_ERROR(file.Truncate(offset));
-  if (allocated_bytes > 0) {
-    Status allocated = file.Allocate(Preallocation::kFallocate, 0, allocated_bytes);
-    if (allocated.code() == Code::kNoSpace) {
-      // Without blocks the segment still works: it grows as it is written. What a failed
-      // allocation did take is given back.
-      DURLOG_RETURN_IF_ERROR(file.Truncate(offset));
-    } else if (!allocated.ok() && allocated.code() != Code::kUnsupported) {
-      return allocated;
-    }
-  }
-  return file.SyncFull();
-}
-
-// The file's end becomes `last`, at `offset`.
-//
-// Truncating within a block is two writes, the rest of the block as zeros and the size, and the
-// zeros may get there alone: a gap in front of records that are known to be synced. So the blocks
-// behind go first, then this block's sectors from its end on, each before the one in front of it.
-Status CutSectors(File& file, uint64_t offset, Bytes last, uint64_t segment_bytes) {
-  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
-  const uint64_t last_end = offset + last.size;
-  const uint64_t end = std::max(std::min(AlignUp(last_end, kBlockBytes), file_bytes), last_end);
-  DURLOG_RETURN_IF_ERROR(file.Truncate(end));
-  DURLOG_RETURN_IF_ERROR(file.SyncFull());
-  std::vector<uint8_t> image(static_cast<size_t>(end - offset));
-  std::copy(last.data, last.data + last.size, image.begin());
-  for (uint64_t at = end; at > offset;) {
-    const uint64_t begin = std::max(AlignDown(at - 1, kSectorBytes), offset);
-    const uint8_t* const from = image.data() + (begin - offset);
-    DURLOG_RETURN_IF_ERROR(file.WriteAt(begin, from, static_cast<size_t>(at - begin)));
-    DURLOG_RETURN_IF_ERROR(file.SyncData());
-    at = begin;
-  }
-  return CutAndAllocate(file, last_end, file_bytes >= segment_bytes ? segment_bytes : 0);
-}
-
 }  // namespace
 
 Result<LogFiles> ListLogFiles(Directory& directory) {
@@ -342,14 +246,14 @@ Result<OpenedSegment> OpenSegment(Directory& directory, uint64_t first_seq, Open
 }
 
 Result<RecoveryPlan> PlanRecovery(Directory& directory, LogFiles files, OpenMode mode,
-                                  ScanExtent extent) {
+                                  ScanExtent extent, Evidence evidence) {
   RecoveryPlan plan;
   plan.files = std::move(files);
   if (plan.files.segments.empty()) {
     return Status::Error(Code::kNotFound, "there is no log here").WithPath(directory.path());
   }
   DURLOG_ASSIGN_OR_RETURN(plan.identity, IdentifyLog(directory, plan.files.segments));
-  DURLOG_RETURN_IF_ERROR(ScanBackwards(directory, mode, extent, &plan));
+  DURLOG_RETURN_IF_ERROR(ScanBackwards(directory, mode, extent, evidence, &plan));
   const size_t damaged = FindDamage(plan.scanned);
   plan.next_seq = plan.scanned.back().scan.next_seq;
   if (damaged == plan.scanned.size()) return plan;
@@ -358,60 +262,6 @@ Result<RecoveryPlan> PlanRecovery(Directory& directory, LogFiles files, OpenMode
     PlanCuts(&plan, damaged);
   }
   return plan;
-}
-
-Status CutSegment(File& file, uint64_t offset, uint64_t segment_bytes) {
-  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
-  return CutAndAllocate(file, offset, file_bytes >= segment_bytes ? segment_bytes : 0);
-}
-
-Status CutSyncedRecords(File& file, uint64_t offset, uint64_t segment_bytes) {
-  return CutSectors(file, offset, Bytes{}, segment_bytes);
-}
-
-Result<uint64_t> CutBehindMarker(File& file, const SegmentHeader& header, uint64_t offset,
-                                 uint64_t next_seq) {
-  uint8_t marker[kFrameHeaderBytes];
-  EncodeMarker(header, next_seq, marker);
-  const bool fits = offset + sizeof marker <= header.segment_bytes;
-  const Bytes last = fits ? Bytes{marker, sizeof marker} : Bytes{};
-  DURLOG_RETURN_IF_ERROR(CutSectors(file, offset, last, header.segment_bytes));
-  return offset + last.size;
-}
-
-Status ApplyRecovery(Directory& directory, RecoveryPlan* plan) {
-  const size_t removed = plan->cuts.empty() ? 0 : plan->cuts.size() - 1;
-  const size_t kept = plan->scanned.size() - removed;
-  for (size_t i = 0; i < kept; ++i) {
-    if (!plan->scanned[i].unreadable.ok()) continue;  // evidence
-    DURLOG_RETURN_IF_ERROR(SyncKept(plan->scanned[i], plan->known_synced));
-  }
-  if (!plan->cuts.empty()) {
-    DURLOG_RETURN_IF_ERROR(directory.Sync());
-    DURLOG_ASSIGN_OR_RETURN(const bool marked, MarkSynced(&plan->scanned[kept - 1]));
-    if (marked) plan->known_synced = plan->next_seq;
-  }
-  for (const Cut& cut : plan->cuts) {
-    ScannedSegment& segment = plan->scanned.back();
-    if (cut.remove) {
-      DURLOG_RETURN_IF_ERROR(segment.file->Close());
-      DURLOG_RETURN_IF_ERROR(directory.Remove(cut.name));
-      plan->scanned.pop_back();
-      plan->files.segments.pop_back();
-    } else {
-      // By the data none of it was synced. But the page cache may show the work of a truncation
-      // that was killed, and the device still hold synced records.
-      DURLOG_RETURN_IF_ERROR(
-          CutSyncedRecords(*segment.file, segment.scan.end_offset, segment.header.segment_bytes));
-    }
-  }
-  // What was found may be the work of a truncation that was killed before its sync: then the
-  // records that it cut are on the device still.
-  ScannedSegment& last = plan->scanned.back();
-  if (last.unreadable.ok()) DURLOG_RETURN_IF_ERROR(last.file->SyncFull());
-  // Always: the newest segment may have got its name from a process that was killed before it
-  // could sync the folder, and no commit of ours will do it.
-  return directory.Sync();
 }
 
 Status CorruptError(const Directory& directory, const RecoveryReport& report) {

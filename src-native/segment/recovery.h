@@ -94,16 +94,23 @@ enum class ScanExtent : uint8_t {
   kEverything,
 };
 
-// `files` is what the directory holds: kNotFound where there is no segment among it. A plan that is
-// to be applied needs kReadWrite.
-Result<RecoveryPlan> PlanRecovery(Directory& directory, LogFiles files, OpenMode mode,
-                                  ScanExtent extent);
+// Where a plan's evidence is read.
+enum class Evidence : uint8_t {
+  // What readers see. After a failed writeback that may be more than there is.
+  kCache,
+  // What is on the device: what the cache holds dirty is written first, and the cache is dropped.
+  kDevice,
+};
 
-// Rewrites and syncs what is kept but was not known to be synced, as a page whose writeback failed
-// reads well from the cache and is not on the device; notes that in front of the cuts, and makes
-// them. When this returns, nothing that was cut can come back, everything kept is durable, and
-// where there was a cut the log says so.
-Status ApplyRecovery(Directory& directory, RecoveryPlan* plan);
+// `files` is what the directory holds: kNotFound where there is no segment among it. A plan that is
+// to be applied needs kReadWrite and kDevice.
+Result<RecoveryPlan> PlanRecovery(Directory& directory, LogFiles files, OpenMode mode,
+                                  ScanExtent extent, Evidence evidence);
+
+// Rewrites what is kept but was not known to be synced, past the cache where the file system lets
+// us; notes that in front of the cuts, and makes them. When this returns, nothing that was cut can
+// come back, everything kept is durable, and where there was a cut the log says so.
+Status ApplyRecovery(Directory& directory, const Capabilities& capabilities, RecoveryPlan* plan);
 
 // Truncates the file, gives it back as zeros the blocks that were preallocated, and syncs it.
 Status CutSegment(File& file, uint64_t offset, uint64_t segment_bytes);

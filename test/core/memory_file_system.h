@@ -41,6 +41,8 @@ class MemoryFile final : public File {
   Status StartWriteback(uint64_t, uint64_t) override { return Status::Ok(); }
   Status SyncData() override { return Status::Ok(); }
   Status SyncFull() override { return Status::Ok(); }
+  Status DropCache() override { return Status::Ok(); }
+  Result<uint64_t> NextData(uint64_t offset) override { return offset; }
   Result<uint64_t> Size() override { return static_cast<uint64_t>(bytes_->size()); }
   Status Truncate(uint64_t size) override {
     if (size > kMaxBytes) return Full();

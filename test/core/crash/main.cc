@@ -4,7 +4,8 @@
 //   --jobs N           processes to share the work (2)
 //   --strategy NAME    one strategy only; --preallocate NAME likewise
 //   --faults always    every seed has a call that fails or a disk that runs full; else three in ten
-//   --broken NAME      early-ack, no-directory-sync or no-cut: ends at the first violation
+//   --broken NAME      early-ack, no-directory-sync, no-cut or kept-cache: ends at the first
+//   violation
 //   --replay SEED      one seed, told call by call where it fails
 // Exits with 0 where every promise held, 1 where one was broken, 2 on bad arguments.
 #include <sys/wait.h>
@@ -150,11 +151,14 @@ bool ParseOne(const std::string& name, const char* value, Arguments* arguments) 
     arguments->switches += " --faults " + std::string(value);
     return arguments->wish.always_faulty;
   } else if (name == "--broken") {
-    static constexpr const char* kNames[] = {"early-ack", "no-directory-sync", "no-cut"};
+    static constexpr const char* kNames[] = {"early-ack", "no-directory-sync", "no-cut",
+                                             "kept-cache"};
     if (!Choose(kNames, value, &index)) return false;
     lies.commit_sync = index == 0;
     lies.directory_sync = index == 1;
     lies.truncate = index == 2;
+    lies.cache = index == 3;
+    arguments->wish.always_faulty = arguments->wish.always_faulty || lies.cache;
     arguments->broken = true;
     arguments->switches += " --broken " + std::string(value);
   } else {

@@ -22,6 +22,8 @@ bool OnlyReads(Call call) {
     case Call::kClose:
     case Call::kMap:
     case Call::kPopulate:
+    case Call::kDropCache:
+    case Call::kNextData:
       return true;
     default:
       return false;
@@ -98,15 +100,22 @@ void Session::Run(Survived survived, uint32_t steps) {
 bool Session::Arrive(Survived survived) {
   Found found;
   // Whatever was in memory only is no promise any more, not even to the crash after this one.
-  if (survived == Survived::kPowerCut) ledger_.in_memory = ledger_.synced;
-  disk_->set_quiet(true);
-  std::string wrong = ReadBack(*disk_, kPath, ledger_, survived, &random_, &found);
-  disk_->set_quiet(false);
+  if (survived == Survived::kPowerCut || disk_->HasLostSectors()) {
+    ledger_.in_memory = ledger_.synced;
+  }
+  std::string wrong = LookAtCopy(survived, &found);
   if (!wrong.empty()) {
     Fail("before the open: " + wrong);
     return false;
   }
+  const bool struck = disk_->fault_has_struck();
   if (!OpenLog()) return false;
+  // Then it may have lost what only the cache held.
+  if (!struck && disk_->fault_has_struck()) {
+    ledger_.in_memory = ledger_.synced;
+    found.exists = false;
+    if (log_->next_seq() < ledger_.synced) Fail("an open on a failing disk loses synced records");
+  }
   const RecoveryState state = log_->recovery().state;
   Note("opened: " + std::string(NameOf(state)) + ", [" + std::to_string(log_->first_seq()) + ", " +
        std::to_string(log_->next_seq()) + ")");
@@ -128,13 +137,20 @@ bool Session::Arrive(Survived survived) {
   ledger_.first_low = ledger_.first_high = log_->first_seq();
   if (ledger_.entries.empty()) ledger_.base = log_->next_seq();
   Found again;
-  disk_->set_quiet(true);
-  wrong = ReadBack(*disk_, kPath, ledger_, Survived::kPowerCut, &random_, &again);
-  disk_->set_quiet(false);
+  wrong = LookAtCopy(Survived::kPowerCut, &again);
   if (!wrong.empty()) Fail("after the open: " + wrong);
   if (again.state != RecoveryState::kClean) Fail("the log is not clean after its recovery");
   CheckAcks();
   return going();
+}
+
+// To look at a log writes back and drops what the cache holds of it: the open shall find the disk
+// as it was.
+std::string Session::LookAtCopy(Survived survived, Found* found) {
+  Random unused(0);
+  const std::unique_ptr<SimulatedDisk> copy = disk_->AfterKill(&unused, false);
+  copy->set_quiet(true);
+  return ReadBack(*copy, kPath, ledger_, survived, &random_, found);
 }
 
 bool Session::OpenLog() {

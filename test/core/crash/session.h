@@ -37,6 +37,7 @@ class Session final : public LogListener {
  private:
   // session.cc
   bool Arrive(Survived survived);
+  std::string LookAtCopy(Survived survived, Found* found);
   bool OpenLog();
   void OnCall(Call call);
   void TryEnd(Call call);

@@ -11,10 +11,10 @@ namespace durlog::crash {
 
 const char* NameOf(Call call) {
   static constexpr const char* kNames[kCallCount] = {
-      "open folder", "open",  "list",  "rename",   "remove",       "sync folder",
-      "lock",        "probe", "read",  "write",    "write direct", "start writeback",
-      "fdatasync",   "fsync", "size",  "truncate", "allocate",     "map",
-      "populate",    "msync", "close", "now"};
+      "open folder", "open",  "list",       "rename",    "remove",       "sync folder",
+      "lock",        "probe", "read",       "write",     "write direct", "start writeback",
+      "fdatasync",   "fsync", "size",       "truncate",  "allocate",     "map",
+      "populate",    "msync", "drop cache", "next data", "close",        "now"};
   return kNames[static_cast<size_t>(call)];
 }
 
@@ -121,6 +121,11 @@ std::vector<SimulatedDisk::Inode> SimulatedDisk::AllInodes() const {
   for (const auto& entry : durable_names_) add(entry.second.inode);
   for (const NameChange& change : name_changes_) add(change.inode);
   return all;
+}
+
+bool SimulatedDisk::HasLostSectors() const {
+  return std::any_of(names_.begin(), names_.end(),
+                     [](const auto& entry) { return entry.second->HasLostSectors(); });
 }
 
 void SimulatedDisk::AbsorbStores() {

@@ -49,10 +49,12 @@ enum class Call : uint8_t {
   kMap,
   kPopulate,
   kSyncMap,
+  kDropCache,
+  kNextData,
   kClose,
   kNow,
 };
-inline constexpr size_t kCallCount = 22;
+inline constexpr size_t kCallCount = 24;
 const char* NameOf(Call call);
 
 // The n-th call of a kind fails.
@@ -68,6 +70,7 @@ struct Lies {
   bool commit_sync = false;     // fdatasync, msync and direct writes say OK and do nothing
   bool directory_sync = false;  // so does the folder's
   bool truncate = false;        // a file cut short is cut in the cache only
+  bool cache = false;           // what a failed sync has left in the cache stays there
 };
 
 struct DiskTraits {
@@ -101,6 +104,8 @@ class SimulatedDisk final : public FileSystem {
   // Nothing fails, nobody is told and nothing drifts while the disk is looked at from outside.
   void set_quiet(bool quiet) { quiet_ = quiet; }
   bool fault_has_struck() const { return struck_; }
+  // Whether a failed sync has left anything in the cache that looks well and is not on the device.
+  bool HasLostSectors() const;
   const DiskTraits& traits() const { return traits_; }
 
   // Called at every call's beginning, and in the middle of some writes.

@@ -57,7 +57,10 @@ void SimulatedFile::PutDirect(uint64_t offset, const uint8_t* from, size_t lengt
   if (length == 0) return;
   // What the cache holds of these blocks goes first, and out of the cache.
   const bool lies = disk_->traits_.lies.commit_sync;
-  if (!lies) inode_->SyncRange(offset, offset + length);
+  if (!lies) {
+    inode_->SyncRange(offset, offset + length);
+    if (!disk_->traits_.lies.cache) inode_->DropCache(offset, offset + length);
+  }
   inode_->Write(offset, from, length);
   if (lies) return;
   if (disk_->random_.OneIn(2)) {
@@ -122,6 +125,22 @@ Status SimulatedFile::Sync(Call call) {
 Status SimulatedFile::SyncData() { return Sync(Call::kSyncData); }
 
 Status SimulatedFile::SyncFull() { return Sync(Call::kSyncFull); }
+
+Status SimulatedFile::DropCache() {
+  DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kDropCache, name_));
+  if (!disk_->traits_.lies.cache) inode_->DropCache(0, inode_->capacity());
+  return Status::Ok();
+}
+
+// Some file systems know of no holes.
+Result<uint64_t> SimulatedFile::NextData(uint64_t offset) {
+  DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kNextData, name_));
+  if (!disk_->traits_.can_allocate) return offset;
+  const uint8_t* const cache = inode_->cache();
+  uint64_t at = offset;
+  while (at < inode_->size() && cache[at] == 0) ++at;
+  return at < inode_->size() ? std::max(AlignDown(at, kBlockBytes), offset) : UINT64_MAX;
+}
 
 Result<uint64_t> SimulatedFile::Size() {
   DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kSize, name_));

@@ -42,6 +42,8 @@ class SimulatedFile final : public File {
   Status StartWriteback(uint64_t offset, uint64_t length) override;
   Status SyncData() override;
   Status SyncFull() override;
+  Status DropCache() override;
+  Result<uint64_t> NextData(uint64_t offset) override;
   Result<uint64_t> Size() override;
   Status Truncate(uint64_t size) override;
   Status Allocate(Preallocation how, uint64_t offset, uint64_t length) override;

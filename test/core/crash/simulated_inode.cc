@@ -20,6 +20,7 @@ SimulatedInode::SimulatedInode(uint64_t capacity_bytes, std::shared_ptr<uint64_t
       seen_(Allocate(capacity_)),
       device_(Allocate(capacity_)),
       dirty_(static_cast<size_t>(capacity_ / kSectorBytes)),
+      lost_(dirty_.size()),
       blocks_(static_cast<size_t>(capacity_ / kBlockBytes)),
       populated_(blocks_.size()) {}
 
@@ -33,6 +34,8 @@ size_t SimulatedInode::Read(uint64_t offset, void* to, size_t length) const {
 void SimulatedInode::Touch(uint64_t begin, uint64_t end) {
   for (uint64_t s = begin / kSectorBytes; s * kSectorBytes < end; ++s) {
     dirty_[static_cast<size_t>(s)] = *order_ + 1;
+    Loss& loss = lost_[static_cast<size_t>(s)];
+    if (loss == Loss::kClean) loss = Loss::kNone;
   }
   std::memcpy(seen_.get() + begin, cache_.get() + begin, static_cast<size_t>(end - begin));
 }
@@ -40,6 +43,7 @@ void SimulatedInode::Touch(uint64_t begin, uint64_t end) {
 void SimulatedInode::Forget(uint64_t begin, uint64_t end) {
   for (uint64_t s = begin / kSectorBytes; s * kSectorBytes < end; ++s) {
     dirty_[static_cast<size_t>(s)] = 0;
+    lost_[static_cast<size_t>(s)] = Loss::kNone;
   }
 }
 
@@ -123,18 +127,18 @@ void SimulatedInode::Absorb() {
   }
 }
 
-void SimulatedInode::ApplyToDevice(const Change& change) {
+void SimulatedInode::Apply(const Change& change, uint8_t* device, uint64_t* device_size) {
   if (change.kind == Change::Kind::kZeroRange) {
-    std::memset(device_.get() + change.begin, 0, static_cast<size_t>(change.end - change.begin));
+    std::memset(device + change.begin, 0, static_cast<size_t>(change.end - change.begin));
     return;
   }
-  if (change.begin < device_size_) {
+  if (change.begin < *device_size) {
     const uint64_t from = change.tail_lost ? AlignUp(change.begin, kBlockBytes) : change.begin;
     // To the end of the block, as a page goes to the device as a whole.
-    const uint64_t until = AlignUp(device_size_, kBlockBytes);
-    if (from < until) std::memset(device_.get() + from, 0, static_cast<size_t>(until - from));
+    const uint64_t until = AlignUp(*device_size, kBlockBytes);
+    if (from < until) std::memset(device + from, 0, static_cast<size_t>(until - from));
   }
-  device_size_ = change.begin;
+  *device_size = change.begin;
 }
 
 void SimulatedInode::CommitBefore(uint64_t order) {
@@ -147,9 +151,10 @@ void SimulatedInode::FlushSector(uint64_t sector) {
   const uint64_t needs = dirty_[static_cast<size_t>(sector)];
   if (needs == 0) return;
   CommitBefore(needs - 1);
+  dirty_[static_cast<size_t>(sector)] = 0;
+  if (lost_[static_cast<size_t>(sector)] == Loss::kStuck) return;
   const uint64_t at = sector * kSectorBytes;
   std::memcpy(device_.get() + at, cache_.get() + at, kSectorBytes);
-  dirty_[static_cast<size_t>(sector)] = 0;
 }
 
 void SimulatedInode::SyncRange(uint64_t begin, uint64_t end) {
@@ -168,10 +173,37 @@ void SimulatedInode::FailSync(uint64_t begin, uint64_t end, Random* random) {
     if (change.kind == Change::Kind::kResize && random->OneIn(2)) change.tail_lost = true;
   }
   const bool some = random->OneIn(2);
+  const Loss loss = random->OneIn(2) ? Loss::kClean : Loss::kStuck;
   for (uint64_t s = begin / kSectorBytes; s * kSectorBytes < end; ++s) {
     if (some && random->OneIn(2)) FlushSector(s);
-    dirty_[static_cast<size_t>(s)] = 0;
+    uint64_t& dirty = dirty_[static_cast<size_t>(s)];
+    if (dirty == 0) continue;
+    dirty = 0;
+    lost_[static_cast<size_t>(s)] = loss;
   }
+}
+
+void SimulatedInode::DropCache(uint64_t begin, uint64_t end) {
+  if (!HasLostSectors()) return;
+  Absorb();
+  // A change that the journal still holds back is seen by whoever reads all the same.
+  std::vector<uint8_t> device(device_.get(), device_.get() + capacity_);
+  uint64_t device_size = device_size_;
+  for (const Change& change : changes_) Apply(change, device.data(), &device_size);
+  std::fill(device.begin() + static_cast<ptrdiff_t>(size_), device.end(), uint8_t{0});
+  end = std::min(AlignUp(end, kBlockBytes), capacity_);
+  for (uint64_t s = AlignDown(begin, kBlockBytes) / kSectorBytes; s * kSectorBytes < end; ++s) {
+    Loss& loss = lost_[static_cast<size_t>(s)];
+    if (loss == Loss::kNone || dirty_[static_cast<size_t>(s)] != 0) continue;
+    loss = Loss::kNone;
+    const uint64_t at = s * kSectorBytes;
+    std::memcpy(cache_.get() + at, device.data() + at, kSectorBytes);
+    std::memcpy(seen_.get() + at, device.data() + at, kSectorBytes);
+  }
+}
+
+bool SimulatedInode::HasLostSectors() const {
+  return std::any_of(lost_.begin(), lost_.end(), [](Loss loss) { return loss != Loss::kNone; });
 }
 
 void SimulatedInode::WriteBackSome(uint64_t begin, uint64_t end, Random* random) {
@@ -278,6 +310,7 @@ std::shared_ptr<SimulatedInode> SimulatedInode::AfterKill(Random* random,
   copy->size_ = size_;
   copy->device_size_ = device_size_;
   copy->dirty_ = dirty_;
+  copy->lost_ = lost_;
   copy->changes_ = changes_;
   copy->blocks_ = blocks_;
   copy->mappings_ = mappings_;

@@ -9,6 +9,11 @@
 // that is what ext4, XFS and Btrfs guarantee. The zeroed rest of the block in which a cut falls
 // goes with the cut or before it (ext4 in ordered mode, XFS), unless a sync in between has failed
 // and dropped that page, which leaves the old bytes behind the cut.
+//
+// A failed sync leaves sectors clean in the cache that are not on the device. Some of them are
+// stuck, as ext4 leaves the pages of an extent that is still marked unwritten: writing them again
+// through the cache changes the cache only. Dropping the cache shows what the device holds, and
+// ends that; so does a direct write.
 #ifndef DURLOG_TEST_CORE_CRASH_SIMULATED_INODE_H_
 #define DURLOG_TEST_CORE_CRASH_SIMULATED_INODE_H_
 
@@ -76,8 +81,12 @@ class SimulatedInode {
       if (take()) FlushSector(s);
     }
   }
-  // The sync failed: some sectors made it, the others are clean and not on the device.
+  // The sync failed: some sectors made it, the others are clean in the cache, lost to the device.
   void FailSync(uint64_t begin, uint64_t end, Random* random);
+  // Forgets what the cache holds of the range and is not dirty.
+  void DropCache(uint64_t begin, uint64_t end);
+  // Whether the cache shows anything that is clean and not on the device.
+  bool HasLostSectors() const;
   // The flusher comes by.
   void WriteBackSome(uint64_t begin, uint64_t end, Random* random);
   // Metadata changes below this place in the journal.
@@ -115,11 +124,18 @@ class SimulatedInode {
     uint64_t begin;
     uint64_t end;
   };
+  // What a failed sync has made of a sector.
+  enum class Loss : uint8_t {
+    kNone,
+    kClean,  // on the device after the next write and sync
+    kStuck,  // not before the cache was dropped
+  };
 
   static Memory Allocate(uint64_t bytes);
   void Touch(uint64_t begin, uint64_t end);
   void Forget(uint64_t begin, uint64_t end);
-  void ApplyToDevice(const Change& change);
+  static void Apply(const Change& change, uint8_t* device, uint64_t* device_size);
+  void ApplyToDevice(const Change& change) { Apply(change, device_.get(), &device_size_); }
   void FlushSector(uint64_t sector);
   void RevertStore(Random* random);
 
@@ -132,6 +148,7 @@ class SimulatedInode {
   Memory device_;
   // For each sector 0, or the place in the journal that must be on the device before it, plus one.
   std::vector<uint64_t> dirty_;
+  std::vector<Loss> lost_;  // by sector
   std::vector<Change> changes_;
   std::vector<Range> mappings_;
   std::vector<bool> blocks_;
