@@ -7,6 +7,12 @@
 #include "record/segment_name.h"
 
 namespace durlog {
+namespace {
+
+// A frame that is not whole is decoded again at growing intervals, up to this many polls.
+constexpr uint32_t kMaxPollsToDecode = 8;
+
+}  // namespace
 
 Result<std::unique_ptr<Cursor>> Cursor::Open(FileSystem& file_system, const std::string& path,
                                              uint64_t from_seq) {
@@ -65,7 +71,7 @@ Status Cursor::EnterSegment(uint64_t first_seq) {
   crc_seed_ = header_.crc_seed();
   segment_first_seq_ = next_seq_ = first_seq;
   offset_ = note_from_ = kSegmentHeaderBytes;
-  std::memset(end_header_, 0, sizeof end_header_);
+  KeepEnd(Stop());
   return Status::Ok();
 }
 
@@ -114,6 +120,8 @@ Result<Cursor::Stop> Cursor::Fill(uint8_t* buffer, size_t capacity, CursorEntry*
     note_from_ = offset_ + PositionIndex::kSpacingBytes;
   }
   stop.offset = begin + at;
+  const size_t decoded = static_cast<size_t>(offset_ - begin);
+  std::memcpy(stop.header, buffer + decoded, std::min(read - decoded, sizeof stop.header));
   stop.at_limit = seq >= limit;
   const bool wants_more = stop.status == DecodeStatus::kShort || (inside_batch && !stop.at_limit);
   if (wants_more && !whole_file_read) {
@@ -168,11 +176,33 @@ Result<CursorBatch> Cursor::Next(uint8_t* buffer, size_t capacity, CursorEntry* 
 }
 
 Result<bool> Cursor::EnterNextSegment() {
-  if (next_seq_ == segment_first_seq_) return false;
+  if (next_seq_ == segment_first_seq_) {
+    DURLOG_ASSIGN_OR_RETURN(const bool replaced, IsReplaced());
+    if (!replaced) return false;
+  }
   Status entered = EnterSegment(next_seq_);
   if (entered.ok()) return true;
   if (entered.code() == Code::kNotFound) return false;
   return entered;
+}
+
+// A segment without a record makes way for another of the same name where the next record does not
+// fit into it.
+Result<bool> Cursor::IsReplaced() {
+  const Result<OpenedSegment> opened =
+      OpenSegment(*directory_, segment_first_seq_, OpenMode::kRead);
+  if (opened.ok()) return opened->header.salt != header_.salt;
+  if (opened.status().code() == Code::kNotFound) return false;
+  return opened.status();
+}
+
+// What was decoded, not what stands there now: a frame that has become whole since must not be
+// taken for the one that was not.
+void Cursor::KeepEnd(const Stop& stop) {
+  if (std::memcmp(end_header_, stop.header, sizeof end_header_) == 0) return;
+  std::memcpy(end_header_, stop.header, sizeof end_header_);
+  polls_to_decode_ = 1;
+  polls_ = 0;
 }
 
 // At something that is not a record, with no segment that goes on from here.
@@ -185,19 +215,16 @@ Status Cursor::CheckDamage(const Stop& stop, uint64_t limit) {
   const bool known_to_exist = limit != kNoLimit && next_seq_ < limit;
   const bool gap = files.segments.back() > next_seq_;
   if (stop.status == DecodeStatus::kFree && !gap && !known_to_exist) {
-    std::memset(end_header_, 0, sizeof end_header_);
+    KeepEnd(stop);
     return Status::Ok();
   }
-  uint8_t header[kFrameHeaderBytes] = {};
-  DURLOG_ASSIGN_OR_RETURN(const size_t read, file_->ReadAt(offset_, header, sizeof header));
-  static_cast<void>(read);
-  if (!known_to_exist && !gap && std::memcmp(header, end_header_, sizeof header) == 0) {
+  if (!known_to_exist && !gap && std::memcmp(stop.header, end_header_, sizeof end_header_) == 0) {
     return Status::Ok();
   }
   uint64_t next_whole = 0;
   DURLOG_ASSIGN_OR_RETURN(const bool synced, DamageIsBelowWatermark(&next_whole));
   if (synced || known_to_exist) return LostError(std::max(next_whole, next_seq_ + 1));
-  std::memcpy(end_header_, header, sizeof header);
+  KeepEnd(stop);
   return Status::Ok();
 }
 
@@ -208,10 +235,11 @@ Result<bool> Cursor::DamageIsBelowWatermark(uint64_t* next_whole) {
   DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory_));
   for (const uint64_t first_seq : files.segments) {
     if (first_seq < segment_first_seq_) continue;
-    DURLOG_ASSIGN_OR_RETURN(OpenedSegment opened,
-                            OpenSegment(*directory_, first_seq, OpenMode::kRead));
-    DURLOG_ASSIGN_OR_RETURN(const uint64_t bytes, opened.file->Size());
-    FrameScanner scanner(*opened.file, ContextOf(opened.header, first_seq), bytes);
+    Result<OpenedSegment> opened = OpenSegment(*directory_, first_seq, OpenMode::kRead);
+    if (opened.status().code() == Code::kNotFound) continue;  // removed since it was listed
+    if (!opened.ok()) return opened.TakeStatus();
+    DURLOG_ASSIGN_OR_RETURN(const uint64_t bytes, opened->file->Size());
+    FrameScanner scanner(*opened->file, ContextOf(opened->header, first_seq), bytes);
     if (first_seq == segment_first_seq_) scanner.Seek(offset_, next_seq_);
     for (;;) {
       DURLOG_ASSIGN_OR_RETURN(const std::optional<ScannedFrame> found, scanner.Resync());
@@ -242,11 +270,16 @@ Result<bool> Cursor::Poll() {
   uint8_t header[kFrameHeaderBytes] = {};
   DURLOG_ASSIGN_OR_RETURN(const size_t read, file_->ReadAt(offset_, header, sizeof header));
   static_cast<void>(read);
-  if (offset_ < header_.segment_bytes && Load32(header) != 0 &&
-      std::memcmp(header, end_header_, sizeof header) != 0) {
-    return true;
+  if (offset_ < header_.segment_bytes && Load32(header) != 0) {
+    if (std::memcmp(header, end_header_, sizeof header) != 0) return true;
+    // The header may have been there before the payload, and says nothing of when that has come.
+    if (++polls_ >= polls_to_decode_) {
+      polls_ = 0;
+      polls_to_decode_ = std::min(2 * polls_to_decode_, kMaxPollsToDecode);
+      return true;
+    }
   }
-  if (next_seq_ == segment_first_seq_) return false;
+  if (next_seq_ == segment_first_seq_) return IsReplaced();
   Result<std::unique_ptr<File>> next = directory_->Open(SegmentName(next_seq_), OpenMode::kRead);
   if (next.ok()) return true;
   if (next.status().code() == Code::kNotFound) return false;

@@ -58,6 +58,8 @@ class Cursor {
     uint64_t offset = 0;
     size_t need_bytes = 0;
     bool at_limit = false;
+    // What was decoded at the cursor's position, as far as there was so much.
+    uint8_t header[kFrameHeaderBytes] = {};
   };
 
   Cursor(std::unique_ptr<Directory> directory, uint64_t from_seq)
@@ -70,6 +72,8 @@ class Cursor {
                     uint64_t limit, CursorBatch* batch);
   // False at the end of the log.
   Result<bool> EnterNextSegment();
+  Result<bool> IsReplaced();
+  void KeepEnd(const Stop& stop);
   Status CheckDamage(const Stop& stop, uint64_t limit);
   Result<bool> DamageIsBelowWatermark(uint64_t* next_whole);
   Result<bool> SkipWithinSegment(uint64_t end_seq);
@@ -89,8 +93,11 @@ class Cursor {
   bool salvaging_ = false;
   bool hinted_ = false;     // offset_ is from the position index and has not proved right yet
   uint64_t note_from_ = 0;  // the next position worth noting
-  // The header bytes that were found at the end and taken for the end.
+  // The header bytes that were decoded at the end and taken for the end.
   uint8_t end_header_[kFrameHeaderBytes] = {};
+  // While they stay the same, every so many calls of Poll() ask for another decode.
+  uint32_t polls_to_decode_ = 1;
+  uint32_t polls_ = 0;
 };
 
 }  // namespace durlog

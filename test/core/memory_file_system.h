@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -22,13 +23,16 @@ class MemoryFile final : public File {
   // No file gets longer, so that no input can make a test eat the machine's memory.
   static constexpr uint64_t kMaxBytes = 64u << 20;
 
-  explicit MemoryFile(std::shared_ptr<MemoryBytes> bytes) : bytes_(std::move(bytes)) {}
+  explicit MemoryFile(std::shared_ptr<MemoryBytes> bytes,
+                      const std::function<void()>* after_read = nullptr)
+      : bytes_(std::move(bytes)), after_read_(after_read) {}
 
   Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) override {
     if (offset >= bytes_->size()) return size_t{0};
     const size_t from = static_cast<size_t>(offset);
     const size_t step = std::min(length, bytes_->size() - from);
     if (step > 0) std::memcpy(to, bytes_->data() + from, step);
+    if (after_read_ != nullptr && *after_read_) (*after_read_)();
     return step;
   }
   Status WriteAt(uint64_t offset, const void* from, size_t length) override {
@@ -70,6 +74,7 @@ class MemoryFile final : public File {
  private:
   static Status Full() { return Status::Error(Code::kNoSpace, "the file would be too long"); }
   std::shared_ptr<MemoryBytes> bytes_;
+  const std::function<void()>* const after_read_;
 };
 
 // The folder's content, kept by the test: what stands in it outlives every Directory on it.
@@ -82,7 +87,8 @@ class MemoryLock final : public FileLock {};
 
 class MemoryDirectory final : public Directory {
  public:
-  explicit MemoryDirectory(MemoryFolder& files) : files_(files) {}
+  MemoryDirectory(MemoryFolder& files, const std::function<void()>& after_read)
+      : files_(files), after_read_(after_read) {}
 
   const std::string& path() const override { return path_; }
   Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) override {
@@ -93,7 +99,7 @@ class MemoryDirectory final : public Directory {
     } else if (found == files_.end()) {
       return Status::Error(Code::kNotFound, "no such file").WithPath(name);
     }
-    return std::unique_ptr<File>(new MemoryFile(files_[name]));
+    return std::unique_ptr<File>(new MemoryFile(files_[name], &after_read_));
   }
   Result<std::vector<FileEntry>> List() override {
     std::vector<FileEntry> entries;
@@ -131,6 +137,7 @@ class MemoryDirectory final : public Directory {
   }
 
   MemoryFolder& files_;
+  const std::function<void()>& after_read_;
   const std::string path_ = "memory";
 };
 
@@ -138,8 +145,8 @@ class MemoryDirectory final : public Directory {
 class MemoryFileSystem final : public FileSystem {
  public:
   Result<std::unique_ptr<Directory>> OpenDirectory(const std::string& path, bool) override {
-    if (path != "memory") return std::unique_ptr<Directory>(new MemoryDirectory(elsewhere));
-    return std::unique_ptr<Directory>(new MemoryDirectory(files));
+    MemoryFolder& folder = path == "memory" ? files : elsewhere;
+    return std::unique_ptr<Directory>(new MemoryDirectory(folder, after_read));
   }
   uint64_t NowMs() override { return now_ms_++; }
   uint64_t MonotonicMicros() override { return 0; }
@@ -147,6 +154,8 @@ class MemoryFileSystem final : public FileSystem {
 
   MemoryFolder files;      // of the path "memory"
   MemoryFolder elsewhere;  // of every other path: backups
+  // Where set, called when a file has been read: what a writer does at that moment.
+  std::function<void()> after_read;
 
  private:
   uint64_t now_ms_ = 1'700'000'000'000;

@@ -1,0 +1,135 @@
+// A cursor beside a writer that changes the files between any two of its reads.
+#include "log/cursor.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "memory_file_system.h"
+#include "record/segment_name.h"
+
+namespace durlog {
+namespace {
+
+constexpr uint64_t kSegmentBytes = 64 << 10;
+
+class CursorTest : public testing::Test {
+ protected:
+  static SegmentHeader HeaderWithSalt(uint64_t salt) {
+    SegmentHeader header;
+    header.salt = salt;
+    header.segment_bytes = kSegmentBytes;
+    return header;
+  }
+  static MemoryBytes EmptySegment(const SegmentHeader& header) {
+    MemoryBytes image(kSegmentBytes, 0);
+    EncodeSegmentHeader(header, image.data());
+    return image;
+  }
+  // Where the frame ends.
+  static size_t PutRecord(MemoryBytes* image, size_t at, const SegmentHeader& header, uint64_t seq,
+                          const std::string& payload, bool batch_continues = false) {
+    FrameFields fields;
+    fields.state = FrameState::kCommitted;
+    fields.length = static_cast<uint32_t>(payload.size());
+    fields.seq = seq;
+    fields.batch_continues = batch_continues;
+    const Bytes bytes{reinterpret_cast<const uint8_t*>(payload.data()), payload.size()};
+    EncodeFrameHeader(fields, bytes, header.crc_seed(), image->data() + at);
+    std::memcpy(image->data() + at + kFrameHeaderBytes, bytes.data, bytes.size);
+    return at + static_cast<size_t>(fields.frame_bytes());
+  }
+  void SetSegment(uint64_t first_seq, MemoryBytes image) {
+    disk_.files[SegmentName(first_seq)] = std::make_shared<MemoryBytes>(std::move(image));
+  }
+  // As a follower does: reads, and where there is nothing waits for Poll(). How many records came
+  // in as many turns as a follower takes within a fraction of a second.
+  uint64_t Follow(uint64_t limit = Cursor::kNoLimit) {
+    Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(disk_, "memory", 0);
+    EXPECT_TRUE(cursor.ok()) << cursor.status().message();
+    std::vector<uint8_t> buffer(16 << 10);
+    std::vector<CursorEntry> entries(64);
+    uint64_t delivered = 0;
+    for (int turn = 0; turn < 40; ++turn) {
+      if (turn > 0) {
+        const Result<bool> more = (*cursor)->Poll();
+        EXPECT_TRUE(more.ok()) << more.status().message();
+        if (!more.ok() || !*more) continue;
+      }
+      for (;;) {
+        const Result<CursorBatch> batch =
+            (*cursor)->Next(buffer.data(), buffer.size(), entries.data(), entries.size(), limit);
+        EXPECT_TRUE(batch.ok()) << batch.status().message();
+        if (!batch.ok()) return delivered;
+        if (batch->count == 0) break;
+        delivered += batch->count;
+      }
+    }
+    return delivered;
+  }
+  // Calls `change` once, after the n-th read from now on.
+  void ChangeAfterRead(int n, std::function<void()> change) {
+    disk_.after_read = [n, change = std::move(change)]() mutable {
+      if (--n == 0) change();
+    };
+  }
+
+  static constexpr int kMoments = 16;
+  MemoryFileSystem disk_;
+};
+
+TEST_F(CursorTest, AFrameThatIsFinishedAtAnyMomentIsDelivered) {
+  const SegmentHeader header = HeaderWithSalt(7);
+  MemoryBytes whole = EmptySegment(header);
+  const size_t second = PutRecord(&whole, kSegmentHeaderBytes, header, 0, "the first");
+  const size_t payload = second + kFrameHeaderBytes;
+  const size_t end = PutRecord(&whole, second, header, 1, "the second, which is longer");
+  // What a reader may find of it: all but the payload's end, the word alone, all but the payload.
+  for (const size_t missing : {end - 8, second + 4, payload}) {
+    for (int moment = 1; moment <= kMoments; ++moment) {
+      MemoryBytes unfinished = whole;
+      std::fill(unfinished.begin() + static_cast<std::ptrdiff_t>(missing), unfinished.end(), 0);
+      SetSegment(0, unfinished);
+      ChangeAfterRead(moment, [&] { *disk_.files[SegmentName(0)] = whole; });
+      EXPECT_EQ(Follow(), 2u) << "finished after read " << moment << ", missing from " << missing;
+    }
+  }
+}
+
+TEST_F(CursorTest, ABatchWhoseEndComesLaterIsDelivered) {
+  const SegmentHeader header = HeaderWithSalt(7);
+  MemoryBytes whole = EmptySegment(header);
+  const size_t second = PutRecord(&whole, kSegmentHeaderBytes, header, 0, "the first", true);
+  PutRecord(&whole, second, header, 1, "the second");
+  for (const size_t missing : {second, second + kFrameHeaderBytes}) {
+    for (int moment = 1; moment <= kMoments; ++moment) {
+      MemoryBytes unfinished = whole;
+      std::fill(unfinished.begin() + static_cast<std::ptrdiff_t>(missing), unfinished.end(), 0);
+      SetSegment(0, unfinished);
+      ChangeAfterRead(moment, [&] { *disk_.files[SegmentName(0)] = whole; });
+      EXPECT_EQ(Follow(), 2u) << "finished after read " << moment << ", missing from " << missing;
+    }
+  }
+}
+
+TEST_F(CursorTest, AnEmptySegmentThatIsReplacedUnderItsNameIsFollowed) {
+  const SegmentHeader later = HeaderWithSalt(8);
+  MemoryBytes replacement = EmptySegment(later);
+  PutRecord(&replacement, kSegmentHeaderBytes, later, 0, "the first");
+  for (const uint64_t limit : {Cursor::kNoLimit, uint64_t{1}}) {
+    for (int moment = 1; moment <= kMoments; ++moment) {
+      SetSegment(0, EmptySegment(HeaderWithSalt(7)));
+      disk_.after_read = nullptr;
+      // A limit says that the record is there.
+      if (limit != Cursor::kNoLimit && moment > 2) break;
+      ChangeAfterRead(moment, [&] { SetSegment(0, replacement); });
+      EXPECT_EQ(Follow(limit), 1u) << "replaced after read " << moment;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace durlog
