@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace durlog {
 
@@ -11,6 +12,22 @@ namespace durlog {
 // of the bytes before, or 0 where there are none, so that calls chain:
 // Crc32c(Crc32c(0, a), b) is the CRC of a and b in one. From any thread, at any time.
 uint32_t Crc32c(uint32_t crc, const void* data, size_t length);
+
+// Copies, and returns the CRC of the copy, continued from `crc`. Another thread may change `from`
+// meanwhile: whatever the copy has come to hold, the CRC is right for it.
+inline uint32_t CopyAndCrc32c(uint32_t crc, void* to, const void* from, size_t length) {
+  // The first-level cache still holds a step when its CRC is taken.
+  constexpr size_t kStepBytes = 16 << 10;
+  auto* out = static_cast<uint8_t*>(to);
+  const auto* in = static_cast<const uint8_t*>(from);
+  for (; length > kStepBytes; length -= kStepBytes, in += kStepBytes, out += kStepBytes) {
+    std::memcpy(out, in, kStepBytes);
+    crc = Crc32c(crc, out, kStepBytes);
+  }
+  if (length == 0) return crc;  // a null pointer is not for memcpy
+  std::memcpy(out, in, length);
+  return Crc32c(crc, out, length);
+}
 
 }  // namespace durlog
 

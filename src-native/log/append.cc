@@ -10,6 +10,10 @@ namespace {
 // A word of zero is free space, so a frame that is being stored is invisible until its word is.
 constexpr size_t kWordBytes = 4;
 
+// What is written past the map is copied in steps of this size, as its checksum must be that of
+// the bytes that are written.
+constexpr size_t kCopyStepBytes = 1 << 20;
+
 // The clock is read for the first append after a Pump(), and then for every so many: a turn of the
 // event loop is a moment, and reading the clock costs as much as a checksum.
 constexpr uint32_t kAppendsPerClockRead = 16;
@@ -139,9 +143,9 @@ Status Log::StoreMapped(const FrameFields& fields, Bytes payload, bool publish) 
   const uint64_t at = append_offset_;
   const uint64_t frame_bytes = fields.frame_bytes();
   uint8_t header[kFrameHeaderBytes];
-  EncodeFrameHeader(fields, payload, active_->crc_seed(), header);
+  const uint32_t crc = BeginFrameHeader(fields, active_->crc_seed(), header);
   if (frame_bytes > tail_->max_frame_bytes()) {
-    DURLOG_RETURN_IF_ERROR(WriteAround(at, header, payload, publish));
+    DURLOG_RETURN_IF_ERROR(WriteAround(at, header, crc, payload, publish));
   } else {
     Status mapped = tail_->Ensure(at, frame_bytes);
     if (!mapped.ok()) {
@@ -149,7 +153,8 @@ Status Log::StoreMapped(const FrameFields& fields, Bytes payload, bool publish) 
       tail_.reset();
       return mapped;
     }
-    if (payload.size > 0) tail_->Store(at + kFrameHeaderBytes, payload.data, payload.size);
+    SealFrameHeader(header,
+                    tail_->StoreWithCrc(at + kFrameHeaderBytes, payload.data, payload.size, crc));
     tail_->Store(at + kWordBytes, header + kWordBytes, kFrameHeaderBytes - kWordBytes);
     if (publish) tail_->Publish(at, Load32(header));
     if (tail_->faulted()) {
@@ -168,11 +173,22 @@ Status Log::StoreMapped(const FrameFields& fields, Bytes payload, bool publish) 
 }
 
 // Faulting in so many pages costs more than a write; the map shows what is written here.
-Status Log::WriteAround(uint64_t at, const uint8_t* header, Bytes payload, bool publish) {
+Status Log::WriteAround(uint64_t at, uint8_t* header, uint32_t crc, Bytes payload, bool publish) {
+  AlignedBuffer copy;
+  if (!copy.Reserve(kCopyStepBytes, 0)) {
+    return Status::Error(Code::kOutOfMemory, "no memory to copy the record");
+  }
   File& file = active_->file();
   // A worker that populates what is ahead would write its zeros over the frame.
   tail_->SkipTo(at + FrameBytes(payload.size));
-  Status status = file.WriteAt(at + kFrameHeaderBytes, payload.data, payload.size);
+  Status status;
+  for (size_t done = 0; status.ok() && done < payload.size;) {
+    const size_t step = std::min(kCopyStepBytes, payload.size - done);
+    crc = CopyAndCrc32c(crc, copy.data(), payload.data + done, step);
+    status = file.WriteAt(at + kFrameHeaderBytes + done, copy.data(), step);
+    done += step;
+  }
+  SealFrameHeader(header, crc);
   if (status.ok()) {
     status = file.WriteAt(at + kWordBytes, header + kWordBytes, kFrameHeaderBytes - kWordBytes);
   }
@@ -220,12 +236,7 @@ Status Log::StageFrame(const FrameFields& fields, Bytes payload) {
   if (!piece->buffer.Reserve(used + frame_bytes, used)) {
     return Status::Error(Code::kOutOfMemory, "no memory to stage the record");
   }
-  uint8_t* const frame = piece->buffer.data() + used;
-  EncodeFrameHeader(fields, payload, active_->crc_seed(), frame);
-  // A marker has none, and a null pointer is not for memcpy.
-  if (payload.size > 0) std::memcpy(frame + kFrameHeaderBytes, payload.data, payload.size);
-  const size_t unpadded = kFrameHeaderBytes + payload.size;
-  std::memset(frame + unpadded, 0, frame_bytes - unpadded);
+  EncodeFrame(fields, payload, active_->crc_seed(), piece->buffer.data() + used);
   piece->end += frame_bytes;
   append_offset_ = piece->end;
   return Status::Ok();

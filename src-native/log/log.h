@@ -143,7 +143,7 @@ class Log {
   Status StageFrame(const FrameFields& fields, Bytes payload);
   void MarkDirty(uint64_t begin, uint64_t end);
   Status StoreMapped(const FrameFields& fields, Bytes payload, bool publish);
-  Status WriteAround(uint64_t at, const uint8_t* header, Bytes payload, bool publish);
+  Status WriteAround(uint64_t at, uint8_t* header, uint32_t crc, Bytes payload, bool publish);
   Status StoreMappedBatch(const Bytes* payloads, size_t count);
   Status WriteWord(uint64_t at, uint32_t word, size_t count);
   FrameFields NextFields(size_t payload_bytes);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "base/bytes.h"
 #include "checksum/crc32c.h"
@@ -31,18 +32,31 @@ inline uint32_t FrameWord(const FrameFields& fields) {
          (static_cast<uint32_t>(fields.state) << kStateShift);
 }
 
-// Fills the 24 header bytes. `crc_seed` binds the frame to its segment (SegmentIdentity).
-// The caller stores the first four bytes last, so that a reader sees a whole frame or none.
-inline void EncodeFrameHeader(const FrameFields& fields, Bytes payload, uint32_t crc_seed,
-                              uint8_t header[kFrameHeaderBytes]) {
+// Fills the 24 header bytes but for the checksum. Returns the CRC of what comes before the payload;
+// SealFrameHeader() takes it continued over the payload. `crc_seed` binds the frame to its segment
+// (SegmentIdentity). The caller stores the first four bytes last, so that a reader sees a whole
+// frame or none.
+inline uint32_t BeginFrameHeader(const FrameFields& fields, uint32_t crc_seed,
+                                 uint8_t header[kFrameHeaderBytes]) {
   Store32(header, FrameWord(fields));
   Store32(header + kFrameCrcOffset, 0);
   Store64(header + kFrameSeqOffset, fields.seq);
   Store32(header + kFrameUnsyncedOffset, fields.unsynced);
   Store32(header + kFrameTimeOffset, fields.time_ms);
-  const uint32_t crc =
-      Crc32c(Crc32c(crc_seed, header, kFrameHeaderBytes), payload.data, payload.size);
+  return Crc32c(crc_seed, header, kFrameHeaderBytes);
+}
+
+inline void SealFrameHeader(uint8_t header[kFrameHeaderBytes], uint32_t crc) {
   Store32(header + kFrameCrcOffset, crc);
+}
+
+// Writes the whole frame, fields.frame_bytes() of it. The payload may change meanwhile: see
+// CopyAndCrc32c().
+inline void EncodeFrame(const FrameFields& fields, Bytes payload, uint32_t crc_seed, uint8_t* to) {
+  const uint32_t crc = BeginFrameHeader(fields, crc_seed, to);
+  SealFrameHeader(to, CopyAndCrc32c(crc, to + kFrameHeaderBytes, payload.data, payload.size));
+  const size_t unpadded = kFrameHeaderBytes + payload.size;
+  std::memset(to + unpadded, 0, static_cast<size_t>(fields.frame_bytes()) - unpadded);
 }
 
 enum class DecodeStatus : uint8_t {

@@ -109,16 +109,17 @@ Status MappedTail::EnsureChunks(uint64_t end) {
   return Status::Ok();
 }
 
-void MappedTail::StoreAcross(uint64_t offset, const void* from, size_t length) {
+uint32_t MappedTail::StoreAcross(uint64_t offset, const void* from, size_t length, uint32_t crc) {
   const uint8_t* source = static_cast<const uint8_t*>(from);
   for (const Chunk& chunk : chunks_) {
     if (offset >= chunk.end || length == 0) continue;
     const size_t part = static_cast<size_t>(std::min<uint64_t>(length, chunk.end - offset));
-    std::memcpy(Address(chunk, offset), source, part);
+    crc = CopyAndCrc32c(crc, Address(chunk, offset), source, part);
     offset += part;
     source += part;
     length -= part;
   }
+  return crc;
 }
 
 uint8_t* MappedTail::Find(uint64_t offset) const {

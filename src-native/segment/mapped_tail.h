@@ -12,6 +12,7 @@
 
 #include "base/executor.h"
 #include "base/job.h"
+#include "checksum/crc32c.h"
 #include "platform/file_system.h"
 #include "record/record_format.h"
 #include "segment/segment.h"
@@ -104,8 +105,13 @@ class MappedTail {
     if (InCurrent(offset, length)) {
       std::memcpy(current_ + (offset - current_begin_), from, length);
     } else {
-      StoreAcross(offset, from, length);
+      StoreAcross(offset, from, length, 0);
     }
+  }
+  // As Store(), and returns the CRC of what was stored, continued from `crc`: see CopyAndCrc32c().
+  uint32_t StoreWithCrc(uint64_t offset, const void* from, size_t length, uint32_t crc) {
+    if (!InCurrent(offset, length)) return StoreAcross(offset, from, length, crc);
+    return CopyAndCrc32c(crc, current_ + (offset - current_begin_), from, length);
   }
   // The first word of a frame, last of all and in one piece: from here on a reader sees it.
   void Publish(uint64_t offset, uint32_t word) {
@@ -146,7 +152,7 @@ class MappedTail {
     return offset >= current_begin_ && offset + length <= current_end_;
   }
   Status EnsureChunks(uint64_t end);
-  void StoreAcross(uint64_t offset, const void* from, size_t length);
+  uint32_t StoreAcross(uint64_t offset, const void* from, size_t length, uint32_t crc);
   uint8_t* Find(uint64_t offset) const;
   void PrepareAhead();
   Status TakeNextChunk();

@@ -92,7 +92,7 @@ void EncodeMarker(const SegmentHeader& header, uint64_t seq, uint8_t* to) {
   FrameFields fields;
   fields.state = FrameState::kMarker;
   fields.seq = seq;
-  EncodeFrameHeader(fields, Bytes{}, header.crc_seed(), to);
+  EncodeFrame(fields, Bytes{}, header.crc_seed(), to);
 }
 
 // A marker where the log is going to end, and it behind it: what is cut may be all that says how

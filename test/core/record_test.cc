@@ -27,8 +27,10 @@ FrameFields Fields(FrameState state, uint32_t length, uint64_t seq, uint32_t uns
 Frame Encode(const FrameFields& fields, const std::string& payload, uint32_t seed = kSeed) {
   Frame frame(static_cast<size_t>(FrameBytes(payload.size())), 0);
   const Bytes bytes{reinterpret_cast<const uint8_t*>(payload.data()), payload.size()};
-  EncodeFrameHeader(fields, bytes, seed, frame.data());
-  std::memcpy(frame.data() + kFrameHeaderBytes, payload.data(), payload.size());
+  // Not EncodeFrame(): a frame's length may be a lie.
+  const uint32_t crc = BeginFrameHeader(fields, seed, frame.data());
+  SealFrameHeader(frame.data(),
+                  CopyAndCrc32c(crc, frame.data() + kFrameHeaderBytes, bytes.data, bytes.size));
   return frame;
 }
 

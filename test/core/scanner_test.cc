@@ -26,9 +26,7 @@ class ScannerTest : public testing::Test {
     fields.length = static_cast<uint32_t>(payload.size());
     bytes_->resize(at + static_cast<size_t>(FrameBytes(payload.size())), 0);
     const Bytes data{reinterpret_cast<const uint8_t*>(payload.data()), payload.size()};
-    EncodeFrameHeader(fields, data, seed, bytes_->data() + at);
-    std::copy(payload.begin(), payload.end(),
-              bytes_->begin() + static_cast<std::ptrdiff_t>(at + kFrameHeaderBytes));
+    EncodeFrame(fields, data, seed, bytes_->data() + at);
     return at;
   }
   size_t PutRecord(uint64_t seq, uint32_t unsynced = 0, bool continues = false,
@@ -185,7 +183,7 @@ TEST_F(ScannerTest, PaddingIsSkippedAndTheSeqsGoOn) {
   padding.seq = 1;
   const size_t at = bytes_->size();
   PutZeros(kFrameHeaderBytes + 64);
-  EncodeFrameHeader(padding, Bytes{}, kSeed, bytes_->data() + at);
+  EncodeFrame(padding, Bytes{}, kSeed, bytes_->data() + at);
   PutRecord(1);
   const SegmentScan scan = Scan();
   EXPECT_FALSE(scan.damaged);
