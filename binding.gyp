@@ -20,7 +20,9 @@
       'src-native/log/group_commit.cc',
       'src-native/log/inspect.cc',
       'src-native/log/open.cc',
+      'src-native/log/point_reader.cc',
       'src-native/log/position_index.cc',
+      'src-native/log/record_lookup.cc',
       'src-native/log/rotate.cc',
     ],
     'node_addon_api': '<!(node -p "path.dirname(require.resolve(\'node-addon-api\'))")',
@@ -86,6 +88,7 @@
         'src-native/napi/cursor_wrap.cc',
         'src-native/napi/log_handle.cc',
         'src-native/napi/log_wrap.cc',
+        'src-native/napi/point_reader_wrap.cc',
       ],
     },
     {

@@ -6,7 +6,8 @@ import { HeldCalls } from './held-calls.js'
 import { Counter, LEVEL_CODES, type NativeFailure, type NativeLog, type Refused } from './native.js'
 import { checkPayload, checkSeq, levelCode, type ResolvedOptions, shown } from './options.js'
 import { OwnSource } from './own-source.js'
-import { Reader, readOne } from './reader.js'
+import { PointReads } from './point-reads.js'
+import { Reader } from './reader.js'
 import { toRecovery } from './recovery.js'
 import { makeReadable, makeWritable } from './streams.js'
 import type {
@@ -65,6 +66,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   /** The core is busy with what must be alone, or closed. */
   #suspended = false
   readonly #source: OwnSource
+  readonly #points: PointReads
 
   constructor(dir: string, native: NativeLog, options: ResolvedOptions) {
     super()
@@ -77,6 +79,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     this.#options = options
     this.#announcedSynced = this.#counter(Counter.syncedSeq)
     this.#source = new OwnSource(dir, options.salvage, native.counters)
+    this.#points = new PointReads(dir, () => ({ first: this.firstSeq, limit: this.#counter(Counter.memorySeq) }))
   }
 
   get firstSeq(): number {
@@ -182,10 +185,13 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   async get(seq: number): Promise<LogRecord> {
     checkSeq('seq', seq)
     if (this.#closed) throw closedError(this.dir)
-    const limit = this.#counter(Counter.memorySeq)
-    if (seq < this.firstSeq || seq >= limit)
-      throw new DurlogError('ERR_DURLOG_OUT_OF_RANGE', `the log holds ${this.firstSeq} to ${limit - 1}; got ${seq}`)
-    return readOne(this.dir, seq, limit)
+    return this.#points.get(seq)
+  }
+
+  getSync(seq: number): LogRecord {
+    checkSeq('seq', seq)
+    if (this.#closed) throw closedError(this.dir)
+    return this.#points.getSync(seq)
   }
 
   readable(options?: ReadableOptions): Readable {
@@ -198,13 +204,13 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
 
   async trimBefore(seq: number): Promise<number> {
     checkSeq('seq', seq)
-    return this.#alone(() => this.#native.trimBefore(seq))
+    return this.#alone(() => this.#points.during(() => this.#native.trimBefore(seq)))
   }
 
   async truncateAfter(seq: number): Promise<number> {
     checkSeq('seq', seq, -1)
     const cut = async (): Promise<number> => {
-      const nextSeq = await this.#native.truncateAfter(seq)
+      const nextSeq = await this.#points.during(() => this.#native.truncateAfter(seq))
       this.#announcedSynced = Math.min(this.#announcedSynced, nextSeq)
       this.#source.cutTo(nextSeq)
       return nextSeq
@@ -229,7 +235,14 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
 
   close(): Promise<void> {
     if (this.#closing === undefined) {
-      this.#closing = this.#alone(() => this.#native.close(), { final: true }).finally(() => this.#source.end())
+      const close = async (): Promise<void> => {
+        try {
+          await this.#native.close()
+        } finally {
+          await this.#points.close()
+        }
+      }
+      this.#closing = this.#alone(close, { final: true }).finally(() => this.#source.end())
       this.#closed = true
       this.#gated = true
     }

@@ -135,6 +135,22 @@ export interface NativeCursor {
   close(): void
 }
 
+export interface NativeRecord {
+  seq: number
+  data: Buffer
+  timestamp: number
+}
+
+/** Single records by seq. Any number of calls at once; each ends by itself, whatever becomes of the object. */
+export interface NativePointReader {
+  /** Record `seq`, which is known to be there if it is below `limit` (-1: it may not be). */
+  get(seq: number, limit: number): Promise<NativeRecord>
+  /** As `get`; the calling thread reads. */
+  getSync(seq: number, limit: number): NativeRecord
+  /** Closes the files; settles when they are closed. The next call opens what it needs. */
+  forget(): Promise<void>
+}
+
 /** One frame as it stands in the file, whole or not. */
 export interface NativeFrame {
   offset: number
@@ -187,6 +203,8 @@ export interface Native {
    */
   open(dir: string, options: NativeOptions, onProgress: () => void): Promise<NativeLog>
   openCursor(dir: string, fromSeq: number): Promise<NativeCursor>
+  /** `own`: this process writes the log, and calls `forget` after each change but an append. Opens nothing. */
+  pointReader(dir: string, own: boolean): NativePointReader
   /** The folder's first and next seq, without the writer's lock. */
   bounds(dir: string): Promise<{ firstSeq: number; nextSeq: number; syncedSeq: number; uuid: string }>
   verify(dir: string): Promise<NativeVerifyReport>

@@ -6,7 +6,8 @@ import { DurlogError } from './errors.js'
 import { closedError } from './log.js'
 import { type NativeCursor, native } from './native.js'
 import { checkSeq } from './options.js'
-import { Reader, type ReadSource, readOne } from './reader.js'
+import { PointReads } from './point-reads.js'
+import { Reader, type ReadSource } from './reader.js'
 import { UNCHECKED } from './recovery.js'
 import { makeReadable } from './streams.js'
 import type {
@@ -33,12 +34,14 @@ export class ReadOnlyLog extends EventEmitter<LogEvents> implements Log {
   readonly readOnly: boolean = true
   readonly recovery: LogRecovery = UNCHECKED
   readonly #source: ForeignSource
+  readonly #points: PointReads
   #closed = false
 
   constructor(dir: string, bounds: Bounds, salvage: boolean) {
     super()
     this.dir = dir
     this.#source = new ForeignSource(dir, salvage, bounds)
+    this.#points = new PointReads(dir)
   }
 
   get uuid(): string {
@@ -65,7 +68,13 @@ export class ReadOnlyLog extends EventEmitter<LogEvents> implements Log {
   async get(seq: number): Promise<LogRecord> {
     checkSeq('seq', seq)
     if (this.#closed) throw closedError(this.dir)
-    return readOne(this.dir, seq, -1)
+    return this.#points.get(seq)
+  }
+
+  getSync(seq: number): LogRecord {
+    checkSeq('seq', seq)
+    if (this.#closed) throw closedError(this.dir)
+    return this.#points.getSync(seq)
   }
 
   readable(options?: ReadableOptions): Readable {
@@ -101,6 +110,7 @@ export class ReadOnlyLog extends EventEmitter<LogEvents> implements Log {
   async close(): Promise<void> {
     this.#closed = true
     this.#source.ended = true
+    await this.#points.close()
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -11,7 +11,6 @@ const MIN_READ_BYTES = 64 * 1024
 /** The shortest frame: a buffer holds no more records than this allows. */
 const MIN_FRAME_BYTES = 32
 const ENTRY_NUMBERS = 3
-const GET_BYTES = 128 * 1024
 /** What makes a Buffer over memory that is there, without the checks of Buffer.from: half of what a record costs. */
 const BufferOver = (Buffer as unknown as Record<symbol, unknown>)[Symbol.species] as new (
   memory: ArrayBufferLike,
@@ -342,26 +341,4 @@ function isCode(error: unknown, code: DurlogError['code']): error is DurlogError
 
 function outOfRange(message: string): DurlogError {
   return new DurlogError('ERR_DURLOG_OUT_OF_RANGE', message)
-}
-
-/** Record `seq` of the log in `dir`, which must be below `limit` (-1: wherever the log ends). */
-export async function readOne(dir: string, seq: number, limit: number): Promise<LogRecord> {
-  const cursor = await native.openCursor(dir, seq)
-  try {
-    for (let bytes = GET_BYTES; ; ) {
-      const buffer = Buffer.allocUnsafeSlow(bytes)
-      const entries = new Uint32Array(entryNumbersFor(buffer))
-      const batch = await cursor.next(buffer, entries, limit)
-      if (batch.count > 0) {
-        const [offset, length, elapsedMs] = entries as unknown as [number, number, number]
-        // A copy: the record is not to keep its neighbours in memory.
-        const data = Buffer.from(buffer.subarray(offset, offset + length))
-        return { seq, data, timestamp: batch.baseTimeMs + elapsedMs }
-      }
-      if (batch.needBytes <= bytes) throw outOfRange(`there is no record ${seq}`)
-      bytes = batch.needBytes
-    }
-  } finally {
-    cursor.close()
-  }
 }

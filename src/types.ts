@@ -247,6 +247,13 @@ export interface Log extends EventEmitter<LogEvents>, AsyncDisposable {
   read(options?: ReadOptions): LogReader
   /** One record. Rejects with ERR_DURLOG_OUT_OF_RANGE where there is none. */
   get(seq: number): Promise<LogRecord>
+  /**
+   * As `get`, and blocks the thread until the record is read: a few microseconds where it is in the page cache,
+   * as long as the device takes where it is not, and the first time in a part of a segment that has not been
+   * read since the log was opened also as long as it takes to read up to there. Throws
+   * ERR_DURLOG_BACKPRESSURE while `trimBefore` or `truncateAfter` is under way.
+   */
+  getSync(seq: number): LogRecord
   /** A stream of `LogRecord`. */
   readable(options?: ReadableOptions): Readable
   /** A stream that makes each chunk one record; it finishes when all have reached their level. */

@@ -3,6 +3,7 @@
 
 #include "base/flatten.h"
 #include "log/log.h"
+#include "log/position_index.h"
 
 namespace durlog {
 namespace {
@@ -113,6 +114,7 @@ DURLOG_FLATTEN Result<uint64_t> Log::Append(Bytes payload, Level level) {
 void Log::NoteAppended(uint64_t frame_bytes, uint64_t records, Level level) {
   next_seq_ += records;
   end_marked_ = false;
+  if (append_offset_ >= note_from_) NotePosition();
   // Long before it is needed, and not for a log that stays small.
   if (append_offset_ > active_->bytes() / 2) RequestSpare();
   if (level < Level::kSync) memory_since_commit_ = true;
@@ -123,6 +125,13 @@ void Log::NoteAppended(uint64_t frame_bytes, uint64_t records, Level level) {
   filling_bytes_ += frame_bytes;
   pending_bytes_ += frame_bytes;
   Want(level);
+}
+
+// What is read by its seq later is found from here. No batch is open, and nobody asks for the
+// record that comes next before it is there.
+void Log::NotePosition() {
+  PositionIndex::Shared().Note(active_->header().salt, {next_seq_, append_offset_});
+  note_from_ = append_offset_ + PositionIndex::kSpacingBytes;
 }
 
 Status Log::StoreFrame(const FrameFields& fields, Bytes payload) {

@@ -115,7 +115,8 @@ Result<Cursor::Stop> Cursor::Fill(uint8_t* buffer, size_t capacity, CursorEntry*
     offset_ = begin + at;
     next_seq_ = seq;
     batch->count = count;
-    if (offset_ < note_from_) continue;
+    // Salvage stops inside batches, and a position never is in one.
+    if (offset_ < note_from_ || salvaging_) continue;
     PositionIndex::Shared().Note(header_.salt, {next_seq_, offset_});
     note_from_ = offset_ + PositionIndex::kSpacingBytes;
   }

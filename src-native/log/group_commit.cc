@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "log/log.h"
+#include "log/position_index.h"
 
 namespace durlog {
 namespace {
@@ -222,6 +223,7 @@ void Log::FinishRolledBack(CommitJob& job) {
                  dirty_.end());
   }
   ResumeAt(plan.resume_segment, plan.resume_offset);
+  PositionIndex::Shared().ForgetBehind(active_->header().salt, next_seq_);
   failure_ = job.status();
   failed_from_ = plan.first_seq;
   listener_->OnFailure(failure_, plan.first_seq, plan.first_seq, false);

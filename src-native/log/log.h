@@ -150,6 +150,7 @@ class Log {
   void CommitEagerly();
   void Want(Level level);
   void NoteAppended(uint64_t frame_bytes, uint64_t records, Level level);
+  void NotePosition();
   Result<StagedPiece*> CurrentPiece();
   Status AwaitLevel(uint64_t seq, Level level);
   Status AppendMarker();
@@ -198,6 +199,7 @@ class Log {
   std::shared_ptr<Segment> active_;
   uint64_t append_offset_ = 0;
   uint64_t next_seq_ = 0;
+  uint64_t note_from_ = 0;  // the offset from which a position is worth noting
   uint32_t last_time_ms_ = 0;
   uint64_t now_ms_ = 0;  // the clock when it was last read
   uint32_t clock_credit_ = 0;

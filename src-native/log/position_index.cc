@@ -16,18 +16,24 @@ PositionIndex& PositionIndex::Shared() {
   return *index;
 }
 
-std::list<PositionIndex::Segment>::iterator PositionIndex::FindSegment(uint64_t salt) {
-  const auto found = std::find_if(segments_.begin(), segments_.end(),
-                                  [salt](const Segment& segment) { return segment.salt == salt; });
-  if (found != segments_.end()) segments_.splice(segments_.begin(), segments_, found);
-  return found;
+PositionIndex::Segment* PositionIndex::FindSegment(uint64_t salt) {
+  const auto found = by_salt_.find(salt);
+  if (found == by_salt_.end()) return nullptr;
+  segments_.splice(segments_.begin(), segments_, found->second);
+  return &segments_.front();
+}
+
+void PositionIndex::DropOldest() {
+  positions_ -= segments_.back().positions.size();
+  by_salt_.erase(segments_.back().salt);
+  segments_.pop_back();
 }
 
 void PositionIndex::Note(uint64_t salt, Position position) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  if (FindSegment(salt) == segments_.end()) {
+  if (FindSegment(salt) == nullptr) {
     segments_.push_front(Segment{salt, {}});
-    if (segments_.size() > kMaxSegments) segments_.pop_back();
+    by_salt_[salt] = segments_.begin();
   }
   std::vector<Position>& positions = segments_.front().positions;
   const auto behind = std::upper_bound(positions.begin(), positions.end(), position.seq, IsBefore);
@@ -36,23 +42,48 @@ void PositionIndex::Note(uint64_t salt, Position position) {
     if (position.offset < before.offset + kSpacingBytes) return;
   }
   if (behind != positions.end() && behind->offset < position.offset + kSpacingBytes) return;
-  if (positions.size() < kMaxPositions) positions.insert(behind, position);
+  positions.insert(behind, position);
+  ++positions_;
+  while (segments_.size() > 1 && (positions_ > kMaxPositions || segments_.size() > kMaxSegments)) {
+    DropOldest();
+  }
 }
 
-std::optional<PositionIndex::Position> PositionIndex::Find(uint64_t salt, uint64_t seq) {
+std::optional<PositionIndex::Found> PositionIndex::Find(uint64_t salt, uint64_t seq) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  const auto segment = FindSegment(salt);
-  if (segment == segments_.end()) return std::nullopt;
-  const auto behind =
-      std::upper_bound(segment->positions.begin(), segment->positions.end(), seq, IsBefore);
-  if (behind == segment->positions.begin()) return std::nullopt;
-  return *std::prev(behind);
+  const Segment* const segment = FindSegment(salt);
+  if (segment == nullptr) return std::nullopt;
+  const std::vector<Position>& positions = segment->positions;
+  const auto behind = std::upper_bound(positions.begin(), positions.end(), seq, IsBefore);
+  if (behind == positions.begin()) return std::nullopt;
+  const Position& at = *std::prev(behind);
+  return Found{at.seq, at.offset, behind == positions.end() ? 0 : behind->offset};
 }
 
 void PositionIndex::Forget(uint64_t salt) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  const auto segment = FindSegment(salt);
-  if (segment != segments_.end()) segments_.erase(segment);
+  const auto found = by_salt_.find(salt);
+  if (found == by_salt_.end()) return;
+  positions_ -= found->second->positions.size();
+  segments_.erase(found->second);
+  by_salt_.erase(found);
+}
+
+void PositionIndex::ForgetBehind(uint64_t salt, uint64_t seq) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  Segment* const segment = FindSegment(salt);
+  if (segment == nullptr) return;
+  std::vector<Position>& positions = segment->positions;
+  const auto behind = std::upper_bound(positions.begin(), positions.end(), seq, IsBefore);
+  positions_ -= static_cast<size_t>(positions.end() - behind);
+  positions.erase(behind, positions.end());
+}
+
+void PositionIndex::Clear() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  segments_.clear();
+  by_salt_.clear();
+  positions_ = 0;
 }
 
 }  // namespace durlog

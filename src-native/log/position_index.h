@@ -8,41 +8,61 @@
 #include <list>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 namespace durlog {
 
-// Filled by cursors as they go, one position each 64 KiB, for the segments used last: at most 4 MiB
-// of memory. A position is a hint: a log can have been cut since, so whoever follows one finds out
-// by the checksum. Segments are told apart by their salt, which no two share. For any thread.
+// Filled by the log as it appends and by whoever reads, one position each 16 KiB, for the segments
+// used last. A position takes 16 bytes: 1 KiB for each MiB of log, 200 KiB for a million records of
+// 200 bytes. All of them together describe at most 8 GiB of log and take at most 16 MiB.
+//
+// A position is a hint. It was a boundary between frames when it was noted, and no batch was open
+// there; the log can have been cut since. What is read from it proves itself by its seq and its
+// checksum, or the hint is dropped. Segments are told apart by their salt, which no two share.
+//
+// For any thread.
 class PositionIndex {
  public:
   struct Position {
-    uint64_t seq;
+    uint64_t seq;  // of the first record at or behind `offset`
     uint64_t offset;
   };
-  static constexpr uint64_t kSpacingBytes = 64 << 10;
+  struct Found {
+    uint64_t seq;
+    uint64_t offset;
+    uint64_t next_offset;  // of the next position that is known; 0 where there is none
+  };
+  static constexpr uint64_t kSpacingBytes = 16 << 10;
 
   // One for the process; never destroyed.
   static PositionIndex& Shared();
 
+  // Ignored where another position is nearer than kSpacingBytes.
   void Note(uint64_t salt, Position position);
   // The last known position that is not behind `seq`.
-  std::optional<Position> Find(uint64_t salt, uint64_t seq);
+  std::optional<Found> Find(uint64_t salt, uint64_t seq);
   void Forget(uint64_t salt);
+  // After a cut in front of `seq`: what was noted behind it is no boundary any more.
+  void ForgetBehind(uint64_t salt, uint64_t seq);
+  void Clear();
 
  private:
-  static constexpr size_t kMaxSegments = 64;
-  static constexpr size_t kMaxPositions = 4096;
+  static constexpr size_t kMaxSegments = 4096;
+  static constexpr size_t kMaxPositions = 512 << 10;
   struct Segment {
     uint64_t salt;
     std::vector<Position> positions;  // ascending
   };
 
-  std::list<Segment>::iterator FindSegment(uint64_t salt);
+  // The segment, moved to the front; null where nothing is known of it.
+  Segment* FindSegment(uint64_t salt);
+  void DropOldest();
 
   std::mutex mutex_;
   std::list<Segment> segments_;  // used last, first
+  std::unordered_map<uint64_t, std::list<Segment>::iterator> by_salt_;
+  size_t positions_ = 0;  // of all segments
 };
 
 }  // namespace durlog

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "log/log.h"
+#include "log/position_index.h"
 #include "record/segment_name.h"
 
 namespace durlog {
@@ -97,7 +98,7 @@ Status Log::Rotate() {
   if (replaced && commit_ && mode_ == WriteMode::kMapped) commit_->Await();
   active_ = std::make_shared<Segment>(next_seq_, std::move(spare_), std::move(replaced));
   spare_.reset();
-  append_offset_ = kSegmentHeaderBytes;
+  append_offset_ = note_from_ = kSegmentHeaderBytes;
   last_time_ms_ = 0;
   if (mode_ == WriteMode::kMapped) {
     tail_.reset();
@@ -143,6 +144,7 @@ void Log::ResumeAt(std::shared_ptr<Segment> segment, uint64_t offset) {
   append_offset_ = offset;
   group_segment_ = active_;
   group_offset_ = offset;
+  note_from_ = offset;
   tail_.reset();
   tail_image_ = TailImage{};
 }
@@ -220,6 +222,7 @@ Status Log::FinishTruncate(TruncateJob& job) {
   ResumeAt(job.segment(), job.offset());
   dirty_.clear();
   next_seq_ = committed_end_ = job.next_seq();
+  PositionIndex::Shared().ForgetBehind(active_->header().salt, next_seq_);
   acked_.fill(next_seq_);
   wanted_.fill(next_seq_);
   end_marked_ = job.end_marked();

@@ -11,6 +11,7 @@
 #include "napi/convert.h"
 #include "napi/cursor_wrap.h"
 #include "napi/log_wrap.h"
+#include "napi/point_reader_wrap.h"
 
 namespace durlog {
 namespace {
@@ -88,6 +89,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports.Set("setErrorClass", Napi::Function::New(env, SetErrorClass));
   exports.Set("open", Napi::Function::New(env, OpenLog));
   exports.Set("openCursor", Napi::Function::New(env, OpenCursor));
+  exports.Set("pointReader", Napi::Function::New(env, MakePointReader));
   exports.Set("bounds", Napi::Function::New(env, BoundsOf));
   exports.Set("verify", Napi::Function::New(env, VerifyLog));
   exports.Set("frames", Napi::Function::New(env, FramesOf));

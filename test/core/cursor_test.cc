@@ -38,8 +38,7 @@ class CursorTest : public testing::Test {
     fields.seq = seq;
     fields.batch_continues = batch_continues;
     const Bytes bytes{reinterpret_cast<const uint8_t*>(payload.data()), payload.size()};
-    EncodeFrameHeader(fields, bytes, header.crc_seed(), image->data() + at);
-    std::memcpy(image->data() + at + kFrameHeaderBytes, bytes.data, bytes.size);
+    EncodeFrame(fields, bytes, header.crc_seed(), image->data() + at);
     return at + static_cast<size_t>(fields.frame_bytes());
   }
   void SetSegment(uint64_t first_seq, MemoryBytes image) {
@@ -72,7 +71,7 @@ class CursorTest : public testing::Test {
   }
   // Calls `change` once, after the n-th read from now on.
   void ChangeAfterRead(int n, std::function<void()> change) {
-    disk_.after_read = [n, change = std::move(change)]() mutable {
+    disk_.after_read = [n, change = std::move(change)](size_t) mutable {
       if (--n == 0) change();
     };
   }

@@ -24,7 +24,7 @@ class MemoryFile final : public File {
   static constexpr uint64_t kMaxBytes = 64u << 20;
 
   explicit MemoryFile(std::shared_ptr<MemoryBytes> bytes,
-                      const std::function<void()>* after_read = nullptr)
+                      const std::function<void(size_t)>* after_read = nullptr)
       : bytes_(std::move(bytes)), after_read_(after_read) {}
 
   Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) override {
@@ -32,7 +32,7 @@ class MemoryFile final : public File {
     const size_t from = static_cast<size_t>(offset);
     const size_t step = std::min(length, bytes_->size() - from);
     if (step > 0) std::memcpy(to, bytes_->data() + from, step);
-    if (after_read_ != nullptr && *after_read_) (*after_read_)();
+    if (after_read_ != nullptr && *after_read_) (*after_read_)(step);
     return step;
   }
   Status WriteAt(uint64_t offset, const void* from, size_t length) override {
@@ -74,7 +74,7 @@ class MemoryFile final : public File {
  private:
   static Status Full() { return Status::Error(Code::kNoSpace, "the file would be too long"); }
   std::shared_ptr<MemoryBytes> bytes_;
-  const std::function<void()>* const after_read_;
+  const std::function<void(size_t)>* const after_read_;
 };
 
 // The folder's content, kept by the test: what stands in it outlives every Directory on it.
@@ -87,7 +87,7 @@ class MemoryLock final : public FileLock {};
 
 class MemoryDirectory final : public Directory {
  public:
-  MemoryDirectory(MemoryFolder& files, const std::function<void()>& after_read)
+  MemoryDirectory(MemoryFolder& files, const std::function<void(size_t)>& after_read)
       : files_(files), after_read_(after_read) {}
 
   const std::string& path() const override { return path_; }
@@ -137,7 +137,7 @@ class MemoryDirectory final : public Directory {
   }
 
   MemoryFolder& files_;
-  const std::function<void()>& after_read_;
+  const std::function<void(size_t)>& after_read_;
   const std::string path_ = "memory";
 };
 
@@ -154,8 +154,8 @@ class MemoryFileSystem final : public FileSystem {
 
   MemoryFolder files;      // of the path "memory"
   MemoryFolder elsewhere;  // of every other path: backups
-  // Where set, called when a file has been read: what a writer does at that moment.
-  std::function<void()> after_read;
+  // Where set, called with the length when a file has been read: what a writer does at that moment.
+  std::function<void(size_t)> after_read;
 
  private:
   uint64_t now_ms_ = 1'700'000'000'000;

@@ -187,16 +187,6 @@ void OpenAndAppend(MemoryFileSystem& disk, uint8_t choice) {
   for (uint64_t i = 0; i < 10; ++i) Require(seqs[i] == next_seq + i);
 }
 
-// Positions are remembered by salt for the whole process, and here every run has the same salts.
-void ForgetPositions(const MemoryFolder& files) {
-  for (const auto& [name, bytes] : files) {
-    const Result<DecodedSegmentHeader> header = DecodeSegmentHeader(bytes->data(), bytes->size());
-    if (header.ok()) PositionIndex::Shared().Forget(header->header.salt);
-  }
-  MemoryFileSystem disk;
-  for (int i = 0; i < 64; ++i) PositionIndex::Shared().Forget(disk.Random64());
-}
-
 }  // namespace
 }  // namespace durlog
 
@@ -206,12 +196,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const uint8_t choice = data[0];
   MemoryFileSystem disk;
   disk.files = SplitIntoFiles(data + 1, size - 1);
-  ForgetPositions(disk.files);
+  // The process remembers positions by salt, and here every run has the same salts.
+  PositionIndex::Shared().Clear();
   LookAt(disk);
   const MemoryFolder files = CopyOf(disk.files);
   OpenAndAppend(disk, choice);
   disk.files = files;
-  ForgetPositions(disk.files);
+  PositionIndex::Shared().Clear();
   disk.elsewhere.clear();
   const Result<RepairReport> repaired = Repair(disk, "memory", true, "backup");
   if (repaired.ok()) {

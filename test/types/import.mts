@@ -14,6 +14,7 @@ for await (const { data, timestamp } of log.read({ from: first, to: last, follow
 log.on('synced', (synced) => synced + 1)
 log.on('latched', (error) => error.code)
 const record: LogRecord = await log.get(seq)
+const same: LogRecord = log.getSync(record.seq)
 try {
   await log.truncateAfter(written)
 } catch (error) {
@@ -26,4 +27,4 @@ await log.append(5)
 // @ts-expect-error: there is no such option
 await open('dir', { segmentSize: 1 })
 
-export { record }
+export { record, same }

@@ -36,13 +36,9 @@ struct Arguments {
   std::string switches;  // those that a replay needs as well
 };
 
-// The process remembers where records stand; no seed may depend on those before it.
-void ForgetPositions() {
-  for (uint64_t salt = 1; salt <= 64; ++salt) PositionIndex::Shared().Note(salt, {0, 0});
-}
-
 Scenario RunSeed(uint64_t seed, const Wish& wish, Explorer* explorer) {
-  ForgetPositions();
+  // The process remembers where records stand; no seed may depend on those before it.
+  PositionIndex::Shared().Clear();
   const Scenario scenario = MakeScenario(seed, wish);
   SimulatedDisk disk(scenario.traits, Mix(seed));
   Session first(explorer, &disk, scenario, Ledger(), seed, nullptr);

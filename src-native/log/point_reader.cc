@@ -1,0 +1,130 @@
+#include "log/point_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "log/cursor.h"
+#include "segment/recovery.h"
+
+namespace durlog {
+namespace {
+
+// What a Cursor reads at a time.
+constexpr size_t kScanBytes = 256 << 10;
+
+}  // namespace
+
+Result<PointRecord> PointReader::Get(uint64_t seq, uint64_t limit) {
+  std::optional<PointRecord> found = Find(seq);
+  if (!found && LookAround().ok()) found = Find(seq);
+  if (found) return std::move(*found);
+  return ReadInOrder(seq, limit);
+}
+
+void PointReader::Forget() {
+  std::list<SegmentPointer> closing;
+  std::shared_ptr<Directory> directory;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  ++generation_;
+  closing.swap(kept_);
+  directory.swap(directory_);
+  first_seqs_.clear();
+}
+
+// What goes wrong on the short way is met again, and told, on the long one.
+std::optional<PointRecord> PointReader::Find(uint64_t seq) {
+  const SegmentPointer segment = SegmentOf(seq);
+  if (!segment) return std::nullopt;
+  Result<std::optional<PointRecord>> found = RecordLookup(*segment).Find(seq);
+  return found.ok() ? std::move(*found) : std::nullopt;
+}
+
+// The segment that holds `seq` by what is known; null where that is nothing, or wrong.
+PointReader::SegmentPointer PointReader::SegmentOf(uint64_t seq) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto behind = std::upper_bound(first_seqs_.begin(), first_seqs_.end(), seq);
+  if (behind == first_seqs_.begin()) return nullptr;
+  const uint64_t first_seq = *std::prev(behind);
+  if (SegmentPointer kept = TakeKept(first_seq)) return kept;
+  const std::shared_ptr<Directory> directory = directory_;
+  const LogUuid uuid = uuid_;
+  const uint64_t generation = generation_;
+  lock.unlock();
+
+  Result<OpenedSegment> opened = OpenSegment(*directory, first_seq, OpenMode::kRead);
+  if (!opened.ok() || opened->header.uuid != uuid) return nullptr;
+  const auto segment = std::make_shared<ReadableSegment>();
+  segment->first_seq = first_seq;
+  segment->header = opened->header;
+  segment->crc_seed = opened->header.crc_seed();
+  segment->file = std::move(opened->file);
+  if (writer_ == Writer::kOwn) Keep(segment, generation);
+  return segment;
+}
+
+PointReader::SegmentPointer PointReader::TakeKept(uint64_t first_seq) {
+  for (auto kept = kept_.begin(); kept != kept_.end(); ++kept) {
+    if ((*kept)->first_seq != first_seq) continue;
+    kept_.splice(kept_.begin(), kept_, kept);
+    return kept_.front();
+  }
+  return nullptr;
+}
+
+// Not where Forget() was called since the segment was looked up: it may be a file that is gone.
+void PointReader::Keep(const SegmentPointer& segment, uint64_t generation) {
+  SegmentPointer closing;  // outside the lock
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (generation != generation_ || TakeKept(segment->first_seq)) return;
+  kept_.push_front(segment);
+  if (kept_.size() <= kMaxKeptSegments) return;
+  closing = std::move(kept_.back());
+  kept_.pop_back();
+}
+
+Status PointReader::LookAround() {
+  uint64_t generation;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    generation = generation_;
+  }
+  DURLOG_ASSIGN_OR_RETURN(std::shared_ptr<Directory> directory,
+                          file_system_.OpenDirectory(path_, false));
+  DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(*directory));
+  if (files.segments.empty()) return Status::Error(Code::kNotFound, "there is no segment");
+  DURLOG_ASSIGN_OR_RETURN(const LogIdentity identity, IdentifyLog(*directory, files.segments));
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (generation != generation_) return Status::Ok();
+  directory_.swap(directory);
+  uuid_ = identity.uuid;
+  first_seqs_ = std::move(files.segments);
+  return Status::Ok();
+}
+
+Result<PointRecord> PointReader::ReadInOrder(uint64_t seq, uint64_t limit) {
+  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<Cursor> cursor,
+                          Cursor::Open(file_system_, path_, seq));
+  PointRecord record;
+  for (size_t bytes = kScanBytes;;) {
+    if (!record.memory.Reserve(bytes, 0)) {
+      return Status::Error(Code::kOutOfMemory,
+                           "no memory for a record of " + std::to_string(bytes) + " bytes");
+    }
+    std::vector<CursorEntry> entries(bytes / kMinRecordFrameBytes + 1);
+    DURLOG_ASSIGN_OR_RETURN(const CursorBatch batch, cursor->Next(record.memory.data(), bytes,
+                                                                  entries.data(), entries.size(),
+                                                                  limit));
+    if (batch.count > 0) {
+      record.offset = entries.front().offset;
+      record.length = entries.front().length;
+      record.timestamp_ms = batch.base_time_ms + entries.front().time_ms;
+      return record;
+    }
+    if (batch.need_bytes <= bytes) {
+      return Status::Error(Code::kOutOfRange, "there is no record " + std::to_string(seq));
+    }
+    bytes = batch.need_bytes;
+  }
+}
+
+}  // namespace durlog

@@ -1,0 +1,79 @@
+// Finds one record in one segment, from the nearest position that is known.
+#ifndef DURLOG_LOG_RECORD_LOOKUP_H_
+#define DURLOG_LOG_RECORD_LOOKUP_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/aligned_buffer.h"
+#include "base/bytes.h"
+#include "platform/file_system.h"
+#include "record/record_codec.h"
+#include "record/segment_header.h"
+
+namespace durlog {
+
+// A record and the memory that it was read into.
+struct PointRecord {
+  AlignedBuffer memory;
+  size_t offset = 0;
+  uint32_t length = 0;
+  uint64_t timestamp_ms = 0;  // since the Unix epoch
+
+  Bytes payload() const { return Bytes{memory.data() + offset, length}; }
+};
+
+// A segment that is open for reading, with its header decoded. For any thread.
+struct ReadableSegment {
+  uint64_t first_seq = 0;
+  SegmentHeader header;
+  uint32_t crc_seed = 0;
+  std::unique_ptr<File> file;
+};
+
+// Frames in front of the record are passed by their headers alone: each has to carry the seq that
+// is expected there. The record itself is checked in full, with the whole of the atomic batch that
+// it belongs to. Its checksum covers the log's UUID, the segment's salt and the seq, so whatever the
+// position was, and whatever has become of the file since, what is found is the record.
+//
+// Serves one Find().
+class RecordLookup {
+ public:
+  explicit RecordLookup(const ReadableSegment& segment) : segment_(segment) {}
+
+  // Nothing where the record was not found whole, or not near a known position: a Cursor tells
+  // which, and notes positions on its way.
+  Result<std::optional<PointRecord>> Find(uint64_t seq);
+
+ private:
+  static constexpr size_t kWindowBytes = 64 << 10;
+  // How far behind a position a record is looked for, in reads; a Cursor is better at long ways.
+  static constexpr size_t kMaxHopReads = 8;
+
+  // A boundary between frames with no batch open.
+  struct Boundary {
+    uint64_t seq;
+    uint64_t offset;
+  };
+
+  Result<const uint8_t*> Read(uint64_t offset, size_t wanted);
+  Result<bool> HopTo(uint64_t seq);
+  Result<bool> BatchIsWhole(uint64_t seq);
+  Result<DecodeStatus> Decode(uint64_t offset, DecodedFrame* frame);
+
+  const ReadableSegment& segment_;
+  AlignedBuffer buffer_;
+  uint64_t begin_ = 0;  // of what the buffer holds
+  size_t filled_ = 0;
+  size_t next_read_bytes_ = kWindowBytes;
+  size_t reads_ = 0;
+  uint64_t offset_ = 0;  // of the record's frame
+  FrameFields fields_;   // of the record, not checked before Decode()
+  Boundary batch_{};     // of the batch it belongs to, or the record itself
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_LOG_RECORD_LOOKUP_H_

@@ -1,0 +1,110 @@
+#include "napi/point_reader_wrap.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "log/point_reader.h"
+#include "napi/async_task.h"
+#include "napi/convert.h"
+
+namespace durlog {
+namespace {
+
+// As src/native.ts has it. Empty in a worker that is being terminated.
+Napi::Value FromRecord(Napi::Env env, uint64_t seq, const PointRecord& record) {
+  const Bytes payload = record.payload();
+  napi_value number = nullptr;
+  napi_value data = nullptr;
+  napi_value timestamp = nullptr;
+  napi_value object = nullptr;
+  if (napi_create_int64(env, static_cast<int64_t>(seq), &number) != napi_ok ||
+      napi_create_buffer_copy(env, payload.size, payload.data, nullptr, &data) != napi_ok ||
+      napi_create_int64(env, static_cast<int64_t>(record.timestamp_ms), &timestamp) != napi_ok ||
+      napi_create_object(env, &object) != napi_ok ||
+      napi_set_named_property(env, object, "seq", number) != napi_ok ||
+      napi_set_named_property(env, object, "data", data) != napi_ok ||
+      napi_set_named_property(env, object, "timestamp", timestamp) != napi_ok) {
+    return Napi::Value();
+  }
+  return Napi::Value(env, object);
+}
+
+// A read that is out has a share of the reader, so that it may end after the object is collected.
+class PointReaderWrap final : public Napi::ObjectWrap<PointReaderWrap> {
+ public:
+  static Napi::Value Make(Napi::Env env, std::shared_ptr<PointReader> reader) {
+    const Napi::Function constructor =
+        DefineClass(env, "NativePointReader",
+                    {InstanceMethod<&PointReaderWrap::Get>("get"),
+                     InstanceMethod<&PointReaderWrap::GetSync>("getSync"),
+                     InstanceMethod<&PointReaderWrap::Forget>("forget")});
+    // In a worker that is being terminated there is no class any more, and calling it would abort.
+    if (constructor.IsEmpty()) return Napi::Value();
+    const Napi::Object object = constructor.New({});
+    PointReaderWrap* const wrap = object.IsEmpty() ? nullptr : Unwrap(object);
+    if (wrap == nullptr) return Napi::Value();
+    wrap->reader_ = std::move(reader);
+    return object;
+  }
+
+  explicit PointReaderWrap(const Napi::CallbackInfo& info)
+      : Napi::ObjectWrap<PointReaderWrap>(info) {}
+
+ private:
+  static uint64_t SeqOf(const Napi::CallbackInfo& info) {
+    return static_cast<uint64_t>(info[0].As<Napi::Number>().Int64Value());
+  }
+  static uint64_t LimitOf(const Napi::CallbackInfo& info) {
+    const int64_t limit = info[1].As<Napi::Number>().Int64Value();
+    return limit < 0 ? PointReader::kNoLimit : static_cast<uint64_t>(limit);
+  }
+
+  Napi::Value Get(const Napi::CallbackInfo& info) {
+    const auto record = std::make_shared<PointRecord>();
+    const uint64_t seq = SeqOf(info);
+    const uint64_t limit = LimitOf(info);
+    return RunAsync(
+        info.Env(),
+        [reader = reader_, record, seq, limit]() -> Status {
+          DURLOG_ASSIGN_OR_RETURN(*record, reader->Get(seq, limit));
+          return Status::Ok();
+        },
+        [record, seq](Napi::Env env) { return FromRecord(env, seq, *record); });
+  }
+
+  Napi::Value GetSync(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    const uint64_t seq = SeqOf(info);
+    const Result<PointRecord> record = reader_->Get(seq, LimitOf(info));
+    if (record.ok()) return FromRecord(env, seq, *record);
+    Throw(env, record.status());
+    return Napi::Value();
+  }
+
+  // On a worker: the last close of a file that was removed frees its blocks.
+  Napi::Value Forget(const Napi::CallbackInfo& info) {
+    return RunAsync(
+        info.Env(),
+        [reader = reader_] {
+          reader->Forget();
+          return Status::Ok();
+        },
+        [](Napi::Env env) { return env.Undefined(); });
+  }
+
+  std::shared_ptr<PointReader> reader_;
+};
+
+}  // namespace
+
+Napi::Value MakePointReader(const Napi::CallbackInfo& info) {
+  const std::string path = info[0].As<Napi::String>();
+  const bool own = info[1].As<Napi::Boolean>();
+  return PointReaderWrap::Make(
+      info.Env(), std::make_shared<PointReader>(
+                      DefaultFileSystem(), path,
+                      own ? PointReader::Writer::kOwn : PointReader::Writer::kForeign));
+}
+
+}  // namespace durlog

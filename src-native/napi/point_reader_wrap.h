@@ -1,0 +1,14 @@
+// PointReader as a JavaScript object: see `NativePointReader` in src/native.ts.
+#ifndef DURLOG_NAPI_POINT_READER_WRAP_H_
+#define DURLOG_NAPI_POINT_READER_WRAP_H_
+
+#include <napi.h>
+
+namespace durlog {
+
+// `pointReader(dir, own)`; `own` says that this process writes the log. Opens nothing.
+Napi::Value MakePointReader(const Napi::CallbackInfo& info);
+
+}  // namespace durlog
+
+#endif  // DURLOG_NAPI_POINT_READER_WRAP_H_
