@@ -1,5 +1,6 @@
 // One thread for each place in the queue: pwrite, and the cluster's allocation before it.
 #include <fcntl.h>
+#include <linux/falloc.h>
 #include <unistd.h>
 
 #include <atomic>

@@ -1,5 +1,6 @@
 // One thread, one ring: each slot writes a block, after it has allocated the cluster if need be.
 #include <fcntl.h>
+#include <linux/falloc.h>
 
 #include <cerrno>
 

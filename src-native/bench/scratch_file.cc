@@ -1,13 +1,15 @@
 #include "bench/scratch_file.h"
 
 #include <fcntl.h>
+#include <linux/falloc.h>
 #include <linux/fs.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "platform/linux_ioctl.h"
 
 namespace durlog::bench {
 
@@ -96,16 +98,16 @@ Status PrepareFile(const std::string& path, const std::string& preallocate, uint
 
 Status SetExtentSizeHint(int fd, uint32_t bytes, const std::string& path) {
   fsxattr attributes{};
-  if (ioctl(fd, FS_IOC_FSGETXATTR, &attributes) != 0) {
+  if (Ioctl(fd, FS_IOC_FSGETXATTR, &attributes) != 0) {
     return Status::System("ioctl(FS_IOC_FSGETXATTR)", errno, path);
   }
   attributes.fsx_xflags |= FS_XFLAG_EXTSIZE;
   attributes.fsx_extsize = bytes;
-  if (ioctl(fd, FS_IOC_FSSETXATTR, &attributes) != 0) {
+  if (Ioctl(fd, FS_IOC_FSSETXATTR, &attributes) != 0) {
     return Status::System("ioctl(FS_IOC_FSSETXATTR)", errno, path);
   }
   // ext4 says yes and does nothing.
-  if (ioctl(fd, FS_IOC_FSGETXATTR, &attributes) == 0 && attributes.fsx_extsize == bytes) {
+  if (Ioctl(fd, FS_IOC_FSGETXATTR, &attributes) == 0 && attributes.fsx_extsize == bytes) {
     return Status::Ok();
   }
   return Status::Error(Code::kUnsupported, "this file system has no extent size hint");

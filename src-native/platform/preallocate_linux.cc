@@ -2,11 +2,11 @@
 #include <linux/falloc.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
-#include <sys/ioctl.h>
 #include <sys/vfs.h>
 
 #include <cerrno>
 
+#include "platform/linux_ioctl.h"
 #include "platform/posix_fd.h"
 #include "platform/posix_preallocate.h"
 
@@ -62,12 +62,12 @@ Status SetExtentSizeHintOf(int fd, const std::string& path, uint32_t bytes) {
     return Status::Error(Code::kUnsupported, "only XFS takes an extent size hint").WithPath(path);
   }
   struct fsxattr attributes;
-  if (ioctl(fd, FS_IOC_FSGETXATTR, &attributes) != 0) {
+  if (Ioctl(fd, FS_IOC_FSGETXATTR, &attributes) != 0) {
     return Status::System("FS_IOC_FSGETXATTR", errno, path);
   }
   attributes.fsx_xflags |= FS_XFLAG_EXTSIZE;
   attributes.fsx_extsize = bytes;
-  if (ioctl(fd, FS_IOC_FSSETXATTR, &attributes) != 0) {
+  if (Ioctl(fd, FS_IOC_FSSETXATTR, &attributes) != 0) {
     return Status::System("FS_IOC_FSSETXATTR", errno, path);
   }
   return Status::Ok();

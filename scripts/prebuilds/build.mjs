@@ -1,0 +1,109 @@
+// Builds prebuilds/<target>/*.node for every system on one Linux x64 machine, byte for byte the same wherever it runs.
+//
+//   npm run build:prebuilds [-- linux-x64 win32-x64 ...]
+//
+// Sources, defines and flags are binding.gyp's. docs/RELEASING.md tells what is done with the result.
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { availableParallelism } from 'node:os'
+import { basename, join, relative } from 'node:path'
+import { arch, argv, chdir, exit, platform } from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { readBuild } from './gyp.mjs'
+import { addonsOf, chooseTargets } from './targets.mjs'
+import { windowsImportsSource } from './windows-imports.mjs'
+import { installZig, zig } from './zig.mjs'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const require = createRequire(import.meta.url)
+
+// zig's default for a build without a release mode traps undefined behaviour; the core's tests look for it.
+const COMPILE = ['-g0', '-fno-sanitize=undefined', '-ffunction-sections', '-fdata-sections', '-fPIC']
+const EXPORTS = ['napi_register_module_v1', 'node_api_module_get_api_version_v1']
+
+/** @param {import('./targets.mjs').Target} target */
+function compileFlags(target, build) {
+  // Relative to the root, so that no path of this machine is in what is compiled.
+  const headers = relative('.', require('node-api-headers').include_dir)
+  const own = target.system === 'win' ? ['-DNAPI_EXTERN=__declspec(dllimport)'] : []
+  const flags = build.flags.map((flag) => (flag.startsWith(root) ? relative('.', flag) : flag))
+  return ['-target', target.triple, ...flags, '-isystem', headers, '-Isrc-native', ...COMPILE, ...own]
+}
+
+function linkFlags(target, build, addon, folder) {
+  const common = ['-target', target.triple, '-shared', '-s', '-O2']
+  if (target.system === 'mac') {
+    const names = ['-Wl,-undefined,dynamic_lookup', `-Wl,-install_name,@rpath/${addon}.node`]
+    return [...common, '-Wl,-dead_strip', '-Wl,-x', ...names]
+  }
+  if (target.system === 'win') return common
+  // zig exports operator new and delete otherwise, which would take the place of the host's.
+  const script = join(folder, 'exports.map')
+  writeFileSync(script, `{ global: ${EXPORTS.map((name) => `${name};`).join(' ')} local: *; };\n`)
+  const dropped = ['-Wl,--gc-sections', `-Wl,--version-script=${script}`]
+  return [...common, ...build.libraries, ...dropped, '-Wl,-z,undefs', '-Wl,--build-id=none']
+}
+
+/** Runs `jobs`, as many at a time as there are processors. */
+async function runAll(jobs) {
+  const waiting = [...jobs]
+  const lane = async () => {
+    for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) await job()
+  }
+  await Promise.all(Array.from({ length: availableParallelism() }, lane))
+}
+
+/** Compiles `sources` into `folder`; the objects, in the same order. */
+async function compile(sources, flags, folder) {
+  const objects = sources.map((source) => join(folder, `${source.replaceAll('/', '-')}.o`))
+  await runAll(
+    sources.map((source, i) => () => {
+      const [driver, own] = source.endsWith('.c') ? ['cc', ['-target', flags[1], '-O2', '-g0']] : ['c++', flags]
+      return zig([driver, ...own, '-c', source, '-o', objects[i]])
+    }),
+  )
+  return objects
+}
+
+/** @param {import('./targets.mjs').Target} target */
+async function buildTarget(target) {
+  const build = readBuild(target)
+  const folder = join('build/prebuilds', target.name)
+  const output = join('prebuilds', target.name)
+  for (const path of [folder, output]) {
+    rmSync(path, { recursive: true, force: true })
+    mkdirSync(path, { recursive: true })
+  }
+  const extra = []
+  if (target.system === 'win') {
+    extra.push(join(folder, 'imports.c'))
+    writeFileSync(extra[0], windowsImportsSource())
+  }
+  const flags = compileFlags(target, build)
+  const core = await compile([...build.core, ...extra], flags, folder)
+  for (const addon of addonsOf(target)) {
+    const objects = [...core, ...(await compile(build.sourcesOf(addon), flags, folder))]
+    const file = join(output, `${addon}.node`)
+    const linked = join(folder, `${addon}.node`)
+    await zig(['c++', ...objects, ...linkFlags(target, build, addon, folder), '-o', linked])
+    // Alone: on Windows the linker leaves an import library beside its output.
+    const bytes = readFileSync(linked)
+    writeFileSync(file, bytes)
+    const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 16)
+    console.log(`${file}  ${bytes.length.toLocaleString('en-US')} bytes  sha256 ${digest}…`)
+  }
+}
+
+async function main(names) {
+  if (platform !== 'linux' || arch !== 'x64') throw new Error(`${basename(argv[1])} runs on Linux x64`)
+  chdir(root)
+  const targets = chooseTargets(names)
+  installZig()
+  for (const target of targets) await buildTarget(target)
+}
+
+main(argv.slice(2)).catch((error) => {
+  console.error(error.message)
+  exit(1)
+})

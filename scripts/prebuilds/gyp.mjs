@@ -1,0 +1,58 @@
+// What binding.gyp says of one system: the sources, defines and flags of each addon. The cross build takes
+// them from there, so that there is one list of sources.
+import { execFileSync } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { dirname } from 'node:path'
+
+const require = createRequire(import.meta.url)
+const LISTS = ['sources', 'defines', 'cflags_cc', 'libraries']
+
+/** binding.gyp is a Python literal, comments and all. */
+function readGyp() {
+  const program = 'import ast, json; print(json.dumps(ast.literal_eval(open("binding.gyp").read())))'
+  return JSON.parse(execFileSync('python3', ['-c', program], { encoding: 'utf8' }))
+}
+
+function holds(condition, system) {
+  const match = /^OS=="(\w+)"$/.exec(condition)
+  if (match === null) throw new Error(`binding.gyp: this build does not know the condition ${condition}`)
+  return match[1] === system
+}
+
+/** `block` with what its conditions add for `system`: the lists alone. */
+function resolveBlock(block, system) {
+  const lists = Object.fromEntries(LISTS.map((name) => [name, [...(block[name] ?? [])]]))
+  for (const [condition, then, otherwise = {}] of block.conditions ?? []) {
+    const chosen = resolveBlock(holds(condition, system) ? then : otherwise, system)
+    for (const name of LISTS) lists[name].push(...chosen[name])
+  }
+  return lists
+}
+
+function platformSources({ system, arch }) {
+  const name = system === 'win' ? 'windows' : system
+  const printed = execFileSync(process.execPath, ['scripts/platform-sources.mjs', name, arch], { encoding: 'utf8' })
+  return printed.trim().split('\n')
+}
+
+/**
+ * Reads binding.gyp for `target`.
+ *
+ * @returns {{ flags: string[], libraries: string[], core: string[], sourcesOf: (addon: string) => string[] }}
+ */
+export function readBuild(target) {
+  const gyp = readGyp()
+  const defaults = resolveBlock(gyp.target_defaults, target.system)
+  const addonApi = dirname(require.resolve('node-addon-api'))
+  const flags = defaults.cflags_cc.map((flag) => flag.replace('<(node_addon_api)', addonApi))
+  return {
+    flags: [...defaults.defines.map((define) => `-D${define}`), ...flags],
+    libraries: defaults.libraries,
+    core: [...gyp.variables.core_sources, ...platformSources(target)],
+    sourcesOf(addon) {
+      const found = gyp.targets.find(({ target_name: name }) => name === addon)
+      if (found === undefined) throw new Error(`binding.gyp has no target ${addon}`)
+      return resolveBlock(found, target.system).sources
+    },
+  }
+}

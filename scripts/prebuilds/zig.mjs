@@ -1,0 +1,42 @@
+// The cross compiler: one pinned zig from PyPI in an environment of its own below build/, with its caches.
+import { execFile, execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { promisify } from 'node:util'
+
+export const ZIG_VERSION = '0.17.1'
+const FOLDER = 'build/zig'
+const MAX_OUTPUT_BYTES = 64 * 2 ** 20
+const run = promisify(execFile)
+
+const python = resolve(FOLDER, 'venv/bin/python')
+// What is compiled must not depend on what another program left in a cache, or on who runs this.
+const environment = {
+  ...process.env,
+  ZIG_GLOBAL_CACHE_DIR: resolve(FOLDER, 'cache'),
+  ZIG_LOCAL_CACHE_DIR: resolve(FOLDER, 'cache'),
+  SOURCE_DATE_EPOCH: '0',
+}
+
+/** Installs the compiler unless it is there. */
+export function installZig() {
+  const mark = `${FOLDER}/version`
+  if (existsSync(mark) && readFileSync(mark, 'utf8') === ZIG_VERSION) return
+  rmSync(FOLDER, { recursive: true, force: true })
+  mkdirSync(FOLDER, { recursive: true })
+  console.log(`installing zig ${ZIG_VERSION} from PyPI`)
+  const stdio = ['ignore', 'inherit', 'inherit']
+  execFileSync('python3', ['-m', 'venv', `${FOLDER}/venv`], { stdio })
+  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--only-binary=:all:']
+  execFileSync(python, [...pip, `ziglang==${ZIG_VERSION}`], { stdio })
+  writeFileSync(mark, ZIG_VERSION)
+}
+
+/** Runs `zig <args>`. Rejects with the compiler's own words. */
+export async function zig(args) {
+  try {
+    await run(python, ['-m', 'ziglang', ...args], { env: environment, maxBuffer: MAX_OUTPUT_BYTES })
+  } catch (error) {
+    throw new Error(`zig ${args.join(' ')}\n${error.stderr ?? error.message}`)
+  }
+}

@@ -1,0 +1,20 @@
+#ifndef DURLOG_PLATFORM_LINUX_IOCTL_H_
+#define DURLOG_PLATFORM_LINUX_IOCTL_H_
+
+#include <sys/ioctl.h>
+
+namespace durlog {
+
+template <typename Request>
+int IoctlOf(int (*call)(int, Request, ...), int fd, unsigned long request, void* argument) {
+  return call(fd, static_cast<Request>(request), argument);
+}
+
+// ioctl(2). glibc declares the request as an unsigned long, musl as an int; the kernel looks at 32 bits.
+inline int Ioctl(int fd, unsigned long request, void* argument) {
+  return IoctlOf(&ioctl, fd, request, argument);
+}
+
+}  // namespace durlog
+
+#endif  // DURLOG_PLATFORM_LINUX_IOCTL_H_
