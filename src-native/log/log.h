@@ -69,7 +69,9 @@ class Log {
 
   // Frames and copies the record; its seq. Refused: kRecordEmpty, kRecordTooLarge, kLatched,
   // kClosed; kBackpressure where nothing was done and a later try may succeed; kNoSpace where a
-  // mapped segment could not be had. The level is reached when AckedEnd(level) > seq.
+  // mapped segment could not be had. The level is reached when AckedEnd(level) > seq. An append
+  // that comes upon a commit that was rolled back is refused with kBackpressure: the listener has
+  // been told, so whoever appends in order can stop before a record is stored behind a lost one.
   Result<uint64_t> Append(Bytes payload, Level level);
   // As Append, for all or none of `count` records, also after a crash; the first seq.
   Result<uint64_t> AppendBatch(const Bytes* payloads, size_t count, Level level);
@@ -103,6 +105,7 @@ class Log {
   // Every record below it has reached `level`.
   uint64_t AckedEnd(Level level) const { return acked_[static_cast<size_t>(level)]; }
   uint64_t pending_bytes() const { return pending_bytes_; }
+  const LogOptions& options() const { return options_; }
   const RecoveryReport& recovery() const { return recovery_; }
   const LogUuid& uuid() const { return uuid_; }
   LogStats Stats() const;
@@ -243,6 +246,7 @@ class Log {
   bool marking_end_ = false;  // that marker is on its way
   Status failure_;
   uint64_t failed_from_ = UINT64_MAX;
+  uint64_t rollbacks_ = 0;  // commits that were undone
   LogStats stats_;
 };
 

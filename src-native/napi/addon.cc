@@ -76,9 +76,9 @@ Napi::Value RepairLog(const Napi::CallbackInfo& info) {
 
 Napi::Value Checksum(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  std::vector<uint8_t> scratch;
+  AlignedBuffer scratch;
   Bytes bytes;
-  if (!ToPayload(env, info[1], &scratch, &bytes)) return Napi::Value();
+  if (!ToPayload(env, info[1], kMaxPayloadBytes, &scratch, &bytes)) return Napi::Value();
   const uint32_t crc = info[0].As<Napi::Number>().Uint32Value();
   return Napi::Number::New(env, Crc32c(crc, bytes.data, bytes.size));
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/aligned_buffer.h"
 #include "base/bytes.h"
 #include "base/status.h"
 #include "log/inspect.h"
@@ -25,9 +26,23 @@ Napi::Value ToError(Napi::Env env, const Status& status, const char* outcome = "
 // Leaves the error pending in `env`.
 void Throw(Napi::Env env, const Status& status);
 
-// A record's bytes, borrowed from a Uint8Array, or from `scratch` for a string (as UTF-8).
-// False, with a TypeError-like DurlogError pending, for anything else.
-bool ToPayload(napi_env env, napi_value value, std::vector<uint8_t>* scratch, Bytes* payload);
+// None of these runs JavaScript, except CollectElements(): what they borrow stays valid until the
+// caller runs some. False always means that an error is pending.
+
+// A record's bytes, borrowed from a Uint8Array, or from `scratch` for a string (as UTF-8). A string
+// of more than `max_bytes` is not copied: the payload tells its size, and the core refuses it by
+// that. False for anything else.
+bool ToPayload(napi_env env, napi_value value, size_t max_bytes, AlignedBuffer* scratch,
+               Bytes* payload);
+
+// The elements of an array. A getter may run JavaScript, so the caller looks again at what it
+// holds. False for anything else, and for more than `max_count`.
+bool CollectElements(napi_env env, napi_value array, size_t max_count,
+                     std::vector<napi_value>* elements);
+// As ToPayload, for records that are all borrowed at once. Where their frames take more than
+// `max_frame_bytes` together, no string is copied.
+bool ToPayloads(napi_env env, const std::vector<napi_value>& elements, uint64_t max_frame_bytes,
+                AlignedBuffer* scratch, std::vector<Bytes>* payloads);
 
 // False, with an error pending, where something is missing or out of range.
 bool ToOptions(Napi::Env env, const Napi::Object& object, LogOptions* options);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/aligned_buffer.h"
 #include "log/log.h"
 #include "napi/async_task.h"
 
@@ -35,7 +36,11 @@ class LogHandle final : public Executor,
 
   // Null once closed.
   Log* log() { return log_.get(); }
-  std::vector<uint8_t>* scratch() { return &scratch_; }
+  // Where a string becomes UTF-8, for the length of one call.
+  AlignedBuffer* scratch() { return &scratch_; }
+  void BoundScratch() {
+    if (scratch_.capacity() > kMaxKeptScratchBytes) scratch_ = AlignedBuffer();
+  }
 
   void StoreCounters();
   // The events that wait, oldest first, as an array of `NativeEvent`. Also after the log is closed.
@@ -64,6 +69,9 @@ class LogHandle final : public Executor,
     kLatched,
     kEvents,
   };
+  // A longer string is copied into memory that is given back afterwards.
+  static constexpr size_t kMaxKeptScratchBytes = 1 << 20;
+
   // A failure, or a rotation where the status is ok.
   struct Event {
     Status status;
@@ -83,7 +91,7 @@ class LogHandle final : public Executor,
   Napi::Reference<Napi::Float64Array> counters_reference_;
   double* counters_ = nullptr;
   std::vector<Event> events_;
-  std::vector<uint8_t> scratch_;
+  AlignedBuffer scratch_;
   std::unique_ptr<Deferred> closing_;
   bool closed_ = false;
 };

@@ -7,6 +7,7 @@
 #include "napi/async_task.h"
 #include "napi/convert.h"
 #include "napi/log_handle.h"
+#include "record/record_format.h"
 
 namespace durlog {
 namespace {
@@ -28,7 +29,12 @@ struct Call {
     log = handle->log();
     if (log == nullptr) Throw(env, Status::Error(Code::kClosed, "the log is closed"));
   }
-  bool Payload(Bytes* payload) const { return ToPayload(env, argv[0], handle->scratch(), payload); }
+  ~Call() { handle->BoundScratch(); }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  bool Payload(Bytes* payload) const {
+    return ToPayload(env, argv[0], log->options().max_record_bytes, handle->scratch(), payload);
+  }
   Level LevelAt(size_t index) const {
     uint32_t level = static_cast<uint32_t>(Level::kSync);
     napi_get_value_uint32(env, argv[index], &level);
@@ -39,8 +45,8 @@ struct Call {
     napi_get_value_int64(env, argv[index], &seq);
     return static_cast<uint64_t>(seq);
   }
-  // True where there was no room, or an error thrown, or nothing: the counters tell the seq, and a
-  // number would cost a tenth of the call.
+  // True if there was no room; nothing after success, or with an error pending. The counters tell
+  // the seq: a number would cost a tenth of the call.
   napi_value Appended(const Result<uint64_t>& result) const {
     handle->StoreCounters();
     if (result.ok()) return nullptr;
@@ -84,20 +90,19 @@ napi_value AppendSync(napi_env env, napi_callback_info info) {
 napi_value AppendBatch(napi_env env, napi_callback_info info) {
   const Call call(env, info, 2);
   if (call.log == nullptr) return nullptr;
-  uint32_t count = 0;
-  if (napi_get_array_length(env, call.argv[0], &count) != napi_ok) {
-    Throw(env, Status::Error(Code::kInvalidArgument, "a batch is an array of records"));
+  const uint64_t max_bytes = call.log->options().segment_bytes;
+  std::vector<napi_value> elements;
+  if (!CollectElements(env, call.argv[0], max_bytes / kMinRecordFrameBytes, &elements))
+    return nullptr;
+  // A getter may have closed the log.
+  Log* const log = call.handle->log();
+  if (log == nullptr) {
+    Throw(env, Status::Error(Code::kClosed, "the log is closed"));
     return nullptr;
   }
-  // Strings need a buffer each, as all payloads are held at once.
-  std::vector<std::vector<uint8_t>> texts(count);
-  std::vector<Bytes> payloads(count);
-  for (uint32_t i = 0; i < count; ++i) {
-    napi_value element = nullptr;
-    if (napi_get_element(env, call.argv[0], i, &element) != napi_ok) return nullptr;
-    if (!ToPayload(env, element, &texts[i], &payloads[i])) return nullptr;
-  }
-  return call.Appended(call.log->AppendBatch(payloads.data(), count, call.LevelAt(1)));
+  std::vector<Bytes> payloads;
+  if (!ToPayloads(env, elements, max_bytes, call.handle->scratch(), &payloads)) return nullptr;
+  return call.Appended(log->AppendBatch(payloads.data(), payloads.size(), call.LevelAt(1)));
 }
 
 napi_value RequestSync(napi_env env, napi_callback_info info) {
