@@ -9,6 +9,7 @@ import {
   native,
 } from './native.js'
 import { toPath } from './open.js'
+import { resolveRepairOptions } from './options.js'
 
 export type VerifyReport = NativeVerifyReport
 export type SegmentReport = NativeSegmentReport
@@ -64,8 +65,9 @@ export async function verify(dir: string | URL): Promise<VerifyReport> {
 }
 
 /** Cuts torn tails and holes, after a copy of what goes. A dry run unless `apply`. Needs the writer's lock. */
-export async function repair(dir: string | URL, options: RepairOptions = {}): Promise<RepairReport> {
-  return native.repair(toPath(dir), options.apply ?? false, options.backup ?? '')
+export async function repair(dir: string | URL, options?: RepairOptions): Promise<RepairReport> {
+  const { apply, backup } = resolveRepairOptions(options)
+  return native.repair(toPath(dir), apply, backup)
 }
 
 /** Every frame of one segment as it stands in the file, whole or not. */

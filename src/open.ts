@@ -1,4 +1,6 @@
 /** Opens a log: checks the options, waits for the lock, and hands out a writer or a reader. */
+
+import { resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { DurlogError, invalidArgument } from './errors.js'
@@ -48,9 +50,9 @@ async function openLocked(dir: string, options: ResolvedOptions, onProgress: () 
   }
 }
 
-/** A folder's path as the core takes it. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+/** A folder's absolute path, whatever the working directory becomes. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function toPath(dir: unknown): string {
-  if (typeof dir === 'string' && dir !== '' && !dir.includes('\0')) return dir
-  if (dir instanceof URL && dir.protocol === 'file:') return fileURLToPath(dir)
+  if (typeof dir === 'string' && dir !== '' && !dir.includes('\0')) return resolve(dir)
+  if (dir instanceof URL && dir.protocol === 'file:') return resolve(fileURLToPath(dir))
   throw invalidArgument(`dir must be a folder's path or file: URL; got ${shown(dir instanceof URL ? dir.href : dir)}`)
 }

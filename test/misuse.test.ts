@@ -1,0 +1,94 @@
+/** What a caller gets wrong is refused, before anything is written, and told what it was. */
+import { mkdirSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { DurlogError, inspect, type Log, open, repair, verify } from '../src/index.js'
+import { openUntilDone, scratchDir, scratchLog, texts } from './fixtures/scratch.js'
+
+async function errorOf(call: () => unknown): Promise<unknown> {
+  try {
+    await call()
+  } catch (error) {
+    return error
+  }
+  return undefined
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what a caller without types may write.
+type Untyped = any
+
+const WRONG: [title: string, call: (log: Untyped) => unknown, message: RegExp][] = [
+  ['append, unknown key', (log) => log.append('x', { durabilty: 'full' }), /"durabilty".*durability, signal/],
+  ['append, a level alone', (log) => log.append('x', 'full'), /must be an object; got "full"/],
+  ['append, null', (log) => log.append('x', null), /must be an object; got null/],
+  ['append, unknown level', (log) => log.append('x', { durability: 'ful' }), /memory, async, sync, full; got "ful"/],
+  ['append, no signal', (log) => log.append('x', { signal: {} }), /signal must be an AbortSignal; got an object/],
+  ['appendBatch, unknown key', (log) => log.appendBatch(['x'], { level: 'full' }), /"level".*durability, signal/],
+  ['appendBatch, an array of options', (log) => log.appendBatch(['x'], ['full']), /must be an object; got an array/],
+  ['appendSync, unknown key', (log) => log.appendSync('x', { durabilty: 'full' }), /"durabilty".*durability/],
+  ['appendSync, a signal', (log) => log.appendSync('x', { signal: undefined }), /"signal".*durability/],
+  ['appendSync, a level alone', (log) => log.appendSync('x', 'full'), /must be an object; got "full"/],
+  ['write, options', (log) => log.write('x', { durability: 'full' }), /no options; got an object/],
+  ['sync, options', (log) => log.sync({ durability: 'full' }), /memory, async, sync, full; got an object/],
+  ['writable, unknown key', (log) => log.writable({ durabilty: 'full' }), /"durabilty".*durability, highWaterMark/],
+  ['writable, unknown level', (log) => log.writable({ durability: 'none' }), /got "none"/],
+  ['writable, a level alone', (log) => log.writable('full'), /must be an object; got "full"/],
+  ['writable, no mark', (log) => log.writable({ highWaterMark: '1' }), /highWaterMark must be a whole number.*got "1"/],
+  ['readable, unknown key', (log) => log.readable({ form: 3 }), /"form".*from.*highWaterMark/],
+  ['readable, null', (log) => log.readable(null), /must be an object; got null/],
+  ['readable, no mark', (log) => log.readable({ highWaterMark: 0 }), /highWaterMark must be a whole number.*got 0/],
+  ['read, unknown key', (log) => log.read({ folow: true }), /"folow".*follow/],
+  ['read, a seq alone', (log) => log.read(5), /must be an object; got 5/],
+  ['get, a string', (log) => log.get('0'), /seq must be a whole number.*got "0"/],
+  ['trimBefore, nothing', (log) => log.trimBefore(), /seq must be/],
+  ['repair, unknown key', (log) => repair(log.dir, { aply: true } as Untyped), /"aply".*apply, backup/],
+  ['repair, a flag alone', (log) => repair(log.dir, true as Untyped), /must be an object; got true/],
+  ['repair, apply without a backup', (log) => repair(log.dir, { apply: true }), /backup must be a folder's path/],
+  ['open, unknown key', (log) => open(log.dir, { readonly: true } as Untyped), /"readonly".*readOnly/],
+]
+
+test.each(WRONG)('%s: refused with ERR_DURLOG_INVALID_ARGUMENT, and says what is allowed', async (_, call, message) => {
+  const log = await scratchLog()
+  const error = await errorOf(() => call(log as Log))
+  expect(error).toBeInstanceOf(DurlogError)
+  expect(error).toMatchObject({ code: 'ERR_DURLOG_INVALID_ARGUMENT', message: expect.stringMatching(message) })
+  expect(log.nextSeq).toBe(0)
+})
+
+test('a getter among the options that closes the log refuses the append', async () => {
+  const log = await scratchLog()
+  const options = {
+    get durability(): 'sync' {
+      void log.close()
+      return 'sync'
+    },
+  }
+  expect(await errorOf(() => log.append('x', options))).toMatchObject({ code: 'ERR_DURLOG_CLOSED' })
+})
+
+test('a log stays in its folder, however the working directory changes', async () => {
+  const [here, there] = [scratchDir(), scratchDir()]
+  mkdirSync(join(there, 'log'))
+  const was = process.cwd()
+  onTestFinished(() => process.chdir(was))
+  const other = await openUntilDone(join(there, 'log'))
+  await other.append('another record')
+  process.chdir(here)
+  const log = await openUntilDone('log')
+  expect(log.dir).toBe(join(process.cwd(), 'log'))
+  await log.append('this record')
+  const reader = await openUntilDone('log', { readOnly: true })
+  const made = [inspect('log'), verify('log'), repair('log').catch(() => undefined)]
+  process.chdir(there)
+  expect((await log.get(0)).data.toString()).toBe('this record')
+  expect((await reader.get(0)).data.toString()).toBe('this record')
+  expect(await texts(log.read())).toEqual(['this record'])
+  expect(await texts(reader.read())).toEqual(['this record'])
+  const [summary, report] = await Promise.all(made)
+  expect(summary).toMatchObject({ uuid: log.uuid })
+  expect(report).toMatchObject({ uuid: log.uuid })
+  process.chdir(here)
+  const byUrl = await openUntilDone(pathToFileURL(relative(here, 'log')) as Untyped, { readOnly: true })
+  expect(byUrl.dir).toBe(log.dir)
+})
