@@ -4,12 +4,22 @@ import type { Readable, Writable } from 'node:stream'
 import { DurlogError, invalidArgument, outcomeOfCall, withOutcome } from './errors.js'
 import { HeldCalls } from './held-calls.js'
 import { Counter, LEVEL_CODES, type NativeFailure, type NativeLog, type Refused } from './native.js'
-import { checkPayload, checkSeq, levelCode, type ResolvedOptions, shown } from './options.js'
+import {
+  checkPayload,
+  checkSeq,
+  collectBatch,
+  levelCode,
+  type ResolvedOptions,
+  resolveAppendOptions,
+  resolveSyncLevel,
+  resolveWritableOptions,
+  shown,
+} from './options.js'
 import { OwnSource } from './own-source.js'
 import { PointReads } from './point-reads.js'
 import { Reader } from './reader.js'
 import { toRecovery } from './recovery.js'
-import { makeReadable, makeWritable } from './streams.js'
+import { makeReadable, makeWritable, type Reached } from './streams.js'
 import type {
   AppendOptions,
   BatchRange,
@@ -53,6 +63,8 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   readonly #held = new HeldCalls(() => this.#admit())
   /** Calls go by way of `#held`: something waits there, or the log is closing. */
   #gated = false
+  /** Commits that failed. */
+  #failures = 0
   /** The core refused a write and has made no room since. */
   #noRoom = false
   #tickScheduled = false
@@ -97,36 +109,31 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   append(data: Payload, options?: AppendOptions): Promise<number> {
     let level = this.#level
     try {
-      if (options !== undefined) {
-        if (options.durability !== undefined) level = levelCode(options.durability)
-        if (options.signal !== undefined || this.#gated) return this.#appendHeld(data, level, options.signal)
-      } else if (this.#gated) {
-        return this.#appendHeld(data, level, undefined)
-      }
+      let signal: AbortSignal | undefined
+      if (options !== undefined) ({ level, signal } = resolveAppendOptions(options, level))
+      if (this.#gated || signal !== undefined) return this.#appendHeld(data, level, signal)
       return this.#frame(data, level) ?? this.#hold(() => this.#frame(data, level))
     } catch (error) {
       return Promise.reject(outcomeOfCall(error))
     }
   }
 
-  appendBatch(list: readonly Payload[], options: AppendOptions = {}): Promise<BatchRange> {
+  appendBatch(list: readonly Payload[], options?: AppendOptions): Promise<BatchRange> {
     try {
-      const level = options.durability === undefined ? this.#level : levelCode(options.durability)
-      if (!Array.isArray(list) || list.length === 0)
-        throw invalidArgument(`a batch must be an array of at least one record; got ${shown(list)}`)
-      const frame = (records: readonly Payload[]) => this.#frameBatch(records, level)
-      options.signal?.throwIfAborted()
-      const now = this.#gated ? undefined : frame(list)
+      const { level, signal } = resolveAppendOptions(options, this.#level)
+      const records = collectBatch(list, this.#options.native)
+      signal?.throwIfAborted()
+      const now = this.#gated ? undefined : this.#frameBatch(records, level)
       if (now !== undefined) return now
-      for (const data of list) checkPayload(data, this.#options.native.maxRecordBytes)
-      const copy = list.slice()
-      return this.#hold(() => frame(copy), options.signal)
+      for (const data of records) checkPayload(data, this.#options.native.maxRecordBytes)
+      return this.#hold(() => this.#frameBatch(records, level), signal)
     } catch (error) {
       return Promise.reject(outcomeOfCall(error))
     }
   }
 
-  write(data: Payload): number {
+  write(data: Payload, options?: undefined): number {
+    if (options !== undefined) throw invalidArgument(`write takes a record and no options; got ${shown(options)}`)
     if (this.#gated) throw this.#refusal()
     let refused: Refused
     try {
@@ -142,8 +149,8 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     throw this.#refusal()
   }
 
-  appendSync(data: Payload, options: { durability?: Durability | undefined } = {}): number {
-    const level = options.durability === undefined ? this.#level : levelCode(options.durability)
+  appendSync(data: Payload, options?: { durability?: Durability | undefined }): number {
+    const level = options === undefined ? this.#level : resolveSyncLevel(options, this.#level)
     if (this.#gated) throw this.#refusal()
     let refused: Refused
     try {
@@ -199,7 +206,8 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   }
 
   writable(options?: WritableOptions): Writable {
-    return makeWritable(this, options)
+    const { level, highWaterMark } = resolveWritableOptions(options, this.#level)
+    return makeWritable((list) => this.#appendInOrder(list, level), highWaterMark)
   }
 
   async trimBefore(seq: number): Promise<number> {
@@ -308,6 +316,45 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     const last = this.nextSeq - 1
     const first = last - records.length + 1
     return this.#framed(last, level).then(() => ({ first, last }))
+  }
+
+  /**
+   * Appends `list` in order, and nothing behind the first that fails; settles with how many have reached their
+   * level, and what the next one failed with.
+   */
+  async #appendInOrder(list: readonly Payload[], level: number): Promise<Reached> {
+    let reached = 0
+    while (reached < list.length) {
+      const framed: Promise<number>[] = []
+      const failures = this.#failures
+      // The core frames nothing in a call that comes upon a failed commit, so that it is told first. What is left
+      // goes on only if none of the framed ones failed with it.
+      const frameRest = (): Promise<void> | undefined => {
+        for (let next = reached + framed.length; next < list.length; next++) {
+          const promise = this.#frame(list[next] as Payload, level)
+          if (promise === undefined) return this.#failures === failures ? undefined : Promise.resolve()
+          promise.catch(() => {}) // looked at below
+          framed.push(promise)
+        }
+        return Promise.resolve()
+      }
+      let failure: { error: unknown } | undefined
+      try {
+        await ((this.#gated ? undefined : frameRest()) ?? this.#hold(frameRest))
+      } catch (error) {
+        failure = { error: outcomeOfCall(error) }
+      }
+      for (const promise of framed) {
+        try {
+          await promise
+        } catch (error) {
+          return { reached, failure: { error } }
+        }
+        reached++
+      }
+      if (failure !== undefined) return { reached, failure }
+    }
+    return { reached, failure: undefined }
   }
 
   #appendHeld(data: Payload, level: number, signal: AbortSignal | undefined): Promise<number> {
@@ -476,6 +523,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     for (const [level, waiters] of this.#waiters.entries())
       waiters.settle(Math.min(end, this.#counter(FIRST_LEVEL_COUNTER + level)))
     this.#noRoom = false
+    this.#failures++
     const unknown = withOutcome(failure.error, 'unknown')
     const notWritten = withOutcome(failure.error, 'not-written')
     const errorFor = (seq: number): DurlogError => (seq < failure.unknownBefore ? unknown : notWritten)

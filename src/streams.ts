@@ -1,19 +1,29 @@
 /** Node streams over a log's public methods. */
 import { Readable, Writable } from 'node:stream'
-import type { Durability, Log, LogReader, ReadableOptions, WritableOptions } from './types.js'
+import { resolveReadableOptions } from './options.js'
+import type { Log, LogReader, Payload, ReadableOptions } from './types.js'
 
-const READABLE_RECORDS = 256
-const WRITABLE_BYTES = 1024 * 1024
+/** How far an append of several records in order came. */
+export interface Reached {
+  /** So many, from the first on, have reached their level. */
+  reached: number
+  /** What the next one failed with. */
+  failure: { error: unknown } | undefined
+}
+
+/** Appends in order, and nothing behind the first that fails. */
+export type AppendInOrder = (list: readonly Payload[]) => Promise<Reached>
+type WriteCallback = (error?: Error | null) => void
 
 /** An object-mode stream of records. Destroying it closes its reader. */
-export function makeReadable(log: Log, options: ReadableOptions = {}): Readable {
-  const { highWaterMark = READABLE_RECORDS, ...readOptions } = options
+export function makeReadable(log: Log, options?: ReadableOptions): Readable {
+  const { highWaterMark, readOptions } = resolveReadableOptions(options)
   return new RecordReadable(log.read(readOptions), highWaterMark)
 }
 
 /** A stream that makes each chunk one record. */
-export function makeWritable(log: Log, options: WritableOptions = {}): Writable {
-  return new RecordWritable(log, options.durability, options.highWaterMark ?? WRITABLE_BYTES)
+export function makeWritable(append: AppendInOrder, highWaterMark: number): Writable {
+  return new RecordWritable(append, highWaterMark)
 }
 
 class RecordReadable extends Readable {
@@ -46,22 +56,45 @@ class RecordReadable extends Readable {
   }
 }
 
+/** Node gives a group of chunks one result; each chunk's callback is told its own. */
 class RecordWritable extends Writable {
-  readonly #log: Log
-  readonly #options: { durability?: Durability }
+  readonly #append: AppendInOrder
+  /** Chunks taken by `write`, and how many have reached their level. */
+  #taken = 0
+  #reached = 0
 
-  constructor(log: Log, durability: Durability | undefined, highWaterMark: number) {
+  constructor(append: AppendInOrder, highWaterMark: number) {
     super({ highWaterMark })
-    this.#log = log
-    this.#options = durability === undefined ? {} : { durability }
+    this.#append = append
   }
 
-  override _write(chunk: Buffer, _encoding: BufferEncoding, callback: (error?: Error | null) => void): void {
-    this.#log.append(chunk, this.#options).then(() => callback(), callback)
+  override write(chunk: unknown, callback?: WriteCallback): boolean
+  override write(chunk: unknown, encoding: BufferEncoding, callback?: WriteCallback): boolean
+  override write(chunk: unknown, encoding?: BufferEncoding | WriteCallback, callback?: WriteCallback): boolean {
+    const told = typeof encoding === 'function' ? encoding : callback
+    const index = this.#taken
+    const own = told && ((error?: Error | null) => told(index < this.#reached ? null : error))
+    const more = super.write(chunk, (typeof encoding === 'string' ? encoding : undefined) as BufferEncoding, own)
+    this.#taken++
+    return more
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, callback: WriteCallback): void {
+    this.#store([chunk], callback)
   }
 
   /** What has gathered while earlier chunks were on their way goes out as one group. */
-  override _writev(chunks: { chunk: Buffer }[], callback: (error?: Error | null) => void): void {
-    Promise.all(chunks.map(({ chunk }) => this.#log.append(chunk, this.#options))).then(() => callback(), callback)
+  override _writev(chunks: { chunk: Buffer }[], callback: WriteCallback): void {
+    this.#store(
+      chunks.map(({ chunk }) => chunk),
+      callback,
+    )
+  }
+
+  #store(chunks: Buffer[], callback: WriteCallback): void {
+    this.#append(chunks).then(({ reached, failure }) => {
+      this.#reached += reached
+      callback(failure === undefined ? null : (failure.error as Error))
+    }, callback)
   }
 }

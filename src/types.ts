@@ -206,6 +206,7 @@ export type LogEvents = {
 
 /** An open log. A method that returns a promise never throws: what is wrong rejects the promise. */
 export interface Log extends EventEmitter<LogEvents>, AsyncDisposable {
+  /** The folder's absolute path, as it was when the log was opened. */
   readonly dir: string
   /** Random, made with the log. */
   readonly uuid: string
@@ -260,7 +261,10 @@ export interface Log extends EventEmitter<LogEvents>, AsyncDisposable {
   getSync(seq: number): LogRecord
   /** A stream of `LogRecord`. */
   readable(options?: ReadableOptions): Readable
-  /** A stream that makes each chunk one record; it finishes when all have reached their level. */
+  /**
+   * A stream that makes each chunk one record; it finishes when all have reached their level. Nothing behind a chunk
+   * that fails is stored, and the callback of each `write` tells what became of its own chunk.
+   */
   writable(options?: WritableOptions): Writable
 
   /**

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Payload, Strategy } from '../src/index.js'
+import type { Log, Payload, Strategy } from '../src/index.js'
 import { codeOf, scratchLog, texts } from './fixtures/scratch.js'
 
 const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
@@ -52,4 +52,97 @@ test('a batch of a hundred thousand records comes back in order', async () => {
   const list = Array.from({ length: 100_000 }, (_, i) => `r${i}`)
   expect(await log.appendBatch(list)).toEqual({ first: 0, last: 99_999 })
   expect(await texts(log.read())).toEqual(list)
+})
+
+test('a list of more records than can ever fit is refused before anything is made for it', async () => {
+  const log = await scratchLog()
+  expect(await codeOf(log.appendBatch(new Array(2 ** 32 - 1)))).toBe('ERR_DURLOG_BATCH_TOO_LARGE')
+  expect(await codeOf(log.appendBatch(new Array(2 ** 20)))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  expect(await log.append('still first')).toBe(0)
+})
+
+/** A list whose third element, when it is read, does `harm`. */
+function harmfulList(payloads: Payload[], harm: () => Payload): Payload[][] {
+  const withGetter = payloads.slice()
+  Object.defineProperty(withGetter, 2, { get: harm, enumerable: true })
+  const proxy = new Proxy(payloads.slice(), {
+    get: (target, key) => (key === '2' ? harm() : Reflect.get(target, key)),
+  })
+  return [withGetter, proxy]
+}
+
+test('a getter in the list that closes the log refuses the batch', async () => {
+  for (const index of [0, 1]) {
+    const log = await scratchLog()
+    const harm = (): Payload => {
+      void log.close()
+      return 'c'
+    }
+    const list = harmfulList(['a', Buffer.from('b'), 'c'], harm)[index] as Payload[]
+    expect(await codeOf(log.appendBatch(list))).toBe('ERR_DURLOG_CLOSED')
+  }
+})
+
+test('a getter in the list that detaches an earlier record refuses the batch; nothing of it is stored', async () => {
+  const log = await scratchLog()
+  for (const index of [0, 1]) {
+    const early = new Uint8Array(100_000).fill(1)
+    const harm = (): Payload => {
+      structuredClone(early, { transfer: [early.buffer] })
+      return 'c'
+    }
+    const list = harmfulList([early, 'b', 'c'], harm)[index] as Payload[]
+    expect(await codeOf(log.appendBatch(list))).toBe('ERR_DURLOG_RECORD_EMPTY')
+  }
+  expect(await log.append('first')).toBe(0)
+})
+
+test('a getter in the list that appends comes before the batch', async () => {
+  const log = await scratchLog()
+  const harm = (): Payload => {
+    void log.append('from the getter')
+    return 'c'
+  }
+  for (const list of harmfulList(['a', 'b', 'c'], harm)) await log.appendBatch(list)
+  expect(await texts(log.read())).toEqual(['from the getter', 'a', 'b', 'c', 'from the getter', 'a', 'b', 'c'])
+})
+
+test('a list that changes the length it tells, or subclasses Array, is read once', async () => {
+  const log = await scratchLog()
+  class Odd extends Array<Payload> {
+    static override get [Symbol.species](): ArrayConstructor {
+      throw new Error('not for a batch')
+    }
+  }
+  const list = Odd.from(['a', 'b']) as Payload[]
+  expect(await log.appendBatch(list)).toEqual({ first: 0, last: 1 })
+})
+
+const residentBytes = (): number => process.memoryUsage.rss()
+
+/** What a call that must be refused leaves in memory. */
+async function keptBy(log: Log, call: (text: string) => Promise<unknown>): Promise<number> {
+  const text = 'x'.repeat(300 * 2 ** 20)
+  await codeOf(log.append(text)) // V8 flattens the string once
+  const before = residentBytes()
+  expect(await codeOf(call(text))).toMatch(/^ERR_DURLOG_(RECORD|BATCH)_TOO_LARGE$/)
+  return residentBytes() - before
+}
+
+test('a string that is refused for its length leaves nothing of its size in memory', async () => {
+  const log = await scratchLog()
+  expect(await keptBy(log, (text) => log.append(text))).toBeLessThan(100 * 2 ** 20)
+  expect(await keptBy(log, (text) => log.appendBatch(['a', text]))).toBeLessThan(100 * 2 ** 20)
+  expect(await keptBy(log, async (text) => log.write(text))).toBeLessThan(100 * 2 ** 20)
+  expect(await log.append('still first')).toBe(0)
+})
+
+test('text of every length and width of character comes back whole, in a batch and alone', async () => {
+  const log = await scratchLog()
+  const list = [1, 100, 21_844, 21_845, 21_846, 65_536, 200_000].flatMap((units) =>
+    ['a', '\u00e9', '\u20ac', '\u{1f600}'].map((character) => character.repeat(units)),
+  )
+  await log.appendBatch(list)
+  for (const text of list) await log.append(text)
+  expect(await texts(log.read())).toEqual([...list, ...list])
 })

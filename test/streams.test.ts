@@ -31,6 +31,30 @@ test('a writable fails with what an append failed with', async () => {
   )
 })
 
+test('a writable stores nothing behind the chunk that fails, and each callback tells of its own chunk', async () => {
+  const log = await scratchLog({ maxRecordBytes: 1000 })
+  const lines = Array.from({ length: 2000 }, (_, i) => (i === 700 ? 'x'.repeat(1001) : `line ${i}`))
+  const writable = log.writable()
+  const failed = new Promise<unknown>((resolve) => writable.once('error', resolve))
+  const told = await Promise.all(
+    lines.map((line) => new Promise<unknown>((resolve) => writable.write(line, (error) => resolve(error)))),
+  )
+  expect(await failed).toMatchObject({ code: 'ERR_DURLOG_RECORD_TOO_LARGE' })
+  expect(told.slice(0, 700).every((error) => error === null)).toBe(true)
+  expect(told[700]).toMatchObject({ code: 'ERR_DURLOG_RECORD_TOO_LARGE' })
+  expect(told.slice(701).every((error) => error instanceof Error)).toBe(true)
+  expect(await texts(log.read())).toEqual(lines.slice(0, 700))
+})
+
+test('a writable that waits for room stores nothing behind the chunk that fails', async () => {
+  const log = await scratchLog({ maxRecordBytes: 10_000, maxPendingBytes: 65_536, segmentBytes: 262_144 })
+  const lines = Array.from({ length: 300 }, (_, i) => `${i} ${'x'.repeat(i === 200 ? 20_000 : 5000)}`)
+  expect(await codeOf(pipeline(Readable.from(lines), log.writable({ highWaterMark: 2 ** 24 })))).toBe(
+    'ERR_DURLOG_RECORD_TOO_LARGE',
+  )
+  expect(await texts(log.read())).toEqual(lines.slice(0, 200))
+})
+
 test('a readable delivers every record and ends', async () => {
   const log = await scratchLog()
   await log.appendBatch(numbered(1000))

@@ -63,7 +63,9 @@ Status Log::MakeRoom(uint64_t frame_bytes) {
   const uint64_t base_ms = active_->header().base_time_ms;
   const uint64_t elapsed_ms = now_ms > base_ms ? now_ms - base_ms : 0;
   const bool fits = append_offset_ + frame_bytes <= active_->bytes();
+  const uint64_t rollbacks = rollbacks_;
   if (!fits || elapsed_ms > UINT32_MAX) DURLOG_RETURN_IF_ERROR(Rotate());
+  if (rollbacks_ != rollbacks) return BackpressureError();
   if (mode_ == WriteMode::kMapped && !tail_) DURLOG_RETURN_IF_ERROR(EnsureMapped());
   const uint64_t base_now_ms = active_->header().base_time_ms;
   const uint32_t time_ms = now_ms > base_now_ms ? static_cast<uint32_t>(now_ms - base_now_ms) : 0;
@@ -96,7 +98,10 @@ void Log::CommitEagerly() {
 }
 
 DURLOG_FLATTEN Result<uint64_t> Log::Append(Bytes payload, Level level) {
+  const uint64_t rollbacks = rollbacks_;
   CommitEagerly();
+  // Told before anything is appended after it: see Append() in log.h.
+  if (rollbacks_ != rollbacks) return BackpressureError();
   if (!Takes(payload)) return CheckAppend(payload);
   const uint64_t frame_bytes = FrameBytes(payload.size);
   // Idle and about to be asked for memory: this is the moment to go where memory is fast.
@@ -317,7 +322,10 @@ Status Log::WriteWord(uint64_t at, uint32_t word, size_t count) {
 
 // Preallocation is quick, and a caller of a synchronous write has nothing better to do.
 Result<uint64_t> Log::AppendAwaitingSpare(Bytes payload, Level level) {
+  const uint64_t rollbacks = rollbacks_;
   Result<uint64_t> appended = Append(payload, level);
+  // A caller that does not wait for what failed is not behind it.
+  if (!appended.ok() && rollbacks_ != rollbacks) appended = Append(payload, level);
   if (appended.ok() || !rotation_waits_ || !spare_) return appended;
   spare_->Await();
   return Append(payload, level);

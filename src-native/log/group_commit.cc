@@ -226,6 +226,7 @@ void Log::FinishRolledBack(CommitJob& job) {
   PositionIndex::Shared().ForgetBehind(active_->header().salt, next_seq_);
   failure_ = job.status();
   failed_from_ = plan.first_seq;
+  ++rollbacks_;
   listener_->OnFailure(failure_, plan.first_seq, plan.first_seq, false);
 }
 

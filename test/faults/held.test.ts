@@ -8,6 +8,7 @@ import { scratchDir, texts } from '../fixtures/scratch.js'
 
 const { EFBIG, EIO, ENOSPC } = constants.errno
 const CHILD = new URL('held-child.mjs', import.meta.url)
+const STREAM_CHILD = new URL('stream-child.mjs', import.meta.url)
 const ROUNDS = 20
 
 interface Told {
@@ -79,4 +80,37 @@ describe.skipIf(problem !== '')('calls that wait for room behind a commit that f
     expect(met.told.told.slice(0, 2)).toEqual(['drain done', 'trimBefore done'])
     expect(met.told.told.at(-1)).toBe('close done')
   })
+})
+
+describe.skipIf(problem !== '')('a writable whose commits fail', () => {
+  test.each([
+    ['pwrite', 'pwrite', 2 ** 20],
+    ['direct', 'direct write', 2 ** 20],
+    ['direct', 'direct write', 32 * 2 ** 20],
+  ] as const)(
+    '%s, %s, %i bytes may wait: what is stored is what was told to be',
+    async (strategy, call, maxPendingBytes) => {
+      const folder = scratchDir()
+      const dir = join(folder, 'log')
+      const { code, stdout, stderr } = await runUnderShim(STREAM_CHILD, folder, {
+        dir,
+        options: { strategy, preallocate: 'none', maxPendingBytes },
+        fault: { call, errno: ENOSPC },
+        rounds: 20,
+        chunks: 400,
+        payloadBytes: 5000,
+      })
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      const { told, fired } = JSON.parse(stdout) as { told: { name: string; failed: boolean }[][]; fired: number }
+      expect(fired).toBeGreaterThan(0)
+      const log = await open(dir)
+      const left = (await texts(log.read())).map((text) => text.split(' ')[0] as string)
+      await log.close()
+      expect(left).toEqual(told.flatMap((round) => round.filter(({ failed }) => !failed).map(({ name }) => name)))
+      for (const round of told) {
+        const first = round.findIndex(({ failed }) => failed)
+        if (first !== -1) expect(round.slice(first).every(({ failed }) => failed)).toBe(true)
+      }
+    },
+  )
 })
