@@ -17,7 +17,8 @@ export const ExitCode = {
 
 export const EXIT_CODES_HELP: string = `
 Exit status: 0 done; 1 torn tail or hole (verify, repair); 2 corrupt; 64 wrong usage; 65 bad input;
-66 no log there; 73 no space; 74 input or output failed; 75 locked by another writer.`
+66 no log there; 73 no space; 74 input or output failed; 75 locked by another writer. It is the same
+where nobody reads the output to its end.`
 
 const BY_ERROR: Record<DurlogErrorCode, number> = {
   ERR_DURLOG_IO: ExitCode.io,

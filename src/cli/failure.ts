@@ -60,9 +60,12 @@ export function toFailure(error: unknown): Failure {
   return { code, message, advice: '', exitCode, details: {} }
 }
 
-/** Writes the failure to stderr, as one JSON object with `json`; returns the exit status. */
+/**
+ * Writes the failure to stderr, as one JSON object with `json`; returns the exit status. A closed stdout is no
+ * failure: what the command has found out stays its status.
+ */
 export function reportFailure(error: unknown, json: boolean): number {
-  if (isOutputClosed(error)) return ExitCode.ok
+  if (isOutputClosed(error)) return Number(process.exitCode ?? ExitCode.ok)
   const { code, message, advice, exitCode, details } = toFailure(error)
   if (json) {
     process.stderr.write(`${JSON.stringify({ error: { code, message, advice, exitCode, ...details } })}\n`)

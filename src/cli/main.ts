@@ -3,6 +3,7 @@
 import { Command, CommanderError } from 'commander'
 import { EXIT_CODES_HELP, ExitCode } from './exit-codes.js'
 import { InputError, reportFailure } from './failure.js'
+import { writeOut } from './output.js'
 
 interface CommandModule {
   register(program: Command): void
@@ -44,11 +45,17 @@ const COMMANDS: readonly Entry[] = [
 /** Runs one command; its exit status. */
 async function main(args: readonly string[]): Promise<number> {
   const json = args.includes('--json')
+  let help = ''
   const program = new Command('durlog')
     .description('An append log that says, for each record, how safe it is.')
     .addHelpText('after', EXIT_CODES_HELP)
     .exitOverride()
-    .configureOutput({ writeErr: (text) => void (json || process.stderr.write(text)) })
+    .configureOutput({
+      writeOut: (text) => {
+        help += text
+      },
+      writeErr: (text) => void (json || process.stderr.write(text)),
+    })
   const named = args.filter((argument) => !argument.startsWith('-')).slice(0, 2)
   const chosen = named[0] === 'help' ? named[1] : named[0]
   try {
@@ -61,12 +68,19 @@ async function main(args: readonly string[]): Promise<number> {
     return Number(process.exitCode ?? ExitCode.ok)
   } catch (error) {
     if (!(error instanceof CommanderError)) return reportFailure(error, json)
-    if (error.exitCode === 0) return ExitCode.ok
+    if (error.exitCode === 0)
+      return writeOut(help).then(
+        () => ExitCode.ok,
+        (failed) => reportFailure(failed, json),
+      )
     // Commander has already told a person.
     if (json) reportFailure(new InputError(error.message, ExitCode.usage), json)
     return ExitCode.usage
   }
 }
+
+// The callback of each write tells; without a listener the same error would end the process with a stack.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
 main(process.argv.slice(2)).then(
   (exitCode) => {

@@ -9,11 +9,6 @@ export class Sink {
   readonly #chunk: Buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES)
   #used = 0
 
-  constructor() {
-    // A write's own callback tells; without a listener the same error would end the process.
-    process.stdout.on('error', () => {})
-  }
-
   /** Adds bytes as they are. False: no room, flush and add them again. */
   put(data: Uint8Array): boolean {
     const end = this.#used + data.length
@@ -60,6 +55,15 @@ export function writeOut(data: Uint8Array | string): Promise<void> {
       else reject(error)
     })
   })
+}
+
+/** Writes what a command that has done its work says of it: nobody need read it. */
+export async function writeSummary(text: string): Promise<void> {
+  try {
+    await writeOut(text)
+  } catch (error) {
+    if (!(error instanceof OutputClosedError)) throw error
+  }
 }
 
 export function writeJson(value: unknown): Promise<void> {

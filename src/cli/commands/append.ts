@@ -3,7 +3,7 @@ import { open } from '../../index.js'
 import { Appender, appendInput } from '../appender.js'
 import { addJson, addWriterOptions, longestRecord, toOpenOptions, type WriterFlags } from '../arguments.js'
 import { LineSplitter, openInput, PrefixSplitter } from '../input.js'
-import { formatCount, writeJson, writeOut } from '../output.js'
+import { formatCount, writeSummary } from '../output.js'
 import { startProgress } from '../progress.js'
 
 interface Flags extends WriterFlags {
@@ -49,12 +49,14 @@ async function report({ summary }: Appender, { durability, json }: Flags, elapse
   const { first, last, records, bytes } = summary
   if (json) {
     const range = records > 0 ? { first, last } : {}
-    await writeJson({ records, bytes, ...range, durability, elapsedMs: Math.round(elapsedMs) })
+    await writeSummary(
+      `${JSON.stringify({ records, bytes, ...range, durability, elapsedMs: Math.round(elapsedMs) })}\n`,
+    )
   } else if (records === 0) {
-    await writeOut('appended nothing\n')
+    await writeSummary('appended nothing\n')
   } else {
     const seconds = (elapsedMs / 1000).toFixed(2)
-    await writeOut(
+    await writeSummary(
       `appended ${formatCount(records)} records, seq ${first} to ${last}, at ${durability} in ${seconds} s\n`,
     )
   }
