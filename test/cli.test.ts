@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { open } from '../src/index.js'
 import { durlog, startDurlog } from './fixtures/command.js'
-import { openUntilDone, scratchDir, texts } from './fixtures/scratch.js'
+import { openUntilDone, records, scratchDir, texts } from './fixtures/scratch.js'
 
 const json = (bytes: Buffer): unknown => JSON.parse(bytes.toString())
 const lines = (count: number): string => Array.from({ length: count }, (_, i) => `${i + 1}\n`).join('')
@@ -101,6 +101,84 @@ describe('append and cat', () => {
   })
 })
 
+describe('a stdout that is closed', () => {
+  const COMMANDS = [
+    'append',
+    'cat',
+    'tail',
+    'get',
+    'stat',
+    'verify',
+    'repair',
+    'dump',
+    'export',
+    'import',
+    'trim',
+    'bench',
+  ]
+  const CALLS: string[][] = [
+    ['append', 'DIR'],
+    ['cat', 'DIR'],
+    ['cat', 'DIR', '--json'],
+    ['tail', 'DIR'],
+    ['tail', '-f', 'DIR'],
+    ['get', 'DIR', '0'],
+    ['stat', 'DIR'],
+    ['stat', 'DIR', '--json'],
+    ['verify', 'DIR'],
+    ['verify', 'DIR', '--json'],
+    ['repair', 'DIR'],
+    ['dump', 'DIR'],
+    ['export', 'DIR'],
+    ['import', 'DIR'],
+    ['trim', 'DIR', '--before', '0'],
+    ['--help'],
+    ['help'],
+    ...COMMANDS.flatMap((name) => [
+      [name, '--help'],
+      ['help', name],
+    ]),
+  ]
+
+  test.each(CALLS)('%s %s %s: the command ends quietly with its own status', async (...args) => {
+    const dir = join(scratchDir(), 'log')
+    const log = await open(dir)
+    await log.append('a record')
+    await log.close()
+    const child = startDurlog(
+      args.filter((argument) => argument !== undefined).map((name) => (name === 'DIR' ? dir : name)),
+    )
+    child.stdout?.destroy()
+    child.stdin?.on('error', () => {})
+    child.stdin?.end(args[0] === 'import' ? '{"data":"a"}\n' : 'a\n')
+    let stderr = ''
+    child.stderr?.on('data', (chunk: Buffer) => {
+      stderr += chunk.toString()
+    })
+    expect(await new Promise((resolve) => child.on('close', resolve))).toBe(0)
+    expect(stderr).toBe('')
+  })
+
+  test('verify and repair still end with what they found', async () => {
+    const dir = join(scratchDir(), 'log')
+    const log = await open(dir)
+    await log.append('a record')
+    await log.append('another one')
+    await log.close()
+    const segment = join(dir, readdirSync(dir).find((name) => /^\d{20}/.test(name)) as string)
+    const bytes = readFileSync(segment)
+    bytes.writeUInt8(255, bytes.indexOf('a record'))
+    writeFileSync(segment, bytes)
+    for (const name of ['verify', 'repair']) {
+      const told = await durlog([name, dir])
+      const child = startDurlog([name, dir])
+      child.stdout?.destroy()
+      expect(await new Promise((resolve) => child.on('close', resolve))).toBe(told.code)
+      expect(told.code).toBe(2)
+    }
+  })
+})
+
 describe('reading beside a writer', () => {
   test('cat, get, stat, verify and dump take no lock; append is refused with 75 and the owner', async () => {
     const dir = join(scratchDir(), 'log')
@@ -163,6 +241,32 @@ test('export and import bring every record over, in each encoding', async () => 
     const again = await openUntilDone(copy)
     expect(await texts(again.read())).toEqual([encoding === 'json' ? '{"a":1}' : '{"a": 1}', '[2]', '"three"'])
   }
+})
+
+test('export and import with no options give back the same bytes, binary records included', async () => {
+  const dir = scratchDir()
+  const payloads = [Buffer.from('text'), Buffer.from([0, 255, 10, 13]), Buffer.from('"\u20ac"\n'), Buffer.from([0xc3])]
+  const log = await openUntilDone(join(dir, 'log'))
+  await log.appendBatch(payloads)
+  for (const options of [[], ['--encoding', 'base64']]) {
+    const exported = await durlog(['export', log.dir, ...options])
+    expect(exported.stderr).toBe('')
+    const copy = join(dir, `copy${options.length}`)
+    expect((await durlog(['import', copy], exported.stdout)).code).toBe(0)
+    const again = await openUntilDone(copy)
+    expect((await records(again.read())).map(({ data }) => data)).toEqual(payloads)
+  }
+})
+
+test('import --keep gives each record the seq of its line, or refuses the line', async () => {
+  const dir = join(scratchDir(), 'log')
+  const line = (seq: number): string => `{"seq":${seq},"data":"${seq}"}\n`
+  expect((await durlog(['import', dir, '--keep'], line(0) + line(1))).code).toBe(0)
+  expect((await durlog(['import', dir, '--keep'], line(2))).code).toBe(0)
+  const refused = await durlog(['import', dir, '--keep'], line(3) + line(5))
+  expect(refused.code).toBe(65)
+  expect(refused.stderr).toMatch(/line 2: "seq" is 5, and the log's next one is 4/)
+  expect((await durlog(['cat', dir])).stdout.toString()).toBe('0\n1\n2\n3\n')
 })
 
 test('import tells the line that is wrong, and appends those before it', async () => {

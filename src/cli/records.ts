@@ -1,16 +1,21 @@
-/** Records as lines of JSON: {"seq", "timestamp", "data"}. */
+/** Records as lines of JSON: {"seq", "timestamp", "data"}, and "encoding" where "data" is not the payload as UTF-8. */
 import type { LogRecord } from '../types.js'
 import { InputError } from './failure.js'
 
 export type Encoding = 'utf8' | 'base64' | 'json'
 export const ENCODINGS: readonly Encoding[] = ['utf8', 'base64', 'json']
+/** What export may be told; `auto` gives back every byte: UTF-8 where the payload is that, else base64. */
+export type ExportEncoding = 'auto' | Encoding
+export const EXPORT_ENCODINGS: readonly ExportEncoding[] = ['auto', ...ENCODINGS]
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** One line, its newline included. Throws InputError where the payload is not what `encoding` says. */
-export function toJsonLine(record: LogRecord, encoding: Encoding): string {
+export function toJsonLine(record: LogRecord, encoding: ExportEncoding): string {
+  if (encoding === 'auto') return toReadableJsonLine(record)
   const { seq, timestamp } = record
-  return `{"seq":${seq},"timestamp":${timestamp},"data":${encodeData(record, encoding)}}\n`
+  const named = encoding === 'utf8' ? '' : `,"encoding":"${encoding}"`
+  return `{"seq":${seq},"timestamp":${timestamp},"data":${encodeData(record, encoding)}${named}}\n`
 }
 
 /** As UTF-8 where the payload is that, else as base64 with a word that it is. */
@@ -43,8 +48,14 @@ function decodeUtf8(data: Uint8Array): string | undefined {
   }
 }
 
-/** The payload of one line. `place` says where it stands, for the error. */
-export function fromJsonLine(line: Buffer, encoding: Encoding, place: string): Buffer {
+export interface JsonRecord {
+  data: Buffer
+  /** Undefined where the line has none. */
+  seq: unknown
+}
+
+/** What one line holds. Its own "encoding" counts for more than `preset`. `place` says where it stands, for the error. */
+export function fromJsonLine(line: Buffer, preset: Encoding, place: string): JsonRecord {
   let value: unknown
   try {
     value = JSON.parse(line.toString())
@@ -53,15 +64,18 @@ export function fromJsonLine(line: Buffer, encoding: Encoding, place: string): B
   }
   if (typeof value !== 'object' || value === null || !('data' in value))
     throw new InputError(`${place} must be an object with "data"`)
-  const data = toBytes(value.data, encoding, place)
+  const { encoding = preset, seq } = value as { encoding?: unknown; seq?: unknown }
+  if (!ENCODINGS.includes(encoding as Encoding))
+    throw new InputError(`${place}: "encoding" must be one of ${ENCODINGS.join(', ')}; got ${JSON.stringify(encoding)}`)
+  const data = toBytes(value.data, encoding as Encoding, place)
   if (data.length === 0) throw new InputError(`${place}: "data" is empty; a record has at least one byte`)
-  return data
+  return { data, seq }
 }
 
 function toBytes(data: unknown, encoding: Encoding, place: string): Buffer {
   if (encoding === 'json') return Buffer.from(JSON.stringify(data))
   if (typeof data !== 'string')
-    throw new InputError(`${place}: "data" must be a string with --encoding ${encoding}; use --encoding json`)
+    throw new InputError(`${place}: "data" must be a string where the encoding is ${encoding}; use --encoding json`)
   if (encoding === 'utf8') return Buffer.from(data)
   const bytes = Buffer.from(data, 'base64')
   if (bytes.toString('base64').replace(/=+$/, '') !== data.replace(/=+$/, ''))

@@ -11,11 +11,15 @@ test.each([
   const line = toJsonLine(record(data), encoding)
   expect(line.indexOf('\n')).toBe(line.length - 1)
   expect(JSON.parse(line)).toMatchObject({ seq: 7, timestamp: 1000 })
-  expect(fromJsonLine(Buffer.from(line.trimEnd()), encoding, 'line 1')).toEqual(Buffer.from(data as string))
+  // Each line says itself how its data stands there.
+  for (const preset of ENCODINGS.filter((name) => name === encoding || encoding !== 'utf8'))
+    expect(fromJsonLine(Buffer.from(line.trimEnd()), preset, 'line 1').data).toEqual(Buffer.from(data as string))
 })
 
 test('JSON that spans lines is one line of the export', () => {
-  expect(toJsonLine(record('{\r\n  "a": 1\n}'), 'json')).toBe('{"seq":7,"timestamp":1000,"data":{    "a": 1 }}\n')
+  expect(toJsonLine(record('{\r\n  "a": 1\n}'), 'json')).toBe(
+    '{"seq":7,"timestamp":1000,"data":{    "a": 1 },"encoding":"json"}\n',
+  )
 })
 
 test('a payload that is not what the encoding says is refused with its seq', () => {
@@ -38,4 +42,10 @@ test('data of the wrong kind is refused', () => {
   expect(() => fromJsonLine(Buffer.from('{"data":5}'), 'utf8', 'line 1')).toThrow(/must be a string/)
   expect(() => fromJsonLine(Buffer.from('{"data":"***"}'), 'base64', 'line 1')).toThrow(/not base64/)
   expect(() => fromJsonLine(Buffer.from('{"data":""}'), 'utf8', 'line 1')).toThrow(/empty/)
+})
+
+test('a line with an encoding that is none is refused', () => {
+  expect(() => fromJsonLine(Buffer.from('{"data":"a","encoding":"hex"}'), 'utf8', 'line 1')).toThrow(
+    /utf8, base64, json/,
+  )
 })

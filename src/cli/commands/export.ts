@@ -3,10 +3,10 @@ import { open } from '../../index.js'
 import { addJson, parseWhole } from '../arguments.js'
 import { Sink, writeOut } from '../output.js'
 import { startProgress } from '../progress.js'
-import { ENCODINGS, type Encoding, toJsonLine } from '../records.js'
+import { EXPORT_ENCODINGS, type ExportEncoding, toJsonLine } from '../records.js'
 
 interface Flags {
-  encoding: Encoding
+  encoding: ExportEncoding
   from?: number
   to?: number
   json?: boolean
@@ -16,9 +16,11 @@ export function register(program: Command): void {
   const command = program
     .command('export')
     .summary('print records as lines of JSON')
-    .description('Print each record as a line {"seq", "timestamp", "data"}. Takes no lock.')
+    .description(
+      'Print each record as a line {"seq", "timestamp", "data"}, and "encoding" where "data" is not plain UTF-8: import gives back the same bytes. (With --encoding json the same values: white space and the spelling of numbers may change.) Takes no lock.',
+    )
     .argument('<dir>', "the log's folder")
-    .addOption(new Option('--encoding <name>', 'how "data" stands there').choices(ENCODINGS).default('utf8'))
+    .addOption(new Option('--encoding <name>', 'how "data" stands there').choices(EXPORT_ENCODINGS).default('auto'))
     .option('--from <seq>', 'the first one (default: the oldest)', parseWhole)
     .option('--to <seq>', 'the last one (default: the newest)', parseWhole)
   addJson(command).action(run)

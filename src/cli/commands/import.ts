@@ -2,13 +2,15 @@ import { type Command, Option } from 'commander'
 import { open } from '../../index.js'
 import { Appender, appendInput } from '../appender.js'
 import { addJson, addWriterOptions, longestRecord, toOpenOptions, type WriterFlags } from '../arguments.js'
+import { InputError } from '../failure.js'
 import { LineSplitter, openInput } from '../input.js'
-import { formatCount, writeJson, writeOut } from '../output.js'
+import { formatCount, writeSummary } from '../output.js'
 import { startProgress } from '../progress.js'
 import { ENCODINGS, type Encoding, fromJsonLine } from '../records.js'
 
 interface Flags extends WriterFlags {
   encoding: Encoding
+  keep?: boolean
   json?: boolean
 }
 
@@ -21,21 +23,36 @@ export function register(program: Command): void {
     .command('import')
     .summary('append records from lines of JSON')
     .description(
-      'Append the "data" of each line of FILE (default: stdin), as export writes them. "seq" and "timestamp" are not kept: records get new ones.',
+      'Append the "data" of each line of FILE (default: stdin), as export writes them: the same bytes come back. Records get new seqs, or with --keep those of their lines. Times cannot be kept: each record gets that of its import.',
     )
     .argument('<dir>', "the log's folder")
     .argument('[file]', 'where lines come from; "-" is stdin')
-    .addOption(new Option('--encoding <name>', 'how "data" stands there').choices(ENCODINGS).default('utf8'))
+    .addOption(
+      new Option('--encoding <name>', 'how "data" stands in lines without an "encoding"')
+        .choices(ENCODINGS)
+        .default('utf8'),
+    )
+    .option('--keep', 'keep the seqs: fail at the first line whose "seq" is not the next one of the log')
   addJson(addWriterOptions(command)).action(run)
 }
 
 async function run(dir: string, file: string | undefined, flags: Flags): Promise<void> {
-  const { durability, encoding, json } = flags
+  const { durability, encoding, keep, json } = flags
   const input = await openInput(file)
   await using log = await open(dir, toOpenOptions(flags))
   const progress = await startProgress('import', input.totalBytes, json === true || input.totalBytes === 0)
   let line = 0
-  const toRecord = (text: Buffer): Buffer => fromJsonLine(text, encoding, `line ${++line}`)
+  let nextSeq = log.nextSeq
+  const toRecord = (text: Buffer): Buffer => {
+    const place = `line ${++line}`
+    const { data, seq } = fromJsonLine(text, encoding, place)
+    if (keep && seq !== nextSeq)
+      throw new InputError(
+        `${place}: "seq" is ${JSON.stringify(seq)}, and the log's next one is ${nextSeq}; --keep needs a log that ends right before the first line, and lines without a gap`,
+      )
+    nextSeq++
+    return data
+  }
   const splitter = new LineSplitter(longestRecord(flags) * MAX_ESCAPE + MAX_ENVELOPE_BYTES, false)
   const appender = new Appender(log, durability, flags.segmentBytes)
   try {
@@ -44,8 +61,8 @@ async function run(dir: string, file: string | undefined, flags: Flags): Promise
     progress.stop()
     const { first, last, records } = appender.summary
     const range = records > 0 ? { first, last } : {}
-    if (json) await writeJson({ records, ...range, durability })
-    else if (records === 0) await writeOut('imported nothing\n')
-    else await writeOut(`imported ${formatCount(records)} records, seq ${first} to ${last}, at ${durability}\n`)
+    if (json) await writeSummary(`${JSON.stringify({ records, ...range, durability })}\n`)
+    else if (records === 0) await writeSummary('imported nothing\n')
+    else await writeSummary(`imported ${formatCount(records)} records, seq ${first} to ${last}, at ${durability}\n`)
   }
 }
