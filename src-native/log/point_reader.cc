@@ -111,9 +111,9 @@ Result<PointRecord> PointReader::ReadInOrder(uint64_t seq, uint64_t limit) {
                            "no memory for a record of " + std::to_string(bytes) + " bytes");
     }
     std::vector<CursorEntry> entries(bytes / kMinRecordFrameBytes + 1);
-    DURLOG_ASSIGN_OR_RETURN(const CursorBatch batch, cursor->Next(record.memory.data(), bytes,
-                                                                  entries.data(), entries.size(),
-                                                                  limit));
+    DURLOG_ASSIGN_OR_RETURN(
+        const CursorBatch batch,
+        cursor->Next(record.memory.data(), bytes, entries.data(), entries.size(), limit));
     if (batch.count > 0) {
       record.offset = entries.front().offset;
       record.length = entries.front().length;

@@ -79,8 +79,8 @@ Result<bool> RecordLookup::BatchIsWhole(uint64_t seq) {
 Result<std::optional<PointRecord>> RecordLookup::Find(uint64_t seq) {
   const uint64_t salt = segment_.header.salt;
   const std::optional<PositionIndex::Found> near = PositionIndex::Shared().Find(salt, seq);
-  batch_ = near ? Boundary{near->seq, near->offset}
-                : Boundary{segment_.first_seq, kSegmentHeaderBytes};
+  batch_ =
+      near ? Boundary{near->seq, near->offset} : Boundary{segment_.first_seq, kSegmentHeaderBytes};
   const uint64_t from = batch_.offset;
   // Up to the next position stands all that can be of interest.
   if (near && near->next_offset > from) {

@@ -35,8 +35,8 @@ struct ReadableSegment {
 
 // Frames in front of the record are passed by their headers alone: each has to carry the seq that
 // is expected there. The record itself is checked in full, with the whole of the atomic batch that
-// it belongs to. Its checksum covers the log's UUID, the segment's salt and the seq, so whatever the
-// position was, and whatever has become of the file since, what is found is the record.
+// it belongs to. Its checksum covers the log's UUID, the segment's salt and the seq, so whatever
+// the position was, and whatever has become of the file since, what is found is the record.
 //
 // Serves one Find().
 class RecordLookup {
