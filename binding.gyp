@@ -7,6 +7,7 @@
       'src-native/record/record_codec.cc',
       'src-native/record/segment_header.cc',
       'src-native/record/segment_name.cc',
+      'src-native/segment/chunk.cc',
       'src-native/segment/mapped_tail.cc',
       'src-native/segment/read_window.cc',
       'src-native/segment/recovery.cc',

@@ -43,7 +43,11 @@ export interface OpenOptions {
    * Default 16 MiB, or that bound where it is lower.
    */
   maxRecordBytes?: number | undefined
-  /** The mapped window of `mmap` and `auto` in bytes: a power of two, 64 KiB to 64 MiB. Default 4 MiB. */
+  /**
+   * The mapped window of `mmap` and `auto` in bytes: a power of two, 64 KiB to 64 MiB. Default 4 MiB. So much
+   * stays mapped behind the append point, and four times as much is populated ahead of a stream of records; a
+   * longer record is written to the file.
+   */
   chunkBytes?: number | undefined
   /** XFS only: the extent size hint of new segments in bytes, a multiple of 4096; 0 gives none. Default 0. */
   extentSizeHint?: number | undefined

@@ -109,8 +109,10 @@ DURLOG_FLATTEN Result<uint64_t> Log::Append(Bytes payload, Level level) {
 void Log::NoteAppended(uint64_t frame_bytes, uint64_t records, Level level) {
   next_seq_ += records;
   end_marked_ = false;
-  // Long before it is needed, and not for a log that stays small.
-  if (append_offset_ > active_->bytes() / 2) RequestSpare();
+  // Long before it is needed, and not for a log that stays small. Stores into a map are the
+  // fastest.
+  const uint64_t due = active_->bytes() / (mode_ == WriteMode::kMapped ? 8 : 2);
+  if (append_offset_ > due) RequestSpare();
   if (level < Level::kSync) memory_since_commit_ = true;
   if (mode_ == WriteMode::kMapped) {
     acked_[static_cast<size_t>(Level::kMemory)] = next_seq_;
@@ -140,7 +142,7 @@ Status Log::StoreMapped(const FrameFields& fields, Bytes payload, bool publish) 
   const uint64_t frame_bytes = fields.frame_bytes();
   uint8_t header[kFrameHeaderBytes];
   EncodeFrameHeader(fields, payload, active_->crc_seed(), header);
-  if (frame_bytes > tail_->max_frame_bytes()) {
+  if (frame_bytes > tail_->window_bytes()) {
     DURLOG_RETURN_IF_ERROR(WriteAround(at, header, payload, publish));
   } else {
     Status mapped = tail_->Ensure(at, frame_bytes);

@@ -45,6 +45,7 @@ Status CommitJob::WritePieces() {
       DURLOG_RETURN_IF_ERROR(piece.segment->Activate(directory_));
       activated_.push_back(piece.segment);
     }
+    DURLOG_RETURN_IF_ERROR(piece.segment->DropFirstChunk());
     DURLOG_RETURN_IF_ERROR(WritePiece(piece));
   }
   return Status::Ok();

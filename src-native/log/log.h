@@ -111,6 +111,9 @@ class Log {
   // Large enough that a commit of it costs little more than one of less.
   static constexpr uint64_t kMinEagerCommitBytes = 128 << 10;
 
+  // A log's first segment may stay its only one; the next one follows a stream of records.
+  enum class SparePurpose : uint8_t { kFirst, kNext };
+
   // A segment with bytes in the page cache that no sync has covered yet.
   struct DirtyRange {
     std::shared_ptr<Segment> segment;
@@ -156,9 +159,11 @@ class Log {
 
   // rotate.cc
   Status Rotate();
-  Status EnsureMapped();
+  Status RotateMapped();
+  Status EnsureMapped(TailLegacy legacy = {});
+  TailShape ShapeOf(const SegmentHeader& header) const;
   void RequestSpare();
-  std::shared_ptr<SpareJob> MakeSpareJob();
+  std::shared_ptr<SpareJob> MakeSpareJob(SparePurpose purpose);
   Preallocation SparePreallocation() const;
   bool TooMuchUnsynced() const;
   void ResumeAt(std::shared_ptr<Segment> segment, uint64_t offset);
@@ -202,6 +207,7 @@ class Log {
   uint64_t now_ms_ = 0;  // the clock when it was last read
   uint32_t clock_credit_ = 0;
   std::unique_ptr<MappedTail> tail_;  // kMapped only
+  std::shared_ptr<Job> left_run_;     // of the tail before: see TailLegacy
   std::deque<StagedPiece> filling_;   // the other modes: framed since the last commit began
   uint64_t filling_bytes_ = 0;
   uint64_t last_commit_micros_ = 0;

@@ -79,7 +79,7 @@ void Log::ChooseMode() {
 }
 
 Status Log::CreateFirstSegment(uint64_t first_seq) {
-  active_ = std::make_shared<Segment>(first_seq, MakeSpareJob());
+  active_ = std::make_shared<Segment>(first_seq, MakeSpareJob(SparePurpose::kFirst));
   DURLOG_RETURN_IF_ERROR(active_->Activate(*directory_));
   DURLOG_RETURN_IF_ERROR(directory_->Sync());
   active_->entry_synced = true;

@@ -35,7 +35,7 @@ struct LogOptions {
   uint64_t segment_bytes = 64u << 20;      // a multiple of 4096, at least 64 KiB
   uint64_t max_pending_bytes = 32u << 20;  // framed and not yet committed
   uint32_t max_record_bytes = 16u << 20;   // payload
-  uint64_t chunk_bytes = 4u << 20;         // a mapped chunk at its largest; a power of two
+  uint64_t chunk_bytes = 4u << 20;         // TailShape::window_bytes; a power of two
   uint32_t extent_size_hint = 0;
   bool create = true;
   bool salvage = false;

@@ -1,5 +1,6 @@
 // Segments coming and going at the append point: rotation, spares, the map, trim and truncation.
 #include <algorithm>
+#include <utility>
 
 #include "log/log.h"
 #include "record/segment_name.h"
@@ -23,7 +24,7 @@ Preallocation Log::SparePreallocation() const {
   return capabilities_.overwrites_in_place ? Preallocation::kFallocate : Preallocation::kNone;
 }
 
-std::shared_ptr<SpareJob> Log::MakeSpareJob() {
+std::shared_ptr<SpareJob> Log::MakeSpareJob(SparePurpose purpose) {
   SpareRequest request;
   request.preallocation = SparePreallocation();
   request.extent_size_hint = options_.extent_size_hint;
@@ -39,13 +40,18 @@ std::shared_ptr<SpareJob> Log::MakeSpareJob() {
     header.recycled = true;
     ++stats_.recycled;
   }
+  if (purpose == SparePurpose::kNext && mode_ == WriteMode::kMapped) {
+    const TailShape shape = ShapeOf(header);
+    request.first_chunk_bytes = tail_ ? tail_->lead_bytes() : shape.chunk_bytes();
+    request.populating = shape.populating;
+  }
   return std::make_shared<SpareJob>(*directory_, std::move(request), header,
                                     SpareName(file_system_.Random64()));
 }
 
 void Log::RequestSpare() {
   if (spare_) return;
-  spare_ = MakeSpareJob();
+  spare_ = MakeSpareJob(SparePurpose::kNext);
   NoteAdminJob(spare_);
   executor_->Execute(spare_);
 }
@@ -65,7 +71,7 @@ Status Log::ActivateHere() {
 }
 
 // Called where the next frame does not fit. A staged segment is only an idea until its commit
-// activates it; a mapped one has to exist before the first store. Nothing has changed on failure.
+// activates it. Nothing has changed on failure.
 Status Log::Rotate() {
   if (TooMuchUnsynced()) {
     Harvest();
@@ -75,17 +81,7 @@ Status Log::Rotate() {
     }
   }
   RequestSpare();
-  if (mode_ == WriteMode::kMapped) {
-    rotation_waits_ = !spare_->done();
-    if (rotation_waits_) {
-      return Status::Error(Code::kBackpressure, "the next segment is being prepared");
-    }
-    if (!spare_->spare().ok()) {
-      Status status = spare_->spare().status();
-      spare_.reset();
-      return status;
-    }
-  }
+  if (mode_ == WriteMode::kMapped) return RotateMapped();
   // A sealed segment is synced before long, whoever asked for what. Its commit begins while it is
   // still the active one: a group that has to be rolled back resumes in a segment that exists.
   if (mode_ != WriteMode::kDirect && next_seq_ > 0) {
@@ -99,28 +95,69 @@ Status Log::Rotate() {
   spare_.reset();
   append_offset_ = kSegmentHeaderBytes;
   last_time_ms_ = 0;
-  if (mode_ == WriteMode::kMapped) {
-    tail_.reset();
-    Status activated = ActivateHere();
-    if (!activated.ok()) {
-      ResumeAt(group_segment_, group_offset_);
-      Latch(activated, next_seq_, next_seq_);
-      return failure_;
-    }
-  }
   return Status::Ok();
+}
+
+// A mapped segment has to exist before the first store. Renaming comes before the sync of the
+// sealed segment begins: the journal would let the one wait for the other.
+Status Log::RotateMapped() {
+  rotation_waits_ = !spare_->done();
+  if (rotation_waits_) {
+    return Status::Error(Code::kBackpressure, "the next segment is being prepared");
+  }
+  if (!spare_->spare().ok()) {
+    Status status = spare_->spare().status();
+    spare_.reset();
+    return status;
+  }
+  auto next = std::make_shared<Segment>(next_seq_, std::exchange(spare_, nullptr));
+  Status activated = next->Activate(*directory_);
+  if (!activated.ok()) {
+    Latch(activated, next_seq_, next_seq_);
+    return failure_;
+  }
+  NoteActivated(*next);
+  if (next_seq_ > 0) {
+    wanted_[static_cast<size_t>(Level::kSync)] = next_seq_;
+    Pump();
+  }
+  active_ = std::move(next);
+  append_offset_ = kSegmentHeaderBytes;
+  last_time_ms_ = 0;
+  // Where the commit has just left the map for direct writes, they begin here.
+  group_segment_ = active_;
+  group_offset_ = append_offset_;
+  if (mode_ != WriteMode::kMapped) return Status::Ok();
+  TailLegacy legacy = tail_ ? tail_->Leave() : TailLegacy{};
+  tail_.reset();
+  if (legacy.run) NoteAdminJob(left_run_ = legacy.run);
+  return EnsureMapped(std::move(legacy));
+}
+
+// Who asked for the map itself wants its msyncs small; auto is here for the sake of memory. The
+// pages of a recycled segment are taken as they are: its extents are written, and zeros in front of
+// the records would go to the device as well.
+TailShape Log::ShapeOf(const SegmentHeader& header) const {
+  TailShape shape;
+  shape.map_alignment = capabilities_.map_alignment;
+  shape.window_bytes = options_.chunk_bytes;
+  const bool zeros = options_.strategy == Strategy::kAuto && !header.recycled;
+  shape.populating = zeros ? Populating::kWriteZeros : Populating::kTouch;
+  return shape;
 }
 
 // From here on records are stored into memory. Direct writes are over by now: the two never work
 // on one file at a time, as the cache and the device would not agree.
-Status Log::EnsureMapped() {
+Status Log::EnsureMapped(TailLegacy legacy) {
   if (commit_ && mode_ != WriteMode::kMapped) {
     commit_->Await();
     FinishCommit();
     if (latched_) return failure_;
   }
   DURLOG_RETURN_IF_ERROR(ActivateHere());
-  Status allocated = active_->file().Allocate(Preallocation::kFallocate, 0, active_->bytes());
+  Status allocated = active_->blocks_allocated()
+                         ? Status::Ok()
+                         : active_->file().Allocate(Preallocation::kFallocate, 0, active_->bytes());
   if (!allocated.ok()) {
     if (allocated.code() != Code::kUnsupported) return allocated;
     can_map_ = false;
@@ -130,11 +167,8 @@ Status Log::EnsureMapped() {
   }
   if (mode_ != WriteMode::kMapped) ++stats_.mode_switches;
   mode_ = WriteMode::kMapped;
-  // Who asked for the map itself wants its msyncs small; auto is here for the sake of memory.
-  tail_ = std::make_unique<MappedTail>(
-      active_, append_offset_, capabilities_.map_alignment, options_.chunk_bytes,
-      options_.strategy == Strategy::kAuto ? Populating::kWriteZeros : Populating::kTouch,
-      executor_);
+  tail_ = std::make_unique<MappedTail>(active_, append_offset_, ShapeOf(active_->header()),
+                                       executor_, active_->TakeFirstChunk(), std::move(legacy));
   return Status::Ok();
 }
 
@@ -144,6 +178,7 @@ void Log::ResumeAt(std::shared_ptr<Segment> segment, uint64_t offset) {
   group_segment_ = active_;
   group_offset_ = offset;
   tail_.reset();
+  if (left_run_) left_run_->Await();
   tail_image_ = TailImage{};
 }
 
@@ -201,6 +236,7 @@ Result<std::shared_ptr<TruncateJob>> Log::BeginTruncate(uint64_t next_seq) {
   DURLOG_RETURN_IF_ERROR(ActivateHere());
   exclusive_ = true;
   tail_.reset();
+  if (left_run_) left_run_->Await();
   auto job = std::make_shared<TruncateJob>(
       *directory_, std::vector<uint64_t>(segments_.begin(), segments_.end()), next_seq);
   NoteAdminJob(job);

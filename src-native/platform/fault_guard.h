@@ -24,7 +24,7 @@ struct WatchedSlot;
 class FaultGuard {
  public:
   // How many ranges can be watched at a time in one process.
-  static constexpr size_t kCapacity = 1024;
+  static constexpr size_t kCapacity = 4096;
 
   // `start` and `size` are multiples of the page size. kOutOfMemory when kCapacity are watched.
   static Result<FaultGuard> Watch(void* start, size_t size);

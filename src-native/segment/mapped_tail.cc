@@ -1,44 +1,16 @@
 #include "segment/mapped_tail.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/bytes.h"
 
 namespace durlog {
 
-namespace {
-
-// Also the size of the folios that come of it: what an msync after a small store writes back.
-constexpr size_t kZeroStepBytes = 256 << 10;
-constexpr size_t kPageBytes = 4096;
-const uint8_t kZeros[kZeroStepBytes] = {};
-
-}  // namespace
-
-Status ChunkJob::WriteZeros() {
-  uint64_t at = std::max(chunk_.begin, AlignUp(zero_from_, kPageBytes));
-  while (at < chunk_.end) {
-    const uint64_t step_end = std::min(AlignDown(at, kZeroStepBytes) + kZeroStepBytes, chunk_.end);
-    DURLOG_RETURN_IF_ERROR(
-        segment_->file().WriteAt(at, kZeros, static_cast<size_t>(step_end - at)));
-    at = step_end;
-  }
-  return Status::Ok();
-}
-
 void ChunkJob::Run() {
   retired_.clear();
   if (cancelled_.load(std::memory_order_relaxed)) return;
-  const size_t length = static_cast<size_t>(chunk_.end - chunk_.begin);
-  if (populating_ == Populating::kWriteZeros) status_ = WriteZeros();
-  if (!status_.ok()) return;
-  Result<std::unique_ptr<Mapping>> mapped = segment_->file().Map(chunk_.begin, length);
-  if (!mapped.ok()) {
-    status_ = mapped.TakeStatus();
-    return;
-  }
-  chunk_.mapping = std::move(*mapped);
-  status_ = chunk_.mapping->Populate(0, length);
+  status_ = PopulateChunk(segment_->file(), populating_, zero_from_, &chunk_);
 }
 
 void ChunkRun::Run() {
@@ -48,27 +20,38 @@ void ChunkRun::Run() {
   }
 }
 
-MappedTail::MappedTail(std::shared_ptr<Segment> segment, uint64_t offset, uint32_t map_alignment,
-                       uint64_t chunk_bytes, Populating populating, Executor* executor)
+MappedTail::MappedTail(std::shared_ptr<Segment> segment, uint64_t offset, const TailShape& shape,
+                       Executor* executor, Chunk first, TailLegacy legacy)
     : segment_(std::move(segment)),
-      map_alignment_(map_alignment),
-      first_offset_(offset),
-      chunk_bytes_(chunk_bytes),
-      populating_(populating),
+      shape_(shape),
       executor_(executor),
-      prepared_end_(AlignDown(offset, map_alignment)) {
+      first_offset_(offset),
+      next_chunk_bytes_(
+          std::max<uint64_t>(shape.chunk_bytes() / kFirstChunkShare, shape.map_alignment)),
+      lead_bytes_(std::max(legacy.lead_bytes, next_chunk_bytes_ * kGrowth)),
+      prepared_end_(AlignDown(offset, shape.map_alignment)),
+      retired_(std::move(legacy.chunks)) {
+  if (first.mapping) {
+    prepared_end_ = first.end;
+    next_chunk_bytes_ = shape.chunk_bytes();
+    chunks_.push_back(std::move(first));
+  }
   PrepareAhead();
 }
 
+// A quarter of the lead at a time: each run costs the appending thread a call to the executor.
 void MappedTail::PrepareAhead() {
   if (!ahead_.empty() && !run_->done()) return;
+  const uint64_t from = prepared_from();
+  if (!ahead_.empty() && (prepared_end_ - from) * 4 > lead_bytes_ * 3) return;
   std::vector<std::shared_ptr<ChunkJob>> jobs;
-  while (ahead_.size() < chunks_ahead_ && prepared_end_ < segment_->bytes()) {
-    const uint64_t end = std::min(prepared_end_ + chunk_bytes_, segment_->bytes());
-    auto job = std::make_shared<ChunkJob>(segment_, prepared_end_, end, first_offset_, populating_,
-                                          std::move(retired_));
+  while (prepared_end_ < std::min(from + lead_bytes_, segment_->bytes())) {
+    const uint64_t end = std::min(prepared_end_ + next_chunk_bytes_, segment_->bytes());
+    auto job = std::make_shared<ChunkJob>(segment_, prepared_end_, end, first_offset_,
+                                          shape_.populating, std::move(retired_));
     retired_.clear();
     prepared_end_ = end;
+    next_chunk_bytes_ = std::min(next_chunk_bytes_ * kGrowth, shape_.chunk_bytes());
     ahead_.push_back(job);
     jobs.push_back(std::move(job));
   }
@@ -78,6 +61,7 @@ void MappedTail::PrepareAhead() {
 }
 
 Status MappedTail::TakeNextChunk() {
+  if (ahead_.empty()) PrepareAhead();
   if (ahead_.empty()) {
     return Status::Error(Code::kIo, "the segment has no mapped chunk left");
   }
@@ -85,27 +69,30 @@ Status MappedTail::TakeNextChunk() {
   job->Await();
   if (!job->status().ok()) return job->status();
   ahead_.pop_front();
+  const bool used_up = !chunks_.empty();
   chunks_.push_back(std::move(job->chunk()));
-  // Two are enough: a frame shorter than a chunk spans no more.
-  while (chunks_.size() > 2) {
-    retired_.push_back(std::move(chunks_.front()));
-    chunks_.pop_front();
-  }
-  if (chunks_.size() > 1) chunks_ahead_ = kChunksAhead;
-  PrepareAhead();
+  if (used_up) lead_bytes_ = std::min(lead_bytes_ * kGrowth, kWindowsAhead * shape_.window_bytes);
   return Status::Ok();
 }
 
-Status MappedTail::EnsureChunks(uint64_t end) {
-  while (chunks_.empty() || chunks_.back().end < end) DURLOG_RETURN_IF_ERROR(TakeNextChunk());
-  for (const Chunk& chunk : chunks_) {
-    if (end > chunk.end) continue;
-    current_begin_ = chunk.begin;
-    current_end_ = chunk.end;
-    current_ = chunk.mapping->data();
-    current_mapping_ = chunk.mapping.get();
-    break;
+void MappedTail::RetireBelow(uint64_t offset) {
+  while (chunks_.front().end + shape_.window_bytes <= offset) {
+    retired_.push_back(std::move(chunks_.front()));
+    chunks_.pop_front();
   }
+}
+
+Status MappedTail::EnsureChunks(uint64_t offset, uint64_t end) {
+  while (chunks_.empty() || chunks_.back().end < end) DURLOG_RETURN_IF_ERROR(TakeNextChunk());
+  RetireBelow(offset);
+  PrepareAhead();
+  const auto holder = std::find_if(chunks_.begin(), chunks_.end(),
+                                   [end](const Chunk& chunk) { return end <= chunk.end; });
+  current_begin_ = holder->begin;
+  current_end_ = holder->end;
+  current_ = holder->mapping->data();
+  current_mapping_ = holder->mapping.get();
+  spans_chunks_ = offset < current_begin_;
   return Status::Ok();
 }
 
@@ -128,9 +115,25 @@ uint8_t* MappedTail::Find(uint64_t offset) const {
   return nullptr;
 }
 
+bool MappedTail::AnyFaulted() const {
+  return std::any_of(chunks_.begin(), chunks_.end(),
+                     [](const Chunk& chunk) { return chunk.mapping->faulted(); });
+}
+
 std::vector<Chunk> MappedTail::Covering(uint64_t begin, uint64_t end) const {
   if (chunks_.empty() || chunks_.front().begin > begin || chunks_.back().end < end) return {};
-  return std::vector<Chunk>(chunks_.begin(), chunks_.end());
+  std::vector<Chunk> covering;
+  for (const Chunk& chunk : chunks_) {
+    if (chunk.end > begin && chunk.begin < end) covering.push_back(chunk);
+  }
+  return covering;
+}
+
+void MappedTail::ForgetCurrent() {
+  current_begin_ = current_end_ = 0;
+  current_ = nullptr;
+  current_mapping_ = nullptr;
+  spans_chunks_ = false;
 }
 
 void MappedTail::SkipTo(uint64_t offset) {
@@ -138,11 +141,9 @@ void MappedTail::SkipTo(uint64_t offset) {
   ahead_.clear();
   for (Chunk& chunk : chunks_) retired_.push_back(std::move(chunk));
   chunks_.clear();
-  current_begin_ = current_end_ = 0;
-  current_ = nullptr;
-  current_mapping_ = nullptr;
+  ForgetCurrent();
   first_offset_ = offset;
-  prepared_end_ = AlignDown(offset, map_alignment_);
+  prepared_end_ = AlignDown(offset, shape_.map_alignment);
   PrepareAhead();
 }
 
@@ -153,6 +154,23 @@ void MappedTail::Quiesce() {
     // The worker may keep the job a while yet.
     job->chunk().mapping.reset();
   }
+}
+
+TailLegacy MappedTail::Leave() {
+  TailLegacy legacy;
+  legacy.lead_bytes = lead_bytes_;
+  legacy.chunks = std::move(retired_);
+  for (Chunk& chunk : chunks_) legacy.chunks.push_back(std::move(chunk));
+  chunks_.clear();
+  for (const std::shared_ptr<ChunkJob>& job : ahead_) {
+    job->Cancel();
+    // One that a worker has under way unmaps what it maps when the worker is through with it.
+    if (job->done()) legacy.chunks.push_back(std::move(job->chunk()));
+  }
+  if (run_ && !run_->done()) legacy.run = run_;
+  ahead_.clear();
+  ForgetCurrent();
+  return legacy;
 }
 
 bool MappedTail::populating() const {

@@ -1,5 +1,5 @@
-// The end of a segment as memory: a ring of mapped chunks whose pages are faulted in ahead of the
-// append point by a worker, so that a store is a store and not a page fault.
+// The end of a segment as memory: a row of mapped chunks that a worker populates ahead of the
+// append point, so that a store is a store and not a page fault.
 #ifndef DURLOG_SEGMENT_MAPPED_TAIL_H_
 #define DURLOG_SEGMENT_MAPPED_TAIL_H_
 
@@ -12,27 +12,11 @@
 
 #include "base/executor.h"
 #include "base/job.h"
-#include "platform/file_system.h"
 #include "record/record_format.h"
+#include "segment/chunk.h"
 #include "segment/segment.h"
 
 namespace durlog {
-
-// A mapped and populated stretch of a segment.
-struct Chunk {
-  uint64_t begin = 0;  // offset in the segment
-  uint64_t end = 0;
-  std::shared_ptr<Mapping> mapping;
-};
-
-// How the pages of a chunk come to be.
-enum class Populating : uint8_t {
-  // The kernel makes them one by one as they are touched: small folios, so that an msync after a
-  // small store writes little.
-  kTouch,
-  // Zeros are written to the cache first: large folios, in two thirds of the time.
-  kWriteZeros,
-};
 
 // Maps one chunk and populates it; first drops those that are behind the append point, so that
 // unmapping costs the appending thread nothing.
@@ -58,8 +42,6 @@ class ChunkJob final : public Job {
   void Run() override;
 
  private:
-  Status WriteZeros();
-
   const std::shared_ptr<Segment> segment_;
   const uint64_t zero_from_;
   const Populating populating_;
@@ -82,22 +64,42 @@ class ChunkRun final : public Job {
   std::vector<std::shared_ptr<ChunkJob>> jobs_;
 };
 
+// How a tail is laid out.
+struct TailShape {
+  uint32_t map_alignment = 4096;
+  uint64_t window_bytes = 4u << 20;  // a power of two: see MappedTail::window_bytes()
+  Populating populating = Populating::kTouch;
+
+  // What a worker populates in one piece, and the appending thread may have to wait for.
+  uint64_t chunk_bytes() const {
+    return window_bytes / 4 > map_alignment ? window_bytes / 4 : map_alignment;
+  }
+};
+
+// What the tail of a segment that is sealed leaves to the next segment's.
+struct TailLegacy {
+  std::vector<Chunk> chunks;  // to be unmapped by a worker
+  uint64_t lead_bytes = 0;
+  std::shared_ptr<Job> run;  // may still write zeros behind the sealed segment's end
+};
+
 // Used by the appending thread alone. Offsets only grow.
 class MappedTail {
  public:
-  // `segment` is active, and its blocks are allocated up to its end. Stores begin at `offset`.
-  MappedTail(std::shared_ptr<Segment> segment, uint64_t offset, uint32_t map_alignment,
-             uint64_t chunk_bytes, Populating populating, Executor* executor);
+  // `segment` is active, and its blocks are allocated up to its end. Stores begin at `offset`; with
+  // a `first` chunk, which holds it, there is nothing to wait for.
+  MappedTail(std::shared_ptr<Segment> segment, uint64_t offset, const TailShape& shape,
+             Executor* executor, Chunk first = {}, TailLegacy legacy = {});
   // No job outlives the tail: it would write its zeros over the records of whoever comes next.
   ~MappedTail() { Quiesce(); }
   MappedTail(const MappedTail&) = delete;
   MappedTail& operator=(const MappedTail&) = delete;
 
   // Makes [offset, offset + length) storable, waiting for the worker if it is behind. `length` is
-  // at most max_frame_bytes(): for a longer frame SkipTo() its end, and write it to the file.
+  // at most window_bytes(): for a longer frame SkipTo() its end, and write it to the file.
   Status Ensure(uint64_t offset, uint64_t length) {
     if (InCurrent(offset, length)) return Status::Ok();
-    return EnsureChunks(offset + length);
+    return EnsureChunks(offset, offset + length);
   }
   // After Ensure(). Cuts at chunk borders.
   void Store(uint64_t offset, const void* from, size_t length) {
@@ -118,10 +120,7 @@ class MappedTail {
   }
   // Whether a store into the chunks that the last frame touched met a page that could not be had;
   // the tail is of no more use then. After Ensure().
-  bool faulted() const {
-    return current_mapping_->faulted() ||
-           (chunks_.size() > 1 && chunks_.front().mapping->faulted());
-  }
+  bool faulted() const { return current_mapping_->faulted() || (spans_chunks_ && AnyFaulted()); }
 
   // Whether the byte there can still be stored to.
   bool Holds(uint64_t offset) const { return InCurrent(offset, 1) || Find(offset) != nullptr; }
@@ -132,40 +131,51 @@ class MappedTail {
   // Calls the chunk jobs back and unmaps what they have mapped, so that the file may be cut or
   // written past the cache. Nothing can be stored afterwards.
   void Quiesce();
+  // Gives up the tail of a sealed segment without waiting for anything. Nothing can be stored
+  // afterwards, and the file must not be written behind its last frame before the run is done.
+  TailLegacy Leave();
   // A ChunkJob is out. While it is, the range ahead of the append point is being dirtied.
   bool populating() const;
-  // No chunk but a segment's last is smaller, so that a frame spans two at most.
-  uint64_t max_frame_bytes() const { return chunk_bytes_; }
+  // How far ahead of the append point pages are populated.
+  uint64_t lead_bytes() const { return lead_bytes_; }
+  // The longest frame that can be stored, and what stays mapped behind the append point.
+  uint64_t window_bytes() const { return shape_.window_bytes; }
 
  private:
-  // One until the first is full: a log of ten records dirties no more. A stream of records is
-  // worth more of a lead.
-  static constexpr size_t kChunksAhead = 4;
+  // A log of ten records dirties little. Chunks and the lead grow fast: a stream of records needs
+  // what a busy machine, or a journal that commits, may hold up the worker for.
+  static constexpr uint64_t kFirstChunkShare = 16;
+  static constexpr uint64_t kGrowth = 4;
+  static constexpr uint64_t kWindowsAhead = 4;
 
   bool InCurrent(uint64_t offset, uint64_t length) const {
     return offset >= current_begin_ && offset + length <= current_end_;
   }
-  Status EnsureChunks(uint64_t end);
+  Status EnsureChunks(uint64_t offset, uint64_t end);
   void StoreAcross(uint64_t offset, const void* from, size_t length);
   uint8_t* Find(uint64_t offset) const;
+  bool AnyFaulted() const;
   void PrepareAhead();
   Status TakeNextChunk();
+  void RetireBelow(uint64_t offset);
+  void ForgetCurrent();
+  uint64_t prepared_from() const { return chunks_.empty() ? first_offset_ : chunks_.back().end; }
   uint8_t* Address(const Chunk& chunk, uint64_t offset) const {
     return chunk.mapping->data() + (offset - chunk.begin);
   }
 
   const std::shared_ptr<Segment> segment_;
-  const uint32_t map_alignment_;
-  uint64_t first_offset_;
-  const uint64_t chunk_bytes_;
-  const Populating populating_;
+  const TailShape shape_;
   Executor* const executor_;
-  size_t chunks_ahead_ = 1;
+  uint64_t first_offset_;
+  uint64_t next_chunk_bytes_;
+  uint64_t lead_bytes_;
   uint64_t prepared_end_;  // end of the last chunk that has been asked for
   std::deque<Chunk> chunks_;
   std::deque<std::shared_ptr<ChunkJob>> ahead_;
   std::shared_ptr<ChunkRun> run_;
   std::vector<Chunk> retired_;
+  bool spans_chunks_ = false;
   // The common case in two compares: the chunk that is being stored to.
   uint64_t current_begin_ = 0;
   uint64_t current_end_ = 0;

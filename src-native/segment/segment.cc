@@ -57,6 +57,18 @@ Status WriteZeros(Directory& directory, File& file, const std::string& name, uin
   return direct ? direct->Close() : Status::Ok();
 }
 
+bool HasAllBlocks(Preallocation how) {
+  return how == Preallocation::kFallocate || how == Preallocation::kZeroRange;
+}
+
+// Where it cannot be had, whoever wants to store maps the segment himself and is told why.
+Chunk MapFirstChunk(File& file, const SpareRequest& request, const SegmentHeader& header) {
+  Chunk chunk;
+  chunk.end = std::min(request.first_chunk_bytes, header.segment_bytes);
+  Status populated = PopulateChunk(file, request.populating, kSegmentHeaderBytes, &chunk);
+  return populated.ok() ? chunk : Chunk{};
+}
+
 Result<Spare> FillSpare(Directory& directory, const SpareRequest& request,
                         const SegmentHeader& header, Spare spare) {
   File& file = *spare.file;
@@ -67,10 +79,12 @@ Result<Spare> FillSpare(Directory& directory, const SpareRequest& request,
   }
   const bool zero = request.preallocation == Preallocation::kZero ||
                     request.preallocation == Preallocation::kRecycle;
-  if (!header.recycled) {
-    const Preallocation how = zero ? Preallocation::kFallocate : request.preallocation;
-    DURLOG_ASSIGN_OR_RETURN(spare.preallocated, AllocateOrWeaker(file, how, header.segment_bytes));
-  }
+  // A recycled file has its blocks; asking again is cheap, and it may have been sparse in its
+  // former life.
+  const Preallocation how =
+      zero || header.recycled ? Preallocation::kFallocate : request.preallocation;
+  DURLOG_ASSIGN_OR_RETURN(spare.preallocated, AllocateOrWeaker(file, how, header.segment_bytes));
+  spare.blocks_allocated = HasAllBlocks(spare.preallocated);
   uint8_t block[kSegmentHeaderBytes];
   EncodeSegmentHeader(header, block);
   DURLOG_RETURN_IF_ERROR(file.WriteAt(0, block, sizeof block));
@@ -79,8 +93,12 @@ Result<Spare> FillSpare(Directory& directory, const SpareRequest& request,
         WriteZeros(directory, file, spare.name, header.segment_bytes, request.zero_past_cache));
   }
   if (zero) spare.preallocated = request.preallocation;
+  if (header.recycled) spare.preallocated = Preallocation::kRecycle;
   // Size and extents as well: from here on a durable write into it touches no metadata.
   DURLOG_RETURN_IF_ERROR(file.SyncFull());
+  if (request.first_chunk_bytes > 0 && spare.blocks_allocated) {
+    spare.first_chunk = MapFirstChunk(file, request, header);
+  }
   return spare;
 }
 
@@ -135,6 +153,8 @@ Status Segment::Activate(Directory& directory) {
   DURLOG_RETURN_IF_ERROR(TakeName(directory, spare.name));
   file_ = std::move(spare.file);
   preallocated_ = spare.preallocated;
+  blocks_allocated_ = spare.blocks_allocated;
+  first_chunk_ = std::move(spare.first_chunk);
   if (preallocated_ == Preallocation::kZero || preallocated_ == Preallocation::kRecycle) {
     written_until = bytes();
   }
@@ -172,6 +192,12 @@ void Segment::Discard(Directory& directory) {
     static_cast<void>(removed);
   }
   spare_.reset();
+}
+
+Status Segment::DropFirstChunk() {
+  if (!first_chunk_.mapping) return Status::Ok();
+  first_chunk_ = Chunk{};
+  return file_->SyncData();
 }
 
 Result<File*> Segment::Direct(Directory& directory) {

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/job.h"
 #include "platform/file_system.h"
 #include "record/segment_header.h"
+#include "segment/chunk.h"
 
 namespace durlog {
 
@@ -19,6 +21,10 @@ struct SpareRequest {
   std::string recycled_name;
   uint32_t extent_size_hint = 0;  // bytes; 0 for none
   bool zero_past_cache = false;   // write zeros directly, where the file system lets us
+  // For a log that stores into a map: so much is mapped and populated as well, where the blocks are
+  // allocated; 0 for nothing.
+  uint64_t first_chunk_bytes = 0;
+  Populating populating = Populating::kTouch;
 };
 
 // A file with a synced header and its blocks in place, which lacks only a segment's name.
@@ -26,6 +32,8 @@ struct Spare {
   std::string name;
   std::unique_ptr<File> file;
   Preallocation preallocated = Preallocation::kNone;  // what it came to, where the wish failed
+  bool blocks_allocated = false;                      // all of them, and the file has its full size
+  Chunk first_chunk;  // without a mapping where none was wished for, or could be had
 };
 
 // Makes a spare and syncs it. Where the file system lacks the wished preallocation, the nearest
@@ -88,6 +96,13 @@ class Segment {
   void Discard(Directory& directory);
   // After Activate().
   File& file() { return *file_; }
+  // A store into a map finds a block wherever it goes.
+  bool blocks_allocated() const { return blocks_allocated_; }
+  // What the spare had mapped; without a mapping from the second call on.
+  Chunk TakeFirstChunk() { return std::exchange(first_chunk_, Chunk{}); }
+  // For who writes to the file instead: unmaps it, and syncs the pages that it dirtied, so that
+  // none is written back over a direct write.
+  Status DropFirstChunk();
   // Opened at the first call; kUnsupported where the file system refuses.
   Result<File*> Direct(Directory& directory);
 
@@ -109,6 +124,8 @@ class Segment {
   std::unique_ptr<File> file_;
   std::unique_ptr<File> direct_;
   Preallocation preallocated_ = Preallocation::kNone;
+  bool blocks_allocated_ = false;
+  Chunk first_chunk_;
 };
 
 }  // namespace durlog

@@ -1,0 +1,36 @@
+#include "segment/chunk.h"
+
+#include <algorithm>
+
+#include "base/bytes.h"
+
+namespace durlog {
+namespace {
+
+// Also the size of the folios that come of it: what an msync after a small store writes back.
+constexpr size_t kZeroStepBytes = 256 << 10;
+constexpr size_t kPageBytes = 4096;
+const uint8_t kZeros[kZeroStepBytes] = {};
+
+Status WriteZeros(File& file, uint64_t begin, uint64_t end) {
+  for (uint64_t at = begin; at < end;) {
+    const uint64_t step_end = std::min(AlignDown(at, kZeroStepBytes) + kZeroStepBytes, end);
+    DURLOG_RETURN_IF_ERROR(file.WriteAt(at, kZeros, static_cast<size_t>(step_end - at)));
+    at = step_end;
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status PopulateChunk(File& file, Populating populating, uint64_t zero_from, Chunk* chunk) {
+  if (populating == Populating::kWriteZeros) {
+    const uint64_t begin = std::max(chunk->begin, AlignUp(zero_from, kPageBytes));
+    DURLOG_RETURN_IF_ERROR(WriteZeros(file, begin, chunk->end));
+  }
+  const size_t length = static_cast<size_t>(chunk->end - chunk->begin);
+  DURLOG_ASSIGN_OR_RETURN(chunk->mapping, file.Map(chunk->begin, length));
+  return chunk->mapping->Populate(0, length);
+}
+
+}  // namespace durlog

@@ -1,0 +1,99 @@
+// A log whose records are stored into a map: what its own thread does, and what it leaves to
+// others.
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "log_test_folder.h"
+#include "observed_file_system.h"
+
+namespace durlog {
+namespace {
+
+// Each job is done, on another thread, when Execute() returns: no worker is ever behind.
+class PromptExecutor final : public Executor {
+ public:
+  void Execute(std::shared_ptr<Job> job) override {
+    std::thread([job] { job->RunOnce(); }).join();
+  }
+};
+
+// The calls that the thread which made it has made itself.
+class CallsOfThisThread {
+ public:
+  Status operator()(const ObservedCall& call) {
+    if (std::this_thread::get_id() == thread_) calls_.insert(call.call);
+    return Status::Ok();
+  }
+  std::set<std::string> Take() { return std::exchange(calls_, {}); }
+
+ private:
+  const std::thread::id thread_ = std::this_thread::get_id();
+  std::set<std::string> calls_;
+};
+
+class MappedLogTest : public LogTestFolder, public testing::WithParamInterface<Strategy> {
+ protected:
+  LogOptions Options() const {
+    LogOptions options = SmallOptions(GetParam());
+    options.expected_level = Level::kMemory;
+    return options;
+  }
+  void WriteOne(Log& log) {
+    const Result<uint64_t> seq = log.Write(AsBytes(PayloadOf(log.next_seq())));
+    ASSERT_TRUE(seq.ok()) << seq.status().message();
+    log.Harvest();
+  }
+};
+
+std::string NameOf(const testing::TestParamInfo<Strategy>& info) {
+  return info.param == Strategy::kAuto ? "Auto" : "Mmap";
+}
+INSTANTIATE_TEST_SUITE_P(Strategies, MappedLogTest,
+                         testing::Values(Strategy::kAuto, Strategy::kMmap), NameOf);
+
+TEST_P(MappedLogTest, TheAppendingThreadDoesNothingButRenameAtARotation) {
+  PromptExecutor workers;
+  CallsOfThisThread calls;
+  ObservedFileSystem file_system([&](const ObservedCall& call) { return calls(call); }, "ext4");
+  std::unique_ptr<Log> log = Open(Options(), file_system);
+  log->Attach(&workers, &listener_);
+  WriteOne(*log);
+  static_cast<void>(calls.Take());
+  while (listener_.rotated.size() < 3) {
+    WriteOne(*log);
+    if (HasFatalFailure()) return;
+    const std::set<std::string> made = calls.Take();
+    for (const std::string& call : made) EXPECT_EQ(call, "rename");
+  }
+  const uint64_t end = log->next_seq();
+  Close(std::move(log));
+  ExpectRecords(0, end);
+}
+
+TEST_P(MappedLogTest, RecordsOfAnyLengthComeBackFromWhereverTheyMeetChunks) {
+  LogOptions options = Options();
+  options.segment_bytes = 1 << 20;
+  options.max_record_bytes = 60000;
+  std::unique_ptr<Log> log = Open(options);
+  std::vector<std::string> written;
+  for (size_t i = 0; i < 60; ++i) {
+    // Now and then one that is longer than the window, and goes to the file.
+    const size_t most = i % 5 == 0 ? 60000 : options.chunk_bytes - kFrameHeaderBytes;
+    written.emplace_back(1 + i * 9973 % most, static_cast<char>('a' + i % 26));
+    const Result<uint64_t> seq = log->Write(AsBytes(written.back()));
+    ASSERT_TRUE(seq.ok()) << seq.status().message();
+    if (i % 8 == 0) log->RequestSync(Level::kSync);
+    Settle(*log);
+  }
+  Close(std::move(log));
+  const std::vector<std::string> read = ReadFrom(0);
+  ASSERT_EQ(read.size(), written.size());
+  for (size_t i = 0; i < read.size(); ++i) EXPECT_TRUE(read[i] == written[i]) << i;
+}
+
+}  // namespace
+}  // namespace durlog

@@ -1,0 +1,172 @@
+// A file system whose calls a test is told of, on the thread that makes them and before they are
+// made: to count them, to make them fail, or to hold them up.
+#ifndef DURLOG_TEST_CORE_OBSERVED_FILE_SYSTEM_H_
+#define DURLOG_TEST_CORE_OBSERVED_FILE_SYSTEM_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "platform/file_system.h"
+
+namespace durlog {
+
+// `call` is the method's name in lower case ("write", "sync-data", "map", "unmap", ...), `name` the
+// file's. A call whose observer returns an error is not made. May be called on any thread.
+struct ObservedCall {
+  std::string call;
+  std::string name;
+  uint64_t offset = 0;
+  uint64_t length = 0;
+};
+using Observer = std::function<Status(const ObservedCall&)>;
+
+class ObservedMapping final : public Mapping {
+ public:
+  ObservedMapping(std::unique_ptr<Mapping> inner, std::string name, Observer observer)
+      : inner_(std::move(inner)), name_(std::move(name)), observer_(std::move(observer)) {}
+  ~ObservedMapping() override { static_cast<void>(observer_({"unmap", name_, 0, inner_->size()})); }
+  uint8_t* data() override { return inner_->data(); }
+  size_t size() const override { return inner_->size(); }
+  Status Populate(size_t offset, size_t length) override {
+    DURLOG_RETURN_IF_ERROR(observer_({"populate", name_, offset, length}));
+    return inner_->Populate(offset, length);
+  }
+  Status Sync(size_t offset, size_t length) override {
+    DURLOG_RETURN_IF_ERROR(observer_({"sync-map", name_, offset, length}));
+    return inner_->Sync(offset, length);
+  }
+  bool faulted() const override { return inner_->faulted(); }
+
+ private:
+  const std::unique_ptr<Mapping> inner_;
+  const std::string name_;
+  const Observer observer_;
+};
+
+class ObservedFile final : public File {
+ public:
+  ObservedFile(std::unique_ptr<File> inner, std::string name, bool direct, Observer observer)
+      : inner_(std::move(inner)),
+        name_(std::move(name)),
+        direct_(direct),
+        observer_(std::move(observer)) {}
+
+  Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) override {
+    DURLOG_RETURN_IF_ERROR(observer_({"read", name_, offset, length}));
+    return inner_->ReadAt(offset, to, length);
+  }
+  Status WriteAt(uint64_t offset, const void* from, size_t length) override {
+    DURLOG_RETURN_IF_ERROR(observer_({direct_ ? "write-direct" : "write", name_, offset, length}));
+    return inner_->WriteAt(offset, from, length);
+  }
+  Status StartWriteback(uint64_t offset, uint64_t length) override {
+    DURLOG_RETURN_IF_ERROR(observer_({"start-writeback", name_, offset, length}));
+    return inner_->StartWriteback(offset, length);
+  }
+  Status SyncData() override {
+    DURLOG_RETURN_IF_ERROR(observer_({"sync-data", name_}));
+    return inner_->SyncData();
+  }
+  Status SyncFull() override {
+    DURLOG_RETURN_IF_ERROR(observer_({"sync-full", name_}));
+    return inner_->SyncFull();
+  }
+  Result<uint64_t> Size() override {
+    DURLOG_RETURN_IF_ERROR(observer_({"size", name_}));
+    return inner_->Size();
+  }
+  Status Truncate(uint64_t size) override {
+    DURLOG_RETURN_IF_ERROR(observer_({"truncate", name_, size}));
+    return inner_->Truncate(size);
+  }
+  Status Allocate(Preallocation how, uint64_t offset, uint64_t length) override {
+    DURLOG_RETURN_IF_ERROR(observer_({"allocate", name_, offset, length}));
+    return inner_->Allocate(how, offset, length);
+  }
+  Result<std::unique_ptr<Mapping>> Map(uint64_t offset, size_t length) override {
+    DURLOG_RETURN_IF_ERROR(observer_({"map", name_, offset, length}));
+    DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Mapping> map, inner_->Map(offset, length));
+    return std::unique_ptr<Mapping>(new ObservedMapping(std::move(map), name_, observer_));
+  }
+  Status SetExtentSizeHint(uint32_t bytes) override { return inner_->SetExtentSizeHint(bytes); }
+  Status Close() override { return inner_->Close(); }
+
+ private:
+  const std::unique_ptr<File> inner_;
+  const std::string name_;
+  const bool direct_;
+  const Observer observer_;
+};
+
+class ObservedDirectory final : public Directory {
+ public:
+  ObservedDirectory(std::unique_ptr<Directory> inner, const std::string& file_system,
+                    Observer observer)
+      : inner_(std::move(inner)), file_system_(file_system), observer_(std::move(observer)) {}
+
+  const std::string& path() const override { return inner_->path(); }
+  Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) override {
+    DURLOG_RETURN_IF_ERROR(observer_({"open", name}));
+    DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<File> file, inner_->Open(name, mode));
+    const bool direct = mode == OpenMode::kDirect;
+    return std::unique_ptr<File>(new ObservedFile(std::move(file), name, direct, observer_));
+  }
+  Result<std::vector<FileEntry>> List() override { return inner_->List(); }
+  Status Rename(const std::string& from, const std::string& to) override {
+    DURLOG_RETURN_IF_ERROR(observer_({"rename", to}));
+    return inner_->Rename(from, to);
+  }
+  Status Remove(const std::string& name) override {
+    DURLOG_RETURN_IF_ERROR(observer_({"remove", name}));
+    return inner_->Remove(name);
+  }
+  Status Sync() override {
+    DURLOG_RETURN_IF_ERROR(observer_({"sync-directory", ""}));
+    return inner_->Sync();
+  }
+  Result<std::unique_ptr<FileLock>> Lock(const std::string& name) override {
+    return inner_->Lock(name);
+  }
+  Result<Capabilities> Probe() override {
+    DURLOG_ASSIGN_OR_RETURN(Capabilities capabilities, inner_->Probe());
+    // The tests are to go the same way on whatever the machine's temporary folder is on.
+    if (!file_system_.empty()) {
+      capabilities.file_system = file_system_;
+      capabilities.overwrites_in_place = file_system_ == "ext4";
+    }
+    return capabilities;
+  }
+
+ private:
+  const std::unique_ptr<Directory> inner_;
+  const std::string file_system_;
+  const Observer observer_;
+};
+
+// The real file system below it, which passes for `file_system` where that is not empty.
+class ObservedFileSystem final : public FileSystem {
+ public:
+  explicit ObservedFileSystem(Observer observer, std::string file_system = "")
+      : observer_(std::move(observer)), file_system_(std::move(file_system)) {}
+
+  Result<std::unique_ptr<Directory>> OpenDirectory(const std::string& path, bool create) override {
+    DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
+                            DefaultFileSystem().OpenDirectory(path, create));
+    return std::unique_ptr<Directory>(
+        new ObservedDirectory(std::move(directory), file_system_, observer_));
+  }
+  uint64_t NowMs() override { return DefaultFileSystem().NowMs(); }
+  uint64_t MonotonicMicros() override { return DefaultFileSystem().MonotonicMicros(); }
+  uint64_t Random64() override { return DefaultFileSystem().Random64(); }
+
+ private:
+  const Observer observer_;
+  const std::string file_system_;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_TEST_CORE_OBSERVED_FILE_SYSTEM_H_
