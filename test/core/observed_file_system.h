@@ -62,6 +62,8 @@ class ObservedFile final : public File {
     DURLOG_RETURN_IF_ERROR(observer_({direct_ ? "write-direct" : "write", name_, offset, length}));
     return inner_->WriteAt(offset, from, length);
   }
+  Status DropCache() override { return inner_->DropCache(); }
+  Result<uint64_t> NextData(uint64_t offset) override { return inner_->NextData(offset); }
   Status StartWriteback(uint64_t offset, uint64_t length) override {
     DURLOG_RETURN_IF_ERROR(observer_({"start-writeback", name_, offset, length}));
     return inner_->StartWriteback(offset, length);
