@@ -11,6 +11,7 @@ import { median } from '../dist/bench/stats.js'
 import { commitGroups } from './targets/commit.mjs'
 import { compareGroups } from './targets/compare.mjs'
 import { memoryGroups } from './targets/memory.mjs'
+import { readGroups } from './targets/read.mjs'
 import { systemGroups } from './targets/system.mjs'
 
 /**
@@ -32,7 +33,7 @@ import { systemGroups } from './targets/system.mjs'
  */
 
 /** @type {Group[]} */
-const groups = [...commitGroups, ...memoryGroups, ...systemGroups, ...compareGroups]
+const groups = [...commitGroups, ...memoryGroups, ...readGroups, ...systemGroups, ...compareGroups]
 
 const { values: options } = parseArgs({
   options: {

@@ -4,6 +4,7 @@ import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Log, open } from '../../index.js'
 import { formatSize } from '../format.js'
+import { RawRecords } from '../raw-records.js'
 import type { Row } from '../report.js'
 import { takeTurns } from '../rounds.js'
 import { makePayload, withScratch } from '../scratch.js'
@@ -15,6 +16,7 @@ const QUICK = { totalBytes: 128 * MIB, sizes: [128, 1024, 65536], scans: 3, getM
 const FULL = { totalBytes: 1024 * MIB, sizes: [128, 1024, 4096, 65536], scans: 5, getMs: 2000, follows: 500 }
 const BATCH_RECORDS = 256
 const GET_RECORD_BYTES = 1024
+const GET_ROUNDS = 3
 /** Between two appends that a follower is timed on, so that it waits each time. */
 const FOLLOW_PAUSE_MS = 5
 
@@ -89,22 +91,36 @@ async function scans(context: SuiteContext): Promise<void> {
   })
 }
 
-async function gets(context: SuiteContext, log: Log): Promise<Row> {
+/** Records one by one, and the same bytes by a pread that knows where they stand. */
+async function gets(context: SuiteContext, log: Log): Promise<Row[]> {
   const { getMs } = context.quick ? QUICK : FULL
   const count = log.nextSeq
   let at = 0
-  const each = (): Promise<unknown> => {
-    // A stride that is prime to the count scatters the reads.
-    at = (at + 7_919) % count
-    return log.get(at)
+  const anywhere = <T>(read: (seq: number) => T) => {
+    return (): T => {
+      // A stride that is prime to the count scatters the reads.
+      at = (at + 7_919) % count
+      return read(at)
+    }
   }
-  const contenders = new Map([['get', { bytesPerOperation: GET_RECORD_BYTES, each }]])
-  const summaries = await takeTurns(contenders, { rounds: 1, sliceMs: getMs })
+  const raw = new RawRecords(log.dir, count, () => GET_RECORD_BYTES)
+  const bytesPerOperation = GET_RECORD_BYTES
+  const ways = [
+    { label: 'fs.read, anywhere in the log', sync: false, each: anywhere((seq) => raw.read(seq)) },
+    { label: 'get, anywhere in the log', sync: false, each: anywhere((seq) => log.get(seq)) },
+    { label: 'fs.readSync', sync: true, each: anywhere((seq) => raw.readSync(seq)) },
+    { label: 'getSync', sync: true, each: anywhere((seq) => log.getSync(seq)) },
+  ]
+  const contenders = new Map(ways.map(({ label, sync, each }) => [label, { bytesPerOperation, sync, each }]))
+  const summaries = await takeTurns(contenders, { rounds: GET_ROUNDS, sliceMs: getMs / GET_ROUNDS })
+  raw.close()
   context.step()
-  const row: Row = { labels: ['get, anywhere in the log'] }
-  const summary = summaries.get('get')
-  if (summary) row.summary = summary
-  return row
+  return ways.map(({ label, sync }): Row => {
+    const summary = summaries.get(label)
+    const base = summaries.get(sync ? 'fs.readSync' : 'fs.read, anywhere in the log')
+    if (summary === undefined || base === undefined) return { labels: [label] }
+    return { labels: [label], baseline: summary === base, summary, ratio: summary.p50 / base.p50 }
+  })
 }
 
 /** From the append's `memory` acknowledgement to the record in the follower's hands. */
@@ -139,14 +155,14 @@ async function run(context: SuiteContext): Promise<string[]> {
   await withScratch(context.dir, async (folder) => {
     const log = await open(join(folder, 'log'))
     await fill(log, GET_RECORD_BYTES, extent.totalBytes / 4)
-    const rows = [await gets(context, log), await follows(context, log)]
+    const rows = [...(await gets(context, log)), await follows(context, log)]
     await log.close()
     await context.add({
       title: `one record of ${formatSize(GET_RECORD_BYTES)}`,
       durability: 'reading',
       labels: ['how'],
       figures: ['p50', 'p90', 'p99', 'max', 'mean'],
-      ratioTo: '',
+      ratioTo: "fs.read's p50, and fs.readSync's",
       rows,
     })
   })

@@ -1,0 +1,102 @@
+// One record by its seq, beside a pread of the same bytes from a place that is known.
+import { join } from 'node:path'
+import { timeEach, timeEachSync, writeInBursts } from '../../dist/bench/load.js'
+import { RawRecords } from '../../dist/bench/raw-records.js'
+import { makePayload, withScratch } from '../../dist/bench/scratch.js'
+import { median } from '../../dist/bench/stats.js'
+import { open } from '../../dist/index.js'
+
+const RECORDS = 1_000_000
+const MIN_BYTES = 128
+const MAX_BYTES = 256
+const BURST = 1000
+const ROUNDS = 5
+const READS = 1000
+
+const lengthOf = (seq) => MIN_BYTES + ((seq * 7919) % (MAX_BYTES - MIN_BYTES + 1))
+
+async function fill(log) {
+  const payload = makePayload(MAX_BYTES)
+  const write = () => log.write(payload.subarray(0, lengthOf(log.nextSeq)))
+  await writeInBursts(write, () => log.drain(), RECORDS, BURST)
+}
+
+/** Each call's argument is a seq anywhere in the log. */
+function atRandom(read) {
+  let state = 1
+  return () => {
+    state = (state * 48271) % 2147483647
+    return read(state % RECORDS)
+  }
+}
+
+async function checkPlaces(log, raw) {
+  for (let seq = 0; seq < RECORDS; seq += RECORDS / 50) {
+    const { data } = await log.get(seq)
+    if (!data.equals(raw.readSync(seq))) throw new Error(`record ${seq} does not stand where it should`)
+  }
+}
+
+const get = {
+  name: 'get',
+  figures: [
+    { id: 'get', title: 'get at random of 1,000,000 of 128 to 256 B, p50', unit: 'us', max: 50, baseline: 'fs.read' },
+    { id: 'get-readonly', title: '  of a log that is open for reading only', unit: 'us', max: 50, baseline: 'fs.read' },
+    { id: 'get-sync', title: 'getSync, the same, p50', unit: 'us', max: 15, baseline: 'fs.readSync' },
+  ],
+  async run({ dir }) {
+    return withScratch(dir, async (folder) => {
+      const path = join(folder, 'log')
+      const log = await open(path)
+      await fill(log)
+      const reader = await open(path, { readOnly: true })
+      const raw = new RawRecords(path, RECORDS, lengthOf)
+      await checkPlaces(log, raw)
+      const ways = {
+        own: () =>
+          timeEach(
+            atRandom((seq) => log.get(seq)),
+            READS,
+          ),
+        readOnly: () =>
+          timeEach(
+            atRandom((seq) => reader.get(seq)),
+            READS,
+          ),
+        raw: () =>
+          timeEach(
+            atRandom((seq) => raw.read(seq)),
+            READS,
+          ),
+        sync: () =>
+          timeEachSync(
+            atRandom((seq) => log.getSync(seq)),
+            READS,
+          ),
+        rawSync: () =>
+          timeEachSync(
+            atRandom((seq) => raw.readSync(seq)),
+            READS,
+          ),
+      }
+      const medians = Object.fromEntries(Object.keys(ways).map((name) => [name, []]))
+      for (let round = 0; round <= ROUNDS; round++) {
+        for (const [name, time] of Object.entries(ways)) {
+          const latencies = await time()
+          if (round > 0) medians[name].push(median(latencies))
+        }
+      }
+      raw.close()
+      await reader.close()
+      await log.close()
+      const { own, readOnly, raw: read, sync, rawSync } = medians
+      return {
+        get: { value: median(own), baseline: median(read) },
+        'get-readonly': { value: median(readOnly), baseline: median(read) },
+        'get-sync': { value: median(sync), baseline: median(rawSync) },
+      }
+    })
+  },
+}
+
+export const readGroups = [get]
