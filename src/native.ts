@@ -203,7 +203,10 @@ export interface Native {
    */
   open(dir: string, options: NativeOptions, onProgress: () => void): Promise<NativeLog>
   openCursor(dir: string, fromSeq: number): Promise<NativeCursor>
-  /** `own`: this process writes the log, and calls `forget` after each change but an append. Opens nothing. */
+  /**
+   * `own`: this process writes the log. Before each change but an append it lets every call end, calls `forget`,
+   * and makes no other until the change is made. Opens nothing.
+   */
   pointReader(dir: string, own: boolean): NativePointReader
   /** The folder's first and next seq, without the writer's lock. */
   bounds(dir: string): Promise<{ firstSeq: number; nextSeq: number; syncedSeq: number; uuid: string }>

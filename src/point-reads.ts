@@ -17,9 +17,8 @@ export class PointReads {
   readonly #native: NativePointReader
   /** What can be read now; undefined where only the files can tell. */
   readonly #range: (() => SeqRange) | undefined
-  /** The change that is under way, if any, and how many were made. */
+  /** Settles when the change that is under way is made, or has failed. */
   #change: Promise<unknown> | undefined
-  #changes = 0
   #reading = 0
   #onIdle: (() => void) | undefined
 
@@ -30,9 +29,11 @@ export class PointReads {
   }
 
   async get(seq: number): Promise<LogRecord> {
+    while (this.#change !== undefined) await this.#change
+    const limit = this.#limitFor(seq)
     this.#reading++
     try {
-      return await this.#get(seq)
+      return await this.#native.get(seq, limit)
     } finally {
       this.#reading--
       if (this.#reading === 0) this.#onIdle?.()
@@ -45,19 +46,21 @@ export class PointReads {
     return this.#native.getSync(seq, this.#limitFor(seq))
   }
 
-  /** Makes a change that removes or cuts segments. A read that begins meanwhile waits for it. */
+  /**
+   * Makes a change that removes or cuts segments. The reads that are under way end first, and those that begin
+   * meanwhile wait for it: so none meets a file that is cut under it, and no file that is removed is open.
+   */
   async during<T>(change: () => Promise<T>): Promise<T> {
-    const making = change().finally(() => this.#native.forget())
-    this.#change = making.catch(() => {})
+    const made = this.close().then(change)
+    this.#change = made.catch(() => {})
     try {
-      return await making
+      return await made
     } finally {
-      this.#changes++
       this.#change = undefined
     }
   }
 
-  /** Settles when every read has, and no file is open any more. */
+  /** Settles when every read that is under way has, and no file is open any more. */
   async close(): Promise<void> {
     if (this.#reading > 0) {
       await new Promise<void>((onIdle) => {
@@ -65,20 +68,6 @@ export class PointReads {
       })
     }
     await this.#native.forget()
-  }
-
-  async #get(seq: number): Promise<LogRecord> {
-    for (;;) {
-      if (this.#change !== undefined) await this.#change
-      const changes = this.#changes
-      const limit = this.#limitFor(seq)
-      try {
-        return await this.#native.get(seq, limit)
-      } catch (error) {
-        // What a change took away while it was read is no damage: the log says what it holds now.
-        if (this.#change === undefined && this.#changes === changes) throw error
-      }
-    }
   }
 
   #limitFor(seq: number): number {

@@ -25,7 +25,6 @@ void PointReader::Forget() {
   std::list<SegmentPointer> closing;
   std::shared_ptr<Directory> directory;
   const std::lock_guard<std::mutex> guard(mutex_);
-  ++generation_;
   closing.swap(kept_);
   directory.swap(directory_);
   first_seqs_.clear();
@@ -48,7 +47,6 @@ PointReader::SegmentPointer PointReader::SegmentOf(uint64_t seq) {
   if (SegmentPointer kept = TakeKept(first_seq)) return kept;
   const std::shared_ptr<Directory> directory = directory_;
   const LogUuid uuid = uuid_;
-  const uint64_t generation = generation_;
   lock.unlock();
 
   Result<OpenedSegment> opened = OpenSegment(*directory, first_seq, OpenMode::kRead);
@@ -58,7 +56,7 @@ PointReader::SegmentPointer PointReader::SegmentOf(uint64_t seq) {
   segment->header = opened->header;
   segment->crc_seed = opened->header.crc_seed();
   segment->file = std::move(opened->file);
-  if (writer_ == Writer::kOwn) Keep(segment, generation);
+  if (writer_ == Writer::kOwn) Keep(segment);
   return segment;
 }
 
@@ -71,11 +69,11 @@ PointReader::SegmentPointer PointReader::TakeKept(uint64_t first_seq) {
   return nullptr;
 }
 
-// Not where Forget() was called since the segment was looked up: it may be a file that is gone.
-void PointReader::Keep(const SegmentPointer& segment, uint64_t generation) {
+void PointReader::Keep(const SegmentPointer& segment) {
   SegmentPointer closing;  // outside the lock
   const std::lock_guard<std::mutex> guard(mutex_);
-  if (generation != generation_ || TakeKept(segment->first_seq)) return;
+  // Another thread may have opened it at the same time.
+  if (TakeKept(segment->first_seq)) return;
   kept_.push_front(segment);
   if (kept_.size() <= kMaxKeptSegments) return;
   closing = std::move(kept_.back());
@@ -83,18 +81,12 @@ void PointReader::Keep(const SegmentPointer& segment, uint64_t generation) {
 }
 
 Status PointReader::LookAround() {
-  uint64_t generation;
-  {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    generation = generation_;
-  }
   DURLOG_ASSIGN_OR_RETURN(std::shared_ptr<Directory> directory,
                           file_system_.OpenDirectory(path_, false));
   DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(*directory));
   if (files.segments.empty()) return Status::Error(Code::kNotFound, "there is no segment");
   DURLOG_ASSIGN_OR_RETURN(const LogIdentity identity, IdentifyLog(*directory, files.segments));
   const std::lock_guard<std::mutex> guard(mutex_);
-  if (generation != generation_) return Status::Ok();
   directory_.swap(directory);
   uuid_ = identity.uuid;
   first_seqs_ = std::move(files.segments);

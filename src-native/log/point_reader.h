@@ -29,8 +29,8 @@ class PointReader {
 
   // Who writes the log.
   enum class Writer : uint8_t {
-    // This process, which calls Forget() after each change of the log other than an append, before
-    // it says that it is made. Segments are kept open.
+    // This process. It calls Forget() before each change of the log other than an append, and reads
+    // nothing until that is made. Segments are kept open.
     kOwn,
     // Another one, or none. A segment is opened by its name for each read, so that a name that is
     // gone, or belongs to another file by now, is noticed.
@@ -47,7 +47,7 @@ class PointReader {
   // the end of the log. kOutOfRange where it has been trimmed away or is not there, kCorrupt where
   // it was synced and cannot be read.
   Result<PointRecord> Get(uint64_t seq, uint64_t limit);
-  // Closes the files; the next read opens what it needs. A read that is under way closes its own.
+  // Closes the files; the next read opens what it needs. Not while a read is under way.
   void Forget();
 
  private:
@@ -56,7 +56,7 @@ class PointReader {
   std::optional<PointRecord> Find(uint64_t seq);
   SegmentPointer SegmentOf(uint64_t seq);
   SegmentPointer TakeKept(uint64_t first_seq);
-  void Keep(const SegmentPointer& segment, uint64_t generation);
+  void Keep(const SegmentPointer& segment);
   Status LookAround();
   Result<PointRecord> ReadInOrder(uint64_t seq, uint64_t limit);
 
@@ -69,7 +69,6 @@ class PointReader {
   LogUuid uuid_{};
   std::vector<uint64_t> first_seqs_;  // ascending, as of the last look around
   std::list<SegmentPointer> kept_;    // used last, first
-  uint64_t generation_ = 0;           // raised by Forget()
 };
 
 }  // namespace durlog

@@ -126,8 +126,8 @@ TEST_F(PointReaderTest, AfterATrimWhatWasReadBeforeIsOutOfRange) {
   PointReader foreign(DefaultFileSystem(), PathOf("log"), kForeign);
   ExpectAll(own, *log);
   ExpectAll(foreign, *log);
-  Trim(*log, 300);
   own.Forget();
+  Trim(*log, 300);
   const uint64_t first_seq = log->first_seq();
   ASSERT_GT(first_seq, 0u);
   for (int round = 0; round < 2; ++round) {
@@ -156,8 +156,8 @@ TEST_F(PointReaderTest, AfterATruncationTheNewRecordOfASeqIsReadAndNeverTheOldOn
       ASSERT_EQ(Get(foreign, seq), "old " + std::to_string(seq));
     }
     // The same length in its decimal digits: segments end, and begin, where the old ones did.
-    Truncate(*log, 1000);
     own.Forget();
+    Truncate(*log, 1000);
     EXPECT_EQ(Get(own, 1000), "out of range");
     EXPECT_EQ(Get(foreign, 3999), "out of range");
     AppendText(*log, 3000, "new ");
