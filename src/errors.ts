@@ -1,4 +1,5 @@
 /** The one error class of the package, and the codes it carries. */
+import { constants } from 'node:os'
 
 export type DurlogErrorCode =
   | 'ERR_DURLOG_IO'
@@ -28,6 +29,8 @@ export type FailureOutcome = 'unknown' | 'not-written'
 export interface DurlogErrorDetails {
   /** The system's errno, positive, where a system call failed. */
   errno?: number
+  /** Its name, such as "EACCES". Filled in where `errno` is known. */
+  errnoName?: string
   /** The name of that system call. */
   syscall?: string
   path?: string
@@ -43,11 +46,17 @@ export interface DurlogErrorDetails {
   cause?: unknown
 }
 
+function nameOfErrno(errno: number | undefined): string | undefined {
+  if (errno === undefined) return undefined
+  return Object.entries(constants.errno).find(([, value]) => value === errno)?.[0]
+}
+
 /** Every error that durlog raises. `code` is stable; the message says what to do. */
 export class DurlogError extends Error {
   declare readonly code: DurlogErrorCode
   // Declared, not defined: a detail that does not apply is not a property of the error.
   declare readonly errno?: number
+  declare readonly errnoName?: string
   declare readonly syscall?: string
   declare readonly path?: string
   declare readonly offset?: number
@@ -65,6 +74,8 @@ export class DurlogError extends Error {
     const { cause, ...rest } = details
     super(message, cause === undefined ? undefined : { cause })
     Object.assign(this, { code }, rest)
+    const errnoName = rest.errnoName ?? nameOfErrno(rest.errno)
+    if (errnoName !== undefined) Object.assign(this, { errnoName })
   }
 }
 

@@ -123,7 +123,7 @@ export interface ReadOptions {
 }
 
 /** Iterates over records; leaving a `for await` early closes it. */
-export interface LogReader extends AsyncIterableIterator<LogRecord, undefined, undefined>, AsyncDisposable {
+export interface LogReader extends AsyncIterator<LogRecord, undefined, undefined>, AsyncDisposable {
   /** The next record if it is already decoded, else undefined: then await `next()`. Not while a `next()` is pending. */
   nextBuffered(): LogRecord | undefined
   next(): Promise<IteratorResult<LogRecord, undefined>>

@@ -3,8 +3,16 @@ import { DurlogError, withOutcome } from '../src/errors.js'
 
 test('a detail that does not apply is not a property of the error', () => {
   const error = new DurlogError('ERR_DURLOG_IO', 'pwrite failed', { errno: 5, syscall: 'pwrite' })
-  expect(Object.keys(error).sort()).toEqual(['code', 'errno', 'syscall'])
+  expect(Object.keys(error).sort()).toEqual(['code', 'errno', 'errnoName', 'syscall'])
   expect('ownerPid' in error).toBe(false)
+})
+
+test('an errno is told by number and by name', () => {
+  expect(new DurlogError('ERR_DURLOG_IO', 'openat failed', { errno: 13 })).toMatchObject({
+    errno: 13,
+    errnoName: 'EACCES',
+  })
+  expect('errnoName' in new DurlogError('ERR_DURLOG_IO', 'a page could not be read')).toBe(false)
 })
 
 test('an error is named for its class from the first line of its stack on', () => {

@@ -51,10 +51,12 @@ function verdictOn(auto: Row, best: Row, criterion: Criterion): string {
 function judge(table: TableResult, criterion: Criterion): string | undefined {
   const measured = table.rows.filter((row) => row.baseline !== true && row.summary !== undefined)
   const auto = measured.find(({ labels }) => labels[0] === 'auto')
-  const explicit = measured.filter((row) => row !== auto)
-  explicit.sort((a, b) => costOf(a, criterion) - costOf(b, criterion))
-  const best = explicit[0]
+  const best = [...measured].sort((a, b) => costOf(a, criterion) - costOf(b, criterion))[0]
   if (best === undefined) return undefined
+  if (best === auto) {
+    const took = auto.note === undefined ? '' : `, which took ${auto.note}`
+    return `${criterion.subject} (${table.title}): "auto"${took}, is best, ${criterion.told(auto)}: leave strategy and preallocate at "auto".`
+  }
   const [strategy, preallocate] = best.labels
   const name = `strategy "${strategy}" with preallocate "${preallocate}"`
   const start = `${criterion.subject} (${table.title}): ${name} is best, ${criterion.told(best)}`

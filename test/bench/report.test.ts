@@ -49,6 +49,12 @@ describe('the recommendation', () => {
     expect(recommend([close])[0]).toContain('leave strategy and preallocate at "auto"')
   })
 
+  test('names auto where the table shows that nothing is better', () => {
+    const first = { ...table, rows: [rowOf(['auto', 'auto'], 100, { note: 'direct' }), ...table.rows.slice(1)] }
+    expect(recommend([first])[0]).toContain('"auto", which took direct, is best, p50 100 us')
+    expect(recommend([first])[0]).not.toContain('strategy "direct"')
+  })
+
   test('a difference that is smaller than that between rounds is no advice', () => {
     const restless = (row: Row, ...p50s: number[]): Row => {
       if (row.summary) row.summary.rounds = p50s.map((p50) => ({ p50, opsPerSecond: 1e6 / p50 }))
