@@ -9,6 +9,15 @@ const char* Refusal(const Capabilities& capabilities) {
   return capabilities.direct_io ? "" : "the file system refuses direct I/O";
 }
 
+// Why a log there is not written through a map.
+std::string NoMapReason(const Capabilities& capabilities) {
+  if (!capabilities.overwrites_in_place) {
+    return "a store to a map can fail on " + capabilities.file_system +
+           ", which does not overwrite in place: pwrite instead";
+  }
+  return "a store to a map that meets an I/O error ends the process on this system: pwrite instead";
+}
+
 }  // namespace
 
 Log::Log(FileSystem& file_system, std::unique_ptr<Directory> directory,
@@ -42,13 +51,11 @@ Result<std::unique_ptr<Log>> Log::Open(FileSystem& file_system, const std::strin
 // The reason is told by stats(): somebody who asked for `auto` should be able to see what he got.
 void Log::ChooseMode() {
   const bool in_memory = options_.expected_level < Level::kSync;
-  can_map_ = capabilities_.overwrites_in_place;
+  can_map_ = capabilities_.overwrites_in_place && capabilities_.survives_map_faults;
   switch (options_.strategy) {
     case Strategy::kMmap:
       mode_ = can_map_ ? WriteMode::kMapped : WriteMode::kBuffered;
-      reason_ = can_map_ ? "asked for"
-                         : "a store to a map can fail on " + capabilities_.file_system +
-                               ", which does not overwrite in place: pwrite instead";
+      reason_ = can_map_ ? "asked for" : NoMapReason(capabilities_);
       return;
     case Strategy::kPwrite:
       mode_ = WriteMode::kBuffered;
@@ -67,6 +74,10 @@ void Log::ChooseMode() {
     mode_ = WriteMode::kBuffered;
     reason_ = capabilities_.file_system +
               " does not overwrite in place: a written extent saves nothing, pwrite + fdatasync";
+  } else if (!can_map_) {
+    // Records wanted in memory would wait for the device in direct mode.
+    mode_ = WriteMode::kBuffered;
+    reason_ = NoMapReason(capabilities_);
   } else if (in_memory || !capabilities_.direct_io) {
     mode_ = WriteMode::kMapped;
     reason_ = capabilities_.direct_io

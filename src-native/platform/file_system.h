@@ -101,7 +101,10 @@ struct Capabilities {
   std::string file_system;  // "ext4", "xfs", "btrfs", "tmpfs", ... or "unknown"
   bool direct_io = false;   // a file can be opened kDirect
   uint32_t direct_alignment = 4096;
-  bool overwrites_in_place = false;  // a store to an allocated mapped page needs no new block
+  bool overwrites_in_place = false;  // a write to allocated blocks needs no new ones
+  // A store to a mapped page that cannot be had is told by Mapping::faulted(), and does not end the
+  // process.
+  bool survives_map_faults = true;
   uint32_t map_alignment = 4096;
 };
 

@@ -1,25 +1,18 @@
 #include "platform/windows_directory.h"
 
-#include <cerrno>
-#include <cstddef>
-#include <cstring>
-
 #include "platform/windows_error.h"
 #include "platform/windows_file.h"
 #include "platform/windows_lock.h"
+#include "platform/windows_names.h"
 #include "platform/windows_path.h"
 #include "platform/windows_probe.h"
+#include "platform/windows_reparse.h"
+#include "platform/windows_retry.h"
 
 namespace durlog {
 namespace {
 
 constexpr DWORD kShareAll = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
-
-struct OpenArguments {
-  DWORD access;
-  DWORD disposition;
-  DWORD flags;
-};
 
 OpenArguments ArgumentsFor(OpenMode mode) {
   constexpr DWORD kBoth = GENERIC_READ | GENERIC_WRITE;
@@ -31,14 +24,13 @@ OpenArguments ArgumentsFor(OpenMode mode) {
     case OpenMode::kCreateNew:
       return {kBoth, CREATE_NEW, 0};
     case OpenMode::kDirect:
-      return {kBoth, OPEN_EXISTING, FILE_FLAG_NO_BUFFERING | FILE_FLAG_WRITE_THROUGH};
+      // Not FILE_FLAG_WRITE_THROUGH: see WindowsFile::WriteAt.
+      return {kBoth, OPEN_EXISTING, FILE_FLAG_NO_BUFFERING};
   }
   return {GENERIC_READ, OPEN_EXISTING, 0};
 }
 
-// A link is opened itself and not followed. Other reparse points are files all the same: those of
-// OneDrive and of deduplicated volumes, for example.
-Status CheckRegular(HANDLE handle, const std::string& path) {
+Result<FILE_ATTRIBUTE_TAG_INFO> AttributesOf(HANDLE handle, const std::string& path) {
   FILE_ATTRIBUTE_TAG_INFO info;
   if (GetFileType(handle) != FILE_TYPE_DISK) {
     return Status::Error(Code::kNotALog, "is not a regular file").WithPath(path);
@@ -46,13 +38,34 @@ Status CheckRegular(HANDLE handle, const std::string& path) {
   if (!GetFileInformationByHandleEx(handle, FileAttributeTagInfo, &info, sizeof info)) {
     return WindowsError("FileAttributeTagInfo", GetLastError(), path);
   }
-  if ((info.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0 &&
-      IsReparseTagNameSurrogate(info.ReparseTag)) {
-    return Status::Error(Code::kNotALog,
-                         "is a symbolic link, which durlog never follows within a log's folder")
-        .WithPath(path);
-  }
-  return Status::Ok();
+  return info;
+}
+
+bool IsSameFile(HANDLE one, HANDLE other) {
+  BY_HANDLE_FILE_INFORMATION a, b;
+  return GetFileInformationByHandle(one, &a) && GetFileInformationByHandle(other, &b) &&
+         a.dwVolumeSerialNumber == b.dwVolumeSerialNumber && a.nFileIndexHigh == b.nFileIndexHigh &&
+         a.nFileIndexLow == b.nFileIndexLow;
+}
+
+Status LinkError(const std::string& path) {
+  return Status::Error(Code::kNotALog,
+                       "is a symbolic link, which durlog never follows within a log's folder")
+      .WithPath(path);
+}
+
+// Waits for a program that has the file open without sharing it. ERROR_ACCESS_DENIED is not waited
+// for: it means missing rights, a folder, or a deleted file that is still open.
+DWORD OpenShared(const std::wstring& wide, const OpenArguments& how, DWORD flags,
+                 ScopedHandle* handle) {
+  const auto open = [&]() -> DWORD {
+    *handle =
+        ScopedHandle(CreateFileW(wide.c_str(), how.access, kShareAll, nullptr, how.disposition,
+                                 FILE_ATTRIBUTE_NORMAL | how.flags | flags, nullptr));
+    return handle->valid() ? 0 : GetLastError();
+  };
+  return RetryWhile([](DWORD error) { return error == ERROR_SHARING_VIOLATION; }, open,
+                    [](DWORD ms) { Sleep(ms); });
 }
 
 bool IsFolder(const std::wstring& path) {
@@ -73,35 +86,40 @@ Result<std::wstring> WindowsDirectory::WidePathOf(const std::string& name) const
   return wide_path_ + L"\\" + wide;
 }
 
-Result<ScopedHandle> WindowsDirectory::OpenRegular(const std::string& name, DWORD access,
-                                                   DWORD disposition, DWORD flags) const {
+Result<ScopedHandle> WindowsDirectory::OpenRegular(const std::string& name,
+                                                   const OpenArguments& how) const {
   DURLOG_ASSIGN_OR_RETURN(const std::wstring wide, WidePathOf(name));
-  ScopedHandle handle(CreateFileW(wide.c_str(), access, kShareAll, nullptr, disposition,
-                                  FILE_ATTRIBUTE_NORMAL | FILE_FLAG_OPEN_REPARSE_POINT | flags,
-                                  nullptr));
-  if (!handle.valid()) {
-    const DWORD error = GetLastError();
-    Status status = WindowsNameError("CreateFileW", error, PathOf(name));
+  const std::string path = PathOf(name);
+  ScopedHandle handle;
+  const DWORD error = OpenShared(wide, how, FILE_FLAG_OPEN_REPARSE_POINT, &handle);
+  if (error != 0) {
+    Status status = WindowsNameError("CreateFileW", error, path);
     if (error != ERROR_ACCESS_DENIED || !IsFolder(wide)) return status;
     return std::move(status)
         .WithCode(Code::kNotALog)
         .WithMessage("is a folder where a file of the log is expected");
   }
-  DURLOG_RETURN_IF_ERROR(CheckRegular(handle.get(), PathOf(name)));
-  return handle;
+  DURLOG_ASSIGN_OR_RETURN(const FILE_ATTRIBUTE_TAG_INFO info, AttributesOf(handle.get(), path));
+  if (IsLink(info.FileAttributes, info.ReparseTag)) return LinkError(path);
+  if ((info.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) == 0) return handle;
+  // The filter driver shows the data to a handle that does not ask for the reparse point itself.
+  ScopedHandle data;
+  OpenArguments existing = how;
+  existing.disposition = OPEN_EXISTING;
+  const DWORD unavailable = OpenShared(wide, existing, 0, &data);
+  if (unavailable != 0) return WindowsNameError("CreateFileW", unavailable, path);
+  if (!IsSameFile(handle.get(), data.get())) return LinkError(path);  // replaced in between
+  return data;
 }
 
 Result<std::unique_ptr<File>> WindowsDirectory::Open(const std::string& name, OpenMode mode) {
   const OpenArguments how = ArgumentsFor(mode);
-  DURLOG_ASSIGN_OR_RETURN(ScopedHandle handle,
-                          OpenRegular(name, how.access, how.disposition, how.flags));
+  DURLOG_ASSIGN_OR_RETURN(ScopedHandle handle, OpenRegular(name, how));
   return std::unique_ptr<File>(
       new WindowsFile(std::move(handle), PathOf(name), mode == OpenMode::kDirect));
 }
 
 Result<std::vector<FileEntry>> WindowsDirectory::List() {
-  constexpr DWORD kNotRegular =
-      FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_REPARSE_POINT | FILE_ATTRIBUTE_DEVICE;
   std::vector<FileEntry> entries;
   WIN32_FIND_DATAW found;
   const HANDLE search = FindFirstFileW((wide_path_ + L"\\*").c_str(), &found);
@@ -109,7 +127,9 @@ Result<std::vector<FileEntry>> WindowsDirectory::List() {
   while (error == 0) {
     const std::wstring name = found.cFileName;
     if (name != L"." && name != L"..") {
-      entries.push_back({NarrowFromWide(name), (found.dwFileAttributes & kNotRegular) == 0});
+      // dwReserved0 is the tag of a reparse point.
+      entries.push_back(
+          {NarrowFromWide(name), IsRegular(found.dwFileAttributes, found.dwReserved0)});
     }
     if (!FindNextFileW(search, &found)) error = GetLastError();
   }
@@ -122,27 +142,14 @@ Result<std::vector<FileEntry>> WindowsDirectory::List() {
 Status WindowsDirectory::Rename(const std::string& from, const std::string& to) {
   DURLOG_ASSIGN_OR_RETURN(const std::wstring target, WidePathOf(to));
   DURLOG_ASSIGN_OR_RETURN(const std::wstring source, WidePathOf(from));
-  const ScopedHandle handle(CreateFileW(source.c_str(), DELETE | SYNCHRONIZE, kShareAll, nullptr,
-                                        OPEN_EXISTING, FILE_FLAG_OPEN_REPARSE_POINT, nullptr));
-  if (!handle.valid()) return WindowsNameError("CreateFileW", GetLastError(), PathOf(from));
-  // The name follows the structure, and is counted without its end.
-  const size_t name_bytes = target.size() * sizeof(wchar_t);
-  std::vector<unsigned char> buffer(sizeof(FILE_RENAME_INFO) + name_bytes);
-  FILE_RENAME_INFO* const info = reinterpret_cast<FILE_RENAME_INFO*>(buffer.data());
-  info->ReplaceIfExists = TRUE;
-  info->FileNameLength = static_cast<DWORD>(name_bytes);
-  std::memcpy(info->FileName, target.data(), name_bytes);
-  if (SetFileInformationByHandle(handle.get(), FileRenameInfo, info,
-                                 static_cast<DWORD>(buffer.size()))) {
-    return Status::Ok();
-  }
-  return WindowsNameError("FileRenameInfo", GetLastError(), PathOf(from));
+  const DWORD error = ReplaceName(source, target);
+  return error == 0 ? Status::Ok() : WindowsNameError("FileRenameInfo", error, PathOf(from));
 }
 
 Status WindowsDirectory::Remove(const std::string& name) {
   DURLOG_ASSIGN_OR_RETURN(const std::wstring wide, WidePathOf(name));
-  if (DeleteFileW(wide.c_str())) return Status::Ok();
-  return WindowsNameError("DeleteFileW", GetLastError(), PathOf(name));
+  const DWORD error = RemoveName(wide);
+  return error == 0 ? Status::Ok() : WindowsNameError("FileDispositionInfo", error, PathOf(name));
 }
 
 Status SyncFolder(const std::wstring& wide_path, const std::string& path) {
@@ -164,7 +171,7 @@ Status WindowsDirectory::Sync() { return SyncFolder(wide_path_, path_); }
 
 Result<std::unique_ptr<FileLock>> WindowsDirectory::Lock(const std::string& name) {
   DURLOG_ASSIGN_OR_RETURN(ScopedHandle handle,
-                          OpenRegular(name, GENERIC_READ | GENERIC_WRITE, OPEN_ALWAYS, 0));
+                          OpenRegular(name, {GENERIC_READ | GENERIC_WRITE, OPEN_ALWAYS, 0}));
   return LockOpenFile(std::move(handle), PathOf(name));
 }
 

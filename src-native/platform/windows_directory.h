@@ -12,6 +12,13 @@
 
 namespace durlog {
 
+// CreateFileW's, without those that are the same for every file of a log.
+struct OpenArguments {
+  DWORD access;
+  DWORD disposition;
+  DWORD flags;
+};
+
 // There is no opening relative to a folder's handle, so names are joined to the path; the handle
 // does not share deletion, which keeps the folder from being renamed away underneath.
 class WindowsDirectory final : public Directory {
@@ -31,8 +38,7 @@ class WindowsDirectory final : public Directory {
  private:
   std::string PathOf(const std::string& name) const { return path_ + "\\" + name; }
   Result<std::wstring> WidePathOf(const std::string& name) const;
-  Result<ScopedHandle> OpenRegular(const std::string& name, DWORD access, DWORD disposition,
-                                   DWORD flags) const;
+  Result<ScopedHandle> OpenRegular(const std::string& name, const OpenArguments& how) const;
 
   const ScopedHandle handle_;
   const std::wstring wide_path_;

@@ -16,7 +16,13 @@ ScopedHandle OpenFolder(const std::wstring& path) {
                                   nullptr, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr));
 }
 
-std::wstring ParentOf(const std::wstring& path) { return path.substr(0, path.rfind(L'\\')); }
+// "\\\\?\\C:\\a" is in "\\\\?\\C:\\": without the backslash that would be the volume itself, which
+// a flush would write as a whole.
+std::wstring ParentOf(const std::wstring& path) {
+  const size_t slash = path.rfind(L'\\');
+  const bool root = slash > 0 && path[slash - 1] == L':';
+  return path.substr(0, root ? slash + 1 : slash);
+}
 
 // Makes `path` and what is missing above it, from the top down. The folder gets the access list
 // that its parent passes on, which for a user's own folders means that user.
@@ -25,7 +31,7 @@ Status MakeFolder(const std::wstring& path) {
     const DWORD error = GetLastError();
     if (error == ERROR_ALREADY_EXISTS) return Status::Ok();
     const std::wstring parent = ParentOf(path);
-    if (error != ERROR_PATH_NOT_FOUND || parent.size() >= path.size() || parent.back() == L':') {
+    if (error != ERROR_PATH_NOT_FOUND || parent.size() >= path.size()) {
       return WindowsNameError("CreateDirectoryW", error, NarrowFromWide(path));
     }
     DURLOG_RETURN_IF_ERROR(MakeFolder(parent));

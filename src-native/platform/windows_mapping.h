@@ -5,7 +5,7 @@
 // exception EXCEPTION_IN_PAGE_ERROR at the store. A vectored handler could see it, but has nothing
 // to put in the page's place: there is no mapping over part of a view, and without that the store
 // only faults again. So the process dies of it, faulted() is always false, and the probe says
-// overwrites_in_place = false, by which the layers above write instead of storing to a map.
+// survives_map_faults = false, by which the layers above write instead of storing to a map.
 // Populate() meets such a page as an error before a store does.
 #ifndef DURLOG_PLATFORM_WINDOWS_MAPPING_H_
 #define DURLOG_PLATFORM_WINDOWS_MAPPING_H_

@@ -17,12 +17,20 @@ std::string LowerCase(std::string name) {
   return name;
 }
 
+// ReFS allocates anew where it keeps checksums of the data, and NTFS in compressed folders.
+bool OverwritesInPlace(const std::string& file_system, HANDLE folder) {
+  FILE_BASIC_INFO info;
+  const bool known = file_system == "ntfs" || file_system == "exfat" || file_system == "fat32";
+  return known && GetFileInformationByHandleEx(folder, FileBasicInfo, &info, sizeof info) &&
+         (info.FileAttributes & FILE_ATTRIBUTE_COMPRESSED) == 0;
+}
+
 // By making a file that is gone once it is closed.
 bool DirectOpens(const std::wstring& folder) {
   const std::wstring name = folder + L"\\.durlog-probe-" + std::to_wstring(SystemRandom64());
-  const ScopedHandle file(CreateFileW(
-      name.c_str(), GENERIC_READ | GENERIC_WRITE | DELETE, FILE_SHARE_DELETE, nullptr, CREATE_NEW,
-      FILE_FLAG_NO_BUFFERING | FILE_FLAG_WRITE_THROUGH | FILE_FLAG_DELETE_ON_CLOSE, nullptr));
+  const ScopedHandle file(CreateFileW(name.c_str(), GENERIC_READ | GENERIC_WRITE | DELETE,
+                                      FILE_SHARE_DELETE, nullptr, CREATE_NEW,
+                                      FILE_FLAG_NO_BUFFERING | FILE_FLAG_DELETE_ON_CLOSE, nullptr));
   return file.valid();
 }
 
@@ -37,8 +45,8 @@ Result<Capabilities> ProbeFolder(HANDLE folder, const std::wstring& wide_path,
   }
   Capabilities found;
   found.file_system = LowerCase(NarrowFromWide(name));
-  // False even on NTFS, which does overwrite in place: see windows_mapping.h.
-  found.overwrites_in_place = false;
+  found.overwrites_in_place = OverwritesInPlace(found.file_system, folder);
+  found.survives_map_faults = false;  // see windows_mapping.h
   found.direct_io = DirectOpens(wide_path);
   FILE_STORAGE_INFO storage;
   if (GetFileInformationByHandleEx(folder, FileStorageInfo, &storage, sizeof storage)) {

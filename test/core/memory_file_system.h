@@ -81,6 +81,14 @@ class MemoryFile final : public File {
 struct MemoryFolder : std::map<std::string, std::shared_ptr<MemoryBytes>> {
   // As on Windows without POSIX semantics: no rename replaces a file that is open.
   bool keeps_open_names = false;
+  Capabilities capabilities = DefaultCapabilities();
+
+  static Capabilities DefaultCapabilities() {
+    Capabilities capabilities;
+    capabilities.file_system = "memory";
+    capabilities.direct_io = true;
+    return capabilities;
+  }
 };
 
 class MemoryLock final : public FileLock {};
@@ -122,12 +130,7 @@ class MemoryDirectory final : public Directory {
   Result<std::unique_ptr<FileLock>> Lock(const std::string&) override {
     return std::unique_ptr<FileLock>(new MemoryLock);
   }
-  Result<Capabilities> Probe() override {
-    Capabilities capabilities;
-    capabilities.file_system = "memory";
-    capabilities.direct_io = true;
-    return capabilities;
-  }
+  Result<Capabilities> Probe() override { return files_.capabilities; }
 
  private:
   // An open file shares its bytes with the folder.

@@ -3,7 +3,6 @@
 #define DURLOG_TEST_CORE_PLATFORM_TEST_FOLDER_H_
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <memory>
@@ -17,19 +16,22 @@ namespace durlog {
 class PlatformTest : public testing::Test {
  protected:
   PlatformTest() {
-    std::string name = testing::TempDir() + "durlog-platform-XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) std::abort();
-    root_ = name;
+    root_ =
+        testing::TempDir() + "durlog-platform-" + std::to_string(DefaultFileSystem().Random64());
+    if (!std::filesystem::create_directory(root_)) std::abort();
     Result<std::unique_ptr<Directory>> opened = DefaultFileSystem().OpenDirectory(root_, false);
     if (!opened.ok()) std::abort();
     folder_ = std::move(opened.value());
   }
   ~PlatformTest() override {
+    folder_.reset();  // an open folder cannot be removed everywhere
     std::error_code ignored;
     std::filesystem::remove_all(root_, ignored);
   }
 
-  std::string PathOf(const std::string& name) const { return root_ + "/" + name; }
+  std::string PathOf(const std::string& name) const {
+    return root_ + static_cast<char>(std::filesystem::path::preferred_separator) + name;
+  }
 
   // A new file of `size` bytes that are allocated and zero.
   std::unique_ptr<File> MakeFile(const std::string& name, uint64_t size = 0) {

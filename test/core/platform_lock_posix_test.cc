@@ -18,9 +18,9 @@ extern char** environ;
 namespace durlog {
 namespace {
 
-using PlatformLockTest = PlatformTest;
+using PlatformLockPosixTest = PlatformTest;
 
-TEST_F(PlatformLockTest, ASecondLockInTheSameProcessIsRefusedWithOurPid) {
+TEST_F(PlatformLockPosixTest, ASecondLockInTheSameProcessIsRefusedWithOurPid) {
   Result<std::unique_ptr<FileLock>> first = folder_->Lock("lock");
   ASSERT_TRUE(first.ok());
   const Status refused = folder_->Lock("lock").TakeStatus();
@@ -31,7 +31,7 @@ TEST_F(PlatformLockTest, ASecondLockInTheSameProcessIsRefusedWithOurPid) {
   EXPECT_TRUE(folder_->Lock("lock").ok());
 }
 
-TEST_F(PlatformLockTest, ALockDiesWithItsOwner) {
+TEST_F(PlatformLockPosixTest, ALockDiesWithItsOwner) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
   const pid_t child = fork();
@@ -53,7 +53,7 @@ TEST_F(PlatformLockTest, ALockDiesWithItsOwner) {
   close(ready[1]);
 }
 
-TEST_F(PlatformLockTest, AProgramThatWeStartDoesNotKeepTheLock) {
+TEST_F(PlatformLockPosixTest, AProgramThatWeStartDoesNotKeepTheLock) {
   Result<std::unique_ptr<FileLock>> lock = folder_->Lock("lock");
   ASSERT_TRUE(lock.ok());
   char name[] = "sleep", seconds[] = "60";
@@ -66,7 +66,7 @@ TEST_F(PlatformLockTest, AProgramThatWeStartDoesNotKeepTheLock) {
   waitpid(child, nullptr, 0);
 }
 
-TEST_F(PlatformLockTest, AForkedChildThatExitsDoesNotTakeTheLockAway) {
+TEST_F(PlatformLockPosixTest, AForkedChildThatExitsDoesNotTakeTheLockAway) {
   Result<std::unique_ptr<FileLock>> lock = folder_->Lock("lock");
   ASSERT_TRUE(lock.ok());
   const pid_t child = fork();
@@ -78,7 +78,7 @@ TEST_F(PlatformLockTest, AForkedChildThatExitsDoesNotTakeTheLockAway) {
   EXPECT_EQ(folder_->Lock("lock").status().code(), Code::kLocked);
 }
 
-TEST_F(PlatformLockTest, AClosedLogIsFreeThoughAForkedChildLives) {
+TEST_F(PlatformLockPosixTest, AClosedLogIsFreeThoughAForkedChildLives) {
   Result<std::unique_ptr<FileLock>> lock = folder_->Lock("lock");
   ASSERT_TRUE(lock.ok());
   const pid_t child = fork();
@@ -91,7 +91,7 @@ TEST_F(PlatformLockTest, AClosedLogIsFreeThoughAForkedChildLives) {
   waitpid(child, nullptr, 0);
 }
 
-TEST_F(PlatformLockTest, AnOlderAndLongerPidIsCoveredByOurs) {
+TEST_F(PlatformLockPosixTest, AnOlderAndLongerPidIsCoveredByOurs) {
   std::ofstream(PathOf("lock")) << "9876543210987654\n";
   Result<std::unique_ptr<FileLock>> lock = folder_->Lock("lock");
   ASSERT_TRUE(lock.ok());

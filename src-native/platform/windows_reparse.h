@@ -1,0 +1,23 @@
+// Which reparse points are links.
+#ifndef DURLOG_PLATFORM_WINDOWS_REPARSE_H_
+#define DURLOG_PLATFORM_WINDOWS_REPARSE_H_
+
+#include <windows.h>
+
+namespace durlog {
+
+// A name surrogate (symbolic link, mount point) stands for another name: durlog never follows it.
+// Every other tag (OneDrive, deduplication, compression) marks a file whose data a filter driver
+// provides: it is a file like any other. `tag` counts for reparse points only.
+inline bool IsLink(DWORD attributes, DWORD tag) {
+  return (attributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0 && IsReparseTagNameSurrogate(tag);
+}
+
+inline bool IsRegular(DWORD attributes, DWORD tag) {
+  constexpr DWORD kOther = FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_DEVICE;
+  return (attributes & kOther) == 0 && !IsLink(attributes, tag);
+}
+
+}  // namespace durlog
+
+#endif  // DURLOG_PLATFORM_WINDOWS_REPARSE_H_

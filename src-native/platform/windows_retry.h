@@ -1,0 +1,42 @@
+// Waiting for whoever has a file open without sharing it.
+#ifndef DURLOG_PLATFORM_WINDOWS_RETRY_H_
+#define DURLOG_PLATFORM_WINDOWS_RETRY_H_
+
+#include <windows.h>
+
+namespace durlog {
+
+// Virus scanners, indexers and backup programs open a new file for some milliseconds and may share
+// neither writing nor deletion. Ten pauses, each twice as long as the one before, are 1,023 ms.
+inline constexpr DWORD kFirstPauseMs = 1;
+inline constexpr int kMaxPauses = 10;
+
+// Whether `error` may mean that somebody has the file open. A rename over an open file, and taking
+// a name that is about to be deleted, answer ERROR_ACCESS_DENIED.
+inline bool MayBeInUse(DWORD error) {
+  return error == ERROR_SHARING_VIOLATION || error == ERROR_LOCK_VIOLATION ||
+         error == ERROR_ACCESS_DENIED || error == ERROR_USER_MAPPED_FILE ||
+         error == ERROR_DELETE_PENDING;
+}
+
+// Calls `call`, which returns a Windows error or 0, until `is_passing` denies of its error that
+// waiting helps, or the pauses are used up. The last error.
+template <typename Call, typename IsPassing, typename Pause>
+DWORD RetryWhile(IsPassing is_passing, Call call, Pause pause) {
+  DWORD pause_ms = kFirstPauseMs;
+  for (int i = 0; i < kMaxPauses; ++i, pause_ms *= 2) {
+    const DWORD error = call();
+    if (error == 0 || !is_passing(error)) return error;
+    pause(pause_ms);
+  }
+  return call();
+}
+
+template <typename Call>
+DWORD RetryWhileInUse(Call call) {
+  return RetryWhile(MayBeInUse, call, [](DWORD ms) { Sleep(ms); });
+}
+
+}  // namespace durlog
+
+#endif  // DURLOG_PLATFORM_WINDOWS_RETRY_H_

@@ -1,0 +1,162 @@
+// What only POSIX systems have: modes, links, FIFOs, limits and blocks.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "platform/file_system.h"
+#include "platform_test_folder.h"
+
+namespace durlog {
+namespace {
+
+using PlatformPosixTest = PlatformTest;
+
+Code OpenFolderCode(const std::string& path, bool create) {
+  return DefaultFileSystem().OpenDirectory(path, create).status().code();
+}
+
+unsigned ModeOf(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 ? info.st_mode & 07777u : 0;
+}
+
+TEST_F(PlatformPosixTest, CreatingAFolderMakesItsParentsForTheOwnerOnly) {
+  const mode_t old_mask = umask(0);
+  EXPECT_EQ(OpenFolderCode(PathOf("a/b//c///"), true), Code::kOk);
+  umask(old_mask);
+  for (const char* name : {"a", "a/b", "a/b/c"}) EXPECT_EQ(ModeOf(PathOf(name)), 0700u) << name;
+  EXPECT_EQ(OpenFolderCode(PathOf("a/b/c"), true), Code::kOk);
+}
+
+TEST_F(PlatformPosixTest, ASymbolicLinkIsNeverFollowed) {
+  MakeFile("target", 10);
+  ASSERT_EQ(symlink("target", PathOf("link").c_str()), 0);
+  ASSERT_EQ(symlink("made", PathOf("dangling").c_str()), 0);
+  for (const OpenMode mode : {OpenMode::kRead, OpenMode::kReadWrite, OpenMode::kDirect}) {
+    EXPECT_EQ(folder_->Open("link", mode).status().code(), Code::kNotALog);
+  }
+  EXPECT_FALSE(folder_->Open("dangling", OpenMode::kCreateNew).ok());
+  EXPECT_EQ(folder_->Lock("link").status().code(), Code::kNotALog);
+  EXPECT_EQ(folder_->Lock("dangling").status().code(), Code::kNotALog);
+  EXPECT_EQ(folder_->Open("made", OpenMode::kRead).status().code(), Code::kNotFound);
+  std::set<std::string> regular;
+  const Result<std::vector<FileEntry>> entries = folder_->List();
+  ASSERT_TRUE(entries.ok());
+  for (const FileEntry& entry : *entries) {
+    if (entry.is_regular) regular.insert(entry.name);
+  }
+  EXPECT_EQ(regular, (std::set<std::string>{"target"}));
+}
+
+TEST_F(PlatformPosixTest, AFifoIsRefusedAndNotWaitedFor) {
+  ASSERT_EQ(mkfifo(PathOf("fifo").c_str(), 0600), 0);
+  EXPECT_EQ(folder_->Open("fifo", OpenMode::kRead).status().code(), Code::kNotALog);
+}
+
+TEST_F(PlatformPosixTest, FilesAreForTheOwnerOnly) {
+  const mode_t old_mask = umask(0);
+  MakeFile("segment");
+  EXPECT_TRUE(folder_->Lock("lock").ok());
+  umask(old_mask);
+  EXPECT_EQ(ModeOf(PathOf("segment")), 0600u);
+  EXPECT_EQ(ModeOf(PathOf("lock")), 0600u);
+}
+
+TEST_F(PlatformPosixTest, AFolderThatWasMovedIsStillTheSameFolder) {
+  ASSERT_EQ(OpenFolderCode(PathOf("before"), true), Code::kOk);
+  auto folder = DefaultFileSystem().OpenDirectory(PathOf("before"), false);
+  ASSERT_EQ(rename(PathOf("before").c_str(), PathOf("after").c_str()), 0);
+  EXPECT_TRUE((*folder)->Open("file", OpenMode::kCreateNew).ok());
+  EXPECT_EQ(access(PathOf("after/file").c_str(), F_OK), 0);
+}
+
+uint64_t AllocatedBytes(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 ? static_cast<uint64_t>(info.st_blocks) * 512 : 0;
+}
+
+TEST_F(PlatformPosixTest, EachPreallocationDoesWhatItsNameSays) {
+  constexpr uint64_t kBytes = 1 << 20;
+  const struct {
+    Preallocation how;
+    uint64_t size;
+    bool allocated;
+  } cases[] = {{Preallocation::kNone, 0, false},
+               {Preallocation::kSparse, kBytes, false},
+               {Preallocation::kFallocate, kBytes, true},
+               {Preallocation::kKeepSize, 0, true},
+               {Preallocation::kZeroRange, kBytes, true}};
+  for (const auto& test : cases) {
+    const std::string name = "file" + std::to_string(static_cast<int>(test.how));
+    std::unique_ptr<File> file = MakeFile(name);
+    const Status status = file->Allocate(test.how, 0, kBytes);
+    if (status.code() == Code::kUnsupported) continue;
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(file->Size().value(), test.size) << name;
+    EXPECT_EQ(AllocatedBytes(PathOf(name)) >= kBytes, test.allocated) << name;
+  }
+  for (const Preallocation how : {Preallocation::kZero, Preallocation::kRecycle}) {
+    EXPECT_EQ(
+        MakeFile("file" + std::to_string(static_cast<int>(how)))->Allocate(how, 0, kBytes).code(),
+        Code::kInvalidArgument);
+  }
+}
+
+template <typename Body>
+[[noreturn]] void RunWithFileSizeLimit(rlim_t bytes, Body body) {
+  struct rlimit limit;
+  limit.rlim_cur = limit.rlim_max = bytes;
+  if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(90);
+  body();
+  _exit(testing::Test::HasFailure() ? 1 : 0);
+}
+
+// In a child, because the limit would hold for the tests after this one.
+template <typename Body>
+void ExpectInChildWithFileSizeLimit(rlim_t bytes, Body body) {
+  EXPECT_EXIT(RunWithFileSizeLimit(bytes, body), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(PlatformPosixTest, TheFileSizeLimitIsNoSpaceAndKillsNobody) {
+  std::unique_ptr<File> file = MakeFile("file");
+  const std::string bytes(20000, 'x');
+  ExpectInChildWithFileSizeLimit(10000, [&] {
+    const auto try_all = [&] {
+      EXPECT_EQ(file->WriteAt(0, bytes.data(), bytes.size()).code(), Code::kNoSpace);
+      EXPECT_EQ(file->WriteAt(10000, bytes.data(), 1).sys_errno(), EFBIG);
+      EXPECT_EQ(file->Truncate(20000).code(), Code::kNoSpace);
+      EXPECT_EQ(file->Allocate(Preallocation::kSparse, 0, 20000).code(), Code::kNoSpace);
+      const Status status = file->Allocate(Preallocation::kFallocate, 0, 20000);
+      EXPECT_TRUE(status.code() == Code::kNoSpace || status.code() == Code::kUnsupported);
+      EXPECT_TRUE(file->WriteAt(0, bytes.data(), 9000).ok());
+    };
+    try_all();
+    std::thread(try_all).join();
+  });
+}
+
+TEST_F(PlatformPosixTest, TheFileSizeLimitIsNoSpaceForADirectWriteAsWell) {
+  if (!folder_->Probe()->direct_io) GTEST_SKIP() << "no direct I/O here";
+  MakeFile("file");
+  Result<std::unique_ptr<File>> file = folder_->Open("file", OpenMode::kDirect);
+  ASSERT_TRUE(file.ok());
+  alignas(4096) static char block[16384];
+  for (const rlim_t limit : {4096, 5000, 5120, 100}) {
+    ExpectInChildWithFileSizeLimit(limit, [&] {
+      EXPECT_EQ((*file)->WriteAt(0, block, sizeof block).code(), Code::kNoSpace) << limit;
+    });
+  }
+}
+
+}  // namespace
+}  // namespace durlog

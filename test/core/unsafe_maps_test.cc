@@ -1,0 +1,63 @@
+// A log on a system where a store to a map may end the process, as Windows is.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "log/log.h"
+#include "log_test_folder.h"
+#include "memory_file_system.h"
+
+namespace durlog {
+namespace {
+
+class UnsafeMapsTest : public testing::TestWithParam<Strategy> {
+ protected:
+  UnsafeMapsTest() {
+    file_system_.files.capabilities.overwrites_in_place = true;
+    file_system_.files.capabilities.survives_map_faults = false;
+  }
+
+  std::unique_ptr<Log> Open(const LogOptions& options) {
+    Result<std::unique_ptr<Log>> log = Log::Open(file_system_, "memory", options);
+    EXPECT_TRUE(log.ok()) << log.status().message();
+    if (!log.ok()) return nullptr;
+    (*log)->Attach(&executor_, &listener_);
+    return std::move(*log);
+  }
+
+  MemoryFileSystem file_system_;
+  ThreadExecutor executor_;
+  RecordingListener listener_;
+};
+INSTANTIATE_TEST_SUITE_P(Strategies, UnsafeMapsTest,
+                         testing::Values(Strategy::kAuto, Strategy::kMmap));
+
+TEST_P(UnsafeMapsTest, NoRecordIsStoredThroughAMapAndTheReasonIsTheSystem) {
+  std::unique_ptr<Log> log = Open(SmallOptions(GetParam()));
+  ASSERT_TRUE(log->Write(AsBytes("in memory")).ok());
+  ASSERT_TRUE(log->AppendSync(AsBytes("on the device"), Level::kSync).ok());
+  const LogStats stats = log->Stats();
+  EXPECT_EQ(stats.mode, WriteMode::kBuffered);
+  EXPECT_EQ(stats.mode_switches, 0u);
+  EXPECT_NE(stats.reason.find("on this system"), std::string::npos) << stats.reason;
+}
+
+TEST_P(UnsafeMapsTest, TrimmedSegmentsAreUsedAgain) {
+  LogOptions options = SmallOptions(GetParam());
+  options.preallocation_auto = false;
+  options.preallocation = Preallocation::kRecycle;
+  std::unique_ptr<Log> log = Open(options);
+  const std::string payload(options.max_record_bytes, 'x');
+  for (int round = 0; round < 6; ++round) {
+    ASSERT_TRUE(log->AppendSync(AsBytes(payload), Level::kSync).ok());
+    const std::shared_ptr<TrimJob> trim = log->BeginTrim(log->next_seq());
+    if (!trim) continue;
+    trim->RunOnce();
+    log->FinishTrim(*trim);
+  }
+  EXPECT_GT(log->Stats().recycled, 0u);
+}
+
+}  // namespace
+}  // namespace durlog
