@@ -105,8 +105,8 @@ DURLOG_FLATTEN Result<uint64_t> Log::Append(Bytes payload, Level level) {
   if (!Takes(payload)) return CheckAppend(payload);
   const uint64_t frame_bytes = FrameBytes(payload.size);
   // Idle and about to be asked for memory: this is the moment to go where memory is fast.
-  if (level < Level::kSync && mode_ == WriteMode::kDirect && can_map_ &&
-      options_.strategy == Strategy::kAuto && !commit_ && filling_.empty()) {
+  if (level < Level::kSync && mode_ == WriteMode::kDirect && ShouldMap() && !commit_ &&
+      filling_.empty()) {
     DURLOG_RETURN_IF_ERROR(EnsureMapped());
   }
   DURLOG_RETURN_IF_ERROR(MakeRoom(frame_bytes));
@@ -124,7 +124,7 @@ void Log::NoteAppended(uint64_t frame_bytes, uint64_t records, Level level) {
   // fastest.
   const uint64_t due = active_->bytes() / (mode_ == WriteMode::kMapped ? 8 : 2);
   if (append_offset_ > due) RequestSpare();
-  if (level < Level::kSync) memory_since_commit_ = true;
+  policy_.NoteRecords(level, records);
   if (mode_ == WriteMode::kMapped) {
     acked_[static_cast<size_t>(Level::kMemory)] = next_seq_;
     if (level == Level::kMemory) return;
@@ -333,7 +333,7 @@ Result<uint64_t> Log::AppendAwaitingSpare(Bytes payload, Level level) {
 
 DURLOG_FLATTEN Result<uint64_t> Log::Write(Bytes payload) {
   if (!Takes(payload)) return CheckAppend(payload);
-  if (mode_ != WriteMode::kMapped && can_map_ && options_.strategy == Strategy::kAuto) {
+  if (mode_ != WriteMode::kMapped && ShouldMap()) {
     // What is staged or under way comes before this record, and so must be in memory before it.
     if (next_seq_ > 0) DURLOG_RETURN_IF_ERROR(AwaitLevel(next_seq_ - 1, Level::kMemory));
     DURLOG_RETURN_IF_ERROR(EnsureMapped());

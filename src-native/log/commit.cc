@@ -16,22 +16,23 @@ constexpr uint64_t kZeroAheadBytes = 1u << 20;
 
 void CommitJob::Run() {
   const uint64_t begin = file_system_.MonotonicMicros();
-  WriteAndSync();
+  if (AwaitWrites()) Sync();
   micros_ = file_system_.MonotonicMicros() - begin;
 }
 
-void CommitJob::WriteAndSync() {
+void CommitJob::Write() {
   status_ = WritePieces();
-  if (!status_.ok()) {
-    if (status_.code() != Code::kNoSpace) return;
-    Status undone = UndoWrites();
-    if (undone.ok()) {
-      outcome_ = CommitOutcome::kRolledBack;
-    } else {
-      status_ = std::move(undone);
-    }
-    return;
+  written_ = status_.ok();
+  if (written_ || status_.code() != Code::kNoSpace) return;
+  Status undone = UndoWrites();
+  if (undone.ok()) {
+    outcome_ = CommitOutcome::kRolledBack;
+  } else {
+    status_ = std::move(undone);
   }
+}
+
+void CommitJob::Sync() {
   status_ = SyncTargets();
   // Unmapped here and now: who is told that the job is done may want to cut the file.
   plan_.retired_tail.reset();

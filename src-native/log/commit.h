@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -61,25 +62,46 @@ enum class CommitOutcome : uint8_t {
   kFailed,
 };
 
+// Two phases: writes, which put the group into the page cache (past it, where they are direct), and
+// syncs. The log's thread may go on from the first without waiting for the second.
 class CommitJob final : public Job {
  public:
   CommitJob(FileSystem& file_system, Directory& directory, CommitPlan plan)
-      : file_system_(file_system), directory_(directory), plan_(std::move(plan)) {}
+      : file_system_(file_system), directory_(directory), plan_(std::move(plan)), writes_(*this) {}
 
+  // Waits for the writes, or makes them if no worker has begun. False where they have failed, or
+  // were taken back: then the outcome says which.
+  bool AwaitWrites() {
+    writes_.Await();
+    return written_;
+  }
+  // Segments that got their names in this commit, oldest first; at the first call. After done(), or
+  // once AwaitWrites() has said true.
+  std::vector<std::shared_ptr<Segment>> TakeActivated() { return std::exchange(activated_, {}); }
   // After done().
   CommitPlan& plan() { return plan_; }
   CommitOutcome outcome() const { return outcome_; }
   const Status& status() const { return status_; }
   // How long it took.
   uint64_t micros() const { return micros_; }
-  // Segments that got their names in this commit, oldest first.
-  const std::vector<std::shared_ptr<Segment>>& activated() const { return activated_; }
 
  protected:
   void Run() override;
 
  private:
-  void WriteAndSync();
+  class Writes final : public Job {
+   public:
+    explicit Writes(CommitJob& commit) : commit_(commit) {}
+
+   protected:
+    void Run() override { commit_.Write(); }
+
+   private:
+    CommitJob& commit_;
+  };
+
+  void Write();
+  void Sync();
   Status WritePieces();
   Status WritePiece(StagedPiece& piece);
   Result<size_t> ExtendWithZeros(StagedPiece& piece);
@@ -94,6 +116,8 @@ class CommitJob final : public Job {
   Status status_;
   uint64_t micros_ = 0;
   std::vector<std::shared_ptr<Segment>> activated_;
+  bool written_ = false;
+  Writes writes_;
 };
 
 }  // namespace durlog

@@ -58,11 +58,10 @@ void Log::Harvest() {
   if (spare_ && !rotation_waits_ && spare_->done() && !spare_->spare().ok()) spare_.reset();
 }
 
-// Auto leaves the map where records are only ever waited for at sync: a direct write is cheaper
-// than a store and an msync. Not while pages ahead are being dirtied by a worker.
+// Not while pages ahead are being dirtied by a worker.
 bool Log::ShouldLeaveMap(const CommitPlan& plan) const {
   return options_.strategy == Strategy::kAuto && mode_ == WriteMode::kMapped &&
-         plan.level >= Level::kSync && plan.end_seq > plan.first_seq && !memory_since_commit_ &&
+         plan.level >= Level::kSync && plan.end_seq > plan.first_seq && policy_.WantsDirect() &&
          capabilities_.direct_io && tail_ && !tail_->populating() && !closing_;
 }
 
@@ -88,7 +87,7 @@ void Log::AddTargets(CommitPlan* plan, bool leave_map) {
   }
 }
 
-std::shared_ptr<CommitJob> Log::BeginCommit(Level level) {
+CommitPlan Log::MakePlan(Level level) {
   CommitPlan plan;
   plan.mode = mode_;
   // A direct write is durable whether asked to be or not.
@@ -118,16 +117,20 @@ std::shared_ptr<CommitJob> Log::BeginCommit(Level level) {
       }
     }
   }
+  if (plan.end_seq > plan.first_seq) policy_.NoteCommit(level);
   const bool leave_map = ShouldLeaveMap(plan);
-  AddTargets(&plan, leave_map);
+  if (plan.level >= Level::kAsync) AddTargets(&plan, leave_map);
   if (leave_map) {
     plan.retired_tail = std::move(tail_);
     mode_ = WriteMode::kDirect;
     tail_image_ = TailImage{};
     ++stats_.mode_switches;
   }
-  memory_since_commit_ = false;
-  commit_ = std::make_shared<CommitJob>(file_system_, *directory_, std::move(plan));
+  return plan;
+}
+
+std::shared_ptr<CommitJob> Log::BeginCommit(Level level) {
+  commit_ = std::make_shared<CommitJob>(file_system_, *directory_, MakePlan(level));
   return commit_;
 }
 
@@ -144,22 +147,26 @@ void Log::FinishCommit() {
   const std::shared_ptr<CommitJob> job = std::move(commit_);
   commit_.reset();
   job->Await();
-  CommitPlan& plan = job->plan();
-  pending_bytes_ -= plan.frame_bytes;
   // The lesser of two, as a single slow one says nothing.
   const uint64_t micros =
       std::min(job->micros(), std::exchange(last_commit_micros_, job->micros()));
   eager_commit_bytes_ = std::max(kMinEagerCommitBytes, micros * kFramedBytesPerMicro);
-  switch (job->outcome()) {
+  Finish(*job);
+}
+
+void Log::Finish(CommitJob& job) {
+  CommitPlan& plan = job.plan();
+  pending_bytes_ -= plan.frame_bytes;
+  switch (job.outcome()) {
     case CommitOutcome::kDone:
-      FinishDone(*job);
+      FinishDone(job);
       break;
     case CommitOutcome::kRolledBack:
-      FinishRolledBack(*job);
+      FinishRolledBack(job);
       break;
     case CommitOutcome::kFailed:
-      // What was stored into the map meanwhile is in the log, acknowledged or not.
-      Latch(job->status(), 0, mode_ == WriteMode::kMapped ? next_seq_ : plan.end_seq);
+      // What was stored or written meanwhile is in the log, acknowledged or not.
+      Latch(job.status(), 0, mode_ == WriteMode::kMapped ? next_seq_ : committed_end_);
       break;
   }
   for (StagedPiece& piece : plan.pieces) GiveBuffer(std::move(piece.buffer));
@@ -167,7 +174,7 @@ void Log::FinishCommit() {
 
 void Log::FinishDone(CommitJob& job) {
   const CommitPlan& plan = job.plan();
-  for (const std::shared_ptr<Segment>& segment : job.activated()) NoteActivated(*segment);
+  for (const std::shared_ptr<Segment>& segment : job.TakeActivated()) NoteActivated(*segment);
   for (size_t i = 0; i <= static_cast<size_t>(plan.level); ++i) {
     acked_[i] = std::max(acked_[i], plan.end_seq);
   }
@@ -239,13 +246,33 @@ void Log::RunCommitHere() {
   FinishCommit();
 }
 
+// Brings what is staged into the page cache, in front of nothing but the writes of the commit that
+// is out: its syncs may take as long as they like. A commit of its own, so that what is refused for
+// want of room takes back nothing that was acknowledged in memory.
+void Log::WriteHere() {
+  if (commit_) {
+    // What it wrote stands in front of what is staged; if it was rolled back, so is that.
+    if (!commit_->AwaitWrites()) return FinishCommit();
+    for (const std::shared_ptr<Segment>& segment : commit_->TakeActivated()) {
+      NoteActivated(*segment);
+    }
+  }
+  CommitJob job(file_system_, *directory_, MakePlan(Level::kMemory));
+  job.RunOnce();
+  Finish(job);
+}
+
 Status Log::AwaitLevel(uint64_t seq, Level level) {
   if (AckedEnd(level) > seq) return Status::Ok();
   failed_from_ = UINT64_MAX;
   wanted_[static_cast<size_t>(level)] = std::max(wanted_[static_cast<size_t>(level)], seq + 1);
   while (AckedEnd(level) <= seq) {
     if (latched_ || failed_from_ <= seq) return failure_;
-    RunCommitHere();
+    if (level == Level::kMemory && mode_ == WriteMode::kBuffered) {
+      WriteHere();
+    } else {
+      RunCommitHere();
+    }
   }
   return Status::Ok();
 }

@@ -19,6 +19,7 @@
 #include "log/admin_jobs.h"
 #include "log/commit.h"
 #include "log/options.h"
+#include "log/write_policy.h"
 #include "platform/file_system.h"
 #include "segment/mapped_tail.h"
 #include "segment/recovery.h"
@@ -177,15 +178,21 @@ class Log {
   // group_commit.cc
   bool CommitWanted() const;
   Level WantedLevel() const;
+  CommitPlan MakePlan(Level level);
   std::shared_ptr<CommitJob> BeginCommit(Level level);
+  bool ShouldMap() const {
+    return can_map_ && options_.strategy == Strategy::kAuto && policy_.WantsMap();
+  }
   bool ShouldLeaveMap(const CommitPlan& plan) const;
   void AddTargets(CommitPlan* plan, bool leave_map);
   void KeepTailImage(const StagedPiece& piece);
   void FinishCommit();
+  void Finish(CommitJob& job);
   void FinishDone(CommitJob& job);
   void FinishRolledBack(CommitJob& job);
   void NoteActivated(const Segment& segment);
   void RunCommitHere();
+  void WriteHere();
   void Latch(Status status, uint64_t first_seq, uint64_t unknown_before);
   AlignedBuffer TakeBuffer();
   void GiveBuffer(AlignedBuffer buffer);
@@ -203,6 +210,7 @@ class Log {
 
   // The append point.
   WriteMode mode_ = WriteMode::kBuffered;
+  WritePolicy policy_;  // of kAuto
   bool can_map_ = false;
   std::shared_ptr<Segment> active_;
   uint64_t append_offset_ = 0;
@@ -228,7 +236,6 @@ class Log {
   std::shared_ptr<Segment> group_segment_;  // and in the files
   uint64_t group_offset_ = 0;
   uint64_t pending_bytes_ = 0;
-  bool memory_since_commit_ = false;
   std::deque<DirtyRange> dirty_;
 
   std::vector<std::shared_ptr<Job>> admin_;  // trims and truncations that may be out

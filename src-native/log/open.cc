@@ -44,6 +44,7 @@ Result<std::unique_ptr<Log>> Log::Open(FileSystem& file_system, const std::strin
   std::unique_ptr<Log> log(new Log(file_system, std::move(directory), std::move(lock),
                                    std::move(capabilities), options));
   log->ChooseMode();
+  log->policy_ = WritePolicy(log->mode_, options.map_after_records);
   DURLOG_RETURN_IF_ERROR(log->Recover());
   return log;
 }

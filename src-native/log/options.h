@@ -36,6 +36,7 @@ struct LogOptions {
   uint64_t max_pending_bytes = 32u << 20;  // framed and not yet committed
   uint32_t max_record_bytes = 16u << 20;   // payload
   uint64_t chunk_bytes = 4u << 20;         // TailShape::window_bytes; a power of two
+  uint32_t map_after_records = 32;         // of kAuto: see WritePolicy
   uint32_t extent_size_hint = 0;
   bool create = true;
   bool salvage = false;

@@ -62,6 +62,9 @@ Scenario MakeScenario(uint64_t seed, const Wish& wish) {
   options.preallocation = kPreallocations[scenario.preallocation];
   options.segment_bytes = uint64_t{64 << 10} << (random.OneIn(2) ? 0 : random.Below(3));
   options.chunk_bytes = uint64_t{16 << 10} << random.Below(3);
+  // Few, so that the mode often changes; not drawn, so that the seeds that are known stay what they
+  // are.
+  options.map_after_records = static_cast<uint32_t>(1 + seed % 8);
   options.max_pending_bytes = random.OneIn(4) ? 16 << 10 : 1 << 20;
   options.max_record_bytes = static_cast<uint32_t>(options.segment_bytes - 8192);
   options.expected_level = static_cast<Level>(random.Below(kLevelCount));

@@ -1,0 +1,173 @@
+// write() in a log that goes by pwrite, while a commit is out.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+
+#include "log_test_folder.h"
+#include "observed_file_system.h"
+
+namespace durlog {
+namespace {
+
+// A call that is held up until the test lets it go.
+class Gate {
+ public:
+  // Held calls of a test that has failed go on after this.
+  static constexpr std::chrono::seconds kPatience{20};
+
+  void Close() {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    closed_ = true;
+  }
+  void Open() {
+    {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      closed_ = false;
+    }
+    changed_.notify_all();
+  }
+  void Pass() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (!closed_) return;
+    held_ = true;
+    changed_.notify_all();
+    if (!changed_.wait_for(lock, kPatience, [this] { return !closed_; })) gave_up_ = true;
+  }
+  void AwaitHeld() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return held_; });
+  }
+  bool gave_up() {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    return gave_up_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool closed_ = false;
+  bool held_ = false;
+  bool gave_up_ = false;
+};
+
+class WriteBesideCommitTest : public LogTestFolder {
+ protected:
+  WriteBesideCommitTest()
+      : file_system_([this](const ObservedCall& call) { return Observe(call); }, "btrfs") {
+    log_ = Open(SmallOptions(Strategy::kAuto), file_system_);
+  }
+  ~WriteBesideCommitTest() override { syncs_.Open(); }
+
+  // A commit of `count` records is out, has written them, and is held up in its sync.
+  void BeginHeldCommit(uint64_t count) {
+    syncs_.Close();
+    AppendMany(*log_, count, Level::kSync);
+    log_->Pump();
+    syncs_.AwaitHeld();
+  }
+  Result<uint64_t> WriteNext() { return log_->Write(AsBytes(PayloadOf(log_->next_seq()))); }
+  void CloseAndExpect(uint64_t end) {
+    Close(std::move(log_));
+    log_ = Open(SmallOptions(Strategy::kAuto));
+    EXPECT_EQ(log_->recovery().state, RecoveryState::kClean);
+    EXPECT_EQ(log_->next_seq(), end);
+    ExpectRecords(0, end);
+  }
+
+  Gate syncs_;
+  std::atomic<bool> sync_fails_{false};
+  std::atomic<bool> write_fails_{false};
+  ObservedFileSystem file_system_;
+  std::unique_ptr<Log> log_;
+
+ private:
+  Status Observe(const ObservedCall& call) {
+    if (call.call == "sync-data") {
+      syncs_.Pass();
+      if (sync_fails_) return Status::System("fdatasync", EIO, call.name);
+    }
+    if (call.call == "write" && write_fails_) return Status::System("pwrite", ENOSPC, call.name);
+    return Status::Ok();
+  }
+};
+
+TEST_F(WriteBesideCommitTest, AWriteDoesNotWaitForTheSyncThatIsOut) {
+  BeginHeldCommit(1);
+  const uint64_t first_held = log_->AckedEnd(Level::kSync);
+  for (int i = 0; i < 20; ++i) {
+    const Result<uint64_t> seq = WriteNext();
+    ASSERT_TRUE(seq.ok()) << seq.status().message();
+    EXPECT_EQ(log_->AckedEnd(Level::kMemory), *seq + 1);
+    ExpectRecords(0, *seq + 1);
+  }
+  EXPECT_EQ(log_->AckedEnd(Level::kSync), first_held);
+  EXPECT_FALSE(syncs_.gave_up());
+  syncs_.Open();
+  const uint64_t end = log_->next_seq();
+  log_->RequestSync(Level::kSync);
+  Settle(*log_);
+  EXPECT_EQ(log_->AckedEnd(Level::kSync), end);
+  CloseAndExpect(end);
+}
+
+TEST_F(WriteBesideCommitTest, WhatIsStagedBeforeAWriteIsInMemoryWithItAndSyncedLater) {
+  BeginHeldCommit(1);
+  const uint64_t staged = log_->next_seq();
+  AppendMany(*log_, 5, Level::kSync);
+  ASSERT_TRUE(WriteNext().ok());
+  EXPECT_EQ(log_->AckedEnd(Level::kMemory), staged + 6);
+  EXPECT_LE(log_->AckedEnd(Level::kSync), staged);
+  syncs_.Open();
+  Settle(*log_);
+  // The appends are told, the write asked for no more than it has.
+  EXPECT_GE(log_->AckedEnd(Level::kSync), staged + 5);
+  CloseAndExpect(staged + 6);
+}
+
+TEST_F(WriteBesideCommitTest, WritesOverSegmentsBesideASyncKeepTheSegmentsInOrder) {
+  BeginHeldCommit(1);
+  while (listener_.rotated.size() < 3) ASSERT_TRUE(WriteNext().ok());
+  EXPECT_TRUE(std::is_sorted(listener_.rotated.begin(), listener_.rotated.end()));
+  EXPECT_EQ(log_->Stats().segments, 4u);
+  EXPECT_FALSE(syncs_.gave_up());
+  syncs_.Open();
+  const uint64_t end = log_->next_seq();
+  CloseAndExpect(end);
+}
+
+TEST_F(WriteBesideCommitTest, AWriteWithoutRoomTakesBackNothingThatWasWrittenBefore) {
+  BeginHeldCommit(1);
+  ASSERT_TRUE(WriteNext().ok());
+  const uint64_t end = log_->next_seq();
+  write_fails_ = true;
+  EXPECT_EQ(WriteNext().status().code(), Code::kNoSpace);
+  write_fails_ = false;
+  EXPECT_FALSE(log_->latched());
+  EXPECT_EQ(log_->next_seq(), end);
+  EXPECT_EQ(log_->AckedEnd(Level::kMemory), end);
+  ASSERT_TRUE(WriteNext().ok());
+  ExpectRecords(0, end + 1);
+  EXPECT_FALSE(syncs_.gave_up());
+  syncs_.Open();
+  Settle(*log_);
+  CloseAndExpect(end + 1);
+}
+
+TEST_F(WriteBesideCommitTest, WhatWasWrittenBesideASyncThatFailsIsOfUnknownOutcome) {
+  BeginHeldCommit(1);
+  ASSERT_TRUE(WriteNext().ok());
+  const uint64_t end = log_->next_seq();
+  sync_fails_ = true;
+  syncs_.Open();
+  Settle(*log_);
+  EXPECT_TRUE(log_->latched());
+  ASSERT_EQ(listener_.failures.size(), 1u);
+  EXPECT_EQ(listener_.failures[0].unknown_before, end);
+}
+
+}  // namespace
+}  // namespace durlog
