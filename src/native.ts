@@ -1,8 +1,5 @@
-/** Loads the addon and gives it a typed face. Nothing above this file knows how it is loaded. */
-import { existsSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { arch, platform, report } from 'node:process'
-import { fileURLToPath } from 'node:url'
+/** A typed face of the addon. Nothing above this file knows how it is loaded. */
+import { loadAddon } from './binary.js'
 import { DurlogError } from './errors.js'
 
 /** Durability levels as the core numbers them; a higher one includes every lower one. */
@@ -216,29 +213,6 @@ export interface Native {
   /** Cuts torn tails and holes after copying what goes into `backup`; a dry run unless `apply`. */
   repair(dir: string, apply: boolean, backup: string): Promise<NativeRepairReport>
   crc32c(crc: number, data: Uint8Array): number
-}
-
-/** The folder of this system's binaries below prebuilds/. */
-export function prebuiltName(): string {
-  if (platform !== 'linux') return `${platform}-${arch}`
-  // Listing the network's interfaces for the report may take seconds; not every supported Node can be told so.
-  if (report) Object.assign(report, { excludeNetwork: true })
-  const header = (report?.getReport() as { header?: { glibcVersionRuntime?: string } } | undefined)?.header
-  return `${platform}-${arch}${header?.glibcVersionRuntime ? '' : '-musl'}`
-}
-
-/** Loads `name`.node, or says which files were looked for. A local build wins over the prebuilt one. */
-export function loadAddon(name: string): unknown {
-  const root = new URL('../', import.meta.url)
-  const built = fileURLToPath(new URL(`build/Release/${name}.node`, root))
-  const require = createRequire(import.meta.url)
-  if (existsSync(built)) return require(built)
-  const prebuilt = fileURLToPath(new URL(`prebuilds/${prebuiltName()}/${name}.node`, root))
-  if (existsSync(prebuilt)) return require(prebuilt)
-  throw new DurlogError(
-    'ERR_DURLOG_NO_BINARY',
-    `no durlog binary for ${prebuiltName()}: looked for ${built} and ${prebuilt}; build one with "npm run build:native"`,
-  )
 }
 
 export const native: Native = loadAddon('durlog') as Native

@@ -413,3 +413,9 @@ test('help tells every command and the exit codes, and loads no addon', async ()
   expect(stdout.toString()).toContain('75 locked')
   expect((await durlog(['append', '--help'])).stdout.toString()).toContain('--durability <level>')
 })
+
+test('--version prints the version of the package', async () => {
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  const { code, stdout } = await durlog(['--version'])
+  expect([code, stdout.toString()]).toEqual([0, `${version}\n`])
+})

@@ -32,7 +32,7 @@ function includesPointingUp(room: string, source: string): string[] {
 function importsPointingUp(path: string, source: string): string[] {
   return [...source.matchAll(/\b(?:from|import\()\s*'(\.[^']+)'/g)]
     .map(([, specifier]) => relative(root, join(root, dirname(path), specifier as string)))
-    .filter((target) => /^src\/(cli|bench)\//.test(target))
+    .filter((target) => /^src\/(cli|bench|terminal)\//.test(target))
 }
 
 test('an include in src-native points into its own room or down', () => {
@@ -60,7 +60,7 @@ test('only the binding includes Node-API', () => {
 })
 
 test('the library imports neither the command line nor the bench', () => {
-  const library = filesBelow('src', /\.ts$/).filter((file) => !/^src.(cli|bench)./.test(file))
+  const library = filesBelow('src', /\.ts$/).filter((file) => !/^src.(cli|bench|terminal)./.test(file))
   expect(library.length).toBeGreaterThan(10)
   for (const file of library) {
     expect([file, ...importsPointingUp(file, readFileSync(join(root, file), 'utf8'))]).toEqual([file])

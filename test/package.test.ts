@@ -1,10 +1,29 @@
 import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { scratchDir } from './fixtures/scratch.js'
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url))
+const ROOT = path('..')
+const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+
+/** What `program` prints, run as a CommonJS script in `cwd`. */
+function run(program: string, cwd: string, environment: Record<string, string> = {}): string {
+  const env = { ...process.env, ...environment }
+  return execFileSync(process.execPath, ['--no-warnings', '-e', program], { cwd, env }).toString().trim()
+}
+
+/** A copy of the built package without binaries, as node_modules/durlog of a folder. */
+function packageWithoutBinaries(): { project: string; installed: string } {
+  const project = scratchDir()
+  const installed = join(project, 'node_modules/durlog')
+  mkdirSync(installed, { recursive: true })
+  cpSync(path('../dist'), join(installed, 'dist'), { recursive: true })
+  cpSync(path('../package.json'), join(installed, 'package.json'))
+  return { project, installed }
+}
 
 test.each([
   ['required.cjs', 'from CommonJS ERR_DURLOG_RECORD_EMPTY\n'],
@@ -39,4 +58,87 @@ test.for(['5.0.4', '5.4.5'])('its types compile with TypeScript %s', { timeout: 
 test('its types serve ES modules and CommonJS, and refuse what the options do not allow', () => {
   const tsc = path('../node_modules/typescript/bin/tsc')
   expect(execFileSync(process.execPath, [tsc, '-p', path('types/tsconfig.json')]).toString()).toBe('')
+})
+
+describe('the module', () => {
+  test('is one instance with the same names, required and imported', () => {
+    const program = `
+      const required = require('durlog')
+      import('durlog').then((imported) => {
+        const names = Object.keys(required).sort()
+        const same = names.every((name) => imported[name] === required[name])
+        const own = Object.keys(imported).filter((name) => !['default', 'module.exports', '__esModule'].includes(name))
+        console.log(same, names.join() === own.sort().join(), names.includes('open'))
+      })`
+    expect(run(program, ROOT)).toBe('true true true')
+  })
+
+  test('loads no dependency', () => {
+    const program = `
+      require('durlog')
+      console.log(Object.keys(require.cache).filter((file) => file.includes('node_modules')).length)`
+    expect(run(program, ROOT)).toBe('0')
+  })
+
+  test('leaves the settings of the diagnostic report alone', () => {
+    const program = `
+      const settings = () => JSON.stringify([process.report.excludeNetwork, Object.keys(process.report)])
+      const before = settings()
+      require('durlog')
+      console.log(settings() === before)`
+    expect(run(program, ROOT)).toBe('true')
+  })
+})
+
+describe('the binary', () => {
+  test('that is missing is named with the ones that exist, how to build it and where to put it', () => {
+    const { project, installed } = packageWithoutBinaries()
+    mkdirSync(join(installed, 'prebuilds/plan9-x64'), { recursive: true })
+    const program = `try { require('durlog') } catch (error) { console.log(error.code, error.message) }`
+    const told = run(program, project)
+    expect(told).toMatch(/^ERR_DURLOG_NO_BINARY no durlog binary for \w+-\w+/)
+    expect(told).toContain('the package has plan9-x64 in ')
+    expect(told).toContain('npm ci && npm run build:native')
+    expect(told).toMatch(/put build\/Release\/durlog\.node at \S+durlog\.node or set DURLOG_BINARY/)
+  })
+
+  test('that DURLOG_BINARY names is loaded', () => {
+    const { project } = packageWithoutBinaries()
+    const program = `require('durlog').open('log').then((log) => log.append('x')).then((seq) => console.log(seq))`
+    const binary = join(ROOT, 'build/Release/durlog.node')
+    expect(run(program, project, { DURLOG_BINARY: binary })).toBe('0')
+  })
+
+  test('that cannot be loaded is named with the reason', () => {
+    const { project } = packageWithoutBinaries()
+    const binary = join(project, 'broken.node')
+    writeFileSync(binary, 'no library')
+    const program = `try { require('durlog') } catch (error) { console.log(error.code, error.path, error.message) }`
+    const told = run(program, project, { DURLOG_BINARY: binary })
+    expect(told).toContain(`ERR_DURLOG_NO_BINARY ${binary} can't load ${binary} (DURLOG_BINARY names it): `)
+  })
+
+  test('of a subpath is required by a literal path, and the subpath is the same library', () => {
+    const { project, installed } = packageWithoutBinaries()
+    const folder = join(installed, 'prebuilds/linux-x64')
+    mkdirSync(folder, { recursive: true })
+    cpSync(join(ROOT, 'build/Release/durlog.node'), join(folder, 'durlog.node'))
+    const program = `
+      const library = require('durlog/linux-x64')
+      library.open('log').then((log) => log.append('x')).then((seq) => {
+        console.log(seq, library === require('durlog'))
+      })`
+    expect(run(program, project)).toBe('0 true')
+    const source = readFileSync(join(installed, 'dist/targets/linux-x64.js'), 'utf8')
+    expect(source).toContain(`require('../../prebuilds/linux-x64/durlog.node')`)
+  })
+
+  test('has a subpath for every target that is built', () => {
+    const built = readdirSync(path('../dist/targets')).filter((file) => file.endsWith('.js'))
+    const names = built.map((file) => file.slice(0, -'.js'.length)).sort()
+    expect(names).toHaveLength(8)
+    const subpaths = Object.keys(manifest.exports).filter((name) => !['.', './package.json'].includes(name))
+    expect(subpaths.sort()).toEqual(names.map((name) => `./${name}`))
+    expect(Object.keys(manifest.typesVersions['*']).sort()).toEqual(names)
+  })
 })

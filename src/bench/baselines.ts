@@ -1,5 +1,5 @@
 /** The raw system calls, measured in C++: a typed face of the bench's own addon. */
-import { loadAddon } from '../native.js'
+import { loadAddon } from '../binary.js'
 import type { LatenciesUs } from './stats.js'
 
 /** How one record reaches the file; see src-native/bench/baseline.h. */

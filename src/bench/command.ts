@@ -1,5 +1,4 @@
 /** `durlog bench`: which suites, on which disk, shown how. */
-import { readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
@@ -9,7 +8,8 @@ import { addJson } from '../cli/arguments.js'
 import { ExitCode } from '../cli/exit-codes.js'
 import { InputError } from '../cli/failure.js'
 import { writeJson, writeOut } from '../cli/output.js'
-import { type Progress, startProgress } from '../cli/progress.js'
+import { packageVersion } from '../cli/version.js'
+import { type Progress, startProgress } from '../terminal/progress.js'
 import { IMAGE_FILE_SYSTEMS, type ImageFileSystem, withImage } from './fs-image.js'
 import { describeMachine } from './machine.js'
 import { REPORT_VERSION, type Report, type SuiteResult, type TableResult } from './report.js'
@@ -38,11 +38,6 @@ function chooseSuites(names: readonly string[], vs: boolean): Suite[] {
     }
   }
   return suites.filter(({ name }) => wanted.has(name))
-}
-
-function version(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
 }
 
 /** Shows a suite's bar and tables as it goes. */
@@ -117,7 +112,7 @@ async function runOn(dir: string, chosen: readonly Suite[], flags: BenchFlags): 
   for (const suite of chosen) results.push(await runSuite(suite, dir, flags))
   return {
     version: REPORT_VERSION,
-    durlog: version(),
+    durlog: packageVersion(),
     startedAt: new Date(started).toISOString(),
     quick: flags.quick === true,
     elapsedMs: Date.now() - started,

@@ -1,6 +1,6 @@
 /** The report on a terminal. */
-import Table from 'cli-table3'
 import { useColour } from '../cli/output.js'
+import { COLOURED, PLAIN, renderTable } from '../terminal/table.js'
 import { tableCells } from './format.js'
 import { type Machine, machineFields } from './machine.js'
 import type { TableResult } from './report.js'
@@ -15,18 +15,13 @@ function styled(text: string, code: number): string {
 /** The table with its title, what its rows survive, and what its ratios are over. */
 export function formatResult(result: TableResult): string {
   const { head, labelCount, rows } = tableCells(result)
-  const colour = useColour()
-  const table = new Table({
-    head,
-    style: { head: colour ? ['cyan'] : [], border: colour ? ['grey'] : [], compact: true },
-    colAligns: head.map((name, column) => (column < labelCount || name === 'note' ? 'left' : 'right')),
-  })
-  rows.forEach((cells, i) => {
-    const baseline = result.rows[i]?.baseline === true
-    table.push(baseline ? cells.map((cell) => styled(cell, DIM)) : cells)
-  })
+  const dimmed = rows.map((cells, i) =>
+    result.rows[i]?.baseline === true ? cells.map((cell) => styled(cell, DIM)) : cells,
+  )
+  const aligns = head.map((name, column) => (column < labelCount || name === 'note' ? 'left' : 'right'))
+  const table = renderTable(head, dimmed, aligns, useColour() ? COLOURED : PLAIN)
   const ratio = result.ratioTo === '' ? '' : `; ratio to ${result.ratioTo}`
-  return `\n${styled(result.title, BOLD)}\n${styled(`${result.durability}${ratio}`, DIM)}\n${table.toString()}\n`
+  return `\n${styled(result.title, BOLD)}\n${styled(`${result.durability}${ratio}`, DIM)}\n${table}\n`
 }
 
 export function formatHeading(title: string): string {

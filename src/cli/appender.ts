@@ -1,7 +1,8 @@
 /** Feeds records into a log: many on their way at once, none of them unwatched, memory bounded. */
+
+import type { Progress } from '../terminal/progress.js'
 import type { Durability, Log } from '../types.js'
 import type { Input, Splitter } from './input.js'
-import type { Progress } from './progress.js'
 
 const MAX_BATCH_BYTES = 256 * 1024
 /** A frame's header and padding at most. */

@@ -4,6 +4,7 @@ import { Command, CommanderError } from 'commander'
 import { EXIT_CODES_HELP, ExitCode } from './exit-codes.js'
 import { InputError, reportFailure } from './failure.js'
 import { writeOut } from './output.js'
+import { packageVersion } from './version.js'
 
 interface CommandModule {
   register(program: Command): void
@@ -48,6 +49,7 @@ async function main(args: readonly string[]): Promise<number> {
   let help = ''
   const program = new Command('durlog')
     .description('An append log that says, for each record, how safe it is.')
+    .version(packageVersion(), '-V, --version', 'print the version')
     .addHelpText('after', EXIT_CODES_HELP)
     .exitOverride()
     .configureOutput({

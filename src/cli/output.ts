@@ -1,4 +1,5 @@
 /** What commands write to stdout: bytes in large pieces, JSON lines, tables, numbers for people. */
+import { COLOURED, PLAIN, renderTable } from '../terminal/table.js'
 import { OutputClosedError } from './failure.js'
 
 const CHUNK_BYTES = 256 * 1024
@@ -77,15 +78,9 @@ export function formatFields(fields: readonly (readonly [string, string | number
 }
 
 /** A table with a header; plain columns where the terminal wants no colour. */
-export async function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): Promise<string> {
-  const { default: Table } = await import('cli-table3')
-  const table = new Table({
-    head: [...head],
-    style: { head: useColour() ? ['cyan'] : [], border: useColour() ? ['grey'] : [], compact: true },
-    colAligns: head.map((_, column) => (column === 0 ? 'left' : 'right')),
-  })
-  for (const row of rows) table.push([...row])
-  return `${table.toString()}\n`
+export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const aligns = head.map((_, column) => (column === 0 ? 'left' : 'right'))
+  return `${renderTable(head, rows, aligns, useColour() ? COLOURED : PLAIN)}\n`
 }
 
 export function useColour(): boolean {

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import { open } from '../../index.js'
+import { startProgress } from '../../terminal/progress.js'
 import { Appender, appendInput } from '../appender.js'
 import { addJson, addWriterOptions, longestRecord, toOpenOptions, type WriterFlags } from '../arguments.js'
 import { LineSplitter, openInput, PrefixSplitter } from '../input.js'
 import { formatCount, writeSummary } from '../output.js'
-import { startProgress } from '../progress.js'
 
 interface Flags extends WriterFlags {
   lengthPrefixed?: boolean

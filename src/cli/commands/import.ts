@@ -1,11 +1,11 @@
 import { type Command, Option } from 'commander'
 import { open } from '../../index.js'
+import { startProgress } from '../../terminal/progress.js'
 import { Appender, appendInput } from '../appender.js'
 import { addJson, addWriterOptions, longestRecord, toOpenOptions, type WriterFlags } from '../arguments.js'
 import { InputError } from '../failure.js'
 import { LineSplitter, openInput } from '../input.js'
 import { formatCount, writeSummary } from '../output.js'
-import { startProgress } from '../progress.js'
 import { ENCODINGS, type Encoding, fromJsonLine } from '../records.js'
 
 interface Flags extends WriterFlags {

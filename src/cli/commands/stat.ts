@@ -34,5 +34,5 @@ async function run(dir: string, { json }: { json?: boolean }): Promise<void> {
     formatBytes(bytes),
     formatBytes(allocatedBytes),
   ])
-  await writeOut(await formatTable(['segment', 'first seq', 'size', 'on the device'], rows))
+  await writeOut(formatTable(['segment', 'first seq', 'size', 'on the device'], rows))
 }

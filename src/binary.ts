@@ -1,0 +1,73 @@
+/** Finds and loads the compiled addons. Nothing else in the package knows where they are. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import process from 'node:process'
+import { DurlogError } from './errors.js'
+
+// src and dist are both one folder below the package's root. A bundle of ES modules has no __dirname.
+const root: string | undefined = typeof __dirname === 'string' ? join(__dirname, '..') : undefined
+
+let provided: unknown
+
+/** Takes the addon from a module that names its file literally, as the subpaths do for bundlers. */
+export function provideAddon(addon: unknown): void {
+  provided ??= addon
+}
+
+/** The folder of this system's binaries below prebuilds/. */
+export function targetName(): string {
+  const { arch, platform } = process
+  return `${platform}-${arch}${platform === 'linux' && usesMusl() ? '-musl' : ''}`
+}
+
+/** Looks at what this process has mapped: the file system may hold both libraries. */
+function usesMusl(): boolean {
+  try {
+    return /\/(?:ld-musl-|libc\.musl-)/.test(readFileSync('/proc/self/maps', 'latin1'))
+  } catch {
+    // No /proc, or no permission to read it.
+    return false
+  }
+}
+
+/**
+ * Loads `name`.node: for the library the file that DURLOG_BINARY names, or what `provideAddon` was given; else a
+ * build in a checkout; else the package's binary for this system. Throws ERR_DURLOG_NO_BINARY.
+ */
+export function loadAddon(name: 'durlog' | 'durlog_bench'): unknown {
+  if (name === 'durlog') {
+    const chosen = process.env['DURLOG_BINARY']
+    if (chosen) return loadFile(resolve(chosen), 'DURLOG_BINARY names it')
+    if (provided !== undefined) return provided
+  }
+  const target = targetName()
+  const files = root === undefined ? [] : [`build/Release/${name}.node`, `prebuilds/${target}/${name}.node`]
+  const found = files.map((file) => join(root as string, file)).find((path) => existsSync(path))
+  if (found === undefined) throw new DurlogError('ERR_DURLOG_NO_BINARY', missingMessage(target, name))
+  return loadFile(found, `it is the one for ${target}`)
+}
+
+// process.dlopen and not require: a bundler would try to resolve the path.
+function loadFile(path: string, why: string): unknown {
+  const module: { exports: unknown } = { exports: {} }
+  try {
+    process.dlopen(module, path)
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new DurlogError('ERR_DURLOG_NO_BINARY', `can't load ${path} (${why}): ${reason}`, { path, cause })
+  }
+  return module.exports
+}
+
+function missingMessage(target: string, name: string): string {
+  if (root === undefined)
+    return `no durlog binary: an ES module bundle can't look for it; import "durlog/${target}" or set DURLOG_BINARY to a ${name}.node`
+  const folder = join(root, 'prebuilds')
+  const carried = existsSync(folder) ? readdirSync(folder).sort().join(', ') : ''
+  return [
+    `no durlog binary for ${target}: the package has ${carried === '' ? 'none' : carried} in ${folder}.`,
+    'In a clone of the repository run "npm ci && npm run build:native" on this system,',
+    `then put build/Release/${name}.node at ${join(folder, target, `${name}.node`)} or set DURLOG_BINARY to its path.`,
+    'In a bundle, see "Bundlers" in docs/INSTALL.md.',
+  ].join(' ')
+}
