@@ -1,39 +1,28 @@
-// Compiles the rig (C++17, libfuse3) into bin/, unless it is newer than its sources, and durlog's shim.
+// Compiles the rig (C++17, libfuse3) and durlog's shim into bin/.
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildProgram, WARNINGS } from '../../scripts/native-program.mjs'
 
 const here = dirname(fileURLToPath(import.meta.url))
-const flags = '-std=c++17 -O2 -g -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror'.split(' ')
+const flags = '-std=c++17 -O1 -g'.split(' ')
 
 export const binFolder = join(here, 'bin')
 /** What breaks durlog from outside, by LD_PRELOAD. */
 export const shim = join(binFolder, 'broken_shim.so')
 const shimSource = join(here, 'durlog', 'broken_shim.c')
 
-function modified(path) {
-  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
-}
-
-function compileRig(sources, compilerFlags, libraries) {
-  const output = join(binFolder, 'powercut')
-  const inputs = readdirSync(here).filter((name) => /\.(cc|h)$|^build/.test(name))
-  const newest = Math.max(...inputs.map((name) => modified(join(here, name))))
-  if (modified(output) > newest) return
-  execFileSync('g++', [...flags, ...compilerFlags, ...sources, '-o', output, ...libraries], {
-    cwd: here,
-    stdio: 'inherit',
-  })
-}
-
-export function build() {
+/** In the repository's folder, as the other C++ programs are built. */
+export async function build() {
   mkdirSync(binFolder, { recursive: true })
   const fuse = (what) => execFileSync('pkg-config', [what, 'fuse3'], { encoding: 'utf8' }).trim().split(/\s+/)
-  const sources = readdirSync(here).filter((name) => name.endsWith('.cc'))
-  // As system headers: libfuse's own are not held to the flags above.
+  // As system headers: libfuse's own are not held to our warnings.
   const includes = fuse('--cflags').map((flag) => flag.replace(/^-I/, '-isystem'))
-  compileRig(sources, includes, fuse('--libs'))
+  const sources = readdirSync(here)
+    .filter((name) => name.endsWith('.cc'))
+    .map((name) => ({ source: `test/powercut/${name}`, flags: [...flags, ...WARNINGS, ...includes] }))
+  await buildProgram(join(binFolder, 'powercut'), sources, fuse('--libs'))
   execFileSync('gcc', [...'-O1 -Wall -Wextra -Werror -shared -fPIC'.split(' '), shimSource, '-o', shim, '-ldl'], {
     stdio: 'inherit',
   })

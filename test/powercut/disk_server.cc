@@ -84,6 +84,10 @@ void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset, fuse_file
 void Write(fuse_req_t req, fuse_ino_t inode, const char* bytes, size_t size, off_t offset,
            fuse_file_info*) {
   RecordedDisk& disk = *ServedBy(req).disk;
+  if (const int error = inode == kDiskInode ? disk.Strike(OpKind::kWrite) : 0) {
+    fuse_reply_err(req, error);
+    return;
+  }
   const bool done = inode == kNotesInode ? disk.AddNote(std::string_view(bytes, size))
                                          : disk.Write(static_cast<uint64_t>(offset), bytes, size);
   if (done) {
@@ -96,6 +100,10 @@ void Write(fuse_req_t req, fuse_ino_t inode, const char* bytes, size_t size, off
 // The loop device sends the file system's flushes, and the flush after a forced-unit-access write,
 // as fsync.
 void Sync(fuse_req_t req, fuse_ino_t inode, int, fuse_file_info*) {
+  if (const int error = inode == kDiskInode ? ServedBy(req).disk->Strike(OpKind::kFlush) : 0) {
+    fuse_reply_err(req, error);
+    return;
+  }
   const bool done = inode == kNotesInode || ServedBy(req).disk->Flush();
   fuse_reply_err(req, done ? 0 : EIO);
 }

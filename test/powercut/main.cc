@@ -1,5 +1,6 @@
 // The rig's program: `powercut run` records a workload and checks its cuts, `powercut replay` makes
-// one cut again. run.mjs starts it; its results are lines of JSON.
+// one cut again, `powercut faults` lends a driver a disk that fails. run.mjs and faults.mjs start
+// it; its results are lines of JSON.
 #include <sys/types.h>
 
 #include <chrono>
@@ -10,6 +11,7 @@
 #include <sstream>
 
 #include "checker.h"
+#include "fault_trial.h"
 #include "file_systems.h"
 #include "mounts.h"
 #include "recorder.h"
@@ -145,6 +147,13 @@ int Replay(const Options& options) {
   return answer.ok ? 0 : 1;
 }
 
+int Faults(const Options& options) {
+  FaultTrial trial(FileSystemNamed(options.Text("fs")), options.Text("driver"));
+  const std::string ending = trial.Run();
+  if (ending.empty()) return 0;
+  throw std::runtime_error("the driver " + ending);
+}
+
 void Stop(int) { g_stop_requested = 1; }
 
 int Main(int argc, char** argv) {
@@ -157,7 +166,8 @@ int Main(int argc, char** argv) {
   EnterPrivateMountNamespace();
   if (verb == "run") return Run(options);
   if (verb == "replay") return Replay(options);
-  throw std::runtime_error("usage: powercut run|replay --name=value ...; see README.md");
+  if (verb == "faults") return Faults(options);
+  throw std::runtime_error("usage: powercut run|replay|faults --name=value ...; see README.md");
 }
 
 }  // namespace

@@ -26,6 +26,10 @@ Memory::Memory(uint64_t bytes, Sharing sharing) : data_(nullptr), size_(bytes) {
   data_ = static_cast<uint8_t*>(map);
 }
 
+void Memory::Clear() {
+  if (madvise(data_, size_, MADV_REMOVE) != 0) ThrowErrno("madvise");
+}
+
 Memory::~Memory() { munmap(data_, size_); }
 
 void ApplyOp(uint8_t* image, const DiskOp& op, const uint8_t* log_data, uint64_t begin,
@@ -53,6 +57,7 @@ bool RecordedDisk::InDisk(uint64_t offset, uint64_t length) const {
 }
 
 bool RecordedDisk::Append(OpKind kind, uint64_t offset, uint64_t length, const void* bytes) {
+  if (counters_->off.load(std::memory_order_acquire)) return true;
   const uint64_t index = counters_->ops.load(std::memory_order_relaxed);
   const uint64_t data_bytes = kind == OpKind::kWrite ? length : 0;
   if (index == kMaxOps || data_bytes > kMaxDataBytes - counters_->data_bytes) {
@@ -97,6 +102,42 @@ bool RecordedDisk::AddNote(std::string_view text) {
 std::string_view RecordedDisk::notes() const {
   return std::string_view(reinterpret_cast<const char*>(notes_.data()),
                           counters_->note_bytes.load(std::memory_order_acquire));
+}
+
+int RecordedDisk::Strike(OpKind kind) {
+  const uint64_t left = counters_->until_fault.load(std::memory_order_acquire);
+  if (left == 0 || counters_->fault.kind != kind) return 0;
+  counters_->until_fault.store(left - 1, std::memory_order_release);
+  if (left > 1) return 0;
+  counters_->fired.fetch_add(1, std::memory_order_acq_rel);
+  usleep(counters_->fault.delay_ms * 1000);
+  return counters_->fault.error;
+}
+
+void RecordedDisk::Arm(const DiskFault& fault) {
+  counters_->until_fault.store(0, std::memory_order_release);
+  counters_->fault = fault;
+  counters_->fired.store(0, std::memory_order_release);
+  counters_->until_fault.store(fault.nth, std::memory_order_release);
+}
+
+void RecordedDisk::PowerOn() {
+  uint64_t durable = op_count();
+  while (durable > 0 && ops()[durable - 1].kind != OpKind::kFlush) --durable;
+  image_.Clear();
+  for (uint64_t i = 0; i < durable; ++i) {
+    const DiskOp& op = ops()[i];
+    ApplyOp(image(), op, log_data(), op.offset, op.offset + op.length);
+  }
+  counters_->ops.store(durable, std::memory_order_release);
+  counters_->off.store(false, std::memory_order_release);
+}
+
+void RecordedDisk::Clear() {
+  Arm({OpKind::kWrite, 0, 0, 0});
+  counters_->off.store(false, std::memory_order_release);
+  ClearLog();
+  image_.Clear();
 }
 
 void RecordedDisk::ClearLog() {

@@ -26,6 +26,14 @@ struct DiskOp {
   uint64_t data;  // where the bytes of a kWrite start in the log's data
 };
 
+// What the disk does once to the n-th operation of a kind from when it is armed.
+struct DiskFault {
+  OpKind kind;
+  uint64_t nth;  // from 1 on; 0 for none
+  int error;     // errno that it fails with; 0: it is late, and succeeds
+  uint32_t delay_ms;
+};
+
 // Memory of its own, zero until written, that costs nothing where it is not touched.
 class Memory {
  public:
@@ -35,6 +43,8 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
+  // Zero again.
+  void Clear();
   uint8_t* data() const { return data_; }
   uint64_t size() const { return size_; }
 
@@ -61,6 +71,8 @@ class RecordedDisk {
   // `text` is one or more whole lines. Its position is the number of operations logged so far: as
   // the writer of a note waits for it, everything the note speaks of has been logged before it.
   bool AddNote(std::string_view text);
+  // Before an operation: what it is to fail with, or 0.
+  int Strike(OpKind kind);
 
   // For the rig.
   uint64_t op_count() const { return counters_->ops.load(std::memory_order_acquire); }
@@ -72,12 +84,26 @@ class RecordedDisk {
   bool overflowed() const { return counters_->overflowed.load(std::memory_order_acquire); }
   // Forgets the log, not the image. Only while no file system is mounted from this disk.
   void ClearLog();
+  // A new disk, all zeros.
+  void Clear();
+  void Arm(const DiskFault& fault);
+  // How often the fault that was armed last has struck.
+  uint64_t fired() const { return counters_->fired.load(std::memory_order_acquire); }
+  // The power goes: from here on everything succeeds and nothing reaches the disk.
+  void PowerOff() { counters_->off.store(true, std::memory_order_release); }
+  // Makes the disk what its flushes had made durable when the power went, as far as the log goes
+  // back. Only while no file system is mounted from it.
+  void PowerOn();
 
  private:
   struct Counters {
     std::atomic<uint64_t> ops;
     std::atomic<uint64_t> note_bytes;
     std::atomic<bool> overflowed;
+    std::atomic<bool> off;
+    std::atomic<uint64_t> fired;
+    std::atomic<uint64_t> until_fault;  // operations of its kind; 0 for no fault
+    DiskFault fault;                    // set before until_fault
     uint64_t data_bytes;
   };
 

@@ -17,9 +17,10 @@ function missingPrograms() {
   return missing
 }
 
-/** Installs what is missing from Debian's packages where that is possible. */
-function whyToolsAreMissing() {
+/** Installs what is missing from Debian's packages where that is possible and wanted. */
+function whyToolsAreMissing(install) {
   if (missingPrograms().length === 0) return null
+  if (!install) return `missing: ${missingPrograms().join(', ')}`
   if (!existsSync('/usr/bin/apt-get')) return `missing: ${missingPrograms().join(', ')}, and there is no apt-get`
   console.log(`installing ${debianPackages.join(' ')}`)
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
@@ -29,7 +30,7 @@ function whyToolsAreMissing() {
   return missing.length === 0 ? null : `missing, and apt-get could not install: ${missing.join(', ')}`
 }
 
-export function whyNotHere() {
+export function whyNotHere({ install = true } = {}) {
   if (process.platform !== 'linux') return `it needs Linux, this is ${process.platform}`
   if (process.getuid() !== 0) return 'it needs root, to mount file systems'
   for (const [device, module] of [
@@ -40,7 +41,7 @@ export function whyNotHere() {
     if (!existsSync(device)) return `there is no ${device}`
   }
   if (!succeeds('unshare', '--mount', 'true')) return 'this root may not mount (a container without CAP_SYS_ADMIN?)'
-  return whyToolsAreMissing()
+  return whyToolsAreMissing(install)
 }
 
 export function whyNotOn(fileSystem) {

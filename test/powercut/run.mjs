@@ -137,7 +137,7 @@ if (reason !== null) {
   console.error(`test:powercut: ${unbuilt}`)
   process.exitCode = 2
 } else {
-  build()
+  await build()
   scratch = mkdtempSync(join(tmpdir(), 'powercut-'))
   try {
     await main()

@@ -3,8 +3,10 @@
 //   ack-before-sync    syncs of segment files, and O_DSYNC
 //   no-directory-sync  fsync of folders
 //   no-invalidation    marking where a segment is cut, cutting it, and removing it
+//   kept-cache         dropping a segment's cache, and writing past it
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -63,6 +65,13 @@ static int OpenFlags(const char* path, int flags) {
   return Breaks("ack-before-sync") && IsSegmentName(path) ? flags & ~O_SYNC : flags;
 }
 
+// As a file system that has no direct I/O.
+static int Refuses(const char* path, int flags) {
+  if (!Breaks("kept-cache") || (flags & O_DIRECT) == 0 || !IsSegmentName(path)) return 0;
+  errno = EINVAL;
+  return 1;
+}
+
 static mode_t ModeOf(int flags, va_list arguments) {
   return (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
 }
@@ -72,6 +81,7 @@ int openat(int folder, const char* path, int flags, ...) {
   va_start(arguments, flags);
   const mode_t mode = ModeOf(flags, arguments);
   va_end(arguments);
+  if (Refuses(path, flags)) return -1;
   return NEXT(openat)(folder, path, OpenFlags(path, flags), mode);
 }
 
@@ -80,7 +90,18 @@ int openat64(int folder, const char* path, int flags, ...) {
   va_start(arguments, flags);
   const mode_t mode = ModeOf(flags, arguments);
   va_end(arguments);
+  if (Refuses(path, flags)) return -1;
   return NEXT(openat64)(folder, path, OpenFlags(path, flags), mode);
+}
+
+int posix_fadvise(int fd, off_t offset, off_t length, int advice) {
+  if (Breaks("kept-cache") && IsSegment(fd)) return 0;
+  return NEXT(posix_fadvise)(fd, offset, length, advice);
+}
+
+int posix_fadvise64(int fd, off64_t offset, off64_t length, int advice) {
+  if (Breaks("kept-cache") && IsSegment(fd)) return 0;
+  return NEXT(posix_fadvise64)(fd, offset, length, advice);
 }
 
 int ftruncate(int fd, off_t size) {

@@ -1,0 +1,104 @@
+// npm run test:faults: one write or flush of the disk fails or is late, under every way to write, and the log is opened
+// again. Exits with 1 if anything acknowledged was lost, an open failed on a disk that works, or a durlog that trusts the
+// page cache got away on ext4.
+//   --fs=ext4,xfs,btrfs  --seed=N  --short (each fault with each way once)  --case=N (one of them)
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { parseArgs } from 'node:util'
+import { binFolder, build, shim, whyNoPackage } from './build.mjs'
+import { whyNotHere, whyNotOn } from './requirements.mjs'
+
+const { values: options } = parseArgs({
+  options: {
+    fs: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    short: { type: 'boolean', default: false },
+    case: { type: 'string', default: '' },
+  },
+})
+const fileSystems = (options.fs ?? (options.short ? 'ext4' : 'ext4,xfs,btrfs')).split(',')
+
+const running = new Set()
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.on(signal, () => {
+    for (const child of running) child.kill(signal)
+  })
+}
+
+/** Trials on one file system: what each found. */
+async function tryOn(fileSystem, extent, environment = '') {
+  const script = join(import.meta.dirname, 'durlog', 'fault-driver.mjs')
+  const driver = `${environment} '${process.execPath}' '${script}' ${options.seed} ${extent} ${options.case}`
+  const child = spawn(join(binFolder, 'powercut'), ['faults', `--fs=${fileSystem}`, `--driver=${driver}`], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  running.add(child)
+  const ended = new Promise((resolve) => child.on('close', (code, signal) => resolve(signal ?? code)))
+  const results = []
+  for await (const line of createInterface({ input: child.stdout })) {
+    const result = JSON.parse(line)
+    results.push(result)
+  }
+  const ending = await ended
+  running.delete(child)
+  if (ending !== 0) throw new Error(`the rig ended with ${ending} on ${fileSystem}`)
+  return results
+}
+
+function tally(results, key) {
+  const counts = {}
+  for (const result of results) counts[result[key] || 'none'] = (counts[result[key] || 'none'] ?? 0) + 1
+  return Object.entries(counts)
+    .map(([name, count]) => `${count} ${name}`)
+    .join(', ')
+}
+
+function print(fileSystem, results, seconds) {
+  const violations = results.filter((result) => result.violation !== undefined)
+  for (const { number, name, violation } of violations) {
+    console.log(`${fileSystem}, case ${number}: ${name}\n  ${violation}`)
+  }
+  console.log(`${fileSystem}: ${results.length} trials in ${seconds} s, ${violations.length} violations`)
+  for (const fault of new Set(results.map((result) => result.fault))) {
+    const those = results.filter((result) => result.fault === fault && result.violation === undefined)
+    console.log(`  ${fault}: append failed with ${tally(those, 'code')}; found ${tally(those, 'state')}`)
+  }
+  return violations.length
+}
+
+/** Whether a durlog that neither drops the cache nor writes past it is caught. */
+async function catchesBroken() {
+  const results = await tryOn('ext4', 'broken', `DURLOG_BREAK=kept-cache LD_PRELOAD='${shim}'`)
+  const caught = results.at(-1)?.violation
+  console.log(
+    `broken durlog kept-cache on ext4: ${caught ? `caught in trial ${results.length}: ${caught}` : 'GOT AWAY'}`,
+  )
+  return caught !== undefined
+}
+
+async function main() {
+  for (const fileSystem of fileSystems) {
+    const skipped = whyNotOn(fileSystem)
+    if (skipped !== null) {
+      console.log(`${fileSystem} skipped: ${skipped}`)
+      continue
+    }
+    const began = Date.now()
+    const results = await tryOn(fileSystem, options.short ? 'short' : 'full')
+    if (print(fileSystem, results, Math.round((Date.now() - began) / 1000)) > 0) process.exitCode = 1
+    if (fileSystem === 'ext4' && options.case === '' && !(await catchesBroken())) process.exitCode = 1
+  }
+}
+
+const reason = whyNotHere({ install: !options.short })
+const unbuilt = whyNoPackage()
+if (reason !== null) {
+  console.log(`test:faults skipped: ${reason}`)
+} else if (unbuilt !== null) {
+  console.error(`test:faults: ${unbuilt}`)
+  process.exitCode = 2
+} else {
+  await build()
+  await main()
+}
