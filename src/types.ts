@@ -10,7 +10,8 @@ import type { DurlogError } from './errors.js'
  * - `memory`: in the kernel's page cache. Survives the death of the process, not a kernel panic or power loss.
  * - `async`: as `memory`, and writing back has been started but not awaited.
  * - `sync`: msync(MS_SYNC), fdatasync or an O_DSYNC write returned. Survives a kernel panic, and power loss
- *   if the drive honours flushes. On macOS plain fsync does not empty the drive's own cache: use `full` there.
+ *   if the drive honours flushes. On macOS it is a barrier in the drive's cache, which a power cut may empty: use
+ *   `full` there.
  * - `full`: the strongest the platform has: F_FULLFSYNC on macOS, elsewhere fsync, metadata included.
  */
 export type Durability = 'memory' | 'async' | 'sync' | 'full'

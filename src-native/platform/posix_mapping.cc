@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "platform/posix_populate.h"
+#include "platform/posix_sync.h"
 
 namespace durlog {
 namespace {
@@ -21,6 +22,7 @@ Result<std::unique_ptr<Mapping>> PosixMapping::Create(int fd, const std::string&
         .WithPath(path)
         .WithOffset(offset);
   }
+  DURLOG_ASSIGN_OR_RETURN(ScopedFd for_sync, OpenForMapSync(fd, path));
   void* start =
       mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset));
   if (start == MAP_FAILED) return Status::System("mmap", errno, path).WithOffset(offset);
@@ -30,7 +32,8 @@ Result<std::unique_ptr<Mapping>> PosixMapping::Create(int fd, const std::string&
     return std::move(guard.TakeStatus()).WithPath(path);
   }
   return std::unique_ptr<Mapping>(new PosixMapping(static_cast<uint8_t*>(start), length, offset,
-                                                   std::move(guard.value()), path));
+                                                   std::move(guard.value()), std::move(for_sync),
+                                                   path));
 }
 
 PosixMapping::~PosixMapping() {
@@ -62,6 +65,7 @@ Status PosixMapping::Sync(size_t offset, size_t length) {
   if (length != 0 && msync(data_ + first, offset + length - first, MS_SYNC) != 0) {
     return Status::System("msync", errno, path_).WithOffset(file_offset_ + offset);
   }
+  if (length != 0) DURLOG_RETURN_IF_ERROR(FinishMapSync(for_sync_, path_));
   // msync answers 0 for the dead pages of the guard, whose stores are lost.
   if (faulted()) {
     return std::move(PageFault("msync", path_)).WithOffset(file_offset_ + offset);

@@ -8,6 +8,7 @@
 
 #include "platform/fault_guard.h"
 #include "platform/file_system.h"
+#include "platform/posix_fd.h"
 
 namespace durlog {
 
@@ -27,11 +28,13 @@ class PosixMapping final : public Mapping {
   bool faulted() const override { return guard_.faulted(); }
 
  private:
-  PosixMapping(uint8_t* data, size_t size, uint64_t file_offset, FaultGuard guard, std::string path)
+  PosixMapping(uint8_t* data, size_t size, uint64_t file_offset, FaultGuard guard,
+               ScopedFd for_sync, std::string path)
       : data_(data),
         size_(size),
         file_offset_(file_offset),
         guard_(std::move(guard)),
+        for_sync_(std::move(for_sync)),
         path_(std::move(path)) {}
 
   Status CheckRange(size_t offset, size_t length) const;
@@ -40,6 +43,7 @@ class PosixMapping final : public Mapping {
   const size_t size_;
   const uint64_t file_offset_;
   FaultGuard guard_;
+  const ScopedFd for_sync_;  // see OpenForMapSync()
   const std::string path_;
 };
 

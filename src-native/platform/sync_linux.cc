@@ -30,6 +30,11 @@ Status SyncFullOf(int fd, const std::string& path) {
   return Status::System("fsync", errno, path);
 }
 
+// msync(MS_SYNC) is an fsync of the range, the drive's flush included.
+Result<ScopedFd> OpenForMapSync(int, const std::string&) { return ScopedFd(); }
+
+Status FinishMapSync(const ScopedFd&, const std::string&) { return Status::Ok(); }
+
 Status SyncDirectoryOf(int fd, const std::string& path) { return SyncFullOf(fd, path); }
 
 }  // namespace durlog
