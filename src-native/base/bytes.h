@@ -38,6 +38,23 @@ constexpr uint64_t AlignUp(uint64_t value, uint64_t alignment) {
   return AlignDown(value + alignment - 1, alignment);
 }
 
+// Eight words at a time, which compilers turn into vectors.
+inline bool IsAllZero(const uint8_t* from, size_t size) {
+  constexpr size_t kStep = 8 * sizeof(uint64_t);
+  for (; size >= kStep; from += kStep, size -= kStep) {
+    uint64_t words[8];
+    std::memcpy(words, from, kStep);
+    if ((words[0] | words[1] | words[2] | words[3] | words[4] | words[5] | words[6] | words[7]) !=
+        0) {
+      return false;
+    }
+  }
+  for (; size > 0; ++from, --size) {
+    if (*from != 0) return false;
+  }
+  return true;
+}
+
 }  // namespace durlog
 
 #endif  // DURLOG_BASE_BYTES_H_

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/aligned_buffer.h"
+#include "base/bytes.h"
 #include "record/segment_name.h"
 
 namespace durlog {
@@ -76,8 +77,7 @@ Status CopyEnd(File& from, uint64_t offset, File& to) {
   for (uint64_t at = offset;;) {
     DURLOG_ASSIGN_OR_RETURN(const size_t read, from.ReadAt(at, buffer.data(), kCopyStepBytes));
     if (read == 0) break;
-    const bool zero =
-        std::all_of(buffer.data(), buffer.data() + read, [](uint8_t byte) { return byte == 0; });
+    const bool zero = IsAllZero(buffer.data(), read);
     if (!zero) DURLOG_RETURN_IF_ERROR(to.WriteAt(at - offset, buffer.data(), read));
     at += read;
   }

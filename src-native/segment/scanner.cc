@@ -104,12 +104,12 @@ Result<std::optional<ScannedFrame>> FrameScanner::Resync() {
 }
 
 Result<bool> FrameScanner::AnyNonZero(uint64_t offset) {
-  while (offset < end_) {
+  for (;;) {
+    // Not through the zeros of blocks that were never written.
+    DURLOG_ASSIGN_OR_RETURN(offset, window_.NextData(offset));
     DURLOG_ASSIGN_OR_RETURN(ReadWindow::View view, window_.At(offset, 1));
     if (view.size == 0) break;
-    if (std::any_of(view.data, view.data + view.size, [](uint8_t byte) { return byte != 0; })) {
-      return true;
-    }
+    if (!IsAllZero(view.data, view.size)) return true;
     offset += view.size;
   }
   return false;
