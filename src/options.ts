@@ -21,6 +21,8 @@ const GIB = 1024 * MIB
 /** A segment's header block, and room for frames and markers. */
 const SEGMENT_OVERHEAD_BYTES = 8192
 const BLOCK_BYTES = 4096
+/** The longest payload that a frame's length field is given on disk. */
+const MAX_PAYLOAD_BYTES = 128 * MIB
 
 const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
 const PREALLOCATIONS: readonly Preallocation[] = [
@@ -152,7 +154,7 @@ export function resolveOptions(options?: OpenOptions): ResolvedOptions {
     { min: 64 * KIB, max: 2 * GIB, unit: 'bytes' },
     32 * MIB,
   )
-  const longest = Math.min(segmentBytes, maxPendingBytes) - SEGMENT_OVERHEAD_BYTES
+  const longest = Math.min(MAX_PAYLOAD_BYTES, Math.min(segmentBytes, maxPendingBytes) - SEGMENT_OVERHEAD_BYTES)
   const maxRecordBytes = whole(
     'maxRecordBytes',
     given.maxRecordBytes,

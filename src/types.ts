@@ -40,8 +40,8 @@ export interface OpenOptions {
    */
   maxPendingBytes?: number | undefined
   /**
-   * The longest record in bytes: 1 to the smaller of `segmentBytes` and `maxPendingBytes`, less 8192.
-   * Default 16 MiB, or that bound where it is lower.
+   * The longest record in bytes: 1 to 128 MiB, and to the smaller of `segmentBytes` and `maxPendingBytes`, less
+   * 8192. Default 16 MiB, or that bound if it is lower.
    */
   maxRecordBytes?: number | undefined
   /**
@@ -170,13 +170,14 @@ export interface LogRecovery {
 }
 
 export interface LogStats {
-  /** The strategy in force: what `auto` chose. */
+  /** The strategy that was asked for. */
   strategy: string
-  /** How bytes go to the file at this moment. */
+  /** How bytes go to the file at this moment: `mmap`, `pwrite` or `direct`. */
   mode: string
+  /** How the active segment's space was taken. */
   preallocate: string
   fileSystem: string
-  /** Why `auto` came to this. */
+  /** Why this mode is in use. */
   reason: string
   segments: number
   segmentBytes: number
