@@ -1,4 +1,6 @@
 import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -572,3 +574,44 @@ test.each(['memory', 'sync'] as const)(
     expect(Math.max(...inTurns)).toBeLessThan(10_000)
   },
 )
+
+test('the uuid is one of version 4, as RFC 9562 lays it out', async () => {
+  for (let i = 0; i < 20; i++) {
+    const log = await scratchLog()
+    expect(log.uuid).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+    await log.close()
+  }
+})
+
+test('a second open in one process says that the process has the log open already', async () => {
+  const log = await scratchLog()
+  await expect(open(log.dir)).rejects.toMatchObject({
+    code: 'ERR_DURLOG_LOCKED',
+    ownerPid: process.pid,
+    message: expect.stringContaining('this process has the log open already'),
+  })
+})
+
+// A child can give its rights up for good.
+const AS_NOBODY = `
+const { open } = await import(process.argv[1])
+process.setgid(65534)
+process.setuid(65534)
+const { code, errnoName, syscall, message } = await open(process.argv[2]).catch((error) => error)
+console.log(JSON.stringify({ code, errnoName, syscall, message }))`
+
+test('a folder without the rights to it says so', ({ skip }) => {
+  skip(process.getuid?.() !== 0, 'only root can become somebody else')
+  const dir = join(scratchDir(), 'log')
+  mkdirSync(dir)
+  chmodSync(dirname(dir), 0o755)
+  chmodSync(dir, 0)
+  const index = new URL('../dist/index.js', import.meta.url).href
+  const told = execFileSync(process.execPath, ['--input-type=module', '-e', AS_NOBODY, index, dir])
+  expect(JSON.parse(told.toString())).toMatchObject({
+    code: 'ERR_DURLOG_IO',
+    errnoName: 'EACCES',
+    syscall: expect.stringMatching(/^open/),
+    message: expect.stringContaining('permission denied'),
+  })
+})

@@ -29,12 +29,24 @@ Status Status::Error(Code code, std::string message) {
 }
 
 Status Status::System(const char* operation, int sys_errno, std::string path) {
+  const std::string reason = sys_errno == EACCES || sys_errno == EPERM
+                                 ? "permission denied: the user of this process needs the right to "
+                                   "read the log's folder and files, and to write if it is to write"
+                                 : std::generic_category().message(sys_errno);
   Status status = Error(IsNoSpace(sys_errno) ? Code::kNoSpace : Code::kIo,
-                        std::string(operation) + ": " + std::generic_category().message(sys_errno));
+                        std::string(operation) + ": " + reason);
   status.detail_->sys_errno = sys_errno;
   status.detail_->operation = operation;
   status.detail_->path = std::move(path);
   return status;
+}
+
+Status Status::Locked(int64_t owner_pid, int64_t own_pid) {
+  return Error(Code::kLocked,
+               owner_pid == own_pid
+                   ? "this process has the log open already, maybe in a worker thread"
+                   : "another writer has the log open")
+      .WithOwner(owner_pid);
 }
 
 const std::string& Status::path() const { return detail_ ? detail_->path : EmptyString(); }

@@ -54,6 +54,9 @@ class [[nodiscard]] Status {
   // `operation` is the system call's name. ENOSPC, EDQUOT and EFBIG become kNoSpace.
   static Status System(const char* operation, int sys_errno, std::string path);
 
+  // For a lock that is held: `owner_pid` is 0 where the owner could not be told.
+  static Status Locked(int64_t owner_pid, int64_t own_pid);
+
   bool ok() const { return detail_ == nullptr; }
   Code code() const { return detail_ ? detail_->code : Code::kOk; }
   int sys_errno() const { return detail_ ? detail_->sys_errno : 0; }

@@ -112,6 +112,9 @@ void Log::MakeUuid() {
   for (size_t i = 0; i < uuid_.size(); i += 8) {
     Store64(uuid_.data() + i, file_system_.Random64());
   }
+  // RFC 9562: version 4, made of random bits, and the variant of that document.
+  uuid_[6] = static_cast<uint8_t>((uuid_[6] & 0x0f) | 0x40);
+  uuid_[8] = static_cast<uint8_t>((uuid_[8] & 0x3f) | 0x80);
 }
 
 Status Log::Recover() {

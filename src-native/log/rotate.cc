@@ -107,7 +107,8 @@ Status Log::RotateMapped() {
     return Status::Error(Code::kBackpressure, "the next segment is being prepared");
   }
   if (!spare_->spare().ok()) {
-    Status status = spare_->spare().status();
+    Status status = Status(spare_->spare().status())
+                        .WithPath(directory_->path() + "/" + SegmentName(next_seq_));
     spare_.reset();
     return status;
   }

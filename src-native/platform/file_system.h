@@ -74,6 +74,8 @@ class File {
   virtual Result<std::unique_ptr<Mapping>> Map(uint64_t offset, size_t length) = 0;
   // Asks for extents of at least this size (XFS); kUnsupported elsewhere.
   virtual Status SetExtentSizeHint(uint32_t bytes) = 0;
+  // What errors name from here on: the file has been renamed.
+  virtual void SetPath(const std::string&) {}
   // Closes and tells what closing said; the destructor closes too, best effort.
   virtual Status Close() = 0;
 };

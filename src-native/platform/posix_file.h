@@ -13,7 +13,7 @@ namespace durlog {
 
 class PosixFile final : public File {
  public:
-  // `path` is for errors only: the file may have been renamed since.
+  // `path` is for errors only.
   PosixFile(ScopedFd fd, std::string path, bool direct)
       : fd_(std::move(fd)), path_(std::move(path)), direct_(direct) {}
 
@@ -29,13 +29,14 @@ class PosixFile final : public File {
   Status Allocate(Preallocation how, uint64_t offset, uint64_t length) override;
   Result<std::unique_ptr<Mapping>> Map(uint64_t offset, size_t length) override;
   Status SetExtentSizeHint(uint32_t bytes) override;
+  void SetPath(const std::string& path) override { path_ = path; }
   Status Close() override;
 
  private:
   Status WriteError(int error, uint64_t offset, size_t length) const;
 
   ScopedFd fd_;
-  const std::string path_;
+  std::string path_;
   const bool direct_;
 };
 

@@ -1,10 +1,13 @@
 #include "platform/posix_lock.h"
 
+#include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
-#include <cinttypes>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <utility>
 
 namespace durlog {
@@ -15,6 +18,19 @@ namespace {
 constexpr int kPidDigits = 20;
 constexpr size_t kPidLineBytes = kPidDigits + 1;
 
+void WriteLine(int fd, const char* text) {
+  char line[kPidLineBytes + 1];
+  std::snprintf(line, sizeof line, "%-*s\n", kPidDigits, text);
+  if (RetryInterrupted([&] { return pwrite(fd, line, kPidLineBytes, 0); }) !=
+      static_cast<ssize_t>(kPidLineBytes)) {
+    (void)!RetryInterrupted([&] { return ftruncate(fd, 0); });
+  }
+}
+
+// The pid is there for the message of whoever is refused, not for the exclusion: on a full disk
+// the log can be opened all the same, and an older owner's pid must not stay then.
+void WriteOwner(int fd) { WriteLine(fd, std::to_string(getpid()).c_str()); }
+
 class PosixFileLock final : public FileLock {
  public:
   explicit PosixFileLock(ScopedFd fd) : fd_(std::move(fd)), owner_(getpid()) {}
@@ -22,9 +38,12 @@ class PosixFileLock final : public FileLock {
   PosixFileLock& operator=(const PosixFileLock&) = delete;
   // Not left to closing: a child on its way from fork to exec shares the open file, and would keep
   // a log locked that we have closed. Nor done by such a child, whose copy of this object may be
-  // destroyed at its exit: that would take the lock away from us.
+  // destroyed at its exit: that would take the lock away from us. The pid goes first, so that the
+  // next owner's refusals never name us.
   ~PosixFileLock() override {
-    if (getpid() == owner_) UnlockDescriptor(fd_.get());
+    if (getpid() != owner_) return;
+    WriteLine(fd_.get(), "");
+    UnlockDescriptor(fd_.get());
   }
 
  private:
@@ -32,7 +51,7 @@ class PosixFileLock final : public FileLock {
   const pid_t owner_;
 };
 
-// 0 where the owner has not come round to writing it.
+// 0 where there is none: the owner has the lock, and has not come round to writing it.
 int64_t ReadOwner(int fd) {
   char line[kPidLineBytes + 1] = {};
   if (RetryInterrupted([&] { return pread(fd, line, kPidLineBytes, 0); }) <= 0) return 0;
@@ -40,28 +59,36 @@ int64_t ReadOwner(int fd) {
   return pid > 0 ? pid : 0;
 }
 
-// The pid is there for the message of whoever is refused, not for the exclusion: on a full disk
-// the log can be opened all the same, and an older owner's pid must not stay then.
-void WriteOwner(int fd) {
-  char line[kPidLineBytes + 1];
-  std::snprintf(line, sizeof line, "%-*" PRId64 "\n", kPidDigits, static_cast<int64_t>(getpid()));
-  if (RetryInterrupted([&] { return pwrite(fd, line, kPidLineBytes, 0); }) !=
-      static_cast<ssize_t>(kPidLineBytes)) {
-    (void)!RetryInterrupted([&] { return ftruncate(fd, 0); });
-  }
+// A pid that a killed owner left stands there until the next owner has written its own.
+bool IsAlive(int64_t pid) {
+  return pid > 0 && (kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM);
+}
+
+// How often, a millisecond apart, to look again: for an owner that has not written its pid, and for
+// one that looks dead, which it also does from within another pid namespace.
+constexpr int kOwnerAttempts = 1000;
+constexpr int kDeadOwnerAttempts = 50;
+
+void WaitAMillisecond() {
+  const timespec millisecond = {0, 1'000'000};
+  nanosleep(&millisecond, nullptr);
 }
 
 }  // namespace
 
 Result<std::unique_ptr<FileLock>> LockOpenFile(ScopedFd fd, const std::string& path) {
-  DURLOG_ASSIGN_OR_RETURN(const bool taken, TryLockDescriptor(fd.get(), path));
-  if (!taken) {
-    return Status::Error(Code::kLocked, "another writer has the log open")
-        .WithPath(path)
-        .WithOwner(ReadOwner(fd.get()));
+  int64_t owner = 0;
+  for (int attempt = 0; attempt < kOwnerAttempts; ++attempt) {
+    DURLOG_ASSIGN_OR_RETURN(const bool taken, TryLockDescriptor(fd.get(), path));
+    if (taken) {
+      WriteOwner(fd.get());
+      return std::unique_ptr<FileLock>(new PosixFileLock(std::move(fd)));
+    }
+    owner = ReadOwner(fd.get());
+    if (IsAlive(owner) || (owner > 0 && attempt >= kDeadOwnerAttempts)) break;
+    WaitAMillisecond();
   }
-  WriteOwner(fd.get());
-  return std::unique_ptr<FileLock>(new PosixFileLock(std::move(fd)));
+  return Status::Locked(owner, getpid()).WithPath(path);
 }
 
 }  // namespace durlog

@@ -13,7 +13,7 @@ namespace durlog {
 
 class WindowsFile final : public File {
  public:
-  // `path` is for errors only: the file may have been renamed since.
+  // `path` is for errors only.
   WindowsFile(ScopedHandle handle, std::string path, bool direct)
       : handle_(std::move(handle)), path_(std::move(path)), direct_(direct) {}
 
@@ -29,6 +29,7 @@ class WindowsFile final : public File {
   Status Allocate(Preallocation how, uint64_t offset, uint64_t length) override;
   Result<std::unique_ptr<Mapping>> Map(uint64_t offset, size_t length) override;
   Status SetExtentSizeHint(uint32_t bytes) override;
+  void SetPath(const std::string& path) override { path_ = path; }
   Status Close() override;
 
  private:
@@ -36,7 +37,7 @@ class WindowsFile final : public File {
   Status ReserveTo(uint64_t end);
 
   ScopedHandle handle_;
-  const std::string path_;
+  std::string path_;
   const bool direct_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <utility>
 
 #include "platform/windows_error.h"
@@ -23,13 +24,29 @@ OVERLAPPED LockedByte() {
   return position;
 }
 
+void WriteLine(HANDLE file, const char* text) {
+  char line[kPidLineBytes + 1];
+  std::snprintf(line, sizeof line, "%-*s\n", kPidDigits, text);
+  OVERLAPPED start = {};
+  DWORD put = 0;
+  if (WriteFile(file, line, kPidLineBytes, &put, &start) && put == kPidLineBytes) return;
+  FILE_END_OF_FILE_INFO empty = {};
+  SetFileInformationByHandle(file, FileEndOfFileInfo, &empty, sizeof empty);
+}
+
+// The pid is there for the message of whoever is refused, not for the exclusion: a full disk must
+// not keep the log from being opened, nor leave an older owner's pid.
+void WriteOwner(HANDLE file) { WriteLine(file, std::to_string(GetCurrentProcessId()).c_str()); }
+
 class WindowsFileLock final : public FileLock {
  public:
   explicit WindowsFileLock(ScopedHandle file) : file_(std::move(file)) {}
   WindowsFileLock(const WindowsFileLock&) = delete;
   WindowsFileLock& operator=(const WindowsFileLock&) = delete;
-  // Not left to closing, after which the system takes its time.
+  // Not left to closing, after which the system takes its time. The pid goes first, so that the
+  // next owner's refusals never name us.
   ~WindowsFileLock() override {
+    WriteLine(file_.get(), "");
     OVERLAPPED position = LockedByte();
     UnlockFileEx(file_.get(), 0, 1, 0, &position);
   }
@@ -38,7 +55,7 @@ class WindowsFileLock final : public FileLock {
   const ScopedHandle file_;
 };
 
-// 0 where the owner has not come round to writing it.
+// 0 where there is none: the owner has the lock, and has not come round to writing it.
 int64_t ReadOwner(HANDLE file) {
   char line[kPidLineBytes + 1] = {};
   OVERLAPPED start = {};
@@ -48,36 +65,34 @@ int64_t ReadOwner(HANDLE file) {
   return pid > 0 ? pid : 0;
 }
 
-// The pid is there for the message of whoever is refused, not for the exclusion: a full disk must
-// not keep the log from being opened, nor leave an older owner's pid.
-void WriteOwner(HANDLE file) {
-  char line[kPidLineBytes + 1];
-  std::snprintf(line, sizeof line, "%-*lu\n", kPidDigits,
-                static_cast<unsigned long>(GetCurrentProcessId()));
-  OVERLAPPED start = {};
-  DWORD put = 0;
-  if (WriteFile(file, line, kPidLineBytes, &put, &start) && put == kPidLineBytes) return;
-  FILE_END_OF_FILE_INFO empty = {};
-  SetFileInformationByHandle(file, FileEndOfFileInfo, &empty, sizeof empty);
+// How often, a millisecond apart, to look again for an owner that has not written its pid.
+constexpr int kOwnerAttempts = 1000;
+
+Result<bool> TryLock(HANDLE file, const std::string& path) {
+  // Belongs to the handle: another handle of the same process is refused too.
+  OVERLAPPED position = LockedByte();
+  if (LockFileEx(file, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &position)) {
+    return true;
+  }
+  const DWORD error = GetLastError();
+  if (error == ERROR_LOCK_VIOLATION || error == ERROR_IO_PENDING) return false;
+  return WindowsError("LockFileEx", error, path);
 }
 
 }  // namespace
 
 Result<std::unique_ptr<FileLock>> LockOpenFile(ScopedHandle file, const std::string& path) {
-  // Belongs to the handle: another handle of the same process is refused too.
-  OVERLAPPED position = LockedByte();
-  if (!LockFileEx(file.get(), LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0,
-                  &position)) {
-    const DWORD error = GetLastError();
-    if (error != ERROR_LOCK_VIOLATION && error != ERROR_IO_PENDING) {
-      return WindowsError("LockFileEx", error, path);
+  int64_t owner = 0;
+  for (int attempt = 0; attempt < kOwnerAttempts && owner == 0; ++attempt) {
+    if (attempt > 0) Sleep(1);
+    DURLOG_ASSIGN_OR_RETURN(const bool taken, TryLock(file.get(), path));
+    if (taken) {
+      WriteOwner(file.get());
+      return std::unique_ptr<FileLock>(new WindowsFileLock(std::move(file)));
     }
-    return Status::Error(Code::kLocked, "another writer has the log open")
-        .WithPath(path)
-        .WithOwner(ReadOwner(file.get()));
+    owner = ReadOwner(file.get());
   }
-  WriteOwner(file.get());
-  return std::unique_ptr<FileLock>(new WindowsFileLock(std::move(file)));
+  return Status::Locked(owner, GetCurrentProcessId()).WithPath(path);
 }
 
 }  // namespace durlog

@@ -148,10 +148,13 @@ Status Segment::Activate(Directory& directory) {
   if (active()) return Status::Ok();
   if (!spare_) return Status::Error(Code::kIo, "the segment was given up").WithPath(name_);
   spare_->Await();
-  if (!spare_->spare().ok()) return spare_->spare().status();
+  const std::string path = directory.path() + "/" + name_;
+  // The spare is gone; what could not be made is the segment.
+  if (!spare_->spare().ok()) return Status(spare_->spare().status()).WithPath(path);
   Spare& spare = spare_->spare().value();
   DURLOG_RETURN_IF_ERROR(TakeName(directory, spare.name));
   file_ = std::move(spare.file);
+  file_->SetPath(path);
   preallocated_ = spare.preallocated;
   blocks_allocated_ = spare.blocks_allocated;
   first_chunk_ = std::move(spare.first_chunk);

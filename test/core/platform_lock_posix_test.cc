@@ -31,6 +31,39 @@ TEST_F(PlatformLockPosixTest, ASecondLockInTheSameProcessIsRefusedWithOurPid) {
   EXPECT_TRUE(folder_->Lock("lock").ok());
 }
 
+TEST_F(PlatformLockPosixTest, ALockHeldByThisProcessSaysSo) {
+  Result<std::unique_ptr<FileLock>> first = folder_->Lock("lock");
+  ASSERT_TRUE(first.ok());
+  EXPECT_NE(folder_->Lock("lock").TakeStatus().message().find("this process has the log open"),
+            std::string::npos);
+}
+
+TEST_F(PlatformLockPosixTest, ALockThatWasLetGoNamesNobody) {
+  folder_->Lock("lock").value().reset();
+  std::string line;
+  std::getline(std::ifstream(PathOf("lock")), line);
+  EXPECT_EQ(line.find_first_not_of(' '), std::string::npos);
+}
+
+// The owner of the moment may have the lock and not have written its pid yet.
+TEST_F(PlatformLockPosixTest, WhoeverIsRefusedIsToldTheOwnersPidInEveryRace) {
+  constexpr int kRounds = 300;
+  const pid_t child = fork();
+  if (child == 0) {
+    for (;;) folder_->Lock("lock").ok();
+  }
+  int refused = 0;
+  for (int i = 0; i < 1'000'000 && refused < kRounds; ++i) {
+    Result<std::unique_ptr<FileLock>> lock = folder_->Lock("lock");
+    if (lock.ok()) continue;
+    ++refused;
+    EXPECT_EQ(lock.status().owner_pid(), child);
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(refused, kRounds);
+}
+
 TEST_F(PlatformLockPosixTest, ALockDiesWithItsOwner) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);

@@ -23,6 +23,7 @@ interface Fate {
   code?: string
   outcome?: string
   syscall?: string
+  path?: string
 }
 
 interface Told {
@@ -78,6 +79,8 @@ function expectKept({ told, left }: { told: Told; left: string[] }): void {
   const absent = told.fates.filter(({ code, outcome }) => outcome === 'not-written' || code === 'ERR_DURLOG_LATCHED')
   for (const { text } of absent) expect(left).not.toContain(text)
   expect(new Set(left).size).toBe(left.length)
+  // A spare has become a segment or is gone: no error names it.
+  for (const { path } of told.fates) expect(path ?? '').not.toContain('spare-')
 }
 
 type Case = [strategy: Strategy, durability: Durability, call: string]

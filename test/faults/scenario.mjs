@@ -17,7 +17,13 @@ const payload = (index) => `${index} ${'x'.repeat(payloadBytes)}`
 const fate = (outcome, text) =>
   outcome.status === 'fulfilled'
     ? { text, seq: outcome.value }
-    : { text, code: outcome.reason.code, outcome: outcome.reason.outcome, syscall: outcome.reason.syscall }
+    : {
+        text,
+        code: outcome.reason.code,
+        outcome: outcome.reason.outcome,
+        syscall: outcome.reason.syscall,
+        path: outcome.reason.path,
+      }
 const codeOf = async (call) => {
   try {
     await call()
