@@ -1,6 +1,7 @@
 /** Looks at a log's files without opening it for writing: for tools. */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { resolveRepairOptions } from './call-options.js'
 import {
   type NativeFrame,
   type NativeRepairReport,
@@ -9,7 +10,6 @@ import {
   native,
 } from './native.js'
 import { toPath } from './open.js'
-import { resolveRepairOptions } from './options.js'
 
 export type VerifyReport = NativeVerifyReport
 export type SegmentReport = NativeSegmentReport

@@ -1,20 +1,20 @@
 /** A log that this process writes: frames appends, settles promises, keeps what waits in order. */
 import { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
-import { DurlogError, invalidArgument, outcomeOfCall, withOutcome } from './errors.js'
-import { HeldCalls } from './held-calls.js'
-import { Counter, LEVEL_CODES, type NativeFailure, type NativeLog, type Refused } from './native.js'
 import {
   checkPayload,
   checkSeq,
   collectBatch,
   levelCode,
-  type ResolvedOptions,
   resolveAppendOptions,
   resolveSyncLevel,
   resolveWritableOptions,
-  shown,
-} from './options.js'
+} from './call-options.js'
+import { shown } from './checks.js'
+import { DurlogError, invalidArgument, outcomeOfCall, withOutcome } from './errors.js'
+import { HeldCalls } from './held-calls.js'
+import { Counter, LEVEL_CODES, type NativeFailure, type NativeLog, type Refused } from './native.js'
+import type { ResolvedOptions } from './options.js'
 import { OwnSource } from './own-source.js'
 import { PointReads } from './point-reads.js'
 import { Reader } from './reader.js'

@@ -3,10 +3,11 @@
 import { resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { shown } from './checks.js'
 import { DurlogError, invalidArgument } from './errors.js'
 import { WriterLog } from './log.js'
 import { type NativeLog, native } from './native.js'
-import { type ResolvedOptions, resolveOptions, shown } from './options.js'
+import { type ResolvedOptions, resolveOptions } from './options.js'
 import { ReadOnlyLog } from './read-only-log.js'
 import type { Log, OpenOptions } from './types.js'
 

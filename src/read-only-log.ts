@@ -1,11 +1,11 @@
 /** A log that another process or thread may be writing: reading only, without its lock. */
 import { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
+import { checkSeq } from './call-options.js'
 import { Cut } from './cut.js'
 import { DurlogError } from './errors.js'
 import { closedError } from './log.js'
 import { type NativeCursor, native } from './native.js'
-import { checkSeq } from './options.js'
 import { PointReads } from './point-reads.js'
 import { Reader, type ReadSource } from './reader.js'
 import { UNCHECKED } from './recovery.js'

@@ -1,8 +1,9 @@
 /** Iterates over records, a decoded batch at a time, with the next batch fetched while one is consumed. */
+
+import { checkReadOptions } from './call-options.js'
 import type { Cut } from './cut.js'
 import { DurlogError } from './errors.js'
 import { type NativeBatch, type NativeCursor, native } from './native.js'
-import { checkReadOptions } from './options.js'
 import type { LogReader, LogRecord, ReadOptions } from './types.js'
 
 const BATCH_BYTES = 2 * 1024 * 1024

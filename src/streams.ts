@@ -1,6 +1,6 @@
 /** Node streams over a log's public methods. */
 import { Readable, Writable } from 'node:stream'
-import { resolveReadableOptions } from './options.js'
+import { resolveReadableOptions } from './call-options.js'
 import type { Log, LogReader, Payload, ReadableOptions } from './types.js'
 
 /** How far an append of several records in order came. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { checkPayload, levelCode } from '../src/call-options.js'
 import { DurlogError } from '../src/errors.js'
-import { checkPayload, levelCode, resolveOptions } from '../src/options.js'
+import { resolveOptions } from '../src/options.js'
 import type { OpenOptions } from '../src/types.js'
 
 /** The error that options are refused with, given as a caller without types might. */

@@ -1,0 +1,57 @@
+/** Checks of single values. What is wrong throws ERR_DURLOG_INVALID_ARGUMENT: the name, what came, what is allowed. */
+import { invalidArgument } from './errors.js'
+// A type only: checking must not need the addon.
+import type { LEVEL_CODES } from './native.js'
+import type { Durability } from './types.js'
+
+export const LEVELS: typeof LEVEL_CODES = { memory: 0, async: 1, sync: 2, full: 3 }
+export const LEVEL_NAMES: readonly Durability[] = Object.keys(LEVELS) as Durability[]
+
+/** `value` as it stands in an error: short, and telling a string from a number. */
+export function shown(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
+  if (typeof value === 'function') return 'a function'
+  if (Array.isArray(value)) return 'an array'
+  if (typeof value === 'object' && value !== null) return 'an object'
+  return String(value)
+}
+
+export function choice<T extends string>(name: string, value: unknown, allowed: readonly T[], preset: T): T {
+  if (value === undefined) return preset
+  if (typeof value === 'string' && (allowed as readonly string[]).includes(value)) return value as T
+  throw invalidArgument(`${name} must be one of ${allowed.join(', ')}; got ${shown(value)}`)
+}
+
+export interface Range {
+  min: number
+  max: number
+  unit: string
+  multipleOf?: number
+}
+
+export function whole(name: string, value: unknown, range: Range, preset: number): number {
+  if (value === undefined) return preset
+  const { min, max, unit, multipleOf = 1 } = range
+  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max && value % multipleOf === 0)
+    return value
+  const multiple = multipleOf === 1 ? '' : `, a multiple of ${multipleOf}`
+  throw invalidArgument(
+    `${name} must be a whole number of ${unit} from ${min} to ${max}${multiple}; got ${shown(value)}`,
+  )
+}
+
+export function flag(name: string, value: unknown, preset: boolean): boolean {
+  if (value === undefined) return preset
+  if (typeof value === 'boolean') return value
+  throw invalidArgument(`${name} must be true or false; got ${shown(value)}`)
+}
+
+export function bag(name: string, value: unknown, names: readonly string[]): Record<string, unknown> {
+  if (value === undefined) return {}
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw invalidArgument(`${name} must be an object; got ${shown(value)}`)
+  for (const key of Object.keys(value)) {
+    if (!names.includes(key)) throw invalidArgument(`${name}: there is no "${key}"; allowed are ${names.join(', ')}`)
+  }
+  return value as Record<string, unknown>
+}
