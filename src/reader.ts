@@ -1,5 +1,5 @@
 /** Iterates over records, a decoded batch at a time, with the next batch fetched while one is consumed. */
-
+import { markAsUntransferable } from 'node:worker_threads'
 import { checkReadOptions } from './call-options.js'
 import type { Cut } from './cut.js'
 import { DurlogError } from './errors.js'
@@ -207,6 +207,8 @@ export class Reader implements LogReader {
     if (this.#arena.length - this.#arenaUsed < Math.max(MIN_READ_BYTES, this.#needBytes)) {
       this.#arena = Buffer.allocUnsafeSlow(Math.max(BATCH_BYTES, this.#needBytes))
       this.#arenaUsed = 0
+      // A worker goes on filling it while the caller holds records in it.
+      markAsUntransferable(this.#arena.buffer)
     }
     const buffer = this.#arena.subarray(this.#arenaUsed)
     let entries = this.#spareEntries
