@@ -92,7 +92,7 @@ export interface BatchRange {
 
 export interface LogRecord {
   seq: number
-  /** A view of the batch it was read with. It stays valid, and keeps that batch (about 1 MiB) in memory. */
+  /** A view of the batch it was read with. It stays valid and keeps that batch (about 1 MiB) in memory. Copy it to transfer it. */
   data: Buffer
   /** When it was appended, in milliseconds since 1970, by the writer's clock. */
   timestamp: number
