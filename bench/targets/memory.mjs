@@ -1,11 +1,11 @@
 // Into the page cache: as fast as a store, and what that leaves of the event loop.
 import { join } from 'node:path'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Baseline, measureChecksums } from '../../dist/bench/baselines.js'
 import { keepInFlight, writeInBursts } from '../../dist/bench/load.js'
 import { makePayload, withScratch } from '../../dist/bench/scratch.js'
-import { sum } from '../../dist/bench/stats.js'
+import { median, sum } from '../../dist/bench/stats.js'
 import { open } from '../../dist/index.js'
 import { appendRate } from './commit.mjs'
 
@@ -69,6 +69,62 @@ const write = {
       figures[`write-${size.bytes}-ratio`] = { value, baseline }
     }
     return figures
+  },
+}
+
+const PACED_BYTES = 128
+const PACED_PER_SECOND = 100_000
+const PACED_SECONDS = 10
+
+/** Milliseconds that each of `count` writes took, made at `perSecond`. */
+function writePaced(log, payload, count, perSecond) {
+  const latencies = new Float64Array(count)
+  const start = performance.now()
+  return new Promise((resolve, reject) => {
+    let done = 0
+    const turn = () => {
+      const due = Math.min(count, Math.floor(((performance.now() - start) / 1000) * perSecond))
+      try {
+        for (; done < due; done += 1) {
+          const before = performance.now()
+          log.write(payload)
+          latencies[done] = performance.now() - before
+        }
+      } catch (error) {
+        return reject(error)
+      }
+      if (done < count) setImmediate(turn)
+      else resolve(latencies)
+    }
+    turn()
+  })
+}
+
+const writeWorst = {
+  name: 'write-worst',
+  slow: true,
+  figures: [
+    {
+      id: 'write-worst',
+      title: `the worst write of ${PACED_BYTES} B in ${PACED_SECONDS} s at ${PACED_PER_SECOND.toLocaleString('en-US')}/s`,
+      unit: 'ms',
+      max: 2,
+      baseline: 'median',
+    },
+  ],
+  async run({ dir }) {
+    return withScratch(dir, async (folder) => {
+      const log = await open(join(folder, 'log'), { durability: 'memory' })
+      const count = PACED_SECONDS * PACED_PER_SECOND
+      const latencies = await writePaced(log, makePayload(PACED_BYTES), count, PACED_PER_SECOND)
+      await log.close()
+      return {
+        'write-worst': {
+          value: latencies.reduce((worst, each) => Math.max(worst, each), 0),
+          baseline: median([...latencies]),
+        },
+      }
+    })
   },
 }
 
@@ -148,4 +204,4 @@ const checksum = {
   },
 }
 
-export const memoryGroups = [write, appendMemory, eventLoop, checksum]
+export const memoryGroups = [write, writeWorst, appendMemory, eventLoop, checksum]

@@ -1,0 +1,81 @@
+// Trimmed segments that are used again.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "log_test_folder.h"
+#include "observed_file_system.h"
+
+namespace durlog {
+namespace {
+
+// Each job is done when Execute() returns.
+class InlineExecutor final : public Executor {
+ public:
+  void Execute(std::shared_ptr<Job> job) override { job->RunOnce(); }
+};
+
+class RecycleTest : public LogTestFolder, public testing::WithParamInterface<Level> {
+ protected:
+  void TrimTo(Log& log, uint64_t seq) {
+    const std::shared_ptr<TrimJob> trim = log.BeginTrim(seq);
+    ASSERT_NE(trim, nullptr);
+    trim->RunOnce();
+    log.FinishTrim(*trim);
+  }
+};
+
+std::string NameOf(const testing::TestParamInfo<Level>& info) {
+  return info.param == Level::kSync ? "Synced" : "InMemory";
+}
+INSTANTIATE_TEST_SUITE_P(Levels, RecycleTest, testing::Values(Level::kSync, Level::kMemory),
+                         NameOf);
+
+TEST_P(RecycleTest, NoZerosAreWrittenAheadIntoARecycledSegment) {
+  // A record takes two blocks at most, and the next spare a header.
+  constexpr uint64_t kMostBytesPerAppend = 3 * 4096;
+  uint64_t written = 0;
+  ObservedFileSystem file_system(
+      [&](const ObservedCall& call) {
+        if (call.call == "write" || call.call == "write-direct") written += call.length;
+        return Status::Ok();
+      },
+      "ext4");
+  LogOptions options = SmallOptions(Strategy::kAuto);
+  options.map_after_records = 3;
+  InlineExecutor at_once;
+  std::unique_ptr<Log> log = Open(options, file_system);
+  log->Attach(&at_once, &listener_);
+  const auto append = [&](Level level) {
+    AppendMany(*log, 1, level);
+    Settle(*log);
+  };
+  // Trimmed in direct mode, so that they are kept.
+  while (listener_.rotated.size() < 4) append(Level::kSync);
+  TrimTo(*log, listener_.rotated.back());
+  while (log->Stats().recycled == 0) append(Level::kSync);
+  // Through all of the next segment, and into it.
+  const size_t rotated = listener_.rotated.size();
+  while (listener_.rotated.size() < rotated + 2) {
+    const uint64_t before = written;
+    append(GetParam());
+    if (listener_.rotated.size() != rotated + 1) continue;
+    ASSERT_LE(written - before, kMostBytesPerAppend);
+  }
+  EXPECT_EQ(log->Stats().mode,
+            GetParam() == Level::kSync ? WriteMode::kDirect : WriteMode::kMapped);
+  const uint64_t first = log->first_seq();
+  const uint64_t end = log->next_seq();
+  Close(std::move(log));
+  const std::vector<std::string> payloads = ReadFrom(first);
+  ASSERT_EQ(payloads.size(), end - first);
+  for (uint64_t seq = first; seq < end; ++seq) EXPECT_EQ(payloads[seq - first], PayloadOf(seq));
+  log = Open(options);
+  EXPECT_EQ(log->recovery().state, RecoveryState::kClean);
+  EXPECT_EQ(log->next_seq(), end);
+}
+
+}  // namespace
+}  // namespace durlog
