@@ -4,6 +4,7 @@ import { constants } from 'node:os'
 export type DurlogErrorCode =
   | 'ERR_DURLOG_IO'
   | 'ERR_DURLOG_NO_SPACE'
+  | 'ERR_DURLOG_TOO_MANY_FILES'
   | 'ERR_DURLOG_NOT_FOUND'
   | 'ERR_DURLOG_NOT_A_LOG'
   | 'ERR_DURLOG_LOCKED'
@@ -93,10 +94,17 @@ export function withOutcome(error: DurlogError, outcome: FailureOutcome): Durlog
   })
 }
 
-/** What an append that failed in the call throws: who was refused for room has left nothing behind. */
+/** The codes of what an append lacks: it has left nothing behind, and may be tried again. */
+const LACKS: readonly DurlogErrorCode[] = [
+  'ERR_DURLOG_NO_SPACE',
+  'ERR_DURLOG_TOO_MANY_FILES',
+  'ERR_DURLOG_OUT_OF_MEMORY',
+]
+
+/** What an append that failed in the call throws. */
 export function outcomeOfCall(error: unknown): unknown {
   if (!(error instanceof DurlogError) || error.outcome !== undefined) return error
-  if (error.code === 'ERR_DURLOG_NO_SPACE') return withOutcome(error, 'not-written')
+  if (LACKS.includes(error.code)) return withOutcome(error, 'not-written')
   return error.code === 'ERR_DURLOG_SYNC_FAILED' ? withOutcome(error, 'unknown') : error
 }
 

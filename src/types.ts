@@ -226,7 +226,8 @@ export interface Log extends EventEmitter<LogEvents>, AsyncDisposable {
    * unless it has to wait for room (`maxPendingBytes`): so leave them alone until the promise settles.
    *
    * Rejects with ERR_DURLOG_RECORD_EMPTY, ERR_DURLOG_RECORD_TOO_LARGE, ERR_DURLOG_INVALID_ARGUMENT (before
-   * anything is written), ERR_DURLOG_NO_SPACE (nothing is left behind; usable again when there is room),
+   * anything is written), ERR_DURLOG_NO_SPACE, ERR_DURLOG_TOO_MANY_FILES or ERR_DURLOG_OUT_OF_MEMORY (nothing is
+   * left behind; usable again when there is room, a free file descriptor or memory),
    * ERR_DURLOG_SYNC_FAILED (see `outcome`), ERR_DURLOG_LATCHED, ERR_DURLOG_READ_ONLY or ERR_DURLOG_CLOSED.
    */
   append(data: Payload, options?: AppendOptions): Promise<number>

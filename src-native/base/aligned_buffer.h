@@ -1,7 +1,8 @@
-// Growable memory whose address is a multiple of 4096, as direct I/O wants it.
+// Growable memory, aligned as direct I/O wants it.
 #ifndef DURLOG_BASE_ALIGNED_BUFFER_H_
 #define DURLOG_BASE_ALIGNED_BUFFER_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -13,7 +14,12 @@ namespace durlog {
 
 class AlignedBuffer {
  public:
-  static constexpr size_t kAlignment = 4096;
+  // Of the address; no device that is written to directly has larger blocks.
+  static constexpr size_t kAlignment = 64 << 10;
+
+  // For tests: where set, asked before each allocation, which fails where the answer is true.
+  using Refusal = bool (*)(size_t bytes);
+  static inline std::atomic<Refusal> refusal_for_tests{nullptr};
 
   AlignedBuffer() = default;
   AlignedBuffer(AlignedBuffer&& other) noexcept { *this = std::move(other); }
@@ -33,7 +39,9 @@ class AlignedBuffer {
     if (needed <= capacity_) return true;
     size_t grown = capacity_ == 0 ? kInitialBytes : capacity_ * 2;
     if (grown < needed) grown = needed;
-    grown = (grown + kAlignment - 1) & ~(kAlignment - 1);
+    grown = (grown + kGranularity - 1) & ~(kGranularity - 1);
+    const Refusal refusal = refusal_for_tests.load(std::memory_order_relaxed);
+    if (refusal != nullptr && refusal(grown)) return false;
     Memory memory(
         static_cast<uint8_t*>(::operator new(grown, std::align_val_t{kAlignment}, std::nothrow)));
     if (!memory) return false;
@@ -45,6 +53,7 @@ class AlignedBuffer {
 
  private:
   static constexpr size_t kInitialBytes = 64 << 10;
+  static constexpr size_t kGranularity = 4096;
   struct Free {
     void operator()(uint8_t* memory) const {
       ::operator delete(memory, std::align_val_t{kAlignment});

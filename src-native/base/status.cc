@@ -6,11 +6,22 @@
 namespace durlog {
 namespace {
 
-bool IsNoSpace(int sys_errno) {
+Code CodeOf(int sys_errno) {
 #ifdef EDQUOT
-  if (sys_errno == EDQUOT) return true;
+  if (sys_errno == EDQUOT) return Code::kNoSpace;
 #endif
-  return sys_errno == ENOSPC || sys_errno == EFBIG;
+  switch (sys_errno) {
+    case ENOSPC:
+    case EFBIG:
+      return Code::kNoSpace;
+    case EMFILE:
+    case ENFILE:
+      return Code::kTooManyFiles;
+    case ENOMEM:
+      return Code::kOutOfMemory;
+    default:
+      return Code::kIo;
+  }
 }
 
 const std::string& EmptyString() {
@@ -33,8 +44,7 @@ Status Status::System(const char* operation, int sys_errno, std::string path) {
                                  ? "permission denied: the user of this process needs the right to "
                                    "read the log's folder and files, and to write if it is to write"
                                  : std::generic_category().message(sys_errno);
-  Status status = Error(IsNoSpace(sys_errno) ? Code::kNoSpace : Code::kIo,
-                        std::string(operation) + ": " + reason);
+  Status status = Error(CodeOf(sys_errno), std::string(operation) + ": " + reason);
   status.detail_->sys_errno = sys_errno;
   status.detail_->operation = operation;
   status.detail_->path = std::move(path);

@@ -17,6 +17,7 @@ enum class Code : uint8_t {
   kOk,
   kIo,               // the system refused an operation; sys_errno says why
   kNoSpace,          // ENOSPC, EDQUOT or EFBIG: usable again when there is room
+  kTooManyFiles,     // EMFILE or ENFILE: usable again when there are descriptors
   kNotFound,         // no log there, and create was not asked for
   kNotALog,          // the folder holds something else
   kLocked,           // another writer owns the log; owner_pid says who
@@ -51,7 +52,8 @@ class [[nodiscard]] Status {
   static Status Ok() { return Status(); }
   // `message` says what to do about it, in a sentence without the path.
   static Status Error(Code code, std::string message);
-  // `operation` is the system call's name. ENOSPC, EDQUOT and EFBIG become kNoSpace.
+  // `operation` is the system call's name. ENOSPC, EDQUOT and EFBIG become kNoSpace,
+  // EMFILE and ENFILE kTooManyFiles, ENOMEM kOutOfMemory.
   static Status System(const char* operation, int sys_errno, std::string path);
 
   // For a lock that is held: `owner_pid` is 0 where the owner could not be told.

@@ -36,6 +36,7 @@ Status TruncateJob::Cut() {
   DURLOG_ASSIGN_OR_RETURN(OpenedSegment opened,
                           OpenSegment(directory_, first_seq, OpenMode::kReadWrite));
   DURLOG_RETURN_IF_ERROR(FindOffset(*opened.file, opened.header, first_seq));
+  changed_ = true;
   while (segments_.size() > holder + 1) {
     DURLOG_RETURN_IF_ERROR(directory_.Remove(SegmentName(segments_.back())));
     segments_.pop_back();

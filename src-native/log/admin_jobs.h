@@ -54,7 +54,10 @@ class TruncateJob final : public Job {
 
   // After done(). The cut is durable where status() is OK.
   const Status& status() const { return status_; }
-  std::shared_ptr<Segment> segment() const { return segment_; }
+  // Where status() is OK, the segment that is appended to from now on.
+  std::shared_ptr<Segment> TakeSegment() { return std::move(segment_); }
+  // Whether anything was changed; where not, a failure leaves the log as it was.
+  bool changed() const { return changed_; }
   uint64_t offset() const { return offset_; }
   uint64_t next_seq() const { return next_seq_; }
   // Whether a marker in front of offset() says that what stays is synced.
@@ -75,6 +78,7 @@ class TruncateJob final : public Job {
   std::shared_ptr<Segment> segment_;
   uint64_t offset_ = 0;
   bool end_marked_ = false;
+  bool changed_ = false;
   Status status_;
 };
 

@@ -62,11 +62,19 @@ Status Log::MakeRoom(uint64_t frame_bytes) {
   const uint64_t now_ms = now_ms_;
   const uint64_t base_ms = active_->header().base_time_ms;
   const uint64_t elapsed_ms = now_ms > base_ms ? now_ms - base_ms : 0;
-  const bool fits = append_offset_ + frame_bytes <= active_->bytes();
+  const bool rotates = append_offset_ + frame_bytes > active_->bytes() || elapsed_ms > UINT32_MAX;
+  const bool stages = mode_ != WriteMode::kMapped;
+  if (stages) DURLOG_RETURN_IF_ERROR(ReserveStage(frame_bytes, rotates));
   const uint64_t rollbacks = rollbacks_;
-  if (!fits || elapsed_ms > UINT32_MAX) DURLOG_RETURN_IF_ERROR(Rotate());
+  if (rotates) DURLOG_RETURN_IF_ERROR(Rotate());
   if (rollbacks_ != rollbacks) return BackpressureError();
-  if (mode_ == WriteMode::kMapped && !tail_) DURLOG_RETURN_IF_ERROR(EnsureMapped());
+  if (mode_ == WriteMode::kMapped && !tail_) {
+    DURLOG_RETURN_IF_ERROR(EnsureMapped());
+  }
+  // The map may have been left on the way.
+  if (!stages && mode_ != WriteMode::kMapped) {
+    DURLOG_RETURN_IF_ERROR(ReserveStage(frame_bytes, false));
+  }
   const uint64_t base_now_ms = active_->header().base_time_ms;
   const uint32_t time_ms = now_ms > base_now_ms ? static_cast<uint32_t>(now_ms - base_now_ms) : 0;
   // The clock may be set back; the log's times never go back within a segment.
@@ -179,7 +187,7 @@ Status Log::StoreMapped(const FrameFields& fields, Bytes payload, bool publish) 
                                    "is full or failing)")
                          .WithPath(directory_->path() + "/" + active_->name())
                          .WithOffset(at);
-      Latch(fault, fields.seq, fields.seq);
+      Latch(fault, next_seq_, next_seq_);
       return failure_;
     }
   }
@@ -209,15 +217,33 @@ Status Log::WriteAround(uint64_t at, uint8_t* header, uint32_t crc, Bytes payloa
     status = file.WriteAt(at + kWordBytes, header + kWordBytes, kFrameHeaderBytes - kWordBytes);
   }
   if (status.ok() && publish) status = file.WriteAt(at, header, kWordBytes);
-  if (status.ok()) return status;
-  // What did get written must not be where a later frame ends.
+  return status.ok() ? status : TakeBack(at, std::move(status));
+}
+
+// What an append that failed has put behind `at` must not be where a later frame ends. Where it is
+// not known what is there, or it cannot be cut, the log latches.
+Status Log::TakeBack(uint64_t at, Status failure) {
+  if (latched_) return failure;
   tail_.reset();
-  Status cut = CutSegment(file, at, active_->bytes());
-  if (status.code() != Code::kNoSpace || !cut.ok()) {
-    Latch(status, next_seq_, next_seq_);
-    return failure_;
-  }
-  return status;
+  append_offset_ = at;
+  const bool known = failure.code() == Code::kNoSpace || failure.code() == Code::kOutOfMemory ||
+                     failure.code() == Code::kTooManyFiles;
+  if (known && CutSegment(active_->file(), at, active_->bytes()).ok()) return failure;
+  Latch(std::move(failure), next_seq_, next_seq_);
+  return failure_;
+}
+
+// The memory for what is about to be staged, padding to whole blocks included, before anything else
+// changes: a rotation, or a batch, that fails half-way could not be taken back.
+Status Log::ReserveStage(uint64_t frame_bytes, bool rotates) {
+  const bool continues = !rotates && !filling_.empty() && filling_.back().segment == active_;
+  if (!continues && next_buffer_.capacity() == 0) next_buffer_ = TakeBuffer();
+  AlignedBuffer& buffer = continues ? filling_.back().buffer : next_buffer_;
+  // In front of a piece's first frame stands less than a block.
+  const size_t used = continues ? filling_.back().used() : capabilities_.direct_alignment;
+  const uint64_t needed = AlignUp(used + frame_bytes, capabilities_.direct_alignment);
+  if (buffer.Reserve(static_cast<size_t>(needed), continues ? used : 0)) return Status::Ok();
+  return Status::Error(Code::kOutOfMemory, "there is no memory to stage what is appended");
 }
 
 Result<StagedPiece*> Log::CurrentPiece() {
@@ -225,35 +251,39 @@ Result<StagedPiece*> Log::CurrentPiece() {
   StagedPiece piece;
   piece.segment = active_;
   piece.begin = piece.end = piece.buffer_offset = append_offset_;
-  piece.buffer = TakeBuffer();
+  piece.buffer = std::move(next_buffer_);
   if (mode_ == WriteMode::kDirect) {
     piece.buffer_offset = AlignDown(append_offset_, capabilities_.direct_alignment);
-    const size_t head = piece.used();
-    if (!piece.buffer.Reserve(capabilities_.direct_alignment, 0)) {
-      return Status::Error(Code::kOutOfMemory, "no memory to stage records");
-    }
-    if (head > 0 && tail_image_.segment == active_.get() &&
-        tail_image_.offset == piece.buffer_offset && tail_image_.bytes.size() == head) {
-      std::memcpy(piece.buffer.data(), tail_image_.bytes.data(), head);
-    } else if (head > 0 && active_->active()) {
-      DURLOG_ASSIGN_OR_RETURN(const size_t read, active_->file().ReadAt(piece.buffer_offset,
-                                                                        piece.buffer.data(), head));
-      if (read < head) std::memset(piece.buffer.data() + read, 0, head - read);
-    }
+    DURLOG_RETURN_IF_ERROR(FillHead(&piece));
   }
   filling_.push_back(std::move(piece));
   return &filling_.back();
 }
 
+// What stands in front of the first frame in its block: a direct write takes whole blocks, and must
+// leave the file as it was there.
+Status Log::FillHead(StagedPiece* piece) {
+  uint8_t* const to = piece->buffer.data();
+  const size_t head = piece->used();
+  if (head == 0) return Status::Ok();
+  if (tail_image_.segment == active_.get() && tail_image_.offset == piece->buffer_offset &&
+      tail_image_.bytes.size() == head) {
+    std::copy(tail_image_.bytes.begin(), tail_image_.bytes.end(), to);
+  } else if (active_->active()) {
+    DURLOG_ASSIGN_OR_RETURN(const size_t read,
+                            active_->file().ReadAt(piece->buffer_offset, to, head));
+    std::memset(to + read, 0, head - read);
+  } else {
+    // A block that is longer than the header, of a segment that has no file yet.
+    EncodeSegmentHeader(active_->header(), to);
+  }
+  return Status::Ok();
+}
+
 Status Log::StageFrame(const FrameFields& fields, Bytes payload) {
   DURLOG_ASSIGN_OR_RETURN(StagedPiece* const piece, CurrentPiece());
-  const size_t used = piece->used();
-  const size_t frame_bytes = static_cast<size_t>(fields.frame_bytes());
-  if (!piece->buffer.Reserve(used + frame_bytes, used)) {
-    return Status::Error(Code::kOutOfMemory, "no memory to stage the record");
-  }
-  EncodeFrame(fields, payload, active_->crc_seed(), piece->buffer.data() + used);
-  piece->end += frame_bytes;
+  EncodeFrame(fields, payload, active_->crc_seed(), piece->buffer.data() + piece->used());
+  piece->end += fields.frame_bytes();
   append_offset_ = piece->end;
   return Status::Ok();
 }
@@ -269,6 +299,11 @@ Result<uint64_t> Log::AppendBatch(const Bytes* payloads, size_t count, Level lev
   if (frame_bytes > options_.segment_bytes - kSegmentHeaderBytes) {
     return Status::Error(Code::kBatchTooLarge, "the batch takes " + std::to_string(frame_bytes) +
                                                    " bytes and must fit into one segment");
+  }
+  if (frame_bytes > options_.max_pending_bytes) {
+    return Status::Error(Code::kBatchTooLarge, "the batch takes " + std::to_string(frame_bytes) +
+                                                   " bytes, maxPendingBytes is " +
+                                                   std::to_string(options_.max_pending_bytes));
   }
   DURLOG_RETURN_IF_ERROR(MakeRoom(frame_bytes));
   const uint64_t first_seq = next_seq_;
@@ -298,26 +333,20 @@ Status Log::StoreMappedBatch(const Bytes* payloads, size_t count) {
     fields.batch_continues = i + 1 < count;
     if (i == 0) first_word = FrameWord(fields);
     Status stored = StoreMapped(fields, payloads[i], i > 0);
-    if (!stored.ok()) {
-      // Frames that are whole stand behind the first one's missing word.
-      if (i > 0) Latch(stored, next_seq_, next_seq_);
-      return latched_ ? failure_ : stored;
-    }
+    // Frames that are whole stand behind the first one's missing word.
+    if (!stored.ok()) return i > 0 ? TakeBack(begin, std::move(stored)) : stored;
   }
-  if (!tail_->Holds(begin)) return WriteWord(begin, first_word, count);
+  if (!tail_->Holds(begin)) return WriteWord(begin, first_word);
   tail_->Publish(begin, first_word);
   return Status::Ok();
 }
 
 // For a batch so long that its beginning is no longer mapped.
-Status Log::WriteWord(uint64_t at, uint32_t word, size_t count) {
+Status Log::WriteWord(uint64_t at, uint32_t word) {
   uint8_t bytes[kWordBytes];
   Store32(bytes, word);
   Status written = active_->file().WriteAt(at, bytes, sizeof bytes);
-  if (written.ok()) return written;
-  // All of the batch stands behind the word, which may be there or not.
-  Latch(written, next_seq_, next_seq_ + count);
-  return failure_;
+  return written.ok() ? written : TakeBack(at, std::move(written));
 }
 
 // Preallocation is quick, and a caller of a synchronous write has nothing better to do.
@@ -357,6 +386,9 @@ void Log::RequestSync(Level level) {
 Status Log::AppendMarker() {
   if (append_offset_ + kFrameHeaderBytes > active_->bytes()) return Status::Ok();
   if (mode_ == WriteMode::kMapped && !tail_) DURLOG_RETURN_IF_ERROR(EnsureMapped());
+  if (mode_ != WriteMode::kMapped) {
+    DURLOG_RETURN_IF_ERROR(ReserveStage(kFrameHeaderBytes, false));
+  }
   FrameFields fields = NextFields(0);
   fields.state = FrameState::kMarker;
   return StoreFrame(fields, Bytes{});

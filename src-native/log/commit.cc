@@ -11,6 +11,7 @@ namespace {
 
 // Half a millisecond of a fast disk, and some thousand small commits.
 constexpr uint64_t kZeroAheadBytes = 1u << 20;
+constexpr uint32_t kMinZeroBlockBytes = 4096;
 
 }  // namespace
 
@@ -20,10 +21,15 @@ void CommitJob::Run() {
   micros_ = file_system_.MonotonicMicros() - begin;
 }
 
+void CommitJob::Release() {
+  plan_ = CommitPlan();
+  activated_.clear();
+}
+
 void CommitJob::Write() {
   status_ = WritePieces();
   written_ = status_.ok();
-  if (written_ || status_.code() != Code::kNoSpace) return;
+  if (written_ || (!untouched_ && status_.code() != Code::kNoSpace)) return;
   Status undone = UndoWrites();
   if (undone.ok()) {
     outcome_ = CommitOutcome::kRolledBack;
@@ -42,13 +48,27 @@ void CommitJob::Sync() {
 
 Status CommitJob::WritePieces() {
   for (StagedPiece& piece : plan_.pieces) {
-    if (!piece.segment->active()) {
-      DURLOG_RETURN_IF_ERROR(piece.segment->Activate(directory_));
-      activated_.push_back(piece.segment);
-    }
+    DURLOG_RETURN_IF_ERROR(OpenSegment(piece.segment));
     DURLOG_RETURN_IF_ERROR(piece.segment->DropFirstChunk());
     DURLOG_RETURN_IF_ERROR(WritePiece(piece));
   }
+  return Status::Ok();
+}
+
+// Preparing a spare and opening a file change nothing in the log: where they fail, for want of a
+// descriptor say, the group can be taken back whatever the reason was.
+Status CommitJob::OpenSegment(const std::shared_ptr<Segment>& segment) {
+  if (!segment->active()) {
+    untouched_ = true;
+    DURLOG_RETURN_IF_ERROR(segment->AwaitSpare(directory_));
+    untouched_ = false;
+    DURLOG_RETURN_IF_ERROR(segment->Activate(directory_));
+    activated_.push_back(segment);
+  }
+  if (plan_.mode != WriteMode::kDirect) return Status::Ok();
+  untouched_ = true;
+  DURLOG_RETURN_IF_ERROR(segment->OpenDirect(directory_));
+  untouched_ = false;
   return Status::Ok();
 }
 
@@ -56,41 +76,53 @@ Status CommitJob::WritePieces() {
 // cost; so where a small write would meet one, zeros go out with it for many writes to come. A
 // large write amortises the conversion by itself. (One of 100 KiB does, too, but then conversions
 // never cease, and twice as long a delay of the event loop comes with a fifth more records.)
-Result<size_t> CommitJob::ExtendWithZeros(StagedPiece& piece) {
-  const bool direct = plan_.mode == WriteMode::kDirect;
-  const uint64_t end = direct ? AlignUp(piece.end, plan_.direct_alignment) : piece.end;
-  uint64_t until = end;
-  Segment& segment = *piece.segment;
-  if (plan_.zero_ahead && end > segment.written_until &&
-      piece.end - piece.begin < kZeroAheadBytes / 4) {
-    until = std::min(AlignUp(end, AlignedBuffer::kAlignment) + kZeroAheadBytes, segment.bytes());
+uint64_t CommitJob::ZerosUntil(const StagedPiece& piece, uint64_t end) const {
+  const Segment& segment = *piece.segment;
+  if (!plan_.zero_ahead || end <= segment.written_until ||
+      piece.end - piece.begin >= kZeroAheadBytes / 4) {
+    return end;
   }
-  const size_t length = static_cast<size_t>(until - piece.buffer_offset);
-  if (!piece.buffer.Reserve(length, piece.used())) {
-    return Status::Error(Code::kOutOfMemory, "no memory for the zeros behind a group");
-  }
-  std::memset(piece.buffer.data() + piece.used(), 0, length - piece.used());
-  segment.written_until = std::max(segment.written_until, until);
-  return length;
+  const uint64_t block = std::max(plan_.direct_alignment, kMinZeroBlockBytes);
+  return std::max(end, AlignDown(std::min(end + kZeroAheadBytes, segment.bytes()), block));
 }
 
 Status CommitJob::WritePiece(StagedPiece& piece) {
-  DURLOG_ASSIGN_OR_RETURN(const size_t length, ExtendWithZeros(piece));
+  const bool direct = plan_.mode == WriteMode::kDirect;
+  const uint64_t end = direct ? AlignUp(piece.end, plan_.direct_alignment) : piece.end;
+  const uint64_t zeros_until = ZerosUntil(piece, end);
+  Status written = WriteUntil(piece, zeros_until);
+  // What there is no room for may be the zeros alone.
+  const bool lacks_room = written.code() == Code::kNoSpace || written.code() == Code::kOutOfMemory;
+  if (lacks_room && zeros_until > end) written = WriteUntil(piece, end);
+  DURLOG_RETURN_IF_ERROR(std::move(written));
+  if (direct || plan_.level != Level::kAsync) return Status::Ok();
+  return piece.segment->file().StartWriteback(piece.begin, piece.end - piece.begin);
+}
+
+// The frames, and zeros behind them up to `until`.
+Status CommitJob::WriteUntil(StagedPiece& piece, uint64_t until) {
+  Segment& segment = *piece.segment;
+  const size_t length = static_cast<size_t>(until - piece.buffer_offset);
+  if (!piece.buffer.Reserve(length, piece.used())) {
+    return Status::Error(Code::kOutOfMemory, "there is no memory for the zeros behind a group");
+  }
+  std::memset(piece.buffer.data() + piece.used(), 0, length - piece.used());
   if (plan_.mode == WriteMode::kBuffered) {
     const size_t skip = static_cast<size_t>(piece.begin - piece.buffer_offset);
     DURLOG_RETURN_IF_ERROR(
-        piece.segment->file().WriteAt(piece.begin, piece.buffer.data() + skip, length - skip));
-    if (plan_.level != Level::kAsync) return Status::Ok();
-    return piece.segment->file().StartWriteback(piece.begin, piece.end - piece.begin);
+        segment.file().WriteAt(piece.begin, piece.buffer.data() + skip, length - skip));
+  } else {
+    // Whole blocks: the next group writes over the zeros behind the last frame. The bytes in front
+    // of the first frame are the same as on the device, so that tearing cannot hurt them.
+    DURLOG_RETURN_IF_ERROR(
+        segment.direct().WriteAt(piece.buffer_offset, piece.buffer.data(), length));
   }
-  // Whole blocks: the next group writes over the zeros behind the last frame. The bytes in front
-  // of the first frame are the same as on the device, so that tearing cannot hurt them.
-  DURLOG_ASSIGN_OR_RETURN(File* const direct, piece.segment->Direct(directory_));
-  return direct->WriteAt(piece.buffer_offset, piece.buffer.data(), length);
+  segment.written_until = std::max(segment.written_until, until);
+  return Status::Ok();
 }
 
 Status CommitJob::SyncOne(SyncTarget& target) {
-  if (plan_.level == Level::kFull) return target.segment->file().SyncFull();
+  if (plan_.level == Level::kFull || target.full) return target.segment->file().SyncFull();
   if (plan_.level == Level::kAsync) {
     return target.segment->file().StartWriteback(target.begin, target.end - target.begin);
   }

@@ -34,12 +34,14 @@ struct SyncTarget {
   std::vector<Chunk> chunks;
   uint64_t begin = 0;
   uint64_t end = 0;
+  // An fsync whatever the commit's level is: nothing is written to the segment afterwards.
+  bool full = false;
 };
 
 struct CommitPlan {
   Level level = Level::kMemory;
   WriteMode mode = WriteMode::kBuffered;  // of the pieces
-  uint32_t direct_alignment = AlignedBuffer::kAlignment;
+  uint32_t direct_alignment = 4096;
   // Write zeros ahead of the pieces, so that the next commits find written extents.
   bool zero_ahead = false;
   uint64_t first_seq = 0;  // of the group
@@ -56,7 +58,8 @@ struct CommitPlan {
 
 enum class CommitOutcome : uint8_t {
   kDone,
-  // Nothing of the group is in the log: there was no room. The segments are as before.
+  // Nothing of the group is in the log: there was no room, no memory, no descriptor, or no segment
+  // to write to. The segments are as before.
   kRolledBack,
   // A write or sync failed, and what is on the device is not known.
   kFailed,
@@ -84,6 +87,8 @@ class CommitJob final : public Job {
   const Status& status() const { return status_; }
   // How long it took.
   uint64_t micros() const { return micros_; }
+  // Lets go of segments, maps and buffers: a worker may hold the job a while yet.
+  void Release();
 
  protected:
   void Run() override;
@@ -103,8 +108,10 @@ class CommitJob final : public Job {
   void Write();
   void Sync();
   Status WritePieces();
+  Status OpenSegment(const std::shared_ptr<Segment>& segment);
   Status WritePiece(StagedPiece& piece);
-  Result<size_t> ExtendWithZeros(StagedPiece& piece);
+  uint64_t ZerosUntil(const StagedPiece& piece, uint64_t end) const;
+  Status WriteUntil(StagedPiece& piece, uint64_t until);
   Status SyncTargets();
   Status SyncOne(SyncTarget& target);
   Status UndoWrites();
@@ -114,6 +121,7 @@ class CommitJob final : public Job {
   CommitPlan plan_;
   CommitOutcome outcome_ = CommitOutcome::kFailed;
   Status status_;
+  bool untouched_ = false;  // WritePieces() failed in a step that changes nothing
   uint64_t micros_ = 0;
   std::vector<std::shared_ptr<Segment>> activated_;
   bool written_ = false;

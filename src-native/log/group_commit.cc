@@ -78,13 +78,25 @@ void Log::AddTargets(CommitPlan* plan, bool leave_map) {
     }
     plan->targets.push_back(std::move(target));
   }
+  if (plan->level < Level::kSync) return;
+  // Once full, a segment is fsynced, so that `full` need not go through all of them.
+  for (const std::shared_ptr<Segment>& segment : sealed_) AddFullTarget(segment, plan);
   if (plan->level < Level::kFull) return;
-  for (const StagedPiece& piece : plan->pieces) {
-    plan->targets.push_back(SyncTarget{piece.segment, {}, piece.begin, piece.end});
+  for (const StagedPiece& piece : plan->pieces) AddFullTarget(piece.segment, plan);
+  if (active_->active()) AddFullTarget(active_, plan);
+}
+
+void Log::AddFullTarget(const std::shared_ptr<Segment>& segment, CommitPlan* plan) {
+  const auto same = [&segment](const SyncTarget& target) { return target.segment == segment; };
+  const auto found = std::find_if(plan->targets.begin(), plan->targets.end(), same);
+  if (found != plan->targets.end()) {
+    found->full = true;
+    return;
   }
-  if (plan->targets.empty() && active_->active()) {
-    plan->targets.push_back(SyncTarget{active_, {}, 0, append_offset_});
-  }
+  SyncTarget target;
+  target.segment = segment;
+  target.full = true;
+  plan->targets.push_back(std::move(target));
 }
 
 CommitPlan Log::MakePlan(Level level) {
@@ -170,6 +182,7 @@ void Log::Finish(CommitJob& job) {
       break;
   }
   for (StagedPiece& piece : plan.pieces) GiveBuffer(std::move(piece.buffer));
+  job.Release();
 }
 
 void Log::FinishDone(CommitJob& job) {
@@ -187,6 +200,9 @@ void Log::FinishDone(CommitJob& job) {
   }
   if (plan.level < Level::kSync) return;
   for (const SyncTarget& target : plan.targets) {
+    if (target.full) {
+      sealed_.erase(std::remove(sealed_.begin(), sealed_.end(), target.segment), sealed_.end());
+    }
     const auto range = std::find_if(
         dirty_.begin(), dirty_.end(),
         [&target](const DirtyRange& dirty) { return dirty.segment == target.segment; });
@@ -283,7 +299,7 @@ void Log::Latch(Status status, uint64_t first_seq, uint64_t unknown_before) {
   filling_.clear();
   filling_bytes_ = 0;
   failure_ = std::move(status);
-  if (failure_.code() == Code::kIo || failure_.code() == Code::kNoSpace) {
+  if (failure_.code() != Code::kSyncFailed) {
     const std::string cause = failure_.message();
     failure_ = Status(failure_)
                    .WithCode(Code::kSyncFailed)

@@ -152,13 +152,16 @@ class Log {
   Status StoreMapped(const FrameFields& fields, Bytes payload, bool publish);
   Status WriteAround(uint64_t at, uint8_t* header, uint32_t crc, Bytes payload, bool publish);
   Status StoreMappedBatch(const Bytes* payloads, size_t count);
-  Status WriteWord(uint64_t at, uint32_t word, size_t count);
+  Status WriteWord(uint64_t at, uint32_t word);
+  Status TakeBack(uint64_t at, Status failure);
   FrameFields NextFields(size_t payload_bytes);
   void CommitEagerly();
   void Want(Level level);
   void NoteAppended(uint64_t frame_bytes, uint64_t records, Level level);
   void NotePosition();
+  Status ReserveStage(uint64_t frame_bytes, bool rotates);
   Result<StagedPiece*> CurrentPiece();
+  Status FillHead(StagedPiece* piece);
   Status AwaitLevel(uint64_t seq, Level level);
   Status AppendMarker();
 
@@ -185,6 +188,7 @@ class Log {
   }
   bool ShouldLeaveMap(const CommitPlan& plan) const;
   void AddTargets(CommitPlan* plan, bool leave_map);
+  static void AddFullTarget(const std::shared_ptr<Segment>& segment, CommitPlan* plan);
   void KeepTailImage(const StagedPiece& piece);
   void FinishCommit();
   void Finish(CommitJob& job);
@@ -223,6 +227,7 @@ class Log {
   std::shared_ptr<Job> left_run_;     // of the tail before: see TailLegacy
   std::deque<StagedPiece> filling_;   // the other modes: framed since the last commit began
   uint64_t filling_bytes_ = 0;
+  AlignedBuffer next_buffer_;  // of the next piece: see ReserveStage()
   uint64_t last_commit_micros_ = 0;
   uint64_t eager_commit_bytes_ = kMinEagerCommitBytes;  // see CommitEagerly()
   TailImage tail_image_;
@@ -237,6 +242,8 @@ class Log {
   uint64_t group_offset_ = 0;
   uint64_t pending_bytes_ = 0;
   std::deque<DirtyRange> dirty_;
+  // Full segments that no fsync has covered since they were last written to, oldest first.
+  std::deque<std::shared_ptr<Segment>> sealed_;
 
   std::vector<std::shared_ptr<Job>> admin_;  // trims and truncations that may be out
 

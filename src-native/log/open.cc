@@ -6,7 +6,10 @@ namespace durlog {
 namespace {
 
 const char* Refusal(const Capabilities& capabilities) {
-  return capabilities.direct_io ? "" : "the file system refuses direct I/O";
+  if (capabilities.direct_io) return "";
+  return capabilities.direct_alignment > AlignedBuffer::kAlignment
+             ? "the device's blocks are too large for direct I/O"
+             : "the file system refuses direct I/O";
 }
 
 // Why a log there is not written through a map.
@@ -41,6 +44,7 @@ Result<std::unique_ptr<Log>> Log::Open(FileSystem& file_system, const std::strin
   }
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, directory->Lock(kLockName));
   DURLOG_ASSIGN_OR_RETURN(Capabilities capabilities, directory->Probe());
+  if (capabilities.direct_alignment > AlignedBuffer::kAlignment) capabilities.direct_io = false;
   std::unique_ptr<Log> log(new Log(file_system, std::move(directory), std::move(lock),
                                    std::move(capabilities), options));
   log->ChooseMode();
@@ -163,17 +167,13 @@ void Log::Attach(Executor* executor, LogListener* listener) {
 }
 
 Log::~Log() {
-  if (commit_) commit_->Await();
+  if (commit_) {
+    commit_->Await();
+    commit_->Release();
+  }
   for (const std::shared_ptr<Job>& job : admin_) job->Await();
   if (tail_) tail_.reset();
-  if (spare_) {
-    spare_->Await();
-    // An unused spare is worth nothing to the next open; if it stays, that one removes it.
-    if (spare_->spare().ok()) {
-      Status removed = directory_->Remove(spare_->spare()->name);
-      static_cast<void>(removed);
-    }
-  }
+  if (spare_) RemoveSpare(*directory_, *spare_);
 }
 
 }  // namespace durlog

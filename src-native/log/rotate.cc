@@ -29,7 +29,7 @@ std::shared_ptr<SpareJob> Log::MakeSpareJob(SparePurpose purpose) {
   SpareRequest request;
   request.preallocation = SparePreallocation();
   request.extent_size_hint = options_.extent_size_hint;
-  request.zero_past_cache = capabilities_.direct_io;
+  request.direct_alignment = capabilities_.direct_io ? capabilities_.direct_alignment : 0;
   SegmentHeader header;
   header.uuid = uuid_;
   header.salt = file_system_.Random64();
@@ -92,8 +92,11 @@ Status Log::Rotate() {
   std::shared_ptr<Segment> replaced = active_->first_seq() == next_seq_ ? active_ : nullptr;
   // Activating closes the replaced segment's file, which the commit may be syncing.
   if (replaced && commit_ && mode_ == WriteMode::kMapped) commit_->Await();
-  active_ = std::make_shared<Segment>(next_seq_, std::move(spare_), std::move(replaced));
+  const bool seals = replaced == nullptr;
+  auto next = std::make_shared<Segment>(next_seq_, std::move(spare_), std::move(replaced));
   spare_.reset();
+  if (seals) sealed_.push_back(active_);
+  active_ = std::move(next);
   append_offset_ = note_from_ = kSegmentHeaderBytes;
   last_time_ms_ = 0;
   return Status::Ok();
@@ -115,7 +118,10 @@ Status Log::RotateMapped() {
   auto next = std::make_shared<Segment>(next_seq_, std::exchange(spare_, nullptr));
   Status activated = next->Activate(*directory_);
   if (!activated.ok()) {
-    Latch(activated, next_seq_, next_seq_);
+    next->Discard(*directory_);
+    // For any other reason the file may have its new name on the device.
+    if (activated.code() == Code::kNoSpace) return activated;
+    Latch(std::move(activated), next_seq_, next_seq_);
     return failure_;
   }
   NoteActivated(*next);
@@ -123,6 +129,7 @@ Status Log::RotateMapped() {
     wanted_[static_cast<size_t>(Level::kSync)] = next_seq_;
     Pump();
   }
+  if (active_->first_seq() != next_seq_) sealed_.push_back(active_);
   active_ = std::move(next);
   append_offset_ = kSegmentHeaderBytes;
   last_time_ms_ = 0;
@@ -183,6 +190,9 @@ void Log::ResumeAt(std::shared_ptr<Segment> segment, uint64_t offset) {
   tail_.reset();
   if (left_run_) left_run_->Await();
   tail_image_ = TailImage{};
+  while (!sealed_.empty() && sealed_.back()->first_seq() >= active_->first_seq()) {
+    sealed_.pop_back();
+  }
 }
 
 std::shared_ptr<TrimJob> Log::BeginTrim(uint64_t seq) {
@@ -194,7 +204,8 @@ std::shared_ptr<TrimJob> Log::BeginTrim(uint64_t seq) {
   size_t room =
       recycle && recyclable_.size() < kMaxRecyclable ? kMaxRecyclable - recyclable_.size() : 0;
   // The segment that is appended to stays, and one that is not synced yet.
-  const uint64_t keep = dirty_.empty() ? active_->first_seq() : dirty_.front().segment->first_seq();
+  uint64_t keep = dirty_.empty() ? active_->first_seq() : dirty_.front().segment->first_seq();
+  if (!sealed_.empty()) keep = std::min(keep, sealed_.front()->first_seq());
   for (size_t i = 0; i + 1 < segments_.size(); ++i) {
     if (segments_[i + 1] > seq || segments_[i] >= keep) break;
     TrimJob::Item item{segments_[i], ""};
@@ -250,14 +261,13 @@ Status Log::FinishTruncate(TruncateJob& job) {
   exclusive_ = false;
   // Also after a failure: a trim that counted on segments that are gone would take the last ones.
   segments_.assign(job.segments().begin(), job.segments().end());
-  if (!job.segment()) {
-    const Code code = job.status().code();
-    const bool untouched = code == Code::kInvalidArgument || code == Code::kCorrupt;
-    if (!untouched) Latch(job.status(), next_seq_, next_seq_);
+  if (!job.status().ok()) {
+    if (job.changed()) Latch(job.status(), next_seq_, next_seq_);
     return job.status();
   }
-  ResumeAt(job.segment(), job.offset());
+  ResumeAt(job.TakeSegment(), job.offset());
   dirty_.clear();
+  sealed_.clear();
   next_seq_ = committed_end_ = job.next_seq();
   PositionIndex::Shared().ForgetBehind(active_->header().salt, next_seq_);
   acked_.fill(next_seq_);

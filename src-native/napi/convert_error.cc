@@ -10,6 +10,8 @@ const char* CodeName(Code code) {
       return "ERR_DURLOG_IO";
     case Code::kNoSpace:
       return "ERR_DURLOG_NO_SPACE";
+    case Code::kTooManyFiles:
+      return "ERR_DURLOG_TOO_MANY_FILES";
     case Code::kNotFound:
       return "ERR_DURLOG_NOT_FOUND";
     case Code::kNotALog:

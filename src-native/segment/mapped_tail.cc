@@ -71,6 +71,7 @@ Status MappedTail::TakeNextChunk() {
   ahead_.pop_front();
   const bool used_up = !chunks_.empty();
   chunks_.push_back(std::move(job->chunk()));
+  job->Release();
   if (used_up) lead_bytes_ = std::min(lead_bytes_ * kGrowth, kWindowsAhead * shape_.window_bytes);
   return Status::Ok();
 }
@@ -152,8 +153,7 @@ void MappedTail::Quiesce() {
   for (const std::shared_ptr<ChunkJob>& job : ahead_) job->Cancel();
   for (const std::shared_ptr<ChunkJob>& job : ahead_) {
     job->Await();
-    // The worker may keep the job a while yet.
-    job->chunk().mapping.reset();
+    job->Release();
   }
 }
 

@@ -38,12 +38,18 @@ class ChunkJob final : public Job {
   // After done().
   const Status& status() const { return status_; }
   Chunk& chunk() { return chunk_; }
+  // Lets go of the segment and of what is still mapped: a worker may hold the job a while yet.
+  void Release() {
+    segment_.reset();
+    chunk_.mapping.reset();
+    retired_.clear();
+  }
 
  protected:
   void Run() override;
 
  private:
-  const std::shared_ptr<Segment> segment_;
+  std::shared_ptr<Segment> segment_;
   const uint64_t zero_from_;
   const Populating populating_;
   std::vector<Chunk> retired_;

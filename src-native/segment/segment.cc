@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/aligned_buffer.h"
+#include "base/bytes.h"
 #include "record/segment_name.h"
 
 namespace durlog {
@@ -33,28 +34,37 @@ Result<Preallocation> AllocateOrWeaker(File& file, Preallocation how, uint64_t b
   return how;
 }
 
-// Zeros from the header's end to the segment's, in steps that a slow disk can interleave with
-// commits. Past the page cache where possible: cached zeros are large folios, and a one-byte store
-// to one writes all of it back.
-Status WriteZeros(Directory& directory, File& file, const std::string& name, uint64_t bytes,
-                  bool past_cache) {
-  std::unique_ptr<File> direct;
-  if (past_cache) {
-    Result<std::unique_ptr<File>> opened = directory.Open(name, OpenMode::kDirect);
-    if (opened.ok()) direct = std::move(*opened);
+Status WriteZeros(File& file, const AlignedBuffer& zeros, uint64_t begin, uint64_t end) {
+  while (begin < end) {
+    const size_t step = static_cast<size_t>(std::min<uint64_t>(kZeroStepBytes, end - begin));
+    DURLOG_RETURN_IF_ERROR(file.WriteAt(begin, zeros.data(), step));
+    begin += step;
   }
-  File& target = direct ? *direct : file;
+  return Status::Ok();
+}
+
+// Zeros from the header's end to the segment's, in steps that a slow disk can interleave with
+// commits. Whole blocks go past the page cache where possible: cached zeros are large folios, and a
+// one-byte store to one writes all of it back.
+Status ZeroSegment(Directory& directory, File& file, const std::string& name, uint64_t bytes,
+                   uint32_t direct_alignment) {
   AlignedBuffer zeros;
   if (!zeros.Reserve(kZeroStepBytes, 0)) {
     return Status::Error(Code::kOutOfMemory, "no memory for a block of zeros");
   }
   std::memset(zeros.data(), 0, kZeroStepBytes);
-  for (uint64_t at = kSegmentHeaderBytes; at < bytes;) {
-    const size_t step = static_cast<size_t>(std::min<uint64_t>(kZeroStepBytes, bytes - at));
-    DURLOG_RETURN_IF_ERROR(target.WriteAt(at, zeros.data(), step));
-    at += step;
+  std::unique_ptr<File> direct;
+  if (direct_alignment != 0) {
+    Result<std::unique_ptr<File>> opened = directory.Open(name, OpenMode::kDirect);
+    if (opened.ok()) direct = std::move(*opened);
   }
-  return direct ? direct->Close() : Status::Ok();
+  if (!direct) return WriteZeros(file, zeros, kSegmentHeaderBytes, bytes);
+  const uint64_t begin = std::min(AlignUp(kSegmentHeaderBytes, direct_alignment), bytes);
+  const uint64_t end = std::max(AlignDown(bytes, direct_alignment), begin);
+  DURLOG_RETURN_IF_ERROR(WriteZeros(file, zeros, kSegmentHeaderBytes, begin));
+  DURLOG_RETURN_IF_ERROR(WriteZeros(*direct, zeros, begin, end));
+  DURLOG_RETURN_IF_ERROR(WriteZeros(file, zeros, end, bytes));
+  return direct->Close();
 }
 
 bool HasAllBlocks(Preallocation how) {
@@ -90,7 +100,7 @@ Result<Spare> FillSpare(Directory& directory, const SpareRequest& request,
   DURLOG_RETURN_IF_ERROR(file.WriteAt(0, block, sizeof block));
   if (zero && !header.recycled) {
     DURLOG_RETURN_IF_ERROR(
-        WriteZeros(directory, file, spare.name, header.segment_bytes, request.zero_past_cache));
+        ZeroSegment(directory, file, spare.name, header.segment_bytes, request.direct_alignment));
   }
   if (zero) spare.preallocated = request.preallocation;
   if (header.recycled) spare.preallocated = Preallocation::kRecycle;
@@ -144,17 +154,23 @@ Segment::Segment(uint64_t first_seq, std::shared_ptr<SpareJob> spare,
   if (replaced_ && !replaced_->active()) replaced_ = replaced_->replaced_;
 }
 
-Status Segment::Activate(Directory& directory) {
-  if (active()) return Status::Ok();
+Status Segment::AwaitSpare(Directory& directory) {
   if (!spare_) return Status::Error(Code::kIo, "the segment was given up").WithPath(name_);
   spare_->Await();
-  const std::string path = directory.path() + "/" + name_;
   // The spare is gone; what could not be made is the segment.
-  if (!spare_->spare().ok()) return Status(spare_->spare().status()).WithPath(path);
+  if (!spare_->spare().ok()) {
+    return Status(spare_->spare().status()).WithPath(directory.path() + "/" + name_);
+  }
+  return Status::Ok();
+}
+
+Status Segment::Activate(Directory& directory) {
+  if (active()) return Status::Ok();
+  DURLOG_RETURN_IF_ERROR(AwaitSpare(directory));
   Spare& spare = spare_->spare().value();
   DURLOG_RETURN_IF_ERROR(TakeName(directory, spare.name));
   file_ = std::move(spare.file);
-  file_->SetPath(path);
+  file_->SetPath(directory.path() + "/" + name_);
   preallocated_ = spare.preallocated;
   blocks_allocated_ = spare.blocks_allocated;
   first_chunk_ = std::move(spare.first_chunk);
@@ -189,11 +205,7 @@ Status Segment::TakeName(Directory& directory, const std::string& spare_name) {
 
 void Segment::Discard(Directory& directory) {
   if (active() || !spare_) return;
-  spare_->Await();
-  if (spare_->spare().ok()) {
-    Status removed = directory.Remove(spare_->spare()->name);
-    static_cast<void>(removed);
-  }
+  RemoveSpare(directory, *spare_);
   spare_.reset();
 }
 
@@ -203,11 +215,20 @@ Status Segment::DropFirstChunk() {
   return file_->SyncData();
 }
 
-Result<File*> Segment::Direct(Directory& directory) {
-  if (!direct_) {
-    DURLOG_ASSIGN_OR_RETURN(direct_, directory.Open(name_, OpenMode::kDirect));
-  }
-  return direct_.get();
+void RemoveSpare(Directory& directory, SpareJob& job) {
+  job.Await();
+  if (!job.spare().ok()) return;
+  // A worker may hold the job a while yet, and a removed file that is open keeps its blocks.
+  job.spare()->first_chunk = Chunk{};
+  job.spare()->file.reset();
+  Status removed = directory.Remove(job.spare()->name);
+  static_cast<void>(removed);
+}
+
+Status Segment::OpenDirect(Directory& directory) {
+  if (direct_) return Status::Ok();
+  DURLOG_ASSIGN_OR_RETURN(direct_, directory.Open(name_, OpenMode::kDirect));
+  return Status::Ok();
 }
 
 }  // namespace durlog

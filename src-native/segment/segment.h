@@ -20,11 +20,12 @@ struct SpareRequest {
   // A trimmed segment under a spare's name, to be used again; "" for a new file.
   std::string recycled_name;
   uint32_t extent_size_hint = 0;  // bytes; 0 for none
-  bool zero_past_cache = false;   // write zeros directly, where the file system lets us
   // For a log that stores into a map: so much is mapped and populated as well, where the blocks are
   // allocated; 0 for nothing.
   uint64_t first_chunk_bytes = 0;
   Populating populating = Populating::kTouch;
+  // Of direct writes, by which zeros are written where the file system lets us; 0 for no such try.
+  uint32_t direct_alignment = 0;
 };
 
 // A file with a synced header and its blocks in place, which lacks only a segment's name.
@@ -68,6 +69,10 @@ class SpareJob final : public Job {
   Result<Spare> spare_;
 };
 
+// Waits for the job and gives up what it made: its file goes, best effort, as it takes room and the
+// next open would remove it anyway.
+void RemoveSpare(Directory& directory, SpareJob& job);
+
 // Shared by the log and by the commits that write and sync it. The identity never changes; the
 // files are opened by Activate() on whichever thread comes first, and a later thread sees them
 // because it was handed the segment by that one.
@@ -88,11 +93,12 @@ class Segment {
   Preallocation preallocated() const { return preallocated_; }
 
   bool active() const { return file_ != nullptr; }
+  // Waits for the spare that is to become the segment, and says whether there is one.
+  Status AwaitSpare(Directory& directory);
   // Waits for the spare and renames it. The new entry is not durable before the folder's sync.
   // Closes the files of a replaced segment, which nobody may be using; a failure opens them again.
   Status Activate(Directory& directory);
-  // Gives up a segment that will not be activated: its spare's file goes, best effort, as it takes
-  // room and the next open would remove it anyway.
+  // Gives up a segment that will not be activated: see RemoveSpare().
   void Discard(Directory& directory);
   // After Activate().
   File& file() { return *file_; }
@@ -103,8 +109,10 @@ class Segment {
   // For who writes to the file instead: unmaps it, and syncs the pages that it dirtied, so that
   // none is written back over a direct write.
   Status DropFirstChunk();
-  // Opened at the first call; kUnsupported where the file system refuses.
-  Result<File*> Direct(Directory& directory);
+  // After Activate(). kUnsupported where the file system refuses.
+  Status OpenDirect(Directory& directory);
+  // After OpenDirect().
+  File& direct() { return *direct_; }
 
   // Whether the folder's sync has covered our name. Touched by the commit that runs, and by
   // the log between commits.

@@ -23,6 +23,7 @@ where nobody reads the output to its end.`
 const BY_ERROR: Record<DurlogErrorCode, number> = {
   ERR_DURLOG_IO: ExitCode.io,
   ERR_DURLOG_NO_SPACE: ExitCode.noSpace,
+  ERR_DURLOG_TOO_MANY_FILES: ExitCode.io,
   ERR_DURLOG_NOT_FOUND: ExitCode.noLog,
   ERR_DURLOG_NOT_A_LOG: ExitCode.noLog,
   ERR_DURLOG_LOCKED: ExitCode.locked,

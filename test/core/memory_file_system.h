@@ -4,10 +4,13 @@
 #define DURLOG_TEST_CORE_MEMORY_FILE_SYSTEM_H_
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,14 +21,24 @@ namespace durlog {
 
 using MemoryBytes = std::vector<uint8_t>;
 
+// What the files of one file system share.
+struct MemoryDevice {
+  uint32_t direct_alignment = 4096;
+  bool overwrites_in_place = false;
+  size_t longest_write = SIZE_MAX;  // for more there is no room
+  std::mutex mutex;
+  std::set<const MemoryBytes*> awaiting_full_sync;  // written to since their last SyncFull()
+};
+
 class MemoryFile final : public File {
  public:
   // No file gets longer, so that no input can make a test eat the machine's memory.
   static constexpr uint64_t kMaxBytes = 64u << 20;
 
   explicit MemoryFile(std::shared_ptr<MemoryBytes> bytes,
-                      const std::function<void(size_t)>* after_read = nullptr)
-      : bytes_(std::move(bytes)), after_read_(after_read) {}
+                      const std::function<void(size_t)>* after_read = nullptr,
+                      MemoryDevice* device = nullptr, bool direct = false)
+      : bytes_(std::move(bytes)), after_read_(after_read), device_(device), direct_(direct) {}
 
   Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) override {
     if (offset >= bytes_->size()) return size_t{0};
@@ -37,6 +50,7 @@ class MemoryFile final : public File {
   }
   Status WriteAt(uint64_t offset, const void* from, size_t length) override {
     if (offset > kMaxBytes || length > kMaxBytes - offset) return Full();
+    if (device_ != nullptr) DURLOG_RETURN_IF_ERROR(Admit(offset, from, length));
     const size_t at = static_cast<size_t>(offset);
     if (bytes_->size() < at + length) bytes_->resize(at + length);
     if (length > 0) std::memcpy(bytes_->data() + at, from, length);
@@ -44,7 +58,12 @@ class MemoryFile final : public File {
   }
   Status StartWriteback(uint64_t, uint64_t) override { return Status::Ok(); }
   Status SyncData() override { return Status::Ok(); }
-  Status SyncFull() override { return Status::Ok(); }
+  Status SyncFull() override {
+    if (device_ == nullptr) return Status::Ok();
+    const std::lock_guard<std::mutex> guard(device_->mutex);
+    device_->awaiting_full_sync.erase(bytes_.get());
+    return Status::Ok();
+  }
   Status DropCache() override { return Status::Ok(); }
   Result<uint64_t> NextData(uint64_t offset) override { return offset; }
   Result<uint64_t> Size() override { return static_cast<uint64_t>(bytes_->size()); }
@@ -72,9 +91,21 @@ class MemoryFile final : public File {
   }
 
  private:
+  Status Admit(uint64_t offset, const void* from, size_t length) {
+    const uint64_t misaligned = offset | length | reinterpret_cast<uintptr_t>(from);
+    if (direct_ && misaligned % device_->direct_alignment != 0) {
+      return Status::Error(Code::kIo, "a direct write is not aligned");
+    }
+    if (length > device_->longest_write) return Full();
+    const std::lock_guard<std::mutex> guard(device_->mutex);
+    device_->awaiting_full_sync.insert(bytes_.get());
+    return Status::Ok();
+  }
   static Status Full() { return Status::Error(Code::kNoSpace, "the file would be too long"); }
   std::shared_ptr<MemoryBytes> bytes_;
   const std::function<void(size_t)>* const after_read_;
+  MemoryDevice* const device_;
+  const bool direct_;
 };
 
 // The folder's content, kept by the test: what stands in it outlives every Directory on it.
@@ -95,8 +126,9 @@ class MemoryLock final : public FileLock {};
 
 class MemoryDirectory final : public Directory {
  public:
-  MemoryDirectory(MemoryFolder& files, const std::function<void(size_t)>& after_read)
-      : files_(files), after_read_(after_read) {}
+  MemoryDirectory(MemoryFolder& files, const std::function<void(size_t)>& after_read,
+                  MemoryDevice& device)
+      : files_(files), after_read_(after_read), device_(device) {}
 
   const std::string& path() const override { return path_; }
   Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) override {
@@ -107,7 +139,8 @@ class MemoryDirectory final : public Directory {
     } else if (found == files_.end()) {
       return Status::Error(Code::kNotFound, "no such file").WithPath(name);
     }
-    return std::unique_ptr<File>(new MemoryFile(files_[name], &after_read_));
+    const bool direct = mode == OpenMode::kDirect;
+    return std::unique_ptr<File>(new MemoryFile(files_[name], &after_read_, &device_, direct));
   }
   Result<std::vector<FileEntry>> List() override {
     std::vector<FileEntry> entries;
@@ -130,7 +163,13 @@ class MemoryDirectory final : public Directory {
   Result<std::unique_ptr<FileLock>> Lock(const std::string&) override {
     return std::unique_ptr<FileLock>(new MemoryLock);
   }
-  Result<Capabilities> Probe() override { return files_.capabilities; }
+  Result<Capabilities> Probe() override {
+    Capabilities capabilities = files_.capabilities;
+    capabilities.direct_alignment =
+        std::max(capabilities.direct_alignment, device_.direct_alignment);
+    capabilities.overwrites_in_place |= device_.overwrites_in_place;
+    return capabilities;
+  }
 
  private:
   // An open file shares its bytes with the folder.
@@ -141,6 +180,7 @@ class MemoryDirectory final : public Directory {
 
   MemoryFolder& files_;
   const std::function<void(size_t)>& after_read_;
+  MemoryDevice& device_;
   const std::string path_ = "memory";
 };
 
@@ -149,13 +189,14 @@ class MemoryFileSystem final : public FileSystem {
  public:
   Result<std::unique_ptr<Directory>> OpenDirectory(const std::string& path, bool) override {
     MemoryFolder& folder = path == "memory" ? files : elsewhere;
-    return std::unique_ptr<Directory>(new MemoryDirectory(folder, after_read));
+    return std::unique_ptr<Directory>(new MemoryDirectory(folder, after_read, device));
   }
   uint64_t NowMs() override { return now_ms_++; }
   uint64_t MonotonicMicros() override { return 0; }
   uint64_t Random64() override { return random_ += 0x9e3779b97f4a7c15; }
 
-  MemoryFolder files;      // of the path "memory"
+  MemoryFolder files;  // of the path "memory"
+  MemoryDevice device;
   MemoryFolder elsewhere;  // of every other path: backups
   // Where set, called with the length when a file has been read: what a writer does at that moment.
   std::function<void(size_t)> after_read;

@@ -39,6 +39,13 @@ TEST(StatusTest, AFullDiskAQuotaAndASizeLimitAreNoSpace) {
   EXPECT_EQ(Status::System("pwrite", EROFS, "x").code(), Code::kIo);
 }
 
+TEST(StatusTest, DescriptorsAndMemoryThatAreUsedUpHaveCodesOfTheirOwn) {
+  for (const int error : {EMFILE, ENFILE}) {
+    EXPECT_EQ(Status::System("openat", error, "x").code(), Code::kTooManyFiles) << error;
+  }
+  EXPECT_EQ(Status::System("mmap", ENOMEM, "x").code(), Code::kOutOfMemory);
+}
+
 TEST(StatusTest, CircumstancesAreAddedWithoutLosingTheOthers) {
   const Status status = Status::Error(Code::kIo, "first")
                             .WithCode(Code::kCorrupt)

@@ -1,5 +1,6 @@
 #include "scenario.h"
 
+#include <algorithm>
 #include <cerrno>
 
 namespace durlog::crash {
@@ -31,10 +32,11 @@ DiskTraits MakeTraits(Random* random, const LogOptions& options) {
   DiskTraits traits;
   traits.habit = static_cast<Habit>(random->Below(3));
   traits.can_allocate = !random->OneIn(8);
-  traits.max_file_bytes = options.segment_bytes + kBlockBytes;
   traits.capabilities.file_system = "simulated";
   traits.capabilities.direct_io = !random->OneIn(6);
-  traits.capabilities.direct_alignment = random->OneIn(2) ? 512 : 4096;
+  traits.capabilities.direct_alignment = 512u << random->Below(6);
+  traits.max_file_bytes =
+      options.segment_bytes + std::max<uint64_t>(kBlockBytes, traits.capabilities.direct_alignment);
   traits.capabilities.overwrites_in_place = !random->OneIn(6);
   return traits;
 }

@@ -125,8 +125,8 @@ void Session::Settle(const Result<uint64_t>& result, uint64_t expected) {
   } else {
     const Code code = result.status().code();
     Note("refused: " + result.status().message());
-    const bool nothing_done =
-        code == Code::kBackpressure || code == Code::kLatched || code == Code::kClosed;
+    const bool nothing_done = code == Code::kBackpressure || code == Code::kLatched ||
+                              code == Code::kClosed || code == Code::kBatchTooLarge;
     if (code == Code::kNoSpace) ++explorer_->tally[Count::kNoSpace];
     if (!nothing_done) failed_softly_ = true;
     // With the log latched, what failed on the way may be there and may not.

@@ -1,0 +1,296 @@
+// What an append lacks on its way, and what must be left of it: nothing.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "log/inspect.h"
+#include "log_test_folder.h"
+#include "memory_file_system.h"
+
+namespace durlog {
+namespace {
+
+class AppendFailuresTest : public LogTestFolder, public testing::WithParamInterface<Strategy> {
+ protected:
+  LogOptions Options() const { return SmallOptions(GetParam()); }
+};
+
+std::string NameOf(const testing::TestParamInfo<Strategy>& info) {
+  const char* const names[] = {"Auto", "Mmap", "Pwrite", "Direct"};
+  return names[static_cast<size_t>(info.param)];
+}
+INSTANTIATE_TEST_SUITE_P(Strategies, AppendFailuresTest,
+                         testing::Values(Strategy::kAuto, Strategy::kMmap, Strategy::kPwrite,
+                                         Strategy::kDirect),
+                         NameOf);
+
+// Refuses one allocation of an AlignedBuffer, on whichever thread, until the end of the scope.
+class RefusedAllocation {
+ public:
+  explicit RefusedAllocation(int nth) {
+    countdown_ = nth;
+    AlignedBuffer::refusal_for_tests = [](size_t) { return --countdown_ == 0; };
+  }
+  ~RefusedAllocation() { AlignedBuffer::refusal_for_tests = nullptr; }
+  static bool struck() { return countdown_ <= 0; }
+
+ private:
+  static inline std::atomic<int> countdown_{0};
+};
+
+TEST_P(AppendFailuresTest, WhereverMemoryRunsOutAnAppendOrABatchIsThereWholeOrNotAtAll) {
+  bool struck = true;
+  for (int nth = 1; struck; ++nth) {
+    ASSERT_LT(nth, 200);
+    std::filesystem::remove_all(PathOf("log"));
+    std::unique_ptr<Log> log = Open(Options());
+    std::vector<std::string> stored;
+    int refused = 0;
+    {
+      const RefusedAllocation refusal(nth);
+      for (int round = 0; round < 6; ++round) {
+        // Longer than a mapped chunk; more than the least buffer; what fits anywhere.
+        for (const size_t longest : {size_t{20000}, size_t{9000}, size_t{50}}) {
+          std::vector<std::string> payloads;
+          std::vector<Bytes> bytes;
+          for (size_t i = 0; i < 3; ++i) {
+            payloads.emplace_back(i == 1 ? longest : 40 + i, static_cast<char>('a' + round));
+          }
+          for (const std::string& payload : payloads) bytes.push_back(AsBytes(payload));
+          const uint64_t before = log->next_seq();
+          Result<uint64_t> first = log->AppendBatch(bytes.data(), bytes.size(), Level::kMemory);
+          while (!first.ok() && first.status().code() == Code::kBackpressure) {
+            Settle(*log);
+            first = log->AppendBatch(bytes.data(), bytes.size(), Level::kMemory);
+          }
+          if (first.ok()) {
+            EXPECT_EQ(*first, stored.size());
+            stored.insert(stored.end(), payloads.begin(), payloads.end());
+          } else {
+            EXPECT_EQ(first.status().code(), Code::kOutOfMemory) << first.status().message();
+            EXPECT_EQ(log->next_seq(), before);
+            ++refused;
+          }
+          const Result<uint64_t> one = Append(*log, payloads[1], Level::kSync);
+          if (one.ok()) {
+            EXPECT_EQ(*one, stored.size());
+            stored.push_back(payloads[1]);
+          } else {
+            EXPECT_EQ(one.status().code(), Code::kOutOfMemory) << one.status().message();
+            ++refused;
+          }
+        }
+        Settle(*log);
+      }
+      struck = RefusedAllocation::struck();
+    }
+    EXPECT_LE(refused, 1);
+    EXPECT_FALSE(log->latched());
+    EXPECT_TRUE(listener_.failures.empty());
+    ASSERT_TRUE(Append(*log, "last", Level::kSync).ok());
+    stored.push_back("last");
+    Close(std::move(log));
+    EXPECT_EQ(ReadFrom(0), stored) << nth;
+  }
+}
+
+// This process may open no file until the end of the scope.
+class NoMoreDescriptors {
+ public:
+  NoMoreDescriptors() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const int lowest_free = open("/", O_RDONLY | O_CLOEXEC);
+    close(lowest_free);
+    struct rlimit limit = before_;
+    limit.rlim_cur = static_cast<rlim_t>(lowest_free);
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  ~NoMoreDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  struct rlimit before_;
+};
+
+TEST_P(AppendFailuresTest, WithoutADescriptorNothingIsWrittenAndWithOneItGoesOn) {
+  std::unique_ptr<Log> log = Open(Options());
+  AppendMany(*log, 10, Level::kSync);
+  Settle(*log);
+  Status refused;
+  {
+    const NoMoreDescriptors none;
+    while (refused.ok() && log->next_seq() < 1000) {
+      const std::string payload = PayloadOf(log->next_seq());
+      refused = log->AppendSync(AsBytes(payload), Level::kSync).status();
+    }
+  }
+  EXPECT_EQ(refused.code(), Code::kTooManyFiles) << refused.message();
+  EXPECT_FALSE(log->latched());
+  for (const Failure& failure : listener_.failures) EXPECT_FALSE(failure.latched);
+  const uint64_t end = log->next_seq();
+  EXPECT_EQ(log->AckedEnd(Level::kSync), end);
+  AppendMany(*log, 200, Level::kSync);
+  Close(std::move(log));
+  log = Open(Options());
+  EXPECT_EQ(log->recovery().state, RecoveryState::kClean);
+  EXPECT_EQ(log->next_seq(), end + 200);
+  Close(std::move(log));
+  ExpectRecords(0, end + 200);
+}
+
+TEST_P(AppendFailuresTest, ATruncationThatCannotOpenItsSegmentChangesNothing) {
+  std::unique_ptr<Log> log = Open(Options());
+  AppendMany(*log, 300, Level::kSync);
+  Settle(*log);
+  {
+    const Result<std::shared_ptr<TruncateJob>> job = log->BeginTruncate(100);
+    ASSERT_TRUE(job.ok()) << job.status().message();
+    const NoMoreDescriptors none;
+    (*job)->RunOnce();
+    EXPECT_EQ(log->FinishTruncate(**job).code(), Code::kTooManyFiles);
+  }
+  EXPECT_FALSE(log->latched());
+  EXPECT_EQ(log->next_seq(), 300u);
+  AppendMany(*log, 10, Level::kSync);
+  Close(std::move(log));
+  ExpectRecords(0, 310);
+}
+
+// Holds every job for good, as a worker's queue may for a while.
+class HoardingExecutor final : public Executor {
+ public:
+  void Execute(std::shared_ptr<Job> job) override {
+    jobs_.push_back(job);
+    threads_.Execute(std::move(job));
+  }
+
+ private:
+  std::vector<std::shared_ptr<Job>> jobs_;
+  ThreadExecutor threads_;
+};
+
+size_t OpenFilesBelow(const std::string& folder) {
+  size_t count = 0;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", ignored)) {
+    const std::string target = std::filesystem::read_symlink(entry.path(), ignored).string();
+    if (target.rfind(folder + "/", 0) == 0) ++count;
+  }
+  return count;
+}
+
+TEST_P(AppendFailuresTest, AClosedLogHasNoFileOpenThoughItsJobsAreHeldOnTo) {
+  if (!std::filesystem::exists("/proc/self/fd")) GTEST_SKIP() << "the system has no /proc/self/fd";
+  HoardingExecutor executor;
+  std::unique_ptr<Log> log = Open(Options());
+  log->Attach(&executor, &listener_);
+  AppendMany(*log, 200, Level::kMemory);
+  AppendMany(*log, 200, Level::kSync);
+  Result<std::shared_ptr<TruncateJob>> cut = log->BeginTruncate(300);
+  ASSERT_TRUE(cut.ok());
+  (*cut)->RunOnce();
+  ASSERT_TRUE(log->FinishTruncate(**cut).ok());
+  AppendMany(*log, 100, Level::kMemory);
+  EXPECT_GT(OpenFilesBelow(PathOf("log")), 0u);
+  Close(std::move(log));
+  EXPECT_EQ(OpenFilesBelow(PathOf("log")), 0u);
+}
+
+// On files in memory, which a test can look into.
+class MemoryLogTest : public LogTestFolder {
+ protected:
+  std::unique_ptr<Log> OpenInMemory(const LogOptions& options) {
+    Result<std::unique_ptr<Log>> log = Log::Open(file_system_, "memory", options);
+    EXPECT_TRUE(log.ok()) << log.status().message();
+    if (!log.ok()) return nullptr;
+    (*log)->Attach(&executor_, &listener_);
+    return std::move(*log);
+  }
+  MemoryFileSystem file_system_;
+};
+
+TEST_F(MemoryLogTest, BlocksLongerThanAHeaderAreWrittenWithTheHeaderInThem) {
+  for (const uint32_t alignment : {4096u, 8192u, 16384u, 65536u}) {
+    for (const bool zero : {false, true}) {
+      file_system_.files.clear();
+      file_system_.device.direct_alignment = alignment;
+      LogOptions options = SmallOptions(Strategy::kDirect);
+      options.segment_bytes = 68 << 10;  // ends within a block
+      options.preallocation_auto = !zero;
+      options.preallocation = Preallocation::kZero;
+      for (int run = 0; run < 3; ++run) {
+        std::unique_ptr<Log> log = OpenInMemory(options);
+        ASSERT_NE(log, nullptr);
+        EXPECT_EQ(log->Stats().mode, WriteMode::kDirect);
+        AppendMany(*log, 250, Level::kSync);
+        Settle(*log);
+        Close(std::move(log));
+      }
+      EXPECT_TRUE(listener_.failures.empty());
+      const Result<VerifyReport> report = Verify(file_system_, "memory");
+      ASSERT_TRUE(report.ok()) << report.status().message();
+      EXPECT_EQ(report->state, RecoveryState::kClean) << alignment;
+      EXPECT_EQ(report->records, 750u) << alignment;
+      EXPECT_TRUE(report->problems.empty()) << alignment;
+      for (const SegmentReport& segment : report->segments) EXPECT_EQ(segment.header_problem, "");
+    }
+  }
+}
+
+TEST_F(MemoryLogTest, DirectWritesAreGivenUpWhereBlocksAreLongerThanABufferIsAligned) {
+  file_system_.device.direct_alignment = 128 << 10;
+  const std::unique_ptr<Log> log = OpenInMemory(SmallOptions(Strategy::kDirect));
+  EXPECT_EQ(log->Stats().mode, WriteMode::kBuffered);
+}
+
+TEST_F(MemoryLogTest, ASmallRecordIsTakenWhereThereIsNoRoomForTheZerosAheadOfIt) {
+  for (const Strategy strategy : {Strategy::kDirect, Strategy::kPwrite}) {
+    file_system_.files.clear();
+    file_system_.device.longest_write = SIZE_MAX;
+    file_system_.device.overwrites_in_place = true;
+    std::unique_ptr<Log> log = OpenInMemory(SmallOptions(strategy));
+    file_system_.device.longest_write = 4096;
+    const Result<uint64_t> seq = log->AppendSync(AsBytes("x"), Level::kSync);
+    EXPECT_TRUE(seq.ok()) << seq.status().message();
+    EXPECT_TRUE(listener_.failures.empty());
+    Close(std::move(log));
+  }
+}
+
+TEST_F(MemoryLogTest, AFullSyncCoversEverySegmentThatHoldsRecords) {
+  for (const Strategy strategy : {Strategy::kDirect, Strategy::kPwrite}) {
+    file_system_.files.clear();
+    std::unique_ptr<Log> log = OpenInMemory(SmallOptions(strategy));
+    AppendMany(*log, 500, Level::kSync);
+    Settle(*log);
+    ASSERT_GT(log->Stats().segments, 3u);
+    log->RequestSync(Level::kFull);
+    Settle(*log);
+    EXPECT_EQ(log->AckedEnd(Level::kFull), 500u);
+    const std::lock_guard<std::mutex> guard(file_system_.device.mutex);
+    for (const auto& [name, bytes] : file_system_.files) {
+      EXPECT_EQ(file_system_.device.awaiting_full_sync.count(bytes.get()), 0u) << name;
+    }
+  }
+}
+
+TEST_F(MemoryLogTest, ABatchOfMoreThanMayWaitIsRefused) {
+  LogOptions options = SmallOptions(Strategy::kDirect);
+  options.max_pending_bytes = 4000;
+  std::unique_ptr<Log> log = OpenInMemory(options);
+  const std::string payload(1000, 'x');
+  const std::vector<Bytes> batch(4, AsBytes(payload));
+  EXPECT_EQ(log->AppendBatch(batch.data(), 4, Level::kSync).status().code(), Code::kBatchTooLarge);
+  EXPECT_TRUE(log->AppendBatch(batch.data(), 3, Level::kSync).ok());
+  Settle(*log);
+  Close(std::move(log));
+}
+
+}  // namespace
+}  // namespace durlog
