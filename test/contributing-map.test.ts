@@ -1,0 +1,122 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join, normalize, relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+
+/** Not kept in the repository, like every node_modules and build. */
+const MADE = ['dist', 'prebuilds', '.git']
+
+/** Files and folders of the repository, as paths with slashes. */
+function everythingBelow(folder: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = relative(root, join(root, folder, entry.name))
+      .split(sep)
+      .join('/')
+    if (MADE.includes(path) || entry.name === 'node_modules' || entry.name === 'build') return []
+    return entry.isDirectory() ? [path, ...everythingBelow(path)] : [path]
+  })
+}
+
+const paths = new Set(everythingBelow('.'))
+const names = [...new Set([...paths].map((path) => basename(path)))]
+const scripts = Object.keys((JSON.parse(read('package.json')) as { scripts: object }).scripts)
+const documents = [...paths].filter((path) => path.endsWith('.md') && !path.startsWith('.'))
+
+/** A heading's anchor, as code hosts make it. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replaceAll(' ', '-')
+}
+
+function anchorsIn(markdown: string): string[] {
+  return [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, heading]) => anchorOf(heading as string))
+}
+
+const withWildcards = (pattern: string): RegExp =>
+  new RegExp(`^${pattern.replace(/[.]/g, '\\.').replaceAll('*', '[^/]*')}$`)
+
+const exists = (path: string): boolean =>
+  path.includes('*') ? [...paths].some((there) => withWildcards(path).test(there)) : paths.has(path)
+
+/** Whatever `markdown`, the document at `path`, names and the repository does not have. */
+function missingIn(path: string, markdown: string): string[] {
+  const missing: string[] = []
+  // Paths from the root, wherever they are named.
+  for (const [named] of markdown.matchAll(/(?<![\w./-])(?:src-native|src|test|scripts|docs|bench)\/[\w./*-]*[\w*]/g))
+    if (!exists(named)) missing.push(named)
+  // Names of files without a folder.
+  for (const [, named] of markdown.matchAll(/`([\w.*-]+\.(?:md|json|gyp|cc|h|ts|mjs|cjs))`/g))
+    if (!names.some((name) => withWildcards(named as string).test(name))) missing.push(named as string)
+  for (const [, target, anchor] of markdown.matchAll(/\]\((?!\w+:)([^)#]*)(?:#([^)]*))?\)/g)) {
+    const file =
+      target === ''
+        ? path
+        : normalize(join(dirname(path), target as string))
+            .split(sep)
+            .join('/')
+    if (!exists(file)) missing.push(file)
+    else if (anchor !== undefined && !anchorsIn(read(file)).includes(anchor)) missing.push(`${file}#${anchor}`)
+  }
+  for (const [, script] of markdown.matchAll(/npm run ([\w:]+)/g))
+    if (!scripts.includes(script as string)) missing.push(`npm run ${script}`)
+  return missing
+}
+
+/** Rows of CONTRIBUTING's map: a file, and a name in it. */
+function hopsIn(markdown: string): [path: string, name: string][] {
+  return [...markdown.matchAll(/`([\w./-]+\/[\w.-]+)`: `(#?\w+)`/g)].map(([, path, name]) => [
+    path as string,
+    name as string,
+  ])
+}
+
+const holds = (path: string, name: string): boolean =>
+  paths.has(path) && new RegExp(`(?<!\\w)${name}(?!\\w)`).test(read(path))
+
+test.each(documents)('%s names only paths, links, anchors and scripts that exist', (path) => {
+  expect(missingIn(path, read(path))).toEqual([])
+})
+
+test('a path, file name, link, anchor or script that does not exist is found', () => {
+  const markdown = [
+    'see src/nowhere.ts and `test/core/*_nothing.cc`, also `nobody_at_home.cc`;',
+    '[gone](GONE.md), [gone](docs/FORMAT.md#gone), `npm run gone`;',
+    'but src/log.ts, `test/core/*_test.cc`, `log.h`, [there](docs/FORMAT.md#recovery), [web](https://a.b/c) and `npm run check`',
+  ].join('\n')
+  expect(missingIn('README.md', markdown)).toEqual([
+    'src/nowhere.ts',
+    'test/core/*_nothing.cc',
+    'nobody_at_home.cc',
+    'GONE.md',
+    'docs/FORMAT.md#gone',
+    'npm run gone',
+  ])
+})
+
+test("CONTRIBUTING's map leads to names that are in the files", () => {
+  const hops = hopsIn(read('CONTRIBUTING.md'))
+  expect(hops.length).toBeGreaterThan(15)
+  expect(hops.filter(([path, name]) => !holds(path, name))).toEqual([])
+})
+
+test('a name that has left its file is found', () => {
+  expect(hopsIn('`src/log.ts`: `#settle`')).toEqual([['src/log.ts', '#settle']])
+  expect(holds('src/log.ts', '#settle')).toBe(true)
+  expect(holds('src/log.ts', '#settl')).toBe(false)
+  expect(holds('src/nowhere.ts', '#settle')).toBe(false)
+})
+
+test.each(['src-native', 'test', 'scripts'])('CONTRIBUTING says what each part of %s is for', (folder) => {
+  const contributing = read('CONTRIBUTING.md')
+  const named = (path: string): boolean =>
+    contributing.includes(path) || contributing.includes(`| \`${basename(path)}\` |`)
+  const parts = [...paths].filter((path) => dirname(path) === folder && !/\.test\.ts$|tsconfig/.test(path))
+  expect(parts.length).toBeGreaterThan(5)
+  expect(parts.filter((path) => !named(path))).toEqual([])
+})
