@@ -8,8 +8,11 @@ import { basename, dirname, join } from 'node:path'
 import { arch, env, platform } from 'node:process'
 import { promisify } from 'node:util'
 
-const run = promisify(execFile)
-const compiler = env.CXX ?? 'c++'
+const execute = promisify(execFile)
+const hostCommand = env.CXX ?? 'c++'
+
+/** A compiler: `run` takes its arguments, `name` tells its objects from another one's. */
+const HOST = { name: hostCommand, run: (args) => execute(hostCommand, args, { maxBuffer: 1 << 26 }) }
 
 export const WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Wconversion', '-Werror']
 export const CORE_FLAGS = ['-std=c++17', '-O1', '-g', '-fno-exceptions', '-Isrc-native', '-pthread']
@@ -20,10 +23,11 @@ export function sanitizerFlags(name) {
   return [`-fsanitize=${name}`, '-fno-sanitize-recover=all', '-fno-omit-frame-pointer']
 }
 
+const HOST_SYSTEM = { linux: 'linux', darwin: 'mac', win32: 'windows' }[platform] ?? 'linux'
+
 /** Every source of the core: all of src-native but the binding and the bench. */
-export function coreSources() {
-  const system = { linux: 'linux', darwin: 'mac', win32: 'windows' }[platform] ?? 'linux'
-  const chosen = execFileSync(process.execPath, ['scripts/platform-sources.mjs', system, arch]).toString()
+export function coreSources(system = HOST_SYSTEM, processor = arch) {
+  const chosen = execFileSync(process.execPath, ['scripts/platform-sources.mjs', system, processor]).toString()
   const common = ['base', 'record', 'segment', 'log'].flatMap((layer) =>
     readdirSync(`src-native/${layer}`)
       .filter((name) => name.endsWith('.cc'))
@@ -45,27 +49,27 @@ function isFresh(object, dependencies) {
   return files.every((file) => file === '' || (existsSync(file) && statSync(file).mtimeMs < made))
 }
 
-async function compile(source, flags, folder) {
+async function compile(source, flags, folder, compiler) {
   const key = createHash('sha1')
-    .update(`${compiler} ${flags.join(' ')} ${source}`)
+    .update(`${compiler.name} ${flags.join(' ')} ${source}`)
     .digest('hex')
     .slice(0, 12)
   const object = join(folder, `${basename(source, '.cc')}-${key}.o`)
   const dependencies = `${object}.d`
   if (!isFresh(object, dependencies)) {
-    await run(compiler, [...flags, '-MMD', '-MF', dependencies, '-c', source, '-o', object], { maxBuffer: 1 << 26 })
+    await compiler.run([...flags, '-MMD', '-MF', dependencies, '-c', source, '-o', object])
   }
   return object
 }
 
-async function compileAll(sources, folder) {
+async function compileAll(sources, folder, compiler) {
   const objects = new Array(sources.length)
   let next = 0
   const worker = async () => {
     while (next < sources.length) {
       const index = next++
       const { source, flags } = sources[index]
-      objects[index] = await compile(source, flags, folder)
+      objects[index] = await compile(source, flags, folder, compiler)
     }
   }
   await Promise.all(Array.from({ length: availableParallelism() }, worker))
@@ -76,11 +80,11 @@ async function compileAll(sources, folder) {
  * Builds `output` from `sources` ([{ source, flags }]) and tells its path. Rejects with the
  * compiler's own words.
  */
-export async function buildProgram(output, sources, linkFlags) {
+export async function buildProgram(output, sources, linkFlags, compiler = HOST) {
   const folder = 'build/core'
   mkdirSync(folder, { recursive: true })
   mkdirSync(dirname(output), { recursive: true })
-  const objects = await compileAll(sources, folder)
-  await run(compiler, [...objects, ...linkFlags, '-pthread', '-o', output], { maxBuffer: 1 << 26 })
+  const objects = await compileAll(sources, folder, compiler)
+  await compiler.run([...objects, ...linkFlags, '-pthread', '-o', output])
   return output
 }

@@ -46,6 +46,16 @@ Status MakeFolder(const std::wstring& path) {
   return SyncFolder(ParentOf(path), NarrowFromWide(path));
 }
 
+// Whether what exists of `path` ends with a file.
+bool LeadsThroughAFile(std::wstring path) {
+  for (std::wstring parent = ParentOf(path); parent.size() < path.size(); parent = ParentOf(path)) {
+    const DWORD attributes = GetFileAttributesW(parent.c_str());
+    if (attributes != INVALID_FILE_ATTRIBUTES) return (attributes & FILE_ATTRIBUTE_DIRECTORY) == 0;
+    path = std::move(parent);
+  }
+  return false;
+}
+
 std::string WithoutTrailingSlashes(std::string path) {
   while (path.size() > 1 && (path.back() == '/' || path.back() == '\\')) path.pop_back();
   return path;
@@ -72,7 +82,11 @@ Result<std::unique_ptr<Directory>> WindowsFileSystem::OpenDirectory(const std::s
     handle = OpenFolder(wide);
     error = handle.valid() ? 0 : GetLastError();
   }
-  if (!handle.valid()) return WindowsNameError("CreateFileW", error, path);
+  if (!handle.valid()) {
+    Status status = WindowsNameError("CreateFileW", error, path);
+    if (status.code() != Code::kNotFound || !LeadsThroughAFile(wide)) return status;
+    return std::move(status).WithCode(Code::kNotALog);
+  }
   DURLOG_RETURN_IF_ERROR(CheckFolder(handle.get(), path));
   return std::unique_ptr<Directory>(
       new WindowsDirectory(std::move(handle), std::move(wide), WithoutTrailingSlashes(path)));

@@ -14,6 +14,13 @@ constexpr size_t kPageBytes = 4096;
 DWORD Low(uint64_t value) { return static_cast<DWORD>(value); }
 DWORD High(uint64_t value) { return static_cast<DWORD>(value >> 32); }
 
+// Of views, which is more than a page.
+uint32_t MapAlignment() {
+  SYSTEM_INFO system;
+  GetSystemInfo(&system);
+  return system.dwAllocationGranularity;
+}
+
 Result<ScopedHandle> Duplicate(HANDLE file, const std::string& path) {
   HANDLE copy = nullptr;
   const HANDLE process = GetCurrentProcess();
@@ -27,8 +34,10 @@ Result<ScopedHandle> Duplicate(HANDLE file, const std::string& path) {
 
 Result<std::unique_ptr<Mapping>> WindowsMapping::Create(HANDLE file, const std::string& path,
                                                         uint64_t offset, size_t length) {
-  if (length == 0) {
-    return Status::Error(Code::kInvalidArgument, "a map needs a length").WithPath(path);
+  if (length == 0 || offset % MapAlignment() != 0) {
+    return Status::Error(Code::kInvalidArgument, "a map needs a length and an aligned offset")
+        .WithPath(path)
+        .WithOffset(offset);
   }
   DURLOG_ASSIGN_OR_RETURN(ScopedHandle copy, Duplicate(file, path));
   // Size 0 is the file's own size: a larger one would make the file grow.

@@ -1,0 +1,33 @@
+// The part of vitest that this repository's tests use, without vite and its binaries: vitest's own runner and
+// assertions, which are plain JavaScript.
+import {
+  ASYMMETRIC_MATCHERS_OBJECT,
+  chai,
+  GLOBAL_EXPECT,
+  getState,
+  JestAsymmetricMatchers,
+  JestChaiExpect,
+  JestExtend,
+  setState,
+} from '@vitest/expect'
+
+for (const plugin of [JestExtend, JestChaiExpect, JestAsymmetricMatchers]) chai.use(plugin)
+
+export const expect = (value, message) => chai.expect(value, message)
+Object.assign(expect, chai.expect, globalThis[ASYMMETRIC_MATCHERS_OBJECT])
+globalThis[GLOBAL_EXPECT] = expect
+expect.getState = () => getState(expect)
+expect.setState = (state) => setState(state, expect)
+setState({ assertionCalls: 0, isExpectingAssertions: false, expectedAssertionsNumber: null }, expect)
+
+export {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  it,
+  onTestFailed,
+  onTestFinished,
+  test,
+} from '@vitest/runner'
