@@ -1,5 +1,7 @@
 #include "log/admin_jobs.h"
 
+#include <algorithm>
+
 #include "record/segment_name.h"
 #include "segment/recovery.h"
 
@@ -63,6 +65,7 @@ Status TruncateJob::FindOffset(File& file, const SegmentHeader& header, uint64_t
           .WithLost(scanner.next_seq(), next_seq_ - 1);
     }
     inside_batch = frame.fields.batch_continues;
+    last_time_ms_ = std::max(last_time_ms_, frame.fields.time_ms);
   }
   if (inside_batch) {
     return Status::Error(Code::kInvalidArgument,

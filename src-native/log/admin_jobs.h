@@ -60,6 +60,8 @@ class TruncateJob final : public Job {
   bool changed() const { return changed_; }
   uint64_t offset() const { return offset_; }
   uint64_t next_seq() const { return next_seq_; }
+  // Of the last record in front of the cut; 0 where it is in another segment.
+  uint32_t last_time_ms() const { return last_time_ms_; }
   // Whether a marker in front of offset() says that what stays is synced.
   bool end_marked() const { return end_marked_; }
   // Segments left, ascending; also right after a failure.
@@ -77,6 +79,7 @@ class TruncateJob final : public Job {
   const uint64_t next_seq_;
   std::shared_ptr<Segment> segment_;
   uint64_t offset_ = 0;
+  uint32_t last_time_ms_ = 0;
   bool end_marked_ = false;
   bool changed_ = false;
   Status status_;

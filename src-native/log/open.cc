@@ -158,6 +158,7 @@ Status Log::Recover() {
   end_marked_ = plan.known_synced >= next_seq_;
   active_ = std::make_shared<Segment>(last.first_seq, last.header, std::move(last.file));
   ResumeAt(std::move(active_), last.scan.end_offset);
+  last_time_ms_ = last.scan.last_time_ms;
   return Status::Ok();
 }
 

@@ -273,7 +273,7 @@ Status Log::FinishTruncate(TruncateJob& job) {
   acked_.fill(next_seq_);
   wanted_.fill(next_seq_);
   end_marked_ = job.end_marked();
-  last_time_ms_ = 0;
+  last_time_ms_ = job.last_time_ms();
   return Status::Ok();
 }
 

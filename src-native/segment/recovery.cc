@@ -133,8 +133,15 @@ bool IsNoCrash(const RecoveryPlan& plan, size_t damaged) {
   if (!plan.identity.undisputed || !scanned[damaged].unreadable.ok()) return true;
   const bool overlaps = damaged + 1 < scanned.size() &&
                         scanned[damaged].scan.next_seq > scanned[damaged + 1].first_seq;
-  return overlaps || std::any_of(scanned.begin(), scanned.end(),
-                                 [](const ScannedSegment& s) { return s.scan.gave_up; });
+  return overlaps || std::any_of(scanned.begin(), scanned.end(), [](const ScannedSegment& s) {
+           return s.scan.gave_up || s.scan.misplaced;
+         });
+}
+
+std::string Describe(const ScannedSegment& segment) {
+  if (!segment.unreadable.ok()) return segment.unreadable.message();
+  if (segment.scan.misplaced) return "a whole record of another place";
+  return DescribeDecodeStatus(segment.scan.damage);
 }
 
 void Classify(RecoveryPlan* plan, size_t damaged) {
@@ -144,8 +151,7 @@ void Classify(RecoveryPlan* plan, size_t damaged) {
   RecoveryReport& report = plan->report;
   report.segment = SegmentName(segment.first_seq);
   report.offset = segment.scan.end_offset;
-  report.detail = segment.unreadable.ok() ? DescribeDecodeStatus(segment.scan.damage)
-                                          : segment.unreadable.message();
+  report.detail = Describe(segment);
   if (damage_seq < plan->known_synced || IsNoCrash(*plan, damaged)) {
     report.state = RecoveryState::kCorrupt;
     report.lost_first = damage_seq;

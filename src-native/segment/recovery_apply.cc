@@ -1,6 +1,5 @@
 // Recovery's second half: what a plan says is done to the files.
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -28,19 +27,22 @@ Status RewriteThroughCache(File& file, uint64_t begin, uint64_t end, AlignedBuff
   return file.SyncData();
 }
 
-// Whole blocks. Behind the end of a file that is no multiple of them stand zeros, as they would if
-// it grew.
+// Whole blocks; the rest of a file that ends within one goes through the cache, as the file must
+// not grow.
 Status RewriteDirectly(File& file, File& direct, uint64_t begin, uint64_t end, uint64_t alignment,
                        AlignedBuffer* buffer) {
-  for (uint64_t at = AlignDown(begin, alignment); at < end;) {
-    const size_t step =
-        static_cast<size_t>(std::min<uint64_t>(kRewriteStepBytes, AlignUp(end - at, alignment)));
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
+  const uint64_t blocks_end = std::min(AlignUp(end, alignment), AlignDown(file_bytes, alignment));
+  for (uint64_t at = AlignDown(begin, alignment); at < blocks_end;) {
+    const size_t step = static_cast<size_t>(std::min<uint64_t>(kRewriteStepBytes, blocks_end - at));
     DURLOG_ASSIGN_OR_RETURN(const size_t read, file.ReadAt(at, buffer->data(), step));
-    std::memset(buffer->data() + read, 0, step - read);
+    if (read < step) return Status::Error(Code::kIo, "the segment became shorter");
     DURLOG_RETURN_IF_ERROR(direct.WriteAt(at, buffer->data(), step));
     at += step;
   }
-  return file.DropCache();
+  DURLOG_RETURN_IF_ERROR(file.DropCache());
+  if (end <= blocks_end) return Status::Ok();
+  return RewriteThroughCache(file, std::max(begin, blocks_end), end, buffer);
 }
 
 // Same bytes over themselves: a crash in between leaves each sector as it was or as it is. Past

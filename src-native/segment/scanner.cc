@@ -45,6 +45,7 @@ Result<ScannedFrame> FrameScanner::Next() {
   if (any_seq_) next_seq_ = frame.fields.seq;
   if (frame.fields.seq != next_seq_) {
     frame.status = DecodeStatus::kBadCrc;
+    frame.misplaced = true;
     return frame;
   }
   position_ += frame.fields.frame_bytes();
@@ -133,6 +134,7 @@ Result<ScannedFrame> ScanWholeFrames(FrameScanner& scanner, SegmentScan* scan) {
     scan->watermark = std::max(scan->watermark, frame.fields.watermark());
     if (frame.fields.state == FrameState::kCommitted) {
       ++batch_records;
+      scan->last_time_ms = std::max(scan->last_time_ms, frame.fields.time_ms);
       batch_bytes += frame.fields.length;
       if (frame.fields.batch_continues) continue;
       scan->records_end = scanner.position();
@@ -170,6 +172,17 @@ void TallyBehindDamage(const FrameFields& fields, const FrameScanner& scanner, S
   ++scan->records_after;
 }
 
+// The seqs in it are taken, and by what it is named they are not looked for.
+Status PassMisplaced(FrameScanner&& scanner, uint64_t offset, SegmentScan* scan) {
+  scanner.AcceptAnySeq();
+  scanner.Seek(offset, 0);
+  for (;;) {
+    DURLOG_ASSIGN_OR_RETURN(const ScannedFrame frame, scanner.Next());
+    if (frame.status != DecodeStatus::kWhole) return Status::Ok();
+    scan->next_after = std::max(scan->next_after, scanner.next_seq());
+  }
+}
+
 // Every run of whole frames behind the first that is not.
 Status ScanBehindDamage(FrameScanner& scanner, SegmentScan* scan) {
   for (;;) {
@@ -196,6 +209,11 @@ Result<SegmentScan> ScanSegment(File& file, const ScanContext& context) {
   scan.damage = stop.status;
   // Salvage reads the whole records of a torn batch as well: their seqs are taken.
   scan.next_after = scanner.next_seq();
+  scan.misplaced = stop.misplaced;
+  if (stop.misplaced) {
+    DURLOG_RETURN_IF_ERROR(
+        PassMisplaced(FrameScanner(file, context, file_bytes), stop.offset, &scan));
+  }
   DURLOG_ASSIGN_OR_RETURN(scan.damaged, IsDamage(scanner, context, stop, scan));
   // In a recycled file a hole may read as stale bytes, so what follows the end is always searched.
   if (scan.damaged || context.recycled) {

@@ -24,6 +24,7 @@ struct ScannedFrame {
   uint64_t offset = 0;
   FrameFields fields;
   const uint8_t* payload = nullptr;  // valid until the next call
+  bool misplaced = false;            // it is whole, but its seq belongs elsewhere
 };
 
 // Frames in order of offset. Stops at the first that is not whole, or whose seq is not the
@@ -86,7 +87,12 @@ struct SegmentScan {
   // Highest watermark any whole frame carries, damage or not; 0 where there is none.
   uint64_t watermark = 0;
 
+  uint32_t last_time_ms = 0;  // of the whole records before the end
+
   bool damaged = false;  // something that is neither whole nor free stands at end_offset
+  // A whole frame of another place stands where the whole ones end. No crash leaves that: the file
+  // had another name.
+  bool misplaced = false;
   DecodeStatus damage = DecodeStatus::kFree;
   // Whole records behind the damage.
   uint64_t records_after = 0;
