@@ -188,6 +188,8 @@ Status Segment::TakeName(Directory& directory, const std::string& spare_name) {
     replaced_->direct_.reset();
   }
   Status renamed = directory.Rename(spare_name, name_);
+  // The spare's name means nothing to a caller, and its file is removed when the log is closed.
+  if (!renamed.ok()) renamed = std::move(renamed).WithPath(directory.path() + "/" + name_);
   if (!replaced_ || renamed.ok()) {
     replaced_.reset();
     return renamed;
