@@ -20,10 +20,10 @@ export function targetName(): string {
   return `${platform}-${arch}${platform === 'linux' && usesMusl() ? '-musl' : ''}`
 }
 
-/** Looks at what this process has mapped: the file system may hold both libraries. */
+/** Looks at what this process has mapped, as the file system may hold both libraries. glibc's is libc.so.6. */
 function usesMusl(): boolean {
   try {
-    return /\/(?:ld-musl-|libc\.musl-)/.test(readFileSync('/proc/self/maps', 'latin1'))
+    return /\/(?:ld-musl-.*|libc\.musl-.*|libc\.so)$/m.test(readFileSync('/proc/self/maps', 'latin1'))
   } catch {
     // No /proc, or no permission to read it.
     return false

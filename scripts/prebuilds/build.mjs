@@ -11,6 +11,7 @@ import { basename, join, relative } from 'node:path'
 import { arch, argv, chdir, exit, platform } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { readBuild } from './gyp.mjs'
+import { beginRecord } from './sources.mjs'
 import { addonsOf, chooseTargets } from './targets.mjs'
 import { windowsImportsSource } from './windows-imports.mjs'
 import { installZig, zig } from './zig.mjs'
@@ -75,6 +76,7 @@ async function buildTarget(target) {
     rmSync(path, { recursive: true, force: true })
     mkdirSync(path, { recursive: true })
   }
+  beginRecord(target)
   const extra = []
   if (target.system === 'win') {
     extra.push(join(folder, 'imports.c'))

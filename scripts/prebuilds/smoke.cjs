@@ -1,0 +1,78 @@
+// A short life of a log, for a binary that has just been built or installed: appends at every level, a batch, rotation,
+// a follower, a reader in a worker, a new open. Prints "ok" and what it ran on. Runs wherever the library loads.
+//
+//   node smoke.cjs <module> <folder>
+const assert = require('node:assert')
+const { join } = require('node:path')
+const { isMainThread, Worker, workerData } = require('node:worker_threads')
+
+const RECORDS = 2000
+
+async function count(log, options) {
+  let found = 0
+  for await (const { seq, data } of log.read(options)) {
+    assert.strictEqual(seq, found)
+    assert.ok(data.length > 0)
+    found += 1
+  }
+  return found
+}
+
+async function follow(log, records) {
+  let found = 0
+  for await (const { seq } of log.read({ follow: true })) {
+    assert.strictEqual(seq, found)
+    found += 1
+    if (found === records) return
+  }
+}
+
+function countInWorker(library, folder) {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(__filename, { workerData: { library, folder } })
+    worker.once('message', resolve)
+    worker.once('error', reject)
+  })
+}
+
+async function main(library, folder) {
+  const { open, verify } = require(library)
+  const dir = join(folder, 'log')
+  const log = await open(dir, { segmentBytes: 65536 })
+  const following = follow(log, RECORDS)
+  for (const durability of ['memory', 'async', 'sync', 'full']) await log.append(durability, { durability })
+  log.appendSync('synchronous')
+  log.write('in memory')
+  await log.appendBatch(['one', 'two'])
+  const waiting = []
+  for (let seq = 8; seq < RECORDS; seq += 1) waiting.push(log.append(`record ${seq} ${'x'.repeat(seq % 97)}`))
+  await Promise.all(waiting)
+  await following
+  assert.ok(log.stats().rotations > 0)
+  assert.strictEqual(await count(log), RECORDS)
+  assert.strictEqual(await countInWorker(library, dir), RECORDS)
+  await log.close()
+  const again = await open(dir)
+  assert.strictEqual(again.recovery.state, 'clean')
+  assert.strictEqual(await again.append('last'), RECORDS)
+  await again.close()
+  assert.strictEqual((await verify(dir)).state, 'clean')
+  const { platform, arch, version } = process
+  console.log(`ok ${platform} ${arch} ${version}`)
+}
+
+async function readInWorker({ library, folder }) {
+  const log = await require(library).open(folder, { readOnly: true })
+  const found = await count(log)
+  await log.close()
+  require('node:worker_threads').parentPort.postMessage(found)
+}
+
+if (isMainThread) {
+  main(process.argv[2], process.argv[3]).catch((error) => {
+    console.error(error)
+    process.exitCode = 1
+  })
+} else {
+  void readInWorker(workerData)
+}

@@ -1,0 +1,26 @@
+// Which sources a binary was built from: a binary of older ones loads, and fails at its first new call.
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { ZIG_VERSION } from './zig.mjs'
+
+const recordOf = (target) => `build/prebuilds/${target.name}/sources`
+
+function digestOfSources() {
+  const listed = execFileSync('git', ['ls-files', '-co', '--exclude-standard', 'src-native', 'binding.gyp'], {
+    encoding: 'utf8',
+  })
+  const hash = createHash('sha256').update(ZIG_VERSION)
+  const files = listed.split('\n').filter((path) => path !== '' && existsSync(path))
+  for (const path of files.sort()) hash.update(`${path}\0`).update(readFileSync(path))
+  return hash.digest('hex')
+}
+
+/** Call before the first source is read. */
+export function beginRecord(target) {
+  writeFileSync(recordOf(target), digestOfSources())
+}
+
+export function isOfTheseSources(target) {
+  return existsSync(recordOf(target)) && readFileSync(recordOf(target), 'utf8') === digestOfSources()
+}
