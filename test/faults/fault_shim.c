@@ -1,5 +1,6 @@
-// Preloaded into a child: makes the n-th of one kind of system call on the files below a folder fail. What is to
-// fail stands in a small file that the child writes whenever it likes, and what has happened comes back in it.
+// Preloaded into a child: makes the n-th of one kind of system call on the files below a folder
+// fail. What is to fail stands in a small file that the child writes whenever it likes, and what
+// has happened comes back in it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,6 +19,7 @@ enum Call {
   kNone,
   kFdatasync,
   kFsync,
+  kSpareFsync,
   kFolderSync,
   kMsync,
   kPwrite,
@@ -69,6 +71,18 @@ static int IsBelow(int fd) {
          (path[folder_length] == '/' || path[folder_length] == '\0');
 }
 
+// A segment that is being prepared.
+static int IsSpare(int fd) {
+  char link[64];
+  char path[4096];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t length = readlink(link, path, sizeof path - 1);
+  if (length < 0) return 0;
+  path[length] = '\0';
+  const char* const name = strrchr(path, '/');
+  return name != NULL && strncmp(name, "/spare-", strlen("/spare-")) == 0;
+}
+
 static int IsFolder(int fd) {
   struct stat info;
   return fstat(fd, &info) == 0 && S_ISDIR(info.st_mode);
@@ -94,7 +108,8 @@ int fdatasync(int fd) {
 }
 
 int fsync(int fd) {
-  if (IsBelow(fd) && Fails(IsFolder(fd) ? kFolderSync : kFsync)) return -1;
+  if (IsBelow(fd) && Fails(IsFolder(fd) ? kFolderSync : IsSpare(fd) ? kSpareFsync : kFsync))
+    return -1;
   return REAL("fsync", int (*)(int))(fd);
 }
 

@@ -5,6 +5,7 @@ export const CALLS = [
   'none',
   'fdatasync',
   'fsync',
+  'spare fsync',
   'folder sync',
   'msync',
   'pwrite',
