@@ -44,6 +44,31 @@ class Mapping {
   virtual bool faulted() const = 0;
 };
 
+// A stretch of a file in memory for reading: what another process stores into a Mapping of the same
+// stretch is seen at once.
+class ReadOnlyMapping {
+ public:
+  virtual ~ReadOnlyMapping() = default;
+  virtual const uint8_t* data() const = 0;
+  // True once a load has met a page that the kernel could not give; such a load finds zeros.
+  virtual bool faulted() const = 0;
+};
+
+// Holds a lock on a file; destroying it lets go. The system lets go when the process dies.
+class FileLock {
+ public:
+  virtual ~FileLock() = default;
+};
+
+// Tells a file from every other one that exists at the same time.
+struct FileId {
+  uint64_t volume = 0;
+  uint64_t index = 0;
+  bool operator==(const FileId& other) const {
+    return volume == other.volume && index == other.index;
+  }
+};
+
 class File {
  public:
   virtual ~File() = default;
@@ -72,12 +97,29 @@ class File {
   virtual Status Allocate(Preallocation how, uint64_t offset, uint64_t length) = 0;
   // Maps a range for reading and writing; `offset` is a multiple of Capabilities::map_alignment.
   virtual Result<std::unique_ptr<Mapping>> Map(uint64_t offset, size_t length) = 0;
+  // The next four are called only where Capabilities::shares_maps is true.
+  //
+  // Maps a range for reading; `offset` is a multiple of Capabilities::map_alignment.
+  virtual Result<std::unique_ptr<ReadOnlyMapping>> MapForReading(uint64_t, size_t) {
+    return Missing();
+  }
+  // The exclusive lock on this file, open for writing; null where another open of it has the lock,
+  // or, where asking means trying, is just asking.
+  virtual Result<std::unique_ptr<FileLock>> TryLock() { return Missing(); }
+  // Whether another open of this file, in this process or another, has the lock.
+  virtual Result<bool> IsLocked() { return Missing(); }
+  virtual Result<FileId> Id() { return Missing(); }
   // Asks for extents of at least this size (XFS); kUnsupported elsewhere.
   virtual Status SetExtentSizeHint(uint32_t bytes) = 0;
   // What errors name from here on: the file has been renamed.
   virtual void SetPath(const std::string&) {}
   // Closes and tells what closing said; the destructor closes too, best effort.
   virtual Status Close() = 0;
+
+ private:
+  static Status Missing() {
+    return Status::Error(Code::kUnsupported, "files here are not shared with other processes");
+  }
 };
 
 enum class OpenMode : uint8_t {
@@ -85,12 +127,6 @@ enum class OpenMode : uint8_t {
   kReadWrite,
   kCreateNew,  // read and write; fails where the name exists
   kDirect,     // write past the page cache, each write durable on return (O_DIRECT|O_DSYNC)
-};
-
-// Holds the writer's lock; destroying it lets go. The system lets go when the process dies.
-class FileLock {
- public:
-  virtual ~FileLock() = default;
 };
 
 struct FileEntry {
@@ -108,6 +144,9 @@ struct Capabilities {
   // process.
   bool survives_map_faults = true;
   uint32_t map_alignment = 4096;
+  // What is stored into a map is seen at once by everybody who can open the file and see its locks:
+  // not so over a network.
+  bool shares_maps = false;
 };
 
 // An open folder. Names are single components; a symbolic link is never followed.

@@ -14,6 +14,15 @@ Result<bool> TryLockDescriptor(int fd, const std::string& path) {
   return Status::System("flock", errno, path);
 }
 
+Result<bool> IsDescriptorLocked(int fd, const std::string& path) {
+  if (RetryInterrupted([&] { return flock(fd, LOCK_SH | LOCK_NB); }) == 0) {
+    UnlockDescriptor(fd);
+    return false;
+  }
+  if (errno == EWOULDBLOCK) return true;
+  return Status::System("flock", errno, path);
+}
+
 void UnlockDescriptor(int fd) { flock(fd, LOCK_UN); }
 
 }  // namespace durlog

@@ -25,6 +25,16 @@ Result<bool> TryLockDescriptor(int fd, const std::string& path) {
   return Status::System("F_OFD_SETLK", errno, path);
 }
 
+Result<bool> IsDescriptorLocked(int fd, const std::string& path) {
+  struct flock whole = {};
+  whole.l_type = F_RDLCK;
+  whole.l_whence = SEEK_SET;
+  if (RetryInterrupted([&] { return fcntl(fd, F_OFD_GETLK, &whole); }) != 0) {
+    return Status::System("F_OFD_GETLK", errno, path);
+  }
+  return whole.l_type != F_UNLCK;
+}
+
 void UnlockDescriptor(int fd) { SetLock(fd, F_UNLCK); }
 
 }  // namespace durlog

@@ -1,5 +1,6 @@
 #include "platform/posix_file.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,8 +11,10 @@
 #include "platform/posix_cache.h"
 #include "platform/posix_direct.h"
 #include "platform/posix_file_limit.h"
+#include "platform/posix_lock.h"
 #include "platform/posix_mapping.h"
 #include "platform/posix_preallocate.h"
+#include "platform/posix_read_only_mapping.h"
 #include "platform/posix_sync.h"
 
 namespace durlog {
@@ -104,6 +107,24 @@ Status PosixFile::Allocate(Preallocation how, uint64_t offset, uint64_t length) 
 
 Result<std::unique_ptr<Mapping>> PosixFile::Map(uint64_t offset, size_t length) {
   return PosixMapping::Create(fd_.get(), path_, offset, length);
+}
+
+Result<std::unique_ptr<ReadOnlyMapping>> PosixFile::MapForReading(uint64_t offset, size_t length) {
+  return PosixReadOnlyMapping::Create(fd_.get(), path_, offset, length);
+}
+
+Result<std::unique_ptr<FileLock>> PosixFile::TryLock() {
+  ScopedFd fd(RetryInterrupted([&] { return fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0); }));
+  if (!fd.valid()) return Status::System("F_DUPFD_CLOEXEC", errno, path_);
+  return TryLockFile(std::move(fd), path_);
+}
+
+Result<bool> PosixFile::IsLocked() { return IsDescriptorLocked(fd_.get(), path_); }
+
+Result<FileId> PosixFile::Id() {
+  struct stat info;
+  if (fstat(fd_.get(), &info) != 0) return Status::System("fstat", errno, path_);
+  return FileId{static_cast<uint64_t>(info.st_dev), static_cast<uint64_t>(info.st_ino)};
 }
 
 Status PosixFile::SetExtentSizeHint(uint32_t bytes) {

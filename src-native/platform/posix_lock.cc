@@ -31,24 +31,34 @@ void WriteLine(int fd, const char* text) {
 // the log can be opened all the same, and an older owner's pid must not stay then.
 void WriteOwner(int fd) { WriteLine(fd, std::to_string(getpid()).c_str()); }
 
-class PosixFileLock final : public FileLock {
+// Nothing but the lock.
+class PosixFileLock : public FileLock {
  public:
   explicit PosixFileLock(ScopedFd fd) : fd_(std::move(fd)), owner_(getpid()) {}
   PosixFileLock(const PosixFileLock&) = delete;
   PosixFileLock& operator=(const PosixFileLock&) = delete;
   // Not left to closing: a child on its way from fork to exec shares the open file, and would keep
   // a log locked that we have closed. Nor done by such a child, whose copy of this object may be
-  // destroyed at its exit: that would take the lock away from us. The pid goes first, so that the
-  // next owner's refusals never name us.
+  // destroyed at its exit: that would take the lock away from us.
   ~PosixFileLock() override {
-    if (getpid() != owner_) return;
-    WriteLine(fd_.get(), "");
-    UnlockDescriptor(fd_.get());
+    if (IsOurs()) UnlockDescriptor(fd_.get());
   }
 
- private:
+ protected:
+  bool IsOurs() const { return getpid() == owner_; }
+
   const ScopedFd fd_;
   const pid_t owner_;
+};
+
+// A lock on a file that names its owner.
+class PosixOwnerLock final : public PosixFileLock {
+ public:
+  using PosixFileLock::PosixFileLock;
+  // The pid goes before the lock, so that the next owner's refusals never name us.
+  ~PosixOwnerLock() override {
+    if (IsOurs()) WriteLine(fd_.get(), "");
+  }
 };
 
 // 0 where there is none: the owner has the lock, and has not come round to writing it.
@@ -76,13 +86,19 @@ void WaitAMillisecond() {
 
 }  // namespace
 
+Result<std::unique_ptr<FileLock>> TryLockFile(ScopedFd fd, const std::string& path) {
+  DURLOG_ASSIGN_OR_RETURN(const bool taken, TryLockDescriptor(fd.get(), path));
+  if (!taken) return std::unique_ptr<FileLock>();
+  return std::unique_ptr<FileLock>(new PosixFileLock(std::move(fd)));
+}
+
 Result<std::unique_ptr<FileLock>> LockOpenFile(ScopedFd fd, const std::string& path) {
   int64_t owner = 0;
   for (int attempt = 0; attempt < kOwnerAttempts; ++attempt) {
     DURLOG_ASSIGN_OR_RETURN(const bool taken, TryLockDescriptor(fd.get(), path));
     if (taken) {
       WriteOwner(fd.get());
-      return std::unique_ptr<FileLock>(new PosixFileLock(std::move(fd)));
+      return std::unique_ptr<FileLock>(new PosixOwnerLock(std::move(fd)));
     }
     owner = ReadOwner(fd.get());
     if (IsAlive(owner) || (owner > 0 && attempt >= kDeadOwnerAttempts)) break;

@@ -20,6 +20,7 @@ Result<Capabilities> ProbeDirectory(int fd, const std::string& path) {
   // APFS copies on write; of the local file systems that leaves the older one.
   found.overwrites_in_place = is_hfs;
   found.direct_io = is_hfs || found.file_system == "apfs";
+  found.shares_maps = (info.f_flags & MNT_LOCAL) != 0;
   found.map_alignment = static_cast<uint32_t>(PageBytes());
   return found;
 }

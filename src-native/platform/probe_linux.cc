@@ -24,19 +24,21 @@ struct KnownFileSystem {
   // Whether a store to an allocated page is written where the page was read from. Not so for
   // anything that copies on write, and not known for what passes through to something else.
   bool overwrites_in_place;
+  // Whether all its users are of one kernel, which has one page cache.
+  bool is_local;
 };
 
 // Numbers where linux/magic.h has no name in older headers. The ext family shares one number. XFS
 // overwrites in place except in files that share extents (cp --reflink), which segments do not.
 constexpr KnownFileSystem kKnownFileSystems[] = {
-    {EXT4_SUPER_MAGIC, "ext4", true}, {0x58465342, "xfs", true},
-    {TMPFS_MAGIC, "tmpfs", true},     {BTRFS_SUPER_MAGIC, "btrfs", false},
-    {0x2fc12fc1, "zfs", false},       {0xca451a4e, "bcachefs", false},
-    {0xf2f52010, "f2fs", false},      {OVERLAYFS_SUPER_MAGIC, "overlay", false},
-    {NFS_SUPER_MAGIC, "nfs", false},  {0xff534d42, "cifs", false},
-    {0xfe534d42, "smb2", false},      {0x65735546, "fuse", false},
-    {0x01021997, "9p", false},        {MSDOS_SUPER_MAGIC, "vfat", false},
-    {0x2011bab0, "exfat", false},
+    {EXT4_SUPER_MAGIC, "ext4", true, true}, {0x58465342, "xfs", true, true},
+    {TMPFS_MAGIC, "tmpfs", true, true},     {BTRFS_SUPER_MAGIC, "btrfs", false, true},
+    {0x2fc12fc1, "zfs", false, true},       {0xca451a4e, "bcachefs", false, true},
+    {0xf2f52010, "f2fs", false, true},      {OVERLAYFS_SUPER_MAGIC, "overlay", false, true},
+    {NFS_SUPER_MAGIC, "nfs", false, false}, {0xff534d42, "cifs", false, false},
+    {0xfe534d42, "smb2", false, false},     {0x65735546, "fuse", false, false},
+    {0x01021997, "9p", false, false},       {MSDOS_SUPER_MAGIC, "vfat", false, true},
+    {0x2011bab0, "exfat", false, true},
 };
 
 // The part of the kernel's struct statx that matters, by its offsets: libc headers older than
@@ -107,6 +109,7 @@ Result<Capabilities> ProbeDirectory(int fd, const std::string& path) {
     if (known.magic != static_cast<uint32_t>(info.f_type)) continue;
     found.file_system = known.name;
     found.overwrites_in_place = known.overwrites_in_place;
+    found.shares_maps = known.is_local;
   }
   found.map_alignment = static_cast<uint32_t>(PageBytes());
   ProbeDirect(fd, &found);

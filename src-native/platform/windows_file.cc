@@ -4,7 +4,9 @@
 #include <cerrno>
 
 #include "platform/windows_error.h"
+#include "platform/windows_lock.h"
 #include "platform/windows_mapping.h"
+#include "platform/windows_read_only_mapping.h"
 
 namespace durlog {
 namespace {
@@ -22,6 +24,31 @@ OVERLAPPED At(uint64_t offset) {
 }
 
 }  // namespace
+
+Result<std::unique_ptr<ReadOnlyMapping>> WindowsFile::MapForReading(uint64_t offset,
+                                                                    size_t length) {
+  return WindowsReadOnlyMapping::Create(handle_.get(), path_, offset, length);
+}
+
+Result<std::unique_ptr<FileLock>> WindowsFile::TryLock() {
+  HANDLE copy = nullptr;
+  const HANDLE process = GetCurrentProcess();
+  if (!DuplicateHandle(process, handle_.get(), process, &copy, 0, FALSE, DUPLICATE_SAME_ACCESS)) {
+    return WindowsError("DuplicateHandle", GetLastError(), path_);
+  }
+  return TryLockFile(ScopedHandle(copy), path_);
+}
+
+Result<bool> WindowsFile::IsLocked() { return IsHandleLocked(handle_.get(), path_); }
+
+Result<FileId> WindowsFile::Id() {
+  BY_HANDLE_FILE_INFORMATION info;
+  if (!GetFileInformationByHandle(handle_.get(), &info)) {
+    return WindowsError("GetFileInformationByHandle", GetLastError(), path_);
+  }
+  return FileId{info.dwVolumeSerialNumber,
+                (static_cast<uint64_t>(info.nFileIndexHigh) << 32) | info.nFileIndexLow};
+}
 
 Result<size_t> WindowsFile::ReadAt(uint64_t offset, void* to, size_t length) {
   uint8_t* out = static_cast<uint8_t*>(to);

@@ -38,21 +38,28 @@ void WriteLine(HANDLE file, const char* text) {
 // not keep the log from being opened, nor leave an older owner's pid.
 void WriteOwner(HANDLE file) { WriteLine(file, std::to_string(GetCurrentProcessId()).c_str()); }
 
-class WindowsFileLock final : public FileLock {
+// Nothing but the lock.
+class WindowsFileLock : public FileLock {
  public:
   explicit WindowsFileLock(ScopedHandle file) : file_(std::move(file)) {}
   WindowsFileLock(const WindowsFileLock&) = delete;
   WindowsFileLock& operator=(const WindowsFileLock&) = delete;
-  // Not left to closing, after which the system takes its time. The pid goes first, so that the
-  // next owner's refusals never name us.
+  // Not left to closing, after which the system takes its time.
   ~WindowsFileLock() override {
-    WriteLine(file_.get(), "");
     OVERLAPPED position = LockedByte();
     UnlockFileEx(file_.get(), 0, 1, 0, &position);
   }
 
- private:
+ protected:
   const ScopedHandle file_;
+};
+
+// A lock on a file that names its owner.
+class WindowsOwnerLock final : public WindowsFileLock {
+ public:
+  using WindowsFileLock::WindowsFileLock;
+  // The pid goes before the lock, so that the next owner's refusals never name us.
+  ~WindowsOwnerLock() override { WriteLine(file_.get(), ""); }
 };
 
 // 0 where there is none: the owner has the lock, and has not come round to writing it.
@@ -68,12 +75,11 @@ int64_t ReadOwner(HANDLE file) {
 // How often, a millisecond apart, to look again for an owner that has not written its pid.
 constexpr int kOwnerAttempts = 1000;
 
-Result<bool> TryLock(HANDLE file, const std::string& path) {
-  // Belongs to the handle: another handle of the same process is refused too.
+// False where another open of the file has the lock. It belongs to the handle: another handle of
+// the same process is refused too.
+Result<bool> TakeLock(HANDLE file, DWORD kind, const std::string& path) {
   OVERLAPPED position = LockedByte();
-  if (LockFileEx(file, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &position)) {
-    return true;
-  }
+  if (LockFileEx(file, kind | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &position)) return true;
   const DWORD error = GetLastError();
   if (error == ERROR_LOCK_VIOLATION || error == ERROR_IO_PENDING) return false;
   return WindowsError("LockFileEx", error, path);
@@ -81,14 +87,28 @@ Result<bool> TryLock(HANDLE file, const std::string& path) {
 
 }  // namespace
 
+Result<bool> IsHandleLocked(HANDLE file, const std::string& path) {
+  DURLOG_ASSIGN_OR_RETURN(const bool taken, TakeLock(file, 0, path));
+  if (!taken) return true;
+  OVERLAPPED position = LockedByte();
+  UnlockFileEx(file, 0, 1, 0, &position);
+  return false;
+}
+
+Result<std::unique_ptr<FileLock>> TryLockFile(ScopedHandle file, const std::string& path) {
+  DURLOG_ASSIGN_OR_RETURN(const bool taken, TakeLock(file.get(), LOCKFILE_EXCLUSIVE_LOCK, path));
+  if (!taken) return std::unique_ptr<FileLock>();
+  return std::unique_ptr<FileLock>(new WindowsFileLock(std::move(file)));
+}
+
 Result<std::unique_ptr<FileLock>> LockOpenFile(ScopedHandle file, const std::string& path) {
   int64_t owner = 0;
   for (int attempt = 0; attempt < kOwnerAttempts && owner == 0; ++attempt) {
     if (attempt > 0) Sleep(1);
-    DURLOG_ASSIGN_OR_RETURN(const bool taken, TryLock(file.get(), path));
+    DURLOG_ASSIGN_OR_RETURN(const bool taken, TakeLock(file.get(), LOCKFILE_EXCLUSIVE_LOCK, path));
     if (taken) {
       WriteOwner(file.get());
-      return std::unique_ptr<FileLock>(new WindowsFileLock(std::move(file)));
+      return std::unique_ptr<FileLock>(new WindowsOwnerLock(std::move(file)));
     }
     owner = ReadOwner(file.get());
   }

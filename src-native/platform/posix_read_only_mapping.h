@@ -1,0 +1,37 @@
+// A shared mapping for loads only, under the fault guard.
+#ifndef DURLOG_PLATFORM_POSIX_READ_ONLY_MAPPING_H_
+#define DURLOG_PLATFORM_POSIX_READ_ONLY_MAPPING_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "platform/fault_guard.h"
+#include "platform/file_system.h"
+
+namespace durlog {
+
+class PosixReadOnlyMapping final : public ReadOnlyMapping {
+ public:
+  // Maps [offset, offset + length) of the file open as `fd`, which may be closed afterwards.
+  static Result<std::unique_ptr<ReadOnlyMapping>> Create(int fd, const std::string& path,
+                                                         uint64_t offset, size_t length);
+  PosixReadOnlyMapping(const PosixReadOnlyMapping&) = delete;
+  PosixReadOnlyMapping& operator=(const PosixReadOnlyMapping&) = delete;
+  ~PosixReadOnlyMapping() override;
+
+  const uint8_t* data() const override { return static_cast<const uint8_t*>(start_); }
+  bool faulted() const override { return guard_.faulted(); }
+
+ private:
+  PosixReadOnlyMapping(void* start, size_t size, FaultGuard guard)
+      : start_(start), size_(size), guard_(std::move(guard)) {}
+
+  void* const start_;
+  const size_t size_;
+  FaultGuard guard_;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_PLATFORM_POSIX_READ_ONLY_MAPPING_H_

@@ -1,0 +1,112 @@
+// What several processes share of a file: its map, its lock, and which file it is.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "platform/file_system.h"
+#include "platform_test_folder.h"
+
+namespace durlog {
+namespace {
+
+class PlatformSharedTest : public PlatformTest {
+ protected:
+  void SetUp() override { file_ = MakeFile("file", 4096); }
+  std::unique_ptr<File> Reopen(OpenMode mode) {
+    Result<std::unique_ptr<File>> file = folder_->Open("file", mode);
+    if (!file.ok()) std::abort();
+    return std::move(file.value());
+  }
+  std::unique_ptr<File> file_;
+};
+
+TEST_F(PlatformSharedTest, WhatIsStoredIntoAMapIsSeenByAReaderInAnotherProcess) {
+  Result<std::unique_ptr<Mapping>> map = file_->Map(0, 4096);
+  ASSERT_TRUE(map.ok());
+  std::memcpy((*map)->data() + 8, "before", 6);
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const Result<std::unique_ptr<ReadOnlyMapping>> seen =
+        Reopen(OpenMode::kRead)->MapForReading(0, 4096);
+    if (!seen.ok() || std::memcmp((*seen)->data() + 8, "before", 6) != 0) _exit(1);
+    (void)!write(ready[1], "y", 1);
+    const volatile uint8_t* const byte = (*seen)->data();
+    while (*byte != 'a') usleep(100);
+    _exit((*seen)->faulted() ? 2 : 0);
+  }
+  char answer = 0;
+  ASSERT_EQ(read(ready[0], &answer, 1), 1);
+  (*map)->data()[0] = 'a';
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  close(ready[0]);
+  close(ready[1]);
+}
+
+TEST_F(PlatformSharedTest, ALoadFromAFileThatWasCutFindsZerosAndLeavesAWord) {
+  const Result<std::unique_ptr<ReadOnlyMapping>> seen =
+      Reopen(OpenMode::kRead)->MapForReading(0, 4096);
+  ASSERT_TRUE(seen.ok());
+  EXPECT_FALSE((*seen)->faulted());
+  ASSERT_TRUE(file_->Truncate(0).ok());
+  const volatile uint8_t* const byte = (*seen)->data();
+  EXPECT_EQ(*byte, 0);
+  EXPECT_TRUE((*seen)->faulted());
+}
+
+TEST_F(PlatformSharedTest, WhetherALockIsHeldCanBeAskedWithoutTakingIt) {
+  const std::unique_ptr<File> asking = Reopen(OpenMode::kRead);
+  EXPECT_FALSE(asking->IsLocked().value());
+  Result<std::unique_ptr<FileLock>> lock = file_->TryLock();
+  ASSERT_TRUE(lock.ok());
+  ASSERT_NE(*lock, nullptr);
+  EXPECT_TRUE(asking->IsLocked().value());
+  EXPECT_TRUE(asking->IsLocked().value());
+  const std::unique_ptr<File> other = Reopen(OpenMode::kReadWrite);
+  EXPECT_EQ(other->TryLock().value(), nullptr);
+  lock->reset();
+  EXPECT_FALSE(asking->IsLocked().value());
+  EXPECT_NE(other->TryLock().value(), nullptr);
+}
+
+TEST_F(PlatformSharedTest, AFileLockDiesWithItsOwnerAndNotWithTheFileItWasTakenThrough) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    std::unique_ptr<File> file = Reopen(OpenMode::kReadWrite);
+    const Result<std::unique_ptr<FileLock>> lock = file->TryLock();
+    file.reset();
+    (void)!write(ready[1], lock.ok() && *lock ? "y" : "n", 1);
+    for (;;) pause();
+  }
+  char answer = 0;
+  ASSERT_EQ(read(ready[0], &answer, 1), 1);
+  ASSERT_EQ(answer, 'y');
+  EXPECT_TRUE(file_->IsLocked().value());
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_FALSE(file_->IsLocked().value());
+  close(ready[0]);
+  close(ready[1]);
+}
+
+TEST_F(PlatformSharedTest, AFileIsToldFromOneThatTookItsName) {
+  const std::unique_ptr<File> same = Reopen(OpenMode::kRead);
+  EXPECT_TRUE(file_->Id().value() == same->Id().value());
+  const std::unique_ptr<File> other = MakeFile("other");
+  EXPECT_FALSE(file_->Id().value() == other->Id().value());
+  ASSERT_TRUE(folder_->Rename("other", "file").ok());
+  EXPECT_FALSE(Reopen(OpenMode::kRead)->Id().value() == same->Id().value());
+}
+
+}  // namespace
+}  // namespace durlog
