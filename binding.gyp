@@ -14,6 +14,8 @@
       'src-native/segment/recovery_apply.cc',
       'src-native/segment/scanner.cc',
       'src-native/segment/segment.cc',
+      'src-native/live/live_page_reader.cc',
+      'src-native/live/live_page_writer.cc',
       'src-native/log/admin_jobs.cc',
       'src-native/log/append.cc',
       'src-native/log/commit.cc',

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 /** Rooms of the C++ core, the lowest first. A file includes its own room and those below it. */
-const CORE = ['base', 'platform', 'checksum', 'record', 'segment', 'log', 'napi']
+const CORE = ['base', 'platform', 'checksum', 'record', 'segment', 'live', 'log', 'napi']
 /** The bench's addon measures raw system calls. It knows nothing of segments and logs. */
 const BENCH = ['base', 'platform', 'checksum', 'bench']
 

@@ -39,6 +39,7 @@ Status TruncateJob::Cut() {
                           OpenSegment(directory_, first_seq, OpenMode::kReadWrite));
   DURLOG_RETURN_IF_ERROR(FindOffset(*opened.file, opened.header, first_seq));
   changed_ = true;
+  live_.Cut(next_seq_);
   while (segments_.size() > holder + 1) {
     DURLOG_RETURN_IF_ERROR(directory_.Remove(SegmentName(segments_.back())));
     segments_.pop_back();

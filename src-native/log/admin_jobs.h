@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/job.h"
+#include "live/live_page_writer.h"
 #include "segment/segment.h"
 
 namespace durlog {
@@ -49,8 +50,10 @@ class TrimJob final : public Job {
 class TruncateJob final : public Job {
  public:
   // `segments`: every first seq, ascending; the first is <= next_seq.
-  TruncateJob(Directory& directory, std::vector<uint64_t> segments, uint64_t next_seq)
-      : directory_(directory), segments_(std::move(segments)), next_seq_(next_seq) {}
+  // `live` is told before the files change, and by nobody else while the job is out.
+  TruncateJob(Directory& directory, LivePageWriter& live, std::vector<uint64_t> segments,
+              uint64_t next_seq)
+      : directory_(directory), live_(live), segments_(std::move(segments)), next_seq_(next_seq) {}
 
   // After done(). The cut is durable where status() is OK.
   const Status& status() const { return status_; }
@@ -75,6 +78,7 @@ class TruncateJob final : public Job {
   Status FindOffset(File& file, const SegmentHeader& header, uint64_t first_seq);
 
   Directory& directory_;
+  LivePageWriter& live_;
   std::vector<uint64_t> segments_;
   const uint64_t next_seq_;
   std::shared_ptr<Segment> segment_;

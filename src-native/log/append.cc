@@ -58,6 +58,7 @@ Status Log::MakeRoom(uint64_t frame_bytes) {
   if (clock_credit_-- == 0) {
     clock_credit_ = kAppendsPerClockRead;
     now_ms_ = file_system_.NowMs();
+    live_.CheckStores();
   }
   const uint64_t now_ms = now_ms_;
   const uint64_t base_ms = active_->header().base_time_ms;
@@ -135,6 +136,7 @@ void Log::NoteAppended(uint64_t frame_bytes, uint64_t records, Level level) {
   policy_.NoteRecords(level, records);
   if (mode_ == WriteMode::kMapped) {
     acked_[static_cast<size_t>(Level::kMemory)] = next_seq_;
+    live_.StoreMemoryEnd(next_seq_);
     if (level == Level::kMemory) return;
   }
   filling_bytes_ += frame_bytes;

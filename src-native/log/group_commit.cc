@@ -191,6 +191,7 @@ void Log::FinishDone(CommitJob& job) {
   for (size_t i = 0; i <= static_cast<size_t>(plan.level); ++i) {
     acked_[i] = std::max(acked_[i], plan.end_seq);
   }
+  PublishEnds();
   ++stats_.commits;
   stats_.committed_records += plan.end_seq - plan.first_seq;
   stats_.committed_bytes += plan.frame_bytes;
@@ -236,6 +237,7 @@ void Log::FinishRolledBack(CommitJob& job) {
   marking_end_ = false;
   if (closing_) end_marked_ = true;
   next_seq_ = committed_end_ = plan.first_seq;
+  live_.Cut(next_seq_);
   for (uint64_t& wanted : wanted_) wanted = std::min(wanted, next_seq_);
   for (const StagedPiece& piece : plan.pieces) {
     dirty_.erase(std::remove_if(dirty_.begin(), dirty_.end(),

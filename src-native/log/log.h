@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/executor.h"
 #include "base/job.h"
+#include "live/live_page_writer.h"
 #include "log/admin_jobs.h"
 #include "log/commit.h"
 #include "log/options.h"
@@ -138,6 +139,11 @@ class Log {
   Status Recover();
   Status RemoveSpares(const LogFiles& files);
   void MakeUuid();
+  // What readers elsewhere may see. A truncation that is out has lowered the ends already.
+  void PublishEnds() {
+    if (exclusive_) return;
+    live_.StoreEnds(first_seq(), AckedEnd(Level::kMemory), AckedEnd(Level::kSync));
+  }
   Status CreateFirstSegment(uint64_t first_seq);
   void ChooseMode();
 
@@ -204,6 +210,7 @@ class Log {
   FileSystem& file_system_;
   const std::unique_ptr<Directory> directory_;
   std::unique_ptr<FileLock> lock_;
+  LivePageWriter live_;  // let go of before lock_
   const Capabilities capabilities_;
   const LogOptions options_;
   Executor* executor_ = nullptr;

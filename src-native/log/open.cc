@@ -50,6 +50,8 @@ Result<std::unique_ptr<Log>> Log::Open(FileSystem& file_system, const std::strin
   log->ChooseMode();
   log->policy_ = WritePolicy(log->mode_, options.map_after_records);
   DURLOG_RETURN_IF_ERROR(log->Recover());
+  log->PublishEnds();
+  log->live_.Announce(file_system);
   return log;
 }
 
@@ -126,6 +128,7 @@ Status Log::Recover() {
   if (files.segments.empty()) {
     DURLOG_RETURN_IF_ERROR(RemoveSpares(files));
     MakeUuid();
+    live_.Attach(file_system_, *directory_, capabilities_, uuid_);
     end_marked_ = true;
     return CreateFirstSegment(0);
   }
@@ -143,6 +146,8 @@ Status Log::Recover() {
   // Not before the log is known to be ours: a refusal changes nothing.
   DURLOG_RETURN_IF_ERROR(RemoveSpares(plan.files));
   if (uuid_ == LogUuid{}) MakeUuid();  // no header could be read
+  live_.Attach(file_system_, *directory_, capabilities_, uuid_);
+  live_.BeginRecovery(plan.next_seq, !plan.cuts.empty());
   DURLOG_RETURN_IF_ERROR(ApplyRecovery(*directory_, capabilities_, &plan));
   segments_.assign(plan.files.segments.begin(), plan.files.segments.end());
   next_seq_ = plan.next_seq;

@@ -216,6 +216,8 @@ std::shared_ptr<TrimJob> Log::BeginTrim(uint64_t seq) {
     items.push_back(std::move(item));
   }
   if (items.empty()) return nullptr;
+  // Before they go, so that no reader begins with them.
+  live_.StoreFirstSeq(segments_[items.size()]);
   auto job = std::make_shared<TrimJob>(*directory_, std::move(items), options_.segment_bytes);
   NoteAdminJob(job);
   return job;
@@ -231,6 +233,7 @@ void Log::NoteAdminJob(std::shared_ptr<Job> job) {
 
 void Log::FinishTrim(const TrimJob& job) {
   for (size_t i = 0; i < job.trimmed(); ++i) segments_.pop_front();
+  live_.StoreFirstSeq(first_seq());
   if (!job.status().ok()) return;
   for (const std::string& name : job.recyclable()) recyclable_.push_back(name);
 }
@@ -252,7 +255,7 @@ Result<std::shared_ptr<TruncateJob>> Log::BeginTruncate(uint64_t next_seq) {
   tail_.reset();
   if (left_run_) left_run_->Await();
   auto job = std::make_shared<TruncateJob>(
-      *directory_, std::vector<uint64_t>(segments_.begin(), segments_.end()), next_seq);
+      *directory_, live_, std::vector<uint64_t>(segments_.begin(), segments_.end()), next_seq);
   NoteAdminJob(job);
   return job;
 }
@@ -263,6 +266,7 @@ Status Log::FinishTruncate(TruncateJob& job) {
   segments_.assign(job.segments().begin(), job.segments().end());
   if (!job.status().ok()) {
     if (job.changed()) Latch(job.status(), next_seq_, next_seq_);
+    if (!job.changed()) PublishEnds();
     return job.status();
   }
   ResumeAt(job.TakeSegment(), job.offset());
@@ -274,6 +278,7 @@ Status Log::FinishTruncate(TruncateJob& job) {
   wanted_.fill(next_seq_);
   end_marked_ = job.end_marked();
   last_time_ms_ = job.last_time_ms();
+  PublishEnds();
   return Status::Ok();
 }
 

@@ -1,0 +1,42 @@
+// The file `live` in a log's folder: 64-bit words that a writer stores and readers in other
+// processes and threads load. docs/FORMAT.md describes it; nothing of recovery reads it.
+#ifndef DURLOG_LIVE_LIVE_PAGE_LAYOUT_H_
+#define DURLOG_LIVE_LIVE_PAGE_LAYOUT_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace durlog {
+
+inline constexpr char kLiveName[] = "live";
+inline constexpr size_t kLivePageBytes = 4096;
+inline constexpr size_t kLiveWords = kLivePageBytes / sizeof(uint64_t);
+inline constexpr uint64_t kLiveMagic = 0x0a0d4556494c5544;  // "DULIVE\r\n"
+inline constexpr uint64_t kLiveVersion = 1;
+
+// Indices of words.
+enum LiveWord : size_t {
+  kLiveMagicWord = 0,
+  kLiveVersionWord = 1,
+  kLiveUuidWord = 2,     // two words
+  kLiveLineageWord = 4,  // random for each page
+  kLiveSessionWord = 5,  // random for each open of the log
+  kLiveGenerationWord = 6,
+  kLiveFirstSeqWord = 7,
+  kLiveMemoryEndWord = 8,  // a cache line of its own, as it is stored with every append
+  kLiveSyncedEndWord = 9,
+  kLiveOldestCutsWord = 16,  // the lowest next seq of the cuts that are in the ring no more
+  kLiveRingWord = 32,
+};
+// The next seq of cut g stands in slot g % kLiveRingCuts.
+inline constexpr uint64_t kLiveRingCuts = kLiveWords - kLiveRingWord;
+inline constexpr uint64_t kNoCut = UINT64_MAX;
+
+using LiveAtomic = std::atomic<uint64_t>;
+static_assert(sizeof(LiveAtomic) == sizeof(uint64_t), "the atomic is the word itself");
+static_assert(LiveAtomic::is_always_lock_free, "a lock would be of one process only");
+
+}  // namespace durlog
+
+#endif  // DURLOG_LIVE_LIVE_PAGE_LAYOUT_H_

@@ -1,0 +1,113 @@
+#include "live/live_page_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
+
+namespace durlog {
+namespace {
+
+// A look that a writer comes in between is made again. Writers come and go with an open.
+constexpr int kLookAttempts = 8;
+
+}  // namespace
+
+Result<std::unique_ptr<LivePageReader>> LivePageReader::Open(FileSystem& file_system,
+                                                             const std::string& path) {
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
+                          file_system.OpenDirectory(path, false));
+  return std::unique_ptr<LivePageReader>(new LivePageReader(std::move(directory)));
+}
+
+bool LivePageReader::Map() {
+  Result<std::unique_ptr<File>> file = directory_->Open(kLiveName, OpenMode::kRead);
+  if (!file.ok()) return false;
+  const Result<uint64_t> bytes = (*file)->Size();
+  if (!bytes.ok() || *bytes != kLivePageBytes) return false;
+  Result<std::unique_ptr<ReadOnlyMapping>> mapping = (*file)->MapForReading(0, kLivePageBytes);
+  if (!mapping.ok()) return false;
+  words_ = reinterpret_cast<const LiveAtomic*>((*mapping)->data());
+  // A page that is being made has no magic yet.
+  if (Load(kLiveMagicWord) != kLiveMagic || Load(kLiveVersionWord) != kLiveVersion) return false;
+  file_ = std::move(*file);
+  mapping_ = std::move(*mapping);
+  counted_ = false;
+  return true;
+}
+
+// Whether this page is still the one that the next writer would find.
+bool LivePageReader::IsNamed() {
+  const Result<std::unique_ptr<File>> named = directory_->Open(kLiveName, OpenMode::kRead);
+  if (!named.ok()) return named.status().code() != Code::kNotFound;
+  const Result<FileId> there = (*named)->Id();
+  const Result<FileId> ours = file_->Id();
+  return !there.ok() || !ours.ok() || *there == *ours;
+}
+
+std::optional<LiveView> LivePageReader::Look() {
+  for (int attempt = 0; attempt < kLookAttempts; ++attempt) {
+    if (!mapping_ && !Map()) break;
+    LiveView view;
+    const Held held = ReadWords(&view);
+    if (mapping_->faulted() || (held == Held::kNo && !IsNamed())) {
+      mapping_.reset();
+      file_.reset();
+      continue;
+    }
+    if (held == Held::kUnclear) continue;
+    looked_ = true;
+    if (held == Held::kYes) counted_ = true;
+    if (!counted_) return std::nullopt;
+    return view;
+  }
+  looked_ = true;
+  return std::nullopt;
+}
+
+uint64_t LivePageReader::TakeCut() { return std::exchange(cut_, kNoCut); }
+
+// A writer stores its session last of all before it takes the lock, so where the lock is held and
+// the session is the same before and after, the words are that writer's.
+LivePageReader::Held LivePageReader::ReadWords(LiveView* view) {
+  const uint64_t session = Load(kLiveSessionWord);
+  const bool same_page = looked_ && Load(kLiveLineageWord) == lineage_;
+  uint64_t generation = 0;
+  uint64_t lowest = kNoCut;
+  // A cut lowers the ends first: with one generation before and after, they are of it.
+  do {
+    generation = Load(kLiveGenerationWord);
+    lowest = LowestCutSince(same_page ? generation_ : 0, generation);
+    view->first_seq = Load(kLiveFirstSeqWord);
+    view->memory_end = Load(kLiveMemoryEndWord);
+    view->synced_end = std::min(Load(kLiveSyncedEndWord), view->memory_end);
+  } while (Load(kLiveGenerationWord) != generation);
+  Store64(view->uuid.data(), Load(kLiveUuidWord));
+  Store64(view->uuid.data() + 8, Load(kLiveUuidWord + 1));
+  const Result<bool> locked = file_->IsLocked();
+  if (mapping_->faulted()) return Held::kNo;
+  const bool held = locked.ok() && *locked;
+  if (held && Load(kLiveSessionWord) != session) return Held::kUnclear;
+  if (looked_) cut_ = std::min(cut_, lineage_ != 0 && view->uuid != uuid_ ? 0 : lowest);
+  uuid_ = view->uuid;
+  lineage_ = Load(kLiveLineageWord);
+  generation_ = generation;
+  return held ? Held::kYes : Held::kNo;
+}
+
+// A slot that is being used again shows the next cut, and its former one is in the word of the
+// oldest by then, which is therefore read last.
+uint64_t LivePageReader::LowestCutSince(uint64_t since, uint64_t generation) const {
+  uint64_t lowest = kNoCut;
+  const uint64_t held = std::min(generation, kLiveRingCuts - 1);
+  const uint64_t begin = std::max(since, generation - held);
+  for (uint64_t cut = begin + 1; cut <= generation; ++cut) {
+    lowest = std::min(lowest, Load(kLiveRingWord + static_cast<size_t>(cut % kLiveRingCuts)));
+  }
+  if (since >= begin) return lowest;
+  const size_t oldest = kLiveRingWord + static_cast<size_t>(begin % kLiveRingCuts);
+  lowest = std::min(lowest, Load(oldest));
+  return std::min(lowest, Load(kLiveOldestCutsWord));
+}
+
+}  // namespace durlog

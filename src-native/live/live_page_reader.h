@@ -1,0 +1,67 @@
+// A reader's side of the page that tells how far a log that is written elsewhere may be read.
+#ifndef DURLOG_LIVE_LIVE_PAGE_READER_H_
+#define DURLOG_LIVE_LIVE_PAGE_READER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "live/live_page_layout.h"
+#include "platform/file_system.h"
+#include "record/segment_header.h"
+
+namespace durlog {
+
+// One moment of the log. The ends are exclusive.
+struct LiveView {
+  LogUuid uuid{};
+  uint64_t first_seq = 0;
+  uint64_t memory_end = 0;  // what is acknowledged at `memory`
+  uint64_t synced_end = 0;  // what is acknowledged at `sync`
+};
+
+// One thread at a time.
+class LivePageReader {
+ public:
+  static Result<std::unique_ptr<LivePageReader>> Open(FileSystem& file_system,
+                                                      const std::string& path);
+
+  // What the page says; nothing where it does not count: no writer holds it, or none has since this
+  // reader first saw it. A page that has counted goes on to: what it says was true and still is,
+  // until a writer says otherwise.
+  std::optional<LiveView> Look();
+  // The lowest next seq of the cuts that earlier calls of Look() have met; kNoCut for none. What
+  // has been read above it is not what the log holds now. Starts anew with each call.
+  uint64_t TakeCut();
+
+ private:
+  // Whether the page's file is held by a writer, as one look at it found.
+  enum class Held : uint8_t { kNo, kYes, kUnclear };
+
+  explicit LivePageReader(std::unique_ptr<Directory> directory)
+      : directory_(std::move(directory)) {}
+
+  bool Map();
+  bool IsNamed();
+  Held ReadWords(LiveView* view);
+  void NoteCuts(uint64_t generation);
+  uint64_t LowestCutSince(uint64_t since, uint64_t generation) const;
+  uint64_t Load(size_t word) const { return words_[word].load(std::memory_order_acquire); }
+
+  const std::unique_ptr<Directory> directory_;
+  std::unique_ptr<File> file_;
+  std::unique_ptr<ReadOnlyMapping> mapping_;
+  const LiveAtomic* words_ = nullptr;
+  bool counted_ = false;  // this page has
+
+  bool looked_ = false;
+  LogUuid uuid_{};
+  uint64_t lineage_ = 0;
+  uint64_t generation_ = 0;
+  uint64_t cut_ = kNoCut;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_LIVE_LIVE_PAGE_READER_H_

@@ -1,0 +1,104 @@
+#include "live/live_page_writer.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "base/bytes.h"
+
+namespace durlog {
+namespace {
+
+// Where asking for a lock takes it for a moment, a reader that asks may be in the way.
+constexpr int kLockAttempts = 1000;
+
+}  // namespace
+
+void LivePageWriter::Attach(FileSystem& file_system, Directory& directory,
+                            const Capabilities& capabilities, const LogUuid& uuid) {
+  if (!capabilities.shares_maps) return;
+  Result<std::unique_ptr<File>> found = directory.Open(kLiveName, OpenMode::kReadWrite);
+  if (found.ok()) {
+    file_ = std::move(*found);
+    if (MapPage(*file_, uuid)) return;
+  }
+  if (MakePage(file_system, directory, uuid)) return;
+  mapping_.reset();
+  file_.reset();
+  words_ = nowhere_.data();
+  Status removed = directory.Remove(kLiveName);
+  static_cast<void>(removed);
+}
+
+// The page that an earlier writer left: its cuts are news to readers that have outlived that one.
+bool LivePageWriter::MapPage(File& file, const LogUuid& uuid) {
+  const Result<uint64_t> bytes = file.Size();
+  if (!bytes.ok() || *bytes != kLivePageBytes) return false;
+  Result<std::unique_ptr<Mapping>> mapping = file.Map(0, kLivePageBytes);
+  if (!mapping.ok() || !(*mapping)->Populate(0, kLivePageBytes).ok()) return false;
+  mapping_ = std::move(*mapping);
+  words_ = reinterpret_cast<LiveAtomic*>(mapping_->data());
+  return Load(kLiveMagicWord) == kLiveMagic && Load(kLiveVersionWord) == kLiveVersion &&
+         Load(kLiveUuidWord) == Load64(uuid.data()) &&
+         Load(kLiveUuidWord + 1) == Load64(uuid.data() + 8) && !mapping_->faulted();
+}
+
+// A new file and not the old one cleared: readers tell the two apart.
+bool LivePageWriter::MakePage(FileSystem& file_system, Directory& directory, const LogUuid& uuid) {
+  mapping_.reset();
+  Status removed = directory.Remove(kLiveName);
+  if (!removed.ok() && removed.code() != Code::kNotFound) return false;
+  Result<std::unique_ptr<File>> made = directory.Open(kLiveName, OpenMode::kCreateNew);
+  if (!made.ok()) return false;
+  file_ = std::move(*made);
+  // All of it is written, so that a store finds a block.
+  std::array<uint64_t, kLiveWords> image{};
+  image[kLiveMagicWord] = kLiveMagic;
+  image[kLiveVersionWord] = kLiveVersion;
+  image[kLiveUuidWord] = Load64(uuid.data());
+  image[kLiveUuidWord + 1] = Load64(uuid.data() + 8);
+  image[kLiveLineageWord] = file_system.Random64();
+  image[kLiveOldestCutsWord] = kNoCut;
+  return file_->WriteAt(0, image.data(), kLivePageBytes).ok() && MapPage(*file_, uuid);
+}
+
+void LivePageWriter::BeginRecovery(uint64_t next_seq, bool cuts) {
+  if (cuts || Load(kLiveMemoryEndWord) > next_seq) Cut(next_seq);
+}
+
+void LivePageWriter::Announce(FileSystem& file_system) {
+  if (!mapping_) return;
+  words_[kLiveSessionWord].store(file_system.Random64(), std::memory_order_seq_cst);
+  for (int attempt = 0; attempt < kLockAttempts && !lock_; ++attempt) {
+    Result<std::unique_ptr<FileLock>> lock = file_->TryLock();
+    if (!lock.ok()) break;
+    lock_ = std::move(*lock);
+    if (!lock_) std::this_thread::yield();
+  }
+  CheckStores();
+}
+
+void LivePageWriter::LowerTo(size_t word, uint64_t limit) {
+  words_[word].store(std::min(Load(word), limit), std::memory_order_release);
+}
+
+// The ends before the generation: whoever sees the new generation sees no end from before.
+void LivePageWriter::Cut(uint64_t next_seq) {
+  LowerTo(kLiveMemoryEndWord, next_seq);
+  LowerTo(kLiveSyncedEndWord, next_seq);
+  const uint64_t generation = Load(kLiveGenerationWord) + 1;
+  const size_t slot = kLiveRingWord + static_cast<size_t>(generation % kLiveRingCuts);
+  if (generation > kLiveRingCuts) LowerTo(kLiveOldestCutsWord, Load(slot));
+  words_[slot].store(next_seq, std::memory_order_release);
+  words_[kLiveGenerationWord].store(generation, std::memory_order_seq_cst);
+  CheckStores();
+}
+
+void LivePageWriter::StoreEnds(uint64_t first_seq, uint64_t memory_end, uint64_t synced_end) {
+  StoreFirstSeq(first_seq);
+  StoreMemoryEnd(memory_end);
+  words_[kLiveSyncedEndWord].store(synced_end, std::memory_order_release);
+  CheckStores();
+}
+
+}  // namespace durlog

@@ -1,0 +1,240 @@
+// The page that tells readers elsewhere how far they may read: words, cuts, and when they count.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "live/live_page_reader.h"
+#include "live/live_page_writer.h"
+#include "log_test_folder.h"
+
+namespace durlog {
+namespace {
+
+class LivePageTest : public PlatformTest {
+ protected:
+  static LogUuid UuidOf(uint8_t first) {
+    LogUuid uuid{};
+    uuid[0] = first;
+    return uuid;
+  }
+  std::unique_ptr<LivePageReader> MakeReader() {
+    Result<std::unique_ptr<LivePageReader>> reader =
+        LivePageReader::Open(DefaultFileSystem(), root_);
+    if (!reader.ok()) std::abort();
+    return std::move(reader.value());
+  }
+  // As an open does.
+  void Begin(LivePageWriter* writer, uint64_t next_seq, bool cuts = false,
+             const LogUuid& uuid = LogUuid{1}) {
+    const Result<Capabilities> capabilities = folder_->Probe();
+    ASSERT_TRUE(capabilities.ok());
+    ASSERT_TRUE(capabilities->shares_maps) << "on " << capabilities->file_system;
+    writer->Attach(DefaultFileSystem(), *folder_, *capabilities, uuid);
+    writer->BeginRecovery(next_seq, cuts);
+    writer->StoreEnds(0, next_seq, next_seq);
+    writer->Announce(DefaultFileSystem());
+  }
+};
+
+TEST_F(LivePageTest, TheWordsCountWhileAWriterLivesAndStayTrueForWhoSawThatOne) {
+  const std::unique_ptr<LivePageReader> early = MakeReader();
+  EXPECT_FALSE(early->Look());
+  auto writer = std::make_unique<LivePageWriter>();
+  Begin(writer.get(), 10);
+  writer->StoreMemoryEnd(15);
+  ASSERT_TRUE(early->Look());
+  EXPECT_EQ(early->Look()->memory_end, 15u);
+  EXPECT_EQ(early->Look()->synced_end, 10u);
+  EXPECT_EQ(early->Look()->uuid, LogUuid{1});
+  writer->StoreEnds(3, 20, 20);
+  writer.reset();
+  ASSERT_TRUE(early->Look());
+  EXPECT_EQ(early->Look()->first_seq, 3u);
+  EXPECT_EQ(early->Look()->synced_end, 20u);
+  EXPECT_FALSE(MakeReader()->Look()) << "nobody holds the page any more";
+  EXPECT_EQ(early->TakeCut(), kNoCut);
+}
+
+TEST_F(LivePageTest, AWriterThatIsKilledHoldsThePageNoMore) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    LivePageWriter writer;
+    Begin(&writer, 7);
+    (void)!write(ready[1], "y", 1);
+    for (;;) pause();
+  }
+  char answer = 0;
+  ASSERT_EQ(read(ready[0], &answer, 1), 1);
+  const std::unique_ptr<LivePageReader> reader = MakeReader();
+  ASSERT_TRUE(reader->Look());
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_FALSE(MakeReader()->Look());
+  EXPECT_EQ(reader->Look()->memory_end, 7u);
+  close(ready[0]);
+  close(ready[1]);
+}
+
+TEST_F(LivePageTest, AReaderLearnsOfTheLowestCutSinceItLooked) {
+  LivePageWriter writer;
+  Begin(&writer, 100);
+  const std::unique_ptr<LivePageReader> reader = MakeReader();
+  ASSERT_TRUE(reader->Look());
+  EXPECT_EQ(reader->TakeCut(), kNoCut);
+  writer.Cut(50);
+  EXPECT_EQ(reader->Look()->memory_end, 50u);
+  EXPECT_EQ(reader->Look()->synced_end, 50u);
+  EXPECT_EQ(reader->TakeCut(), 50u);
+  EXPECT_EQ(reader->TakeCut(), kNoCut);
+  writer.StoreEnds(0, 90, 90);
+  writer.Cut(80);
+  writer.Cut(20);
+  writer.StoreEnds(0, 90, 90);
+  writer.Cut(70);
+  EXPECT_EQ(reader->Look()->memory_end, 70u);
+  EXPECT_EQ(reader->TakeCut(), 20u);
+}
+
+TEST_F(LivePageTest, MoreCutsThanThePageHoldsAreNotForgotten) {
+  for (const uint64_t count : {kLiveRingCuts - 1, kLiveRingCuts, kLiveRingCuts + 1,
+                               2 * kLiveRingCuts, 3 * kLiveRingCuts + 7}) {
+    LivePageWriter writer;
+    Begin(&writer, 1000000);
+    const std::unique_ptr<LivePageReader> reader = MakeReader();
+    ASSERT_TRUE(reader->Look());
+    writer.Cut(3);
+    for (uint64_t i = 1; i < count; ++i) writer.Cut(1000 + i);
+    ASSERT_TRUE(reader->Look());
+    EXPECT_EQ(reader->TakeCut(), 3u) << count << " cuts";
+    for (uint64_t i = 0; i + 1 < kLiveRingCuts; ++i) writer.Cut(2000 - i);
+    ASSERT_TRUE(reader->Look());
+    EXPECT_EQ(reader->TakeCut(), 2000 - (kLiveRingCuts - 2)) << "after " << count << " cuts";
+  }
+}
+
+TEST_F(LivePageTest, CutsByALaterWriterReachWhoReadWhileThereWasNone) {
+  const std::unique_ptr<LivePageReader> before = MakeReader();
+  EXPECT_FALSE(before->Look());
+  auto writer = std::make_unique<LivePageWriter>();
+  Begin(writer.get(), 100);
+  const std::unique_ptr<LivePageReader> attached = MakeReader();
+  ASSERT_TRUE(attached->Look());
+  writer.reset();
+  const std::unique_ptr<LivePageReader> between = MakeReader();
+  EXPECT_FALSE(between->Look());
+  writer = std::make_unique<LivePageWriter>();
+  Begin(writer.get(), 60, true);
+  for (const auto* const reader : {&before, &attached, &between}) {
+    ASSERT_TRUE((*reader)->Look());
+    EXPECT_EQ((*reader)->Look()->memory_end, 60u);
+    EXPECT_EQ((*reader)->TakeCut(), 60u);
+  }
+}
+
+TEST_F(LivePageTest, ARecoveryThatEndsBelowWhatReadersMayHaveSeenIsACut) {
+  auto writer = std::make_unique<LivePageWriter>();
+  Begin(writer.get(), 100);
+  const std::unique_ptr<LivePageReader> reader = MakeReader();
+  ASSERT_TRUE(reader->Look());
+  writer = nullptr;
+  writer = std::make_unique<LivePageWriter>();
+  Begin(writer.get(), 90);
+  ASSERT_TRUE(reader->Look());
+  EXPECT_EQ(reader->TakeCut(), 90u);
+  writer = nullptr;
+  writer = std::make_unique<LivePageWriter>();
+  Begin(writer.get(), 95);
+  ASSERT_TRUE(reader->Look());
+  EXPECT_EQ(reader->TakeCut(), kNoCut);
+}
+
+TEST_F(LivePageTest, APageThatIsDeletedOrOfAnotherLogOrOddIsMadeAnew) {
+  auto writer = std::make_unique<LivePageWriter>();
+  Begin(writer.get(), 100);
+  const std::unique_ptr<LivePageReader> reader = MakeReader();
+  ASSERT_TRUE(reader->Look());
+  writer.reset();
+  ASSERT_TRUE(folder_->Remove(kLiveName).ok());
+  EXPECT_FALSE(reader->Look());
+  writer = std::make_unique<LivePageWriter>();
+  Begin(writer.get(), 120);
+  ASSERT_TRUE(reader->Look());
+  EXPECT_EQ(reader->Look()->memory_end, 120u);
+  EXPECT_EQ(reader->TakeCut(), kNoCut);
+  writer.reset();
+  writer = std::make_unique<LivePageWriter>();
+  Begin(writer.get(), 130, false, LogUuid{2});
+  ASSERT_TRUE(reader->Look());
+  EXPECT_EQ(reader->Look()->uuid, LogUuid{2});
+  EXPECT_EQ(reader->TakeCut(), 0u) << "nothing that was read is of this log";
+  writer.reset();
+  {
+    Result<std::unique_ptr<File>> file = folder_->Open(kLiveName, OpenMode::kReadWrite);
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE((*file)->Truncate(100).ok());
+  }
+  writer = std::make_unique<LivePageWriter>();
+  Begin(writer.get(), 140, false, LogUuid{2});
+  ASSERT_TRUE(reader->Look());
+  EXPECT_EQ(reader->Look()->memory_end, 140u);
+}
+
+TEST_F(LivePageTest, AWriterWhosePageIsLostLetsGoOfIt) {
+  LivePageWriter writer;
+  Begin(&writer, 100);
+  const std::unique_ptr<LivePageReader> reader = MakeReader();
+  ASSERT_TRUE(reader->Look());
+  ASSERT_EQ(truncate(PathOf(kLiveName).c_str(), 0), 0);
+  writer.StoreEnds(0, 101, 101);
+  EXPECT_FALSE(reader->Look());
+  EXPECT_FALSE(MakeReader()->Look());
+}
+
+TEST_F(LivePageTest, WhereMapsAreNotSharedThereIsNoPageAndNothingIsLeftToGoBy) {
+  {
+    LivePageWriter writer;
+    Begin(&writer, 5);
+  }
+  LivePageWriter writer;
+  Capabilities none;
+  writer.Attach(DefaultFileSystem(), *folder_, none, LogUuid{1});
+  writer.StoreEnds(0, 9, 9);
+  writer.Cut(4);
+  writer.Announce(DefaultFileSystem());
+  EXPECT_FALSE(MakeReader()->Look());
+}
+
+// The ends never lead past a cut that the reader was not told of.
+TEST_F(LivePageTest, AReaderBesideCutsAndAppendsNeverSeesAnEndOfAnotherGeneration) {
+  LivePageWriter writer;
+  Begin(&writer, 0);
+  std::atomic<bool> done{false};
+  std::thread reading([&] {
+    const std::unique_ptr<LivePageReader> reader = MakeReader();
+    uint64_t seen = 0;
+    while (!done.load()) {
+      const std::optional<LiveView> view = reader->Look();
+      if (!view) continue;
+      const uint64_t cut = reader->TakeCut();
+      EXPECT_TRUE(view->memory_end >= seen || cut < seen)
+          << "from " << seen << " back to " << view->memory_end << " with a cut at " << cut;
+      seen = view->memory_end;
+    }
+  });
+  for (uint64_t round = 0; round < 20000; ++round) {
+    for (uint64_t end = round % 50; end < 100; ++end) writer.StoreMemoryEnd(end);
+    writer.Cut(round * 7 % 50);
+    writer.StoreMemoryEnd(round * 7 % 50);
+  }
+  done.store(true);
+  reading.join();
+}
+
+}  // namespace
+}  // namespace durlog
