@@ -89,6 +89,7 @@
         'src-native/napi/convert.cc',
         'src-native/napi/convert_error.cc',
         'src-native/napi/cursor_wrap.cc',
+        'src-native/napi/live_page_wrap.cc',
         'src-native/napi/log_handle.cc',
         'src-native/napi/log_wrap.cc',
         'src-native/napi/point_reader_wrap.cc',

@@ -11,7 +11,10 @@ import {
 } from './native.js'
 import { toPath } from './open.js'
 
-export type VerifyReport = NativeVerifyReport
+export interface VerifyReport extends Omit<NativeVerifyReport, 'syncedEnd'> {
+  /** The last seq that is known to be synced, -1 if there is none. */
+  syncedSeq: number
+}
 export type SegmentReport = NativeSegmentReport
 export type RepairReport = NativeRepairReport
 export type Frame = NativeFrame
@@ -21,7 +24,7 @@ export interface LogSummary {
   uuid: string
   firstSeq: number
   nextSeq: number
-  /** The last seq that the data itself shows to be synced, -1 if there is none. */
+  /** The last seq that the log's writer, or without one the data itself, says is synced; -1 if there is none. */
   syncedSeq: number
   segments: SegmentSummary[]
 }
@@ -48,7 +51,7 @@ const SEGMENT_NAME = /^(\d{20})(\..+)?$/
 /** What can be told without reading every record. Takes no lock. */
 export async function inspect(dir: string | URL): Promise<LogSummary> {
   const path = toPath(dir)
-  const { uuid, firstSeq, nextSeq, syncedSeq } = await native.bounds(path)
+  const { uuid, firstSeq, nextSeq, syncedEnd } = await native.bounds(path)
   const segments: SegmentSummary[] = []
   for (const name of (await readdir(path)).sort()) {
     const match = SEGMENT_NAME.exec(name)
@@ -56,12 +59,16 @@ export async function inspect(dir: string | URL): Promise<LogSummary> {
     const { size, blocks } = await stat(join(path, name))
     segments.push({ name, firstSeq: Number(match[1]), bytes: size, allocatedBytes: blocks * 512 })
   }
-  return { dir: path, uuid, firstSeq, nextSeq, syncedSeq: syncedSeq - 1, segments }
+  return { dir: path, uuid, firstSeq, nextSeq, syncedSeq: syncedEnd - 1, segments }
 }
 
-/** Reads every record and tells what is damaged. Takes no lock and changes nothing. */
+/**
+ * Reads every record and tells what is damaged. Takes no lock and changes nothing. What a writer beside it has not
+ * acknowledged yet is no damage.
+ */
 export async function verify(dir: string | URL): Promise<VerifyReport> {
-  return native.verify(toPath(dir))
+  const { syncedEnd, ...report } = await native.verify(toPath(dir))
+  return { ...report, syncedSeq: syncedEnd - 1 }
 }
 
 /** Cuts torn tails and holes, after a copy of what goes. A dry run unless `apply`. Needs the writer's lock. */

@@ -218,9 +218,8 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   async truncateAfter(seq: number): Promise<number> {
     checkSeq('seq', seq, -1)
     const cut = async (): Promise<number> => {
-      const nextSeq = await this.#points.during(() => this.#native.truncateAfter(seq))
+      const nextSeq = await this.#source.cut(this.#points.during(() => this.#native.truncateAfter(seq)))
       this.#announcedSynced = Math.min(this.#announcedSynced, nextSeq)
-      this.#source.cutTo(nextSeq)
       return nextSeq
     }
     // What stays is synced before: the core would do it in the call, and block this thread.

@@ -148,6 +148,34 @@ export interface NativePointReader {
   forget(): Promise<void>
 }
 
+export interface NativeBounds {
+  firstSeq: number
+  nextSeq: number
+  /** Every record below it is known to be synced. */
+  syncedEnd: number
+  uuid: string
+}
+
+/** Indices into what `NativeLivePage.look` fills. Ends are exclusive. */
+export const LiveField = {
+  /** 1 where the page counts, by a writer that lives or has lived since it was first looked at. */
+  counts: 0,
+  firstSeq: 1,
+  /** What is acknowledged at `memory`. */
+  memoryEnd: 2,
+  /** What is acknowledged at `sync`. */
+  syncedEnd: 3,
+  /** The lowest next seq of the cuts since the call before; Infinity without any. */
+  cut: 4,
+} as const
+export const LIVE_FIELD_COUNT = 5
+
+export interface NativeLivePage {
+  /** A few loads and one system call. */
+  look(fields: Float64Array): void
+  close(): void
+}
+
 /** One frame as it stands in the file, whole or not. */
 export interface NativeFrame {
   offset: number
@@ -178,8 +206,8 @@ export interface NativeVerifyReport {
   nextSeq: number
   records: number
   payloadBytes: number
-  /** Records known to be synced, by what the data itself says. */
-  syncedSeq: number
+  /** Every record below it is known to be synced. */
+  syncedEnd: number
   segments: NativeSegmentReport[]
   problems: { segment: string; offset: number; lostFirst: number; lostLast: number; message: string }[]
 }
@@ -206,7 +234,9 @@ export interface Native {
    */
   pointReader(dir: string, own: boolean): NativePointReader
   /** The folder's first and next seq, without the writer's lock. */
-  bounds(dir: string): Promise<{ firstSeq: number; nextSeq: number; syncedSeq: number; uuid: string }>
+  bounds(dir: string): Promise<NativeBounds>
+  /** The page by which the log's writer tells how far the log may be read; needs no writer. */
+  openLivePage(dir: string): NativeLivePage
   verify(dir: string): Promise<NativeVerifyReport>
   /** Frames of one segment from `offset` (0: the first); at most `max`. */
   frames(dir: string, segment: string, offset: number, max: number): Promise<NativeFrame[]>

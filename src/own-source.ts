@@ -10,11 +10,18 @@ export class OwnSource implements ReadSource {
   readonly #waiting = new Set<() => void>()
   lastCut: Cut = new Cut(Number.POSITIVE_INFINITY)
   ended = false
+  #cutting: Promise<unknown> = Promise.resolve()
 
   constructor(dir: string, salvage: boolean, counters: Float64Array) {
     this.dir = dir
     this.salvage = salvage
     this.#counters = counters
+  }
+
+  look(): void {}
+
+  async settled(): Promise<void> {
+    await this.#cutting
   }
 
   async range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }> {
@@ -39,9 +46,13 @@ export class OwnSource implements ReadSource {
     for (const done of waiting) done()
   }
 
-  cutTo(nextSeq: number): void {
+  /** Follows a truncation to its end; readers hear of it before whoever awaits the result does. */
+  async cut(truncation: Promise<number>): Promise<number> {
+    this.#cutting = truncation.catch(() => {})
+    const nextSeq = await truncation
     this.lastCut = this.lastCut.followedBy(nextSeq)
     this.wake()
+    return nextSeq
   }
 
   end(): void {

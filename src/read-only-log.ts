@@ -2,12 +2,12 @@
 import { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import { checkSeq } from './call-options.js'
-import { Cut } from './cut.js'
 import { DurlogError } from './errors.js'
+import { ForeignSource } from './foreign-source.js'
 import { closedError } from './log.js'
-import { type NativeCursor, native } from './native.js'
+import type { NativeBounds } from './native.js'
 import { PointReads } from './point-reads.js'
-import { Reader, type ReadSource } from './reader.js'
+import { Reader } from './reader.js'
 import { UNCHECKED } from './recovery.js'
 import { makeReadable } from './streams.js'
 import type {
@@ -22,13 +22,6 @@ import type {
   ReadOptions,
 } from './types.js'
 
-/** How often a follower looks whether something has been added. */
-const POLL_INTERVAL_MS = 5
-/** Looking what is synced reads the last segment: it takes at most this share of the time. */
-const MAX_BOUNDS_SHARE = 0.2
-
-type Bounds = Awaited<ReturnType<typeof native.bounds>>
-
 export class ReadOnlyLog extends EventEmitter<LogEvents> implements Log {
   readonly dir: string
   readonly readOnly: boolean = true
@@ -37,7 +30,7 @@ export class ReadOnlyLog extends EventEmitter<LogEvents> implements Log {
   readonly #points: PointReads
   #closed = false
 
-  constructor(dir: string, bounds: Bounds, salvage: boolean) {
+  constructor(dir: string, bounds: NativeBounds, salvage: boolean) {
     super()
     this.dir = dir
     this.#source = new ForeignSource(dir, salvage, bounds)
@@ -57,7 +50,7 @@ export class ReadOnlyLog extends EventEmitter<LogEvents> implements Log {
   }
 
   get syncedSeq(): number {
-    return this.#source.bounds.syncedSeq - 1
+    return this.#source.bounds.syncedEnd - 1
   }
 
   read(options?: ReadOptions): LogReader {
@@ -68,12 +61,22 @@ export class ReadOnlyLog extends EventEmitter<LogEvents> implements Log {
   async get(seq: number): Promise<LogRecord> {
     checkSeq('seq', seq)
     if (this.#closed) throw closedError(this.dir)
-    return this.#points.get(seq)
+    for (;;) {
+      const cut = this.#source.check(seq)
+      try {
+        const record = await this.#points.get(seq)
+        if (this.#source.check(seq) === cut) return record
+      } catch (error) {
+        // What a cut took away while it was read is no damage.
+        if (this.#source.check(seq) === cut) throw error
+      }
+    }
   }
 
   getSync(seq: number): LogRecord {
     checkSeq('seq', seq)
     if (this.#closed) throw closedError(this.dir)
+    this.#source.check(seq)
     return this.#points.getSync(seq)
   }
 
@@ -109,7 +112,7 @@ export class ReadOnlyLog extends EventEmitter<LogEvents> implements Log {
 
   async close(): Promise<void> {
     this.#closed = true
-    this.#source.ended = true
+    this.#source.end()
     await this.#points.close()
   }
 
@@ -155,64 +158,5 @@ export class ReadOnlyLog extends EventEmitter<LogEvents> implements Log {
 
   #refusal(): DurlogError {
     return new DurlogError('ERR_DURLOG_READ_ONLY', `the log in ${this.dir} is open for reading only`)
-  }
-}
-
-/** What the files tell, asked again at intervals. */
-class ForeignSource implements ReadSource {
-  readonly dir: string
-  readonly salvage: boolean
-  /** Cuts made by another process: the cursor notices them itself. */
-  readonly lastCut: Cut = new Cut(Number.POSITIVE_INFINITY)
-  bounds: Bounds
-  ended = false
-
-  constructor(dir: string, salvage: boolean, bounds: Bounds) {
-    this.dir = dir
-    this.salvage = salvage
-    this.bounds = bounds
-  }
-
-  async refresh(): Promise<void> {
-    this.bounds = await native.bounds(this.dir)
-  }
-
-  async range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }> {
-    await this.refresh()
-    const { firstSeq, nextSeq, syncedSeq } = this.bounds
-    return { first: firstSeq, limit: durableOnly ? syncedSeq : nextSeq, next: nextSeq }
-  }
-
-  followLimit(durableOnly: boolean): number {
-    return durableOnly ? this.bounds.syncedSeq : -1
-  }
-
-  onMore(cursor: NativeCursor, limit: number, durableOnly: boolean, done: (error?: unknown) => void): () => void {
-    let cancelled = false
-    let timer: NodeJS.Timeout
-    let intervalMs = POLL_INTERVAL_MS
-    const arrived = async (): Promise<boolean> => {
-      if (this.ended) return true
-      if (!durableOnly) return cursor.poll()
-      const start = performance.now()
-      await this.refresh()
-      intervalMs = Math.max(POLL_INTERVAL_MS, (performance.now() - start) / MAX_BOUNDS_SHARE)
-      return this.bounds.syncedSeq > limit
-    }
-    const look = async (): Promise<void> => {
-      try {
-        const found = await arrived()
-        if (cancelled) return
-        if (found) done()
-        else timer = setTimeout(look, intervalMs)
-      } catch (error) {
-        if (!cancelled) done(error)
-      }
-    }
-    timer = setTimeout(look, intervalMs)
-    return () => {
-      cancelled = true
-      clearTimeout(timer)
-    }
   }
 }

@@ -26,6 +26,10 @@ export interface ReadSource {
   readonly salvage: boolean
   /** The newest cut of the log's end: another object after each. */
   readonly lastCut: Cut
+  /** Brings `lastCut` and the limits up to date, where another process makes them. */
+  look(): void
+  /** Settles when no cut is under way: until then what it takes away may look like damage. */
+  settled(): Promise<void>
   /** True once nothing can be added any more. */
   readonly ended: boolean
   /** Seqs from `first` to below `limit` can be read now; the log ends before `next`. */
@@ -151,6 +155,7 @@ export class Reader implements LogReader {
   async #fill(): Promise<void> {
     if (this.#cursor === undefined) await this.#open()
     while (!this.#done) {
+      this.#source.look()
       if (this.#source.lastCut !== this.#seenCut) await this.#afterCut()
       const { ended } = this.#source
       const limit = this.#limit()
@@ -226,10 +231,13 @@ export class Reader implements LogReader {
   async #receive(fetch: Fetch): Promise<NativeBatch | undefined> {
     try {
       const batch = await fetch.promise
+      this.#source.look()
       if (batch.count === 0) this.#spareEntries = fetch.entries
       return batch
     } catch (error) {
+      await this.#source.settled()
       if (this.#done) return undefined
+      this.#source.look()
       if (this.#source.lastCut !== this.#seenCut) return undefined
       if (!this.#salvage || !isCode(error, 'ERR_DURLOG_CORRUPT')) throw error
       await this.#skip(error)

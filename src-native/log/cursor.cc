@@ -12,10 +12,23 @@ namespace {
 // A frame that is not whole is decoded again at growing intervals, up to this many polls.
 constexpr uint32_t kMaxPollsToDecode = 8;
 
+// A segment that is removed between the listing and its opening is looked for again.
+constexpr int kOpenAttempts = 8;
+
 }  // namespace
 
 Result<std::unique_ptr<Cursor>> Cursor::Open(FileSystem& file_system, const std::string& path,
                                              uint64_t from_seq) {
+  for (int attempt = 1;; ++attempt) {
+    Result<std::unique_ptr<Cursor>> cursor = OpenOnce(file_system, path, from_seq);
+    const bool removed =
+        cursor.status().sys_errno() != 0 && cursor.status().code() == Code::kNotFound;
+    if (!removed || attempt == kOpenAttempts) return cursor;
+  }
+}
+
+Result<std::unique_ptr<Cursor>> Cursor::OpenOnce(FileSystem& file_system, const std::string& path,
+                                                 uint64_t from_seq) {
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
                           file_system.OpenDirectory(path, false));
   DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory));

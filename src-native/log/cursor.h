@@ -65,6 +65,8 @@ class Cursor {
   Cursor(std::unique_ptr<Directory> directory, uint64_t from_seq)
       : directory_(std::move(directory)), from_seq_(from_seq) {}
 
+  static Result<std::unique_ptr<Cursor>> OpenOnce(FileSystem& file_system, const std::string& path,
+                                                  uint64_t from_seq);
   Status EnterSegment(uint64_t first_seq);
   void FollowHint();
   Result<bool> LeaveHint(const Stop& stop, bool moved);

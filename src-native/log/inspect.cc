@@ -5,12 +5,17 @@
 
 #include "base/aligned_buffer.h"
 #include "base/bytes.h"
+#include "live/live_page_reader.h"
+#include "live/live_page_writer.h"
 #include "record/segment_name.h"
 
 namespace durlog {
 namespace {
 
 constexpr size_t kCopyStepBytes = 1u << 20;
+
+// Damage found while segments were cut or trimmed beside the reading may be none: read again.
+constexpr int kVerifyAttempts = 8;
 
 Status CheckHeaders(Directory& directory, const RecoveryPlan& plan, VerifyReport* report) {
   for (const uint64_t first_seq : plan.files.segments) {
@@ -37,8 +42,8 @@ Status CheckHeaders(Directory& directory, const RecoveryPlan& plan, VerifyReport
   return Status::Ok();
 }
 
-// Not only the damage that decides, but every segment that has some.
-void ListDamage(const RecoveryPlan& plan, VerifyReport* report) {
+// Not only the damage that decides, but every segment that has some below `written_end`.
+void ListDamage(const RecoveryPlan& plan, uint64_t written_end, VerifyReport* report) {
   for (size_t i = 0; i < plan.scanned.size(); ++i) {
     const ScannedSegment& segment = plan.scanned[i];
     const SegmentScan& scan = segment.scan;
@@ -51,6 +56,7 @@ void ListDamage(const RecoveryPlan& plan, VerifyReport* report) {
     const bool last = i + 1 == plan.scanned.size();
     const bool leads_on = !last && scan.next_seq == plan.scanned[i + 1].first_seq;
     if (leads_on || (last && !scan.damaged)) continue;
+    if (segment.unreadable.ok() && scan.next_seq >= written_end) continue;
     Problem problem;
     problem.segment = SegmentName(segment.first_seq);
     problem.offset = scan.end_offset;
@@ -99,9 +105,47 @@ Status BackUp(FileSystem& file_system, Directory& directory, const std::vector<C
   return target->Sync();
 }
 
+std::optional<LiveView> LookAt(FileSystem& file_system, const std::string& path) {
+  const Result<std::unique_ptr<LivePageReader>> live = LivePageReader::Open(file_system, path);
+  return live.ok() ? (*live)->Look() : std::nullopt;
+}
+
+// Whether nothing is damaged but what is still being written, from `written_end` on.
+bool IsBeingWritten(const RecoveryPlan& plan, uint64_t written_end) {
+  const bool readable =
+      std::all_of(plan.scanned.begin(), plan.scanned.end(),
+                  [](const ScannedSegment& segment) { return segment.unreadable.ok(); });
+  const bool corrupt = plan.report.state == RecoveryState::kCorrupt;
+  const uint64_t damage_seq = corrupt ? plan.report.lost_first : plan.next_seq;
+  return readable && plan.identity.undisputed && damage_seq >= written_end;
+}
+
+Result<VerifyReport> VerifyOnce(Directory& directory, const std::optional<LiveView>& live) {
+  DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(directory));
+  DURLOG_ASSIGN_OR_RETURN(RecoveryPlan plan,
+                          PlanRecovery(directory, std::move(files), OpenMode::kRead,
+                                       ScanExtent::kEverything, Evidence::kDevice));
+  const uint64_t written_end = live ? live->memory_end : UINT64_MAX;
+  if (IsBeingWritten(plan, written_end)) {
+    plan.report.state = RecoveryState::kClean;
+    plan.next_seq = plan.scanned.back().scan.next_seq;
+  }
+  if (live) plan.known_synced = std::max(plan.known_synced, live->synced_end);
+  VerifyReport report;
+  DURLOG_RETURN_IF_ERROR(CheckHeaders(directory, plan, &report));
+  report.state = std::max(report.state, plan.report.state);
+  report.bounds = LogBounds{plan.files.segments.front(), plan.next_seq,
+                            std::min(plan.known_synced, plan.next_seq), plan.identity.uuid};
+  ListDamage(plan, written_end, &report);
+  return report;
+}
+
 }  // namespace
 
 Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path) {
+  if (const std::optional<LiveView> live = LookAt(file_system, path)) {
+    return LogBounds{live->first_seq, live->memory_end, live->synced_end, live->uuid};
+  }
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
                           file_system.OpenDirectory(path, false));
   DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(*directory));
@@ -115,17 +159,20 @@ Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path) {
 Result<VerifyReport> Verify(FileSystem& file_system, const std::string& path) {
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
                           file_system.OpenDirectory(path, false));
-  DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(*directory));
-  DURLOG_ASSIGN_OR_RETURN(const RecoveryPlan plan,
-                          PlanRecovery(*directory, std::move(files), OpenMode::kRead,
-                                       ScanExtent::kEverything, Evidence::kDevice));
-  VerifyReport report;
-  DURLOG_RETURN_IF_ERROR(CheckHeaders(*directory, plan, &report));
-  report.state = std::max(report.state, plan.report.state);
-  report.bounds = LogBounds{plan.files.segments.front(), plan.next_seq,
-                            std::min(plan.known_synced, plan.next_seq), plan.identity.uuid};
-  ListDamage(plan, &report);
-  return report;
+  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<LivePageReader> live,
+                          LivePageReader::Open(file_system, path));
+  std::optional<LiveView> before = live->Look();
+  for (int attempt = 1;; ++attempt) {
+    Result<VerifyReport> report = VerifyOnce(*directory, before);
+    const bool clean = report.ok() && report->state == RecoveryState::kClean;
+    const std::optional<LiveView> after = live->Look();
+    const bool cut = live->TakeCut() != kNoCut;
+    const bool came_or_went = before.has_value() != after.has_value();
+    const bool removed = report.status().code() == Code::kNotFound && after;
+    const bool trimmed = removed || (before && after && before->first_seq != after->first_seq);
+    if (clean || attempt == kVerifyAttempts || !(cut || came_or_went || trimmed)) return report;
+    before = after;
+  }
 }
 
 Result<std::vector<FrameReport>> ListFrames(FileSystem& file_system, const std::string& path,
@@ -189,7 +236,11 @@ Result<RepairReport> Repair(FileSystem& file_system, const std::string& path, bo
   if (!apply || plan.cuts.empty()) return report;
   DURLOG_RETURN_IF_ERROR(BackUp(file_system, *directory, plan.cuts, backup));
   DURLOG_ASSIGN_OR_RETURN(const Capabilities capabilities, directory->Probe());
+  LivePageWriter live;
+  live.Attach(file_system, *directory, capabilities, plan.identity.uuid);
+  live.Cut(plan.next_seq);
   DURLOG_RETURN_IF_ERROR(ApplyRecovery(*directory, capabilities, &plan));
+  live.Cut(plan.next_seq);
   report.applied = true;
   return report;
 }

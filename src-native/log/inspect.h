@@ -14,10 +14,11 @@ namespace durlog {
 struct LogBounds {
   uint64_t first_seq = 0;
   uint64_t next_seq = 0;
-  uint64_t synced_end = 0;  // known from the data to have been synced; exclusive
+  uint64_t synced_end = 0;  // known to have been synced; exclusive
   LogUuid uuid{};
 };
 
+// What the log's writer tells, while there is one, else what the files do.
 Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path);
 
 struct SegmentReport {
@@ -46,7 +47,8 @@ struct VerifyReport {
   std::vector<Problem> problems;
 };
 
-// Reads every byte of every segment.
+// Reads every byte of every segment. Beside a writer, what it has not acknowledged yet is still
+// being written, and no damage.
 Result<VerifyReport> Verify(FileSystem& file_system, const std::string& path);
 
 struct FrameReport {

@@ -148,7 +148,10 @@ Status Log::Recover() {
   if (uuid_ == LogUuid{}) MakeUuid();  // no header could be read
   live_.Attach(file_system_, *directory_, capabilities_, uuid_);
   live_.BeginRecovery(plan.next_seq, !plan.cuts.empty());
+  const bool cuts = !plan.cuts.empty();
   DURLOG_RETURN_IF_ERROR(ApplyRecovery(*directory_, capabilities_, &plan));
+  // Once more: a reader may have opened a segment that was still to go.
+  if (cuts) live_.Cut(plan.next_seq);
   segments_.assign(plan.files.segments.begin(), plan.files.segments.end());
   next_seq_ = plan.next_seq;
   committed_end_ = next_seq_;

@@ -278,6 +278,8 @@ Status Log::FinishTruncate(TruncateJob& job) {
   wanted_.fill(next_seq_);
   end_marked_ = job.end_marked();
   last_time_ms_ = job.last_time_ms();
+  // Once more: a reader may have opened a segment that was still to go.
+  live_.Cut(next_seq_);
   PublishEnds();
   return Status::Ok();
 }

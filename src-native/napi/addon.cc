@@ -10,6 +10,7 @@
 #include "napi/async_task.h"
 #include "napi/convert.h"
 #include "napi/cursor_wrap.h"
+#include "napi/live_page_wrap.h"
 #include "napi/log_wrap.h"
 #include "napi/point_reader_wrap.h"
 
@@ -90,6 +91,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports.Set("open", Napi::Function::New(env, OpenLog));
   exports.Set("openCursor", Napi::Function::New(env, OpenCursor));
   exports.Set("pointReader", Napi::Function::New(env, MakePointReader));
+  exports.Set("openLivePage", Napi::Function::New(env, OpenLivePage));
   exports.Set("bounds", Napi::Function::New(env, BoundsOf));
   exports.Set("verify", Napi::Function::New(env, VerifyLog));
   exports.Set("frames", Napi::Function::New(env, FramesOf));

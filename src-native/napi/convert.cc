@@ -267,7 +267,7 @@ Napi::Object FromBounds(Napi::Env env, const LogBounds& bounds) {
   Napi::Object object = Napi::Object::New(env);
   object.Set("firstSeq", FromSeq(env, bounds.first_seq));
   object.Set("nextSeq", FromSeq(env, bounds.next_seq));
-  object.Set("syncedSeq", FromSeq(env, bounds.synced_end));
+  object.Set("syncedEnd", FromSeq(env, bounds.synced_end));
   object.Set("uuid", FormatUuid(bounds.uuid));
   return object;
 }

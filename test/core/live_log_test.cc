@@ -86,6 +86,8 @@ TEST_P(LiveLogTest, ATruncationIsToldBeforeItIsAcknowledgedAndATrimWithIt) {
   AppendMany(*log, 10, Level::kSync);
   Settle(*log);
   EXPECT_EQ(reader->Look()->synced_end, 410u);
+  EXPECT_EQ(reader->TakeCut(), 400u) << "told again once the files are cut";
+  ASSERT_TRUE(reader->Look());
   EXPECT_EQ(reader->TakeCut(), kNoCut);
 }
 
@@ -105,6 +107,28 @@ TEST_P(LiveLogTest, AReaderThatOutlivesTheWriterLearnsOfTheNextOne) {
   Close(std::move(log));
   EXPECT_EQ(reader->Look()->synced_end, 70u);
   EXPECT_EQ(reader->TakeCut(), kNoCut);
+}
+
+TEST_P(LiveLogTest, WhatIsStillBeingWrittenIsNoDamageForVerify) {
+  const std::unique_ptr<Log> log = Open(Options());
+  AppendMany(*log, 20, Level::kSync);
+  Settle(*log);
+  const Result<VerifyReport> before = Verify(DefaultFileSystem(), PathOf("log"));
+  ASSERT_TRUE(before.ok());
+  // A part of a frame, as a pwrite that is under way leaves it.
+  const uint64_t at = before->segments.back().end_offset;
+  {
+    Result<std::unique_ptr<Directory>> directory =
+        DefaultFileSystem().OpenDirectory(PathOf("log"), false);
+    Result<std::unique_ptr<File>> file = (*directory)->Open(SegmentName(0), OpenMode::kReadWrite);
+    ASSERT_TRUE((*file)->WriteAt(at + 40, "not whole", 9).ok());
+  }
+  const Result<VerifyReport> beside = Verify(DefaultFileSystem(), PathOf("log"));
+  ASSERT_TRUE(beside.ok());
+  EXPECT_EQ(beside->state, RecoveryState::kClean);
+  EXPECT_TRUE(beside->problems.empty());
+  EXPECT_EQ(beside->bounds.next_seq, 20u);
+  EXPECT_EQ(beside->bounds.synced_end, 20u);
 }
 
 TEST_P(LiveLogTest, WhatRecoveryCutsIsTold) {

@@ -39,7 +39,7 @@ function describe(report: VerifyReport): string {
     ['state', state],
     ['uuid', uuid],
     ['records', `${formatCount(records)} (${formatRange(firstSeq, nextSeq)}), ${formatBytes(payloadBytes)}`],
-    ['synced up to', syncedSeq === 0 ? 'none known' : syncedSeq - 1],
+    ['synced up to', syncedSeq === -1 ? 'none known' : syncedSeq],
     ['segments', segments.length],
   ])
   const details = problems.map(({ segment, offset, lostFirst, lostLast, message }) => {

@@ -1,0 +1,123 @@
+/** What readers see of a log that another process or thread writes: its writer's page, or the files without one. */
+import { Cut } from './cut.js'
+import { DurlogError } from './errors.js'
+import {
+  LIVE_FIELD_COUNT,
+  LiveField,
+  type NativeBounds,
+  type NativeCursor,
+  type NativeLivePage,
+  native,
+} from './native.js'
+import type { ReadSource } from './reader.js'
+
+/** How often a follower looks whether something has been added. */
+const POLL_INTERVAL_MS = 5
+/** Without a page, looking what is synced reads the last segment: it takes at most this share of the time. */
+const MAX_BOUNDS_SHARE = 0.2
+
+export class ForeignSource implements ReadSource {
+  readonly dir: string
+  readonly salvage: boolean
+  lastCut: Cut = new Cut(Number.POSITIVE_INFINITY)
+  /** What was found when the log was opened or last refreshed. */
+  bounds: NativeBounds
+  #ended = false
+  readonly #page: NativeLivePage
+  readonly #fields = new Float64Array(LIVE_FIELD_COUNT)
+
+  constructor(dir: string, salvage: boolean, bounds: NativeBounds) {
+    this.dir = dir
+    this.salvage = salvage
+    this.bounds = bounds
+    this.#page = native.openLivePage(dir)
+    this.look()
+  }
+
+  get ended(): boolean {
+    return this.#ended
+  }
+
+  end(): void {
+    this.#ended = true
+  }
+
+  async refresh(): Promise<void> {
+    this.bounds = await native.bounds(this.dir)
+  }
+
+  look(): void {
+    this.#page.look(this.#fields)
+    const cut = this.#field('cut')
+    if (cut !== Number.POSITIVE_INFINITY) this.lastCut = this.lastCut.followedBy(cut)
+  }
+
+  /** A cut is told of before it begins, so none is waited for. */
+  async settled(): Promise<void> {}
+
+  async range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }> {
+    this.look()
+    if (this.#counts()) {
+      const limit = this.followLimit(durableOnly)
+      return { first: this.#field('firstSeq'), limit, next: this.#field('memoryEnd') }
+    }
+    await this.refresh()
+    const { firstSeq, nextSeq, syncedEnd } = this.bounds
+    return { first: firstSeq, limit: durableOnly ? syncedEnd : nextSeq, next: nextSeq }
+  }
+
+  /** The newest cut; throws where the page says that there is no record `seq`. */
+  check(seq: number): Cut {
+    this.look()
+    const [first, limit] = [this.#field('firstSeq'), this.#field('memoryEnd')]
+    if (!this.#counts() || (seq >= first && seq < limit)) return this.lastCut
+    throw new DurlogError('ERR_DURLOG_OUT_OF_RANGE', `the log holds ${first} to ${limit - 1}; got ${seq}`)
+  }
+
+  followLimit(durableOnly: boolean): number {
+    if (this.#counts()) return this.#field(durableOnly ? 'syncedEnd' : 'memoryEnd')
+    return durableOnly ? this.bounds.syncedEnd : -1
+  }
+
+  onMore(cursor: NativeCursor, limit: number, durableOnly: boolean, done: (error?: unknown) => void): () => void {
+    let cancelled = false
+    let timer: NodeJS.Timeout
+    let intervalMs = POLL_INTERVAL_MS
+    const { lastCut } = this
+    const counted = this.#counts()
+    const arrived = async (): Promise<boolean> => {
+      if (this.#ended) return true
+      this.look()
+      if (this.lastCut !== lastCut || this.#counts() !== counted) return true
+      if (counted) return this.followLimit(durableOnly) > limit
+      if (!durableOnly) return cursor.poll()
+      const start = performance.now()
+      await this.refresh()
+      intervalMs = Math.max(POLL_INTERVAL_MS, (performance.now() - start) / MAX_BOUNDS_SHARE)
+      return this.bounds.syncedEnd > limit
+    }
+    const look = async (): Promise<void> => {
+      try {
+        const found = await arrived()
+        if (cancelled) return
+        if (found) done()
+        else timer = setTimeout(look, intervalMs)
+      } catch (error) {
+        if (!cancelled) done(error)
+      }
+    }
+    timer = setTimeout(look, intervalMs)
+    return () => {
+      cancelled = true
+      clearTimeout(timer)
+    }
+  }
+
+  #counts(): boolean {
+    return this.#field('counts') === 1
+  }
+
+  #field(name: keyof typeof LiveField): number {
+    return this.#fields[LiveField[name]] as number
+  }
+}

@@ -1,0 +1,156 @@
+/** Readers that know of the writer by its page alone: another opening of the log, as in another process. */
+import { readdirSync, rmSync, statSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { Log, Strategy } from '../src/index.js'
+import { inspect, verify } from '../src/inspect.js'
+import { codeOf, openUntilDone, records, scratchDir, texts } from './fixtures/scratch.js'
+
+const numbered = (first: number, count: number): string[] => Array.from({ length: count }, (_, i) => `r${first + i}`)
+const STRATEGIES: Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
+
+async function writerAndReader(strategy: Strategy = 'auto'): Promise<{ dir: string; writer: Log; reader: Log }> {
+  const dir = scratchDir()
+  const writer = await openUntilDone(dir, { strategy, segmentBytes: 65536 })
+  return { dir, writer, reader: await openUntilDone(dir, { readOnly: true }) }
+}
+
+test.each(STRATEGIES)(
+  'the newest acknowledged record is delivered with durableOnly, with no further append (%s)',
+  async (strategy) => {
+    const { writer, reader } = await writerAndReader(strategy)
+    const follower = reader.read({ follow: true, durableOnly: true })
+    for (let i = 0; i < 20; i++) {
+      const next = follower.next()
+      await writer.append(`r${i}`)
+      expect((await next).value).toMatchObject({ seq: i, data: Buffer.from(`r${i}`) })
+    }
+    await follower.return()
+  },
+)
+
+test('after a truncation a durableOnly reader gets nothing that is not synced', async () => {
+  const { writer, reader } = await writerAndReader('mmap')
+  await Promise.all(numbered(0, 100).map((text) => writer.append(text)))
+  const follower = reader.read({ from: 50, follow: true, durableOnly: true })
+  const waiting = follower.next()
+  expect((await waiting).value?.seq).toBe(50)
+  await writer.truncateAfter(50)
+  for (const text of numbered(51, 200)) writer.write(text)
+  expect(await records(reader.read({ durableOnly: true }))).toHaveLength(51)
+  let arrived = false
+  const next = follower.next().then(({ value }) => {
+    arrived = true
+    return value
+  })
+  expect(await texts(reader.read({ from: 51, follow: true }), 10)).toEqual(numbered(51, 10))
+  expect(arrived).toBe(false)
+  await writer.sync()
+  expect(await next).toMatchObject({ seq: 51, data: Buffer.from('r51') })
+  await follower.return()
+})
+
+test.each(STRATEGIES)(
+  'past a cut a reader elsewhere is out of range; before it, it goes on with the new records (%s)',
+  async (strategy) => {
+    const { writer, reader } = await writerAndReader(strategy)
+    await Promise.all(numbered(0, 100).map((text) => writer.append(text)))
+    const past = reader.read({ follow: true })
+    for (let i = 0; i < 100; i++) await past.next()
+    const before = reader.read({ follow: true })
+    for (let i = 0; i < 50; i++) await before.next()
+    const waits = codeOf(past.next())
+    await writer.truncateAfter(49)
+    await Promise.all(numbered(1000, 100).map((text) => writer.append(text)))
+    expect(await waits).toBe('ERR_DURLOG_OUT_OF_RANGE')
+    const found = await records(before, 100)
+    expect(found.map(({ seq }) => seq)).toEqual(Array.from({ length: 100 }, (_, i) => 50 + i))
+    expect(found.map(({ data }) => data.toString())).toEqual(numbered(1000, 100))
+  },
+)
+
+test('a record that was cut is not there for get, and the one in its place is', async () => {
+  const { writer, reader } = await writerAndReader()
+  await Promise.all(numbered(0, 10).map((text) => writer.append(text)))
+  expect((await reader.get(9)).data.toString()).toBe('r9')
+  await writer.truncateAfter(4)
+  expect(await codeOf(reader.get(9))).toBe('ERR_DURLOG_OUT_OF_RANGE')
+  expect(await codeOf(() => reader.getSync(9))).toBe('ERR_DURLOG_OUT_OF_RANGE')
+  await Promise.all(numbered(20, 5).map((text) => writer.append(text)))
+  expect((await reader.get(9)).data.toString()).toBe('r24')
+})
+
+test('inspect, stat and an opening for reading know what is synced while the log is open', async () => {
+  const { dir, writer, reader } = await writerAndReader('mmap')
+  for (const text of numbered(0, 10)) writer.write(text)
+  await writer.sync()
+  writer.write('not synced')
+  expect(await inspect(dir)).toMatchObject({ firstSeq: 0, nextSeq: 11, syncedSeq: 9 })
+  await reader.refresh()
+  expect([reader.nextSeq, reader.syncedSeq]).toEqual([11, 9])
+})
+
+test('syncedSeq is the last synced seq, whoever is asked', async () => {
+  const { dir, writer, reader } = await writerAndReader()
+  expect([writer.syncedSeq, reader.syncedSeq, (await inspect(dir)).syncedSeq, (await verify(dir)).syncedSeq]).toEqual([
+    -1, -1, -1, -1,
+  ])
+  await writer.appendBatch(['a', 'b'])
+  await reader.refresh()
+  expect([writer.syncedSeq, reader.syncedSeq, (await inspect(dir)).syncedSeq, (await verify(dir)).syncedSeq]).toEqual([
+    1, 1, 1, 1,
+  ])
+  await writer.close()
+  expect([(await inspect(dir)).syncedSeq, (await verify(dir)).syncedSeq]).toEqual([1, 1])
+})
+
+test('a reader goes on over the end of one writer and the beginning of the next', async () => {
+  const { dir, writer, reader } = await writerAndReader()
+  const found = texts(reader.read({ follow: true, durableOnly: true }), 6)
+  await writer.appendBatch(['a', 'b'])
+  await writer.close()
+  const second = await openUntilDone(dir)
+  await second.appendBatch(['c', 'd'])
+  await second.close()
+  rmSync(join(dir, 'live'))
+  const third = await openUntilDone(dir)
+  await third.appendBatch(['e', 'f'])
+  expect(await found).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
+})
+
+test('without a page readers go by the files', async () => {
+  const { dir, writer } = await writerAndReader()
+  await writer.append('a')
+  rmSync(join(dir, 'live'))
+  const reader = await openUntilDone(dir, { readOnly: true })
+  const found = texts(reader.read({ follow: true }), 3)
+  await writer.append('b')
+  await writer.append('c')
+  expect(await found).toEqual(['a', 'b', 'c'])
+})
+
+test('a page that is cut under a writer and its readers harms nobody', async () => {
+  const { dir, writer, reader } = await writerAndReader()
+  await writer.append('a')
+  const found = texts(reader.read({ follow: true }), 3)
+  expect(statSync(join(dir, 'live')).size).toBe(4096)
+  truncateSync(join(dir, 'live'), 0)
+  await writer.append('b')
+  await writer.append('c')
+  expect(await found).toEqual(['a', 'b', 'c'])
+  expect(readdirSync(dir)).toContain('live')
+})
+
+test('readers of the same process never take a truncation for damage', async () => {
+  const dir = scratchDir()
+  const writer = await openUntilDone(dir, { segmentBytes: 65536 })
+  for (let round = 0; round < 5; round++) {
+    const payloads = Array.from({ length: 400 }, (_, i) => `${round} ${i} ${'x'.repeat(1000)}`)
+    await Promise.all(payloads.map((payload) => writer.append(payload)))
+    const reading = codeOf(texts(writer.read({ follow: true }), 500))
+    await writer.truncateAfter(writer.nextSeq - 300)
+    const appended = Array.from({ length: 500 }, (_, i) => writer.append(`${round} new ${i}`))
+    await Promise.all(appended)
+    expect(['none', 'ERR_DURLOG_OUT_OF_RANGE']).toContain(await reading)
+  }
+})
