@@ -6,8 +6,8 @@
 //   node bench/targets.mjs [--runs 5] [--only group,group] [--dir DIR] [--json] [--once] [--list]
 import { tmpdir } from 'node:os'
 import { parseArgs } from 'node:util'
-import Table from 'cli-table3'
-import { median } from '../dist/bench/stats.js'
+import { PLAIN, renderTable } from '#terminal/table.js'
+import { median } from './dist/harness/stats.js'
 import { commitGroups } from './targets/commit.mjs'
 import { compareGroups } from './targets/compare.mjs'
 import { memoryGroups } from './targets/memory.mjs'
@@ -98,24 +98,19 @@ function goalOf(row) {
 }
 
 function print(rows, skipped) {
-  const table = new Table({
-    head: ['', 'figure', 'target', 'median', 'baseline', 'ratio', 'from … to', 'runs'],
-    style: { head: [], border: [], compact: true },
-    colAligns: ['left', 'left', 'right', 'right', 'right', 'right', 'right', 'right'],
-  })
-  for (const row of rows) {
-    table.push([
-      row.met === undefined ? '' : row.met ? 'ok' : 'MISSED',
-      row.title,
-      goalOf(row),
-      `${shown(row.value)} ${row.unit}`,
-      Number.isFinite(row.baseline) ? `${shown(row.baseline)} (${row.baselineName})` : '',
-      Number.isFinite(row.ratio) ? `${shown(row.ratio)}x` : '',
-      row.spread.map(shown).join(' … '),
-      row.runs,
-    ])
-  }
-  console.log(table.toString())
+  const head = ['', 'figure', 'target', 'median', 'baseline', 'ratio', 'from … to', 'runs']
+  const aligns = head.map((_, column) => (column < 2 ? 'left' : 'right'))
+  const cells = rows.map((row) => [
+    row.met === undefined ? '' : row.met ? 'ok' : 'MISSED',
+    row.title,
+    goalOf(row),
+    `${shown(row.value)} ${row.unit}`,
+    Number.isFinite(row.baseline) ? `${shown(row.baseline)} (${row.baselineName})` : '',
+    Number.isFinite(row.ratio) ? `${shown(row.ratio)}x` : '',
+    row.spread.map(shown).join(' … '),
+    String(row.runs),
+  ])
+  console.log(renderTable(head, cells, aligns, PLAIN))
   for (const [name, reason] of skipped) console.log(`not measured: ${name}: ${reason}`)
 }
 

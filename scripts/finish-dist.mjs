@@ -20,7 +20,6 @@ function writeSubpath({ name }) {
 
 writeType('dist', 'commonjs')
 writeType('dist/cli', 'module')
-writeType('dist/bench', 'module')
 writeType('dist/terminal', 'module')
 mkdirSync('dist/targets', { recursive: true })
 for (const target of TARGETS) writeSubpath(target)

@@ -1,4 +1,4 @@
-/** Finds and loads the compiled addons. Nothing else in the package knows where they are. */
+/** Finds and loads the compiled addon. Nothing else in the library knows where it is. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import process from 'node:process'
@@ -31,19 +31,17 @@ function usesMusl(): boolean {
 }
 
 /**
- * Loads `name`.node: for the library the file that DURLOG_BINARY names, or what `provideAddon` was given; else a
- * build in a checkout; else the package's binary for this system. Throws ERR_DURLOG_NO_BINARY.
+ * Loads durlog.node: the file that DURLOG_BINARY names, or what `provideAddon` was given; else a build in a
+ * checkout; else the package's binary for this system. Throws ERR_DURLOG_NO_BINARY.
  */
-export function loadAddon(name: 'durlog' | 'durlog_bench'): unknown {
-  if (name === 'durlog') {
-    const chosen = process.env['DURLOG_BINARY']
-    if (chosen) return loadFile(resolve(chosen), 'DURLOG_BINARY names it')
-    if (provided !== undefined) return provided
-  }
+export function loadAddon(): unknown {
+  const chosen = process.env['DURLOG_BINARY']
+  if (chosen) return loadFile(resolve(chosen), 'DURLOG_BINARY names it')
+  if (provided !== undefined) return provided
   const target = targetName()
-  const files = root === undefined ? [] : [`build/Release/${name}.node`, `prebuilds/${target}/${name}.node`]
+  const files = root === undefined ? [] : ['build/Release/durlog.node', `prebuilds/${target}/durlog.node`]
   const found = files.map((file) => join(root as string, file)).find((path) => existsSync(path))
-  if (found === undefined) throw new DurlogError('ERR_DURLOG_NO_BINARY', missingMessage(target, name))
+  if (found === undefined) throw new DurlogError('ERR_DURLOG_NO_BINARY', missingMessage(target))
   return loadFile(found, `it is the one for ${target}`)
 }
 
@@ -59,15 +57,15 @@ function loadFile(path: string, why: string): unknown {
   return module.exports
 }
 
-function missingMessage(target: string, name: string): string {
+function missingMessage(target: string): string {
   if (root === undefined)
-    return `no durlog binary: an ES module bundle can't look for it; import "durlog/${target}" or set DURLOG_BINARY to a ${name}.node`
+    return `no durlog binary: an ES module bundle can't look for it; import "durlog/${target}" or set DURLOG_BINARY to a durlog.node`
   const folder = join(root, 'prebuilds')
   const carried = existsSync(folder) ? readdirSync(folder).sort().join(', ') : ''
   return [
     `no durlog binary for ${target}: the package has ${carried === '' ? 'none' : carried} in ${folder}.`,
     'In a clone of the repository run "npm ci && npm run build:native" on this system,',
-    `then put build/Release/${name}.node at ${join(folder, target, `${name}.node`)} or set DURLOG_BINARY to its path.`,
+    `then put build/Release/durlog.node at ${join(folder, target, 'durlog.node')} or set DURLOG_BINARY to its path.`,
     'In a bundle, see "Bundlers" in docs/INSTALL.md.',
   ].join(' ')
 }

@@ -245,5 +245,5 @@ export interface Native {
   crc32c(crc: number, data: Uint8Array): number
 }
 
-export const native: Native = loadAddon('durlog') as Native
+export const native: Native = loadAddon() as Native
 native.setErrorClass(DurlogError)

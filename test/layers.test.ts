@@ -28,11 +28,43 @@ function includesPointingUp(room: string, source: string): string[] {
     .map(([line]) => line)
 }
 
-/** The imports of `source` that a file of the library must not have: the command line and the bench stand on top. */
-function importsPointingUp(path: string, source: string): string[] {
-  return [...source.matchAll(/\b(?:from|import\()\s*'(\.[^']+)'/g)]
-    .map(([, specifier]) => relative(root, join(root, dirname(path), specifier as string)))
-    .filter((target) => /^src\/(cli|bench|terminal)\//.test(target))
+/** Rooms of TypeScript, and which of the others each may import. The library is what is in none of them. */
+const MAY_IMPORT: Record<string, readonly string[]> = {
+  library: [],
+  terminal: [],
+  cli: ['library', 'terminal'],
+  bench: ['library', 'terminal'],
+}
+/** The one way from the command line to the bench: a path, loaded when `durlog bench` runs. */
+const BENCH_PATH = "new URL('../../bench/dist/command.js', import.meta.url)"
+
+function roomOf(path: string): string {
+  const [folder, room] = path.split(/[\\/]/) as [string, string]
+  if (folder === 'bench') return 'bench'
+  return room === 'cli' || room === 'terminal' ? room : 'library'
+}
+
+/** What `specifier` in the file `path` leads to, from the package's root; undefined for another package. */
+function targetOf(path: string, specifier: string): string | undefined {
+  if (specifier === 'durlog') return 'src/index.js'
+  if (specifier.startsWith('#terminal/')) return specifier.replace('#', 'src/')
+  return specifier.startsWith('.') ? relative(root, join(root, dirname(path), specifier)) : undefined
+}
+
+/** The imports of `source` that the room of the file `path` must not have. */
+function forbiddenImports(path: string, source: string): string[] {
+  const room = roomOf(path)
+  return [...source.matchAll(/\b(?:from|import\(|import|new URL\()\s*'([^']+)'/g)]
+    .filter(([found]) => !(path === join('src', 'cli', 'main.ts') && BENCH_PATH.startsWith(found)))
+    .map(([, specifier]) => targetOf(path, specifier as string))
+    .filter((target) => target !== undefined && /^(src|bench)[\\/]/.test(target))
+    .map((target) => target as string)
+    .filter((target) => {
+      const other = roomOf(target)
+      if (other === room) return false
+      if (room === 'bench' && other === 'library') return target !== 'src/index.js'
+      return !(MAY_IMPORT[room] as readonly string[]).includes(other)
+    })
 }
 
 test('an include in src-native points into its own room or down', () => {
@@ -59,16 +91,35 @@ test('only the binding includes Node-API', () => {
   }
 })
 
-test('the library imports neither the command line nor the bench', () => {
-  const library = filesBelow('src', /\.ts$/).filter((file) => !/^src.(cli|bench|terminal)./.test(file))
-  expect(library.length).toBeGreaterThan(10)
-  for (const file of library) {
-    expect([file, ...importsPointingUp(file, readFileSync(join(root, file), 'utf8'))]).toEqual([file])
+test('an import in TypeScript points into its own room or down', () => {
+  const files = [...filesBelow('src', /\.ts$/), ...filesBelow('bench', /\.(ts|mjs)$/)].filter(
+    (file) => !/[\\/](dist|node_modules)[\\/]/.test(file),
+  )
+  expect(new Set(files.map(roomOf))).toEqual(new Set(Object.keys(MAY_IMPORT)))
+  for (const file of files) {
+    expect([file, ...forbiddenImports(file, readFileSync(join(root, file), 'utf8'))]).toEqual([file])
   }
 })
 
-test('an import that points up is found', () => {
-  expect(importsPointingUp('src/log.ts', "import { x } from './cli/main.js'\n")).toEqual(['src/cli/main.js'])
-  expect(importsPointingUp('src/log.ts', "await import('./bench/load.js')\n")).toEqual(['src/bench/load.js'])
-  expect(importsPointingUp('src/log.ts', "import { x } from './waiters.js'\n")).toEqual([])
+test.each([
+  ['src/log.ts', "import { x } from './cli/main.js'", 'src/cli/main.js'],
+  ['src/log.ts', "await import('../bench/dist/command.js')", 'bench/dist/command.js'],
+  ['src/log.ts', "import './terminal/table.js'", 'src/terminal/table.js'],
+  ['src/terminal/table.ts', "import type { Log } from '../index.js'", 'src/index.js'],
+  ['src/cli/print.ts', "import { x } from '../../bench/report/format.js'", 'bench/report/format.js'],
+  ['src/cli/print.ts', BENCH_PATH, 'bench/dist/command.js'],
+  ['bench/command.ts', "import { x } from '../src/cli/print.js'", 'src/cli/print.js'],
+  ['bench/command.ts', "import { x } from '../src/native.js'", 'src/native.js'],
+])('in %s the import %s is found', (path, source, target) => {
+  expect(forbiddenImports(path, source)).toEqual([target])
+})
+
+test.each([
+  ['src/log.ts', "import { x } from './waiters.js'"],
+  ['src/cli/main.ts', BENCH_PATH],
+  ['src/cli/print.ts', "import type { Log } from '../types.js'"],
+  ['bench/command.ts', "import { open } from 'durlog'"],
+  ['bench/command.ts', "import { writeOut } from '#terminal/output.js'"],
+])('in %s the import %s is allowed', (path, source) => {
+  expect(forbiddenImports(path, source)).toEqual([])
 })

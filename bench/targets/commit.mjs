@@ -1,10 +1,10 @@
 // Durable appends: many in flight, one at a time, and big ones.
 import { join } from 'node:path'
-import { Baseline } from '../../dist/bench/baselines.js'
-import { keepInFlight, timeEach, timeEachSync } from '../../dist/bench/load.js'
-import { makePayload, withScratch } from '../../dist/bench/scratch.js'
-import { median, mergeLatencies, sum } from '../../dist/bench/stats.js'
-import { open } from '../../dist/index.js'
+import { open } from 'durlog'
+import { Baseline } from '../dist/harness/baselines.js'
+import { keepInFlight, timeEach, timeEachSync } from '../dist/harness/load.js'
+import { makePayload, withScratch } from '../dist/harness/scratch.js'
+import { median, mergeLatencies, sum } from '../dist/harness/stats.js'
 
 const MIB = 1 << 20
 const WARMUP_MS = 200

@@ -1,11 +1,11 @@
 // durlog beside what its users would use instead, at the same durability.
 
 import { join } from 'node:path'
-import { keepInFlight, timeEach } from '../../dist/bench/load.js'
-import { isInstalled, peers } from '../../dist/bench/peers/peers.js'
-import { makePayload, withScratch } from '../../dist/bench/scratch.js'
-import { median } from '../../dist/bench/stats.js'
-import { open } from '../../dist/index.js'
+import { open } from 'durlog'
+import { keepInFlight, timeEach } from '../dist/harness/load.js'
+import { isInstalled, peers } from '../dist/harness/peers.js'
+import { makePayload, withScratch } from '../dist/harness/scratch.js'
+import { median } from '../dist/harness/stats.js'
 
 const BYTES = 256
 const DEPTH = 1024

@@ -2,11 +2,11 @@
 import { join } from 'node:path'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Baseline, measureChecksums } from '../../dist/bench/baselines.js'
-import { keepInFlight, writeInBursts } from '../../dist/bench/load.js'
-import { makePayload, withScratch } from '../../dist/bench/scratch.js'
-import { median, sum } from '../../dist/bench/stats.js'
-import { open } from '../../dist/index.js'
+import { open } from 'durlog'
+import { Baseline, measureChecksums } from '../dist/harness/baselines.js'
+import { keepInFlight, writeInBursts } from '../dist/harness/load.js'
+import { makePayload, withScratch } from '../dist/harness/scratch.js'
+import { median, sum } from '../dist/harness/stats.js'
 import { appendRate } from './commit.mjs'
 
 const MIB = 1 << 20

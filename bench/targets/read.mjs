@@ -1,10 +1,10 @@
 // One record by its seq, beside a pread of the same bytes from a place that is known.
 import { join } from 'node:path'
-import { timeEach, timeEachSync, writeInBursts } from '../../dist/bench/load.js'
-import { RawRecords } from '../../dist/bench/raw-records.js'
-import { makePayload, withScratch } from '../../dist/bench/scratch.js'
-import { median } from '../../dist/bench/stats.js'
-import { open } from '../../dist/index.js'
+import { open } from 'durlog'
+import { timeEach, timeEachSync, writeInBursts } from '../dist/harness/load.js'
+import { RawRecords } from '../dist/harness/raw-records.js'
+import { makePayload, withScratch } from '../dist/harness/scratch.js'
+import { median } from '../dist/harness/stats.js'
 
 const RECORDS = 1_000_000
 const MIN_BYTES = 128

@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
-import { makePayload, withScratch } from '../../dist/bench/scratch.js'
-import { median } from '../../dist/bench/stats.js'
-import { open } from '../../dist/index.js'
+import { open } from 'durlog'
+import { makePayload, withScratch } from '../dist/harness/scratch.js'
+import { median } from '../dist/harness/stats.js'
 
 const MIB = 1 << 20
 const GIB = 1 << 30

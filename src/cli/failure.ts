@@ -1,19 +1,8 @@
 /** Errors as the command tells them: code, message, what to do, and the exit status. */
 import { DurlogError, type DurlogErrorCode } from '../errors.js'
-import { ExitCode, exitCodeOf } from './exit-codes.js'
-
-/** What is wrong with the command's input or arguments. */
-export class InputError extends Error {
-  readonly exitCode: number
-
-  constructor(message: string, exitCode: number = ExitCode.badInput) {
-    super(message)
-    this.exitCode = exitCode
-  }
-}
-
-/** The reader of our output has gone: nothing to tell, nobody to tell it to. */
-export class OutputClosedError extends Error {}
+import { ExitCode } from '../terminal/exit-codes.js'
+import { InputError } from '../terminal/input-error.js'
+import { OutputClosedError } from '../terminal/output.js'
 
 export interface Failure {
   code: string
@@ -22,6 +11,30 @@ export interface Failure {
   advice: string
   exitCode: number
   details: Record<string, unknown>
+}
+
+const EXIT_CODES: Record<DurlogErrorCode, number> = {
+  ERR_DURLOG_IO: ExitCode.io,
+  ERR_DURLOG_NO_SPACE: ExitCode.noSpace,
+  ERR_DURLOG_TOO_MANY_FILES: ExitCode.io,
+  ERR_DURLOG_NOT_FOUND: ExitCode.noLog,
+  ERR_DURLOG_NOT_A_LOG: ExitCode.noLog,
+  ERR_DURLOG_LOCKED: ExitCode.locked,
+  ERR_DURLOG_READ_ONLY: ExitCode.io,
+  ERR_DURLOG_CLOSED: ExitCode.io,
+  ERR_DURLOG_INVALID_ARGUMENT: ExitCode.usage,
+  ERR_DURLOG_RECORD_EMPTY: ExitCode.badInput,
+  ERR_DURLOG_RECORD_TOO_LARGE: ExitCode.badInput,
+  ERR_DURLOG_BATCH_TOO_LARGE: ExitCode.badInput,
+  ERR_DURLOG_BACKPRESSURE: ExitCode.io,
+  ERR_DURLOG_SYNC_FAILED: ExitCode.io,
+  ERR_DURLOG_LATCHED: ExitCode.io,
+  ERR_DURLOG_CORRUPT: ExitCode.corrupt,
+  ERR_DURLOG_UNSUPPORTED: ExitCode.io,
+  ERR_DURLOG_VERSION: ExitCode.noLog,
+  ERR_DURLOG_OUT_OF_RANGE: ExitCode.badInput,
+  ERR_DURLOG_OUT_OF_MEMORY: ExitCode.io,
+  ERR_DURLOG_NO_BINARY: ExitCode.io,
 }
 
 const ADVICE: Partial<Record<DurlogErrorCode, string>> = {
@@ -49,7 +62,7 @@ export function toFailure(error: unknown): Failure {
     for (const key of Object.keys(error)) {
       if (key !== 'code' && key !== 'cause') details[key] = (error as unknown as Record<string, unknown>)[key]
     }
-    return { code, message, advice: ADVICE[code] ?? '', exitCode: exitCodeOf(code), details }
+    return { code, message, advice: ADVICE[code] ?? '', exitCode: EXIT_CODES[code], details }
   }
   if (error instanceof InputError) {
     const code = error.exitCode === ExitCode.usage ? 'USAGE' : 'BAD_INPUT'

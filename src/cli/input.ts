@@ -1,7 +1,7 @@
 /** What commands read: a file or stdin, cut into records. */
 import { createReadStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
-import { InputError } from './failure.js'
+import { InputError } from '../terminal/input-error.js'
 
 const READ_BYTES = 256 * 1024
 const NEWLINE = 10

@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 /** The command: loads only what the command at hand needs. */
 import { Command, CommanderError } from 'commander'
-import { EXIT_CODES_HELP, ExitCode } from './exit-codes.js'
-import { InputError, reportFailure } from './failure.js'
-import { writeOut } from './output.js'
-import { packageVersion } from './version.js'
+import { EXIT_CODES_HELP, ExitCode } from '../terminal/exit-codes.js'
+import { InputError } from '../terminal/input-error.js'
+import { writeOut } from '../terminal/output.js'
+import { packageVersion } from '../terminal/version.js'
+import { reportFailure } from './failure.js'
 
 interface CommandModule {
   register(program: Command): void
@@ -15,6 +16,9 @@ interface Entry {
   summary: string
   load(): Promise<CommandModule>
 }
+
+/** Built apart, on top of the library: only this path leads from the command line to the bench. */
+const BENCH = new URL('../../bench/dist/command.js', import.meta.url)
 
 const COMMANDS: readonly Entry[] = [
   { name: 'append', summary: 'append records from stdin or a file', load: () => import('./commands/append.js') },
@@ -39,7 +43,7 @@ const COMMANDS: readonly Entry[] = [
   {
     name: 'bench',
     summary: 'measure every strategy on this disk',
-    load: async () => ({ register: (await import('../bench/command.js')).registerBench }),
+    load: async () => (await import(BENCH.href)) as CommandModule,
   },
 ]
 

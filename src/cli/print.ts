@@ -1,7 +1,8 @@
 /** Records to stdout, for cat and tail. */
+
+import { ExitCode } from '../terminal/exit-codes.js'
+import { Sink, writeOut } from '../terminal/output.js'
 import type { Log, LogRecord, ReadGap, ReadOptions } from '../types.js'
-import { ExitCode } from './exit-codes.js'
-import { Sink, writeOut } from './output.js'
 import { toReadableJsonLine } from './records.js'
 
 export interface PrintFormat {

@@ -1,6 +1,7 @@
 /** Records as lines of JSON: {"seq", "timestamp", "data"}, and "encoding" where "data" is not the payload as UTF-8. */
+
+import { InputError } from '../terminal/input-error.js'
 import type { LogRecord } from '../types.js'
-import { InputError } from './failure.js'
 
 export type Encoding = 'utf8' | 'base64' | 'json'
 export const ENCODINGS: readonly Encoding[] = ['utf8', 'base64', 'json']

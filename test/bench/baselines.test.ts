@@ -8,8 +8,8 @@ import {
   isUnsupported,
   randomWrite,
   verifyRecords,
-} from '../../src/bench/baselines.js'
-import { withScratch } from '../../src/bench/scratch.js'
+} from '../../bench/harness/baselines.js'
+import { withScratch } from '../../bench/harness/scratch.js'
 
 const BLOCK_BYTES = 4096
 const METHODS: [BaselineMethod, BaselineFile][] = [

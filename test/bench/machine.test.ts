@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
 import { expect, test } from 'vitest'
-import { describeMachine, machineFields, parseMountLine } from '../../src/bench/machine.js'
+import { describeMachine, machineFields, parseMountLine } from '../../bench/harness/machine.js'
 
 test('a line of mountinfo gives the mount, its escaped spaces undone and its options once each', () => {
   const line = '36 35 98:0 /sub /mnt/my\\040disk rw,noatime shared:1 - ext4 /dev/sda1 rw,errors=continue'

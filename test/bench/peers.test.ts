@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { groupCommit } from '../../src/bench/peers/group-commit.js'
+import { groupCommit } from '../../bench/harness/group-commit.js'
 
 test('what arrives during a commit forms the next group, in order', async () => {
   const groups: string[][] = []

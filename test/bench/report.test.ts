@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { formatNumber, formatSize, tableCells } from '../../src/bench/format.js'
-import { renderHtml } from '../../src/bench/html.js'
-import { describeMachine } from '../../src/bench/machine.js'
-import { recommend } from '../../src/bench/recommendation.js'
-import { REPORT_VERSION, type Report, type Row, type TableResult } from '../../src/bench/report.js'
-import { summarize } from '../../src/bench/stats.js'
+import { describeMachine } from '../../bench/harness/machine.js'
+import { summarize } from '../../bench/harness/stats.js'
+import { formatNumber, formatSize, tableCells } from '../../bench/report/format.js'
+import { renderHtml } from '../../bench/report/html.js'
+import { REPORT_VERSION, type Report, type Row, type TableResult } from '../../bench/report/report.js'
+import { recommend } from '../../bench/suites/recommendation.js'
 
 function rowOf(labels: string[], us: number, more: Partial<Row> = {}): Row {
   const latencies = Float64Array.of(us, us, us * 2)

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { keepInFlight } from '../../src/bench/load.js'
-import { type Contender, takeTurns } from '../../src/bench/rounds.js'
+import { keepInFlight } from '../../bench/harness/load.js'
+import { type Contender, takeTurns } from '../../bench/harness/rounds.js'
 
 test('contenders take turns, and the first turn of each counts for nothing', async () => {
   const turns: string[] = []

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { mergeLatencies, quantile, summarize } from '../../src/bench/stats.js'
+import { mergeLatencies, quantile, summarize } from '../../bench/harness/stats.js'
 
 describe('quantiles', () => {
   test('a quantile between two values is interpolated', () => {

@@ -1,10 +1,11 @@
 import type { Command } from 'commander'
 import { open } from '../../index.js'
+import { addJson } from '../../terminal/arguments.js'
+import { formatCount, writeSummary } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
 import { Appender, appendInput } from '../appender.js'
-import { addJson, addWriterOptions, longestRecord, toOpenOptions, type WriterFlags } from '../arguments.js'
 import { LineSplitter, openInput, PrefixSplitter } from '../input.js'
-import { formatCount, writeSummary } from '../output.js'
+import { addWriterOptions, longestRecord, toOpenOptions, type WriterFlags } from '../writer-flags.js'
 
 interface Flags extends WriterFlags {
   lengthPrefixed?: boolean

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { type Frame, frames, inspect } from '../../index.js'
-import { addJson } from '../arguments.js'
-import { InputError } from '../failure.js'
-import { Sink } from '../output.js'
+import { addJson } from '../../terminal/arguments.js'
+import { InputError } from '../../terminal/input-error.js'
+import { Sink } from '../../terminal/output.js'
 
 interface Flags {
   segment?: string

@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander'
 import { open } from '../../index.js'
+import { addJson, parseWhole } from '../../terminal/arguments.js'
+import { Sink, writeOut } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
-import { addJson, parseWhole } from '../arguments.js'
-import { Sink, writeOut } from '../output.js'
 import { EXPORT_ENCODINGS, type ExportEncoding, toJsonLine } from '../records.js'
 
 interface Flags {

@@ -1,12 +1,13 @@
 import { type Command, Option } from 'commander'
 import { open } from '../../index.js'
+import { addJson } from '../../terminal/arguments.js'
+import { InputError } from '../../terminal/input-error.js'
+import { formatCount, writeSummary } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
 import { Appender, appendInput } from '../appender.js'
-import { addJson, addWriterOptions, longestRecord, toOpenOptions, type WriterFlags } from '../arguments.js'
-import { InputError } from '../failure.js'
 import { LineSplitter, openInput } from '../input.js'
-import { formatCount, writeSummary } from '../output.js'
 import { ENCODINGS, type Encoding, fromJsonLine } from '../records.js'
+import { addWriterOptions, longestRecord, toOpenOptions, type WriterFlags } from '../writer-flags.js'
 
 interface Flags extends WriterFlags {
   encoding: Encoding

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { type RepairReport, repair } from '../../index.js'
-import { addJson } from '../arguments.js'
-import { ExitCode } from '../exit-codes.js'
-import { InputError } from '../failure.js'
-import { formatBytes, writeJson, writeOut } from '../output.js'
+import { addJson } from '../../terminal/arguments.js'
+import { ExitCode } from '../../terminal/exit-codes.js'
+import { InputError } from '../../terminal/input-error.js'
+import { formatBytes, writeJson, writeOut } from '../../terminal/output.js'
 import { exitCodeOfState } from './verify.js'
 
 interface Flags {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { inspect } from '../../index.js'
-import { addJson } from '../arguments.js'
-import { formatBytes, formatFields, formatRange, formatTable, writeJson, writeOut } from '../output.js'
+import { addJson } from '../../terminal/arguments.js'
+import { formatBytes, formatFields, formatRange, formatTable, writeJson, writeOut } from '../../terminal/output.js'
 
 export function register(program: Command): void {
   const command = program

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { open } from '../../index.js'
-import { addJson, parseWhole } from '../arguments.js'
+import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { printRecords } from '../print.js'
 
 interface Flags {

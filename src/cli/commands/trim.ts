@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { open } from '../../index.js'
-import { addJson, parseWhole } from '../arguments.js'
-import { writeJson, writeOut } from '../output.js'
+import { addJson, parseWhole } from '../../terminal/arguments.js'
+import { writeJson, writeOut } from '../../terminal/output.js'
 
 interface Flags {
   before: number

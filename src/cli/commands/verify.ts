@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { type VerifyReport, verify } from '../../index.js'
+import { addJson } from '../../terminal/arguments.js'
+import { ExitCode } from '../../terminal/exit-codes.js'
+import { formatBytes, formatCount, formatFields, formatRange, writeJson, writeOut } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
-import { addJson } from '../arguments.js'
-import { ExitCode } from '../exit-codes.js'
-import { formatBytes, formatCount, formatFields, formatRange, writeJson, writeOut } from '../output.js'
 
 export function register(program: Command): void {
   const command = program

@@ -1,0 +1,177 @@
+/** `durlog bench`: which suites, on which disk, shown how. */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { resolve } from 'node:path'
+import { createInterface } from 'node:readline/promises'
+import { type Command, Option } from 'commander'
+import { addJson } from '#terminal/arguments.js'
+import { ExitCode } from '#terminal/exit-codes.js'
+import { InputError } from '#terminal/input-error.js'
+import { writeJson, writeOut } from '#terminal/output.js'
+import { type Progress, startProgress } from '#terminal/progress.js'
+import { packageVersion } from '#terminal/version.js'
+import { IMAGE_FILE_SYSTEMS, type ImageFileSystem, withImage } from './harness/fs-image.js'
+import { describeMachine } from './harness/machine.js'
+import type { Suite, SuiteContext } from './harness/suite.js'
+import { REPORT_VERSION, type Report, type SuiteResult, type TableResult } from './report/report.js'
+import { formatFindings, formatHeading, formatMachine, formatResult } from './report/text.js'
+import { DEFAULT_SUITES, suites } from './suites/index.js'
+
+interface BenchFlags {
+  quick?: boolean
+  json?: boolean
+  dir?: string
+  html?: string
+  fsImage?: ImageFileSystem
+  vs?: boolean
+  big?: boolean
+}
+
+function chooseSuites(names: readonly string[], vs: boolean): Suite[] {
+  const wanted = new Set(names.length > 0 ? names : vs ? [] : DEFAULT_SUITES)
+  if (vs) wanted.add('vs')
+  if (wanted.delete('all')) for (const { name } of suites) wanted.add(name)
+  for (const name of wanted) {
+    if (!suites.some((suite) => suite.name === name)) {
+      const known = suites.map((suite) => suite.name).join(', ')
+      throw new InputError(`there is no suite "${name}"; there are ${known}`, ExitCode.usage)
+    }
+  }
+  return suites.filter(({ name }) => wanted.has(name))
+}
+
+/** Shows a suite's bar and tables as it goes. */
+class Stage implements SuiteContext {
+  readonly dir: string
+  readonly quick: boolean
+  readonly big: boolean
+  readonly tables: TableResult[] = []
+  readonly #silent: boolean
+  #label = ''
+  #steps = 0
+  #done = 0
+  #progress: Progress | undefined
+
+  constructor(dir: string, flags: BenchFlags) {
+    this.dir = dir
+    this.quick = flags.quick === true
+    this.big = flags.big === true
+    this.#silent = flags.json === true
+  }
+
+  async plan(label: string, steps: number): Promise<void> {
+    this.stop()
+    this.#label = label
+    this.#steps = steps
+    this.#done = 0
+    this.#progress = await startProgress(label, steps, false)
+  }
+
+  // Handed around as it is.
+  readonly step = (): void => {
+    this.#done += 1
+    this.#progress?.update(this.#done)
+  }
+
+  async add(table: TableResult): Promise<void> {
+    this.tables.push(table)
+    if (this.#silent) return
+    // The bar would stand in the table's way.
+    this.stop()
+    await writeOut(formatResult(table))
+    this.#progress = await startProgress(this.#label, this.#steps, false)
+    this.#progress.update(this.#done)
+  }
+
+  stop(): void {
+    this.#progress?.stop()
+    this.#progress = undefined
+  }
+}
+
+async function runSuite({ name, title, run: measure }: Suite, dir: string, flags: BenchFlags): Promise<SuiteResult> {
+  if (!flags.json) await writeOut(formatHeading(title))
+  const stage = new Stage(dir, flags)
+  try {
+    const findings = await measure(stage)
+    stage.stop()
+    if (!flags.json) await writeOut(formatFindings(findings))
+    return { name, title, tables: stage.tables, findings }
+  } finally {
+    stage.stop()
+  }
+}
+
+/** Runs the suites on `dir` and tells as it goes, unless JSON is wanted. */
+async function runOn(dir: string, chosen: readonly Suite[], flags: BenchFlags): Promise<Report> {
+  await mkdir(dir, { recursive: true })
+  const started = Date.now()
+  const machine = describeMachine(dir)
+  if (!flags.json) await writeOut(formatMachine(machine))
+  const results: SuiteResult[] = []
+  for (const suite of chosen) results.push(await runSuite(suite, dir, flags))
+  return {
+    version: REPORT_VERSION,
+    durlog: packageVersion(),
+    startedAt: new Date(started).toISOString(),
+    quick: flags.quick === true,
+    elapsedMs: Date.now() - started,
+    machine,
+    suites: results,
+  }
+}
+
+/** Ten gigabytes are not written without being asked for. */
+async function askForBig(chosen: readonly Suite[], flags: BenchFlags): Promise<boolean> {
+  if (flags.big) return true
+  const watched = process.stdin.isTTY === true && process.stdout.isTTY === true
+  if (flags.quick || flags.json || !watched || !chosen.some(({ name }) => name === 'overwrite')) return false
+  const prompt = createInterface({ input: process.stdin, output: process.stdout })
+  const answer = await prompt.question('overwrite: also write 10 GiB in 4 KiB steps? [y/N] ')
+  prompt.close()
+  return /^y(es)?$/i.test(answer.trim())
+}
+
+async function run(names: string[], given: BenchFlags): Promise<void> {
+  const chosen = chooseSuites(names, given.vs === true)
+  const flags = { ...given, big: await askForBig(chosen, given) }
+  // Whoever reads may leave; each write tells, this listener only keeps the event from ending the process.
+  process.stdout.on('error', () => {})
+  const dir = resolve(flags.dir ?? tmpdir())
+  const report = flags.fsImage
+    ? await withImage(flags.fsImage, dir, flags.big ? 'big' : flags.quick ? 'quick' : 'full', (mounted) =>
+        runOn(mounted, chosen, flags),
+      )
+    : await runOn(dir, chosen, flags)
+  if (flags.html) {
+    const { renderHtml } = await import('./report/html.js')
+    await writeFile(flags.html, await renderHtml(report))
+  }
+  if (flags.json) await writeJson(report)
+  else
+    await writeOut(`\ntook ${(report.elapsedMs / 1000).toFixed(1)} s${flags.html ? `; ${flags.html} written` : ''}\n`)
+}
+
+export function register(program: Command): void {
+  const list = suites.map(({ name, summary }) => `  ${name.padEnd(12)}${summary}`).join('\n')
+  const command = program
+    .command('bench')
+    .summary('measure every strategy on this disk')
+    .description(
+      'Measure durlog on this disk, beside the raw system calls made by C++ in the same run. Without a suite: ' +
+        `${DEFAULT_SUITES.join(', ')}.`,
+    )
+    .argument('[suite...]', 'what to measure; "all" for every one')
+    .option('--quick', 'a first look, half a minute for each suite')
+    .option('--dir <dir>', 'measure the disk that this folder is on', tmpdir())
+    .option('--html <file>', 'write a page with charts, complete in itself')
+    .addOption(
+      new Option('--fs-image <type>', 'measure a file system made for it in an image file (root)').choices(
+        IMAGE_FILE_SYSTEMS,
+      ),
+    )
+    .option('--vs', 'beside lmdb, better-sqlite3 and others, where they are installed')
+    .option('--big', 'also what writes ten gigabytes')
+    .addHelpText('after', `\nSuites:\n${list}`)
+  addJson(command).action(run)
+}

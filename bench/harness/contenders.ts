@@ -1,0 +1,67 @@
+/** What is measured, made ready to take turns: raw system calls and things that append. */
+
+import type { Row } from '../report/report.js'
+import { Baseline, type BaselineSpec, baselinesSupported, isUnsupported } from './baselines.js'
+import { timeInFlight } from './load.js'
+import type { CallResult, Contender } from './rounds.js'
+import { sum } from './stats.js'
+
+/** Rows of one table while it is measured: what takes turns for which row, and what to close afterwards. */
+export class Field {
+  readonly rows: Row[] = []
+  readonly contenders: Map<Row, Contender> = new Map()
+  readonly #closing: (() => Promise<unknown>)[] = []
+
+  add(row: Row, contender?: Contender): Row {
+    this.rows.push(row)
+    if (contender) this.contenders.set(row, contender)
+    return row
+  }
+
+  whenDone(close: () => Promise<unknown>): void {
+    this.#closing.push(close)
+  }
+
+  /** Closes everything; the first failure is thrown once all have been tried. */
+  async close(): Promise<void> {
+    const settled = await Promise.allSettled(this.#closing.splice(0).map((close) => close()))
+    for (const result of settled) if (result.status === 'rejected') throw result.reason
+  }
+
+  /**
+   * Adds a row of raw calls, `samples` to a call of the addon. Nothing where this system has no baselines; a row
+   * with the reason where this file system has not this one.
+   */
+  async addRaw(labels: string[], spec: BaselineSpec, samples: number): Promise<Row | undefined> {
+    if (!baselinesSupported()) return undefined
+    const row = this.add({ labels, baseline: true })
+    try {
+      const baseline = await Baseline.open(spec)
+      this.whenDone(() => baseline.close())
+      this.contenders.set(row, rawContender(baseline, spec, samples))
+    } catch (error) {
+      if (!isUnsupported(error)) throw error
+      row.note = (error as Error).message
+    }
+    return row
+  }
+}
+
+export function rawContender(baseline: Baseline, spec: BaselineSpec, samples: number): Contender {
+  const perSample = spec.recordsPerSample ?? 1
+  const batch = async (): Promise<CallResult> => {
+    const latencies = await baseline.run(samples)
+    return { operations: samples * perSample, elapsedUs: sum(latencies) * perSample, latencies }
+  }
+  return { bytesPerOperation: spec.recordBytes, batch }
+}
+
+/** `appenders` that each wait for their append before the next one, every latency kept. */
+export function appendersContender(
+  append: () => Promise<unknown>,
+  bytes: number,
+  appenders: number,
+  sliceMs: number,
+): Contender {
+  return { bytesPerOperation: bytes, batch: () => timeInFlight(append, appenders, sliceMs) }
+}

@@ -1,0 +1,25 @@
+/** What every suite is made of. */
+import type { TableResult } from '../report/report.js'
+
+export interface SuiteContext {
+  /** A folder on the disk to measure; the suite makes its own below. */
+  dir: string
+  quick: boolean
+  /** Also what takes many gigabytes. */
+  big: boolean
+  /** Says how many steps there will be and what they are about. */
+  plan(label: string, steps: number): Promise<void>
+  /** One step is done; may be called on its own. */
+  readonly step: () => void
+  /** A table is whole: shown at once, and part of the suite's result. */
+  add(table: TableResult): Promise<void>
+}
+
+export interface Suite {
+  name: string
+  /** One line for `--help`. */
+  summary: string
+  title: string
+  /** Measures; settles with what the figures say, in sentences. */
+  run(context: SuiteContext): Promise<string[]>
+}

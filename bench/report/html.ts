@@ -1,0 +1,137 @@
+/** The report as one page: opens offline, prints, follows the reader's light or dark. */
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { machineFields } from '../harness/machine.js'
+import { tableCells } from './format.js'
+import { chartsOf } from './html-charts.js'
+import { escapeHtml, type Page, STYLE } from './html-page.js'
+import type { Report, SuiteResult, TableResult } from './report.js'
+
+const require = createRequire(import.meta.url)
+
+/** A number as a bar behind it, so that throughputs compare at a glance; prints and needs no script. */
+function barCell(text: string, share: number): string {
+  const width = Math.max(0.5, share * 100).toFixed(1)
+  return `<td class="bar"><span style="width:${width}%"></span><b>${escapeHtml(text)}</b></td>`
+}
+
+/** The column of the table whose values are drawn as bars: throughput, wherever there is one. */
+function barShares(table: TableResult): Map<number, number[]> {
+  const columns = new Map<number, number[]>()
+  const figure = table.figures.indexOf('opsPerSecond')
+  const add = (column: number, values: number[]): void => {
+    const most = Math.max(...values.filter(Number.isFinite))
+    columns.set(
+      column,
+      values.map((value) => value / most),
+    )
+  }
+  if (figure !== -1) {
+    add(
+      table.labels.length + figure,
+      table.rows.map(({ summary }) => summary?.opsPerSecond ?? Number.NaN),
+    )
+  }
+  for (const [i, name] of (table.extras ?? []).entries()) {
+    if (!/^(ops\/s|MB\/s|GB\/s|IOPS)/.test(name)) continue
+    const values = table.rows.map(({ extras }) => (typeof extras?.[i] === 'number' ? extras[i] : Number.NaN))
+    add(table.labels.length + table.figures.length + i, values)
+  }
+  return columns
+}
+
+function renderTable(table: TableResult): string {
+  const { head, labelCount, rows } = tableCells(table)
+  const bars = barShares(table)
+  const header = head.map((name, i) => `<th${i < labelCount ? ' class="label"' : ''}>${escapeHtml(name)}</th>`).join('')
+  const body = rows.map((cells, r) => {
+    const columns = cells.map((cell, c) => {
+      const share = bars.get(c)?.[r]
+      if (share !== undefined && Number.isFinite(share)) return barCell(cell, share)
+      return c < labelCount ? `<th class="label">${escapeHtml(cell)}</th>` : `<td>${escapeHtml(cell)}</td>`
+    })
+    return `<tr${table.rows[r]?.baseline ? ' class="raw"' : ''}>${columns.join('')}</tr>`
+  })
+  return `<div class="scroll"><table><thead><tr>${header}</tr></thead><tbody>${body.join('\n')}</tbody></table></div>`
+}
+
+function renderSection(table: TableResult, charts: object[]): string {
+  const chart = chartsOf(table)
+  let place = ''
+  if (chart !== undefined) {
+    place = `<div class="chart" data-chart="${charts.length}"></div>`
+    charts.push(chart)
+  }
+  const ratio = table.ratioTo === '' ? '' : ` · ratio to ${escapeHtml(table.ratioTo)}`
+  return `<section><h3>${escapeHtml(table.title)}</h3><p class="what">${escapeHtml(table.durability)}${ratio}</p>
+${place}${renderTable(table)}</section>`
+}
+
+function renderSuite(suite: SuiteResult, charts: object[]): string {
+  const findings = suite.findings.map((finding) => `<li>${escapeHtml(finding)}</li>`).join('')
+  const tables = suite.tables.map((table) => renderSection(table, charts)).join('\n')
+  return `<h2 id="${suite.name}">${escapeHtml(suite.title)}</h2>
+${findings === '' ? '' : `<ul class="findings">${findings}</ul>`}
+${tables}`
+}
+
+function renderMachine(report: Report): string {
+  const fields: [string, string][] = [
+    ...machineFields(report.machine),
+    ['measured', `${report.startedAt}, ${(report.elapsedMs / 1000).toFixed(0)} s${report.quick ? ', quick' : ''}`],
+    ['durlog', report.durlog],
+  ]
+  const items = fields.map(([name, text]) => `<dt>${escapeHtml(name)}</dt><dd>${escapeHtml(text)}</dd>`)
+  return `<dl class="machine">${items.join('')}</dl>`
+}
+
+/** Draws the charts once the page is there; the library stands before it on the page. */
+const SCRIPT = `
+const charts = JSON.parse(document.getElementById('charts').textContent)
+const short = (v) => v == null ? '' : v >= 1e6 ? v / 1e6 + 'M' : v >= 1e3 ? v / 1e3 + 'k' : String(+v.toPrecision(3))
+for (const place of document.querySelectorAll('[data-chart]')) {
+  const chart = charts[place.dataset.chart]
+  const grey = { stroke: '#888', grid: { stroke: 'rgba(128,128,128,.22)', width: 1 }, ticks: { stroke: 'rgba(128,128,128,.4)' } }
+  const value = (u, v) => short(v)
+  const axes = [
+    { ...grey, label: chart.xLabel, ...(chart.ticks && { splits: () => chart.ticks.map(([at]) => at), values: () => chart.ticks.map(([, text]) => text) }) },
+    { ...grey, label: chart.yLabel, size: 64, values: (u, list) => list.map(short) },
+  ]
+  const series = [{ label: chart.xLabel, value: (u, v) => chart.ticks ? (v == null ? '' : (100 - 100 / 10 ** v).toFixed(2) + ' %') : short(v) },
+    ...chart.series.map(({ label, colour, dash }) => ({ label, stroke: colour, width: 1.6, dash, value, points: { show: false } }))]
+  const options = { width: place.clientWidth || 900, height: 320, series, axes, scales: { x: { time: false }, y: chart.log ? { distr: 3 } : {} } }
+  const plot = new uPlot(options, [chart.x, ...chart.series.map(({ y }) => y)], place)
+  const fit = () => plot.setSize({ width: place.clientWidth, height: 320 })
+  addEventListener('resize', fit)
+  addEventListener('beforeprint', fit)
+}
+`
+
+/** The page's text. Throws where uPlot is not installed. */
+export async function renderHtml(report: Report): Promise<string> {
+  const [library, style] = await Promise.all([
+    readFile(require.resolve('uplot/dist/uPlot.iife.min.js'), 'utf8'),
+    readFile(require.resolve('uplot/dist/uPlot.min.css'), 'utf8'),
+  ])
+  const charts: object[] = []
+  const suites = report.suites.map((suite) => renderSuite(suite, charts)).join('\n')
+  const links = report.suites.map(({ name, title }) => `<a href="#${name}">${escapeHtml(title)}</a>`).join(' · ')
+  const page: Page = {
+    title: `durlog bench: ${report.machine.mount?.fileSystem ?? report.machine.platform}`,
+    head: `<style>${style}${STYLE}</style>`,
+    body: `<h1>durlog bench</h1>
+${renderMachine(report)}
+<nav>${links}</nav>
+${suites}
+<p class="what">Grey rows are raw system calls, made by C++ in the same run. Latencies are microseconds, MB/s are 10<sup>6</sup> bytes.
+out% is the share of latencies beyond Tukey's fences. Contenders took turns.</p>
+<script id="charts" type="application/json">${JSON.stringify(charts).replaceAll('<', '\\u003c')}</script>
+<script>${library}</script>
+<script>${SCRIPT}</script>`,
+  }
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>${escapeHtml(page.title)}</title>${page.head}</head>
+<body>${page.body}</body></html>
+`
+}

@@ -1,0 +1,241 @@
+/** Several processes append small records as fast as they can: the table of the mmlog article. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { open } from 'durlog'
+import {
+  type BaselineFile,
+  type BaselineMethod,
+  baselinesSupported,
+  prepareFile,
+  verifyRecords,
+} from '../harness/baselines.js'
+import { withScratch } from '../harness/scratch.js'
+import { median } from '../harness/stats.js'
+import type { Suite, SuiteContext } from '../harness/suite.js'
+import { formatSize } from '../report/format.js'
+import type { Row, TableResult } from '../report/report.js'
+import type { AppendJob, FromWorker, ToWorker } from './append-worker.js'
+
+const MIB = 2 ** 20
+const PROCESSES = 4
+const BLOCK_BYTES = 4096
+/** Where a mapped file of several processes keeps its append point. */
+const SHARED_HEADER_BYTES = 4096
+
+interface Method {
+  label: string
+  /** Undefined: durlog. */
+  raw?: { method: BaselineMethod; file: BaselineFile; padded?: boolean; mapped?: boolean }
+  inFlight: number
+  /** The record may still be in the process when the call returns: kill -9 loses it. */
+  unsafe?: boolean
+}
+
+const METHODS: readonly Method[] = [
+  { label: 'durlog write, a log for each process', inFlight: 0 },
+  { label: 'durlog append at memory, 1024 in flight', inFlight: 1024 },
+  { label: 'C++ write + O_APPEND', raw: { method: 'write-append', file: 'none' }, inFlight: 0 },
+  { label: 'C++ writev + O_APPEND', raw: { method: 'writev-append', file: 'none' }, inFlight: 0 },
+  { label: 'C++ FILE stream, fflush each', raw: { method: 'stdio-flush', file: 'none' }, inFlight: 0 },
+  { label: 'C++ mmap, fetch_add, faulting', raw: { method: 'mmap', file: 'fallocate', mapped: true }, inFlight: 0 },
+  {
+    label: 'C++ mmap, fetch_add, populated ahead',
+    raw: { method: 'mmap-populated', file: 'fallocate', mapped: true },
+    inFlight: 0,
+  },
+  { label: 'C++ Linux AIO, 32 at a time', raw: { method: 'aio-append', file: 'none' }, inFlight: 0 },
+  { label: 'C++ O_DIRECT, padded to 4 KiB', raw: { method: 'direct-append', file: 'none', padded: true }, inFlight: 0 },
+  { label: 'C++ FILE stream, its own buffer', raw: { method: 'stdio', file: 'none' }, inFlight: 0, unsafe: true },
+]
+
+interface Load {
+  operations: number
+  recordBytes: number
+}
+
+const QUICK: readonly Load[] = [
+  { operations: 20_000, recordBytes: 128 },
+  { operations: 20_000, recordBytes: 1 },
+  { operations: 5_000, recordBytes: 4095 },
+]
+const FULL: readonly Load[] = [
+  { operations: 100_000, recordBytes: 128 },
+  { operations: 100_000, recordBytes: 1 },
+  { operations: 10_000, recordBytes: 4095 },
+]
+
+/** Processes that stay for the whole suite, so that starting them is in no figure. */
+class Crew {
+  readonly #children: ChildProcess[]
+
+  constructor() {
+    const path = fileURLToPath(new URL('./append-worker.js', import.meta.url))
+    this.#children = Array.from({ length: PROCESSES }, () => fork(path))
+  }
+
+  /** Milliseconds from the first one's start to the last one's end. */
+  async run(jobs: readonly AppendJob[]): Promise<number> {
+    await Promise.all(this.#children.map((child, i) => ask(child, { kind: 'prepare', job: jobs[i] as AppendJob })))
+    const done = await Promise.all(this.#children.map((child) => ask(child, { kind: 'go' })))
+    const times = done.flatMap((answer) => (answer.kind === 'done' ? [answer] : []))
+    const starts = times.map(({ startNs }) => BigInt(startNs)).sort((a, b) => (a < b ? -1 : 1))
+    const ends = times.map(({ endNs }) => BigInt(endNs)).sort((a, b) => (a < b ? 1 : -1))
+    return Number((ends[0] ?? 0n) - (starts[0] ?? 0n)) / 1e6
+  }
+
+  dismiss(): void {
+    for (const child of this.#children) child.send({ kind: 'quit' } satisfies ToWorker)
+  }
+}
+
+async function ask(child: ChildProcess, message: ToWorker): Promise<FromWorker> {
+  child.send(message)
+  const [answer] = (await once(child, 'message')) as [FromWorker]
+  if (answer.kind === 'failed') throw Object.assign(new Error(answer.message), { unsupported: answer.unsupported })
+  return answer
+}
+
+function fileBytesOf({ operations, recordBytes }: Load): number {
+  const bytes = SHARED_HEADER_BYTES + PROCESSES * operations * recordBytes
+  return Math.ceil(bytes / MIB) * MIB
+}
+
+async function runRaw(crew: Crew, folder: string, raw: NonNullable<Method['raw']>, load: Load) {
+  const path = join(folder, 'shared')
+  const fileBytes = fileBytesOf(load)
+  await prepareFile(path, raw.file, fileBytes)
+  const jobs = Array.from({ length: PROCESSES }, (_, writer): AppendJob => {
+    const { method, file: preallocate } = raw
+    const spec = {
+      path,
+      method,
+      preallocate,
+      recordBytes: load.recordBytes,
+      fileBytes,
+      syncEvery: 0,
+      writer,
+      shared: true,
+    }
+    return { ...load, spec, inFlight: 0 }
+  })
+  const ms = await crew.run(jobs)
+  const { records, damaged } = await verifyRecords({
+    path,
+    start: raw.mapped ? SHARED_HEADER_BYTES : 0,
+    stride: raw.padded ? Math.ceil(load.recordBytes / BLOCK_BYTES) * BLOCK_BYTES : load.recordBytes,
+    recordBytes: load.recordBytes,
+  })
+  return { ms, records, damaged }
+}
+
+async function runDurlog(crew: Crew, folder: string, inFlight: number, load: Load) {
+  const dirs = Array.from({ length: PROCESSES }, (_, i) => join(folder, `log-${i}`))
+  const ms = await crew.run(dirs.map((dir): AppendJob => ({ ...load, dir, inFlight })))
+  let records = 0
+  let damaged = 0
+  for (const dir of dirs) {
+    const log = await open(dir)
+    for await (const { seq, data } of log.read()) {
+      const whole = data.length === load.recordBytes && (data.length < 4 || data.readUInt32LE() === seq)
+      if (whole) records += 1
+      else damaged += 1
+    }
+    await log.close()
+  }
+  return { ms, records, damaged }
+}
+
+interface Outcome {
+  method: Method
+  totalsMs: number[]
+  lost: number
+  damaged: number
+  note?: string
+}
+
+async function measureOnce(crew: Crew, dir: string, load: Load, outcome: Outcome): Promise<void> {
+  const { method } = outcome
+  await withScratch(dir, async (folder) => {
+    try {
+      const { ms, records, damaged } = await (method.raw
+        ? runRaw(crew, folder, method.raw, load)
+        : runDurlog(crew, folder, method.inFlight, load))
+      outcome.totalsMs.push(ms)
+      outcome.lost += PROCESSES * load.operations - records
+      outcome.damaged += damaged
+    } catch (error) {
+      if ((error as { unsupported?: boolean }).unsupported !== true) throw error
+      outcome.note = (error as Error).message
+    }
+  })
+}
+
+/** Once without counting: JavaScript is compiled as it runs, C++ was before. */
+function warmUp(crew: Crew, dir: string, load: Load, { method }: Outcome): Promise<void> {
+  return measureOnce(crew, dir, load, { method, totalsMs: [], lost: 0, damaged: 0 })
+}
+
+function toRow(outcome: Outcome, load: Load, baselineMs: number): Row {
+  const row: Row = { labels: [outcome.method.label] }
+  if (outcome.method.raw) row.baseline = true
+  if (outcome.totalsMs.length === 0) return { ...row, note: outcome.note ?? '' }
+  const ms = median(outcome.totalsMs)
+  const calls = PROCESSES * load.operations
+  row.extras = [ms, (ms * 1000 * PROCESSES) / calls, (calls * load.recordBytes) / ms / 1e6]
+  row.ratio = ms / baselineMs
+  const complete = outcome.lost === 0 && outcome.damaged === 0
+  row.extras.push(complete ? 'every record is there' : `LOST ${outcome.lost}, damaged ${outcome.damaged}`)
+  return row
+}
+
+function toTable(load: Load, outcomes: readonly Outcome[], unsafe: boolean): TableResult {
+  const write = outcomes.find(({ method }) => method.raw?.method === 'write-append')
+  const baselineMs = median(write?.totalsMs ?? [])
+  const chosen = outcomes.filter(({ method }) => (method.unsafe ?? false) === unsafe)
+  const size = formatSize(load.recordBytes)
+  return {
+    title: `${PROCESSES} processes × ${load.operations.toLocaleString('en-US')} × ${size}${unsafe ? ', not handed over' : ''}`,
+    durability: unsafe
+      ? "in the process's own buffer: kill -9 loses it"
+      : 'in the page cache or beyond, never synced: survives kill -9',
+    labels: ['method'],
+    figures: [],
+    extras: ['total ms', 'us a call', 'GB/s', 'read back'],
+    ratioTo: unsafe ? '' : "C++ write + O_APPEND's time",
+    rows: chosen.map((outcome) => toRow(outcome, load, baselineMs)),
+  }
+}
+
+async function run(context: SuiteContext): Promise<string[]> {
+  const loads = context.quick ? QUICK : FULL
+  const rounds = context.quick ? 1 : 5
+  const methods = METHODS.filter(({ raw }) => raw === undefined || baselinesSupported())
+  await context.plan('append', loads.length * rounds * methods.length)
+  const crew = new Crew()
+  try {
+    for (const load of loads) {
+      const outcomes = methods.map((method): Outcome => ({ method, totalsMs: [], lost: 0, damaged: 0 }))
+      for (const outcome of outcomes) if (!outcome.method.raw) await warmUp(crew, context.dir, load, outcome)
+      for (let round = 0; round < rounds; round += 1) {
+        for (const outcome of outcomes) {
+          await measureOnce(crew, context.dir, load, outcome)
+          context.step()
+        }
+      }
+      await context.add(toTable(load, outcomes, false))
+      if (baselinesSupported()) await context.add(toTable(load, outcomes, true))
+    }
+  } finally {
+    crew.dismiss()
+  }
+  return []
+}
+
+export const append: Suite = {
+  name: 'append',
+  title: 'Processes that append small records',
+  summary: '4 processes x 1 B, 128 B and 4095 B: write, writev, FILE, mmap, AIO, O_DIRECT, durlog; read back',
+  run,
+}

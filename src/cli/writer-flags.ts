@@ -1,0 +1,65 @@
+/** The options of commands that append, and what `open` is given for them. */
+import { type Command, Option } from 'commander'
+import { parseBytes, parseWhole } from '../terminal/arguments.js'
+import type { Durability, OpenOptions, Preallocation, Strategy } from '../types.js'
+
+const LEVELS: readonly Durability[] = ['memory', 'async', 'sync', 'full']
+const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
+const PREALLOCATIONS: readonly Preallocation[] = [
+  'auto',
+  'none',
+  'sparse',
+  'fallocate',
+  'keep-size',
+  'zero-range',
+  'zero',
+  'recycle',
+]
+
+export interface WriterFlags {
+  durability: Durability
+  strategy: Strategy
+  preallocate: Preallocation
+  segmentBytes: number
+  maxRecordBytes?: number
+  waitLock: number
+  create: boolean
+}
+
+/** What commands that append take. */
+export function addWriterOptions(command: Command): Command {
+  return command
+    .addOption(new Option('-d, --durability <level>', 'how safe each record must be').choices(LEVELS).default('sync'))
+    .addOption(new Option('--strategy <name>', 'how bytes reach the file').choices(STRATEGIES).default('auto'))
+    .addOption(
+      new Option('--preallocate <name>', "how a segment's space is taken").choices(PREALLOCATIONS).default('auto'),
+    )
+    .addOption(
+      new Option('--segment-bytes <bytes>', 'size of a segment file')
+        .argParser(parseBytes)
+        .default(64 * 2 ** 20, '64MiB'),
+    )
+    .option('--max-record-bytes <bytes>', 'the longest record', parseBytes)
+    .option('--wait-lock <ms>', 'how long to wait for another writer', parseWhole, 0)
+    .option('--no-create', 'fail where there is no log')
+}
+
+export function toOpenOptions(flags: WriterFlags): OpenOptions {
+  const { durability, strategy, preallocate, segmentBytes, maxRecordBytes, waitLock, create } = flags
+  return {
+    durability,
+    strategy,
+    preallocate,
+    segmentBytes,
+    maxRecordBytes,
+    create,
+    lock: { waitMs: waitLock },
+    // Room for the longest record and its frame; the default unless that is not enough.
+    ...(maxRecordBytes !== undefined && { maxPendingBytes: Math.max(32 * 2 ** 20, maxRecordBytes + 8192) }),
+  }
+}
+
+/** The longest record that a log opened so takes; mirrors the default of `open`. */
+export function longestRecord({ maxRecordBytes, segmentBytes }: WriterFlags): number {
+  return maxRecordBytes ?? Math.min(16 * 2 ** 20, segmentBytes - 8192)
+}

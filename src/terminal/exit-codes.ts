@@ -1,0 +1,20 @@
+/** What the command's exit status says; scripts rely on these. */
+
+export const ExitCode = {
+  ok: 0,
+  /** verify, repair: a torn tail or a hole, nothing that was acknowledged at sync. */
+  torn: 1,
+  /** Damage below what is known to have been synced. */
+  corrupt: 2,
+  usage: 64,
+  badInput: 65,
+  noLog: 66,
+  noSpace: 73,
+  io: 74,
+  locked: 75,
+} as const
+
+export const EXIT_CODES_HELP: string = `
+Exit status: 0 done; 1 torn tail or hole (verify, repair); 2 corrupt; 64 wrong usage; 65 bad input;
+66 no log there; 73 no space; 74 input or output failed; 75 locked by another writer. It is the same
+where nobody reads the output to its end.`

@@ -1,0 +1,111 @@
+/** What commands write to stdout: bytes in large pieces, JSON lines, tables, numbers for people. */
+import { COLOURED, PLAIN, renderTable } from './table.js'
+
+const CHUNK_BYTES = 256 * 1024
+const NEWLINE = 10
+
+/** Nobody reads the output any more. Not a failure of the command. */
+export class OutputClosedError extends Error {}
+
+/** Gathers records and writes them in large pieces, each once the one before it has been taken. */
+export class Sink {
+  readonly #chunk: Buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES)
+  #used = 0
+
+  /** Adds bytes as they are. False: no room, flush and add them again. */
+  put(data: Uint8Array): boolean {
+    const end = this.#used + data.length
+    if (end > CHUNK_BYTES) return false
+    this.#chunk.set(data, this.#used)
+    this.#used = end
+    return true
+  }
+
+  /** Adds a record and a newline. False: no room, flush and add it again. */
+  putLine(data: Uint8Array): boolean {
+    const end = this.#used + data.length + 1
+    if (end > CHUNK_BYTES) return false
+    this.#chunk.set(data, this.#used)
+    this.#chunk[end - 1] = NEWLINE
+    this.#used = end
+    return true
+  }
+
+  /** Adds a record behind its length as u32, little-endian. False: no room, flush and add it again. */
+  putPrefixed(data: Uint8Array): boolean {
+    const end = this.#used + 4 + data.length
+    if (end > CHUNK_BYTES) return false
+    this.#chunk.writeUInt32LE(data.length, this.#used)
+    this.#chunk.set(data, this.#used + 4)
+    this.#used = end
+    return true
+  }
+
+  async flush(): Promise<void> {
+    if (this.#used === 0) return
+    const piece = this.#chunk.subarray(0, this.#used)
+    this.#used = 0
+    await writeOut(piece)
+  }
+}
+
+/** Writes to stdout and waits until it has been taken. Throws OutputClosedError when nobody reads any more. */
+export function writeOut(data: Uint8Array | string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(data, (error) => {
+      if (!error) resolve()
+      else if ((error as NodeJS.ErrnoException).code === 'EPIPE') reject(new OutputClosedError())
+      else reject(error)
+    })
+  })
+}
+
+/** Writes what a command that has done its work says of it: nobody need read it. */
+export async function writeSummary(text: string): Promise<void> {
+  try {
+    await writeOut(text)
+  } catch (error) {
+    if (!(error instanceof OutputClosedError)) throw error
+  }
+}
+
+export function writeJson(value: unknown): Promise<void> {
+  return writeOut(`${JSON.stringify(value)}\n`)
+}
+
+/** Two columns, the first one padded. */
+export function formatFields(fields: readonly (readonly [string, string | number])[]): string {
+  const width = Math.max(...fields.map(([name]) => name.length))
+  return fields.map(([name, value]) => `${name.padEnd(width)}  ${value}\n`).join('')
+}
+
+/** A table with a header; plain columns where the terminal wants no colour. */
+export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const aligns = head.map((_, column) => (column === 0 ? 'left' : 'right'))
+  return `${renderTable(head, rows, aligns, useColour() ? COLOURED : PLAIN)}\n`
+}
+
+export function useColour(): boolean {
+  return process.stdout.isTTY === true && !process.env['NO_COLOR']
+}
+
+/** 1536 as "1.5 KiB". */
+export function formatBytes(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
+  let value = bytes
+  let unit = 0
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024
+    unit++
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`
+}
+
+export function formatCount(count: number): string {
+  return count.toLocaleString('en-US')
+}
+
+/** "0 to 99", or "none". */
+export function formatRange(firstSeq: number, nextSeq: number): string {
+  return nextSeq > firstSeq ? `${firstSeq} to ${nextSeq - 1}` : 'none'
+}
