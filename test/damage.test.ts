@@ -59,30 +59,33 @@ async function stateOf(dir: string): Promise<string> {
 
 const refuses = ({ open: found }: Damage): boolean => found.startsWith('ERR_')
 const isCut = ({ open: found }: Damage): boolean => found === 'torn-tail' || found === 'hole'
-/** A strict open reads the end alone, so what is wrong further in front is met by readers. */
+/** A strict open reads the end alone, so readers find what is wrong before that. */
 const isMetByReaders = (damage: Damage): boolean =>
   damage.open === 'clean' && damage.verify === 'corrupt' && damage.lost !== undefined
 
 describe('a strict open', () => {
-  test.each(DAMAGES.filter((damage) => !refuses(damage)))('tells $open of $name, and goes on', async (damage) => {
-    const { dir, evidence } = damagedLog(damage)
-    const log = await open(dir, OPTIONS)
-    expect(log.recovery.state).toBe(damage.open)
-    expect(log.nextSeq).toBe(damage.next)
-    if (isMetByReaders(damage)) expect(await codeOf(readSeqs(log, false))).toBe('ERR_DURLOG_CORRUPT')
-    else if (damage.verify !== 'corrupt') expect(ranges(await readSeqs(log, false))).toBe(damage.reads)
-    const seq = await log.append(payloadOf(damage.next as number))
-    expect(seq).toBe(damage.next)
-    await log.close()
-    const again = await open(dir, OPTIONS)
-    expect(again.recovery.state).toBe('clean')
-    expect(again.nextSeq).toBe(seq + 1)
-    expect(await readSeqs(again, true)).toContain(seq)
-    await again.close()
-    if (damage.verify === undefined) expect(await stateOf(dir)).toBe('clean')
-    for (const [name, bytes] of evidence)
-      if (bytes.equals(Buffer.from('mine'))) expect(existsSync(join(dir, name))).toBe(true)
-  })
+  test.each(DAMAGES.filter((damage) => !refuses(damage)))(
+    'reports $open for $name, and takes appends',
+    async (damage) => {
+      const { dir, evidence } = damagedLog(damage)
+      const log = await open(dir, OPTIONS)
+      expect(log.recovery.state).toBe(damage.open)
+      expect(log.nextSeq).toBe(damage.next)
+      if (isMetByReaders(damage)) expect(await codeOf(readSeqs(log, false))).toBe('ERR_DURLOG_CORRUPT')
+      else if (damage.verify !== 'corrupt') expect(ranges(await readSeqs(log, false))).toBe(damage.reads)
+      const seq = await log.append(payloadOf(damage.next as number))
+      expect(seq).toBe(damage.next)
+      await log.close()
+      const again = await open(dir, OPTIONS)
+      expect(again.recovery.state).toBe('clean')
+      expect(again.nextSeq).toBe(seq + 1)
+      expect(await readSeqs(again, true)).toContain(seq)
+      await again.close()
+      if (damage.verify === undefined) expect(await stateOf(dir)).toBe('clean')
+      for (const [name, bytes] of evidence)
+        if (bytes.equals(Buffer.from('mine'))) expect(existsSync(join(dir, name))).toBe(true)
+    },
+  )
 
   test.each(DAMAGES.filter(refuses))('refuses $name and changes nothing', async (damage) => {
     const { dir, evidence } = damagedLog(damage)
@@ -129,7 +132,7 @@ describe('salvage', () => {
       expect(await readSeqs(log, true)).toEqual([...whole, next])
       await log.close()
       if (refuses(damage)) expectUntouched(dir, evidence)
-      // What was written behind the damage is a log again, whoever opens it.
+      // What was written after the damage is a log again.
       const strict = await open(dir, OPTIONS)
       expect(strict.recovery.state).toBe('clean')
       expect(strict.nextSeq).toBe(next + 1)
@@ -200,8 +203,8 @@ describe('repair', () => {
   })
 })
 
-test('a cut that discards the only word of what was synced leaves another: damage in front of it stays damage', async () => {
-  // Records 0 to 9 were synced, but none of them says so: only 11 does, which stands behind a torn 10.
+test('a cut that discards the only proof of what was synced leaves another: damage before it stays damage', async () => {
+  // Records 0 to 9 were synced, but none of them says so: only 11 does, after a torn 10.
   const sealed = new CraftedSegment({ salt: 1n }).records(0, 9, (seq) => seq)
   const last = new CraftedSegment({ salt: 2n }).records(10, 11, (seq) => seq - 10)
   last.bytes.writeUInt8(0xff, last.offset(10) + 30)
@@ -223,8 +226,8 @@ test('a cut that discards the only word of what was synced leaves another: damag
   await log.close()
 })
 
-describe('nobody', () => {
-  test.each(REFUSED)('takes $name for a log', async (damage) => {
+describe('every function', () => {
+  test.each(REFUSED)('refuses $name', async (damage) => {
     const { dir, evidence } = damagedLog(damage)
     const verdict = await stateOf(dir)
     expect([damage.open, 'corrupt']).toContain(verdict)
@@ -236,7 +239,7 @@ describe('nobody', () => {
   })
 })
 
-test('the table has its forty damages and more, each with a name of its own', () => {
+test('the table has more than forty damages, each with a name of its own', () => {
   const names = [...DAMAGES, ...REFUSED].map(({ name }) => name)
   expect(new Set(names).size).toBe(names.length)
   expect(names.length).toBeGreaterThan(40)

@@ -7,7 +7,7 @@ test('a detail that does not apply is not a property of the error', () => {
   expect('ownerPid' in error).toBe(false)
 })
 
-test('an errno is told by number and by name', () => {
+test('an errno has its number and its name', () => {
   expect(new DurlogError('ERR_DURLOG_IO', 'openat failed', { errno: 13 })).toMatchObject({
     errno: 13,
     errnoName: 'EACCES',
@@ -22,7 +22,7 @@ test('an error is named for its class from the first line of its stack on', () =
   expect(error.stack).toMatch(/^DurlogError: closed/)
 })
 
-test('the outcome is told beside the code and the cause is kept', () => {
+test('the outcome is reported with the code, and the cause is kept', () => {
   const cause = new DurlogError('ERR_DURLOG_SYNC_FAILED', 'fdatasync failed', { errno: 5, syscall: 'fdatasync' })
   const error = withOutcome(cause, 'unknown')
   expect(error).toMatchObject({ code: 'ERR_DURLOG_SYNC_FAILED', errno: 5, syscall: 'fdatasync', outcome: 'unknown' })

@@ -18,7 +18,7 @@ test('each waiter resolves with its own seq once the level is past it, and not b
   expect(waiters.size).toBe(0)
 })
 
-test('no more are settled than asked for, and the rest waits for the next time', async () => {
+test('at most the given number are settled, and the rest at the next call', async () => {
   const waiters = new Waiters()
   const promises = [0, 1, 2].map((seq) => waiters.wait(seq))
   expect(waiters.settle(3, 2)).toBe(2)

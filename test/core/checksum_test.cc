@@ -67,7 +67,7 @@ TEST_P(ChecksumTest, NoBytesLeaveTheCrcAsItIs) {
   EXPECT_EQ(Crc(0x12345678, nullptr, 0), 0x12345678u);
 }
 
-TEST_P(ChecksumTest, AgreesWithTheDefinitionAtEveryLengthAndAlignment) {
+TEST_P(ChecksumTest, MatchesTheDefinitionAtEveryLengthAndAlignment) {
   const std::vector<uint8_t> bytes = Noise(2000 + 16);
   for (size_t alignment = 0; alignment < 16; ++alignment) {
     // The definition is walked once for an alignment, not once for a length.
@@ -80,7 +80,7 @@ TEST_P(ChecksumTest, AgreesWithTheDefinitionAtEveryLengthAndAlignment) {
   }
 }
 
-TEST_P(ChecksumTest, AgreesWithTheDefinitionOnLongInputs) {
+TEST_P(ChecksumTest, MatchesTheDefinitionOnLongInputs) {
   const std::vector<uint8_t> bytes = Noise(100000);
   for (size_t length = 2001; length < bytes.size(); length += length / 16 + 1) {
     ASSERT_EQ(Crc(7, bytes.data(), length), Reference(7, bytes.data(), length)) << length;
@@ -126,13 +126,13 @@ std::string NameOf(const testing::TestParamInfo<Crc32cImplementation>& implement
 
 INSTANTIATE_TEST_SUITE_P(Crc32c, ChecksumTest, testing::ValuesIn(AllImplementations()), NameOf);
 
-TEST(ChecksumListTest, TheLastImplementationRunsEverywhere) {
+TEST(ChecksumListTest, LastImplementationIsPortable) {
   const Crc32cImplementationList list = Crc32cImplementations();
   ASSERT_GT(list.count, 0u);
   EXPECT_TRUE(list.items[list.count - 1].supported);
 }
 
-TEST(CopyAndCrc32cTest, TheCopyIsWholeAndItsChecksumThatOfTheBytesInOneGo) {
+TEST(CopyAndCrc32cTest, CopiesAndReturnsTheChecksum) {
   std::vector<uint8_t> bytes(100000);
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 31 + (i >> 8));
   for (const size_t length : {0, 1, 23, 16383, 16384, 16385, 32768, 99999}) {

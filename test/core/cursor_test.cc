@@ -80,7 +80,7 @@ class CursorTest : public testing::Test {
   MemoryFileSystem disk_;
 };
 
-TEST_F(CursorTest, AFrameThatIsFinishedAtAnyMomentIsDelivered) {
+TEST_F(CursorTest, DeliversAFrameFinishedAtAnyMoment) {
   const SegmentHeader header = HeaderWithSalt(7);
   MemoryBytes whole = EmptySegment(header);
   const size_t second = PutRecord(&whole, kSegmentHeaderBytes, header, 0, "the first");
@@ -98,7 +98,7 @@ TEST_F(CursorTest, AFrameThatIsFinishedAtAnyMomentIsDelivered) {
   }
 }
 
-TEST_F(CursorTest, ABatchWhoseEndComesLaterIsDelivered) {
+TEST_F(CursorTest, DeliversABatchFinishedLater) {
   const SegmentHeader header = HeaderWithSalt(7);
   MemoryBytes whole = EmptySegment(header);
   const size_t second = PutRecord(&whole, kSegmentHeaderBytes, header, 0, "the first", true);
@@ -114,7 +114,7 @@ TEST_F(CursorTest, ABatchWhoseEndComesLaterIsDelivered) {
   }
 }
 
-TEST_F(CursorTest, AnEmptySegmentThatIsReplacedUnderItsNameIsFollowed) {
+TEST_F(CursorTest, FollowsAReplacedEmptySegment) {
   const SegmentHeader later = HeaderWithSalt(8);
   MemoryBytes replacement = EmptySegment(later);
   PutRecord(&replacement, kSegmentHeaderBytes, later, 0, "the first");

@@ -116,7 +116,7 @@ class EveryByteTest : public testing::Test {
   std::vector<FrameReport> frames_;
 };
 
-TEST_F(EveryByteTest, CutAnywhereTheLogIsWhatStoodInFrontOfTheCutOrRefused) {
+TEST_F(EveryByteTest, TruncationYieldsAPrefixOrARefusal) {
   for (size_t bytes = 0; bytes <= whole_[name_].size(); ++bytes) {
     if (bytes > 200 && bytes < kSegmentHeaderBytes - 20) bytes = kSegmentHeaderBytes - 20;
     Restore();
@@ -137,7 +137,7 @@ TEST_F(EveryByteTest, CutAnywhereTheLogIsWhatStoodInFrontOfTheCutOrRefused) {
   }
 }
 
-TEST_F(EveryByteTest, FlippedAnywhereNoRecordIsWrongAndNoneThatIsKnownToBeSyncedIsLostInSilence) {
+TEST_F(EveryByteTest, FlipYieldsNoWrongOrSilentlyLostRecord) {
   for (const uint8_t mask : {uint8_t{0x01}, uint8_t{0x80}, uint8_t{0xff}}) {
     for (size_t at = 0; at < whole_[name_].size(); ++at) {
       if (at == 200 || at == 2048 + 200) at += 1500;

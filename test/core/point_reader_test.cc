@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, PointReaderStrategyTest,
                          testing::Values(Strategy::kAuto, Strategy::kMmap, Strategy::kPwrite,
                                          Strategy::kDirect));
 
-TEST_P(PointReaderStrategyTest, EveryRecordIsReadInAnyOrderWhileTheLogGrowsAndRotates) {
+TEST_P(PointReaderStrategyTest, ReadsInAnyOrderWhileTheLogGrows) {
   std::unique_ptr<Log> log = Open(SmallOptions(GetParam()));
   PointReader own(DefaultFileSystem(), PathOf("log"), kOwn);
   PointReader foreign(DefaultFileSystem(), PathOf("log"), kForeign);
@@ -98,7 +98,7 @@ TEST_P(PointReaderStrategyTest, EveryRecordIsReadInAnyOrderWhileTheLogGrowsAndRo
   for (uint64_t seq = 0; seq < 400; ++seq) ASSERT_EQ(Get(foreign, seq), PayloadOf(seq));
 }
 
-TEST_F(PointReaderTest, ARecordLargerThanAnyWindowIsRead) {
+TEST_F(PointReaderTest, RecordLargerThanTheWindowIsRead) {
   LogOptions options = SmallOptions(Strategy::kPwrite);
   options.segment_bytes = 4 << 20;
   options.max_record_bytes = 1 << 20;
@@ -118,7 +118,7 @@ TEST_F(PointReaderTest, ARecordLargerThanAnyWindowIsRead) {
   Close(std::move(log));
 }
 
-TEST_F(PointReaderTest, AfterATrimWhatWasReadBeforeIsOutOfRange) {
+TEST_F(PointReaderTest, TrimmedRecordIsOutOfRange) {
   std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kDirect));
   AppendMany(*log, 400, Level::kSync);
   Settle(*log);
@@ -145,7 +145,7 @@ TEST_F(PointReaderTest, AfterATrimWhatWasReadBeforeIsOutOfRange) {
   Close(std::move(log));
 }
 
-TEST_F(PointReaderTest, AfterATruncationTheNewRecordOfASeqIsReadAndNeverTheOldOne) {
+TEST_F(PointReaderTest, TruncationThenAppendReadsTheNewRecord) {
   for (const Strategy strategy : {Strategy::kMmap, Strategy::kPwrite, Strategy::kDirect}) {
     std::unique_ptr<Log> log = Open(SmallOptions(strategy));
     AppendText(*log, 4000, "old ");
@@ -175,7 +175,7 @@ TEST_F(PointReaderTest, AfterATruncationTheNewRecordOfASeqIsReadAndNeverTheOldOn
   }
 }
 
-TEST_F(PointReaderTest, ADamagedRecordIsCorruptWithItsSeqAndTheOnesBesideItAreRead) {
+TEST_F(PointReaderTest, DamagedRecordIsCorruptItsNeighboursAreRead) {
   std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kPwrite));
   AppendText(*log, 100, "record number ");
   Close(std::move(log));
@@ -192,7 +192,7 @@ TEST_F(PointReaderTest, ADamagedRecordIsCorruptWithItsSeqAndTheOnesBesideItAreRe
   }
 }
 
-TEST_F(PointReaderTest, NoRecordOfADamagedBatchIsRead) {
+TEST_F(PointReaderTest, DamagedBatchIsNotRead) {
   std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kPwrite));
   AppendText(*log, 10, "before ");
   const std::string texts[] = {"batch first", "batch second", "batch third"};
@@ -210,7 +210,7 @@ TEST_F(PointReaderTest, NoRecordOfADamagedBatchIsRead) {
   EXPECT_EQ(Get(reader, 13), "behind 13");
 }
 
-TEST_F(PointReaderTest, AnotherLogInTheFolderIsReadAfterTheFirstOneIsGone) {
+TEST_F(PointReaderTest, ReplacedLogIsRead) {
   std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kPwrite));
   AppendText(*log, 10, "first ");
   Close(std::move(log));
@@ -227,7 +227,7 @@ TEST_F(PointReaderTest, AnotherLogInTheFolderIsReadAfterTheFirstOneIsGone) {
 }
 
 // Sealed segments that nobody has read since the process began.
-TEST_F(PointReaderTest, WhatHasNotBeenReadBeforeIsScannedOnceAndNotForEachRecord) {
+TEST_F(PointReaderTest, UnreadPartIsScannedOnce) {
   MemoryFileSystem disk;
   LogOptions options = SmallOptions(Strategy::kPwrite);
   options.segment_bytes = 1 << 20;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint64_t kSpacing = PositionIndex::kSpacingBytes;
 
-TEST(PositionIndexTest, FindsTheLastPositionThatIsNotBehindTheSeqAndTheOneAfterIt) {
+TEST(PositionIndexTest, FindsTheNearestPositionAtOrBeforeASeq) {
   PositionIndex index;
   for (uint64_t i = 1; i <= 10; ++i) index.Note(7, {i * 100, i * kSpacing});
   EXPECT_FALSE(index.Find(7, 99));
@@ -21,7 +21,7 @@ TEST(PositionIndexTest, FindsTheLastPositionThatIsNotBehindTheSeqAndTheOneAfterI
   EXPECT_EQ(index.Find(7, 5000)->next_offset, 0u);
 }
 
-TEST(PositionIndexTest, KeepsPositionsApartByTheSpacingInWhateverOrderTheyCome) {
+TEST(PositionIndexTest, KeepsPositionsApartInAnyOrder) {
   PositionIndex index;
   index.Note(7, {200, 2 * kSpacing});
   index.Note(7, {201, 2 * kSpacing + 100});
@@ -32,7 +32,7 @@ TEST(PositionIndexTest, KeepsPositionsApartByTheSpacingInWhateverOrderTheyCome) 
   EXPECT_EQ(index.Find(7, 199)->seq, 100u);
 }
 
-TEST(PositionIndexTest, ForgetsWhatStandsBehindACutAndKeepsTheRest) {
+TEST(PositionIndexTest, ForgetsPositionsAfterACut) {
   PositionIndex index;
   for (uint64_t i = 1; i <= 10; ++i) index.Note(7, {i * 100, i * kSpacing});
   index.ForgetBehind(7, 450);
@@ -42,7 +42,7 @@ TEST(PositionIndexTest, ForgetsWhatStandsBehindACutAndKeepsTheRest) {
   EXPECT_FALSE(index.Find(7, 5000));
 }
 
-TEST(PositionIndexTest, TakesNoMoreMemoryThanItsBoundAndForgetsTheSegmentUsedLongestAgo) {
+TEST(PositionIndexTest, ForgetsTheLeastRecentlyUsedSegment) {
   PositionIndex index;
   // 1 GiB of positions in each of nine segments, of which eight have room.
   const uint64_t each = (uint64_t{1} << 30) / kSpacing;

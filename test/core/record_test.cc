@@ -54,7 +54,7 @@ Frame Forge(uint32_t word, uint64_t seq, uint32_t unsynced, size_t covered, size
 
 uint32_t Word(FrameState state, uint32_t length) { return FrameWord(Fields(state, length, 0)); }
 
-TEST(RecordTest, ARecordHasTheBytesThatTheFormatSays) {
+TEST(RecordTest, RecordHasTheDocumentedBytes) {
   FrameFields fields = Fields(FrameState::kCommitted, 6, 0x0102030405060708, 3);
   fields.time_ms = 250;
   EXPECT_EQ(Encode(fields, "durlog"),
@@ -63,7 +63,7 @@ TEST(RecordTest, ARecordHasTheBytesThatTheFormatSays) {
                    0x00, 0x00, 0x64, 0x75, 0x72, 0x6c, 0x6f, 0x67, 0x00, 0x00}));
 }
 
-TEST(RecordTest, ARecordInsideABatchSaysThatTheNextOneBelongsToIt) {
+TEST(RecordTest, BatchFlagSurvivesTheRoundTrip) {
   FrameFields fields = Fields(FrameState::kCommitted, 1, 7);
   fields.batch_continues = true;
   fields.time_ms = 1;
@@ -104,7 +104,7 @@ TEST(RecordTest, WhatWasEncodedIsDecoded) {
   EXPECT_EQ(std::string(decoded.payload, decoded.payload + decoded.fields.length), "hello");
 }
 
-TEST(RecordTest, EveryFlippedBitOfHeaderAndPayloadIsDetected) {
+TEST(RecordTest, EveryFlippedBitIsDetected) {
   const std::string payload = "thirteen byte";
   const Frame whole = Encode(Fields(FrameState::kCommitted, 13, 9, 4), payload);
   for (size_t bit = 0; bit < (kFrameHeaderBytes + payload.size()) * 8; ++bit) {
@@ -115,31 +115,31 @@ TEST(RecordTest, EveryFlippedBitOfHeaderAndPayloadIsDetected) {
   }
 }
 
-TEST(RecordTest, ABitFlippedInTheAlignmentBehindThePayloadChangesNoRecord) {
+TEST(RecordTest, AlignmentBytesAreNotChecked) {
   Frame frame = Encode(Fields(FrameState::kCommitted, 13, 9, 4), "thirteen byte");
   frame.back() ^= 0x10;
   EXPECT_EQ(Decode(frame), DecodeStatus::kWhole);
 }
 
-TEST(RecordTest, ARecordOfAnotherSegmentsLifeIsNotTaken) {
+TEST(RecordTest, RecordOfAnotherSaltIsRefused) {
   const Frame stale = Encode(Fields(FrameState::kCommitted, 4, 5), "gone", kSeed ^ 1);
   EXPECT_EQ(Decode(stale), DecodeStatus::kBadCrc);
 }
 
-TEST(RecordTest, ZerosAreFreeSpaceAndNeverARecordWhateverTheSeed) {
+TEST(RecordTest, ZerosAreNeverARecord) {
   const Frame zeros(4096, 0);
   for (const uint32_t seed : {0u, 1u, kSeed, UINT32_MAX}) {
     EXPECT_EQ(Decode(zeros, 4096, seed), DecodeStatus::kFree);
   }
 }
 
-TEST(RecordTest, AZeroWordHidesAFrameThatIsOtherwiseWhole) {
+TEST(RecordTest, ZeroWordHidesAFrame) {
   Frame frame = Encode(Fields(FrameState::kCommitted, 4, 5), "late");
   Store32(frame.data(), 0);
   EXPECT_EQ(Decode(frame), DecodeStatus::kFree);
 }
 
-TEST(RecordTest, ALengthIsHeldAgainstTheRoomBeforeAnythingBehindItIsRead) {
+TEST(RecordTest, LengthIsCheckedBeforeThePayloadIsRead) {
   // 24 bytes on the heap: a sanitizer sees the first byte that is read past them.
   Frame frame(kFrameHeaderBytes, 0);
   for (const uint32_t length : {1u, 1000u, kMaxPayloadBytes}) {
@@ -149,7 +149,7 @@ TEST(RecordTest, ALengthIsHeldAgainstTheRoomBeforeAnythingBehindItIsRead) {
   }
 }
 
-TEST(RecordTest, ALengthThatTheFormatForbidsIsRefusedEvenWithAChecksumThatFits) {
+TEST(RecordTest, ForbiddenLengthIsRefused) {
   for (const uint32_t length : {0u, kMaxPayloadBytes + 1, kLengthMask}) {
     const Frame frame = Forge(Word(FrameState::kCommitted, length), 0, 0, 0, kFrameHeaderBytes + 8);
     EXPECT_EQ(Decode(frame, UINT64_MAX), DecodeStatus::kBadLength) << length;
@@ -158,31 +158,31 @@ TEST(RecordTest, ALengthThatTheFormatForbidsIsRefusedEvenWithAChecksumThatFits) 
   EXPECT_EQ(Decode(marker), DecodeStatus::kBadLength);
 }
 
-TEST(RecordTest, TheLongestPaddingDoesNotOverflowTheRoom) {
+TEST(RecordTest, LongestPaddingDoesNotOverflow) {
   const Frame frame = Forge(Word(FrameState::kPadding, kLengthMask), 0, 0, 0, kFrameHeaderBytes);
   EXPECT_EQ(Decode(frame, UINT64_MAX), DecodeStatus::kShort);
   EXPECT_EQ(Decode(frame, kLengthMask), DecodeStatus::kOverrun);
 }
 
-TEST(RecordTest, StatesThatThisVersionDoesNotWriteAreRefused) {
+TEST(RecordTest, UnknownStatesAreRefused) {
   for (const uint32_t state : {1u, 5u, 6u, 7u}) {
     const Frame frame = Forge((state << kStateShift) | 8, 0, 0, 8, 32);
     EXPECT_EQ(Decode(frame), DecodeStatus::kBadState) << state;
   }
 }
 
-TEST(RecordTest, TheFreeStateWithALengthIsNoRecord) {
+TEST(RecordTest, FreeStateWithALengthIsRefused) {
   EXPECT_EQ(Decode(Forge(8, 0, 0, 8, 32)), DecodeStatus::kBadState);
 }
 
-TEST(RecordTest, AWatermarkBelowZeroIsRefusedEvenWithAChecksumThatFits) {
+TEST(RecordTest, NegativeWatermarkIsRefused) {
   const uint32_t word = Word(FrameState::kCommitted, 8);
   EXPECT_EQ(Decode(Forge(word, 3, 3, 8, 32)), DecodeStatus::kWhole);
   EXPECT_EQ(Decode(Forge(word, 3, 4, 8, 32)), DecodeStatus::kBadCrc);
   EXPECT_EQ(Decode(Forge(word, 0, UINT32_MAX, 8, 32)), DecodeStatus::kBadCrc);
 }
 
-TEST(RecordTest, TheHighestSeqIsJustANumberToTheCodec) {
+TEST(RecordTest, HighestSeqIsDecoded) {
   const uint32_t word = Word(FrameState::kCommitted, 8);
   const Frame frame = Forge(word, UINT64_MAX, UINT32_MAX, 8, 32);
   DecodedFrame decoded;
@@ -190,7 +190,7 @@ TEST(RecordTest, TheHighestSeqIsJustANumberToTheCodec) {
   EXPECT_EQ(decoded.fields.watermark(), UINT64_MAX - UINT32_MAX);
 }
 
-TEST(RecordTest, WithLessThanAHeaderLeftThereIsNoRecord) {
+TEST(RecordTest, NoRecordWithoutRoomForAHeader) {
   const Frame frame(kFrameHeaderBytes, 0xff);
   for (uint64_t room = 0; room < kFrameHeaderBytes; ++room) {
     DecodedFrame decoded;
@@ -199,7 +199,7 @@ TEST(RecordTest, WithLessThanAHeaderLeftThereIsNoRecord) {
   }
 }
 
-TEST(RecordTest, EveryCutOffFrameAsksForMoreAndReadsNothingBehindTheCut) {
+TEST(RecordTest, TruncatedFrameAsksForMore) {
   const Frame whole = Encode(Fields(FrameState::kCommitted, 40, 1), std::string(40, 'p'));
   for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
     const Frame cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes));
@@ -210,7 +210,7 @@ TEST(RecordTest, EveryCutOffFrameAsksForMoreAndReadsNothingBehindTheCut) {
   }
 }
 
-TEST(RecordTest, EveryStatusHasItsWords) {
+TEST(RecordTest, EveryStatusIsDescribed) {
   EXPECT_STREQ(DescribeDecodeStatus(DecodeStatus::kWhole), "");
   for (const DecodeStatus status :
        {DecodeStatus::kFree, DecodeStatus::kShort, DecodeStatus::kOverrun, DecodeStatus::kBadState,

@@ -58,7 +58,7 @@ class ScannerTest : public testing::Test {
   MemoryFile file_;
 };
 
-TEST_F(ScannerTest, WholeRecordsUpToFreeSpaceAreNoDamage) {
+TEST_F(ScannerTest, RecordsThenFreeSpaceIsWhole) {
   for (uint64_t seq = 5; seq < 9; ++seq) PutRecord(seq, 2);
   const size_t end = bytes_->size();
   PutZeros(10000);
@@ -70,7 +70,7 @@ TEST_F(ScannerTest, WholeRecordsUpToFreeSpaceAreNoDamage) {
   EXPECT_EQ(scan.watermark, 6u);
 }
 
-TEST_F(ScannerTest, ASegmentOfZerosHoldsNothingAndIsWhole) {
+TEST_F(ScannerTest, SegmentOfZerosIsWholeAndEmpty) {
   PutZeros(100000);
   const SegmentScan scan = Scan(7);
   EXPECT_FALSE(scan.damaged);
@@ -79,7 +79,7 @@ TEST_F(ScannerTest, ASegmentOfZerosHoldsNothingAndIsWhole) {
   EXPECT_EQ(scan.end_offset, kSegmentHeaderBytes);
 }
 
-TEST_F(ScannerTest, ARecordWithTheSeqOfAnotherPlaceEndsTheWholeOnes) {
+TEST_F(ScannerTest, WrongSeqEndsTheWholeRecords) {
   FrameFields first;
   first.state = FrameState::kCommitted;
   Put(first, std::string(100, 'x'));
@@ -91,7 +91,7 @@ TEST_F(ScannerTest, ARecordWithTheSeqOfAnotherPlaceEndsTheWholeOnes) {
   EXPECT_EQ(scan.first_after, 2u);
 }
 
-TEST_F(ScannerTest, ABatchCountsOnlyOnceItsLastRecordIsThere) {
+TEST_F(ScannerTest, UnfinishedBatchDoesNotCount) {
   PutRecord(0);
   const size_t batch = PutRecord(1, 0, true);
   PutRecord(2, 0, true);
@@ -105,7 +105,7 @@ TEST_F(ScannerTest, ABatchCountsOnlyOnceItsLastRecordIsThere) {
   EXPECT_EQ(scan.next_seq, 4u);
 }
 
-TEST_F(ScannerTest, AMarkerIsNoRecordAndTellsWhatIsSynced) {
+TEST_F(ScannerTest, MarkerCarriesTheWatermark) {
   PutRecord(0, 0);
   PutMarker(1);
   const SegmentScan scan = Scan();
@@ -115,7 +115,7 @@ TEST_F(ScannerTest, AMarkerIsNoRecordAndTellsWhatIsSynced) {
   EXPECT_EQ(scan.end_offset, bytes_->size());
 }
 
-TEST_F(ScannerTest, RecordsBehindDamageAreFoundAgainWithTheirWatermark) {
+TEST_F(ScannerTest, ResyncFindsRecordsAndWatermark) {
   PutRecord(0);
   const size_t damaged = PutRecord(1, 1);
   PutRecord(2, 1);
@@ -131,7 +131,7 @@ TEST_F(ScannerTest, RecordsBehindDamageAreFoundAgainWithTheirWatermark) {
   EXPECT_EQ(scan.watermark, 3u);
 }
 
-TEST_F(ScannerTest, BytesBehindTheEndAreDamageInANewSegmentAndStaleInARecycledOne) {
+TEST_F(ScannerTest, BytesAfterTheEndAreStaleOnlyIfRecycled) {
   PutRecord(0);
   const size_t end = bytes_->size();
   for (uint64_t seq = 0; seq < 50; ++seq) PutRecord(seq, 0, false, kSeed + 1);
@@ -142,7 +142,7 @@ TEST_F(ScannerTest, BytesBehindTheEndAreDamageInANewSegmentAndStaleInARecycledOn
   EXPECT_EQ(recycled.next_seq, 1u);
 }
 
-TEST_F(ScannerTest, AHoleThatReadsAsStaleBytesIsDamageInARecycledSegment) {
+TEST_F(ScannerTest, HoleOverStaleBytesIsDamage) {
   PutRecord(0);
   const size_t hole = PutRecord(1);
   PutRecord(2, 0);
@@ -154,7 +154,7 @@ TEST_F(ScannerTest, AHoleThatReadsAsStaleBytesIsDamageInARecycledSegment) {
   EXPECT_EQ(scan.records_after, 1u);
 }
 
-TEST_F(ScannerTest, StaleRecordsOfAnotherSaltAreNeverTakenWhereverTheyStand) {
+TEST_F(ScannerTest, StaleRecordsAreNeverAccepted) {
   for (uint64_t seq = 0; seq < 20; ++seq) PutRecord(seq, 0, false, kSeed ^ 0xffff);
   for (const bool recycled : {false, true}) {
     const SegmentScan scan = Scan(0, recycled);
@@ -165,7 +165,7 @@ TEST_F(ScannerTest, StaleRecordsOfAnotherSaltAreNeverTakenWhereverTheyStand) {
   }
 }
 
-TEST_F(ScannerTest, NothingBehindTheSegmentsOwnEndIsRead) {
+TEST_F(ScannerTest, NothingIsReadPastTheSegmentsEnd) {
   PutRecord(0);
   const size_t end = bytes_->size();
   PutZeros(8192 - end);
@@ -190,7 +190,7 @@ TEST_F(ScannerTest, PaddingIsSkippedAndTheSeqsGoOn) {
   EXPECT_EQ(scan.next_seq, 2u);
 }
 
-TEST_F(ScannerTest, ResyncTakesNoSeqThatTheSegmentHasNoRoomFor) {
+TEST_F(ScannerTest, ResyncRefusesImpossibleSeqs) {
   PutRecord(0);
   bytes_->push_back(0xff);
   PutZeros(7);
@@ -209,7 +209,7 @@ TEST_F(ScannerTest, TheHighestSeqsDoNotOverflow) {
 }
 
 // Every eighth byte claims a record that reaches to the segment's end.
-TEST_F(ScannerTest, AFileFullOfThingsThatLookLikeRecordsIsReadThroughSoon) {
+TEST_F(ScannerTest, ManyLookAlikesAreScannedQuickly) {
   constexpr uint64_t kBytes = 16u << 20;
   bytes_->resize(kBytes, 0);
   // As a word, a committed record of 8 MiB; as a seq, just above `first_seq`; as both, all over.
@@ -228,7 +228,7 @@ TEST_F(ScannerTest, AFileFullOfThingsThatLookLikeRecordsIsReadThroughSoon) {
   EXPECT_LT(took, std::chrono::seconds(20));
 }
 
-TEST_F(ScannerTest, EveryCutOffLengthOfASegmentIsScannedWithoutAWrongRecord) {
+TEST_F(ScannerTest, TruncationAnywhereYieldsNoWrongRecord) {
   for (uint64_t seq = 0; seq < 6; ++seq) PutRecord(seq);
   const MemoryBytes whole = *bytes_;
   const size_t frame = static_cast<size_t>(FrameBytes(8));
@@ -241,7 +241,7 @@ TEST_F(ScannerTest, EveryCutOffLengthOfASegmentIsScannedWithoutAWrongRecord) {
   }
 }
 
-TEST_F(ScannerTest, EveryFlippedByteOfASegmentCostsNoRecordInFrontOfIt) {
+TEST_F(ScannerTest, FlippedByteCostsNoEarlierRecord) {
   for (uint64_t seq = 0; seq < 6; ++seq) PutRecord(seq);
   const size_t frame = static_cast<size_t>(FrameBytes(8));
   for (size_t at = kSegmentHeaderBytes; at < bytes_->size(); ++at) {

@@ -51,7 +51,7 @@ Block Forge(const std::function<void(uint8_t*)>& change) {
   return block;
 }
 
-TEST(SegmentHeaderTest, AHeaderHasTheBytesThatTheFormatSaysTwiceAndZerosElsewhere) {
+TEST(SegmentHeaderTest, HeaderHasTheDocumentedBytes) {
   const Block block = GoldenBlock();
   EXPECT_TRUE(std::equal(kGolden.begin(), kGolden.end(), block.begin()));
   EXPECT_TRUE(std::equal(kGolden.begin(), kGolden.end(), block.begin() + 2048));
@@ -73,7 +73,7 @@ TEST(SegmentHeaderTest, WhatWasEncodedIsDecoded) {
   EXPECT_TRUE(decoded->header.recycled);
 }
 
-TEST(SegmentHeaderTest, TheChecksumsOfFramesStartFromUuidAndSalt) {
+TEST(SegmentHeaderTest, FrameChecksumsStartFromUuidAndSalt) {
   EXPECT_EQ(GoldenHeader().crc_seed(), 0xed97321eu);
   SegmentHeader other = GoldenHeader();
   ++other.salt;
@@ -83,7 +83,7 @@ TEST(SegmentHeaderTest, TheChecksumsOfFramesStartFromUuidAndSalt) {
   EXPECT_NE(other.crc_seed(), GoldenHeader().crc_seed());
 }
 
-TEST(SegmentHeaderTest, EveryFlippedBitOfOneCopyIsDetectedAndTheOtherCopyTaken) {
+TEST(SegmentHeaderTest, SecondCopyIsUsedIfTheFirstIsDamaged) {
   for (const size_t copy : {size_t{0}, kSegmentHeaderCopyOffset}) {
     for (size_t bit = 0; bit < kSegmentHeaderFieldBytes * 8; ++bit) {
       Block block = GoldenBlock();
@@ -97,7 +97,7 @@ TEST(SegmentHeaderTest, EveryFlippedBitOfOneCopyIsDetectedAndTheOtherCopyTaken) 
   }
 }
 
-TEST(SegmentHeaderTest, WithBothCopiesDamagedTheHeaderIsCorrupt) {
+TEST(SegmentHeaderTest, BothCopiesDamagedIsCorrupt) {
   Block block = GoldenBlock();
   block[33] ^= 1;
   block[kSegmentHeaderCopyOffset + 50] ^= 1;
@@ -106,7 +106,7 @@ TEST(SegmentHeaderTest, WithBothCopiesDamagedTheHeaderIsCorrupt) {
   EXPECT_EQ(Decode(Block(kSegmentHeaderBytes, 0xff)).status().code(), Code::kCorrupt);
 }
 
-TEST(SegmentHeaderTest, AHeaderThatIsCutOffIsCorruptWhereverItIsCut) {
+TEST(SegmentHeaderTest, TruncatedHeaderIsCorrupt) {
   const Block whole = GoldenBlock();
   for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
     const Block cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes));
@@ -114,12 +114,12 @@ TEST(SegmentHeaderTest, AHeaderThatIsCutOffIsCorruptWhereverItIsCut) {
   }
 }
 
-TEST(SegmentHeaderTest, ANewerVersionIsToldAsSuchAndNotAsDamage) {
+TEST(SegmentHeaderTest, NewerVersionIsNotReportedAsDamage) {
   const Block newer = Forge([](uint8_t* fields) { Store32(fields + 8, kFormatVersion + 1); });
   EXPECT_EQ(Decode(newer).status().code(), Code::kVersion);
 }
 
-TEST(SegmentHeaderTest, AnImpossibleHeaderIsRefusedEvenWithAChecksumThatFits) {
+TEST(SegmentHeaderTest, ImpossibleHeaderIsRefused) {
   const uint64_t impossible[] = {0, 1, 4096, 65535, kMaxSegmentBytes + 4096, UINT64_MAX};
   for (const uint64_t bytes : impossible) {
     const Block block = Forge([bytes](uint8_t* fields) { Store64(fields + 48, bytes); });
@@ -129,14 +129,14 @@ TEST(SegmentHeaderTest, AnImpossibleHeaderIsRefusedEvenWithAChecksumThatFits) {
   EXPECT_EQ(Decode(other_size).status().code(), Code::kCorrupt);
 }
 
-TEST(SegmentHeaderTest, FlagsOfTheFutureAreNoRecycling) {
+TEST(SegmentHeaderTest, UnknownFlagsAreIgnored) {
   const Block block = Forge([](uint8_t* fields) { Store32(fields + 56, 0xfffffffe); });
   const Result<DecodedSegmentHeader> decoded = Decode(block);
   ASSERT_TRUE(decoded.ok());
   EXPECT_FALSE(decoded->header.recycled);
 }
 
-TEST(SegmentHeaderTest, AUuidIsWrittenAsEverybodyWritesIt) {
+TEST(SegmentHeaderTest, UuidHasItsUsualForm) {
   EXPECT_EQ(FormatUuid(GoldenHeader().uuid), "00010203-0405-0607-0809-0a0b0c0d0e0f");
 }
 

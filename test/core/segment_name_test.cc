@@ -5,7 +5,7 @@
 namespace durlog {
 namespace {
 
-TEST(SegmentNameTest, AFirstSeqIsTwentyDigitsSoThatNamesSortAsTheLogDoes) {
+TEST(SegmentNameTest, NamesSortBySeq) {
   EXPECT_EQ(SegmentName(0), "00000000000000000000.seg");
   EXPECT_EQ(SegmentName(1000), "00000000000000001000.seg");
   EXPECT_EQ(SegmentName(UINT64_MAX), "18446744073709551615.seg");
@@ -19,7 +19,7 @@ TEST(SegmentNameTest, ANameLeadsBackToItsSeq) {
   }
 }
 
-TEST(SegmentNameTest, NothingElseIsTheNameOfASegment) {
+TEST(SegmentNameTest, SegmentNameMustMatchExactly) {
   const char* const others[] = {
       "",
       ".seg",
@@ -44,7 +44,7 @@ TEST(SegmentNameTest, NothingElseIsTheNameOfASegment) {
   EXPECT_FALSE(ParseSegmentName(std::string("0000000000000000000\0.seg", 24)).has_value());
 }
 
-TEST(SegmentNameTest, ASpareIsKnownByItsPrefixAndNeverTakenForASegment) {
+TEST(SegmentNameTest, SpareIsNeverASegment) {
   EXPECT_EQ(SpareName(0x0123456789abcdef), "spare-0123456789abcdef");
   EXPECT_TRUE(IsSpareName(SpareName(0)));
   EXPECT_FALSE(ParseSegmentName(SpareName(UINT64_MAX)).has_value());
@@ -53,7 +53,7 @@ TEST(SegmentNameTest, ASpareIsKnownByItsPrefixAndNeverTakenForASegment) {
   EXPECT_FALSE(IsSpareName(kLockName));
 }
 
-TEST(SegmentNameTest, AFileThatOnlyBeginsLikeASpareIsNotOurs) {
+TEST(SegmentNameTest, SpareNameMustMatchExactly) {
   EXPECT_FALSE(IsSpareName("spare-"));
   EXPECT_FALSE(IsSpareName("spare-parts-list.txt"));
   EXPECT_FALSE(IsSpareName("spare-0123456789ABCDEF"));

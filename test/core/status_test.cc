@@ -10,7 +10,7 @@
 namespace durlog {
 namespace {
 
-TEST(StatusTest, AFreshStatusIsOkAndEmpty) {
+TEST(StatusTest, DefaultStatusIsOk) {
   const Status status;
   EXPECT_TRUE(status.ok());
   EXPECT_EQ(status.code(), Code::kOk);
@@ -23,7 +23,7 @@ TEST(StatusTest, AFreshStatusIsOkAndEmpty) {
   EXPECT_GT(status.first_lost_seq(), status.last_lost_seq());
 }
 
-TEST(StatusTest, ASystemErrorKeepsErrnoOperationAndPath) {
+TEST(StatusTest, SystemErrorKeepsItsDetails) {
   const Status status = Status::System("fdatasync", EIO, "/log/0001");
   EXPECT_EQ(status.code(), Code::kIo);
   EXPECT_EQ(status.sys_errno(), EIO);
@@ -32,21 +32,21 @@ TEST(StatusTest, ASystemErrorKeepsErrnoOperationAndPath) {
   EXPECT_NE(status.message().find("fdatasync"), std::string::npos);
 }
 
-TEST(StatusTest, AFullDiskAQuotaAndASizeLimitAreNoSpace) {
+TEST(StatusTest, DiskQuotaAndSizeLimitAreNoSpace) {
   for (const int error : {ENOSPC, EDQUOT, EFBIG}) {
     EXPECT_EQ(Status::System("pwrite", error, "x").code(), Code::kNoSpace) << error;
   }
   EXPECT_EQ(Status::System("pwrite", EROFS, "x").code(), Code::kIo);
 }
 
-TEST(StatusTest, DescriptorsAndMemoryThatAreUsedUpHaveCodesOfTheirOwn) {
+TEST(StatusTest, DescriptorsAndMemoryHaveTheirOwnCodes) {
   for (const int error : {EMFILE, ENFILE}) {
     EXPECT_EQ(Status::System("openat", error, "x").code(), Code::kTooManyFiles) << error;
   }
   EXPECT_EQ(Status::System("mmap", ENOMEM, "x").code(), Code::kOutOfMemory);
 }
 
-TEST(StatusTest, CircumstancesAreAddedWithoutLosingTheOthers) {
+TEST(StatusTest, DetailsAreAddedWithoutLosingOthers) {
   const Status status = Status::Error(Code::kIo, "first")
                             .WithCode(Code::kCorrupt)
                             .WithPath("segment")
@@ -63,7 +63,7 @@ TEST(StatusTest, CircumstancesAreAddedWithoutLosingTheOthers) {
   EXPECT_EQ(status.message(), "second");
 }
 
-TEST(StatusTest, ACopyIsIndependentOfItsOriginal) {
+TEST(StatusTest, CopyIsIndependent) {
   Status original = Status::System("open", ENOENT, "a");
   Status copy = original;
   copy = std::move(copy).WithPath("b");
@@ -74,7 +74,7 @@ TEST(StatusTest, ACopyIsIndependentOfItsOriginal) {
   EXPECT_FALSE(copy.ok());
 }
 
-TEST(StatusTest, AMovedStatusCarriesItsCircumstances) {
+TEST(StatusTest, MovedStatusKeepsItsDetails) {
   Status from = Status::Error(Code::kLocked, "held").WithOwner(5);
   const Status to = std::move(from);
   EXPECT_EQ(to.code(), Code::kLocked);
@@ -97,14 +97,14 @@ Status CheckQuarter(int number) {
   return Status::Ok();
 }
 
-TEST(ResultTest, AValueIsPassedOnThroughTheMacros) {
+TEST(ResultTest, MacroPassesTheValueOn) {
   const Result<int> quarter = Quarter(12);
   ASSERT_TRUE(quarter.ok());
   EXPECT_EQ(quarter.value(), 3);
   EXPECT_TRUE(CheckQuarter(12).ok());
 }
 
-TEST(ResultTest, AnErrorLeavesTheFunctionAtOnce) {
+TEST(ResultTest, MacroReturnsOnError) {
   const Result<int> quarter = Quarter(6);
   ASSERT_FALSE(quarter.ok());
   EXPECT_EQ(quarter.status().code(), Code::kInvalidArgument);
