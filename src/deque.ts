@@ -1,4 +1,4 @@
-/** A queue on a ring: adding and taking cost the same however long it is. */
+/** A queue on a ring: push and shift take constant time. */
 export class Deque<T> {
   #items: (T | undefined)[] = new Array(16).fill(undefined)
   #head = 0

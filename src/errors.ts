@@ -24,13 +24,13 @@ export type DurlogErrorCode =
   | 'ERR_DURLOG_OUT_OF_MEMORY'
   | 'ERR_DURLOG_NO_BINARY'
 
-/** Whether a record whose append failed may be on the device all the same. */
+/** Whether the record of a failed append may be on the device. */
 export type FailureOutcome = 'unknown' | 'not-written'
 
 export interface DurlogErrorDetails {
-  /** The system's errno, positive, where a system call failed. */
+  /** The system's errno, positive, if a system call failed. */
   errno?: number
-  /** Its name, such as "EACCES". Filled in where `errno` is known. */
+  /** Its name, such as "EACCES", if `errno` is known. */
   errnoName?: string
   /** The name of that system call. */
   syscall?: string
@@ -80,7 +80,7 @@ export class DurlogError extends Error {
   }
 }
 
-/** `error` as one kind of waiting append sees it: the same code and details, and what became of the record. */
+/** A copy of `error` for one waiting append: the same code and details, and whether its record was written. */
 export function withOutcome(error: DurlogError, outcome: FailureOutcome): DurlogError {
   const fate = outcome === 'unknown' ? 'the record may or may not be stored' : 'the record was not written'
   const { errno, syscall, path, offset } = error
@@ -94,14 +94,14 @@ export function withOutcome(error: DurlogError, outcome: FailureOutcome): Durlog
   })
 }
 
-/** The codes of what an append lacks: it has left nothing behind, and may be tried again. */
+/** The codes of what an append lacks: it has written nothing, and may be repeated. */
 const LACKS: readonly DurlogErrorCode[] = [
   'ERR_DURLOG_NO_SPACE',
   'ERR_DURLOG_TOO_MANY_FILES',
   'ERR_DURLOG_OUT_OF_MEMORY',
 ]
 
-/** What an append that failed in the call throws. */
+/** The error that an append that failed in the call throws: with its outcome. */
 export function outcomeOfCall(error: unknown): unknown {
   if (!(error instanceof DurlogError) || error.outcome !== undefined) return error
   if (LACKS.includes(error.code)) return withOutcome(error, 'not-written')

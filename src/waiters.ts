@@ -37,7 +37,7 @@ export class Waiters {
     return promise
   }
 
-  /** Resolves waiters whose seq is below `reached`, each with its own seq, at most `limit`; how many. */
+  /** Resolves at most `limit` waiters whose seq is below `reached`, each with its own seq; returns how many. */
   settle(reached: number, limit: number = Number.POSITIVE_INFINITY): number {
     let settled = 0
     while (this.#size > 0 && settled < limit) {

@@ -1,4 +1,4 @@
-// Growable memory, aligned as direct I/O wants it.
+// Growable memory, aligned as direct I/O requires.
 #ifndef DURLOG_BASE_ALIGNED_BUFFER_H_
 #define DURLOG_BASE_ALIGNED_BUFFER_H_
 
@@ -34,7 +34,7 @@ class AlignedBuffer {
   size_t capacity() const { return capacity_; }
 
   // Makes room for `needed` bytes and keeps the first `used`. Grows to at least double, so that
-  // appending costs amortised constant time. False where there is no memory; nothing changed then.
+  // appending costs amortised constant time. False if there is no memory; nothing has changed then.
   [[nodiscard]] bool Reserve(size_t needed, size_t used) {
     if (needed <= capacity_) return true;
     size_t grown = capacity_ == 0 ? kInitialBytes : capacity_ * 2;

@@ -8,7 +8,7 @@
 namespace durlog {
 
 // Where jobs go. Execute() is called on the log's own thread, returns at once, and calls
-// RunOnce() on some worker; afterwards whoever owns the log is told to look at its jobs.
+// RunOnce() on some worker; afterwards the log's owner is notified and looks at its jobs.
 class Executor {
  public:
   virtual ~Executor() = default;

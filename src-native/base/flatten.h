@@ -1,5 +1,5 @@
-// DURLOG_FLATTEN: before a function that runs for every record, as all that it calls in its file is
-// then compiled into it. A sixth of a small write was calls and returns.
+// DURLOG_FLATTEN marks a function that runs for every record: everything that it calls in its file
+// is inlined. Calls and returns were a sixth of a small write.
 #ifndef DURLOG_BASE_FLATTEN_H_
 #define DURLOG_BASE_FLATTEN_H_
 

@@ -8,9 +8,9 @@
 
 namespace durlog {
 
-// Handed to a worker with RunOnce(); its owner may lose patience and Await() it, which runs it on
-// the spot if no worker has begun: so an owner that must block never waits behind a busy pool.
-// What Run() writes may be read once done() has said true, or Await() has returned.
+// A worker calls RunOnce(). An owner that cannot wait calls Await(), which runs the job in the call
+// if no worker has begun it, so the owner never waits for a busy pool. What Run() writes may be
+// read once done() has returned true, or Await() has returned.
 class Job {
  public:
   virtual ~Job() = default;

@@ -1,4 +1,4 @@
-// Status and Result<T>: how every fallible call of the core answers. Nothing throws.
+// Status and Result<T>: what every call that can fail returns. Nothing throws.
 #ifndef DURLOG_BASE_STATUS_H_
 #define DURLOG_BASE_STATUS_H_
 
@@ -12,7 +12,7 @@
 namespace durlog {
 
 // What went wrong, as far as a caller can act on it. The binding maps each code to one stable
-// ERR_DURLOG_* string (napi/error.cc); the order is not part of any interface.
+// ERR_DURLOG_* string (napi/convert_error.cc); the order is not part of any interface.
 enum class Code : uint8_t {
   kOk,
   kIo,               // the system refused an operation; sys_errno says why
@@ -21,9 +21,8 @@ enum class Code : uint8_t {
   kNotFound,         // no log there, and create was not asked for
   kNotALog,          // the folder holds something else
   kLocked,           // another writer owns the log; owner_pid says who
-  kReadOnly,         // a write was asked of a log opened for reading
   kClosed,           // the log or cursor has been closed
-  kInvalidArgument,  // caller's mistake, told before anything was written
+  kInvalidArgument,  // the caller's mistake, reported before anything is written
   kRecordEmpty,
   kRecordTooLarge,
   kBatchTooLarge,
@@ -37,7 +36,7 @@ enum class Code : uint8_t {
   kOutOfMemory,
 };
 
-// A code with its circumstances. OK costs one null pointer; an error one allocation.
+// A code with its details. OK costs one null pointer; an error one allocation.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -56,7 +55,7 @@ class [[nodiscard]] Status {
   // EMFILE and ENFILE kTooManyFiles, ENOMEM kOutOfMemory.
   static Status System(const char* operation, int sys_errno, std::string path);
 
-  // For a lock that is held: `owner_pid` is 0 where the owner could not be told.
+  // For a lock that is held: `owner_pid` is 0 if the owner is unknown.
   static Status Locked(int64_t owner_pid, int64_t own_pid);
 
   bool ok() const { return detail_ == nullptr; }
@@ -68,7 +67,7 @@ class [[nodiscard]] Status {
   const std::string& message() const;
   // Byte offset within path(); -1 where none applies.
   int64_t offset() const { return detail_ ? detail_->offset : -1; }
-  // For kLocked; 0 where the owner could not be told.
+  // For kLocked; 0 if the owner is unknown.
   int64_t owner_pid() const { return detail_ ? detail_->owner_pid : 0; }
   // For kCorrupt: the first and last seq that are lost; first > last where unknown.
   uint64_t first_lost_seq() const { return detail_ ? detail_->first_lost : 1; }

@@ -14,7 +14,7 @@ namespace durlog {
 uint32_t Crc32c(uint32_t crc, const void* data, size_t length);
 
 // Copies, and returns the CRC of the copy, continued from `crc`. Another thread may change `from`
-// meanwhile: whatever the copy has come to hold, the CRC is right for it.
+// meanwhile: the CRC is that of the copy, whatever it holds.
 inline uint32_t CopyAndCrc32c(uint32_t crc, void* to, const void* from, size_t length) {
   // The first-level cache still holds a step when its CRC is taken.
   constexpr size_t kStepBytes = 16 << 10;
@@ -24,7 +24,7 @@ inline uint32_t CopyAndCrc32c(uint32_t crc, void* to, const void* from, size_t l
     std::memcpy(out, in, kStepBytes);
     crc = Crc32c(crc, out, kStepBytes);
   }
-  if (length == 0) return crc;  // a null pointer is not for memcpy
+  if (length == 0) return crc;  // memcpy takes no null pointer
   std::memcpy(out, in, length);
   return Crc32c(crc, out, length);
 }

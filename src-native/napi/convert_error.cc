@@ -18,8 +18,6 @@ const char* CodeName(Code code) {
       return "ERR_DURLOG_NOT_A_LOG";
     case Code::kLocked:
       return "ERR_DURLOG_LOCKED";
-    case Code::kReadOnly:
-      return "ERR_DURLOG_READ_ONLY";
     case Code::kClosed:
       return "ERR_DURLOG_CLOSED";
     case Code::kInvalidArgument:

@@ -17,7 +17,7 @@ namespace durlog {
 // Written by Watch and Release, read by the signal handler on any thread at any time, so nothing
 // here may block. `version` is odd while start and end change; a reader that sees it odd, or sees
 // it move, skips the slot: the range it looks for was watched before its fault and still is, so
-// its own slot stands still.
+// its own slot does not change.
 struct WatchedSlot {
   std::atomic<bool> taken{false};
   std::atomic<bool> faulted{false};

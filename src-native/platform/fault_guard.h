@@ -1,5 +1,5 @@
 // Keeps a process alive whose store into a mapped file meets a page that the kernel cannot give:
-// file truncated by somebody else, I/O error, full disk below a sparse file.
+// file truncated by another program, I/O error, full disk below a sparse file.
 //
 // A process-wide SIGBUS handler, installed with the first watched range, looks the address up. In
 // a watched range it puts a private zero page where the fault was, raises the range's flag and
@@ -18,9 +18,9 @@ namespace durlog {
 
 struct WatchedSlot;
 
-// A range of mapped pages under guard for as long as this object lives. Let go of it before
-// unmapping: the addresses may be somebody else's at once. Unmapping the whole range removes the
-// dead pages too.
+// A range of mapped pages under guard for as long as this object lives. Destroy it before
+// unmapping: the addresses may be reused at once. Unmapping the whole range removes the dead pages
+// too.
 class FaultGuard {
  public:
   // How many ranges can be watched at a time in one process.

@@ -5,7 +5,7 @@
 namespace durlog {
 namespace {
 
-// Only where nobody has asked for the signal: a handler of the program's does not kill it.
+// Only if the program has no handler for the signal: one of its own does not end it.
 bool IgnoreUnlessHandled() {
   struct sigaction current;
   if (sigaction(SIGXFSZ, nullptr, &current) != 0) return false;

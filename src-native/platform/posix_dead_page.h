@@ -1,4 +1,4 @@
-// The page that takes a broken one's place.
+// The page that replaces one that faulted.
 #ifndef DURLOG_PLATFORM_POSIX_DEAD_PAGE_H_
 #define DURLOG_PLATFORM_POSIX_DEAD_PAGE_H_
 

@@ -52,7 +52,7 @@ Status PosixDirectory::CheckName(const std::string& name) const {
 Result<ScopedFd> PosixDirectory::OpenRegular(const std::string& name, int flags) const {
   DURLOG_RETURN_IF_ERROR(CheckName(name));
   const std::string path = PathOf(name);
-  // O_NONBLOCK, so that a FIFO put there by somebody is told below instead of waited for.
+  // O_NONBLOCK, so that a FIFO of that name is refused below instead of waited for.
   const int all = flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   ScopedFd fd(RetryInterrupted([&] { return openat(fd_.get(), name.c_str(), all, 0600); }));
   if (!fd.valid()) return NameError("openat", errno, path);

@@ -1,4 +1,4 @@
-// Errors of calls that take a name, told apart as the layers above need them.
+// Errors of calls that take a name, with the codes that the layers above distinguish.
 #ifndef DURLOG_PLATFORM_POSIX_ERROR_H_
 #define DURLOG_PLATFORM_POSIX_ERROR_H_
 

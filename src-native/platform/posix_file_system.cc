@@ -61,8 +61,8 @@ Result<std::unique_ptr<Directory>> PosixFileSystem::OpenDirectory(const std::str
   std::string folder = WithoutTrailingSlashes(path);
   ScopedFd fd = OpenFolder(folder);
   if (fd.valid() && create) {
-    // Whoever made it may have died before its entry was durable. Best effort, because most often
-    // it is an old folder, in one that we may not even read.
+    // The process that made it may have died before its entry was durable. Best effort, because
+    // it is usually an old folder, in one that this process may not be allowed to read.
     (void)SyncParentOf(folder).ok();
   }
   if (!fd.valid() && errno == ENOENT && create) {

@@ -18,7 +18,7 @@ Status PopulatePages(uint8_t* start, size_t size, const FaultGuard& guard, const
 // The same by touching a byte of each page, which works everywhere.
 Status TouchPages(uint8_t* start, size_t size, const FaultGuard& guard, const std::string& path);
 
-// What a page that cannot be had is told as.
+// The error for a page that cannot be had.
 Status PageFault(const char* operation, const std::string& path);
 
 }  // namespace durlog

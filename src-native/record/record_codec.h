@@ -1,4 +1,4 @@
-// Frames: how a record looks on disk, in both directions. Pure functions over memory.
+// Encodes and decodes frames, the form of a record on disk. Pure functions over memory.
 #ifndef DURLOG_RECORD_RECORD_CODEC_H_
 #define DURLOG_RECORD_RECORD_CODEC_H_
 
@@ -76,7 +76,7 @@ struct DecodedFrame {
 
 // Decodes the frame at `from`. `available` bytes may be read; `room` bytes remain in the segment
 // (room >= available). On kShort, fields.frame_bytes() says how many are needed, if at least the
-// word was there. The length is checked against `room` before anything behind it is read.
+// word was there. The length is checked against `room` before anything after it is read.
 DecodeStatus DecodeFrame(const uint8_t* from, size_t available, uint64_t room, uint32_t crc_seed,
                          DecodedFrame* frame);
 

@@ -39,8 +39,8 @@ enum class FrameState : uint8_t {
 // Longest payload the format allows; `max_record_bytes` is usually far below.
 inline constexpr uint32_t kMaxPayloadBytes = 128u << 20;
 
-// Segment header: one block, with a second copy of the fields half-way for the day when the first
-// cannot be read.
+// Segment header: one block, with a second copy of the fields half-way, in case the first cannot be
+// read.
 inline constexpr size_t kSegmentHeaderBytes = 4096;
 inline constexpr size_t kSegmentHeaderCopyOffset = 2048;
 inline constexpr size_t kSegmentHeaderFieldBytes = 64;

@@ -1,4 +1,4 @@
-// The 4 KiB block in front of every segment, and the identity that binds its records to it.
+// The 4 KiB block at the start of every segment, and the identity that binds its records to it.
 #ifndef DURLOG_RECORD_SEGMENT_HEADER_H_
 #define DURLOG_RECORD_SEGMENT_HEADER_H_
 
@@ -21,10 +21,10 @@ std::string FormatUuid(const LogUuid& uuid);
 // record, whose checksum covers it: so a spare needs nothing but a rename to become a segment.
 struct SegmentHeader {
   LogUuid uuid{};              // the log it belongs to
-  uint64_t salt = 0;           // random for each activation: stale records of a former life fail
+  uint64_t salt = 0;           // random for each activation, so that stale records fail
   uint64_t base_time_ms = 0;   // since the Unix epoch; record times count from here
   uint64_t segment_bytes = 0;  // no frame reaches past this
-  bool recycled = false;       // behind the last record there may be stale bytes, not zeros
+  bool recycled = false;       // after the last record there may be stale bytes, not zeros
 
   // What every frame's checksum starts from.
   uint32_t crc_seed() const;
@@ -37,7 +37,7 @@ struct DecodedSegmentHeader {
   bool one_copy_damaged = false;
 };
 
-// kCorrupt where neither copy is whole, kVersion where a newer version wrote it.
+// kCorrupt if neither copy is whole, kVersion if a newer version wrote it.
 Result<DecodedSegmentHeader> DecodeSegmentHeader(const uint8_t* block, size_t available);
 
 }  // namespace durlog

@@ -1,4 +1,4 @@
-// How the files of a log are called.
+// The names of a log's files.
 #ifndef DURLOG_RECORD_SEGMENT_NAME_H_
 #define DURLOG_RECORD_SEGMENT_NAME_H_
 
@@ -12,7 +12,7 @@ inline constexpr char kLockName[] = "lock";
 
 // The first seq in 20 digits, so that names sort as the log does: 00000000000000001000.seg
 std::string SegmentName(uint64_t first_seq);
-// Nothing where `name` is not exactly what SegmentName makes.
+// Nothing unless `name` is exactly what SegmentName makes.
 std::optional<uint64_t> ParseSegmentName(const std::string& name);
 
 // A prepared file that holds no record yet: spare-0123456789abcdef
