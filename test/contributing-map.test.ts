@@ -118,5 +118,8 @@ test.each(['src-native', 'test', 'scripts'])('CONTRIBUTING says what each part o
     contributing.includes(path) || contributing.includes(`| \`${basename(path)}\` |`)
   const parts = [...paths].filter((path) => dirname(path) === folder && !/\.test\.ts$|tsconfig/.test(path))
   expect(parts.length).toBeGreaterThan(5)
-  expect(parts.filter((path) => !named(path))).toEqual([])
+  expect(
+    parts.filter((path) => !named(path)),
+    'to be added to the tables of CONTRIBUTING.md',
+  ).toEqual([])
 })
