@@ -25,17 +25,20 @@ Status BackpressureError() {
 
 }  // namespace
 
-// Every append comes by here; what there is to say is said elsewhere.
+Status Log::LatchedError() {
+  return Status::Error(Code::kLatched,
+                       "an earlier sync failed and what is on the device is not known: close the "
+                       "log and open it again");
+}
+
+// Every append passes here; error details are built in CheckAppend().
 bool Log::Takes(Bytes payload) const {
-  return !latched_ && !closing_ && payload.size > 0 && payload.size <= options_.max_record_bytes;
+  return !latched_ && !closing_ && !exclusive_ && payload.size > 0 &&
+         payload.size <= options_.max_record_bytes;
 }
 
 Status Log::CheckAppend(Bytes payload) const {
-  if (latched_) {
-    return Status::Error(Code::kLatched,
-                         "an earlier sync failed and what is on the device is not known: close the "
-                         "log and open it again");
-  }
+  if (latched_) return LatchedError();
   if (closing_) return Status::Error(Code::kClosed, "the log is closed");
   if (payload.size == 0) {
     return Status::Error(Code::kRecordEmpty, "a record has at least one byte");
@@ -45,12 +48,13 @@ Status Log::CheckAppend(Bytes payload) const {
                                                     " bytes, maxRecordBytes is " +
                                                     std::to_string(options_.max_record_bytes));
   }
+  // Before anything else is done: the files belong to the truncation.
+  if (exclusive_) return BackpressureError();
   return Status::Ok();
 }
 
 // After this `frame_bytes` fit into the active segment, all of them.
 Status Log::MakeRoom(uint64_t frame_bytes) {
-  if (exclusive_) return BackpressureError();
   // One group larger than the bound is let through when it is alone.
   if (pending_bytes_ > 0 && pending_bytes_ + frame_bytes > options_.max_pending_bytes) {
     return BackpressureError();
@@ -66,9 +70,7 @@ Status Log::MakeRoom(uint64_t frame_bytes) {
   const bool rotates = append_offset_ + frame_bytes > active_->bytes() || elapsed_ms > UINT32_MAX;
   const bool stages = mode_ != WriteMode::kMapped;
   if (stages) DURLOG_RETURN_IF_ERROR(ReserveStage(frame_bytes, rotates));
-  const uint64_t rollbacks = rollbacks_;
   if (rotates) DURLOG_RETURN_IF_ERROR(Rotate());
-  if (rollbacks_ != rollbacks) return BackpressureError();
   if (mode_ == WriteMode::kMapped && !tail_) {
     DURLOG_RETURN_IF_ERROR(EnsureMapped());
   }

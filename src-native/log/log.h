@@ -150,6 +150,7 @@ class Log {
   // append.cc
   bool Takes(Bytes payload) const;
   Status CheckAppend(Bytes payload) const;
+  static Status LatchedError();
   Result<uint64_t> AppendAwaitingSpare(Bytes payload, Level level);
   Status MakeRoom(uint64_t frame_bytes);
   Status StoreFrame(const FrameFields& fields, Bytes payload);
@@ -174,9 +175,12 @@ class Log {
   // rotate.cc
   Status Rotate();
   Status RotateMapped();
+  std::shared_ptr<Segment> TakeReplaced();
+  void EnterSegment(std::shared_ptr<Segment> next);
   Status EnsureMapped(TailLegacy legacy = {});
   TailShape ShapeOf(const SegmentHeader& header) const;
   void RequestSpare();
+  void DropAgedSpare();
   std::shared_ptr<SpareJob> MakeSpareJob(SparePurpose purpose);
   Preallocation SparePreallocation() const;
   bool TooMuchUnsynced() const;

@@ -57,6 +57,13 @@ void Log::RequestSpare() {
   executor_->Execute(spare_);
 }
 
+// A record's time is 32 bits of milliseconds since its segment's base time.
+void Log::DropAgedSpare() {
+  if (!spare_ || now_ms_ <= spare_->header().base_time_ms + UINT32_MAX) return;
+  RemoveSpare(*directory_, *spare_);
+  spare_.reset();
+}
+
 bool Log::TooMuchUnsynced() const {
   return dirty_.size() >= kMaxUnsyncedSegments ||
          (dirty_.size() >= kMinUnsyncedSegments &&
@@ -75,12 +82,16 @@ Status Log::ActivateHere() {
 // activates it. Nothing has changed on failure.
 Status Log::Rotate() {
   if (TooMuchUnsynced()) {
+    const uint64_t rollbacks = rollbacks_;
     Harvest();
+    if (latched_) return LatchedError();
     Pump();
-    if (TooMuchUnsynced()) {
+    // After a rollback the append point is another one, and the append would be behind a lost one.
+    if (TooMuchUnsynced() || rollbacks_ != rollbacks) {
       return Status::Error(Code::kBackpressure, "the disk is behind: sealed segments wait for it");
     }
   }
+  DropAgedSpare();
   RequestSpare();
   if (mode_ == WriteMode::kMapped) return RotateMapped();
   // A sealed segment is synced before long, whoever asked for what. Its commit begins while it is
@@ -89,17 +100,30 @@ Status Log::Rotate() {
     wanted_[static_cast<size_t>(Level::kSync)] = next_seq_;
     Pump();
   }
-  std::shared_ptr<Segment> replaced = active_->first_seq() == next_seq_ ? active_ : nullptr;
-  // Activating closes the replaced segment's file, which the commit may be syncing.
-  if (replaced && commit_ && mode_ == WriteMode::kMapped) commit_->Await();
-  const bool seals = replaced == nullptr;
-  auto next = std::make_shared<Segment>(next_seq_, std::move(spare_), std::move(replaced));
-  spare_.reset();
-  if (seals) sealed_.push_back(active_);
+  EnterSegment(
+      std::make_shared<Segment>(next_seq_, std::exchange(spare_, nullptr), TakeReplaced()));
+  return Status::Ok();
+}
+
+// The active segment where it holds no record: the next one takes its name. Activating that one
+// closes this one's file, which nobody may be syncing or have mapped.
+std::shared_ptr<Segment> Log::TakeReplaced() {
+  if (active_->first_seq() != next_seq_) return nullptr;
+  if (commit_) commit_->Await();
+  tail_.reset();
+  // What a refused batch left there is cut, and there is no file to sync.
+  dirty_.erase(std::remove_if(dirty_.begin(), dirty_.end(),
+                              [this](const DirtyRange& range) { return range.segment == active_; }),
+               dirty_.end());
+  return active_;
+}
+
+void Log::EnterSegment(std::shared_ptr<Segment> next) {
+  if (active_->first_seq() != next_seq_) sealed_.push_back(active_);
   active_ = std::move(next);
   append_offset_ = note_from_ = kSegmentHeaderBytes;
   last_time_ms_ = 0;
-  return Status::Ok();
+  rotation_waits_ = false;
 }
 
 // A mapped segment has to exist before the first store. Renaming comes before the sync of the
@@ -115,7 +139,7 @@ Status Log::RotateMapped() {
     spare_.reset();
     return status;
   }
-  auto next = std::make_shared<Segment>(next_seq_, std::exchange(spare_, nullptr));
+  auto next = std::make_shared<Segment>(next_seq_, std::exchange(spare_, nullptr), TakeReplaced());
   Status activated = next->Activate(*directory_);
   if (!activated.ok()) {
     next->Discard(*directory_);
@@ -129,10 +153,7 @@ Status Log::RotateMapped() {
     wanted_[static_cast<size_t>(Level::kSync)] = next_seq_;
     Pump();
   }
-  if (active_->first_seq() != next_seq_) sealed_.push_back(active_);
-  active_ = std::move(next);
-  append_offset_ = kSegmentHeaderBytes;
-  last_time_ms_ = 0;
+  EnterSegment(std::move(next));
   // Where the commit has just left the map for direct writes, they begin here.
   group_segment_ = active_;
   group_offset_ = append_offset_;

@@ -160,9 +160,11 @@ class ObservedFileSystem final : public FileSystem {
     return std::unique_ptr<Directory>(
         new ObservedDirectory(std::move(directory), file_system_, observer_));
   }
-  uint64_t NowMs() override { return DefaultFileSystem().NowMs(); }
+  uint64_t NowMs() override { return DefaultFileSystem().NowMs() + clock_ahead_ms; }
   uint64_t MonotonicMicros() override { return DefaultFileSystem().MonotonicMicros(); }
   uint64_t Random64() override { return DefaultFileSystem().Random64(); }
+
+  uint64_t clock_ahead_ms = 0;
 
  private:
   const Observer observer_;

@@ -1,0 +1,190 @@
+// The change from one segment to the next: what must be over before it, and what holds after it.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "log/position_index.h"
+#include "log_test_folder.h"
+#include "observed_file_system.h"
+#include "record/segment_name.h"
+
+namespace durlog {
+namespace {
+
+constexpr uint64_t kFiftyDaysMs = 50ull * 24 * 3600 * 1000;
+
+// Runs a job when somebody waits for it, or when the test says so.
+class LazyExecutor final : public Executor {
+ public:
+  void Execute(std::shared_ptr<Job> job) override { jobs_.push_back(std::move(job)); }
+  void RunAll() {
+    for (const std::shared_ptr<Job>& job : std::exchange(jobs_, {})) job->RunOnce();
+  }
+
+ private:
+  std::vector<std::shared_ptr<Job>> jobs_;
+};
+
+class RotationTest : public LogTestFolder {
+ protected:
+  RotationTest() : file_system_([this](const ObservedCall& call) { return Observe(call); }) {}
+
+  std::unique_ptr<Log> OpenObserved(const LogOptions& options) {
+    return Open(options, file_system_);
+  }
+  Result<uint64_t> WriteNext(Log& log) { return log.Write(AsBytes(PayloadOf(log.next_seq()))); }
+
+  std::function<Status(const ObservedCall&)> observer_;
+  ObservedFileSystem file_system_;
+
+ private:
+  Status Observe(const ObservedCall& call) { return observer_ ? observer_(call) : Status::Ok(); }
+};
+
+class RotationStrategyTest : public RotationTest, public testing::WithParamInterface<Strategy> {};
+
+std::string NameOf(const testing::TestParamInfo<Strategy>& info) {
+  const char* const names[] = {"Auto", "Mmap", "Pwrite", "Direct"};
+  return names[static_cast<size_t>(info.param)];
+}
+INSTANTIATE_TEST_SUITE_P(Strategies, RotationStrategyTest,
+                         testing::Values(Strategy::kAuto, Strategy::kMmap, Strategy::kPwrite,
+                                         Strategy::kDirect),
+                         NameOf);
+
+size_t TimesOpen(const std::string& path) {
+  size_t times = 0;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", ignored)) {
+    if (std::filesystem::read_symlink(entry.path(), ignored) == path) ++times;
+  }
+  return times;
+}
+
+TEST_P(RotationStrategyTest, ASegmentIsClosedBeforeAnotherTakesItsName) {
+  if (!std::filesystem::exists("/proc/self/fd")) GTEST_SKIP() << "the system has no /proc/self/fd";
+  LogOptions options = SmallOptions(GetParam());
+  options.expected_level = Level::kMemory;
+  Close(OpenObserved(options));
+  options.segment_bytes = 1 << 20;
+  options.max_record_bytes = 200 << 10;
+  const std::string name = SegmentName(0);
+  int renamed = 0;
+  observer_ = [&](const ObservedCall& call) {
+    if (call.call == "rename" && call.name == name) {
+      ++renamed;
+      EXPECT_EQ(TimesOpen(PathOf("log") + "/" + name), 0u);
+    }
+    return Status::Ok();
+  };
+  std::unique_ptr<Log> log = OpenObserved(options);
+  const std::string longer_than_a_segment(100 << 10, 'x');
+  const Result<uint64_t> seq = log->AppendSync(AsBytes(longer_than_a_segment), Level::kSync);
+  ASSERT_TRUE(seq.ok()) << seq.status().message();
+  EXPECT_EQ(renamed, 1);
+  Close(std::move(log));
+  std::vector<uint8_t> buffer(256 << 10);
+  CursorEntry entry;
+  const Result<std::unique_ptr<Cursor>> cursor =
+      Cursor::Open(DefaultFileSystem(), PathOf("log"), 0);
+  ASSERT_TRUE(cursor.ok());
+  const Result<CursorBatch> batch =
+      (*cursor)->Next(buffer.data(), buffer.size(), &entry, 1, Cursor::kNoLimit);
+  ASSERT_TRUE(batch.ok() && batch->count == 1);
+  EXPECT_EQ(entry.length, longer_than_a_segment.size());
+}
+
+TEST_P(RotationStrategyTest, ASpareThatWaitedForWeeksIsNotGivenRecordsWithWrongTimes) {
+  LogOptions options = SmallOptions(GetParam());
+  std::unique_ptr<Log> log = OpenObserved(options);
+  // Up to where the next segment is prepared, and no further.
+  while (log->next_seq() < 100) AppendMany(*log, 1, Level::kSync);
+  Settle(*log);
+  ASSERT_TRUE(listener_.rotated.empty());
+  file_system_.clock_ahead_ms = kFiftyDaysMs;
+  const uint64_t now_ms = file_system_.NowMs();
+  AppendMany(*log, 1, Level::kSync);
+  Close(std::move(log));
+  ASSERT_EQ(listener_.rotated, std::vector<uint64_t>{100});
+  std::vector<uint8_t> buffer(64 << 10);
+  CursorEntry entry;
+  const Result<std::unique_ptr<Cursor>> cursor =
+      Cursor::Open(DefaultFileSystem(), PathOf("log"), 100);
+  ASSERT_TRUE(cursor.ok());
+  const Result<CursorBatch> batch =
+      (*cursor)->Next(buffer.data(), buffer.size(), &entry, 1, Cursor::kNoLimit);
+  ASSERT_TRUE(batch.ok() && batch->count == 1);
+  EXPECT_GE(batch->base_time_ms + entry.time_ms, now_ms);
+}
+
+TEST_F(RotationTest, EachMappedSegmentHasItsPositionsNoted) {
+  LogOptions options = SmallOptions(Strategy::kMmap);
+  options.segment_bytes = 256 << 10;
+  std::unique_ptr<Log> log = OpenObserved(options);
+  AppendMany(*log, 2500, Level::kMemory);
+  Close(std::move(log));
+  ASSERT_GE(listener_.rotated.size(), 3u);
+  const Result<std::unique_ptr<Directory>> directory =
+      DefaultFileSystem().OpenDirectory(PathOf("log"), false);
+  ASSERT_TRUE(directory.ok());
+  for (size_t i = 0; i + 1 < listener_.rotated.size(); ++i) {
+    const Result<OpenedSegment> segment =
+        OpenSegment(**directory, listener_.rotated[i], OpenMode::kRead);
+    ASSERT_TRUE(segment.ok());
+    const auto found =
+        PositionIndex::Shared().Find(segment->header.salt, listener_.rotated[i + 1] - 1);
+    ASSERT_TRUE(found.has_value()) << i;
+    EXPECT_GT(found->offset + 2 * PositionIndex::kSpacingBytes, options.segment_bytes) << i;
+  }
+}
+
+TEST_F(RotationTest, AnAppendThatFindsTheLogLatchedAsItMakesRoomSaysSo) {
+  bool sync_fails = false;
+  std::unique_ptr<Log> log = OpenObserved(SmallOptions(Strategy::kPwrite));
+  LazyExecutor workers;
+  log->Attach(&workers, &listener_);
+  observer_ = [&](const ObservedCall& call) {
+    if (!sync_fails || call.call != "sync-data") return Status::Ok();
+    return Status::System("fdatasync", EIO, call.name);
+  };
+  Result<uint64_t> written = WriteNext(*log);
+  while (written.ok()) written = WriteNext(*log);
+  ASSERT_EQ(written.status().code(), Code::kBackpressure) << written.status().message();
+  const uint64_t end = log->next_seq();
+  sync_fails = true;
+  workers.RunAll();
+  EXPECT_EQ(WriteNext(*log).status().code(), Code::kLatched);
+  EXPECT_EQ(log->next_seq(), end);
+  ASSERT_EQ(listener_.failures.size(), 1u);
+  EXPECT_TRUE(listener_.failures[0].latched);
+}
+
+TEST_F(RotationTest, WhileATruncationIsOutNothingIsMappedForAnAppendThatIsTurnedAway) {
+  LogOptions options = SmallOptions(Strategy::kAuto);
+  options.map_after_records = 1;
+  std::unique_ptr<Log> log = OpenObserved(options);
+  if (log->Stats().mode != WriteMode::kDirect) GTEST_SKIP() << log->Stats().reason;
+  AppendMany(*log, 100, Level::kSync);
+  Settle(*log);
+  AppendMany(*log, 1, Level::kMemory);  // from here on `auto` wants the map
+  Settle(*log);
+  Result<std::shared_ptr<TruncateJob>> job = log->BeginTruncate(50);
+  ASSERT_TRUE(job.ok()) << job.status().message();
+  EXPECT_EQ(WriteNext(*log).status().code(), Code::kBackpressure);
+  EXPECT_EQ(log->Append(AsBytes("x"), Level::kMemory).status().code(), Code::kBackpressure);
+  EXPECT_EQ(log->Stats().mode, WriteMode::kDirect);
+  (*job)->RunOnce();
+  ASSERT_TRUE(log->FinishTruncate(**job).ok());
+  ASSERT_TRUE(WriteNext(*log).ok());
+  EXPECT_EQ(log->Stats().mode, WriteMode::kMapped);
+  Close(std::move(log));
+  ExpectRecords(0, 51);
+}
+
+}  // namespace
+}  // namespace durlog
