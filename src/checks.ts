@@ -7,7 +7,7 @@ import type { Durability } from './types.js'
 export const LEVELS: typeof LEVEL_CODES = { memory: 0, async: 1, sync: 2, full: 3 }
 export const LEVEL_NAMES: readonly Durability[] = Object.keys(LEVELS) as Durability[]
 
-/** `value` as it stands in an error: short, and telling a string from a number. */
+/** `value` as an error shows it: short, with a string in quotes. */
 export function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
   if (typeof value === 'function') return 'a function'

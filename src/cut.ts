@@ -1,4 +1,4 @@
-/** One cut of a log's end. Each leads to the next: who holds one learns of all later ones, and nobody keeps the earlier. */
+/** One cut of a log's end. Each links to the next, so that a reader that holds one reaches all later ones. */
 export class Cut {
   /** The log's next seq right after it. */
   readonly nextSeq: number

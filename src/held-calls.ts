@@ -18,7 +18,7 @@ export interface HeldCall {
 export class HeldCalls {
   #calls = new Deque<HeldCall>()
   #admitting = false
-  /** The first failure told while a call was being admitted. */
+  /** The first failure reported while a call was being admitted. */
   #failure: DurlogError | undefined
   readonly #onLeft: () => void
 
@@ -58,7 +58,7 @@ export class HeldCalls {
     else this.#failAll(error)
   }
 
-  /** The queue is whole again before any call is told: who is told may add to it. */
+  /** The queue is consistent again before any call fails: its caller's code may add to it. */
   #failAll(error: DurlogError): void {
     const calls = this.#calls
     const failed: HeldCall[] = []

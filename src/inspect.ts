@@ -39,7 +39,7 @@ export interface SegmentSummary {
 }
 
 export interface RepairOptions {
-  /** Cut; without it the report tells what would be cut. Default false. */
+  /** Cut; without it, report what would be cut. Default false. */
   apply?: boolean | undefined
   /** A folder, made if needed, that takes a copy of everything that is cut. Needed with `apply`. */
   backup?: string | undefined
@@ -48,7 +48,7 @@ export interface RepairOptions {
 const FRAMES_PER_CALL = 1024
 const SEGMENT_NAME = /^(\d{20})(\..+)?$/
 
-/** What can be told without reading every record. Takes no lock. */
+/** What is known without reading every record. Takes no lock. */
 export async function inspect(dir: string | URL): Promise<LogSummary> {
   const path = toPath(dir)
   const { uuid, firstSeq, nextSeq, syncedEnd } = await native.bounds(path)
@@ -63,7 +63,7 @@ export async function inspect(dir: string | URL): Promise<LogSummary> {
 }
 
 /**
- * Reads every record and tells what is damaged. Takes no lock and changes nothing. What a writer beside it has not
+ * Reads every record and reports what is damaged. Takes no lock and changes nothing. What a writer beside it has not
  * acknowledged yet is no damage.
  */
 export async function verify(dir: string | URL): Promise<VerifyReport> {
@@ -77,7 +77,7 @@ export async function repair(dir: string | URL, options?: RepairOptions): Promis
   return native.repair(toPath(dir), apply, backup)
 }
 
-/** Every frame of one segment as it stands in the file, whole or not. */
+/** Every frame of one segment as it is in the file, whole or not. */
 export async function* frames(dir: string | URL, segment: string): AsyncGenerator<Frame, void, undefined> {
   const path = toPath(dir)
   for (let offset = 0; ; ) {

@@ -37,7 +37,7 @@ import type {
 } from './types.js'
 import { Waiters } from './waiters.js'
 
-/** A level's counter stands at this index plus the level's code. */
+/** A level's counter has this index plus the level's code. */
 const FIRST_LEVEL_COUNTER = Counter.memorySeq
 /** Acknowledged within one turn of the event loop, at once and later: a millisecond's worth of each. */
 const MAX_IMMEDIATE_IN_TURN = 4096

@@ -96,7 +96,7 @@ export interface NativeLog {
   write(data: Payload): Refused
   /** At `level` when it returns. */
   appendSync(data: Payload, level: number): Refused
-  /** Asks that everything so far reach `level`; progress tells. */
+  /** Asks that everything so far reach `level`; `onProgress` is called when it has. */
   requestSync(level: number): void
   /** Starts the next group commit unless one is under way or none is wanted. */
   pump(): void
@@ -123,7 +123,7 @@ export interface NativeBatch {
 export interface NativeCursor {
   /** Fills `buffer` with records below `limit` (-1: whatever is there). One call at a time. */
   next(buffer: Uint8Array, entries: Uint32Array, limit: number): Promise<NativeBatch>
-  /** Whether something new stands at the cursor; one small read, never waits for the device's queue. */
+  /** Whether there is something new at the cursor; one small read, never waits for the device's queue. */
   poll(): boolean
   /** After ERR_DURLOG_CORRUPT: goes on behind the damage; the next whole seq, or -1 at the end. */
   skipDamage(): Promise<number>
@@ -176,7 +176,7 @@ export interface NativeLivePage {
   close(): void
 }
 
-/** One frame as it stands in the file, whole or not. */
+/** One frame as it is in the file, whole or not. */
 export interface NativeFrame {
   offset: number
   bytes: number

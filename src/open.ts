@@ -18,7 +18,7 @@ const LOCK_POLL_MS = 20
  * `log.recovery`.
  *
  * Rejects with ERR_DURLOG_INVALID_ARGUMENT, ERR_DURLOG_NOT_FOUND, ERR_DURLOG_NOT_A_LOG, ERR_DURLOG_LOCKED
- * (`ownerPid` tells by whom), ERR_DURLOG_CORRUPT (`path`, `offset`, `lostFirst`, `lostLast`),
+ * (by process `ownerPid`), ERR_DURLOG_CORRUPT (`path`, `offset`, `lostFirst`, `lostLast`),
  * ERR_DURLOG_VERSION, ERR_DURLOG_OUT_OF_RANGE (the seqs are used up), ERR_DURLOG_NO_SPACE,
  * ERR_DURLOG_OUT_OF_MEMORY or ERR_DURLOG_IO. A `strategy` or `preallocate` that the file system can't do is
  * replaced by a weaker one: see `stats()`.

@@ -56,7 +56,7 @@ class RecordReadable extends Readable {
   }
 }
 
-/** Node gives a group of chunks one result; each chunk's callback is told its own. */
+/** Node gives a group of chunks one result; each chunk's callback gets its own. */
 class RecordWritable extends Writable {
   readonly #append: AppendInOrder
   /** Chunks taken by `write`, and how many have reached their level. */

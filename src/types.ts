@@ -1,4 +1,4 @@
-/** What the package offers, told once: every public type and what it promises. */
+/** Every public type, and what it promises. */
 import type { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import type { DurlogError } from './errors.js'
@@ -157,7 +157,7 @@ export interface LogRecovery {
    * - `unchecked`: opened with `readOnly`, which looks at nothing and changes nothing.
    */
   state: RecoveryState
-  /** Bytes read to tell. */
+  /** Bytes read to decide it. */
   scannedBytes: number
   /** Bytes that were cut away. */
   discardedBytes: number
@@ -266,12 +266,12 @@ export interface Log extends EventEmitter<LogEvents>, AsyncDisposable {
   readable(options?: ReadableOptions): Readable
   /**
    * A stream that makes each chunk one record; it finishes when all have reached their level. Nothing behind a chunk
-   * that fails is stored, and the callback of each `write` tells what became of its own chunk.
+   * that fails is stored, and the callback of each `write` reports its own chunk.
    */
   writable(options?: WritableOptions): Writable
 
   /**
-   * Removes whole segments whose records all stand before `seq`; settles with the new `firstSeq`, durably
+   * Removes whole segments whose records are all before `seq`; settles with the new `firstSeq`, durably
    * done. Appends made meanwhile wait.
    */
   trimBefore(seq: number): Promise<number>

@@ -13,7 +13,7 @@
 
 namespace durlog {
 
-// Where a record's payload stands in the batch buffer.
+// Where a record's payload is in the batch buffer.
 struct CursorEntry {
   uint32_t offset;
   uint32_t length;
@@ -52,7 +52,7 @@ class Cursor {
   uint64_t seq() const { return next_seq_ < from_seq_ ? from_seq_ : next_seq_; }
 
  private:
-  // What stands where decoding stopped.
+  // The bytes where decoding stopped.
   struct Stop {
     DecodeStatus status = DecodeStatus::kFree;
     uint64_t offset = 0;

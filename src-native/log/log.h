@@ -58,7 +58,7 @@ struct LogStats {
 
 class Log {
  public:
-  // Blocking: locks, recovers, creates. The log has no executor yet, and does nothing but be.
+  // Blocking: locks, recovers, creates. The log has no executor yet: Attach() comes next.
   static Result<std::unique_ptr<Log>> Open(FileSystem& file_system, const std::string& path,
                                            const LogOptions& options);
   // Waits for the jobs that are out. Does not sync: see PrepareClose().
@@ -97,7 +97,7 @@ class Log {
   Result<std::shared_ptr<TruncateJob>> BeginTruncate(uint64_t next_seq);
   Status FinishTruncate(TruncateJob& job);
   // No append from here on; marks the end, so that the next open knows everything is synced.
-  // idle() tells when that is done.
+  // idle() is true when that is done.
   void PrepareClose();
 
   bool idle() const { return commit_ == nullptr && !CommitWanted(); }
@@ -262,7 +262,7 @@ class Log {
   std::deque<uint64_t> segments_;  // first seqs, the active one's included once it has a name
   std::shared_ptr<SpareJob> spare_;
   std::vector<std::string> recyclable_;
-  bool rotation_waits_ = false;  // somebody was turned away until spare_ is done
+  bool rotation_waits_ = false;  // an append was refused until spare_ is done
 
   bool latched_ = false;
   bool closing_ = false;

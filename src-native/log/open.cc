@@ -55,7 +55,7 @@ Result<std::unique_ptr<Log>> Log::Open(FileSystem& file_system, const std::strin
   return log;
 }
 
-// The reason is told by stats(): somebody who asked for `auto` should be able to see what he got.
+// stats() reports the reason, so that a caller of `auto` can see what was chosen.
 void Log::ChooseMode() {
   const bool in_memory = options_.expected_level < Level::kSync;
   can_map_ = capabilities_.overwrites_in_place && capabilities_.survives_map_faults;

@@ -19,7 +19,7 @@ namespace durlog {
 //
 // A position is a hint. It was a boundary between frames when it was noted, and no batch was open
 // there; the log can have been cut since. What is read from it proves itself by its seq and its
-// checksum, or the hint is dropped. Segments are told apart by their salt, which no two share.
+// checksum, or the hint is dropped. Segments are identified by their salt, which no two share.
 //
 // For any thread.
 class PositionIndex {
