@@ -1,0 +1,64 @@
+// How each package manager installs a tarball with every script blocked, and how Node then finds the package.
+import { execFileSync } from 'node:child_process'
+import { tool, toolVersion } from './tools.mjs'
+
+/** Some managers run on newer Nodes only. */
+const node = () => tool('node24/bin/node')
+
+function yarn4(linker) {
+  const registry = execFileSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).trim()
+  return {
+    install: () => [node(), tool('yarn4/bin/yarn.js'), 'install', '--no-immutable'],
+    files: {
+      '.yarnrc.yml': `nodeLinker: ${linker}\nenableScripts: false\nenableGlobalCache: false\nenableTelemetry: false\n`,
+      'yarn.lock': '',
+    },
+    env: { YARN_NPM_REGISTRY_SERVER: registry },
+  }
+}
+
+/**
+ * @typedef {object} Manager
+ * @property {string} name as the table shows it
+ * @property {() => string[]} install the command
+ * @property {Record<string, string>} [files] what the project holds beside package.json
+ * @property {Record<string, string>} [env]
+ * @property {string[]} [nodeOptions]
+ * @property {() => string[]} [runtime] what runs the program in place of Node
+ */
+
+/** @type {readonly Manager[]} */
+export const MANAGERS = [
+  {
+    name: `npm ${toolVersion('npm11')}`,
+    install: () => [node(), tool('npm11/bin/npm-cli.js'), 'install', '--ignore-scripts'],
+  },
+  {
+    name: `npm ${toolVersion('npm12')}`,
+    install: () => [node(), tool('npm12/bin/npm-cli.js'), 'install', '--ignore-scripts'],
+  },
+  {
+    name: `pnpm ${toolVersion('pnpm10')}`,
+    install: () => [node(), tool('pnpm10/bin/pnpm.cjs'), 'install', '--ignore-scripts'],
+  },
+  {
+    name: `pnpm ${toolVersion('pnpm12')}`,
+    install: () => [node(), tool('pnpm12/bin/pnpm.mjs'), 'install', '--ignore-scripts'],
+  },
+  {
+    name: `yarn ${toolVersion('yarn1')}`,
+    install: () => [node(), tool('yarn1/bin/yarn.js'), 'install', '--ignore-scripts', '--no-lockfile'],
+  },
+  { name: `yarn ${toolVersion('yarn4')}, node_modules`, ...yarn4('node-modules') },
+  { name: `yarn ${toolVersion('yarn4')}, PnP`, ...yarn4('pnp'), nodeOptions: ['--require', './.pnp.cjs'] },
+  {
+    name: `Bun ${toolVersion('bun')}`,
+    install: () => [tool('bun/bin/bun'), 'install', '--ignore-scripts'],
+    runtime: () => [tool('bun/bin/bun')],
+  },
+  {
+    name: `Deno ${toolVersion('deno')}`,
+    install: () => [tool('deno/deno'), 'install', '--node-modules-dir=auto'],
+    runtime: () => [tool('deno/deno'), 'run', '--allow-all', '--quiet'],
+  },
+]
