@@ -45,7 +45,9 @@ Result<ScannedFrame> FrameScanner::Next() {
   if (any_seq_) next_seq_ = frame.fields.seq;
   if (frame.fields.seq != next_seq_) {
     frame.status = DecodeStatus::kBadCrc;
-    frame.misplaced = true;
+    // Only the first frame tells: the markers of cuts that were interrupted may cover a record in
+    // front of a whole one.
+    frame.misplaced = position_ == kSegmentHeaderBytes;
     return frame;
   }
   position_ += frame.fields.frame_bytes();

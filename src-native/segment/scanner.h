@@ -24,7 +24,7 @@ struct ScannedFrame {
   uint64_t offset = 0;
   FrameFields fields;
   const uint8_t* payload = nullptr;  // valid until the next call
-  bool misplaced = false;            // it is whole, but its seq belongs elsewhere
+  bool misplaced = false;            // whole, with a seq that no crash leaves there
 };
 
 // Frames in order of offset. Stops at the first that is not whole, or whose seq is not the
