@@ -9,7 +9,7 @@ const require = createRequire(import.meta.url)
 if (!existsSync('dist/index.js')) {
   execFileSync('npm', ['run', 'build'], { stdio: 'inherit', shell: process.platform === 'win32' })
   // Packed under the name that an installed package looks for. `npm pack` refuses it for a release.
-  const { targetName } = require('../dist/binary.js')
+  const { targetName } = require('../dist/native/binary.js')
   const folder = `prebuilds/${targetName()}`
   if (!existsSync('prebuilds')) {
     mkdirSync(folder, { recursive: true })

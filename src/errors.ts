@@ -111,3 +111,14 @@ export function outcomeOfCall(error: unknown): unknown {
 export function invalidArgument(message: string): DurlogError {
   return new DurlogError('ERR_DURLOG_INVALID_ARGUMENT', message)
 }
+
+export function latchedError(dir: string): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_LATCHED',
+    `an earlier sync of the log in ${dir} failed, and what is on the device is not known; close it and open it again`,
+  )
+}
+
+export function closedError(dir: string): DurlogError {
+  return new DurlogError('ERR_DURLOG_CLOSED', `the log in ${dir} has been closed; open it again`)
+}

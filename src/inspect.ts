@@ -1,15 +1,14 @@
 /** Looks at a log's files without opening it for writing: for tools. */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { resolveRepairOptions } from './call-options.js'
 import {
   type NativeFrame,
   type NativeRepairReport,
   type NativeSegmentReport,
   type NativeVerifyReport,
   native,
-} from './native.js'
-import { toPath } from './open.js'
+} from './native/native.js'
+import { resolveDir, resolveRepairOptions } from './options/call-options.js'
 
 export interface VerifyReport extends Omit<NativeVerifyReport, 'syncedEnd'> {
   /** The last seq that is known to be synced, -1 if there is none. */
@@ -50,7 +49,7 @@ const SEGMENT_NAME = /^(\d{20})(\..+)?$/
 
 /** What is known without reading every record. Takes no lock. */
 export async function inspect(dir: string | URL): Promise<LogSummary> {
-  const path = toPath(dir)
+  const path = resolveDir(dir)
   const { uuid, firstSeq, nextSeq, syncedEnd } = await native.bounds(path)
   const segments: SegmentSummary[] = []
   for (const name of (await readdir(path)).sort()) {
@@ -67,19 +66,19 @@ export async function inspect(dir: string | URL): Promise<LogSummary> {
  * acknowledged yet is no damage.
  */
 export async function verify(dir: string | URL): Promise<VerifyReport> {
-  const { syncedEnd, ...report } = await native.verify(toPath(dir))
+  const { syncedEnd, ...report } = await native.verify(resolveDir(dir))
   return { ...report, syncedSeq: syncedEnd - 1 }
 }
 
 /** Cuts torn tails and holes, after a copy of what goes. A dry run unless `apply`. Needs the writer's lock. */
 export async function repair(dir: string | URL, options?: RepairOptions): Promise<RepairReport> {
   const { apply, backup } = resolveRepairOptions(options)
-  return native.repair(toPath(dir), apply, backup)
+  return native.repair(resolveDir(dir), apply, backup)
 }
 
 /** Every frame of one segment as it is in the file, whole or not. */
 export async function* frames(dir: string | URL, segment: string): AsyncGenerator<Frame, void, undefined> {
-  const path = toPath(dir)
+  const path = resolveDir(dir)
   for (let offset = 0; ; ) {
     const page = await native.frames(path, segment, offset, FRAMES_PER_CALL)
     yield* page

@@ -1,14 +1,11 @@
 /** Opens a log: checks the options, waits for the lock, and hands out a writer or a reader. */
-
-import { resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { shown } from './checks.js'
-import { DurlogError, invalidArgument } from './errors.js'
-import { WriterLog } from './log.js'
-import { type NativeLog, native } from './native.js'
-import { type ResolvedOptions, resolveOptions } from './options.js'
-import { ReadOnlyLog } from './read-only-log.js'
+import { DurlogError } from './errors.js'
+import { WriterLog } from './log/writer-log.js'
+import { type NativeLog, native } from './native/native.js'
+import { resolveDir } from './options/call-options.js'
+import { type ResolvedOptions, resolveOptions } from './options/open-options.js'
+import { ReadOnlyLog } from './reader/read-only-log.js'
 import type { Log, OpenOptions } from './types.js'
 
 const LOCK_POLL_MS = 20
@@ -24,7 +21,7 @@ const LOCK_POLL_MS = 20
  * replaced by a weaker one: see `stats()`.
  */
 export async function open(dir: string | URL, options?: OpenOptions): Promise<Log> {
-  const path = toPath(dir)
+  const path = resolveDir(dir)
   const resolved = resolveOptions(options)
   if (resolved.readOnly) return new ReadOnlyLog(path, await native.bounds(path), resolved.salvage)
   return openWriter(path, resolved)
@@ -50,11 +47,4 @@ async function openLocked(dir: string, options: ResolvedOptions, onProgress: () 
       await delay(Math.min(LOCK_POLL_MS, leftMs))
     }
   }
-}
-
-/** A folder's absolute path, whatever the working directory becomes. Throws ERR_DURLOG_INVALID_ARGUMENT. */
-export function toPath(dir: unknown): string {
-  if (typeof dir === 'string' && dir !== '' && !dir.includes('\0')) return resolve(dir)
-  if (dir instanceof URL && dir.protocol === 'file:') return resolve(fileURLToPath(dir))
-  throw invalidArgument(`dir must be a folder's path or file: URL; got ${shown(dir instanceof URL ? dir.href : dir)}`)
 }

@@ -87,7 +87,7 @@ test('a path, file name, link, anchor or script that does not exist is found', (
   const markdown = [
     'see src/nowhere.ts and `test/core/*_nothing.cc`, also `nobody_at_home.cc`;',
     '[gone](GONE.md), [gone](docs/FORMAT.md#gone), `npm run gone`;',
-    'but src/log.ts, `test/core/*_test.cc`, `log.h`, [there](docs/FORMAT.md#recovery), [web](https://a.b/c) and `npm run check`',
+    'but src/log/writer-log.ts, `test/core/*_test.cc`, `log.h`, [there](docs/FORMAT.md#recovery), [web](https://a.b/c) and `npm run check`',
   ].join('\n')
   expect(missingIn('README.md', markdown)).toEqual([
     'src/nowhere.ts',
@@ -106,9 +106,9 @@ test("CONTRIBUTING's map leads to names that are in the files", () => {
 })
 
 test('a name that has left its file is found', () => {
-  expect(hopsIn('`src/log.ts`: `#settle`')).toEqual([['src/log.ts', '#settle']])
-  expect(holds('src/log.ts', '#settle')).toBe(true)
-  expect(holds('src/log.ts', '#settl')).toBe(false)
+  expect(hopsIn('`src/log/writer-log.ts`: `#settle`')).toEqual([['src/log/writer-log.ts', '#settle']])
+  expect(holds('src/log/writer-log.ts', '#settle')).toBe(true)
+  expect(holds('src/log/writer-log.ts', '#settl')).toBe(false)
   expect(holds('src/nowhere.ts', '#settle')).toBe(false)
 })
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Deque } from '../src/deque.js'
+import { Deque } from '../src/log/deque.js'
 
 test('items come out in the order they went in, across growth and wrap-around', () => {
   const queue = new Deque<number>()

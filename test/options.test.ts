@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { checkPayload, levelCode } from '../src/call-options.js'
 import { DurlogError } from '../src/errors.js'
-import { resolveOptions } from '../src/options.js'
+import { checkPayload, levelCode } from '../src/options/call-options.js'
+import { resolveOptions } from '../src/options/open-options.js'
 import type { OpenOptions } from '../src/types.js'
 
 /** The error that options are refused with, given as a caller without types might. */

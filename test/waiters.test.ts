@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Waiters } from '../src/waiters.js'
+import { Waiters } from '../src/log/waiters.js'
 
 test('each waiter resolves with its own seq once the level is past it, and not before', async () => {
   const waiters = new Waiters()

@@ -12,7 +12,7 @@
 
 namespace durlog::bench {
 
-// What to measure; the strings are those of the JS side (src/bench/native.ts).
+// What to measure; the strings are those of the JS side (bench/harness/baselines.ts).
 struct Spec {
   std::string path;         // created and emptied by Prepare unless `shared`
   std::string method;       // see MakeBaseline

@@ -1,4 +1,4 @@
-// The addon's exports: see `Native` in src/native.ts.
+// The addon's exports: see `Native` in src/native/native.ts.
 #include <napi.h>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The NativeCursor class of src/native.ts.
+// The NativeCursor class of src/native/native.ts.
 #ifndef DURLOG_NAPI_CURSOR_WRAP_H_
 #define DURLOG_NAPI_CURSOR_WRAP_H_
 

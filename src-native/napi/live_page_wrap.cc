@@ -12,7 +12,7 @@
 namespace durlog {
 namespace {
 
-// As src/native.ts numbers them.
+// As src/native/native.ts numbers them.
 enum LiveField : size_t { kCounts, kFirstSeq, kMemoryEnd, kSyncedEnd, kCut, kLiveFields };
 
 class LivePageWrap final : public Napi::ObjectWrap<LivePageWrap> {

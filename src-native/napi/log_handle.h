@@ -23,7 +23,7 @@ class LogHandle final : public Executor,
                         public LogListener,
                         public std::enable_shared_from_this<LogHandle> {
  public:
-  // As many as `Counter` in src/native.ts names.
+  // As many as `Counter` in src/native/native.ts names.
   static constexpr size_t kCounterCount = 9;
 
   LogHandle(napi_env env, std::unique_ptr<Log> log);
@@ -57,7 +57,7 @@ class LogHandle final : public Executor,
   void OnRotated(uint64_t first_seq) override;
 
  private:
-  // As src/native.ts numbers them.
+  // As src/native/native.ts numbers them.
   enum Counter {
     kFirst,
     kNext,

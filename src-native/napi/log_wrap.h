@@ -1,4 +1,4 @@
-// The NativeLog class of src/native.ts.
+// The NativeLog class of src/native/native.ts.
 #ifndef DURLOG_NAPI_LOG_WRAP_H_
 #define DURLOG_NAPI_LOG_WRAP_H_
 

@@ -1,20 +1,15 @@
 /** The options of commands that append, and what `open` is given for them. */
 import { type Command, Option } from 'commander'
+import { LEVEL_NAMES } from '../native/levels.js'
+import {
+  DEFAULTS,
+  PREALLOCATIONS,
+  resolveOptions,
+  SEGMENT_OVERHEAD_BYTES,
+  STRATEGIES,
+} from '../options/open-options.js'
 import { parseBytes, parseWhole } from '../terminal/arguments.js'
 import type { Durability, OpenOptions, Preallocation, Strategy } from '../types.js'
-
-const LEVELS: readonly Durability[] = ['memory', 'async', 'sync', 'full']
-const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
-const PREALLOCATIONS: readonly Preallocation[] = [
-  'auto',
-  'none',
-  'sparse',
-  'fallocate',
-  'keep-size',
-  'zero-range',
-  'zero',
-  'recycle',
-]
 
 export interface WriterFlags {
   durability: Durability
@@ -29,7 +24,11 @@ export interface WriterFlags {
 /** What commands that append take. */
 export function addWriterOptions(command: Command): Command {
   return command
-    .addOption(new Option('-d, --durability <level>', 'how safe each record must be').choices(LEVELS).default('sync'))
+    .addOption(
+      new Option('-d, --durability <level>', 'how safe each record must be')
+        .choices(LEVEL_NAMES)
+        .default(DEFAULTS.durability),
+    )
     .addOption(new Option('--strategy <name>', 'how bytes reach the file').choices(STRATEGIES).default('auto'))
     .addOption(
       new Option('--preallocate <name>', "how a segment's space is taken").choices(PREALLOCATIONS).default('auto'),
@@ -37,7 +36,7 @@ export function addWriterOptions(command: Command): Command {
     .addOption(
       new Option('--segment-bytes <bytes>', 'size of a segment file')
         .argParser(parseBytes)
-        .default(64 * 2 ** 20, '64MiB'),
+        .default(DEFAULTS.segmentBytes, '64MiB'),
     )
     .option('--max-record-bytes <bytes>', 'the longest record', parseBytes)
     .option('--wait-lock <ms>', 'how long to wait for another writer', parseWhole, 0)
@@ -55,11 +54,13 @@ export function toOpenOptions(flags: WriterFlags): OpenOptions {
     create,
     lock: { waitMs: waitLock },
     // Room for the longest record and its frame; the default unless that is not enough.
-    ...(maxRecordBytes !== undefined && { maxPendingBytes: Math.max(32 * 2 ** 20, maxRecordBytes + 8192) }),
+    ...(maxRecordBytes !== undefined && {
+      maxPendingBytes: Math.max(DEFAULTS.maxPendingBytes, maxRecordBytes + SEGMENT_OVERHEAD_BYTES),
+    }),
   }
 }
 
-/** The longest record that a log opened so takes; mirrors the default of `open`. */
-export function longestRecord({ maxRecordBytes, segmentBytes }: WriterFlags): number {
-  return maxRecordBytes ?? Math.min(16 * 2 ** 20, segmentBytes - 8192)
+/** The longest record that a log opened so takes. Throws ERR_DURLOG_INVALID_ARGUMENT, as `open` would. */
+export function longestRecord(flags: WriterFlags): number {
+  return resolveOptions(toOpenOptions(flags)).native.maxRecordBytes
 }

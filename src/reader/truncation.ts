@@ -1,15 +1,15 @@
-/** One cut of a log's end. Each links to the next, so that a reader that holds one reaches all later ones. */
-export class Cut {
+/** One truncation of a log's end. Each links to the next, so that whoever holds one sees all later ones. */
+export class Truncation {
   /** The log's next seq right after it. */
   readonly nextSeq: number
-  #later: Cut | undefined
+  #later: Truncation | undefined
 
   constructor(nextSeq: number) {
     this.nextSeq = nextSeq
   }
 
-  followedBy(nextSeq: number): Cut {
-    this.#later = new Cut(nextSeq)
+  followedBy(nextSeq: number): Truncation {
+    this.#later = new Truncation(nextSeq)
     return this.#later
   }
 

@@ -2,10 +2,10 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { Cut } from '../src/cut.js'
+import { Truncation } from '../src/reader/truncation.js'
 
 test('who holds a cut learns of the lowest one after it, however many there were', () => {
-  const first = new Cut(Number.POSITIVE_INFINITY)
+  const first = new Truncation(Number.POSITIVE_INFINITY)
   expect(first.lowestLater()).toBe(Number.POSITIVE_INFINITY)
   const seen = first.followedBy(7)
   let last = seen
@@ -18,8 +18,8 @@ test('who holds a cut learns of the lowest one after it, however many there were
 test('a log that is cut again and again keeps the newest alone', async () => {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as () => void
-  const start = (): [WeakRef<Cut>, Cut] => {
-    const first = new Cut(0)
+  const start = (): [WeakRef<Truncation>, Truncation] => {
+    const first = new Truncation(0)
     return [new WeakRef(first), first.followedBy(1)]
   }
   const [first, last] = start()

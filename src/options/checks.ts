@@ -1,11 +1,5 @@
 /** Checks of single values. What is wrong throws ERR_DURLOG_INVALID_ARGUMENT: the name, what came, what is allowed. */
-import { invalidArgument } from './errors.js'
-// A type only: checking must not need the addon.
-import type { LEVEL_CODES } from './native.js'
-import type { Durability } from './types.js'
-
-export const LEVELS: typeof LEVEL_CODES = { memory: 0, async: 1, sync: 2, full: 3 }
-export const LEVEL_NAMES: readonly Durability[] = Object.keys(LEVELS) as Durability[]
+import { invalidArgument } from '../errors.js'
 
 /** `value` as an error shows it: short, with a string in quotes. */
 export function shown(value: unknown): string {

@@ -1,9 +1,8 @@
 /** A typed face of the addon. Nothing above this file knows how it is loaded. */
-import { loadAddon } from './binary.js'
-import { DurlogError } from './errors.js'
 
-/** Durability levels as the core numbers them; a higher one includes every lower one. */
-export const LEVEL_CODES = { memory: 0, async: 1, sync: 2, full: 3 } as const
+import { DurlogError } from '../errors.js'
+import type { LogRecord, LogStats, Payload, Preallocation, RecoveryState, Strategy } from '../types.js'
+import { loadAddon } from './binary.js'
 
 /** Indices into `NativeLog.counters`. Every seq is exclusive: "all below have reached it". */
 export const Counter = {
@@ -35,8 +34,8 @@ export interface NativeFailure {
 }
 
 export interface NativeOptions {
-  strategy: string
-  preallocate: string
+  strategy: Strategy
+  preallocate: Preallocation
   segmentBytes: number
   maxPendingBytes: number
   maxRecordBytes: number
@@ -48,8 +47,11 @@ export interface NativeOptions {
   expectedLevel: number
 }
 
+/** Which state the core found: `unchecked` is a reader's. */
+export type FoundState = Exclude<RecoveryState, 'unchecked'>
+
 export interface NativeRecovery {
-  state: 'clean' | 'torn-tail' | 'hole' | 'corrupt'
+  state: FoundState
   scannedBytes: number
   /** Bytes that were cut away; 0 where nothing was. */
   discardedBytes: number
@@ -63,24 +65,8 @@ export interface NativeRecovery {
   lostLast: number
 }
 
-export interface NativeStats {
-  strategy: string
-  mode: string
-  preallocate: string
-  fileSystem: string
-  /** Why `auto` came to this, one sentence. */
-  reason: string
-  segments: number
-  segmentBytes: number
-  rotations: number
-  commits: number
-  committedRecords: number
-  committedBytes: number
-  modeSwitches: number
-  recycled: number
-}
-
-type Payload = Uint8Array | string
+/** `pendingBytes` and the two behind it are not the core's. */
+export type NativeStats = Omit<LogStats, 'pendingBytes' | 'pendingAppends' | 'waitingForRoom'>
 
 /** `true`: no room (maxPendingBytes), try after progress. Nothing: framed, and the last seq is `nextSeq` - 1. */
 export type Refused = true | undefined
@@ -132,18 +118,12 @@ export interface NativeCursor {
   close(): void
 }
 
-export interface NativeRecord {
-  seq: number
-  data: Buffer
-  timestamp: number
-}
-
 /** Single records by seq. Any number of calls at once; each ends by itself, whatever becomes of the object. */
 export interface NativePointReader {
   /** Record `seq`, which is known to be there if it is below `limit` (-1: it may not be). */
-  get(seq: number, limit: number): Promise<NativeRecord>
+  get(seq: number, limit: number): Promise<LogRecord>
   /** As `get`; the calling thread reads. */
-  getSync(seq: number, limit: number): NativeRecord
+  getSync(seq: number, limit: number): LogRecord
   /** Closes the files; settles when they are closed. The next call opens what it needs. */
   forget(): Promise<void>
 }

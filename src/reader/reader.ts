@@ -1,10 +1,10 @@
 /** Iterates over records, a decoded batch at a time, with the next batch fetched while one is consumed. */
 import { markAsUntransferable } from 'node:worker_threads'
-import { checkReadOptions } from './call-options.js'
-import type { Cut } from './cut.js'
-import { DurlogError } from './errors.js'
-import { type NativeBatch, type NativeCursor, native } from './native.js'
-import type { LogReader, LogRecord, ReadOptions } from './types.js'
+import { DurlogError } from '../errors.js'
+import { type NativeBatch, type NativeCursor, native } from '../native/native.js'
+import { checkReadOptions } from '../options/call-options.js'
+import type { LogReader, LogRecord, ReadOptions } from '../types.js'
+import type { Truncation } from './truncation.js'
 
 const BATCH_BYTES = 2 * 1024 * 1024
 /** A smaller rest of a batch's buffer is not worth a read of its own. */
@@ -25,8 +25,8 @@ export interface ReadSource {
   readonly dir: string
   readonly salvage: boolean
   /** The newest cut of the log's end: another object after each. */
-  readonly lastCut: Cut
-  /** Brings `lastCut` and the limits up to date, where another process makes them. */
+  readonly lastTruncation: Truncation
+  /** Brings `lastTruncation` and the limits up to date, where another process makes them. */
   look(): void
   /** Settles when no cut is under way: until then what it takes away may look like damage. */
   settled(): Promise<void>
@@ -72,7 +72,7 @@ export class Reader implements LogReader {
   readonly #stop: number
   /** The seq at which it ends because there is no more; the core is told, so that it knows loss from the end. */
   #end = Number.POSITIVE_INFINITY
-  #seenCut: Cut
+  #seenTruncation: Truncation
   #fetch: Fetch | undefined
   #filling: Promise<void> | undefined
   #wake: (() => void) | undefined
@@ -88,7 +88,7 @@ export class Reader implements LogReader {
   constructor(source: ReadSource, options: ReadOptions = {}) {
     checkReadOptions(options)
     this.#source = source
-    this.#seenCut = source.lastCut
+    this.#seenTruncation = source.lastTruncation
     this.#from = options.from
     this.#stop = options.to === undefined ? Number.POSITIVE_INFINITY : options.to + 1
     this.#follow = options.follow ?? false
@@ -111,7 +111,7 @@ export class Reader implements LogReader {
 
   nextBuffered(): LogRecord | undefined {
     const index = this.#index
-    if (index >= this.#count || this.#source.lastCut !== this.#seenCut) return undefined
+    if (index >= this.#count || this.#source.lastTruncation !== this.#seenTruncation) return undefined
     this.#index = index + 1
     const entry = index * ENTRY_NUMBERS
     const offset = this.#memoryOffset + (this.#entries[entry] as number)
@@ -156,7 +156,7 @@ export class Reader implements LogReader {
     if (this.#cursor === undefined) await this.#open()
     while (!this.#done) {
       this.#source.look()
-      if (this.#source.lastCut !== this.#seenCut) await this.#afterCut()
+      if (this.#source.lastTruncation !== this.#seenTruncation) await this.#afterTruncation()
       const { ended } = this.#source
       const limit = this.#limit()
       if (this.#position >= this.#stop) return this.#finish()
@@ -168,7 +168,7 @@ export class Reader implements LogReader {
       const fetch = this.#fetch ?? this.#request(limit)
       const batch = await this.#receive(fetch)
       if (this.#done) return
-      if (batch === undefined || this.#source.lastCut !== this.#seenCut) continue
+      if (batch === undefined || this.#source.lastTruncation !== this.#seenTruncation) continue
       if (batch.count > 0) return this.#install(fetch, batch)
       if (batch.needBytes > 0) {
         this.#needBytes = batch.needBytes
@@ -185,7 +185,7 @@ export class Reader implements LogReader {
     for (let attempt = 1; ; attempt++) {
       const { first, limit, next } = await this.#source.range(this.#durableOnly)
       if (this.#done) return
-      this.#seenCut = this.#source.lastCut
+      this.#seenTruncation = this.#source.lastTruncation
       const from = this.#from ?? first
       if (from < first) throw outOfRange(`records before ${first} have been trimmed; can't read from ${from}`)
       if (from > next) throw outOfRange(`the log ends before ${next}; can't read from ${from}`)
@@ -238,7 +238,7 @@ export class Reader implements LogReader {
       await this.#source.settled()
       if (this.#done) return undefined
       this.#source.look()
-      if (this.#source.lastCut !== this.#seenCut) return undefined
+      if (this.#source.lastTruncation !== this.#seenTruncation) return undefined
       if (!this.#salvage || !isCode(error, 'ERR_DURLOG_CORRUPT')) throw error
       await this.#skip(error)
       return undefined
@@ -298,10 +298,10 @@ export class Reader implements LogReader {
   }
 
   /** Goes on behind a cut: what was decoded ahead may have been cut, and its seqs given out again. */
-  async #afterCut(): Promise<void> {
+  async #afterTruncation(): Promise<void> {
     const next = this.#firstSeq + this.#index
-    const cut = this.#seenCut.lowestLater()
-    this.#seenCut = this.#source.lastCut
+    const cut = this.#seenTruncation.lowestLater()
+    this.#seenTruncation = this.#source.lastTruncation
     if (next > cut)
       throw outOfRange(`the log was cut to end before ${cut}; this reader has delivered up to ${next - 1}`)
     this.#count = 0

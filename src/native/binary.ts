@@ -2,10 +2,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import process from 'node:process'
-import { DurlogError } from './errors.js'
+import { DurlogError } from '../errors.js'
 
-// src and dist are both one folder below the package's root. A bundle of ES modules has no __dirname.
-const root: string | undefined = typeof __dirname === 'string' ? join(__dirname, '..') : undefined
+// This file is two folders below the package's root, in src and in dist. A bundle of ES modules has no __dirname.
+const root: string | undefined = typeof __dirname === 'string' ? join(__dirname, '../..') : undefined
 
 let provided: unknown
 

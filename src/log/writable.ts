@@ -1,7 +1,6 @@
-/** Node streams over a log's public methods. */
-import { Readable, Writable } from 'node:stream'
-import { resolveReadableOptions } from './call-options.js'
-import type { Log, LogReader, Payload, ReadableOptions } from './types.js'
+/** A Node stream that appends. */
+import { Writable } from 'node:stream'
+import type { Payload } from '../types.js'
 
 /** How far an append of several records in order came. */
 export interface Reached {
@@ -15,48 +14,12 @@ export interface Reached {
 export type AppendInOrder = (list: readonly Payload[]) => Promise<Reached>
 type WriteCallback = (error?: Error | null) => void
 
-/** An object-mode stream of records. Destroying it closes its reader. */
-export function makeReadable(log: Log, options?: ReadableOptions): Readable {
-  const { highWaterMark, readOptions } = resolveReadableOptions(options)
-  return new RecordReadable(log.read(readOptions), highWaterMark)
-}
-
 /** A stream that makes each chunk one record. */
 export function makeWritable(append: AppendInOrder, highWaterMark: number): Writable {
   return new RecordWritable(append, highWaterMark)
 }
 
-class RecordReadable extends Readable {
-  readonly #reader: LogReader
-
-  constructor(reader: LogReader, highWaterMark: number) {
-    super({ objectMode: true, highWaterMark })
-    this.#reader = reader
-  }
-
-  override _read(): void {
-    this.#deliver().catch((error: unknown) => this.destroy(error as Error))
-  }
-
-  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    this.#reader.return().then(
-      () => callback(error),
-      (closeError: Error) => callback(error ?? closeError),
-    )
-  }
-
-  async #deliver(): Promise<void> {
-    const { done, value } = await this.#reader.next()
-    let wanted = this.push(done ? null : value)
-    while (wanted) {
-      const record = this.#reader.nextBuffered()
-      if (record === undefined) return
-      wanted = this.push(record)
-    }
-  }
-}
-
-/** Node gives a group of chunks one result; each chunk's callback gets its own. */
+/** Node gives a group of chunks one result; each chunk's callback is told its own. */
 class RecordWritable extends Writable {
   readonly #append: AppendInOrder
   /** Chunks taken by `write`, and how many have reached their level. */

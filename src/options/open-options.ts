@@ -1,21 +1,23 @@
 /** All options of `open`, checked and filled in at one place. */
-import { bag, choice, flag, LEVEL_NAMES, LEVELS, whole } from './checks.js'
-import { invalidArgument } from './errors.js'
+
+import { invalidArgument } from '../errors.js'
+import { LEVEL_NAMES, LEVELS } from '../native/levels.js'
 // A type only: checking options must not need the addon.
-import type { NativeOptions } from './native.js'
-import type { OpenOptions, Preallocation, Strategy } from './types.js'
+import type { NativeOptions } from '../native/native.js'
+import type { Durability, OpenOptions, Preallocation, Strategy } from '../types.js'
+import { bag, choice, flag, whole } from './checks.js'
 
 const KIB = 1024
 const MIB = 1024 * KIB
 const GIB = 1024 * MIB
 /** A segment's header block, and room for frames and markers. */
-const SEGMENT_OVERHEAD_BYTES = 8192
+export const SEGMENT_OVERHEAD_BYTES = 8192
 const BLOCK_BYTES = 4096
 /** The longest payload that a frame's length field is given on disk. */
 const MAX_PAYLOAD_BYTES = 128 * MIB
 
-const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
-const PREALLOCATIONS: readonly Preallocation[] = [
+export const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
+export const PREALLOCATIONS: readonly Preallocation[] = [
   'auto',
   'none',
   'sparse',
@@ -25,6 +27,19 @@ const PREALLOCATIONS: readonly Preallocation[] = [
   'zero',
   'recycle',
 ]
+/** What `open` takes where an option is left out; the others' default is zero, false or `auto`. `maxRecordBytes`: or the longest
+ * that fits, if that is less. */
+export const DEFAULTS: {
+  durability: Durability
+  segmentBytes: number
+  maxPendingBytes: number
+  maxRecordBytes: number
+} = {
+  durability: 'sync',
+  segmentBytes: 64 * MIB,
+  maxPendingBytes: 32 * MIB,
+  maxRecordBytes: 16 * MIB,
+}
 /** What leaves blocks unallocated: a store through a map into one on a full disk is SIGBUS. */
 const UNALLOCATED: readonly Preallocation[] = ['none', 'sparse', 'keep-size']
 const RECOVERIES = ['strict', 'salvage'] as const
@@ -85,20 +100,20 @@ export function resolveOptions(options?: OpenOptions): ResolvedOptions {
     'segmentBytes',
     given.segmentBytes,
     { min: 64 * KIB, max: GIB, unit: 'bytes', multipleOf: BLOCK_BYTES },
-    64 * MIB,
+    DEFAULTS.segmentBytes,
   )
   const maxPendingBytes = whole(
     'maxPendingBytes',
     given.maxPendingBytes,
     { min: 64 * KIB, max: 2 * GIB, unit: 'bytes' },
-    32 * MIB,
+    DEFAULTS.maxPendingBytes,
   )
   const longest = Math.min(MAX_PAYLOAD_BYTES, Math.min(segmentBytes, maxPendingBytes) - SEGMENT_OVERHEAD_BYTES)
   const maxRecordBytes = whole(
     'maxRecordBytes',
     given.maxRecordBytes,
     { min: 1, max: longest, unit: 'bytes' },
-    Math.min(16 * MIB, longest),
+    Math.min(DEFAULTS.maxRecordBytes, longest),
   )
   const chunkBytes = resolveChunkBytes(given.chunkBytes, segmentBytes)
   const extentSizeHint = whole(
@@ -109,7 +124,7 @@ export function resolveOptions(options?: OpenOptions): ResolvedOptions {
   )
   const salvage = choice('recovery', given.recovery, RECOVERIES, 'strict') === 'salvage'
 
-  const level = LEVELS[choice('durability', given.durability, LEVEL_NAMES, 'sync')]
+  const level = LEVELS[choice('durability', given.durability, LEVEL_NAMES, DEFAULTS.durability)]
 
   return {
     level,

@@ -1,8 +1,8 @@
 /** Single records by seq, beside whatever changes the log. */
 import { resolve } from 'node:path'
-import { DurlogError } from './errors.js'
-import { type NativePointReader, native } from './native.js'
-import type { LogRecord } from './types.js'
+import { DurlogError } from '../errors.js'
+import { type NativePointReader, native } from '../native/native.js'
+import type { LogRecord } from '../types.js'
 
 /** What a log that another process may write knows of its end. */
 const UNKNOWN_LIMIT = -1

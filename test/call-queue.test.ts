@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { DurlogError } from '../src/errors.js'
-import { HeldCalls } from '../src/held-calls.js'
+import { CallQueue } from '../src/log/call-queue.js'
 import { codeOf, scratchLog } from './fixtures/scratch.js'
 
 const failure = new DurlogError('ERR_DURLOG_NO_SPACE', 'no room')
 const never = new Promise<string>(() => {})
 
 test('a failure told while a call is being admitted fails the calls behind it, and not the one that goes on', async () => {
-  const held = new HeldCalls(() => {})
+  const held = new CallQueue(() => {})
   const first = held.hold(() => {
     held.fail(failure)
     return Promise.resolve('went on')
@@ -22,7 +22,7 @@ test('a failure told while a call is being admitted fails the calls behind it, a
 })
 
 test('a failure told while a call is being admitted fails that call if it must go on waiting', async () => {
-  const held = new HeldCalls(() => {})
+  const held = new CallQueue(() => {})
   let starts = 0
   const first = held.hold(() => {
     starts++
@@ -38,7 +38,7 @@ test('a failure told while a call is being admitted fails that call if it must g
 })
 
 test('a call that is made because another one failed waits behind those that outlive the failure', () => {
-  const held = new HeldCalls(() => {})
+  const held = new CallQueue(() => {})
   const order: string[] = []
   const call = (name: string, outlivesFailure: boolean, fail = () => {}) => ({
     outlivesFailure,

@@ -1,6 +1,6 @@
 /** What readers see of a log that another process or thread writes: its writer's page, or the files without one. */
-import { Cut } from './cut.js'
-import { DurlogError } from './errors.js'
+
+import { DurlogError } from '../errors.js'
 import {
   LIVE_FIELD_COUNT,
   LiveField,
@@ -8,18 +8,19 @@ import {
   type NativeCursor,
   type NativeLivePage,
   native,
-} from './native.js'
+} from '../native/native.js'
 import type { ReadSource } from './reader.js'
+import { Truncation } from './truncation.js'
 
 /** How often a follower looks whether something has been added. */
 const POLL_INTERVAL_MS = 5
 /** Without a page, looking what is synced reads the last segment: it takes at most this share of the time. */
 const MAX_BOUNDS_SHARE = 0.2
 
-export class ForeignSource implements ReadSource {
+export class FolderSource implements ReadSource {
   readonly dir: string
   readonly salvage: boolean
-  lastCut: Cut = new Cut(Number.POSITIVE_INFINITY)
+  lastTruncation: Truncation = new Truncation(Number.POSITIVE_INFINITY)
   /** What was found when the log was opened or last refreshed. */
   bounds: NativeBounds
   #ended = false
@@ -49,7 +50,7 @@ export class ForeignSource implements ReadSource {
   look(): void {
     this.#page.look(this.#fields)
     const cut = this.#field('cut')
-    if (cut !== Number.POSITIVE_INFINITY) this.lastCut = this.lastCut.followedBy(cut)
+    if (cut !== Number.POSITIVE_INFINITY) this.lastTruncation = this.lastTruncation.followedBy(cut)
   }
 
   /** A cut is told of before it begins, so none is waited for. */
@@ -67,10 +68,10 @@ export class ForeignSource implements ReadSource {
   }
 
   /** The newest cut; throws where the page says that there is no record `seq`. */
-  check(seq: number): Cut {
+  check(seq: number): Truncation {
     this.look()
     const [first, limit] = [this.#field('firstSeq'), this.#field('memoryEnd')]
-    if (!this.#counts() || (seq >= first && seq < limit)) return this.lastCut
+    if (!this.#counts() || (seq >= first && seq < limit)) return this.lastTruncation
     throw new DurlogError('ERR_DURLOG_OUT_OF_RANGE', `the log holds ${first} to ${limit - 1}; got ${seq}`)
   }
 
@@ -83,12 +84,12 @@ export class ForeignSource implements ReadSource {
     let cancelled = false
     let timer: NodeJS.Timeout
     let intervalMs = POLL_INTERVAL_MS
-    const { lastCut } = this
+    const { lastTruncation } = this
     const counted = this.#counts()
     const arrived = async (): Promise<boolean> => {
       if (this.#ended) return true
       this.look()
-      if (this.lastCut !== lastCut || this.#counts() !== counted) return true
+      if (this.lastTruncation !== lastTruncation || this.#counts() !== counted) return true
       if (counted) return this.followLimit(durableOnly) > limit
       if (!durableOnly) return cursor.poll()
       const start = performance.now()

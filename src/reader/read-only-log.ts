@@ -1,15 +1,9 @@
 /** A log that another process or thread may be writing: reading only, without its lock. */
 import { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
-import { checkSeq } from './call-options.js'
-import { DurlogError } from './errors.js'
-import { ForeignSource } from './foreign-source.js'
-import { closedError } from './log.js'
-import type { NativeBounds } from './native.js'
-import { PointReads } from './point-reads.js'
-import { Reader } from './reader.js'
-import { UNCHECKED } from './recovery.js'
-import { makeReadable } from './streams.js'
+import { closedError, DurlogError } from '../errors.js'
+import type { NativeBounds } from '../native/native.js'
+import { checkSeq } from '../options/call-options.js'
 import type {
   BatchRange,
   Log,
@@ -20,20 +14,32 @@ import type {
   LogStats,
   ReadableOptions,
   ReadOptions,
-} from './types.js'
+} from '../types.js'
+import { FolderSource } from './folder-source.js'
+import { PointReads } from './point-reads.js'
+import { makeReadable } from './readable.js'
+import { Reader } from './reader.js'
+
+/** A reader recovers nothing. */
+const UNCHECKED: LogRecovery = {
+  state: 'unchecked',
+  scannedBytes: 0,
+  discardedBytes: 0,
+  discardedRecords: 0,
+}
 
 export class ReadOnlyLog extends EventEmitter<LogEvents> implements Log {
   readonly dir: string
   readonly readOnly: boolean = true
   readonly recovery: LogRecovery = UNCHECKED
-  readonly #source: ForeignSource
+  readonly #source: FolderSource
   readonly #points: PointReads
   #closed = false
 
   constructor(dir: string, bounds: NativeBounds, salvage: boolean) {
     super()
     this.dir = dir
-    this.#source = new ForeignSource(dir, salvage, bounds)
+    this.#source = new FolderSource(dir, salvage, bounds)
     this.#points = new PointReads(dir)
   }
 

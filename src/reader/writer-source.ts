@@ -1,14 +1,14 @@
-import { Cut } from './cut.js'
-import { Counter } from './native.js'
+import { Counter } from '../native/native.js'
 import type { ReadSource } from './reader.js'
+import { Truncation } from './truncation.js'
 
 /** What readers of this process see: the counters, and a word when they have moved. */
-export class OwnSource implements ReadSource {
+export class WriterSource implements ReadSource {
   readonly dir: string
   readonly salvage: boolean
   readonly #counters: Float64Array
   readonly #waiting = new Set<() => void>()
-  lastCut: Cut = new Cut(Number.POSITIVE_INFINITY)
+  lastTruncation: Truncation = new Truncation(Number.POSITIVE_INFINITY)
   ended = false
   #cutting: Promise<unknown> = Promise.resolve()
 
@@ -50,7 +50,7 @@ export class OwnSource implements ReadSource {
   async cut(truncation: Promise<number>): Promise<number> {
     this.#cutting = truncation.catch(() => {})
     const nextSeq = await truncation
-    this.lastCut = this.lastCut.followedBy(nextSeq)
+    this.lastTruncation = this.lastTruncation.followedBy(nextSeq)
     this.wake()
     return nextSeq
   }

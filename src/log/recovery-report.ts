@@ -1,6 +1,6 @@
-/** Converts the core's recovery report to the public one. */
-import type { NativeRecovery } from './native.js'
-import type { LogRecovery } from './types.js'
+/** What the core found on opening, as the package tells it. */
+import type { NativeRecovery } from '../native/native.js'
+import type { LogRecovery } from '../types.js'
 
 export function toRecovery(found: NativeRecovery): LogRecovery {
   const { state, scannedBytes, discardedBytes, discardedRecords, segment, offset, lostFirst, lostLast } = found
@@ -12,12 +12,4 @@ export function toRecovery(found: NativeRecovery): LogRecovery {
     ...(offset >= 0 && { damage: { segment, offset } }),
     ...(state === 'corrupt' && lostFirst <= lostLast && { lost: { first: lostFirst, last: lostLast } }),
   }
-}
-
-/** Of a log that is opened for reading only. */
-export const UNCHECKED: LogRecovery = {
-  state: 'unchecked',
-  scannedBytes: 0,
-  discardedBytes: 0,
-  discardedRecords: 0,
 }

@@ -1,6 +1,9 @@
 /** A log that this process writes: frames appends, settles promises, keeps what waits in order. */
 import { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
+import { closedError, DurlogError, invalidArgument, latchedError, outcomeOfCall, withOutcome } from '../errors.js'
+import { LEVELS } from '../native/levels.js'
+import { Counter, type NativeFailure, type NativeLog, type Refused } from '../native/native.js'
 import {
   checkPayload,
   checkSeq,
@@ -9,17 +12,13 @@ import {
   resolveAppendOptions,
   resolveSyncLevel,
   resolveWritableOptions,
-} from './call-options.js'
-import { shown } from './checks.js'
-import { DurlogError, invalidArgument, outcomeOfCall, withOutcome } from './errors.js'
-import { HeldCalls } from './held-calls.js'
-import { Counter, LEVEL_CODES, type NativeFailure, type NativeLog, type Refused } from './native.js'
-import type { ResolvedOptions } from './options.js'
-import { OwnSource } from './own-source.js'
-import { PointReads } from './point-reads.js'
-import { Reader } from './reader.js'
-import { toRecovery } from './recovery.js'
-import { makeReadable, makeWritable, type Reached } from './streams.js'
+} from '../options/call-options.js'
+import { shown } from '../options/checks.js'
+import type { ResolvedOptions } from '../options/open-options.js'
+import { PointReads } from '../reader/point-reads.js'
+import { makeReadable } from '../reader/readable.js'
+import { Reader } from '../reader/reader.js'
+import { WriterSource } from '../reader/writer-source.js'
 import type {
   AppendOptions,
   BatchRange,
@@ -34,8 +33,11 @@ import type {
   ReadableOptions,
   ReadOptions,
   WritableOptions,
-} from './types.js'
+} from '../types.js'
+import { CallQueue } from './call-queue.js'
+import { toRecovery } from './recovery-report.js'
 import { Waiters } from './waiters.js'
+import { makeWritable, type Reached } from './writable.js'
 
 /** A level's counter has this index plus the level's code. */
 const FIRST_LEVEL_COUNTER = Counter.memorySeq
@@ -60,7 +62,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     new Waiters(),
     new Waiters(),
   ]
-  readonly #held = new HeldCalls(() => this.#admit())
+  readonly #held = new CallQueue(() => this.#admit())
   /** Calls go by way of `#held`: something waits there, or the log is closing. */
   #gated = false
   /** Commits that failed. */
@@ -77,7 +79,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   #closed = false
   /** The core is busy with what must be alone, or closed. */
   #suspended = false
-  readonly #source: OwnSource
+  readonly #source: WriterSource
   readonly #points: PointReads
 
   constructor(dir: string, native: NativeLog, options: ResolvedOptions) {
@@ -90,7 +92,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     this.#level = options.level
     this.#options = options
     this.#announcedSynced = this.#counter(Counter.syncedSeq)
-    this.#source = new OwnSource(dir, options.salvage, native.counters)
+    this.#source = new WriterSource(dir, options.salvage, native.counters)
     this.#points = new PointReads(dir, () => ({ first: this.firstSeq, limit: this.#counter(Counter.memorySeq) }))
   }
 
@@ -415,9 +417,9 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   #startSync(): boolean {
     const last = this.nextSeq - 1
     if (this.syncedSeq >= last || this.#counter(Counter.latched) !== 0) return false
-    this.#native.requestSync(LEVEL_CODES.sync)
+    this.#native.requestSync(LEVELS.sync)
     // Who asked finds out by the counters, and the core refuses what a failure makes impossible.
-    this.#framed(last, LEVEL_CODES.sync).catch(() => {})
+    this.#framed(last, LEVELS.sync).catch(() => {})
     return true
   }
 
@@ -542,15 +544,4 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
       `no room for now: ${this.#counter(Counter.pendingBytes)} bytes and ${this.#held.size} calls wait for the device; "await log.drain()" and try again`,
     )
   }
-}
-
-function latchedError(dir: string): DurlogError {
-  return new DurlogError(
-    'ERR_DURLOG_LATCHED',
-    `an earlier sync of the log in ${dir} failed, and what is on the device is not known; close it and open it again`,
-  )
-}
-
-export function closedError(dir: string): DurlogError {
-  return new DurlogError('ERR_DURLOG_CLOSED', `the log in ${dir} has been closed; open it again`)
 }

@@ -1,8 +1,10 @@
+/** The queue of calls that cannot go to the core yet. */
+
+import { type DurlogError, outcomeOfCall } from '../errors.js'
 import { Deque } from './deque.js'
-import { type DurlogError, outcomeOfCall } from './errors.js'
 
 /** A call that waits for its turn: for room, or for everything before it to settle. */
-export interface HeldCall {
+export interface QueuedCall {
   /** A commit that fails while the call waits does not concern it. */
   readonly outlivesFailure: boolean
   /** Goes on if it can; true once it needs its place no more. Runs no code of the caller's. */
@@ -12,11 +14,11 @@ export interface HeldCall {
 }
 
 /**
- * Held calls, in the order in which they were made: none goes on before the one in front of it. The call that is
+ * Calls that wait, in the order in which they were made: none goes on before the one in front of it. The call that is
  * being admitted is never removed by anything else: what fails meanwhile fails once it has gone on or has not.
  */
-export class HeldCalls {
-  #calls = new Deque<HeldCall>()
+export class CallQueue {
+  #calls = new Deque<QueuedCall>()
   #admitting = false
   /** The first failure reported while a call was being admitted. */
   #failure: DurlogError | undefined
@@ -31,7 +33,7 @@ export class HeldCalls {
     return this.#calls.size
   }
 
-  push(call: HeldCall): void {
+  push(call: QueuedCall): void {
     this.#calls.push(call)
   }
 
@@ -61,7 +63,7 @@ export class HeldCalls {
   /** The queue is consistent again before any call fails: its caller's code may add to it. */
   #failAll(error: DurlogError): void {
     const calls = this.#calls
-    const failed: HeldCall[] = []
+    const failed: QueuedCall[] = []
     this.#calls = new Deque()
     for (let call = calls.shift(); call !== undefined; call = calls.shift()) {
       if (call.outlivesFailure) this.#calls.push(call)

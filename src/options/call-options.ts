@@ -1,9 +1,11 @@
 /** What the methods of an open log, and `repair`, were given: checked and filled in at one place. */
 import { resolve } from 'node:path'
-import { bag, flag, LEVEL_NAMES, LEVELS, shown, whole } from './checks.js'
-import { DurlogError, invalidArgument } from './errors.js'
-import type { NativeOptions } from './native.js'
-import type { AppendOptions, Durability, Payload, ReadableOptions, ReadOptions, WritableOptions } from './types.js'
+import { fileURLToPath } from 'node:url'
+import { DurlogError, invalidArgument } from '../errors.js'
+import { LEVEL_NAMES, LEVELS } from '../native/levels.js'
+import type { NativeOptions } from '../native/native.js'
+import type { AppendOptions, Durability, Payload, ReadableOptions, ReadOptions, WritableOptions } from '../types.js'
+import { bag, flag, shown, whole } from './checks.js'
 
 /** The core's number for a level's name. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function levelCode(durability: Durability): number {
@@ -139,4 +141,11 @@ export function checkPayload(data: unknown, maxRecordBytes: number): void {
       'ERR_DURLOG_RECORD_TOO_LARGE',
       `a record has at most ${maxRecordBytes} bytes (maxRecordBytes); got ${bytes}`,
     )
+}
+
+/** A folder's absolute path, whatever the working directory becomes. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function resolveDir(dir: unknown): string {
+  if (typeof dir === 'string' && dir !== '' && !dir.includes('\0')) return resolve(dir)
+  if (dir instanceof URL && dir.protocol === 'file:') return resolve(fileURLToPath(dir))
+  throw invalidArgument(`dir must be a folder's path or file: URL; got ${shown(dir instanceof URL ? dir.href : dir)}`)
 }

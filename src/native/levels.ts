@@ -1,0 +1,10 @@
+/** Durability levels as the core numbers them; a higher one includes every lower one. Needs no addon. */
+import type { Durability } from '../types.js'
+
+export const LEVELS: { readonly memory: 0; readonly async: 1; readonly sync: 2; readonly full: 3 } = {
+  memory: 0,
+  async: 1,
+  sync: 2,
+  full: 3,
+}
+export const LEVEL_NAMES: readonly Durability[] = Object.keys(LEVELS) as Durability[]
