@@ -68,7 +68,7 @@ void Cursor::FollowHint() {
 Result<bool> Cursor::LeaveHint(const Stop& stop, bool moved) {
   if (moved) hinted_ = false;
   // A longer read will tell.
-  if (moved || stop.at_limit || stop.need_bytes > 0) return false;
+  if (moved || stop.at_limit || stop.need_bytes > 0 || stop.inside_batch) return false;
   hinted_ = false;
   PositionIndex::Shared().Forget(header_.salt);
   DURLOG_RETURN_IF_ERROR(EnterSegment(segment_first_seq_));
@@ -84,11 +84,13 @@ Status Cursor::EnterSegment(uint64_t first_seq) {
   crc_seed_ = header_.crc_seed();
   segment_first_seq_ = next_seq_ = first_seq;
   offset_ = note_from_ = kSegmentHeaderBytes;
+  whole_until_ = 0;
   KeepEnd(Stop());
   return Status::Ok();
 }
 
-// Decodes what one read brings. Position and count only advance over whole batches.
+// Decodes what one read brings. Position and count only advance over whole batches, and over the
+// records of one that is known to be whole.
 Result<Cursor::Stop> Cursor::Fill(uint8_t* buffer, size_t capacity, CursorEntry* entries,
                                   size_t max_entries, uint64_t limit, CursorBatch* batch) {
   Stop stop;
@@ -124,12 +126,12 @@ Result<Cursor::Stop> Cursor::Fill(uint8_t* buffer, size_t capacity, CursorEntry*
       inside_batch = fields.batch_continues && !salvaging_;
     }
     at += static_cast<size_t>(fields.frame_bytes());
-    if (inside_batch) continue;
+    if (inside_batch && begin + at > whole_until_) continue;
     offset_ = begin + at;
     next_seq_ = seq;
     batch->count = count;
-    // Salvage stops inside batches, and a position never is in one.
-    if (offset_ < note_from_ || salvaging_) continue;
+    // Salvage stops inside batches, and a noted position never is in one.
+    if (offset_ < note_from_ || salvaging_ || inside_batch) continue;
     PositionIndex::Shared().Note(header_.salt, {next_seq_, offset_});
     note_from_ = offset_ + PositionIndex::kSpacingBytes;
   }
@@ -137,14 +139,32 @@ Result<Cursor::Stop> Cursor::Fill(uint8_t* buffer, size_t capacity, CursorEntry*
   const size_t decoded = static_cast<size_t>(offset_ - begin);
   std::memcpy(stop.header, buffer + decoded, std::min(read - decoded, sizeof stop.header));
   stop.at_limit = seq >= limit;
-  const bool wants_more = stop.status == DecodeStatus::kShort || (inside_batch && !stop.at_limit);
-  if (wants_more && !whole_file_read) {
-    const size_t frame_bytes = read - at < kFrameHeaderBytes
-                                   ? kFrameHeaderBytes
-                                   : static_cast<size_t>(frame.fields.frame_bytes());
-    stop.need_bytes = std::max(frame_bytes, inside_batch ? 2 * capacity : size_t{0});
+  // The records in front of the frame that was cut off are delivered first.
+  const bool cut_off = stop.status == DecodeStatus::kShort && !whole_file_read;
+  stop.inside_batch = inside_batch && !stop.at_limit && begin + at > whole_until_ &&
+                      (cut_off || count == max_entries);
+  if (cut_off && !stop.inside_batch) {
+    stop.need_bytes = read - at < kFrameHeaderBytes
+                          ? kFrameHeaderBytes
+                          : static_cast<size_t>(frame.fields.frame_bytes());
   }
   return stop;
+}
+
+// kWhole where the batch at the position is there to its end, else what stopped it. The records of
+// a whole one are delivered as the buffer holds them: reading a batch takes no more memory than
+// its longest record.
+Result<DecodeStatus> Cursor::CheckBatch() {
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t bytes, file_->Size());
+  FrameScanner scanner(*file_, ContextOf(header_, segment_first_seq_), bytes);
+  scanner.Seek(offset_, next_seq_);
+  for (;;) {
+    DURLOG_ASSIGN_OR_RETURN(const ScannedFrame frame, scanner.Next());
+    if (frame.status != DecodeStatus::kWhole) return frame.status;
+    if (frame.fields.state == FrameState::kCommitted && !frame.fields.batch_continues) break;
+  }
+  whole_until_ = scanner.position();
+  return DecodeStatus::kWhole;
 }
 
 Result<CursorBatch> Cursor::Next(uint8_t* buffer, size_t capacity, CursorEntry* entries,
@@ -156,8 +176,7 @@ Result<CursorBatch> Cursor::Next(uint8_t* buffer, size_t capacity, CursorEntry* 
     CursorBatch batch;
     const uint64_t before = offset_;
     batch.base_time_ms = header_.base_time_ms;
-    DURLOG_ASSIGN_OR_RETURN(const Stop stop,
-                            Fill(buffer, capacity, entries, max_entries, limit, &batch));
+    DURLOG_ASSIGN_OR_RETURN(Stop stop, Fill(buffer, capacity, entries, max_entries, limit, &batch));
     // Records prove a hint right; to leave it later would be to read them twice.
     if (batch.count > 0) hinted_ = false;
     if (batch.count > 0 || stop.at_limit) return batch;
@@ -172,6 +191,10 @@ Result<CursorBatch> Cursor::Next(uint8_t* buffer, size_t capacity, CursorEntry* 
     if (stop.need_bytes > 0) {
       batch.need_bytes = stop.need_bytes;
       return batch;
+    }
+    if (stop.inside_batch) {
+      DURLOG_ASSIGN_OR_RETURN(stop.status, CheckBatch());
+      if (stop.status == DecodeStatus::kWhole) continue;
     }
     DURLOG_ASSIGN_OR_RETURN(const bool entered, EnterNextSegment());
     if (entered) continue;

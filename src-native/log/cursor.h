@@ -24,7 +24,7 @@ struct CursorBatch {
   size_t count = 0;
   uint64_t first_seq = 0;  // the others follow one by one
   uint64_t base_time_ms = 0;
-  // Where count is 0: how large a buffer the next record or batch needs; 0 at the end of the log.
+  // Where count is 0: how large a buffer the next record needs; 0 at the end of the log.
   size_t need_bytes = 0;
 };
 
@@ -58,6 +58,7 @@ class Cursor {
     uint64_t offset = 0;
     size_t need_bytes = 0;
     bool at_limit = false;
+    bool inside_batch = false;  // whose end the buffer does not hold
     // What was decoded at the cursor's position, as far as there was so much.
     uint8_t header[kFrameHeaderBytes] = {};
   };
@@ -72,6 +73,7 @@ class Cursor {
   Result<bool> LeaveHint(const Stop& stop, bool moved);
   Result<Stop> Fill(uint8_t* buffer, size_t capacity, CursorEntry* entries, size_t max_entries,
                     uint64_t limit, CursorBatch* batch);
+  Result<DecodeStatus> CheckBatch();
   // False at the end of the log.
   Result<bool> EnterNextSegment();
   Result<bool> IsReplaced();
@@ -92,6 +94,7 @@ class Cursor {
   uint64_t segment_first_seq_ = 0;
   uint64_t offset_ = 0;
   uint64_t next_seq_ = 0;
+  uint64_t whole_until_ = 0;  // a batch that has been seen to its end ends here
   bool salvaging_ = false;
   bool hinted_ = false;     // offset_ is from the position index and has not proved right yet
   uint64_t note_from_ = 0;  // the next position worth noting

@@ -102,14 +102,13 @@ Result<PointRecord> PointReader::ReadInOrder(uint64_t seq, uint64_t limit) {
       return Status::Error(Code::kOutOfMemory,
                            "no memory for a record of " + std::to_string(bytes) + " bytes");
     }
-    std::vector<CursorEntry> entries(bytes / kMinRecordFrameBytes + 1);
-    DURLOG_ASSIGN_OR_RETURN(
-        const CursorBatch batch,
-        cursor->Next(record.memory.data(), bytes, entries.data(), entries.size(), limit));
+    CursorEntry entry;
+    DURLOG_ASSIGN_OR_RETURN(const CursorBatch batch,
+                            cursor->Next(record.memory.data(), bytes, &entry, 1, limit));
     if (batch.count > 0) {
-      record.offset = entries.front().offset;
-      record.length = entries.front().length;
-      record.timestamp_ms = batch.base_time_ms + entries.front().time_ms;
+      record.offset = entry.offset;
+      record.length = entry.length;
+      record.timestamp_ms = batch.base_time_ms + entry.time_ms;
       return record;
     }
     if (batch.need_bytes <= bytes) {

@@ -11,6 +11,8 @@ const BATCH_BYTES = 2 * 1024 * 1024
 const MIN_READ_BYTES = 64 * 1024
 /** The shortest frame: a buffer holds no more records than this allows. */
 const MIN_FRAME_BYTES = 32
+/** A buffer for a long record needs no longer a table of records than any other. */
+const MAX_ENTRIES = BATCH_BYTES / MIN_FRAME_BYTES
 const ENTRY_NUMBERS = 3
 /** What makes a Buffer over memory that is there, without the checks of Buffer.from: half of what a record costs. */
 const BufferOver = (Buffer as unknown as Record<symbol, unknown>)[Symbol.species] as new (
@@ -343,7 +345,7 @@ export class Reader implements LogReader {
 }
 
 function entryNumbersFor(buffer: Uint8Array): number {
-  return Math.ceil(buffer.length / MIN_FRAME_BYTES) * ENTRY_NUMBERS
+  return Math.min(Math.ceil(buffer.length / MIN_FRAME_BYTES), MAX_ENTRIES) * ENTRY_NUMBERS
 }
 
 function isCode(error: unknown, code: DurlogError['code']): error is DurlogError {

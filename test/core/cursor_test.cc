@@ -114,6 +114,45 @@ TEST_F(CursorTest, DeliversABatchFinishedLater) {
   }
 }
 
+TEST_F(CursorTest, ABatchIsReadThroughABufferOfItsLongestRecord) {
+  constexpr size_t kRecords = 5;
+  const SegmentHeader header = HeaderWithSalt(7);
+  MemoryBytes image = EmptySegment(header);
+  size_t at = kSegmentHeaderBytes;
+  std::vector<size_t> ends;
+  for (size_t seq = 0; seq < kRecords; ++seq) {
+    const std::string payload(10000, static_cast<char>('a' + seq));
+    at = PutRecord(&image, at, header, seq, payload, seq + 1 < kRecords);
+    ends.push_back(at);
+  }
+  const size_t longest_frame = ends[1] - ends[0];
+  for (const bool whole : {true, false}) {
+    if (!whole) std::fill(image.begin() + static_cast<std::ptrdiff_t>(ends[3]), image.end(), 0);
+    SetSegment(0, image);
+    for (const size_t max_entries : {size_t{1}, size_t{3}, size_t{64}}) {
+      for (const size_t first_buffer :
+           {size_t{1024}, longest_frame, size_t{30000}, size_t{1} << 20}) {
+        const Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(disk_, "memory", 0);
+        ASSERT_TRUE(cursor.ok()) << cursor.status().message();
+        std::vector<uint8_t> buffer(first_buffer);
+        std::vector<CursorEntry> entries(max_entries);
+        uint64_t delivered = 0;
+        for (;;) {
+          const Result<CursorBatch> batch = (*cursor)->Next(
+              buffer.data(), buffer.size(), entries.data(), max_entries, Cursor::kNoLimit);
+          ASSERT_TRUE(batch.ok()) << batch.status().message();
+          if (batch->count == 0 && batch->need_bytes == 0) break;
+          ASSERT_TRUE(batch->count > 0 || batch->need_bytes > buffer.size());
+          EXPECT_LE(batch->need_bytes, longest_frame);
+          if (batch->count == 0) buffer.resize(batch->need_bytes);
+          delivered += batch->count;
+        }
+        EXPECT_EQ(delivered, whole ? kRecords : 0u) << max_entries << ' ' << first_buffer;
+      }
+    }
+  }
+}
+
 TEST_F(CursorTest, FollowsAReplacedEmptySegment) {
   const SegmentHeader later = HeaderWithSalt(8);
   MemoryBytes replacement = EmptySegment(later);
