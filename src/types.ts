@@ -286,8 +286,9 @@ export interface Log extends EventEmitter<LogEvents>, AsyncDisposable {
   /** `readOnly`: looks again where the log ends. A writer always knows. */
   refresh(): Promise<void>
   /**
-   * Waits for every append, syncs what is there and lets go of the files and the lock. Readers finish what
-   * they have; followers end. Further calls return the same promise.
+   * Waits for every append, syncs what is there and releases the files and the lock. Readers finish what
+   * they have; followers end. Further calls return the same promise. Rejects with ERR_DURLOG_SYNC_FAILED if
+   * that last sync fails: the log is closed, and records that were only at `memory` may be lost.
    */
   close(): Promise<void>
 }

@@ -86,6 +86,7 @@ void LogHandle::Queue(Event event) {
 
 void LogHandle::OnFailure(const Status& status, uint64_t first_seq, uint64_t unknown_before,
                           bool latched) {
+  if (closing_ && latched) close_failure_ = status;
   Queue(Event{status, first_seq, unknown_before, latched});
 }
 
@@ -134,7 +135,15 @@ void LogHandle::FinishCloseIfIdle() {
       env_, [log] { log->reset(); },
       [self = shared_from_this()](napi_env raw) {
         const Napi::HandleScope scope(raw);
-        if (self->closing_) self->closing_->Resolve(raw, Napi::Env(raw).Undefined());
+        if (self->closing_) {
+          const Napi::Env env(raw);
+          if (self->close_failure_.ok()) {
+            self->closing_->Resolve(raw, env.Undefined());
+          } else if (const Napi::Value error = ToError(env, self->close_failure_);
+                     !error.IsEmpty()) {
+            self->closing_->Reject(raw, error);
+          }
+        }
         self->closing_.reset();
         self->on_progress_.Reset();
       });

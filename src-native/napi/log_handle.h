@@ -46,7 +46,8 @@ class LogHandle final : public Executor,
   // The events that wait, oldest first, as an array of `NativeEvent`. Also after the log is closed.
   Napi::Value TakeEvents(Napi::Env env);
 
-  // A promise for the end of the log: drained, marked, unlocked.
+  // A promise for the end of the log: drained, marked, unlocked. Rejects if the sync fails that
+  // brings the rest to the device; the log is closed all the same.
   napi_value Close(napi_env env);
   // Without a marker and without waiting for a promise; for teardown.
   void Drop();
@@ -93,6 +94,7 @@ class LogHandle final : public Executor,
   std::vector<Event> events_;
   AlignedBuffer scratch_;
   std::unique_ptr<Deferred> closing_;
+  Status close_failure_;  // of a sync that failed since Close()
   bool closed_ = false;
 };
 

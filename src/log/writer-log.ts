@@ -247,6 +247,8 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
       const close = async (): Promise<void> => {
         try {
           await this.#native.close()
+        } catch (error) {
+          throw outcomeOfCall(error)
         } finally {
           await this.#points.close()
         }

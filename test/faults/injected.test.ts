@@ -45,6 +45,8 @@ interface Request {
   fault: Fault
   payloadBytes?: number
   batches?: boolean
+  groups?: number
+  closeFault?: Fault
 }
 
 const SEGMENT_BYTES = 262_144
@@ -204,6 +206,19 @@ describe.skipIf(problem !== '')(`a system call that fails${problem && ` (skipped
       expect(met.left).toEqual(told.read)
     },
   )
+
+  test.each([
+    ['mmap', 'msync'],
+    ['pwrite', 'fdatasync'],
+  ] as const)('%s: close rejects where its own %s fails, and lets go of the log', async (strategy, call) => {
+    const met = await meet({
+      options: { strategy, durability: 'memory' },
+      fault: { call: 'none', errno: 0 },
+      groups: 0,
+      closeFault: { call, errno: EIO },
+    })
+    expect(met.told).toMatchObject({ later: 'none', close: 'ERR_DURLOG_SYNC_FAILED' })
+  })
 
   test('a full disk that only the sync tells of latches the log as any failed sync does', async () => {
     const met = await meet({ options: { strategy: 'pwrite' }, fault: { call: 'fdatasync', errno: ENOSPC } })

@@ -11,6 +11,7 @@ const {
   groups = 60,
   groupSize = 10,
   batches,
+  closeFault,
 } = JSON.parse(process.argv[2])
 
 const payload = (index) => `${index} ${'x'.repeat(payloadBytes)}`
@@ -76,6 +77,9 @@ const result = {
   read: (await textsOf(log)).map((text) => text.split(' ')[0]),
   nextSeq: log.nextSeq,
   latched,
-  close: await codeOf(() => log.close()),
+  close: await codeOf(() => {
+    if (closeFault) arm(closeFault)
+    return log.close()
+  }),
 }
 console.log(JSON.stringify(result))
