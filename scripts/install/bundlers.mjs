@@ -40,7 +40,7 @@ function bundles(output) {
     {
       name: 'ncc, CommonJS',
       command: [...ncc, 'bundled.cjs', '-o', join(output, 'ncc')],
-      main: join(output, 'ncc/index.js'),
+      main: join(output, 'ncc/index.cjs'),
     },
   ]
 }

@@ -1,4 +1,4 @@
-/** What the core found on opening, as the package tells it. */
+/** Converts the core's recovery report to the public one. */
 import type { NativeRecovery } from '../native/native.js'
 import type { LogRecovery } from '../types.js'
 

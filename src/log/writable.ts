@@ -19,7 +19,7 @@ export function makeWritable(append: AppendInOrder, highWaterMark: number): Writ
   return new RecordWritable(append, highWaterMark)
 }
 
-/** Node gives a group of chunks one result; each chunk's callback is told its own. */
+/** Node gives a group of chunks one result; each chunk's callback gets its own. */
 class RecordWritable extends Writable {
   readonly #append: AppendInOrder
   /** Chunks taken by `write`, and how many have reached their level. */

@@ -39,8 +39,12 @@ export class FolderSource implements ReadSource {
     return this.#ended
   }
 
+  /** Closes the page. What it said last stays in force for readers that finish what they have. */
   end(): void {
+    if (this.#ended) return
+    this.look()
     this.#ended = true
+    this.#page.close()
   }
 
   async refresh(): Promise<void> {
@@ -48,6 +52,7 @@ export class FolderSource implements ReadSource {
   }
 
   look(): void {
+    if (this.#ended) return
     this.#page.look(this.#fields)
     const cut = this.#field('cut')
     if (cut !== Number.POSITIVE_INFINITY) this.lastTruncation = this.lastTruncation.followedBy(cut)
