@@ -88,7 +88,9 @@ LivePageReader::Held LivePageReader::ReadWords(LiveView* view) {
   if (mapping_->faulted()) return Held::kNo;
   const bool held = locked.ok() && *locked;
   if (held && Load(kLiveSessionWord) != session) return Held::kUnclear;
-  if (looked_) cut_ = std::min(cut_, lineage_ != 0 && view->uuid != uuid_ ? 0 : lowest);
+  const bool other_log = lineage_ != 0 && view->uuid != uuid_;
+  const bool went_back = same_page && generation < generation_;  // an older copy put in its place
+  if (looked_) cut_ = std::min(cut_, other_log || went_back ? 0 : lowest);
   uuid_ = view->uuid;
   lineage_ = Load(kLiveLineageWord);
   generation_ = generation;

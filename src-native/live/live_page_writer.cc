@@ -17,6 +17,7 @@ constexpr int kLockAttempts = 1000;
 void LivePageWriter::Attach(FileSystem& file_system, Directory& directory,
                             const Capabilities& capabilities, const LogUuid& uuid) {
   if (!capabilities.shares_maps) return;
+  directory_ = &directory;
   Result<std::unique_ptr<File>> found = directory.Open(kLiveName, OpenMode::kReadWrite);
   if (found.ok()) {
     file_ = std::move(*found);
@@ -76,6 +77,16 @@ void LivePageWriter::Announce(FileSystem& file_system) {
     if (!lock_) std::this_thread::yield();
   }
   CheckStores();
+}
+
+// The name goes before the lock: a reader that has found the words to count would keep to them for
+// as long as `live` is this file.
+void LivePageWriter::GiveUp() {
+  if (directory_ == nullptr) return;
+  Status removed = directory_->Remove(kLiveName);
+  static_cast<void>(removed);
+  directory_ = nullptr;
+  lock_.reset();
 }
 
 void LivePageWriter::LowerTo(size_t word, uint64_t limit) {

@@ -22,8 +22,9 @@ class LivePageWriter {
   LivePageWriter(const LivePageWriter&) = delete;
   LivePageWriter& operator=(const LivePageWriter&) = delete;
 
-  // Finds or makes the page of the log `uuid`. The caller holds the log's lock and has changed
-  // nothing yet. Where there can be no page, none is left that readers could go by.
+  // Finds or makes the page of the log `uuid` in `directory`, which must outlive this. The caller
+  // holds the log's lock and has changed nothing yet. Where there can be no page, none is left that
+  // readers could go by.
   void Attach(FileSystem& file_system, Directory& directory, const Capabilities& capabilities,
               const LogUuid& uuid);
   // The log is going to end at `next_seq`; `cuts` where whole records go. Before a file changes.
@@ -41,18 +42,20 @@ class LivePageWriter {
   void StoreFirstSeq(uint64_t first_seq) {
     words_[kLiveFirstSeqWord].store(first_seq, std::memory_order_release);
   }
-  // Lets go of the lock where a store met a page that could not be had: the words are stale then.
+  // Gives the page up where a store met one that could not be had: the words are stale then.
   void CheckStores() {
-    if (lock_ && mapping_->faulted()) lock_.reset();
+    if (mapping_ && mapping_->faulted()) GiveUp();
   }
 
  private:
   bool MapPage(File& file, const LogUuid& uuid);
   bool MakePage(FileSystem& file_system, Directory& directory, const LogUuid& uuid);
   uint64_t Load(size_t word) const { return words_[word].load(std::memory_order_relaxed); }
+  void GiveUp();
   void LowerTo(size_t word, uint64_t limit);
 
   std::array<LiveAtomic, kLiveWords> nowhere_{};
+  Directory* directory_ = nullptr;  // while there is a page that has not been given up
   std::unique_ptr<File> file_;
   std::unique_ptr<Mapping> mapping_;
   std::unique_ptr<FileLock> lock_;

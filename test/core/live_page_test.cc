@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <fstream>
+#include <string>
 #include <thread>
 
 #include "live/live_page_reader.h"
@@ -195,6 +197,38 @@ TEST_F(LivePageTest, AWriterWhosePageIsLostLetsGoOfIt) {
   writer.StoreEnds(0, 101, 101);
   EXPECT_FALSE(reader->Look());
   EXPECT_FALSE(MakeReader()->Look());
+}
+
+TEST_F(LivePageTest, APageThatOnlyTheWriterHasLostIsNoMoreGoneByByReadersThatSawItCount) {
+  LivePageWriter writer;
+  Begin(&writer, 100);
+  const std::unique_ptr<LivePageReader> reader = MakeReader();
+  ASSERT_TRUE(reader->Look());
+  ASSERT_EQ(truncate(PathOf(kLiveName).c_str(), 0), 0);
+  writer.StoreEnds(0, 101, 101);
+  ASSERT_TRUE(access(PathOf(kLiveName).c_str(), F_OK) != 0 ||
+              truncate(PathOf(kLiveName).c_str(), kLivePageBytes) == 0);
+  EXPECT_FALSE(reader->Look());
+}
+
+TEST_F(LivePageTest, AnOlderCopyOfThePageIsACutOfEverything) {
+  std::string older(kLivePageBytes, '\0');
+  const std::unique_ptr<LivePageReader> reader = MakeReader();
+  {
+    LivePageWriter writer;
+    Begin(&writer, 100);
+    ASSERT_TRUE(reader->Look());
+    std::ifstream(PathOf(kLiveName), std::ios::binary).read(older.data(), kLivePageBytes);
+    writer.Cut(50);
+    ASSERT_TRUE(reader->Look());
+    EXPECT_EQ(reader->TakeCut(), 50u);
+  }
+  std::fstream(PathOf(kLiveName), std::ios::binary | std::ios::in | std::ios::out)
+      .write(older.data(), kLivePageBytes);
+  LivePageWriter writer;
+  Begin(&writer, 100);
+  ASSERT_TRUE(reader->Look());
+  EXPECT_EQ(reader->TakeCut(), 0u);
 }
 
 TEST_F(LivePageTest, WhereMapsAreNotSharedThereIsNoPageAndNothingIsLeftToGoBy) {
