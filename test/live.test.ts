@@ -142,6 +142,33 @@ test('a page that is cut under a writer and its readers harms nobody', async () 
   expect(readdirSync(dir)).not.toContain('live')
 })
 
+test('a follower that loses the page after a truncation does not go by what was synced before', async () => {
+  const { dir, writer, reader } = await writerAndReader('mmap')
+  await Promise.all(numbered(0, 100).map((text) => writer.append(text)))
+  await reader.refresh()
+  const other = await openUntilDone(dir, { readOnly: true })
+  const follower = reader.read({ from: 50, follow: true, durableOnly: true })
+  expect((await follower.next()).value?.seq).toBe(50)
+  await writer.truncateAfter(50)
+  for (const text of numbered(51, 200)) writer.write(text)
+  reader.getSync(50) // the cut is noticed before the page goes
+  let synced = false
+  const next = follower.next().then(({ value }) => ({ value, synced }))
+  truncateSync(join(dir, 'live'), 0)
+  // Each of these takes a look at the files, as the follower does meanwhile.
+  const others = other.read({ from: 251, follow: true })
+  for (let i = 0; i < 20; i++) {
+    const arrived = others.next()
+    writer.write(`r${251 + i}`)
+    await arrived
+  }
+  synced = true
+  await writer.sync()
+  await writer.append('the marker of the one before')
+  expect(await next).toMatchObject({ synced: true, value: { seq: 51, data: Buffer.from('r51') } })
+  await follower.return()
+})
+
 test('readers of the same process never take a truncation for damage', async () => {
   const dir = scratchDir()
   const writer = await openUntilDone(dir, { segmentBytes: 65536 })

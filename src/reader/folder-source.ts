@@ -48,14 +48,22 @@ export class FolderSource implements ReadSource {
   }
 
   async refresh(): Promise<void> {
-    this.bounds = await native.bounds(this.dir)
+    let seen: Truncation
+    do {
+      seen = this.lastTruncation
+      this.bounds = await native.bounds(this.dir)
+      this.look()
+    } while (this.lastTruncation !== seen)
   }
 
   look(): void {
     if (this.#ended) return
     this.#page.look(this.#fields)
     const cut = this.#field('cut')
-    if (cut !== Number.POSITIVE_INFINITY) this.lastTruncation = this.lastTruncation.followedBy(cut)
+    if (cut === Number.POSITIVE_INFINITY) return
+    this.lastTruncation = this.lastTruncation.followedBy(cut)
+    // What was synced behind the cut is gone. Followers go by this where the page is lost.
+    this.bounds = { ...this.bounds, syncedEnd: Math.min(this.bounds.syncedEnd, cut) }
   }
 
   /** A cut is told of before it begins, so none is waited for. */
