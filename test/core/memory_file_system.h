@@ -4,6 +4,7 @@
 #define DURLOG_TEST_CORE_MEMORY_FILE_SYSTEM_H_
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -26,7 +27,8 @@ struct MemoryDevice {
   uint32_t direct_alignment = 4096;
   bool overwrites_in_place = false;
   size_t longest_write = SIZE_MAX;  // for more there is no room
-  std::mutex mutex;
+  std::mutex names;                 // guards the folders: jobs open and rename on their workers
+  std::mutex mutex;                 // guards awaiting_full_sync
   std::set<const MemoryBytes*> awaiting_full_sync;  // written to since their last SyncFull()
 };
 
@@ -132,6 +134,7 @@ class MemoryDirectory final : public Directory {
 
   const std::string& path() const override { return path_; }
   Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) override {
+    const std::lock_guard<std::mutex> guard(device_.names);
     const auto found = files_.find(name);
     if (mode == OpenMode::kCreateNew) {
       if (found != files_.end()) return Status::Error(Code::kIo, "the name is taken");
@@ -143,11 +146,13 @@ class MemoryDirectory final : public Directory {
     return std::unique_ptr<File>(new MemoryFile(files_[name], &after_read_, &device_, direct));
   }
   Result<std::vector<FileEntry>> List() override {
+    const std::lock_guard<std::mutex> guard(device_.names);
     std::vector<FileEntry> entries;
     for (const auto& [name, bytes] : files_) entries.push_back(FileEntry{name, true});
     return entries;
   }
   Status Rename(const std::string& from, const std::string& to) override {
+    const std::lock_guard<std::mutex> guard(device_.names);
     const auto found = files_.find(from);
     if (found == files_.end()) return Status::Error(Code::kNotFound, "no such file");
     if (IsKept(to)) return Status::Error(Code::kIo, "the file is open").WithPath(to);
@@ -156,6 +161,7 @@ class MemoryDirectory final : public Directory {
     return Status::Ok();
   }
   Status Remove(const std::string& name) override {
+    const std::lock_guard<std::mutex> guard(device_.names);
     if (files_.erase(name) == 0) return Status::Error(Code::kNotFound, "no such file");
     return Status::Ok();
   }
@@ -202,8 +208,8 @@ class MemoryFileSystem final : public FileSystem {
   std::function<void(size_t)> after_read;
 
  private:
-  uint64_t now_ms_ = 1'700'000'000'000;
-  uint64_t random_ = 1;
+  std::atomic<uint64_t> now_ms_{1'700'000'000'000};
+  std::atomic<uint64_t> random_{1};
 };
 
 }  // namespace durlog
