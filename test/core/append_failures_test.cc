@@ -206,11 +206,7 @@ TEST_P(AppendFailuresTest, AClosedLogHasNoFileOpenThoughItsJobsAreHeldOnTo) {
 class MemoryLogTest : public LogTestFolder {
  protected:
   std::unique_ptr<Log> OpenInMemory(const LogOptions& options) {
-    Result<std::unique_ptr<Log>> log = Log::Open(file_system_, "memory", options);
-    EXPECT_TRUE(log.ok()) << log.status().message();
-    if (!log.ok()) return nullptr;
-    (*log)->Attach(&executor_, &listener_);
-    return std::move(*log);
+    return OpenAttached(file_system_, "memory", options, &executor_, &listener_);
   }
   MemoryFileSystem file_system_;
 };

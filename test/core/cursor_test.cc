@@ -75,6 +75,17 @@ class CursorTest : public testing::Test {
       if (--n == 0) change();
     };
   }
+  // Segment 0 holds two records and is zeros from `missing` on, until the rest of `whole` gets
+  // there after one of the reads.
+  void ExpectBothWhereFinishedLater(const MemoryBytes& whole, size_t missing) {
+    for (int moment = 1; moment <= kMoments; ++moment) {
+      MemoryBytes unfinished = whole;
+      std::fill(unfinished.begin() + static_cast<std::ptrdiff_t>(missing), unfinished.end(), 0);
+      SetSegment(0, unfinished);
+      ChangeAfterRead(moment, [&] { *disk_.files[SegmentName(0)] = whole; });
+      EXPECT_EQ(Follow(), 2u) << "finished after read " << moment << ", missing from " << missing;
+    }
+  }
 
   static constexpr int kMoments = 16;
   MemoryFileSystem disk_;
@@ -87,15 +98,8 @@ TEST_F(CursorTest, DeliversAFrameFinishedAtAnyMoment) {
   const size_t payload = second + kFrameHeaderBytes;
   const size_t end = PutRecord(&whole, second, header, 1, "the second, which is longer");
   // What a reader may find of it: all but the payload's end, the word alone, all but the payload.
-  for (const size_t missing : {end - 8, second + 4, payload}) {
-    for (int moment = 1; moment <= kMoments; ++moment) {
-      MemoryBytes unfinished = whole;
-      std::fill(unfinished.begin() + static_cast<std::ptrdiff_t>(missing), unfinished.end(), 0);
-      SetSegment(0, unfinished);
-      ChangeAfterRead(moment, [&] { *disk_.files[SegmentName(0)] = whole; });
-      EXPECT_EQ(Follow(), 2u) << "finished after read " << moment << ", missing from " << missing;
-    }
-  }
+  for (const size_t missing : {end - 8, second + 4, payload})
+    ExpectBothWhereFinishedLater(whole, missing);
 }
 
 TEST_F(CursorTest, DeliversABatchFinishedLater) {
@@ -103,15 +107,8 @@ TEST_F(CursorTest, DeliversABatchFinishedLater) {
   MemoryBytes whole = EmptySegment(header);
   const size_t second = PutRecord(&whole, kSegmentHeaderBytes, header, 0, "the first", true);
   PutRecord(&whole, second, header, 1, "the second");
-  for (const size_t missing : {second, second + kFrameHeaderBytes}) {
-    for (int moment = 1; moment <= kMoments; ++moment) {
-      MemoryBytes unfinished = whole;
-      std::fill(unfinished.begin() + static_cast<std::ptrdiff_t>(missing), unfinished.end(), 0);
-      SetSegment(0, unfinished);
-      ChangeAfterRead(moment, [&] { *disk_.files[SegmentName(0)] = whole; });
-      EXPECT_EQ(Follow(), 2u) << "finished after read " << moment << ", missing from " << missing;
-    }
-  }
+  for (const size_t missing : {second, second + kFrameHeaderBytes})
+    ExpectBothWhereFinishedLater(whole, missing);
 }
 
 TEST_F(CursorTest, ABatchIsReadThroughABufferOfItsLongestRecord) {

@@ -95,15 +95,22 @@ inline Bytes AsBytes(const std::string& text) {
   return Bytes{reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
+// Null, and a failed expectation, where the log cannot be opened.
+inline std::unique_ptr<Log> OpenAttached(FileSystem& file_system, const std::string& path,
+                                         const LogOptions& options, Executor* executor,
+                                         LogListener* listener) {
+  Result<std::unique_ptr<Log>> log = Log::Open(file_system, path, options);
+  EXPECT_TRUE(log.ok()) << log.status().message();
+  if (!log.ok()) return nullptr;
+  (*log)->Attach(executor, listener);
+  return std::move(*log);
+}
+
 class LogTestFolder : public PlatformTest {
  protected:
   std::unique_ptr<Log> Open(const LogOptions& options,
                             FileSystem& file_system = DefaultFileSystem()) {
-    Result<std::unique_ptr<Log>> log = Log::Open(file_system, PathOf("log"), options);
-    EXPECT_TRUE(log.ok()) << log.status().message();
-    if (!log.ok()) return nullptr;
-    (*log)->Attach(&executor_, &listener_);
-    return std::move(*log);
+    return OpenAttached(file_system, PathOf("log"), options, &executor_, &listener_);
   }
   // Pumps until nothing is wanted any more.
   void Settle(Log& log) {

@@ -19,11 +19,7 @@ class UnsafeMapsTest : public testing::TestWithParam<Strategy> {
   }
 
   std::unique_ptr<Log> Open(const LogOptions& options) {
-    Result<std::unique_ptr<Log>> log = Log::Open(file_system_, "memory", options);
-    EXPECT_TRUE(log.ok()) << log.status().message();
-    if (!log.ok()) return nullptr;
-    (*log)->Attach(&executor_, &listener_);
-    return std::move(*log);
+    return OpenAttached(file_system_, "memory", options, &executor_, &listener_);
   }
 
   MemoryFileSystem file_system_;
