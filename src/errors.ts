@@ -8,7 +8,6 @@ export type DurlogErrorCode =
   | 'ERR_DURLOG_NOT_FOUND'
   | 'ERR_DURLOG_NOT_A_LOG'
   | 'ERR_DURLOG_LOCKED'
-  | 'ERR_DURLOG_READ_ONLY'
   | 'ERR_DURLOG_CLOSED'
   | 'ERR_DURLOG_INVALID_ARGUMENT'
   | 'ERR_DURLOG_RECORD_EMPTY'
@@ -110,6 +109,10 @@ export function outcomeOfCall(error: unknown): unknown {
 
 export function invalidArgument(message: string): DurlogError {
   return new DurlogError('ERR_DURLOG_INVALID_ARGUMENT', message)
+}
+
+export function outOfRange(message: string): DurlogError {
+  return new DurlogError('ERR_DURLOG_OUT_OF_RANGE', message)
 }
 
 export function latchedError(dir: string): DurlogError {

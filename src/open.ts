@@ -5,8 +5,8 @@ import { WriterLog } from './log/writer-log.js'
 import { type NativeLog, native } from './native/native.js'
 import { resolveDir } from './options/call-options.js'
 import { type ResolvedOptions, resolveOptions } from './options/open-options.js'
-import { ReadOnlyLog } from './reader/read-only-log.js'
-import type { Log, OpenOptions } from './types.js'
+import { ReaderLog } from './reader/reader-log.js'
+import type { Log, OpenOptions, ReadOnlyLog, ReadOnlyOptions } from './types.js'
 
 const LOCK_POLL_MS = 20
 
@@ -20,10 +20,14 @@ const LOCK_POLL_MS = 20
  * ERR_DURLOG_OUT_OF_MEMORY or ERR_DURLOG_IO. A `strategy` or `preallocate` that the file system can't do is
  * replaced by a weaker one: see `stats()`.
  */
-export async function open(dir: string | URL, options?: OpenOptions): Promise<Log> {
+export function open(dir: string | URL, options?: OpenOptions): Promise<Log>
+/** Opens the log in folder `dir` for reading only, without the writer's lock. Recovers and changes nothing. */
+export function open(dir: string | URL, options: ReadOnlyOptions): Promise<ReadOnlyLog>
+export function open(dir: string | URL, options?: OpenOptions | ReadOnlyOptions): Promise<Log | ReadOnlyLog>
+export async function open(dir: string | URL, options?: OpenOptions | ReadOnlyOptions): Promise<Log | ReadOnlyLog> {
   const path = resolveDir(dir)
   const resolved = resolveOptions(options)
-  if (resolved.readOnly) return new ReadOnlyLog(path, await native.bounds(path), resolved.salvage)
+  if (resolved.readOnly) return new ReaderLog(path, await native.bounds(path), resolved.salvage)
   return openWriter(path, resolved)
 }
 

@@ -1,4 +1,4 @@
-/** Every public type, and what it promises. */
+/** Every public type, and what it promises: one page to look them up, hence its length. */
 import type { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import type { DurlogError } from './errors.js'
@@ -69,10 +69,18 @@ export interface OpenOptions {
    * with ERR_DURLOG_CORRUPT, `salvage` opens what is whole and leaves the damaged bytes as they are.
    */
   recovery?: 'strict' | 'salvage' | undefined
-  /** Open for reading only: takes no lock, changes nothing, may run beside a writer. Default false. */
-  readOnly?: boolean | undefined
   /** Make the log where there is none. Default true; with false, ERR_DURLOG_NOT_FOUND. */
   create?: boolean | undefined
+  /** Default false: open for writing. See `ReadOnlyOptions`. */
+  readOnly?: false | undefined
+}
+
+/**
+ * Opens for reading only. `recovery` is the default of `ReadOptions.salvage`; a reader checks the other options and
+ * does not use them, so that a writer and its readers may share them.
+ */
+export interface ReadOnlyOptions extends Omit<OpenOptions, 'readOnly'> {
+  readOnly: true
 }
 
 export interface AppendOptions {
@@ -145,7 +153,7 @@ export interface WritableOptions {
   highWaterMark?: number | undefined
 }
 
-export type RecoveryState = 'clean' | 'torn-tail' | 'hole' | 'corrupt' | 'unchecked'
+export type RecoveryState = 'clean' | 'torn-tail' | 'hole' | 'corrupt'
 
 /** What opening the log found, and what it did about it. */
 export interface LogRecovery {
@@ -154,7 +162,6 @@ export interface LogRecovery {
    * - `torn-tail`: an end that was never acknowledged was cut.
    * - `hole`: a damaged record before whole ones, none of them known to be synced: cut from the hole on.
    * - `corrupt`: damage below what is known to have been synced; opened all the same by `recovery: 'salvage'`.
-   * - `unchecked`: opened with `readOnly`, which looks at nothing and changes nothing.
    */
   state: RecoveryState
   /** Bytes read to decide it. */
@@ -206,8 +213,8 @@ export type LogEvents = {
   latched: [error: DurlogError]
 }
 
-/** An open log. A method that returns a promise never throws: what is wrong rejects the promise. */
-export interface Log extends EventEmitter<LogEvents>, AsyncDisposable {
+/** What an open log can be asked, by its writer and by its readers. A method that returns a promise never throws. */
+export interface ReadableLog extends AsyncDisposable {
   /** The folder's absolute path, as it was when the log was opened. */
   readonly dir: string
   /** Random, made with the log. */
@@ -215,10 +222,39 @@ export interface Log extends EventEmitter<LogEvents>, AsyncDisposable {
   readonly readOnly: boolean
   /** The oldest seq that is still there; equal to `nextSeq` while the log is empty. */
   readonly firstSeq: number
-  /** The seq of the next record. With `readOnly`: as last seen; `refresh` and reading look again. */
+  /** The seq of the next record. */
   readonly nextSeq: number
   /** The last seq that is known to be synced, -1 if there is none. */
   readonly syncedSeq: number
+
+  /** Iterates over records in order, a batch at a time. Begins at the first `next`. */
+  read(options?: ReadOptions): LogReader
+  /** One record. Rejects with ERR_DURLOG_OUT_OF_RANGE where there is none. */
+  get(seq: number): Promise<LogRecord>
+  /**
+   * As `get`, and blocks the thread until the record is read: a few microseconds where it is in the page cache,
+   * as long as the device takes where it is not, and the first time in a part of a segment that has not been
+   * read since the log was opened also as long as it takes to read up to there. Throws
+   * ERR_DURLOG_BACKPRESSURE while `trimBefore` or `truncateAfter` is under way.
+   */
+  getSync(seq: number): LogRecord
+  /** A stream of `LogRecord`. */
+  readable(options?: ReadableOptions): Readable
+  /** Releases the files. Readers finish what they have; followers end. */
+  close(): Promise<void>
+}
+
+/** A log opened for reading only: takes no lock and changes nothing, beside a writer in any process or without one. */
+export interface ReadOnlyLog extends ReadableLog {
+  readonly readOnly: true
+  /** Looks again: until then `firstSeq`, `nextSeq` and `syncedSeq` are those of an earlier moment. */
+  refresh(): Promise<void>
+}
+
+/** A log opened for writing. */
+export interface Log extends ReadableLog, EventEmitter<LogEvents> {
+  readonly readOnly: false
+  /** What opening found. */
   readonly recovery: LogRecovery
 
   /**
@@ -228,7 +264,7 @@ export interface Log extends EventEmitter<LogEvents>, AsyncDisposable {
    * Rejects with ERR_DURLOG_RECORD_EMPTY, ERR_DURLOG_RECORD_TOO_LARGE, ERR_DURLOG_INVALID_ARGUMENT (before
    * anything is written), ERR_DURLOG_NO_SPACE, ERR_DURLOG_TOO_MANY_FILES or ERR_DURLOG_OUT_OF_MEMORY (nothing is
    * left behind; usable again when there is room, a free file descriptor or memory),
-   * ERR_DURLOG_SYNC_FAILED (see `outcome`), ERR_DURLOG_LATCHED, ERR_DURLOG_READ_ONLY or ERR_DURLOG_CLOSED.
+   * ERR_DURLOG_SYNC_FAILED (see `outcome`), ERR_DURLOG_LATCHED or ERR_DURLOG_CLOSED.
    */
   append(data: Payload, options?: AppendOptions): Promise<number>
   /**
@@ -251,19 +287,6 @@ export interface Log extends EventEmitter<LogEvents>, AsyncDisposable {
    */
   sync(level?: Durability): Promise<number>
 
-  /** Iterates over records in order, a batch at a time. Begins at the first `next`. */
-  read(options?: ReadOptions): LogReader
-  /** One record. Rejects with ERR_DURLOG_OUT_OF_RANGE where there is none. */
-  get(seq: number): Promise<LogRecord>
-  /**
-   * As `get`, and blocks the thread until the record is read: a few microseconds where it is in the page cache,
-   * as long as the device takes where it is not, and the first time in a part of a segment that has not been
-   * read since the log was opened also as long as it takes to read up to there. Throws
-   * ERR_DURLOG_BACKPRESSURE while `trimBefore` or `truncateAfter` is under way.
-   */
-  getSync(seq: number): LogRecord
-  /** A stream of `LogRecord`. */
-  readable(options?: ReadableOptions): Readable
   /**
    * A stream that makes each chunk one record; it finishes when all have reached their level. Nothing behind a chunk
    * that fails is stored, and the callback of each `write` reports its own chunk.
@@ -282,9 +305,8 @@ export interface Log extends EventEmitter<LogEvents>, AsyncDisposable {
    */
   truncateAfter(seq: number): Promise<number>
 
+  /** Counts since the log was opened, and how it writes at this moment. */
   stats(): LogStats
-  /** `readOnly`: looks again where the log ends. A writer always knows. */
-  refresh(): Promise<void>
   /**
    * Waits for every append, syncs what is there and releases the files and the lock. Readers finish what
    * they have; followers end. Further calls return the same promise. Rejects with ERR_DURLOG_SYNC_FAILED if

@@ -147,9 +147,9 @@ test('an entry for what does not exist is reported with the line to delete', () 
     .replace('#### `get(seq)`', '#### `get(seq, options?)`')
     .concat('\n### `Nothing`\n')
   expect(complaints(page)).toEqual([
-    'add the heading "#### `get(seq)`" below "### `Log`" in docs/API.md',
-    'delete `colour` below "### `Log`" in docs/API.md: src/ has none',
-    'delete `get(seq, options?)` below "### `Log`" in docs/API.md: src/ has none',
+    'add the heading "#### `get(seq)`" below "### `ReadableLog`" in docs/API.md',
+    'delete `colour` below "### `ReadableLog`" in docs/API.md: src/ has none',
+    'delete `get(seq, options?)` below "### `ReadableLog`" in docs/API.md: src/ has none',
     'delete the section "### `Nothing`" from docs/API.md: src/index.ts exports none',
   ])
 })

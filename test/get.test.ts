@@ -3,13 +3,13 @@ import { join, relative } from 'node:path'
 import { chdir, cwd, platform } from 'node:process'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, test } from 'vitest'
-import { type Log, open, type Strategy } from '../src/index.js'
+import { type Log, open, type ReadableLog, type Strategy } from '../src/index.js'
 import { codeOf, openUntilDone, scratchDir } from './fixtures/scratch.js'
 
 const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
 const SMALL = { segmentBytes: 65536 } as const
 
-const textAt = async (log: Log, seq: number): Promise<string> => (await log.get(seq)).data.toString()
+const textAt = async (log: ReadableLog, seq: number): Promise<string> => (await log.get(seq)).data.toString()
 
 /** The code of what `call` throws. */
 function thrownBy(call: () => unknown): string {

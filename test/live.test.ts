@@ -2,14 +2,16 @@
 import { readdirSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { Log, Strategy } from '../src/index.js'
+import type { Log, ReadOnlyLog, Strategy } from '../src/index.js'
 import { inspect, verify } from '../src/inspect.js'
 import { codeOf, openUntilDone, records, scratchDir, texts } from './fixtures/scratch.js'
 
 const numbered = (first: number, count: number): string[] => Array.from({ length: count }, (_, i) => `r${first + i}`)
 const STRATEGIES: Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
 
-async function writerAndReader(strategy: Strategy = 'auto'): Promise<{ dir: string; writer: Log; reader: Log }> {
+async function writerAndReader(
+  strategy: Strategy = 'auto',
+): Promise<{ dir: string; writer: Log; reader: ReadOnlyLog }> {
   const dir = scratchDir()
   const writer = await openUntilDone(dir, { strategy, segmentBytes: 65536 })
   return { dir, writer, reader: await openUntilDone(dir, { readOnly: true }) }

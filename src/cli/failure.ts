@@ -20,7 +20,6 @@ const EXIT_CODES: Record<DurlogErrorCode, number> = {
   ERR_DURLOG_NOT_FOUND: ExitCode.noLog,
   ERR_DURLOG_NOT_A_LOG: ExitCode.noLog,
   ERR_DURLOG_LOCKED: ExitCode.locked,
-  ERR_DURLOG_READ_ONLY: ExitCode.io,
   ERR_DURLOG_CLOSED: ExitCode.io,
   ERR_DURLOG_INVALID_ARGUMENT: ExitCode.usage,
   ERR_DURLOG_RECORD_EMPTY: ExitCode.badInput,

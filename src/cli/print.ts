@@ -2,7 +2,7 @@
 
 import { ExitCode } from '../terminal/exit-codes.js'
 import { Sink, writeOut } from '../terminal/output.js'
-import type { Log, LogRecord, ReadGap, ReadOptions } from '../types.js'
+import type { LogRecord, ReadableLog, ReadGap, ReadOptions } from '../types.js'
 import { toReadableJsonLine } from './records.js'
 
 export interface PrintFormat {
@@ -11,7 +11,7 @@ export interface PrintFormat {
 }
 
 /** Prints what `read` delivers; returns the exit status: corrupt if `salvage` had to skip something. */
-export async function printRecords(log: Log, read: ReadOptions, format: PrintFormat): Promise<number> {
+export async function printRecords(log: ReadableLog, read: ReadOptions, format: PrintFormat): Promise<number> {
   let exitCode: number = ExitCode.ok
   const onGap = ({ first, last, error }: ReadGap): void => {
     exitCode = ExitCode.corrupt

@@ -15,9 +15,7 @@ import {
 } from '../options/call-options.js'
 import { shown } from '../options/checks.js'
 import type { ResolvedOptions } from '../options/open-options.js'
-import { PointReads } from '../reader/point-reads.js'
-import { makeReadable } from '../reader/readable.js'
-import { Reader } from '../reader/reader.js'
+import { LogReads } from '../reader/log-reads.js'
 import { WriterSource } from '../reader/writer-source.js'
 import type {
   AppendOptions,
@@ -48,7 +46,7 @@ const MAX_SETTLED_IN_TURN = 1024
 export class WriterLog extends EventEmitter<LogEvents> implements Log {
   readonly dir: string
   readonly uuid: string
-  readonly readOnly: boolean = false
+  readonly readOnly = false
   readonly recovery: LogRecovery
 
   readonly #native: NativeLog
@@ -80,7 +78,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   /** The core is busy with what must be alone, or closed. */
   #suspended = false
   readonly #source: WriterSource
-  readonly #points: PointReads
+  readonly #reads: LogReads
 
   constructor(dir: string, native: NativeLog, options: ResolvedOptions) {
     super()
@@ -93,7 +91,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     this.#options = options
     this.#announcedSynced = this.#counter(Counter.syncedSeq)
     this.#source = new WriterSource(dir, options.salvage, native.counters)
-    this.#points = new PointReads(dir, () => ({ first: this.firstSeq, limit: this.#counter(Counter.memorySeq) }))
+    this.#reads = new LogReads(this.#source, true)
   }
 
   get firstSeq(): number {
@@ -187,24 +185,19 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   }
 
   read(options?: ReadOptions): LogReader {
-    if (this.#closed) throw closedError(this.dir)
-    return new Reader(this.#source, options)
-  }
-
-  async get(seq: number): Promise<LogRecord> {
-    checkSeq('seq', seq)
-    if (this.#closed) throw closedError(this.dir)
-    return this.#points.get(seq)
-  }
-
-  getSync(seq: number): LogRecord {
-    checkSeq('seq', seq)
-    if (this.#closed) throw closedError(this.dir)
-    return this.#points.getSync(seq)
+    return this.#reads.read(options)
   }
 
   readable(options?: ReadableOptions): Readable {
-    return makeReadable(this, options)
+    return this.#reads.readable(options)
+  }
+
+  get(seq: number): Promise<LogRecord> {
+    return this.#reads.get(seq)
+  }
+
+  getSync(seq: number): LogRecord {
+    return this.#reads.getSync(seq)
   }
 
   writable(options?: WritableOptions): Writable {
@@ -214,13 +207,13 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
 
   async trimBefore(seq: number): Promise<number> {
     checkSeq('seq', seq)
-    return this.#alone(() => this.#points.during(() => this.#native.trimBefore(seq)))
+    return this.#alone(() => this.#reads.during(() => this.#native.trimBefore(seq)))
   }
 
   async truncateAfter(seq: number): Promise<number> {
     checkSeq('seq', seq, -1)
     const cut = async (): Promise<number> => {
-      const nextSeq = await this.#source.cut(this.#points.during(() => this.#native.truncateAfter(seq)))
+      const nextSeq = await this.#source.cut(this.#reads.during(() => this.#native.truncateAfter(seq)))
       this.#announcedSynced = Math.min(this.#announcedSynced, nextSeq)
       return nextSeq
     }
@@ -238,10 +231,6 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     }
   }
 
-  async refresh(): Promise<void> {
-    if (this.#closed) throw closedError(this.dir)
-  }
-
   close(): Promise<void> {
     if (this.#closing === undefined) {
       const close = async (): Promise<void> => {
@@ -250,12 +239,13 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
         } catch (error) {
           throw outcomeOfCall(error)
         } finally {
-          await this.#points.close()
+          await this.#reads.close()
         }
       }
       this.#closing = this.#alone(close, { final: true }).finally(() => this.#source.end())
       this.#closed = true
       this.#gated = true
+      this.#reads.refuse()
     }
     return this.#closing
   }

@@ -47,11 +47,8 @@ export interface NativeOptions {
   expectedLevel: number
 }
 
-/** Which state the core found: `unchecked` is a reader's. */
-export type FoundState = Exclude<RecoveryState, 'unchecked'>
-
 export interface NativeRecovery {
-  state: FoundState
+  state: RecoveryState
   scannedBytes: number
   /** Bytes that were cut away; 0 where nothing was. */
   discardedBytes: number
@@ -180,7 +177,7 @@ export interface NativeSegmentReport {
 }
 
 export interface NativeVerifyReport {
-  state: 'clean' | 'torn-tail' | 'hole' | 'corrupt'
+  state: RecoveryState
   uuid: string
   firstSeq: number
   nextSeq: number
@@ -193,7 +190,7 @@ export interface NativeVerifyReport {
 }
 
 export interface NativeRepairReport {
-  state: 'clean' | 'torn-tail' | 'hole' | 'corrupt'
+  state: RecoveryState
   applied: boolean
   /** What was or would be cut, by file; the backup holds these bytes. */
   cuts: { segment: string; offset: number; bytes: number; removed: boolean }[]

@@ -4,7 +4,7 @@ import { invalidArgument } from '../errors.js'
 import { LEVEL_NAMES, LEVELS } from '../native/levels.js'
 // A type only: checking options must not need the addon.
 import type { NativeOptions } from '../native/native.js'
-import type { Durability, OpenOptions, Preallocation, Strategy } from '../types.js'
+import type { Durability, OpenOptions, Preallocation, ReadOnlyOptions, Strategy } from '../types.js'
 import { bag, choice, flag, whole } from './checks.js'
 
 const KIB = 1024
@@ -83,7 +83,7 @@ function resolveChunkBytes(value: unknown, segmentBytes: number): number {
 }
 
 /** Checks `options` and fills in what is left out. Throws ERR_DURLOG_INVALID_ARGUMENT. */
-export function resolveOptions(options?: OpenOptions): ResolvedOptions {
+export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): ResolvedOptions {
   const given = bag('options', options, OPTION_NAMES) as OpenOptions
   const lock = bag('lock', given.lock, ['waitMs'])
 

@@ -1,6 +1,5 @@
 /** What readers see of a log that another process or thread writes: its writer's page, or the files without one. */
 
-import { DurlogError } from '../errors.js'
 import {
   LIVE_FIELD_COUNT,
   LiveField,
@@ -9,7 +8,7 @@ import {
   type NativeLivePage,
   native,
 } from '../native/native.js'
-import type { ReadSource } from './reader.js'
+import { checkHeld, type ReadSource } from './read-source.js'
 import { Truncation } from './truncation.js'
 
 /** How often a follower looks whether something has been added. */
@@ -80,12 +79,10 @@ export class FolderSource implements ReadSource {
     return { first: firstSeq, limit: durableOnly ? syncedEnd : nextSeq, next: nextSeq }
   }
 
-  /** The newest cut; throws where the page says that there is no record `seq`. */
-  check(seq: number): Truncation {
+  limitFor(seq: number): number {
     this.look()
-    const [first, limit] = [this.#field('firstSeq'), this.#field('memoryEnd')]
-    if (!this.#counts() || (seq >= first && seq < limit)) return this.lastTruncation
-    throw new DurlogError('ERR_DURLOG_OUT_OF_RANGE', `the log holds ${first} to ${limit - 1}; got ${seq}`)
+    if (this.#counts()) checkHeld(seq, this.#field('firstSeq'), this.#field('memoryEnd'))
+    return -1
   }
 
   followLimit(durableOnly: boolean): number {

@@ -1,36 +1,26 @@
 /** Single records by seq, beside whatever changes the log. */
-import { resolve } from 'node:path'
 import { DurlogError } from '../errors.js'
 import { type NativePointReader, native } from '../native/native.js'
 import type { LogRecord } from '../types.js'
-
-/** What a log that another process may write knows of its end. */
-const UNKNOWN_LIMIT = -1
-
-export interface SeqRange {
-  first: number
-  /** Exclusive. */
-  limit: number
-}
+import type { ReadSource } from './read-source.js'
 
 export class PointReads {
   readonly #native: NativePointReader
-  /** What can be read now; undefined where only the files can tell. */
-  readonly #range: (() => SeqRange) | undefined
+  readonly #source: ReadSource
   /** Settles when the change that is under way is made, or has failed. */
   #change: Promise<unknown> | undefined
   #reading = 0
   #onIdle: (() => void) | undefined
 
-  /** With `range` this process writes the log. The folder stays the same when the working folder changes. */
-  constructor(dir: string, range?: () => SeqRange) {
-    this.#native = native.pointReader(resolve(dir), range !== undefined)
-    this.#range = range
+  /** With `own` this process writes the log. */
+  constructor(source: ReadSource, own: boolean) {
+    this.#native = native.pointReader(source.dir, own)
+    this.#source = source
   }
 
   async get(seq: number): Promise<LogRecord> {
     while (this.#change !== undefined) await this.#change
-    const limit = this.#limitFor(seq)
+    const limit = this.#source.limitFor(seq)
     this.#reading++
     try {
       return await this.#native.get(seq, limit)
@@ -43,7 +33,7 @@ export class PointReads {
   getSync(seq: number): LogRecord {
     if (this.#change !== undefined)
       throw new DurlogError('ERR_DURLOG_BACKPRESSURE', 'the log is being trimmed or truncated: use "get", or try later')
-    return this.#native.getSync(seq, this.#limitFor(seq))
+    return this.#native.getSync(seq, this.#source.limitFor(seq))
   }
 
   /**
@@ -68,12 +58,5 @@ export class PointReads {
       })
     }
     await this.#native.forget()
-  }
-
-  #limitFor(seq: number): number {
-    if (this.#range === undefined) return UNKNOWN_LIMIT
-    const { first, limit } = this.#range()
-    if (seq >= first && seq < limit) return limit
-    throw new DurlogError('ERR_DURLOG_OUT_OF_RANGE', `the log holds ${first} to ${limit - 1}; got ${seq}`)
   }
 }

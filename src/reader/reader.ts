@@ -1,9 +1,10 @@
 /** Iterates over records, a decoded batch at a time, with the next batch fetched while one is consumed. */
 import { markAsUntransferable } from 'node:worker_threads'
-import { DurlogError } from '../errors.js'
+import { DurlogError, outOfRange } from '../errors.js'
 import { type NativeBatch, type NativeCursor, native } from '../native/native.js'
 import { checkReadOptions } from '../options/call-options.js'
 import type { LogReader, LogRecord, ReadOptions } from '../types.js'
+import type { ReadSource } from './read-source.js'
 import type { Truncation } from './truncation.js'
 
 const BATCH_BYTES = 2 * 1024 * 1024
@@ -21,26 +22,6 @@ const BufferOver = (Buffer as unknown as Record<symbol, unknown>)[Symbol.species
   length: number,
 ) => Buffer
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined }
-
-/** Where records come from: this process's writer, or a log that another process or thread writes. */
-export interface ReadSource {
-  readonly dir: string
-  readonly salvage: boolean
-  /** The newest cut of the log's end: another object after each. */
-  readonly lastTruncation: Truncation
-  /** Brings `lastTruncation` and the limits up to date, where another process makes them. */
-  look(): void
-  /** Settles when no cut is under way: until then what it takes away may look like damage. */
-  settled(): Promise<void>
-  /** True once nothing can be added any more. */
-  readonly ended: boolean
-  /** Seqs from `first` to below `limit` can be read now; the log ends before `next`. */
-  range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }>
-  /** The seq below which a follower may read; -1 where only the files can tell. */
-  followLimit(durableOnly: boolean): number
-  /** Calls `done` once when there may be more than `limit` allowed; returns how to give up. */
-  onMore(cursor: NativeCursor, limit: number, durableOnly: boolean, done: (error?: unknown) => void): () => void
-}
 
 interface Fetch {
   promise: Promise<NativeBatch>
@@ -350,8 +331,4 @@ function entryNumbersFor(buffer: Uint8Array): number {
 
 function isCode(error: unknown, code: DurlogError['code']): error is DurlogError {
   return error instanceof DurlogError && error.code === code
-}
-
-function outOfRange(message: string): DurlogError {
-  return new DurlogError('ERR_DURLOG_OUT_OF_RANGE', message)
 }

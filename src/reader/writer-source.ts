@@ -1,5 +1,5 @@
 import { Counter } from '../native/native.js'
-import type { ReadSource } from './reader.js'
+import { checkHeld, type ReadSource } from './read-source.js'
 import { Truncation } from './truncation.js'
 
 /** What readers of this process see: the counters, and a word when they have moved. */
@@ -22,6 +22,12 @@ export class WriterSource implements ReadSource {
 
   async settled(): Promise<void> {
     await this.#cutting
+  }
+
+  limitFor(seq: number): number {
+    const limit = this.#counters[Counter.memorySeq] as number
+    checkHeld(seq, this.#counters[Counter.firstSeq] as number, limit)
+    return limit
   }
 
   async range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }> {

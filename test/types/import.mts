@@ -1,5 +1,14 @@
 // How an ES module sees the package: checked, not run.
-import { type Durability, DurlogError, type Log, type LogRecord, open } from 'durlog'
+import {
+  type Durability,
+  DurlogError,
+  type Log,
+  type LogRecord,
+  type OpenOptions,
+  open,
+  type ReadableLog,
+  type ReadOnlyLog,
+} from 'durlog'
 
 const durability: Durability = 'full'
 const log: Log = await open('dir', { durability, segmentBytes: undefined, lock: { waitMs: 10 } })
@@ -26,5 +35,20 @@ await log.append('x', { durability: 'fsync' })
 await log.append(5)
 // @ts-expect-error: there is no such option
 await open('dir', { segmentSize: 1 })
+
+const reader: ReadOnlyLog = await open('dir', { readOnly: true })
+await reader.refresh()
+// @ts-expect-error: a reader has no method that writes
+await reader.append('x')
+// @ts-expect-error: a reader emits no events
+reader.on('synced', () => {})
+// @ts-expect-error: a writer always knows where its log ends
+await log.refresh()
+const countOf = ({ firstSeq, nextSeq }: ReadableLog): number => nextSeq - firstSeq
+const shared: OpenOptions = { segmentBytes: 65536 }
+const writer: Log = await open('dir', shared)
+const counts: number[] = [writer, await open('dir', { ...shared, readOnly: true })].map(countOf)
+const either = await open('dir', counts.length > 0 ? { readOnly: true } : {})
+if (!either.readOnly) await either.append('x')
 
 export { record, same }

@@ -1,0 +1,73 @@
+/** How an open log is read, by its writer and by its readers alike. */
+import type { Readable } from 'node:stream'
+import { closedError } from '../errors.js'
+import { checkSeq } from '../options/call-options.js'
+import type { LogReader, LogRecord, ReadableOptions, ReadOptions } from '../types.js'
+import { PointReads } from './point-reads.js'
+import type { ReadSource } from './read-source.js'
+import { makeReadable } from './readable.js'
+import { Reader } from './reader.js'
+
+export class LogReads {
+  readonly #source: ReadSource
+  readonly #points: PointReads
+  #refused = false
+
+  /** With `own` this process writes the log: each change of its files but an append goes by way of `during`. */
+  constructor(source: ReadSource, own: boolean) {
+    this.#source = source
+    this.#points = new PointReads(source, own)
+  }
+
+  read(options?: ReadOptions): LogReader {
+    this.#check()
+    return new Reader(this.#source, options)
+  }
+
+  readable(options?: ReadableOptions): Readable {
+    return makeReadable(this, options)
+  }
+
+  async get(seq: number): Promise<LogRecord> {
+    checkSeq('seq', seq)
+    this.#check()
+    for (;;) {
+      this.#source.look()
+      const cut = this.#source.lastTruncation
+      try {
+        const record = await this.#points.get(seq)
+        this.#source.look()
+        if (this.#source.lastTruncation === cut) return record
+      } catch (error) {
+        // What a cut or a trim took away while it was read is no damage.
+        this.#source.limitFor(seq)
+        if (this.#source.lastTruncation === cut) throw error
+      }
+    }
+  }
+
+  getSync(seq: number): LogRecord {
+    checkSeq('seq', seq)
+    this.#check()
+    return this.#points.getSync(seq)
+  }
+
+  /** Makes a change that removes or cuts segments, while no single record is being read. */
+  during<T>(change: () => Promise<T>): Promise<T> {
+    return this.#points.during(change)
+  }
+
+  /** Refuses every later call with ERR_DURLOG_CLOSED. */
+  refuse(): void {
+    this.#refused = true
+  }
+
+  /** Settles when the reads of single records that are under way have, and their files are closed. */
+  close(): Promise<void> {
+    return this.#points.close()
+  }
+
+  #check(): void {
+    if (this.#refused) throw closedError(this.#source.dir)
+  }
+}

@@ -1,0 +1,67 @@
+/** A log that another process or thread may be writing: reading only, without its lock. */
+import type { Readable } from 'node:stream'
+import { closedError } from '../errors.js'
+import type { NativeBounds } from '../native/native.js'
+import type { LogReader, LogRecord, ReadableOptions, ReadOnlyLog, ReadOptions } from '../types.js'
+import { FolderSource } from './folder-source.js'
+import { LogReads } from './log-reads.js'
+
+export class ReaderLog implements ReadOnlyLog {
+  readonly dir: string
+  readonly readOnly = true
+  readonly #source: FolderSource
+  readonly #reads: LogReads
+
+  constructor(dir: string, bounds: NativeBounds, salvage: boolean) {
+    this.dir = dir
+    this.#source = new FolderSource(dir, salvage, bounds)
+    this.#reads = new LogReads(this.#source, false)
+  }
+
+  get uuid(): string {
+    return this.#source.bounds.uuid
+  }
+
+  get firstSeq(): number {
+    return this.#source.bounds.firstSeq
+  }
+
+  get nextSeq(): number {
+    return this.#source.bounds.nextSeq
+  }
+
+  get syncedSeq(): number {
+    return this.#source.bounds.syncedEnd - 1
+  }
+
+  read(options?: ReadOptions): LogReader {
+    return this.#reads.read(options)
+  }
+
+  readable(options?: ReadableOptions): Readable {
+    return this.#reads.readable(options)
+  }
+
+  get(seq: number): Promise<LogRecord> {
+    return this.#reads.get(seq)
+  }
+
+  getSync(seq: number): LogRecord {
+    return this.#reads.getSync(seq)
+  }
+
+  async refresh(): Promise<void> {
+    if (this.#source.ended) throw closedError(this.dir)
+    await this.#source.refresh()
+  }
+
+  async close(): Promise<void> {
+    this.#reads.refuse()
+    this.#source.end()
+    await this.#reads.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+}
