@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 /** Rooms of the C++ core, the lowest first. A file includes its own room and those below it. */
-const CORE = ['base', 'platform', 'checksum', 'record', 'segment', 'live', 'log', 'napi']
+const CORE = ['base', 'platform', 'checksum', 'record', 'segment', 'recovery', 'live', 'read', 'inspect', 'log', 'napi']
 /** The bench's addon measures raw system calls. It knows nothing of segments and logs. */
 const BENCH = ['base', 'platform', 'checksum', 'bench']
 
@@ -83,6 +83,8 @@ test('an include that points up is found', () => {
   expect(includesPointingUp('segment', '#include "log/log.h"\n#include "base/bytes.h"\n')).toEqual([
     '#include "log/log.h"',
   ])
+  expect(includesPointingUp('segment', '#include "recovery/plan.h"\n#include "segment/cut.h"\n')).toHaveLength(1)
+  expect(includesPointingUp('read', '#include "inspect/verify.h"\n#include "recovery/plan.h"\n')).toHaveLength(1)
   expect(includesPointingUp('bench', '#include "log/log.h"\n')).toHaveLength(1)
   expect(includesPointingUp('log', '#include "unheard/of.h"\n')).toHaveLength(1)
 })

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "record/segment_name.h"
-#include "segment/recovery.h"
+#include "segment/cut.h"
+#include "segment/open_segment.h"
 
 namespace durlog {
 

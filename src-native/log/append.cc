@@ -3,7 +3,8 @@
 
 #include "base/flatten.h"
 #include "log/log.h"
-#include "log/position_index.h"
+#include "read/position_index.h"
+#include "segment/cut.h"
 
 namespace durlog {
 namespace {

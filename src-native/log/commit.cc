@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/bytes.h"
-#include "segment/recovery.h"
+#include "segment/cut.h"
 
 namespace durlog {
 namespace {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "log/log.h"
-#include "log/position_index.h"
+#include "read/position_index.h"
 
 namespace durlog {
 namespace {

@@ -22,8 +22,10 @@
 #include "log/options.h"
 #include "log/write_policy.h"
 #include "platform/file_system.h"
+#include "record/record_codec.h"
+#include "recovery/log_files.h"
+#include "recovery/report.h"
 #include "segment/mapped_tail.h"
-#include "segment/recovery.h"
 #include "segment/segment.h"
 
 namespace durlog {

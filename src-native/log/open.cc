@@ -1,6 +1,9 @@
 // Opening a log: lock, recover or create, choose how to write.
 #include "log/log.h"
 #include "record/segment_name.h"
+#include "recovery/apply.h"
+#include "recovery/log_files.h"
+#include "recovery/plan.h"
 
 namespace durlog {
 namespace {

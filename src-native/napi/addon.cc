@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "checksum/crc32c.h"
-#include "log/inspect.h"
+#include "inspect/frames.h"
+#include "inspect/repair.h"
+#include "inspect/verify.h"
 #include "napi/async_task.h"
 #include "napi/convert.h"
 #include "napi/cursor_wrap.h"

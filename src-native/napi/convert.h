@@ -10,7 +10,9 @@
 #include "base/aligned_buffer.h"
 #include "base/bytes.h"
 #include "base/status.h"
-#include "log/inspect.h"
+#include "inspect/frames.h"
+#include "inspect/repair.h"
+#include "inspect/verify.h"
 #include "log/log.h"
 
 namespace durlog {

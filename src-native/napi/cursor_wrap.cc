@@ -4,9 +4,9 @@
 #include <optional>
 #include <utility>
 
-#include "log/cursor.h"
 #include "napi/async_task.h"
 #include "napi/convert.h"
+#include "read/cursor.h"
 
 namespace durlog {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
-#include "log/point_reader.h"
 #include "napi/async_task.h"
 #include "napi/convert.h"
+#include "read/point_reader.h"
 
 namespace durlog {
 namespace {

@@ -59,6 +59,14 @@ inline void EncodeFrame(const FrameFields& fields, Bytes payload, uint32_t crc_s
   std::memset(to + unpadded, 0, static_cast<size_t>(fields.frame_bytes()) - unpadded);
 }
 
+// Writes a marker, kFrameHeaderBytes long: every record below `seq` is on the device.
+inline void EncodeMarker(uint64_t seq, uint32_t crc_seed, uint8_t* to) {
+  FrameFields fields;
+  fields.state = FrameState::kMarker;
+  fields.seq = seq;
+  EncodeFrame(fields, Bytes{}, crc_seed, to);
+}
+
 enum class DecodeStatus : uint8_t {
   kWhole,      // a frame of any state but free, checksum verified
   kFree,       // the word is zero: nothing has been committed here

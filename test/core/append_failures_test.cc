@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "log/inspect.h"
+#include "inspect/verify.h"
 #include "log_test_folder.h"
 #include "memory_file_system.h"
 

@@ -1,5 +1,5 @@
 // A cursor beside a writer that changes the files between any two of its reads.
-#include "log/cursor.h"
+#include "read/cursor.h"
 
 #include <gtest/gtest.h>
 

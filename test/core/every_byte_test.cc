@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "log/cursor.h"
-#include "log/inspect.h"
+#include "inspect/frames.h"
 #include "log/log.h"
 #include "memory_file_system.h"
+#include "read/cursor.h"
 #include "record/segment_name.h"
 
 namespace durlog {

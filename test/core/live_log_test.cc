@@ -3,8 +3,9 @@
 
 #include <string>
 
+#include "inspect/frames.h"
+#include "inspect/verify.h"
 #include "live/live_page_reader.h"
-#include "log/inspect.h"
 #include "log_test_folder.h"
 #include "record/segment_name.h"
 

@@ -7,7 +7,8 @@
 #include <atomic>
 #include <string>
 
-#include "log/inspect.h"
+#include "inspect/frames.h"
+#include "inspect/verify.h"
 #include "log_test_folder.h"
 #include "record/segment_name.h"
 

@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "log/cursor.h"
 #include "log/log.h"
 #include "platform_test_folder.h"
+#include "read/cursor.h"
 
 namespace durlog {
 

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "log/inspect.h"
+#include "inspect/verify.h"
 #include "log/log.h"
-#include "log/position_index.h"
 #include "memory_file_system.h"
+#include "read/position_index.h"
 #include "record/segment_name.h"
-#include "segment/recovery.h"
+#include "recovery/plan.h"
 
 namespace durlog {
 namespace {

@@ -1,13 +1,13 @@
-#include "log/point_reader.h"
+#include "read/point_reader.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "log/position_index.h"
 #include "log_test_folder.h"
 #include "memory_file_system.h"
+#include "read/position_index.h"
 #include "record/segment_name.h"
 
 namespace durlog {

@@ -1,4 +1,4 @@
-#include "log/position_index.h"
+#include "read/position_index.h"
 
 #include <gtest/gtest.h>
 

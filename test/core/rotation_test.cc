@@ -8,10 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "log/position_index.h"
 #include "log_test_folder.h"
 #include "observed_file_system.h"
+#include "read/position_index.h"
 #include "record/segment_name.h"
+#include "segment/open_segment.h"
 
 namespace durlog {
 namespace {

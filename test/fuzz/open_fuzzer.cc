@@ -3,10 +3,12 @@
 #include <string>
 #include <vector>
 
-#include "log/cursor.h"
-#include "log/inspect.h"
+#include "inspect/frames.h"
+#include "inspect/repair.h"
+#include "inspect/verify.h"
 #include "log/log.h"
-#include "log/position_index.h"
+#include "read/cursor.h"
+#include "read/position_index.h"
 #include "record/segment_name.h"
 #include "require.h"
 #include "signed_image.h"

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "log/position_index.h"
+#include "read/position_index.h"
 #include "report.h"
 #include "session.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "log/cursor.h"
+#include "read/cursor.h"
 
 namespace durlog::crash {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "inspect/verify.h"
 #include "ledger.h"
-#include "log/inspect.h"
 #include "platform/file_system.h"
 
 namespace durlog::crash {

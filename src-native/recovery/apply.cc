@@ -1,20 +1,18 @@
-// Recovery's second half: what a plan says is done to the files.
+#include "recovery/apply.h"
+
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "base/aligned_buffer.h"
+#include "record/record_codec.h"
 #include "record/segment_name.h"
-#include "segment/recovery.h"
+#include "segment/cut.h"
+#include "segment/open_segment.h"
 
 namespace durlog {
 namespace {
 
 constexpr size_t kRewriteStepBytes = 1u << 20;
-// Truncating zeroes the rest of the file system's block.
-constexpr uint64_t kBlockBytes = 4096;
-// What every device writes as a whole.
-constexpr uint64_t kSectorBytes = 512;
 
 Status RewriteThroughCache(File& file, uint64_t begin, uint64_t end, AlignedBuffer* buffer) {
   while (begin < end) {
@@ -89,14 +87,6 @@ Status SyncKept(Directory& directory, const Capabilities& capabilities,
   return RewriteRange(directory, capabilities, segment, begin, segment.scan.end_offset);
 }
 
-// Says that every record below `seq` is on the device.
-void EncodeMarker(const SegmentHeader& header, uint64_t seq, uint8_t* to) {
-  FrameFields fields;
-  fields.state = FrameState::kMarker;
-  fields.seq = seq;
-  EncodeFrame(fields, Bytes{}, header.crc_seed(), to);
-}
-
 // A marker where the log is going to end, and it behind it: what is cut may be all that says how
 // much in front of it was synced, and damage there must not pass for another torn tail. False
 // where there is no room for it: the next open knows less then, and nothing is lost.
@@ -104,7 +94,7 @@ Result<bool> MarkSynced(ScannedSegment* segment) {
   const uint64_t at = segment->scan.end_offset;
   if (at + kFrameHeaderBytes > segment->header.segment_bytes) return false;
   uint8_t marker[kFrameHeaderBytes];
-  EncodeMarker(segment->header, segment->scan.next_seq, marker);
+  EncodeMarker(segment->scan.next_seq, segment->header.crc_seed(), marker);
   Status written = segment->file->WriteAt(at, marker, sizeof marker);
   // The cut makes room.
   if (written.code() == Code::kNoSpace) return false;
@@ -114,65 +104,7 @@ Result<bool> MarkSynced(ScannedSegment* segment) {
   return true;
 }
 
-// `allocated_bytes` is 0 where the file has no blocks but those that were written.
-Status CutAndAllocate(File& file, uint64_t offset, uint64_t allocated_bytes) {
-  DURLOG_RETURN_IF_ERROR(file.Truncate(offset));
-  if (allocated_bytes > 0) {
-    Status allocated = file.Allocate(Preallocation::kFallocate, 0, allocated_bytes);
-    if (allocated.code() == Code::kNoSpace) {
-      // Without blocks the segment still works: it grows as it is written. What a failed
-      // allocation did take is given back.
-      DURLOG_RETURN_IF_ERROR(file.Truncate(offset));
-    } else if (!allocated.ok() && allocated.code() != Code::kUnsupported) {
-      return allocated;
-    }
-  }
-  return file.SyncFull();
-}
-
-// The file's end becomes `last`, at `offset`.
-//
-// Truncating within a block is two writes, the rest of the block as zeros and the size, and the
-// zeros may get there alone: a gap in front of records that are known to be synced. So the blocks
-// behind go first, then this block's sectors from its end on, each before the one in front of it.
-Status CutSectors(File& file, uint64_t offset, Bytes last, uint64_t segment_bytes) {
-  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
-  const uint64_t last_end = offset + last.size;
-  const uint64_t end = std::max(std::min(AlignUp(last_end, kBlockBytes), file_bytes), last_end);
-  DURLOG_RETURN_IF_ERROR(file.Truncate(end));
-  DURLOG_RETURN_IF_ERROR(file.SyncFull());
-  std::vector<uint8_t> image(static_cast<size_t>(end - offset));
-  std::copy(last.data, last.data + last.size, image.begin());
-  for (uint64_t at = end; at > offset;) {
-    const uint64_t begin = std::max(AlignDown(at - 1, kSectorBytes), offset);
-    const uint8_t* const from = image.data() + (begin - offset);
-    DURLOG_RETURN_IF_ERROR(file.WriteAt(begin, from, static_cast<size_t>(at - begin)));
-    DURLOG_RETURN_IF_ERROR(file.SyncData());
-    at = begin;
-  }
-  return CutAndAllocate(file, last_end, file_bytes >= segment_bytes ? segment_bytes : 0);
-}
-
 }  // namespace
-
-Status CutSegment(File& file, uint64_t offset, uint64_t segment_bytes) {
-  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
-  return CutAndAllocate(file, offset, file_bytes >= segment_bytes ? segment_bytes : 0);
-}
-
-Status CutSyncedRecords(File& file, uint64_t offset, uint64_t segment_bytes) {
-  return CutSectors(file, offset, Bytes{}, segment_bytes);
-}
-
-Result<uint64_t> CutBehindMarker(File& file, const SegmentHeader& header, uint64_t offset,
-                                 uint64_t next_seq) {
-  uint8_t marker[kFrameHeaderBytes];
-  EncodeMarker(header, next_seq, marker);
-  const bool fits = offset + sizeof marker <= header.segment_bytes;
-  const Bytes last = fits ? Bytes{marker, sizeof marker} : Bytes{};
-  DURLOG_RETURN_IF_ERROR(CutSectors(file, offset, last, header.segment_bytes));
-  return offset + last.size;
-}
 
 Status ApplyRecovery(Directory& directory, const Capabilities& capabilities, RecoveryPlan* plan) {
   const size_t removed = plan->cuts.empty() ? 0 : plan->cuts.size() - 1;

@@ -1,8 +1,8 @@
-#include "log/record_lookup.h"
+#include "read/record_lookup.h"
 
 #include <algorithm>
 
-#include "log/position_index.h"
+#include "read/position_index.h"
 
 namespace durlog {
 

@@ -1,6 +1,6 @@
 // Single records of a log, by seq.
-#ifndef DURLOG_LOG_POINT_READER_H_
-#define DURLOG_LOG_POINT_READER_H_
+#ifndef DURLOG_READ_POINT_READER_H_
+#define DURLOG_READ_POINT_READER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "log/record_lookup.h"
 #include "platform/file_system.h"
+#include "read/record_lookup.h"
 #include "record/segment_header.h"
 
 namespace durlog {
@@ -73,4 +73,4 @@ class PointReader {
 
 }  // namespace durlog
 
-#endif  // DURLOG_LOG_POINT_READER_H_
+#endif  // DURLOG_READ_POINT_READER_H_

@@ -1,10 +1,12 @@
-#include "log/point_reader.h"
+#include "read/point_reader.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "log/cursor.h"
-#include "segment/recovery.h"
+#include "read/cursor.h"
+#include "recovery/identity.h"
+#include "recovery/log_files.h"
+#include "segment/open_segment.h"
 
 namespace durlog {
 namespace {

@@ -1,11 +1,10 @@
-#include "segment/recovery.h"
+#include "recovery/plan.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <utility>
 
 #include "record/segment_name.h"
+#include "segment/open_segment.h"
 
 namespace durlog {
 namespace {
@@ -173,84 +172,6 @@ void Classify(RecoveryPlan* plan, size_t damaged) {
 
 }  // namespace
 
-Result<LogFiles> ListLogFiles(Directory& directory) {
-  DURLOG_ASSIGN_OR_RETURN(const std::vector<FileEntry> entries, directory.List());
-  LogFiles files;
-  for (const FileEntry& entry : entries) {
-    if (const auto first_seq = ParseSegmentName(entry.name)) {
-      if (!entry.is_regular) {
-        return Status::Error(Code::kNotALog, "is named like a segment and is no regular file")
-            .WithPath(directory.path() + "/" + entry.name);
-      }
-      if (*first_seq > kMaxSeq) {
-        return Status::Error(Code::kCorrupt, "a segment's name claims a seq above 2^53 - 1")
-            .WithPath(directory.path() + "/" + entry.name);
-      }
-      files.segments.push_back(*first_seq);
-    } else if (entry.is_regular && IsSpareName(entry.name)) {
-      files.spares.push_back(entry.name);
-    }
-  }
-  std::sort(files.segments.begin(), files.segments.end());
-  return files;
-}
-
-Status CheckIdentity(const Directory& directory, uint64_t first_seq, const SegmentHeader& header,
-                     const LogUuid& uuid) {
-  if (header.uuid == uuid) return Status::Ok();
-  return Status::Error(Code::kCorrupt, "the segment belongs to another log")
-      .WithPath(directory.path() + "/" + SegmentName(first_seq))
-      .WithOffset(0)
-      .WithLost(first_seq, first_seq);
-}
-
-Result<LogIdentity> IdentifyLog(Directory& directory, const std::vector<uint64_t>& segments) {
-  const auto uuid_of = [&directory](uint64_t first_seq) -> Result<std::optional<LogUuid>> {
-    Result<OpenedSegment> opened = OpenSegment(directory, first_seq, OpenMode::kRead);
-    if (opened.ok()) return std::optional<LogUuid>(opened->header.uuid);
-    const Code code = opened.status().code();
-    // Trimmed since it was listed, or damaged.
-    if (code == Code::kNotFound || code == Code::kCorrupt) return std::optional<LogUuid>();
-    return opened.TakeStatus();
-  };
-  DURLOG_ASSIGN_OR_RETURN(const std::optional<LogUuid> newest, uuid_of(segments.back()));
-  DURLOG_ASSIGN_OR_RETURN(const std::optional<LogUuid> oldest, uuid_of(segments.front()));
-  if (newest && newest == oldest) return LogIdentity{*newest, true};
-  std::map<LogUuid, size_t> votes;
-  LogIdentity identity;
-  size_t most = 0;
-  for (const uint64_t first_seq : segments) {
-    DURLOG_ASSIGN_OR_RETURN(const std::optional<LogUuid> uuid, uuid_of(first_seq));
-    if (!uuid || ++votes[*uuid] <= most) continue;
-    most = votes[*uuid];
-    identity.uuid = *uuid;
-  }
-  identity.undisputed = votes.size() <= 1;
-  return identity;
-}
-
-ScanContext ContextOf(const SegmentHeader& header, uint64_t first_seq) {
-  return ScanContext{first_seq, header.crc_seed(), header.segment_bytes, header.recycled};
-}
-
-Result<OpenedSegment> OpenSegment(Directory& directory, uint64_t first_seq, OpenMode mode) {
-  const std::string name = SegmentName(first_seq);
-  OpenedSegment opened;
-  DURLOG_ASSIGN_OR_RETURN(opened.file, directory.Open(name, mode));
-  uint8_t block[kSegmentHeaderBytes];
-  DURLOG_ASSIGN_OR_RETURN(const size_t read, opened.file->ReadAt(0, block, sizeof block));
-  Result<DecodedSegmentHeader> decoded = DecodeSegmentHeader(block, read);
-  if (!decoded.ok()) {
-    return decoded.TakeStatus()
-        .WithPath(directory.path() + "/" + name)
-        .WithOffset(0)
-        .WithLost(first_seq, first_seq);
-  }
-  opened.header = decoded->header;
-  opened.one_header_copy_damaged = decoded->one_copy_damaged;
-  return opened;
-}
-
 Result<RecoveryPlan> PlanRecovery(Directory& directory, LogFiles files, OpenMode mode,
                                   ScanExtent extent, Evidence evidence) {
   RecoveryPlan plan;
@@ -268,20 +189,6 @@ Result<RecoveryPlan> PlanRecovery(Directory& directory, LogFiles files, OpenMode
     PlanCuts(&plan, damaged);
   }
   return plan;
-}
-
-Status CorruptError(const Directory& directory, const RecoveryReport& report) {
-  const std::string lost = report.lost_first > report.lost_last
-                               ? ""
-                               : ": seq " + std::to_string(report.lost_first) + " to " +
-                                     std::to_string(report.lost_last);
-  return Status::Error(Code::kCorrupt,
-                       "synced records are damaged (" + report.detail + ")" + lost +
-                           "; restore them from a copy, or open with recovery 'salvage' to go on "
-                           "without them")
-      .WithPath(directory.path() + "/" + report.segment)
-      .WithOffset(report.offset)
-      .WithLost(report.lost_first, report.lost_last);
 }
 
 }  // namespace durlog

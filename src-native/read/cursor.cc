@@ -1,10 +1,13 @@
-#include "log/cursor.h"
+#include "read/cursor.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "log/position_index.h"
+#include "read/position_index.h"
 #include "record/segment_name.h"
+#include "recovery/identity.h"
+#include "recovery/log_files.h"
+#include "segment/open_segment.h"
 
 namespace durlog {
 namespace {

@@ -1,6 +1,6 @@
 // Finds one record in one segment, from the nearest position that is known.
-#ifndef DURLOG_LOG_RECORD_LOOKUP_H_
-#define DURLOG_LOG_RECORD_LOOKUP_H_
+#ifndef DURLOG_READ_RECORD_LOOKUP_H_
+#define DURLOG_READ_RECORD_LOOKUP_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -76,4 +76,4 @@ class RecordLookup {
 
 }  // namespace durlog
 
-#endif  // DURLOG_LOG_RECORD_LOOKUP_H_
+#endif  // DURLOG_READ_RECORD_LOOKUP_H_

@@ -1,7 +1,7 @@
 // Where some records of a segment stand, so that a read from the middle need not begin at its
 // start.
-#ifndef DURLOG_LOG_POSITION_INDEX_H_
-#define DURLOG_LOG_POSITION_INDEX_H_
+#ifndef DURLOG_READ_POSITION_INDEX_H_
+#define DURLOG_READ_POSITION_INDEX_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -67,4 +67,4 @@ class PositionIndex {
 
 }  // namespace durlog
 
-#endif  // DURLOG_LOG_POSITION_INDEX_H_
+#endif  // DURLOG_READ_POSITION_INDEX_H_

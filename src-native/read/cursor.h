@@ -1,6 +1,6 @@
 // Reading a log in order, beside its writer or without one.
-#ifndef DURLOG_LOG_CURSOR_H_
-#define DURLOG_LOG_CURSOR_H_
+#ifndef DURLOG_READ_CURSOR_H_
+#define DURLOG_READ_CURSOR_H_
 
 #include <cstdint>
 #include <memory>
@@ -9,7 +9,7 @@
 
 #include "platform/file_system.h"
 #include "record/record_codec.h"
-#include "segment/recovery.h"
+#include "record/segment_header.h"
 
 namespace durlog {
 
@@ -107,4 +107,4 @@ class Cursor {
 
 }  // namespace durlog
 
-#endif  // DURLOG_LOG_CURSOR_H_
+#endif  // DURLOG_READ_CURSOR_H_

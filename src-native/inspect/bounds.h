@@ -1,0 +1,25 @@
+// Where a log begins and ends, as seen from outside.
+#ifndef DURLOG_INSPECT_BOUNDS_H_
+#define DURLOG_INSPECT_BOUNDS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "platform/file_system.h"
+#include "record/segment_header.h"
+
+namespace durlog {
+
+struct LogBounds {
+  uint64_t first_seq = 0;
+  uint64_t next_seq = 0;
+  uint64_t synced_end = 0;  // known to have been synced; exclusive
+  LogUuid uuid{};
+};
+
+// What the log's writer tells, while there is one, else what the files do.
+Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path);
+
+}  // namespace durlog
+
+#endif  // DURLOG_INSPECT_BOUNDS_H_

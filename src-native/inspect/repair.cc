@@ -1,0 +1,81 @@
+#include "inspect/repair.h"
+
+#include <memory>
+#include <utility>
+
+#include "base/aligned_buffer.h"
+#include "base/bytes.h"
+#include "live/live_page_writer.h"
+#include "record/segment_name.h"
+#include "recovery/apply.h"
+
+namespace durlog {
+namespace {
+
+constexpr size_t kCopyStepBytes = 1u << 20;
+
+// The bytes [offset, end of file); steps that are all zero are left as holes.
+Status CopyEnd(File& from, uint64_t offset, File& to) {
+  AlignedBuffer buffer;
+  if (!buffer.Reserve(kCopyStepBytes, 0)) {
+    return Status::Error(Code::kOutOfMemory, "no memory to copy what is cut");
+  }
+  for (uint64_t at = offset;;) {
+    DURLOG_ASSIGN_OR_RETURN(const size_t read, from.ReadAt(at, buffer.data(), kCopyStepBytes));
+    if (read == 0) break;
+    const bool zero = IsAllZero(buffer.data(), read);
+    if (!zero) DURLOG_RETURN_IF_ERROR(to.WriteAt(at - offset, buffer.data(), read));
+    at += read;
+  }
+  return to.SyncFull();
+}
+
+Status BackUp(FileSystem& file_system, Directory& directory, const std::vector<Cut>& cuts,
+              const std::string& backup) {
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> target,
+                          file_system.OpenDirectory(backup, true));
+  for (const Cut& cut : cuts) {
+    DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<File> from, directory.Open(cut.name, OpenMode::kRead));
+    const std::string name =
+        cut.remove ? cut.name : cut.name + ".from-" + std::to_string(cut.offset);
+    DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<File> to, target->Open(name, OpenMode::kCreateNew));
+    DURLOG_RETURN_IF_ERROR(CopyEnd(*from, cut.offset, *to));
+    DURLOG_RETURN_IF_ERROR(to->Close());
+  }
+  return target->Sync();
+}
+
+}  // namespace
+
+Result<RepairReport> Repair(FileSystem& file_system, const std::string& path, bool apply,
+                            const std::string& backup) {
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
+                          file_system.OpenDirectory(path, false));
+  std::unique_ptr<FileLock> lock;
+  if (apply) {
+    DURLOG_ASSIGN_OR_RETURN(lock, directory->Lock(kLockName));
+  }
+  DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(*directory));
+  DURLOG_ASSIGN_OR_RETURN(
+      RecoveryPlan plan,
+      PlanRecovery(*directory, std::move(files), apply ? OpenMode::kReadWrite : OpenMode::kRead,
+                   ScanExtent::kUnsyncedEnd, Evidence::kDevice));
+  RepairReport report;
+  report.state = plan.report.state;
+  report.cuts = plan.cuts;
+  if (plan.report.state == RecoveryState::kCorrupt) {
+    return CorruptError(*directory, plan.report);
+  }
+  if (!apply || plan.cuts.empty()) return report;
+  DURLOG_RETURN_IF_ERROR(BackUp(file_system, *directory, plan.cuts, backup));
+  DURLOG_ASSIGN_OR_RETURN(const Capabilities capabilities, directory->Probe());
+  LivePageWriter live;
+  live.Attach(file_system, *directory, capabilities, plan.identity.uuid);
+  live.Cut(plan.next_seq);
+  DURLOG_RETURN_IF_ERROR(ApplyRecovery(*directory, capabilities, &plan));
+  live.Cut(plan.next_seq);
+  report.applied = true;
+  return report;
+}
+
+}  // namespace durlog

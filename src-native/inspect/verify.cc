@@ -1,0 +1,127 @@
+#include "inspect/verify.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "live/live_page_reader.h"
+#include "record/segment_name.h"
+#include "recovery/plan.h"
+#include "segment/open_segment.h"
+
+namespace durlog {
+namespace {
+
+// Damage found while segments were cut or trimmed beside the reading may be none: read again.
+constexpr int kVerifyAttempts = 8;
+
+Status CheckHeaders(Directory& directory, const RecoveryPlan& plan, VerifyReport* report) {
+  for (const uint64_t first_seq : plan.files.segments) {
+    SegmentReport segment;
+    segment.name = SegmentName(first_seq);
+    segment.first_seq = first_seq;
+    Result<OpenedSegment> opened = OpenSegment(directory, first_seq, OpenMode::kRead);
+    if (opened.ok()) {
+      if (opened->one_header_copy_damaged) {
+        segment.header_problem = "one of the header's two copies is damaged";
+        report->state = RecoveryState::kCorrupt;
+        Problem problem;
+        problem.segment = segment.name;
+        problem.message = segment.header_problem;
+        report->problems.push_back(std::move(problem));
+      }
+    } else if (opened.status().code() == Code::kCorrupt) {
+      segment.header_problem = opened.status().message();
+    } else if (opened.status().code() != Code::kNotFound) {  // trimmed since it was listed
+      return opened.TakeStatus();
+    }
+    report->segments.push_back(std::move(segment));
+  }
+  return Status::Ok();
+}
+
+// Not only the damage that decides, but every segment that has some below `written_end`.
+void ListDamage(const RecoveryPlan& plan, uint64_t written_end, VerifyReport* report) {
+  for (size_t i = 0; i < plan.scanned.size(); ++i) {
+    const ScannedSegment& segment = plan.scanned[i];
+    const SegmentScan& scan = segment.scan;
+    SegmentReport& entry = report->segments[i];
+    entry.bytes = segment.file_bytes;
+    entry.records = scan.records;
+    entry.end_offset = scan.end_offset;
+    report->records += scan.records;
+    report->payload_bytes += scan.payload_bytes;
+    const bool last = i + 1 == plan.scanned.size();
+    const bool leads_on = !last && scan.next_seq == plan.scanned[i + 1].first_seq;
+    if (leads_on || (last && !scan.damaged)) continue;
+    if (segment.unreadable.ok() && scan.next_seq >= written_end) continue;
+    Problem problem;
+    problem.segment = SegmentName(segment.first_seq);
+    problem.offset = scan.end_offset;
+    problem.message = !segment.unreadable.ok() ? segment.unreadable.message()
+                      : scan.damaged           ? DescribeDecodeStatus(scan.damage)
+                                               : "records are missing";
+    const uint64_t next_whole = scan.records_after > 0 ? scan.first_after
+                                : last                 ? plan.known_synced
+                                                       : plan.scanned[i + 1].first_seq;
+    if (next_whole > scan.next_seq) {
+      problem.lost_first = scan.next_seq;
+      problem.lost_last = next_whole - 1;
+    }
+    report->problems.push_back(std::move(problem));
+  }
+}
+
+// Whether nothing is damaged but what is still being written, from `written_end` on.
+bool IsBeingWritten(const RecoveryPlan& plan, uint64_t written_end) {
+  const bool readable =
+      std::all_of(plan.scanned.begin(), plan.scanned.end(),
+                  [](const ScannedSegment& segment) { return segment.unreadable.ok(); });
+  const bool corrupt = plan.report.state == RecoveryState::kCorrupt;
+  const uint64_t damage_seq = corrupt ? plan.report.lost_first : plan.next_seq;
+  return readable && plan.identity.undisputed && damage_seq >= written_end;
+}
+
+Result<VerifyReport> VerifyOnce(Directory& directory, const std::optional<LiveView>& live) {
+  DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(directory));
+  DURLOG_ASSIGN_OR_RETURN(RecoveryPlan plan,
+                          PlanRecovery(directory, std::move(files), OpenMode::kRead,
+                                       ScanExtent::kEverything, Evidence::kDevice));
+  const uint64_t written_end = live ? live->memory_end : UINT64_MAX;
+  if (IsBeingWritten(plan, written_end)) {
+    plan.report.state = RecoveryState::kClean;
+    plan.next_seq = plan.scanned.back().scan.next_seq;
+  }
+  if (live) plan.known_synced = std::max(plan.known_synced, live->synced_end);
+  VerifyReport report;
+  DURLOG_RETURN_IF_ERROR(CheckHeaders(directory, plan, &report));
+  report.state = std::max(report.state, plan.report.state);
+  report.bounds = LogBounds{plan.files.segments.front(), plan.next_seq,
+                            std::min(plan.known_synced, plan.next_seq), plan.identity.uuid};
+  ListDamage(plan, written_end, &report);
+  return report;
+}
+
+}  // namespace
+
+Result<VerifyReport> Verify(FileSystem& file_system, const std::string& path) {
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
+                          file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<LivePageReader> live,
+                          LivePageReader::Open(file_system, path));
+  std::optional<LiveView> before = live->Look();
+  for (int attempt = 1;; ++attempt) {
+    Result<VerifyReport> report = VerifyOnce(*directory, before);
+    const bool clean = report.ok() && report->state == RecoveryState::kClean;
+    const std::optional<LiveView> after = live->Look();
+    const bool cut = live->TakeCut() != kNoCut;
+    const bool came_or_went = before.has_value() != after.has_value();
+    const bool removed = report.status().code() == Code::kNotFound && after;
+    const bool trimmed = removed || (before && after && before->first_seq != after->first_seq);
+    if (clean || attempt == kVerifyAttempts || !(cut || came_or_went || trimmed)) return report;
+    before = after;
+  }
+}
+
+}  // namespace durlog

@@ -1,0 +1,47 @@
+// Reads a whole log and lists what is damaged. It takes no lock and changes nothing.
+#ifndef DURLOG_INSPECT_VERIFY_H_
+#define DURLOG_INSPECT_VERIFY_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "inspect/bounds.h"
+#include "platform/file_system.h"
+#include "recovery/report.h"
+
+namespace durlog {
+
+struct SegmentReport {
+  std::string name;
+  uint64_t bytes = 0;
+  uint64_t first_seq = 0;
+  uint64_t records = 0;
+  uint64_t end_offset = 0;
+  std::string header_problem;  // "" where both copies are whole
+};
+
+struct Problem {
+  std::string segment;
+  uint64_t offset = 0;
+  uint64_t lost_first = 1;  // first > last where no seq is lost
+  uint64_t lost_last = 0;
+  std::string message;
+};
+
+struct VerifyReport {
+  RecoveryState state = RecoveryState::kClean;
+  LogBounds bounds;
+  uint64_t records = 0;
+  uint64_t payload_bytes = 0;
+  std::vector<SegmentReport> segments;
+  std::vector<Problem> problems;
+};
+
+// Reads every byte of every segment. Beside a writer, what it has not acknowledged yet is still
+// being written, and no damage.
+Result<VerifyReport> Verify(FileSystem& file_system, const std::string& path);
+
+}  // namespace durlog
+
+#endif  // DURLOG_INSPECT_VERIFY_H_

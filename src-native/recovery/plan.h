@@ -1,0 +1,76 @@
+// What an open makes of the files it finds. docs/FORMAT.md holds the table of cases.
+//
+// Planning only reads; ApplyRecovery() changes the files. A repair's dry run is the plan.
+#ifndef DURLOG_RECOVERY_PLAN_H_
+#define DURLOG_RECOVERY_PLAN_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "platform/file_system.h"
+#include "record/segment_header.h"
+#include "recovery/identity.h"
+#include "recovery/log_files.h"
+#include "recovery/report.h"
+#include "segment/scanner.h"
+
+namespace durlog {
+
+// Cut the file at `offset`, or remove it whole.
+struct Cut {
+  std::string name;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  bool remove = false;
+};
+
+// A segment that was scanned, as it will be after the cuts.
+struct ScannedSegment {
+  uint64_t first_seq = 0;
+  SegmentHeader header;
+  uint64_t file_bytes = 0;
+  std::unique_ptr<File> file;  // of kUnsyncedEnd only: there may be more segments than descriptors
+  SegmentScan scan;
+  // Not OK where the header cannot be read or is another log's: then nothing in it can be checked,
+  // and there is no file.
+  Status unreadable;
+
+  bool empty() const { return unreadable.ok() && !scan.damaged && scan.records == 0; }
+};
+
+struct RecoveryPlan {
+  LogIdentity identity;
+  LogFiles files;
+  // The last segments, oldest first: as far back as anything may be unsynced.
+  std::vector<ScannedSegment> scanned;
+  RecoveryReport report;
+  std::vector<Cut> cuts;      // in the order in which they must be made
+  uint64_t known_synced = 0;  // every record below it was on the device, by what the data says
+  // After the cuts; where corrupt, behind every seq that may have been given out, and the name of
+  // no segment but an empty one.
+  uint64_t next_seq = 0;
+};
+
+enum class ScanExtent : uint8_t {
+  kUnsyncedEnd,  // the last segments, never more than hold unsynced records
+  kEverything,
+};
+
+// Where a plan's evidence is read.
+enum class Evidence : uint8_t {
+  // What readers see. After a failed writeback that may be more than there is.
+  kCache,
+  // What is on the device: what the cache holds dirty is written first, and the cache is dropped.
+  kDevice,
+};
+
+// `files` is what the directory holds: kNotFound where there is no segment among it. A plan that is
+// to be applied needs kReadWrite and kDevice.
+Result<RecoveryPlan> PlanRecovery(Directory& directory, LogFiles files, OpenMode mode,
+                                  ScanExtent extent, Evidence evidence);
+
+}  // namespace durlog
+
+#endif  // DURLOG_RECOVERY_PLAN_H_

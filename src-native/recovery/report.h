@@ -1,0 +1,36 @@
+// The verdict of a recovery. docs/FORMAT.md holds the table of cases.
+#ifndef DURLOG_RECOVERY_REPORT_H_
+#define DURLOG_RECOVERY_REPORT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "platform/file_system.h"
+
+namespace durlog {
+
+enum class RecoveryState : uint8_t {
+  kClean,     // the log ends where its last record does
+  kTornTail,  // an end that was never acknowledged at sync is cut off
+  kHole,      // as kTornTail, and whole records, none of them known to be synced, go with it
+  kCorrupt,   // damage below what is known to have been synced
+};
+
+struct RecoveryReport {
+  RecoveryState state = RecoveryState::kClean;
+  uint64_t scanned_bytes = 0;
+  uint64_t discarded_bytes = 0;
+  uint64_t discarded_records = 0;
+  std::string segment;  // file name of the damage; "" without any
+  uint64_t offset = 0;
+  uint64_t lost_first = 1;  // kCorrupt: the seqs lost; first > last where there are none
+  uint64_t lost_last = 0;
+  std::string detail;  // what is wrong there, one clause
+};
+
+// Error for a log that needs salvage or repair, from the plan's report.
+Status CorruptError(const Directory& directory, const RecoveryReport& report);
+
+}  // namespace durlog
+
+#endif  // DURLOG_RECOVERY_REPORT_H_

@@ -1,0 +1,77 @@
+#include "segment/cut.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/bytes.h"
+#include "record/record_codec.h"
+
+namespace durlog {
+namespace {
+
+// Truncating zeroes the rest of the file system's block.
+constexpr uint64_t kBlockBytes = 4096;
+// What every device writes as a whole.
+constexpr uint64_t kSectorBytes = 512;
+
+// `allocated_bytes` is 0 where the file has no blocks but those that were written.
+Status CutAndAllocate(File& file, uint64_t offset, uint64_t allocated_bytes) {
+  DURLOG_RETURN_IF_ERROR(file.Truncate(offset));
+  if (allocated_bytes > 0) {
+    Status allocated = file.Allocate(Preallocation::kFallocate, 0, allocated_bytes);
+    if (allocated.code() == Code::kNoSpace) {
+      // Without blocks the segment still works: it grows as it is written. What a failed
+      // allocation did take is given back.
+      DURLOG_RETURN_IF_ERROR(file.Truncate(offset));
+    } else if (!allocated.ok() && allocated.code() != Code::kUnsupported) {
+      return allocated;
+    }
+  }
+  return file.SyncFull();
+}
+
+// The file's end becomes `last`, at `offset`.
+//
+// Truncating within a block is two writes, the rest of the block as zeros and the size, and the
+// zeros may get there alone: a gap in front of records that are known to be synced. So the blocks
+// behind go first, then this block's sectors from its end on, each before the one in front of it.
+Status CutSectors(File& file, uint64_t offset, Bytes last, uint64_t segment_bytes) {
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
+  const uint64_t last_end = offset + last.size;
+  const uint64_t end = std::max(std::min(AlignUp(last_end, kBlockBytes), file_bytes), last_end);
+  DURLOG_RETURN_IF_ERROR(file.Truncate(end));
+  DURLOG_RETURN_IF_ERROR(file.SyncFull());
+  std::vector<uint8_t> image(static_cast<size_t>(end - offset));
+  std::copy(last.data, last.data + last.size, image.begin());
+  for (uint64_t at = end; at > offset;) {
+    const uint64_t begin = std::max(AlignDown(at - 1, kSectorBytes), offset);
+    const uint8_t* const from = image.data() + (begin - offset);
+    DURLOG_RETURN_IF_ERROR(file.WriteAt(begin, from, static_cast<size_t>(at - begin)));
+    DURLOG_RETURN_IF_ERROR(file.SyncData());
+    at = begin;
+  }
+  return CutAndAllocate(file, last_end, file_bytes >= segment_bytes ? segment_bytes : 0);
+}
+
+}  // namespace
+
+Status CutSegment(File& file, uint64_t offset, uint64_t segment_bytes) {
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
+  return CutAndAllocate(file, offset, file_bytes >= segment_bytes ? segment_bytes : 0);
+}
+
+Status CutSyncedRecords(File& file, uint64_t offset, uint64_t segment_bytes) {
+  return CutSectors(file, offset, Bytes{}, segment_bytes);
+}
+
+Result<uint64_t> CutBehindMarker(File& file, const SegmentHeader& header, uint64_t offset,
+                                 uint64_t next_seq) {
+  uint8_t marker[kFrameHeaderBytes];
+  EncodeMarker(next_seq, header.crc_seed(), marker);
+  const bool fits = offset + sizeof marker <= header.segment_bytes;
+  const Bytes last = fits ? Bytes{marker, sizeof marker} : Bytes{};
+  DURLOG_RETURN_IF_ERROR(CutSectors(file, offset, last, header.segment_bytes));
+  return offset + last.size;
+}
+
+}  // namespace durlog

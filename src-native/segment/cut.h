@@ -1,0 +1,26 @@
+// Cuts a segment's file so that nothing that is cut can come back after a crash.
+#ifndef DURLOG_SEGMENT_CUT_H_
+#define DURLOG_SEGMENT_CUT_H_
+
+#include <cstdint>
+
+#include "platform/file_system.h"
+#include "record/segment_header.h"
+
+namespace durlog {
+
+// Truncates the file, gives it back as zeros the blocks that were preallocated, and syncs it.
+Status CutSegment(File& file, uint64_t offset, uint64_t segment_bytes);
+// As CutSegment, where what is cut was synced: whenever the power goes, nothing whole is left
+// behind something that is not, which the next open would have to call corrupt.
+Status CutSyncedRecords(File& file, uint64_t offset, uint64_t segment_bytes);
+// As CutSyncedRecords, with a marker at `offset` that gets there with the cut's last sector: the
+// frames that are cut may be all that said that the records below `next_seq` had been synced. Where
+// the log ends now; `offset` where there is no room for a marker, and so nothing but markers was
+// cut.
+Result<uint64_t> CutBehindMarker(File& file, const SegmentHeader& header, uint64_t offset,
+                                 uint64_t next_seq);
+
+}  // namespace durlog
+
+#endif  // DURLOG_SEGMENT_CUT_H_

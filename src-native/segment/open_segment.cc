@@ -1,0 +1,31 @@
+#include "segment/open_segment.h"
+
+#include <string>
+
+#include "record/segment_name.h"
+
+namespace durlog {
+
+ScanContext ContextOf(const SegmentHeader& header, uint64_t first_seq) {
+  return ScanContext{first_seq, header.crc_seed(), header.segment_bytes, header.recycled};
+}
+
+Result<OpenedSegment> OpenSegment(Directory& directory, uint64_t first_seq, OpenMode mode) {
+  const std::string name = SegmentName(first_seq);
+  OpenedSegment opened;
+  DURLOG_ASSIGN_OR_RETURN(opened.file, directory.Open(name, mode));
+  uint8_t block[kSegmentHeaderBytes];
+  DURLOG_ASSIGN_OR_RETURN(const size_t read, opened.file->ReadAt(0, block, sizeof block));
+  Result<DecodedSegmentHeader> decoded = DecodeSegmentHeader(block, read);
+  if (!decoded.ok()) {
+    return decoded.TakeStatus()
+        .WithPath(directory.path() + "/" + name)
+        .WithOffset(0)
+        .WithLost(first_seq, first_seq);
+  }
+  opened.header = decoded->header;
+  opened.one_header_copy_damaged = decoded->one_copy_damaged;
+  return opened;
+}
+
+}  // namespace durlog

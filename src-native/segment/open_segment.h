@@ -1,0 +1,29 @@
+// A segment's file and its header, as a reader or a recovery opens it.
+#ifndef DURLOG_SEGMENT_OPEN_SEGMENT_H_
+#define DURLOG_SEGMENT_OPEN_SEGMENT_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "platform/file_system.h"
+#include "record/segment_header.h"
+#include "segment/scanner.h"
+
+namespace durlog {
+
+struct OpenedSegment {
+  std::unique_ptr<File> file;
+  SegmentHeader header;
+  bool one_header_copy_damaged = false;
+};
+
+// Opens a segment and reads its header. kCorrupt if neither copy of the header is whole, kVersion
+// if a newer version wrote it.
+Result<OpenedSegment> OpenSegment(Directory& directory, uint64_t first_seq, OpenMode mode);
+
+// What a scan of its frames needs to know of a segment.
+ScanContext ContextOf(const SegmentHeader& header, uint64_t first_seq);
+
+}  // namespace durlog
+
+#endif  // DURLOG_SEGMENT_OPEN_SEGMENT_H_
