@@ -29,7 +29,7 @@ Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path) {
                           PlanRecovery(*directory, std::move(files), OpenMode::kRead,
                                        ScanExtent::kUnsyncedEnd, Evidence::kCache));
   return LogBounds{plan.files.segments.front(), plan.next_seq,
-                   std::min(plan.known_synced, plan.next_seq), plan.identity.uuid};
+                   std::min(plan.synced_end, plan.next_seq), plan.identity.uuid};
 }
 
 }  // namespace durlog

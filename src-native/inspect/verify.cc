@@ -63,7 +63,7 @@ void ListDamage(const RecoveryPlan& plan, uint64_t written_end, VerifyReport* re
                       : scan.damaged           ? DescribeDecodeStatus(scan.damage)
                                                : "records are missing";
     const uint64_t next_whole = scan.records_after > 0 ? scan.first_after
-                                : last                 ? plan.known_synced
+                                : last                 ? plan.synced_end
                                                        : plan.scanned[i + 1].first_seq;
     if (next_whole > scan.next_seq) {
       problem.lost_first = scan.next_seq;
@@ -93,12 +93,12 @@ Result<VerifyReport> VerifyOnce(Directory& directory, const std::optional<LiveVi
     plan.report.state = RecoveryState::kClean;
     plan.next_seq = plan.scanned.back().scan.next_seq;
   }
-  if (live) plan.known_synced = std::max(plan.known_synced, live->synced_end);
+  if (live) plan.synced_end = std::max(plan.synced_end, live->synced_end);
   VerifyReport report;
   DURLOG_RETURN_IF_ERROR(CheckHeaders(directory, plan, &report));
   report.state = std::max(report.state, plan.report.state);
   report.bounds = LogBounds{plan.files.segments.front(), plan.next_seq,
-                            std::min(plan.known_synced, plan.next_seq), plan.identity.uuid};
+                            std::min(plan.synced_end, plan.next_seq), plan.identity.uuid};
   ListDamage(plan, written_end, &report);
   return report;
 }

@@ -92,13 +92,9 @@ FrameFields Log::NextFields(size_t payload_bytes) {
   fields.length = static_cast<uint32_t>(payload_bytes);
   fields.seq = next_seq_;
   // Bounded: no more than a few segments are ever unsynced.
-  fields.unsynced = static_cast<uint32_t>(next_seq_ - AckedEnd(Level::kSync));
+  fields.unsynced = static_cast<uint32_t>(next_seq_ - acks_.synced_end());
   fields.time_ms = last_time_ms_;
   return fields;
-}
-
-void Log::Want(Level level) {
-  for (size_t i = 0; i <= static_cast<size_t>(level); ++i) wanted_[i] = next_seq_;
 }
 
 // A large group does not wait for the end of its turn: while the device takes it the next one is
@@ -138,13 +134,13 @@ void Log::NoteAppended(uint64_t frame_bytes, uint64_t records, Level level) {
   if (append_offset_ > due) RequestSpare();
   policy_.NoteRecords(level, records);
   if (mode_ == WriteMode::kMapped) {
-    acked_[static_cast<size_t>(Level::kMemory)] = next_seq_;
+    acks_.Reach(Level::kMemory, next_seq_);
     live_.StoreMemoryEnd(next_seq_);
     if (level == Level::kMemory) return;
   }
   filling_bytes_ += frame_bytes;
   pending_bytes_ += frame_bytes;
-  Want(level);
+  acks_.Want(level, next_seq_);
 }
 
 // What is read by its seq later is found from here. No batch is open, and nobody asks for the
@@ -373,7 +369,7 @@ DURLOG_FLATTEN Result<uint64_t> Log::Write(Bytes payload) {
     DURLOG_RETURN_IF_ERROR(EnsureMapped());
   }
   DURLOG_ASSIGN_OR_RETURN(const uint64_t seq, AppendAwaitingSpare(payload, Level::kMemory));
-  if (AckedEnd(Level::kMemory) <= seq) DURLOG_RETURN_IF_ERROR(AwaitLevel(seq, Level::kMemory));
+  if (acks_.memory_end() <= seq) DURLOG_RETURN_IF_ERROR(AwaitLevel(seq, Level::kMemory));
   return seq;
 }
 
@@ -384,7 +380,7 @@ Result<uint64_t> Log::AppendSync(Bytes payload, Level level) {
 }
 
 void Log::RequestSync(Level level) {
-  if (!latched_ && next_seq_ > 0) Want(level);
+  if (!latched_ && next_seq_ > 0) acks_.Want(level, next_seq_);
 }
 
 // Nothing but the news that every record before it is on the device.
@@ -401,7 +397,7 @@ Status Log::AppendMarker() {
 
 void Log::PrepareClose() {
   closing_ = true;
-  if (!latched_) Want(Level::kSync);
+  if (!latched_) acks_.Want(Level::kSync, next_seq_);
 }
 
 }  // namespace durlog

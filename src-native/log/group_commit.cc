@@ -20,25 +20,18 @@ constexpr uint64_t kFramedBytesPerMicro = 512;
 
 bool Log::CommitWanted() const {
   if (latched_) return false;
-  if (marking_end_ || !filling_.empty()) return true;
-  for (size_t i = 0; i < kLevelCount; ++i) {
-    if (wanted_[i] > acked_[i]) return true;
-  }
-  return closing_ && !end_marked_;
+  return marking_end_ || !filling_.empty() || acks_.DueLevel() || (closing_ && !end_marked_);
 }
 
 Level Log::WantedLevel() const {
-  for (size_t i = kLevelCount; i-- > 0;) {
-    if (wanted_[i] > acked_[i]) return static_cast<Level>(i);
-  }
-  return marking_end_ ? Level::kSync : Level::kMemory;
+  return acks_.DueLevel().value_or(marking_end_ ? Level::kSync : Level::kMemory);
 }
 
 void Log::Pump() {
   clock_credit_ = 0;
   if (commit_ || latched_ || exclusive_) return;
   // The marker comes last of all: it may only say "synced" of what is.
-  if (closing_ && !end_marked_ && !marking_end_ && AckedEnd(Level::kSync) == next_seq_) {
+  if (closing_ && !end_marked_ && !marking_end_ && acks_.synced_end() == next_seq_) {
     marking_end_ = true;
     Status marked = AppendMarker();
     if (!marked.ok()) {
@@ -188,9 +181,7 @@ void Log::Finish(CommitJob& job) {
 void Log::FinishDone(CommitJob& job) {
   const CommitPlan& plan = job.plan();
   for (const std::shared_ptr<Segment>& segment : job.TakeActivated()) NoteActivated(*segment);
-  for (size_t i = 0; i <= static_cast<size_t>(plan.level); ++i) {
-    acked_[i] = std::max(acked_[i], plan.end_seq);
-  }
+  acks_.Reach(plan.level, plan.end_seq);
   PublishEnds();
   ++stats_.commits;
   stats_.committed_records += plan.end_seq - plan.first_seq;
@@ -238,7 +229,7 @@ void Log::FinishRolledBack(CommitJob& job) {
   if (closing_) end_marked_ = true;
   next_seq_ = committed_end_ = plan.first_seq;
   live_.Cut(next_seq_);
-  for (uint64_t& wanted : wanted_) wanted = std::min(wanted, next_seq_);
+  acks_.Withdraw(next_seq_);
   for (const StagedPiece& piece : plan.pieces) {
     dirty_.erase(std::remove_if(dirty_.begin(), dirty_.end(),
                                 [&](const DirtyRange& dirty) {
@@ -281,10 +272,10 @@ void Log::WriteHere() {
 }
 
 Status Log::AwaitLevel(uint64_t seq, Level level) {
-  if (AckedEnd(level) > seq) return Status::Ok();
+  if (ReachedEnd(level) > seq) return Status::Ok();
   failed_from_ = UINT64_MAX;
-  wanted_[static_cast<size_t>(level)] = std::max(wanted_[static_cast<size_t>(level)], seq + 1);
-  while (AckedEnd(level) <= seq) {
+  acks_.Want(level, seq + 1);
+  while (ReachedEnd(level) <= seq) {
     if (latched_ || failed_from_ <= seq) return failure_;
     if (level == Level::kMemory && mode_ == WriteMode::kBuffered) {
       WriteHere();

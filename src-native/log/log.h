@@ -6,7 +6,6 @@
 #ifndef DURLOG_LOG_LOG_H_
 #define DURLOG_LOG_LOG_H_
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "base/executor.h"
 #include "base/job.h"
 #include "live/live_page_writer.h"
+#include "log/ack_ledger.h"
 #include "log/admin_jobs.h"
 #include "log/commit.h"
 #include "log/options.h"
@@ -73,7 +73,7 @@ class Log {
 
   // Frames and copies the record; its seq. Refused: kRecordEmpty, kRecordTooLarge, kLatched,
   // kClosed; kBackpressure where nothing was done and a later try may succeed; kNoSpace where a
-  // mapped segment could not be had. The level is reached when AckedEnd(level) > seq. An append
+  // mapped segment could not be had. The level is reached when ReachedEnd(level) > seq. An append
   // that comes upon a commit that was rolled back is refused with kBackpressure: the listener has
   // been told, so whoever appends in order can stop before a record is stored behind a lost one.
   Result<uint64_t> Append(Bytes payload, Level level);
@@ -107,7 +107,7 @@ class Log {
   uint64_t first_seq() const { return segments_.front(); }
   uint64_t next_seq() const { return next_seq_; }
   // Every record below it has reached `level`.
-  uint64_t AckedEnd(Level level) const { return acked_[static_cast<size_t>(level)]; }
+  uint64_t ReachedEnd(Level level) const { return acks_.ReachedEnd(level); }
   uint64_t pending_bytes() const { return pending_bytes_; }
   const LogOptions& options() const { return options_; }
   const RecoveryReport& recovery() const { return recovery_; }
@@ -144,7 +144,7 @@ class Log {
   // What readers elsewhere may see. A truncation that is out has lowered the ends already.
   void PublishEnds() {
     if (exclusive_) return;
-    live_.StoreEnds(first_seq(), AckedEnd(Level::kMemory), AckedEnd(Level::kSync));
+    live_.StoreEnds(first_seq(), acks_.memory_end(), acks_.synced_end());
   }
   Status CreateFirstSegment(uint64_t first_seq);
   void ChooseMode();
@@ -165,7 +165,6 @@ class Log {
   Status TakeBack(uint64_t at, Status failure);
   FrameFields NextFields(size_t payload_bytes);
   void CommitEagerly();
-  void Want(Level level);
   void NoteAppended(uint64_t frame_bytes, uint64_t records, Level level);
   void NotePosition();
   Status ReserveStage(uint64_t frame_bytes, bool rotates);
@@ -248,8 +247,7 @@ class Log {
 
   // Commit.
   std::shared_ptr<CommitJob> commit_;
-  std::array<uint64_t, kLevelCount> wanted_{};  // exclusive ends
-  std::array<uint64_t, kLevelCount> acked_{};
+  AckLedger acks_;
   uint64_t committed_end_ = 0;              // where the next group begins, in seqs
   std::shared_ptr<Segment> group_segment_;  // and in the files
   uint64_t group_offset_ = 0;

@@ -158,15 +158,14 @@ Status Log::Recover() {
   segments_.assign(plan.files.segments.begin(), plan.files.segments.end());
   next_seq_ = plan.next_seq;
   committed_end_ = next_seq_;
-  acked_.fill(next_seq_);
-  wanted_.fill(next_seq_);
+  acks_.Reset(next_seq_);
   // Salvage never writes over the evidence: what comes goes behind it, into a new segment, or into
   // the one that an earlier salvage made and nobody has used.
   ScannedSegment& last = plan.scanned.back();
   if (corrupt && !(last.empty() && last.first_seq == next_seq_)) {
     return CreateFirstSegment(next_seq_);
   }
-  end_marked_ = plan.known_synced >= next_seq_;
+  end_marked_ = plan.synced_end >= next_seq_;
   active_ = std::make_shared<Segment>(last.first_seq, last.header, std::move(last.file));
   ResumeAt(std::move(active_), last.scan.end_offset);
   last_time_ms_ = last.scan.last_time_ms;

@@ -97,7 +97,7 @@ Status Log::Rotate() {
   // A sealed segment is synced before long, whoever asked for what. Its commit begins while it is
   // still the active one: a group that has to be rolled back resumes in a segment that exists.
   if (mode_ != WriteMode::kDirect && next_seq_ > 0) {
-    wanted_[static_cast<size_t>(Level::kSync)] = next_seq_;
+    acks_.Want(Level::kSync, next_seq_);
     Pump();
   }
   EnterSegment(
@@ -150,7 +150,7 @@ Status Log::RotateMapped() {
   }
   NoteActivated(*next);
   if (next_seq_ > 0) {
-    wanted_[static_cast<size_t>(Level::kSync)] = next_seq_;
+    acks_.Want(Level::kSync, next_seq_);
     Pump();
   }
   EnterSegment(std::move(next));
@@ -295,8 +295,7 @@ Status Log::FinishTruncate(TruncateJob& job) {
   sealed_.clear();
   next_seq_ = committed_end_ = job.next_seq();
   PositionIndex::Shared().ForgetBehind(active_->header().salt, next_seq_);
-  acked_.fill(next_seq_);
-  wanted_.fill(next_seq_);
+  acks_.Reset(next_seq_);
   end_marked_ = job.end_marked();
   last_time_ms_ = job.last_time_ms();
   // Once more: a reader may have opened a segment that was still to go.

@@ -33,13 +33,13 @@ void LogHandle::StoreCounters() {
   const auto number = [](uint64_t value) {
     return static_cast<double>(static_cast<int64_t>(value));
   };
-  counters_[kFirst] = number(log_->first_seq());
-  counters_[kNext] = number(log_->next_seq());
-  counters_[kMemory] = number(log_->AckedEnd(Level::kMemory));
-  counters_[kAsync] = number(log_->AckedEnd(Level::kAsync));
-  counters_[kSynced] = number(log_->AckedEnd(Level::kSync));
-  counters_[kFull] = number(log_->AckedEnd(Level::kFull));
-  counters_[kPending] = number(log_->pending_bytes());
+  counters_[kFirstSeq] = number(log_->first_seq());
+  counters_[kNextSeq] = number(log_->next_seq());
+  counters_[kMemoryEnd] = number(log_->ReachedEnd(Level::kMemory));
+  counters_[kAsyncEnd] = number(log_->ReachedEnd(Level::kAsync));
+  counters_[kSyncedEnd] = number(log_->ReachedEnd(Level::kSync));
+  counters_[kFullEnd] = number(log_->ReachedEnd(Level::kFull));
+  counters_[kPendingBytes] = number(log_->pending_bytes());
   counters_[kLatched] = log_->latched() ? 1 : 0;
 }
 

@@ -23,8 +23,19 @@ class LogHandle final : public Executor,
                         public LogListener,
                         public std::enable_shared_from_this<LogHandle> {
  public:
-  // As many as `Counter` in src/native/native.ts names.
-  static constexpr size_t kCounterCount = 9;
+  // As `Counter` in src/native/native.ts numbers them.
+  enum Counter : size_t {
+    kFirstSeq,
+    kNextSeq,
+    kMemoryEnd,
+    kAsyncEnd,
+    kSyncedEnd,
+    kFullEnd,
+    kPendingBytes,
+    kLatched,
+    kEvents,
+    kCounters,  // how many there are
+  };
 
   LogHandle(napi_env env, std::unique_ptr<Log> log);
   ~LogHandle() override;
@@ -58,18 +69,6 @@ class LogHandle final : public Executor,
   void OnRotated(uint64_t first_seq) override;
 
  private:
-  // As src/native/native.ts numbers them.
-  enum Counter {
-    kFirst,
-    kNext,
-    kMemory,
-    kAsync,
-    kSynced,
-    kFull,
-    kPending,
-    kLatched,
-    kEvents,
-  };
   // A longer string is copied into memory that is given back afterwards.
   static constexpr size_t kMaxKeptScratchBytes = 1 << 20;
 

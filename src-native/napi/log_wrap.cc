@@ -211,7 +211,7 @@ Napi::Value MakeObject(Napi::Env env, std::unique_ptr<Log> log, const Napi::Func
                                                            {"truncateAfter", TruncateAfter},
                                                            {"close", Close}};
   Napi::Object object = Napi::Object::New(env);
-  const Napi::Float64Array counters = Napi::Float64Array::New(env, LogHandle::kCounterCount);
+  const Napi::Float64Array counters = Napi::Float64Array::New(env, LogHandle::kCounters);
   // In a worker that is being terminated.
   if (counters.IsEmpty()) return Napi::Value();
   object.Set("counters", counters);

@@ -11,7 +11,7 @@ namespace durlog {
 Status StartWritebackOf(int, const std::string&, uint64_t, uint64_t) { return Status::Ok(); }
 
 // fsync on macOS gets the data as far as the drive, and leaves it in the drive's cache, from where
-// it may reach the medium in any order. A record's watermark says that those before it are synced,
+// it may reach the medium in any order. A record's synced end says that those before it are synced,
 // so none of them may be gone after a power cut that has left that record: the barrier keeps the
 // drive from writing what comes later before what came now, at a fraction of F_FULLFSYNC's cost.
 Status SyncDataOf(int fd, const std::string& path) {

@@ -262,7 +262,7 @@ Status Cursor::CheckDamage(const Stop& stop, uint64_t limit) {
     return Status::Ok();
   }
   uint64_t next_whole = 0;
-  DURLOG_ASSIGN_OR_RETURN(const bool synced, DamageIsBelowWatermark(&next_whole));
+  DURLOG_ASSIGN_OR_RETURN(const bool synced, DamageIsSynced(&next_whole));
   if (synced || known_to_exist) return LostError(std::max(next_whole, next_seq_ + 1));
   KeepEnd(stop);
   return Status::Ok();
@@ -270,7 +270,7 @@ Status Cursor::CheckDamage(const Stop& stop, uint64_t limit) {
 
 // The rule of recovery: it is damage, and not an end that is torn or still being written, if a
 // whole record behind it says that it had been synced.
-Result<bool> Cursor::DamageIsBelowWatermark(uint64_t* next_whole) {
+Result<bool> Cursor::DamageIsSynced(uint64_t* next_whole) {
   *next_whole = 0;
   DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory_));
   for (const uint64_t first_seq : files.segments) {
@@ -286,7 +286,7 @@ Result<bool> Cursor::DamageIsBelowWatermark(uint64_t* next_whole) {
       if (!found) break;
       const bool record = found->fields.state == FrameState::kCommitted;
       if (*next_whole == 0 && record) *next_whole = found->fields.seq;
-      if (found->fields.watermark() > next_seq_) {
+      if (found->fields.synced_end() > next_seq_) {
         if (*next_whole == 0) *next_whole = found->fields.seq;
         return true;
       }

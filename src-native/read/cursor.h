@@ -79,7 +79,7 @@ class Cursor {
   Result<bool> IsReplaced();
   void KeepEnd(const Stop& stop);
   Status CheckDamage(const Stop& stop, uint64_t limit);
-  Result<bool> DamageIsBelowWatermark(uint64_t* next_whole);
+  Result<bool> DamageIsSynced(uint64_t* next_whole);
   Result<bool> SkipWithinSegment(uint64_t end_seq);
   Status LostError(uint64_t next_whole) const;
 

@@ -22,7 +22,7 @@ struct FrameFields {
   uint32_t time_ms = 0;   // since the segment's base time
 
   // Every record below this was on the device when the frame was made.
-  uint64_t watermark() const { return seq - unsynced; }
+  uint64_t synced_end() const { return seq - unsynced; }
   uint64_t frame_bytes() const { return FrameBytes(length); }
 };
 

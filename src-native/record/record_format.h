@@ -33,7 +33,7 @@ enum class FrameState : uint8_t {
   kReserved = 1,   // space taken by a writer that has not finished; the length already holds
   kCommitted = 2,  // a record
   kPadding = 3,    // skip it
-  kMarker = 4,     // no record: its seq and unsynced fields carry the sync watermark
+  kMarker = 4,     // no record: its seq and unsynced fields carry the synced end
 };
 
 // Longest payload the format allows; `max_record_bytes` is usually far below.

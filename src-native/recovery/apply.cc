@@ -77,11 +77,11 @@ Result<uint64_t> OffsetOfSeq(const ScannedSegment& segment, uint64_t seq) {
 // The marker that says all is synced may itself be in the page cache only, where its writer was
 // killed: a direct write behind it would leave it there, and a gap on the device.
 Status SyncKept(Directory& directory, const Capabilities& capabilities,
-                const ScannedSegment& segment, uint64_t known_synced) {
-  if (segment.scan.next_seq < known_synced) return Status::Ok();
+                const ScannedSegment& segment, uint64_t synced_end) {
+  if (segment.scan.next_seq < synced_end) return Status::Ok();
   uint64_t begin = segment.scan.records_end;
-  if (segment.scan.next_seq > known_synced) {
-    DURLOG_ASSIGN_OR_RETURN(begin, OffsetOfSeq(segment, known_synced));
+  if (segment.scan.next_seq > synced_end) {
+    DURLOG_ASSIGN_OR_RETURN(begin, OffsetOfSeq(segment, synced_end));
   }
   if (begin == segment.scan.end_offset) return Status::Ok();
   return RewriteRange(directory, capabilities, segment, begin, segment.scan.end_offset);
@@ -111,12 +111,12 @@ Status ApplyRecovery(Directory& directory, const Capabilities& capabilities, Rec
   const size_t kept = plan->scanned.size() - removed;
   for (size_t i = 0; i < kept; ++i) {
     if (!plan->scanned[i].unreadable.ok()) continue;  // evidence
-    DURLOG_RETURN_IF_ERROR(SyncKept(directory, capabilities, plan->scanned[i], plan->known_synced));
+    DURLOG_RETURN_IF_ERROR(SyncKept(directory, capabilities, plan->scanned[i], plan->synced_end));
   }
   if (!plan->cuts.empty()) {
     DURLOG_RETURN_IF_ERROR(directory.Sync());
     DURLOG_ASSIGN_OR_RETURN(const bool marked, MarkSynced(&plan->scanned[kept - 1]));
-    if (marked) plan->known_synced = plan->next_seq;
+    if (marked) plan->synced_end = plan->next_seq;
   }
   for (const Cut& cut : plan->cuts) {
     ScannedSegment& segment = plan->scanned.back();

@@ -63,10 +63,10 @@ Status ScanBackwards(Directory& directory, OpenMode mode, ScanExtent extent, Evi
                                                             mode, evidence, plan->identity.uuid));
     if (extent == ScanExtent::kEverything) segment.file.reset();
     plan->report.scanned_bytes += segment.scan.bytes_read;
-    plan->known_synced = std::max(plan->known_synced, segment.scan.watermark);
+    plan->synced_end = std::max(plan->synced_end, segment.scan.synced_end);
     const uint64_t first_seq = segment.first_seq;
     plan->scanned.push_back(std::move(segment));
-    if (extent == ScanExtent::kUnsyncedEnd && plan->known_synced >= first_seq) break;
+    if (extent == ScanExtent::kUnsyncedEnd && plan->synced_end >= first_seq) break;
   }
   std::reverse(plan->scanned.begin(), plan->scanned.end());
   return Status::Ok();
@@ -151,14 +151,14 @@ void Classify(RecoveryPlan* plan, size_t damaged) {
   report.segment = SegmentName(segment.first_seq);
   report.offset = segment.scan.end_offset;
   report.detail = Describe(segment);
-  if (damage_seq < plan->known_synced || IsNoCrash(*plan, damaged)) {
+  if (damage_seq < plan->synced_end || IsNoCrash(*plan, damaged)) {
     report.state = RecoveryState::kCorrupt;
     report.lost_first = damage_seq;
-    const uint64_t next_whole = behind.records > 0 ? behind.first : plan->known_synced;
+    const uint64_t next_whole = behind.records > 0 ? behind.first : plan->synced_end;
     report.lost_last = std::max(next_whole, damage_seq + 1) - 1;
     const ScannedSegment& last = plan->scanned.back();
     const uint64_t free_name = last.first_seq + (last.empty() ? 0 : 1);
-    plan->next_seq = std::max({plan->known_synced, damage_seq, free_name});
+    plan->next_seq = std::max({plan->synced_end, damage_seq, free_name});
     // In front of the damage as well: segments that overlap hold what lies behind it, too.
     for (const ScannedSegment& each : plan->scanned) {
       plan->next_seq = std::max({plan->next_seq, each.scan.next_seq, each.scan.next_after});

@@ -46,8 +46,8 @@ struct RecoveryPlan {
   // The last segments, oldest first: as far back as anything may be unsynced.
   std::vector<ScannedSegment> scanned;
   RecoveryReport report;
-  std::vector<Cut> cuts;      // in the order in which they must be made
-  uint64_t known_synced = 0;  // every record below it was on the device, by what the data says
+  std::vector<Cut> cuts;    // in the order in which they must be made
+  uint64_t synced_end = 0;  // every record below it was on the device, by what the data says
   // After the cuts; where corrupt, behind every seq that may have been given out, and the name of
   // no segment but an empty one.
   uint64_t next_seq = 0;

@@ -70,7 +70,7 @@ bool FrameScanner::IsPlausible(const FrameFields& fields, uint64_t offset) const
 // are too many; only those that would make it a loss are worth giving up for.
 bool FrameScanner::IsAffordable(const FrameFields& fields, uint64_t offset) {
   const uint64_t cost = std::min(fields.frame_bytes(), end_ - offset);
-  const bool evidence = fields.watermark() > sought_seq_;
+  const bool evidence = fields.synced_end() > sought_seq_;
   uint64_t& budget = evidence ? evidence_budget_ : other_budget_;
   if (cost > budget) {
     gave_up_ = gave_up_ || evidence;
@@ -133,7 +133,7 @@ Result<ScannedFrame> ScanWholeFrames(FrameScanner& scanner, SegmentScan* scan) {
       }
       return frame;
     }
-    scan->watermark = std::max(scan->watermark, frame.fields.watermark());
+    scan->synced_end = std::max(scan->synced_end, frame.fields.synced_end());
     if (frame.fields.state == FrameState::kCommitted) {
       ++batch_records;
       scan->last_time_ms = std::max(scan->last_time_ms, frame.fields.time_ms);
@@ -167,7 +167,7 @@ Result<bool> IsDamage(FrameScanner& scanner, const ScanContext& context, const S
 }
 
 void TallyBehindDamage(const FrameFields& fields, const FrameScanner& scanner, SegmentScan* scan) {
-  scan->watermark = std::max(scan->watermark, fields.watermark());
+  scan->synced_end = std::max(scan->synced_end, fields.synced_end());
   scan->next_after = std::max(scan->next_after, scanner.next_seq());
   if (fields.state != FrameState::kCommitted) return;
   if (scan->records_after == 0) scan->first_after = fields.seq;

@@ -84,8 +84,8 @@ struct SegmentScan {
   uint64_t records = 0;                        // whole ones before the end
   uint64_t payload_bytes = 0;
   uint64_t bytes_read = 0;
-  // Highest watermark any whole frame carries, damage or not; 0 where there is none.
-  uint64_t watermark = 0;
+  // The highest synced end that any whole frame carries, damage or not; 0 where there is none.
+  uint64_t synced_end = 0;
 
   uint32_t last_time_ms = 0;  // of the whole records before the end
 

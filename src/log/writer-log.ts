@@ -38,7 +38,7 @@ import { Waiters } from './waiters.js'
 import { makeWritable, type Reached } from './writable.js'
 
 /** A level's counter has this index plus the level's code. */
-const FIRST_LEVEL_COUNTER = Counter.memorySeq
+const FIRST_LEVEL_COUNTER = Counter.memoryEnd
 /** Acknowledged within one turn of the event loop, at once and later: a millisecond's worth of each. */
 const MAX_IMMEDIATE_IN_TURN = 4096
 const MAX_SETTLED_IN_TURN = 1024
@@ -72,7 +72,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   #immediateInTurn = 0
   #settledInTurn = 0
   #turnScheduled = false
-  #announcedSynced: number
+  #announcedSyncedEnd: number
   #closing: Promise<void> | undefined
   #closed = false
   /** The core is busy with what must be alone, or closed. */
@@ -89,7 +89,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     this.#counters = native.counters
     this.#level = options.level
     this.#options = options
-    this.#announcedSynced = this.#counter(Counter.syncedSeq)
+    this.#announcedSyncedEnd = this.#counter(Counter.syncedEnd)
     this.#source = new WriterSource(dir, options.salvage, native.counters)
     this.#reads = new LogReads(this.#source, true)
   }
@@ -103,7 +103,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   }
 
   get syncedSeq(): number {
-    return this.#counter(Counter.syncedSeq) - 1
+    return this.#counter(Counter.syncedEnd) - 1
   }
 
   append(data: Payload, options?: AppendOptions): Promise<number> {
@@ -214,7 +214,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     checkSeq('seq', seq, -1)
     const cut = async (): Promise<number> => {
       const nextSeq = await this.#source.cut(this.#reads.during(() => this.#native.truncateAfter(seq)))
-      this.#announcedSynced = Math.min(this.#announcedSynced, nextSeq)
+      this.#announcedSyncedEnd = Math.min(this.#announcedSyncedEnd, nextSeq)
       return nextSeq
     }
     // What stays is synced before: the core would do it in the call, and block this thread.
@@ -461,9 +461,9 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     this.#settle()
     if (!this.#suspended) this.#pump()
     this.#source.wake()
-    const synced = this.#counter(Counter.syncedSeq)
-    if (synced > this.#announcedSynced) {
-      this.#announcedSynced = synced
+    const synced = this.#counter(Counter.syncedEnd)
+    if (synced > this.#announcedSyncedEnd) {
+      this.#announcedSyncedEnd = synced
       this.emit('synced', synced - 1)
     }
   }

@@ -4,14 +4,14 @@ import { DurlogError } from '../errors.js'
 import type { LogRecord, LogStats, Payload, Preallocation, RecoveryState, Strategy } from '../types.js'
 import { loadAddon } from './binary.js'
 
-/** Indices into `NativeLog.counters`. Every seq is exclusive: "all below have reached it". */
+/** Indices into `NativeLog.counters`. An end is exclusive: every record below it has reached that level. */
 export const Counter = {
   firstSeq: 0,
   nextSeq: 1,
-  memorySeq: 2,
-  asyncSeq: 3,
-  syncedSeq: 4,
-  fullSeq: 5,
+  memoryEnd: 2,
+  asyncEnd: 3,
+  syncedEnd: 4,
+  fullEnd: 5,
   pendingBytes: 6,
   latched: 7,
   /** Not a seq: how many events wait for `takeEvents`. Look after each call that may commit. */

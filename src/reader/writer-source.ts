@@ -25,19 +25,19 @@ export class WriterSource implements ReadSource {
   }
 
   limitFor(seq: number): number {
-    const limit = this.#counters[Counter.memorySeq] as number
+    const limit = this.#counters[Counter.memoryEnd] as number
     checkHeld(seq, this.#counters[Counter.firstSeq] as number, limit)
     return limit
   }
 
   async range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }> {
     const first = this.#counters[Counter.firstSeq] as number
-    const next = this.#counters[Counter.memorySeq] as number
+    const next = this.#counters[Counter.memoryEnd] as number
     return { first, limit: this.followLimit(durableOnly), next }
   }
 
   followLimit(durableOnly: boolean): number {
-    return this.#counters[durableOnly ? Counter.syncedSeq : Counter.memorySeq] as number
+    return this.#counters[durableOnly ? Counter.syncedEnd : Counter.memoryEnd] as number
   }
 
   onMore(_cursor: unknown, _limit: number, _durableOnly: boolean, done: () => void): () => void {

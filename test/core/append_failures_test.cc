@@ -134,7 +134,7 @@ TEST_P(AppendFailuresTest, WithoutADescriptorNothingIsWrittenAndWithOneItGoesOn)
   EXPECT_FALSE(log->latched());
   for (const Failure& failure : listener_.failures) EXPECT_FALSE(failure.latched);
   const uint64_t end = log->next_seq();
-  EXPECT_EQ(log->AckedEnd(Level::kSync), end);
+  EXPECT_EQ(log->ReachedEnd(Level::kSync), end);
   AppendMany(*log, 200, Level::kSync);
   Close(std::move(log));
   log = Open(Options());
@@ -268,7 +268,7 @@ TEST_F(MemoryLogTest, AFullSyncCoversEverySegmentThatHoldsRecords) {
     ASSERT_GT(log->Stats().segments, 3u);
     log->RequestSync(Level::kFull);
     Settle(*log);
-    EXPECT_EQ(log->AckedEnd(Level::kFull), 500u);
+    EXPECT_EQ(log->ReachedEnd(Level::kFull), 500u);
     const std::lock_guard<std::mutex> guard(file_system_.device.mutex);
     for (const auto& [name, bytes] : file_system_.files) {
       EXPECT_EQ(file_system_.device.awaiting_full_sync.count(bytes.get()), 0u) << name;

@@ -97,13 +97,13 @@ class EveryByteTest : public testing::Test {
   }
 
   // What is known to be synced by every frame but the one of record `but`.
-  uint64_t WatermarkWithout(uint64_t but) const {
-    uint64_t watermark = 0;
+  uint64_t SyncedEndWithout(uint64_t but) const {
+    uint64_t synced_end = 0;
     for (const FrameReport& frame : frames_) {
       const bool counts = frame.status == DecodeStatus::kWhole && frame.fields.seq != but;
-      if (counts) watermark = std::max(watermark, frame.fields.watermark());
+      if (counts) synced_end = std::max(synced_end, frame.fields.synced_end());
     }
-    return watermark;
+    return synced_end;
   }
 
   MemoryFileSystem disk_;
@@ -153,7 +153,7 @@ TEST_F(EveryByteTest, FlipYieldsNoWrongOrSilentlyLostRecord) {
       }
       if (hit == nullptr) {
         EXPECT_EQ(next_seq, end_seq_) << at;  // a header's copy, or alignment
-      } else if (hit->fields.seq < WatermarkWithout(hit->fields.seq)) {
+      } else if (hit->fields.seq < SyncedEndWithout(hit->fields.seq)) {
         EXPECT_FALSE(next_seq.has_value()) << at;
       } else {
         EXPECT_EQ(next_seq, hit->fields.seq) << at;

@@ -47,7 +47,7 @@ TEST_P(LiveLogTest, EachAcknowledgementIsThereWhenTheCallReturns) {
     const std::optional<LiveView> view = reader->Look();
     ASSERT_TRUE(view);
     EXPECT_EQ(view->memory_end, seq + 1);
-    EXPECT_EQ(view->synced_end, log->AckedEnd(Level::kSync));
+    EXPECT_EQ(view->synced_end, log->ReachedEnd(Level::kSync));
     if (!in_memory) {
       EXPECT_EQ(view->synced_end, seq + 1);
     }
@@ -58,8 +58,8 @@ TEST_P(LiveLogTest, WhatIsNotAcknowledgedIsNotTold) {
   const std::unique_ptr<Log> log = Open(Options());
   const std::unique_ptr<LivePageReader> reader = MakeReader();
   AppendMany(*log, 200, Level::kSync);
-  EXPECT_EQ(reader->Look()->memory_end, log->AckedEnd(Level::kMemory));
-  EXPECT_EQ(reader->Look()->synced_end, log->AckedEnd(Level::kSync));
+  EXPECT_EQ(reader->Look()->memory_end, log->ReachedEnd(Level::kMemory));
+  EXPECT_EQ(reader->Look()->synced_end, log->ReachedEnd(Level::kSync));
   Settle(*log);
   EXPECT_EQ(reader->Look()->synced_end, 200u);
 }

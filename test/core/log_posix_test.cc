@@ -64,7 +64,7 @@ TEST_P(LogPosixTest, WithoutRoomNothingIsLeftBehindAndWithRoomItGoesOn) {
   }
   const uint64_t end = log->next_seq();
   EXPECT_GE(end, before);
-  EXPECT_EQ(log->AckedEnd(Level::kSync), end);
+  EXPECT_EQ(log->ReachedEnd(Level::kSync), end);
   AppendMany(*log, 200, Level::kSync);
   Close(std::move(log));
   log = Open(options);

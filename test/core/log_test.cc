@@ -75,11 +75,11 @@ TEST_P(LogTest, EverythingBeforeARecordThatReachedALevelHasReachedItToo) {
   const Result<uint64_t> seq = log->AppendSync(AsBytes("last"), Level::kSync);
   ASSERT_TRUE(seq.ok());
   for (const Level level : {Level::kMemory, Level::kAsync, Level::kSync}) {
-    EXPECT_GT(log->AckedEnd(level), *seq);
+    EXPECT_GT(log->ReachedEnd(level), *seq);
   }
   log->RequestSync(Level::kFull);
   Settle(*log);
-  EXPECT_GT(log->AckedEnd(Level::kFull), *seq);
+  EXPECT_GT(log->ReachedEnd(Level::kFull), *seq);
   Close(std::move(log));
 }
 
@@ -89,7 +89,7 @@ TEST_P(LogTest, AWriteIsInMemoryWhenItReturnsAndAReaderSeesIt) {
     const std::string payload = PayloadOf(seq);
     const Result<uint64_t> got = log->Write(AsBytes(payload));
     ASSERT_TRUE(got.ok()) << got.status().message();
-    EXPECT_GT(log->AckedEnd(Level::kMemory), seq);
+    EXPECT_GT(log->ReachedEnd(Level::kMemory), seq);
     ExpectRecords(0, seq + 1);
   }
   Close(std::move(log));

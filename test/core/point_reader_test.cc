@@ -32,7 +32,7 @@ class PointReaderTest : public LogTestFolder {
     return record.status().message();
   }
   void ExpectAll(PointReader& reader, const Log& log) {
-    const uint64_t end = log.AckedEnd(Level::kMemory);
+    const uint64_t end = log.ReachedEnd(Level::kMemory);
     for (uint64_t i = log.first_seq(); i < end; ++i) {
       const uint64_t seq = log.first_seq() + i * 7919 % (end - log.first_seq());
       ASSERT_EQ(Get(reader, seq, end), PayloadOf(seq)) << seq;

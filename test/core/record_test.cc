@@ -99,7 +99,7 @@ TEST(RecordTest, WhatWasEncodedIsDecoded) {
   EXPECT_FALSE(decoded.fields.batch_continues);
   EXPECT_EQ(decoded.fields.seq, 1u << 20);
   EXPECT_EQ(decoded.fields.unsynced, 77u);
-  EXPECT_EQ(decoded.fields.watermark(), (1u << 20) - 77u);
+  EXPECT_EQ(decoded.fields.synced_end(), (1u << 20) - 77u);
   EXPECT_EQ(decoded.fields.time_ms, 123456u);
   EXPECT_EQ(std::string(decoded.payload, decoded.payload + decoded.fields.length), "hello");
 }
@@ -175,7 +175,7 @@ TEST(RecordTest, FreeStateWithALengthIsRefused) {
   EXPECT_EQ(Decode(Forge(8, 0, 0, 8, 32)), DecodeStatus::kBadState);
 }
 
-TEST(RecordTest, NegativeWatermarkIsRefused) {
+TEST(RecordTest, NegativeSyncedEndIsRefused) {
   const uint32_t word = Word(FrameState::kCommitted, 8);
   EXPECT_EQ(Decode(Forge(word, 3, 3, 8, 32)), DecodeStatus::kWhole);
   EXPECT_EQ(Decode(Forge(word, 3, 4, 8, 32)), DecodeStatus::kBadCrc);
@@ -187,7 +187,7 @@ TEST(RecordTest, HighestSeqIsDecoded) {
   const Frame frame = Forge(word, UINT64_MAX, UINT32_MAX, 8, 32);
   DecodedFrame decoded;
   ASSERT_EQ(DecodeFrame(frame.data(), frame.size(), 32, kSeed, &decoded), DecodeStatus::kWhole);
-  EXPECT_EQ(decoded.fields.watermark(), UINT64_MAX - UINT32_MAX);
+  EXPECT_EQ(decoded.fields.synced_end(), UINT64_MAX - UINT32_MAX);
 }
 
 TEST(RecordTest, NoRecordWithoutRoomForAHeader) {

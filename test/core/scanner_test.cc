@@ -67,7 +67,7 @@ TEST_F(ScannerTest, RecordsThenFreeSpaceIsWhole) {
   EXPECT_EQ(scan.records, 4u);
   EXPECT_EQ(scan.next_seq, 9u);
   EXPECT_EQ(scan.end_offset, end);
-  EXPECT_EQ(scan.watermark, 6u);
+  EXPECT_EQ(scan.synced_end, 6u);
 }
 
 TEST_F(ScannerTest, SegmentOfZerosIsWholeAndEmpty) {
@@ -105,17 +105,17 @@ TEST_F(ScannerTest, UnfinishedBatchDoesNotCount) {
   EXPECT_EQ(scan.next_seq, 4u);
 }
 
-TEST_F(ScannerTest, MarkerCarriesTheWatermark) {
+TEST_F(ScannerTest, MarkerCarriesTheSyncedEnd) {
   PutRecord(0, 0);
   PutMarker(1);
   const SegmentScan scan = Scan();
   EXPECT_EQ(scan.records, 1u);
-  EXPECT_EQ(scan.watermark, 1u);
+  EXPECT_EQ(scan.synced_end, 1u);
   EXPECT_EQ(scan.next_seq, 1u);
   EXPECT_EQ(scan.end_offset, bytes_->size());
 }
 
-TEST_F(ScannerTest, ResyncFindsRecordsAndWatermark) {
+TEST_F(ScannerTest, ResyncFindsRecordsAndSyncedEnd) {
   PutRecord(0);
   const size_t damaged = PutRecord(1, 1);
   PutRecord(2, 1);
@@ -128,7 +128,7 @@ TEST_F(ScannerTest, ResyncFindsRecordsAndWatermark) {
   EXPECT_EQ(scan.records_after, 2u);
   EXPECT_EQ(scan.first_after, 2u);
   EXPECT_EQ(scan.next_after, 4u);
-  EXPECT_EQ(scan.watermark, 3u);
+  EXPECT_EQ(scan.synced_end, 3u);
 }
 
 TEST_F(ScannerTest, BytesAfterTheEndAreStaleOnlyIfRecycled) {
@@ -150,7 +150,7 @@ TEST_F(ScannerTest, HoleOverStaleBytesIsDamage) {
             bytes_->begin() + static_cast<std::ptrdiff_t>(hole) + 16, uint8_t{0xaa});
   const SegmentScan scan = Scan(0, true);
   EXPECT_TRUE(scan.damaged);
-  EXPECT_EQ(scan.watermark, 2u);
+  EXPECT_EQ(scan.synced_end, 2u);
   EXPECT_EQ(scan.records_after, 1u);
 }
 
@@ -161,7 +161,7 @@ TEST_F(ScannerTest, StaleRecordsAreNeverAccepted) {
     EXPECT_EQ(scan.records, 0u);
     EXPECT_EQ(scan.records_after, 0u);
     EXPECT_EQ(scan.next_seq, 0u);
-    EXPECT_EQ(scan.watermark, 0u);
+    EXPECT_EQ(scan.synced_end, 0u);
   }
 }
 

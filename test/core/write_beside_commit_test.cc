@@ -97,20 +97,20 @@ class WriteBesideCommitTest : public LogTestFolder {
 
 TEST_F(WriteBesideCommitTest, AWriteDoesNotWaitForTheSyncThatIsOut) {
   BeginHeldCommit(1);
-  const uint64_t first_held = log_->AckedEnd(Level::kSync);
+  const uint64_t first_held = log_->ReachedEnd(Level::kSync);
   for (int i = 0; i < 20; ++i) {
     const Result<uint64_t> seq = WriteNext();
     ASSERT_TRUE(seq.ok()) << seq.status().message();
-    EXPECT_EQ(log_->AckedEnd(Level::kMemory), *seq + 1);
+    EXPECT_EQ(log_->ReachedEnd(Level::kMemory), *seq + 1);
     ExpectRecords(0, *seq + 1);
   }
-  EXPECT_EQ(log_->AckedEnd(Level::kSync), first_held);
+  EXPECT_EQ(log_->ReachedEnd(Level::kSync), first_held);
   EXPECT_FALSE(syncs_.gave_up());
   syncs_.Open();
   const uint64_t end = log_->next_seq();
   log_->RequestSync(Level::kSync);
   Settle(*log_);
-  EXPECT_EQ(log_->AckedEnd(Level::kSync), end);
+  EXPECT_EQ(log_->ReachedEnd(Level::kSync), end);
   CloseAndExpect(end);
 }
 
@@ -119,12 +119,12 @@ TEST_F(WriteBesideCommitTest, WhatIsStagedBeforeAWriteIsInMemoryWithItAndSyncedL
   const uint64_t staged = log_->next_seq();
   AppendMany(*log_, 5, Level::kSync);
   ASSERT_TRUE(WriteNext().ok());
-  EXPECT_EQ(log_->AckedEnd(Level::kMemory), staged + 6);
-  EXPECT_LE(log_->AckedEnd(Level::kSync), staged);
+  EXPECT_EQ(log_->ReachedEnd(Level::kMemory), staged + 6);
+  EXPECT_LE(log_->ReachedEnd(Level::kSync), staged);
   syncs_.Open();
   Settle(*log_);
   // The appends are told, the write asked for no more than it has.
-  EXPECT_GE(log_->AckedEnd(Level::kSync), staged + 5);
+  EXPECT_GE(log_->ReachedEnd(Level::kSync), staged + 5);
   CloseAndExpect(staged + 6);
 }
 
@@ -148,7 +148,7 @@ TEST_F(WriteBesideCommitTest, AWriteWithoutRoomTakesBackNothingThatWasWrittenBef
   write_fails_ = false;
   EXPECT_FALSE(log_->latched());
   EXPECT_EQ(log_->next_seq(), end);
-  EXPECT_EQ(log_->AckedEnd(Level::kMemory), end);
+  EXPECT_EQ(log_->ReachedEnd(Level::kMemory), end);
   ASSERT_TRUE(WriteNext().ok());
   ExpectRecords(0, end + 1);
   EXPECT_FALSE(syncs_.gave_up());

@@ -87,7 +87,7 @@ function frameAt(file, at, header, expected) {
 /** What one segment holds: whole records of whole batches, and how it ends. */
 export function readSegment(file, firstSeq) {
   const header = readHeader(file)
-  const segment = { header, records: [], markers: 0, watermark: 0n, end: HEADER_BYTES, endsWith: 'free' }
+  const segment = { header, records: [], markers: 0, syncedEnd: 0n, end: HEADER_BYTES, endsWith: 'free' }
   let expected = BigInt(firstSeq)
   let batch = []
   for (let at = HEADER_BYTES; ; ) {
@@ -97,7 +97,7 @@ export function readSegment(file, firstSeq) {
       break
     }
     at += frame.bytes
-    if (frame.seq - BigInt(frame.unsynced) > segment.watermark) segment.watermark = frame.seq - BigInt(frame.unsynced)
+    if (frame.seq - BigInt(frame.unsynced) > segment.syncedEnd) segment.syncedEnd = frame.seq - BigInt(frame.unsynced)
     if (frame.state === COMMITTED) {
       batch.push({
         seq: Number(frame.seq),
@@ -122,7 +122,7 @@ export function readLog(dir) {
     .filter((entry) => entry.isFile() && SEGMENT_NAME.test(entry.name))
     .map((entry) => entry.name)
     .sort()
-  const log = { uuid: '', firstSeq: Number.parseInt(names[0], 10), nextSeq: 0, watermark: 0, records: [], segments: [] }
+  const log = { uuid: '', firstSeq: Number.parseInt(names[0], 10), nextSeq: 0, syncedEnd: 0, records: [], segments: [] }
   log.nextSeq = log.firstSeq
   for (const name of names) {
     const firstSeq = Number.parseInt(name, 10)
@@ -131,7 +131,7 @@ export function readLog(dir) {
     if (log.uuid !== '' && segment.header.uuid !== log.uuid) throw new Error(`${name} is of another log`)
     log.uuid = segment.header.uuid
     log.nextSeq = firstSeq + segment.records.length
-    log.watermark = Math.max(log.watermark, Number(segment.watermark))
+    log.syncedEnd = Math.max(log.syncedEnd, Number(segment.syncedEnd))
     for (const record of segment.records) log.records.push(record)
     log.segments.push({ name, ...segment })
   }
@@ -142,5 +142,5 @@ if (argv[1] === fileURLToPath(import.meta.url)) {
   const { records, ...log } = readLog(argv[2])
   for (const { seq, timestamp, data } of records)
     console.log(JSON.stringify({ seq, timestamp, data: data.toString('base64') }))
-  console.error(`uuid ${log.uuid}, seq ${log.firstSeq} to ${log.nextSeq - 1}, known synced below ${log.watermark}`)
+  console.error(`uuid ${log.uuid}, seq ${log.firstSeq} to ${log.nextSeq - 1}, known synced below ${log.syncedEnd}`)
 }

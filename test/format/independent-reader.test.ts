@@ -84,7 +84,7 @@ describe('a reader written from docs/FORMAT.md alone', () => {
     await writeTwice(dir, {})
     const found = readLog(dir)
     expect(found.segments.reduce((sum, { markers }) => sum + markers, 0)).toBeGreaterThan(0)
-    expect(found.watermark).toBe(found.nextSeq)
+    expect(found.syncedEnd).toBe(found.nextSeq)
   })
 
   test('reads recycled segments and takes none of the records that stood there before', async () => {

@@ -197,8 +197,8 @@ void Session::ExploreMaybe(uint32_t percent) {
 Ledger Session::LedgerNow() const {
   Ledger now = ledger_;
   if (log_) {
-    now.synced = log_->AckedEnd(Level::kSync);
-    now.in_memory = log_->AckedEnd(Level::kMemory);
+    now.synced = log_->ReachedEnd(Level::kSync);
+    now.in_memory = log_->ReachedEnd(Level::kMemory);
   }
   if (storing_) now.in_memory = std::min(now.in_memory, memory_before_store_);
   if (cut_) {

@@ -60,7 +60,7 @@ Entry Session::NewEntry(uint64_t max_bytes) {
 void Session::BeginStore() {
   disk_->AbsorbStores();
   storing_ = true;
-  memory_before_store_ = log_->AckedEnd(Level::kMemory);
+  memory_before_store_ = log_->ReachedEnd(Level::kMemory);
 }
 
 // The process may have died on its way through what has just been done.
@@ -91,7 +91,7 @@ void Session::AppendOne() {
                                   : how == 1 ? log_->Write(bytes)
                                              : log_->Append(bytes, level);
   EndStore();
-  if (how == 0 && result.ok() && log_->AckedEnd(level) <= *result) {
+  if (how == 0 && result.ok() && log_->ReachedEnd(level) <= *result) {
     Fail("a synchronous append returned before its level was reached");
   }
   Settle(result, expected);
@@ -155,7 +155,7 @@ void Session::OnFailure(const Status& status, uint64_t first_seq, uint64_t, bool
 void Session::CheckAcks() {
   uint64_t above = log_->next_seq();
   for (int i = 0; i < kLevelCount; ++i) {
-    const uint64_t acked = log_->AckedEnd(static_cast<Level>(i));
+    const uint64_t acked = log_->ReachedEnd(static_cast<Level>(i));
     if (acked > above) {
       Fail("level " + std::to_string(i) + " is acknowledged to " + std::to_string(acked) +
            ", the level below it to " + std::to_string(above));
@@ -271,7 +271,7 @@ void Session::CloseLog() {
   Drain();
   if (!going()) return;
   const bool clean = !log_->latched() && !failed_softly_ && !scenario_.faulty();
-  if (clean && log_->AckedEnd(Level::kSync) != ledger_.next()) {
+  if (clean && log_->ReachedEnd(Level::kSync) != ledger_.next()) {
     Fail("a closed log is not synced");
   }
   DropLog();
