@@ -106,9 +106,9 @@ test("CONTRIBUTING's map leads to names that are in the files", () => {
 })
 
 test('a name that has left its file is found', () => {
-  expect(hopsIn('`src/log/writer-log.ts`: `#settle`')).toEqual([['src/log/writer-log.ts', '#settle']])
-  expect(holds('src/log/writer-log.ts', '#settle')).toBe(true)
-  expect(holds('src/log/writer-log.ts', '#settl')).toBe(false)
+  expect(hopsIn('`src/log/write-pipeline.ts`: `#settle`')).toEqual([['src/log/write-pipeline.ts', '#settle']])
+  expect(holds('src/log/write-pipeline.ts', '#settle')).toBe(true)
+  expect(holds('src/log/write-pipeline.ts', '#settl')).toBe(false)
   expect(holds('src/nowhere.ts', '#settle')).toBe(false)
 })
 

@@ -1,16 +1,9 @@
 /** A Node stream that appends. */
 import { Writable } from 'node:stream'
 import type { Payload } from '../types.js'
+import type { Reached } from './append-in-order.js'
 
-/** How far an append of several records in order came. */
-export interface Reached {
-  /** So many, from the first on, have reached their level. */
-  reached: number
-  /** What the next one failed with. */
-  failure: { error: unknown } | undefined
-}
-
-/** Appends in order, and nothing behind the first that fails. */
+/** Appends in order, and nothing after the first that fails. */
 export type AppendInOrder = (list: readonly Payload[]) => Promise<Reached>
 type WriteCallback = (error?: Error | null) => void
 

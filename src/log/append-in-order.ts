@@ -1,0 +1,52 @@
+/** Appends for a stream: several records, and none after the first that fails. */
+import { outcomeOfCall } from '../errors.js'
+import type { Payload } from '../types.js'
+import type { WritePipeline } from './write-pipeline.js'
+
+/** How far an append of several records in order came. */
+export interface Reached {
+  /** So many, from the first on, have reached their level. */
+  reached: number
+  /** What the next one failed with. */
+  failure: { error: unknown } | undefined
+}
+
+/** Appends `list` in order and nothing after the first that fails. Never rejects. */
+export async function appendInOrder(
+  pipeline: WritePipeline,
+  list: readonly Payload[],
+  level: number,
+): Promise<Reached> {
+  let reached = 0
+  while (reached < list.length) {
+    const framed: Promise<number>[] = []
+    const { failures } = pipeline
+    // The core frames nothing in a call that finds a failed commit to report. What is left goes on only if none of
+    // the framed records failed with that commit.
+    const frameRest = (): Promise<void> | undefined => {
+      for (let next = reached + framed.length; next < list.length; next++) {
+        const promise = pipeline.frame(list[next] as Payload, level)
+        if (promise === undefined) return pipeline.failures === failures ? undefined : Promise.resolve()
+        promise.catch(() => {}) // looked at below
+        framed.push(promise)
+      }
+      return Promise.resolve()
+    }
+    let failure: { error: unknown } | undefined
+    try {
+      await pipeline.inOrder(frameRest)
+    } catch (error) {
+      failure = { error: outcomeOfCall(error) }
+    }
+    for (const promise of framed) {
+      try {
+        await promise
+      } catch (error) {
+        return { reached, failure: { error } }
+      }
+      reached++
+    }
+    if (failure !== undefined) return { reached, failure }
+  }
+  return { reached, failure: undefined }
+}

@@ -1,0 +1,33 @@
+/** Waits for more appends to join a commit before it starts: `commitDelayMicros`. */
+export class CommitDelay {
+  readonly #micros: number
+  readonly #start: () => void
+  #waiting = false
+
+  constructor(micros: number, start: () => void) {
+    this.#micros = micros
+    this.#start = start
+  }
+
+  /** Starts the commit after the delay, unless one waits already. */
+  request(): void {
+    if (this.#waiting) return
+    this.#waiting = true
+    if (this.#micros >= 1000) {
+      setTimeout(this.#startNow, Math.round(this.#micros / 1000))
+      return
+    }
+    // Timers count whole milliseconds; for less, let the event loop turn until it is time.
+    const due = performance.now() + this.#micros / 1000
+    const turn = (): void => {
+      if (performance.now() >= due) this.#startNow()
+      else setImmediate(turn)
+    }
+    setImmediate(turn)
+  }
+
+  readonly #startNow = (): void => {
+    this.#waiting = false
+    this.#start()
+  }
+}

@@ -1,0 +1,305 @@
+/**
+ * The path of every call that changes the log: it is framed at once, or waits for room and for the calls before it; a
+ * commit starts when the current turn of the event loop has made its calls; a promise settles when its level is reached.
+ */
+import { closedError, DurlogError, latchedError, outcomeOfCall, withOutcome } from '../errors.js'
+import { LEVELS } from '../native/levels.js'
+import { Counter, type NativeFailure, type NativeLog, type Refused } from '../native/native.js'
+import { checkPayload } from '../options/call-options.js'
+import type { ResolvedOptions } from '../options/open-options.js'
+import type { BatchRange, LogStats, Payload } from '../types.js'
+import { Acknowledgements } from './acknowledgements.js'
+import { CallQueue } from './call-queue.js'
+import { CommitDelay } from './commit-delay.js'
+import { ExclusiveCall } from './exclusive-call.js'
+
+/** What the pipeline reports, each once the calls that are under way have returned. */
+export interface PipelineListener {
+  /** The end of the log may have moved: at memory, synced, or both. */
+  onMoved(): void
+  onRotated(firstSeq: number): void
+  onLatched(error: DurlogError): void
+}
+
+export class WritePipeline {
+  /** Commits that failed. */
+  failures = 0
+  readonly #dir: string
+  readonly #native: NativeLog
+  readonly #counters: Float64Array
+  readonly #maxRecordBytes: number
+  readonly #listener: PipelineListener
+  readonly #acknowledgements: Acknowledgements
+  readonly #held = new CallQueue(() => this.#admit())
+  readonly #commitDelay: CommitDelay | undefined
+  /** Calls go by way of `#held`: something waits there, or the log is closing. */
+  #gated = false
+  /** The core refused a write and has made no room since. */
+  #noRoom = false
+  #tickScheduled = false
+  #closed = false
+  /** An exclusive call is under way in the core, or the core is closed. */
+  #suspended = false
+
+  constructor(dir: string, native: NativeLog, options: ResolvedOptions, listener: PipelineListener) {
+    this.#dir = dir
+    this.#native = native
+    this.#counters = native.counters
+    this.#maxRecordBytes = options.native.maxRecordBytes
+    this.#listener = listener
+    this.#acknowledgements = new Acknowledgements(native.counters, () => this.#settleInTurn())
+    if (options.commitDelayMicros > 0)
+      this.#commitDelay = new CommitDelay(options.commitDelayMicros, () => this.#startCommit())
+  }
+
+  append(data: Payload, level: number, signal: AbortSignal | undefined): Promise<number> {
+    const framed = this.#gated ? undefined : this.frame(data, level)
+    if (framed !== undefined) return framed
+    checkPayload(data, this.#maxRecordBytes)
+    return this.#hold(() => this.frame(data, level), signal)
+  }
+
+  appendBatch(records: readonly Payload[], level: number, signal: AbortSignal | undefined): Promise<BatchRange> {
+    const framed = this.#gated ? undefined : this.#frameBatch(records, level)
+    if (framed !== undefined) return framed
+    for (const data of records) checkPayload(data, this.#maxRecordBytes)
+    return this.#hold(() => this.#frameBatch(records, level), signal)
+  }
+
+  write(data: Payload): number {
+    if (this.#gated) throw this.#refusal()
+    let refused: Refused
+    try {
+      refused = this.#native.write(data)
+    } catch (error) {
+      throw outcomeOfCall(error)
+    } finally {
+      this.#takeEvents()
+    }
+    if (!this.#tickScheduled) this.#scheduleTick()
+    return this.#seqUnless(refused)
+  }
+
+  appendSync(data: Payload, level: number): number {
+    if (this.#gated) throw this.#refusal()
+    let refused: Refused
+    try {
+      refused = this.#native.appendSync(data, level)
+    } catch (error) {
+      throw outcomeOfCall(error)
+    } finally {
+      this.#takeEvents()
+      this.#scheduleTick()
+    }
+    return this.#seqUnless(refused)
+  }
+
+  drain(): Promise<void> {
+    if (!this.#gated && !this.#noRoom) return Promise.resolve()
+    return this.#hold(() => (this.#noRoom ? undefined : Promise.resolve()), undefined, true)
+  }
+
+  async sync(level: number): Promise<number> {
+    await this.inOrder(() => {
+      const last = this.#nextSeq - 1
+      if (this.#counter(Counter.latched) !== 0) throw latchedError(this.#dir)
+      if (this.#acknowledgements.end(level) > last) return Promise.resolve(last)
+      this.#native.requestSync(level)
+      return this.#acknowledged(last, level)
+    })
+    return this.#acknowledgements.end(level) - 1
+  }
+
+  /** Calls `start` at once if no call waits, else when its turn has come; again at each progress while it returns undefined. */
+  inOrder<T>(start: () => Promise<T> | undefined): Promise<T> {
+    return (this.#gated ? undefined : start()) ?? this.#hold(start)
+  }
+
+  /** The promise of a record that the core has framed in this call; undefined where it has no room. */
+  frame(data: Payload, level: number): Promise<number> | undefined {
+    let refused: Refused
+    try {
+      refused = this.#native.append(data, level)
+    } finally {
+      this.#takeEvents()
+    }
+    return refused ? undefined : this.#acknowledged(this.#nextSeq - 1, level)
+  }
+
+  /**
+   * Runs `work` once everything before it has settled; what comes after it waits until it has ended. With `syncedFirst`
+   * every record is synced before, or never will be. After what is `final` the core is not called again.
+   */
+  alone<T>(work: () => Promise<T>, options: { syncedFirst?: boolean; final?: boolean } = {}): Promise<T> {
+    if (this.#closed) return Promise.reject(closedError(this.#dir))
+    let { syncedFirst: wantsSync = false } = options
+    const ready = (): boolean => {
+      if (this.#acknowledgements.size > 0) return false
+      const synced = !wantsSync || this.#isSynced()
+      wantsSync = false
+      if (synced) this.#suspended = true
+      return synced
+    }
+    const onEnd = (): void => {
+      this.#suspended = options.final ?? false
+      this.#takeEvents()
+      this.#admit()
+      this.#scheduleTick()
+    }
+    return new Promise((resolve, reject) => {
+      // What throws in the call rejects like what fails later.
+      const run = (): Promise<void> => (async () => work())().then(resolve, reject)
+      this.#held.push(new ExclusiveCall(ready, run, onEnd))
+      this.#gated = true
+      this.#admit()
+      this.#scheduleTick()
+    })
+  }
+
+  /** Runs `work` as the last call: those after it are refused with ERR_DURLOG_CLOSED. */
+  close(work: () => Promise<void>): Promise<void> {
+    const closed = this.alone(work, { final: true })
+    this.#closed = true
+    this.#gated = true
+    return closed
+  }
+
+  pending(): Pick<LogStats, 'pendingBytes' | 'pendingAppends' | 'waitingForRoom'> {
+    return {
+      pendingBytes: this.#counter(Counter.pendingBytes),
+      pendingAppends: this.#acknowledgements.size + this.#held.size,
+      waitingForRoom: this.#held.size,
+    }
+  }
+
+  /** A job of the core is done: called on the log's own thread, between two turns of the event loop. */
+  onProgress(): void {
+    this.#noRoom = false
+    this.#acknowledgements.startTurn()
+    this.#takeEvents()
+    this.#settleInTurn()
+  }
+
+  get #nextSeq(): number {
+    return this.#counters[Counter.nextSeq] as number
+  }
+
+  #counter(index: number): number {
+    return this.#counters[index] as number
+  }
+
+  /** The seq of the record that was just framed. */
+  #seqUnless(refused: Refused): number {
+    if (!refused) return this.#nextSeq - 1
+    this.#noRoom = true
+    throw this.#refusal()
+  }
+
+  #acknowledged(seq: number, level: number): Promise<number> {
+    if (!this.#tickScheduled) this.#scheduleTick()
+    return this.#acknowledgements.wait(seq, level)
+  }
+
+  #frameBatch(records: readonly Payload[], level: number): Promise<BatchRange> | undefined {
+    let refused: Refused
+    try {
+      refused = this.#native.appendBatch(records, level)
+    } finally {
+      this.#takeEvents()
+    }
+    if (refused) return undefined
+    const last = this.#nextSeq - 1
+    const first = last - records.length + 1
+    return this.#acknowledged(last, level).then(() => ({ first, last }))
+  }
+
+  /** As `CallQueue.hold`. */
+  #hold<T>(start: () => Promise<T> | undefined, signal?: AbortSignal, outlivesFailure = false): Promise<T> {
+    if (this.#closed) return Promise.reject(closedError(this.#dir))
+    const promise = this.#held.hold(start, signal, outlivesFailure)
+    this.#gated = true
+    this.#scheduleTick()
+    return promise
+  }
+
+  /** Whether everything so far is synced, or never will be; if not, asks for it. */
+  #isSynced(): boolean {
+    const last = this.#nextSeq - 1
+    if (this.#counter(Counter.syncedEnd) > last || this.#counter(Counter.latched) !== 0) return true
+    this.#native.requestSync(LEVELS.sync)
+    // If it fails, the core refuses what that makes impossible.
+    this.#acknowledged(last, LEVELS.sync).catch(() => {})
+    return false
+  }
+
+  #admit(): void {
+    this.#held.admit()
+    this.#gated = this.#held.size > 0 || this.#closed
+  }
+
+  #settle(): void {
+    this.#acknowledgements.settle()
+    if (this.#held.size > 0) this.#admit()
+  }
+
+  /** The tick comes after the continuations of what has settled, so that what they append joins the next group. */
+  #settleInTurn(): void {
+    this.#settle()
+    queueMicrotask(this.#continued)
+  }
+
+  readonly #continued = (): void => this.#scheduleTick()
+
+  /** The next commit starts once this turn has made its appends, and what they lead to, theirs. */
+  #scheduleTick(): void {
+    if (this.#tickScheduled) return
+    this.#tickScheduled = true
+    process.nextTick(this.#tick)
+  }
+
+  readonly #tick = (): void => {
+    this.#tickScheduled = false
+    this.#settle()
+    if (this.#commitDelay !== undefined && !this.#closed) this.#commitDelay.request()
+    else this.#startCommit()
+    this.#listener.onMoved()
+  }
+
+  #startCommit(): void {
+    if (this.#suspended) return
+    this.#native.pump()
+    this.#takeEvents()
+  }
+
+  /**
+   * Follows every call that may commit, before what the call appended is waited for: its seq may be one that a
+   * failed group has given back.
+   */
+  #takeEvents(): void {
+    if ((this.#counters[Counter.events] as number) === 0) return
+    for (const event of this.#native.takeEvents()) {
+      if ('error' in event) this.#onFailed(event)
+      else process.nextTick(() => this.#listener.onRotated(event.firstSeq))
+    }
+  }
+
+  #onFailed(failure: NativeFailure): void {
+    this.#noRoom = false
+    this.failures++
+    const unknown = withOutcome(failure.error, 'unknown')
+    const notWritten = withOutcome(failure.error, 'not-written')
+    this.#acknowledgements.fail(failure, (seq) => (seq < failure.unknownBefore ? unknown : notWritten))
+    this.#held.fail(notWritten)
+    this.#gated = this.#held.size > 0 || this.#closed
+    this.#scheduleTick()
+    if (failure.latched) process.nextTick(() => this.#listener.onLatched(failure.error))
+  }
+
+  #refusal(): DurlogError {
+    if (this.#closed) return closedError(this.#dir)
+    return new DurlogError(
+      'ERR_DURLOG_BACKPRESSURE',
+      `no room for now: ${this.#counter(Counter.pendingBytes)} bytes and ${this.#held.size} calls wait for the device; "await log.drain()" and try again`,
+    )
+  }
+}
