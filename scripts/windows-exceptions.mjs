@@ -3,7 +3,6 @@
 /** Files, by the beginning of their path, that are about another system. */
 export const NOT_FOR_WINDOWS = [
   { files: 'test/faults/', reason: 'faults are injected into Linux: loop devices, tmpfs, a preloaded library' },
-  { files: 'test/full-disk.test.ts', reason: 'fills an image that Linux mounts' },
 ]
 
 /** Tests that fail for a reason of Wine 8's. */

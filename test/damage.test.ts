@@ -11,7 +11,7 @@ import {
   segmentName,
   writeFiles,
 } from './fixtures/crafted-log.js'
-import { DAMAGES, type Damage, REFUSED } from './fixtures/damages/index.js'
+import { DAMAGED_LOGS, type Damage, REFUSED } from './fixtures/damaged-logs/index.js'
 import { codeOf, scratchDir } from './fixtures/scratch.js'
 
 const OPTIONS = { segmentBytes: SEGMENT_BYTES, strategy: 'pwrite' } as const
@@ -64,7 +64,7 @@ const isMetByReaders = (damage: Damage): boolean =>
   damage.open === 'clean' && damage.verify === 'corrupt' && damage.lost !== undefined
 
 describe('a strict open', () => {
-  test.each(DAMAGES.filter((damage) => !refuses(damage)))(
+  test.each(DAMAGED_LOGS.filter((damage) => !refuses(damage)))(
     'reports $open for $name, and takes appends',
     async (damage) => {
       const { dir, evidence } = damagedLog(damage)
@@ -87,7 +87,7 @@ describe('a strict open', () => {
     },
   )
 
-  test.each(DAMAGES.filter(refuses))('refuses $name and changes nothing', async (damage) => {
+  test.each(DAMAGED_LOGS.filter(refuses))('refuses $name and changes nothing', async (damage) => {
     const { dir, evidence } = damagedLog(damage)
     for (let i = 0; i < 2; i++) {
       const error = await open(dir, OPTIONS).then(
@@ -102,7 +102,7 @@ describe('a strict open', () => {
 })
 
 describe('verify', () => {
-  test.each(DAMAGES)('of $name changes nothing', async (damage) => {
+  test.each(DAMAGED_LOGS)('of $name changes nothing', async (damage) => {
     const { dir, evidence } = damagedLog(damage)
     const expected = damage.verify ?? (refuses(damage) ? 'corrupt' : damage.open)
     const report = await verify(dir)
@@ -118,7 +118,7 @@ describe('verify', () => {
 })
 
 describe('salvage', () => {
-  test.each(DAMAGES.filter((damage) => refuses(damage) || damage.verify === 'corrupt'))(
+  test.each(DAMAGED_LOGS.filter((damage) => refuses(damage) || damage.verify === 'corrupt'))(
     'reads what is whole of $name, writes behind it and leaves the evidence alone',
     async (damage) => {
       const { dir, evidence } = damagedLog(damage)
@@ -141,7 +141,7 @@ describe('salvage', () => {
     },
   )
 
-  test.each(DAMAGES.filter(refuses))('of $name gives no seq twice where nothing was appended', async (damage) => {
+  test.each(DAMAGED_LOGS.filter(refuses))('of $name gives no seq twice where nothing was appended', async (damage) => {
     const { dir, evidence } = damagedLog(damage)
     const first = await open(dir, { ...OPTIONS, recovery: 'salvage' })
     const next = first.nextSeq
@@ -154,7 +154,7 @@ describe('salvage', () => {
 })
 
 describe('repair', () => {
-  test.each(DAMAGES.filter(isCut))('cuts $name after a copy of what goes', async (damage) => {
+  test.each(DAMAGED_LOGS.filter(isCut))('cuts $name after a copy of what goes', async (damage) => {
     const { dir, evidence } = damagedLog(damage)
     const plan = await repair(dir)
     expect(plan).toMatchObject({ state: damage.open, applied: false })
@@ -180,7 +180,7 @@ describe('repair', () => {
     await log.close()
   })
 
-  test.each(DAMAGES.filter((damage) => !isCut(damage)))('finds nothing to cut in $name', async (damage) => {
+  test.each(DAMAGED_LOGS.filter((damage) => !isCut(damage)))('finds nothing to cut in $name', async (damage) => {
     const { dir, evidence } = damagedLog(damage)
     const backup = join(dir, '..', 'backup')
     for (const options of [{}, { apply: true, backup }]) {
@@ -192,7 +192,7 @@ describe('repair', () => {
   })
 
   test('that cannot make its copy cuts nothing', async () => {
-    const damage = DAMAGES.find(({ open: found }) => found === 'torn-tail') as Damage
+    const damage = DAMAGED_LOGS.find(({ open: found }) => found === 'torn-tail') as Damage
     const { dir, evidence } = damagedLog(damage)
     expect(await codeOf(repair(dir, { apply: true, backup: join(dir, [...evidence.keys()][0] as string) }))).not.toBe(
       'none',
@@ -240,7 +240,7 @@ describe('every function', () => {
 })
 
 test('the table has more than forty damages, each with a name of its own', () => {
-  const names = [...DAMAGES, ...REFUSED].map(({ name }) => name)
+  const names = [...DAMAGED_LOGS, ...REFUSED].map(({ name }) => name)
   expect(new Set(names).size).toBe(names.length)
   expect(names.length).toBeGreaterThan(40)
 })

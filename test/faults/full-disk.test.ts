@@ -18,6 +18,7 @@ const CASES: OpenOptions[] = [
   { strategy: 'pwrite' },
   { strategy: 'pwrite', durability: 'memory', preallocate: 'none' },
   { strategy: 'pwrite', preallocate: 'sparse' },
+  { strategy: 'pwrite', preallocate: 'zero' },
   { strategy: 'direct', preallocate: 'none' },
   { strategy: 'direct', preallocate: 'zero' },
 ]

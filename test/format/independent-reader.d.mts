@@ -16,7 +16,7 @@ export interface FoundSegment {
   header: Header
   records: FoundRecord[]
   markers: number
-  watermark: bigint
+  syncedEnd: bigint
   /** Behind the last whole frame of a whole batch. */
   end: number
   endsWith: 'free' | 'broken'
@@ -25,7 +25,7 @@ export interface FoundLog {
   uuid: string
   firstSeq: number
   nextSeq: number
-  watermark: number
+  syncedEnd: number
   records: FoundRecord[]
   segments: (FoundSegment & { name: string })[]
 }
