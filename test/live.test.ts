@@ -1,6 +1,9 @@
 /** Readers that know of the writer by its page alone: another opening of the log, as in another process. */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { readdirSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
 import type { Log, ReadOnlyLog, Strategy } from '../src/index.js'
 import { inspect, verify } from '../src/inspect.js'
@@ -183,4 +186,45 @@ test('readers of the same process never take a truncation for damage', async () 
     await Promise.all(appended)
     expect(['none', 'ERR_DURLOG_OUT_OF_RANGE']).toContain(await reading)
   }
+})
+
+test('followers of one opening wait each for its own level, and end with the opening', async () => {
+  const { writer, reader } = await writerAndReader()
+  const plain = reader.read({ follow: true })
+  const durable = reader.read({ follow: true, durableOnly: true })
+  const nextDurable = durable.next()
+  const nextPlain = plain.next()
+  writer.write('in memory')
+  expect((await nextPlain).value).toMatchObject({ seq: 0, data: Buffer.from('in memory') })
+  await writer.sync()
+  expect((await nextDurable).value).toMatchObject({ seq: 0 })
+  const waiting = [plain.next(), durable.next()]
+  await reader.close()
+  expect(await Promise.all(waiting)).toEqual([
+    { done: true, value: undefined },
+    { done: true, value: undefined },
+  ])
+})
+
+test('a follower keeps its process alive while it waits, and no longer', async () => {
+  const { dir, writer } = await writerAndReader()
+  const child = fork(new URL('./fixtures/follow-two.mjs', import.meta.url), [dir])
+  const exited = once(child, 'exit')
+  expect(await once(child, 'message')).toContain('following')
+  await writer.append('first')
+  expect(await once(child, 'message')).toContain('first')
+  await writer.append('second')
+  expect(await once(child, 'message')).toContain('second')
+  expect(await exited).toEqual([0, null])
+})
+
+test('a worker that is terminated while it follows takes nothing with it', async () => {
+  const { dir, writer } = await writerAndReader()
+  await writer.append('r0')
+  for (let round = 1; round <= 10; round++) {
+    const worker = new Worker(new URL('./fixtures/follow-worker.mjs', import.meta.url), { workerData: { dir } })
+    await once(worker, 'message')
+    await Promise.all([writer.append(`r${round}`), worker.terminate()])
+  }
+  expect(await texts(writer.read())).toEqual(numbered(0, 11))
 })

@@ -26,6 +26,8 @@ enum LiveWord : size_t {
   kLiveFirstSeqWord = 7,
   kLiveMemoryEndWord = 8,  // a cache line of its own, as it is stored with every append
   kLiveSyncedEndWord = 9,
+  kLiveBellWord = 12,     // its low half: goes up each time the waiting readers are woken
+  kLiveWaitingWord = 13,  // not 0 while a reader may be waiting; only the word for readers to store
   kLiveOldestCutsWord = 16,  // the lowest next seq of the cuts that are in the ring no more
   kLiveRingWord = 32,
 };
@@ -34,8 +36,11 @@ inline constexpr uint64_t kLiveRingCuts = kLiveWords - kLiveRingWord;
 inline constexpr uint64_t kNoCut = UINT64_MAX;
 
 using LiveAtomic = std::atomic<uint64_t>;
+using LiveBellAtomic = std::atomic<uint32_t>;
 static_assert(sizeof(LiveAtomic) == sizeof(uint64_t), "the atomic is the word itself");
 static_assert(LiveAtomic::is_always_lock_free, "a lock would be of one process only");
+static_assert(sizeof(LiveBellAtomic) == sizeof(uint32_t) && LiveBellAtomic::is_always_lock_free,
+              "what the system waits on is the word itself");
 
 }  // namespace durlog
 

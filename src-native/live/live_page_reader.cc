@@ -30,6 +30,8 @@ bool LivePageReader::Map() {
   words_ = reinterpret_cast<const LiveAtomic*>((*mapping)->data());
   // A page that is being made has no magic yet.
   if (Load(kLiveMagicWord) != kLiveMagic || Load(kLiveVersionWord) != kLiveVersion) return false;
+  const Result<FileId> id = (*file)->Id();
+  page_ = id.ok() ? std::optional<FileId>(*id) : std::nullopt;
   file_ = std::move(*file);
   mapping_ = std::move(*mapping);
   counted_ = false;
@@ -53,6 +55,7 @@ std::optional<LiveView> LivePageReader::Look() {
     if (mapping_->faulted() || (held == Held::kNo && !IsNamed())) {
       mapping_.reset();
       file_.reset();
+      page_.reset();
       continue;
     }
     if (held == Held::kUnclear) continue;

@@ -34,6 +34,8 @@ class LivePageReader {
   // The lowest next seq of the cuts that earlier calls of Look() have met; kNoCut for none. What
   // has been read above it is not what the log holds now. Starts anew with each call.
   uint64_t TakeCut();
+  // The file that the last call of Look() found; nothing where there was none.
+  const std::optional<FileId>& page() const { return page_; }
 
  private:
   // Whether the page's file is held by a writer, as one look at it found.
@@ -51,6 +53,7 @@ class LivePageReader {
 
   const std::unique_ptr<Directory> directory_;
   std::unique_ptr<File> file_;
+  std::optional<FileId> page_;
   std::unique_ptr<ReadOnlyMapping> mapping_;
   const LiveAtomic* words_ = nullptr;
   bool counted_ = false;  // this page has

@@ -76,6 +76,7 @@ void LivePageWriter::Announce(FileSystem& file_system) {
     lock_ = std::move(*lock);
     if (!lock_) std::this_thread::yield();
   }
+  Ring();
   CheckStores();
 }
 
@@ -87,6 +88,7 @@ void LivePageWriter::GiveUp() {
   static_cast<void>(removed);
   directory_ = nullptr;
   lock_.reset();
+  Ring();
 }
 
 void LivePageWriter::LowerTo(size_t word, uint64_t limit) {
@@ -102,6 +104,7 @@ void LivePageWriter::Cut(uint64_t next_seq) {
   if (generation > kLiveRingCuts) LowerTo(kLiveOldestCutsWord, Load(slot));
   words_[slot].store(next_seq, std::memory_order_release);
   words_[kLiveGenerationWord].store(generation, std::memory_order_seq_cst);
+  Ring();
   CheckStores();
 }
 
@@ -109,6 +112,7 @@ void LivePageWriter::StoreEnds(uint64_t first_seq, uint64_t memory_end, uint64_t
   StoreFirstSeq(first_seq);
   StoreMemoryEnd(memory_end);
   words_[kLiveSyncedEndWord].store(synced_end, std::memory_order_release);
+  Ring();
   CheckStores();
 }
 

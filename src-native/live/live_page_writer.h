@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "live/live_bell.h"
 #include "live/live_page_layout.h"
 #include "platform/file_system.h"
 #include "record/segment_header.h"
@@ -41,6 +42,10 @@ class LivePageWriter {
   void StoreEnds(uint64_t first_seq, uint64_t memory_end, uint64_t synced_end);
   void StoreFirstSeq(uint64_t first_seq) {
     words_[kLiveFirstSeqWord].store(first_seq, std::memory_order_release);
+  }
+  // Wakes the readers that wait for news, if any does. After what is new has been stored.
+  void Ring() {
+    if (mapping_) LiveBell::RingIfAwaited(*mapping_);
   }
   // Gives the page up where a store met one that could not be had: the words are stale then.
   void CheckStores() {

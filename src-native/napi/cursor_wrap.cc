@@ -16,7 +16,9 @@ class CursorWrap final : public Napi::ObjectWrap<CursorWrap> {
   static Napi::Value Make(Napi::Env env, std::unique_ptr<Cursor> cursor) {
     const Napi::Function constructor = DefineClass(
         env, "NativeCursor",
-        {InstanceMethod<&CursorWrap::Next>("next"), InstanceMethod<&CursorWrap::Poll>("poll"),
+        {InstanceMethod<&CursorWrap::Next>("next"),
+         InstanceMethod<&CursorWrap::NextCached>("nextCached"),
+         InstanceMethod<&CursorWrap::Poll>("poll"),
          InstanceMethod<&CursorWrap::SkipDamage>("skipDamage"),
          InstanceMethod<&CursorWrap::Seq>("seq"), InstanceMethod<&CursorWrap::Close>("close")});
     // In a worker that is being terminated there is no class any more, and calling it would abort.
@@ -73,6 +75,18 @@ class CursorWrap final : public Napi::ObjectWrap<CursorWrap> {
         },
         [read](Napi::Env done_env) -> Napi::Value { return FromBatch(done_env, read->batch); },
         [this] { Done(); });
+  }
+
+  Napi::Value NextCached(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    if (!Ready(env)) return Napi::Value();
+    auto buffer = info[0].As<Napi::Uint8Array>();
+    auto entries = info[1].As<Napi::Uint32Array>();
+    const double limit = info[2].As<Napi::Number>().DoubleValue();
+    const std::optional<CursorBatch> batch = cursor_->NextCached(
+        buffer.Data(), buffer.ByteLength(), reinterpret_cast<CursorEntry*>(entries.Data()),
+        entries.ByteLength() / sizeof(CursorEntry), static_cast<uint64_t>(limit));
+    return batch ? FromBatch(env, *batch) : env.Undefined();
   }
 
   static Napi::Value FromBatch(Napi::Env env, const CursorBatch& batch) {

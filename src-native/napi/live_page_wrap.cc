@@ -8,24 +8,33 @@
 
 #include "live/live_page_reader.h"
 #include "napi/convert.h"
+#include "napi/live_page_watch.h"
 
 namespace durlog {
 namespace {
+
+// Every end is below it.
+constexpr double kMaxSeqs = 9007199254740992;
 
 // As src/native/native.ts numbers them.
 enum LiveField : size_t { kCounts, kFirstSeq, kMemoryEnd, kSyncedEnd, kCut, kLiveFields };
 
 class LivePageWrap final : public Napi::ObjectWrap<LivePageWrap> {
  public:
-  static Napi::Value Make(Napi::Env env, std::unique_ptr<LivePageReader> reader) {
-    const Napi::Function constructor = DefineClass(env, "NativeLivePage",
-                                                   {InstanceMethod<&LivePageWrap::Look>("look"),
-                                                    InstanceMethod<&LivePageWrap::Close>("close")});
+  static Napi::Value Make(Napi::Env env, std::string path, const Napi::Function& on_change,
+                          std::unique_ptr<LivePageReader> reader) {
+    const Napi::Function constructor = DefineClass(
+        env, "NativeLivePage",
+        {InstanceMethod<&LivePageWrap::Look>("look"), InstanceMethod<&LivePageWrap::Watch>("watch"),
+         InstanceMethod<&LivePageWrap::Unwatch>("unwatch"),
+         InstanceMethod<&LivePageWrap::Close>("close")});
     // In a worker that is being terminated there is no class any more, and calling it would abort.
     if (constructor.IsEmpty()) return Napi::Value();
     const Napi::Object object = constructor.New({});
     LivePageWrap* const wrap = object.IsEmpty() ? nullptr : Unwrap(object);
     if (wrap == nullptr) return Napi::Value();
+    wrap->path_ = std::move(path);
+    wrap->on_change_ = Napi::Persistent(on_change);
     wrap->reader_ = std::move(reader);
     return object;
   }
@@ -48,9 +57,41 @@ class LivePageWrap final : public Napi::ObjectWrap<LivePageWrap> {
     return info.Env().Undefined();
   }
 
-  void Close(const Napi::CallbackInfo&) { reader_.reset(); }
+  // The thread is started when it is first needed.
+  Napi::Value Watch(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    if (!reader_) return env.Undefined();
+    if (!watch_) {
+      Result<std::unique_ptr<LivePageWatch>> watch =
+          LivePageWatch::Start(env, path_, on_change_.Value());
+      if (!watch.ok()) {
+        Throw(env, watch.status());
+        return Napi::Value();
+      }
+      watch_ = std::move(*watch);
+    }
+    watch_->Watch(ToEnd(info[0]), ToEnd(info[1]));
+    return env.Undefined();
+  }
 
+  void Unwatch(const Napi::CallbackInfo&) {
+    if (watch_) watch_->Unwatch();
+  }
+
+  void Close(const Napi::CallbackInfo&) {
+    watch_.reset();
+    reader_.reset();
+  }
+
+  static uint64_t ToEnd(const Napi::Value& value) {
+    const double end = value.As<Napi::Number>().DoubleValue();
+    return end < kMaxSeqs ? static_cast<uint64_t>(end) : LiveWatcher::kNever;
+  }
+
+  std::string path_;
+  Napi::FunctionReference on_change_;
   std::unique_ptr<LivePageReader> reader_;
+  std::unique_ptr<LivePageWatch> watch_;
 };
 
 }  // namespace
@@ -62,7 +103,7 @@ Napi::Value OpenLivePage(const Napi::CallbackInfo& info) {
     Throw(info.Env(), reader.status());
     return Napi::Value();
   }
-  return LivePageWrap::Make(info.Env(), std::move(*reader));
+  return LivePageWrap::Make(info.Env(), path, info[1].As<Napi::Function>(), std::move(*reader));
 }
 
 }  // namespace durlog

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,12 @@ class Mapping {
   // True once a store has met a page that the kernel could not give (truncated file, I/O error,
   // full disk). The store went nowhere; the mapping is of no further use.
   virtual bool faulted() const = 0;
+  // Waits until WakeOn() is called for the same word of the file, by this process or another, but
+  // at most `micros` and not at all where the word is not `value`. `offset` is a multiple of 4.
+  // False where the system has no such call: nothing has been waited for. From any thread.
+  virtual bool WaitOn(size_t, uint32_t, uint64_t) { return false; }
+  // Wakes everybody who waits on the word. From any thread.
+  virtual void WakeOn(size_t) {}
 };
 
 // A stretch of a file in memory for reading: what another process stores into a Mapping of the same
@@ -74,6 +81,9 @@ class File {
   virtual ~File() = default;
   // Reads up to `length` bytes; less only at the end of the file.
   virtual Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) = 0;
+  // As ReadAt, but no more than the page cache holds already: it does not wait for the device.
+  // Nothing where that cannot be had or told.
+  virtual std::optional<size_t> ReadCachedAt(uint64_t, void*, size_t) { return std::nullopt; }
   // All of it or an error. On a file opened kDirect, offset, length and address must be multiples
   // of Capabilities::direct_alignment, and the data is on the device when this returns.
   virtual Status WriteAt(uint64_t offset, const void* from, size_t length) = 0;

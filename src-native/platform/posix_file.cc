@@ -46,6 +46,10 @@ Result<size_t> PosixFile::ReadAt(uint64_t offset, void* to, size_t length) {
   return done;
 }
 
+std::optional<size_t> PosixFile::ReadCachedAt(uint64_t offset, void* to, size_t length) {
+  return ReadCachedOf(fd_.get(), offset, to, length);
+}
+
 Status PosixFile::WriteAt(uint64_t offset, const void* from, size_t length) {
   ExpectFileSizeLimit();
   const uint8_t* in = static_cast<const uint8_t*>(from);

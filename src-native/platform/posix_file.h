@@ -18,6 +18,7 @@ class PosixFile final : public File {
       : fd_(std::move(fd)), path_(std::move(path)), direct_(direct) {}
 
   Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) override;
+  std::optional<size_t> ReadCachedAt(uint64_t offset, void* to, size_t length) override;
   Status WriteAt(uint64_t offset, const void* from, size_t length) override;
   Status StartWriteback(uint64_t offset, uint64_t length) override;
   Status SyncData() override;

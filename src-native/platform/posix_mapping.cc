@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "base/bytes.h"
+#include "platform/posix_futex.h"
 #include "platform/posix_populate.h"
 #include "platform/posix_sync.h"
 
@@ -72,5 +73,11 @@ Status PosixMapping::Sync(size_t offset, size_t length) {
   }
   return Status::Ok();
 }
+
+bool PosixMapping::WaitOn(size_t offset, uint32_t value, uint64_t micros) {
+  return WaitOnSharedWord(data_ + offset, value, micros);
+}
+
+void PosixMapping::WakeOn(size_t offset) { WakeOnSharedWord(data_ + offset); }
 
 }  // namespace durlog

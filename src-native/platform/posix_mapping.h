@@ -26,6 +26,8 @@ class PosixMapping final : public Mapping {
   Status Populate(size_t offset, size_t length) override;
   Status Sync(size_t offset, size_t length) override;
   bool faulted() const override { return guard_.faulted(); }
+  bool WaitOn(size_t offset, uint32_t value, uint64_t micros) override;
+  void WakeOn(size_t offset) override;
 
  private:
   PosixMapping(uint8_t* data, size_t size, uint64_t file_offset, FaultGuard guard,

@@ -92,21 +92,28 @@ Status Cursor::EnterSegment(uint64_t first_seq) {
   return Status::Ok();
 }
 
-// Decodes what one read brings. Position and count only advance over whole batches, and over the
-// records of one that is known to be whole.
 Result<Cursor::Stop> Cursor::Fill(uint8_t* buffer, size_t capacity, CursorEntry* entries,
                                   size_t max_entries, uint64_t limit, CursorBatch* batch) {
-  Stop stop;
-  const uint64_t begin = offset_;
-  if (begin >= header_.segment_bytes) {
-    stop.offset = begin;
+  if (offset_ >= header_.segment_bytes) {
+    Stop stop;
+    stop.offset = offset_;
     return stop;
   }
-  const uint64_t room = header_.segment_bytes - begin;
+  const uint64_t room = header_.segment_bytes - offset_;
   DURLOG_ASSIGN_OR_RETURN(
       const size_t read,
-      file_->ReadAt(begin, buffer, static_cast<size_t>(std::min<uint64_t>(capacity, room))));
-  const bool whole_file_read = read < capacity;
+      file_->ReadAt(offset_, buffer, static_cast<size_t>(std::min<uint64_t>(capacity, room))));
+  return Decode(buffer, read, read < capacity, entries, max_entries, limit, batch);
+}
+
+// Decodes what one read has brought. Position and count only advance over whole batches, and over
+// the records of one that is known to be whole.
+Cursor::Stop Cursor::Decode(const uint8_t* buffer, size_t read, bool whole_file_read,
+                            CursorEntry* entries, size_t max_entries, uint64_t limit,
+                            CursorBatch* batch) {
+  Stop stop;
+  const uint64_t begin = offset_;
+  const uint64_t room = header_.segment_bytes - begin;
   size_t at = 0;
   size_t count = 0;  // with those of a batch that is not whole yet
   uint64_t seq = next_seq_;
@@ -213,6 +220,22 @@ Result<CursorBatch> Cursor::Next(uint8_t* buffer, size_t capacity, CursorEntry* 
     if (looked_behind) return damage;
     looked_behind = true;
   }
+}
+
+// A position that is still a guess, damage and the end of a segment are left to Next().
+std::optional<CursorBatch> Cursor::NextCached(uint8_t* buffer, size_t capacity,
+                                              CursorEntry* entries, size_t max_entries,
+                                              uint64_t limit) {
+  if (!unreadable_.ok() || hinted_ || offset_ >= header_.segment_bytes) return std::nullopt;
+  const uint64_t room = header_.segment_bytes - offset_;
+  const size_t wanted =
+      static_cast<size_t>(std::min<uint64_t>(std::min(capacity, kCachedBytes), room));
+  const std::optional<size_t> read = file_->ReadCachedAt(offset_, buffer, wanted);
+  if (!read) return std::nullopt;
+  CursorBatch batch;
+  batch.base_time_ms = header_.base_time_ms;
+  Decode(buffer, *read, false, entries, max_entries, limit, &batch);
+  return batch.count > 0 ? std::optional<CursorBatch>(batch) : std::nullopt;
 }
 
 Result<bool> Cursor::EnterNextSegment() {

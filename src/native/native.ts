@@ -107,6 +107,8 @@ export interface NativeCursor {
   /** Fills `buffer` with records below `limit` (-1: whatever is there). One call at a time. */
   next(buffer: Uint8Array, entries: Uint32Array, limit: number): Promise<NativeBatch>
   /** Whether there is something new at the cursor; one small read, never waits for the device's queue. */
+  /** As `next`, at once and on this thread, where records below `limit` are in the page cache; undefined otherwise. */
+  nextCached(buffer: Uint8Array, entries: Uint32Array, limit: number): NativeBatch | undefined
   poll(): boolean
   /** After ERR_DURLOG_CORRUPT: goes on behind the damage; the next whole seq, or -1 at the end. */
   skipDamage(): Promise<number>
@@ -150,6 +152,13 @@ export const LIVE_FIELD_COUNT = 5
 export interface NativeLivePage {
   /** A few loads and one system call. */
   look(fields: Float64Array): void
+  /**
+   * Calls `onChange` once when more than `memoryEnd` is in memory, or more than `syncedEnd` synced, when the page no longer
+   * counts or the log has been cut; also for no reason. Takes the place of an earlier call. Until then the event loop
+   * stays alive.
+   */
+  watch(memoryEnd: number, syncedEnd: number): void
+  unwatch(): void
   close(): void
 }
 
@@ -213,7 +222,7 @@ export interface Native {
   /** The folder's first and next seq, without the writer's lock. */
   bounds(dir: string): Promise<NativeBounds>
   /** The page by which the log's writer tells how far the log may be read; needs no writer. */
-  openLivePage(dir: string): NativeLivePage
+  openLivePage(dir: string, onChange: () => void): NativeLivePage
   verify(dir: string): Promise<NativeVerifyReport>
   /** Frames of one segment from `offset` (0: the first); at most `max`. */
   frames(dir: string, segment: string, offset: number, max: number): Promise<NativeFrame[]>

@@ -11,10 +11,18 @@ import {
 import { checkHeld, type ReadSource } from './read-source.js'
 import { Truncation } from './truncation.js'
 
-/** How often a follower looks whether something has been added. */
+/** How often a follower of a log without a page looks whether something has been added. */
 const POLL_INTERVAL_MS = 5
 /** Without a page, looking what is synced reads the last segment: it takes at most this share of the time. */
 const MAX_BOUNDS_SHARE = 0.2
+
+/** Waits for the page to say more than `limit`, or for a cut after `seen`. */
+interface Follower {
+  limit: number
+  durableOnly: boolean
+  seen: Truncation
+  done: () => void
+}
 
 export class FolderSource implements ReadSource {
   readonly dir: string
@@ -23,6 +31,9 @@ export class FolderSource implements ReadSource {
   /** What was found when the log was opened or last refreshed. */
   bounds: NativeBounds
   #ended = false
+  readonly #followers = new Set<Follower>()
+  /** What came before the first watch began is not a change to it. */
+  #watched = false
   readonly #page: NativeLivePage
   readonly #fields = new Float64Array(LIVE_FIELD_COUNT)
 
@@ -30,7 +41,9 @@ export class FolderSource implements ReadSource {
     this.dir = dir
     this.salvage = salvage
     this.bounds = bounds
-    this.#page = native.openLivePage(dir)
+    // Weak, or a log that is never closed could not be collected.
+    const weak = new WeakRef(this)
+    this.#page = native.openLivePage(dir, () => weak.deref()?.changed())
     this.look()
   }
 
@@ -44,6 +57,8 @@ export class FolderSource implements ReadSource {
     this.look()
     this.#ended = true
     this.#page.close()
+    for (const follower of this.#followers) follower.done()
+    this.#followers.clear()
   }
 
   async refresh(): Promise<void> {
@@ -91,16 +106,53 @@ export class FolderSource implements ReadSource {
   }
 
   onMore(cursor: NativeCursor, limit: number, durableOnly: boolean, done: (error?: unknown) => void): () => void {
+    if (!this.#counts()) return this.#pollFiles(cursor, limit, durableOnly, done)
+    const follower = { limit, durableOnly, seen: this.lastTruncation, done }
+    this.#followers.add(follower)
+    this.#watch()
+    if (!this.#watched) queueMicrotask(() => this.changed())
+    this.#watched = true
+    return () => {
+      if (this.#followers.delete(follower)) this.#watch()
+    }
+  }
+
+  /** Lets the followers go on that have something to go on with. */
+  changed(): void {
+    this.look()
+    for (const follower of this.#followers) {
+      const { limit, durableOnly, seen, done } = follower
+      const waits = this.#counts() && this.lastTruncation === seen && this.followLimit(durableOnly) <= limit
+      if (waits) continue
+      this.#followers.delete(follower)
+      done()
+    }
+    this.#watch()
+  }
+
+  /** Watches the page for the follower that is due first. */
+  #watch(): void {
+    if (this.#ended) return
+    let memoryEnd = Number.POSITIVE_INFINITY
+    let syncedEnd = Number.POSITIVE_INFINITY
+    for (const { limit, durableOnly } of this.#followers) {
+      if (durableOnly) syncedEnd = Math.min(syncedEnd, limit)
+      else memoryEnd = Math.min(memoryEnd, limit)
+    }
+    if (this.#followers.size === 0) this.#page.unwatch()
+    else this.#page.watch(memoryEnd, syncedEnd)
+  }
+
+  /** Without a page that counts, only the files can tell whether there is more. */
+  #pollFiles(cursor: NativeCursor, limit: number, durableOnly: boolean, done: (error?: unknown) => void): () => void {
     let cancelled = false
     let timer: NodeJS.Timeout
     let intervalMs = POLL_INTERVAL_MS
     const { lastTruncation } = this
-    const counted = this.#counts()
     const arrived = async (): Promise<boolean> => {
       if (this.#ended) return true
       this.look()
-      if (this.lastTruncation !== lastTruncation || this.#counts() !== counted) return true
-      if (counted) return this.followLimit(durableOnly) > limit
+      if (this.lastTruncation !== lastTruncation || this.#counts()) return true
       if (!durableOnly) return cursor.poll()
       const start = performance.now()
       await this.refresh()

@@ -15,6 +15,8 @@ const MIN_FRAME_BYTES = 32
 /** A buffer for a long record needs no longer a table of records than any other. */
 const MAX_ENTRIES = BATCH_BYTES / MIN_FRAME_BYTES
 const ENTRY_NUMBERS = 3
+/** So few records behind the end, a follower takes what is in memory without a turn of a worker. */
+const MAX_CACHED_RECORDS = 256
 /** What makes a Buffer over memory that is there, without the checks of Buffer.from: half of what a record costs. */
 const BufferOver = (Buffer as unknown as Record<symbol, unknown>)[Symbol.species] as new (
   memory: ArrayBufferLike,
@@ -190,7 +192,7 @@ export class Reader implements LogReader {
     return this.#follow ? this.#source.followLimit(this.#durableOnly) : this.#end
   }
 
-  /** Asks the cursor for the next batch; it runs on another thread. */
+  /** Asks the cursor for the next batch; unless it is at hand, it comes from another thread. */
   #request(limit: number): Fetch {
     if (this.#arena.length - this.#arenaUsed < Math.max(MIN_READ_BYTES, this.#needBytes)) {
       this.#arena = Buffer.allocUnsafeSlow(Math.max(BATCH_BYTES, this.#needBytes))
@@ -203,7 +205,10 @@ export class Reader implements LogReader {
     if (entries.length < entryNumbersFor(buffer)) entries = new Uint32Array(entryNumbersFor(this.#arena))
     this.#spareEntries = new Uint32Array(0)
     // Not bounded by `to`: an atomic batch that it cuts through is read as a whole.
-    const promise = (this.#cursor as NativeCursor).next(buffer, entries, limit)
+    const cursor = this.#cursor as NativeCursor
+    const isNear = this.#follow && limit !== -1 && limit - this.#position <= MAX_CACHED_RECORDS
+    const cached = isNear ? cursor.nextCached(buffer, entries, limit) : undefined
+    const promise = cached === undefined ? cursor.next(buffer, entries, limit) : Promise.resolve(cached)
     const fetch = { promise, buffer, entries, limit }
     promise.catch(() => {}) // #receive reports it, when its turn comes
     this.#fetch = fetch

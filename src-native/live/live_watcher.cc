@@ -1,0 +1,127 @@
+#include "live/live_watcher.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace durlog {
+namespace {
+
+constexpr uint64_t kFirstIntervalMicros = 1000;
+// With a bell the intervals only matter where no bell is rung.
+constexpr uint64_t kMaxIntervalMicros = 20000;
+constexpr uint64_t kMaxIntervalMicrosWithoutBell = 5000;
+
+}  // namespace
+
+Result<std::unique_ptr<LiveWatcher>> LiveWatcher::Start(FileSystem& file_system,
+                                                        const std::string& path,
+                                                        std::function<void()> on_change) {
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
+                          file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<LivePageReader> page,
+                          LivePageReader::Open(file_system, path));
+  // What happens from here on is a change.
+  static_cast<void>(page->Look());
+  std::unique_ptr<LiveWatcher> watcher(
+      new LiveWatcher(std::move(directory), std::move(page), std::move(on_change)));
+  LiveWatcher* const raw = watcher.get();
+  DURLOG_ASSIGN_OR_RETURN(watcher->thread_, Thread::Start([raw] { raw->Run(); }));
+  return watcher;
+}
+
+LiveWatcher::~LiveWatcher() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  WakeThread();
+  thread_.reset();
+}
+
+void LiveWatcher::Watch(uint64_t memory_end, uint64_t synced_end) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    watched_ = Ends{memory_end, synced_end};
+    ++request_;
+  }
+  WakeThread();
+}
+
+void LiveWatcher::Unwatch() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  watched_.reset();
+  ++request_;
+}
+
+// A bell wakes the readers of other processes too: it is rung only where the thread waits for it.
+void LiveWatcher::WakeThread() {
+  std::shared_ptr<LiveBell> bell;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (waits_on_bell_) bell = bell_;
+  }
+  asked_.notify_one();
+  if (bell) bell->Ring();
+}
+
+void LiveWatcher::Run() {
+  uint64_t interval_micros = kFirstIntervalMicros;
+  std::unique_lock<std::mutex> lock(mutex_);
+  for (;;) {
+    asked_.wait(lock, [this] { return stopping_ || watched_; });
+    if (stopping_) return;
+    if (served_ != request_) interval_micros = kFirstIntervalMicros;
+    served_ = request_;
+    const Ends seen = *watched_;
+    lock.unlock();
+    FindBell();
+    const uint32_t bell_count = bell_ ? bell_->Prepare() : 0;
+    if (!HasChanged(seen)) {
+      Sleep(bell_count, interval_micros);
+      interval_micros =
+          std::min(2 * interval_micros, bell_ ? kMaxIntervalMicros : kMaxIntervalMicrosWithoutBell);
+      lock.lock();
+      continue;
+    }
+    lock.lock();
+    if (stopping_ || served_ != request_) continue;
+    watched_.reset();
+    lock.unlock();
+    on_change_();
+    lock.lock();
+  }
+}
+
+bool LiveWatcher::HasChanged(const Ends& seen) {
+  const std::optional<LiveView> view = page_->Look();
+  if (!view || page_->TakeCut() != kNoCut) return true;
+  return view->memory_end > seen.memory || view->synced_end > seen.synced;
+}
+
+// The bell of the page that page_ looks at: one that has been made anew has another.
+void LiveWatcher::FindBell() {
+  const std::optional<FileId> page = page_->page();
+  if (page == bell_page_) return;
+  std::shared_ptr<LiveBell> bell = page ? LiveBell::Open(*directory_, *page) : nullptr;
+  bell_page_ = page;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  bell_ = std::move(bell);
+}
+
+void LiveWatcher::Sleep(uint32_t bell_count, uint64_t micros) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto asked = [this] { return stopping_ || request_ != served_; };
+  if (asked()) return;
+  if (bell_) {
+    waits_on_bell_ = true;
+    lock.unlock();
+    const bool waited = bell_->Wait(bell_count, micros);
+    lock.lock();
+    waits_on_bell_ = false;
+    if (waited) return;
+  }
+  asked_.wait_for(lock, std::chrono::microseconds(micros), asked);
+}
+
+}  // namespace durlog

@@ -1,0 +1,84 @@
+// Looks at the page of a log on a thread of its own, so that who follows the log is called when
+// there is more to read, and not before.
+//
+// Where the system lets a process wait for another one (see Mapping::WaitOn) the thread sleeps
+// until the writer rings the page's bell. It looks by itself all the same, at intervals that double
+// while nothing comes: a writer that is killed rings no bell, and one whose thread never rests
+// rings late. Elsewhere, and where the page may not be written to, the intervals are all there is.
+#ifndef DURLOG_LIVE_LIVE_WATCHER_H_
+#define DURLOG_LIVE_LIVE_WATCHER_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "live/live_bell.h"
+#include "live/live_page_reader.h"
+#include "platform/file_system.h"
+#include "platform/thread.h"
+
+namespace durlog {
+
+class LiveWatcher {
+ public:
+  static constexpr uint64_t kNever = UINT64_MAX;
+
+  // `on_change` is called on the watcher's thread, at most once for each Watch(), and must not
+  // destroy the watcher. A cut that comes after this is never missed.
+  static Result<std::unique_ptr<LiveWatcher>> Start(FileSystem& file_system,
+                                                    const std::string& path,
+                                                    std::function<void()> on_change);
+  // Waits until the thread has ended.
+  ~LiveWatcher();
+  LiveWatcher(const LiveWatcher&) = delete;
+  LiveWatcher& operator=(const LiveWatcher&) = delete;
+
+  // Asks for a call once the page counts and more than `memory_end` is in memory, or more than
+  // `synced_end` synced (kNever: not waited for); or once it no longer counts, or a cut has been
+  // met. Takes the place of what was asked for before. From any thread.
+  void Watch(uint64_t memory_end, uint64_t synced_end);
+  void Unwatch();
+
+ private:
+  struct Ends {
+    uint64_t memory;
+    uint64_t synced;
+  };
+
+  LiveWatcher(std::unique_ptr<Directory> directory, std::unique_ptr<LivePageReader> page,
+              std::function<void()> on_change)
+      : directory_(std::move(directory)),
+        page_(std::move(page)),
+        on_change_(std::move(on_change)) {}
+
+  void Run();
+  bool HasChanged(const Ends& seen);
+  void FindBell();
+  void Sleep(uint32_t bell_count, uint64_t micros);
+  void WakeThread();
+
+  // The thread's.
+  const std::unique_ptr<Directory> directory_;
+  const std::unique_ptr<LivePageReader> page_;
+  const std::function<void()> on_change_;
+  std::optional<FileId> bell_page_;
+
+  std::mutex mutex_;
+  std::condition_variable asked_;
+  std::optional<Ends> watched_;
+  uint64_t request_ = 0;  // goes up with each Watch() and Unwatch()
+  uint64_t served_ = 0;   // the request that the thread works on
+  bool stopping_ = false;
+  bool waits_on_bell_ = false;
+  std::shared_ptr<LiveBell> bell_;
+
+  std::unique_ptr<Thread> thread_;  // last: it uses all of the above
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_LIVE_LIVE_WATCHER_H_

@@ -1,0 +1,171 @@
+// Waiting for a writer elsewhere: nothing that it stores is slept through, and nobody is called for
+// nothing. A wake that is lost shows as a test that never ends: the waits here last an hour.
+#include "live/live_watcher.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "live/live_page_writer.h"
+#include "log_test_folder.h"
+
+namespace durlog {
+namespace {
+
+constexpr uint64_t kHourMicros = uint64_t{3600} * 1000 * 1000;
+
+class LiveWatcherTest : public PlatformTest {
+ protected:
+  void SetUp() override { Begin(&writer_.emplace()); }
+
+  void Begin(LivePageWriter* writer) {
+    const Result<Capabilities> capabilities = folder_->Probe();
+    ASSERT_TRUE(capabilities.ok());
+    writer->Attach(DefaultFileSystem(), *folder_, *capabilities, LogUuid{1});
+    writer->StoreEnds(0, 10, 10);
+    writer->Announce(DefaultFileSystem());
+  }
+  FileId PageId() {
+    Result<std::unique_ptr<File>> page = folder_->Open(kLiveName, OpenMode::kRead);
+    if (!page.ok()) std::abort();
+    return *(*page)->Id();
+  }
+  std::unique_ptr<LiveWatcher> Start() {
+    Result<std::unique_ptr<LiveWatcher>> watcher =
+        LiveWatcher::Start(DefaultFileSystem(), root_, [this] {
+          const std::lock_guard<std::mutex> lock(mutex_);
+          ++calls_;
+          called_.notify_all();
+        });
+    if (!watcher.ok()) std::abort();
+    return std::move(*watcher);
+  }
+  void AwaitCalls(int calls) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    called_.wait(lock, [&] { return calls_ >= calls; });
+    EXPECT_EQ(calls_, calls);
+  }
+
+  std::optional<LivePageWriter> writer_;
+  std::mutex mutex_;
+  std::condition_variable called_;
+  int calls_ = 0;
+};
+
+TEST_F(LiveWatcherTest, CallsOnceForWhatWasAskedFor) {
+  const std::unique_ptr<LiveWatcher> watcher = Start();
+  watcher->Watch(10, LiveWatcher::kNever);
+  writer_->StoreEnds(0, 11, 10);
+  AwaitCalls(1);
+  writer_->StoreEnds(0, 12, 10);
+  watcher->Watch(LiveWatcher::kNever, 10);
+  writer_->StoreEnds(0, 13, 10);
+  writer_->StoreEnds(0, 13, 13);
+  AwaitCalls(2);
+}
+
+TEST_F(LiveWatcherTest, WhatIsThereAlreadyIsAChange) {
+  writer_->StoreEnds(0, 20, 10);
+  const std::unique_ptr<LiveWatcher> watcher = Start();
+  watcher->Watch(15, LiveWatcher::kNever);
+  AwaitCalls(1);
+}
+
+TEST_F(LiveWatcherTest, ACutIsAChangeAlsoOneFromBeforeTheWatch) {
+  const std::unique_ptr<LiveWatcher> watcher = Start();
+  writer_->Cut(5);
+  watcher->Watch(10, LiveWatcher::kNever);
+  AwaitCalls(1);
+  watcher->Watch(10, LiveWatcher::kNever);
+  writer_->Cut(3);
+  AwaitCalls(2);
+}
+
+TEST_F(LiveWatcherTest, APageThatNoWriterHoldsAndIsGoneIsAChange) {
+  const std::unique_ptr<LiveWatcher> watcher = Start();
+  watcher->Watch(10, LiveWatcher::kNever);
+  ASSERT_TRUE(folder_->Remove(kLiveName).ok());
+  writer_ = std::nullopt;
+  AwaitCalls(1);
+  // The bell of the page that the next writer makes is found.
+  Begin(&writer_.emplace());
+  watcher->Watch(10, LiveWatcher::kNever);
+  writer_->StoreEnds(0, 11, 11);
+  AwaitCalls(2);
+}
+
+TEST_F(LiveWatcherTest, TheLatestRequestCounts) {
+  const std::unique_ptr<LiveWatcher> watcher = Start();
+  watcher->Watch(100, LiveWatcher::kNever);
+  watcher->Watch(10, LiveWatcher::kNever);
+  writer_->StoreEnds(0, 11, 10);
+  AwaitCalls(1);
+  watcher->Watch(11, LiveWatcher::kNever);
+  watcher->Unwatch();
+  writer_->StoreEnds(0, 12, 10);
+  watcher->Watch(12, LiveWatcher::kNever);
+  writer_->StoreEnds(0, 13, 10);
+  AwaitCalls(2);
+}
+
+TEST_F(LiveWatcherTest, EndsWhileItWaits) {
+  for (int i = 0; i < 200; ++i) {
+    const std::unique_ptr<LiveWatcher> watcher = Start();
+    watcher->Watch(10, 10);
+    if (i % 2 == 0) std::this_thread::yield();
+  }
+  EXPECT_EQ(calls_, 0);
+}
+
+#ifdef __linux__
+
+TEST_F(LiveWatcherTest, ABellRungInAnotherProcessWakesTheWait) {
+  const std::unique_ptr<LiveBell> bell = LiveBell::Open(*folder_, PageId());
+  ASSERT_NE(bell, nullptr);
+  const uint32_t count = bell->Prepare();
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::unique_ptr<LiveBell> theirs = LiveBell::Open(*folder_, PageId());
+    theirs->Ring();
+    _exit(0);
+  }
+  while (bell->Prepare() == count) ASSERT_TRUE(bell->Wait(count, kHourMicros));
+  waitpid(child, nullptr, 0);
+}
+
+TEST_F(LiveWatcherTest, NoStoreIsSleptThrough) {
+  constexpr uint64_t kStores = 50000;
+  const std::unique_ptr<LiveBell> bell = LiveBell::Open(*folder_, PageId());
+  Result<std::unique_ptr<LivePageReader>> page = LivePageReader::Open(DefaultFileSystem(), root_);
+  ASSERT_TRUE(bell != nullptr && page.ok() && (*page)->Look());
+  std::atomic<uint64_t> seen{10};
+  std::thread reader([&] {
+    while (seen.load() < 10 + kStores) {
+      const uint32_t count = bell->Prepare();
+      const uint64_t end = (*page)->Look()->memory_end;
+      if (end > seen.load()) {
+        seen.store(end);
+      } else {
+        bell->Wait(count, kHourMicros);
+      }
+    }
+  });
+  // The next store waits until this one has been seen: the reader is always about to sleep.
+  for (uint64_t end = 11; end <= 10 + kStores; ++end) {
+    writer_->StoreMemoryEnd(end);
+    writer_->Ring();
+    while (seen.load() < end) std::this_thread::yield();
+  }
+  reader.join();
+}
+
+#endif
+
+}  // namespace
+}  // namespace durlog
