@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cut.h"
 #include "file_systems.h"
+#include "mounts.h"
 #include "rebuilt_disk.h"
 #include "verifier.h"
 
@@ -31,7 +33,7 @@ struct Tally {
   uint64_t torn_512 = 0;
   uint64_t torn_4096 = 0;
   uint64_t again = 0;
-  uint64_t unmountable = 0;  // the file system itself did not survive; never expected
+  uint64_t file_system_torn = 0;  // torn at 512 B and made again: see Checker::Verify()
   std::map<std::string, uint64_t> recoveries;  // how often the verifier named which, first cuts
   uint64_t disks() const { return at_flush + torn_512 + torn_4096 + again; }
 };
@@ -44,25 +46,34 @@ struct Violation {
   uint64_t disks_before;
 };
 
+// A disk: a cut of the recording and, unless `again` is null, one of what the verifier did to the
+// disk that the first cut left.
+struct Cuts {
+  Cut first;
+  const Recording* again;
+  Cut second;
+};
+
 class Checker {
  public:
   Checker(const Recording& recording, CheckOptions options);
 
   void Run();
-  // One cut alone; with `again`, the second cut `again_cut` in it. If `image_path` is not empty,
-  // the disk is saved there before it is mounted.
-  Verifier::Answer Replay(const Cut& cut, const Recording* again, const Cut& again_cut,
-                          const std::string& image_path);
+  // One disk alone. If `image_path` is not empty, it is saved there before it is mounted.
+  Verifier::Answer Replay(const Cuts& cuts, const std::string& image_path);
 
   const Tally& tally() const { return tally_; }
   const std::vector<Violation>& violations() const { return violations_; }
 
  private:
-  Verifier::Answer VerifyMounted(const Cut& cut, const Recording* again, const Cut& again_cut);
+  void Build(const Cuts& cuts);
+  std::string TryMount(std::optional<Mount>* mount);
+  Verifier::Answer Verify(Cuts* cuts);
+  Verifier::Answer VerifyMounted(Mount* mount, const Cuts& cuts);
   bool WorthCuttingAgain(const std::string& recovery, double progress);
   void CheckAgain(const Cut& cut, const Recording& again, uint64_t seed);
-  void Count(const Cut& cut, bool again);
-  void Report(std::string text, const Cut& cut, const Recording* again, const Cut& again_cut);
+  void Count(const Cuts& cuts);
+  void Report(std::string text, const Cuts& cuts);
   bool Enough() const { return violations_.size() >= options_.violations_limit; }
 
   const Recording& recording_;

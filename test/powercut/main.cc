@@ -94,8 +94,9 @@ void PrintResult(const Recording& recording, const Checker& checker, double reco
             << ",\"notes\":" << recording.notes.size() << ",\"atFlush\":" << tally.at_flush
             << ",\"torn512\":" << tally.torn_512 << ",\"torn4096\":" << tally.torn_4096
             << ",\"again\":" << tally.again << ",\"disks\":" << tally.disks()
-            << ",\"unmountable\":" << tally.unmountable << ",\"recordSeconds\":" << record_seconds
-            << ",\"checkSeconds\":" << check_seconds << ",\"recoveries\":{";
+            << ",\"fileSystemTorn\":" << tally.file_system_torn
+            << ",\"recordSeconds\":" << record_seconds << ",\"checkSeconds\":" << check_seconds
+            << ",\"recoveries\":{";
   const char* separator = "";
   for (const auto& [recovery, times] : tally.recoveries) {
     std::cout << separator << Quoted(recovery) << ":" << times;
@@ -141,7 +142,7 @@ int Replay(const Options& options) {
   }
   Checker checker(recording, CheckOptionsFrom(options));
   const Verifier::Answer answer =
-      checker.Replay(Cut::Parse(options.Text("cut")), again ? &*again : nullptr, again_cut,
+      checker.Replay({Cut::Parse(options.Text("cut")), again ? &*again : nullptr, again_cut},
                      options.Text("image", ""));
   std::cout << (answer.ok ? "ok " : "violation ") << answer.text << std::endl;
   return answer.ok ? 0 : 1;

@@ -9,6 +9,7 @@ const columns = [
   ['torn 512 B', (r) => total(r, 'torn512')],
   ['torn 4 KiB', (r) => total(r, 'torn4096')],
   ['second cut', (r) => total(r, 'again')],
+  ['file system torn', (r) => total(r, 'fileSystemTorn')],
   ['violations', (r) => total(r, 'violations', (list) => list.length)],
   ['broken caught', (r) => caught(r)],
   ['seconds', (r) => Math.round(seconds(r))],
