@@ -17,5 +17,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: 'forks',
+    // What the tests' child processes run is built again if it is older than its sources.
+    globalSetup: 'test/fixtures/fresh-build.ts',
   },
 })

@@ -1,5 +1,5 @@
 /** Looks at a log's files without opening it for writing: for tools. */
-import { readdir, stat } from 'node:fs/promises'
+import { promises } from 'node:fs'
 import { join } from 'node:path'
 import {
   type NativeFrame,
@@ -52,10 +52,10 @@ export async function inspect(dir: string | URL): Promise<LogSummary> {
   const path = resolveDir(dir)
   const { uuid, firstSeq, nextSeq, syncedEnd } = await native.bounds(path)
   const segments: SegmentSummary[] = []
-  for (const name of (await readdir(path)).sort()) {
+  for (const name of (await promises.readdir(path)).sort()) {
     const match = SEGMENT_NAME.exec(name)
     if (match === null) continue
-    const { size, blocks } = await stat(join(path, name))
+    const { size, blocks } = await promises.stat(join(path, name))
     segments.push({ name, firstSeq: Number(match[1]), bytes: size, allocatedBytes: blocks * 512 })
   }
   return { dir: path, uuid, firstSeq, nextSeq, syncedSeq: syncedEnd - 1, segments }

@@ -1,5 +1,4 @@
 /** Opens a log: checks the options, waits for the lock, and hands out a writer or a reader. */
-import { setTimeout as delay } from 'node:timers/promises'
 import { DurlogError } from './errors.js'
 import { WriterLog } from './log/writer-log.js'
 import { type NativeLog, native } from './native/native.js'
@@ -48,7 +47,7 @@ async function openLocked(dir: string, options: ResolvedOptions, onProgress: () 
       const locked = error instanceof DurlogError && error.code === 'ERR_DURLOG_LOCKED'
       const leftMs = deadline - performance.now()
       if (!locked || leftMs <= 0) throw error
-      await delay(Math.min(LOCK_POLL_MS, leftMs))
+      await new Promise((resolve) => setTimeout(resolve, Math.min(LOCK_POLL_MS, leftMs)))
     }
   }
 }

@@ -73,12 +73,26 @@ describe('the module', () => {
     expect(run(program, ROOT)).toBe('true true true')
   })
 
-  test('loads no dependency', () => {
-    const program = `
-      require('durlog')
-      console.log(Object.keys(require.cache).filter((file) => file.includes('node_modules')).length)`
-    expect(run(program, ROOT)).toBe('0')
-  })
+  test.each(["Promise.resolve(require('durlog'))", "import('durlog')"])(
+    '%s loads no dependency, nothing of the command line or the bench, and no module of Node that only reading needs',
+    (load) => {
+      const program = `
+        ${load}.then(() => {
+          const { relative, sep } = require('node:path')
+          const files = Object.keys(require.cache).map((file) => relative(process.cwd(), file).split(sep).join('/'))
+          const own = new RegExp('^dist/((native|options|reader|log)/)?[a-z-]+[.]js$')
+          const addons = process.report.getReport().sharedObjects.filter((file) => file.endsWith('.node'))
+          const builtins = ['worker_threads', 'fs/promises', 'timers/promises', 'child_process', 'http']
+          console.log(JSON.stringify({
+            files: files.length > 10,
+            others: files.filter((file) => !own.test(file)),
+            addons: addons.length,
+            builtins: builtins.filter((name) => process.moduleLoadList.includes('NativeModule ' + name)),
+          }))
+        })`
+      expect(JSON.parse(run(program, ROOT))).toEqual({ files: true, others: [], addons: 1, builtins: [] })
+    },
+  )
 
   test('leaves the settings of the diagnostic report alone', () => {
     const program = `

@@ -1,20 +1,12 @@
 /** Iterates over records, a decoded batch at a time, with the next batch fetched while one is consumed. */
-import { markAsUntransferable } from 'node:worker_threads'
 import { DurlogError, outOfRange } from '../errors.js'
 import { type NativeBatch, type NativeCursor, native } from '../native/native.js'
 import { checkReadOptions } from '../options/call-options.js'
 import type { LogReader, LogRecord, ReadOptions } from '../types.js'
+import { BatchMemory, ENTRY_NUMBERS } from './batch-memory.js'
 import type { ReadSource } from './read-source.js'
 import type { Truncation } from './truncation.js'
 
-const BATCH_BYTES = 2 * 1024 * 1024
-/** A smaller rest of a batch's buffer is not worth a read of its own. */
-const MIN_READ_BYTES = 64 * 1024
-/** The shortest frame: a buffer holds no more records than this allows. */
-const MIN_FRAME_BYTES = 32
-/** A buffer for a long record needs no longer a table of records than any other. */
-const MAX_ENTRIES = BATCH_BYTES / MIN_FRAME_BYTES
-const ENTRY_NUMBERS = 3
 /** So few records behind the end, a follower takes what is in memory without a turn of a worker. */
 const MAX_CACHED_RECORDS = 256
 /** What makes a Buffer over memory that is there, without the checks of Buffer.from: half of what a record costs. */
@@ -51,6 +43,8 @@ export class Reader implements LogReader {
   #baseTimeMs = 0
 
   #cursor: NativeCursor | undefined
+  /** There once there is a cursor. */
+  #batches: BatchMemory | undefined
   /** The seq behind the newest batch that came from the cursor. */
   #position = 0
   /** The seq at which the iteration ends because `to` says so. */
@@ -63,12 +57,6 @@ export class Reader implements LogReader {
   #wake: (() => void) | undefined
   #done = false
   #failure: { error: unknown } | undefined
-
-  // One buffer serves several small batches; two entry tables take turns.
-  #arena: Buffer = Buffer.alloc(0)
-  #arenaUsed = 0
-  #needBytes = 0
-  #spareEntries: Uint32Array<ArrayBufferLike> = new Uint32Array(0)
 
   constructor(source: ReadSource, options: ReadOptions = {}) {
     checkReadOptions(options)
@@ -156,7 +144,7 @@ export class Reader implements LogReader {
       if (batch === undefined || this.#source.lastTruncation !== this.#seenTruncation) continue
       if (batch.count > 0) return this.#install(fetch, batch)
       if (batch.needBytes > 0) {
-        this.#needBytes = batch.needBytes
+        this.#batches?.needs(batch.needBytes)
         continue
       }
       if (fetch.limit !== limit) continue
@@ -167,6 +155,7 @@ export class Reader implements LogReader {
   }
 
   async #open(): Promise<void> {
+    const batches = BatchMemory.make()
     for (let attempt = 1; ; attempt++) {
       const { first, limit, next } = await this.#source.range(this.#durableOnly)
       if (this.#done) return
@@ -180,6 +169,7 @@ export class Reader implements LogReader {
       if (from >= Math.min(this.#stop, this.#end)) return this.#finish()
       try {
         this.#cursor = await native.openCursor(this.#source.dir, from)
+        this.#batches = await batches
         return
       } catch (error) {
         // The log may have been trimmed between the two calls: look again where it begins now.
@@ -194,16 +184,7 @@ export class Reader implements LogReader {
 
   /** Asks the cursor for the next batch; unless it is at hand, it comes from another thread. */
   #request(limit: number): Fetch {
-    if (this.#arena.length - this.#arenaUsed < Math.max(MIN_READ_BYTES, this.#needBytes)) {
-      this.#arena = Buffer.allocUnsafeSlow(Math.max(BATCH_BYTES, this.#needBytes))
-      this.#arenaUsed = 0
-      // A worker goes on filling it while the caller holds records in it.
-      markAsUntransferable(this.#arena.buffer)
-    }
-    const buffer = this.#arena.subarray(this.#arenaUsed)
-    let entries = this.#spareEntries
-    if (entries.length < entryNumbersFor(buffer)) entries = new Uint32Array(entryNumbersFor(this.#arena))
-    this.#spareEntries = new Uint32Array(0)
+    const { buffer, entries } = (this.#batches as BatchMemory).take()
     // Not bounded by `to`: an atomic batch that it cuts through is read as a whole.
     const cursor = this.#cursor as NativeCursor
     const isNear = this.#follow && limit !== -1 && limit - this.#position <= MAX_CACHED_RECORDS
@@ -220,7 +201,7 @@ export class Reader implements LogReader {
     try {
       const batch = await fetch.promise
       this.#source.look()
-      if (batch.count === 0) this.#spareEntries = fetch.entries
+      if (batch.count === 0) this.#batches?.giveBack(fetch.entries)
       return batch
     } catch (error) {
       await this.#source.settled()
@@ -250,7 +231,7 @@ export class Reader implements LogReader {
   }
 
   #install(fetch: Fetch, batch: NativeBatch): void {
-    if (this.#entries.length > 0) this.#spareEntries = this.#entries
+    this.#batches?.giveBack(this.#entries)
     this.#memory = fetch.buffer.buffer
     this.#memoryOffset = fetch.buffer.byteOffset
     this.#entries = fetch.entries
@@ -259,10 +240,7 @@ export class Reader implements LogReader {
     this.#count = Math.min(batch.count, this.#stop - batch.firstSeq)
     this.#baseTimeMs = batch.baseTimeMs
     this.#position = batch.firstSeq + batch.count
-    this.#needBytes = 0
-    const last = (batch.count - 1) * ENTRY_NUMBERS
-    const usedBytes = (fetch.entries[last] as number) + (fetch.entries[last + 1] as number)
-    this.#arenaUsed += Math.ceil(usedBytes / 8) * 8
+    this.#batches?.keep(fetch.entries, batch.count)
     // Ahead of the consumer, but not where the end has just been reached.
     const limit = this.#limit()
     const more = limit === -1 ? batch.count > 1 : this.#position < limit
@@ -328,10 +306,6 @@ export class Reader implements LogReader {
     await fetch?.promise.catch(() => {})
     cursor.close()
   }
-}
-
-function entryNumbersFor(buffer: Uint8Array): number {
-  return Math.min(Math.ceil(buffer.length / MIN_FRAME_BYTES), MAX_ENTRIES) * ENTRY_NUMBERS
 }
 
 function isCode(error: unknown, code: DurlogError['code']): error is DurlogError {
