@@ -136,6 +136,8 @@ export interface LogReader extends AsyncIterator<LogRecord, undefined, undefined
   /** The next record if it is already decoded, else undefined: then await `next()`. Not while a `next()` is pending. */
   nextBuffered(): LogRecord | undefined
   next(): Promise<IteratorResult<LogRecord, undefined>>
+  /** Arrays of 1 to `maxRecords` records, what is decoded each time: one await for all of them. Leaving early closes the reader. */
+  batches(maxRecords?: number): AsyncGenerator<LogRecord[], undefined, undefined>
   /** Ends the iteration and lets go of the files. */
   return(): Promise<IteratorResult<LogRecord, undefined>>
   [Symbol.asyncIterator](): LogReader

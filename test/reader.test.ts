@@ -91,6 +91,43 @@ describe('read', () => {
     await reader.return()
   })
 
+  test('batches gives every record once, in arrays of at most so many', async () => {
+    const log = await scratchLog()
+    await log.appendBatch(numbered(5000))
+    const sizes: number[] = []
+    const seqs: number[] = []
+    for await (const batch of log.read({ from: 10 }).batches(300)) {
+      sizes.push(batch.length)
+      seqs.push(...batch.map(({ seq }) => seq))
+    }
+    expect(seqs).toEqual(Array.from({ length: 4990 }, (_, i) => i + 10))
+    expect(Math.max(...sizes)).toBe(300)
+    expect(Math.min(...sizes)).toBeGreaterThan(0)
+  })
+
+  test('a follower gets the records that are there as a batch, and closes when it is left', async () => {
+    const log = await scratchLog()
+    await log.appendBatch(numbered(3))
+    const reader = log.read({ follow: true })
+    for await (const batch of reader.batches()) {
+      if (batch[0]?.seq === 0) await log.append('more')
+      if (batch.at(-1)?.seq === 3) break
+    }
+    expect(await reader.next()).toEqual({ done: true, value: undefined })
+  })
+
+  test.each([0, 65_537, 1.5, '8'])('batches of %s records are refused', async (maxRecords) => {
+    const log = await scratchLog()
+    await expect(
+      log
+        .read()
+        .batches(maxRecords as number)
+        .next(),
+    ).rejects.toMatchObject({
+      code: 'ERR_DURLOG_INVALID_ARGUMENT',
+    })
+  })
+
   test('leaving early ends the iteration', async () => {
     const log = await scratchLog()
     await log.appendBatch(numbered(10))

@@ -47,6 +47,12 @@ async function scanBuffered(log: Log): Promise<number> {
   }
 }
 
+async function scanBatches(log: Log): Promise<number> {
+  let records = 0
+  for await (const batch of log.read().batches()) records += batch.length
+  return records
+}
+
 async function scanSize(context: SuiteContext, recordBytes: number): Promise<Row[]> {
   const { totalBytes, scans } = context.quick ? QUICK : FULL
   return withScratch(context.dir, async (folder) => {
@@ -55,6 +61,7 @@ async function scanSize(context: SuiteContext, recordBytes: number): Promise<Row
     const ways = [
       { label: 'for await', scan: scanForAwait, us: [] as number[] },
       { label: 'nextBuffered', scan: scanBuffered, us: [] as number[] },
+      { label: 'batches', scan: scanBatches, us: [] as number[] },
     ]
     for (let i = 0; i < scans; i += 1) {
       for (const way of ways) {

@@ -24,19 +24,15 @@ export async function printRecords(log: ReadableLog, read: ReadOptions, format: 
   const reader = log.read({ ...read, onGap })
   const sink = new Sink()
   const put = putter(sink, format)
-  for (;;) {
-    let record = reader.nextBuffered()
-    if (record === undefined) {
-      // What has been printed should be seen before a follower waits for more.
-      if (read.follow) await sink.flush()
-      const { done, value } = await reader.next()
-      if (done) break
-      record = value
+  for await (const records of reader.batches()) {
+    for (const record of records) {
+      const bytes = format.json ? Buffer.from(toReadableJsonLine(record)) : record.data
+      if (put(bytes)) continue
+      await sink.flush()
+      if (!put(bytes)) await writeLarge(bytes, format)
     }
-    const bytes = format.json ? Buffer.from(toReadableJsonLine(record)) : record.data
-    if (put(bytes)) continue
-    await sink.flush()
-    if (!put(bytes)) await writeLarge(bytes, format)
+    // What has been printed should be seen before a follower waits for more.
+    if (read.follow) await sink.flush()
   }
   await sink.flush()
   return exitCode

@@ -2,6 +2,7 @@
 import { DurlogError, outOfRange } from '../errors.js'
 import { type NativeBatch, type NativeCursor, native } from '../native/native.js'
 import { checkReadOptions } from '../options/call-options.js'
+import { whole } from '../options/checks.js'
 import type { LogReader, LogRecord, ReadOptions } from '../types.js'
 import { BatchMemory, ENTRY_NUMBERS } from './batch-memory.js'
 import type { ReadSource } from './read-source.js'
@@ -15,6 +16,9 @@ const BufferOver = (Buffer as unknown as Record<symbol, unknown>)[Symbol.species
   offset: number,
   length: number,
 ) => Buffer
+/** How many records `batches` gives at once. */
+const BATCH_RECORDS = { min: 1, max: 65_536, unit: 'records' }
+const DEFAULT_BATCH_RECORDS = 1024
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
 interface Fetch {
@@ -86,6 +90,27 @@ export class Reader implements LogReader {
     const index = this.#index
     if (index >= this.#count || this.#source.lastTruncation !== this.#seenTruncation) return undefined
     this.#index = index + 1
+    return this.#record(index)
+  }
+
+  async *batches(maxRecords?: number): AsyncGenerator<LogRecord[], undefined, undefined> {
+    const max = whole('maxRecords', maxRecords, BATCH_RECORDS, DEFAULT_BATCH_RECORDS)
+    try {
+      for (;;) {
+        const records = this.#buffered(max)
+        if (records.length === 0) {
+          const { done, value } = await this.next()
+          if (done) return undefined
+          records.push(value, ...this.#buffered(max - 1))
+        }
+        yield records
+      }
+    } finally {
+      await this.return()
+    }
+  }
+
+  #record(index: number): LogRecord {
     const entry = index * ENTRY_NUMBERS
     const offset = this.#memoryOffset + (this.#entries[entry] as number)
     return {
@@ -93,6 +118,17 @@ export class Reader implements LogReader {
       data: new BufferOver(this.#memory, offset, this.#entries[entry + 1] as number),
       timestamp: this.#baseTimeMs + (this.#entries[entry + 2] as number),
     }
+  }
+
+  /** At most `max` of the records that are decoded. */
+  #buffered(max: number): LogRecord[] {
+    if (this.#source.lastTruncation !== this.#seenTruncation) return []
+    const begin = this.#index
+    const end = Math.min(begin + max, this.#count)
+    this.#index = end
+    const records: LogRecord[] = []
+    for (let index = begin; index < end; index++) records.push(this.#record(index))
+    return records
   }
 
   async return(): Promise<IteratorResult<LogRecord, undefined>> {

@@ -3,6 +3,7 @@ import { open } from '../../index.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { Sink, writeOut } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
+import type { LogRecord } from '../../types.js'
 import { EXPORT_ENCODINGS, type ExportEncoding, toJsonLine } from '../records.js'
 
 interface Flags {
@@ -34,18 +35,14 @@ async function run(dir: string, { encoding, from, to, json }: Flags): Promise<vo
   const reader = log.read({ from, to })
   const sink = new Sink()
   try {
-    for (;;) {
-      let record = reader.nextBuffered()
-      if (record === undefined) {
-        const { done, value } = await reader.next()
-        if (done) break
-        record = value
-        progress.update(record.seq - first)
+    for await (const records of reader.batches()) {
+      progress.update((records[0] as LogRecord).seq - first)
+      for (const record of records) {
+        const line = Buffer.from(toJsonLine(record, encoding))
+        if (sink.put(line)) continue
+        await sink.flush()
+        if (!sink.put(line)) await writeOut(line)
       }
-      const line = Buffer.from(toJsonLine(record, encoding))
-      if (sink.put(line)) continue
-      await sink.flush()
-      if (!sink.put(line)) await writeOut(line)
     }
   } finally {
     progress.stop()
