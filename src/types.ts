@@ -83,9 +83,18 @@ export interface ReadOnlyOptions extends Omit<OpenOptions, 'readOnly'> {
   readOnly: true
 }
 
-export interface AppendOptions {
-  /** The level at which the promise settles. Default: the log's `durability`. */
+export interface AppendSyncOptions {
+  /** The level at which the append is done. Default: the log's `durability`. */
   durability?: Durability | undefined
+  /**
+   * The record's `timestamp`, to restore what was exported elsewhere: milliseconds since 1970, 0 to 8.64e15, kept
+   * exactly. Default: the clock's time. A time before the previous record's begins a new segment, and so does one
+   * more than 49.7 days after the segment's base time: a restore in another order takes a segment for each record.
+   */
+  time?: number | undefined
+}
+
+export interface AppendOptions extends AppendSyncOptions {
   /**
    * Gives up an append that still waits for room; the promise rejects with the signal's reason. Once the
    * record is framed it can't be taken back: the signal is ignored and the outcome awaited.
@@ -102,7 +111,7 @@ export interface LogRecord {
   seq: number
   /** A view of the batch it was read with. It stays valid and keeps that batch (about 1 MiB) in memory. Copy it to transfer it. */
   data: Buffer
-  /** When it was appended, in milliseconds since 1970, by the writer's clock. */
+  /** When it was appended, in milliseconds since 1970, by the writer's clock, or the `time` it was appended with. */
   timestamp: number
 }
 
@@ -280,7 +289,7 @@ export interface Log extends ReadableLog, EventEmitter<LogEvents> {
    */
   write(data: Payload): number
   /** Appends one record and blocks the thread until the level is reached. Throws like `write`. */
-  appendSync(data: Payload, options?: { durability?: Durability | undefined }): number
+  appendSync(data: Payload, options?: AppendSyncOptions): number
   /** Settles when `write` has room again. */
   drain(): Promise<void>
   /**

@@ -260,13 +260,44 @@ test('export and import with no options give back the same bytes, binary records
 
 test('import --keep gives each record the seq of its line, or refuses the line', async () => {
   const dir = join(scratchDir(), 'log')
-  const line = (seq: number): string => `{"seq":${seq},"data":"${seq}"}\n`
+  const line = (seq: number): string => `{"seq":${seq},"timestamp":1000,"data":"${seq}"}\n`
   expect((await durlog(['import', dir, '--keep'], line(0) + line(1))).code).toBe(0)
   expect((await durlog(['import', dir, '--keep'], line(2))).code).toBe(0)
   const refused = await durlog(['import', dir, '--keep'], line(3) + line(5))
   expect(refused.code).toBe(65)
   expect(refused.stderr).toMatch(/line 2: "seq" is 5, and the log's next one is 4/)
   expect((await durlog(['cat', dir])).stdout.toString()).toBe('0\n1\n2\n3\n')
+})
+
+test('export and import --keep into an empty folder give back the same bytes, seqs and times', async () => {
+  const DAY_MS = 86_400_000
+  const log = await openUntilDone(join(scratchDir(), 'first'), { segmentBytes: 65536 })
+  // Far apart, far in the past, and back: as a clock that was set back leaves them at a segment's end.
+  const times = [1_000_000_000_000, 1_000_000_000_001, 1_000_000_000_000 + 60 * DAY_MS, 1_000_000_000_000 - DAY_MS, 0]
+  for (const [i, time] of times.entries()) {
+    await log.append(`record ${i}`, { time })
+    await log.append(Buffer.of(255, i), { time })
+  }
+  await Promise.all(Array.from({ length: 500 }, (_, i) => log.append('x'.repeat(i + 1))))
+  const before = await records(log.read())
+  await log.close()
+  const exported = await durlog(['export', log.dir])
+  const copy = join(scratchDir(), 'second')
+  const imported = await durlog(['import', copy, '--keep', '--segment-bytes', '64K'], exported.stdout)
+  expect([imported.stderr, imported.code]).toEqual(['', 0])
+  const again = await openUntilDone(copy)
+  expect(await records(again.read())).toEqual(before)
+  expect((await durlog(['export', copy])).stdout).toEqual(exported.stdout)
+})
+
+test('import --keep refuses a line without a time that a record may have', async () => {
+  for (const timestamp of ['', ',"timestamp":-1', ',"timestamp":"now"', ',"timestamp":1e300']) {
+    const { code, stderr } = await durlog(
+      ['import', join(scratchDir(), 'log'), '--keep'],
+      `{"seq":0,"data":"a"${timestamp}}\n`,
+    )
+    expect([code, stderr]).toEqual([65, expect.stringMatching(/line 1: "timestamp" must be milliseconds/)])
+  }
 })
 
 test('import tells the line that is wrong, and appends those before it', async () => {

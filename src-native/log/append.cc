@@ -54,21 +54,34 @@ Status Log::CheckAppend(Bytes payload) const {
   return Status::Ok();
 }
 
-// After this `frame_bytes` fit into the active segment, all of them.
-Status Log::MakeRoom(uint64_t frame_bytes) {
-  // One group larger than the bound is let through when it is alone.
-  if (pending_bytes_ > 0 && pending_bytes_ + frame_bytes > options_.max_pending_bytes) {
-    return BackpressureError();
-  }
+void Log::SetRecordTime(uint64_t time_ms) {
   if (clock_credit_-- == 0) {
     clock_credit_ = kAppendsPerClockRead;
     now_ms_ = file_system_.NowMs();
     live_.CheckStores();
   }
-  const uint64_t now_ms = now_ms_;
-  const uint64_t base_ms = active_->header().base_time_ms;
-  const uint64_t elapsed_ms = now_ms > base_ms ? now_ms - base_ms : 0;
-  const bool rotates = append_offset_ + frame_bytes > active_->bytes() || elapsed_ms > UINT32_MAX;
+  exact_time_ = time_ms != kClockTime;
+  record_ms_ = exact_time_ ? time_ms : now_ms_;
+}
+
+// Whether the record at hand may follow one of `last_time_ms` in a segment of that base time. The
+// clock may be set back, and then says nothing: the record gets the time of the one before it.
+bool Log::TakesRecordTime(uint64_t base_time_ms, uint32_t last_time_ms) const {
+  if (record_ms_ < base_time_ms) return !exact_time_;
+  const uint64_t elapsed_ms = record_ms_ - base_time_ms;
+  if (elapsed_ms < last_time_ms) return !exact_time_;
+  return elapsed_ms <= UINT32_MAX;
+}
+
+// After this `frame_bytes` fit into the active segment, all of them, and last_time_ms_ is theirs.
+Status Log::MakeRoom(uint64_t frame_bytes, uint64_t time_ms) {
+  // One group larger than the bound is let through when it is alone.
+  if (pending_bytes_ > 0 && pending_bytes_ + frame_bytes > options_.max_pending_bytes) {
+    return BackpressureError();
+  }
+  SetRecordTime(time_ms);
+  const bool rotates = append_offset_ + frame_bytes > active_->bytes() ||
+                       !TakesRecordTime(active_->header().base_time_ms, last_time_ms_);
   const bool stages = mode_ != WriteMode::kMapped;
   if (stages) DURLOG_RETURN_IF_ERROR(ReserveStage(frame_bytes, rotates));
   if (rotates) DURLOG_RETURN_IF_ERROR(Rotate());
@@ -79,10 +92,10 @@ Status Log::MakeRoom(uint64_t frame_bytes) {
   if (!stages && mode_ != WriteMode::kMapped) {
     DURLOG_RETURN_IF_ERROR(ReserveStage(frame_bytes, false));
   }
-  const uint64_t base_now_ms = active_->header().base_time_ms;
-  const uint32_t time_ms = now_ms > base_now_ms ? static_cast<uint32_t>(now_ms - base_now_ms) : 0;
   // The clock may be set back; the log's times never go back within a segment.
-  last_time_ms_ = std::max(last_time_ms_, time_ms);
+  const uint64_t base_ms = active_->header().base_time_ms;
+  const uint64_t elapsed_ms = record_ms_ > base_ms ? record_ms_ - base_ms : 0;
+  last_time_ms_ = std::max(last_time_ms_, static_cast<uint32_t>(elapsed_ms));
   return Status::Ok();
 }
 
@@ -105,7 +118,7 @@ void Log::CommitEagerly() {
   Pump();
 }
 
-DURLOG_FLATTEN Result<uint64_t> Log::Append(Bytes payload, Level level) {
+DURLOG_FLATTEN Result<uint64_t> Log::Append(Bytes payload, Level level, uint64_t time_ms) {
   const uint64_t rollbacks = rollbacks_;
   CommitEagerly();
   // Told before anything is appended after it: see Append() in log.h.
@@ -117,7 +130,7 @@ DURLOG_FLATTEN Result<uint64_t> Log::Append(Bytes payload, Level level) {
       filling_.empty()) {
     DURLOG_RETURN_IF_ERROR(EnsureMapped());
   }
-  DURLOG_RETURN_IF_ERROR(MakeRoom(frame_bytes));
+  DURLOG_RETURN_IF_ERROR(MakeRoom(frame_bytes, time_ms));
   const uint64_t seq = next_seq_;
   DURLOG_RETURN_IF_ERROR(StoreFrame(NextFields(payload.size), payload));
   NoteAppended(frame_bytes, 1, level);
@@ -289,7 +302,8 @@ Status Log::StageFrame(const FrameFields& fields, Bytes payload) {
   return Status::Ok();
 }
 
-Result<uint64_t> Log::AppendBatch(const Bytes* payloads, size_t count, Level level) {
+Result<uint64_t> Log::AppendBatch(const Bytes* payloads, size_t count, Level level,
+                                  uint64_t time_ms) {
   uint64_t frame_bytes = 0;
   for (size_t i = 0; i < count; ++i) {
     DURLOG_RETURN_IF_ERROR(CheckAppend(payloads[i]));
@@ -306,7 +320,7 @@ Result<uint64_t> Log::AppendBatch(const Bytes* payloads, size_t count, Level lev
                                                    " bytes, maxPendingBytes is " +
                                                    std::to_string(options_.max_pending_bytes));
   }
-  DURLOG_RETURN_IF_ERROR(MakeRoom(frame_bytes));
+  DURLOG_RETURN_IF_ERROR(MakeRoom(frame_bytes, time_ms));
   const uint64_t first_seq = next_seq_;
   if (mode_ == WriteMode::kMapped) {
     DURLOG_RETURN_IF_ERROR(StoreMappedBatch(payloads, count));
@@ -351,14 +365,14 @@ Status Log::WriteWord(uint64_t at, uint32_t word) {
 }
 
 // Preallocation is quick, and a caller of a synchronous write has nothing better to do.
-Result<uint64_t> Log::AppendAwaitingSpare(Bytes payload, Level level) {
+Result<uint64_t> Log::AppendAwaitingSpare(Bytes payload, Level level, uint64_t time_ms) {
   const uint64_t rollbacks = rollbacks_;
-  Result<uint64_t> appended = Append(payload, level);
+  Result<uint64_t> appended = Append(payload, level, time_ms);
   // A caller that does not wait for what failed is not behind it.
-  if (!appended.ok() && rollbacks_ != rollbacks) appended = Append(payload, level);
+  if (!appended.ok() && rollbacks_ != rollbacks) appended = Append(payload, level, time_ms);
   if (appended.ok() || !rotation_waits_ || !spare_) return appended;
   spare_->Await();
-  return Append(payload, level);
+  return Append(payload, level, time_ms);
 }
 
 DURLOG_FLATTEN Result<uint64_t> Log::Write(Bytes payload) {
@@ -368,13 +382,14 @@ DURLOG_FLATTEN Result<uint64_t> Log::Write(Bytes payload) {
     if (next_seq_ > 0) DURLOG_RETURN_IF_ERROR(AwaitLevel(next_seq_ - 1, Level::kMemory));
     DURLOG_RETURN_IF_ERROR(EnsureMapped());
   }
-  DURLOG_ASSIGN_OR_RETURN(const uint64_t seq, AppendAwaitingSpare(payload, Level::kMemory));
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t seq,
+                          AppendAwaitingSpare(payload, Level::kMemory, kClockTime));
   if (acks_.memory_end() <= seq) DURLOG_RETURN_IF_ERROR(AwaitLevel(seq, Level::kMemory));
   return seq;
 }
 
-Result<uint64_t> Log::AppendSync(Bytes payload, Level level) {
-  DURLOG_ASSIGN_OR_RETURN(const uint64_t seq, AppendAwaitingSpare(payload, level));
+Result<uint64_t> Log::AppendSync(Bytes payload, Level level, uint64_t time_ms) {
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t seq, AppendAwaitingSpare(payload, level, time_ms));
   DURLOG_RETURN_IF_ERROR(AwaitLevel(seq, level));
   return seq;
 }

@@ -172,6 +172,7 @@ Status CommitJob::UndoWrites() {
     plan_.resume_segment = activated_.front();
     plan_.resume_segment->entry_synced = true;
     plan_.resume_offset = kSegmentHeaderBytes;
+    plan_.resume_last_time_ms = 0;
     return CutSegment(plan_.resume_segment->file(), plan_.resume_offset,
                       plan_.resume_segment->bytes());
   }

@@ -50,6 +50,7 @@ struct CommitPlan {
   // Where appending goes on if there is no room for the group.
   std::shared_ptr<Segment> resume_segment;
   uint64_t resume_offset = 0;
+  uint32_t resume_last_time_ms = 0;
   std::vector<StagedPiece> pieces;
   std::vector<SyncTarget> targets;
   // A tail that is given up with this commit: unmapped by the worker, after the sync.

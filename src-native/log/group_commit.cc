@@ -110,6 +110,7 @@ CommitPlan Log::MakePlan(Level level) {
   committed_end_ = next_seq_;
   plan.resume_segment = std::exchange(group_segment_, active_);
   plan.resume_offset = std::exchange(group_offset_, append_offset_);
+  plan.resume_last_time_ms = std::exchange(group_last_time_ms_, last_time_ms_);
   if (!plan.pieces.empty()) {
     const StagedPiece& last = plan.pieces.back();
     if (mode_ == WriteMode::kDirect) {
@@ -239,7 +240,7 @@ void Log::FinishRolledBack(CommitJob& job) {
                                 }),
                  dirty_.end());
   }
-  ResumeAt(plan.resume_segment, plan.resume_offset);
+  ResumeAt(plan.resume_segment, plan.resume_offset, plan.resume_last_time_ms);
   PositionIndex::Shared().ForgetBehind(active_->header().salt, next_seq_);
   failure_ = job.status();
   failed_from_ = plan.first_seq;

@@ -60,6 +60,9 @@ struct LogStats {
 
 class Log {
  public:
+  // The time of an append that names none.
+  static constexpr uint64_t kClockTime = UINT64_MAX;
+
   // Blocking: locks, recovers, creates. The log has no executor yet: Attach() comes next.
   static Result<std::unique_ptr<Log>> Open(FileSystem& file_system, const std::string& path,
                                            const LogOptions& options);
@@ -76,13 +79,18 @@ class Log {
   // mapped segment could not be had. The level is reached when ReachedEnd(level) > seq. An append
   // that comes upon a commit that was rolled back is refused with kBackpressure: the listener has
   // been told, so whoever appends in order can stop before a record is stored behind a lost one.
-  Result<uint64_t> Append(Bytes payload, Level level);
+  //
+  // A `time_ms` that is not the clock's is kept exactly: where the active segment cannot hold it,
+  // as it is before the newest record's or more than 49.7 days after the base time, it begins the
+  // next segment.
+  Result<uint64_t> Append(Bytes payload, Level level, uint64_t time_ms = kClockTime);
   // As Append, for all or none of `count` records, also after a crash; the first seq.
-  Result<uint64_t> AppendBatch(const Bytes* payloads, size_t count, Level level);
+  Result<uint64_t> AppendBatch(const Bytes* payloads, size_t count, Level level,
+                               uint64_t time_ms = kClockTime);
   // At kMemory when it returns.
   Result<uint64_t> Write(Bytes payload);
   // At `level` when it returns; the caller's thread does the commit.
-  Result<uint64_t> AppendSync(Bytes payload, Level level);
+  Result<uint64_t> AppendSync(Bytes payload, Level level, uint64_t time_ms = kClockTime);
   // Asks that everything so far reach `level`.
   void RequestSync(Level level);
 
@@ -153,8 +161,10 @@ class Log {
   bool Takes(Bytes payload) const;
   Status CheckAppend(Bytes payload) const;
   static Status LatchedError();
-  Result<uint64_t> AppendAwaitingSpare(Bytes payload, Level level);
-  Status MakeRoom(uint64_t frame_bytes);
+  Result<uint64_t> AppendAwaitingSpare(Bytes payload, Level level, uint64_t time_ms);
+  Status MakeRoom(uint64_t frame_bytes, uint64_t time_ms);
+  void SetRecordTime(uint64_t time_ms);
+  bool TakesRecordTime(uint64_t base_time_ms, uint32_t last_time_ms) const;
   Status StoreFrame(const FrameFields& fields, Bytes payload);
   Status StageFrame(const FrameFields& fields, Bytes payload);
   void MarkDirty(uint64_t begin, uint64_t end);
@@ -181,11 +191,11 @@ class Log {
   Status EnsureMapped(TailLegacy legacy = {});
   TailShape ShapeOf(const SegmentHeader& header) const;
   void RequestSpare();
-  void DropAgedSpare();
+  void DropUnfitSpare();
   std::shared_ptr<SpareJob> MakeSpareJob(SparePurpose purpose);
   Preallocation SparePreallocation() const;
   bool TooMuchUnsynced() const;
-  void ResumeAt(std::shared_ptr<Segment> segment, uint64_t offset);
+  void ResumeAt(std::shared_ptr<Segment> segment, uint64_t offset, uint32_t last_time_ms);
   Status ActivateHere();
   void NoteAdminJob(std::shared_ptr<Job> job);
 
@@ -231,9 +241,11 @@ class Log {
   std::shared_ptr<Segment> active_;
   uint64_t append_offset_ = 0;
   uint64_t next_seq_ = 0;
-  uint64_t note_from_ = 0;  // the offset from which a position is worth noting
-  uint32_t last_time_ms_ = 0;
-  uint64_t now_ms_ = 0;  // the clock when it was last read
+  uint64_t note_from_ = 0;     // the offset from which a position is worth noting
+  uint32_t last_time_ms_ = 0;  // of the active segment's last frame
+  uint64_t now_ms_ = 0;        // the clock when it was last read
+  uint64_t record_ms_ = 0;     // the time of the record at hand
+  bool exact_time_ = false;    // given by the caller, and kept as it is
   uint32_t clock_credit_ = 0;
   std::unique_ptr<MappedTail> tail_;  // kMapped only
   std::shared_ptr<Job> left_run_;     // of the tail before: see TailLegacy
@@ -251,6 +263,7 @@ class Log {
   uint64_t committed_end_ = 0;              // where the next group begins, in seqs
   std::shared_ptr<Segment> group_segment_;  // and in the files
   uint64_t group_offset_ = 0;
+  uint32_t group_last_time_ms_ = 0;
   uint64_t pending_bytes_ = 0;
   std::deque<DirtyRange> dirty_;
   // Full segments that no fsync has covered since they were last written to, oldest first.

@@ -100,13 +100,14 @@ void Log::ChooseMode() {
 }
 
 Status Log::CreateFirstSegment(uint64_t first_seq) {
+  record_ms_ = file_system_.NowMs();
   active_ = std::make_shared<Segment>(first_seq, MakeSpareJob(SparePurpose::kFirst));
   DURLOG_RETURN_IF_ERROR(active_->Activate(*directory_));
   DURLOG_RETURN_IF_ERROR(directory_->Sync());
   active_->entry_synced = true;
   stats_.preallocated = active_->preallocated();
   segments_.push_back(first_seq);
-  ResumeAt(std::move(active_), kSegmentHeaderBytes);
+  ResumeAt(std::move(active_), kSegmentHeaderBytes, 0);
   return Status::Ok();
 }
 
@@ -167,8 +168,7 @@ Status Log::Recover() {
   }
   end_marked_ = plan.synced_end >= next_seq_;
   active_ = std::make_shared<Segment>(last.first_seq, last.header, std::move(last.file));
-  ResumeAt(std::move(active_), last.scan.end_offset);
-  last_time_ms_ = last.scan.last_time_ms;
+  ResumeAt(std::move(active_), last.scan.end_offset, last.scan.last_time_ms);
   return Status::Ok();
 }
 

@@ -33,7 +33,7 @@ std::shared_ptr<SpareJob> Log::MakeSpareJob(SparePurpose purpose) {
   SegmentHeader header;
   header.uuid = uuid_;
   header.salt = file_system_.Random64();
-  header.base_time_ms = file_system_.NowMs();
+  header.base_time_ms = record_ms_;
   header.segment_bytes = options_.segment_bytes;
   if (!recyclable_.empty()) {
     request.recycled_name = std::move(recyclable_.back());
@@ -57,15 +57,15 @@ void Log::RequestSpare() {
   executor_->Execute(spare_);
 }
 
-// A record's time is 32 bits of milliseconds since its segment's base time.
-void Log::DropAgedSpare() {
-  if (!spare_ || now_ms_ <= spare_->header().base_time_ms + UINT32_MAX) return;
+// One that the record at hand could not go into, because of its base time.
+void Log::DropUnfitSpare() {
+  if (!spare_ || TakesRecordTime(spare_->header().base_time_ms, 0)) return;
   RemoveSpare(*directory_, *spare_);
   spare_.reset();
 }
 
 bool Log::TooMuchUnsynced() const {
-  return dirty_.size() >= kMaxUnsyncedSegments ||
+  return dirty_.size() >= kMaxUnsyncedSegments || filling_.size() >= kMaxUnsyncedSegments ||
          (dirty_.size() >= kMinUnsyncedSegments &&
           dirty_.size() * options_.segment_bytes >= kMaxUnsyncedBytes);
 }
@@ -91,7 +91,7 @@ Status Log::Rotate() {
       return Status::Error(Code::kBackpressure, "the disk is behind: sealed segments wait for it");
     }
   }
-  DropAgedSpare();
+  DropUnfitSpare();
   RequestSpare();
   if (mode_ == WriteMode::kMapped) return RotateMapped();
   // A sealed segment is synced before long, whoever asked for what. Its commit begins while it is
@@ -157,6 +157,7 @@ Status Log::RotateMapped() {
   // Where the commit has just left the map for direct writes, they begin here.
   group_segment_ = active_;
   group_offset_ = append_offset_;
+  group_last_time_ms_ = last_time_ms_;
   if (mode_ != WriteMode::kMapped) return Status::Ok();
   TailLegacy legacy = tail_ ? tail_->Leave() : TailLegacy{};
   tail_.reset();
@@ -202,11 +203,13 @@ Status Log::EnsureMapped(TailLegacy legacy) {
   return Status::Ok();
 }
 
-void Log::ResumeAt(std::shared_ptr<Segment> segment, uint64_t offset) {
+void Log::ResumeAt(std::shared_ptr<Segment> segment, uint64_t offset, uint32_t last_time_ms) {
   active_ = std::move(segment);
   append_offset_ = offset;
+  last_time_ms_ = last_time_ms;
   group_segment_ = active_;
   group_offset_ = offset;
+  group_last_time_ms_ = last_time_ms;
   note_from_ = offset;
   tail_.reset();
   if (left_run_) left_run_->Await();
@@ -290,14 +293,13 @@ Status Log::FinishTruncate(TruncateJob& job) {
     if (!job.changed()) PublishEnds();
     return job.status();
   }
-  ResumeAt(job.TakeSegment(), job.offset());
+  ResumeAt(job.TakeSegment(), job.offset(), job.last_time_ms());
   dirty_.clear();
   sealed_.clear();
   next_seq_ = committed_end_ = job.next_seq();
   PositionIndex::Shared().ForgetBehind(active_->header().salt, next_seq_);
   acks_.Reset(next_seq_);
   end_marked_ = job.end_marked();
-  last_time_ms_ = job.last_time_ms();
   // Once more: a reader may have opened a segment that was still to go.
   live_.Cut(next_seq_);
   PublishEnds();

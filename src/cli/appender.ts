@@ -9,6 +9,12 @@ const MAX_BATCH_BYTES = 256 * 1024
 const FRAME_BYTES = 32
 const MAX_IN_FLIGHT_BYTES = 8 * 1024 * 1024
 
+/** A record to append, with its time where that is not to be the clock's. */
+export interface Piece {
+  data: Buffer
+  time?: number
+}
+
 export interface AppendSummary {
   /** -1 where nothing was appended. */
   first: number
@@ -33,11 +39,11 @@ export class Appender {
   }
 
   /** Appends `records`, in batches; waits only while too much is on its way. Throws what an earlier one failed with. */
-  async add(records: readonly Buffer[]): Promise<void> {
+  async add(records: readonly Piece[]): Promise<void> {
     let start = 0
     let bytes = 0
     for (let i = 0; i < records.length; i++) {
-      const frameBytes = (records[i] as Buffer).length + FRAME_BYTES
+      const frameBytes = (records[i] as Piece).data.length + FRAME_BYTES
       if (i > start && bytes + frameBytes > this.#maxBatchBytes) {
         this.#send(records.slice(start, i), bytes)
         start = i
@@ -56,11 +62,11 @@ export class Appender {
     return this.summary
   }
 
-  #send(batch: readonly Buffer[], bytes: number): void {
+  #send(batch: readonly Piece[], bytes: number): void {
     this.#inFlightBytes += bytes
-    const options = { durability: this.#durability }
+    const durability = this.#durability
     // One by one: an atomic batch could not be cut in its middle later on.
-    Promise.all(batch.map((record) => this.#log.append(record, options)))
+    Promise.all(batch.map(({ data, time }) => this.#log.append(data, { durability, time })))
       .then((seqs) => {
         const first = seqs[0] as number
         const last = seqs[seqs.length - 1] as number
@@ -98,7 +104,7 @@ export async function appendInput(
   appender: Appender,
   input: Input,
   splitter: Splitter,
-  toRecord: ((piece: Buffer) => Buffer) | undefined,
+  toRecord: (piece: Buffer) => Piece,
   progress: Progress,
 ): Promise<AppendSummary> {
   const add = async (pieces: Buffer[]): Promise<void> => {
@@ -120,12 +126,8 @@ export async function appendInput(
   return appender.finish()
 }
 
-function convert(
-  pieces: Buffer[],
-  toRecord: ((piece: Buffer) => Buffer) | undefined,
-): { records: Buffer[]; problem: unknown } {
-  if (toRecord === undefined) return { records: pieces, problem: undefined }
-  const records: Buffer[] = []
+function convert(pieces: Buffer[], toRecord: (piece: Buffer) => Piece): { records: Piece[]; problem: unknown } {
+  const records: Piece[] = []
   try {
     for (const piece of pieces) records.push(toRecord(piece))
   } catch (problem) {

@@ -1,5 +1,6 @@
 /** Records as lines of JSON: {"seq", "timestamp", "data"}, and "encoding" where "data" is not the payload as UTF-8. */
 
+import { TIME_MAX_MS } from '../options/call-options.js'
 import { InputError } from '../terminal/input-error.js'
 import type { LogRecord } from '../types.js'
 
@@ -53,6 +54,7 @@ export interface JsonRecord {
   data: Buffer
   /** Undefined where the line has none. */
   seq: unknown
+  timestamp: unknown
 }
 
 /** What one line holds. Its own "encoding" counts for more than `preset`. `place` says where it stands, for the error. */
@@ -65,12 +67,21 @@ export function fromJsonLine(line: Buffer, preset: Encoding, place: string): Jso
   }
   if (typeof value !== 'object' || value === null || !('data' in value))
     throw new InputError(`${place} must be an object with "data"`)
-  const { encoding = preset, seq } = value as { encoding?: unknown; seq?: unknown }
+  const { encoding = preset, seq, timestamp } = value as { encoding?: unknown; seq?: unknown; timestamp?: unknown }
   if (!ENCODINGS.includes(encoding as Encoding))
     throw new InputError(`${place}: "encoding" must be one of ${ENCODINGS.join(', ')}; got ${JSON.stringify(encoding)}`)
   const data = toBytes(value.data, encoding as Encoding, place)
   if (data.length === 0) throw new InputError(`${place}: "data" is empty; a record has at least one byte`)
-  return { data, seq }
+  return { data, seq, timestamp }
+}
+
+/** A line's time, which must be one that a record may have. */
+export function toTime(timestamp: unknown, place: string): number {
+  if (typeof timestamp === 'number' && Number.isInteger(timestamp) && timestamp >= 0 && timestamp <= TIME_MAX_MS)
+    return timestamp
+  throw new InputError(
+    `${place}: "timestamp" must be milliseconds since 1970, a whole number up to ${TIME_MAX_MS}; got ${JSON.stringify(timestamp)}`,
+  )
 }
 
 function toBytes(data: unknown, encoding: Encoding, place: string): Buffer {

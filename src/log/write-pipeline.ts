@@ -52,18 +52,23 @@ export class WritePipeline {
       this.#commitDelay = new CommitDelay(options.commitDelayMicros, () => this.#startCommit())
   }
 
-  append(data: Payload, level: number, signal: AbortSignal | undefined): Promise<number> {
-    const framed = this.#gated ? undefined : this.frame(data, level)
+  append(data: Payload, level: number, time: number | undefined, signal: AbortSignal | undefined): Promise<number> {
+    const framed = this.#gated ? undefined : this.frame(data, level, time)
     if (framed !== undefined) return framed
     checkPayload(data, this.#maxRecordBytes)
-    return this.#hold(() => this.frame(data, level), signal)
+    return this.#hold(() => this.frame(data, level, time), signal)
   }
 
-  appendBatch(records: readonly Payload[], level: number, signal: AbortSignal | undefined): Promise<BatchRange> {
-    const framed = this.#gated ? undefined : this.#frameBatch(records, level)
+  appendBatch(
+    records: readonly Payload[],
+    level: number,
+    time: number | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<BatchRange> {
+    const framed = this.#gated ? undefined : this.#frameBatch(records, level, time)
     if (framed !== undefined) return framed
     for (const data of records) checkPayload(data, this.#maxRecordBytes)
-    return this.#hold(() => this.#frameBatch(records, level), signal)
+    return this.#hold(() => this.#frameBatch(records, level, time), signal)
   }
 
   write(data: Payload): number {
@@ -80,11 +85,11 @@ export class WritePipeline {
     return this.#seqUnless(refused)
   }
 
-  appendSync(data: Payload, level: number): number {
+  appendSync(data: Payload, level: number, time: number | undefined): number {
     if (this.#gated) throw this.#refusal()
     let refused: Refused
     try {
-      refused = this.#native.appendSync(data, level)
+      refused = time === undefined ? this.#native.appendSync(data, level) : this.#native.appendSync(data, level, time)
     } catch (error) {
       throw outcomeOfCall(error)
     } finally {
@@ -116,10 +121,10 @@ export class WritePipeline {
   }
 
   /** The promise of a record that the core has framed in this call; undefined where it has no room. */
-  frame(data: Payload, level: number): Promise<number> | undefined {
+  frame(data: Payload, level: number, time?: number): Promise<number> | undefined {
     let refused: Refused
     try {
-      refused = this.#native.append(data, level)
+      refused = time === undefined ? this.#native.append(data, level) : this.#native.append(data, level, time)
     } finally {
       this.#takeEvents()
     }
@@ -200,10 +205,11 @@ export class WritePipeline {
     return this.#acknowledgements.wait(seq, level)
   }
 
-  #frameBatch(records: readonly Payload[], level: number): Promise<BatchRange> | undefined {
+  #frameBatch(records: readonly Payload[], level: number, time: number | undefined): Promise<BatchRange> | undefined {
     let refused: Refused
     try {
-      refused = this.#native.appendBatch(records, level)
+      refused =
+        time === undefined ? this.#native.appendBatch(records, level) : this.#native.appendBatch(records, level, time)
     } finally {
       this.#takeEvents()
     }

@@ -8,7 +8,7 @@ import {
   collectBatch,
   levelCode,
   resolveAppendOptions,
-  resolveSyncLevel,
+  resolveAppendSyncOptions,
   resolveWritableOptions,
 } from '../options/call-options.js'
 import { shown } from '../options/checks.js'
@@ -17,6 +17,7 @@ import { LogReads } from '../reader/log-reads.js'
 import { WriterSource } from '../reader/writer-source.js'
 import type {
   AppendOptions,
+  AppendSyncOptions,
   BatchRange,
   Durability,
   Log,
@@ -83,11 +84,12 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
 
   append(data: Payload, options?: AppendOptions): Promise<number> {
     let { level } = this.#options
+    let time: number | undefined
     let signal: AbortSignal | undefined
     try {
-      if (options !== undefined) ({ level, signal } = resolveAppendOptions(options, level))
+      if (options !== undefined) ({ level, time, signal } = resolveAppendOptions(options, level))
       signal?.throwIfAborted()
-      return this.#pipeline.append(data, level, signal)
+      return this.#pipeline.append(data, level, time, signal)
     } catch (error) {
       return Promise.reject(outcomeOfCall(error))
     }
@@ -95,10 +97,10 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
 
   appendBatch(list: readonly Payload[], options?: AppendOptions): Promise<BatchRange> {
     try {
-      const { level, signal } = resolveAppendOptions(options, this.#options.level)
+      const { level, time, signal } = resolveAppendOptions(options, this.#options.level)
       const records = collectBatch(list, this.#options.native)
       signal?.throwIfAborted()
-      return this.#pipeline.appendBatch(records, level, signal)
+      return this.#pipeline.appendBatch(records, level, time, signal)
     } catch (error) {
       return Promise.reject(outcomeOfCall(error))
     }
@@ -109,9 +111,9 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     return this.#pipeline.write(data)
   }
 
-  appendSync(data: Payload, options?: { durability?: Durability | undefined }): number {
-    const { level } = this.#options
-    return this.#pipeline.appendSync(data, options === undefined ? level : resolveSyncLevel(options, level))
+  appendSync(data: Payload, options?: AppendSyncOptions): number {
+    const { level, time } = resolveAppendSyncOptions(options, this.#options.level)
+    return this.#pipeline.appendSync(data, level, time)
   }
 
   drain(): Promise<void> {

@@ -73,12 +73,13 @@ export interface NativeLog {
   readonly counters: Float64Array
   readonly recovery: NativeRecovery
   readonly uuid: string
-  append(data: Payload, level: number): Refused
-  appendBatch(list: readonly Payload[], level: number): Refused
+  /** `time` is left out for the clock's. */
+  append(data: Payload, level: number, time?: number): Refused
+  appendBatch(list: readonly Payload[], level: number, time?: number): Refused
   /** At `memory` when it returns. */
   write(data: Payload): Refused
   /** At `level` when it returns. */
-  appendSync(data: Payload, level: number): Refused
+  appendSync(data: Payload, level: number, time?: number): Refused
   /** Asks that everything so far reach `level`; `onProgress` is called when it has. */
   requestSync(level: number): void
   /** Starts the next group commit unless one is under way or none is wanted. */

@@ -4,7 +4,15 @@ import { fileURLToPath } from 'node:url'
 import { DurlogError, invalidArgument } from '../errors.js'
 import { LEVEL_NAMES, LEVELS } from '../native/levels.js'
 import type { NativeOptions } from '../native/native.js'
-import type { AppendOptions, Durability, Payload, ReadableOptions, ReadOptions, WritableOptions } from '../types.js'
+import type {
+  AppendOptions,
+  AppendSyncOptions,
+  Durability,
+  Payload,
+  ReadableOptions,
+  ReadOptions,
+  WritableOptions,
+} from '../types.js'
 import { bag, flag, shown, whole } from './checks.js'
 
 /** The core's number for a level's name. Throws ERR_DURLOG_INVALID_ARGUMENT. */
@@ -39,30 +47,47 @@ const READ_OPTION_NAMES: readonly string[] = [
   'signal',
 ] satisfies (keyof ReadOptions)[]
 
-const APPEND_OPTION_NAMES: readonly string[] = ['durability', 'signal'] satisfies (keyof AppendOptions)[]
-const APPEND_SYNC_OPTION_NAMES: readonly string[] = ['durability']
+const APPEND_SYNC_OPTION_NAMES: readonly string[] = ['durability', 'time'] satisfies (keyof AppendSyncOptions)[]
+const APPEND_OPTION_NAMES: readonly string[] = [...APPEND_SYNC_OPTION_NAMES, 'signal']
 const READABLE_OPTION_NAMES: readonly string[] = [...READ_OPTION_NAMES, 'highWaterMark']
 const WRITABLE_OPTION_NAMES: readonly string[] = ['durability', 'highWaterMark'] satisfies (keyof WritableOptions)[]
 const HIGH_WATER_MARK_MAX = 2 ** 31 - 1
+/** A `Date` goes no further. */
+export const TIME_MAX_MS = 8_640_000_000_000_000
 
 function checkSignal(signal: unknown): AbortSignal | undefined {
   if (signal === undefined || signal instanceof AbortSignal) return signal
   throw invalidArgument(`signal must be an AbortSignal; got ${shown(signal)}`)
 }
 
+function checkTime(time: unknown): number | undefined {
+  if (time !== undefined) whole('time', time, { min: 0, max: TIME_MAX_MS, unit: 'milliseconds' }, 0)
+  return time as number | undefined
+}
+
+/** How a record is appended. Without a `time` it is the clock's. */
+export interface AppendCall {
+  level: number
+  time?: number | undefined
+}
+
 /** What `append` and `appendBatch` were given; each option is read once. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveAppendOptions(
   options: unknown,
   level: number,
-): { level: number; signal: AbortSignal | undefined } {
-  const { durability, signal } = bag('append options', options, APPEND_OPTION_NAMES) as AppendOptions
-  return { level: durability === undefined ? level : levelCode(durability), signal: checkSignal(signal) }
+): AppendCall & { signal: AbortSignal | undefined } {
+  const { durability, time, signal } = bag('append options', options, APPEND_OPTION_NAMES) as AppendOptions
+  return {
+    level: durability === undefined ? level : levelCode(durability),
+    time: checkTime(time),
+    signal: checkSignal(signal),
+  }
 }
 
-/** The level that `appendSync` was asked for. Throws ERR_DURLOG_INVALID_ARGUMENT. */
-export function resolveSyncLevel(options: unknown, level: number): number {
-  const { durability } = bag('appendSync options', options, APPEND_SYNC_OPTION_NAMES) as AppendOptions
-  return durability === undefined ? level : levelCode(durability)
+/** What `appendSync` was given. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function resolveAppendSyncOptions(options: unknown, level: number): AppendCall {
+  const { durability, time } = bag('appendSync options', options, APPEND_SYNC_OPTION_NAMES) as AppendSyncOptions
+  return { level: durability === undefined ? level : levelCode(durability), time: checkTime(time) }
 }
 
 /** What `writable` was given. Throws ERR_DURLOG_INVALID_ARGUMENT. */

@@ -123,6 +123,27 @@ TEST_P(RotationStrategyTest, ASpareThatWaitedForWeeksIsNotGivenRecordsWithWrongT
   EXPECT_GE(batch->base_time_ms + entry.time_ms, now_ms);
 }
 
+TEST_P(RotationStrategyTest, TimesThatGoBackDoNotOpenMoreFilesThanACommitOrTwoMayWrite) {
+  std::unique_ptr<Log> log = OpenObserved(SmallOptions(GetParam()));
+  LazyExecutor workers;
+  log->Attach(&workers, &listener_);
+  const uint64_t now_ms = file_system_.NowMs();
+  Result<uint64_t> seq = uint64_t{0};
+  for (uint64_t i = 0; seq.ok() && i < 1000; ++i) {
+    seq = log->Append(AsBytes("record"), Level::kSync, now_ms - i * 1000);
+  }
+  ASSERT_FALSE(seq.ok());
+  EXPECT_EQ(seq.status().code(), Code::kBackpressure) << seq.status().message();
+  EXPECT_LE(log->next_seq(), 130u);
+  while (!log->idle()) {
+    workers.RunAll();
+    log->Harvest();
+    log->Pump();
+  }
+  EXPECT_TRUE(listener_.failures.empty());
+  EXPECT_EQ(log->ReachedEnd(Level::kSync), log->next_seq());
+}
+
 TEST_F(RotationTest, EachMappedSegmentHasItsPositionsNoted) {
   LogOptions options = SmallOptions(Strategy::kMmap);
   options.segment_bytes = 256 << 10;

@@ -38,7 +38,7 @@ async function run(dir: string, file: string | undefined, flags: Flags): Promise
     : new LineSplitter(maxBytes, flags.skipEmpty === true)
   const appender = new Appender(log, flags.durability, flags.segmentBytes)
   try {
-    await appendInput(appender, input, splitter, undefined, progress)
+    await appendInput(appender, input, splitter, (data) => ({ data }), progress)
   } finally {
     progress.stop()
     await report(appender, flags, performance.now() - startMs)

@@ -4,9 +4,9 @@ import { addJson } from '../../terminal/arguments.js'
 import { InputError } from '../../terminal/input-error.js'
 import { formatCount, writeSummary } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
-import { Appender, appendInput } from '../appender.js'
+import { Appender, appendInput, type Piece } from '../appender.js'
 import { LineSplitter, openInput } from '../input.js'
-import { ENCODINGS, type Encoding, fromJsonLine } from '../records.js'
+import { ENCODINGS, type Encoding, fromJsonLine, toTime } from '../records.js'
 import { addWriterOptions, longestRecord, toOpenOptions, type WriterFlags } from '../writer-flags.js'
 
 interface Flags extends WriterFlags {
@@ -24,7 +24,7 @@ export function register(program: Command): void {
     .command('import')
     .summary('append records from lines of JSON')
     .description(
-      'Append the "data" of each line of FILE (default: stdin), as export writes them: the same bytes come back. Records get new seqs, or with --keep those of their lines. Times cannot be kept: each record gets that of its import.',
+      'Append the "data" of each line of FILE (default: stdin), as export writes them: the same bytes come back. Records get new seqs and the time of their import, or with --keep those of their lines.',
     )
     .argument('<dir>', "the log's folder")
     .argument('[file]', 'where lines come from; "-" is stdin')
@@ -33,7 +33,10 @@ export function register(program: Command): void {
         .choices(ENCODINGS)
         .default('utf8'),
     )
-    .option('--keep', 'keep the seqs: fail at the first line whose "seq" is not the next one of the log')
+    .option(
+      '--keep',
+      'keep seqs and times: fail at the first line whose "seq" is not the next one of the log, or without a "timestamp"',
+    )
   addJson(addWriterOptions(command)).action(run)
 }
 
@@ -44,15 +47,15 @@ async function run(dir: string, file: string | undefined, flags: Flags): Promise
   const progress = await startProgress('import', input.totalBytes, json === true || input.totalBytes === 0)
   let line = 0
   let nextSeq = log.nextSeq
-  const toRecord = (text: Buffer): Buffer => {
+  const toRecord = (text: Buffer): Piece => {
     const place = `line ${++line}`
-    const { data, seq } = fromJsonLine(text, encoding, place)
+    const { data, seq, timestamp } = fromJsonLine(text, encoding, place)
     if (keep && seq !== nextSeq)
       throw new InputError(
         `${place}: "seq" is ${JSON.stringify(seq)}, and the log's next one is ${nextSeq}; --keep needs a log that ends right before the first line, and lines without a gap`,
       )
     nextSeq++
-    return data
+    return keep ? { data, time: toTime(timestamp, place) } : { data }
   }
   const splitter = new LineSplitter(longestRecord(flags) * MAX_ESCAPE + MAX_ENVELOPE_BYTES, false)
   const appender = new Appender(log, durability, flags.segmentBytes)

@@ -11,12 +11,15 @@
 
 namespace durlog::crash {
 
+constexpr uint64_t kAnyTime = UINT64_MAX;
+
 // A record is its nonce: no two appends share one, so that what comes back is told from what was
 // meant to be gone.
 struct Entry {
   uint64_t nonce = 0;
   uint32_t size = 0;
   bool batch_continues = false;
+  uint64_t time_ms = kAnyTime;  // that it was given
 };
 
 // Some payloads are all zeros, which must be told from free space.

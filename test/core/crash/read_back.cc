@@ -49,10 +49,14 @@ std::string CheckBounds(const Found& found, const Ledger& ledger, Survived survi
   return "";
 }
 
-std::string CheckRecord(uint64_t seq, const uint8_t* payload, size_t size, const Ledger& ledger,
-                        std::vector<uint8_t>* expected) {
+std::string CheckRecord(uint64_t seq, const uint8_t* payload, size_t size, uint64_t time_ms,
+                        const Ledger& ledger, std::vector<uint8_t>* expected) {
   const Entry* const entry = ledger.Find(seq);
   if (entry == nullptr) return "seq " + Text(seq) + " was never appended";
+  if (entry->time_ms != kAnyTime && entry->time_ms != time_ms) {
+    return "seq " + Text(seq) + " has the time " + Text(time_ms) + ", it was given " +
+           Text(entry->time_ms);
+  }
   FillPayload(*entry, expected);
   if (size == expected->size() && std::equal(expected->begin(), expected->end(), payload))
     return "";
@@ -80,8 +84,8 @@ std::string ReadAll(FileSystem& disk, const std::string& path, uint64_t first, c
     if (batch->count == 0) break;
     if (batch->first_seq != seq) return "the cursor jumps to seq " + Text(batch->first_seq);
     for (size_t i = 0; i < batch->count; ++i, ++seq) {
-      std::string wrong =
-          CheckRecord(seq, buffer.data() + entries[i].offset, entries[i].length, ledger, &expected);
+      std::string wrong = CheckRecord(seq, buffer.data() + entries[i].offset, entries[i].length,
+                                      batch->base_time_ms + entries[i].time_ms, ledger, &expected);
       if (!wrong.empty()) return wrong;
     }
   }

@@ -56,6 +56,7 @@ class Session final : public LogListener {
   void BeginStore();
   void EndStore();
   Entry NewEntry(uint64_t max_bytes);
+  uint64_t AnyTime();
   Level AnyLevel();
   void Turn();
   void Drain();

@@ -57,6 +57,16 @@ Entry Session::NewEntry(uint64_t max_bytes) {
   return Entry{next_nonce_++, static_cast<uint32_t>(std::min(size, max_bytes)), false};
 }
 
+// Mostly the clock's. Some follow each other in one segment, the others begin one.
+uint64_t Session::AnyTime() {
+  static_assert(kAnyTime == Log::kClockTime, "a record without a time has the clock's");
+  static constexpr int64_t kFromNowMs[] = {
+      0, 1, 1000, -5000, 86400000, int64_t{1} << 32, -(int64_t{1} << 32)};
+  if (!random_.OneIn(24)) return kAnyTime;
+  const int64_t from_now = kFromNowMs[random_.Below(sizeof kFromNowMs / sizeof kFromNowMs[0])];
+  return static_cast<uint64_t>(static_cast<int64_t>(disk_->now_ms()) + from_now);
+}
+
 void Session::BeginStore() {
   disk_->AbsorbStores();
   storing_ = true;
@@ -73,23 +83,25 @@ void Session::EndStore() {
 }
 
 void Session::AppendOne() {
-  const Entry entry = NewEntry(scenario_.options.max_record_bytes);
+  Entry entry = NewEntry(scenario_.options.max_record_bytes);
   std::vector<uint8_t> payload;
   FillPayload(entry, &payload);
   const Bytes bytes{payload.data(), payload.size()};
   const uint64_t expected = log_->next_seq();
   const Level level = AnyLevel();
+  const uint64_t how = random_.Below(10);
+  if (how != 1) entry.time_ms = AnyTime();
   ledger_.entries.push_back(entry);
   BeginStore();
-  const uint64_t how = random_.Below(10);
   Note((how == 0   ? "append sync"
         : how == 1 ? "write"
                    : "append") +
        std::string(" seq ") + std::to_string(expected) + ", " + std::to_string(entry.size) +
-       " bytes, level " + std::to_string(static_cast<int>(level)));
-  const Result<uint64_t> result = how == 0   ? log_->AppendSync(bytes, level)
+       " bytes, level " + std::to_string(static_cast<int>(level)) +
+       (entry.time_ms == kAnyTime ? "" : ", time " + std::to_string(entry.time_ms)));
+  const Result<uint64_t> result = how == 0   ? log_->AppendSync(bytes, level, entry.time_ms)
                                   : how == 1 ? log_->Write(bytes)
-                                             : log_->Append(bytes, level);
+                                             : log_->Append(bytes, level, entry.time_ms);
   EndStore();
   if (how == 0 && result.ok() && log_->ReachedEnd(level) <= *result) {
     Fail("a synchronous append returned before its level was reached");
@@ -102,18 +114,21 @@ void Session::AppendBatch() {
   std::vector<std::vector<uint8_t>> payloads(count);
   std::vector<Bytes> bytes;
   const uint64_t expected = log_->next_seq();
+  const uint64_t time_ms = AnyTime();
   for (size_t i = 0; i < count; ++i) {
     Entry entry = NewEntry(scenario_.options.max_record_bytes / count);
     entry.batch_continues = i + 1 < count;
+    entry.time_ms = time_ms;
     FillPayload(entry, &payloads[i]);
     bytes.push_back(Bytes{payloads[i].data(), payloads[i].size()});
     ledger_.entries.push_back(entry);
   }
   const Level level = AnyLevel();
   Note("append batch of " + std::to_string(count) + " at seq " + std::to_string(expected) +
-       ", level " + std::to_string(static_cast<int>(level)));
+       ", level " + std::to_string(static_cast<int>(level)) +
+       (time_ms == kAnyTime ? "" : ", time " + std::to_string(time_ms)));
   BeginStore();
-  const Result<uint64_t> result = log_->AppendBatch(bytes.data(), count, level);
+  const Result<uint64_t> result = log_->AppendBatch(bytes.data(), count, level, time_ms);
   EndStore();
   Settle(result, expected);
 }
