@@ -36,7 +36,7 @@ function makeRecord(index: number): string {
   return JSON.stringify(order)
 }
 
-/** The system's folder for what is temporary, or the current one where that is no disk. */
+/** The system's temporary folder, or the current one if that is not on a disk. */
 function chooseFolder(): string {
   const candidates = [tmpdir(), process.cwd()]
   return candidates.find((dir) => !IN_MEMORY.has(describeMachine(dir).mount?.fileSystem ?? '')) ?? tmpdir()

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
-// The numbers that durlog has set itself, measured and held against their targets: medians of
-// several runs, each figure with its baseline from the same run, the groups one after another in
-// every run so that drift hits all alike.
+// durlog's performance targets, measured: medians of several runs, each figure with its baseline from the same run. Every
+// run measures all groups, so that drift of the machine affects all alike.
 //
 //   node bench/targets.mjs [--runs 5] [--only group,group] [--dir DIR] [--json] [--once] [--list]
 import { tmpdir } from 'node:os'
@@ -21,8 +20,8 @@ import { systemGroups } from './targets/system.mjs'
  * @property {string} unit
  * @property {'ratio' | 'value'} [on] which of the two the goal is about; default value
  * @property {number} [min] at least
- * @property {number} [max] at most; with neither, the figure is told and not judged
- * @property {string} [baseline] what it is compared with
+ * @property {number} [max] at most; with neither, the figure is printed and not judged
+ * @property {string} [baseline] the name of the baseline
  *
  * @typedef {object} Group
  * @property {string} name

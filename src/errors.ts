@@ -93,14 +93,14 @@ export function withOutcome(error: DurlogError, outcome: FailureOutcome): Durlog
   })
 }
 
-/** The codes of what an append lacks: it has written nothing, and may be repeated. */
+/** Codes of a lack of resources: the append has written nothing and may be repeated. */
 const LACKS: readonly DurlogErrorCode[] = [
   'ERR_DURLOG_NO_SPACE',
   'ERR_DURLOG_TOO_MANY_FILES',
   'ERR_DURLOG_OUT_OF_MEMORY',
 ]
 
-/** The error that an append that failed in the call throws: with its outcome. */
+/** The error of an append that failed in the call, with its outcome. */
 export function outcomeOfCall(error: unknown): unknown {
   if (!(error instanceof DurlogError) || error.outcome !== undefined) return error
   if (LACKS.includes(error.code)) return withOutcome(error, 'not-written')

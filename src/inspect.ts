@@ -33,7 +33,7 @@ export interface SegmentSummary {
   firstSeq: number
   /** The file's length. */
   bytes: number
-  /** What it takes on the device. */
+  /** The space that it takes on the device. */
   allocatedBytes: number
 }
 
@@ -47,7 +47,7 @@ export interface RepairOptions {
 const FRAMES_PER_CALL = 1024
 const SEGMENT_NAME = /^(\d{20})(\..+)?$/
 
-/** What is known without reading every record. Takes no lock. */
+/** The log's identity, seqs and segments, without reading every record. Takes no lock. */
 export async function inspect(dir: string | URL): Promise<LogSummary> {
   const path = resolveDir(dir)
   const { uuid, firstSeq, nextSeq, syncedEnd } = await native.bounds(path)
@@ -62,15 +62,15 @@ export async function inspect(dir: string | URL): Promise<LogSummary> {
 }
 
 /**
- * Reads every record and reports what is damaged. Takes no lock and changes nothing. What a writer beside it has not
- * acknowledged yet is no damage.
+ * Reads every record and reports what is damaged. Takes no lock and changes nothing. Records that a
+ * writer has not acknowledged yet are not damage.
  */
 export async function verify(dir: string | URL): Promise<VerifyReport> {
   const { syncedEnd, ...report } = await native.verify(resolveDir(dir))
   return { ...report, syncedSeq: syncedEnd - 1 }
 }
 
-/** Cuts torn tails and holes, after a copy of what goes. A dry run unless `apply`. Needs the writer's lock. */
+/** Cuts torn tails and holes after copying the bytes. A dry run unless `apply`. Needs the writer's lock. */
 export async function repair(dir: string | URL, options?: RepairOptions): Promise<RepairReport> {
   const { apply, backup } = resolveRepairOptions(options)
   return native.repair(resolveDir(dir), apply, backup)

@@ -22,7 +22,7 @@ export type Strategy = 'auto' | 'mmap' | 'pwrite' | 'direct'
 /** How a segment's space is taken before it holds records. `auto` chooses by strategy and file system. */
 export type Preallocation = 'auto' | 'none' | 'sparse' | 'fallocate' | 'keep-size' | 'zero-range' | 'zero' | 'recycle'
 
-/** What can be appended: bytes as they are, or a string as UTF-8. At least 1 byte, at most `maxRecordBytes`. */
+/** A record's content: bytes, or a string stored as UTF-8. At least 1 byte, at most `maxRecordBytes`. */
 export type Payload = Uint8Array | string
 
 export interface OpenOptions {
@@ -60,16 +60,16 @@ export interface OpenOptions {
   commitDelayMicros?: number | undefined
   lock?:
     | {
-        /** How long to wait for another writer to let go, in milliseconds. Default 0: refuse at once. */
+        /** How long to wait for another writer to close the log, in milliseconds. Default 0: refuse at once. */
         waitMs?: number | undefined
       }
     | undefined
   /**
-   * What to do with a log that is damaged below what is known to have been synced: `strict` (default) refuses
-   * with ERR_DURLOG_CORRUPT, `salvage` opens what is whole and leaves the damaged bytes as they are.
+   * What to do if records known to be synced are damaged: `strict` (default) refuses with ERR_DURLOG_CORRUPT,
+   * `salvage` opens the log without them and leaves the damaged bytes as they are.
    */
   recovery?: 'strict' | 'salvage' | undefined
-  /** Make the log where there is none. Default true; with false, ERR_DURLOG_NOT_FOUND. */
+  /** Make the log if there is none. Default true; with false, ERR_DURLOG_NOT_FOUND. */
   create?: boolean | undefined
   /** Default false: open for writing. See `ReadOnlyOptions`. */
   readOnly?: false | undefined
@@ -118,7 +118,7 @@ export interface LogRecord {
 /** Records that could not be read and were skipped. */
 export interface ReadGap {
   first: number
-  /** The last seq lost, or -1 where nothing whole follows. */
+  /** The last seq lost, or -1 if nothing whole follows. */
   last: number
   error: DurlogError
 }
@@ -132,9 +132,9 @@ export interface ReadOptions {
   follow?: boolean | undefined
   /** Deliver a record only once it is known to be synced. Default false. */
   durableOnly?: boolean | undefined
-  /** Skip what is damaged instead of failing with ERR_DURLOG_CORRUPT. Default: whether the log was opened so. */
+  /** Skip damage instead of failing with ERR_DURLOG_CORRUPT. Default: whether the log was opened with `recovery: 'salvage'`. */
   salvage?: boolean | undefined
-  /** Called with each gap that `salvage` skips, before the record behind it is delivered. */
+  /** Called with each gap that `salvage` skips, before the record after it is delivered. */
   onGap?: ((gap: ReadGap) => void) | undefined
   /** Ends the iteration: it throws the signal's reason. */
   signal?: AbortSignal | undefined
@@ -147,7 +147,7 @@ export interface LogReader extends AsyncIterator<LogRecord, undefined, undefined
   next(): Promise<IteratorResult<LogRecord, undefined>>
   /** Arrays of 1 to `maxRecords` records, what is decoded each time: one await for all of them. Leaving early closes the reader. */
   batches(maxRecords?: number): AsyncGenerator<LogRecord[], undefined, undefined>
-  /** Ends the iteration and lets go of the files. */
+  /** Ends the iteration and closes the files. */
   return(): Promise<IteratorResult<LogRecord, undefined>>
   [Symbol.asyncIterator](): LogReader
 }
@@ -160,7 +160,7 @@ export interface ReadableOptions extends ReadOptions {
 export interface WritableOptions {
   /** Default: the log's `durability`. */
   durability?: Durability | undefined
-  /** Bytes that are held back while earlier ones are on their way. Default 1 MiB. */
+  /** Bytes held while earlier ones are pending. Default 1 MiB. */
   highWaterMark?: number | undefined
 }
 
@@ -172,7 +172,7 @@ export interface LogRecovery {
    * - `clean`: the log was closed, or ended at a whole record.
    * - `torn-tail`: an end that was never acknowledged was cut.
    * - `hole`: a damaged record before whole ones, none of them known to be synced: cut from the hole on.
-   * - `corrupt`: damage below what is known to have been synced; opened all the same by `recovery: 'salvage'`.
+   * - `corrupt`: damage of records known to be synced; opened only by `recovery: 'salvage'`.
    */
   state: RecoveryState
   /** Bytes read to decide it. */
@@ -183,7 +183,7 @@ export interface LogRecovery {
   discardedRecords: number
   /** Where the damage begins. */
   damage?: { segment: string; offset: number }
-  /** The seqs that are lost, where that is known. */
+  /** The seqs that are lost, if they are known. */
   lost?: BatchRange
 }
 
@@ -224,7 +224,7 @@ export type LogEvents = {
   latched: [error: DurlogError]
 }
 
-/** What an open log can be asked, by its writer and by its readers. A method that returns a promise never throws. */
+/** The methods that a writer and a reader of a log have in common. A method that returns a promise never throws. */
 export interface ReadableLog extends AsyncDisposable {
   /** The folder's absolute path, as it was when the log was opened. */
   readonly dir: string
@@ -240,18 +240,18 @@ export interface ReadableLog extends AsyncDisposable {
 
   /** Iterates over records in order, a batch at a time. Begins at the first `next`. */
   read(options?: ReadOptions): LogReader
-  /** One record. Rejects with ERR_DURLOG_OUT_OF_RANGE where there is none. */
+  /** One record. Rejects with ERR_DURLOG_OUT_OF_RANGE if there is none. */
   get(seq: number): Promise<LogRecord>
   /**
    * As `get`, and blocks the thread until the record is read: a few microseconds where it is in the page cache,
    * as long as the device takes where it is not, and the first time in a part of a segment that has not been
    * read since the log was opened also as long as it takes to read up to there. Throws
-   * ERR_DURLOG_BACKPRESSURE while `trimBefore` or `truncateAfter` is under way.
+   * ERR_DURLOG_BACKPRESSURE while `trimBefore` or `truncateAfter` runs.
    */
   getSync(seq: number): LogRecord
   /** A stream of `LogRecord`. */
   readable(options?: ReadableOptions): Readable
-  /** Releases the files. Readers finish what they have; followers end. */
+  /** Releases the files. Readers deliver the records that they hold; followers end. */
   close(): Promise<void>
 }
 
@@ -270,7 +270,7 @@ export interface Log extends ReadableLog, EventEmitter<LogEvents> {
 
   /**
    * Appends one record; settles with its seq when the level is reached. The bytes are copied in the call,
-   * unless it has to wait for room (`maxPendingBytes`): so leave them alone until the promise settles.
+   * unless it has to wait for room (`maxPendingBytes`): so do not change them until the promise settles.
    *
    * Rejects with ERR_DURLOG_RECORD_EMPTY, ERR_DURLOG_RECORD_TOO_LARGE, ERR_DURLOG_INVALID_ARGUMENT (before
    * anything is written), ERR_DURLOG_NO_SPACE, ERR_DURLOG_TOO_MANY_FILES or ERR_DURLOG_OUT_OF_MEMORY (nothing is
@@ -280,7 +280,7 @@ export interface Log extends ReadableLog, EventEmitter<LogEvents> {
   append(data: Payload, options?: AppendOptions): Promise<number>
   /**
    * Appends records with consecutive seqs, atomically: after a crash all are there or none. Rejects like
-   * `append`, and with ERR_DURLOG_BATCH_TOO_LARGE for what would not fit one segment or `maxPendingBytes`.
+   * `append`, and with ERR_DURLOG_BATCH_TOO_LARGE if it does not fit one segment or `maxPendingBytes`.
    */
   appendBatch(list: readonly Payload[], options?: AppendOptions): Promise<BatchRange>
   /**
@@ -299,7 +299,7 @@ export interface Log extends ReadableLog, EventEmitter<LogEvents> {
   sync(level?: Durability): Promise<number>
 
   /**
-   * A stream that makes each chunk one record; it finishes when all have reached their level. Nothing behind a chunk
+   * A stream that makes each chunk one record; it finishes when all have reached their level. Nothing after a chunk
    * that fails is stored, and the callback of each `write` reports its own chunk.
    */
   writable(options?: WritableOptions): Writable
@@ -319,8 +319,8 @@ export interface Log extends ReadableLog, EventEmitter<LogEvents> {
   /** Counts since the log was opened, and how it writes at this moment. */
   stats(): LogStats
   /**
-   * Waits for every append, syncs what is there and releases the files and the lock. Readers finish what
-   * they have; followers end. Further calls return the same promise. Rejects with ERR_DURLOG_SYNC_FAILED if
+   * Waits for every append, syncs every record and releases the files and the lock. Readers deliver the
+   * records that they hold; followers end. Further calls return the same promise. Rejects with ERR_DURLOG_SYNC_FAILED if
    * that last sync fails: the log is closed, and records that were only at `memory` may be lost.
    */
   close(): Promise<void>

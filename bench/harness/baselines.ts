@@ -21,7 +21,7 @@ export type BaselineMethod =
   | 'aio-append'
   | 'direct-append'
 
-/** What a file is before the first record; see src-native/bench/scratch_file.h. */
+/** The file's space before the first record; see src-native/bench/scratch_file.h. */
 export type BaselineFile = 'none' | 'sparse' | 'fallocate' | 'keep-size' | 'zero-range' | 'zero' | 'data' | 'hint'
 
 export interface BaselineSpec {
@@ -50,7 +50,7 @@ interface NativeBaseline {
 export interface RandomWriteSpec {
   path: string
   preallocate: 'sparse' | 'fallocate' | 'data'
-  /** What is done to each 64 KiB cluster before the first write to it. */
+  /** Done to each 64 KiB cluster before the first write to it. */
   cluster: 'none' | 'zero-range' | 'zero'
   engine: 'io_uring' | 'threads'
   /** A multiple of 64 KiB. */
@@ -65,7 +65,7 @@ export interface RandomWriteSpec {
 
 export interface VerifySpec {
   path: string
-  /** Where the first record stands. */
+  /** The offset of the first record. */
   start: number
   /** From one record's start to the next one's. */
   stride: number
@@ -90,7 +90,7 @@ interface BenchAddon {
   checksums(blockBytes: number, millis: number): Promise<{ implementation: string; gigabytesPerSecond: number }[]>
 }
 
-/** What a refused system call rejects with. */
+/** The error of a refused system call. */
 export interface BaselineError extends Error {
   errno: number
   /** The kernel or the file system has no such call: not a failure of the run. */

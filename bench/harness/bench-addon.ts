@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { PACKAGE_ROOT } from './package-root.js'
 
 const { arch, platform } = process
-/** A build in a checkout, then the package's. What was made for another C library does not load. */
+/** A build in a checkout, then the package's. One made for another C library does not load. */
 const FILES = ['build/Release', `prebuilds/${platform}-${arch}`, `prebuilds/${platform}-${arch}-musl`]
 
 /** The addon's exports, or undefined where none loads on this system. */

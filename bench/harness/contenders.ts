@@ -1,4 +1,4 @@
-/** What is measured, made ready to take turns: raw system calls and things that append. */
+/** Contenders that take turns: raw system calls and logs. */
 
 import type { Row } from '../report/report.js'
 import { Baseline, type BaselineSpec, baselinesSupported, isUnsupported } from './baselines.js'
@@ -6,7 +6,7 @@ import { timeInFlight } from './load.js'
 import type { CallResult, Contender } from './rounds.js'
 import { sum } from './stats.js'
 
-/** Rows of one table while it is measured: what takes turns for which row, and what to close afterwards. */
+/** The rows of one table while it is measured: the contender of each, and what is closed afterwards. */
 export class Field {
   readonly rows: Row[] = []
   readonly contenders: Map<Row, Contender> = new Map()
@@ -22,15 +22,15 @@ export class Field {
     this.#closing.push(close)
   }
 
-  /** Closes everything; the first failure is thrown once all have been tried. */
+  /** Closes everything; then throws the first failure. */
   async close(): Promise<void> {
     const settled = await Promise.allSettled(this.#closing.splice(0).map((close) => close()))
     for (const result of settled) if (result.status === 'rejected') throw result.reason
   }
 
   /**
-   * Adds a row of raw calls, `samples` to a call of the addon. Nothing where this system has no baselines; a row
-   * with the reason where this file system has not this one.
+   * Adds a row of raw calls, `samples` to a call of the addon. Adds nothing if this system has no baselines, and a row
+   * with the reason if the file system does not support this one.
    */
   async addRaw(labels: string[], spec: BaselineSpec, samples: number): Promise<Row | undefined> {
     if (!baselinesSupported()) return undefined

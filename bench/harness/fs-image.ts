@@ -1,4 +1,4 @@
-/** A file system of the caller's choice in an image file: made, mounted, and cleaned away whatever happens. */
+/** A file system in an image file: made, mounted, and always removed. */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ export const IMAGE_FILE_SYSTEMS = ['ext4', 'xfs', 'btrfs'] as const
 export type ImageFileSystem = (typeof IMAGE_FILE_SYSTEMS)[number]
 
 const GIB = 2 ** 30
-/** Room for the suites: quick, in full, and with what writes ten gigabytes, which copy-on-write may hold twice. */
+/** Room for the suites: quick, full, and with one that writes ten gigabytes, which copy-on-write may hold twice. */
 const IMAGE_BYTES = { quick: 4 * GIB, full: 8 * GIB, big: 22 * GIB }
 
 /** Arguments that format a file without a question. */
@@ -19,7 +19,7 @@ const FORMAT: Record<ImageFileSystem, string[]> = {
   btrfs: ['mkfs.btrfs', '-q', '-f'],
 }
 
-/** Runs a program to its end; its output is in the error where it fails. */
+/** Runs a program; its error output is in the error if it fails. */
 function runTool(program: string, args: readonly string[]): string {
   try {
     return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim()
@@ -30,7 +30,7 @@ function runTool(program: string, args: readonly string[]): string {
   }
 }
 
-/** Undoes one after another, the last first; each is tried even where another failed. */
+/** Runs the clean-up steps, the last first; a step that fails does not stop the others. */
 class Undo {
   #steps: (() => void)[] = []
 
@@ -60,7 +60,7 @@ function mount(type: ImageFileSystem, image: string, point: string, undo: Undo):
   undo.push(() => unmount(point))
 }
 
-/** On a signal files are still open in it: then it goes as soon as the process has gone. */
+/** After a signal files may still be open in it: then it is unmounted when the process ends. */
 function unmount(point: string): void {
   try {
     runTool('umount', [point])
@@ -77,7 +77,7 @@ function attachLoop(image: string): string {
   }
 }
 
-/** Runs `body` with a folder on a fresh file system, whose image lies below `dir`. Root only, Linux only. */
+/** Runs `body` with a folder on a fresh file system, whose image is below `dir`. Root only, Linux only. */
 export async function withImage<T>(
   type: ImageFileSystem,
   dir: string,

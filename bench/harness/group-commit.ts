@@ -1,4 +1,4 @@
-/** Group commit in ten lines of JS: what somebody writes first, and what gives synchronous peers a fair chance. */
+/** Group commit in a few lines of JS: the obvious first solution, and a fair chance for synchronous peers. */
 
 interface Waiting {
   data: Buffer
@@ -6,7 +6,7 @@ interface Waiting {
   reject: (error: unknown) => void
 }
 
-/** Makes `append` out of `commit`: what arrives while one commit is under way forms the next group. */
+/** Makes `append` of `commit`: appends that arrive during a commit form the next group. */
 export function groupCommit(commit: (group: readonly Buffer[]) => Promise<unknown>): (data: Buffer) => Promise<void> {
   let waiting: Waiting[] = []
   let committing = false
@@ -27,7 +27,7 @@ export function groupCommit(commit: (group: readonly Buffer[]) => Promise<unknow
   return (data) =>
     new Promise((resolve, reject) => {
       waiting.push({ data, resolve, reject })
-      // A microtask later, so that appends made in one go form one group.
+      // In a microtask, so that the appends of one turn form one group.
       if (!committing) {
         committing = true
         queueMicrotask(run)

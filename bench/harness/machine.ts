@@ -11,7 +11,7 @@ export interface Mount {
 }
 
 export interface Disk {
-  /** '' where the system does not tell. */
+  /** '' if the system does not report it. */
   name: string
   model: string
   rotational: boolean
@@ -111,7 +111,7 @@ function describeDisk(mount: MountLine): Disk | undefined {
   }
 }
 
-/** Describes the machine as it stands, with the file system that `dir` is on. */
+/** Describes the machine, and the file system that `dir` is on. */
 export function describeMachine(dir: string): Machine {
   const found = platform() === 'linux' ? findMount(dir) : undefined
   const space = statfsSync(dir)
@@ -131,7 +131,7 @@ export function describeMachine(dir: string): Machine {
 
 const GIB = 2 ** 30
 
-/** Label and text, for whoever reads the figures. */
+/** Label and text of each property. */
 export function machineFields(machine: Machine): [string, string][] {
   const { mount, disk } = machine
   const fields: [string, string][] = [

@@ -1,4 +1,4 @@
-/** The folder that holds durlog's package.json, the same for sources and for what is built from them. */
+/** The folder of durlog's package.json, for sources and for built files alike. */
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 

@@ -1,5 +1,5 @@
 /**
- * What somebody would use instead of durlog, each behind the same two calls and measured where it is installed.
+ * Alternatives to durlog, each behind the same two calls and measured if it is installed.
  * `durable` means: the promise settles after a sync of the device; else: in the kernel's page cache.
  */
 import { type FileHandle, open as openFile } from 'node:fs/promises'
@@ -15,7 +15,7 @@ export interface PeerLog {
 
 export interface Peer {
   name: string
-  /** The npm package, or undefined for what Node itself has. */
+  /** The npm package, or undefined for a part of Node. */
   module?: string
   /** How `durable` and not are asked for, for the table. */
   durableBy: string

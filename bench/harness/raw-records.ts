@@ -1,4 +1,4 @@
-/** A log's records read with pread alone, from places that are known: what `get` is measured beside. */
+/** Reads a log's records with pread alone, from known offsets: the baseline of `get`. */
 import { closeSync, openSync, read, readdirSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -10,7 +10,7 @@ const SEGMENT_NAME = /^(\d{20})\.seg$/
 
 export class RawRecords {
   readonly #files: { firstSeq: number; fd: number }[]
-  /** Where each payload stands in its file. */
+  /** The offset of each payload in its file. */
   readonly #offsets: Float64Array
   readonly #lengthOf: (seq: number) => number
 
@@ -33,7 +33,7 @@ export class RawRecords {
     }
   }
 
-  /** By a libuv worker. */
+  /** On a libuv worker. */
   read(seq: number): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       const buffer = Buffer.allocUnsafe(this.#lengthOf(seq))

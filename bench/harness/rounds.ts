@@ -5,7 +5,7 @@
 import { Bench, type Task } from 'tinybench'
 import { type LatenciesUs, mergeLatencies, type Summary, sum, summarize } from './stats.js'
 
-/** What one call did, where tinybench's own clock around it does not say it all. */
+/** The result of a call that measures itself, as tinybench's clock around it is not enough. */
 export interface CallResult {
   operations: number
   /** Wall time of the operations in microseconds; default: their latencies' sum, or the call's own time. */
@@ -17,11 +17,11 @@ export interface Contender {
   bytesPerOperation: number
   /** One operation, timed by tinybench from the call until its promise settles. */
   each?: () => unknown
-  /** Many operations at a time, which tell their own figures. */
+  /** Many operations at a time, which return their own figures. */
   batch?: () => Promise<CallResult>
   /** `each` returns no promise. */
   sync?: boolean
-  /** After each turn, untimed: gives back what it filled, so that a full run fits on a small disk. */
+  /** Called after each turn, untimed: frees disk space, so that a full run fits on a small disk. */
   tidy?: (() => Promise<unknown>) | undefined
 }
 
@@ -95,7 +95,7 @@ export async function takeTurns<Name>(
     for (const [name, contender] of contenders) {
       const turn: Collected = { latencies: [], operations: 0, elapsedUs: 0 }
       await takeTurn(contender, round === 0 ? sliceMs / 4 : sliceMs, turn)
-      // The warm-up's figures go nowhere.
+      // The warm-up's figures are dropped.
       if (round > 0) collected.get(name)?.push(turn)
       await contender.tidy?.()
       onTurn?.()

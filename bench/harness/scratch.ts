@@ -11,7 +11,7 @@ let listening = false
 /** The signals that end a measurement from outside. */
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/** What hangs on a folder (a mount, say) goes before the folder. */
+/** Whatever depends on a folder, such as a mount, is removed before the folder. */
 function cleanUp(): void {
   for (const ending of endings) ending()
   endings.clear()

@@ -1,13 +1,13 @@
-/** What every suite is made of. */
+/** The interface of a suite. */
 import type { TableResult } from '../report/report.js'
 
 export interface SuiteContext {
   /** A folder on the disk to measure; the suite makes its own below. */
   dir: string
   quick: boolean
-  /** Also what takes many gigabytes. */
+  /** Include cases that take many gigabytes. */
   big: boolean
-  /** Says how many steps there will be and what they are about. */
+  /** Announces the number of steps and their name. */
   plan(label: string, steps: number): Promise<void>
   /** One step is done; may be called on its own. */
   readonly step: () => void
@@ -20,6 +20,6 @@ export interface Suite {
   /** One line for `--help`. */
   summary: string
   title: string
-  /** Measures; settles with what the figures say, in sentences. */
+  /** Measures; resolves to findings, in sentences. */
   run(context: SuiteContext): Promise<string[]>
 }

@@ -1,4 +1,4 @@
-/** Charts as data: what the page's script hands to uPlot. */
+/** Charts as data, for uPlot in the page's script. */
 
 import { CURVE_SHARES } from '../harness/stats.js'
 import type { Row, TableResult } from './report.js'
@@ -36,7 +36,7 @@ const COLOURS = [
   '#b0413e',
 ]
 
-/** Percentiles stand at log10(1 / (1 - share)): each further nine takes as much room. */
+/** A percentile's position is log10(1 / (1 - share)): each further nine takes the same width. */
 function percentilePosition(share: number): number {
   return -Math.log10(1 - share)
 }

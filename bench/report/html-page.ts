@@ -1,4 +1,4 @@
-/** The page's look, and what keeps text from being markup. */
+/** The page's style, and escaping of text. */
 
 export interface Page {
   title: string

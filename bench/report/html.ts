@@ -85,7 +85,7 @@ function renderMachine(report: Report): string {
   return `<dl class="machine">${items.join('')}</dl>`
 }
 
-/** Draws the charts once the page is there; the library stands before it on the page. */
+/** Draws the charts once the page is loaded; the library comes before it on the page. */
 const SCRIPT = `
 const charts = JSON.parse(document.getElementById('charts').textContent)
 const short = (v) => v == null ? '' : v >= 1e6 ? v / 1e6 + 'M' : v >= 1e3 ? v / 1e3 + 'k' : String(+v.toPrecision(3))

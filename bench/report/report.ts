@@ -1,4 +1,4 @@
-/** What a bench run found, as data: the terminal, JSON, HTML and docs/BENCHMARKS.md are drawn from it. */
+/** The results of a bench run, as data: the terminal, JSON, HTML and docs/BENCHMARKS.md are made from it. */
 import type { Machine } from '../harness/machine.js'
 import type { Summary } from '../harness/stats.js'
 
@@ -14,7 +14,7 @@ export interface Row {
   extras?: (number | string)[]
   /** This row's figure over that of the baseline `ratioTo` in the same run. */
   ratio?: number
-  /** Why there is no figure, or what is wrong with it. */
+  /** Why there is no figure, or what limits it. */
   note?: string
 }
 
@@ -33,7 +33,7 @@ export type Figure =
 
 export interface TableResult {
   title: string
-  /** What each row has survived when it is counted. Rows of different durability never share a table. */
+  /** The durability at which an operation of this table counts. Rows of different durability never share a table. */
   durability: string
   labels: string[]
   figures: Figure[]
@@ -41,7 +41,7 @@ export interface TableResult {
   /** Whose figure the ratios are over; '' where there are none. */
   ratioTo: string
   rows: Row[]
-  /** What the chart of this table shows; none by default. */
+  /** The chart of this table; none by default. */
   chart?: 'latency' | 'throughput' | 'time'
   /** For `time`: a value for each interval of `intervalMs`, by row. */
   series?: number[][]
@@ -52,7 +52,7 @@ export interface SuiteResult {
   name: string
   title: string
   tables: TableResult[]
-  /** What the figures say, in sentences. */
+  /** Findings, in sentences. */
   findings: string[]
 }
 

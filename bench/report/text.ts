@@ -12,7 +12,7 @@ function styled(text: string, code: number): string {
   return useColour() ? `\x1b[${code}m${text}\x1b[0m` : text
 }
 
-/** The table with its title, what its rows survive, and what its ratios are over. */
+/** The table with its title, its durability and the baseline of its ratios. */
 export function formatResult(result: TableResult): string {
   const { head, labelCount, rows } = tableCells(result)
   const dimmed = rows.map((cells, i) =>

@@ -1,4 +1,4 @@
-/** One of several processes that append at the same time; told what by its parent, tells when it began and ended. */
+/** One of several processes that append at the same time; gets its load from the parent and reports begin and end. */
 import { type Log, open } from 'durlog'
 import { Baseline, type BaselineSpec } from '../harness/baselines.js'
 import { nextTurn } from '../harness/load.js'
@@ -27,7 +27,7 @@ interface Prepared {
   close(): Promise<unknown>
 }
 
-/** Numbered, so that the parent can tell which are there. */
+/** Numbered, so that the parent can check which are there. */
 function stamp(payload: Buffer, index: number): void {
   if (payload.length >= 4) payload.writeUInt32LE(index)
 }
@@ -64,7 +64,7 @@ async function appendAll(log: Log, { recordBytes, operations, inFlight }: Append
 async function prepare(job: AppendJob): Promise<Prepared> {
   if (job.spec) {
     const baseline = await Baseline.open({ ...job.spec, recordsPerSample: RECORDS_PER_SAMPLE })
-    // Handing over what is still in the process belongs to the method.
+    // Flushing the process's own buffer is part of the method.
     return {
       go: () => baseline.run(job.operations / RECORDS_PER_SAMPLE).then(() => baseline.close()),
       close: async () => {},

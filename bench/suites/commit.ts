@@ -17,7 +17,7 @@ const OWN: readonly { label: string; preallocate: Preallocation }[] = [
   { label: 'durlog', preallocate: 'auto' },
   { label: 'durlog, no preallocation', preallocate: 'none' },
 ]
-/** What somebody writes first, in Node alone. */
+/** The obvious solution in Node alone. */
 const OTHER = peers.find(({ name }) => name === 'group commit in JS')
 
 async function addContenders(field: Field, folder: string, bytes: number, extent: typeof FULL): Promise<void> {

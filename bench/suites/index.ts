@@ -12,5 +12,5 @@ import { wal } from './wal.js'
 
 export const suites: readonly Suite[] = [strategies, commit, append, wal, overwrite, prealloc, recovery, read, versus]
 
-/** What `durlog bench` measures when it is told nothing. */
+/** The suites of `durlog bench` without arguments. */
 export const DEFAULT_SUITES: readonly string[] = ['strategies']

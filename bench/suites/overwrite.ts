@@ -1,4 +1,4 @@
-/** What allocation costs a synced write: into growing, preallocated, zeroed and written files. */
+/** The cost of allocation in a synced write: growing, preallocated, zeroed and written files. */
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { open } from 'durlog'

@@ -1,4 +1,4 @@
-/** What to use on this disk, from what was measured on it. */
+/** Which strategy to use on this disk, from its measurements. */
 
 import type { Summary } from '../harness/stats.js'
 import { formatNumber } from '../report/format.js'
@@ -7,7 +7,7 @@ import type { Row, TableResult } from '../report/report.js'
 /** `auto` this much slower than the best explicit choice is worth telling. */
 const TOLERANCE = 1.15
 
-/** What a table is judged by: less is better. */
+/** The figure by which a table is judged: less is better. */
 interface Criterion {
   subject: string
   cost: (figures: Pick<Summary, 'p50' | 'opsPerSecond'>) => number
@@ -66,7 +66,7 @@ function judge(table: TableResult, criterion: Criterion): string | undefined {
   return `${start}; auto took ${took}, ${criterion.told(auto)}: ${verdictOn(auto, best, criterion)}.`
 }
 
-/** Sentences: for durable appends one at a time, and for what only has to reach memory. */
+/** Sentences: for durable appends one at a time, and for appends at memory. */
 export function recommend(tables: readonly TableResult[]): string[] {
   return tables.flatMap((table) => {
     const level = table.title.split(',')[0]

@@ -1,4 +1,4 @@
-/** How long opening takes: by the number of segments, and by what a killed writer left unsynced. */
+/** How long opening takes: by the number of segments, and by the unsynced bytes that a killed writer left. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'

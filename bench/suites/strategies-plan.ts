@@ -1,4 +1,4 @@
-/** What the strategies suite measures, quickly and in full. */
+/** The cases of the strategies suite, quick and full. */
 import type { Durability, Preallocation, Strategy } from 'durlog'
 import type { BaselineFile, BaselineMethod } from '../harness/baselines.js'
 
@@ -15,7 +15,7 @@ export interface RawCall {
   file: BaselineFile
 }
 
-/** What one level is compared with; ratios are over the first raw call. */
+/** The baselines of one level; ratios are over the first raw call. */
 export interface LevelPlan {
   level: Durability
   durability: string

@@ -38,7 +38,7 @@ async function leaveSegmentsBehind(log: Log, segmentBytes: number): Promise<void
   await log.trimBefore(log.nextSeq)
 }
 
-/** A burst of `write`; the turn of the event loop behind it, which the log needs to go on, is in its time. */
+/** A burst of `write`; its time includes the turn of the event loop that the log needs after it. */
 async function writeBurst(log: Log, payload: Buffer): Promise<{ operations: number }> {
   let operations = 0
   try {
@@ -77,7 +77,7 @@ async function addLog({ field, plan, extent, bytes, inFlight, logs }: Measuring,
       tidy: alone.tidy,
     })
   } catch (error) {
-    // A file system that refuses a strategy has told something worth a row.
+    // A strategy that the file system refuses is a result, and has a row.
     row.note = (error as Error).message
   }
 }

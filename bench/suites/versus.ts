@@ -1,4 +1,4 @@
-/** durlog beside what its users would use instead: at the same durability, never across. */
+/** durlog beside its alternatives, each at the same durability. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { open } from 'durlog'

@@ -1,4 +1,4 @@
-/** Ways to flush a write-ahead log, and what a client of a server sees that answers after the append. */
+/** Ways to flush a write-ahead log, and round trips to a server that answers after the append. */
 
 import { once } from 'node:events'
 import { Agent, createServer, request, type Server } from 'node:http'

@@ -1,4 +1,4 @@
-// durlog beside what its users would use instead, at the same durability.
+// durlog beside its alternatives, at the same durability.
 
 import { join } from 'node:path'
 import { open } from 'durlog'

@@ -1,4 +1,4 @@
-// Into the page cache: as fast as a store, and what that leaves of the event loop.
+// Appends into the page cache, and how late they make the event loop.
 import { join } from 'node:path'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -149,7 +149,7 @@ const appendMemory = {
 
 const TIMER_MS = 1
 
-/** p99 in ms of how much later than due a timer fires: what the histogram has is the time between two fires. */
+/** p99 in ms of how late a timer fires; the histogram holds the time between two fires. */
 async function delayP99(body) {
   const histogram = monitorEventLoopDelay({ resolution: TIMER_MS })
   histogram.enable()

@@ -1,4 +1,4 @@
-// One record by its seq, beside a pread of the same bytes from a place that is known.
+// One record by its seq, beside a pread of the same bytes from a known offset.
 import { join } from 'node:path'
 import { open } from 'durlog'
 import { timeEach, timeEachSync, writeInBursts } from '../dist/harness/load.js'
@@ -33,7 +33,7 @@ function atRandom(read) {
 async function checkPlaces(log, raw) {
   for (let seq = 0; seq < RECORDS; seq += RECORDS / 50) {
     const { data } = await log.get(seq)
-    if (!data.equals(raw.readSync(seq))) throw new Error(`record ${seq} does not stand where it should`)
+    if (!data.equals(raw.readSync(seq))) throw new Error(`record ${seq} is not where it should be`)
   }
 }
 

@@ -1,4 +1,4 @@
-// What a log costs around its appends: opening, reading, memory.
+// The cost of opening and reading a log, and its memory.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -138,7 +138,7 @@ const resident = {
   },
 }
 
-/** The child's side: appends, keeps the log small, tells its own peak. */
+/** The child: appends, and reports its own peak memory. */
 async function appendAndTell(dir, durability) {
   const before = process.resourceUsage().maxRSS / 1024
   const log = await open(dir, { durability })

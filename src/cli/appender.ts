@@ -38,7 +38,7 @@ export class Appender {
     this.#maxBatchBytes = Math.min(MAX_BATCH_BYTES, segmentBytes / 4)
   }
 
-  /** Appends `records`, in batches; waits only while too much is on its way. Throws what an earlier one failed with. */
+  /** Appends `records`, in batches; waits only while too many bytes are pending. Throws the error of an earlier record. */
   async add(records: readonly Piece[]): Promise<void> {
     let start = 0
     let bytes = 0
@@ -56,7 +56,7 @@ export class Appender {
     await this.#until(MAX_IN_FLIGHT_BYTES)
   }
 
-  /** Waits for all of them to reach their level. Throws what one of them failed with. */
+  /** Waits for all of them to reach their level. Throws the first error among them. */
   async finish(): Promise<AppendSummary> {
     await this.#until(0)
     return this.summary

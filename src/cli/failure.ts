@@ -1,4 +1,4 @@
-/** Errors as the command tells them: code, message, what to do, and the exit status. */
+/** How the command reports an error: code, message, advice, exit status. */
 import { DurlogError, type DurlogErrorCode } from '../errors.js'
 import { ExitCode } from '../terminal/exit-codes.js'
 import { InputError } from '../terminal/input-error.js'
@@ -7,7 +7,7 @@ import { OutputClosedError } from '../terminal/output.js'
 export interface Failure {
   code: string
   message: string
-  /** What to do about it; '' where the message says it all. */
+  /** What to do; '' if the message says it. */
   advice: string
   exitCode: number
   details: Record<string, unknown>
@@ -47,12 +47,12 @@ const ADVICE: Partial<Record<DurlogErrorCode, string>> = {
   ERR_DURLOG_RECORD_EMPTY: 'a record has at least one byte; --skip-empty leaves empty ones out',
   ERR_DURLOG_RECORD_TOO_LARGE: 'raise --max-record-bytes, and --segment-bytes with it if need be',
   ERR_DURLOG_UNSUPPORTED: 'leave --strategy and --preallocate at auto',
-  ERR_DURLOG_OUT_OF_RANGE: '"durlog stat DIR" tells the first and the last seq',
+  ERR_DURLOG_OUT_OF_RANGE: '"durlog stat DIR" prints the first and the last seq',
   ERR_DURLOG_INVALID_ARGUMENT: '"durlog COMMAND --help" lists the options',
 }
 
 export function toFailure(error: unknown): Failure {
-  // Closing the log failed too, after what was wrong in the first place.
+  // `await using` wraps the first error if closing the log failed too.
   if (error instanceof Error && error.name === 'SuppressedError' && 'suppressed' in error)
     return toFailure(error.suppressed)
   if (error instanceof DurlogError) {
@@ -74,7 +74,7 @@ export function toFailure(error: unknown): Failure {
 
 /**
  * Writes the failure to stderr, as one JSON object with `json`; returns the exit status. A closed stdout is no
- * failure: what the command has found out stays its status.
+ * failure: the status stays that of the command.
  */
 export function reportFailure(error: unknown, json: boolean): number {
   if (isOutputClosed(error)) return Number(process.exitCode ?? ExitCode.ok)

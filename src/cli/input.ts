@@ -1,4 +1,4 @@
-/** What commands read: a file or stdin, cut into records. */
+/** Input of commands: a file or stdin, cut into records. */
 import { createReadStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { InputError } from '../terminal/input-error.js'
@@ -24,13 +24,13 @@ export async function openInput(file: string | undefined): Promise<Input> {
   }
 }
 
-/** Cuts chunks into records; what is left of the last one waits for the next chunk. */
+/** Cuts chunks into records; the incomplete last one waits for the next chunk. */
 export interface Splitter {
-  /** The records that end in `chunk`, up to what `problem` tells of. */
+  /** The records that end in `chunk`, up to `problem`. */
   push(chunk: Buffer): Buffer[]
   /** The record that the input ends with, if it has no end mark of its own. */
   end(): Buffer[]
-  /** What is wrong with the input behind the records delivered so far. */
+  /** The error in the input after the records delivered so far. */
   readonly problem: InputError | undefined
 }
 
@@ -121,7 +121,7 @@ export class PrefixSplitter implements Splitter {
   readonly #carry = new Carry()
   readonly #maxBytes: number
   #records = 0
-  /** Bytes that the record at hand needs, its prefix included. */
+  /** Bytes of the current record with its prefix. */
   #wanted = PREFIX_BYTES
   problem: InputError | undefined
 

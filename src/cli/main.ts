@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command: loads only what the command at hand needs. */
+/** The command `durlog`: loads only what the given subcommand needs. */
 import { Command, CommanderError } from 'commander'
 import { EXIT_CODES_HELP, ExitCode } from '../terminal/exit-codes.js'
 import { InputError } from '../terminal/input-error.js'
@@ -79,13 +79,13 @@ async function main(args: readonly string[]): Promise<number> {
         () => ExitCode.ok,
         (failed) => reportFailure(failed, json),
       )
-    // Commander has already told a person.
+    // Commander has already printed the message.
     if (json) reportFailure(new InputError(error.message, ExitCode.usage), json)
     return ExitCode.usage
   }
 }
 
-// The callback of each write tells; without a listener the same error would end the process with a stack.
+// The callback of each write reports its error; without a listener the process would end with a stack trace.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
 main(process.argv.slice(2)).then(

@@ -31,7 +31,7 @@ export async function printRecords(log: ReadableLog, read: ReadOptions, format: 
       await sink.flush()
       if (!put(bytes)) await writeLarge(bytes, format)
     }
-    // What has been printed should be seen before a follower waits for more.
+    // A follower flushes before it waits, so that its output is seen.
     if (read.follow) await sink.flush()
   }
   await sink.flush()
@@ -54,7 +54,7 @@ async function writeLarge(data: Uint8Array, { json, lengthPrefixed }: PrintForma
   if (!json && !lengthPrefixed) await writeOut('\n')
 }
 
-/** One record as it is; on a terminal with a newline behind it. */
+/** One record as it is; on a terminal followed by a newline. */
 export async function printRecord(record: LogRecord, json: boolean): Promise<void> {
   if (json) return writeOut(toReadableJsonLine(record))
   await writeOut(record.data)

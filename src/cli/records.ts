@@ -6,13 +6,13 @@ import type { LogRecord } from '../types.js'
 
 export type Encoding = 'utf8' | 'base64' | 'json'
 export const ENCODINGS: readonly Encoding[] = ['utf8', 'base64', 'json']
-/** What export may be told; `auto` gives back every byte: UTF-8 where the payload is that, else base64. */
+/** The encodings of export; `auto` keeps every byte: UTF-8 if the payload is valid, else base64. */
 export type ExportEncoding = 'auto' | Encoding
 export const EXPORT_ENCODINGS: readonly ExportEncoding[] = ['auto', ...ENCODINGS]
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** One line, its newline included. Throws InputError where the payload is not what `encoding` says. */
+/** One line with its newline. Throws InputError if the payload does not have this encoding. */
 export function toJsonLine(record: LogRecord, encoding: ExportEncoding): string {
   if (encoding === 'auto') return toReadableJsonLine(record)
   const { seq, timestamp } = record
@@ -20,7 +20,7 @@ export function toJsonLine(record: LogRecord, encoding: ExportEncoding): string 
   return `{"seq":${seq},"timestamp":${timestamp},"data":${encodeData(record, encoding)}${named}}\n`
 }
 
-/** As UTF-8 where the payload is that, else as base64 with a word that it is. */
+/** As UTF-8 if the payload is valid, else as base64 with `"encoding":"base64"`. */
 export function toReadableJsonLine(record: LogRecord): string {
   const { seq, timestamp, data } = record
   const text = decodeUtf8(data)
@@ -52,12 +52,12 @@ function decodeUtf8(data: Uint8Array): string | undefined {
 
 export interface JsonRecord {
   data: Buffer
-  /** Undefined where the line has none. */
+  /** Undefined if the line has none. */
   seq: unknown
   timestamp: unknown
 }
 
-/** What one line holds. Its own "encoding" counts for more than `preset`. `place` says where it stands, for the error. */
+/** The record of one line. Its own "encoding" overrides `preset`. `place` names the line in errors. */
 export function fromJsonLine(line: Buffer, preset: Encoding, place: string): JsonRecord {
   let value: unknown
   try {

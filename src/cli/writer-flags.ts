@@ -1,4 +1,4 @@
-/** The options of commands that append, and what `open` is given for them. */
+/** The options of commands that append, and the options of `open` made of them. */
 import { type Command, Option } from 'commander'
 import { LEVEL_NAMES } from '../native/levels.js'
 import {
@@ -21,7 +21,7 @@ export interface WriterFlags {
   create: boolean
 }
 
-/** What commands that append take. */
+/** Adds the options of commands that append. */
 export function addWriterOptions(command: Command): Command {
   return command
     .addOption(

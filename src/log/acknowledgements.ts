@@ -23,7 +23,7 @@ export class Acknowledgements {
   #settledInTurn = 0
   #turnScheduled = false
 
-  /** Calls `onTurn` in a turn of the event loop that may settle again what an earlier one left. */
+  /** Calls `onTurn` in the next turn of the event loop if this one has settled as many promises as it may. */
   constructor(counters: Float64Array, onTurn: () => void) {
     this.#counters = counters
     this.#onTurn = onTurn
@@ -52,7 +52,7 @@ export class Acknowledgements {
     return (this.#waiters[level] as Waiters).wait(seq)
   }
 
-  /** Settles what has reached its level, as much as this turn of the event loop may. */
+  /** Settles promises whose level is reached, as many as this turn of the event loop may. */
   settle(): void {
     for (let level = 0; level < this.#waiters.length; level++) {
       const waiters = this.#waiters[level] as Waiters
@@ -64,17 +64,17 @@ export class Acknowledgements {
     }
   }
 
-  /** The event loop has turned: as many as before may be settled. */
+  /** The event loop has turned: as many promises as before may be settled. */
   startTurn(): void {
     this.#settledInTurn = 0
   }
 
-  /** Rejects what a failed commit has taken with it; settles what had reached its level before. */
+  /** Rejects the appends of a failed commit; first settles those whose level was reached before. */
   fail(failure: NativeFailure, errorFor: (seq: number) => DurlogError): void {
     // Seqs from the failed one on that have been reached since belong to other records.
     const end = failure.latched ? Number.POSITIVE_INFINITY : failure.firstSeq
     for (const [level, waiters] of this.#waiters.entries()) waiters.settle(Math.min(end, this.end(level)))
-    // Once latched, what is still to be reached never will be.
+    // A latched log reaches no further level.
     const firstSeq = failure.latched ? 0 : failure.firstSeq
     for (const waiters of this.#waiters) waiters.rejectFrom(firstSeq, errorFor)
   }

@@ -5,9 +5,9 @@ import type { WritePipeline } from './write-pipeline.js'
 
 /** How far an append of several records in order came. */
 export interface Reached {
-  /** So many, from the first on, have reached their level. */
+  /** How many have reached their level, counted from the first. */
   reached: number
-  /** What the next one failed with. */
+  /** The error of the next one. */
   failure: { error: unknown } | undefined
 }
 
@@ -21,13 +21,13 @@ export async function appendInOrder(
   while (reached < list.length) {
     const framed: Promise<number>[] = []
     const { failures } = pipeline
-    // The core frames nothing in a call that finds a failed commit to report. What is left goes on only if none of
-    // the framed records failed with that commit.
+    // The core frames nothing in a call that reports a failed commit. The rest is framed only if none of the framed
+    // records failed with that commit.
     const frameRest = (): Promise<void> | undefined => {
       for (let next = reached + framed.length; next < list.length; next++) {
         const promise = pipeline.frame(list[next] as Payload, level)
         if (promise === undefined) return pipeline.failures === failures ? undefined : Promise.resolve()
-        promise.catch(() => {}) // looked at below
+        promise.catch(() => {}) // awaited below
         framed.push(promise)
       }
       return Promise.resolve()

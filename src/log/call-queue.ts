@@ -3,19 +3,19 @@
 import { type DurlogError, outcomeOfCall } from '../errors.js'
 import { Deque } from './deque.js'
 
-/** A call that waits for its turn: for room, or for everything before it to settle. */
+/** A call that waits for room, or for everything before it to settle. */
 export interface QueuedCall {
-  /** A commit that fails while the call waits does not concern it. */
+  /** The call is not failed by a commit that fails while it waits. */
   readonly outlivesFailure: boolean
-  /** Goes on if it can; true once it needs its place no more. Runs no code of the caller's. */
+  /** Starts the call if possible; true once it may leave the queue. Runs no code of the caller. */
   admit(): boolean
-  /** A commit failed; the call has lost its place already. */
+  /** A commit failed; the call is no longer in the queue. */
   fail(error: DurlogError): void
 }
 
 /**
- * Calls that wait, in the order in which they were made: none goes on before the one in front of it. The call that is
- * being admitted is never removed by anything else: what fails meanwhile fails once it has gone on or has not.
+ * Calls that wait, in the order in which they were made: none starts before the one in front of it. A failure that is
+ * reported while a call is being admitted takes effect after its `admit` has returned.
  */
 export class CallQueue {
   #calls = new Deque<QueuedCall>()
@@ -24,7 +24,7 @@ export class CallQueue {
   #failure: DurlogError | undefined
   readonly #onLeft: () => void
 
-  /** Calls `onLeft` when one has given up its place, which may be what the next one waits for. */
+  /** Calls `onLeft` when a signal has removed a call: the next one may be able to start. */
   constructor(onLeft: () => void) {
     this.#onLeft = onLeft
   }
@@ -37,7 +37,7 @@ export class CallQueue {
     this.#calls.push(call)
   }
 
-  /** Lets go on whatever can. Does nothing from within itself: the outer call goes on. */
+  /** Starts every call that can start. A nested call does nothing, as the outer one continues. */
   admit(): void {
     if (this.#admitting) return
     this.#admitting = true
@@ -54,13 +54,13 @@ export class CallQueue {
     this.#admitting = false
   }
 
-  /** Fails every call that waits, except those that outlive it. A call that is being admitted and goes on does not. */
+  /** Fails every waiting call, except those that outlive it and one that is being admitted and starts. */
   fail(error: DurlogError): void {
     if (this.#admitting) this.#failure ??= error
     else this.#failAll(error)
   }
 
-  /** The queue is consistent again before any call fails: its caller's code may add to it. */
+  /** The queue is consistent before the first call fails: a caller's code may add to it. */
   #failAll(error: DurlogError): void {
     const calls = this.#calls
     const failed: QueuedCall[] = []

@@ -2,7 +2,7 @@
 import type { QueuedCall } from './call-queue.js'
 
 export class ExclusiveCall implements QueuedCall {
-  /** A commit that fails before it starts does not concern it. */
+  /** A commit that fails before it starts does not fail it. */
   readonly outlivesFailure = true
   readonly #ready: () => boolean
   readonly #work: () => Promise<void>

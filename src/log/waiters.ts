@@ -55,7 +55,7 @@ export class Waiters {
     return settled
   }
 
-  /** Rejects, oldest first, every waiter from `firstSeq` on with what `errorFor` makes of its seq. */
+  /** Rejects every waiter from `firstSeq` on, oldest first, with the error that `errorFor` makes of its seq. */
   rejectFrom(firstSeq: number, errorFor: (seq: number) => unknown): void {
     let kept = this.#size
     while (kept > 0 && (this.#seqs[(this.#head + kept - 1) & this.#mask] as number) >= firstSeq) kept--

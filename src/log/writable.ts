@@ -39,7 +39,7 @@ class RecordWritable extends Writable {
     this.#store([chunk], callback)
   }
 
-  /** What has gathered while earlier chunks were on their way goes out as one group. */
+  /** Chunks that came while earlier ones were pending are appended as one group. */
   override _writev(chunks: { chunk: Buffer }[], callback: WriteCallback): void {
     this.#store(
       chunks.map(({ chunk }) => chunk),

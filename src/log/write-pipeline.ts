@@ -1,6 +1,6 @@
 /**
- * The path of every call that changes the log: it is framed at once, or waits for room and for the calls before it; a
- * commit starts when the current turn of the event loop has made its calls; a promise settles when its level is reached.
+ * The path of every call that changes the log. It is framed at once, or waits for room and for the calls before it. A
+ * commit starts when the current turn of the event loop has made its calls. A promise settles when its level is reached.
  */
 import { closedError, DurlogError, latchedError, outcomeOfCall, withOutcome } from '../errors.js'
 import { LEVELS } from '../native/levels.js'
@@ -13,7 +13,7 @@ import { CallQueue } from './call-queue.js'
 import { CommitDelay } from './commit-delay.js'
 import { ExclusiveCall } from './exclusive-call.js'
 
-/** What the pipeline reports, each once the calls that are under way have returned. */
+/** Called by the pipeline, never from within a call that changes the log. */
 export interface PipelineListener {
   /** The end of the log may have moved: at memory, synced, or both. */
   onMoved(): void
@@ -32,7 +32,7 @@ export class WritePipeline {
   readonly #acknowledgements: Acknowledgements
   readonly #held = new CallQueue(() => this.#admit())
   readonly #commitDelay: CommitDelay | undefined
-  /** Calls go by way of `#held`: something waits there, or the log is closing. */
+  /** Calls wait in `#held`: others wait there already, or the log is closing. */
   #gated = false
   /** The core refused a write and has made no room since. */
   #noRoom = false
@@ -152,7 +152,7 @@ export class WritePipeline {
       this.#scheduleTick()
     }
     return new Promise((resolve, reject) => {
-      // What throws in the call rejects like what fails later.
+      // A `work` that throws rejects the promise too.
       const run = (): Promise<void> => (async () => work())().then(resolve, reject)
       this.#held.push(new ExclusiveCall(ready, run, onEnd))
       this.#gated = true
@@ -233,7 +233,7 @@ export class WritePipeline {
     const last = this.#nextSeq - 1
     if (this.#counter(Counter.syncedEnd) > last || this.#counter(Counter.latched) !== 0) return true
     this.#native.requestSync(LEVELS.sync)
-    // If it fails, the core refuses what that makes impossible.
+    // If it fails, the core refuses the call, or syncs in it.
     this.#acknowledged(last, LEVELS.sync).catch(() => {})
     return false
   }
@@ -248,7 +248,7 @@ export class WritePipeline {
     if (this.#held.size > 0) this.#admit()
   }
 
-  /** The tick comes after the continuations of what has settled, so that what they append joins the next group. */
+  /** The tick runs after the continuations of settled promises, so that their appends join the next group. */
   #settleInTurn(): void {
     this.#settle()
     queueMicrotask(this.#continued)
@@ -256,7 +256,7 @@ export class WritePipeline {
 
   readonly #continued = (): void => this.#scheduleTick()
 
-  /** The next commit starts once this turn has made its appends, and what they lead to, theirs. */
+  /** The next commit starts when this turn and its microtasks have made their appends. */
   #scheduleTick(): void {
     if (this.#tickScheduled) return
     this.#tickScheduled = true
@@ -278,8 +278,8 @@ export class WritePipeline {
   }
 
   /**
-   * Follows every call that may commit, before what the call appended is waited for: its seq may be one that a
-   * failed group has given back.
+   * To be called after every call that may commit, before the appended record is waited for: its seq may be one that
+   * a failed group has given back.
    */
   #takeEvents(): void {
     if ((this.#counters[Counter.events] as number) === 0) return

@@ -1,4 +1,4 @@
-/** A log opened for writing: checks what its methods are given, and emits its events. */
+/** A log opened for writing: checks arguments and emits events; WritePipeline does the rest. */
 import { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import { invalidArgument, outcomeOfCall } from '../errors.js'
@@ -157,7 +157,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
       this.#announcedSyncedEnd = Math.min(this.#announcedSyncedEnd, nextSeq)
       return nextSeq
     }
-    // What stays is synced before: the core would do it in the call, and block this thread.
+    // Synced before the cut: the core would sync in the call and block this thread.
     return this.#pipeline.alone(cut, { syncedFirst: true })
   }
 

@@ -20,7 +20,7 @@ export function targetName(): string {
   return `${platform}-${arch}${platform === 'linux' && usesMusl() ? '-musl' : ''}`
 }
 
-/** Looks at what this process has mapped, as the file system may hold both libraries. glibc's is libc.so.6. */
+/** Reads which C library this process has mapped, as the file system may hold both. glibc's is libc.so.6. */
 function usesMusl(): boolean {
   try {
     return /\/(?:ld-musl-.*|libc\.musl-.*|libc\.so)$/m.test(readFileSync('/proc/self/maps', 'latin1'))
@@ -31,7 +31,7 @@ function usesMusl(): boolean {
 }
 
 /**
- * Loads durlog.node: the file that DURLOG_BINARY names, or what `provideAddon` was given; else a build in a
+ * Loads durlog.node: the file that DURLOG_BINARY names, or the one given to `provideAddon`; else a build in a
  * checkout; else the package's binary for this system. Throws ERR_DURLOG_NO_BINARY.
  */
 export function loadAddon(): unknown {

@@ -84,14 +84,14 @@ export interface NativeLog {
   requestSync(level: number): void
   /** Starts the next group commit unless one is under way or none is wanted. */
   pump(): void
-  /** What happened since it was last called, oldest first: the core never calls back from within a call. */
+  /** Events since the last call, oldest first: the core never calls back from within a call. */
   takeEvents(): (NativeFailure | NativeRotation)[]
   stats(): NativeStats
   /** Removes whole segments below `seq`; resolves to the new firstSeq once durable. */
   trimBefore(seq: number): Promise<number>
   /** Cuts every record after `seq` (-1: all); resolves to the new nextSeq once durable. */
   truncateAfter(seq: number): Promise<number>
-  /** Syncs what is there, marks the end and lets go of the lock. */
+  /** Syncs every record, writes the end marker and releases the lock. */
   close(): Promise<void>
 }
 
@@ -111,14 +111,14 @@ export interface NativeCursor {
   /** As `next`, at once and on this thread, where records below `limit` are in the page cache; undefined otherwise. */
   nextCached(buffer: Uint8Array, entries: Uint32Array, limit: number): NativeBatch | undefined
   poll(): boolean
-  /** After ERR_DURLOG_CORRUPT: goes on behind the damage; the next whole seq, or -1 at the end. */
+  /** After ERR_DURLOG_CORRUPT: moves past the damage; resolves to the next whole seq, or -1 at the end. */
   skipDamage(): Promise<number>
   /** The seq that `next` would deliver. */
   seq(): number
   close(): void
 }
 
-/** Single records by seq. Any number of calls at once; each ends by itself, whatever becomes of the object. */
+/** Single records by seq. Any number of calls at once; each ends even if the object is collected. */
 export interface NativePointReader {
   /** Record `seq`, which is known to be there if it is below `limit` (-1: it may not be). */
   get(seq: number, limit: number): Promise<LogRecord>
@@ -136,14 +136,14 @@ export interface NativeBounds {
   uuid: string
 }
 
-/** Indices into what `NativeLivePage.look` fills. Ends are exclusive. */
+/** Indices into the fields that `NativeLivePage.look` fills. Ends are exclusive. */
 export const LiveField = {
   /** 1 where the page counts, by a writer that lives or has lived since it was first looked at. */
   counts: 0,
   firstSeq: 1,
-  /** What is acknowledged at `memory`. */
+  /** Every record below it is acknowledged at `memory`. */
   memoryEnd: 2,
-  /** What is acknowledged at `sync`. */
+  /** Every record below it is acknowledged at `sync`. */
   syncedEnd: 3,
   /** The lowest next seq of the cuts since the call before; Infinity without any. */
   cut: 4,
@@ -202,7 +202,7 @@ export interface NativeVerifyReport {
 export interface NativeRepairReport {
   state: RecoveryState
   applied: boolean
-  /** What was or would be cut, by file; the backup holds these bytes. */
+  /** The bytes that were or would be cut, by file; the backup holds them. */
   cuts: { segment: string; offset: number; bytes: number; removed: boolean }[]
   backup: string
 }
@@ -222,12 +222,12 @@ export interface Native {
   pointReader(dir: string, own: boolean): NativePointReader
   /** The folder's first and next seq, without the writer's lock. */
   bounds(dir: string): Promise<NativeBounds>
-  /** The page by which the log's writer tells how far the log may be read; needs no writer. */
+  /** The page in which the log's writer publishes how far the log may be read; needs no writer. */
   openLivePage(dir: string, onChange: () => void): NativeLivePage
   verify(dir: string): Promise<NativeVerifyReport>
   /** Frames of one segment from `offset` (0: the first); at most `max`. */
   frames(dir: string, segment: string, offset: number, max: number): Promise<NativeFrame[]>
-  /** Cuts torn tails and holes after copying what goes into `backup`; a dry run unless `apply`. */
+  /** Cuts torn tails and holes after copying the bytes into `backup`; a dry run unless `apply`. */
   repair(dir: string, apply: boolean, backup: string): Promise<NativeRepairReport>
   crc32c(crc: number, data: Uint8Array): number
 }

@@ -1,4 +1,4 @@
-/** What the methods of an open log, and `repair`, were given: checked and filled in at one place. */
+/** Checks the arguments of an open log's methods and of `repair`, and fills in defaults. */
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { DurlogError, invalidArgument } from '../errors.js'
@@ -71,7 +71,7 @@ export interface AppendCall {
   time?: number | undefined
 }
 
-/** What `append` and `appendBatch` were given; each option is read once. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+/** The options of `append` and `appendBatch`; each is read once. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveAppendOptions(
   options: unknown,
   level: number,
@@ -90,7 +90,7 @@ export function resolveAppendSyncOptions(options: unknown, level: number): Appen
   return { level: durability === undefined ? level : levelCode(durability), time: checkTime(time) }
 }
 
-/** What `writable` was given. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+/** The options of `writable`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveWritableOptions(options: unknown, level: number): { level: number; highWaterMark: number } {
   const given = bag('writable options', options, WRITABLE_OPTION_NAMES) as WritableOptions
   const range = { min: 1, max: HIGH_WATER_MARK_MAX, unit: 'bytes' }
@@ -100,7 +100,7 @@ export function resolveWritableOptions(options: unknown, level: number): { level
   }
 }
 
-/** What `readable` was given: its own options, and those of the reader. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+/** The options of `readable`: its own, and those of the reader. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveReadableOptions(options: unknown): { highWaterMark: number; readOptions: ReadOptions } {
   const { highWaterMark, ...readOptions } = bag('readable options', options, READABLE_OPTION_NAMES) as ReadableOptions
   const range = { min: 1, max: HIGH_WATER_MARK_MAX, unit: 'records' }
@@ -109,7 +109,7 @@ export function resolveReadableOptions(options: unknown): { highWaterMark: numbe
 
 const REPAIR_OPTION_NAMES: readonly string[] = ['apply', 'backup']
 
-/** What `repair` was given. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+/** The options of `repair`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveRepairOptions(options: unknown): { apply: boolean; backup: string } {
   const { apply, backup } = bag('repair options', options, REPAIR_OPTION_NAMES)
   const applies = flag('apply', apply, false)
@@ -123,8 +123,8 @@ export function resolveRepairOptions(options: unknown): { apply: boolean; backup
 const MIN_FRAME_BYTES = 32
 
 /**
- * The records of a batch in an array that nobody else knows; each element is read once. What a getter or a proxy
- * runs meanwhile is over before the first record is framed. Throws ERR_DURLOG_INVALID_ARGUMENT or
+ * The records of a batch in a new array; each element is read once. Code that a getter or a proxy runs has ended
+ * before the first record is framed. Throws ERR_DURLOG_INVALID_ARGUMENT or
  * ERR_DURLOG_BATCH_TOO_LARGE.
  */
 export function collectBatch(list: unknown, { segmentBytes, maxPendingBytes }: NativeOptions): Payload[] {
@@ -142,7 +142,7 @@ export function collectBatch(list: unknown, { segmentBytes, maxPendingBytes }: N
   return records
 }
 
-/** Checks what `read` was given. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+/** Checks the options of `read`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function checkReadOptions(options: ReadOptions): void {
   const given = bag('read options', options, READ_OPTION_NAMES) as ReadOptions
   if (given.from !== undefined) checkSeq('from', given.from)
@@ -155,7 +155,7 @@ export function checkReadOptions(options: ReadOptions): void {
   checkSignal(given.signal)
 }
 
-/** Checks a record before it has to wait for room. Throws what framing it would. */
+/** Checks a record before it waits for room. Throws the error that framing it would. */
 export function checkPayload(data: unknown, maxRecordBytes: number): void {
   if (typeof data !== 'string' && !(data instanceof Uint8Array))
     throw invalidArgument(`a record must be a Uint8Array or a string; got ${shown(data)}`)

@@ -1,4 +1,4 @@
-/** Checks of single values. What is wrong throws ERR_DURLOG_INVALID_ARGUMENT: the name, what came, what is allowed. */
+/** Checks of single values. Each throws ERR_DURLOG_INVALID_ARGUMENT with the name, the value and what is allowed. */
 import { invalidArgument } from '../errors.js'
 
 /** `value` as an error shows it: short, with a string in quotes. */

@@ -1,4 +1,4 @@
-/** All options of `open`, checked and filled in at one place. */
+/** The options of `open`: names, defaults, ranges, checks. */
 
 import { invalidArgument } from '../errors.js'
 import { LEVEL_NAMES, LEVELS } from '../native/levels.js'
@@ -13,7 +13,7 @@ const GIB = 1024 * MIB
 /** A segment's header block, and room for frames and markers. */
 export const SEGMENT_OVERHEAD_BYTES = 8192
 const BLOCK_BYTES = 4096
-/** The longest payload that a frame's length field is given on disk. */
+/** The longest payload that the format allows. */
 const MAX_PAYLOAD_BYTES = 128 * MIB
 
 export const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
@@ -27,8 +27,7 @@ export const PREALLOCATIONS: readonly Preallocation[] = [
   'zero',
   'recycle',
 ]
-/** What `open` takes where an option is left out; the others' default is zero, false or `auto`. `maxRecordBytes`: or the longest
- * that fits, if that is less. */
+/** Defaults that are not zero, false or `auto`. `maxRecordBytes` is lower if no record of that length fits. */
 export const DEFAULTS: {
   durability: Durability
   segmentBytes: number
@@ -40,7 +39,7 @@ export const DEFAULTS: {
   maxPendingBytes: 32 * MIB,
   maxRecordBytes: 16 * MIB,
 }
-/** What leaves blocks unallocated: a store through a map into one on a full disk is SIGBUS. */
+/** These leave blocks unallocated: on a full disk a store into one through a map is SIGBUS. */
 const UNALLOCATED: readonly Preallocation[] = ['none', 'sparse', 'keep-size']
 const RECOVERIES = ['strict', 'salvage'] as const
 
@@ -82,7 +81,7 @@ function resolveChunkBytes(value: unknown, segmentBytes: number): number {
   return chunkBytes
 }
 
-/** Checks `options` and fills in what is left out. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+/** Checks `options` and fills in defaults. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): ResolvedOptions {
   const given = bag('options', options, OPTION_NAMES) as OpenOptions
   const lock = bag('lock', given.lock, ['waitMs'])

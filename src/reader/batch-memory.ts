@@ -1,4 +1,4 @@
-/** What a reader's batches are decoded into: one buffer serves several small batches, two tables of records take turns. */
+/** The memory of a reader's batches: one buffer serves several small batches, two tables of records take turns. */
 
 const BATCH_BYTES = 2 * 1024 * 1024
 /** A smaller rest of a batch's buffer is not worth a read of its own. */
@@ -42,7 +42,7 @@ export class BatchMemory {
     return { buffer, entries }
   }
 
-  /** The records in `entries` stay where they are; what is taken next comes after them. */
+  /** The records in `entries` stay valid; the next batch comes after them in the buffer. */
   keep(entries: Uint32Array, count: number): void {
     const last = (count - 1) * ENTRY_NUMBERS
     const usedBytes = (entries[last] as number) + (entries[last + 1] as number)
@@ -50,12 +50,12 @@ export class BatchMemory {
     this.#needBytes = 0
   }
 
-  /** Nobody looks at `entries` any more. */
+  /** `entries` is no longer used. */
   giveBack(entries: Uint32Array): void {
     if (entries.length > 0) this.#spareEntries = entries
   }
 
-  /** What is taken next holds a record of `bytes`. */
+  /** The next batch must have room for a record of `bytes`. */
   needs(bytes: number): void {
     this.#needBytes = bytes
   }

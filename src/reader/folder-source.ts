@@ -1,4 +1,4 @@
-/** What readers see of a log that another process or thread writes: its writer's page, or the files without one. */
+/** A log that another process or thread writes, as readers see it: by its writer's page, or by the files without one. */
 
 import {
   LIVE_FIELD_COUNT,
@@ -11,9 +11,9 @@ import {
 import { checkHeld, type ReadSource } from './read-source.js'
 import { Truncation } from './truncation.js'
 
-/** How often a follower of a log without a page looks whether something has been added. */
+/** How often a follower of a log without a page looks for new records. */
 const POLL_INTERVAL_MS = 5
-/** Without a page, looking what is synced reads the last segment: it takes at most this share of the time. */
+/** Without a page, finding what is synced reads the last segment: it takes at most this share of the time. */
 const MAX_BOUNDS_SHARE = 0.2
 
 /** Waits for the page to say more than `limit`, or for a cut after `seen`. */
@@ -28,11 +28,11 @@ export class FolderSource implements ReadSource {
   readonly dir: string
   readonly salvage: boolean
   lastTruncation: Truncation = new Truncation(Number.POSITIVE_INFINITY)
-  /** What was found when the log was opened or last refreshed. */
+  /** As found when the log was opened or last refreshed. */
   bounds: NativeBounds
   #ended = false
   readonly #followers = new Set<Follower>()
-  /** What came before the first watch began is not a change to it. */
+  /** A change before the first watch does not wake it. */
   #watched = false
   readonly #page: NativeLivePage
   readonly #fields = new Float64Array(LIVE_FIELD_COUNT)
@@ -51,7 +51,7 @@ export class FolderSource implements ReadSource {
     return this.#ended
   }
 
-  /** Closes the page. What it said last stays in force for readers that finish what they have. */
+  /** Closes the page. Readers that still deliver their records go by its last fields. */
   end(): void {
     if (this.#ended) return
     this.look()
@@ -76,11 +76,11 @@ export class FolderSource implements ReadSource {
     const cut = this.#field('cut')
     if (cut === Number.POSITIVE_INFINITY) return
     this.lastTruncation = this.lastTruncation.followedBy(cut)
-    // What was synced behind the cut is gone. Followers go by this where the page is lost.
+    // Followers use this if the page is lost; records after the cut are no longer synced.
     this.bounds = { ...this.bounds, syncedEnd: Math.min(this.bounds.syncedEnd, cut) }
   }
 
-  /** A cut is told of before it begins, so none is waited for. */
+  /** A cut is published before it begins, so there is none to wait for. */
   async settled(): Promise<void> {}
 
   async range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }> {
@@ -117,7 +117,7 @@ export class FolderSource implements ReadSource {
     }
   }
 
-  /** Lets the followers go on that have something to go on with. */
+  /** Wakes the followers that have something to read. */
   changed(): void {
     this.look()
     for (const follower of this.#followers) {

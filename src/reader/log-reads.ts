@@ -13,7 +13,7 @@ export class LogReads {
   readonly #points: PointReads
   #refused = false
 
-  /** With `own` this process writes the log: each change of its files but an append goes by way of `during`. */
+  /** `own`: this process writes the log, and makes each change except an append within `during`. */
   constructor(source: ReadSource, own: boolean) {
     this.#source = source
     this.#points = new PointReads(source, own)
@@ -39,7 +39,7 @@ export class LogReads {
         this.#source.look()
         if (this.#source.lastTruncation === cut) return record
       } catch (error) {
-        // What a cut or a trim took away while it was read is no damage.
+        // Not damage if a cut or a trim removed the record while it was read.
         this.#source.limitFor(seq)
         if (this.#source.lastTruncation === cut) throw error
       }
@@ -62,7 +62,7 @@ export class LogReads {
     this.#refused = true
   }
 
-  /** Settles when the reads of single records that are under way have, and their files are closed. */
+  /** Settles when the reads of single records have settled and their files are closed. */
   close(): Promise<void> {
     return this.#points.close()
   }

@@ -1,4 +1,4 @@
-/** Single records by seq, beside whatever changes the log. */
+/** Single records by seq, while the log is trimmed or truncated. */
 import { DurlogError } from '../errors.js'
 import { type NativePointReader, native } from '../native/native.js'
 import type { LogRecord } from '../types.js'
@@ -7,7 +7,7 @@ import type { ReadSource } from './read-source.js'
 export class PointReads {
   readonly #native: NativePointReader
   readonly #source: ReadSource
-  /** Settles when the change that is under way is made, or has failed. */
+  /** Settles when the change in progress has been made or has failed. */
   #change: Promise<unknown> | undefined
   #reading = 0
   #onIdle: (() => void) | undefined
@@ -37,8 +37,8 @@ export class PointReads {
   }
 
   /**
-   * Makes a change that removes or cuts segments. The reads that are under way end first, and those that begin
-   * meanwhile wait for it: so none meets a file that is cut under it, and no file that is removed is open.
+   * Makes a change that removes or cuts segments. Reads that have begun end first, and later ones wait for it: none
+   * reads a file while it is cut, and no removed file stays open.
    */
   async during<T>(change: () => Promise<T>): Promise<T> {
     const made = this.close().then(change)
@@ -50,7 +50,7 @@ export class PointReads {
     }
   }
 
-  /** Settles when every read that is under way has, and no file is open any more. */
+  /** Settles when every read has settled and no file is open. */
   async close(): Promise<void> {
     if (this.#reading > 0) {
       await new Promise<void>((onIdle) => {

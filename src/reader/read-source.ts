@@ -7,21 +7,21 @@ import type { Truncation } from './truncation.js'
 export interface ReadSource {
   readonly dir: string
   readonly salvage: boolean
-  /** The newest cut of the log's end: another object after each. */
+  /** The newest cut of the log's end: a new object after each. */
   readonly lastTruncation: Truncation
-  /** Brings `lastTruncation` and the limits up to date, where another process makes them. */
+  /** Updates `lastTruncation` and the limits if another process writes the log. */
   look(): void
-  /** Settles when no cut is under way: until then what it takes away may look like damage. */
+  /** Settles when no cut is in progress: until then the records that it removes may look damaged. */
   settled(): Promise<void>
-  /** True once nothing can be added any more. */
+  /** True once no record can be added. */
   readonly ended: boolean
-  /** The end that the read of record `seq` must keep to, -1 where only the files can tell. Throws where it is not there. */
+  /** The limit for a read of record `seq`, -1 if only the files show it. Throws if the log does not hold it. */
   limitFor(seq: number): number
   /** Seqs from `first` to below `limit` can be read now; the log ends before `next`. */
   range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }>
-  /** The seq below which a follower may read; -1 where only the files can tell. */
+  /** The seq below which a follower may read; -1 if only the files show it. */
   followLimit(durableOnly: boolean): number
-  /** Calls `done` once when there may be more than `limit` allowed; returns how to give up. */
+  /** Calls `done` once when there may be records from `limit` on; returns a function that cancels it. */
   onMore(cursor: NativeCursor, limit: number, durableOnly: boolean, done: (error?: unknown) => void): () => void
 }
 

@@ -8,9 +8,9 @@ import { BatchMemory, ENTRY_NUMBERS } from './batch-memory.js'
 import type { ReadSource } from './read-source.js'
 import type { Truncation } from './truncation.js'
 
-/** So few records behind the end, a follower takes what is in memory without a turn of a worker. */
+/** A follower at most this far behind the end takes records that are in memory without a worker thread. */
 const MAX_CACHED_RECORDS = 256
-/** What makes a Buffer over memory that is there, without the checks of Buffer.from: half of what a record costs. */
+/** Makes a Buffer over existing memory without the checks of Buffer.from, which are half of a record's cost. */
 const BufferOver = (Buffer as unknown as Record<symbol, unknown>)[Symbol.species] as new (
   memory: ArrayBufferLike,
   offset: number,
@@ -47,13 +47,13 @@ export class Reader implements LogReader {
   #baseTimeMs = 0
 
   #cursor: NativeCursor | undefined
-  /** There once there is a cursor. */
+  /** Made with the cursor. */
   #batches: BatchMemory | undefined
-  /** The seq behind the newest batch that came from the cursor. */
+  /** The seq after the newest batch from the cursor. */
   #position = 0
   /** The seq at which the iteration ends because `to` says so. */
   readonly #stop: number
-  /** The seq at which it ends because there is no more; the core is told, so that it knows loss from the end. */
+  /** The seq at which the log ended when reading began; the core gets it, to tell a lost record from the end. */
   #end = Number.POSITIVE_INFINITY
   #seenTruncation: Truncation
   #fetch: Fetch | undefined
@@ -144,7 +144,7 @@ export class Reader implements LogReader {
   }
 
   #nextSlow(): Promise<IteratorResult<LogRecord, undefined>> {
-    // Calls made while one is under way keep their order: each goes on behind the same promise.
+    // Concurrent calls keep their order: each continues after the same promise.
     if (this.#filling !== undefined) return this.#filling.then(() => this.next())
     if (this.#failure !== undefined) {
       const { error } = this.#failure
@@ -160,7 +160,7 @@ export class Reader implements LogReader {
     return this.#filling.then(() => this.next())
   }
 
-  /** Brings the next batch, or finishes. */
+  /** Makes the next batch ready, or finishes. */
   async #fill(): Promise<void> {
     if (this.#cursor === undefined) await this.#open()
     while (!this.#done) {
@@ -218,7 +218,7 @@ export class Reader implements LogReader {
     return this.#follow ? this.#source.followLimit(this.#durableOnly) : this.#end
   }
 
-  /** Asks the cursor for the next batch; unless it is at hand, it comes from another thread. */
+  /** Asks the cursor for the next batch; one that is not in memory comes from a worker thread. */
   #request(limit: number): Fetch {
     const { buffer, entries } = (this.#batches as BatchMemory).take()
     // Not bounded by `to`: an atomic batch that it cuts through is read as a whole.
@@ -232,7 +232,7 @@ export class Reader implements LogReader {
     return fetch
   }
 
-  /** The batch that was asked for; undefined where damage was skipped instead or a cut made it void. */
+  /** The requested batch; undefined if damage was skipped instead or a cut made it void. */
   async #receive(fetch: Fetch): Promise<NativeBatch | undefined> {
     try {
       const batch = await fetch.promise
@@ -277,7 +277,7 @@ export class Reader implements LogReader {
     this.#baseTimeMs = batch.baseTimeMs
     this.#position = batch.firstSeq + batch.count
     this.#batches?.keep(fetch.entries, batch.count)
-    // Ahead of the consumer, but not where the end has just been reached.
+    // Ahead of the consumer, unless the end has just been reached.
     const limit = this.#limit()
     const more = limit === -1 ? batch.count > 1 : this.#position < limit
     if (more && this.#position < this.#stop) this.#request(limit)
@@ -299,7 +299,7 @@ export class Reader implements LogReader {
     })
   }
 
-  /** Goes on behind a cut: what was decoded ahead may have been cut, and its seqs given out again. */
+  /** Continues after a cut: records decoded ahead may have been cut, and their seqs given out again. */
   async #afterTruncation(): Promise<void> {
     const next = this.#firstSeq + this.#index
     const cut = this.#seenTruncation.lowestLater()
@@ -332,7 +332,7 @@ export class Reader implements LogReader {
     this.#signal?.removeEventListener('abort', this.#onAbort)
   }
 
-  /** Closes the cursor once the call that it may be busy with has come back. */
+  /** Closes the cursor once its pending call has returned. */
   async #release(): Promise<void> {
     const cursor = this.#cursor
     if (cursor === undefined) return

@@ -1,6 +1,6 @@
-/** One truncation of a log's end. Each links to the next, so that whoever holds one sees all later ones. */
+/** One truncation of a log's end. Each links to the next, so that a holder of one sees all later ones. */
 export class Truncation {
-  /** The log's next seq right after it. */
+  /** The log's next seq after it. */
   readonly nextSeq: number
   #later: Truncation | undefined
 

@@ -2,7 +2,7 @@ import { Counter } from '../native/native.js'
 import { checkHeld, type ReadSource } from './read-source.js'
 import { Truncation } from './truncation.js'
 
-/** What readers of this process see: the counters, and a word when they have moved. */
+/** A log that this process writes, as its readers see it: the counters, and a wake-up when they have moved. */
 export class WriterSource implements ReadSource {
   readonly dir: string
   readonly salvage: boolean
@@ -52,7 +52,7 @@ export class WriterSource implements ReadSource {
     for (const done of waiting) done()
   }
 
-  /** Follows a truncation to its end; readers hear of it before whoever awaits the result does. */
+  /** Awaits a truncation; readers are told before the caller's promise settles. */
   async cut(truncation: Promise<number>): Promise<number> {
     this.#cutting = truncation.catch(() => {})
     const nextSeq = await truncation

@@ -1,10 +1,10 @@
-/** What the command's exit status says; scripts rely on these. */
+/** The exit status of the command; scripts rely on these numbers. */
 
 export const ExitCode = {
   ok: 0,
   /** verify, repair: a torn tail or a hole, nothing that was acknowledged at sync. */
   torn: 1,
-  /** Damage below what is known to have been synced. */
+  /** Damage of records known to be synced. */
   corrupt: 2,
   usage: 64,
   badInput: 65,

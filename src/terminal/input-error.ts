@@ -1,4 +1,4 @@
-/** What is wrong with a command's input or arguments. */
+/** An error in a command's input or arguments. */
 import { ExitCode } from './exit-codes.js'
 
 export class InputError extends Error {

@@ -1,10 +1,10 @@
-/** What commands write to stdout: bytes in large pieces, JSON lines, tables, numbers for people. */
+/** Output of commands to stdout: bytes in large pieces, JSON lines, tables, readable numbers. */
 import { COLOURED, PLAIN, renderTable } from './table.js'
 
 const CHUNK_BYTES = 256 * 1024
 const NEWLINE = 10
 
-/** Nobody reads the output any more. Not a failure of the command. */
+/** The reader of stdout has closed it. Not a failure of the command. */
 export class OutputClosedError extends Error {}
 
 /** Gathers records and writes them in large pieces, each once the one before it has been taken. */
@@ -49,7 +49,7 @@ export class Sink {
   }
 }
 
-/** Writes to stdout and waits until it has been taken. Throws OutputClosedError when nobody reads any more. */
+/** Writes to stdout and waits until it has been taken. Throws OutputClosedError if the reader has closed it. */
 export function writeOut(data: Uint8Array | string): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(data, (error) => {
@@ -60,7 +60,7 @@ export function writeOut(data: Uint8Array | string): Promise<void> {
   })
 }
 
-/** Writes what a command that has done its work says of it: nobody need read it. */
+/** Writes a command's report on work already done; a closed stdout is not an error. */
 export async function writeSummary(text: string): Promise<void> {
   try {
     await writeOut(text)

@@ -19,7 +19,7 @@ export function formatElapsed(millis: number): string {
   return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`
 }
 
-/** The line as it stands after `millis`; with `total` 0 only the time. */
+/** The line after `millis`; with `total` 0 only the time. */
 export function progressLine(label: string, done: number, total: number, millis: number): string {
   if (total === 0) return `${label} ${formatElapsed(millis)}`
   const share = Math.min(1, done / total)

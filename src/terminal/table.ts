@@ -2,7 +2,7 @@
 import { stripVTControlCharacters } from 'node:util'
 
 export interface TableStyle {
-  /** What goes around a heading and a line; each returns its text as it is where no colour is wanted. */
+  /** Colours of headings and lines; each returns its text unchanged if there are none. */
   heading(text: string): string
   line(text: string): string
 }
