@@ -1,4 +1,4 @@
-// What `npm run test:windows` does not run, and what Wine cannot do. Nothing stands here that fails on Windows.
+// What `npm run test:windows` does not run, and what Wine cannot do. A test that fails on Windows itself does not belong here.
 
 /** Files, by the beginning of their path, that are about another system. */
 export const NOT_FOR_WINDOWS = [

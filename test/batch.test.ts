@@ -20,7 +20,7 @@ test('a batch of one is a record', async () => {
   expect(await log.appendBatch(['only'])).toEqual({ first: 0, last: 0 })
 })
 
-test('one bad record refuses the whole batch before anything is written', async () => {
+test('one wrong record refuses the whole batch before anything is written', async () => {
   const log = await scratchLog({ maxRecordBytes: 1000 })
   expect(await codeOf(log.appendBatch(['a', '', 'c']))).toBe('ERR_DURLOG_RECORD_EMPTY')
   expect(await codeOf(log.appendBatch(['a', Buffer.alloc(1001)]))).toBe('ERR_DURLOG_RECORD_TOO_LARGE')
@@ -30,7 +30,7 @@ test('one bad record refuses the whole batch before anything is written', async 
   expect(await log.append('still first')).toBe(0)
 })
 
-test('a batch that can never fit is refused, and the log goes on', async () => {
+test('a batch that can never fit is refused, and the log stays usable', async () => {
   const log = await scratchLog({ segmentBytes: 65536 })
   const list = Array.from({ length: 10 }, () => Buffer.alloc(20_000))
   expect(await codeOf(log.appendBatch(list))).toBe('ERR_DURLOG_BATCH_TOO_LARGE')
@@ -54,7 +54,7 @@ test('a batch of a hundred thousand records comes back in order', async () => {
   expect(await texts(log.read())).toEqual(list)
 })
 
-test('a list of more records than can ever fit is refused before anything is made for it', async () => {
+test('a list of more records than can ever fit is refused before it is copied', async () => {
   const log = await scratchLog()
   expect(await codeOf(log.appendBatch(new Array(2 ** 32 - 1)))).toBe('ERR_DURLOG_BATCH_TOO_LARGE')
   expect(await codeOf(log.appendBatch(new Array(2 ** 20)))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
@@ -107,7 +107,7 @@ test('a getter in the list that appends comes before the batch', async () => {
   expect(await texts(log.read())).toEqual(['from the getter', 'a', 'b', 'c', 'from the getter', 'a', 'b', 'c'])
 })
 
-test('a list that changes the length it tells, or subclasses Array, is read once', async () => {
+test('a list whose length changes, or that subclasses Array, is read once', async () => {
   const log = await scratchLog()
   class Odd extends Array<Payload> {
     static override get [Symbol.species](): ArrayConstructor {
@@ -129,7 +129,7 @@ async function keptBy(log: Log, call: (text: string) => Promise<unknown>): Promi
   return residentBytes() - before
 }
 
-test('a string that is refused for its length leaves nothing of its size in memory', async () => {
+test('a string that is refused for its length leaves no copy in memory', async () => {
   const log = await scratchLog()
   expect(await keptBy(log, (text) => log.append(text))).toBeLessThan(100 * 2 ** 20)
   expect(await keptBy(log, (text) => log.appendBatch(['a', text]))).toBeLessThan(100 * 2 ** 20)

@@ -6,7 +6,7 @@ import { codeOf, scratchLog } from './fixtures/scratch.js'
 const failure = new DurlogError('ERR_DURLOG_NO_SPACE', 'no room')
 const never = new Promise<string>(() => {})
 
-test('a failure told while a call is being admitted fails the calls behind it, and not the one that goes on', async () => {
+test('a failure reported while a call is being admitted fails the calls after it, and not the one that starts', async () => {
   const held = new CallQueue(() => {})
   const first = held.hold(() => {
     held.fail(failure)
@@ -21,7 +21,7 @@ test('a failure told while a call is being admitted fails the calls behind it, a
   expect(held.size).toBe(0)
 })
 
-test('a failure told while a call is being admitted fails that call if it must go on waiting', async () => {
+test('a failure reported while a call is being admitted fails that call if it must wait on', async () => {
   const held = new CallQueue(() => {})
   let starts = 0
   const first = held.hold(() => {
@@ -37,7 +37,7 @@ test('a failure told while a call is being admitted fails that call if it must g
   expect(alone).toEqual(['ran'])
 })
 
-test('a call that is made because another one failed waits behind those that outlive the failure', () => {
+test('a call that is made because another one failed waits after those that outlive the failure', () => {
   const held = new CallQueue(() => {})
   const order: string[] = []
   const call = (name: string, outlivesFailure: boolean, fail = () => {}) => ({

@@ -24,7 +24,7 @@ describe('append and cat', () => {
     expect(json(verified.stdout)).toMatchObject({ state: 'clean', records: 1_000_000, problems: [] })
   })
 
-  test.each(['memory', 'async', 'sync', 'full'])('append at %s tells the seqs it gave', async (durability) => {
+  test.each(['memory', 'async', 'sync', 'full'])('append at %s prints the seqs that it gave', async (durability) => {
     const dir = join(scratchDir(), 'log')
     await durlog(['append', dir], 'first\n')
     const { code, stdout } = await durlog(['append', dir, '--durability', durability], 'a\nb\nc')
@@ -40,7 +40,7 @@ describe('append and cat', () => {
     expect((await durlog(['cat', dir])).stdout.toString()).toBe(input)
   })
 
-  test('length-prefixed records of any bytes come back as they went in', async () => {
+  test('length-prefixed records of any bytes are printed as they were appended', async () => {
     const dir = join(scratchDir(), 'log')
     const input = Buffer.concat(
       [Buffer.from([10, 0, 255]), Buffer.alloc(500_000, 7), Buffer.from('x')].flatMap((record) => {
@@ -63,7 +63,7 @@ describe('append and cat', () => {
     expect((await durlog(['append', join(dir, 'log'), join(dir, 'none')])).code).toBe(65)
   })
 
-  test('wrong input ends with 65, tells the line, and what stood before it is appended', async () => {
+  test('wrong input exits with 65 and names the line; the lines before it are appended', async () => {
     const dir = join(scratchDir(), 'log')
     const { code, stdout, stderr } = await durlog(['append', dir], 'a\nb\n\nc\n')
     expect(code).toBe(65)
@@ -76,7 +76,7 @@ describe('append and cat', () => {
     expect((await durlog(['cat', dir])).stdout.toString()).toBe('a\nb\nc\nfine\n')
   })
 
-  test('cat --json tells seq, timestamp and data, and says where data is base64', async () => {
+  test('cat --json prints seq, timestamp and data, and marks base64', async () => {
     const dir = join(scratchDir(), 'log')
     await durlog(['append', dir], Buffer.from([0x61, 0x0a, 0xff, 0x0a]))
     const printed = (await durlog(['cat', dir, '--json'])).stdout.toString().trimEnd().split('\n')
@@ -86,7 +86,7 @@ describe('append and cat', () => {
     ])
   })
 
-  test('cat ends quietly when nobody reads on', async () => {
+  test('cat ends without an error when its reader closes stdout', async () => {
     const dir = join(scratchDir(), 'log')
     await durlog(['append', dir], lines(200_000))
     const child = startDurlog(['cat', dir])
@@ -140,7 +140,7 @@ describe('a stdout that is closed', () => {
     ]),
   ]
 
-  test.each(CALLS)('%s %s %s: the command ends quietly with its own status', async (...args) => {
+  test.each(CALLS)('%s %s %s: the command ends without an error, with its own status', async (...args) => {
     const dir = join(scratchDir(), 'log')
     const log = await open(dir)
     await log.append('a record')
@@ -159,7 +159,7 @@ describe('a stdout that is closed', () => {
     expect(stderr).toBe('')
   })
 
-  test('verify and repair still end with what they found', async () => {
+  test('verify and repair exit with their verdict', async () => {
     const dir = join(scratchDir(), 'log')
     const log = await open(dir)
     await log.append('a record')
@@ -229,7 +229,7 @@ describe('reading beside a writer', () => {
   })
 })
 
-test('export and import bring every record over, in each encoding', async () => {
+test('export and import copy every record, in each encoding', async () => {
   const dir = scratchDir()
   const first = join(dir, 'first')
   await durlog(['append', first], '{"a": 1}\n[2]\n"three"\n')
@@ -243,7 +243,7 @@ test('export and import bring every record over, in each encoding', async () => 
   }
 })
 
-test('export and import with no options give back the same bytes, binary records included', async () => {
+test('export and import without options keep every byte, binary records included', async () => {
   const dir = scratchDir()
   const payloads = [Buffer.from('text'), Buffer.from([0, 255, 10, 13]), Buffer.from('"\u20ac"\n'), Buffer.from([0xc3])]
   const log = await openUntilDone(join(dir, 'log'))
@@ -300,7 +300,7 @@ test('import --keep refuses a line without a time that a record may have', async
   }
 })
 
-test('import tells the line that is wrong, and appends those before it', async () => {
+test('import names the wrong line, and appends those before it', async () => {
   const dir = join(scratchDir(), 'log')
   const { code, stderr } = await durlog(['import', dir], '{"data":"a"}\n{"data":5}\n')
   expect(code).toBe(65)
@@ -308,7 +308,7 @@ test('import tells the line that is wrong, and appends those before it', async (
   expect((await durlog(['cat', dir])).stdout.toString()).toBe('a\n')
 })
 
-test('trim removes whole segments and tells the first seq that is left', async () => {
+test('trim removes whole segments and prints the new first seq', async () => {
   const dir = join(scratchDir(), 'log')
   await durlog(['append', dir, '--segment-bytes', '64K'], lines(20_000))
   const trimmed = await durlog(['trim', dir, '--before', '10000', '--json'])
@@ -335,7 +335,7 @@ describe('a torn tail', () => {
     return dir
   }
 
-  test('verify ends with 1; repair tells what it would cut, and cuts only with --apply, after a backup', async () => {
+  test('verify exits with 1; repair reports what it would cut, and cuts only with --apply, after a backup', async () => {
     const dir = await tornLog()
     expect((await durlog(['verify', dir])).code).toBe(1)
     const dry = await durlog(['repair', dir, '--json'])
@@ -356,7 +356,7 @@ describe('a torn tail', () => {
   })
 })
 
-test('verify ends with 2 where what was synced is damaged; cat --salvage prints what is whole and ends with 2', async () => {
+test('verify exits with 2 if synced records are damaged; cat --salvage prints the whole ones and exits with 2', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await open(dir, { segmentBytes: 65536 })
   await Promise.all(Array.from({ length: 10_000 }, (_, i) => log.append(String(i + 1))))
@@ -416,14 +416,14 @@ describe('errors', () => {
     expect(JSON.parse(told.stderr).error).toMatchObject({ exitCode: code })
   })
 
-  test('say the code, the message and what to do', async () => {
+  test('show the code, the message and what to do', async () => {
     const { stderr } = await durlog(['cat', '/nonexistent/log'])
     expect(stderr).toMatch(/^durlog: ERR_DURLOG_NOT_FOUND: .*\n {2}check the folder's name/)
     expect(existsSync('/nonexistent/log')).toBe(false)
   })
 })
 
-test('help tells every command and the exit codes, and loads no addon', async () => {
+test('help lists every command and the exit codes, and loads no addon', async () => {
   const { code, stdout } = await durlog(['--help'])
   expect(code).toBe(0)
   for (const name of [

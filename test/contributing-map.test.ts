@@ -105,7 +105,7 @@ test("CONTRIBUTING's map leads to names that are in the files", () => {
   expect(hops.filter(([path, name]) => !holds(path, name))).toEqual([])
 })
 
-test('a name that has left its file is found', () => {
+test('a name that is no longer in its file is found', () => {
   expect(hopsIn('`src/log/write-pipeline.ts`: `#settle`')).toEqual([['src/log/write-pipeline.ts', '#settle']])
   expect(holds('src/log/write-pipeline.ts', '#settle')).toBe(true)
   expect(holds('src/log/write-pipeline.ts', '#settl')).toBe(false)

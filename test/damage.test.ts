@@ -119,7 +119,7 @@ describe('verify', () => {
 
 describe('salvage', () => {
   test.each(DAMAGED_LOGS.filter((damage) => refuses(damage) || damage.verify === 'corrupt'))(
-    'reads what is whole of $name, writes behind it and leaves the evidence alone',
+    'reads the whole records of $name, appends after them and keeps the evidence',
     async (damage) => {
       const { dir, evidence } = damagedLog(damage)
       const log = await open(dir, { ...OPTIONS, recovery: 'salvage' })
@@ -141,7 +141,7 @@ describe('salvage', () => {
     },
   )
 
-  test.each(DAMAGED_LOGS.filter(refuses))('of $name gives no seq twice where nothing was appended', async (damage) => {
+  test.each(DAMAGED_LOGS.filter(refuses))('of $name gives no seq twice when nothing was appended', async (damage) => {
     const { dir, evidence } = damagedLog(damage)
     const first = await open(dir, { ...OPTIONS, recovery: 'salvage' })
     const next = first.nextSeq
@@ -154,7 +154,7 @@ describe('salvage', () => {
 })
 
 describe('repair', () => {
-  test.each(DAMAGED_LOGS.filter(isCut))('cuts $name after a copy of what goes', async (damage) => {
+  test.each(DAMAGED_LOGS.filter(isCut))('cuts $name after copying the bytes', async (damage) => {
     const { dir, evidence } = damagedLog(damage)
     const plan = await repair(dir)
     expect(plan).toMatchObject({ state: damage.open, applied: false })
@@ -191,7 +191,7 @@ describe('repair', () => {
     expectUntouched(dir, evidence)
   })
 
-  test('that cannot make its copy cuts nothing', async () => {
+  test('cuts nothing if the copy fails', async () => {
     const damage = DAMAGED_LOGS.find(({ open: found }) => found === 'torn-tail') as Damage
     const { dir, evidence } = damagedLog(damage)
     expect(await codeOf(repair(dir, { apply: true, backup: join(dir, [...evidence.keys()][0] as string) }))).not.toBe(
@@ -203,7 +203,7 @@ describe('repair', () => {
   })
 })
 
-test('a cut that discards the only proof of what was synced leaves another: damage before it stays damage', async () => {
+test('a cut of the only watermark leaves another: damage before it stays damage', async () => {
   // Records 0 to 9 were synced, but none of them says so: only 11 does, after a torn 10.
   const sealed = new CraftedSegment({ salt: 1n }).records(0, 9, (seq) => seq)
   const last = new CraftedSegment({ salt: 2n }).records(10, 11, (seq) => seq - 10)
@@ -239,7 +239,7 @@ describe('every function', () => {
   })
 })
 
-test('the table has more than forty damages, each with a name of its own', () => {
+test('the table has more than forty damaged logs, each with its own name', () => {
   const names = [...DAMAGED_LOGS, ...REFUSED].map(({ name }) => name)
   expect(new Set(names).size).toBe(names.length)
   expect(names.length).toBeGreaterThan(40)

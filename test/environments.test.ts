@@ -59,7 +59,7 @@ function run(script: string, ...flags: string[]): string {
 }
 
 test.each(STRATEGIES)(
-  'a process that ends without closing its log keeps what was acknowledged (%s)',
+  'a process that exits without closing its log loses no acknowledged record (%s)',
   async (strategy) => {
     const dir = join(scratchDir(), 'log')
     const options = JSON.stringify({ strategy, segmentBytes: 65_536 })
@@ -73,7 +73,7 @@ test.each(STRATEGIES)(
   },
 )
 
-test('a worker may be terminated in the midst of calls that return promises', () => {
+test('a worker may be terminated while promises are pending', () => {
   const dir = join(scratchDir(), 'log')
   const told = run(`
     import { once } from 'node:events'
@@ -98,7 +98,7 @@ test('process.exit in the middle of appending ends the process with its code', a
   expect(log.nextSeq).toBeGreaterThan(Number(acked))
 })
 
-test('a log that nobody holds any more is collected, and lets go of its lock and files', () => {
+test('an unreachable log is collected, and its lock and files are released', () => {
   const dir = join(scratchDir(), 'log')
   const told = run(
     `
@@ -124,7 +124,7 @@ test('a log that nobody holds any more is collected, and lets go of its lock and
   expect(told.trim()).toBe('collected')
 })
 
-test('an append settles even if nobody holds its log any more', () => {
+test('an append settles even if its log is unreachable', () => {
   const told = run(
     `
     const start = async () => { const log = await open(${JSON.stringify(join(scratchDir(), 'log'))}); return [1, 2, 3].map((i) => log.append('x' + i)) }
@@ -137,7 +137,7 @@ test('an append settles even if nobody holds its log any more', () => {
   expect(told.trim()).toBe('0,1,2')
 })
 
-test('two environments use the addon at once: one writes, the other is told who, reads, and outlives it', async () => {
+test('two environments use the addon at once: one writes, the other gets its pid, reads, and outlives it', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await openUntilDone(dir, { durability: 'memory' })
   await log.append('from the main thread')

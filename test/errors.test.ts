@@ -15,7 +15,7 @@ test('an errno has its number and its name', () => {
   expect('errnoName' in new DurlogError('ERR_DURLOG_IO', 'a page could not be read')).toBe(false)
 })
 
-test('an error is named for its class from the first line of its stack on', () => {
+test('an error has the name of its class, also in the first line of its stack', () => {
   const error = new DurlogError('ERR_DURLOG_CLOSED', 'closed')
   expect(error).toBeInstanceOf(Error)
   expect(error.name).toBe('DurlogError')

@@ -80,14 +80,14 @@ describe('get and getSync', () => {
     }
   })
 
-  test('many at once each get their own record', async () => {
+  test('many concurrent calls each get their own record', async () => {
     const log = await openUntilDone(scratchDir(), SMALL)
     await appendTexts(log, 2000, 'one of many')
     const records = await Promise.all(Array.from({ length: 2000 }, (_, i) => log.get((i * 7919) % 2000)))
     for (const { seq, data } of records) expect(data.toString()).toBe(`one of many ${seq}`)
   })
 
-  test('after process.chdir a log that was opened by a relative path gives its own records', async () => {
+  test('after process.chdir a log that was opened by a relative path reads its own records', async () => {
     const before = cwd()
     const folder = scratchDir()
     const log = await openUntilDone(relative(before, join(folder, 'log')))
@@ -104,7 +104,7 @@ describe('get and getSync', () => {
 })
 
 describe('get beside changes', () => {
-  test('a trim takes records away from the writer and from readers, and leaves no removed file open', async () => {
+  test('a trim removes records for the writer and for readers, and leaves no removed file open', async () => {
     const dir = join(scratchDir(), 'log')
     const log = await openUntilDone(dir, { ...SMALL, preallocate: 'none' })
     await appendTexts(log, 4000, 'to be trimmed')
@@ -124,7 +124,7 @@ describe('get beside changes', () => {
   })
 
   test.each(STRATEGIES)(
-    'reads beside truncations give what is there then, or say that it is not there (%s)',
+    'reads during truncations return the record of that moment, or ERR_DURLOG_OUT_OF_RANGE (%s)',
     async (strategy) => {
       const dir = join(scratchDir(), 'log')
       const log = await openUntilDone(dir, { ...SMALL, strategy, durability: 'memory' })
@@ -154,7 +154,7 @@ describe('get beside changes', () => {
     },
   )
 
-  test('getSync is refused for now, and get waits, while a truncation is under way', async () => {
+  test('during a truncation getSync is refused with ERR_DURLOG_BACKPRESSURE, and get waits', async () => {
     const log = await openUntilDone(scratchDir())
     await appendTexts(log, 10, 'record')
     const cut = log.truncateAfter(4)
@@ -167,24 +167,21 @@ describe('get beside changes', () => {
 })
 
 describe('get and close', () => {
-  test.skipIf(platform !== 'linux')(
-    'reads that are under way end, and after close no file is open (Linux tells which are)',
-    async () => {
-      const dir = join(scratchDir(), 'log')
-      const log = await openUntilDone(dir, SMALL)
-      await appendTexts(log, 4000, 'record')
-      const reader = await openUntilDone(dir, { readOnly: true })
-      for (let seq = 0; seq < 4000; seq += 100) await log.get(seq)
-      expect(openFilesBelow(dir).length).toBeGreaterThan(3)
-      const reads = [log, reader].flatMap((each) => Array.from({ length: 50 }, (_, i) => textAt(each, i * 80)))
-      await Promise.all([log.close(), reader.close()])
-      expect(openFilesBelow(dir)).toEqual([])
-      expect(await Promise.all(reads)).toEqual(
-        [0, 1].flatMap(() => Array.from({ length: 50 }, (_, i) => `record ${i * 80}`)),
-      )
-      expect(await codeOf(log.get(0))).toBe('ERR_DURLOG_CLOSED')
-    },
-  )
+  test.skipIf(platform !== 'linux')('pending reads end, and after close no file is open (seen in /proc)', async () => {
+    const dir = join(scratchDir(), 'log')
+    const log = await openUntilDone(dir, SMALL)
+    await appendTexts(log, 4000, 'record')
+    const reader = await openUntilDone(dir, { readOnly: true })
+    for (let seq = 0; seq < 4000; seq += 100) await log.get(seq)
+    expect(openFilesBelow(dir).length).toBeGreaterThan(3)
+    const reads = [log, reader].flatMap((each) => Array.from({ length: 50 }, (_, i) => textAt(each, i * 80)))
+    await Promise.all([log.close(), reader.close()])
+    expect(openFilesBelow(dir)).toEqual([])
+    expect(await Promise.all(reads)).toEqual(
+      [0, 1].flatMap(() => Array.from({ length: 50 }, (_, i) => `record ${i * 80}`)),
+    )
+    expect(await codeOf(log.get(0))).toBe('ERR_DURLOG_CLOSED')
+  })
 
   test('a worker that is terminated while it reads leaves no file open and the process alive', async () => {
     const dir = join(scratchDir(), 'log')

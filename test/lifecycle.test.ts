@@ -37,7 +37,7 @@ test.each<[Strategy, Durability]>([
   ['pwrite', 'full'],
   ['direct', 'sync'],
 ])(
-  'a worker that is terminated in the middle of appending lets go of the log, and loses nothing (%s, %s)',
+  'a worker that is terminated while it appends releases the log, and loses no acknowledged record (%s, %s)',
   async (strategy, durability) => {
     const dir = join(scratchDir(), 'log')
     for (let round = 0; round < 5; round++) {
@@ -61,7 +61,7 @@ test.each<[Strategy, Durability]>([
   },
 )
 
-test('a process may end with a log open and appends under way', () => {
+test('a process may end with a log open and appends pending', () => {
   const script = `
     import { open } from ${JSON.stringify(new URL('../dist/index.js', import.meta.url).href)}
     const log = await open(${JSON.stringify(join(scratchDir(), 'log'))})

@@ -26,7 +26,7 @@ function bytesFor(seq: number, size: number): Buffer {
 test.each(
   STRATEGIES.flatMap((strategy) => (['memory', 'sync'] as const).map((durability) => [strategy, durability] as const)),
 )(
-  'records of 1 byte to 300 KiB come back from wherever they meet chunks and segments (%s, %s)',
+  'records of 1 byte to 300 KiB come back across the borders of chunks and segments (%s, %s)',
   async (strategy, durability) => {
     const dir = scratchDir()
     const options = { strategy, durability, chunkBytes: 64 * KIB, segmentBytes: 1024 * KIB, maxRecordBytes: 300 * KIB }
@@ -99,7 +99,7 @@ const FOLLOWED: [Strategy, Durability][] = [
 ]
 
 test.each(FOLLOWED)(
-  'another process that follows is handed each record with no further write to nudge it (%s, %s)',
+  'a follower in another process gets each record without a further write (%s, %s)',
   async (strategy, durability) => {
     const dir = scratchDir()
     const log = await openUntilDone(dir, { strategy, durability, segmentBytes: 64 * KIB })
@@ -114,7 +114,7 @@ test.each(FOLLOWED)(
   },
 )
 
-test('a worker that follows is handed each written record with no further write to nudge it', async () => {
+test('a follower in a worker gets each record without a further write', async () => {
   const dir = scratchDir()
   const log = await openUntilDone(dir, { durability: 'memory' })
   const worker = new Worker(new URL('./fixtures/follow-worker.mjs', import.meta.url), { workerData: { dir } })
@@ -126,7 +126,7 @@ test('a worker that follows is handed each written record with no further write 
   }
 })
 
-test('a second writer is refused and told the owner, in this process and in another; a dead owner is none', async () => {
+test('a second writer is refused with the pid of the owner, in this process and in another; a dead owner does not block', async () => {
   const dir = scratchDir()
   const script = `
     const { open } = await import(${JSON.stringify(new URL('../dist/index.js', import.meta.url).href)})
@@ -157,7 +157,7 @@ test('a second writer is refused and told the owner, in this process and in anot
   await second.kill()
 })
 
-test('a batch is there at once or not at all for a reader beside it', async () => {
+test('a reader sees all of a batch or nothing of it', async () => {
   const log = await scratchLog({ durability: 'memory', strategy: 'mmap', chunkBytes: 64 * KIB })
   const reader = await openUntilDone(log.dir, { readOnly: true })
   for (let round = 0; round < 12; round++) {

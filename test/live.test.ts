@@ -56,7 +56,7 @@ test('after a truncation a durableOnly reader gets nothing that is not synced', 
 })
 
 test.each(STRATEGIES)(
-  'past a cut a reader elsewhere is out of range; before it, it goes on with the new records (%s)',
+  'past a cut a reader elsewhere gets ERR_DURLOG_OUT_OF_RANGE; before it, it continues with the new records (%s)',
   async (strategy) => {
     const { writer, reader } = await writerAndReader(strategy)
     await Promise.all(numbered(0, 100).map((text) => writer.append(text)))
@@ -74,7 +74,7 @@ test.each(STRATEGIES)(
   },
 )
 
-test('a record that was cut is not there for get, and the one in its place is', async () => {
+test('get finds no cut record, and finds the one in its place', async () => {
   const { writer, reader } = await writerAndReader()
   await Promise.all(numbered(0, 10).map((text) => writer.append(text)))
   expect((await reader.get(9)).data.toString()).toBe('r9')
@@ -95,7 +95,7 @@ test('inspect, stat and an opening for reading know what is synced while the log
   expect([reader.nextSeq, reader.syncedSeq]).toEqual([11, 9])
 })
 
-test('syncedSeq is the last synced seq, whoever is asked', async () => {
+test('syncedSeq is the same for the writer, a reader, inspect and verify', async () => {
   const { dir, writer, reader } = await writerAndReader()
   expect([writer.syncedSeq, reader.syncedSeq, (await inspect(dir)).syncedSeq, (await verify(dir)).syncedSeq]).toEqual([
     -1, -1, -1, -1,
@@ -109,7 +109,7 @@ test('syncedSeq is the last synced seq, whoever is asked', async () => {
   expect([(await inspect(dir)).syncedSeq, (await verify(dir)).syncedSeq]).toEqual([1, 1])
 })
 
-test('a reader goes on over the end of one writer and the beginning of the next', async () => {
+test('a reader continues from one writer to the next', async () => {
   const { dir, writer, reader } = await writerAndReader()
   const found = texts(reader.read({ follow: true, durableOnly: true }), 6)
   await writer.appendBatch(['a', 'b'])
@@ -123,7 +123,7 @@ test('a reader goes on over the end of one writer and the beginning of the next'
   expect(await found).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
 })
 
-test('without a page readers go by the files', async () => {
+test('without a page readers read the files', async () => {
   const { dir, writer } = await writerAndReader()
   await writer.append('a')
   rmSync(join(dir, 'live'))
@@ -134,7 +134,7 @@ test('without a page readers go by the files', async () => {
   expect(await found).toEqual(['a', 'b', 'c'])
 })
 
-test('a page that is cut under a writer and its readers harms nobody', async () => {
+test('readers of a log whose page is cut read the files', async () => {
   const { dir, writer, reader } = await writerAndReader()
   await writer.append('a')
   const found = texts(reader.read({ follow: true }), 3)
@@ -143,11 +143,11 @@ test('a page that is cut under a writer and its readers harms nobody', async () 
   await writer.append('b')
   await writer.append('c')
   expect(await found).toEqual(['a', 'b', 'c'])
-  // The writer has given it up, so that no reader goes by it.
+  // The writer has removed the page, so that no reader uses it.
   expect(readdirSync(dir)).not.toContain('live')
 })
 
-test('a follower that loses the page after a truncation does not go by what was synced before', async () => {
+test('a follower that loses the page after a truncation does not use the synced end from before', async () => {
   const { dir, writer, reader } = await writerAndReader('mmap')
   await Promise.all(numbered(0, 100).map((text) => writer.append(text)))
   await reader.refresh()
@@ -188,7 +188,7 @@ test('readers of the same process never take a truncation for damage', async () 
   }
 })
 
-test('followers of one opening wait each for its own level, and end with the opening', async () => {
+test('followers of one reader each wait for their own level, and end when it is closed', async () => {
   const { writer, reader } = await writerAndReader()
   const plain = reader.read({ follow: true })
   const durable = reader.read({ follow: true, durableOnly: true })
@@ -218,7 +218,7 @@ test('a follower keeps its process alive while it waits, and no longer', async (
   expect(await exited).toEqual([0, null])
 })
 
-test('a worker that is terminated while it follows takes nothing with it', async () => {
+test('a worker may be terminated while it follows', async () => {
   const { dir, writer } = await writerAndReader()
   await writer.append('r0')
   for (let round = 1; round <= 10; round++) {

@@ -28,7 +28,7 @@ describe('append', () => {
     },
   )
 
-  test('a record acknowledged at sync is told as synced, and so is every one before it', async () => {
+  test('syncedSeq includes a record acknowledged at sync, and every one before it', async () => {
     const log = await scratchLog()
     expect(log.syncedSeq).toBe(-1)
     const earlier = log.append('a', { durability: 'memory' })
@@ -44,7 +44,7 @@ describe('append', () => {
     expect(settled).toEqual(Array.from({ length: 500 }, (_, i) => i))
   })
 
-  test('the bytes are taken in the call: what the caller does to them later does not matter', async () => {
+  test('the bytes are copied in the call: later changes by the caller have no effect', async () => {
     const log = await scratchLog()
     const data = Buffer.from('before')
     const appended = log.append(data)
@@ -53,7 +53,7 @@ describe('append', () => {
     expect(await texts(log.read())).toEqual(['before'])
   })
 
-  test('a string is stored as UTF-8, a view only where it looks', async () => {
+  test('a string is stored as UTF-8, a view only with its own range', async () => {
     const log = await scratchLog()
     await log.append('grüße 🙂')
     const bytes = Uint8Array.from([0, 1, 2, 3, 4])
@@ -72,7 +72,7 @@ describe('append', () => {
     expect((await log.get(0)).data).toEqual(Buffer.alloc(1000, 1))
   })
 
-  test('what is no payload and no level is refused before anything is written', async () => {
+  test('a wrong payload or level is refused before anything is written', async () => {
     const log = await scratchLog()
     for (const data of [undefined, null, 5, {}, new ArrayBuffer(4), ['a']])
       expect(await codeOf(log.append(data as unknown as string))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
@@ -103,7 +103,7 @@ describe('when there is no room', () => {
     expect(await texts(log.read())).toEqual(payloads)
   })
 
-  test('write refuses while appends wait, and goes on after drain', async () => {
+  test('write refuses while appends wait, and works after drain', async () => {
     const log = await scratchLog({ ...small, strategy: 'direct' })
     const appends = Array.from({ length: 100 }, () => log.append(Buffer.alloc(4000, 1)))
     expect(log.stats().waitingForRoom).toBeGreaterThan(0)
@@ -116,7 +116,7 @@ describe('when there is no room', () => {
     expect((await log.get(100)).data.toString()).toBe('behind them')
   })
 
-  test('a signal gives up an append that waits, and only that one', async () => {
+  test('a signal cancels an append that waits, and only that one', async () => {
     const log = await scratchLog(small)
     const controller = new AbortController()
     const before = Array.from({ length: 50 }, () => log.append(Buffer.alloc(4000, 1)))
@@ -128,7 +128,7 @@ describe('when there is no room', () => {
     expect(await after).toBe(50)
   })
 
-  test('a signal that comes when the record is framed is ignored', async () => {
+  test('a signal that fires after the record is framed is ignored', async () => {
     const log = await scratchLog()
     const controller = new AbortController()
     const append = log.append('stays', { signal: controller.signal })
@@ -136,13 +136,13 @@ describe('when there is no room', () => {
     expect(await append).toBe(0)
   })
 
-  test('a signal that has come already refuses at once', async () => {
+  test('a signal that has already fired refuses the append', async () => {
     const log = await scratchLog()
     await expect(log.append('x', { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' })
     expect(log.nextSeq).toBe(0)
   })
 
-  test('what waits is checked in the call', async () => {
+  test('a record that has to wait is checked in the call', async () => {
     const log = await scratchLog(small)
     const before = Array.from({ length: 50 }, () => log.append(Buffer.alloc(4000, 1)))
     expect(await codeOf(log.append(''))).toBe('ERR_DURLOG_RECORD_EMPTY')
@@ -173,7 +173,7 @@ describe('write', () => {
     expect(await codeOf(() => log.write(5 as unknown as string))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
   })
 
-  test.each(STRATEGIES)('as fast as it can, with drain where it refuses, loses nothing (%s)', async (strategy) => {
+  test.each(STRATEGIES)('in a tight loop, with drain after each refusal, loses nothing (%s)', async (strategy) => {
     const log = await scratchLog({ strategy, maxPendingBytes: 65536, segmentBytes: 4 * 2 ** 20 })
     const payloads = Array.from({ length: 5000 }, (_, i) => `${i} ${'y'.repeat(1000)}`)
     await writeAll(log, payloads)
@@ -232,12 +232,12 @@ test('appendSync settles the appends before it', async () => {
 })
 
 describe('sync', () => {
-  test('of an empty log tells -1', async () => {
+  test('of an empty log resolves to -1', async () => {
     const log = await scratchLog()
     for (const level of LEVELS) expect(await log.sync(level)).toBe(-1)
   })
 
-  test.each(STRATEGIES)('brings what was written to each level and tells the last seq (%s)', async (strategy) => {
+  test.each(STRATEGIES)('brings every record to each level and resolves to the last seq (%s)', async (strategy) => {
     const log = await scratchLog({ strategy })
     for (const level of LEVELS) {
       const seq = log.write(level)
@@ -254,7 +254,7 @@ describe('sync', () => {
 })
 
 describe('events', () => {
-  test('synced tells the last seq that is synced, and never goes back', async () => {
+  test('synced reports the last synced seq, and never decreases', async () => {
     const log = await scratchLog()
     const seen: number[] = []
     log.on('synced', (seq) => seen.push(seq))
@@ -264,7 +264,7 @@ describe('events', () => {
     expect(seen).toEqual([...seen].sort((a, b) => a - b))
   })
 
-  test('rotated tells the first seq of each new segment', async () => {
+  test('rotated reports the first seq of each new segment', async () => {
     const log = await scratchLog({ segmentBytes: 65536 })
     const firsts: number[] = []
     log.on('rotated', (seq) => firsts.push(seq))
@@ -275,7 +275,7 @@ describe('events', () => {
     expect(await texts(log.read({ from: firsts[1] as number }), 1)).toHaveLength(1)
   })
 
-  test('a listener that throws is an uncaught exception, and promises settle all the same', () => {
+  test('a listener that throws is an uncaught exception, and promises still settle', () => {
     const fixture = fileURLToPath(new URL('fixtures/throwing-listener.mjs', import.meta.url))
     const printed = execFileSync(process.execPath, [fixture, scratchDir()])
     expect(printed.toString()).toBe('0\nuncaught: from a listener\n1\n')
@@ -294,7 +294,7 @@ describe('get', () => {
     expect(timestamp).toBeLessThanOrEqual(Date.now() + CLOCK_STEP_MS)
   })
 
-  test('of a seq that is not there is out of range; of what is no seq, an invalid argument', async () => {
+  test('of a missing seq is out of range; of a value that is no seq, an invalid argument', async () => {
     const log = await scratchLog()
     expect(await codeOf(log.get(0))).toBe('ERR_DURLOG_OUT_OF_RANGE')
     await log.append('a')
@@ -314,7 +314,7 @@ describe('get', () => {
 })
 
 describe('truncateAfter', () => {
-  test('cuts what stands behind, for good, and its seqs are given out again', async () => {
+  test('cuts every later record for good, and its seqs are given out again', async () => {
     const dir = scratchDir()
     const log = await openUntilDone(dir)
     for (const text of ['a', 'b', 'c', 'd']) await log.append(text)
@@ -336,7 +336,7 @@ describe('truncateAfter', () => {
     expect(await log.append('b')).toBe(0)
   })
 
-  test('across segments, what was sealed takes records again', async () => {
+  test('across segments, a sealed segment takes records again', async () => {
     const log = await scratchLog({ segmentBytes: 65536 })
     for (let i = 0; i < 20; i++) await log.append(Buffer.alloc(20_000, i))
     expect(await log.truncateAfter(4)).toBe(5)
@@ -357,7 +357,7 @@ describe('truncateAfter', () => {
     expect(await texts(log.read())).toEqual(['a', 'after'])
   })
 
-  test('of what is already the end changes nothing', async () => {
+  test('at the end of the log changes nothing', async () => {
     const log = await scratchLog()
     await log.append('a')
     expect(await log.truncateAfter(0)).toBe(1)
@@ -366,7 +366,7 @@ describe('truncateAfter', () => {
 })
 
 describe('trimBefore', () => {
-  test('removes only whole segments that stand before, and what is left keeps its seqs', async () => {
+  test('removes only whole segments before the seq, and the remaining records keep theirs', async () => {
     const dir = scratchDir()
     const log = await openUntilDone(dir, { segmentBytes: 65536 })
     for (let i = 0; i < 20; i++) await log.append(Buffer.alloc(20_000, i))
@@ -389,7 +389,7 @@ describe('trimBefore', () => {
     expect(await texts(log.read())).toEqual(['a', 'b'])
   })
 
-  test('many at once, with cuts and appends among them, run one after the other', async () => {
+  test('many at once, mixed with cuts and appends, run one after the other', async () => {
     const log = await scratchLog({ segmentBytes: 65536 })
     for (let i = 0; i < 20; i++) await log.append(Buffer.alloc(20_000, i))
     const [, first, next, seq] = await Promise.all([
@@ -405,7 +405,7 @@ describe('trimBefore', () => {
 })
 
 describe('close', () => {
-  test('waits for every append, and what was written is there after', async () => {
+  test('waits for every append, and every record is there afterwards', async () => {
     const dir = scratchDir()
     const log = await openUntilDone(dir)
     const appends = Array.from({ length: 100 }, (_, i) => log.append(`a${i}`))
@@ -425,7 +425,7 @@ describe('close', () => {
     await log[Symbol.asyncDispose]()
   })
 
-  test('refuses whatever comes after it', async () => {
+  test('refuses every later call', async () => {
     const log = await scratchLog()
     await log.append('a')
     await log.close()
@@ -456,7 +456,7 @@ describe('close', () => {
 })
 
 describe('a second writer', () => {
-  test('is refused and told by whom', async () => {
+  test('is refused with the pid of the owner', async () => {
     const dir = scratchDir()
     await openUntilDone(dir)
     const error: unknown = await open(dir).catch((error: unknown) => error)
@@ -464,7 +464,7 @@ describe('a second writer', () => {
     expect(error).toMatchObject({ code: 'ERR_DURLOG_LOCKED', ownerPid: process.pid })
   })
 
-  test('waits for its turn as long as it is told to', async () => {
+  test('waits for its turn as long as lock.waitMs', async () => {
     const dir = scratchDir()
     const first = await openUntilDone(dir)
     const second = open(dir, { lock: { waitMs: 60_000 } })
@@ -518,7 +518,7 @@ describe('a log that is opened for reading', () => {
   })
 })
 
-test('stats tell what was chosen and what was done', async () => {
+test('stats report what was chosen and what was done', async () => {
   const log = await scratchLog()
   await log.append('a')
   const stats = log.stats()
@@ -544,7 +544,7 @@ test.each([300, 2500])('a commit delay of %i microseconds delays, and loses noth
   expect(await last).toBe(3)
 })
 
-test('a folder that is named by what is no path is refused', async () => {
+test('a folder name that is no path is refused', async () => {
   for (const dir of ['', undefined, 5, 'a\0b', new URL('http://x/y')])
     expect(await codeOf(open(dir as string))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
 })
@@ -583,7 +583,7 @@ test.each(['memory', 'sync'] as const)(
   },
 )
 
-test('the uuid is one of version 4, as RFC 9562 lays it out', async () => {
+test('the uuid is of version 4, as RFC 9562 defines it', async () => {
   for (let i = 0; i < 20; i++) {
     const log = await scratchLog()
     expect(log.uuid).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
@@ -608,7 +608,7 @@ process.setuid(65534)
 const { code, errnoName, syscall, message } = await open(process.argv[2]).catch((error) => error)
 console.log(JSON.stringify({ code, errnoName, syscall, message }))`
 
-test('a folder without the rights to it says so', ({ skip }) => {
+test('a folder without permission is refused with EACCES', ({ skip }) => {
   skip(process.getuid?.() !== 0, 'only root can become somebody else')
   const dir = join(scratchDir(), 'log')
   mkdirSync(dir)

@@ -16,7 +16,7 @@ function refusal(options: unknown): DurlogError {
 }
 
 describe('defaults', () => {
-  test('no options give a durable log in 64 MiB segments that the core chooses the strategy for', () => {
+  test('without options a log is durable, has 64 MiB segments, and the core chooses the strategy', () => {
     expect(resolveOptions()).toEqual({
       level: 2,
       salvage: false,
@@ -38,13 +38,13 @@ describe('defaults', () => {
     })
   })
 
-  test('an option that is undefined is as if it were left out', () => {
+  test('an option that is undefined has its default', () => {
     expect(resolveOptions({ segmentBytes: undefined, lock: undefined, durability: undefined })).toEqual(
       resolveOptions(),
     )
   })
 
-  test('the longest record shrinks with the segment and with what may be pending', () => {
+  test('maxRecordBytes is lowered with segmentBytes and maxPendingBytes', () => {
     expect(resolveOptions({ segmentBytes: 65536 }).native.maxRecordBytes).toBe(65536 - 8192)
     expect(resolveOptions({ maxPendingBytes: 65536 }).native.maxRecordBytes).toBe(65536 - 8192)
   })
@@ -104,7 +104,7 @@ describe('refusals', () => {
   })
 })
 
-test('a level that does not exist is refused, names of object members included', () => {
+test('an unknown level is refused, names of object members included', () => {
   expect(['memory', 'async', 'sync', 'full'].map((name) => levelCode(name as 'sync'))).toEqual([0, 1, 2, 3])
   expect(() => levelCode('toString' as 'sync')).toThrow(/durability must be one of/)
 })

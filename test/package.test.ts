@@ -55,7 +55,7 @@ test.for(['5.0.4', '5.4.5'])('its types compile with TypeScript %s', { timeout: 
   expect(execFileSync(process.execPath, [tsc, ...flags.split(' '), path('types/import.mts')]).toString()).toBe('')
 })
 
-test('its types serve ES modules and CommonJS, and refuse what the options do not allow', () => {
+test('its types serve ES modules and CommonJS, and refuse wrong options', () => {
   const tsc = path('../node_modules/typescript/bin/tsc')
   expect(execFileSync(process.execPath, [tsc, '-p', path('types/tsconfig.json')]).toString()).toBe('')
 })
@@ -94,7 +94,7 @@ describe('the module', () => {
     },
   )
 
-  test('leaves the settings of the diagnostic report alone', () => {
+  test('leaves the settings of the diagnostic report unchanged', () => {
     const program = `
       const settings = () => JSON.stringify([process.report.excludeNetwork, Object.keys(process.report)])
       const before = settings()
@@ -105,7 +105,7 @@ describe('the module', () => {
 })
 
 describe('the binary', () => {
-  test('that is missing is named with the ones that exist, how to build it and where to put it', () => {
+  test('that is missing is reported with the ones that exist, how to build it and where to put it', () => {
     const { project, installed } = packageWithoutBinaries()
     mkdirSync(join(installed, 'prebuilds/plan9-x64'), { recursive: true })
     const program = `try { require('durlog') } catch (error) { console.log(error.code, error.message) }`
@@ -123,7 +123,7 @@ describe('the binary', () => {
     expect(run(program, project, { DURLOG_BINARY: binary })).toBe('0')
   })
 
-  test('that cannot be loaded is named with the reason', () => {
+  test('that cannot be loaded is reported with the reason', () => {
     const { project } = packageWithoutBinaries()
     const binary = join(project, 'broken.node')
     writeFileSync(binary, 'no library')

@@ -6,7 +6,7 @@ import { codeOf, openUntilDone, records, scratchDir, scratchLog, texts, writeAll
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, i) => `record ${i}`)
 
 describe('read', () => {
-  test('delivers what is there when it begins, and finishes', async () => {
+  test('delivers the records that are there when it begins, and finishes', async () => {
     const log = await scratchLog()
     expect(await texts(log.read())).toEqual([])
     await log.appendBatch(numbered(3))
@@ -30,7 +30,7 @@ describe('read', () => {
     expect(await seqs(10)).toEqual([])
   })
 
-  test('from what the log does not hold is out of range', async () => {
+  test('from a seq that the log does not hold is out of range', async () => {
     const log = await scratchLog({ segmentBytes: 65536 })
     for (let i = 0; i < 12; i++) await log.append(Buffer.alloc(20_000, i))
     const first = await log.trimBefore(6)
@@ -59,7 +59,7 @@ describe('read', () => {
     }
   })
 
-  test('a record stays as it is while the reader goes on', async () => {
+  test('a record stays unchanged while the reader continues', async () => {
     const log = await scratchLog()
     await writeAll(
       log,
@@ -78,7 +78,7 @@ describe('read', () => {
     expect(results.map(({ done }) => done)).toEqual([false, false, false, false, false, true, true])
   })
 
-  test('nextBuffered gives what is decoded, and nothing else', async () => {
+  test('nextBuffered returns decoded records, and nothing else', async () => {
     const log = await scratchLog()
     await log.appendBatch(numbered(3))
     const reader = log.read()
@@ -154,7 +154,7 @@ describe('read', () => {
     expect(next).toBe(5000)
   })
 
-  test('a reader that has begun reads on after close', async () => {
+  test('a reader that has begun continues after close', async () => {
     const log = await scratchLog()
     await log.appendBatch(numbered(3))
     const reader = log.read()
@@ -165,7 +165,7 @@ describe('read', () => {
 })
 
 describe('follow', () => {
-  test('delivers each record when it is acknowledged at memory, without an event of its own', async () => {
+  test('delivers each record once it is acknowledged at memory', async () => {
     const log = await scratchLog()
     const reader = log.read({ follow: true })
     for (let i = 0; i < 100; i++) {
@@ -188,7 +188,7 @@ describe('follow', () => {
     for (const found of await Promise.all(followers)) expect(found).toEqual(payloads)
   })
 
-  test('waits from the very end on, and stops at to', async () => {
+  test('waits at the end of the log, and stops at to', async () => {
     const log = await scratchLog()
     await log.appendBatch(numbered(3))
     const found = texts(log.read({ from: 3, to: 4, follow: true }))
@@ -240,7 +240,7 @@ describe('follow', () => {
     expect(await waiting).toEqual({ done: true, value: undefined })
   })
 
-  test('past a cut it is out of range; before the cut it goes on with what comes there', async () => {
+  test('past a cut it is out of range; before the cut it continues with the new records', async () => {
     const log = await scratchLog()
     await Promise.all(numbered(10).map((text) => log.append(text)))
     const past = log.read({ follow: true })
@@ -268,7 +268,7 @@ describe('from another opening of the log', () => {
     expect(await found).toEqual(payloads)
   })
 
-  test('durableOnly delivers what is synced, and only that', async () => {
+  test('durableOnly delivers synced records, and only those', async () => {
     const dir = scratchDir()
     const writer = await openUntilDone(dir)
     const log = await openUntilDone(dir, { readOnly: true })
@@ -316,11 +316,11 @@ test('a million small records come back in order', async () => {
   expect(next).toBe(1_000_000)
 })
 
-test('a log that is not there can not be read', async () => {
+test('a log that does not exist cannot be read', async () => {
   expect(await codeOf(open(scratchDir(), { readOnly: true }))).toMatch(/ERR_DURLOG_NOT_(FOUND|A_LOG)/)
 })
 
-test('a caller that transfers the memory of a record takes no other record with it', async () => {
+test('transferring the memory of a record affects no other record', async () => {
   const log = await scratchLog()
   const written = numbered(2000).map((text) => text.padEnd(1000, '.'))
   await log.appendBatch(written)

@@ -12,11 +12,11 @@ const CLEAN = {
   lostLast: -1,
 } as const
 
-test('a clean log tells of no damage and no loss', () => {
+test('a clean log has neither damage nor loss', () => {
   expect(toRecovery(CLEAN)).toEqual({ state: 'clean', scannedBytes: 4096, discardedBytes: 0, discardedRecords: 0 })
 })
 
-test('damage is told by file and offset, a loss by its seqs', () => {
+test('damage is reported by file and offset, a loss by its seqs', () => {
   const found = { ...CLEAN, state: 'corrupt', segment: 's', offset: 4096, lostFirst: 3, lostLast: 5 } as const
   expect(toRecovery(found)).toMatchObject({ damage: { segment: 's', offset: 4096 }, lost: { first: 3, last: 5 } })
   expect(toRecovery({ ...found, lostFirst: 0, lostLast: -1 })).not.toHaveProperty('lost')

@@ -13,7 +13,7 @@ test('a writable makes each chunk one record, and has finished when all have rea
   expect(await texts(log.read())).toEqual(numbered(1000))
 })
 
-test('a writable holds its source back', async () => {
+test('a writable applies backpressure to its source', async () => {
   const log = await scratchLog({ maxPendingBytes: 65536 })
   const writable = log.writable({ highWaterMark: 10_000 })
   let accepted = 0
@@ -24,14 +24,14 @@ test('a writable holds its source back', async () => {
   expect(log.nextSeq).toBe(accepted + 1)
 })
 
-test('a writable fails with what an append failed with', async () => {
+test('a writable fails with the error of the append', async () => {
   const log = await scratchLog({ maxRecordBytes: 10 })
   expect(await codeOf(pipeline(Readable.from(['fine', 'much too long']), log.writable()))).toBe(
     'ERR_DURLOG_RECORD_TOO_LARGE',
   )
 })
 
-test('a writable stores nothing behind the chunk that fails, and each callback tells of its own chunk', async () => {
+test('a writable stores nothing after the chunk that fails, and each callback reports its own chunk', async () => {
   const log = await scratchLog({ maxRecordBytes: 1000 })
   const lines = Array.from({ length: 2000 }, (_, i) => (i === 700 ? 'x'.repeat(1001) : `line ${i}`))
   const writable = log.writable()
@@ -46,7 +46,7 @@ test('a writable stores nothing behind the chunk that fails, and each callback t
   expect(await texts(log.read())).toEqual(lines.slice(0, 700))
 })
 
-test('a writable that waits for room stores nothing behind the chunk that fails', async () => {
+test('a writable that waits for room stores nothing after the chunk that fails', async () => {
   const log = await scratchLog({ maxRecordBytes: 10_000, maxPendingBytes: 65_536, segmentBytes: 262_144 })
   const lines = Array.from({ length: 300 }, (_, i) => `${i} ${'x'.repeat(i === 200 ? 20_000 : 5000)}`)
   expect(await codeOf(pipeline(Readable.from(lines), log.writable({ highWaterMark: 2 ** 24 })))).toBe(
@@ -91,7 +91,7 @@ test('destroying a readable that follows closes its reader', async () => {
   await log.close()
 })
 
-test('a readable fails with what reading failed with', async () => {
+test('a readable fails with the error of the read', async () => {
   const log = await scratchLog()
   expect(await codeOf(pipeline(log.readable({ from: 5 }), new Transform({ objectMode: true }).resume()))).toBe(
     'ERR_DURLOG_OUT_OF_RANGE',

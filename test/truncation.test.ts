@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { Truncation } from '../src/reader/truncation.js'
 
-test('who holds a cut learns of the lowest one after it, however many there were', () => {
+test('a cut knows the lowest one after it, however many there were', () => {
   const first = new Truncation(Number.POSITIVE_INFINITY)
   expect(first.lowestLater()).toBe(Number.POSITIVE_INFINITY)
   const seen = first.followedBy(7)
@@ -15,7 +15,7 @@ test('who holds a cut learns of the lowest one after it, however many there were
   expect(last.lowestLater()).toBe(Number.POSITIVE_INFINITY)
 })
 
-test('a log that is cut again and again keeps the newest alone', async () => {
+test('a log that is cut repeatedly keeps only the newest cut in memory', async () => {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as () => void
   const start = (): [WeakRef<Truncation>, Truncation] => {

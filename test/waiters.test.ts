@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Waiters } from '../src/log/waiters.js'
 
-test('each waiter resolves with its own seq once the level is past it, and not before', async () => {
+test('each waiter resolves with its own seq once the level has passed it, and not before', async () => {
   const waiters = new Waiters()
   const settled: number[] = []
   for (let seq = 0; seq < 5; seq++) void waiters.wait(seq).then((value) => settled.push(value))

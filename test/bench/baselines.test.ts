@@ -65,7 +65,7 @@ describe.skipIf(!baselinesSupported())('each raw method', () => {
     })
   })
 
-  test('starts over, untimed, when its file is full', async () => {
+  test('starts again at the beginning, untimed, when its file is full', async () => {
     await withScratch(PLACE, async (folder) => {
       const path = join(folder, 'file')
       const spec = { path, method: 'pwrite', preallocate: 'none', recordBytes: 4096, fileBytes: 65_536 } as const
@@ -77,7 +77,7 @@ describe.skipIf(!baselinesSupported())('each raw method', () => {
     })
   })
 
-  test('a damaged record is told from a missing one', async () => {
+  test('a damaged record is distinguished from a missing one', async () => {
     await withScratch(PLACE, async (folder) => {
       const path = join(folder, 'file')
       const baseline = await Baseline.open({

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { groupCommit } from '../../bench/harness/group-commit.js'
 
-test('what arrives during a commit forms the next group, in order', async () => {
+test('appends during a commit form the next group, in order', async () => {
   const groups: string[][] = []
   const append = groupCommit(async (group) => {
     groups.push(group.map(String))
@@ -14,7 +14,7 @@ test('what arrives during a commit forms the next group, in order', async () => 
   expect(groups).toEqual([['a'], ['b', 'c'], ['d']])
 })
 
-test('a commit that fails fails its group, and the next one goes on', async () => {
+test('a commit that fails fails its group, and the next one runs', async () => {
   let calls = 0
   const append = groupCommit(async () => {
     calls += 1

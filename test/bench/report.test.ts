@@ -28,14 +28,14 @@ const table: TableResult = {
 }
 
 describe('tables', () => {
-  test('a row without figures keeps its place and says why', () => {
+  test('a row without figures keeps its place and shows the reason', () => {
     const { head, rows } = tableCells(table)
     expect(head).toEqual(['strategy', 'preallocation', 'p50 us', 'ops/s', 'ratio', 'note'])
     expect(rows[1]).toEqual(['direct', 'zero', '110', '6,818', '1.10x', ''])
     expect(rows[4]?.slice(2)).toEqual(['', '', '', 'refused & "quoted"'])
   })
 
-  test('numbers are shown with the digits they are worth', () => {
+  test('numbers are shown with their significant digits', () => {
     expect([0.0123, 1.234, 12.34, 123.4, 12_345].map(formatNumber)).toEqual(['0.012', '1.23', '12.3', '123', '12,345'])
     expect([256, 4096, 2 ** 20].map(formatSize)).toEqual(['256 B', '4 KiB', '1 MiB'])
   })
@@ -55,7 +55,7 @@ describe('the recommendation', () => {
     expect(recommend([first])[0]).not.toContain('strategy "direct"')
   })
 
-  test('a difference that is smaller than that between rounds is no advice', () => {
+  test('a difference smaller than that between rounds gives no advice', () => {
     const restless = (row: Row, ...p50s: number[]): Row => {
       if (row.summary) row.summary.rounds = p50s.map((p50) => ({ p50, opsPerSecond: 1e6 / p50 }))
       return row

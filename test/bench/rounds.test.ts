@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { keepInFlight } from '../../bench/harness/load.js'
 import { type Contender, takeTurns } from '../../bench/harness/rounds.js'
 
-test('contenders take turns, and the first turn of each counts for nothing', async () => {
+test('contenders take turns, and the first turn of each is not counted', async () => {
   const turns: string[] = []
   const contender = (name: string): Contender => ({
     bytesPerOperation: 10,
@@ -28,7 +28,7 @@ test('contenders take turns, and the first turn of each counts for nothing', asy
   expect(summaries.get('a')?.p50).toBeCloseTo(200)
 })
 
-test('a contender gives back what it filled once its turn is over, the warm-up included', async () => {
+test('a contender frees its space after each turn, the warm-up included', async () => {
   const events: string[] = []
   const contender: Contender = {
     bytesPerOperation: 1,
@@ -50,7 +50,7 @@ test('an operation that fails ends the measurement with its error', async () => 
   await expect(failing).rejects.toThrow('the disk is gone')
 })
 
-test('so many are kept in flight, and all have settled in the end', async () => {
+test('the given number is kept in flight, and all have settled at the end', async () => {
   let underWay = 0
   let most = 0
   const append = async (): Promise<void> => {

@@ -10,7 +10,7 @@ describe('quantiles', () => {
 })
 
 describe('summaries', () => {
-  test('one far away value is an outlier and moves the mean, not the median', () => {
+  test('one distant value is an outlier and moves the mean, not the median', () => {
     const latencies = Float64Array.from([10, 10, 11, 12, 12, 1000])
     const summary = summarize({ latencies, bytesPerOperation: 100 })
     expect(summary.p50).toBe(11.5)
@@ -19,7 +19,7 @@ describe('summaries', () => {
     expect(summary.mean).toBeCloseTo(1055 / 6)
   })
 
-  test('operations under way at once are counted by wall time, not by the sum of their latencies', () => {
+  test('concurrent operations are counted by wall time, not by the sum of their latencies', () => {
     const latencies = Float64Array.from([100, 100, 100, 100])
     const summary = summarize({ latencies, bytesPerOperation: 1000, operations: 4, elapsedUs: 100 })
     expect(summary.opsPerSecond).toBe(40_000)

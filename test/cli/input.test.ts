@@ -27,17 +27,17 @@ describe('lines', () => {
     expect(split(new LineSplitter(100, false), input, size)).toEqual(['one', 'two\r', 'äöü', 'last without newline'])
   })
 
-  test.each([1, 100])('an empty one is a problem told with its number; those before are delivered (%i)', (size) => {
+  test.each([1, 100])('an empty one is an error with its number; those before it are delivered (%i)', (size) => {
     const splitter = new LineSplitter(100, false)
     expect(split(splitter, Buffer.from('a\nb\n\nc\n'), size)).toEqual(['a', 'b'])
     expect(splitter.problem?.message).toContain('line 3 is empty')
   })
 
-  test('empty ones are left out where that is asked for', () => {
+  test('empty ones are skipped on request', () => {
     expect(split(new LineSplitter(100, true), Buffer.from('\n\na\n\nb\n\n'), 2)).toEqual(['a', 'b'])
   })
 
-  test.each([1, 100])('one that is too long is a problem told with its number (%i)', (size) => {
+  test.each([1, 100])('one that is too long is an error with its number (%i)', (size) => {
     const splitter = new LineSplitter(4, false)
     expect(split(splitter, Buffer.from('four\nfives\n'), size)).toEqual(['four'])
     expect(splitter.problem?.message).toContain('line 2')
@@ -49,13 +49,13 @@ describe('length-prefixed records', () => {
     expect(split(new PrefixSplitter(100), prefixed('a', 'line\nbreak', 'c'), size)).toEqual(['a', 'line\nbreak', 'c'])
   })
 
-  test.each([1, 100])('an end within a record is a problem (pieces of %i bytes)', (size) => {
+  test.each([1, 100])('an end within a record is an error (pieces of %i bytes)', (size) => {
     const splitter = new PrefixSplitter(100)
     expect(split(splitter, prefixed('one', 'two').subarray(0, -1), size)).toEqual(['one'])
     expect(splitter.problem?.message).toContain('record 2')
   })
 
-  test('a length of zero or beyond the bound is a problem, before anything is taken for its record', () => {
+  test('a length of zero or above the limit is an error before its record is allocated', () => {
     for (const length of [0, 101, 0xffffffff]) {
       const splitter = new PrefixSplitter(100)
       const bad = Buffer.alloc(4)

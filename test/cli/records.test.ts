@@ -22,12 +22,12 @@ test('JSON that spans lines is one line of the export', () => {
   )
 })
 
-test('a payload that is not what the encoding says is refused with its seq', () => {
+test('a payload that the encoding cannot represent is refused with its seq', () => {
   expect(() => toJsonLine(record(Buffer.from([255])), 'utf8')).toThrow(/record 7 is not UTF-8/)
   expect(() => toJsonLine(record('{'), 'json')).toThrow(/record 7 is not JSON/)
 })
 
-test('what is not UTF-8 is printed as base64 that says so', () => {
+test('a payload that is not UTF-8 is printed as marked base64', () => {
   expect(JSON.parse(toReadableJsonLine(record(Buffer.from([255]))))).toMatchObject({ data: '/w==', encoding: 'base64' })
   expect(JSON.parse(toReadableJsonLine(record('text')))).toEqual({ seq: 7, timestamp: 1000, data: 'text' })
 })
@@ -44,7 +44,7 @@ test('data of the wrong kind is refused', () => {
   expect(() => fromJsonLine(Buffer.from('{"data":""}'), 'utf8', 'line 1')).toThrow(/empty/)
 })
 
-test('a line with an encoding that is none is refused', () => {
+test('a line with an unknown encoding is refused', () => {
   expect(() => fromJsonLine(Buffer.from('{"data":"a","encoding":"hex"}'), 'utf8', 'line 1')).toThrow(
     /utf8, base64, json/,
   )

@@ -188,7 +188,7 @@ function share(index: number, parts: number): number {
 }
 
 test.each(STRATEGIES)(
-  'what was acknowledged at any level survives kill -9, whole and in order, and what was cut stays cut (%s)',
+  'acknowledged records survive kill -9 at every level, whole and in order, and cut ones never return (%s)',
   async (strategy) => {
     const combinations = STRATEGIES.length * LEVELS.length
     const trials = LEVELS.map((durability, level) => ({

@@ -94,7 +94,7 @@ const IMAGES: readonly DiskType[] = ['ext4', 'xfs']
 const ON_IMAGES = IMAGES.flatMap((type) => STRATEGIES.map((strategy) => [type, strategy] as const))
 
 describe('a disk remounted read-only', () => {
-  test('the log refuses to be written with a code, can be read, and takes more when it is writable again', async ({
+  test('appends are refused with a code, reading works, and appends work when the disk is writable again', async ({
     skip,
   }) => {
     skip(diskProblem('ext4') !== '', diskProblem('ext4'))
@@ -125,7 +125,7 @@ fcntl.ioctl(fd, 0x8004587d, struct.pack("I", 2))`
 
 describe('a file system that shuts down in the middle of appending', () => {
   test.for(ON_IMAGES)(
-    '%s, %s: the log is latched, and what was synced is there after mounting again',
+    '%s, %s: the log is latched, and synced records are there after mounting again',
     async ([type, strategy], { skip }) => {
       skip(diskProblem(type) !== '', diskProblem(type))
       const disk = mountedDisk(type)
@@ -146,7 +146,7 @@ describe('a file system that shuts down in the middle of appending', () => {
 
 describe('a device that fails', () => {
   test.for(ON_IMAGES)(
-    '%s, %s: EIO latches the log, and what was acknowledged is there on a whole device',
+    '%s, %s: EIO latches the log, and acknowledged records are there once the device works again',
     async ([type, strategy], { skip }) => {
       skip(diskProblem(type) !== '', diskProblem(type))
       const disk = mountedDisk(type)

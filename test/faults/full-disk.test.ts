@@ -59,7 +59,7 @@ describe.each(TYPES)('a full %s', (type) => {
   let cases = 0
 
   test.skipIf(problem !== '').each(CASES)(
-    '%j: appends are refused without a trace, the process lives, and it goes on when there is room',
+    '%j: refused appends leave nothing behind, the process lives, and appends work when there is room',
     async (options) => {
       const { dir: mounted } = (made as { disk: Disk }).disk
       const dir = join(mounted, `log-${cases++}`)
@@ -73,16 +73,19 @@ describe.each(TYPES)('a full %s', (type) => {
     },
   )
 
-  test.skipIf(problem !== '')('a log is not made where there is no room for it, and is when there is', async () => {
-    const { dir: mounted } = (made as { disk: Disk }).disk
-    const makeRoom = fillDisk(mounted, 65_536)
-    const dir = join(mounted, 'new')
-    const code = await codeOf(open(dir, { preallocate: 'fallocate', segmentBytes: 32 * MIB }))
-    makeRoom()
-    expect(code).toBe('ERR_DURLOG_NO_SPACE')
-    const log = await openUntilDone(dir, { segmentBytes: MIB })
-    expect(await log.append('there is room')).toBe(0)
-  })
+  test.skipIf(problem !== '')(
+    'a log is not made while there is no room for it, and is made once there is',
+    async () => {
+      const { dir: mounted } = (made as { disk: Disk }).disk
+      const makeRoom = fillDisk(mounted, 65_536)
+      const dir = join(mounted, 'new')
+      const code = await codeOf(open(dir, { preallocate: 'fallocate', segmentBytes: 32 * MIB }))
+      makeRoom()
+      expect(code).toBe('ERR_DURLOG_NO_SPACE')
+      const log = await openUntilDone(dir, { segmentBytes: MIB })
+      expect(await log.append('there is room')).toBe(0)
+    },
+  )
 })
 
 describe('a limit on the size of files', () => {
@@ -95,7 +98,7 @@ describe('a limit on the size of files', () => {
   ]
 
   test.skipIf(problem !== '').each(LIMITED)(
-    '%j: is a disk without room, and no signal ends the process',
+    '%j: acts as a full disk, and no signal ends the process',
     async (options) => {
       const dir = join(scratchDir(), 'log')
       const request = { dir, limit: true, options: { segmentBytes: MIB, ...options } }
@@ -105,7 +108,7 @@ describe('a limit on the size of files', () => {
   )
 
   test.skipIf(problem !== '').each(['auto', 'mmap', 'pwrite', 'direct'])(
-    'a log whose segments would pass it is not made (%s)',
+    'a log whose segments would exceed it is not made (%s)',
     async (strategy) => {
       const dir = join(scratchDir(), 'log')
       const request = { dir, limit: true, options: { segmentBytes: MIB, strategy, preallocate: 'fallocate' } }

@@ -53,7 +53,7 @@ describe.skipIf(problem !== '')('calls that wait for room behind a commit that f
     ['pwrite', 'pwrite', EFBIG],
     ['direct', 'direct write', ENOSPC],
   ] as const)(
-    '%s, %s, errno %i: each settles once, none that was refused is stored, drain, trimBefore and close settle',
+    '%s, %s, errno %i: each settles once, no refused record is stored, drain, trimBefore and close settle',
     async (strategy, call, errno) => {
       const met = await meet(
         { strategy, preallocate: 'none', maxPendingBytes: 2 ** 20 },
@@ -88,7 +88,7 @@ describe.skipIf(problem !== '')('a writable whose commits fail', () => {
     ['direct', 'direct write', 2 ** 20],
     ['direct', 'direct write', 32 * 2 ** 20],
   ] as const)(
-    '%s, %s, %i bytes may wait: what is stored is what was told to be',
+    '%s, %s, %i bytes may wait: exactly the acknowledged records are stored',
     async (strategy, call, maxPendingBytes) => {
       const folder = scratchDir()
       const dir = join(folder, 'log')

@@ -146,7 +146,7 @@ const problem = shimProblem()
 
 describe.skipIf(problem !== '')(`a system call that fails${problem && ` (skipped: ${problem})`}`, () => {
   test.each(LATCHING)(
-    '%s at %s: after EIO on %s the log is latched, every append is told, and reading goes on',
+    '%s at %s: after EIO on %s the log is latched, every append settles, and reading works',
     async (strategy, durability, call) => {
       const met = await meet({ options: { strategy, durability }, fault: { call, errno: EIO } })
       const { told } = met
@@ -169,12 +169,15 @@ describe.skipIf(problem !== '')(`a system call that fails${problem && ` (skipped
     },
   )
 
-  test.each(UNHARMED)('%s: EIO on the %s of a segment that is being prepared harms nobody', async (strategy, call) => {
-    const met = await meet({ options: { strategy }, fault: { call, errno: EIO } })
-    expect(met.told).toMatchObject({ fired: 1, latched: [], later: 'none', close: 'none' })
-    expect(met.told.fates.filter(({ seq }) => seq === undefined)).toEqual([])
-    expectKept(met)
-  })
+  test.each(UNHARMED)(
+    '%s: EIO on the %s of a segment that is being prepared fails no append',
+    async (strategy, call) => {
+      const met = await meet({ options: { strategy }, fault: { call, errno: EIO } })
+      expect(met.told).toMatchObject({ fired: 1, latched: [], later: 'none', close: 'none' })
+      expect(met.told.fates.filter(({ seq }) => seq === undefined)).toEqual([])
+      expectKept(met)
+    },
+  )
 
   test.each(ROOMLESS)(
     '%s at %s: %j rejects with ERR_DURLOG_NO_SPACE and leaves nothing behind',
@@ -193,7 +196,7 @@ describe.skipIf(problem !== '')(`a system call that fails${problem && ` (skipped
   )
 
   test.each(SPARELESS)(
-    '%s: where errno %i keeps the next segment from being had, the append is refused and a later one works',
+    '%s: if errno %i prevents the next segment, the append is refused and a later one works',
     async (strategy, errno) => {
       const met = await meet({ options: { strategy }, fault: { call: 'fallocate', errno, times: 2 } })
       const { told } = met
@@ -220,13 +223,13 @@ describe.skipIf(problem !== '')(`a system call that fails${problem && ` (skipped
     expect(met.told).toMatchObject({ later: 'none', close: 'ERR_DURLOG_SYNC_FAILED' })
   })
 
-  test('a full disk that only the sync tells of latches the log as any failed sync does', async () => {
+  test('a full disk that only the sync reports latches the log, as any failed sync does', async () => {
     const met = await meet({ options: { strategy: 'pwrite' }, fault: { call: 'fdatasync', errno: ENOSPC } })
     expect(met.told).toMatchObject({ fired: 1, later: 'ERR_DURLOG_LATCHED', latched: ['ERR_DURLOG_SYNC_FAILED'] })
     expectKept(met)
   })
 
-  test('a record longer than a mapped chunk that can not be written latches the log', async () => {
+  test('a failed write of a record longer than a mapped chunk latches the log', async () => {
     const met = await meet({
       options: { strategy: 'mmap', durability: 'memory', segmentBytes: 16 * 2 ** 20 },
       fault: { call: 'pwrite', errno: EIO },
@@ -236,7 +239,7 @@ describe.skipIf(problem !== '')(`a system call that fails${problem && ` (skipped
     expectKept(met)
   })
 
-  test('a record longer than a mapped chunk that finds no room is refused, and the log goes on', async () => {
+  test('a record longer than a mapped chunk is refused if there is no room, and the log stays usable', async () => {
     const met = await meet({
       options: { strategy: 'mmap', durability: 'memory', segmentBytes: 16 * 2 ** 20 },
       fault: { call: 'pwrite', errno: ENOSPC },

@@ -60,18 +60,21 @@ describe('a reader written from docs/FORMAT.md alone', () => {
     expect(frame.toString('latin1', 24, 30)).toBe('durlog')
   })
 
-  test.each(STRATEGIES)('reads what strategy %s writes: levels, batches, rotation, a second life', async (strategy) => {
-    const dir = join(scratchDir(), 'log')
-    await writeTwice(dir, { strategy })
-    const found = readLog(dir)
-    await expectTheSame(dir, found)
-    expect(found.segments.length).toBeGreaterThan(2)
-    expect(found.records.some(({ continues }) => continues)).toBe(true)
-    expect(found.segments.every(({ endsWith }) => endsWith === 'free')).toBe(true)
-  })
+  test.each(STRATEGIES)(
+    'reads the records of strategy %s: levels, batches, rotation, a second open',
+    async (strategy) => {
+      const dir = join(scratchDir(), 'log')
+      await writeTwice(dir, { strategy })
+      const found = readLog(dir)
+      await expectTheSame(dir, found)
+      expect(found.segments.length).toBeGreaterThan(2)
+      expect(found.records.some(({ continues }) => continues)).toBe(true)
+      expect(found.segments.every(({ endsWith }) => endsWith === 'free')).toBe(true)
+    },
+  )
 
   test.each(['none', 'sparse', 'fallocate', 'keep-size', 'zero-range', 'zero'] as const)(
-    'reads what is written on preallocation %s',
+    'reads records on preallocation %s',
     async (preallocate) => {
       const dir = join(scratchDir(), 'log')
       await writeTwice(dir, { strategy: 'pwrite', preallocate })
@@ -79,7 +82,7 @@ describe('a reader written from docs/FORMAT.md alone', () => {
     },
   )
 
-  test('finds the marker that a close leaves, and knows by it that everything is synced', async () => {
+  test('finds the end marker of a close, and concludes from it that everything is synced', async () => {
     const dir = join(scratchDir(), 'log')
     await writeTwice(dir, {})
     const found = readLog(dir)
@@ -87,7 +90,7 @@ describe('a reader written from docs/FORMAT.md alone', () => {
     expect(found.syncedEnd).toBe(found.nextSeq)
   })
 
-  test('reads recycled segments and takes none of the records that stood there before', async () => {
+  test('reads recycled segments and none of the records that were there before', async () => {
     const dir = join(scratchDir(), 'log')
     const log = await open(dir, { segmentBytes: 65536, maxRecordBytes: 16384, preallocate: 'recycle' })
     for (let round = 0; round < 6; round++) {

@@ -5,7 +5,7 @@ import { verify } from '../../src/inspect.js'
 import { scratchDir } from '../fixtures/scratch.js'
 import { runTrial } from './trial.mjs'
 
-test('followers elsewhere get every record of each generation once and in order, or are told why not, while the writer is killed', async () => {
+test('followers elsewhere get every record of each generation once and in order, or a reason why not, while the writer is killed', async () => {
   const dir = join(scratchDir(), 'log')
   const { writer, followers, problems } = await runTrial({
     dir,
