@@ -1,8 +1,8 @@
-// Bundles the subpath that names its binary, as docs/INSTALL.md tells, and runs the bundle from a folder that has no
-// node_modules.
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+// Bundles the subpath that names its binary, as docs/INSTALL.md tells, moves the bundle to a folder that has no
+// node_modules, hides the ones it was made from, and runs it.
+import { mkdtempSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { tool } from './tools.mjs'
+import { tool, toolVersion } from './tools.mjs'
 
 const BANNER = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);"
 
@@ -11,51 +11,140 @@ const APPEND = `open(process.argv[2]).then(async (log) => {
   await log.close()
 })
 `
-const SOURCES = {
+
+const WEBPACK = `const path = require('node:path')
+const common = {
+  target: 'node',
+  mode: 'production',
+  resolveLoader: { modules: [process.env.LOADERS] },
+  module: { rules: [{ test: /\\.node$/, loader: 'node-loader' }] },
+}
+const output = (folder) => ({ path: path.join(process.env.OUTPUT, folder), publicPath: '' })
+module.exports = [
+  { ...common, entry: './bundled.cjs', output: { ...output('webpack-cjs'), filename: 'main.cjs' } },
+  {
+    ...common,
+    entry: './bundled.mjs',
+    experiments: { outputModule: true },
+    output: { ...output('webpack-esm'), filename: 'main.mjs', module: true },
+  },
+]
+`
+
+const ROLLUP = `import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+const require = createRequire(process.env.LOADERS + '/')
+const commonjs = require('@rollup/plugin-commonjs')
+const { nodeResolve } = require('@rollup/plugin-node-resolve')
+const binary = {
+  name: 'binary',
+  load(id) {
+    if (!id.endsWith('.node')) return null
+    const file = this.emitFile({ type: 'asset', name: 'durlog.node', source: readFileSync(id) })
+    return \`import { createRequire } from 'node:module'
+      import { fileURLToPath } from 'node:url'
+      export default createRequire(import.meta.url)(fileURLToPath(import.meta.ROLLUP_FILE_URL_\${file}))\`
+  },
+}
+const plugins = [nodeResolve(), binary, commonjs({ requireReturnsDefault: 'auto' })]
+const output = (folder, format, extension) => ({
+  dir: process.env.OUTPUT + '/' + folder,
+  format,
+  entryFileNames: 'main.' + extension,
+})
+export default [
+  { input: 'bundled.cjs', plugins, output: output('rollup-cjs', 'cjs', 'cjs') },
+  { input: 'bundled.mjs', plugins, output: output('rollup-esm', 'es', 'mjs') },
+]
+`
+
+const FILES = {
   'bundled.cjs': `const { open } = require('durlog/linux-x64')\n${APPEND}`,
   'bundled.mjs': `import { open } from 'durlog/linux-x64'\n${APPEND}`,
+  'webpack.config.cjs': WEBPACK,
+  'rollup.config.mjs': ROLLUP,
 }
 
+const node = () => tool('node24/bin/node')
+
+/** Each bundle: how it is made, and the file in the output folder that is run. */
 function bundles(output) {
-  const esbuild = [
-    tool('esbuild/bin/esbuild'),
-    '--bundle',
-    '--platform=node',
-    '--loader:.node=copy',
-    '--log-level=error',
-  ]
-  const ncc = [tool('node22/bin/node'), tool('ncc/dist/ncc/cli.js'), 'build']
-  const [cjs, esm] = [join(output, 'esbuild-cjs'), join(output, 'esbuild-esm')]
+  const esbuild = [tool('esbuild/bin/esbuild'), '--bundle', '--platform=node', '--loader:.node=copy']
+  const quiet = '--log-level=error'
+  const ncc = [node(), tool('ncc/dist/ncc/cli.js'), 'build']
+  const webpack = [node(), tool('webpack/node_modules/webpack/bin/webpack.js'), '--config', 'webpack.config.cjs']
+  const rollup = [node(), tool('rollup/node_modules/rollup/dist/bin/rollup'), '--config', '--silent']
+  const modulesOf = (suite) => ({ OUTPUT: output, LOADERS: tool(`${suite}/node_modules`) })
+  const esm = `--outfile=${join(output, 'esbuild-esm/main.mjs')}`
   return [
     {
-      name: 'esbuild, CommonJS',
-      command: [...esbuild, 'bundled.cjs', '--format=cjs', `--outfile=${cjs}/main.cjs`],
-      main: `${cjs}/main.cjs`,
+      name: `esbuild ${toolVersion('esbuild')}`,
+      formats: {
+        CommonJS: 'esbuild-cjs/main.cjs',
+        'ES modules': 'esbuild-esm/main.mjs',
+      },
+      commands: [
+        [...esbuild, quiet, 'bundled.cjs', '--format=cjs', `--outfile=${join(output, 'esbuild-cjs/main.cjs')}`],
+        [...esbuild, quiet, 'bundled.mjs', '--format=esm', `--banner:js=${BANNER}`, esm],
+      ],
     },
     {
-      name: 'esbuild, ES modules',
-      command: [...esbuild, 'bundled.mjs', '--format=esm', `--banner:js=${BANNER}`, `--outfile=${esm}/main.mjs`],
-      main: `${esm}/main.mjs`,
+      name: `webpack ${toolVersion('webpack')}`,
+      formats: { CommonJS: 'webpack-cjs/main.cjs', 'ES modules': 'webpack-esm/main.mjs' },
+      commands: [webpack],
+      env: modulesOf('webpack'),
     },
     {
-      name: 'ncc, CommonJS',
-      command: [...ncc, 'bundled.cjs', '-o', join(output, 'ncc')],
-      main: join(output, 'ncc/index.cjs'),
+      name: `Rollup ${toolVersion('rollup')}`,
+      formats: { CommonJS: 'rollup-cjs/main.cjs', 'ES modules': 'rollup-esm/main.mjs' },
+      commands: [rollup],
+      env: modulesOf('rollup'),
+    },
+    {
+      name: `ncc ${toolVersion('ncc')}`,
+      formats: { CommonJS: 'ncc-cjs/index.cjs', 'ES modules': 'ncc-esm/index.mjs' },
+      commands: [
+        [...ncc, 'bundled.cjs', '-o', join(output, 'ncc-cjs')],
+        [...ncc, 'bundled.mjs', '-o', join(output, 'ncc-esm')],
+      ],
     },
   ]
 }
 
-/** What fails, one sentence each. */
+/** Runs `action` while the modules that the bundles were made from are not there. */
+function withoutModules(project, action) {
+  const modules = join(project, 'node_modules')
+  renameSync(modules, `${modules}.hidden`)
+  try {
+    return action()
+  } finally {
+    renameSync(`${modules}.hidden`, modules)
+  }
+}
+
+/** Rows of the table, and what failed. */
 export function tryBundlers(project, work, run) {
-  for (const [file, text] of Object.entries(SOURCES)) writeFileSync(join(project, file), text)
-  const output = mkdtempSync(join(work, 'bundles-'))
-  return bundles(output).flatMap(({ name, command, main }) => {
-    const built = run(command, project, {})
-    if (!built.passed) return [`${name}: the bundle is not built: ${built.text}\n`]
-    const data = join(output, name.replaceAll(/\W+/g, '-'))
-    mkdirSync(data, { recursive: true })
-    const ran = run([tool('node22/bin/node'), main, join(data, 'log')], output, {})
-    console.log(`${name}: ${ran.text}`)
-    return ran.text === 'seq 0' ? [] : [`${name}: the bundle fails: ${ran.text}\n`]
-  })
+  for (const [file, text] of Object.entries(FILES)) writeFileSync(join(project, file), text)
+  const made = mkdtempSync(join(work, 'bundles-'))
+  const all = bundles(made)
+  const problems = []
+  for (const { name, commands, env = {} } of all) {
+    for (const command of commands) {
+      const built = run(command, project, env)
+      if (!built.passed) problems.push(`${name}: the bundle is not built: ${built.text}\n`)
+    }
+  }
+  const moved = join(work, 'moved')
+  renameSync(made, moved)
+  const rows = withoutModules(project, () =>
+    all.flatMap(({ name, formats }) =>
+      Object.entries(formats).map(([format, file]) => {
+        const data = mkdtempSync(join(work, 'bundled-'))
+        const ran = run([node(), join(moved, file), join(data, 'log')], moved, {})
+        if (ran.text !== 'seq 0') problems.push(`${name}, ${format}: the bundle fails: ${ran.text}\n`)
+        return [`${name}, ${format}`, ran.text === 'seq 0' ? 'yes' : 'no']
+      }),
+    ),
+  )
+  return { rows, problems }
 }

@@ -5,17 +5,24 @@ import { tool, toolVersion } from './tools.mjs'
 /** Some managers run on newer Nodes only. */
 const node = () => tool('node24/bin/node')
 
+/** The registry that npm is set up with. */
+export function usualRegistry() {
+  return execFileSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).trim()
+}
+
 function yarn4(linker) {
-  const registry = execFileSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).trim()
+  const registry = usualRegistry()
   return {
     install: () => [node(), tool('yarn4/bin/yarn.js'), 'install', '--no-immutable'],
     files: {
-      '.yarnrc.yml': `nodeLinker: ${linker}\nenableScripts: false\nenableGlobalCache: false\nenableTelemetry: false\n`,
+      '.yarnrc.yml': `nodeLinker: ${linker}\nenableScripts: false\nenableGlobalCache: false\nenableTelemetry: false\npnpEnableEsmLoader: true\n`,
       'yarn.lock': '',
     },
     env: { YARN_NPM_REGISTRY_SERVER: registry },
   }
 }
+
+const PNP = ['--no-warnings', '--require', './.pnp.cjs', '--experimental-loader', './.pnp.loader.mjs']
 
 /**
  * @typedef {object} Manager
@@ -25,6 +32,7 @@ function yarn4(linker) {
  * @property {Record<string, string>} [env]
  * @property {string[]} [nodeOptions]
  * @property {() => string[]} [runtime] what runs the program in place of Node
+ * @property {boolean} [fromRegistry] takes no tarball from a path
  */
 
 /** @type {readonly Manager[]} */
@@ -43,14 +51,14 @@ export const MANAGERS = [
   },
   {
     name: `pnpm ${toolVersion('pnpm12')}`,
-    install: () => [node(), tool('pnpm12/bin/pnpm.mjs'), 'install', '--ignore-scripts'],
+    install: () => [tool('pnpm12/pnpm'), 'install', '--ignore-scripts'],
   },
   {
     name: `yarn ${toolVersion('yarn1')}`,
     install: () => [node(), tool('yarn1/bin/yarn.js'), 'install', '--ignore-scripts', '--no-lockfile'],
   },
   { name: `yarn ${toolVersion('yarn4')}, node_modules`, ...yarn4('node-modules') },
-  { name: `yarn ${toolVersion('yarn4')}, PnP`, ...yarn4('pnp'), nodeOptions: ['--require', './.pnp.cjs'] },
+  { name: `yarn ${toolVersion('yarn4')}, PnP`, ...yarn4('pnp'), nodeOptions: PNP },
   {
     name: `Bun ${toolVersion('bun')}`,
     install: () => [tool('bun/bin/bun'), 'install', '--ignore-scripts'],
@@ -60,5 +68,6 @@ export const MANAGERS = [
     name: `Deno ${toolVersion('deno')}`,
     install: () => [tool('deno/deno'), 'install', '--node-modules-dir=auto'],
     runtime: () => [tool('deno/deno'), 'run', '--allow-all', '--quiet'],
+    fromRegistry: true,
   },
 ]

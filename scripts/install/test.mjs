@@ -1,8 +1,9 @@
 // Installs the packed package with every package manager, its scripts blocked and no compiler on PATH, and lets it
-// live a short life on each Node, on Bun and on Deno. Writes the table of docs/INSTALL.md.
+// live a short life on each Node, on Bun and on Deno; then bundles it. Writes the tables of docs/INSTALL.md.
 //
 //   npm run test:install [-- --tarball durlog-0.1.0.tgz]
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
   copyFileSync,
   existsSync,
@@ -21,12 +22,16 @@ import { argv, chdir, exit } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { tryBundlers } from './bundlers.mjs'
-import { MANAGERS } from './managers.mjs'
+import { lintTarball } from './lint.mjs'
+import { MANAGERS, usualRegistry } from './managers.mjs'
+import { tryOthers } from './others.mjs'
 import { fetchTools, NODE_MAJORS, tool } from './tools.mjs'
 
 const MAX_TARBALL_BYTES = 2_500_000
 const MAX_PACKAGES = 6
 const TIMEOUT_MS = 300_000
+const MAX_TOLD_CHARACTERS = 2000
+const VERSION = JSON.parse(readFileSync('package.json', 'utf8')).version
 const TABLE_BEGIN = '<!-- The table is made by npm run test:install. -->'
 const TABLE_END = '<!-- End of the table. -->'
 
@@ -44,6 +49,9 @@ function makePath() {
   return bin
 }
 
+/** The end of it: a bundle that throws has its one line of source printed. */
+const shorten = (text) => text.slice(-MAX_TOLD_CHARACTERS)
+
 function run([program, ...args], cwd, env) {
   const { status, stdout, stderr, error } = spawnSync(program, args, {
     cwd,
@@ -51,7 +59,7 @@ function run([program, ...args], cwd, env) {
     encoding: 'utf8',
     timeout: TIMEOUT_MS,
   })
-  return { passed: status === 0, text: `${error?.message ?? ''}${stdout}${stderr}`.trim(), stdout: stdout?.trim() }
+  return { passed: status === 0, text: shorten(`${error?.message ?? ''}${stdout}${stderr}`.trim()) }
 }
 
 /** How many packages an install of the tarball puts there, durlog included. */
@@ -60,10 +68,10 @@ function countPackages(project) {
   return readdirSync(installed).filter((name) => !name.startsWith('.')).length
 }
 
-function makeProject(name, tarball, files = {}) {
+function makeProject(name, dependency, files = {}) {
   const project = join(work, name.replaceAll(/\W+/g, '-'))
   mkdirSync(project)
-  const manifest = { name: 'project', version: '1.0.0', private: true, dependencies: { durlog: `file:${tarball}` } }
+  const manifest = { name: 'project', version: '1.0.0', private: true, dependencies: { durlog: dependency } }
   writeFileSync(join(project, 'package.json'), JSON.stringify(manifest))
   copyFileSync('scripts/prebuilds/smoke.cjs', join(project, 'smoke.cjs'))
   writeFileSync(join(project, 'import.mjs'), `import { open } from 'durlog'\nconsole.log(typeof open)\n`)
@@ -81,9 +89,11 @@ function tryIn(project, command, env) {
 }
 
 /** One row: the install and a cell for each runtime; "yes", "no" or "-" where it does not apply. */
-function tryManager(manager, tarball, path) {
+function tryManager(manager, tarball, registry, path) {
   const env = { ...manager.env, PATH: path }
-  const project = makeProject(manager.name, tarball, manager.files)
+  if (manager.fromRegistry) env.NPM_CONFIG_REGISTRY = registry
+  const dependency = manager.fromRegistry ? VERSION : `file:${tarball}`
+  const project = makeProject(manager.name, dependency, manager.files)
   const installed = run(manager.install(), project, env)
   const told = installed.passed ? '' : `${manager.name}: ${installed.text}\n`
   const cells = [installed.passed ? 'yes' : 'no']
@@ -99,13 +109,20 @@ function tryManager(manager, tarball, path) {
   return { project, cells: [manager.name, ...cells], problems }
 }
 
-function writeTable(rows) {
-  const head = ['installed with', 'installs', ...NODE_MAJORS.map((major) => `Node ${major}`), 'its own runtime']
+function tableOf(head, rows) {
   const line = (cells) => `| ${cells.join(' | ')} |`
-  const table = [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
+}
+
+function writeTables(managers, programs) {
+  const nodes = NODE_MAJORS.map((major) => `Node ${major}`)
+  const tables = [
+    tableOf(['installed with', 'installs', ...nodes, 'its own runtime'], managers),
+    tableOf(['installed with npm, loaded by', 'works'], programs),
+  ].join('\n\n')
   const text = readFileSync('docs/INSTALL.md', 'utf8')
   const [before, after] = [text.split(TABLE_BEGIN)[0], text.split(TABLE_END)[1]]
-  writeFileSync('docs/INSTALL.md', `${before}${TABLE_BEGIN}\n\n${table}\n\n${TABLE_END}${after}`)
+  writeFileSync('docs/INSTALL.md', `${before}${TABLE_BEGIN}\n\n${tables}\n\n${TABLE_END}${after}`)
 }
 
 function pack() {
@@ -113,35 +130,65 @@ function pack() {
   return join(work, packed.trim().split('\n').at(-1))
 }
 
-function main(args) {
+/** A registry that has the tarball, in a process of its own. */
+async function startRegistry(tarball) {
+  const args = ['scripts/install/registry.mjs', tarball, 'package.json', usualRegistry()]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [address] = await once(child.stdout, 'data')
+  return { address: address.toString().trim(), stop: () => child.kill() }
+}
+
+/** What is wrong with the tarball itself, one sentence each. */
+function tryTarball(tarball) {
+  const { size } = statSync(tarball)
+  console.log(`tarball: ${size.toLocaleString('en-US')} bytes`)
+  const told = lintTarball(tarball)
+  return [
+    ...(size > MAX_TARBALL_BYTES ? [`the tarball has ${size} bytes, more than ${MAX_TARBALL_BYTES}\n`] : []),
+    ...(told === '' ? [] : [told]),
+  ]
+}
+
+/** What does not depend on the package manager. */
+function tryPrograms(project) {
+  const packages = countPackages(project)
+  console.log(`packages installed: ${packages}`)
+  const tooMany = `${packages} packages are installed, more than ${MAX_PACKAGES}\n`
+  const trials = [tryOthers(project, work, run), tryBundlers(project, work, run)]
+  return {
+    rows: trials.flatMap(({ rows }) => rows),
+    problems: [...(packages > MAX_PACKAGES ? [tooMany] : []), ...trials.flatMap(({ problems }) => problems)],
+  }
+}
+
+async function main(args) {
   const { values } = parseArgs({ args, options: { tarball: { type: 'string' } } })
   fetchTools()
   const tarball = values.tarball === undefined ? pack() : resolve(values.tarball)
   const path = makePath()
-  const problems = []
-  const { size } = statSync(tarball)
-  console.log(`tarball: ${size.toLocaleString('en-US')} bytes`)
-  if (size > MAX_TARBALL_BYTES) problems.push(`the tarball has ${size} bytes, more than ${MAX_TARBALL_BYTES}\n`)
-  const rows = []
+  const problems = tryTarball(tarball)
+  const registry = await startRegistry(tarball)
+  const managers = []
+  let programs = []
   for (const manager of MANAGERS) {
-    const { project, cells, problems: found } = tryManager(manager, tarball, path)
-    if (rows.length === 0) {
-      const packages = countPackages(project)
-      console.log(`packages installed: ${packages}`)
-      if (packages > MAX_PACKAGES) problems.push(`${packages} packages are installed, more than ${MAX_PACKAGES}\n`)
-      problems.push(...tryBundlers(project, work, run))
-    }
+    const { project, cells, problems: found } = tryManager(manager, tarball, registry.address, path)
     problems.push(...found)
-    rows.push(cells)
+    managers.push(cells)
     console.log(cells.join(' | '))
+    if (managers.length > 1) continue
+    const tried = tryPrograms(project)
+    problems.push(...tried.problems)
+    programs = tried.rows
+    for (const cells of programs) console.log(cells.join(' | '))
   }
-  writeTable(rows)
+  registry.stop()
+  writeTables(managers, programs)
   process.stderr.write(problems.join(''))
   return problems.length === 0 ? 0 : 1
 }
 
 try {
-  exit(main(argv.slice(2)))
+  exit(await main(argv.slice(2)))
 } finally {
   rmSync(work, { recursive: true, force: true })
 }

@@ -1,0 +1,48 @@
+// Holds the packed package to publint and to "are the types wrong". What they say is printed; silence is success.
+//
+//   npm run lint:package [-- durlog-0.1.0.tgz]
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { argv, execPath, exit } from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { fetchTool, tool } from './tools.mjs'
+
+function run(args) {
+  const { status, stdout, stderr } = spawnSync(execPath, args, { encoding: 'utf8' })
+  return status === 0 ? '' : `${stdout}${stderr}`
+}
+
+/** What the linters say of the tarball; '' where they are content. */
+export function lintTarball(tarball) {
+  fetchTool('linters')
+  const folder = mkdtempSync(join(tmpdir(), 'durlog-lint-'))
+  try {
+    execFileSync('tar', ['xzf', tarball, '-C', folder])
+    const publint = [tool('linters/node_modules/publint/src/cli.js'), join(folder, 'package')]
+    const types = [tool('linters/node_modules/@arethetypeswrong/cli/dist/index.js'), tarball]
+    return run([...publint, '--strict', '--pack', 'false']) + run(types)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** `npm pack` without its scripts: what is linted does not depend on the binaries. */
+function pack(folder) {
+  const args = ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder]
+  return join(folder, execFileSync('npm', args, { encoding: 'utf8' }).trim())
+}
+
+function main([tarball]) {
+  const folder = mkdtempSync(join(tmpdir(), 'durlog-packed-'))
+  try {
+    const told = lintTarball(tarball === undefined ? pack(folder) : resolve(tarball))
+    console.log(told === '' ? 'publint and attw are content' : told)
+    return told === '' ? 0 : 1
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+if (argv[1] === fileURLToPath(import.meta.url)) exit(main(argv.slice(2)))
