@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { PACKAGE_ROOT } from './package-root.js'
 
 const { arch, platform } = process
-/** A build in a checkout, then the package's. One made for another C library does not load. */
-const FILES = ['build/Release', `prebuilds/${platform}-${arch}`, `prebuilds/${platform}-${arch}-musl`]
+/** A build in a checkout, then the package's, which is for glibc: on musl it does not load. */
+const FILES = ['build/Release', `prebuilds/${platform}-${arch}`]
 
 /** The addon's exports, or undefined where none loads on this system. */
 export function loadBenchAddon(): unknown {

