@@ -1,5 +1,5 @@
-// What `npm run test:on` does not run, and what the systems that it plays cannot do. Nothing stands here that fails for
-// a reason of durlog's.
+// What `npm run test:on` does not run, and what the systems that it plays cannot do. A test that fails for a reason of
+// durlog's does not belong here.
 
 const isWindows = ({ system }) => system === 'win'
 const isLinux = ({ system }) => system === 'linux'
