@@ -1,4 +1,4 @@
-// Sentences for docs/BENCHMARKS.md, each from the figures: one whose figures are missing is left out.
+// Sentences for docs/BENCHMARKS.md with their figures; a sentence without figures is left out.
 
 const shown = (number) => number.toLocaleString('en-US', { maximumSignificantDigits: 3 })
 
@@ -13,7 +13,7 @@ function rowOf(table, ...labels) {
 const p50 = (row) => row?.summary?.p50
 const rate = (row) => row?.summary?.opsPerSecond
 
-/** "ext4 2.1x, xfs 1.8x" of what `measure` gives for each file system; '' where it gives nothing. */
+/** "ext4 2.1x, xfs 1.8x" of the figures that `measure` returns; '' if there are none. */
 function each(reports, measure, unit = 'x') {
   const parts = []
   for (const [name, report] of reports) {
@@ -23,7 +23,7 @@ function each(reports, measure, unit = 'x') {
   return parts.join(', ')
 }
 
-/** `words` with the figures in place of %, or nothing. */
+/** Adds `words` with the figures in place of %, if there are any. */
 function sentence(list, figures, words) {
   if (figures !== '') list.push(words.replace('%', figures))
 }
@@ -37,12 +37,12 @@ function strategyFindings(reports, says) {
   sentence(
     says,
     each(reports, (report) => rowOf(at(report, '256 B'), 'auto')?.ratio),
-    'A durable append of 256 B by `auto` takes this many times the raw O_DIRECT+O_DSYNC write: %.',
+    'A durable append of 256 B by `auto`, relative to the raw O_DIRECT+O_DSYNC write: %.',
   )
   sentence(
     says,
     each(reports, (report) => rowOf(at(report, '4 KiB'), 'auto')?.ratio),
-    'Of 4 KiB: %.',
+    'The same with 4 KiB: %.',
   )
   sentence(
     says,
@@ -53,12 +53,12 @@ function strategyFindings(reports, says) {
         p50(rowOf(table, 'C++ pwrite+fdatasync', 'zero')),
       )
     }),
-    'fallocate alone leaves the conversion of the extent to each write: pwrite+fdatasync of 4 KiB on a fallocated file takes % of the time on a zero-filled one.',
+    'With fallocate alone each write converts its extent: pwrite+fdatasync of 4 KiB on a fallocated file, relative to a zero-filled one: %.',
   )
   sentence(
     says,
     each(reports, (report) => rowOf(tableOf(report, 'strategies', 'memory, records of 128'), 'auto')?.ratio),
-    '`write` of 128 B into memory, against write(2) with O_APPEND made by C++ (below 1 is faster): %.',
+    '`write` of 128 B into memory, relative to write(2) with O_APPEND in C++ (below 1 is faster): %.',
   )
 }
 
@@ -74,7 +74,7 @@ function throughputFindings(reports, says) {
     const others = table?.rows.filter((row) => row.labels[0] !== 'durlog').map(rate) ?? []
     return ratioOf(own, others.length > 0 ? Math.max(...others) : undefined)
   }
-  sentence(says, each(reports, best), 'Against the best of the others at the same durability, 1024 in flight: %.')
+  sentence(says, each(reports, best), 'Relative to the best of the others at the same durability, 1024 in flight: %.')
 }
 
 function readingFindings(reports, says) {
@@ -84,7 +84,7 @@ function readingFindings(reports, says) {
       const table = tableOf(report, 'recovery', 'open, by the number')
       return ratioOf(p50(table?.rows.at(-1)), p50(table?.rows[0]))
     }),
-    'Opening the log with the most segments takes % of the time with the fewest.',
+    'Opening the log with the most segments, relative to the one with the fewest: %.',
   )
   sentence(
     says,
@@ -102,12 +102,12 @@ function allocationSurprises(reports, surprises) {
   sentence(
     surprises,
     each(reports, (report) => rowOf(layouts(report), 'sparse')?.ratio),
-    'Random writes into a sparse file, against a fully written one (1x is as fast): %.',
+    'Throughput of random writes into a sparse file, relative to a fully written one: %.',
   )
   sentence(
     surprises,
     each(reports, (report) => rowOf(layouts(report), '64 KiB clusters zero-written')?.ratio),
-    'Writing 64 KiB of zeros before the first write to each cluster costs less than it looks: %.',
+    'The same with 64 KiB of zeros written before the first write to each cluster: %.',
   )
   sentence(
     surprises,
@@ -115,7 +115,7 @@ function allocationSurprises(reports, surprises) {
       const row = rowOf(layouts(report), 'sparse, extent size hint')
       return row?.ratio
     }),
-    'With an extent size hint of 1 MiB a sparse file comes to %; where a file system is missing it has no such hint (ext4 accepts the call and ignores it).',
+    'The same with an extent size hint of 1 MiB, on the file systems that have it (ext4 accepts the call and ignores it): %.',
   )
 }
 
@@ -134,7 +134,7 @@ function otherSurprises(reports, surprises) {
   sentence(
     surprises,
     each(reports, (report) => rowOf(append(report, '4 processes × 100,000 × 128 B'), 'C++ Linux AIO')?.ratio),
-    'Linux AIO on a buffered file is write(2) with more steps: it takes % of the time of write + O_APPEND.',
+    'Linux AIO on a buffered file, relative to write + O_APPEND: %.',
   )
   sentence(
     surprises,
@@ -142,7 +142,7 @@ function otherSurprises(reports, surprises) {
       const table = tableOf(report, 'strategies', 'sync, records of 256')
       return ratioOf(p50(rowOf(table, 'C++ mmap+msync', 'zero')), p50(rowOf(table, 'C++ O_DIRECT')))
     }),
-    'msync of one small record against O_DIRECT+O_DSYNC, both on zero-filled extents: %. It grows with the folios that the page cache holds: a one-byte store writes a whole folio back.',
+    'msync of one small record, relative to O_DIRECT+O_DSYNC, both on zero-filled extents: %. The cost grows with the size of the folios in the page cache, as a one-byte store writes a whole folio back.',
   )
 }
 

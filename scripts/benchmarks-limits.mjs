@@ -1,47 +1,47 @@
-// For docs/BENCHMARKS.md: where the time of a missed target goes, what was tried, and what the limit is. Each stands
-// there only where its target was missed in the run. Measured by hand with the machine to itself: clock stamps in a copy
-// of the code, perf, and stand-ins in C++.
+// For docs/BENCHMARKS.md: where the time of a missed target goes, what was tried, and the limit. Each is included only if
+// its target was missed in the run. Measured by hand on an idle machine: time stamps in a copy of the code, perf, and
+// models in C++.
 
 const limits = [
   {
     ids: /^append-1-/,
     text: `**One at a time.** Of 64 us for 256 B: 2 from the call to the end of the turn, in which others may join the group; 5 to
-make the commit and wake a libuv worker; 5 until it runs; 46 in the write; 5.5 until the event loop's thread has the news; 3
-until the promise has settled. The floor is the same write in a loop of its own, 40 to 46. The two hops between threads
-take 6 us in C++ with a semaphore and an eventfd; libuv, Node-API and promises the rest. Tried: io_uring from the event
+make the commit and wake a libuv worker; 5 until it runs; 46 in the write; 5.5 until the event loop's thread is notified; 3
+until the promise has settled. The floor is the same write in a loop of its own, 40 to 46. The two switches between threads
+take 6 us in C++ with a semaphore and an eventfd; libuv, Node-API and promises take the rest. Tried: io_uring from the event
 loop's thread, its completion in epoll: 3 us less than a worker, but 7 us of the event loop's own time for each
-submission, and a second road to the device to keep right; a worker that spins until the next commit comes: 10 to 15 %
+submission, and a second write path to maintain; a worker that spins until the next commit: 10 to 15 %
 less, for a core that is never idle.
-\`appendSync\`, which has no hop, is the figure for who can block.`,
+\`appendSync\`, which switches no thread, is the figure for callers that can block.`,
   },
   {
     ids: /^write-128/,
     text: `**\`write\` of 128 B.** Of 124 ns (second percentile of bursts of 500): 38 for a call into native code that takes
 its arguments, 33 to find a Uint8Array's bytes, 6 for the counters, 18 for header and checksum, 30 for stores to memory
-that no cache holds; an empty call is 24. So 80 ns leaves nothing for the record. In a long run the worker that makes
-pages ahead shares the memory, which the median shows. Tried and kept: one compiled piece for the whole path (148 to 128), no number as the result
+that no cache holds; an empty call is 24. So 80 ns leaves nothing for the record. In a long run the worker that populates
+pages ahead shares the memory bandwidth, which the median shows. Tried and kept: the whole path in one translation unit (148 to 128), no number as the result
 (157 to 148). Tried and not kept: a shared array that JS copies into, as \`set\` takes the 30 ns that the lookup saves.`,
   },
   {
     ids: /^write-4095/,
     text: `**\`write\` of 4095 B.** The kernel makes pages of a file at 2.6 to 3.4 GB/s on one core, 1.2 to 1.6 us for each
 4 KiB, and the flusher writes them back meanwhile: on two cores the appending thread waits for its pages. Pages that the
-virtual machine has never used cost 6 us, whoever touches them first. Tried: MADV_POPULATE_WRITE on fallocated blocks
+virtual machine has never used cost 6 us at the first touch. Tried: MADV_POPULATE_WRITE on fallocated blocks
 (0.5 to 2.7 GB/s), zeros written first in 256 KiB steps (3.4 GB/s: kept), one chunk after the other instead of four at a
 time (5 to 14 % less system time: kept).`,
   },
   {
     ids: /^commit-1mib$/,
     text: `**1 MiB, one at a time.** Copy and checksum (100 us from the cache, up to 280 from memory) and the device take
-turns; two in flight overlap them. And the floor writes to written extents, where a new segment is fallocated: 450 us
-become 690. On recycled segments it is 1,470 MB/s instead of 1,050. Tried: zero-filled segments, 740 MB/s, as zeros cost
+turns; two in flight overlap them. The floor writes to written extents, durlog to a new, fallocated segment: 690 us
+instead of 450. On recycled segments it is 1,470 MB/s instead of 1,050. Tried: zero-filled segments, 740 MB/s, as zeros cost
 the device as much as records; copy and checksum in steps of 16 KiB, 79 us instead of 101, which is 2 % of a commit;
 io_uring, 2 % more than a worker.`,
   },
   {
     ids: /^versus-best/,
     text: `**Against the best npm peer.** sonic-boom, behind a group commit in JS written for this bench, has no frames, checksums or
-seqs: what is left is a promise for each record, as with durlog. Of durlog's 600 to 900 ns of CPU for each record, about 100
+seqs: its remaining cost is a promise for each record, as with durlog. Of durlog's 600 to 900 ns of CPU for each record, about 100
 are the call, 60 frame and checksum, 80 the kernel, and the rest promises, their callbacks and the garbage
 collector. Tried: waiting promises in blocks that die young instead of one ring: half the speed, as a dead block that has
 grown old keeps its successors alive; one promise for 64 appends, each with its \`then\`: no faster with 1,024 in flight, slower
@@ -49,12 +49,12 @@ with 8,192.`,
   },
   {
     ids: /^event-loop/,
-    text: `**Event loop.** A turn acknowledges at most 1,024 appends, 0.7 ms; a scavenge of what they leave takes 0.8 ms at the
+    text: `**Event loop.** A turn acknowledges at most 1,024 appends, 0.7 ms; a scavenge of their garbage takes 0.8 ms at the
 median and 1.6 to 2.3 at its 99th percentile, fifty times a second.`,
   },
 ]
 
-/** What there is to say of the targets that were missed. */
+/** The texts of the targets that were missed. */
 export function limitsOf(targets) {
   const missed = targets.rows.filter((row) => row.met === false)
   return limits

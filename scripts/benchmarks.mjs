@@ -1,7 +1,6 @@
 #!/usr/bin/env node
-// Measures every suite on images of ext4, XFS and Btrfs and writes docs/BENCHMARKS.md from what came out.
-// The document is never edited by hand: its words are here, in benchmarks-findings.mjs and in
-// benchmarks-limits.mjs.
+// Measures every suite on images of ext4, XFS and Btrfs and writes docs/BENCHMARKS.md from the results. The document is
+// never edited by hand: its text is here, in benchmarks-findings.mjs and in benchmarks-limits.mjs.
 //
 //   node scripts/benchmarks.mjs [--quick] [--only ext4,xfs] [--dir DIR] [--reuse] [--runs 5]
 //
@@ -19,7 +18,7 @@ import { limitsOf } from './benchmarks-limits.mjs'
 const FILE_SYSTEMS = ['ext4', 'xfs', 'btrfs']
 const SUITES = ['strategies', 'commit', 'append', 'wal', 'overwrite', 'prealloc', 'recovery', 'read', 'vs']
 const root = fileURLToPath(new URL('..', import.meta.url))
-/** Not in git, like every folder of this name: what was measured, the document's only source. */
+/** The measurements, the document's only source. Not in git, like every folder of this name. */
 const results = `${root}bench/build/results`
 const MAX_JSON_BYTES = 256 * 2 ** 20
 
@@ -122,14 +121,14 @@ function limitsText(targets) {
 const HOW_TO_READ = `## How to read this
 
 - Latencies are microseconds, MB/s are 10^6 bytes a second. out% is the share of latencies beyond Tukey's fences.
-- Contenders take turns (A B C A B C) under one clock, so that drift of the machine hits all alike: trust a ratio
-  within a table more than a figure, and a figure more than a comparison of two runs.
+- Contenders take turns (A B C A B C) under one clock, so that drift of the machine affects all alike. A ratio within
+  a table is more reliable than a figure, and a figure more than a comparison of two runs.
 - Rows that begin with C++ are raw system calls made in the same run on a thread of their own, without Node. They are
-  the floor, not a log: they keep no order among writers, no checksums, and nothing can be read back but bytes.
-- A table never ranks two durabilities. What a level survives stands above each table.
-- The file systems are images on a loop device (direct I/O where the host's file system has it): what is lost to the
-  loop hits all rows of a table alike, but a figure here is slower than the same file system on a bare disk.
-- Yours: \`npx durlog bench --quick\`, then \`npx durlog bench all --html bench.html\`; \`--fs-image xfs\` as root makes a file system to measure.
+  the floor, not a log: no order among writers, no checksums, no records that could be read back.
+- A table never compares two durabilities. Each table names its own.
+- The file systems are images on a loop device (direct I/O where the host's file system has it): the loop
+  slows all rows of a table alike, so a figure here is slower than on a bare disk.
+- On your disk: \`npx durlog bench --quick\`, then \`npx durlog bench all --html bench.html\`; \`--fs-image xfs\` as root makes a file system to measure.
 `
 
 function main() {
@@ -148,8 +147,8 @@ function main() {
   const text = [
     '# Benchmarks\n\nWritten by `node scripts/benchmarks.mjs`; do not edit.\n',
     HOW_TO_READ,
-    `## What they say\n\n${findings.says.map((line) => `- ${line}\n`).join('')}`,
-    `## What surprised\n\n${findings.surprises.map((line) => `- ${line}\n`).join('')}`,
+    `## Findings\n\n${findings.says.map((line) => `- ${line}\n`).join('')}`,
+    `## Less obvious\n\n${findings.surprises.map((line) => `- ${line}\n`).join('')}`,
     ...(targets ? [targetsText(targets), limitsText(targets)] : []),
     ...reports.map(([name, report]) => reportText(name, report)),
   ].join('\n')

@@ -1,4 +1,4 @@
-// What tsc does not write into dist/: which folders hold CommonJS, the subpaths that name a binary, and the
+// Writes what tsc does not: which folders of dist/ hold CommonJS, the subpaths that name a binary, and the
 // executable bit of the command for a run from a checkout.
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { TARGETS } from './prebuilds/targets.mjs'

@@ -64,7 +64,7 @@ for (const name of names) {
   const limits = [`-max_total_time=${seconds}`, `-max_len=${FUZZERS[name]}`, '-timeout=20', '-rss_limit_mb=1024']
   const reports = [`-artifact_prefix=${found}-`, '-print_final_stats=1']
   console.log(`fuzz ${name}: ${seconds} s`)
-  // A long run shows how it comes along, a short one only what came of it.
+  // A long run prints its progress, a short one only its result.
   const stdio = seconds > 60 ? 'inherit' : 'pipe'
   const args = [found, `test/fuzz/corpus/${name}`, ...limits, ...reports]
   const { status, stderr } = spawnSync(program, args, { encoding: 'utf8', stdio })

@@ -11,7 +11,7 @@ import { promisify } from 'node:util'
 const execute = promisify(execFile)
 const hostCommand = env.CXX ?? 'c++'
 
-/** A compiler: `run` takes its arguments, `name` tells its objects from another one's. */
+/** A compiler: `run` takes its arguments, `name` distinguishes its objects from another one's. */
 const HOST = { name: hostCommand, run: (args) => execute(hostCommand, args, { maxBuffer: 1 << 26 }) }
 
 export const WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Wconversion', '-Werror']
@@ -77,7 +77,7 @@ async function compileAll(sources, folder, compiler) {
 }
 
 /**
- * Builds `output` from `sources` ([{ source, flags }]) and tells its path. Rejects with the
+ * Builds `output` from `sources` ([{ source, flags }]) and returns its path. Rejects with the
  * compiler's own words.
  */
 export async function buildProgram(output, sources, linkFlags, compiler = HOST) {

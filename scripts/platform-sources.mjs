@@ -1,5 +1,5 @@
 // Which platform and checksum sources a system and processor need, one path a line, for binding.gyp.
-// The file names tell: posix_* for Linux and macOS, *_linux, *_darwin, windows_*, *_arm64_*.
+// By file name: posix_* for Linux and macOS, *_linux, *_darwin, windows_*, *_arm64_*.
 import { readdirSync } from 'node:fs'
 
 const SYSTEMS = { linux: 'linux', mac: 'darwin', windows: 'windows' }

@@ -22,7 +22,7 @@ const COPIED = [
   'tsconfig.commonjs.json',
 ]
 const FLAGS = '-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g -Wno-error'
-/** What drives the addon hardest; tests of TypeScript alone gain nothing here. */
+/** The tests that use the addon most; tests of TypeScript alone gain nothing here. */
 const FILES = [
   'test/log.test.ts',
   'test/reader.test.ts',
@@ -63,7 +63,7 @@ function build() {
   const flags = { CC: 'gcc', CXX: 'g++', CXXFLAGS: FLAGS, LDFLAGS: '-fsanitize=address,undefined' }
   run(join('node_modules', '.bin', 'node-gyp'), ['configure', '--loglevel=warn'], flags)
   run('make', ['-C', 'build', 'BUILDTYPE=Release', '-s', `-j${availableParallelism()}`, 'durlog'], flags)
-  // vitest would build again, without these flags, what looks older than its sources.
+  // Else vitest might find it older than its sources, and build it again without these flags.
   utimesSync(join(COPY, 'build', 'Release', 'durlog.node'), new Date(), new Date())
   for (const config of ['tsconfig.json', 'tsconfig.commonjs.json'])
     run(execPath, [join('node_modules', 'typescript', 'bin', 'tsc'), '-p', config])

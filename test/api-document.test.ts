@@ -16,7 +16,7 @@ const sourceNames = readdirSync(fileURLToPath(new URL('../src', import.meta.url)
   .sort((a, b) => Number(/[\\/]/.test(b)) - Number(/[\\/]/.test(a)))
 const declared = new Map(sourceNames.flatMap((name) => [...declarationsOf(read(`src/${name}`))]))
 
-/** What `src/index.ts` exports, by its name. */
+/** The exports of `src/index.ts`, by name. */
 function exportsOf(index: string): Map<string, Declaration> {
   const names = [...index.matchAll(/export (?:type )?\{([^}]*)\}/g)].flatMap(([, list]) =>
     (list as string).split(',').map((name) => name.trim().replace(/^type /, '')),
@@ -64,7 +64,7 @@ function sectionsOf(page: string): Map<string, Section> {
   return sections
 }
 
-/** What the page must hold, by its title: `### \`append\`` has the functions' form, all others their entries. */
+/** The sections that the page must have, by title: a function's with its parameters, all others with their entries. */
 function sectionsWanted(page: Map<string, Section>): Map<string, Section> {
   const wanted = new Map<string, Section>()
   for (const [name, declaration] of exported) {
@@ -82,7 +82,7 @@ function sectionsWanted(page: Map<string, Section>): Map<string, Section> {
   return wanted
 }
 
-/** What has to be done so that `page` describes the exports, one line each. */
+/** The changes that `page` needs to describe the exports, one line each. */
 function complaints(page: string): string[] {
   const described = sectionsOf(page)
   const byTitle = new Map([...described.values()].map((section) => [section.title, section.entries]))
@@ -171,7 +171,7 @@ const numbers = [...api.matchAll(/^\| `([\w.]+)` \| (\d[^|]*) \| (\d[^|]*?) to (
   .filter(([name]) => name !== 'highWaterMark')
 
 test.each(numbers)('open takes %s as docs/API.md says: %d unless given, %d to %d', (name, preset, min, max) => {
-  // What bounds another option as well is at its largest.
+  // Options that bound others are at their largest.
   const roomy: OpenOptions = { segmentBytes: 2 ** 30, maxPendingBytes: 2 ** 31 }
   const withOption = (value: number): OpenOptions =>
     name === 'lock.waitMs' ? { lock: { waitMs: value } } : { ...roomy, [name as string]: value }

@@ -120,7 +120,7 @@ test('a list whose length changes, or that subclasses Array, is read once', asyn
 
 const residentBytes = (): number => process.memoryUsage.rss()
 
-/** What a call that must be refused leaves in memory. */
+/** Bytes that a refused call leaves in memory. */
 async function keptBy(log: Log, call: (text: string) => Promise<unknown>): Promise<number> {
   const text = 'x'.repeat(300 * 2 ** 20)
   await codeOf(log.append(text)) // V8 flattens the string once

@@ -1,4 +1,4 @@
-/** Environments that end with a log open: worker threads, processes, and objects that nobody holds any more. */
+/** Environments that end with a log open: worker threads, processes, unreachable objects. */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -14,7 +14,7 @@ const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
 
 const rounds = Number(process.env['DURLOG_WORKER_ROUNDS'] ?? 50)
 
-/** Ends the worker when it has posted `messages` messages; settles with the highest seq that it told of. */
+/** Ends the worker when it has posted `messages` messages; resolves to the highest seq that it reported. */
 async function terminateAfter(worker: Worker, messages: number): Promise<number> {
   let last = -1
   let told = 0
@@ -49,7 +49,7 @@ test.each(STRATEGIES)(
   },
 )
 
-/** What `script` prints; it must end by itself and well, with nothing on stderr. */
+/** What `script` prints; it must end by itself with status 0 and an empty stderr. */
 function run(script: string, ...flags: string[]): string {
   return execFileSync(
     process.execPath,

@@ -11,7 +11,7 @@ const SMALL = { segmentBytes: 65536 } as const
 
 const textAt = async (log: ReadableLog, seq: number): Promise<string> => (await log.get(seq)).data.toString()
 
-/** The code of what `call` throws. */
+/** The code of the error that `call` throws. */
 function thrownBy(call: () => unknown): string {
   try {
     call()
@@ -148,7 +148,7 @@ describe('get beside changes', () => {
         expect(log.getSync(500).data.toString()).toBe(`after ${round} 500`)
         await log.truncateAfter(-1)
       }
-      // The second is told only where a read met the truncation.
+      // The second result occurs only if a read met the truncation.
       expect(told).toContain('the record')
       for (const each of told) expect(['the record', 'ERR_DURLOG_OUT_OF_RANGE']).toContain(each)
     },

@@ -47,7 +47,7 @@ function roomOf(path: string): string {
   return /^(errors|types)\./.test(room) ? 'base' : 'face'
 }
 
-/** What `specifier` in the file `path` leads to, from the package's root; undefined for another package. */
+/** The file that `specifier` in the file `path` names, from the package's root; undefined for another package. */
 function targetOf(path: string, specifier: string): string | undefined {
   if (specifier === 'durlog') return 'src/index.js'
   if (specifier.startsWith('#terminal/')) return specifier.replace('#', 'src/')

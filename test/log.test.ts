@@ -566,7 +566,7 @@ test.each(['memory', 'sync'] as const)(
       while (going) {
         await log.append('x', { durability })
         acknowledged += 1
-        // Only for a loop that starves what would end it.
+        // Reached only by a loop that starves the timer that ends it.
         if (acknowledged > 100_000) going = false
       }
     })

@@ -1,4 +1,4 @@
-/** What a caller gets wrong is refused, before anything is written, and told what it was. */
+/** A caller's mistake is refused before anything is written, with an error that names it. */
 import { mkdirSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'

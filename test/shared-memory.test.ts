@@ -10,7 +10,7 @@ const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
 const FLIPPER = fileURLToPath(new URL('./fixtures/flipping-worker.mjs', import.meta.url))
 const KIB = 1024
 
-/** A payload that never stays the same; `flips` tells how often it has changed. */
+/** A payload that changes all the time; `flips` counts the changes. */
 async function restlessPayload(size: number): Promise<{ payload: Uint8Array; flips: () => number }> {
   const bytes = new SharedArrayBuffer(size)
   const control = new Int32Array(new SharedArrayBuffer(8))

@@ -2,7 +2,7 @@
 //
 //   npm run build:prebuilds [-- linux-x64 win32-x64 ...]
 //
-// Sources, defines and flags are binding.gyp's. docs/RELEASING.md tells what is done with the result.
+// Sources, defines and flags are binding.gyp's. docs/RELEASING.md says what is done with the result.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -57,7 +57,7 @@ function floorProblems(target, { imports, floor }) {
     .map(({ name, version }) => `needs ${name}@${version}: the floor is glibc ${GLIBC_FLOOR}`)
 }
 
-/** Folders of the machine that built it tell on it, and make the bytes differ. */
+/** Paths of the build machine in the binary would make its bytes differ. */
 function pathProblems(file) {
   const text = file.toString('latin1')
   const folders = [process.cwd(), process.env.HOME, 'node_modules/', 'site-packages', 'src-native/', '.cache/']

@@ -33,7 +33,7 @@ const METHODS: [BaselineMethod, BaselineFile][] = [
 /** Where the tests run: the repo's own disk, as a folder for what is temporary may be memory. */
 const PLACE = join(import.meta.dirname, '../../build')
 
-/** Skips where this file system has not what the method needs. */
+/** Skips if this file system does not support the method. */
 async function unlessRefused(body: () => Promise<void>, skip: (note: string) => void): Promise<void> {
   try {
     await body()

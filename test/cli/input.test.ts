@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { LineSplitter, PrefixSplitter, type Splitter } from '../../src/cli/input.js'
 
-/** What `splitter` makes of `bytes` that arrive in pieces of `size`. */
+/** The records that `splitter` makes of `bytes` in pieces of `size`. */
 function split(splitter: Splitter, bytes: Buffer, size: number): string[] {
   const found: Buffer[] = []
   for (let start = 0; start < bytes.length && !splitter.problem; start += size) {

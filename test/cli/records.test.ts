@@ -11,7 +11,7 @@ test.each([
   const line = toJsonLine(record(data), encoding)
   expect(line.indexOf('\n')).toBe(line.length - 1)
   expect(JSON.parse(line)).toMatchObject({ seq: 7, timestamp: 1000 })
-  // Each line says itself how its data stands there.
+  // Each line names the encoding of its data.
   for (const preset of ENCODINGS.filter((name) => name === encoding || encoding !== 'utf8'))
     expect(fromJsonLine(Buffer.from(line.trimEnd()), preset, 'line 1').data).toEqual(Buffer.from(data as string))
 })

@@ -1,5 +1,5 @@
-// Appends to a log in every way there is until it is killed, and says on stdout what has been acknowledged, a line
-// each, written before anything else is done:
+// Appends to a log in every way until it is killed, and prints each acknowledgement to stdout as a line, before it does
+// anything else:
 //   o NEXT FIRST      opened
 //   a FIRST LAST GEN  records FIRST to LAST of generation GEN are acknowledged
 //   T SEQ / t FIRST   a trim was asked for / has been acknowledged

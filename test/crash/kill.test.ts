@@ -31,7 +31,7 @@ const LIVES = 5
 
 const totals = { kills: 0, acknowledged: 0, checked: 0, batches: 0, recovered: new Map<string, number>() }
 
-/** What is known of a log from outside: which records must be there, and what must not. */
+/** The parent's knowledge of a log: which records must be there, and which must not. */
 class Expected {
   /** By seq: the generation of each record that must be there. */
   readonly acked = new Map<number, number>()
@@ -71,7 +71,7 @@ class Expected {
     }
   }
 
-  /** Compares the log with it, and goes on from what the log holds. */
+  /** Compares the log with it, and continues from the log's state. */
   async check(log: Log): Promise<void> {
     expect(log.firstSeq).toBeGreaterThanOrEqual(this.firstAtLeast)
     expect(log.firstSeq).toBeLessThanOrEqual(this.firstAtMost)

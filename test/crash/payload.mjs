@@ -1,4 +1,4 @@
-// What a record of the kill trial holds, by its place: the child makes it, the parent makes it again and compares.
+// The payload of a record of the kill trial, by its place: the child makes it, the parent makes it again and compares.
 
 /** A small seeded generator of numbers in [0, 1). */
 export function randomFrom(seed) {

@@ -1,4 +1,4 @@
-// Appends until the disk under the log breaks, which the parent sees to, and tells how it went as JSON.
+// Appends until the parent breaks the disk under the log, and reports the outcome as JSON.
 import { open } from '../../dist/index.js'
 import { say } from '../fixtures/say.mjs'
 

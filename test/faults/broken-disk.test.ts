@@ -21,7 +21,7 @@ interface Told {
   later: string
   readable: string
   close: string
-  /** Of `acked`, how many had been told before the fault was done. */
+  /** How many of `acked` were reported before the fault. */
   ackedBefore: number
 }
 
@@ -80,7 +80,7 @@ describe('a segment that another process truncates under the map', () => {
       expectLatched(told)
       expect(told.readable).toBe('none')
       expect(told.close).toBe('none')
-      // What was cut away from outside is gone; what stands before is still a log.
+      // The bytes cut by the other process are gone; those before are still a log.
       expect(statSync(segmentOf(dir)).size).toBeGreaterThanOrEqual(65_536)
       const log = await openUntilDone(dir, { recovery: 'salvage' })
       const left = (await texts(log.read({ salvage: true }))).map((text) => text.split(' ')[0])

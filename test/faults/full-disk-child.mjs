@@ -1,4 +1,4 @@
-// Appends to a log on a disk that is about to be full, goes on when room is made, and tells how it went as JSON.
+// Appends to a log on a disk that gets full, makes room, appends again, and reports the outcome as JSON.
 
 import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'

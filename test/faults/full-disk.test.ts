@@ -31,7 +31,7 @@ interface Told {
   read: string[]
 }
 
-/** Each refusal was for want of room; what was acknowledged is there, and nothing else; it went on afterwards. */
+/** Each refusal was for lack of room; exactly the acknowledged records are there; appends worked afterwards. */
 async function expectRefusedAndKept(
   child: { code: unknown; stdout: string; stderr: string },
   dir: string,

@@ -1,5 +1,5 @@
 // Under fault_shim.c: far more than maxPendingBytes is appended at once, writes fail in the middle of it, and
-// drain, trimBefore and close wait among the appends. Tells as JSON what every call came to.
+// drain, trimBefore and close wait among the appends. Reports as JSON the outcome of every call.
 import { open } from '../../dist/index.js'
 import { arm, disarm, fired } from './shim.mjs'
 

@@ -1,4 +1,4 @@
-/** Commits that fail while calls wait for room: each call settles once, and says what became of its record. */
+/** Commits that fail while calls wait for room: each call settles once, with the outcome of its record. */
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -31,7 +31,7 @@ async function meet(options: OpenOptions, fault: object): Promise<{ told: Told; 
   return { told, left }
 }
 
-/** Every call has settled; what was acknowledged stands at its seq, and what was not written nowhere. */
+/** Every call has settled; each acknowledged record is at its seq, and no unwritten one is there. */
 function expectTrue({ told, left }: { told: Told; left: string[] }): void {
   expect(told.orphans).toEqual([])
   expect(told.fired).toBeGreaterThan(0)

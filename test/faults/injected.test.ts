@@ -1,4 +1,4 @@
-/** Single system calls that fail under a living log: what each append is told, and what is there afterwards. */
+/** Single system calls that fail under an open log: the outcome of each append, and the records that are there. */
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -74,7 +74,7 @@ async function meet(request: Request): Promise<{ told: Told; left: string[] }> {
   }
 }
 
-/** Acknowledged records are there, in order; those that were told to be not written are not. */
+/** Acknowledged records are there, in order; those reported as not written are not. */
 function expectKept({ told, left }: { told: Told; left: string[] }): void {
   const acked = [...told.early, ...told.fates].filter(({ seq }) => seq !== undefined)
   for (const { text, seq } of acked) expect({ text: left[seq as number], seq }).toEqual({ text, seq })
@@ -87,7 +87,7 @@ function expectKept({ told, left }: { told: Told; left: string[] }): void {
 
 type Case = [strategy: Strategy, durability: Durability, call: string]
 
-/** What brings a record to the device under each strategy, and what makes its file's name durable. */
+/** The calls that bring a record to the device under each strategy, and its file's name. */
 const LATCHING: Case[] = [
   ['mmap', 'sync', 'msync'],
   ['mmap', 'sync', 'fsync'], // of a sealed segment

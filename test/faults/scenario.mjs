@@ -1,4 +1,4 @@
-// Under fault_shim.c: appends, meets the fault in the middle of it, and tells as JSON what every call came to.
+// Under fault_shim.c: appends, meets the fault, and reports as JSON the outcome of every call.
 import { open } from '../../dist/index.js'
 import { arm, disarm, fired } from './shim.mjs'
 

@@ -1,4 +1,4 @@
-// The child's side of fault_shim.c: says what is to fail next, and reads what has.
+// The child's side of fault_shim.c: sets the next fault, and reads which have occurred.
 import { openSync, readSync, writeSync } from 'node:fs'
 
 export const CALLS = [

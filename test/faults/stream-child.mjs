@@ -1,4 +1,4 @@
-// Under fault_shim.c: writes chunks into writable() while commits fail, and tells what each callback was told.
+// Under fault_shim.c: writes chunks into writable() while commits fail, and reports the result of each callback.
 import { open } from '../../dist/index.js'
 import { arm, disarm, fired } from './shim.mjs'
 

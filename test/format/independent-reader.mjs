@@ -84,7 +84,7 @@ function frameAt(file, at, header, expected) {
   return { state, bytes, seq, unsynced, ms: head.readUInt32LE(20), payload, continues: ((word >>> 28) & 1) === 1 }
 }
 
-/** What one segment holds: whole records of whole batches, and how it ends. */
+/** The content of one segment: whole records of whole batches, and how it ends. */
 export function readSegment(file, firstSeq) {
   const header = readHeader(file)
   const segment = { header, records: [], markers: 0, syncedEnd: 0n, end: HEADER_BYTES, endsWith: 'free' }

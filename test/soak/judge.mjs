@@ -1,4 +1,4 @@
-// Holds what the followers were given against what the writer did. Nothing is judged before the end, so the order in
+// Compares the followers' records with the writer's actions. Nothing is judged before the end, so the order in
 // which lines of different processes arrive does not matter.
 
 /** A record that comes later than this was not late but stuck: a machine's stalls are shorter. */

@@ -1,4 +1,4 @@
-// What a record of the soak trial holds, by its place. The writer makes it; followers make it again and compare.
+// The payload of a record of the soak trial, by its place. The writer makes it; followers make it again and compare.
 
 const HEAD_BYTES = 12
 
