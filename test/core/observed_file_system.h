@@ -3,6 +3,7 @@
 #ifndef DURLOG_TEST_CORE_OBSERVED_FILE_SYSTEM_H_
 #define DURLOG_TEST_CORE_OBSERVED_FILE_SYSTEM_H_
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -106,8 +107,11 @@ class ObservedFile final : public File {
 class ObservedDirectory final : public Directory {
  public:
   ObservedDirectory(std::unique_ptr<Directory> inner, const std::string& file_system,
-                    Observer observer)
-      : inner_(std::move(inner)), file_system_(file_system), observer_(std::move(observer)) {}
+                    uint32_t direct_alignment, Observer observer)
+      : inner_(std::move(inner)),
+        file_system_(file_system),
+        direct_alignment_(direct_alignment),
+        observer_(std::move(observer)) {}
 
   const std::string& path() const override { return inner_->path(); }
   Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) override {
@@ -139,12 +143,14 @@ class ObservedDirectory final : public Directory {
       capabilities.file_system = file_system_;
       capabilities.overwrites_in_place = file_system_ == "ext4";
     }
+    capabilities.direct_alignment = std::max(capabilities.direct_alignment, direct_alignment_);
     return capabilities;
   }
 
  private:
   const std::unique_ptr<Directory> inner_;
   const std::string file_system_;
+  const uint32_t direct_alignment_;
   const Observer observer_;
 };
 
@@ -158,13 +164,15 @@ class ObservedFileSystem final : public FileSystem {
     DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
                             DefaultFileSystem().OpenDirectory(path, create));
     return std::unique_ptr<Directory>(
-        new ObservedDirectory(std::move(directory), file_system_, observer_));
+        new ObservedDirectory(std::move(directory), file_system_, direct_alignment, observer_));
   }
   uint64_t NowMs() override { return DefaultFileSystem().NowMs() + clock_ahead_ms; }
   uint64_t MonotonicMicros() override { return DefaultFileSystem().MonotonicMicros(); }
   uint64_t Random64() override { return DefaultFileSystem().Random64(); }
 
   uint64_t clock_ahead_ms = 0;
+  uint32_t direct_alignment =
+      0;  // of a device with blocks larger than the machine's; 0 for its own
 
  private:
   const Observer observer_;

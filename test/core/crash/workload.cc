@@ -62,7 +62,7 @@ uint64_t Session::AnyTime() {
   static_assert(kAnyTime == Log::kClockTime, "a record without a time has the clock's");
   static constexpr int64_t kFromNowMs[] = {
       0, 1, 1000, -5000, 86400000, int64_t{1} << 32, -(int64_t{1} << 32)};
-  if (!random_.OneIn(24)) return kAnyTime;
+  if (!scenario_.gives_times || !random_.OneIn(12)) return kAnyTime;
   const int64_t from_now = kFromNowMs[random_.Below(sizeof kFromNowMs / sizeof kFromNowMs[0])];
   return static_cast<uint64_t>(static_cast<int64_t>(disk_->now_ms()) + from_now);
 }
