@@ -4,17 +4,9 @@
 #include "base/flatten.h"
 #include "log/log.h"
 #include "read/position_index.h"
-#include "segment/cut.h"
 
 namespace durlog {
 namespace {
-
-// A word of zero is free space, so a frame that is being stored is invisible until its word is.
-constexpr size_t kWordBytes = 4;
-
-// What is written past the map is copied in steps of this size, as its checksum must be that of
-// the bytes that are written.
-constexpr size_t kCopyStepBytes = 1 << 20;
 
 // The clock is read for the first append after a Pump(), and then for every so many: a turn of the
 // event loop is a moment, and reading the clock costs as much as a checksum.
@@ -34,7 +26,7 @@ Status Log::LatchedError() {
 
 // Every append passes here; error details are built in CheckAppend().
 bool Log::Takes(Bytes payload) const {
-  return !latched_ && !closing_ && !exclusive_ && payload.size > 0 &&
+  return !latched_ && !closing_ && !truncating_ && payload.size > 0 &&
          payload.size <= options_.max_record_bytes;
 }
 
@@ -50,7 +42,7 @@ Status Log::CheckAppend(Bytes payload) const {
                                                     std::to_string(options_.max_record_bytes));
   }
   // Before anything else is done: the files belong to the truncation.
-  if (exclusive_) return BackpressureError();
+  if (truncating_) return BackpressureError();
   return Status::Ok();
 }
 
@@ -76,21 +68,24 @@ bool Log::TakesRecordTime(uint64_t base_time_ms, uint32_t last_time_ms) const {
 // After this `frame_bytes` fit into the active segment, all of them, and last_time_ms_ is theirs.
 Status Log::MakeRoom(uint64_t frame_bytes, uint64_t time_ms) {
   // One group larger than the bound is let through when it is alone.
-  if (pending_bytes_ > 0 && pending_bytes_ + frame_bytes > options_.max_pending_bytes) {
+  if (staging_.pending_bytes() > 0 &&
+      staging_.pending_bytes() + frame_bytes > options_.max_pending_bytes) {
     return BackpressureError();
   }
   SetRecordTime(time_ms);
   const bool rotates = append_offset_ + frame_bytes > active_->bytes() ||
                        !TakesRecordTime(active_->header().base_time_ms, last_time_ms_);
-  const bool stages = mode_ != WriteMode::kMapped;
-  if (stages) DURLOG_RETURN_IF_ERROR(ReserveStage(frame_bytes, rotates));
+  const bool stages = mode_ != WriteMode::kMmap;
+  if (stages) {
+    DURLOG_RETURN_IF_ERROR(staging_.Reserve(rotates ? nullptr : active_.get(), frame_bytes));
+  }
   if (rotates) DURLOG_RETURN_IF_ERROR(Rotate());
-  if (mode_ == WriteMode::kMapped && !tail_) {
+  if (mode_ == WriteMode::kMmap && !tail_) {
     DURLOG_RETURN_IF_ERROR(EnsureMapped());
   }
   // The map may have been left on the way.
-  if (!stages && mode_ != WriteMode::kMapped) {
-    DURLOG_RETURN_IF_ERROR(ReserveStage(frame_bytes, false));
+  if (!stages && mode_ != WriteMode::kMmap) {
+    DURLOG_RETURN_IF_ERROR(staging_.Reserve(active_.get(), frame_bytes));
   }
   // The clock may be set back; the log's times never go back within a segment.
   const uint64_t base_ms = active_->header().base_time_ms;
@@ -113,7 +108,7 @@ FrameFields Log::NextFields(size_t payload_bytes) {
 // A large group does not wait for the end of its turn: while the device takes it the next one is
 // framed. Before the append and not after it, as what is harvested may be that there was no room.
 void Log::CommitEagerly() {
-  if (filling_bytes_ < eager_commit_bytes_ || (commit_ && !commit_->done())) return;
+  if (staging_.group_bytes() < eager_commit_bytes_ || (commit_ && !commit_->done())) return;
   Harvest();
   Pump();
 }
@@ -121,13 +116,13 @@ void Log::CommitEagerly() {
 DURLOG_FLATTEN Result<uint64_t> Log::Append(Bytes payload, Level level, uint64_t time_ms) {
   const uint64_t rollbacks = rollbacks_;
   CommitEagerly();
-  // Told before anything is appended after it: see Append() in log.h.
+  // Before anything is appended after it: see Append() in log.h.
   if (rollbacks_ != rollbacks) return BackpressureError();
   if (!Takes(payload)) return CheckAppend(payload);
   const uint64_t frame_bytes = FrameBytes(payload.size);
   // Idle and about to be asked for memory: this is the moment to go where memory is fast.
-  if (level < Level::kSync && mode_ == WriteMode::kDirect && ShouldMap() && !commit_ &&
-      filling_.empty()) {
+  if (level < Level::kSync && mode_ == WriteMode::kDirect && policy_.EntersMap() && !commit_ &&
+      staging_.empty()) {
     DURLOG_RETURN_IF_ERROR(EnsureMapped());
   }
   DURLOG_RETURN_IF_ERROR(MakeRoom(frame_bytes, time_ms));
@@ -141,22 +136,18 @@ void Log::NoteAppended(uint64_t frame_bytes, uint64_t records, Level level) {
   next_seq_ += records;
   end_marked_ = false;
   if (append_offset_ >= note_from_) NotePosition();
-  // Long before it is needed, and not for a log that stays small. Stores into a map are the
-  // fastest.
-  const uint64_t due = active_->bytes() / (mode_ == WriteMode::kMapped ? 8 : 2);
-  if (append_offset_ > due) RequestSpare();
+  if (append_offset_ > policy_.SpareDueAt(mode_, active_->bytes())) RequestSpare();
   policy_.NoteRecords(level, records);
-  if (mode_ == WriteMode::kMapped) {
+  if (mode_ == WriteMode::kMmap) {
     acks_.Reach(Level::kMemory, next_seq_);
     live_.StoreMemoryEnd(next_seq_);
     if (level == Level::kMemory) return;
   }
-  filling_bytes_ += frame_bytes;
-  pending_bytes_ += frame_bytes;
+  staging_.Count(frame_bytes);
   acks_.Want(level, next_seq_);
 }
 
-// What is read by its seq later is found from here. No batch is open, and nobody asks for the
+// A reader that looks for a later record starts here. No batch is open, and no reader asks for the
 // record that comes next before it is there.
 void Log::NotePosition() {
   PositionIndex::Shared().Note(active_->header().salt, {next_seq_, append_offset_});
@@ -164,16 +155,8 @@ void Log::NotePosition() {
 }
 
 Status Log::StoreFrame(const FrameFields& fields, Bytes payload) {
-  return mode_ == WriteMode::kMapped ? StoreMapped(fields, payload, true)
-                                     : StageFrame(fields, payload);
-}
-
-void Log::MarkDirty(uint64_t begin, uint64_t end) {
-  if (!dirty_.empty() && dirty_.back().segment == active_) {
-    dirty_.back().end = end;
-  } else {
-    dirty_.push_back(DirtyRange{active_, begin, end});
-  }
+  return mode_ == WriteMode::kMmap ? StoreMapped(fields, payload, true)
+                                   : StageFrame(fields, payload);
 }
 
 // Everything but the word, then the word: a process that dies in between leaves free space.
@@ -187,7 +170,7 @@ Status Log::StoreMapped(const FrameFields& fields, Bytes payload, bool publish) 
   } else {
     Status mapped = tail_->Ensure(at, frame_bytes);
     if (!mapped.ok()) {
-      // Nothing was stored; the next append maps anew, and may have more luck.
+      // Nothing was stored. The next append maps anew.
       tail_.reset();
       return mapped;
     }
@@ -206,99 +189,14 @@ Status Log::StoreMapped(const FrameFields& fields, Bytes payload, bool publish) 
     }
   }
   append_offset_ = at + frame_bytes;
-  MarkDirty(at, append_offset_);
-  return Status::Ok();
-}
-
-// Faulting in so many pages costs more than a write; the map shows what is written here.
-Status Log::WriteAround(uint64_t at, uint8_t* header, uint32_t crc, Bytes payload, bool publish) {
-  AlignedBuffer copy;
-  if (!copy.Reserve(kCopyStepBytes, 0)) {
-    return Status::Error(Code::kOutOfMemory, "no memory to copy the record");
-  }
-  File& file = active_->file();
-  // A worker that populates what is ahead would write its zeros over the frame.
-  tail_->SkipTo(at + FrameBytes(payload.size));
-  Status status;
-  for (size_t done = 0; status.ok() && done < payload.size;) {
-    const size_t step = std::min(kCopyStepBytes, payload.size - done);
-    crc = CopyAndCrc32c(crc, copy.data(), payload.data + done, step);
-    status = file.WriteAt(at + kFrameHeaderBytes + done, copy.data(), step);
-    done += step;
-  }
-  SealFrameHeader(header, crc);
-  if (status.ok()) {
-    status = file.WriteAt(at + kWordBytes, header + kWordBytes, kFrameHeaderBytes - kWordBytes);
-  }
-  if (status.ok() && publish) status = file.WriteAt(at, header, kWordBytes);
-  return status.ok() ? status : TakeBack(at, std::move(status));
-}
-
-// What an append that failed has put behind `at` must not be where a later frame ends. Where it is
-// not known what is there, or it cannot be cut, the log latches.
-Status Log::TakeBack(uint64_t at, Status failure) {
-  if (latched_) return failure;
-  tail_.reset();
-  append_offset_ = at;
-  const bool known = failure.code() == Code::kNoSpace || failure.code() == Code::kOutOfMemory ||
-                     failure.code() == Code::kTooManyFiles;
-  if (known && CutSegment(active_->file(), at, active_->bytes()).ok()) return failure;
-  Latch(std::move(failure), next_seq_, next_seq_);
-  return failure_;
-}
-
-// The memory for what is about to be staged, padding to whole blocks included, before anything else
-// changes: a rotation, or a batch, that fails half-way could not be taken back.
-Status Log::ReserveStage(uint64_t frame_bytes, bool rotates) {
-  const bool continues = !rotates && !filling_.empty() && filling_.back().segment == active_;
-  if (!continues && next_buffer_.capacity() == 0) next_buffer_ = TakeBuffer();
-  AlignedBuffer& buffer = continues ? filling_.back().buffer : next_buffer_;
-  // In front of a piece's first frame stands less than a block.
-  const size_t used = continues ? filling_.back().used() : capabilities_.direct_alignment;
-  const uint64_t needed = AlignUp(used + frame_bytes, capabilities_.direct_alignment);
-  if (buffer.Reserve(static_cast<size_t>(needed), continues ? used : 0)) return Status::Ok();
-  return Status::Error(Code::kOutOfMemory, "there is no memory to stage what is appended");
-}
-
-Result<StagedPiece*> Log::CurrentPiece() {
-  if (!filling_.empty() && filling_.back().segment == active_) return &filling_.back();
-  StagedPiece piece;
-  piece.segment = active_;
-  piece.begin = piece.end = piece.buffer_offset = append_offset_;
-  piece.buffer = std::move(next_buffer_);
-  if (mode_ == WriteMode::kDirect) {
-    piece.buffer_offset = AlignDown(append_offset_, capabilities_.direct_alignment);
-    DURLOG_RETURN_IF_ERROR(FillHead(&piece));
-  }
-  filling_.push_back(std::move(piece));
-  return &filling_.back();
-}
-
-// What stands in front of the first frame in its block: a direct write takes whole blocks, and must
-// leave the file as it was there.
-Status Log::FillHead(StagedPiece* piece) {
-  uint8_t* const to = piece->buffer.data();
-  const size_t head = piece->used();
-  if (head == 0) return Status::Ok();
-  if (tail_image_.segment == active_.get() && tail_image_.offset == piece->buffer_offset &&
-      tail_image_.bytes.size() == head) {
-    std::copy(tail_image_.bytes.begin(), tail_image_.bytes.end(), to);
-  } else if (active_->active()) {
-    DURLOG_ASSIGN_OR_RETURN(const size_t read,
-                            active_->file().ReadAt(piece->buffer_offset, to, head));
-    std::memset(to + read, 0, head - read);
-  } else {
-    // A block that is longer than the header, of a segment that has no file yet.
-    EncodeSegmentHeader(active_->header(), to);
-  }
+  backlog_.MarkDirty(active_, at, append_offset_);
   return Status::Ok();
 }
 
 Status Log::StageFrame(const FrameFields& fields, Bytes payload) {
-  DURLOG_ASSIGN_OR_RETURN(StagedPiece* const piece, CurrentPiece());
-  EncodeFrame(fields, payload, active_->crc_seed(), piece->buffer.data() + piece->used());
-  piece->end += fields.frame_bytes();
-  append_offset_ = piece->end;
+  DURLOG_RETURN_IF_ERROR(
+      staging_.Stage(active_, append_offset_, mode_ == WriteMode::kDirect, fields, payload));
+  append_offset_ += fields.frame_bytes();
   return Status::Ok();
 }
 
@@ -322,7 +220,7 @@ Result<uint64_t> Log::AppendBatch(const Bytes* payloads, size_t count, Level lev
   }
   DURLOG_RETURN_IF_ERROR(MakeRoom(frame_bytes, time_ms));
   const uint64_t first_seq = next_seq_;
-  if (mode_ == WriteMode::kMapped) {
+  if (mode_ == WriteMode::kMmap) {
     DURLOG_RETURN_IF_ERROR(StoreMappedBatch(payloads, count));
   } else {
     for (size_t i = 0; i < count; ++i) {
@@ -337,47 +235,19 @@ Result<uint64_t> Log::AppendBatch(const Bytes* payloads, size_t count, Level lev
   return first_seq;
 }
 
-// The first frame's word is published last: a reader sees the whole batch or nothing of it.
-Status Log::StoreMappedBatch(const Bytes* payloads, size_t count) {
-  const uint64_t begin = append_offset_;
-  uint32_t first_word = 0;
-  for (size_t i = 0; i < count; ++i) {
-    FrameFields fields = NextFields(payloads[i].size);
-    fields.seq += i;
-    fields.unsynced += static_cast<uint32_t>(i);
-    fields.batch_continues = i + 1 < count;
-    if (i == 0) first_word = FrameWord(fields);
-    Status stored = StoreMapped(fields, payloads[i], i > 0);
-    // Frames that are whole stand behind the first one's missing word.
-    if (!stored.ok()) return i > 0 ? TakeBack(begin, std::move(stored)) : stored;
-  }
-  if (!tail_->Holds(begin)) return WriteWord(begin, first_word);
-  tail_->Publish(begin, first_word);
-  return Status::Ok();
-}
-
-// For a batch so long that its beginning is no longer mapped.
-Status Log::WriteWord(uint64_t at, uint32_t word) {
-  uint8_t bytes[kWordBytes];
-  Store32(bytes, word);
-  Status written = active_->file().WriteAt(at, bytes, sizeof bytes);
-  return written.ok() ? written : TakeBack(at, std::move(written));
-}
-
-// Preallocation is quick, and a caller of a synchronous write has nothing better to do.
+// Preallocation is quick, and the caller waits anyway.
 Result<uint64_t> Log::AppendAwaitingSpare(Bytes payload, Level level, uint64_t time_ms) {
   const uint64_t rollbacks = rollbacks_;
   Result<uint64_t> appended = Append(payload, level, time_ms);
   // A caller that does not wait for what failed is not behind it.
   if (!appended.ok() && rollbacks_ != rollbacks) appended = Append(payload, level, time_ms);
-  if (appended.ok() || !rotation_waits_ || !spare_) return appended;
-  spare_->Await();
+  if (appended.ok() || !chain_.AwaitSpare()) return appended;
   return Append(payload, level, time_ms);
 }
 
 DURLOG_FLATTEN Result<uint64_t> Log::Write(Bytes payload) {
   if (!Takes(payload)) return CheckAppend(payload);
-  if (mode_ != WriteMode::kMapped && ShouldMap()) {
+  if (mode_ != WriteMode::kMmap && policy_.EntersMap()) {
     // What is staged or under way comes before this record, and so must be in memory before it.
     if (next_seq_ > 0) DURLOG_RETURN_IF_ERROR(AwaitLevel(next_seq_ - 1, Level::kMemory));
     DURLOG_RETURN_IF_ERROR(EnsureMapped());
@@ -394,25 +264,16 @@ Result<uint64_t> Log::AppendSync(Bytes payload, Level level, uint64_t time_ms) {
   return seq;
 }
 
-void Log::RequestSync(Level level) {
-  if (!latched_ && next_seq_ > 0) acks_.Want(level, next_seq_);
-}
-
-// Nothing but the news that every record before it is on the device.
+// A frame without a record, which says that every record before it is on the device.
 Status Log::AppendMarker() {
   if (append_offset_ + kFrameHeaderBytes > active_->bytes()) return Status::Ok();
-  if (mode_ == WriteMode::kMapped && !tail_) DURLOG_RETURN_IF_ERROR(EnsureMapped());
-  if (mode_ != WriteMode::kMapped) {
-    DURLOG_RETURN_IF_ERROR(ReserveStage(kFrameHeaderBytes, false));
+  if (mode_ == WriteMode::kMmap && !tail_) DURLOG_RETURN_IF_ERROR(EnsureMapped());
+  if (mode_ != WriteMode::kMmap) {
+    DURLOG_RETURN_IF_ERROR(staging_.Reserve(active_.get(), kFrameHeaderBytes));
   }
   FrameFields fields = NextFields(0);
   fields.state = FrameState::kMarker;
   return StoreFrame(fields, Bytes{});
-}
-
-void Log::PrepareClose() {
-  closing_ = true;
-  if (!latched_) acks_.Want(Level::kSync, next_seq_);
 }
 
 }  // namespace durlog

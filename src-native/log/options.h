@@ -1,4 +1,4 @@
-// What a log is opened with, and the words for it.
+// What a log is opened with.
 #ifndef DURLOG_LOG_OPTIONS_H_
 #define DURLOG_LOG_OPTIONS_H_
 
@@ -19,12 +19,12 @@ inline constexpr int kLevelCount = 4;
 
 enum class Strategy : uint8_t { kAuto, kMmap, kPwrite, kDirect };
 
-// How the bytes of a record get to the file. A strategy is one of these, or, for kAuto, kMapped
-// while records are wanted in memory and kDirect while they are wanted on the device.
+// How the bytes of a record get to the file: by the strategy of that name, and with kAuto by one
+// that WritePolicy picks.
 enum class WriteMode : uint8_t {
-  kMapped,    // stored into mapped pages by the appending thread
-  kBuffered,  // staged, then pwrite by the commit
-  kDirect,    // staged, then O_DIRECT|O_DSYNC by the commit
+  kMmap,    // stored into mapped pages by the appending thread
+  kPwrite,  // staged, then pwrite by the commit
+  kDirect,  // staged, then O_DIRECT|O_DSYNC by the commit
 };
 
 struct LogOptions {

@@ -44,9 +44,8 @@ constexpr std::array<std::pair<const char*, Preallocation>, 7> kPreallocations{
      {"zero", Preallocation::kZero},
      {"recycle", Preallocation::kRecycle}}};
 
-constexpr std::array<std::pair<const char*, WriteMode>, 3> kModes{{{"mmap", WriteMode::kMapped},
-                                                                   {"pwrite", WriteMode::kBuffered},
-                                                                   {"direct", WriteMode::kDirect}}};
+constexpr std::array<std::pair<const char*, WriteMode>, 3> kModes{
+    {{"mmap", WriteMode::kMmap}, {"pwrite", WriteMode::kPwrite}, {"direct", WriteMode::kDirect}}};
 
 constexpr std::array<std::pair<const char*, RecoveryState>, 4> kRecoveryStates{
     {{"clean", RecoveryState::kClean},

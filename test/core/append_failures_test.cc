@@ -242,7 +242,7 @@ TEST_F(MemoryLogTest, BlocksLongerThanAHeaderAreWrittenWithTheHeaderInThem) {
 TEST_F(MemoryLogTest, DirectWritesAreGivenUpWhereBlocksAreLongerThanABufferIsAligned) {
   file_system_.device.direct_alignment = 128 << 10;
   const std::unique_ptr<Log> log = OpenInMemory(SmallOptions(Strategy::kDirect));
-  EXPECT_EQ(log->Stats().mode, WriteMode::kBuffered);
+  EXPECT_EQ(log->Stats().mode, WriteMode::kPwrite);
 }
 
 TEST_F(MemoryLogTest, ASmallRecordIsTakenWhereThereIsNoRoomForTheZerosAheadOfIt) {

@@ -185,7 +185,7 @@ TEST_P(RecordTimeTest, TheClocksTimesNeverFallWithinASegmentThoughItIsSetBackOve
 TEST_P(RecordTimeTest, AGroupThatIsRolledBackTakesItsTimesWithIt) {
   if (GetParam() == Strategy::kMmap) GTEST_SKIP() << "what is stored in a map is not rolled back";
   std::unique_ptr<Log> log = OpenObserved();
-  if (log->Stats().mode == WriteMode::kMapped) GTEST_SKIP() << log->Stats().reason;
+  if (log->Stats().mode == WriteMode::kMmap) GTEST_SKIP() << log->Stats().reason;
   AppendAt(*log, kLongAgoMs);
   AppendAt(*log, kLongAgoMs + 1000);
   Settle(*log);

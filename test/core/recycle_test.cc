@@ -64,8 +64,7 @@ TEST_P(RecycleTest, NoZerosAreWrittenAheadIntoARecycledSegment) {
     if (listener_.rotated.size() != rotated + 1) continue;
     ASSERT_LE(written - before, kMostBytesPerAppend);
   }
-  EXPECT_EQ(log->Stats().mode,
-            GetParam() == Level::kSync ? WriteMode::kDirect : WriteMode::kMapped);
+  EXPECT_EQ(log->Stats().mode, GetParam() == Level::kSync ? WriteMode::kDirect : WriteMode::kMmap);
   const uint64_t first = log->first_seq();
   const uint64_t end = log->next_seq();
   Close(std::move(log));

@@ -203,7 +203,7 @@ TEST_F(RotationTest, WhileATruncationIsOutNothingIsMappedForAnAppendThatIsTurned
   (*job)->RunOnce();
   ASSERT_TRUE(log->FinishTruncate(**job).ok());
   ASSERT_TRUE(WriteNext(*log).ok());
-  EXPECT_EQ(log->Stats().mode, WriteMode::kMapped);
+  EXPECT_EQ(log->Stats().mode, WriteMode::kMmap);
   Close(std::move(log));
   ExpectRecords(0, 51);
 }

@@ -34,7 +34,7 @@ TEST_P(UnsafeMapsTest, NoRecordIsStoredThroughAMapAndTheReasonIsTheSystem) {
   ASSERT_TRUE(log->Write(AsBytes("in memory")).ok());
   ASSERT_TRUE(log->AppendSync(AsBytes("on the device"), Level::kSync).ok());
   const LogStats stats = log->Stats();
-  EXPECT_EQ(stats.mode, WriteMode::kBuffered);
+  EXPECT_EQ(stats.mode, WriteMode::kPwrite);
   EXPECT_EQ(stats.mode_switches, 0u);
   EXPECT_NE(stats.reason.find("on this system"), std::string::npos) << stats.reason;
 }

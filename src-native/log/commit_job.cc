@@ -1,4 +1,4 @@
-#include "log/commit.h"
+#include "log/commit_job.h"
 
 #include <algorithm>
 #include <cstring>
@@ -47,7 +47,7 @@ void CommitJob::Sync() {
 }
 
 Status CommitJob::WritePieces() {
-  for (StagedPiece& piece : plan_.pieces) {
+  for (StagedPiece& piece : plan_.group.pieces) {
     DURLOG_RETURN_IF_ERROR(OpenSegment(piece.segment));
     DURLOG_RETURN_IF_ERROR(piece.segment->DropFirstChunk());
     DURLOG_RETURN_IF_ERROR(WritePiece(piece));
@@ -107,7 +107,7 @@ Status CommitJob::WriteUntil(StagedPiece& piece, uint64_t until) {
     return Status::Error(Code::kOutOfMemory, "there is no memory for the zeros behind a group");
   }
   std::memset(piece.buffer.data() + piece.used(), 0, length - piece.used());
-  if (plan_.mode == WriteMode::kBuffered) {
+  if (plan_.mode == WriteMode::kPwrite) {
     const size_t skip = static_cast<size_t>(piece.begin - piece.buffer_offset);
     DURLOG_RETURN_IF_ERROR(
         segment.file().WriteAt(piece.begin, piece.buffer.data() + skip, length - skip));
@@ -145,14 +145,14 @@ Status CommitJob::SyncTargets() {
     entries_synced = entries_synced && target.segment->entry_synced;
   }
   if (plan_.level < Level::kSync) return Status::Ok();
-  for (const StagedPiece& piece : plan_.pieces) {
+  for (const StagedPiece& piece : plan_.group.pieces) {
     entries_synced = entries_synced && piece.segment->entry_synced;
   }
   if (entries_synced) return Status::Ok();
   // A record is not durable before the name of its file is.
   DURLOG_RETURN_IF_ERROR(directory_.Sync());
   for (SyncTarget& target : plan_.targets) target.segment->entry_synced = true;
-  for (StagedPiece& piece : plan_.pieces) piece.segment->entry_synced = true;
+  for (StagedPiece& piece : plan_.group.pieces) piece.segment->entry_synced = true;
   return Status::Ok();
 }
 
@@ -161,22 +161,22 @@ Status CommitJob::SyncTargets() {
 Status CommitJob::UndoWrites() {
   // One that took the place of an empty segment, and its name, cannot give them back: it stays, and
   // appending goes on in it.
-  const bool replaced =
-      !activated_.empty() && activated_.front()->first_seq() == plan_.resume_segment->first_seq();
+  const bool replaced = !activated_.empty() &&
+                        activated_.front()->first_seq() == plan_.group.start.segment->first_seq();
   for (size_t i = activated_.size(); i-- > (replaced ? 1u : 0u);) {
     DURLOG_RETURN_IF_ERROR(directory_.Remove(activated_[i]->name()));
   }
   if (!activated_.empty()) DURLOG_RETURN_IF_ERROR(directory_.Sync());
-  for (StagedPiece& piece : plan_.pieces) piece.segment->Discard(directory_);
+  for (StagedPiece& piece : plan_.group.pieces) piece.segment->Discard(directory_);
   if (replaced) {
-    plan_.resume_segment = activated_.front();
-    plan_.resume_segment->entry_synced = true;
-    plan_.resume_offset = kSegmentHeaderBytes;
-    plan_.resume_last_time_ms = 0;
-    return CutSegment(plan_.resume_segment->file(), plan_.resume_offset,
-                      plan_.resume_segment->bytes());
+    plan_.group.start.segment = activated_.front();
+    plan_.group.start.segment->entry_synced = true;
+    plan_.group.start.offset = kSegmentHeaderBytes;
+    plan_.group.start.last_time_ms = 0;
+    return CutSegment(plan_.group.start.segment->file(), plan_.group.start.offset,
+                      plan_.group.start.segment->bytes());
   }
-  const StagedPiece& first = plan_.pieces.front();
+  const StagedPiece& first = plan_.group.pieces.front();
   for (const std::shared_ptr<Segment>& segment : activated_) {
     if (segment == first.segment) return Status::Ok();
   }

@@ -1,10 +1,10 @@
-// Trimming the front of a log and truncating its end: what a worker does for each.
-#ifndef DURLOG_LOG_ADMIN_JOBS_H_
-#define DURLOG_LOG_ADMIN_JOBS_H_
+// Takes records off the end of a log.
+#ifndef DURLOG_LOG_TRUNCATE_JOB_H_
+#define DURLOG_LOG_TRUNCATE_JOB_H_
 
 #include <cstdint>
 #include <memory>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/job.h"
@@ -12,38 +12,6 @@
 #include "segment/segment.h"
 
 namespace durlog {
-
-// Removes whole segments, oldest first, or puts them by under a spare's name.
-class TrimJob final : public Job {
- public:
-  struct Item {
-    uint64_t first_seq;
-    std::string recycled_name;  // "" to remove
-  };
-  // Only a file of `segment_bytes` is worth keeping; any other is removed.
-  TrimJob(Directory& directory, std::vector<Item> items, uint64_t segment_bytes)
-      : directory_(directory), items_(std::move(items)), segment_bytes_(segment_bytes) {}
-
-  // After done().
-  const Status& status() const { return status_; }
-  // How many of the items are gone; all where status() is OK.
-  size_t trimmed() const { return trimmed_; }
-  // Names under which a file now waits to be a segment again.
-  const std::vector<std::string>& recyclable() const { return recyclable_; }
-
- protected:
-  void Run() override;
-
- private:
-  Result<bool> IsWorthKeeping(const std::string& name);
-
-  Directory& directory_;
-  const std::vector<Item> items_;
-  const uint64_t segment_bytes_;
-  std::vector<std::string> recyclable_;
-  size_t trimmed_ = 0;
-  Status status_;
-};
 
 // Cuts a log so that `next_seq` is the next to be given out. Segments newer than the one that
 // holds the cut go first, newest of all first: a crash leaves a log without its end.
@@ -91,4 +59,4 @@ class TruncateJob final : public Job {
 
 }  // namespace durlog
 
-#endif  // DURLOG_LOG_ADMIN_JOBS_H_
+#endif  // DURLOG_LOG_TRUNCATE_JOB_H_

@@ -1,57 +1,28 @@
 // One group commit: the writes and syncs that bring everything appended so far to a level.
-#ifndef DURLOG_LOG_COMMIT_H_
-#define DURLOG_LOG_COMMIT_H_
+#ifndef DURLOG_LOG_COMMIT_JOB_H_
+#define DURLOG_LOG_COMMIT_JOB_H_
 
 #include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "base/aligned_buffer.h"
 #include "base/job.h"
 #include "log/options.h"
+#include "log/staged_group.h"
+#include "log/sync_backlog.h"
 #include "segment/mapped_tail.h"
 #include "segment/segment.h"
 
 namespace durlog {
 
-// Framed records on their way into one segment. For a direct write the buffer begins at a block
-// border, with the bytes that already stand in that block in front of the new ones.
-struct StagedPiece {
-  std::shared_ptr<Segment> segment;
-  uint64_t buffer_offset = 0;  // where in the segment the buffer's first byte goes
-  uint64_t begin = 0;          // where the new frames begin; >= buffer_offset
-  uint64_t end = 0;            // where they end
-  AlignedBuffer buffer;
-
-  size_t used() const { return static_cast<size_t>(end - buffer_offset); }
-};
-
-// What a sync has to cover in one segment.
-struct SyncTarget {
-  std::shared_ptr<Segment> segment;
-  // Where set, syncing these ranges is enough; otherwise the whole file is synced.
-  std::vector<Chunk> chunks;
-  uint64_t begin = 0;
-  uint64_t end = 0;
-  // An fsync whatever the commit's level is: nothing is written to the segment afterwards.
-  bool full = false;
-};
-
 struct CommitPlan {
   Level level = Level::kMemory;
-  WriteMode mode = WriteMode::kBuffered;  // of the pieces
+  WriteMode mode = WriteMode::kPwrite;  // of the pieces
   uint32_t direct_alignment = 4096;
-  // Write zeros ahead of the pieces, so that the next commits find written extents.
+  // Write zeros ahead of the pieces: see WritePolicy::ZerosAhead().
   bool zero_ahead = false;
-  uint64_t first_seq = 0;  // of the group
-  uint64_t end_seq = 0;    // behind the group
-  uint64_t frame_bytes = 0;
-  // Where appending goes on if there is no room for the group.
-  std::shared_ptr<Segment> resume_segment;
-  uint64_t resume_offset = 0;
-  uint32_t resume_last_time_ms = 0;
-  std::vector<StagedPiece> pieces;
+  StagedGroup group;
   std::vector<SyncTarget> targets;
   // A tail that is given up with this commit: unmapped by the worker, after the sync.
   std::unique_ptr<MappedTail> retired_tail;
@@ -131,4 +102,4 @@ class CommitJob final : public Job {
 
 }  // namespace durlog
 
-#endif  // DURLOG_LOG_COMMIT_H_
+#endif  // DURLOG_LOG_COMMIT_JOB_H_

@@ -1,0 +1,103 @@
+// What can be asked of a log besides appending: a sync, a trim, a truncation, its end.
+#include "log/log.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "read/position_index.h"
+
+namespace durlog {
+
+void Log::Attach(Executor* executor, LogListener* listener) {
+  executor_ = executor;
+  listener_ = listener;
+}
+
+Log::~Log() {
+  if (!commit_) return;
+  commit_->Await();
+  commit_->Release();
+}
+
+void Log::RequestSync(Level level) {
+  if (!latched_ && next_seq_ > 0) acks_.Want(level, next_seq_);
+}
+
+void Log::PrepareClose() {
+  closing_ = true;
+  if (!latched_) acks_.Want(Level::kSync, next_seq_);
+}
+
+std::shared_ptr<TrimJob> Log::BeginTrim(uint64_t seq) {
+  // The segment that is appended to stays, and one that is not synced yet.
+  const uint64_t keep = backlog_.OldestSegment(active_->first_seq());
+  std::vector<TrimJob::Item> items = chain_.ItemsBelow(seq, keep, policy_.Recycles(mode_));
+  if (items.empty()) return nullptr;
+  // Before they go, so that no reader begins with them.
+  live_.StoreFirstSeq(chain_.first_seqs()[items.size()]);
+  auto job = std::make_shared<TrimJob>(*directory_, std::move(items), options_.segment_bytes);
+  chain_.Watch(job);
+  return job;
+}
+
+void Log::FinishTrim(const TrimJob& job) {
+  chain_.FinishTrim(job);
+  live_.StoreFirstSeq(first_seq());
+}
+
+Result<std::shared_ptr<TruncateJob>> Log::BeginTruncate(uint64_t next_seq) {
+  if (latched_ || closing_) {
+    return Status::Error(latched_ ? Code::kLatched : Code::kClosed, "the log takes no change");
+  }
+  if (next_seq < first_seq() || next_seq > next_seq_) {
+    return Status::Error(Code::kOutOfRange, "the log holds seq " + std::to_string(first_seq()) +
+                                                " to " + std::to_string(next_seq_) +
+                                                " (exclusive)");
+  }
+  if (truncating_) return Status::Error(Code::kBackpressure, "a truncation is under way");
+  // What stays has to be durable when the cut is.
+  if (next_seq_ > first_seq()) DURLOG_RETURN_IF_ERROR(AwaitLevel(next_seq_ - 1, Level::kSync));
+  DURLOG_RETURN_IF_ERROR(ActivateHere());
+  truncating_ = true;
+  tail_.reset();
+  if (left_run_) left_run_->Await();
+  auto job = std::make_shared<TruncateJob>(*directory_, live_, chain_.first_seqs(), next_seq);
+  chain_.Watch(job);
+  return job;
+}
+
+Status Log::FinishTruncate(TruncateJob& job) {
+  truncating_ = false;
+  // Also after a failure: a trim that counted on segments that are gone would take the last ones.
+  chain_.Assign(job.segments());
+  if (!job.status().ok()) {
+    if (job.changed()) Latch(job.status(), next_seq_, next_seq_);
+    if (!job.changed()) PublishEnds();
+    return job.status();
+  }
+  next_seq_ = job.next_seq();
+  ResumeAt(job.TakeSegment(), job.offset(), job.last_time_ms());
+  backlog_.Clear();
+  PositionIndex::Shared().ForgetBehind(active_->header().salt, next_seq_);
+  acks_.Reset(next_seq_);
+  end_marked_ = job.end_marked();
+  // Once more: a reader may have opened a segment that was still to go.
+  live_.Cut(next_seq_);
+  PublishEnds();
+  return Status::Ok();
+}
+
+LogStats Log::Stats() const {
+  LogStats stats = stats_;
+  stats.strategy = options_.strategy;
+  stats.mode = mode_;
+  stats.file_system = capabilities_.file_system;
+  stats.reason = policy_.reason();
+  stats.segments = chain_.first_seqs().size();
+  stats.recycled = chain_.recycled();
+  stats.segment_bytes = options_.segment_bytes;
+  return stats;
+}
+
+}  // namespace durlog

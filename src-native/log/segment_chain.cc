@@ -1,0 +1,124 @@
+#include "log/segment_chain.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "record/segment_name.h"
+
+namespace durlog {
+namespace {
+
+constexpr size_t kMaxRecyclable = 2;
+
+}  // namespace
+
+SegmentChain::SegmentChain(FileSystem& file_system, Directory& directory, const LogOptions& options,
+                           const Capabilities& capabilities, const WritePolicy& policy)
+    : file_system_(file_system),
+      directory_(directory),
+      options_(options),
+      capabilities_(capabilities),
+      policy_(policy) {}
+
+SegmentChain::~SegmentChain() {
+  for (const std::shared_ptr<Job>& job : watched_) job->Await();
+  if (spare_) RemoveSpare(directory_, *spare_);
+}
+
+void SegmentChain::Add(uint64_t first_seq) {
+  if (first_seqs_.empty() || first_seqs_.back() != first_seq) first_seqs_.push_back(first_seq);
+}
+
+std::shared_ptr<SpareJob> SegmentChain::MakeSpare(const LogUuid& uuid, uint64_t base_time_ms,
+                                                  uint64_t first_chunk_bytes) {
+  SpareRequest request;
+  request.preallocation = policy_.SparePreallocation();
+  request.extent_size_hint = options_.extent_size_hint;
+  request.direct_alignment = capabilities_.direct_io ? capabilities_.direct_alignment : 0;
+  request.first_chunk_bytes = first_chunk_bytes;
+  SegmentHeader header;
+  header.uuid = uuid;
+  header.salt = file_system_.Random64();
+  header.base_time_ms = base_time_ms;
+  header.segment_bytes = options_.segment_bytes;
+  if (!recyclable_.empty()) {
+    request.recycled_name = std::move(recyclable_.back());
+    recyclable_.pop_back();
+    header.recycled = true;
+    ++recycled_;
+  }
+  request.populating = policy_.PopulatesWith(header.recycled);
+  return std::make_shared<SpareJob>(directory_, std::move(request), header,
+                                    SpareName(file_system_.Random64()));
+}
+
+const std::shared_ptr<SpareJob>& SegmentChain::RequestSpare(const LogUuid& uuid,
+                                                            uint64_t base_time_ms,
+                                                            uint64_t first_chunk_bytes) {
+  spare_ = MakeSpare(uuid, base_time_ms, first_chunk_bytes);
+  Watch(spare_);
+  return spare_;
+}
+
+Status SegmentChain::CheckSpare() {
+  spare_awaited_ = !spare_->done();
+  if (spare_awaited_) {
+    return Status::Error(Code::kBackpressure, "the next segment is being prepared");
+  }
+  if (spare_->spare().ok()) return Status::Ok();
+  Status failure = spare_->spare().status();
+  spare_.reset();
+  return failure;
+}
+
+bool SegmentChain::AwaitSpare() {
+  if (!spare_awaited_ || !spare_) return false;
+  spare_->Await();
+  return true;
+}
+
+std::shared_ptr<SpareJob> SegmentChain::TakeSpare() {
+  spare_awaited_ = false;
+  return std::exchange(spare_, nullptr);
+}
+
+void SegmentChain::DropFailedSpare() {
+  if (spare_ && !spare_awaited_ && spare_->done() && !spare_->spare().ok()) spare_.reset();
+}
+
+void SegmentChain::DropSpare() {
+  RemoveSpare(directory_, *spare_);
+  spare_.reset();
+}
+
+std::vector<TrimJob::Item> SegmentChain::ItemsBelow(uint64_t seq, uint64_t keep, bool recycle) {
+  std::vector<TrimJob::Item> items;
+  size_t room =
+      recycle && recyclable_.size() < kMaxRecyclable ? kMaxRecyclable - recyclable_.size() : 0;
+  for (size_t i = 0; i + 1 < first_seqs_.size(); ++i) {
+    if (first_seqs_[i + 1] > seq || first_seqs_[i] >= keep) break;
+    TrimJob::Item item{first_seqs_[i], ""};
+    if (room > 0) {
+      item.recycled_name = SpareName(file_system_.Random64());
+      --room;
+    }
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
+void SegmentChain::FinishTrim(const TrimJob& job) {
+  const auto trimmed = static_cast<std::ptrdiff_t>(job.trimmed());
+  first_seqs_.erase(first_seqs_.begin(), first_seqs_.begin() + trimmed);
+  if (!job.status().ok()) return;
+  for (const std::string& name : job.recyclable()) recyclable_.push_back(name);
+}
+
+void SegmentChain::Watch(std::shared_ptr<Job> job) {
+  const auto done = [](const std::shared_ptr<Job>& old) { return old->done(); };
+  watched_.erase(std::remove_if(watched_.begin(), watched_.end(), done), watched_.end());
+  watched_.push_back(std::move(job));
+}
+
+}  // namespace durlog

@@ -1,0 +1,41 @@
+// A group of framed records on its way from Staging to a commit.
+#ifndef DURLOG_LOG_STAGED_GROUP_H_
+#define DURLOG_LOG_STAGED_GROUP_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "log/log_position.h"
+#include "segment/segment.h"
+
+namespace durlog {
+
+// The frames of a group that go into one segment. For a direct write the buffer begins at a block
+// border, with the bytes that the file already has in that block before the new ones.
+struct StagedPiece {
+  std::shared_ptr<Segment> segment;
+  uint64_t buffer_offset = 0;  // where in the segment the buffer's first byte goes
+  uint64_t begin = 0;          // where the new frames begin; >= buffer_offset
+  uint64_t end = 0;            // where they end
+  AlignedBuffer buffer;
+
+  size_t used() const { return static_cast<size_t>(end - buffer_offset); }
+};
+
+struct StagedGroup {
+  // Where the group begins, and appending goes on if there is no room for it.
+  LogPosition start;
+  uint64_t end_seq = 0;  // exclusive
+  uint64_t frame_bytes = 0;
+  // In the order of their segments; none where the records are in a map.
+  std::vector<StagedPiece> pieces;
+
+  bool has_records() const { return end_seq > start.seq; }
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_LOG_STAGED_GROUP_H_

@@ -1,0 +1,50 @@
+// Takes segments off the front of a log.
+#ifndef DURLOG_LOG_TRIM_JOB_H_
+#define DURLOG_LOG_TRIM_JOB_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/job.h"
+#include "platform/file_system.h"
+
+namespace durlog {
+
+// Removes whole segments, oldest first, or puts them by under a spare's name.
+class TrimJob final : public Job {
+ public:
+  struct Item {
+    uint64_t first_seq;
+    std::string recycled_name;  // "" to remove
+  };
+  // Only a file of `segment_bytes` is worth keeping; any other is removed.
+  TrimJob(Directory& directory, std::vector<Item> items, uint64_t segment_bytes)
+      : directory_(directory), items_(std::move(items)), segment_bytes_(segment_bytes) {}
+
+  // After done().
+  const Status& status() const { return status_; }
+  // How many of the items are gone; all where status() is OK.
+  size_t trimmed() const { return trimmed_; }
+  // Names under which a file now waits to be a segment again.
+  const std::vector<std::string>& recyclable() const { return recyclable_; }
+
+ protected:
+  void Run() override;
+
+ private:
+  Result<bool> IsWorthKeeping(const std::string& name);
+
+  Directory& directory_;
+  const std::vector<Item> items_;
+  const uint64_t segment_bytes_;
+  std::vector<std::string> recyclable_;
+  size_t trimmed_ = 0;
+  Status status_;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_LOG_TRIM_JOB_H_
