@@ -67,9 +67,15 @@ Status CommitJob::OpenSegment(const std::shared_ptr<Segment>& segment) {
   }
   if (plan_.mode != WriteMode::kDirect) return Status::Ok();
   untouched_ = true;
-  DURLOG_RETURN_IF_ERROR(segment->OpenDirect(directory_));
+  DURLOG_RETURN_IF_ERROR(segment->OpenDirect(directory_, DirectMode()));
   untouched_ = false;
   return Status::Ok();
+}
+
+// The fsync of `full` covers what is written before it: a write that waits for the device as well
+// would pay for it twice.
+OpenMode CommitJob::DirectMode() const {
+  return plan_.level == Level::kFull ? OpenMode::kDirectUnsynced : OpenMode::kDirect;
 }
 
 // A durable write into an unwritten extent leaves its conversion to the journal, which doubles its
@@ -115,7 +121,7 @@ Status CommitJob::WriteUntil(StagedPiece& piece, uint64_t until) {
     // Whole blocks: the next group writes over the zeros behind the last frame. The bytes in front
     // of the first frame are the same as on the device, so that tearing cannot hurt them.
     DURLOG_RETURN_IF_ERROR(
-        segment.direct().WriteAt(piece.buffer_offset, piece.buffer.data(), length));
+        segment.direct(DirectMode()).WriteAt(piece.buffer_offset, piece.buffer.data(), length));
   }
   segment.written_until = std::max(segment.written_until, until);
   return Status::Ok();

@@ -81,6 +81,7 @@ class CommitJob final : public Job {
   void Sync();
   Status WritePieces();
   Status OpenSegment(const std::shared_ptr<Segment>& segment);
+  OpenMode DirectMode() const;
   Status WritePiece(StagedPiece& piece);
   uint64_t ZerosUntil(const StagedPiece& piece, uint64_t end) const;
   Status WriteUntil(StagedPiece& piece, uint64_t until);

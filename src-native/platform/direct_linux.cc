@@ -4,7 +4,9 @@
 
 namespace durlog {
 
-int DirectOpenFlags() { return O_DIRECT | O_DSYNC; }
+int DirectOpenFlags() { return O_DIRECT; }
+
+int DurableOpenFlags() { return O_DSYNC; }
 
 Status PrepareDirect(int, const std::string&) { return Status::Ok(); }
 

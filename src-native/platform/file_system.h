@@ -84,8 +84,9 @@ class File {
   // As ReadAt, but no more than the page cache holds already: it does not wait for the device.
   // Nothing where that cannot be had or told.
   virtual std::optional<size_t> ReadCachedAt(uint64_t, void*, size_t) { return std::nullopt; }
-  // All of it or an error. On a file opened kDirect, offset, length and address must be multiples
-  // of Capabilities::direct_alignment, and the data is on the device when this returns.
+  // All of it or an error. On a file opened kDirect or kDirectUnsynced, offset, length and
+  // address must be multiples of Capabilities::direct_alignment; with kDirect, the data is on the
+  // device when this returns.
   virtual Status WriteAt(uint64_t offset, const void* from, size_t length) = 0;
   // Starts writeback of the range without waiting for it; a hint where the system has no such call.
   virtual Status StartWriteback(uint64_t offset, uint64_t length) = 0;
@@ -135,9 +136,14 @@ class File {
 enum class OpenMode : uint8_t {
   kRead,
   kReadWrite,
-  kCreateNew,  // read and write; fails where the name exists
-  kDirect,     // write past the page cache, each write durable on return (O_DIRECT|O_DSYNC)
+  kCreateNew,       // read and write; fails where the name exists
+  kDirect,          // write past the page cache, each write durable on return (O_DIRECT|O_DSYNC)
+  kDirectUnsynced,  // the same, durable after the next sync (O_DIRECT)
 };
+
+inline bool IsDirect(OpenMode mode) {
+  return mode == OpenMode::kDirect || mode == OpenMode::kDirectUnsynced;
+}
 
 struct FileEntry {
   std::string name;

@@ -8,11 +8,12 @@
 
 namespace durlog {
 
-// What openat() takes for OpenMode::kDirect, beside O_RDWR.
+// What openat() takes for OpenMode::kDirectUnsynced, beside O_RDWR, and for OpenMode::kDirect more.
 int DirectOpenFlags();
+int DurableOpenFlags();
 // After opening, before the first write.
 Status PrepareDirect(int fd, const std::string& path);
-// After each write, which is durable once this has returned OK.
+// After each write to a file opened kDirect, which is durable once this has returned OK.
 Status FinishDirectWrite(int fd, const std::string& path);
 
 }  // namespace durlog

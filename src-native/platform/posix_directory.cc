@@ -25,6 +25,8 @@ int FlagsFor(OpenMode mode) {
     case OpenMode::kCreateNew:
       return O_RDWR | O_CREAT | O_EXCL;
     case OpenMode::kDirect:
+      return O_RDWR | DirectOpenFlags() | DurableOpenFlags();
+    case OpenMode::kDirectUnsynced:
       return O_RDWR | DirectOpenFlags();
   }
   return O_RDONLY;
@@ -63,7 +65,7 @@ Result<ScopedFd> PosixDirectory::OpenRegular(const std::string& name, int flags)
 }
 
 Result<std::unique_ptr<File>> PosixDirectory::Open(const std::string& name, OpenMode mode) {
-  const bool direct = mode == OpenMode::kDirect;
+  const bool direct = IsDirect(mode);
   Result<ScopedFd> fd = OpenRegular(name, FlagsFor(mode));
   if (!fd.ok()) {
     Status status = fd.TakeStatus();
@@ -75,7 +77,7 @@ Result<std::unique_ptr<File>> PosixDirectory::Open(const std::string& name, Open
     return status;
   }
   if (direct) DURLOG_RETURN_IF_ERROR(PrepareDirect(fd->get(), PathOf(name)));
-  return std::unique_ptr<File>(new PosixFile(std::move(fd.value()), PathOf(name), direct));
+  return std::unique_ptr<File>(new PosixFile(std::move(fd.value()), PathOf(name), mode));
 }
 
 Result<std::vector<FileEntry>> PosixDirectory::List() {

@@ -14,8 +14,11 @@ namespace durlog {
 class PosixFile final : public File {
  public:
   // `path` is for errors only.
-  PosixFile(ScopedFd fd, std::string path, bool direct)
-      : fd_(std::move(fd)), path_(std::move(path)), direct_(direct) {}
+  PosixFile(ScopedFd fd, std::string path, OpenMode mode)
+      : fd_(std::move(fd)),
+        path_(std::move(path)),
+        direct_(IsDirect(mode)),
+        durable_(mode == OpenMode::kDirect) {}
 
   Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) override;
   std::optional<size_t> ReadCachedAt(uint64_t offset, void* to, size_t length) override;
@@ -43,6 +46,7 @@ class PosixFile final : public File {
   ScopedFd fd_;
   std::string path_;
   const bool direct_;
+  const bool durable_;  // each write is, when it returns
 };
 
 }  // namespace durlog

@@ -24,6 +24,7 @@ OpenArguments ArgumentsFor(OpenMode mode) {
     case OpenMode::kCreateNew:
       return {kBoth, CREATE_NEW, 0};
     case OpenMode::kDirect:
+    case OpenMode::kDirectUnsynced:
       // Not FILE_FLAG_WRITE_THROUGH: see WindowsFile::WriteAt.
       return {kBoth, OPEN_EXISTING, FILE_FLAG_NO_BUFFERING};
   }
@@ -115,8 +116,7 @@ Result<ScopedHandle> WindowsDirectory::OpenRegular(const std::string& name,
 Result<std::unique_ptr<File>> WindowsDirectory::Open(const std::string& name, OpenMode mode) {
   const OpenArguments how = ArgumentsFor(mode);
   DURLOG_ASSIGN_OR_RETURN(ScopedHandle handle, OpenRegular(name, how));
-  return std::unique_ptr<File>(
-      new WindowsFile(std::move(handle), PathOf(name), mode == OpenMode::kDirect));
+  return std::unique_ptr<File>(new WindowsFile(std::move(handle), PathOf(name), mode));
 }
 
 Result<std::vector<FileEntry>> WindowsDirectory::List() {

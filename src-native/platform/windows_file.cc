@@ -87,7 +87,7 @@ Status WindowsFile::WriteAt(uint64_t offset, const void* from, size_t length) {
   }
   // FILE_FLAG_WRITE_THROUGH would ask the drive to write through its cache (FUA), which many drives
   // and drivers ignore without a word. A flush is honoured, and covers the file's metadata.
-  return direct_ ? SyncData() : Status::Ok();
+  return durable_ ? SyncData() : Status::Ok();
 }
 
 // There is no such call; the system's lazy writer begins within a second.

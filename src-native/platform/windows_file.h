@@ -14,8 +14,11 @@ namespace durlog {
 class WindowsFile final : public File {
  public:
   // `path` is for errors only.
-  WindowsFile(ScopedHandle handle, std::string path, bool direct)
-      : handle_(std::move(handle)), path_(std::move(path)), direct_(direct) {}
+  WindowsFile(ScopedHandle handle, std::string path, OpenMode mode)
+      : handle_(std::move(handle)),
+        path_(std::move(path)),
+        direct_(IsDirect(mode)),
+        durable_(mode == OpenMode::kDirect) {}
 
   Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) override;
   Status WriteAt(uint64_t offset, const void* from, size_t length) override;
@@ -43,6 +46,7 @@ class WindowsFile final : public File {
   ScopedHandle handle_;
   std::string path_;
   const bool direct_;
+  const bool durable_;  // each write is, when it returns
 };
 
 }  // namespace durlog

@@ -186,6 +186,7 @@ Status Segment::TakeName(Directory& directory, const std::string& spare_name) {
   if (replaced_) {
     replaced_->file_.reset();
     replaced_->direct_.reset();
+    replaced_->direct_unsynced_.reset();
   }
   Status renamed = directory.Rename(spare_name, name_);
   // The spare's name means nothing to a caller, and its file is removed when the log is closed.
@@ -227,9 +228,10 @@ void RemoveSpare(Directory& directory, SpareJob& job) {
   static_cast<void>(removed);
 }
 
-Status Segment::OpenDirect(Directory& directory) {
-  if (direct_) return Status::Ok();
-  DURLOG_ASSIGN_OR_RETURN(direct_, directory.Open(name_, OpenMode::kDirect));
+Status Segment::OpenDirect(Directory& directory, OpenMode mode) {
+  std::unique_ptr<File>& file = mode == OpenMode::kDirect ? direct_ : direct_unsynced_;
+  if (file) return Status::Ok();
+  DURLOG_ASSIGN_OR_RETURN(file, directory.Open(name_, mode));
   return Status::Ok();
 }
 

@@ -109,10 +109,11 @@ class Segment {
   // For who writes to the file instead: unmaps it, and syncs the pages that it dirtied, so that
   // none is written back over a direct write.
   Status DropFirstChunk();
-  // After Activate(). kUnsupported where the file system refuses.
-  Status OpenDirect(Directory& directory);
-  // After OpenDirect().
-  File& direct() { return *direct_; }
+  // After Activate(). Opens the file kDirect or kDirectUnsynced, once each. kUnsupported where the
+  // file system refuses.
+  Status OpenDirect(Directory& directory, OpenMode mode);
+  // After OpenDirect() with the same mode.
+  File& direct(OpenMode mode) { return mode == OpenMode::kDirect ? *direct_ : *direct_unsynced_; }
 
   // Whether the folder's sync has covered our name. Touched by the commit that runs, and by
   // the log between commits.
@@ -131,6 +132,7 @@ class Segment {
   std::shared_ptr<Segment> replaced_;
   std::unique_ptr<File> file_;
   std::unique_ptr<File> direct_;
+  std::unique_ptr<File> direct_unsynced_;
   Preallocation preallocated_ = Preallocation::kNone;
   bool blocks_allocated_ = false;
   Chunk first_chunk_;

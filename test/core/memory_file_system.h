@@ -142,7 +142,7 @@ class MemoryDirectory final : public Directory {
     } else if (found == files_.end()) {
       return Status::Error(Code::kNotFound, "no such file").WithPath(name);
     }
-    const bool direct = mode == OpenMode::kDirect;
+    const bool direct = IsDirect(mode);
     return std::unique_ptr<File>(new MemoryFile(files_[name], &after_read_, &device_, direct));
   }
   Result<std::vector<FileEntry>> List() override {

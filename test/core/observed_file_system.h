@@ -117,7 +117,7 @@ class ObservedDirectory final : public Directory {
   Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) override {
     DURLOG_RETURN_IF_ERROR(observer_({"open", name}));
     DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<File> file, inner_->Open(name, mode));
-    const bool direct = mode == OpenMode::kDirect;
+    const bool direct = IsDirect(mode);
     return std::unique_ptr<File>(new ObservedFile(std::move(file), name, direct, observer_));
   }
   Result<std::vector<FileEntry>> List() override { return inner_->List(); }

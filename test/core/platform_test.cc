@@ -52,7 +52,8 @@ TEST_F(PlatformTest, ANameThatLeavesTheFolderIsRefused) {
 }
 
 TEST_F(PlatformTest, AMissingFileIsNotFound) {
-  for (const OpenMode mode : {OpenMode::kRead, OpenMode::kReadWrite, OpenMode::kDirect}) {
+  for (const OpenMode mode :
+       {OpenMode::kRead, OpenMode::kReadWrite, OpenMode::kDirect, OpenMode::kDirectUnsynced}) {
     const Status status = folder_->Open("none", mode).TakeStatus();
     EXPECT_EQ(status.code(), Code::kNotFound);
     EXPECT_EQ(status.sys_errno(), ENOENT);
@@ -182,14 +183,18 @@ TEST_F(PlatformTest, NoPreallocationCutsAFile) {
 TEST_F(PlatformTest, ADirectWriteIsReadBack) {
   if (!folder_->Probe()->direct_io) GTEST_SKIP() << "no direct I/O here";
   MakeFile("file", 16384);
-  Result<std::unique_ptr<File>> file = folder_->Open("file", OpenMode::kDirect);
-  ASSERT_TRUE(file.ok());
-  alignas(4096) static char block[8192];
-  std::fill(std::begin(block), std::end(block), 'd');
-  ASSERT_TRUE((*file)->WriteAt(4096, block, sizeof block).ok());
-  std::fill(std::begin(block), std::end(block), ' ');
-  ASSERT_EQ((*file)->ReadAt(4096, block, sizeof block).value(), sizeof block);
-  EXPECT_EQ(block[8191], 'd');
+  for (const OpenMode mode : {OpenMode::kDirect, OpenMode::kDirectUnsynced}) {
+    Result<std::unique_ptr<File>> file = folder_->Open("file", mode);
+    ASSERT_TRUE(file.ok());
+    const char byte = mode == OpenMode::kDirect ? 'd' : 'u';
+    alignas(4096) static char block[8192];
+    std::fill(std::begin(block), std::end(block), byte);
+    ASSERT_TRUE((*file)->WriteAt(4096, block, sizeof block).ok());
+    ASSERT_TRUE((*file)->SyncFull().ok());
+    std::fill(std::begin(block), std::end(block), ' ');
+    ASSERT_EQ((*file)->ReadAt(4096, block, sizeof block).value(), sizeof block);
+    EXPECT_EQ(block[8191], byte);
+  }
 }
 
 TEST_F(PlatformTest, TheProbeKnowsTheFileSystemAndLeavesNothingBehind) {

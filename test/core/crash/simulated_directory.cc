@@ -26,7 +26,7 @@ Status SimulatedDirectory::NotFound(const std::string& name) const {
 Result<std::unique_ptr<File>> SimulatedDirectory::Open(const std::string& name, OpenMode mode) {
   DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kOpen, name));
   const auto found = disk_->names_.find(name);
-  if (mode == OpenMode::kDirect && !disk_->traits_.capabilities.direct_io) {
+  if (IsDirect(mode) && !disk_->traits_.capabilities.direct_io) {
     return Status::System("openat", EINVAL, name).WithCode(Code::kUnsupported);
   }
   if (mode == OpenMode::kCreateNew) {

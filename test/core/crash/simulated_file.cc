@@ -57,12 +57,13 @@ void SimulatedFile::PutDirect(uint64_t offset, const uint8_t* from, size_t lengt
   if (length == 0) return;
   // What the cache holds of these blocks goes first, and out of the cache.
   const bool lies = disk_->traits_.lies.commit_sync;
+  const bool durable = mode_ == OpenMode::kDirect && !lies;
   if (!lies) {
-    inode_->SyncRange(offset, offset + length);
+    if (durable) inode_->SyncRange(offset, offset + length);
     if (!disk_->traits_.lies.cache) inode_->DropCache(offset, offset + length);
   }
   inode_->Write(offset, from, length);
-  if (lies) return;
+  if (!durable) return;
   if (disk_->random_.OneIn(2)) {
     Random& random = disk_->random_;
     inode_->SyncSectors(offset, offset + length, [&random] { return random.OneIn(2); });

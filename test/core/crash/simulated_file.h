@@ -52,7 +52,7 @@ class SimulatedFile final : public File {
   Status Close() override;
 
  private:
-  bool direct() const { return mode_ == OpenMode::kDirect; }
+  bool direct() const { return IsDirect(mode_); }
   std::string Where(uint64_t offset, uint64_t length) const;
   Status NoSpace(const char* operation) const;
   Status Sync(Call call);
