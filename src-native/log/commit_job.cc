@@ -40,7 +40,7 @@ void CommitJob::Write() {
 
 void CommitJob::Sync() {
   status_ = SyncTargets();
-  // Unmapped here and now: who is told that the job is done may want to cut the file.
+  // Unmapped before the job is done: then the file may be cut.
   plan_.retired_tail.reset();
   for (SyncTarget& target : plan_.targets) target.chunks.clear();
   if (status_.ok()) outcome_ = CommitOutcome::kDone;
@@ -97,7 +97,7 @@ Status CommitJob::WritePiece(StagedPiece& piece) {
   const uint64_t end = direct ? AlignUp(piece.end, plan_.direct_alignment) : piece.end;
   const uint64_t zeros_until = ZerosUntil(piece, end);
   Status written = WriteUntil(piece, zeros_until);
-  // What there is no room for may be the zeros alone.
+  // There may be room for the frames without the zeros.
   const bool lacks_room = written.code() == Code::kNoSpace || written.code() == Code::kOutOfMemory;
   if (lacks_room && zeros_until > end) written = WriteUntil(piece, end);
   DURLOG_RETURN_IF_ERROR(std::move(written));

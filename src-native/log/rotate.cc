@@ -58,7 +58,7 @@ Status Log::Rotate() {
   DropUnfitSpare();
   RequestSpare();
   if (mode_ == WriteMode::kMmap) return RotateMapped();
-  // A sealed segment is synced before long, whoever asked for what. Its commit begins while it is
+  // A sealed segment is synced soon, whatever level was asked for. Its commit begins while it is
   // still the active one: a group that has to be rolled back resumes in a segment that exists.
   if (mode_ != WriteMode::kDirect && next_seq_ > 0) {
     acks_.Want(Level::kSync, next_seq_);
@@ -69,7 +69,7 @@ Status Log::Rotate() {
 }
 
 // The active segment where it holds no record: the next one takes its name. Activating that one
-// closes this one's file, which nobody may be syncing or have mapped.
+// closes this one's file, which must not be mapped, and no commit may be syncing it.
 std::shared_ptr<Segment> Log::TakeReplaced() {
   if (active_->first_seq() != next_seq_) return nullptr;
   if (commit_) commit_->Await();

@@ -18,7 +18,7 @@ namespace durlog {
 class TruncateJob final : public Job {
  public:
   // `segments`: every first seq, ascending; the first is <= next_seq.
-  // `live` is told before the files change, and by nobody else while the job is out.
+  // The cut is announced in `live` before the files change; nothing else stores there meanwhile.
   TruncateJob(Directory& directory, LivePageWriter& live, std::vector<uint64_t> segments,
               uint64_t next_seq)
       : directory_(directory), live_(live), segments_(std::move(segments)), next_seq_(next_seq) {}

@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "platform/fault_guard.h"
 #include "platform/file_system.h"
+#include "platform/posix_fault_guard.h"
 #include "platform/posix_fd.h"
 
 namespace durlog {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "platform/fault_guard.h"
+#include "platform/posix_fault_guard.h"
 
 namespace durlog {
 

@@ -3,7 +3,7 @@
 
 #include <cerrno>
 
-#include "platform/fault_guard.h"
+#include "platform/posix_fault_guard.h"
 #include "platform/posix_fd.h"
 #include "platform/posix_probe.h"
 

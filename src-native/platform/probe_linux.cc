@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "platform/fault_guard.h"
+#include "platform/posix_fault_guard.h"
 #include "platform/posix_fd.h"
 #include "platform/posix_probe.h"
 #include "platform/posix_random.h"

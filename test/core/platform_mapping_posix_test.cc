@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "platform/fault_guard.h"
 #include "platform/file_system.h"
+#include "platform/posix_fault_guard.h"
 #include "platform/posix_populate.h"
 #include "platform_test_folder.h"
 

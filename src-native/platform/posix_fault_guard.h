@@ -7,8 +7,8 @@
 // SIGBUS goes to the handler that was there before, or kills as it would have.
 //
 // A handler that is installed later and does not chain takes this protection away.
-#ifndef DURLOG_PLATFORM_FAULT_GUARD_H_
-#define DURLOG_PLATFORM_FAULT_GUARD_H_
+#ifndef DURLOG_PLATFORM_POSIX_FAULT_GUARD_H_
+#define DURLOG_PLATFORM_POSIX_FAULT_GUARD_H_
 
 #include <cstddef>
 
@@ -47,4 +47,4 @@ size_t PageBytes();
 
 }  // namespace durlog
 
-#endif  // DURLOG_PLATFORM_FAULT_GUARD_H_
+#endif  // DURLOG_PLATFORM_POSIX_FAULT_GUARD_H_

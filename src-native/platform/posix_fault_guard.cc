@@ -1,4 +1,4 @@
-#include "platform/fault_guard.h"
+#include "platform/posix_fault_guard.h"
 
 #include <dlfcn.h>
 #include <signal.h>
