@@ -109,7 +109,7 @@ export interface BatchRange {
 
 export interface LogRecord {
   seq: number
-  /** A view of the batch it was read with. It stays valid and keeps that batch (about 1 MiB) in memory. Copy it to transfer it. */
+  /** A view of the batch it was read with: it stays valid and keeps that batch in memory. Copy it to transfer it. */
   data: Buffer
   /** When it was appended, in milliseconds since 1970, by the writer's clock, or the `time` it was appended with. */
   timestamp: number
@@ -132,7 +132,7 @@ export interface ReadOptions {
   follow?: boolean | undefined
   /** Deliver a record only once it is known to be synced. Default false. */
   durableOnly?: boolean | undefined
-  /** Skip damage instead of failing with ERR_DURLOG_CORRUPT. Default: whether the log was opened with `recovery: 'salvage'`. */
+  /** Skip damage instead of failing with ERR_DURLOG_CORRUPT. Default: true if the log was opened with `salvage`. */
   salvage?: boolean | undefined
   /** Called with each gap that `salvage` skips, before the record after it is delivered. */
   onGap?: ((gap: ReadGap) => void) | undefined

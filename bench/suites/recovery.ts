@@ -103,7 +103,7 @@ async function byTail(context: SuiteContext): Promise<void> {
   }
   await context.add({
     title: 'open after kill -9, by the bytes that were in memory only',
-    durability: 'what open keeps is synced before it is told',
+    durability: 'open syncs what it keeps before it resolves',
     labels: ['unsynced'],
     figures: ['min', 'p50', 'max'],
     extras: ['scanned', 'found', 'records kept'],

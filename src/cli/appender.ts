@@ -38,7 +38,7 @@ export class Appender {
     this.#maxBatchBytes = Math.min(MAX_BATCH_BYTES, segmentBytes / 4)
   }
 
-  /** Appends `records`, in batches; waits only while too many bytes are pending. Throws the error of an earlier record. */
+  /** Appends `records`, in batches; waits while too many bytes are pending. Throws the error of an earlier record. */
   async add(records: readonly Piece[]): Promise<void> {
     let start = 0
     let bytes = 0

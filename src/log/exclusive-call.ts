@@ -9,7 +9,7 @@ export class ExclusiveCall implements QueuedCall {
   readonly #onEnd: () => void
   #state: 'waiting' | 'running' | 'ended' = 'waiting'
 
-  /** Starts `work`, which never rejects, at the first `admit` that finds it `ready`; calls `onEnd` once it has settled. */
+  /** Starts `work`, which never rejects, at the first `admit` that finds it `ready`; calls `onEnd` at its end. */
   constructor(ready: () => boolean, work: () => Promise<void>, onEnd: () => void) {
     this.#ready = ready
     this.#work = work

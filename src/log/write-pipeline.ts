@@ -1,6 +1,7 @@
 /**
  * The path of every call that changes the log. It is framed at once, or waits for room and for the calls before it. A
- * commit starts when the current turn of the event loop has made its calls. A promise settles when its level is reached.
+ * commit starts when the current turn of the event loop has made its calls. A promise settles when its level is
+ * reached. The flags change together, hence its length.
  */
 import { closedError, DurlogError, latchedError, outcomeOfCall, withOutcome } from '../errors.js'
 import { LEVELS } from '../native/levels.js'
@@ -115,7 +116,7 @@ export class WritePipeline {
     return this.#acknowledgements.end(level) - 1
   }
 
-  /** Calls `start` at once if no call waits, else when its turn has come; again at each progress while it returns undefined. */
+  /** Calls `start` at once if no call waits, else in its turn; again after each progress while it returns undefined. */
   inOrder<T>(start: () => Promise<T> | undefined): Promise<T> {
     return (this.#gated ? undefined : start()) ?? this.#hold(start)
   }

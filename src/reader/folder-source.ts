@@ -1,4 +1,4 @@
-/** A log that another process or thread writes, as readers see it: by its writer's page, or by the files without one. */
+/** A log that another process or thread writes, as readers see it: by its writer's page, or by the files alone. */
 
 import {
   LIVE_FIELD_COUNT,

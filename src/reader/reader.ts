@@ -1,4 +1,7 @@
-/** Iterates over records, a decoded batch at a time, with the next batch fetched while one is consumed. */
+/**
+ * Iterates over records, a decoded batch at a time, with the next batch fetched while one is consumed. One state machine
+ * of batch, fetch and truncation, hence its length.
+ */
 import { DurlogError, outOfRange } from '../errors.js'
 import { type NativeBatch, type NativeCursor, native } from '../native/native.js'
 import { checkReadOptions } from '../options/call-options.js'
