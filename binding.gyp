@@ -24,6 +24,7 @@
       'src-native/live/live_page_writer.cc',
       'src-native/live/live_watcher.cc',
       'src-native/read/cursor.cc',
+      'src-native/read/cursor_damage.cc',
       'src-native/read/point_reader.cc',
       'src-native/read/position_index.cc',
       'src-native/read/record_lookup.cc',

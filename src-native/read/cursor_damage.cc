@@ -1,0 +1,106 @@
+// A cursor at what it cannot read: whether that is damage, and how it is skipped.
+#include <algorithm>
+#include <cstring>
+
+#include "read/cursor.h"
+#include "record/segment_name.h"
+#include "recovery/log_files.h"
+#include "segment/open_segment.h"
+#include "segment/scanner.h"
+
+namespace durlog {
+
+// At something that is not a record, with no segment that goes on from here.
+Status Cursor::CheckDamage(const Stop& stop, uint64_t limit) {
+  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory_));
+  if (files.segments.empty() || files.segments.front() > next_seq_) {
+    return Status::Error(Code::kOutOfRange, "seq " + std::to_string(next_seq_) +
+                                                " was trimmed away while it was being read");
+  }
+  const bool known_to_exist = limit != kNoLimit && next_seq_ < limit;
+  const bool gap = files.segments.back() > next_seq_;
+  if (stop.status == DecodeStatus::kFree && !gap && !known_to_exist) {
+    KeepEnd(stop);
+    return Status::Ok();
+  }
+  if (!known_to_exist && !gap && std::memcmp(stop.header, end_header_, sizeof end_header_) == 0) {
+    return Status::Ok();
+  }
+  uint64_t next_whole = 0;
+  DURLOG_ASSIGN_OR_RETURN(const bool synced, DamageIsSynced(&next_whole));
+  if (synced || known_to_exist) return LostError(std::max(next_whole, next_seq_ + 1));
+  KeepEnd(stop);
+  return Status::Ok();
+}
+
+// The rule of recovery: it is damage, and not an end that is torn or still being written, if a
+// whole record after it says that it had been synced.
+Result<bool> Cursor::DamageIsSynced(uint64_t* next_whole) {
+  *next_whole = 0;
+  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory_));
+  for (const uint64_t first_seq : files.segments) {
+    if (first_seq < segment_first_seq_) continue;
+    Result<OpenedSegment> opened = OpenSegment(*directory_, first_seq, OpenMode::kRead);
+    if (opened.status().code() == Code::kNotFound) continue;  // removed since it was listed
+    if (!opened.ok()) return opened.TakeStatus();
+    DURLOG_ASSIGN_OR_RETURN(const uint64_t bytes, opened->file->Size());
+    FrameScanner scanner(*opened->file, ContextOf(opened->header, first_seq), bytes);
+    if (first_seq == segment_first_seq_) scanner.Seek(offset_, next_seq_);
+    for (;;) {
+      DURLOG_ASSIGN_OR_RETURN(const std::optional<ScannedFrame> found, scanner.Resync());
+      if (!found) break;
+      const bool record = found->fields.state == FrameState::kCommitted;
+      if (*next_whole == 0 && record) *next_whole = found->fields.seq;
+      if (found->fields.synced_end() > next_seq_) {
+        if (*next_whole == 0) *next_whole = found->fields.seq;
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+Status Cursor::LostError(uint64_t next_whole) const {
+  return Status::Error(Code::kCorrupt,
+                       "synced records cannot be read: seq " + std::to_string(next_seq_) + " to " +
+                           std::to_string(next_whole - 1) +
+                           "; restore them from a copy, or read with salvage to go on behind them")
+      .WithPath(directory_->path() + "/" + SegmentName(segment_first_seq_))
+      .WithOffset(offset_)
+      .WithLost(next_seq_, next_whole - 1);
+}
+
+// What reaches past the name of the next segment is not of this place.
+Result<bool> Cursor::SkipWithinSegment(uint64_t end_seq) {
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t bytes, file_->Size());
+  FrameScanner scanner(*file_, ContextOf(header_, segment_first_seq_), bytes);
+  scanner.Seek(offset_, next_seq_);
+  DURLOG_ASSIGN_OR_RETURN(const std::optional<ScannedFrame> found, scanner.Resync());
+  if (!found || found->fields.seq >= end_seq) return false;
+  offset_ = found->offset;
+  next_seq_ = found->fields.seq;
+  return true;
+}
+
+Result<std::optional<uint64_t>> Cursor::SkipDamage() {
+  salvaging_ = true;
+  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory_));
+  if (file_) {
+    const auto next =
+        std::upper_bound(files.segments.begin(), files.segments.end(), segment_first_seq_);
+    const uint64_t end_seq = next == files.segments.end() ? kNoLimit : *next;
+    DURLOG_ASSIGN_OR_RETURN(const bool skipped, SkipWithinSegment(end_seq));
+    if (skipped) return std::optional<uint64_t>(next_seq_);
+  }
+  for (auto later = std::upper_bound(files.segments.begin(), files.segments.end(), next_seq_);
+       later != files.segments.end(); ++later) {
+    Status entered = EnterSegment(*later);
+    if (entered.code() == Code::kCorrupt) continue;
+    if (!entered.ok()) return entered;
+    unreadable_ = Status::Ok();
+    return std::optional<uint64_t>(next_seq_);
+  }
+  return std::optional<uint64_t>();
+}
+
+}  // namespace durlog
