@@ -2,6 +2,7 @@
 // durlog's does not belong here.
 
 const isWindows = ({ system }) => system === 'win'
+const isEmulated = ({ system, arch }) => system === 'linux' && arch === 'arm64'
 const isLinux = ({ system }) => system === 'linux'
 
 /** Files, by the beginning of their path. */
@@ -12,6 +13,11 @@ const FILES = [
     reason: 'faults are injected into Linux: loop devices, tmpfs, a preloaded library',
   },
   { on: isLinux, files: 'test/faults/', reason: 'the library that injects the faults is compiled for this machine' },
+  {
+    on: isEmulated,
+    files: 'test/cli.test.ts',
+    reason: 'each test starts several Nodes, and each takes 10 s to start under qemu',
+  },
   { on: () => true, files: 'test/electron.test.ts', reason: 'Electron is run natively' },
 ]
 
@@ -30,6 +36,12 @@ const TESTS = [
     reason: "Wine shows Linux' /proc, and a thousand opens take it longer than a test has",
   },
   {
+    on: isEmulated,
+    file: 'test/environments.test.ts',
+    test: /in the midst of calls that return promises/,
+    reason: 'fifty workers take longer to start under qemu than a test has',
+  },
+  {
     on: () => true,
     file: 'test/package.test.ts',
     test: /types/,
@@ -45,4 +57,9 @@ export function notFor(target, file) {
 /** Why the test may fail on `target`, or nothing. */
 export function notOn(target, file, name) {
   return TESTS.find((entry) => entry.on(target) && entry.file === file && entry.test.test(name))?.reason
+}
+
+/** Settings of tests that take a number of rounds: fewer where each round starts a process under qemu or Wine. */
+export function settingsOn(target) {
+  return isWindows(target) || isEmulated(target) ? { DURLOG_KILL_ROUNDS: '12', DURLOG_WORKER_ROUNDS: '8' } : {}
 }

@@ -17,7 +17,7 @@ import { hostOf, runOn } from './prebuilds/hosts.mjs'
 import { isOfTheseSources } from './prebuilds/sources.mjs'
 import { chooseTargets } from './prebuilds/targets.mjs'
 import { installZig, zig } from './prebuilds/zig.mjs'
-import { notFor, notOn } from './test-on-exceptions.mjs'
+import { notFor, notOn, settingsOn } from './test-on-exceptions.mjs'
 
 /** For a file, and for the core's tests: under emulation each takes many times as long. */
 const TIMEOUT_MS = 1_800_000
@@ -63,7 +63,7 @@ async function runCoreTests(target, host) {
 
 function runFile(target, host, file) {
   const binary = (host.path ?? ((path) => path))(resolve('prebuilds', target.name, 'durlog.node'))
-  const env = { DURLOG_BINARY: binary, NODE_NO_WARNINGS: '1' }
+  const env = { ...settingsOn(target), DURLOG_BINARY: binary, NODE_NO_WARNINGS: '1' }
   const { passed, text } = runOn(host, [...RUNNER, file], env, TIMEOUT_MS)
   const tests = text
     .split('\n')

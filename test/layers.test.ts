@@ -1,9 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { dirname, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
+/** A path as every system writes it here. */
+const slashed = (path: string): string => path.split(sep).join('/')
 
 /** Rooms of the C++ core, the lowest first. A file includes its own room and those below it. */
 const CORE = ['base', 'platform', 'checksum', 'record', 'segment', 'recovery', 'live', 'read', 'inspect', 'log', 'napi']
@@ -13,7 +15,7 @@ const BENCH = ['base', 'platform', 'checksum', 'bench']
 function filesBelow(folder: string, ending: RegExp): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true, recursive: true })
     .filter((entry) => entry.isFile() && ending.test(entry.name))
-    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .map((entry) => slashed(relative(root, join(entry.parentPath, entry.name))))
 }
 
 /** The includes of `source`, a file in `room`, that point up. */
@@ -51,7 +53,7 @@ function roomOf(path: string): string {
 function targetOf(path: string, specifier: string): string | undefined {
   if (specifier === 'durlog') return 'src/index.js'
   if (specifier.startsWith('#terminal/')) return specifier.replace('#', 'src/')
-  return specifier.startsWith('.') ? relative(root, join(root, dirname(path), specifier)) : undefined
+  return specifier.startsWith('.') ? slashed(relative(root, join(root, dirname(path), specifier))) : undefined
 }
 
 /** The imports of `source` that the room of the file `path` must not have. */
