@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { type Durability, DurlogError, type Log, open, type Strategy } from '../src/index.js'
 import { codeOf, openUntilDone, scratchDir, scratchLog, texts, writeAll } from './fixtures/scratch.js'
@@ -550,9 +550,9 @@ test('a folder name that is no path is refused', async () => {
 })
 
 test('a folder may be named by a file: URL', async () => {
-  const dir = scratchDir()
-  const log = await open(new URL(`file://${dir}/log`))
-  expect(log.dir).toBe(`${dir}/log`)
+  const dir = join(scratchDir(), 'log')
+  const log = await open(pathToFileURL(dir))
+  expect(log.dir).toBe(dir)
   await log.close()
 })
 
