@@ -17,7 +17,7 @@ std::unique_ptr<LiveBell> LiveBell::Open(Directory& directory, const FileId& pag
 
 uint32_t LiveBell::Prepare() {
   const uint32_t count = CountOf(*mapping_).load(std::memory_order_seq_cst);
-  WaitingOf(*mapping_).store(1, std::memory_order_seq_cst);
+  WaitingOf(*mapping_).exchange(1, std::memory_order_acq_rel);
   return count;
 }
 

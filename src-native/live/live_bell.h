@@ -3,8 +3,9 @@
 //
 // A reader takes the bell's count, says that it waits, looks at the page once more and then waits
 // for as long as the count stays the same. The writer stores what is new and then looks whether
-// anybody waits. Both do so in one total order: either the reader's look finds what is new, or the
-// writer finds the reader. A reader that dies leaves its word behind, which costs one wake.
+// anybody waits. Both change the same word, one of them first: either the reader's look finds what
+// is new, or the writer finds the reader. A reader that dies leaves its word behind, which costs
+// one wake.
 #ifndef DURLOG_LIVE_LIVE_BELL_H_
 #define DURLOG_LIVE_LIVE_BELL_H_
 
@@ -30,10 +31,10 @@ class LiveBell {
   bool Wait(uint32_t count, uint64_t micros);
   void Ring() { RingOn(*mapping_); }
 
-  // After what is new has been stored. Costs a fence and a load where nobody waits.
+  // After what is new has been stored. Adding nothing to the word is a store all the same, which
+  // what Prepare() stores comes after or before.
   static void RingIfAwaited(Mapping& mapping) {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (WaitingOf(mapping).load(std::memory_order_relaxed) != 0) RingOn(mapping);
+    if (WaitingOf(mapping).fetch_add(0, std::memory_order_acq_rel) != 0) RingOn(mapping);
   }
 
  private:

@@ -50,18 +50,22 @@ TEST_P(AppendFailuresTest, WhereverMemoryRunsOutAnAppendOrABatchIsThereWholeOrNo
   for (int nth = 1; struck; ++nth) {
     ASSERT_LT(nth, 200);
     std::filesystem::remove_all(PathOf("log"));
-    std::unique_ptr<Log> log = Open(Options());
+    LogOptions options = Options();
+    options.segment_bytes = 256 << 10;
+    options.max_record_bytes = 64 << 10;
+    std::unique_ptr<Log> log = Open(options);
     std::vector<std::string> stored;
     int refused = 0;
     {
       const RefusedAllocation refusal(nth);
       for (int round = 0; round < 6; ++round) {
-        // Longer than a mapped chunk; more than the least buffer; what fits anywhere.
-        for (const size_t longest : {size_t{20000}, size_t{9000}, size_t{50}}) {
+        // Longer than a mapped chunk, and three of them longer than the least buffer, so that
+        // memory runs out in the middle of a batch; what fits anywhere.
+        for (const size_t longest : {size_t{50000}, size_t{9000}, size_t{50}}) {
           std::vector<std::string> payloads;
           std::vector<Bytes> bytes;
           for (size_t i = 0; i < 3; ++i) {
-            payloads.emplace_back(i == 1 ? longest : 40 + i, static_cast<char>('a' + round));
+            payloads.emplace_back(longest + i, static_cast<char>('a' + round));
           }
           for (const std::string& payload : payloads) bytes.push_back(AsBytes(payload));
           const uint64_t before = log->next_seq();
