@@ -124,6 +124,29 @@ test('an unreachable log is collected, and its lock and files are released', () 
   expect(told.trim()).toBe('collected')
 })
 
+test('a follower gets its next record even if nothing but its own loop refers to it', () => {
+  const told = run(
+    `
+    import { setImmediate as turn } from 'node:timers/promises'
+    const dir = ${JSON.stringify(join(scratchDir(), 'log'))}
+    const writer = await open(dir)
+    await writer.append('first')
+    const follow = async (onFirst) => {
+      const log = await open(dir, { readOnly: true })
+      for await (const { data } of log.read({ follow: true })) {
+        console.log(data.toString())
+        if (data.toString() === 'second') process.exit()
+        onFirst()
+      }
+    }
+    await new Promise((onFirst) => { follow(onFirst) })
+    for (let turns = 0; turns < 50; turns++) { gc(); await turn() }
+    await writer.append('second')`,
+    '--expose-gc',
+  )
+  expect(told.split('\n').slice(0, 2)).toEqual(['first', 'second'])
+})
+
 test('an append settles even if its log is unreachable', () => {
   const told = run(
     `

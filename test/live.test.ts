@@ -4,9 +4,10 @@ import { once } from 'node:events'
 import { readdirSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { expect, test } from 'vitest'
-import type { Log, ReadOnlyLog, Strategy } from '../src/index.js'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { DurlogError, type Log, type ReadOnlyLog, type Strategy } from '../src/index.js'
 import { inspect, verify } from '../src/inspect.js'
+import { native } from '../src/native/native.js'
 import { codeOf, openUntilDone, records, scratchDir, texts } from './fixtures/scratch.js'
 
 const numbered = (first: number, count: number): string[] => Array.from({ length: count }, (_, i) => `r${first + i}`)
@@ -216,6 +217,29 @@ test('a follower keeps its process alive while it waits, and no longer', async (
   await writer.append('second')
   expect(await once(child, 'message')).toContain('second')
   expect(await exited).toEqual([0, null])
+})
+
+test('a follower that finds no thread to watch with still gets its records', async () => {
+  const { openLivePage } = native
+  let refused = 0
+  const opening = vi.spyOn(native, 'openLivePage').mockImplementation((dir, onChange) => {
+    const page = openLivePage(dir, onChange)
+    const watch = (): void => {
+      refused++
+      throw new DurlogError('ERR_DURLOG_TOO_MANY_FILES', 'no descriptor')
+    }
+    return Object.defineProperty(page, 'watch', { value: watch })
+  })
+  onTestFinished(() => opening.mockRestore())
+  const { writer, reader } = await writerAndReader()
+  const followers = [reader.read({ follow: true }), reader.read({ follow: true, durableOnly: true })]
+  for (let i = 0; i < 3; i++) {
+    const next = followers.map((follower) => follower.next())
+    await writer.append(`r${i}`)
+    for (const found of next) expect((await found).value?.seq).toBe(i)
+  }
+  expect(refused).toBeGreaterThan(0)
+  for (const follower of followers) await follower.return()
 })
 
 test('a worker may be terminated while it follows', async () => {

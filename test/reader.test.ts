@@ -1,6 +1,8 @@
 import { Worker } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type LogRecord, open } from '../src/index.js'
+import { Reader } from '../src/reader/reader.js'
+import { Truncation } from '../src/reader/truncation.js'
 import { codeOf, openUntilDone, records, scratchDir, scratchLog, texts, writeAll } from './fixtures/scratch.js'
 
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, i) => `record ${i}`)
@@ -314,6 +316,34 @@ test('a million small records come back in order', async () => {
     }
   }
   expect(next).toBe(1_000_000)
+})
+
+test('a follower that continues after a cut is told of another one that comes meanwhile', async () => {
+  const log = await scratchLog()
+  await log.appendBatch(numbered(10))
+  let end = 10
+  const source = {
+    dir: log.dir,
+    salvage: false,
+    ended: false,
+    lastTruncation: new Truncation(Number.POSITIVE_INFINITY),
+    look: () => {},
+    settled: async () => {},
+    limitFor: () => end,
+    range: async () => ({ first: 0, limit: end, next: end }),
+    followLimit: () => end,
+    onMore: () => () => {},
+  }
+  const cut = (next: number): void => {
+    source.lastTruncation = source.lastTruncation.followedBy(next)
+    end = next
+  }
+  const reader = new Reader(source, { follow: true })
+  for (let seq = 0; seq < 5; seq++) expect((await reader.next()).value?.seq).toBe(seq)
+  cut(8)
+  const next = reader.next()
+  cut(3) // while the reader opens its cursor anew
+  expect(await codeOf(next)).toBe('ERR_DURLOG_OUT_OF_RANGE')
 })
 
 test('a log that does not exist cannot be read', async () => {

@@ -56,11 +56,12 @@ std::optional<LiveView> LivePageReader::Look() {
       mapping_.reset();
       file_.reset();
       page_.reset();
+      counted_ = false;
       continue;
     }
     if (held == Held::kUnclear) continue;
     looked_ = true;
-    if (held == Held::kYes) counted_ = true;
+    if (held == Held::kYes || (page_ && page_ == trusted_)) counted_ = true;
     if (!counted_) return std::nullopt;
     return view;
   }

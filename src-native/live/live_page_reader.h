@@ -34,6 +34,10 @@ class LivePageReader {
   // The lowest next seq of the cuts that earlier calls of Look() have met; kNoCut for none. What
   // has been read above it is not what the log holds now. Starts anew with each call.
   uint64_t TakeCut();
+  // The page that counts or has counted for this reader, as the last call of Look() found it.
+  std::optional<FileId> counted_page() const { return counted_ ? page_ : std::nullopt; }
+  // `page` has counted for another reader, and so counts for this one.
+  void Trust(const std::optional<FileId>& page) { trusted_ = page; }
   // The file that the last call of Look() found; nothing where there was none.
   const std::optional<FileId>& page() const { return page_; }
 
@@ -54,6 +58,7 @@ class LivePageReader {
   const std::unique_ptr<Directory> directory_;
   std::unique_ptr<File> file_;
   std::optional<FileId> page_;
+  std::optional<FileId> trusted_;
   std::unique_ptr<ReadOnlyMapping> mapping_;
   const LiveAtomic* words_ = nullptr;
   bool counted_ = false;  // this page has

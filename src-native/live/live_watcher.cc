@@ -39,10 +39,11 @@ LiveWatcher::~LiveWatcher() {
   thread_.reset();
 }
 
-void LiveWatcher::Watch(uint64_t memory_end, uint64_t synced_end) {
+void LiveWatcher::Watch(uint64_t memory_end, uint64_t synced_end,
+                        const std::optional<FileId>& counted) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    watched_ = Ends{memory_end, synced_end};
+    watched_ = Ends{memory_end, synced_end, counted};
     ++request_;
   }
   WakeThread();
@@ -94,6 +95,7 @@ void LiveWatcher::Run() {
 }
 
 bool LiveWatcher::HasChanged(const Ends& seen) {
+  page_->Trust(seen.counted);
   const std::optional<LiveView> view = page_->Look();
   if (!view || page_->TakeCut() != kNoCut) return true;
   return view->memory_end > seen.memory || view->synced_end > seen.synced;

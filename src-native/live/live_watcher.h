@@ -39,14 +39,18 @@ class LiveWatcher {
 
   // Asks for a call once the page counts and more than `memory_end` is in memory, or more than
   // `synced_end` synced (kNever: not waited for); or once it no longer counts, or a cut has been
-  // met. Takes the place of what was asked for before. From any thread.
-  void Watch(uint64_t memory_end, uint64_t synced_end);
+  // met. `counted` is the page that has counted for the caller: it counts here too, even if its
+  // writer had gone before this watcher saw it. Takes the place of what was asked for before. From
+  // any thread.
+  void Watch(uint64_t memory_end, uint64_t synced_end,
+             const std::optional<FileId>& counted = std::nullopt);
   void Unwatch();
 
  private:
   struct Ends {
     uint64_t memory;
     uint64_t synced;
+    std::optional<FileId> counted;
   };
 
   LiveWatcher(std::unique_ptr<Directory> directory, std::unique_ptr<LivePageReader> page,

@@ -49,10 +49,11 @@ void LivePageWatch::CallOnChange(napi_env env, napi_value on_change, void*, void
   static_cast<void>(napi_call_function(env, receiver, on_change, 0, nullptr, &ignored));
 }
 
-void LivePageWatch::Watch(uint64_t memory_end, uint64_t synced_end) {
+void LivePageWatch::Watch(uint64_t memory_end, uint64_t synced_end,
+                          const std::optional<FileId>& counted) {
   if (!watcher_) return;
   KeepLoopAlive(true);
-  watcher_->Watch(memory_end, synced_end);
+  watcher_->Watch(memory_end, synced_end, counted);
 }
 
 void LivePageWatch::Unwatch() {

@@ -5,6 +5,7 @@
 #include <napi.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "live/live_watcher.h"
@@ -22,7 +23,7 @@ class LivePageWatch {
   LivePageWatch& operator=(const LivePageWatch&) = delete;
 
   // As LiveWatcher's.
-  void Watch(uint64_t memory_end, uint64_t synced_end);
+  void Watch(uint64_t memory_end, uint64_t synced_end, const std::optional<FileId>& counted);
   void Unwatch();
 
  private:

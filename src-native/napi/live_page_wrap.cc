@@ -70,7 +70,7 @@ class LivePageWrap final : public Napi::ObjectWrap<LivePageWrap> {
       }
       watch_ = std::move(*watch);
     }
-    watch_->Watch(ToEnd(info[0]), ToEnd(info[1]));
+    watch_->Watch(ToEnd(info[0]), ToEnd(info[1]), reader_->counted_page());
     return env.Undefined();
   }
 

@@ -16,6 +16,9 @@ const POLL_INTERVAL_MS = 5
 /** Without a page, finding what is synced reads the last segment: it takes at most this share of the time. */
 const MAX_BOUNDS_SHARE = 0.2
 
+/** Sources with followers: a caller may hold nothing but the promise of its next record, which only its source holds. */
+const followed = new Set<FolderSource>()
+
 /** Waits for the page to say more than `limit`, or for a cut after `seen`. */
 interface Follower {
   limit: number
@@ -59,6 +62,7 @@ export class FolderSource implements ReadSource {
     this.#page.close()
     for (const follower of this.#followers) follower.done()
     this.#followers.clear()
+    followed.delete(this)
   }
 
   async refresh(): Promise<void> {
@@ -109,7 +113,13 @@ export class FolderSource implements ReadSource {
     if (!this.#counts()) return this.#pollFiles(cursor, limit, durableOnly, done)
     const follower = { limit, durableOnly, seen: this.lastTruncation, done }
     this.#followers.add(follower)
-    this.#watch()
+    try {
+      this.#watch()
+    } catch {
+      // No thread or descriptor to watch with. The follower looks by itself, and then asks again.
+      this.#followers.delete(follower)
+      return this.#pollFiles(cursor, limit, durableOnly, done)
+    }
     if (!this.#watched) queueMicrotask(() => this.changed())
     this.#watched = true
     return () => {
@@ -139,8 +149,13 @@ export class FolderSource implements ReadSource {
       if (durableOnly) syncedEnd = Math.min(syncedEnd, limit)
       else memoryEnd = Math.min(memoryEnd, limit)
     }
-    if (this.#followers.size === 0) this.#page.unwatch()
-    else this.#page.watch(memoryEnd, syncedEnd)
+    if (this.#followers.size === 0) {
+      followed.delete(this)
+      this.#page.unwatch()
+    } else {
+      this.#page.watch(memoryEnd, syncedEnd)
+      followed.add(this)
+    }
   }
 
   /** Without a page that counts, only the files can tell whether there is more. */

@@ -168,7 +168,10 @@ export class Reader implements LogReader {
     if (this.#cursor === undefined) await this.#open()
     while (!this.#done) {
       this.#source.look()
-      if (this.#source.lastTruncation !== this.#seenTruncation) await this.#afterTruncation()
+      if (this.#source.lastTruncation !== this.#seenTruncation) {
+        await this.#afterTruncation()
+        continue // another cut may have come meanwhile
+      }
       const { ended } = this.#source
       const limit = this.#limit()
       if (this.#position >= this.#stop) return this.#finish()

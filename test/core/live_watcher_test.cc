@@ -100,6 +100,25 @@ TEST_F(LiveWatcherTest, APageThatNoWriterHoldsAndIsGoneIsAChange) {
   AwaitCalls(2);
 }
 
+TEST_F(LiveWatcherTest, APageThatCountedForTheCallerIsWaitedOnAfterItsWriterHasGone) {
+  Result<std::unique_ptr<LivePageReader>> page = LivePageReader::Open(DefaultFileSystem(), root_);
+  ASSERT_TRUE(page.ok());
+  ASSERT_TRUE((*page)->Look().has_value());
+  writer_ = std::nullopt;
+  const std::unique_ptr<LiveWatcher> watcher = Start();
+  watcher->Watch(10, LiveWatcher::kNever, (*page)->counted_page());
+  // The next writer finds nobody who was called for nothing.
+  Begin(&writer_.emplace());
+  writer_->StoreEnds(0, 11, 11);
+  AwaitCalls(1);
+  // The page that takes its place has counted for nobody.
+  const std::optional<FileId> counted = (*page)->counted_page();
+  ASSERT_TRUE(folder_->Remove(kLiveName).ok());
+  writer_ = std::nullopt;
+  watcher->Watch(11, LiveWatcher::kNever, counted);
+  AwaitCalls(2);
+}
+
 TEST_F(LiveWatcherTest, TheLatestRequestCounts) {
   const std::unique_ptr<LiveWatcher> watcher = Start();
   watcher->Watch(100, LiveWatcher::kNever);
