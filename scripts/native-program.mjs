@@ -41,6 +41,15 @@ export function coreSources(system = HOST_SYSTEM, processor = arch) {
   ]
 }
 
+/** The core's tests that `system` can run, with the folders of their rooms. */
+export function coreTests(system = HOST_SYSTEM) {
+  const others = system === 'windows' ? '_posix_test.cc' : '_windows_test.cc'
+  return readdirSync('test/core', { recursive: true })
+    .filter((path) => path.endsWith('_test.cc') && !path.endsWith(others))
+    .sort()
+    .map((path) => `test/core/${path}`)
+}
+
 // The compiler's own list of what a source includes says whether its object is still good.
 function isFresh(object, dependencies) {
   if (!existsSync(object) || !existsSync(dependencies)) return false

@@ -1,9 +1,8 @@
 // Builds and runs the core's own tests: node scripts/test-core.mjs [--sanitize address|undefined|thread] [gtest flags]
 import { spawnSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
 import { argv, exit, platform } from 'node:process'
 import { googletestFolder } from './googletest.mjs'
-import { buildProgram, CORE_FLAGS, coreSources, sanitizerFlags, WARNINGS } from './native-program.mjs'
+import { buildProgram, CORE_FLAGS, coreSources, coreTests, sanitizerFlags, WARNINGS } from './native-program.mjs'
 
 if (platform === 'win32') {
   console.log('core tests: skipped on Windows; `npm run test:windows` on Linux runs them under Wine')
@@ -13,14 +12,13 @@ const rest = argv.slice(2)
 const sanitize = rest[0] === '--sanitize' ? rest.splice(0, 2)[1] : ''
 const googletest = await googletestFolder()
 const base = [...CORE_FLAGS, ...sanitizerFlags(sanitize)]
-const tests = readdirSync('test/core').filter((name) => name.endsWith('_test.cc') && !name.endsWith('_windows_test.cc'))
 const program = await buildProgram(
   `build/core-tests${sanitize && `-${sanitize}`}`,
   [
     ...coreSources().map((source) => ({ source, flags: [...base, ...WARNINGS] })),
-    ...tests.map((name) => ({
-      source: `test/core/${name}`,
-      flags: [...base, ...WARNINGS, '-isystem', `${googletest}/include`],
+    ...coreTests().map((source) => ({
+      source,
+      flags: [...base, ...WARNINGS, '-Itest/core', '-isystem', `${googletest}/include`],
     })),
     ...['gtest-all.cc', 'gtest_main.cc'].map((name) => ({
       source: `${googletest}/src/${name}`,

@@ -12,7 +12,7 @@ import { resolve } from 'node:path'
 import { argv, chdir, exit } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { googletestFolder } from './googletest.mjs'
-import { buildProgram, CORE_FLAGS, coreSources, WARNINGS } from './native-program.mjs'
+import { buildProgram, CORE_FLAGS, coreSources, coreTests, WARNINGS } from './native-program.mjs'
 import { hostOf, runOn } from './prebuilds/hosts.mjs'
 import { isOfTheseSources } from './prebuilds/sources.mjs'
 import { chooseTargets } from './prebuilds/targets.mjs'
@@ -27,17 +27,19 @@ const GYP_SYSTEMS = { linux: 'linux', win: 'windows' }
 
 async function buildCoreTests(target) {
   const googletest = await googletestFolder()
-  const windows = target.system === 'win'
+  const system = GYP_SYSTEMS[target.system]
+  const windows = system === 'windows'
   const base = ['-target', target.triple, ...CORE_FLAGS, '-fno-sanitize=undefined', ...(windows ? ['-DNOMINMAX'] : [])]
   const include = ['-isystem', `${googletest}/include`]
-  const others = windows ? '_posix_test.cc' : '_windows_test.cc'
-  const tests = readdirSync('test/core').filter((name) => name.endsWith('_test.cc') && !name.endsWith(others))
   const sources = [
-    ...coreSources(GYP_SYSTEMS[target.system], target.arch).map((source) => ({
+    ...coreSources(system, target.arch).map((source) => ({
       source,
       flags: [...base, ...WARNINGS],
     })),
-    ...tests.map((name) => ({ source: `test/core/${name}`, flags: [...base, ...WARNINGS, ...include] })),
+    ...coreTests(system).map((source) => ({
+      source,
+      flags: [...base, ...WARNINGS, '-Itest/core', ...include],
+    })),
     ...['gtest-all.cc', 'gtest_main.cc'].map((name) => ({
       source: `${googletest}/src/${name}`,
       flags: [...base, '-w', `-I${googletest}`, ...include],

@@ -1,80 +1,15 @@
-// The verdict of a recovery, a row of docs/FORMAT.md each, on segments that are built frame by
-// frame.
-#include <gtest/gtest.h>
+// The verdict of a recovery, a row of docs/FORMAT.md each.
+#include "recovery/plan.h"
 
-#include <algorithm>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "memory_file_system.h"
-#include "record/record_codec.h"
-#include "record/segment_name.h"
-#include "recovery/plan.h"
+#include "crafted_log.h"
 
 namespace durlog {
 namespace {
 
-constexpr uint64_t kSegmentBytes = 64 << 10;
-constexpr size_t kPayloadBytes = 40;
-constexpr uint64_t kRecords = 10;  // in each segment
-
-class RecoveryPlanTest : public testing::Test {
- protected:
-  void SetUp() override {
-    Result<std::unique_ptr<Directory>> directory = disk_.OpenDirectory("memory", true);
-    ASSERT_TRUE(directory.ok());
-    directory_ = std::move(*directory);
-  }
-  // A segment of ten records, each of which says that those below `synced_end` are synced.
-  void Build(uint64_t first_seq, uint64_t synced_end, uint8_t uuid_byte = 1) {
-    SegmentHeader header;
-    header.uuid.fill(uuid_byte);
-    header.salt = first_seq + 1;
-    header.segment_bytes = kSegmentBytes;
-    std::vector<uint8_t> bytes(kSegmentBytes);
-    EncodeSegmentHeader(header, bytes.data());
-    for (uint64_t i = 0; i < kRecords; ++i) {
-      const std::string payload(kPayloadBytes, static_cast<char>('a' + i));
-      FrameFields fields;
-      fields.state = FrameState::kCommitted;
-      fields.length = kPayloadBytes;
-      fields.seq = first_seq + i;
-      fields.unsynced = static_cast<uint32_t>(fields.seq - std::min(fields.seq, synced_end));
-      const Bytes from{reinterpret_cast<const uint8_t*>(payload.data()), payload.size()};
-      EncodeFrame(fields, from, header.crc_seed(), bytes.data() + OffsetOf(i));
-    }
-    Result<std::unique_ptr<File>> file =
-        directory_->Open(SegmentName(first_seq), OpenMode::kCreateNew);
-    ASSERT_TRUE(file.ok());
-    ASSERT_TRUE((*file)->WriteAt(0, bytes.data(), bytes.size()).ok());
-  }
-  static uint64_t OffsetOf(uint64_t record) {
-    return kSegmentHeaderBytes + record * FrameBytes(kPayloadBytes);
-  }
-  // Changes a byte of record `seq`, in the segment `first_seq`.
-  void Damage(uint64_t first_seq, uint64_t seq) {
-    Overwrite(first_seq, OffsetOf(seq - first_seq) + kFrameHeaderBytes, {0xff});
-  }
-  void Overwrite(uint64_t first_seq, uint64_t offset, const std::vector<uint8_t>& bytes) {
-    Result<std::unique_ptr<File>> file =
-        directory_->Open(SegmentName(first_seq), OpenMode::kReadWrite);
-    ASSERT_TRUE(file.ok());
-    ASSERT_TRUE((*file)->WriteAt(offset, bytes.data(), bytes.size()).ok());
-  }
-  RecoveryPlan Plan() {
-    Result<LogFiles> files = ListLogFiles(*directory_);
-    EXPECT_TRUE(files.ok());
-    Result<RecoveryPlan> plan = PlanRecovery(*directory_, std::move(*files), OpenMode::kReadWrite,
-                                             ScanExtent::kUnsyncedEnd, Evidence::kCache);
-    EXPECT_TRUE(plan.ok()) << plan.status().message();
-    return plan.ok() ? std::move(*plan) : RecoveryPlan{};
-  }
-
-  MemoryFileSystem disk_;
-  std::unique_ptr<Directory> directory_;
-};
+using RecoveryPlanTest = CraftedLogTest;
 
 TEST_F(RecoveryPlanTest, WholeFramesAreClean) {
   Build(0, 10);
@@ -162,9 +97,9 @@ TEST_F(RecoveryPlanTest, ASegmentOfAnotherLogIsCorrupt) {
 
 TEST_F(RecoveryPlanTest, AHeaderWithoutAWholeCopyIsCorrupt) {
   Build(0, 0);
-  Overwrite(0, 0, std::vector<uint8_t>(64, 0xff));
+  Overwrite(0, 0, MemoryBytes(64, 0xff));
   EXPECT_EQ(Plan().report.state, RecoveryState::kClean) << "the other copy is whole";
-  Overwrite(0, 2048, std::vector<uint8_t>(64, 0xff));
+  Overwrite(0, 2048, MemoryBytes(64, 0xff));
   EXPECT_EQ(Plan().report.state, RecoveryState::kCorrupt);
 }
 

@@ -1,0 +1,43 @@
+#include "inspect/bounds.h"
+
+#include "crafted_log.h"
+
+namespace durlog {
+namespace {
+
+using BoundsTest = CraftedLogTest;
+
+TEST_F(BoundsTest, WithoutAWriterTheFilesDecide) {
+  struct Row {
+    bool marked;       // with a marker at the end
+    uint64_t damaged;  // 2 * kRecords for none
+    uint64_t next_seq;
+    uint64_t synced_end;
+  };
+  const Row rows[] = {
+      {true, 20, 20, 20},   // all synced
+      {false, 20, 20, 15},  // an end that may not be on the device
+      {false, 17, 17, 15},  // a hole: what an open would cut is not counted
+      {false, 19, 19, 15},  // a torn tail
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.damaged);
+    Build(0, 10, 7);
+    Build(10, 15, 7);
+    if (row.marked) Mark(10, 7);
+    if (row.damaged < 2 * kRecords) Damage(10, row.damaged);
+    const Result<LogBounds> bounds = ReadBounds(disk_, kPath);
+    ASSERT_TRUE(bounds.ok()) << bounds.status().message();
+    EXPECT_EQ(bounds->first_seq, 0u);
+    EXPECT_EQ(bounds->next_seq, row.next_seq);
+    EXPECT_EQ(bounds->synced_end, row.synced_end);
+    EXPECT_EQ(bounds->uuid[0], 7);
+  }
+}
+
+TEST_F(BoundsTest, AFolderWithoutSegmentsHasNone) {
+  EXPECT_EQ(ReadBounds(disk_, kPath).status().code(), Code::kNotFound);
+}
+
+}  // namespace
+}  // namespace durlog

@@ -1,0 +1,128 @@
+#include "recovery/apply.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "crafted_log.h"
+#include "observed_file_system.h"
+
+namespace durlog {
+namespace {
+
+class ApplyRecoveryTest : public CraftedLogTest {
+ protected:
+  // Plans and applies; `calls_` holds what applying did.
+  RecoveryPlan Apply(const Capabilities& capabilities = MemoryFolder::DefaultCapabilities()) {
+    Result<std::unique_ptr<Directory>> inner = disk_.OpenDirectory(kPath, false);
+    EXPECT_TRUE(inner.ok());
+    ObservedDirectory directory(std::move(*inner), "", 0, [this](const ObservedCall& call) {
+      calls_.push_back(call);
+      return Status::Ok();
+    });
+    RecoveryPlan plan = PlanFor(directory);
+    calls_.clear();
+    const Status applied = ApplyRecovery(directory, capabilities, &plan);
+    EXPECT_TRUE(applied.ok()) << applied.message();
+    return plan;
+  }
+  // Of the calls, in order, those that are among `names`, with their file.
+  std::vector<std::string> Made(const std::vector<std::string>& names) const {
+    std::vector<std::string> made;
+    for (const ObservedCall& call : calls_) {
+      if (std::find(names.begin(), names.end(), call.call) == names.end()) continue;
+      made.push_back(call.name.empty() ? call.call : call.call + " " + call.name);
+    }
+    return made;
+  }
+  size_t First(const std::string& name) const {
+    const auto is_it = [&](const ObservedCall& call) { return call.call == name; };
+    const auto found = std::find_if(calls_.begin(), calls_.end(), is_it);
+    return static_cast<size_t>(found - calls_.begin());
+  }
+  using Calls = std::vector<std::string>;
+
+  std::vector<ObservedCall> calls_;
+};
+
+TEST_F(ApplyRecoveryTest, KeptRecordsAreRewrittenFromTheSyncedEndOn) {
+  struct Row {
+    bool direct_io;
+    std::string write;
+    uint64_t begin;
+    uint64_t end;
+  };
+  const Row rows[] = {{true, "write-direct", kSegmentHeaderBytes, 2 * kSegmentHeaderBytes},
+                      {false, "write", OffsetOf(5), OffsetOf(kRecords)}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.write);
+    Build(0, 5);
+    const MemoryBytes before = Image(0);
+    Capabilities capabilities = MemoryFolder::DefaultCapabilities();
+    capabilities.direct_io = row.direct_io;
+    Apply(capabilities);
+    ASSERT_EQ(Made({"write", "write-direct"}), Calls{row.write + " " + SegmentName(0)});
+    const ObservedCall& write = calls_[First(row.write)];
+    EXPECT_EQ(write.offset, row.begin);
+    EXPECT_EQ(write.offset + write.length, row.end);
+    EXPECT_EQ(Image(0), before);
+    if (!row.direct_io) {
+      EXPECT_LT(First("write"), First("sync-data"));
+    }
+  }
+}
+
+// The marker may be in the page cache only, though it says that all is synced.
+TEST_F(ApplyRecoveryTest, ACleanLogsMarkerAndFolderAreSynced) {
+  Build(0, 10);
+  Build(10, 20);
+  Mark(10);
+  Apply();
+  EXPECT_EQ(
+      Made({"write", "write-direct", "truncate", "sync-full", "sync-directory"}),
+      (Calls{"write-direct " + SegmentName(10), "sync-full " + SegmentName(10), "sync-directory"}));
+}
+
+TEST_F(ApplyRecoveryTest, ACutLeavesACleanLogKnownAsSynced) {
+  for (const uint64_t damaged : {9, 6}) {  // a torn tail, a hole
+    Build(0, 5);
+    Damage(0, damaged);
+    const RecoveryPlan applied = Apply();
+    EXPECT_EQ(applied.synced_end, damaged);
+    const RecoveryPlan next = Plan();
+    EXPECT_EQ(next.report.state, RecoveryState::kClean);
+    EXPECT_EQ(next.next_seq, damaged);
+    EXPECT_EQ(next.synced_end, damaged);
+  }
+}
+
+TEST_F(ApplyRecoveryTest, TheMarkerIsSyncedBeforeTheNewestSegmentGoes) {
+  Build(0, 5);
+  Build(10, 5);
+  Build(20, 5);
+  Damage(0, 6);
+  const RecoveryPlan applied = Apply();
+  EXPECT_EQ(Made({"remove", "truncate"}).front(), "remove " + SegmentName(20));
+  EXPECT_EQ(Made({"remove", "truncate"})[1], "remove " + SegmentName(10));
+  // The marker goes to the cache, and the sync is its own.
+  EXPECT_LT(First("write-direct"), First("write"));
+  EXPECT_LT(First("write"), First("sync-data"));
+  EXPECT_LT(First("sync-data"), First("remove"));
+  EXPECT_EQ(calls_.back().call, "sync-directory");
+  EXPECT_EQ(applied.files.segments, std::vector<uint64_t>{0});
+  EXPECT_EQ(applied.scanned.size(), 1u);
+}
+
+TEST_F(ApplyRecoveryTest, WhatWasCutDoesNotComeBack) {
+  Build(0, 5);
+  Damage(0, 6);
+  Apply();
+  const MemoryBytes& image = Image(0);
+  const auto behind = image.begin() + static_cast<std::ptrdiff_t>(OffsetOf(6) + kFrameHeaderBytes);
+  EXPECT_TRUE(std::all_of(behind, image.end(), [](uint8_t byte) { return byte == 0; }));
+}
+
+}  // namespace
+}  // namespace durlog
