@@ -87,7 +87,7 @@ test('a path, file name, link, anchor or script that does not exist is found', (
   const markdown = [
     'see src/nowhere.ts and `test/core/*_nothing.cc`, also `nobody_at_home.cc`;',
     '[gone](GONE.md), [gone](docs/FORMAT.md#gone), `npm run gone`;',
-    'but src/log/writer-log.ts, `test/core/*_test.cc`, `log.h`, [there](docs/FORMAT.md#recovery), [web](https://a.b/c) and `npm run check`',
+    'but src/log/writer-log.ts, `test/core/log/*_test.cc`, `log.h`, [there](docs/FORMAT.md#recovery), [web](https://a.b/c) and `npm run check`',
   ].join('\n')
   expect(missingIn('README.md', markdown)).toEqual([
     'src/nowhere.ts',

@@ -1,3 +1,5 @@
+#include "record/record_codec.h"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -6,7 +8,6 @@
 
 #include "base/bytes.h"
 #include "checksum/crc32c.h"
-#include "record/record_codec.h"
 
 namespace durlog {
 namespace {

@@ -45,7 +45,7 @@ class RefusedAllocation {
   static inline std::atomic<int> countdown_{0};
 };
 
-TEST_P(AppendFailuresTest, WhereverMemoryRunsOutAnAppendOrABatchIsThereWholeOrNotAtAll) {
+TEST_P(AppendFailuresTest, WithoutMemoryAnAppendIsWholeOrAbsent) {
   bool struck = true;
   for (int nth = 1; struck; ++nth) {
     ASSERT_LT(nth, 200);
@@ -122,7 +122,7 @@ class NoMoreDescriptors {
   struct rlimit before_;
 };
 
-TEST_P(AppendFailuresTest, WithoutADescriptorNothingIsWrittenAndWithOneItGoesOn) {
+TEST_P(AppendFailuresTest, ALogOutlivesALackOfDescriptors) {
   std::unique_ptr<Log> log = Open(Options());
   AppendMany(*log, 10, Level::kSync);
   Settle(*log);
@@ -189,7 +189,7 @@ size_t OpenFilesBelow(const std::string& folder) {
   return count;
 }
 
-TEST_P(AppendFailuresTest, AClosedLogHasNoFileOpenThoughItsJobsAreHeldOnTo) {
+TEST_P(AppendFailuresTest, AClosedLogsJobsHoldNoFile) {
   if (!std::filesystem::exists("/proc/self/fd")) GTEST_SKIP() << "the system has no /proc/self/fd";
   HoardingExecutor executor;
   std::unique_ptr<Log> log = Open(Options());
@@ -215,7 +215,7 @@ class MemoryLogTest : public LogTestFolder {
   MemoryFileSystem file_system_;
 };
 
-TEST_F(MemoryLogTest, BlocksLongerThanAHeaderAreWrittenWithTheHeaderInThem) {
+TEST_F(MemoryLogTest, LongBlocksAreWrittenWithTheHeader) {
   for (const uint32_t alignment : {4096u, 8192u, 16384u, 65536u}) {
     for (const bool zero : {false, true}) {
       file_system_.files.clear();
@@ -243,13 +243,13 @@ TEST_F(MemoryLogTest, BlocksLongerThanAHeaderAreWrittenWithTheHeaderInThem) {
   }
 }
 
-TEST_F(MemoryLogTest, DirectWritesAreGivenUpWhereBlocksAreLongerThanABufferIsAligned) {
+TEST_F(MemoryLogTest, OverlongBlocksGetNoDirectWrites) {
   file_system_.device.direct_alignment = 128 << 10;
   const std::unique_ptr<Log> log = OpenInMemory(SmallOptions(Strategy::kDirect));
   EXPECT_EQ(log->Stats().mode, WriteMode::kPwrite);
 }
 
-TEST_F(MemoryLogTest, ASmallRecordIsTakenWhereThereIsNoRoomForTheZerosAheadOfIt) {
+TEST_F(MemoryLogTest, ASmallRecordNeedsNoRoomForZerosAhead) {
   for (const Strategy strategy : {Strategy::kDirect, Strategy::kPwrite}) {
     file_system_.files.clear();
     file_system_.device.longest_write = SIZE_MAX;

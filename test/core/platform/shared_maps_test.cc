@@ -25,7 +25,7 @@ class PlatformSharedTest : public PlatformTest {
   std::unique_ptr<File> file_;
 };
 
-TEST_F(PlatformSharedTest, WhatIsStoredIntoAMapIsSeenByAReaderInAnotherProcess) {
+TEST_F(PlatformSharedTest, AnotherProcessSeesStoresIntoAMap) {
   Result<std::unique_ptr<Mapping>> map = file_->Map(0, 4096);
   ASSERT_TRUE(map.ok());
   std::memcpy((*map)->data() + 8, "before", 6);
@@ -51,7 +51,7 @@ TEST_F(PlatformSharedTest, WhatIsStoredIntoAMapIsSeenByAReaderInAnotherProcess) 
   close(ready[1]);
 }
 
-TEST_F(PlatformSharedTest, ALoadFromAFileThatWasCutFindsZerosAndLeavesAWord) {
+TEST_F(PlatformSharedTest, ALoadBehindACutFindsZerosAndSaysSo) {
   const Result<std::unique_ptr<ReadOnlyMapping>> seen =
       Reopen(OpenMode::kRead)->MapForReading(0, 4096);
   ASSERT_TRUE(seen.ok());
@@ -62,7 +62,7 @@ TEST_F(PlatformSharedTest, ALoadFromAFileThatWasCutFindsZerosAndLeavesAWord) {
   EXPECT_TRUE((*seen)->faulted());
 }
 
-TEST_F(PlatformSharedTest, WhetherALockIsHeldCanBeAskedWithoutTakingIt) {
+TEST_F(PlatformSharedTest, AskingForALockDoesNotTakeIt) {
   const std::unique_ptr<File> asking = Reopen(OpenMode::kRead);
   EXPECT_FALSE(asking->IsLocked().value());
   Result<std::unique_ptr<FileLock>> lock = file_->TryLock();
@@ -77,7 +77,7 @@ TEST_F(PlatformSharedTest, WhetherALockIsHeldCanBeAskedWithoutTakingIt) {
   EXPECT_NE(other->TryLock().value(), nullptr);
 }
 
-TEST_F(PlatformSharedTest, AFileLockDiesWithItsOwnerAndNotWithTheFileItWasTakenThrough) {
+TEST_F(PlatformSharedTest, AFileLockOutlivesItsFileButNotItsOwner) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
   const pid_t child = fork();

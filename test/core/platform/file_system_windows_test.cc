@@ -45,7 +45,7 @@ struct Busy {
   DWORD operator()() { return ++calls > times ? 0 : error; }
 };
 
-TEST(WindowsRetryTest, AFileThatIsInUseForAMomentIsWaitedFor) {
+TEST(WindowsRetryTest, AFileInUseIsRetried) {
   Busy busy{ERROR_SHARING_VIOLATION, 3};
   std::vector<DWORD> pauses;
   const auto pause = [&pauses](DWORD ms) { pauses.push_back(ms); };
@@ -55,7 +55,7 @@ TEST(WindowsRetryTest, AFileThatIsInUseForAMomentIsWaitedFor) {
   EXPECT_EQ(pauses, (std::vector<DWORD>{1, 2, 4}));
 }
 
-TEST(WindowsRetryTest, AFileThatStaysInUseIsGivenUpAfterASecond) {
+TEST(WindowsRetryTest, RetriesEndAfterASecond) {
   Busy busy{ERROR_ACCESS_DENIED, 1000};
   DWORD waited_ms = 0;
   const auto pause = [&waited_ms](DWORD ms) { waited_ms += ms; };
@@ -79,7 +79,7 @@ ScopedHandle OpenExclusively(const std::string& path) {
                                   OPEN_EXISTING, 0, nullptr));
 }
 
-TEST_F(PlatformWindowsTest, AFileThatSomebodyDoesNotShareIsAnErrorThatNamesTheReason) {
+TEST_F(PlatformWindowsTest, AnUnsharedFileIsAnErrorWithItsReason) {
   MakeFile("file");
   MakeFile("other");
   const ScopedHandle scanner = OpenExclusively(PathOf("file"));
@@ -92,7 +92,7 @@ TEST_F(PlatformWindowsTest, AFileThatSomebodyDoesNotShareIsAnErrorThatNamesTheRe
   }
 }
 
-TEST_F(PlatformWindowsTest, AFileThatIsOpenIsReplacedWhereTheSystemHasPosixSemantics) {
+TEST_F(PlatformWindowsTest, PosixSemanticsReplaceAnOpenFile) {
   const std::unique_ptr<File> old = MakeFile("name", 5);
   MakeFile("new", 3);
   const Status renamed = folder_->Rename("new", "name");
@@ -134,7 +134,7 @@ TEST_F(PlatformWindowsTest, APathLongerThan260CharactersIsMadeAndOpened) {
   EXPECT_TRUE((*folder)->Remove("after").ok());
 }
 
-TEST_F(PlatformWindowsTest, AStreamOfAFileIsNoFileOfTheFolder) {
+TEST_F(PlatformWindowsTest, AStreamIsNoFileOfTheFolder) {
   MakeFile("file");
   EXPECT_EQ(folder_->Open("file:stream", OpenMode::kCreateNew).status().code(),
             Code::kInvalidArgument);

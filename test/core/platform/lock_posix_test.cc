@@ -20,7 +20,7 @@ namespace {
 
 using PlatformLockPosixTest = PlatformTest;
 
-TEST_F(PlatformLockPosixTest, ASecondLockInTheSameProcessIsRefusedWithOurPid) {
+TEST_F(PlatformLockPosixTest, ALockOfOurOwnIsRefusedWithOurPid) {
   Result<std::unique_ptr<FileLock>> first = folder_->Lock("lock");
   ASSERT_TRUE(first.ok());
   const Status refused = folder_->Lock("lock").TakeStatus();
@@ -46,7 +46,7 @@ TEST_F(PlatformLockPosixTest, ALockThatWasLetGoNamesNobody) {
 }
 
 // The owner of the moment may have the lock and not have written its pid yet.
-TEST_F(PlatformLockPosixTest, WhoeverIsRefusedIsToldTheOwnersPidInEveryRace) {
+TEST_F(PlatformLockPosixTest, ARefusalAlwaysNamesTheOwnersPid) {
   constexpr int kRounds = 300;
   const pid_t child = fork();
   if (child == 0) {
@@ -86,7 +86,7 @@ TEST_F(PlatformLockPosixTest, ALockDiesWithItsOwner) {
   close(ready[1]);
 }
 
-TEST_F(PlatformLockPosixTest, AProgramThatWeStartDoesNotKeepTheLock) {
+TEST_F(PlatformLockPosixTest, AStartedProgramDoesNotKeepTheLock) {
   Result<std::unique_ptr<FileLock>> lock = folder_->Lock("lock");
   ASSERT_TRUE(lock.ok());
   char name[] = "sleep", seconds[] = "60";
@@ -99,7 +99,7 @@ TEST_F(PlatformLockPosixTest, AProgramThatWeStartDoesNotKeepTheLock) {
   waitpid(child, nullptr, 0);
 }
 
-TEST_F(PlatformLockPosixTest, AForkedChildThatExitsDoesNotTakeTheLockAway) {
+TEST_F(PlatformLockPosixTest, AForkedChildsExitKeepsTheLock) {
   Result<std::unique_ptr<FileLock>> lock = folder_->Lock("lock");
   ASSERT_TRUE(lock.ok());
   const pid_t child = fork();
@@ -111,7 +111,7 @@ TEST_F(PlatformLockPosixTest, AForkedChildThatExitsDoesNotTakeTheLockAway) {
   EXPECT_EQ(folder_->Lock("lock").status().code(), Code::kLocked);
 }
 
-TEST_F(PlatformLockPosixTest, AClosedLogIsFreeThoughAForkedChildLives) {
+TEST_F(PlatformLockPosixTest, AForkedChildKeepsNoClosedLog) {
   Result<std::unique_ptr<FileLock>> lock = folder_->Lock("lock");
   ASSERT_TRUE(lock.ok());
   const pid_t child = fork();

@@ -43,7 +43,7 @@ class LivePageTest : public PlatformTest {
   }
 };
 
-TEST_F(LivePageTest, TheWordsCountWhileAWriterLivesAndStayTrueForWhoSawThatOne) {
+TEST_F(LivePageTest, TheWordsCountWhileTheirWriterLives) {
   const std::unique_ptr<LivePageReader> early = MakeReader();
   EXPECT_FALSE(early->Look());
   auto writer = std::make_unique<LivePageWriter>();
@@ -62,7 +62,7 @@ TEST_F(LivePageTest, TheWordsCountWhileAWriterLivesAndStayTrueForWhoSawThatOne) 
   EXPECT_EQ(early->TakeCut(), kNoCut);
 }
 
-TEST_F(LivePageTest, AWriterThatIsKilledHoldsThePageNoMore) {
+TEST_F(LivePageTest, AKilledWriterLetsGoOfThePage) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
   const pid_t child = fork();
@@ -84,7 +84,7 @@ TEST_F(LivePageTest, AWriterThatIsKilledHoldsThePageNoMore) {
   close(ready[1]);
 }
 
-TEST_F(LivePageTest, AReaderLearnsOfTheLowestCutSinceItLooked) {
+TEST_F(LivePageTest, AReaderLearnsOfTheLowestCut) {
   LivePageWriter writer;
   Begin(&writer, 100);
   const std::unique_ptr<LivePageReader> reader = MakeReader();
@@ -121,7 +121,7 @@ TEST_F(LivePageTest, MoreCutsThanThePageHoldsAreNotForgotten) {
   }
 }
 
-TEST_F(LivePageTest, CutsByALaterWriterReachWhoReadWhileThereWasNone) {
+TEST_F(LivePageTest, ALaterWritersCutsReachEarlierReaders) {
   const std::unique_ptr<LivePageReader> before = MakeReader();
   EXPECT_FALSE(before->Look());
   auto writer = std::make_unique<LivePageWriter>();
@@ -140,7 +140,7 @@ TEST_F(LivePageTest, CutsByALaterWriterReachWhoReadWhileThereWasNone) {
   }
 }
 
-TEST_F(LivePageTest, ARecoveryThatEndsBelowWhatReadersMayHaveSeenIsACut) {
+TEST_F(LivePageTest, ARecoveryBelowTheReadersEndIsACut) {
   auto writer = std::make_unique<LivePageWriter>();
   Begin(writer.get(), 100);
   const std::unique_ptr<LivePageReader> reader = MakeReader();
@@ -157,7 +157,7 @@ TEST_F(LivePageTest, ARecoveryThatEndsBelowWhatReadersMayHaveSeenIsACut) {
   EXPECT_EQ(reader->TakeCut(), kNoCut);
 }
 
-TEST_F(LivePageTest, APageThatIsDeletedOrOfAnotherLogOrOddIsMadeAnew) {
+TEST_F(LivePageTest, AnUnusablePageIsMadeAnew) {
   auto writer = std::make_unique<LivePageWriter>();
   Begin(writer.get(), 100);
   const std::unique_ptr<LivePageReader> reader = MakeReader();
@@ -199,7 +199,7 @@ TEST_F(LivePageTest, AWriterWhosePageIsLostLetsGoOfIt) {
   EXPECT_FALSE(MakeReader()->Look());
 }
 
-TEST_F(LivePageTest, APageThatOnlyTheWriterHasLostIsNoMoreGoneByByReadersThatSawItCount) {
+TEST_F(LivePageTest, APageThatItsWriterLostIsIgnored) {
   LivePageWriter writer;
   Begin(&writer, 100);
   const std::unique_ptr<LivePageReader> reader = MakeReader();
@@ -211,7 +211,7 @@ TEST_F(LivePageTest, APageThatOnlyTheWriterHasLostIsNoMoreGoneByByReadersThatSaw
   EXPECT_FALSE(reader->Look());
 }
 
-TEST_F(LivePageTest, AnOlderCopyOfThePageIsACutOfEverything) {
+TEST_F(LivePageTest, AnOldCopyOfThePageCutsEverything) {
   std::string older(kLivePageBytes, '\0');
   const std::unique_ptr<LivePageReader> reader = MakeReader();
   {
@@ -231,7 +231,7 @@ TEST_F(LivePageTest, AnOlderCopyOfThePageIsACutOfEverything) {
   EXPECT_EQ(reader->TakeCut(), 0u);
 }
 
-TEST_F(LivePageTest, WhereMapsAreNotSharedThereIsNoPageAndNothingIsLeftToGoBy) {
+TEST_F(LivePageTest, WithoutSharedMapsThereIsNoPage) {
   {
     LivePageWriter writer;
     Begin(&writer, 5);
@@ -246,7 +246,7 @@ TEST_F(LivePageTest, WhereMapsAreNotSharedThereIsNoPageAndNothingIsLeftToGoBy) {
 }
 
 // Round r has ends from 100 r + 11 on and is cut to 100 r + 10, so an end tells its round.
-TEST_F(LivePageTest, AReaderBesideCutsAndAppendsIsToldOfACutBeforeItSeesAnEndBehindIt) {
+TEST_F(LivePageTest, ACutIsSeenBeforeAnyLaterEnd) {
   constexpr uint64_t kRounds = 20000;
   LivePageWriter writer;
   Begin(&writer, 0);

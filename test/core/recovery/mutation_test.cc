@@ -196,7 +196,7 @@ void CheckRound(const MemoryFolder& files) {
   EXPECT_EQ((*log)->first_seq(), verified->bounds.first_seq);
 }
 
-TEST(MutationTest, OpenAndVerifySayTheSameOfEveryMutatedLog) {
+TEST(MutationTest, OpenAndVerifyAgreeOnEveryMutatedLog) {
   const uint64_t rounds = NumberFrom("DURLOG_MUTATIONS", 400);
   const uint64_t first = NumberFrom("DURLOG_MUTATION_SEED", 1);
   for (uint64_t seed = first; seed < first + rounds; ++seed) {

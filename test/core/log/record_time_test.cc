@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, RecordTimeTest,
                                          Strategy::kDirect),
                          NameOf);
 
-TEST_P(RecordTimeTest, AGivenTimeIsKeptExactlyWhateverStoodBeforeIt) {
+TEST_P(RecordTimeTest, AGivenTimeIsKeptExactly) {
   const std::vector<uint64_t> given = {kLongAgoMs,
                                        kLongAgoMs,
                                        kLongAgoMs + 5,
@@ -116,7 +116,7 @@ TEST_P(RecordTimeTest, AGivenTimeIsKeptExactlyWhateverStoodBeforeIt) {
   EXPECT_EQ(report->state, RecoveryState::kClean);
 }
 
-TEST_P(RecordTimeTest, TimesInOrderShareASegmentAndTheNextOneIsReadyForThem) {
+TEST_P(RecordTimeTest, TimesInOrderShareASegment) {
   std::unique_ptr<Log> log = OpenObserved();
   for (uint64_t i = 0; i < 400; ++i) AppendAt(*log, kLongAgoMs + i * kHourMs);
   Close(std::move(log));
@@ -127,7 +127,7 @@ TEST_P(RecordTimeTest, TimesInOrderShareASegmentAndTheNextOneIsReadyForThem) {
   EXPECT_LE(listener_.rotated.size(), 4u);
 }
 
-TEST_P(RecordTimeTest, AllRecordsOfABatchHaveTheTimeThatItWasGiven) {
+TEST_P(RecordTimeTest, ABatchsRecordsShareItsTime) {
   std::unique_ptr<Log> log = OpenObserved();
   AppendNow(*log);
   const std::vector<Bytes> payloads(3, AsBytes("record"));
@@ -146,7 +146,7 @@ TEST_P(RecordTimeTest, AllRecordsOfABatchHaveTheTimeThatItWasGiven) {
   EXPECT_GT(times[4].time_ms, kLongAgoMs);
 }
 
-TEST_P(RecordTimeTest, TheClocksTimesNeverFallWithinASegmentThoughItIsSetBackOverAReopen) {
+TEST_P(RecordTimeTest, TimesNeverFallOverAReopen) {
   file_system_.clock_ahead_ms = 2 * kHourMs;
   std::unique_ptr<Log> log = OpenObserved();
   file_system_.clock_ahead_ms = 5 * kHourMs;
@@ -161,7 +161,7 @@ TEST_P(RecordTimeTest, TheClocksTimesNeverFallWithinASegmentThoughItIsSetBackOve
   ExpectNoneFallsWithinASegment(times);
 }
 
-TEST_P(RecordTimeTest, TheClocksTimesNeverFallWithinASegmentThoughItIsSetBackOverATruncation) {
+TEST_P(RecordTimeTest, TimesNeverFallOverATruncation) {
   file_system_.clock_ahead_ms = 2 * kHourMs;
   std::unique_ptr<Log> log = OpenObserved();
   file_system_.clock_ahead_ms = 5 * kHourMs;
@@ -182,7 +182,7 @@ TEST_P(RecordTimeTest, TheClocksTimesNeverFallWithinASegmentThoughItIsSetBackOve
   ExpectNoneFallsWithinASegment(times);
 }
 
-TEST_P(RecordTimeTest, AGroupThatIsRolledBackTakesItsTimesWithIt) {
+TEST_P(RecordTimeTest, ARollbackTakesItsTimesWithIt) {
   if (GetParam() == Strategy::kMmap) GTEST_SKIP() << "what is stored in a map is not rolled back";
   std::unique_ptr<Log> log = OpenObserved();
   if (log->Stats().mode == WriteMode::kMmap) GTEST_SKIP() << log->Stats().reason;

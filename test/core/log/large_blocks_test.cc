@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, LargeBlocksTest,
                                           testing::Values(8192u, 16384u)),
                          NameOf);
 
-TEST_P(LargeBlocksTest, WhatIsAcknowledgedIsReadableAndSoItIsAfterEachReopen) {
+TEST_P(LargeBlocksTest, WhatIsAcknowledgedIsReadAfterEachReopen) {
   LogOptions options = SmallOptions(strategy());
   options.segment_bytes = 68 << 10;  // ends within a block
   for (uint64_t run = 1; run <= 3; ++run) {

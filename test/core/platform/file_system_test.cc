@@ -1,5 +1,7 @@
 // Folders, files and the probe. Maps and locks have files of their own beside this one.
 
+#include "platform/file_system.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "platform/file_system.h"
 #include "platform_test_folder.h"
 
 namespace durlog {
@@ -101,7 +102,7 @@ TEST_F(PlatformTest, RenameReplacesAndSyncSucceeds) {
   EXPECT_EQ(folder_->List()->size(), 1u);
 }
 
-TEST_F(PlatformTest, AFileKeepsItsDataThroughARenameAndARemovalWhileItIsOpen) {
+TEST_F(PlatformTest, AnOpenFileOutlivesItsName) {
   std::unique_ptr<File> file = MakeFile("before");
   ASSERT_TRUE(file->WriteAt(0, "data", 4).ok());
   ASSERT_TRUE(folder_->Rename("before", "after").ok());
@@ -112,7 +113,7 @@ TEST_F(PlatformTest, AFileKeepsItsDataThroughARenameAndARemovalWhileItIsOpen) {
   EXPECT_EQ(std::string(read, 4), "data");
 }
 
-TEST_F(PlatformTest, TheNameOfARemovedFileIsFreeAtOnceThoughTheFileIsOpen) {
+TEST_F(PlatformTest, RemovingAnOpenFileFreesItsName) {
   const std::unique_ptr<File> removed = MakeFile("name", 5);
   ASSERT_TRUE(folder_->Remove("name").ok());
   EXPECT_EQ(folder_->Open("name", OpenMode::kRead).status().code(), Code::kNotFound);
@@ -123,7 +124,7 @@ TEST_F(PlatformTest, TheNameOfARemovedFileIsFreeAtOnceThoughTheFileIsOpen) {
   EXPECT_EQ((*file)->Size().value(), 3u);
 }
 
-TEST_F(PlatformTest, ASecondLockIsRefusedUntilTheFirstIsLetGo) {
+TEST_F(PlatformTest, ALockIsRefusedUntilTheFirstEnds) {
   Result<std::unique_ptr<FileLock>> first = folder_->Lock("lock");
   ASSERT_TRUE(first.ok());
   const Status refused = folder_->Lock("lock").TakeStatus();
@@ -133,7 +134,7 @@ TEST_F(PlatformTest, ASecondLockIsRefusedUntilTheFirstIsLetGo) {
   EXPECT_TRUE(folder_->Lock("lock").ok());
 }
 
-TEST_F(PlatformTest, WhatWasWrittenIsReadAndTheEndIsShort) {
+TEST_F(PlatformTest, AReadAtTheEndIsShort) {
   std::unique_ptr<File> file = MakeFile("file");
   ASSERT_TRUE(file->WriteAt(5, "hello", 5).ok());
   char read[20] = {};

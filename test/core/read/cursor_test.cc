@@ -111,7 +111,7 @@ TEST_F(CursorTest, DeliversABatchFinishedLater) {
     ExpectBothWhereFinishedLater(whole, missing);
 }
 
-TEST_F(CursorTest, ABatchIsReadThroughABufferOfItsLongestRecord) {
+TEST_F(CursorTest, ABatchNeedsRoomForItsLongestRecord) {
   constexpr size_t kRecords = 5;
   const SegmentHeader header = HeaderWithSalt(7);
   MemoryBytes image = EmptySegment(header);

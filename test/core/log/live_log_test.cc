@@ -64,7 +64,7 @@ TEST_P(LiveLogTest, WhatIsNotAcknowledgedIsNotTold) {
   EXPECT_EQ(reader->Look()->synced_end, 200u);
 }
 
-TEST_P(LiveLogTest, ATruncationIsToldBeforeItIsAcknowledgedAndATrimWithIt) {
+TEST_P(LiveLogTest, ReadersKnowOfACutBeforeItIsAcknowledged) {
   const std::unique_ptr<Log> log = Open(Options());
   AppendMany(*log, 600, Level::kSync);
   Settle(*log);
@@ -92,7 +92,7 @@ TEST_P(LiveLogTest, ATruncationIsToldBeforeItIsAcknowledgedAndATrimWithIt) {
   EXPECT_EQ(reader->TakeCut(), kNoCut);
 }
 
-TEST_P(LiveLogTest, AReaderThatOutlivesTheWriterLearnsOfTheNextOne) {
+TEST_P(LiveLogTest, AReaderLearnsOfTheNextWriter) {
   std::unique_ptr<Log> log = Open(Options());
   AppendMany(*log, 50, Level::kMemory);
   Settle(*log);
@@ -110,7 +110,7 @@ TEST_P(LiveLogTest, AReaderThatOutlivesTheWriterLearnsOfTheNextOne) {
   EXPECT_EQ(reader->TakeCut(), kNoCut);
 }
 
-TEST_P(LiveLogTest, WhatIsStillBeingWrittenIsNoDamageForVerify) {
+TEST_P(LiveLogTest, VerifyIgnoresWhatIsBeingWritten) {
   const std::unique_ptr<Log> log = Open(Options());
   AppendMany(*log, 20, Level::kSync);
   Settle(*log);

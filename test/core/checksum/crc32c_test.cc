@@ -1,3 +1,5 @@
+#include "checksum/crc32c.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -5,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "checksum/crc32c.h"
 #include "checksum/crc32c_implementations.h"
 
 namespace durlog {

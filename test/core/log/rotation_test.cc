@@ -100,7 +100,7 @@ TEST_P(RotationStrategyTest, ASegmentIsClosedBeforeAnotherTakesItsName) {
   EXPECT_EQ(entry.length, longer_than_a_segment.size());
 }
 
-TEST_P(RotationStrategyTest, ASpareThatWaitedForWeeksIsNotGivenRecordsWithWrongTimes) {
+TEST_P(RotationStrategyTest, AnOldSpareGivesNoRecordAWrongTime) {
   LogOptions options = SmallOptions(GetParam());
   std::unique_ptr<Log> log = OpenObserved(options);
   // Up to where the next segment is prepared, and no further.
@@ -123,7 +123,7 @@ TEST_P(RotationStrategyTest, ASpareThatWaitedForWeeksIsNotGivenRecordsWithWrongT
   EXPECT_GE(batch->base_time_ms + entry.time_ms, now_ms);
 }
 
-TEST_P(RotationStrategyTest, TimesThatGoBackDoNotOpenMoreFilesThanACommitOrTwoMayWrite) {
+TEST_P(RotationStrategyTest, TimesThatGoBackOpenFewFiles) {
   std::unique_ptr<Log> log = OpenObserved(SmallOptions(GetParam()));
   LazyExecutor workers;
   log->Attach(&workers, &listener_);
@@ -165,7 +165,7 @@ TEST_F(RotationTest, EachMappedSegmentHasItsPositionsNoted) {
   }
 }
 
-TEST_F(RotationTest, AnAppendThatFindsTheLogLatchedAsItMakesRoomSaysSo) {
+TEST_F(RotationTest, AnAppendThatWaitsForRoomReportsALatch) {
   bool sync_fails = false;
   std::unique_ptr<Log> log = OpenObserved(SmallOptions(Strategy::kPwrite));
   LazyExecutor workers;
@@ -186,7 +186,7 @@ TEST_F(RotationTest, AnAppendThatFindsTheLogLatchedAsItMakesRoomSaysSo) {
   EXPECT_TRUE(listener_.failures[0].latched);
 }
 
-TEST_F(RotationTest, WhileATruncationIsOutNothingIsMappedForAnAppendThatIsTurnedAway) {
+TEST_F(RotationTest, ARefusedAppendMapsNothingBesideATruncation) {
   LogOptions options = SmallOptions(Strategy::kAuto);
   options.map_after_records = 1;
   std::unique_ptr<Log> log = OpenObserved(options);

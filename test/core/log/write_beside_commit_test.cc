@@ -95,7 +95,7 @@ class WriteBesideCommitTest : public LogTestFolder {
   }
 };
 
-TEST_F(WriteBesideCommitTest, AWriteDoesNotWaitForTheSyncThatIsOut) {
+TEST_F(WriteBesideCommitTest, AWriteWaitsForNoSync) {
   BeginHeldCommit(1);
   const uint64_t first_held = log_->ReachedEnd(Level::kSync);
   for (int i = 0; i < 20; ++i) {
@@ -114,7 +114,7 @@ TEST_F(WriteBesideCommitTest, AWriteDoesNotWaitForTheSyncThatIsOut) {
   CloseAndExpect(end);
 }
 
-TEST_F(WriteBesideCommitTest, WhatIsStagedBeforeAWriteIsInMemoryWithItAndSyncedLater) {
+TEST_F(WriteBesideCommitTest, StagedRecordsReachMemoryWithALaterWrite) {
   BeginHeldCommit(1);
   const uint64_t staged = log_->next_seq();
   AppendMany(*log_, 5, Level::kSync);
@@ -128,7 +128,7 @@ TEST_F(WriteBesideCommitTest, WhatIsStagedBeforeAWriteIsInMemoryWithItAndSyncedL
   CloseAndExpect(staged + 6);
 }
 
-TEST_F(WriteBesideCommitTest, WritesOverSegmentsBesideASyncKeepTheSegmentsInOrder) {
+TEST_F(WriteBesideCommitTest, WritesBesideASyncKeepSegmentsInOrder) {
   BeginHeldCommit(1);
   while (listener_.rotated.size() < 3) ASSERT_TRUE(WriteNext().ok());
   EXPECT_TRUE(std::is_sorted(listener_.rotated.begin(), listener_.rotated.end()));
@@ -139,7 +139,7 @@ TEST_F(WriteBesideCommitTest, WritesOverSegmentsBesideASyncKeepTheSegmentsInOrde
   CloseAndExpect(end);
 }
 
-TEST_F(WriteBesideCommitTest, AWriteWithoutRoomTakesBackNothingThatWasWrittenBefore) {
+TEST_F(WriteBesideCommitTest, ARefusedWriteTakesBackNothing) {
   BeginHeldCommit(1);
   ASSERT_TRUE(WriteNext().ok());
   const uint64_t end = log_->next_seq();
@@ -157,7 +157,7 @@ TEST_F(WriteBesideCommitTest, AWriteWithoutRoomTakesBackNothingThatWasWrittenBef
   CloseAndExpect(end + 1);
 }
 
-TEST_F(WriteBesideCommitTest, WhatWasWrittenBesideASyncThatFailsIsOfUnknownOutcome) {
+TEST_F(WriteBesideCommitTest, AWriteBesideAFailedSyncIsOfUnknownOutcome) {
   BeginHeldCommit(1);
   ASSERT_TRUE(WriteNext().ok());
   const uint64_t end = log_->next_seq();

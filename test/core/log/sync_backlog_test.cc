@@ -37,7 +37,7 @@ TEST_F(SyncBacklogTest, ACommitAtMemorySyncsNothing) {
   EXPECT_TRUE(backlog_.TargetsFor(Level::kMemory).empty());
 }
 
-TEST_F(SyncBacklogTest, AFullSegmentIsFsyncedAtSyncAndNotAtAsync) {
+TEST_F(SyncBacklogTest, AFullSegmentIsFsyncedAtSyncOnly) {
   backlog_.MarkDirty(first_, 4096, 5000);
   backlog_.Seal(first_);
   EXPECT_FALSE(backlog_.TargetsFor(Level::kAsync)[0].full);
@@ -76,7 +76,7 @@ TEST_F(SyncBacklogTest, WhatWasTakenBackIsForgotten) {
   EXPECT_TRUE(backlog_.TargetsFor(Level::kSync).empty());
 }
 
-TEST_F(SyncBacklogTest, ASegmentThatIsAppendedToAgainIsNotFull) {
+TEST_F(SyncBacklogTest, AnAppendMakesASegmentNotFull) {
   backlog_.Seal(first_);
   backlog_.Seal(second_);
   backlog_.Unseal(100);

@@ -55,7 +55,7 @@ std::string NameOf(const testing::TestParamInfo<Strategy>& info) {
 INSTANTIATE_TEST_SUITE_P(Strategies, MappedLogTest,
                          testing::Values(Strategy::kAuto, Strategy::kMmap), NameOf);
 
-TEST_P(MappedLogTest, TheAppendingThreadDoesNothingButRenameAtARotation) {
+TEST_P(MappedLogTest, ARotationOnlyRenamesOnTheAppendingThread) {
   PromptExecutor workers;
   CallsOfThisThread calls;
   ObservedFileSystem file_system([&](const ObservedCall& call) { return calls(call); }, "ext4");
@@ -74,7 +74,7 @@ TEST_P(MappedLogTest, TheAppendingThreadDoesNothingButRenameAtARotation) {
   ExpectRecords(0, end);
 }
 
-TEST_P(MappedLogTest, RecordsOfAnyLengthComeBackFromWhereverTheyMeetChunks) {
+TEST_P(MappedLogTest, RecordsOfAnyLengthComeBack) {
   LogOptions options = Options();
   options.segment_bytes = 1 << 20;
   options.max_record_bytes = 60000;

@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, OpenNamesTest,
 // Longer than a small segment, so that an empty one has to be replaced under its own name.
 std::string LongPayload() { return std::string(kLargeSegmentBytes / 2, 'x'); }
 
-TEST_P(OpenNamesTest, AnEmptySegmentThatRecoveryHasOpenIsReplacedByALargerOne) {
+TEST_P(OpenNamesTest, RecoverysEmptySegmentIsReplaced) {
   ASSERT_NE(Open(kSmallSegmentBytes), nullptr);
   std::unique_ptr<Log> log = Open(kLargeSegmentBytes);
   ExpectAppended(*log, LongPayload());
@@ -58,7 +58,7 @@ TEST_P(OpenNamesTest, AnEmptySegmentThatRecoveryHasOpenIsReplacedByALargerOne) {
   EXPECT_EQ(log->recovery().state, RecoveryState::kClean);
 }
 
-TEST_P(OpenNamesTest, AnEmptySegmentThatATruncationLeftIsReplacedByALargerOne) {
+TEST_P(OpenNamesTest, ATruncationsEmptySegmentIsReplaced) {
   std::unique_ptr<Log> log = Open(kSmallSegmentBytes);
   ExpectAppended(*log, "to be cut");
   log.reset();
@@ -72,7 +72,7 @@ TEST_P(OpenNamesTest, AnEmptySegmentThatATruncationLeftIsReplacedByALargerOne) {
   EXPECT_FALSE(log->latched());
 }
 
-TEST_P(OpenNamesTest, AnEmptySegmentThatCannotBeReplacedStaysInTheLog) {
+TEST_P(OpenNamesTest, AnEmptySegmentInUseStaysInTheLog) {
   ASSERT_NE(Open(kSmallSegmentBytes), nullptr);
   std::unique_ptr<Log> log = Open(kLargeSegmentBytes);
   // A reader has it.

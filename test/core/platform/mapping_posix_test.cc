@@ -61,7 +61,7 @@ TEST_F(PlatformMappingPosixTest, PopulateMakesPagesPresent) {
   for (const unsigned char page : present) EXPECT_EQ(page & 1, 1);
 }
 
-TEST_F(PlatformMappingPosixTest, AStoreBehindATruncationRaisesTheFlagAndTheProcessLives) {
+TEST_F(PlatformMappingPosixTest, AStoreBehindATruncationOnlyRaisesTheFlag) {
   StoreByte(map_->data(), 1);
   TruncateBehindTheMap(4096);
   EXPECT_FALSE(map_->faulted());
@@ -100,14 +100,14 @@ TEST_F(PlatformMappingPosixTest, AFaultInOneMapLeavesTheOthersAlone) {
   EXPECT_TRUE((*other)->Sync(0, 1).ok());
 }
 
-TEST_F(PlatformMappingPosixTest, PopulateBehindATruncationIsAnErrorAndNoFault) {
+TEST_F(PlatformMappingPosixTest, PopulateBehindATruncationIsAnError) {
   TruncateBehindTheMap(4096);
   const Status status = map_->Populate(0, kMapBytes);
   EXPECT_EQ(status.code(), Code::kIo);
   EXPECT_EQ(status.path(), PathOf("file"));
 }
 
-TEST_F(PlatformMappingPosixTest, PopulateByTouchingIsAnErrorBehindATruncationAsWell) {
+TEST_F(PlatformMappingPosixTest, TouchingBehindATruncationIsAnError) {
   Result<FaultGuard> guard = FaultGuard::Watch(map_->data(), 0);
   ASSERT_TRUE(guard.ok());
   void* raw = mmap(nullptr, kMapBytes, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -161,7 +161,7 @@ TEST_F(PlatformMappingPosixTest, UnmappingTakesTheDeadPagesAway) {
   EXPECT_EQ(errno, ENOMEM);
 }
 
-TEST_F(PlatformMappingPosixTest, TooManyMapsAreAnErrorAndClosingSomeHelps) {
+TEST_F(PlatformMappingPosixTest, ClosingMapsHelpsWhereTooMany) {
   std::vector<std::unique_ptr<Mapping>> maps;
   Status status;
   while (maps.size() <= FaultGuard::kCapacity) {
@@ -190,7 +190,7 @@ TEST_F(PlatformMappingPosixTest, FaultsOnManyThreadsAllLive) {
   EXPECT_TRUE(map_->faulted());
 }
 
-TEST_F(PlatformMappingPosixTest, MappingAndFaultingOnManyThreadsFindsTheRightMap) {
+TEST_F(PlatformMappingPosixTest, FaultsOnManyThreadsFindTheirMap) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([this, i] {
@@ -249,7 +249,7 @@ TEST_F(PlatformMappingDeathTest, AStoreAfterUnmappingStillKills) {
 void ExitWithOwnCode(int, siginfo_t* info, void*) { _exit(info->si_addr != nullptr ? 42 : 41); }
 
 // Before any map in the process: hence a program of its own, which the style below makes.
-TEST(PlatformFaultChainDeathTest, AForeignBusErrorReachesTheHandlerThatWasThereBefore) {
+TEST(PlatformFaultChainDeathTest, AForeignBusErrorReachesTheEarlierHandler) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
@@ -301,7 +301,7 @@ void FillTheDisk(const std::string& path) {
   _exit(testing::Test::HasFailure() ? 1 : 0);
 }
 
-TEST_F(PlatformMappingDeathTest, AFullDiskIsAnErrorForWritesAndForMaps) {
+TEST_F(PlatformMappingDeathTest, WritesAndMapsReportAFullDisk) {
   int code = -1;
   EXPECT_EXIT(
       FillTheDisk(root_),

@@ -150,7 +150,7 @@ TEST_F(StagingTest, AForgottenBlockIsReadFromTheFile) {
   EXPECT_TRUE(IsAllZero(bytes + found.size(), static_cast<size_t>(head) - found.size()));
 }
 
-TEST_F(StagingTest, APieceThatIsNotDirectHasItsFramesAlone) {
+TEST_F(StagingTest, AnIndirectPieceIsItsFramesAlone) {
   Stage(segment_, false, 100);
   Take(false);
   const uint64_t second = offset_;
@@ -166,7 +166,7 @@ TEST_F(StagingTest, WithoutMemoryNothingIsStaged) {
   EXPECT_TRUE(staging_.empty());
 }
 
-TEST_F(StagingTest, ReservedRoomCoversThePaddingOfADirectWrite) {
+TEST_F(StagingTest, ReservedRoomCoversADirectWritesPadding) {
   Stage(segment_, true, 100);
   const StagedGroup group = Take(true);
   const StagedPiece& piece = group.pieces.front();

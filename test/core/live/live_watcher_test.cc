@@ -77,7 +77,7 @@ TEST_F(LiveWatcherTest, WhatIsThereAlreadyIsAChange) {
   AwaitCalls(1);
 }
 
-TEST_F(LiveWatcherTest, ACutIsAChangeAlsoOneFromBeforeTheWatch) {
+TEST_F(LiveWatcherTest, AnEarlierCutIsAChangeToo) {
   const std::unique_ptr<LiveWatcher> watcher = Start();
   writer_->Cut(5);
   watcher->Watch(10, LiveWatcher::kNever);
@@ -87,7 +87,7 @@ TEST_F(LiveWatcherTest, ACutIsAChangeAlsoOneFromBeforeTheWatch) {
   AwaitCalls(2);
 }
 
-TEST_F(LiveWatcherTest, APageThatNoWriterHoldsAndIsGoneIsAChange) {
+TEST_F(LiveWatcherTest, ALostPageWithoutAWriterIsAChange) {
   const std::unique_ptr<LiveWatcher> watcher = Start();
   watcher->Watch(10, LiveWatcher::kNever);
   ASSERT_TRUE(folder_->Remove(kLiveName).ok());

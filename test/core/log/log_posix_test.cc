@@ -40,7 +40,7 @@ class FileSizeLimit {
   struct rlimit before_;
 };
 
-TEST_P(LogPosixTest, WithoutRoomNothingIsLeftBehindAndWithRoomItGoesOn) {
+TEST_P(LogPosixTest, ALogOutlivesALackOfRoom) {
   signal(SIGXFSZ, SIG_IGN);
   LogOptions options = Options();
   options.preallocation_auto = false;

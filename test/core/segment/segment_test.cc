@@ -55,7 +55,7 @@ TEST_F(SegmentTest, ASpareBecomesASegmentByARename) {
   EXPECT_FALSE(segment.entry_synced) << "the folder has not been synced";
 }
 
-TEST_F(SegmentTest, ItsHeaderIsInTheFileBeforeItHasItsName) {
+TEST_F(SegmentTest, TheHeaderIsWrittenBeforeTheName) {
   const std::shared_ptr<SpareJob> spare = Spare();
   spare->RunOnce();
   Result<std::unique_ptr<File>> file = directory_->Open(SpareName(1), OpenMode::kRead);

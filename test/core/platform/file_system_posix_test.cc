@@ -72,7 +72,7 @@ TEST_F(PlatformPosixTest, FilesAreForTheOwnerOnly) {
   EXPECT_EQ(ModeOf(PathOf("lock")), 0600u);
 }
 
-TEST_F(PlatformPosixTest, AFolderThatWasMovedIsStillTheSameFolder) {
+TEST_F(PlatformPosixTest, AMovedFolderIsTheSameFolder) {
   ASSERT_EQ(OpenFolderCode(PathOf("before"), true), Code::kOk);
   auto folder = DefaultFileSystem().OpenDirectory(PathOf("before"), false);
   ASSERT_EQ(rename(PathOf("before").c_str(), PathOf("after").c_str()), 0);
@@ -145,7 +145,7 @@ TEST_F(PlatformPosixTest, TheFileSizeLimitIsNoSpaceAndKillsNobody) {
   });
 }
 
-TEST_F(PlatformPosixTest, TheFileSizeLimitIsNoSpaceForADirectWriteAsWell) {
+TEST_F(PlatformPosixTest, ADirectWriteMeetsTheFileSizeLimit) {
   if (!folder_->Probe()->direct_io) GTEST_SKIP() << "no direct I/O here";
   MakeFile("file");
   Result<std::unique_ptr<File>> file = folder_->Open("file", OpenMode::kDirect);

@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, LogTest,
                                          Strategy::kDirect),
                          NameOf);
 
-TEST_P(LogTest, WhatIsAppendedAtAnyLevelOverManySegmentsIsReadBackAfterAReopen) {
+TEST_P(LogTest, AReopenReadsRecordsOfAllLevels) {
   std::unique_ptr<Log> log = Open(Options());
   for (int round = 0; round < 4; ++round) {
     for (const Level level : kLevels) AppendMany(*log, 50, level);
@@ -69,7 +69,7 @@ TEST_P(LogTest, WhatIsAppendedAtAnyLevelOverManySegmentsIsReadBackAfterAReopen) 
   ExpectRecords(0, 850);
 }
 
-TEST_P(LogTest, EverythingBeforeARecordThatReachedALevelHasReachedItToo) {
+TEST_P(LogTest, ALevelCoversAllEarlierRecords) {
   std::unique_ptr<Log> log = Open(Options());
   AppendMany(*log, 30, Level::kMemory);
   const Result<uint64_t> seq = log->AppendSync(AsBytes("last"), Level::kSync);
@@ -83,7 +83,7 @@ TEST_P(LogTest, EverythingBeforeARecordThatReachedALevelHasReachedItToo) {
   Close(std::move(log));
 }
 
-TEST_P(LogTest, AWriteIsInMemoryWhenItReturnsAndAReaderSeesIt) {
+TEST_P(LogTest, AReaderSeesAWriteThatHasReturned) {
   std::unique_ptr<Log> log = Open(Options());
   for (uint64_t seq = 0; seq < 20; ++seq) {
     const std::string payload = PayloadOf(seq);
@@ -95,7 +95,7 @@ TEST_P(LogTest, AWriteIsInMemoryWhenItReturnsAndAReaderSeesIt) {
   Close(std::move(log));
 }
 
-TEST_P(LogTest, ABatchIsInOneSegmentAndReadAsAWhole) {
+TEST_P(LogTest, ABatchIsReadAsAWhole) {
   std::unique_ptr<Log> log = Open(Options());
   while (log->next_seq() < 200) {
     std::string payloads[7];
@@ -134,7 +134,7 @@ TEST_P(LogTest, BadInputIsRefusedAndChangesNothing) {
   Close(std::move(log));
 }
 
-TEST_P(LogTest, ATrimmedFrontIsGoneAndTheRestStaysAfterAReopen) {
+TEST_P(LogTest, ATrimOutlivesAReopen) {
   std::unique_ptr<Log> log = Open(Options());
   AppendMany(*log, 600, Level::kSync);
   Settle(*log);
@@ -175,7 +175,7 @@ TEST_P(LogTest, ATruncatedEndNeverComesBack) {
   ExpectRecords(0, 100);
 }
 
-TEST_P(LogTest, ATruncationLeavesTheProofThatWhatStaysWasSynced) {
+TEST_P(LogTest, ATruncationKeepsTheProofOfSyncs) {
   LogOptions options = Options();
   options.segment_bytes = 1 << 20;
   std::unique_ptr<Log> log = Open(options);
@@ -207,7 +207,7 @@ TEST_P(LogTest, ALogThatWasNeverClosedIsWhole) {
   ExpectRecords(0, 300);
 }
 
-TEST_P(LogTest, ACloseMarksTheEndSoThatEverythingIsKnownToBeSynced) {
+TEST_P(LogTest, ACloseMarksEverythingAsSynced) {
   std::unique_ptr<Log> log = Open(Options());
   AppendMany(*log, 10, Level::kMemory);
   Close(std::move(log));
@@ -225,7 +225,7 @@ TEST_P(LogTest, AClosedLogTakesNothing) {
   Settle(*log);
 }
 
-TEST_P(LogTest, MoreThanMayWaitIsTurnedAwayAndTakenOnceThereIsRoom) {
+TEST_P(LogTest, MoreThanMayWaitIsRefusedUntilThereIsRoom) {
   LogOptions options = Options();
   options.max_pending_bytes = 40000;
   std::unique_ptr<Log> log = Open(options);
@@ -255,7 +255,7 @@ TEST_P(LogTest, ASecondWriterIsToldWhoHasTheLog) {
   EXPECT_EQ(second.status().owner_pid(), getpid());
 }
 
-TEST_P(LogTest, AReaderOnAnotherThreadSeesEveryRecordOnceAndInOrder) {
+TEST_P(LogTest, AnotherThreadReadsEachRecordOnceInOrder) {
   std::unique_ptr<Log> log = Open(Options());
   std::atomic<bool> finished{false};
   uint64_t seen = 0;
@@ -288,7 +288,7 @@ TEST_P(LogTest, AReaderOnAnotherThreadSeesEveryRecordOnceAndInOrder) {
   Close(std::move(log));
 }
 
-TEST_P(LogTest, VerifyBesideAWriterIsNeverWrongAboutWhatIsSynced) {
+TEST_P(LogTest, VerifyBesideAWriterKnowsWhatIsSynced) {
   std::unique_ptr<Log> log = Open(Options());
   std::atomic<bool> finished{false};
   std::thread verifier([&] {
