@@ -202,3 +202,12 @@ describe('get and close', () => {
     await again.close()
   })
 })
+
+test('a reader that is closed twice while it gets a record settles both', async () => {
+  const dir = scratchDir()
+  const writer = await openUntilDone(dir)
+  await writer.append('record')
+  const log = await open(dir, { readOnly: true })
+  const [{ data }] = await Promise.all([log.get(0), log.close(), log.close()])
+  expect(data.toString()).toBe('record')
+})

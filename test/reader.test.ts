@@ -318,6 +318,18 @@ test('a million small records come back in order', async () => {
   expect(next).toBe(1_000_000)
 })
 
+test('a follower that always finds its next record in memory lets the event loop turn', async () => {
+  const log = await scratchLog({ strategy: 'mmap' })
+  let turned = false
+  log.write('first')
+  for await (const { seq } of log.read({ follow: true })) {
+    if (seq === 0) setImmediate(() => (turned = true))
+    if (turned || seq === 2000) break
+    log.write('next')
+  }
+  expect(turned).toBe(true)
+})
+
 test('a follower that continues after a cut is told of another one that comes meanwhile', async () => {
   const log = await scratchLog()
   await log.appendBatch(numbered(10))

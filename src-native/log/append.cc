@@ -65,7 +65,7 @@ bool Log::TakesRecordTime(uint64_t base_time_ms, uint32_t last_time_ms) const {
   return elapsed_ms <= UINT32_MAX;
 }
 
-// After this `frame_bytes` fit into the active segment, all of them, and last_time_ms_ is theirs.
+// After this `frame_bytes` fit into the active segment, all of them, and frame_time_ms_ is theirs.
 Status Log::MakeRoom(uint64_t frame_bytes, uint64_t time_ms) {
   // One group larger than the bound is let through when it is alone.
   if (staging_.pending_bytes() > 0 &&
@@ -90,7 +90,7 @@ Status Log::MakeRoom(uint64_t frame_bytes, uint64_t time_ms) {
   // The clock may be set back; the log's times never go back within a segment.
   const uint64_t base_ms = active_->header().base_time_ms;
   const uint64_t elapsed_ms = record_ms_ > base_ms ? record_ms_ - base_ms : 0;
-  last_time_ms_ = std::max(last_time_ms_, static_cast<uint32_t>(elapsed_ms));
+  frame_time_ms_ = std::max(last_time_ms_, static_cast<uint32_t>(elapsed_ms));
   return Status::Ok();
 }
 
@@ -101,7 +101,7 @@ FrameFields Log::NextFields(size_t payload_bytes) {
   fields.seq = next_seq_;
   // Bounded: no more than a few segments are ever unsynced.
   fields.unsynced = static_cast<uint32_t>(next_seq_ - acks_.synced_end());
-  fields.time_ms = last_time_ms_;
+  fields.time_ms = frame_time_ms_;
   return fields;
 }
 
@@ -134,6 +134,7 @@ DURLOG_FLATTEN Result<uint64_t> Log::Append(Bytes payload, Level level, uint64_t
 
 void Log::NoteAppended(uint64_t frame_bytes, uint64_t records, Level level) {
   next_seq_ += records;
+  last_time_ms_ = frame_time_ms_;
   end_marked_ = false;
   if (append_offset_ >= note_from_) NotePosition();
   if (append_offset_ > policy_.SpareDueAt(mode_, active_->bytes())) RequestSpare();
@@ -273,6 +274,7 @@ Status Log::AppendMarker() {
   }
   FrameFields fields = NextFields(0);
   fields.state = FrameState::kMarker;
+  fields.time_ms = last_time_ms_;
   return StoreFrame(fields, Bytes{});
 }
 

@@ -202,6 +202,7 @@ class Log {
   std::shared_ptr<Job> left_run_;     // of the tail before: see TailLegacy
   uint64_t note_from_ = 0;            // the offset from which a position is worth noting
   uint32_t last_time_ms_ = 0;         // of the active segment's last frame
+  uint32_t frame_time_ms_ = 0;        // of the frames at hand, which may still be refused
   uint64_t now_ms_ = 0;               // the clock when it was last read
   uint64_t record_ms_ = 0;            // the time of the record at hand
   bool exact_time_ = false;           // given by the caller, and kept as it is

@@ -10,6 +10,8 @@ export class PointReads {
   /** Settles when the change in progress has been made or has failed. */
   #change: Promise<unknown> | undefined
   #reading = 0
+  /** Settles when `#reading` is 0. */
+  #idle: Promise<void> | undefined
   #onIdle: (() => void) | undefined
 
   /** With `own` this process writes the log. */
@@ -26,7 +28,10 @@ export class PointReads {
       return await this.#native.get(seq, limit)
     } finally {
       this.#reading--
-      if (this.#reading === 0) this.#onIdle?.()
+      if (this.#reading === 0) {
+        this.#idle = undefined
+        this.#onIdle?.()
+      }
     }
   }
 
@@ -53,9 +58,10 @@ export class PointReads {
   /** Settles when every read has settled and no file is open. */
   async close(): Promise<void> {
     if (this.#reading > 0) {
-      await new Promise<void>((onIdle) => {
+      this.#idle ??= new Promise((onIdle) => {
         this.#onIdle = onIdle
       })
+      await this.#idle
     }
     await this.#native.forget()
   }

@@ -13,6 +13,8 @@ import type { Truncation } from './truncation.js'
 
 /** A follower at most this far behind the end takes records that are in memory without a worker thread. */
 const MAX_CACHED_RECORDS = 256
+/** Then one batch comes from a worker thread all the same: without it the event loop might never turn. */
+const MAX_CACHED_IN_ROW = 64
 /** Makes a Buffer over existing memory without the checks of Buffer.from, which are half of a record's cost. */
 const BufferOver = (Buffer as unknown as Record<symbol, unknown>)[Symbol.species] as new (
   memory: ArrayBufferLike,
@@ -60,6 +62,8 @@ export class Reader implements LogReader {
   #end = Number.POSITIVE_INFINITY
   #seenTruncation: Truncation
   #fetch: Fetch | undefined
+  /** Batches since the last one that came from a worker thread. */
+  #cachedInRow = 0
   #filling: Promise<void> | undefined
   #wake: (() => void) | undefined
   #done = false
@@ -230,7 +234,9 @@ export class Reader implements LogReader {
     // Not bounded by `to`: an atomic batch that it cuts through is read as a whole.
     const cursor = this.#cursor as NativeCursor
     const isNear = this.#follow && limit !== -1 && limit - this.#position <= MAX_CACHED_RECORDS
-    const cached = isNear ? cursor.nextCached(buffer, entries, limit) : undefined
+    const mayStay = isNear && this.#cachedInRow < MAX_CACHED_IN_ROW
+    const cached = mayStay ? cursor.nextCached(buffer, entries, limit) : undefined
+    this.#cachedInRow = cached === undefined ? 0 : this.#cachedInRow + 1
     const promise = cached === undefined ? cursor.next(buffer, entries, limit) : Promise.resolve(cached)
     const fetch = { promise, buffer, entries, limit }
     promise.catch(() => {}) // #receive reports it, when its turn comes

@@ -210,5 +210,25 @@ TEST_P(RecordTimeTest, ARollbackTakesItsTimesWithIt) {
   ExpectNoneFallsWithinASegment(times);
 }
 
+TEST_P(RecordTimeTest, ARefusedAppendLeavesItsTimeToNoRecord) {
+  std::unique_ptr<Log> log = OpenObserved();
+  AppendNow(*log);
+  log = Reopen(std::move(log));
+  observer_ = [](const ObservedCall& call) {
+    const bool needed = call.call == "map" || call.call == "read";
+    return needed ? Status::System("open", EMFILE, call.name) : Status::Ok();
+  };
+  const uint64_t ahead_ms = DefaultFileSystem().NowMs() + 24 * kHourMs;
+  const Result<uint64_t> refused = log->Append(AsBytes("refused"), Level::kSync, ahead_ms);
+  observer_ = nullptr;
+  if (refused.ok()) GTEST_SKIP() << "pwrite needs nothing that can be refused";
+  ASSERT_EQ(refused.status().code(), Code::kTooManyFiles) << refused.status().message();
+  AppendNow(*log);
+  Close(std::move(log));
+  const std::vector<Timed> times = ReadTimes();
+  ASSERT_EQ(times.size(), 2u);
+  EXPECT_LT(times[1].time_ms, ahead_ms);
+}
+
 }  // namespace
 }  // namespace durlog
