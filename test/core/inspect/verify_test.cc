@@ -100,7 +100,7 @@ TEST_F(VerifyTest, AMissingSegmentIsLostAsAWhole) {
   EXPECT_EQ(Describe(report.problems[0]), Lost(0, OffsetOf(kRecords), 10, 19));
 }
 
-TEST_F(VerifyTest, NothingIsChangedAndNoLockIsTaken) {
+TEST_F(VerifyTest, NothingIsChanged) {
   BuildThree();
   Damage(20, 27);
   const MemoryBytes before = Image(20);

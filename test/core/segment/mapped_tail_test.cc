@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -142,7 +143,7 @@ TEST_F(MappedTailTest, AGivenUpTailsJobsWriteNothing) {
     TailLegacy legacy;
     if (leaves) {
       legacy = tail->Leave();
-      EXPECT_NE(legacy.run, nullptr) << "a run that no worker has finished is handed on";
+      ASSERT_NE(legacy.run, nullptr) << "a run that no worker has finished is handed on";
     } else {
       tail->Quiesce();
     }
@@ -166,6 +167,11 @@ TEST_F(MappedTailTest, WhatASealedTailHasMappedIsHandedOn) {
   EXPECT_EQ(legacy.run, nullptr);
   ASSERT_GT(legacy.chunks.size(), 1u);
   for (const Chunk& chunk : legacy.chunks) EXPECT_NE(chunk.mapping, nullptr);
+  const auto holds_first = [](const Chunk& chunk) {
+    return chunk.begin <= kSegmentHeaderBytes && kSegmentHeaderBytes < chunk.end;
+  };
+  EXPECT_TRUE(std::any_of(legacy.chunks.begin(), legacy.chunks.end(), holds_first))
+      << "what was stored to";
   EXPECT_FALSE(tail->Holds(kSegmentHeaderBytes));
 }
 
