@@ -1,4 +1,4 @@
-// Allocating blocks ahead of the writes: one implementation for each system.
+// Allocating blocks ahead of the writes. Each system has its own AllocateBlocks() and size hint.
 #ifndef DURLOG_PLATFORM_POSIX_PREALLOCATE_H_
 #define DURLOG_PLATFORM_POSIX_PREALLOCATE_H_
 
@@ -15,6 +15,9 @@ Status AllocateIn(int fd, const std::string& path, Preallocation how, uint64_t o
                   uint64_t length);
 Status SetExtentSizeHintOf(int fd, const std::string& path, uint32_t bytes);
 
+// The part of AllocateIn() that takes blocks: kFallocate, kKeepSize and kZeroRange.
+Status AllocateBlocks(int fd, const std::string& path, Preallocation how, uint64_t offset,
+                      uint64_t length);
 // Sets the size to `end` unless the file is that long already: never cuts.
 Status ExtendTo(int fd, const std::string& path, uint64_t end);
 

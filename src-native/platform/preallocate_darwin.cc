@@ -34,28 +34,15 @@ Status Preallocate(int fd, const std::string& path, uint64_t end) {
 
 }  // namespace
 
-Status AllocateIn(int fd, const std::string& path, Preallocation how, uint64_t offset,
-                  uint64_t length) {
-  if (length == 0) return Status::Ok();
-  switch (how) {
-    case Preallocation::kNone:
-      return Status::Ok();
-    case Preallocation::kSparse:
-      return ExtendTo(fd, path, offset + length);
-    case Preallocation::kFallocate:
-      DURLOG_RETURN_IF_ERROR(Preallocate(fd, path, offset + length));
-      return ExtendTo(fd, path, offset + length);
-    case Preallocation::kKeepSize:
-      return Preallocate(fd, path, offset + length);
-    case Preallocation::kZeroRange:
-      return Status::Error(Code::kUnsupported, "macOS cannot zero a range without writing it")
-          .WithPath(path);
-    case Preallocation::kZero:
-    case Preallocation::kRecycle:
-      break;
+Status AllocateBlocks(int fd, const std::string& path, Preallocation how, uint64_t offset,
+                      uint64_t length) {
+  if (how == Preallocation::kZeroRange) {
+    return Status::Error(Code::kUnsupported, "macOS cannot zero a range without writing it")
+        .WithPath(path);
   }
-  return Status::Error(Code::kInvalidArgument, "this preallocation is not the platform's to do")
-      .WithPath(path);
+  const uint64_t end = offset + length;
+  DURLOG_RETURN_IF_ERROR(Preallocate(fd, path, end));
+  return how == Preallocation::kKeepSize ? Status::Ok() : ExtendTo(fd, path, end);
 }
 
 Status SetExtentSizeHintOf(int, const std::string& path, uint32_t) {

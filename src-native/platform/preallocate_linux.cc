@@ -13,12 +13,20 @@
 namespace durlog {
 namespace {
 
+int ModeOf(Preallocation how) {
+  if (how == Preallocation::kKeepSize) return FALLOC_FL_KEEP_SIZE;
+  return how == Preallocation::kZeroRange ? FALLOC_FL_ZERO_RANGE : 0;
+}
+
+}  // namespace
+
 // fallocate(2) itself and not posix_fallocate: where the file system has no such call, glibc
 // writes a byte into every block, which is slow, races with other writers and allocates nothing
 // on copy-on-write file systems.
-Status Fallocate(int fd, const std::string& path, int mode, uint64_t offset, uint64_t length) {
+Status AllocateBlocks(int fd, const std::string& path, Preallocation how, uint64_t offset,
+                      uint64_t length) {
   if (RetryInterrupted([&] {
-        return fallocate(fd, mode, static_cast<off_t>(offset), static_cast<off_t>(length));
+        return fallocate(fd, ModeOf(how), static_cast<off_t>(offset), static_cast<off_t>(length));
       }) == 0) {
     return Status::Ok();
   }
@@ -28,30 +36,6 @@ Status Fallocate(int fd, const std::string& path, int mode, uint64_t offset, uin
     return std::move(status).WithCode(Code::kUnsupported);
   }
   return status;
-}
-
-}  // namespace
-
-Status AllocateIn(int fd, const std::string& path, Preallocation how, uint64_t offset,
-                  uint64_t length) {
-  if (length == 0) return Status::Ok();
-  switch (how) {
-    case Preallocation::kNone:
-      return Status::Ok();
-    case Preallocation::kSparse:
-      return ExtendTo(fd, path, offset + length);
-    case Preallocation::kFallocate:
-      return Fallocate(fd, path, 0, offset, length);
-    case Preallocation::kKeepSize:
-      return Fallocate(fd, path, FALLOC_FL_KEEP_SIZE, offset, length);
-    case Preallocation::kZeroRange:
-      return Fallocate(fd, path, FALLOC_FL_ZERO_RANGE, offset, length);
-    case Preallocation::kZero:
-    case Preallocation::kRecycle:
-      break;
-  }
-  return Status::Error(Code::kInvalidArgument, "this preallocation is not the platform's to do")
-      .WithPath(path);
 }
 
 Status SetExtentSizeHintOf(int fd, const std::string& path, uint32_t bytes) {
