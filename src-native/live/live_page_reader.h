@@ -51,7 +51,6 @@ class LivePageReader {
   bool Map();
   bool IsNamed();
   Held ReadWords(LiveView* view);
-  void NoteCuts(uint64_t generation);
   uint64_t LowestCutSince(uint64_t since, uint64_t generation) const;
   uint64_t Load(size_t word) const { return words_[word].load(std::memory_order_acquire); }
 

@@ -1,7 +1,7 @@
 // Appending: from a payload to a frame at the append point.
 #include <algorithm>
 
-#include "base/flatten.h"
+#include "base/inline_calls.h"
 #include "log/log.h"
 #include "read/position_index.h"
 
@@ -113,7 +113,7 @@ void Log::CommitEagerly() {
   Pump();
 }
 
-DURLOG_FLATTEN Result<uint64_t> Log::Append(Bytes payload, Level level, uint64_t time_ms) {
+DURLOG_INLINE_CALLS Result<uint64_t> Log::Append(Bytes payload, Level level, uint64_t time_ms) {
   const uint64_t rollbacks = rollbacks_;
   CommitEagerly();
   // Before anything is appended after it: see Append() in log.h.
@@ -246,7 +246,7 @@ Result<uint64_t> Log::AppendAwaitingSpare(Bytes payload, Level level, uint64_t t
   return Append(payload, level, time_ms);
 }
 
-DURLOG_FLATTEN Result<uint64_t> Log::Write(Bytes payload) {
+DURLOG_INLINE_CALLS Result<uint64_t> Log::Write(Bytes payload) {
   if (!Takes(payload)) return CheckAppend(payload);
   if (mode_ != WriteMode::kMmap && policy_.EntersMap()) {
     // What is staged or under way comes before this record, and so must be in memory before it.
