@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "../core/inline_executor.h"
 #include "inspect/frames.h"
 #include "inspect/repair.h"
 #include "inspect/verify.h"
@@ -15,11 +16,6 @@
 
 namespace durlog {
 namespace {
-
-class InlineExecutor final : public Executor {
- public:
-  void Execute(std::shared_ptr<Job> job) override { job->RunOnce(); }
-};
 
 class SilentListener final : public LogListener {
  public:

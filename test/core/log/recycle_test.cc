@@ -5,17 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "inline_executor.h"
 #include "log_test_folder.h"
 #include "observed_file_system.h"
 
 namespace durlog {
 namespace {
-
-// Each job is done when Execute() returns.
-class InlineExecutor final : public Executor {
- public:
-  void Execute(std::shared_ptr<Job> job) override { job->RunOnce(); }
-};
 
 class RecycleTest : public LogTestFolder, public testing::WithParamInterface<Level> {
  protected:

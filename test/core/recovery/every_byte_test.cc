@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "inline_executor.h"
 #include "inspect/frames.h"
 #include "log/log.h"
 #include "memory_file_system.h"
@@ -14,11 +15,6 @@
 
 namespace durlog {
 namespace {
-
-class InlineExecutor final : public Executor {
- public:
-  void Execute(std::shared_ptr<Job> job) override { job->RunOnce(); }
-};
 
 class NoListener final : public LogListener {
  public:

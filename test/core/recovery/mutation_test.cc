@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "inline_executor.h"
 #include "inspect/verify.h"
 #include "log/log.h"
 #include "memory_file_system.h"
@@ -17,11 +18,6 @@
 
 namespace durlog {
 namespace {
-
-class InlineExecutor final : public Executor {
- public:
-  void Execute(std::shared_ptr<Job> job) override { job->RunOnce(); }
-};
 
 class DeafListener final : public LogListener {
  public:
