@@ -88,6 +88,7 @@ void LiveWatcher::Run() {
     lock.lock();
     if (stopping_ || served_ != request_) continue;
     watched_.reset();
+    cut_met_ = false;
     lock.unlock();
     on_change_();
     lock.lock();
@@ -97,7 +98,8 @@ void LiveWatcher::Run() {
 bool LiveWatcher::HasChanged(const Ends& seen) {
   page_->Trust(seen.counted);
   const std::optional<LiveView> view = page_->Look();
-  if (!view || page_->TakeCut() != kNoCut) return true;
+  if (page_->TakeCut() != kNoCut) cut_met_ = true;
+  if (!view || cut_met_) return true;
   return view->memory_end > seen.memory || view->synced_end > seen.synced;
 }
 

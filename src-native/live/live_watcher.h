@@ -70,6 +70,7 @@ class LiveWatcher {
   const std::unique_ptr<LivePageReader> page_;
   const std::function<void()> on_change_;
   std::optional<FileId> bell_page_;
+  bool cut_met_ = false;  // and not called for: the request had changed by then
 
   std::mutex mutex_;
   std::condition_variable asked_;

@@ -133,6 +133,23 @@ TEST_F(LiveWatcherTest, TheLatestRequestCounts) {
   AwaitCalls(2);
 }
 
+TEST_F(LiveWatcherTest, ACutIsAChangeThoughTheRequestChangesWhileItIsMet) {
+  const std::unique_ptr<LiveWatcher> watcher = Start();
+  for (int i = 0; i < 20000; ++i) {
+    int before = 0;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      before = calls_;
+    }
+    watcher->Watch(10, LiveWatcher::kNever);
+    writer_->Cut(5);
+    // The thread meets the cut at some moment of this.
+    for (int more = 0; more < i % 16; ++more) watcher->Watch(10, LiveWatcher::kNever);
+    std::unique_lock<std::mutex> lock(mutex_);
+    called_.wait(lock, [&] { return calls_ > before; });
+  }
+}
+
 TEST_F(LiveWatcherTest, EndsWhileItWaits) {
   for (int i = 0; i < 200; ++i) {
     const std::unique_ptr<LiveWatcher> watcher = Start();
