@@ -330,6 +330,16 @@ test('a follower that always finds its next record in memory lets the event loop
   expect(turned).toBe(true)
 })
 
+test('batches of a follower that waits can be left at once', async () => {
+  const log = await scratchLog()
+  await log.append('first')
+  const batches = log.read({ follow: true }).batches()
+  expect((await batches.next()).value).toHaveLength(1)
+  const waiting = batches.next()
+  expect(await batches.return(undefined)).toEqual({ done: true, value: undefined })
+  expect(await waiting).toEqual({ done: true, value: undefined })
+})
+
 test('a follower that continues after a cut is told of another one that comes meanwhile', async () => {
   const log = await scratchLog()
   await log.appendBatch(numbered(10))

@@ -100,7 +100,18 @@ export class Reader implements LogReader {
     return this.#record(index)
   }
 
-  async *batches(maxRecords?: number): AsyncGenerator<LogRecord[], undefined, undefined> {
+  batches(maxRecords?: number): AsyncGenerator<LogRecord[], undefined, undefined> {
+    const batches = this.#inBatches(maxRecords)
+    const end = batches.return.bind(batches)
+    // A generator's own `return` waits for the pending `next`, which a follower may never get.
+    batches.return = async (value) => {
+      await this.return()
+      return end(value)
+    }
+    return batches
+  }
+
+  async *#inBatches(maxRecords?: number): AsyncGenerator<LogRecord[], undefined, undefined> {
     const max = whole('maxRecords', maxRecords, BATCH_RECORDS, DEFAULT_BATCH_RECORDS)
     try {
       for (;;) {
