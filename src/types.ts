@@ -255,7 +255,7 @@ export interface ReadableLog extends AsyncDisposable {
   close(): Promise<void>
 }
 
-/** A log opened for reading only: takes no lock and changes nothing, beside a writer in any process or without one. */
+/** A log opened for reading only: takes no lock and changes nothing but the mark of a waiting follower in `live`, beside a writer in any process or without one. */
 export interface ReadOnlyLog extends ReadableLog {
   readonly readOnly: true
   /** Looks again: until then `firstSeq`, `nextSeq` and `syncedSeq` are those of an earlier moment. */
