@@ -8,7 +8,7 @@ namespace durlog {
 namespace {
 
 constexpr uint64_t kFirstIntervalMicros = 1000;
-// With a bell the intervals only matter where no bell is rung.
+// For a thread that a bell wakes: the intervals only matter where none is rung.
 constexpr uint64_t kMaxIntervalMicros = 20000;
 constexpr uint64_t kMaxIntervalMicrosWithoutBell = 5000;
 
@@ -79,9 +79,9 @@ void LiveWatcher::Run() {
     FindBell();
     const uint32_t bell_count = bell_ ? bell_->Prepare() : 0;
     if (!HasChanged(seen)) {
-      Sleep(bell_count, interval_micros);
-      interval_micros =
-          std::min(2 * interval_micros, bell_ ? kMaxIntervalMicros : kMaxIntervalMicrosWithoutBell);
+      const bool bell_wakes = Sleep(bell_count, interval_micros);
+      interval_micros = std::min(2 * interval_micros,
+                                 bell_wakes ? kMaxIntervalMicros : kMaxIntervalMicrosWithoutBell);
       lock.lock();
       continue;
     }
@@ -113,19 +113,20 @@ void LiveWatcher::FindBell() {
   bell_ = std::move(bell);
 }
 
-void LiveWatcher::Sleep(uint32_t bell_count, uint64_t micros) {
+bool LiveWatcher::Sleep(uint32_t bell_count, uint64_t micros) {
   std::unique_lock<std::mutex> lock(mutex_);
   const auto asked = [this] { return stopping_ || request_ != served_; };
-  if (asked()) return;
+  if (asked()) return false;
   if (bell_) {
     waits_on_bell_ = true;
     lock.unlock();
     const bool waited = bell_->Wait(bell_count, micros);
     lock.lock();
     waits_on_bell_ = false;
-    if (waited) return;
+    if (waited) return true;
   }
   asked_.wait_for(lock, std::chrono::microseconds(micros), asked);
+  return false;
 }
 
 }  // namespace durlog

@@ -62,7 +62,9 @@ class LiveWatcher {
   void Run();
   bool HasChanged(const Ends& seen);
   void FindBell();
-  void Sleep(uint32_t bell_count, uint64_t micros);
+  // For `micros`, or until the bell rings or the request changes. True where the bell can end it: a
+  // bell of a system that cannot wait for another process wakes nobody.
+  bool Sleep(uint32_t bell_count, uint64_t micros);
   void WakeThread();
 
   // The thread's.

@@ -40,6 +40,12 @@ class ObservedMapping final : public Mapping {
     return inner_->Sync(offset, length);
   }
   bool faulted() const override { return inner_->faulted(); }
+  // An observer that returns an error makes this a system that cannot wait.
+  bool WaitOn(size_t offset, uint32_t value, uint64_t micros) override {
+    if (!observer_({"wait-on", name_, offset, micros}).ok()) return false;
+    return inner_->WaitOn(offset, value, micros);
+  }
+  void WakeOn(size_t offset) override { inner_->WakeOn(offset); }
 
  private:
   const std::unique_ptr<Mapping> inner_;
@@ -94,6 +100,12 @@ class ObservedFile final : public File {
     DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Mapping> map, inner_->Map(offset, length));
     return std::unique_ptr<Mapping>(new ObservedMapping(std::move(map), name_, observer_));
   }
+  Result<std::unique_ptr<ReadOnlyMapping>> MapForReading(uint64_t offset, size_t length) override {
+    return inner_->MapForReading(offset, length);
+  }
+  Result<std::unique_ptr<FileLock>> TryLock() override { return inner_->TryLock(); }
+  Result<bool> IsLocked() override { return inner_->IsLocked(); }
+  Result<FileId> Id() override { return inner_->Id(); }
   Status SetExtentSizeHint(uint32_t bytes) override { return inner_->SetExtentSizeHint(bytes); }
   Status Close() override { return inner_->Close(); }
 

@@ -11,9 +11,11 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "live/live_page_writer.h"
 #include "log_test_folder.h"
+#include "observed_file_system.h"
 
 namespace durlog {
 namespace {
@@ -36,13 +38,12 @@ class LiveWatcherTest : public PlatformTest {
     if (!page.ok()) std::abort();
     return *(*page)->Id();
   }
-  std::unique_ptr<LiveWatcher> Start() {
-    Result<std::unique_ptr<LiveWatcher>> watcher =
-        LiveWatcher::Start(DefaultFileSystem(), root_, [this] {
-          const std::lock_guard<std::mutex> lock(mutex_);
-          ++calls_;
-          called_.notify_all();
-        });
+  std::unique_ptr<LiveWatcher> Start(FileSystem& file_system = DefaultFileSystem()) {
+    Result<std::unique_ptr<LiveWatcher>> watcher = LiveWatcher::Start(file_system, root_, [this] {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ++calls_;
+      called_.notify_all();
+    });
     if (!watcher.ok()) std::abort();
     return std::move(*watcher);
   }
@@ -157,6 +158,23 @@ TEST_F(LiveWatcherTest, EndsWhileItWaits) {
     if (i % 2 == 0) std::this_thread::yield();
   }
   EXPECT_EQ(calls_, 0);
+}
+
+TEST_F(LiveWatcherTest, LooksEachFiveMillisecondsWhereNoBellWakesIt) {
+  std::vector<uint64_t> intervals;
+  ObservedFileSystem file_system([&](const ObservedCall& call) {
+    if (call.call != "wait-on") return Status::Ok();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    intervals.push_back(call.length);
+    called_.notify_all();
+    return Status::Error(Code::kUnsupported, "no process waits for another one here");
+  });
+  const std::unique_ptr<LiveWatcher> watcher = Start(file_system);
+  watcher->Watch(10, LiveWatcher::kNever);
+  std::unique_lock<std::mutex> lock(mutex_);
+  called_.wait(lock, [&] { return intervals.size() >= 6; });
+  intervals.resize(6);
+  EXPECT_EQ(intervals, (std::vector<uint64_t>{1000, 2000, 4000, 5000, 5000, 5000}));
 }
 
 #ifdef __linux__
