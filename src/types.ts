@@ -255,7 +255,10 @@ export interface ReadableLog extends AsyncDisposable {
   close(): Promise<void>
 }
 
-/** A log opened for reading only: takes no lock and changes nothing but the mark of a waiting follower in `live`, beside a writer in any process or without one. */
+/**
+ * A log opened for reading only, beside a writer in any process or without one. It takes no lock and changes nothing
+ * but the words of the file `live` by which a waiting follower is woken.
+ */
 export interface ReadOnlyLog extends ReadableLog {
   readonly readOnly: true
   /** Looks again: until then `firstSeq`, `nextSeq` and `syncedSeq` are those of an earlier moment. */
