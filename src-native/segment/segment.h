@@ -54,7 +54,6 @@ class SpareJob final : public Job {
         spare_(Status::Error(Code::kIo, "the spare has not been made yet")) {}
 
   const SegmentHeader& header() const { return header_; }
-  bool recycles() const { return !request_.recycled_name.empty(); }
   // After done().
   Result<Spare>& spare() { return spare_; }
 

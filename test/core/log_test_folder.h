@@ -88,6 +88,12 @@ inline LogOptions SmallOptions(Strategy strategy) {
   return options;
 }
 
+// The name of a test that runs for each strategy.
+inline std::string NameOfStrategy(const testing::TestParamInfo<Strategy>& info) {
+  const char* const names[] = {"Auto", "Mmap", "Pwrite", "Direct"};
+  return names[static_cast<size_t>(info.param)];
+}
+
 inline std::string PayloadOf(uint64_t seq) {
   return std::string(1 + static_cast<size_t>(seq * 37 % 900), static_cast<char>('a' + seq % 26));
 }
@@ -144,9 +150,14 @@ class LogTestFolder : public PlatformTest {
       log.Harvest();
     }
   }
-  // Every payload from `from` on, by a cursor.
-  std::vector<std::string> ReadFrom(uint64_t from) {
-    std::vector<std::string> payloads;
+  struct ReadRecord {
+    std::string payload;
+    uint64_t time_ms;
+    uint64_t base_time_ms;  // of its segment
+  };
+  // Every record from `from` on, by a cursor.
+  std::vector<ReadRecord> ReadRecords(uint64_t from) {
+    std::vector<ReadRecord> records;
     Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(DefaultFileSystem(), PathOf("log"), from);
     EXPECT_TRUE(cursor.ok()) << cursor.status().message();
     std::vector<uint8_t> buffer(64 << 10);
@@ -156,12 +167,18 @@ class LogTestFolder : public PlatformTest {
           (*cursor)->Next(buffer.data(), buffer.size(), entries.data(), 256, Cursor::kNoLimit);
       EXPECT_TRUE(batch.ok()) << batch.status().message();
       if (!batch.ok() || batch->count == 0) break;
-      EXPECT_EQ(batch->first_seq, from + payloads.size());
+      EXPECT_EQ(batch->first_seq, from + records.size());
       for (size_t i = 0; i < batch->count; ++i) {
         const uint8_t* const at = buffer.data() + entries[i].offset;
-        payloads.emplace_back(at, at + entries[i].length);
+        records.push_back({std::string(at, at + entries[i].length),
+                           batch->base_time_ms + entries[i].time_ms, batch->base_time_ms});
       }
     }
+    return records;
+  }
+  std::vector<std::string> ReadFrom(uint64_t from) {
+    std::vector<std::string> payloads;
+    for (ReadRecord& record : ReadRecords(from)) payloads.push_back(std::move(record.payload));
     return payloads;
   }
   void ExpectRecords(uint64_t from, uint64_t end) {

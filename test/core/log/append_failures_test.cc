@@ -22,14 +22,10 @@ class AppendFailuresTest : public LogTestFolder, public testing::WithParamInterf
   LogOptions Options() const { return SmallOptions(GetParam()); }
 };
 
-std::string NameOf(const testing::TestParamInfo<Strategy>& info) {
-  const char* const names[] = {"Auto", "Mmap", "Pwrite", "Direct"};
-  return names[static_cast<size_t>(info.param)];
-}
 INSTANTIATE_TEST_SUITE_P(Strategies, AppendFailuresTest,
                          testing::Values(Strategy::kAuto, Strategy::kMmap, Strategy::kPwrite,
                                          Strategy::kDirect),
-                         NameOf);
+                         NameOfStrategy);
 
 // Refuses one allocation of an AlignedBuffer, on whichever thread, until the end of the scope.
 class RefusedAllocation {

@@ -23,14 +23,10 @@ class LiveLogTest : public LogTestFolder, public testing::WithParamInterface<Str
   }
 };
 
-std::string NameOf(const testing::TestParamInfo<Strategy>& info) {
-  const char* const names[] = {"Auto", "Mmap", "Pwrite", "Direct"};
-  return names[static_cast<size_t>(info.param)];
-}
 INSTANTIATE_TEST_SUITE_P(Strategies, LiveLogTest,
                          testing::Values(Strategy::kAuto, Strategy::kMmap, Strategy::kPwrite,
                                          Strategy::kDirect),
-                         NameOf);
+                         NameOfStrategy);
 
 TEST_P(LiveLogTest, EachAcknowledgementIsThereWhenTheCallReturns) {
   const std::unique_ptr<Log> log = Open(Options());

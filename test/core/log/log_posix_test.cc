@@ -16,14 +16,10 @@ class LogPosixTest : public LogTestFolder, public testing::WithParamInterface<St
   LogOptions Options() const { return SmallOptions(GetParam()); }
 };
 
-std::string NameOf(const testing::TestParamInfo<Strategy>& info) {
-  const char* const names[] = {"Auto", "Mmap", "Pwrite", "Direct"};
-  return names[static_cast<size_t>(info.param)];
-}
 INSTANTIATE_TEST_SUITE_P(Strategies, LogPosixTest,
                          testing::Values(Strategy::kAuto, Strategy::kMmap, Strategy::kPwrite,
                                          Strategy::kDirect),
-                         NameOf);
+                         NameOfStrategy);
 
 // Files of this process may not grow past `bytes`, until the end of the scope.
 class FileSizeLimit {

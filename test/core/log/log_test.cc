@@ -42,14 +42,10 @@ class LogTest : public LogTestFolder, public testing::WithParamInterface<Strateg
   }
 };
 
-std::string NameOf(const testing::TestParamInfo<Strategy>& info) {
-  const char* const names[] = {"Auto", "Mmap", "Pwrite", "Direct"};
-  return names[static_cast<size_t>(info.param)];
-}
 INSTANTIATE_TEST_SUITE_P(Strategies, LogTest,
                          testing::Values(Strategy::kAuto, Strategy::kMmap, Strategy::kPwrite,
                                          Strategy::kDirect),
-                         NameOf);
+                         NameOfStrategy);
 
 TEST_P(LogTest, AReopenReadsRecordsOfAllLevels) {
   std::unique_ptr<Log> log = Open(Options());

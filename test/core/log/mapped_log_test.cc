@@ -49,11 +49,8 @@ class MappedLogTest : public LogTestFolder, public testing::WithParamInterface<S
   }
 };
 
-std::string NameOf(const testing::TestParamInfo<Strategy>& info) {
-  return info.param == Strategy::kAuto ? "Auto" : "Mmap";
-}
 INSTANTIATE_TEST_SUITE_P(Strategies, MappedLogTest,
-                         testing::Values(Strategy::kAuto, Strategy::kMmap), NameOf);
+                         testing::Values(Strategy::kAuto, Strategy::kMmap), NameOfStrategy);
 
 TEST_P(MappedLogTest, ARotationOnlyRenamesOnTheAppendingThread) {
   PromptExecutor workers;

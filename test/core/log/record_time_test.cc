@@ -17,11 +17,6 @@ namespace {
 constexpr uint64_t kHourMs = 3600 * 1000;
 constexpr uint64_t kLongAgoMs = 1'000'000'000'000;
 
-struct Timed {
-  uint64_t time_ms;
-  uint64_t base_ms;
-};
-
 class RecordTimeTest : public LogTestFolder, public testing::WithParamInterface<Strategy> {
  protected:
   RecordTimeTest() : file_system_([this](const ObservedCall& call) { return Observe(call); }) {}
@@ -46,29 +41,10 @@ class RecordTimeTest : public LogTestFolder, public testing::WithParamInterface<
     AppendAt(log, Log::kClockTime);
     Settle(log);
   }
-  // Of every record, in order.
-  std::vector<Timed> ReadTimes() {
-    std::vector<Timed> times;
-    const Result<std::unique_ptr<Cursor>> cursor =
-        Cursor::Open(DefaultFileSystem(), PathOf("log"), 0);
-    EXPECT_TRUE(cursor.ok()) << cursor.status().message();
-    std::vector<uint8_t> buffer(64 << 10);
-    std::vector<CursorEntry> entries(256);
-    while (cursor.ok()) {
-      const Result<CursorBatch> batch =
-          (*cursor)->Next(buffer.data(), buffer.size(), entries.data(), 256, Cursor::kNoLimit);
-      EXPECT_TRUE(batch.ok()) << batch.status().message();
-      if (!batch.ok() || batch->count == 0) break;
-      for (size_t i = 0; i < batch->count; ++i) {
-        times.push_back({batch->base_time_ms + entries[i].time_ms, batch->base_time_ms});
-      }
-    }
-    return times;
-  }
-  void ExpectNoneFallsWithinASegment(const std::vector<Timed>& times) {
-    for (size_t i = 1; i < times.size(); ++i) {
-      if (times[i].base_ms != times[i - 1].base_ms) continue;
-      EXPECT_GE(times[i].time_ms, times[i - 1].time_ms) << "seq " << i;
+  void ExpectNoneFallsWithinASegment(const std::vector<ReadRecord>& records) {
+    for (size_t i = 1; i < records.size(); ++i) {
+      if (records[i].base_time_ms != records[i - 1].base_time_ms) continue;
+      EXPECT_GE(records[i].time_ms, records[i - 1].time_ms) << "seq " << i;
     }
   }
 
@@ -79,14 +55,10 @@ class RecordTimeTest : public LogTestFolder, public testing::WithParamInterface<
   Status Observe(const ObservedCall& call) { return observer_ ? observer_(call) : Status::Ok(); }
 };
 
-std::string NameOf(const testing::TestParamInfo<Strategy>& info) {
-  const char* const names[] = {"Auto", "Mmap", "Pwrite", "Direct"};
-  return names[static_cast<size_t>(info.param)];
-}
 INSTANTIATE_TEST_SUITE_P(Strategies, RecordTimeTest,
                          testing::Values(Strategy::kAuto, Strategy::kMmap, Strategy::kPwrite,
                                          Strategy::kDirect),
-                         NameOf);
+                         NameOfStrategy);
 
 TEST_P(RecordTimeTest, AGivenTimeIsKeptExactly) {
   const std::vector<uint64_t> given = {kLongAgoMs,
@@ -105,12 +77,12 @@ TEST_P(RecordTimeTest, AGivenTimeIsKeptExactly) {
   log = Reopen(std::move(log));
   for (const uint64_t time_ms : given) AppendAt(*log, time_ms);
   Close(std::move(log));
-  const std::vector<Timed> times = ReadTimes();
-  ASSERT_EQ(times.size(), 2 * given.size());
-  for (size_t i = 0; i < times.size(); ++i) {
-    EXPECT_EQ(times[i].time_ms, given[i % given.size()]) << "seq " << i;
+  const std::vector<ReadRecord> records = ReadRecords(0);
+  ASSERT_EQ(records.size(), 2 * given.size());
+  for (size_t i = 0; i < records.size(); ++i) {
+    EXPECT_EQ(records[i].time_ms, given[i % given.size()]) << "seq " << i;
   }
-  ExpectRecords(0, times.size());
+  ExpectRecords(0, records.size());
   const Result<VerifyReport> report = Verify(DefaultFileSystem(), PathOf("log"));
   ASSERT_TRUE(report.ok()) << report.status().message();
   EXPECT_EQ(report->state, RecoveryState::kClean);
@@ -120,9 +92,10 @@ TEST_P(RecordTimeTest, TimesInOrderShareASegment) {
   std::unique_ptr<Log> log = OpenObserved();
   for (uint64_t i = 0; i < 400; ++i) AppendAt(*log, kLongAgoMs + i * kHourMs);
   Close(std::move(log));
-  const std::vector<Timed> times = ReadTimes();
-  ASSERT_EQ(times.size(), 400u);
-  for (size_t i = 0; i < times.size(); ++i) EXPECT_EQ(times[i].time_ms, kLongAgoMs + i * kHourMs);
+  const std::vector<ReadRecord> records = ReadRecords(0);
+  ASSERT_EQ(records.size(), 400u);
+  for (size_t i = 0; i < records.size(); ++i)
+    EXPECT_EQ(records[i].time_ms, kLongAgoMs + i * kHourMs);
   // 180 kB of records: the empty first segment was replaced, the others were full.
   EXPECT_LE(listener_.rotated.size(), 4u);
 }
@@ -140,10 +113,10 @@ TEST_P(RecordTimeTest, ABatchsRecordsShareItsTime) {
   }
   AppendNow(*log);
   Close(std::move(log));
-  const std::vector<Timed> times = ReadTimes();
-  ASSERT_EQ(times.size(), 5u);
-  for (size_t i = 1; i <= 3; ++i) EXPECT_EQ(times[i].time_ms, kLongAgoMs);
-  EXPECT_GT(times[4].time_ms, kLongAgoMs);
+  const std::vector<ReadRecord> records = ReadRecords(0);
+  ASSERT_EQ(records.size(), 5u);
+  for (size_t i = 1; i <= 3; ++i) EXPECT_EQ(records[i].time_ms, kLongAgoMs);
+  EXPECT_GT(records[4].time_ms, kLongAgoMs);
 }
 
 TEST_P(RecordTimeTest, TimesNeverFallOverAReopen) {
@@ -155,10 +128,10 @@ TEST_P(RecordTimeTest, TimesNeverFallOverAReopen) {
   file_system_.clock_ahead_ms = 3 * kHourMs;
   AppendNow(*log);
   Close(std::move(log));
-  const std::vector<Timed> times = ReadTimes();
-  ASSERT_EQ(times.size(), 2u);
-  EXPECT_EQ(times[0].base_ms, times[1].base_ms);
-  ExpectNoneFallsWithinASegment(times);
+  const std::vector<ReadRecord> records = ReadRecords(0);
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].base_time_ms, records[1].base_time_ms);
+  ExpectNoneFallsWithinASegment(records);
 }
 
 TEST_P(RecordTimeTest, TimesNeverFallOverATruncation) {
@@ -176,10 +149,10 @@ TEST_P(RecordTimeTest, TimesNeverFallOverATruncation) {
   ASSERT_TRUE(log->FinishTruncate(**job).ok());
   AppendNow(*log);
   Close(std::move(log));
-  const std::vector<Timed> times = ReadTimes();
-  ASSERT_EQ(times.size(), 2u);
-  EXPECT_EQ(times[0].base_ms, times[1].base_ms);
-  ExpectNoneFallsWithinASegment(times);
+  const std::vector<ReadRecord> records = ReadRecords(0);
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].base_time_ms, records[1].base_time_ms);
+  ExpectNoneFallsWithinASegment(records);
 }
 
 TEST_P(RecordTimeTest, ARollbackTakesItsTimesWithIt) {
@@ -203,11 +176,11 @@ TEST_P(RecordTimeTest, ARollbackTakesItsTimesWithIt) {
   AppendAt(*log, kLongAgoMs + 500);
   AppendAt(*log, kLongAgoMs + 600);
   Close(std::move(log));
-  const std::vector<Timed> times = ReadTimes();
-  ASSERT_EQ(times.size(), 4u);
-  EXPECT_EQ(times[2].time_ms, kLongAgoMs + 500);
-  EXPECT_EQ(times[3].time_ms, kLongAgoMs + 600);
-  ExpectNoneFallsWithinASegment(times);
+  const std::vector<ReadRecord> records = ReadRecords(0);
+  ASSERT_EQ(records.size(), 4u);
+  EXPECT_EQ(records[2].time_ms, kLongAgoMs + 500);
+  EXPECT_EQ(records[3].time_ms, kLongAgoMs + 600);
+  ExpectNoneFallsWithinASegment(records);
 }
 
 TEST_P(RecordTimeTest, ARefusedAppendLeavesItsTimeToNoRecord) {
@@ -225,9 +198,9 @@ TEST_P(RecordTimeTest, ARefusedAppendLeavesItsTimeToNoRecord) {
   ASSERT_EQ(refused.status().code(), Code::kTooManyFiles) << refused.status().message();
   AppendNow(*log);
   Close(std::move(log));
-  const std::vector<Timed> times = ReadTimes();
-  ASSERT_EQ(times.size(), 2u);
-  EXPECT_LT(times[1].time_ms, ahead_ms);
+  const std::vector<ReadRecord> records = ReadRecords(0);
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_LT(records[1].time_ms, ahead_ms);
 }
 
 }  // namespace

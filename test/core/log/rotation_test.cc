@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "held_executor.h"
 #include "log_test_folder.h"
 #include "observed_file_system.h"
 #include "read/position_index.h"
@@ -18,18 +19,6 @@ namespace durlog {
 namespace {
 
 constexpr uint64_t kFiftyDaysMs = 50ull * 24 * 3600 * 1000;
-
-// Runs a job when somebody waits for it, or when the test says so.
-class LazyExecutor final : public Executor {
- public:
-  void Execute(std::shared_ptr<Job> job) override { jobs_.push_back(std::move(job)); }
-  void RunAll() {
-    for (const std::shared_ptr<Job>& job : std::exchange(jobs_, {})) job->RunOnce();
-  }
-
- private:
-  std::vector<std::shared_ptr<Job>> jobs_;
-};
 
 class RotationTest : public LogTestFolder {
  protected:
@@ -49,14 +38,10 @@ class RotationTest : public LogTestFolder {
 
 class RotationStrategyTest : public RotationTest, public testing::WithParamInterface<Strategy> {};
 
-std::string NameOf(const testing::TestParamInfo<Strategy>& info) {
-  const char* const names[] = {"Auto", "Mmap", "Pwrite", "Direct"};
-  return names[static_cast<size_t>(info.param)];
-}
 INSTANTIATE_TEST_SUITE_P(Strategies, RotationStrategyTest,
                          testing::Values(Strategy::kAuto, Strategy::kMmap, Strategy::kPwrite,
                                          Strategy::kDirect),
-                         NameOf);
+                         NameOfStrategy);
 
 size_t TimesOpen(const std::string& path) {
   size_t times = 0;
@@ -125,7 +110,7 @@ TEST_P(RotationStrategyTest, AnOldSpareGivesNoRecordAWrongTime) {
 
 TEST_P(RotationStrategyTest, TimesThatGoBackOpenFewFiles) {
   std::unique_ptr<Log> log = OpenObserved(SmallOptions(GetParam()));
-  LazyExecutor workers;
+  HeldExecutor workers;
   log->Attach(&workers, &listener_);
   const uint64_t now_ms = file_system_.NowMs();
   Result<uint64_t> seq = uint64_t{0};
@@ -168,7 +153,7 @@ TEST_F(RotationTest, EachMappedSegmentHasItsPositionsNoted) {
 TEST_F(RotationTest, AnAppendThatWaitsForRoomReportsALatch) {
   bool sync_fails = false;
   std::unique_ptr<Log> log = OpenObserved(SmallOptions(Strategy::kPwrite));
-  LazyExecutor workers;
+  HeldExecutor workers;
   log->Attach(&workers, &listener_);
   observer_ = [&](const ObservedCall& call) {
     if (!sync_fails || call.call != "sync-data") return Status::Ok();

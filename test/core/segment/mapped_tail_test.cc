@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "held_executor.h"
 #include "observed_file_system.h"
 #include "platform_test_folder.h"
 
@@ -16,17 +17,6 @@ namespace durlog {
 namespace {
 
 constexpr uint64_t kSegmentBytes = 4 << 20;
-
-class HeldExecutor final : public Executor {
- public:
-  void Execute(std::shared_ptr<Job> job) override { jobs_.push_back(std::move(job)); }
-  void RunAll() {
-    for (const std::shared_ptr<Job>& job : std::exchange(jobs_, {})) job->RunOnce();
-  }
-
- private:
-  std::vector<std::shared_ptr<Job>> jobs_;
-};
 
 class MappedTailTest : public PlatformTest {
  protected:

@@ -1,0 +1,26 @@
+// Holds each job until the test has it run, or until it is awaited.
+#ifndef DURLOG_TEST_CORE_HELD_EXECUTOR_H_
+#define DURLOG_TEST_CORE_HELD_EXECUTOR_H_
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/executor.h"
+
+namespace durlog {
+
+class HeldExecutor final : public Executor {
+ public:
+  void Execute(std::shared_ptr<Job> job) override { jobs_.push_back(std::move(job)); }
+  void RunAll() {
+    for (const std::shared_ptr<Job>& job : std::exchange(jobs_, {})) job->RunOnce();
+  }
+
+ private:
+  std::vector<std::shared_ptr<Job>> jobs_;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_TEST_CORE_HELD_EXECUTOR_H_
