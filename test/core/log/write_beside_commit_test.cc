@@ -16,7 +16,7 @@ namespace {
 // A call that is held up until the test lets it go.
 class Gate {
  public:
-  // Held calls of a test that has failed go on after this.
+  // A test that waits longer has failed: the gate opens for good, so that it ends.
   static constexpr std::chrono::seconds kPatience{20};
 
   void Close() {
@@ -35,11 +35,13 @@ class Gate {
     if (!closed_) return;
     held_ = true;
     changed_.notify_all();
-    if (!changed_.wait_for(lock, kPatience, [this] { return !closed_; })) gave_up_ = true;
+    if (!changed_.wait_for(lock, kPatience, [this] { return !closed_; })) GiveUp();
   }
-  void AwaitHeld() {
+  // Whether a call is held up.
+  bool AwaitHeld() {
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [this] { return held_; });
+    if (!changed_.wait_for(lock, kPatience, [this] { return held_; })) GiveUp();
+    return held_;
   }
   bool gave_up() {
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -47,6 +49,12 @@ class Gate {
   }
 
  private:
+  void GiveUp() {
+    gave_up_ = true;
+    closed_ = false;
+    changed_.notify_all();
+  }
+
   std::mutex mutex_;
   std::condition_variable changed_;
   bool closed_ = false;
@@ -67,7 +75,7 @@ class WriteBesideCommitTest : public LogTestFolder {
     syncs_.Close();
     AppendMany(*log_, count, Level::kSync);
     log_->Pump();
-    syncs_.AwaitHeld();
+    ASSERT_TRUE(syncs_.AwaitHeld());
   }
   Result<uint64_t> WriteNext() { return log_->Write(AsBytes(PayloadOf(log_->next_seq()))); }
   void CloseAndExpect(uint64_t end) {
@@ -121,9 +129,10 @@ TEST_F(WriteBesideCommitTest, StagedRecordsReachMemoryWithALaterWrite) {
   ASSERT_TRUE(WriteNext().ok());
   EXPECT_EQ(log_->ReachedEnd(Level::kMemory), staged + 6);
   EXPECT_LE(log_->ReachedEnd(Level::kSync), staged);
+  EXPECT_FALSE(syncs_.gave_up());
   syncs_.Open();
   Settle(*log_);
-  // The appends are told, the write asked for no more than it has.
+  // The appends are synced, though the write asked for less.
   EXPECT_GE(log_->ReachedEnd(Level::kSync), staged + 5);
   CloseAndExpect(staged + 6);
 }
@@ -160,6 +169,7 @@ TEST_F(WriteBesideCommitTest, ARefusedWriteTakesBackNothing) {
 TEST_F(WriteBesideCommitTest, AWriteBesideAFailedSyncIsOfUnknownOutcome) {
   BeginHeldCommit(1);
   ASSERT_TRUE(WriteNext().ok());
+  EXPECT_FALSE(syncs_.gave_up());
   const uint64_t end = log_->next_seq();
   sync_fails_ = true;
   syncs_.Open();
