@@ -93,7 +93,8 @@ function writeLauncher(name, command) {
   const folder = resolve(FOLDER, name)
   mkdirSync(folder, { recursive: true })
   const [launcher, first] = ['node', 'first.cjs'].map((file) => join(folder, file))
-  writeFileSync(first, `process.execPath = ${JSON.stringify(launcher)}\n`)
+  // A program sees the modules that it has loaded, and not this one.
+  writeFileSync(first, `process.execPath = ${JSON.stringify(launcher)}\ndelete require.cache[__filename]\n`)
   const words = [...command, '--require', first].map((word) => `'${word}'`)
   writeFileSync(launcher, `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`, { mode: 0o755 })
   return launcher
