@@ -103,7 +103,12 @@ Result<Cursor::Stop> Cursor::Fill(uint8_t* buffer, size_t capacity, CursorEntry*
   DURLOG_ASSIGN_OR_RETURN(
       const size_t read,
       file_->ReadAt(offset_, buffer, static_cast<size_t>(std::min<uint64_t>(capacity, room))));
-  return Decode(buffer, read, read < capacity, entries, max_entries, limit, batch);
+  Stop stop = Decode(buffer, read, read < capacity, entries, max_entries, limit, batch);
+  if (batch->count == 0 && stop.need_bytes > capacity) {
+    DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file_->Size());
+    if (stop.need_bytes > file_bytes - std::min(file_bytes, stop.offset)) stop.need_bytes = 0;
+  }
+  return stop;
 }
 
 // Decodes what one read has brought. Position and count only advance over whole batches, and over
@@ -121,9 +126,10 @@ Cursor::Stop Cursor::Decode(const uint8_t* buffer, size_t read, bool whole_file_
   DecodedFrame frame;
   while (count < max_entries && seq < limit) {
     stop.status = DecodeFrame(buffer + at, read - at, room - at, crc_seed_, &frame);
-    if (stop.status == DecodeStatus::kWhole && frame.fields.seq != seq) {
-      stop.status = DecodeStatus::kBadCrc;
-    }
+    // Also of a frame that was cut off: no longer read is asked for by the length of stale bytes.
+    const bool has_seq = stop.status == DecodeStatus::kWhole ||
+                         (stop.status == DecodeStatus::kShort && read - at >= kFrameHeaderBytes);
+    if (has_seq && frame.fields.seq != seq) stop.status = DecodeStatus::kBadCrc;
     if (stop.status != DecodeStatus::kWhole) break;
     const FrameFields& fields = frame.fields;
     if (fields.state == FrameState::kCommitted) {

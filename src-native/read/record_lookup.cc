@@ -49,13 +49,15 @@ Result<bool> RecordLookup::HopTo(uint64_t seq) {
   return false;
 }
 
-Result<DecodeStatus> RecordLookup::Decode(uint64_t offset, DecodedFrame* frame) {
+Result<DecodeStatus> RecordLookup::Decode(uint64_t offset, uint64_t seq, DecodedFrame* frame) {
   const uint64_t room = segment_.header.segment_bytes - offset;
   if (room < kFrameHeaderBytes) return DecodeStatus::kFree;
   DURLOG_ASSIGN_OR_RETURN(const uint8_t* from, Read(offset, kFrameHeaderBytes));
   if (from == nullptr) return DecodeStatus::kShort;
-  // The length is checked against the segment before memory is taken for it.
-  const uint64_t frame_bytes = PeekFrame(from).frame_bytes();
+  // Seq and length are checked before memory is taken for the length.
+  const FrameFields fields = PeekFrame(from);
+  if (fields.seq != seq) return DecodeStatus::kBadCrc;
+  const uint64_t frame_bytes = fields.frame_bytes();
   if (frame_bytes > room) return DecodeStatus::kOverrun;
   DURLOG_ASSIGN_OR_RETURN(from, Read(offset, static_cast<size_t>(frame_bytes)));
   if (from == nullptr) return DecodeStatus::kShort;
@@ -67,8 +69,8 @@ Result<bool> RecordLookup::BatchIsWhole(uint64_t seq) {
   Boundary at = batch_;
   DecodedFrame frame;
   for (bool more = true; more;) {
-    DURLOG_ASSIGN_OR_RETURN(const DecodeStatus status, Decode(at.offset, &frame));
-    if (status != DecodeStatus::kWhole || frame.fields.seq != at.seq) return false;
+    DURLOG_ASSIGN_OR_RETURN(const DecodeStatus status, Decode(at.offset, at.seq, &frame));
+    if (status != DecodeStatus::kWhole) return false;
     if (frame.fields.state != FrameState::kCommitted) return false;
     more = frame.fields.batch_continues;
     at = Boundary{at.seq + 1, at.offset + frame.fields.frame_bytes()};
@@ -82,7 +84,7 @@ Result<std::optional<PointRecord>> RecordLookup::Find(uint64_t seq) {
   batch_ =
       near ? Boundary{near->seq, near->offset} : Boundary{segment_.first_seq, kSegmentHeaderBytes};
   const uint64_t from = batch_.offset;
-  // Up to the next position stands all that can be of interest.
+  // Everything of interest is before the next position.
   if (near && near->next_offset > from) {
     next_read_bytes_ =
         static_cast<size_t>(std::min<uint64_t>(next_read_bytes_, near->next_offset - from));
@@ -94,10 +96,8 @@ Result<std::optional<PointRecord>> RecordLookup::Find(uint64_t seq) {
     if (!whole) return std::optional<PointRecord>();
   }
   DecodedFrame frame;
-  DURLOG_ASSIGN_OR_RETURN(const DecodeStatus status, Decode(offset_, &frame));
-  if (status != DecodeStatus::kWhole || frame.fields.seq != seq) {
-    return std::optional<PointRecord>();
-  }
+  DURLOG_ASSIGN_OR_RETURN(const DecodeStatus status, Decode(offset_, seq, &frame));
+  if (status != DecodeStatus::kWhole) return std::optional<PointRecord>();
   const uint64_t end = offset_ + frame.fields.frame_bytes();
   if (!frame.fields.batch_continues && end >= from + PositionIndex::kSpacingBytes) {
     PositionIndex::Shared().Note(salt, {seq + 1, end});

@@ -61,7 +61,8 @@ class RecordLookup {
   Result<const uint8_t*> Read(uint64_t offset, size_t wanted);
   Result<bool> HopTo(uint64_t seq);
   Result<bool> BatchIsWhole(uint64_t seq);
-  Result<DecodeStatus> Decode(uint64_t offset, DecodedFrame* frame);
+  // kBadCrc where the frame is not of `seq`.
+  Result<DecodeStatus> Decode(uint64_t offset, uint64_t seq, DecodedFrame* frame);
 
   const ReadableSegment& segment_;
   AlignedBuffer buffer_;

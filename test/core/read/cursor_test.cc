@@ -150,6 +150,29 @@ TEST_F(CursorTest, ABatchNeedsRoomForItsLongestRecord) {
   }
 }
 
+TEST_F(CursorTest, ALengthAloneAsksForNoBuffer) {
+  constexpr size_t kFrameAt = kSegmentHeaderBytes;
+  constexpr size_t kLength = 40000;
+  const SegmentHeader header = HeaderWithSalt(7);
+  MemoryBytes stale = EmptySegment(header);
+  PutRecord(&stale, kFrameAt, header, 1000, std::string(kLength, 's'));
+  MemoryBytes torn = EmptySegment(header);
+  const size_t end = PutRecord(&torn, kFrameAt, header, 0, std::string(kLength, 't'));
+  torn.resize(end - 8);
+  for (const MemoryBytes& image : {stale, torn}) {
+    SetSegment(0, image);
+    const Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(disk_, "memory", 0);
+    ASSERT_TRUE(cursor.ok()) << cursor.status().message();
+    std::vector<uint8_t> buffer(1024);
+    CursorEntry entry;
+    const Result<CursorBatch> batch =
+        (*cursor)->Next(buffer.data(), buffer.size(), &entry, 1, Cursor::kNoLimit);
+    ASSERT_TRUE(batch.ok()) << batch.status().message();
+    EXPECT_EQ(batch->count, 0u);
+    EXPECT_EQ(batch->need_bytes, 0u);
+  }
+}
+
 TEST_F(CursorTest, FollowsAReplacedEmptySegment) {
   const SegmentHeader later = HeaderWithSalt(8);
   MemoryBytes replacement = EmptySegment(later);
