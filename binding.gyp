@@ -9,6 +9,7 @@
       'src-native/record/segment_name.cc',
       'src-native/segment/chunk.cc',
       'src-native/segment/cut.cc',
+      'src-native/segment/data_map.cc',
       'src-native/segment/mapped_tail.cc',
       'src-native/segment/open_segment.cc',
       'src-native/segment/read_window.cc',

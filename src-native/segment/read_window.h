@@ -23,9 +23,6 @@ class ReadWindow {
   };
   Result<View> At(uint64_t offset, size_t wanted);
 
-  // As File::NextData().
-  Result<uint64_t> NextData(uint64_t offset) { return file_.NextData(offset); }
-
   uint64_t end() const { return end_; }
   uint64_t bytes_read() const { return bytes_read_; }
 

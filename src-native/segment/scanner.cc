@@ -106,10 +106,10 @@ Result<std::optional<ScannedFrame>> FrameScanner::Resync() {
   return std::optional<ScannedFrame>();
 }
 
-Result<bool> FrameScanner::AnyNonZero(uint64_t offset) {
+Result<bool> FrameScanner::AnyNonZero(uint64_t offset, const DataMap& data) {
   for (;;) {
     // Not through the zeros of blocks that were never written.
-    DURLOG_ASSIGN_OR_RETURN(offset, window_.NextData(offset));
+    offset = data.NextData(offset);
     DURLOG_ASSIGN_OR_RETURN(ReadWindow::View view, window_.At(offset, 1));
     if (view.size == 0) break;
     if (!IsAllZero(view.data, view.size)) return true;
@@ -153,13 +153,13 @@ Result<ScannedFrame> ScanWholeFrames(FrameScanner& scanner, SegmentScan* scan) {
 }
 
 // Whether what stands at the end is more than space nobody has used yet.
-Result<bool> IsDamage(FrameScanner& scanner, const ScanContext& context, const ScannedFrame& frame,
-                      const SegmentScan& scan) {
+Result<bool> IsDamage(FrameScanner& scanner, const DataMap& data, const ScanContext& context,
+                      const ScannedFrame& frame, const SegmentScan& scan) {
   if (!context.recycled) {
     if (frame.offset != scan.end_offset) return true;
     // A file that grows as it is written may end in zeros too few for a header.
     if (frame.status != DecodeStatus::kFree && frame.status != DecodeStatus::kShort) return true;
-    return scanner.AnyNonZero(scan.end_offset);
+    return scanner.AnyNonZero(scan.end_offset, data);
   }
   // Stale bytes of the file's former life are no damage; something with our own seq is.
   if (frame.offset != scan.end_offset) return true;
@@ -204,6 +204,7 @@ Status ScanBehindDamage(FrameScanner& scanner, SegmentScan* scan) {
 
 Result<SegmentScan> ScanSegment(File& file, const ScanContext& context) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
+  DURLOG_ASSIGN_OR_RETURN(const DataMap data, DataMap::Of(file, file_bytes));
   FrameScanner scanner(file, context, file_bytes);
   SegmentScan scan;
   scan.next_seq = context.first_seq;
@@ -216,7 +217,7 @@ Result<SegmentScan> ScanSegment(File& file, const ScanContext& context) {
     DURLOG_RETURN_IF_ERROR(
         PassMisplaced(FrameScanner(file, context, file_bytes), stop.offset, &scan));
   }
-  DURLOG_ASSIGN_OR_RETURN(scan.damaged, IsDamage(scanner, context, stop, scan));
+  DURLOG_ASSIGN_OR_RETURN(scan.damaged, IsDamage(scanner, data, context, stop, scan));
   // In a recycled file a hole may read as stale bytes, so what follows the end is always searched.
   if (scan.damaged || context.recycled) {
     scanner.Seek(stop.offset, scan.next_seq);

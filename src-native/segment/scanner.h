@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "record/record_codec.h"
+#include "segment/data_map.h"
 #include "segment/read_window.h"
 
 namespace durlog {
@@ -38,8 +39,8 @@ class FrameScanner {
   // Goes past the next whole frame from position() on: a record or marker with a seq from
   // next_seq() on. Nothing where there is none. Bounded: see kResyncBudgetFactor.
   Result<std::optional<ScannedFrame>> Resync();
-  // Whether any byte from `offset` to the end of the file is not zero.
-  Result<bool> AnyNonZero(uint64_t offset);
+  // Whether any byte from `offset` to the end of the file is not zero. `data` is the file's.
+  Result<bool> AnyNonZero(uint64_t offset, const DataMap& data);
 
   uint64_t position() const { return position_; }
   uint64_t next_seq() const { return next_seq_; }

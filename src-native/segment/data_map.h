@@ -1,0 +1,34 @@
+// Where a file holds data and where it has never been written.
+#ifndef DURLOG_SEGMENT_DATA_MAP_H_
+#define DURLOG_SEGMENT_DATA_MAP_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "platform/file_system.h"
+
+namespace durlog {
+
+// Made before the file is read: readahead fills the cache with the zeros of blocks that were never
+// written, and the file system takes what is cached for data.
+class DataMap {
+ public:
+  // Of [0, end).
+  static Result<DataMap> Of(File& file, uint64_t end);
+
+  // As File::NextData(), but may point to zeros within a step that holds data.
+  uint64_t NextData(uint64_t offset) const;
+
+ private:
+  explicit DataMap(std::vector<uint64_t> first_data) : first_data_(std::move(first_data)) {}
+
+  // Bounds the map of a file that is a hole in every other block.
+  static constexpr uint64_t kStepBytes = 1u << 20;
+
+  std::vector<uint64_t> first_data_;  // of each step that holds any; ascending
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_SEGMENT_DATA_MAP_H_
