@@ -1,4 +1,5 @@
 // The segment at the append point: rotation to the next one, and the map of it.
+#include <algorithm>
 #include <utility>
 
 #include "log/log.h"
@@ -16,10 +17,16 @@ void Log::RequestSpare() {
   executor_->Execute(chain_.RequestSpare(uuid_, record_ms_, first_chunk_bytes));
 }
 
-// One whose base time does not allow the time of the record at hand.
+// One whose base time does not allow the time of the record at hand. One that was made for a record
+// which is cut or rolled back by now may begin after the clock and after every record there is: the
+// clock's records would get its time.
 void Log::DropUnfitSpare() {
   const SpareJob* const spare = chain_.spare();
-  if (spare != nullptr && !TakesRecordTime(spare->header().base_time_ms, 0)) chain_.DropSpare();
+  if (spare == nullptr) return;
+  const uint64_t base_ms = spare->header().base_time_ms;
+  const uint64_t newest_ms = active_->header().base_time_ms + last_time_ms_;
+  const bool ahead = base_ms > std::max(record_ms_, newest_ms);
+  if (ahead || !TakesRecordTime(base_ms, 0)) chain_.DropSpare();
 }
 
 bool Log::TooMuchUnsynced() const {

@@ -155,6 +155,23 @@ TEST_P(RecordTimeTest, TimesNeverFallOverATruncation) {
   ExpectNoneFallsWithinASegment(records);
 }
 
+TEST_P(RecordTimeTest, ASpareForACutRecordGivesNoTime) {
+  std::unique_ptr<Log> log = OpenObserved();
+  AppendNow(*log);
+  const uint64_t ahead_ms = DefaultFileSystem().NowMs() + 24 * kHourMs;
+  // Up to where the next segment is prepared, and no further.
+  while (log->next_seq() < 100) AppendAt(*log, ahead_ms);
+  Settle(*log);
+  ASSERT_TRUE(listener_.rotated.empty());
+  Result<std::shared_ptr<TruncateJob>> job = log->BeginTruncate(1);
+  ASSERT_TRUE(job.ok()) << job.status().message();
+  (*job)->RunOnce();
+  ASSERT_TRUE(log->FinishTruncate(**job).ok());
+  while (listener_.rotated.empty()) AppendMany(*log, 10, Level::kSync);
+  Close(std::move(log));
+  for (const ReadRecord& record : ReadRecords(0)) EXPECT_LT(record.time_ms, ahead_ms);
+}
+
 TEST_P(RecordTimeTest, ARollbackTakesItsTimesWithIt) {
   if (GetParam() == Strategy::kMmap) GTEST_SKIP() << "what is stored in a map is not rolled back";
   std::unique_ptr<Log> log = OpenObserved();
