@@ -31,7 +31,7 @@ class RepairTest : public CraftedLogTest {
   }
 };
 
-TEST_F(RepairTest, ADryRunReportsTheCutsAndChangesNothing) {
+TEST_F(RepairTest, ADryRunReportsAndChangesNothing) {
   Build(0, 5);
   Build(10, 5);
   Damage(0, 7);
@@ -45,7 +45,7 @@ TEST_F(RepairTest, ADryRunReportsTheCutsAndChangesNothing) {
   EXPECT_TRUE(disk_.elsewhere.empty());
 }
 
-TEST_F(RepairTest, EveryByteThatIsCutIsInTheBackup) {
+TEST_F(RepairTest, TheBackupHoldsEveryCutByte) {
   Build(0, 5);
   Build(10, 5);
   Damage(0, 7);
@@ -71,7 +71,7 @@ TEST_F(RepairTest, NothingIsCutWhereTheCopyFails) {
   EXPECT_EQ(BytesOf(disk_.files), before);
 }
 
-TEST_F(RepairTest, AWholeAndACorruptLogStayAsTheyAre) {
+TEST_F(RepairTest, WholeAndCorruptLogsStayUnchanged) {
   for (const bool corrupt : {false, true}) {
     Build(0, 5);
     if (corrupt) Damage(0, 3);

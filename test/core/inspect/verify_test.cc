@@ -79,7 +79,7 @@ TEST_F(VerifyTest, RecordsAndBytesAreCountedBySegment) {
   }
 }
 
-TEST_F(VerifyTest, ADamagedHeaderCopyIsCorruptAndLosesNothing) {
+TEST_F(VerifyTest, ABadHeaderCopyIsCorruptWithoutLoss) {
   BuildThree();
   Overwrite(10, kSegmentHeaderCopyOffset, MemoryBytes(64, 0xff));
   const VerifyReport report = Report();

@@ -104,7 +104,7 @@ TEST_F(LivePageTest, AReaderLearnsOfTheLowestCut) {
   EXPECT_EQ(reader->TakeCut(), 20u);
 }
 
-TEST_F(LivePageTest, MoreCutsThanThePageHoldsAreNotForgotten) {
+TEST_F(LivePageTest, CutsBeyondTheRingAreKept) {
   for (const uint64_t count : {kLiveRingCuts - 1, kLiveRingCuts, kLiveRingCuts + 1,
                                2 * kLiveRingCuts, 3 * kLiveRingCuts + 7}) {
     LivePageWriter writer;
@@ -140,7 +140,7 @@ TEST_F(LivePageTest, ALaterWritersCutsReachEarlierReaders) {
   }
 }
 
-TEST_F(LivePageTest, ARecoveryBelowTheReadersEndIsACut) {
+TEST_F(LivePageTest, RecoveryBelowAReadersEndIsACut) {
   auto writer = std::make_unique<LivePageWriter>();
   Begin(writer.get(), 100);
   const std::unique_ptr<LivePageReader> reader = MakeReader();
@@ -188,7 +188,7 @@ TEST_F(LivePageTest, AnUnusablePageIsMadeAnew) {
   EXPECT_EQ(reader->Look()->memory_end, 140u);
 }
 
-TEST_F(LivePageTest, AWriterWhosePageIsLostLetsGoOfIt) {
+TEST_F(LivePageTest, AWriterReleasesALostPage) {
   LivePageWriter writer;
   Begin(&writer, 100);
   const std::unique_ptr<LivePageReader> reader = MakeReader();

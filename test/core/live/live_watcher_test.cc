@@ -88,7 +88,7 @@ TEST_F(LiveWatcherTest, AnEarlierCutIsAChangeToo) {
   AwaitCalls(2);
 }
 
-TEST_F(LiveWatcherTest, ALostPageWithoutAWriterIsAChange) {
+TEST_F(LiveWatcherTest, LosingPageAndWriterIsAChange) {
   const std::unique_ptr<LiveWatcher> watcher = Start();
   watcher->Watch(10, LiveWatcher::kNever);
   ASSERT_TRUE(folder_->Remove(kLiveName).ok());
@@ -101,7 +101,7 @@ TEST_F(LiveWatcherTest, ALostPageWithoutAWriterIsAChange) {
   AwaitCalls(2);
 }
 
-TEST_F(LiveWatcherTest, APageThatCountedForTheCallerIsWaitedOnAfterItsWriterHasGone) {
+TEST_F(LiveWatcherTest, ATrustedPageOutlivesItsWriter) {
   Result<std::unique_ptr<LivePageReader>> page = LivePageReader::Open(DefaultFileSystem(), root_);
   ASSERT_TRUE(page.ok());
   ASSERT_TRUE((*page)->Look().has_value());
@@ -134,7 +134,7 @@ TEST_F(LiveWatcherTest, TheLatestRequestCounts) {
   AwaitCalls(2);
 }
 
-TEST_F(LiveWatcherTest, ACutIsAChangeThoughTheRequestChangesWhileItIsMet) {
+TEST_F(LiveWatcherTest, ACutSurvivesAChangedRequest) {
   const std::unique_ptr<LiveWatcher> watcher = Start();
   for (int i = 0; i < 20000; ++i) {
     int before = 0;
@@ -160,7 +160,7 @@ TEST_F(LiveWatcherTest, EndsWhileItWaits) {
   EXPECT_EQ(calls_, 0);
 }
 
-TEST_F(LiveWatcherTest, LooksEachFiveMillisecondsWhereNoBellWakesIt) {
+TEST_F(LiveWatcherTest, LooksOftenWhereNoBellWakes) {
   std::vector<uint64_t> intervals;
   ObservedFileSystem file_system([&](const ObservedCall& call) {
     if (call.call != "wait-on") return Status::Ok();
@@ -179,7 +179,7 @@ TEST_F(LiveWatcherTest, LooksEachFiveMillisecondsWhereNoBellWakesIt) {
 
 #ifdef __linux__
 
-TEST_F(LiveWatcherTest, ABellRungInAnotherProcessWakesTheWait) {
+TEST_F(LiveWatcherTest, ABellWakesOtherProcesses) {
   const std::unique_ptr<LiveBell> bell = LiveBell::Open(*folder_, PageId());
   ASSERT_NE(bell, nullptr);
   const uint32_t count = bell->Prepare();

@@ -144,7 +144,7 @@ TEST_P(AppendFailuresTest, ALogOutlivesALackOfDescriptors) {
   ExpectRecords(0, end + 200);
 }
 
-TEST_P(AppendFailuresTest, ATruncationThatCannotOpenItsSegmentChangesNothing) {
+TEST_P(AppendFailuresTest, ARefusedTruncationChangesNothing) {
   std::unique_ptr<Log> log = Open(Options());
   AppendMany(*log, 300, Level::kSync);
   Settle(*log);
@@ -245,7 +245,7 @@ TEST_F(MemoryLogTest, OverlongBlocksGetNoDirectWrites) {
   EXPECT_EQ(log->Stats().mode, WriteMode::kPwrite);
 }
 
-TEST_F(MemoryLogTest, ASmallRecordNeedsNoRoomForZerosAhead) {
+TEST_F(MemoryLogTest, AFullDiskSkipsZerosAhead) {
   for (const Strategy strategy : {Strategy::kDirect, Strategy::kPwrite}) {
     file_system_.files.clear();
     file_system_.device.longest_write = SIZE_MAX;
@@ -259,7 +259,7 @@ TEST_F(MemoryLogTest, ASmallRecordNeedsNoRoomForZerosAhead) {
   }
 }
 
-TEST_F(MemoryLogTest, AFullSyncCoversEverySegmentThatHoldsRecords) {
+TEST_F(MemoryLogTest, AFullSyncCoversEveryUsedSegment) {
   for (const Strategy strategy : {Strategy::kDirect, Strategy::kPwrite}) {
     file_system_.files.clear();
     std::unique_ptr<Log> log = OpenInMemory(SmallOptions(strategy));
@@ -276,7 +276,7 @@ TEST_F(MemoryLogTest, AFullSyncCoversEverySegmentThatHoldsRecords) {
   }
 }
 
-TEST_F(MemoryLogTest, ABatchOfMoreThanMayWaitIsRefused) {
+TEST_F(MemoryLogTest, ABatchBeyondPendingBytesIsRefused) {
   LogOptions options = SmallOptions(Strategy::kDirect);
   options.max_pending_bytes = 4000;
   std::unique_ptr<Log> log = OpenInMemory(options);

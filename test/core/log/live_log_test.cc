@@ -60,7 +60,7 @@ TEST_P(LiveLogTest, WhatIsNotAcknowledgedIsNotTold) {
   EXPECT_EQ(reader->Look()->synced_end, 200u);
 }
 
-TEST_P(LiveLogTest, ReadersKnowOfACutBeforeItIsAcknowledged) {
+TEST_P(LiveLogTest, ACutIsAnnouncedBeforeItsAcknowledgement) {
   const std::unique_ptr<Log> log = Open(Options());
   AppendMany(*log, 600, Level::kSync);
   Settle(*log);

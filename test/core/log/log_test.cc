@@ -221,7 +221,7 @@ TEST_P(LogTest, AClosedLogTakesNothing) {
   Settle(*log);
 }
 
-TEST_P(LogTest, MoreThanMayWaitIsRefusedUntilThereIsRoom) {
+TEST_P(LogTest, AFullQueueRefusesUntilItDrains) {
   LogOptions options = Options();
   options.max_pending_bytes = 40000;
   std::unique_ptr<Log> log = Open(options);
@@ -243,7 +243,7 @@ TEST_P(LogTest, MoreThanMayWaitIsRefusedUntilThereIsRoom) {
   Close(std::move(log));
 }
 
-TEST_P(LogTest, ASecondWriterIsToldWhoHasTheLog) {
+TEST_P(LogTest, ASecondWriterLearnsTheOwner) {
   const std::unique_ptr<Log> log = Open(Options());
   const Result<std::unique_ptr<Log>> second =
       Log::Open(DefaultFileSystem(), PathOf("log"), Options());

@@ -72,7 +72,7 @@ TEST_P(OpenNamesTest, ATruncationsEmptySegmentIsReplaced) {
   EXPECT_FALSE(log->latched());
 }
 
-TEST_P(OpenNamesTest, AnEmptySegmentInUseStaysInTheLog) {
+TEST_P(OpenNamesTest, AnOpenEmptySegmentStays) {
   ASSERT_NE(Open(kSmallSegmentBytes), nullptr);
   std::unique_ptr<Log> log = Open(kLargeSegmentBytes);
   // A reader has it.

@@ -200,7 +200,7 @@ TEST_P(RecordTimeTest, ARollbackTakesItsTimesWithIt) {
   ExpectNoneFallsWithinASegment(records);
 }
 
-TEST_P(RecordTimeTest, ARefusedAppendLeavesItsTimeToNoRecord) {
+TEST_P(RecordTimeTest, ARefusedAppendsTimeIsForgotten) {
   std::unique_ptr<Log> log = OpenObserved();
   AppendNow(*log);
   log = Reopen(std::move(log));

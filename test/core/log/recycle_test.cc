@@ -28,7 +28,7 @@ std::string NameOf(const testing::TestParamInfo<Level>& info) {
 INSTANTIATE_TEST_SUITE_P(Levels, RecycleTest, testing::Values(Level::kSync, Level::kMemory),
                          NameOf);
 
-TEST_P(RecycleTest, NoZerosAreWrittenAheadIntoARecycledSegment) {
+TEST_P(RecycleTest, RecycledSegmentsGetNoZerosAhead) {
   // A record takes two blocks at most, and the next spare a header.
   constexpr uint64_t kMostBytesPerAppend = 3 * 4096;
   uint64_t written = 0;

@@ -52,7 +52,7 @@ size_t TimesOpen(const std::string& path) {
   return times;
 }
 
-TEST_P(RotationStrategyTest, ASegmentIsClosedBeforeAnotherTakesItsName) {
+TEST_P(RotationStrategyTest, AReplacedSegmentIsClosedFirst) {
   if (!std::filesystem::exists("/proc/self/fd")) GTEST_SKIP() << "the system has no /proc/self/fd";
   LogOptions options = SmallOptions(GetParam());
   options.expected_level = Level::kMemory;
@@ -85,7 +85,7 @@ TEST_P(RotationStrategyTest, ASegmentIsClosedBeforeAnotherTakesItsName) {
   EXPECT_EQ(entry.length, longer_than_a_segment.size());
 }
 
-TEST_P(RotationStrategyTest, AnOldSpareGivesNoRecordAWrongTime) {
+TEST_P(RotationStrategyTest, AnOldSpareGivesNoWrongTime) {
   LogOptions options = SmallOptions(GetParam());
   std::unique_ptr<Log> log = OpenObserved(options);
   // Up to where the next segment is prepared, and no further.
@@ -150,7 +150,7 @@ TEST_F(RotationTest, EachMappedSegmentHasItsPositionsNoted) {
   }
 }
 
-TEST_F(RotationTest, AnAppendThatWaitsForRoomReportsALatch) {
+TEST_F(RotationTest, AWaitingAppendReportsALatch) {
   bool sync_fails = false;
   std::unique_ptr<Log> log = OpenObserved(SmallOptions(Strategy::kPwrite));
   HeldExecutor workers;

@@ -65,7 +65,7 @@ class SegmentChainTest : public testing::Test {
   std::unique_ptr<SegmentChain> chain_;
 };
 
-TEST_F(SegmentChainTest, ASegmentWithoutRecordsIsReplacedByItsSuccessor) {
+TEST_F(SegmentChainTest, AnEmptySegmentIsReplaced) {
   chain_->Add(0);
   chain_->Add(10);
   chain_->Add(10);
@@ -100,7 +100,7 @@ TEST_F(SegmentChainTest, ASpareOfAnotherTimeIsDropped) {
   EXPECT_TRUE(Names().empty());
 }
 
-TEST_F(SegmentChainTest, ATrimTakesWholeSegmentsAndNeverTheLast) {
+TEST_F(SegmentChainTest, TrimsTakeWholeSegmentsNeverTheLast) {
   chain_->Assign({0, 10, 20, 30});
   EXPECT_EQ(Below(9, 30), (std::vector<uint64_t>{}));
   EXPECT_EQ(Below(10, 30), (std::vector<uint64_t>{0}));

@@ -46,7 +46,7 @@ TEST_F(SyncBacklogTest, AFullSegmentIsFsyncedAtSyncOnly) {
   EXPECT_TRUE(targets[0].full);
 }
 
-TEST_F(SyncBacklogTest, AFullSegmentOfDirectWritesIsFsyncedToo) {
+TEST_F(SyncBacklogTest, ASealedDirectSegmentIsFsynced) {
   backlog_.Seal(first_);
   const std::vector<SyncTarget> targets = backlog_.TargetsFor(Level::kSync);
   ASSERT_EQ(targets.size(), 1u);

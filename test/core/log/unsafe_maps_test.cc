@@ -29,7 +29,7 @@ class UnsafeMapsTest : public testing::TestWithParam<Strategy> {
 INSTANTIATE_TEST_SUITE_P(Strategies, UnsafeMapsTest,
                          testing::Values(Strategy::kAuto, Strategy::kMmap));
 
-TEST_P(UnsafeMapsTest, NoMapIsUsedAndTheSystemIsTheReason) {
+TEST_P(UnsafeMapsTest, NoMapIsUsedAndStatsSayWhy) {
   std::unique_ptr<Log> log = Open(SmallOptions(GetParam()));
   ASSERT_TRUE(log->Write(AsBytes("in memory")).ok());
   ASSERT_TRUE(log->AppendSync(AsBytes("on the device"), Level::kSync).ok());

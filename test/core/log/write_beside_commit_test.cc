@@ -166,7 +166,7 @@ TEST_F(WriteBesideCommitTest, ARefusedWriteTakesBackNothing) {
   CloseAndExpect(end + 1);
 }
 
-TEST_F(WriteBesideCommitTest, AWriteBesideAFailedSyncIsOfUnknownOutcome) {
+TEST_F(WriteBesideCommitTest, AWriteBesideAFailedSyncIsUnknown) {
   BeginHeldCommit(1);
   ASSERT_TRUE(WriteNext().ok());
   EXPECT_FALSE(syncs_.gave_up());

@@ -144,7 +144,7 @@ TEST_P(WriteDecisionsTest, TheModeIsWhatTheFileSystemAllows) {
   EXPECT_EQ(policy.PopulatesWith(true), kTouch);
 }
 
-TEST(WritePolicyTest, AMapThatWasRefusedIsNotTriedAgain) {
+TEST(WritePolicyTest, ARefusedMapIsFinal) {
   WritePolicy policy = PolicyStartingIn(kMapped);
   ASSERT_TRUE(policy.EntersMap());
   policy.RefuseMap();
@@ -152,7 +152,7 @@ TEST(WritePolicyTest, AMapThatWasRefusedIsNotTriedAgain) {
   EXPECT_FALSE(policy.EntersMap());
 }
 
-TEST(WritePolicyTest, TheNextSegmentIsMadeEarlierForAMap) {
+TEST(WritePolicyTest, MapsNeedTheNextSegmentEarlier) {
   const WritePolicy policy = PolicyStartingIn(kDirect);
   EXPECT_EQ(policy.SpareDueAt(kMapped, 64 << 20), 8u << 20);
   EXPECT_EQ(policy.SpareDueAt(kDirect, 64 << 20), 32u << 20);

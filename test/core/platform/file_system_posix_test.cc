@@ -30,7 +30,7 @@ unsigned ModeOf(const std::string& path) {
   return stat(path.c_str(), &info) == 0 ? info.st_mode & 07777u : 0;
 }
 
-TEST_F(PlatformPosixTest, CreatingAFolderMakesItsParentsForTheOwnerOnly) {
+TEST_F(PlatformPosixTest, NewParentFoldersAreTheOwnersOnly) {
   const mode_t old_mask = umask(0);
   EXPECT_EQ(OpenFolderCode(PathOf("a/b//c///"), true), Code::kOk);
   umask(old_mask);
@@ -127,7 +127,7 @@ void ExpectInChildWithFileSizeLimit(rlim_t bytes, Body body) {
   EXPECT_EXIT(RunWithFileSizeLimit(bytes, body), testing::ExitedWithCode(0), "");
 }
 
-TEST_F(PlatformPosixTest, TheFileSizeLimitIsNoSpaceAndKillsNobody) {
+TEST_F(PlatformPosixTest, TheFileSizeLimitIsNoSpace) {
   std::unique_ptr<File> file = MakeFile("file");
   const std::string bytes(20000, 'x');
   ExpectInChildWithFileSizeLimit(10000, [&] {

@@ -21,12 +21,12 @@ Code OpenFolderCode(const std::string& path, bool create) {
   return DefaultFileSystem().OpenDirectory(path, create).status().code();
 }
 
-TEST_F(PlatformTest, AMissingFolderIsNotFoundAndNotMade) {
+TEST_F(PlatformTest, AMissingFolderStaysMissing) {
   EXPECT_EQ(OpenFolderCode(PathOf("none"), false), Code::kNotFound);
   EXPECT_EQ(OpenFolderCode(PathOf("none"), false), Code::kNotFound);
 }
 
-TEST_F(PlatformTest, AFileInTheFoldersPlaceIsNotALog) {
+TEST_F(PlatformTest, AFileIsNoLogFolder) {
   MakeFile("file");
   for (const bool create : {false, true}) {
     EXPECT_EQ(OpenFolderCode(PathOf("file"), create), Code::kNotALog);
@@ -69,13 +69,13 @@ TEST_F(PlatformTest, CreateNewNeverOpensWhatExists) {
   EXPECT_EQ(folder_->Open("file", OpenMode::kCreateNew).status().sys_errno(), EEXIST);
 }
 
-TEST_F(PlatformTest, AFolderInAFilesPlaceIsNotALog) {
+TEST_F(PlatformTest, AFolderIsNoLogFile) {
   ASSERT_TRUE(std::filesystem::create_directory(PathOf("sub")));
   EXPECT_EQ(folder_->Open("sub", OpenMode::kRead).status().code(), Code::kNotALog);
   EXPECT_EQ(folder_->Open("sub", OpenMode::kReadWrite).status().code(), Code::kNotALog);
 }
 
-TEST_F(PlatformTest, ListGivesEveryNameAndTellsRegularFilesEachTime) {
+TEST_F(PlatformTest, ListNamesAllAndMarksRegularFiles) {
   MakeFile("file");
   ASSERT_TRUE(std::filesystem::create_directory(PathOf("sub")));
   for (int round = 0; round < 2; ++round) {
@@ -162,7 +162,7 @@ TEST_F(PlatformTest, AFailedWriteTellsOperationPathAndOffset) {
   EXPECT_EQ(status.offset(), 4096);
 }
 
-TEST_F(PlatformTest, AClosedFileAnswersWithErrorsAndClosesAgain) {
+TEST_F(PlatformTest, AClosedFileFailsAndClosesAgain) {
   std::unique_ptr<File> file = MakeFile("file");
   EXPECT_TRUE(file->Close().ok());
   EXPECT_TRUE(file->Close().ok());
@@ -198,7 +198,7 @@ TEST_F(PlatformTest, ADirectWriteIsReadBack) {
   }
 }
 
-TEST_F(PlatformTest, TheProbeKnowsTheFileSystemAndLeavesNothingBehind) {
+TEST_F(PlatformTest, TheProbeLeavesNothingBehind) {
   Result<Capabilities> found = folder_->Probe();
   ASSERT_TRUE(found.ok());
   EXPECT_FALSE(found->file_system.empty());

@@ -23,7 +23,7 @@ using PlatformWindowsTest = PlatformTest;
 constexpr DWORD kPlain = FILE_ATTRIBUTE_NORMAL;
 constexpr DWORD kReparse = FILE_ATTRIBUTE_REPARSE_POINT;
 
-TEST(WindowsReparseTest, OnlyLinksFoldersAndDevicesAreNoRegularFiles) {
+TEST(WindowsReparseTest, LinksFoldersAndDevicesAreNotRegular) {
   EXPECT_TRUE(IsRegular(kPlain, 0));
   for (const DWORD tag : {IO_REPARSE_TAG_CLOUD, IO_REPARSE_TAG_CLOUD_1, IO_REPARSE_TAG_DEDUP,
                           IO_REPARSE_TAG_WOF, IO_REPARSE_TAG_ONEDRIVE}) {
@@ -66,7 +66,7 @@ TEST(WindowsRetryTest, RetriesEndAfterASecond) {
   EXPECT_EQ(busy.calls, 11);
 }
 
-TEST(WindowsRetryTest, WhatWaitingDoesNotHelpIsToldAtOnce) {
+TEST(WindowsRetryTest, LastingErrorsAreReportedAtOnce) {
   Busy busy{ERROR_FILE_NOT_FOUND, 1};
   EXPECT_EQ(RetryWhile(
                 MayBeInUse, [&busy] { return busy(); }, [](DWORD) { FAIL(); }),
@@ -79,7 +79,7 @@ ScopedHandle OpenExclusively(const std::string& path) {
                                   OPEN_EXISTING, 0, nullptr));
 }
 
-TEST_F(PlatformWindowsTest, AnUnsharedFileIsAnErrorWithItsReason) {
+TEST_F(PlatformWindowsTest, AnUnsharedFileNamesItsReason) {
   MakeFile("file");
   MakeFile("other");
   const ScopedHandle scanner = OpenExclusively(PathOf("file"));
@@ -104,7 +104,7 @@ TEST_F(PlatformWindowsTest, PosixSemanticsReplaceAnOpenFile) {
   EXPECT_EQ((*folder_->Open("name", OpenMode::kRead))->Size().value(), 3u);
 }
 
-TEST_F(PlatformWindowsTest, AFolderIsOpenedByEverySpellingOfItsPath) {
+TEST_F(PlatformWindowsTest, EverySpellingOfAPathOpens) {
   ASSERT_TRUE(DefaultFileSystem().OpenDirectory(PathOf("a\\b"), true).ok());
   ASSERT_TRUE((*DefaultFileSystem().OpenDirectory(PathOf("a\\b"), false))
                   ->Open("file", OpenMode::kCreateNew)
@@ -121,7 +121,7 @@ TEST_F(PlatformWindowsTest, AFolderIsOpenedByEverySpellingOfItsPath) {
   }
 }
 
-TEST_F(PlatformWindowsTest, APathLongerThan260CharactersIsMadeAndOpened) {
+TEST_F(PlatformWindowsTest, LongPathsAreMadeAndOpened) {
   std::string path = root_;
   for (int i = 0; i < 8; ++i) path += "\\" + std::string(50, static_cast<char>('a' + i));
   ASSERT_GT(path.size(), 400u);

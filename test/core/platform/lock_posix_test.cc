@@ -20,7 +20,7 @@ namespace {
 
 using PlatformLockPosixTest = PlatformTest;
 
-TEST_F(PlatformLockPosixTest, ALockOfOurOwnIsRefusedWithOurPid) {
+TEST_F(PlatformLockPosixTest, OurOwnLockIsRefusedWithOurPid) {
   Result<std::unique_ptr<FileLock>> first = folder_->Lock("lock");
   ASSERT_TRUE(first.ok());
   const Status refused = folder_->Lock("lock").TakeStatus();
@@ -124,7 +124,7 @@ TEST_F(PlatformLockPosixTest, AForkedChildKeepsNoClosedLog) {
   waitpid(child, nullptr, 0);
 }
 
-TEST_F(PlatformLockPosixTest, AnOlderAndLongerPidIsCoveredByOurs) {
+TEST_F(PlatformLockPosixTest, ALongerOldPidIsCovered) {
   std::ofstream(PathOf("lock")) << "9876543210987654\n";
   Result<std::unique_ptr<FileLock>> lock = folder_->Lock("lock");
   ASSERT_TRUE(lock.ok());

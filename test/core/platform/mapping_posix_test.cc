@@ -61,7 +61,7 @@ TEST_F(PlatformMappingPosixTest, PopulateMakesPagesPresent) {
   for (const unsigned char page : present) EXPECT_EQ(page & 1, 1);
 }
 
-TEST_F(PlatformMappingPosixTest, AStoreBehindATruncationOnlyRaisesTheFlag) {
+TEST_F(PlatformMappingPosixTest, AStorePastTheEndRaisesTheFlag) {
   StoreByte(map_->data(), 1);
   TruncateBehindTheMap(4096);
   EXPECT_FALSE(map_->faulted());
@@ -72,7 +72,7 @@ TEST_F(PlatformMappingPosixTest, AStoreBehindATruncationOnlyRaisesTheFlag) {
   EXPECT_EQ(map_->data()[60000], 3);
 }
 
-TEST_F(PlatformMappingPosixTest, ALoadBehindATruncationRaisesTheFlagToo) {
+TEST_F(PlatformMappingPosixTest, ALoadPastTheEndRaisesTheFlag) {
   TruncateBehindTheMap(0);
   EXPECT_EQ(LoadByte(map_->data() + 100), 0);
   EXPECT_TRUE(map_->faulted());
@@ -88,7 +88,7 @@ TEST_F(PlatformMappingPosixTest, AFaultedMapNeverSyncsOrPopulatesWell) {
   }
 }
 
-TEST_F(PlatformMappingPosixTest, AFaultInOneMapLeavesTheOthersAlone) {
+TEST_F(PlatformMappingPosixTest, AFaultStaysInItsMap) {
   std::unique_ptr<File> other_file = MakeFile("other", kMapBytes);
   Result<std::unique_ptr<Mapping>> other = other_file->Map(0, kMapBytes);
   ASSERT_TRUE(other.ok());

@@ -51,7 +51,7 @@ TEST_F(PlatformSharedTest, AnotherProcessSeesStoresIntoAMap) {
   close(ready[1]);
 }
 
-TEST_F(PlatformSharedTest, ALoadBehindACutFindsZerosAndSaysSo) {
+TEST_F(PlatformSharedTest, ALoadPastACutFindsFlaggedZeros) {
   const Result<std::unique_ptr<ReadOnlyMapping>> seen =
       Reopen(OpenMode::kRead)->MapForReading(0, 4096);
   ASSERT_TRUE(seen.ok());
@@ -77,7 +77,7 @@ TEST_F(PlatformSharedTest, AskingForALockDoesNotTakeIt) {
   EXPECT_NE(other->TryLock().value(), nullptr);
 }
 
-TEST_F(PlatformSharedTest, AFileLockOutlivesItsFileButNotItsOwner) {
+TEST_F(PlatformSharedTest, AFileLockEndsWithItsOwner) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
   const pid_t child = fork();
@@ -99,7 +99,7 @@ TEST_F(PlatformSharedTest, AFileLockOutlivesItsFileButNotItsOwner) {
   close(ready[1]);
 }
 
-TEST_F(PlatformSharedTest, AFileIsToldFromOneThatTookItsName) {
+TEST_F(PlatformSharedTest, AReplacedFileHasAnotherId) {
   const std::unique_ptr<File> same = Reopen(OpenMode::kRead);
   EXPECT_TRUE(file_->Id().value() == same->Id().value());
   const std::unique_ptr<File> other = MakeFile("other");

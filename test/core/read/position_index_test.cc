@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint64_t kSpacing = PositionIndex::kSpacingBytes;
 
-TEST(PositionIndexTest, FindsTheNearestPositionAtOrBeforeASeq) {
+TEST(PositionIndexTest, FindsTheNearestEarlierPosition) {
   PositionIndex index;
   for (uint64_t i = 1; i <= 10; ++i) index.Note(7, {i * 100, i * kSpacing});
   EXPECT_FALSE(index.Find(7, 99));

@@ -83,7 +83,7 @@ TEST(SegmentHeaderTest, FrameChecksumsStartFromUuidAndSalt) {
   EXPECT_NE(other.crc_seed(), GoldenHeader().crc_seed());
 }
 
-TEST(SegmentHeaderTest, SecondCopyIsUsedIfTheFirstIsDamaged) {
+TEST(SegmentHeaderTest, TheSecondCopyReplacesADamagedFirst) {
   for (const size_t copy : {size_t{0}, kSegmentHeaderCopyOffset}) {
     for (size_t bit = 0; bit < kSegmentHeaderFieldBytes * 8; ++bit) {
       Block block = GoldenBlock();

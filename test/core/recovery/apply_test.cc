@@ -47,7 +47,7 @@ class ApplyRecoveryTest : public CraftedLogTest {
   std::vector<ObservedCall> calls_;
 };
 
-TEST_F(ApplyRecoveryTest, KeptRecordsAreRewrittenFromTheSyncedEndOn) {
+TEST_F(ApplyRecoveryTest, UnsyncedRecordsThatStayAreRewritten) {
   struct Row {
     bool direct_io;
     std::string write;
@@ -85,7 +85,7 @@ TEST_F(ApplyRecoveryTest, ACleanLogsMarkerAndFolderAreSynced) {
       (Calls{"write-direct " + SegmentName(10), "sync-full " + SegmentName(10), "sync-directory"}));
 }
 
-TEST_F(ApplyRecoveryTest, ACutLeavesACleanLogKnownAsSynced) {
+TEST_F(ApplyRecoveryTest, ACutLogIsCleanAndSynced) {
   for (const uint64_t damaged : {9, 6}) {  // a torn tail, a hole
     Build(0, 5);
     Damage(0, damaged);
@@ -98,7 +98,7 @@ TEST_F(ApplyRecoveryTest, ACutLeavesACleanLogKnownAsSynced) {
   }
 }
 
-TEST_F(ApplyRecoveryTest, TheMarkerIsSyncedBeforeTheNewestSegmentGoes) {
+TEST_F(ApplyRecoveryTest, TheMarkerIsSyncedBeforeRemovals) {
   Build(0, 5);
   Build(10, 5);
   Build(20, 5);

@@ -40,7 +40,7 @@ TEST_F(RecoveryPlanTest, UnsyncedRecordsAfterDamageAreAHole) {
   EXPECT_EQ(plan.report.discarded_records, 3u);
 }
 
-TEST_F(RecoveryPlanTest, AHoleTakesLaterSegmentsAndTheNewestFirst) {
+TEST_F(RecoveryPlanTest, AHoleTakesLaterSegmentsNewestFirst) {
   Build(0, 5);
   Build(10, 5);
   Build(20, 5);

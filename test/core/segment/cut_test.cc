@@ -124,7 +124,7 @@ TEST_F(CutTest, AMarkerWithoutRoomIsLeftOut) {
   EXPECT_EQ(Scan(Image(0)).end_offset, OffsetOf(kCut));
 }
 
-TEST_F(CutTest, OnlyAFullDiskMayKeepBlocksFromACut) {
+TEST_F(CutTest, ACutNeedsNoNewBlocks) {
   struct Row {
     Code refusal;
     Code result;

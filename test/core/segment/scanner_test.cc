@@ -131,7 +131,7 @@ TEST_F(ScannerTest, ResyncFindsRecordsAndSyncedEnd) {
   EXPECT_EQ(scan.synced_end, 3u);
 }
 
-TEST_F(ScannerTest, BytesAfterTheEndAreStaleOnlyIfRecycled) {
+TEST_F(ScannerTest, OnlyRecycledSegmentsHaveStaleBytes) {
   PutRecord(0);
   const size_t end = bytes_->size();
   for (uint64_t seq = 0; seq < 50; ++seq) PutRecord(seq, 0, false, kSeed + 1);

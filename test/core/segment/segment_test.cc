@@ -67,7 +67,7 @@ TEST_F(SegmentTest, TheHeaderIsWrittenBeforeTheName) {
   EXPECT_EQ(decoded->header.salt, spare->header().salt);
 }
 
-TEST_F(SegmentTest, ActivatingMakesASpareThatNoWorkerHasBegun) {
+TEST_F(SegmentTest, ActivatingMakesAnUnbegunSpare) {
   Segment segment(7, Spare());
   ASSERT_TRUE(segment.Activate(*directory_).ok());
   EXPECT_EQ(Names(), Names_{SegmentName(7)});
@@ -88,7 +88,7 @@ TEST_F(SegmentTest, ItTakesTheNameOfOneWithoutRecords) {
   EXPECT_FALSE(empty->active());
 }
 
-TEST_F(SegmentTest, ASpareWithoutAFileIsTheSegmentsFailure) {
+TEST_F(SegmentTest, AFailedSpareFailsItsSegment) {
   Segment segment(7, Spare("spare-00000000000000ff"));
   EXPECT_EQ(segment.Activate(*directory_).code(), Code::kNotFound);
   EXPECT_FALSE(segment.active());
