@@ -102,7 +102,7 @@ async function runSuite({ name, title, run: measure }: Suite, dir: string, flags
   }
 }
 
-/** Runs the suites on `dir` and tells as it goes, unless JSON is wanted. */
+/** Runs the suites on `dir` and reports its progress, unless JSON is wanted. */
 async function runOn(dir: string, chosen: readonly Suite[], flags: BenchFlags): Promise<Report> {
   await mkdir(dir, { recursive: true })
   const started = Date.now()

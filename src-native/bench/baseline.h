@@ -1,5 +1,5 @@
 // The raw system calls that durlog is measured against, each as a small machine that appends
-// numbered records to one file and tells how long each took. Nothing here knows of Node or of
+// numbered records to one file and measures how long each took. Nothing here knows of Node or of
 // durlog's own writers: a figure of a Baseline is what the kernel and the disk take, and no more.
 #ifndef DURLOG_BENCH_BASELINE_H_
 #define DURLOG_BENCH_BASELINE_H_

@@ -17,7 +17,7 @@ struct LogBounds {
   LogUuid uuid{};
 };
 
-// What the log's writer tells, while there is one, else what the files do.
+// By the live page while the log has a writer, else by the files.
 Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path);
 
 }  // namespace durlog

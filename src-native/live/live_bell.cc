@@ -26,8 +26,8 @@ bool LiveBell::Wait(uint32_t count, uint64_t micros) {
   return mapping_->WaitOn(kLiveBellWord * sizeof(uint64_t), count, micros);
 }
 
-// The word goes down before the count goes up: who says that it waits after that waits on a count
-// that is newer, or finds what is new.
+// The word goes down before the count goes up: a reader that raises it again after that waits on
+// the newer count, or finds what is new.
 void LiveBell::RingOn(Mapping& mapping) {
   WaitingOf(mapping).store(0, std::memory_order_seq_cst);
   CountOf(mapping).fetch_add(1, std::memory_order_seq_cst);

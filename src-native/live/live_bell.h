@@ -2,8 +2,8 @@
 // record.
 //
 // A reader takes the bell's count, says that it waits, looks at the page once more and then waits
-// for as long as the count stays the same. The writer stores what is new and then looks whether
-// anybody waits. Both change the same word, one of them first: either the reader's look finds what
+// for as long as the count stays the same. The writer stores what is new and then looks whether a
+// reader waits. Both change the same word, one of them first: either the reader's look finds what
 // is new, or the writer finds the reader. A reader that dies leaves its word behind, which costs
 // one wake.
 #ifndef DURLOG_LIVE_LIVE_BELL_H_

@@ -95,7 +95,7 @@ void LivePageWriter::LowerTo(size_t word, uint64_t limit) {
   words_[word].store(std::min(Load(word), limit), std::memory_order_release);
 }
 
-// The ends before the generation: whoever sees the new generation sees no end from before.
+// The ends before the generation: a reader that sees the new generation sees no earlier end.
 void LivePageWriter::Cut(uint64_t next_seq) {
   LowerTo(kLiveMemoryEndWord, next_seq);
   LowerTo(kLiveSyncedEndWord, next_seq);

@@ -1,6 +1,6 @@
-// The writer's side of the page that tells readers elsewhere how far they may read.
+// The writer's side of the page by which readers in other processes know how far they may read.
 //
-// The words count for as long as somebody holds the lock on the page's file: the system lets go of
+// The words count for as long as a process holds the lock on the page's file: the system lets go of
 // it when the process dies. Without a page everything works by the segments alone.
 #ifndef DURLOG_LIVE_LIVE_PAGE_WRITER_H_
 #define DURLOG_LIVE_LIVE_PAGE_WRITER_H_

@@ -1,5 +1,5 @@
-// Looks at the page of a log on a thread of its own, so that who follows the log is called when
-// there is more to read, and not before.
+// Looks at the page of a log on a thread of its own, so that a follower is called when there is
+// more to read, and not before.
 //
 // Where the system lets a process wait for another one (see Mapping::WaitOn) the thread sleeps
 // until the writer rings the page's bell. It looks by itself all the same, at intervals that double

@@ -97,8 +97,8 @@ size_t CopyString(napi_env env, napi_value value, uint8_t* to, size_t room) {
   return length;
 }
 
-// The TypeScript side has checked ranges and said so in words; this only keeps the core safe from
-// a caller who went around it.
+// The TypeScript side checks ranges and words the errors; this keeps the core safe from a caller
+// that went around it.
 bool NumberIn(Napi::Env env, const Napi::Object& object, const char* name, double min, double max,
               uint64_t* value) {
   const Napi::Value property = object.Get(name);

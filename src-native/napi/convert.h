@@ -32,8 +32,8 @@ void Throw(Napi::Env env, const Status& status);
 // caller runs some. False always means that an error is pending.
 
 // A record's bytes, borrowed from a Uint8Array, or from `scratch` for a string (as UTF-8). A string
-// of more than `max_bytes` is not copied: the payload tells its size, and the core refuses it by
-// that. False for anything else.
+// of more than `max_bytes` is not copied: the payload has its size, by which the core
+// refuses it. False for anything else.
 bool ToPayload(napi_env env, napi_value value, size_t max_bytes, AlignedBuffer* scratch,
                Bytes* payload);
 

@@ -51,7 +51,7 @@ void LogHandle::Execute(std::shared_ptr<Job> job) {
         self->OnJobDone();
         if (!self->on_progress_.IsEmpty()) self->on_progress_.Unref();
       });
-  // Where no worker can be had any more, whoever needs the job runs it itself: see Job::Await().
+  // Without a worker the job runs on the first thread that awaits it: see Job::Await().
   if (!queued && !on_progress_.IsEmpty()) on_progress_.Unref();
 }
 

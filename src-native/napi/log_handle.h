@@ -18,7 +18,7 @@ namespace durlog {
 //
 // No call into the log calls JavaScript back: an append may find that an earlier commit has failed,
 // and what runs then could call the log again before the append is done. Such events are queued;
-// the `events` counter tells how many wait, and JavaScript takes them after the call has returned.
+// the `events` counter says how many wait, and JavaScript takes them after the call has returned.
 class LogHandle final : public Executor,
                         public LogListener,
                         public std::enable_shared_from_this<LogHandle> {

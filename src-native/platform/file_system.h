@@ -47,7 +47,7 @@ class Mapping {
   // at most `micros` and not at all where the word is not `value`. `offset` is a multiple of 4.
   // False where the system has no such call: nothing has been waited for. From any thread.
   virtual bool WaitOn(size_t, uint32_t, uint64_t) { return false; }
-  // Wakes everybody who waits on the word. From any thread.
+  // Ends every wait on the word. From any thread.
   virtual void WakeOn(size_t) {}
 };
 
@@ -82,7 +82,7 @@ class File {
   // Reads up to `length` bytes; less only at the end of the file.
   virtual Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) = 0;
   // As ReadAt, but no more than the page cache holds already: it does not wait for the device.
-  // Nothing where that cannot be had or told.
+  // Nothing where the system has no such call.
   virtual std::optional<size_t> ReadCachedAt(uint64_t, void*, size_t) { return std::nullopt; }
   // All of it or an error. On a file opened kDirect or kDirectUnsynced, offset, length and
   // address must be multiples of Capabilities::direct_alignment; with kDirect, the data is on the
@@ -124,7 +124,7 @@ class File {
   virtual Status SetExtentSizeHint(uint32_t bytes) = 0;
   // What errors name from here on: the file has been renamed.
   virtual void SetPath(const std::string&) {}
-  // Closes and tells what closing said; the destructor closes too, best effort.
+  // Closes and returns its status; the destructor closes too, best effort.
   virtual Status Close() = 0;
 
  private:
@@ -156,12 +156,12 @@ struct Capabilities {
   bool direct_io = false;   // a file can be opened kDirect
   uint32_t direct_alignment = 4096;
   bool overwrites_in_place = false;  // a write to allocated blocks needs no new ones
-  // A store to a mapped page that cannot be had is told by Mapping::faulted(), and does not end the
-  // process.
+  // A store to a mapped page that the kernel cannot give sets Mapping::faulted(), and does not end
+  // the process.
   bool survives_map_faults = true;
   uint32_t map_alignment = 4096;
-  // What is stored into a map is seen at once by everybody who can open the file and see its locks:
-  // not so over a network.
+  // What is stored into a map is seen at once by every process that can open the file, and so are
+  // its locks: not over a network.
   bool shares_maps = false;
 };
 

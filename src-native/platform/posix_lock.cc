@@ -13,7 +13,7 @@
 namespace durlog {
 namespace {
 
-// The pid stands in a line of one fixed length, so that a new one covers the old without a
+// The pid is in a line of one fixed length, so that a new one covers the old without a
 // truncation in between that a reader could meet.
 constexpr int kPidDigits = 20;
 constexpr size_t kPidLineBytes = kPidDigits + 1;
@@ -27,8 +27,8 @@ void WriteLine(int fd, const char* text) {
   }
 }
 
-// The pid is there for the message of whoever is refused, not for the exclusion: on a full disk
-// the log can be opened all the same, and an older owner's pid must not stay then.
+// The pid is for the error message of a second writer, not for the exclusion: a full disk must
+// neither keep the log from being opened nor leave an older owner's pid.
 void WriteOwner(int fd) { WriteLine(fd, std::to_string(getpid()).c_str()); }
 
 // Nothing but the lock.
@@ -69,7 +69,7 @@ int64_t ReadOwner(int fd) {
   return pid > 0 ? pid : 0;
 }
 
-// A pid that a killed owner left stands there until the next owner has written its own.
+// The pid of a killed owner stays in the file until the next owner has written its own.
 bool IsAlive(int64_t pid) {
   return pid > 0 && (kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM);
 }

@@ -134,7 +134,7 @@ Result<std::vector<FileEntry>> WindowsDirectory::List() {
     if (!FindNextFileW(search, &found)) error = GetLastError();
   }
   if (search != INVALID_HANDLE_VALUE) FindClose(search);
-  // A volume's root has no "." and may be empty, which is told as a missing file.
+  // A volume's root has no "." and may be empty, which is reported as a missing file.
   if (error == ERROR_NO_MORE_FILES || error == ERROR_FILE_NOT_FOUND) return entries;
   return WindowsNameError("FindNextFileW", error, path_);
 }

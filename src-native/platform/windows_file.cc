@@ -63,8 +63,8 @@ Result<size_t> WindowsFile::ReadAt(uint64_t offset, void* to, size_t length) {
       return WindowsError("ReadFile", error, path_).WithOffset(offset + done);
     }
     done += got;
-    // A direct read that comes back short has met the end, and could not go on from the odd
-    // offset where it stands.
+    // A direct read that comes back short has met the end, and could not go on from the
+    // unaligned offset that follows.
     if (got == 0 || (direct_ && got < wanted)) break;
   }
   return done;

@@ -34,8 +34,8 @@ void WriteLine(HANDLE file, const char* text) {
   SetFileInformationByHandle(file, FileEndOfFileInfo, &empty, sizeof empty);
 }
 
-// The pid is there for the message of whoever is refused, not for the exclusion: a full disk must
-// not keep the log from being opened, nor leave an older owner's pid.
+// The pid is for the error message of a second writer, not for the exclusion: a full disk must
+// neither keep the log from being opened nor leave an older owner's pid.
 void WriteOwner(HANDLE file) { WriteLine(file, std::to_string(GetCurrentProcessId()).c_str()); }
 
 // Nothing but the lock.

@@ -8,7 +8,7 @@
 
 namespace durlog {
 
-// Both return a Windows error or 0, wait within bounds for whoever has the file open without
+// Both return a Windows error or 0, wait within bounds for a program that has the file open without
 // sharing it, and ask for a write-through of the folder's change.
 
 // Gives the file `from` the name `to`, atomically. A file of that name is replaced, open or not,

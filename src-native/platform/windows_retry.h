@@ -1,4 +1,4 @@
-// Waiting for whoever has a file open without sharing it.
+// Waiting for a program that has a file open without sharing it.
 #ifndef DURLOG_PLATFORM_WINDOWS_RETRY_H_
 #define DURLOG_PLATFORM_WINDOWS_RETRY_H_
 

@@ -70,7 +70,7 @@ void Cursor::FollowHint() {
 // A hint that leads nowhere is from before a cut: back to the segment's start.
 Result<bool> Cursor::LeaveHint(const Stop& stop, bool moved) {
   if (moved) hinted_ = false;
-  // A longer read will tell.
+  // A longer read decides.
   if (moved || stop.at_limit || stop.need_bytes > 0 || stop.inside_batch) return false;
   hinted_ = false;
   PositionIndex::Shared().Forget(header_.salt);
@@ -265,7 +265,7 @@ Result<bool> Cursor::IsReplaced() {
   return opened.status();
 }
 
-// What was decoded, not what stands there now: a frame that has become whole since must not be
+// What was decoded, not what the file has now: a frame that has become whole since must not be
 // taken for the one that was not.
 void Cursor::KeepEnd(const Stop& stop) {
   if (std::memcmp(end_header_, stop.header, sizeof end_header_) == 0) return;

@@ -39,7 +39,7 @@ class Cursor {
   static Result<std::unique_ptr<Cursor>> Open(FileSystem& file_system, const std::string& path,
                                               uint64_t from_seq);
 
-  // Reads the segment straight into `buffer` and tells where the payloads are in it. Delivers
+  // Reads the segment straight into `buffer`; `entries` say where in it the payloads are. Delivers
   // records below `limit`, none of an atomic batch before all of it is there. An end that is
   // torn, or being written, is the end; damage of synced records is kCorrupt.
   Result<CursorBatch> Next(uint8_t* buffer, size_t capacity, CursorEntry* entries,
@@ -93,7 +93,7 @@ class Cursor {
   const std::unique_ptr<Directory> directory_;
   const uint64_t from_seq_;
   LogUuid uuid_{};
-  // Why the segment of from_seq_ cannot be read; Next() tells it, SkipDamage() goes on behind.
+  // Why the segment of from_seq_ cannot be read; Next() returns it, SkipDamage() goes on after it.
   Status unreadable_;
   std::unique_ptr<File> file_;  // null where unreadable_ is not OK
   SegmentHeader header_;

@@ -32,7 +32,7 @@ void PointReader::Forget() {
   first_seqs_.clear();
 }
 
-// What goes wrong on the short way is met again, and told, on the long one.
+// An error here is met again by ReadInOrder(), which returns it.
 std::optional<PointRecord> PointReader::Find(uint64_t seq) {
   const SegmentPointer segment = SegmentOf(seq);
   if (!segment) return std::nullopt;

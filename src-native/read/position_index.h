@@ -13,7 +13,7 @@
 
 namespace durlog {
 
-// Filled by the log as it appends and by whoever reads, one position each 16 KiB, for the segments
+// Filled by the log as it appends and by its readers, one position each 16 KiB, for the segments
 // used last. A position takes 16 bytes: 1 KiB for each MiB of log, 200 KiB for a million records of
 // 200 bytes. All of them together describe at most 8 GiB of log and take at most 16 MiB.
 //

@@ -43,8 +43,8 @@ class RecordLookup {
  public:
   explicit RecordLookup(const ReadableSegment& segment) : segment_(segment) {}
 
-  // Nothing where the record was not found whole, or not near a known position: a Cursor tells
-  // which, and notes positions on its way.
+  // Nothing where the record was not found whole, or not near a known position: a Cursor finds
+  // out which, and notes positions on its way.
   Result<std::optional<PointRecord>> Find(uint64_t seq);
 
  private:

@@ -26,9 +26,8 @@ Result<ScannedSegment> Unreadable(Directory& directory, uint64_t first_seq, Stat
 }
 
 // After a failed writeback the cache shows a whole page over blocks that were never written.
-// Nothing is acknowledged on this sync, so its failure is no verdict: it may be one of long ago
-// that nobody was told of. But the call that tells it may have left the rest undone: hence a second
-// one.
+// Nothing is acknowledged on this sync, so its failure is no verdict: it may be an old one that was
+// never reported. But the call that reports it may have left the rest undone: hence a second one.
 Status ShowDevice(File& file) {
   if (!file.SyncData().ok()) {
     Status again = file.SyncData();

@@ -19,7 +19,7 @@ struct Chunk {
 // How the pages of a chunk come to be.
 enum class Populating : uint8_t {
   // The kernel makes them one by one as they are touched: small folios, so that an msync after a
-  // small store writes little. What stands in the file stays.
+  // small store writes little. The file's content stays.
   kTouch,
   // Zeros are written to the cache first: large folios, in two thirds of the time.
   kWriteZeros,

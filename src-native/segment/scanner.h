@@ -1,4 +1,4 @@
-// Walks the frames of one segment and tells where they stop being whole, and why.
+// Walks the frames of one segment, and finds where they stop being whole and why.
 #ifndef DURLOG_SEGMENT_SCANNER_H_
 #define DURLOG_SEGMENT_SCANNER_H_
 
@@ -29,7 +29,7 @@ struct ScannedFrame {
 };
 
 // Frames in order of offset. Stops at the first that is not whole, or whose seq is not the
-// expected one (told as kBadCrc: the frame is intact but not of this place).
+// expected one (reported as kBadCrc: the frame is intact but not of this place).
 class FrameScanner {
  public:
   FrameScanner(File& file, const ScanContext& context, uint64_t file_bytes);
@@ -90,8 +90,8 @@ struct SegmentScan {
 
   uint32_t last_time_ms = 0;  // of the whole records before the end
 
-  bool damaged = false;  // something that is neither whole nor free stands at end_offset
-  // A whole frame of another place stands where the whole ones end. No crash leaves that: the file
+  bool damaged = false;  // something that is neither whole nor free is at end_offset
+  // A whole frame of another place follows the whole ones. No crash leaves that: the file
   // had another name.
   bool misplaced = false;
   DecodeStatus damage = DecodeStatus::kFree;

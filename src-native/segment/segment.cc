@@ -71,7 +71,7 @@ bool HasAllBlocks(Preallocation how) {
   return how == Preallocation::kFallocate || how == Preallocation::kZeroRange;
 }
 
-// Where it cannot be had, whoever wants to store maps the segment himself and is told why.
+// Where it cannot be had, the first store maps the segment and reports the reason.
 Chunk MapFirstChunk(File& file, const SpareRequest& request, const SegmentHeader& header) {
   Chunk chunk;
   chunk.end = std::min(request.first_chunk_bytes, header.segment_bytes);
@@ -127,7 +127,7 @@ Result<Spare> MakeSpare(Directory& directory, const SpareRequest& request,
   const std::string made = spare.name;
   Result<Spare> filled = FillSpare(directory, request, header, std::move(spare));
   if (!filled.ok()) {
-    // The first error is the one to tell; a leftover spare is swept up by the next open.
+    // The first error is returned; a leftover spare is swept up by the next open.
     Status removed = directory.Remove(made);
     static_cast<void>(removed);
   }

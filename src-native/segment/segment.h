@@ -105,8 +105,8 @@ class Segment {
   bool blocks_allocated() const { return blocks_allocated_; }
   // What the spare had mapped; without a mapping from the second call on.
   Chunk TakeFirstChunk() { return std::exchange(first_chunk_, Chunk{}); }
-  // For who writes to the file instead: unmaps it, and syncs the pages that it dirtied, so that
-  // none is written back over a direct write.
+  // Before the file is written to instead: unmaps the chunk, and syncs the pages that it dirtied,
+  // so that none is written back over a direct write.
   Status DropFirstChunk();
   // After Activate(). Opens the file kDirect or kDirectUnsynced, once each. kUnsupported where the
   // file system refuses.

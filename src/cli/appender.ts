@@ -97,7 +97,7 @@ export class Appender {
 }
 
 /**
- * Appends every record of `input`. Where the input turns out to be wrong, what stands before that is appended
+ * Appends every record of `input`. Where the input turns out to be wrong, what comes before that is appended
  * first, and then its problem thrown.
  */
 export async function appendInput(

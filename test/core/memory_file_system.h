@@ -110,7 +110,7 @@ class MemoryFile final : public File {
   const bool direct_;
 };
 
-// The folder's content, kept by the test: what stands in it outlives every Directory on it.
+// The folder's content, kept by the test: its files outlive every Directory on it.
 struct MemoryFolder : std::map<std::string, std::shared_ptr<MemoryBytes>> {
   // As on Windows without POSIX semantics: no rename replaces a file that is open.
   bool keeps_open_names = false;

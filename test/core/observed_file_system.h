@@ -1,4 +1,4 @@
-// A file system whose calls a test is told of, on the thread that makes them and before they are
+// A file system that reports its calls to a test, on the thread that makes them and before they are
 // made: to count them, to make them fail, or to hold them up.
 #ifndef DURLOG_TEST_CORE_OBSERVED_FILE_SYSTEM_H_
 #define DURLOG_TEST_CORE_OBSERVED_FILE_SYSTEM_H_

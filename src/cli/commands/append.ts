@@ -22,7 +22,7 @@ export function register(program: Command): void {
     )
     .argument('<dir>', "the log's folder")
     .argument('[file]', 'where records come from; "-" is stdin')
-    .option('--length-prefixed', 'each record stands behind its length: u32, little-endian')
+    .option('--length-prefixed', 'each record follows its length: u32, little-endian')
     .option('--skip-empty', 'leave empty lines out')
   addJson(addWriterOptions(command)).action(run)
 }

@@ -21,7 +21,7 @@ export function register(program: Command): void {
       'Print each record as a line {"seq", "timestamp", "data"}, and "encoding" where "data" is not plain UTF-8: import gives back the same bytes. (With --encoding json the same values: white space and the spelling of numbers may change.) Takes no lock.',
     )
     .argument('<dir>', "the log's folder")
-    .addOption(new Option('--encoding <name>', 'how "data" stands there').choices(EXPORT_ENCODINGS).default('auto'))
+    .addOption(new Option('--encoding <name>', 'how "data" is encoded').choices(EXPORT_ENCODINGS).default('auto'))
     .option('--from <seq>', 'the first one (default: the oldest)', parseWhole)
     .option('--to <seq>', 'the last one (default: the newest)', parseWhole)
   addJson(command).action(run)

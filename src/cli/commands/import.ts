@@ -29,7 +29,7 @@ export function register(program: Command): void {
     .argument('<dir>', "the log's folder")
     .argument('[file]', 'where lines come from; "-" is stdin')
     .addOption(
-      new Option('--encoding <name>', 'how "data" stands in lines without an "encoding"')
+      new Option('--encoding <name>', 'how "data" is encoded in lines without an "encoding"')
         .choices(ENCODINGS)
         .default('utf8'),
     )

@@ -42,7 +42,7 @@ function defaultBackup(dir: string): string {
 
 function describe({ state, applied, cuts, backup }: RepairReport): string {
   if (cuts.length === 0) {
-    if (state === 'corrupt') return 'corrupt: no cut can mend this; "durlog cat --salvage" reads what is whole\n'
+    if (state === 'corrupt') return 'corrupt: no cut can repair this; "durlog cat --salvage" reads what is whole\n'
     return `${state}: nothing to cut\n`
   }
   const verb = applied ? 'cut' : 'would cut'

@@ -27,7 +27,7 @@ async function run(dir: string, { before, waitLock, json }: Flags): Promise<void
   if (json) return writeJson({ firstSeq, nextSeq: log.nextSeq, removedRecords: firstSeq - was })
   await writeOut(
     firstSeq === was
-      ? `nothing to remove: no segment stands before ${before} as a whole; the oldest record is ${firstSeq}\n`
+      ? `nothing to remove: no segment is as a whole before ${before}; the oldest record is ${firstSeq}\n`
       : `removed ${firstSeq - was} records; the oldest is now ${firstSeq}\n`,
   )
 }

@@ -1,4 +1,4 @@
-// What the explorer tells: how much was tried of what, and what was found.
+// What the explorer reports: how many trials of what, and what was found.
 #ifndef DURLOG_TEST_CORE_CRASH_REPORT_H_
 #define DURLOG_TEST_CORE_CRASH_REPORT_H_
 

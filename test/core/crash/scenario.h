@@ -1,4 +1,4 @@
-// What one seed stands for: a disk, options, and how much is to be done.
+// What one seed means: a disk, options, and how much is to be done.
 #ifndef DURLOG_TEST_CORE_CRASH_SCENARIO_H_
 #define DURLOG_TEST_CORE_CRASH_SCENARIO_H_
 

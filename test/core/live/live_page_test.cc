@@ -1,4 +1,4 @@
-// The page that tells readers elsewhere how far they may read: words, cuts, and when they count.
+// The page by which readers elsewhere know how far they may read: words, cuts, and when they count.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-// What a log tells readers in other processes, and when.
+// What readers in other processes learn of a log, and when.
 #include <gtest/gtest.h>
 
 #include <string>
