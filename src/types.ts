@@ -291,6 +291,11 @@ export interface Log extends ReadableLog, EventEmitter<LogEvents> {
    * when there is no room or other appends wait for it: `await log.drain()` and write again.
    */
   write(data: Payload): number
+  /**
+   * As `write`, for a batch: all of the records or none, with consecutive seqs, in one call. Throws like `write`, and
+   * with ERR_DURLOG_BATCH_TOO_LARGE like `appendBatch`.
+   */
+  writeMany(list: readonly Payload[]): BatchRange
   /** Appends one record and blocks the thread until the level is reached. Throws like `write`. */
   appendSync(data: Payload, options?: AppendSyncOptions): number
   /** Settles when `write` has room again. */

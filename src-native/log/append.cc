@@ -1,5 +1,7 @@
 // Appending: from a payload to a frame at the append point.
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "base/inline_calls.h"
 #include "log/log.h"
@@ -12,9 +14,11 @@ namespace {
 // event loop is a moment, and reading the clock costs as much as a checksum.
 constexpr uint32_t kAppendsPerClockRead = 16;
 
-Status BackpressureError() {
-  return Status::Error(Code::kBackpressure, "too much is waiting to be committed");
+Status BackpressureError(std::string reason) {
+  return Status::Error(Code::kBackpressure, std::move(reason));
 }
+
+Status RolledBackError() { return BackpressureError("a commit that failed has been taken back"); }
 
 }  // namespace
 
@@ -42,7 +46,7 @@ Status Log::CheckAppend(Bytes payload) const {
                                                     std::to_string(options_.max_record_bytes));
   }
   // Before anything else is done: the files belong to the truncation.
-  if (truncating_) return BackpressureError();
+  if (truncating_) return BackpressureError("a truncation is under way");
   return Status::Ok();
 }
 
@@ -70,7 +74,9 @@ Status Log::MakeRoom(uint64_t frame_bytes, uint64_t time_ms) {
   // One group larger than the bound is let through when it is alone.
   if (staging_.pending_bytes() > 0 &&
       staging_.pending_bytes() + frame_bytes > options_.max_pending_bytes) {
-    return BackpressureError();
+    return BackpressureError(std::to_string(staging_.pending_bytes()) +
+                             " bytes wait to be committed, and maxPendingBytes is " +
+                             std::to_string(options_.max_pending_bytes));
   }
   SetRecordTime(time_ms);
   const bool rotates = append_offset_ + frame_bytes > active_->bytes() ||
@@ -117,7 +123,7 @@ DURLOG_INLINE_CALLS Result<uint64_t> Log::Append(Bytes payload, Level level, uin
   const uint64_t rollbacks = rollbacks_;
   CommitEagerly();
   // Before anything is appended after it: see Append() in log.h.
-  if (rollbacks_ != rollbacks) return BackpressureError();
+  if (rollbacks_ != rollbacks) return RolledBackError();
   if (!Takes(payload)) return CheckAppend(payload);
   const uint64_t frame_bytes = FrameBytes(payload.size);
   // Idle and about to be asked for memory: this is the moment to go where memory is fast.
@@ -201,8 +207,8 @@ Status Log::StageFrame(const FrameFields& fields, Bytes payload) {
   return Status::Ok();
 }
 
-Result<uint64_t> Log::AppendBatch(const Bytes* payloads, size_t count, Level level,
-                                  uint64_t time_ms) {
+// The bytes of their frames.
+Result<uint64_t> Log::CheckBatch(const Bytes* payloads, size_t count) const {
   uint64_t frame_bytes = 0;
   for (size_t i = 0; i < count; ++i) {
     DURLOG_RETURN_IF_ERROR(CheckAppend(payloads[i]));
@@ -219,6 +225,12 @@ Result<uint64_t> Log::AppendBatch(const Bytes* payloads, size_t count, Level lev
                                                    " bytes, maxPendingBytes is " +
                                                    std::to_string(options_.max_pending_bytes));
   }
+  return frame_bytes;
+}
+
+Result<uint64_t> Log::AppendBatch(const Bytes* payloads, size_t count, Level level,
+                                  uint64_t time_ms) {
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t frame_bytes, CheckBatch(payloads, count));
   DURLOG_RETURN_IF_ERROR(MakeRoom(frame_bytes, time_ms));
   const uint64_t first_seq = next_seq_;
   if (mode_ == WriteMode::kMmap) {
@@ -237,30 +249,45 @@ Result<uint64_t> Log::AppendBatch(const Bytes* payloads, size_t count, Level lev
 }
 
 // Preallocation is quick, and the caller waits anyway.
-Result<uint64_t> Log::AppendAwaitingSpare(Bytes payload, Level level, uint64_t time_ms) {
+template <typename AppendOnce>
+Result<uint64_t> Log::AppendAwaitingSpare(const AppendOnce& append) {
   const uint64_t rollbacks = rollbacks_;
-  Result<uint64_t> appended = Append(payload, level, time_ms);
+  Result<uint64_t> appended = append();
   // A caller that does not wait for what failed is not behind it.
-  if (!appended.ok() && rollbacks_ != rollbacks) appended = Append(payload, level, time_ms);
+  if (!appended.ok() && rollbacks_ != rollbacks) appended = append();
   if (appended.ok() || !chain_.AwaitSpare()) return appended;
-  return Append(payload, level, time_ms);
+  return append();
 }
 
-DURLOG_INLINE_CALLS Result<uint64_t> Log::Write(Bytes payload) {
-  if (!Takes(payload)) return CheckAppend(payload);
+// `append` appends at kMemory.
+template <typename AppendOnce>
+Result<uint64_t> Log::WriteWith(const AppendOnce& append) {
   if (mode_ != WriteMode::kMmap && policy_.EntersMap()) {
     // What is staged or under way comes before this record, and so must be in memory before it.
     if (next_seq_ > 0) DURLOG_RETURN_IF_ERROR(AwaitLevel(next_seq_ - 1, Level::kMemory));
     DURLOG_RETURN_IF_ERROR(EnsureMapped());
   }
-  DURLOG_ASSIGN_OR_RETURN(const uint64_t seq,
-                          AppendAwaitingSpare(payload, Level::kMemory, kClockTime));
-  if (acks_.memory_end() <= seq) DURLOG_RETURN_IF_ERROR(AwaitLevel(seq, Level::kMemory));
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t seq, AppendAwaitingSpare(append));
+  if (acks_.memory_end() < next_seq_) {
+    DURLOG_RETURN_IF_ERROR(AwaitLevel(next_seq_ - 1, Level::kMemory));
+  }
   return seq;
 }
 
+DURLOG_INLINE_CALLS Result<uint64_t> Log::Write(Bytes payload) {
+  if (!Takes(payload)) return CheckAppend(payload);
+  return WriteWith([&] { return Append(payload, Level::kMemory); });
+}
+
+Result<uint64_t> Log::WriteBatch(const Bytes* payloads, size_t count) {
+  const Result<uint64_t> checked = CheckBatch(payloads, count);
+  if (!checked.ok()) return checked;
+  return WriteWith([&] { return AppendBatch(payloads, count, Level::kMemory); });
+}
+
 Result<uint64_t> Log::AppendSync(Bytes payload, Level level, uint64_t time_ms) {
-  DURLOG_ASSIGN_OR_RETURN(const uint64_t seq, AppendAwaitingSpare(payload, level, time_ms));
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t seq,
+                          AppendAwaitingSpare([&] { return Append(payload, level, time_ms); }));
   DURLOG_RETURN_IF_ERROR(AwaitLevel(seq, level));
   return seq;
 }

@@ -67,6 +67,8 @@ class Log {
                                uint64_t time_ms = kClockTime);
   // At kMemory when it returns.
   Result<uint64_t> Write(Bytes payload);
+  // As Write, for all or none of `count` records, also after a crash. Returns the first seq.
+  Result<uint64_t> WriteBatch(const Bytes* payloads, size_t count);
   // At `level` when it returns; the caller's thread does the commit.
   Result<uint64_t> AppendSync(Bytes payload, Level level, uint64_t time_ms = kClockTime);
   // Asks that everything so far reach `level`.
@@ -116,8 +118,12 @@ class Log {
   // append.cc
   bool Takes(Bytes payload) const;
   Status CheckAppend(Bytes payload) const;
+  Result<uint64_t> CheckBatch(const Bytes* payloads, size_t count) const;
   static Status LatchedError();
-  Result<uint64_t> AppendAwaitingSpare(Bytes payload, Level level, uint64_t time_ms);
+  template <typename AppendOnce>
+  Result<uint64_t> AppendAwaitingSpare(const AppendOnce& append);
+  template <typename AppendOnce>
+  Result<uint64_t> WriteWith(const AppendOnce& append);
   Status MakeRoom(uint64_t frame_bytes, uint64_t time_ms);
   void SetRecordTime(uint64_t time_ms);
   bool TakesRecordTime(uint64_t base_time_ms, uint32_t last_time_ms) const;

@@ -59,7 +59,8 @@ Status Log::Rotate() {
     Pump();
     // After a rollback the append point is another one, and the append would be behind a lost one.
     if (TooMuchUnsynced() || rollbacks_ != rollbacks) {
-      return Status::Error(Code::kBackpressure, "the disk is behind: sealed segments wait for it");
+      return Status::Error(Code::kBackpressure, std::to_string(backlog_.segment_count()) +
+                                                    " segments wait for the device");
     }
   }
   DropUnfitSpare();

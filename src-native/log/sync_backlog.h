@@ -59,6 +59,8 @@ class SyncBacklog {
   // More would be too much: it bounds the dirty page cache, the open files, and what the next open
   // has to scan.
   bool IsFull(uint64_t segment_bytes) const;
+  // Segments with bytes that no sync has covered.
+  size_t segment_count() const { return dirty_.size(); }
   // The first seq of the oldest segment in the backlog; `otherwise` where there is none.
   uint64_t OldestSegment(uint64_t otherwise) const;
 

@@ -51,8 +51,8 @@ struct Call {
     napi_get_value_int64(env, argv[index], &seq);
     return static_cast<uint64_t>(seq);
   }
-  // True if there was no room; nothing after success, or with an error pending. The counters tell
-  // the seq: a number would cost a tenth of the call.
+  // Why there was no room; nothing after success, or with an error pending. The counters hold the
+  // seq: a number would cost a tenth of the call.
   napi_value Appended(const Result<uint64_t>& result) const {
     handle->StoreCounters();
     if (result.ok()) return nullptr;
@@ -60,8 +60,9 @@ struct Call {
       Throw(env, result.status());
       return nullptr;
     }
+    const std::string& reason = result.status().message();
     napi_value refused = nullptr;
-    napi_get_boolean(env, true, &refused);
+    napi_create_string_utf8(env, reason.data(), reason.size(), &refused);
     return refused;
   }
 
@@ -93,23 +94,41 @@ napi_value AppendSync(napi_env env, napi_callback_info info) {
   return call.Appended(call.log->AppendSync(payload, call.LevelAt(1), call.TimeAt(2)));
 }
 
-napi_value AppendBatch(napi_env env, napi_callback_info info) {
-  const Call call(env, info, 3);
+// The records of a batch, the call's first argument. Null with an error pending.
+Log* ToBatch(const Call& call, std::vector<Bytes>* payloads) {
   if (call.log == nullptr) return nullptr;
   const uint64_t max_bytes = call.log->options().segment_bytes;
   std::vector<napi_value> elements;
-  if (!CollectElements(env, call.argv[0], max_bytes / kMinRecordFrameBytes, &elements))
+  if (!CollectElements(call.env, call.argv[0], max_bytes / kMinRecordFrameBytes, &elements)) {
     return nullptr;
+  }
   // A getter may have closed the log.
   Log* const log = call.handle->log();
   if (log == nullptr) {
-    Throw(env, Status::Error(Code::kClosed, "the log is closed"));
+    Throw(call.env, Status::Error(Code::kClosed, "the log is closed"));
     return nullptr;
   }
+  return ToPayloads(call.env, elements, max_bytes, call.handle->scratch(), payloads) ? log
+                                                                                     : nullptr;
+}
+
+napi_value AppendBatch(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 3);
   std::vector<Bytes> payloads;
-  if (!ToPayloads(env, elements, max_bytes, call.handle->scratch(), &payloads)) return nullptr;
+  Log* const log = ToBatch(call, &payloads);
+  if (log == nullptr) return nullptr;
   return call.Appended(
       log->AppendBatch(payloads.data(), payloads.size(), call.LevelAt(1), call.TimeAt(2)));
+}
+
+napi_value WriteMany(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 1);
+  std::vector<Bytes> payloads;
+  Log* const log = ToBatch(call, &payloads);
+  if (log == nullptr) return nullptr;
+  const Result<uint64_t> first = log->WriteBatch(payloads.data(), payloads.size());
+  napi_value refused = call.Appended(first);
+  return first.ok() ? static_cast<napi_value>(FromSeq(env, *first)) : refused;
 }
 
 napi_value RequestSync(napi_env env, napi_callback_info info) {
@@ -209,6 +228,7 @@ Napi::Value MakeObject(Napi::Env env, std::unique_ptr<Log> log, const Napi::Func
   const std::pair<const char*, napi_callback> methods[] = {{"append", Append},
                                                            {"appendBatch", AppendBatch},
                                                            {"write", Write},
+                                                           {"writeMany", WriteMany},
                                                            {"appendSync", AppendSync},
                                                            {"requestSync", RequestSync},
                                                            {"pump", Pump},

@@ -86,6 +86,21 @@ export class WritePipeline {
     return this.#seqUnless(refused)
   }
 
+  writeMany(list: readonly Payload[]): BatchRange {
+    if (this.#gated) throw this.#refusal()
+    let first: number | string
+    try {
+      first = this.#native.writeMany(list)
+    } catch (error) {
+      throw outcomeOfCall(error)
+    } finally {
+      this.#takeEvents()
+    }
+    this.#scheduleTick()
+    const last = this.#seqUnless(typeof first === 'string' ? first : undefined)
+    return { first: first as number, last }
+  }
+
   appendSync(data: Payload, level: number, time: number | undefined): number {
     if (this.#gated) throw this.#refusal()
     let refused: Refused
@@ -129,7 +144,7 @@ export class WritePipeline {
     } finally {
       this.#takeEvents()
     }
-    return refused ? undefined : this.#acknowledged(this.#nextSeq - 1, level)
+    return refused === undefined ? this.#acknowledged(this.#nextSeq - 1, level) : undefined
   }
 
   /**
@@ -196,9 +211,9 @@ export class WritePipeline {
 
   /** The seq of the record that was just framed. */
   #seqUnless(refused: Refused): number {
-    if (!refused) return this.#nextSeq - 1
+    if (refused === undefined) return this.#nextSeq - 1
     this.#noRoom = true
-    throw this.#refusal()
+    throw noRoom(refused)
   }
 
   #acknowledged(seq: number, level: number): Promise<number> {
@@ -214,7 +229,7 @@ export class WritePipeline {
     } finally {
       this.#takeEvents()
     }
-    if (refused) return undefined
+    if (refused !== undefined) return undefined
     const last = this.#nextSeq - 1
     const first = last - records.length + 1
     return this.#acknowledged(last, level).then(() => ({ first, last }))
@@ -302,11 +317,12 @@ export class WritePipeline {
     if (failure.latched) process.nextTick(() => this.#listener.onLatched(failure.error))
   }
 
+  /** For a call that may not wait, while others do. */
   #refusal(): DurlogError {
-    if (this.#closed) return closedError(this.#dir)
-    return new DurlogError(
-      'ERR_DURLOG_BACKPRESSURE',
-      `no room for now: ${this.#counter(Counter.pendingBytes)} bytes and ${this.#held.size} calls wait for the device; "await log.drain()" and try again`,
-    )
+    return this.#closed ? closedError(this.#dir) : noRoom(`calls that wait for room: ${this.#held.size}`)
   }
+}
+
+function noRoom(reason: string): DurlogError {
+  return new DurlogError('ERR_DURLOG_BACKPRESSURE', `no room for now: ${reason}; "await log.drain()" and try again`)
 }

@@ -111,6 +111,11 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     return this.#pipeline.write(data)
   }
 
+  writeMany(list: readonly Payload[], options?: undefined): BatchRange {
+    if (options !== undefined) throw invalidArgument(`writeMany takes records and no options; got ${shown(options)}`)
+    return this.#pipeline.writeMany(list)
+  }
+
   appendSync(data: Payload, options?: AppendSyncOptions): number {
     const { level, time } = resolveAppendSyncOptions(options, this.#options.level)
     return this.#pipeline.appendSync(data, level, time)

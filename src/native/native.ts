@@ -65,8 +65,8 @@ export interface NativeRecovery {
 /** `pendingBytes` and the two behind it are not the core's. */
 export type NativeStats = Omit<LogStats, 'pendingBytes' | 'pendingAppends' | 'waitingForRoom'>
 
-/** `true`: no room (maxPendingBytes), try after progress. Nothing: framed, and the last seq is `nextSeq` - 1. */
-export type Refused = true | undefined
+/** Why there is no room; try after progress. Nothing: framed, and the last seq is `nextSeq` - 1. */
+export type Refused = string | undefined
 
 /** One open log. Appends are framed in the call. */
 export interface NativeLog {
@@ -78,6 +78,8 @@ export interface NativeLog {
   appendBatch(list: readonly Payload[], level: number, time?: number): Refused
   /** At `memory` when it returns. */
   write(data: Payload): Refused
+  /** As `write`, for all of them or none; the seq of the first, or why there is no room. */
+  writeMany(list: readonly Payload[]): number | string
   /** At `level` when it returns. */
   appendSync(data: Payload, level: number, time?: number): Refused
   /** Asks that everything so far reach `level`; `onProgress` is called when it has. */
@@ -107,9 +109,9 @@ export interface NativeBatch {
 export interface NativeCursor {
   /** Fills `buffer` with records below `limit` (-1: whatever is there). One call at a time. */
   next(buffer: Uint8Array, entries: Uint32Array, limit: number): Promise<NativeBatch>
-  /** Whether there is something new at the cursor; one small read, never waits for the device's queue. */
   /** As `next`, at once and on this thread, where records below `limit` are in the page cache; undefined otherwise. */
   nextCached(buffer: Uint8Array, entries: Uint32Array, limit: number): NativeBatch | undefined
+  /** Whether there is something new at the cursor: one small read, which never waits for the device's queue. */
   poll(): boolean
   /** After ERR_DURLOG_CORRUPT: moves past the damage; resolves to the next whole seq, or -1 at the end. */
   skipDamage(): Promise<number>

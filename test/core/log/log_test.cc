@@ -234,6 +234,9 @@ TEST_P(LogTest, AFullQueueRefusesUntilItDrains) {
     if (seq.ok()) ++taken;
   }
   EXPECT_EQ(refusal, Code::kBackpressure);
+  const Status refused = log->Append(AsBytes(payload), Level::kSync).status();
+  EXPECT_NE(refused.message().find("maxPendingBytes is 40000"), std::string::npos)
+      << refused.message();
   EXPECT_LE(log->pending_bytes(), 40000u);
   EXPECT_LE(taken, 10u);
   Settle(*log);

@@ -162,6 +162,8 @@ TEST_F(RotationTest, AWaitingAppendReportsALatch) {
   Result<uint64_t> written = WriteNext(*log);
   while (written.ok()) written = WriteNext(*log);
   ASSERT_EQ(written.status().code(), Code::kBackpressure) << written.status().message();
+  EXPECT_NE(written.status().message().find("segments wait for the device"), std::string::npos)
+      << written.status().message();
   const uint64_t end = log->next_seq();
   sync_fails = true;
   workers.RunAll();
