@@ -10,6 +10,7 @@ import {
   JestExtend,
   setState,
 } from '@vitest/expect'
+import { spyOn } from '@vitest/spy'
 
 for (const plugin of [JestExtend, JestChaiExpect, JestAsymmetricMatchers]) chai.use(plugin)
 
@@ -19,6 +20,8 @@ globalThis[GLOBAL_EXPECT] = expect
 expect.getState = () => getState(expect)
 expect.setState = (state) => setState(state, expect)
 setState({ assertionCalls: 0, isExpectingAssertions: false, expectedAssertionsNumber: null }, expect)
+
+export const vi = { spyOn }
 
 export {
   afterAll,
