@@ -45,8 +45,8 @@ Result<ScannedFrame> FrameScanner::Next() {
   if (any_seq_) next_seq_ = frame.fields.seq;
   if (frame.fields.seq != next_seq_) {
     frame.status = DecodeStatus::kBadCrc;
-    // Only the first frame tells: the markers of cuts that were interrupted may cover a record in
-    // front of a whole one.
+    // Only the first frame proves it: the markers of cuts that were interrupted may cover a record
+    // in front of a whole one.
     frame.misplaced = position_ == kSegmentHeaderBytes;
     return frame;
   }
@@ -145,14 +145,14 @@ Result<ScannedFrame> ScanWholeFrames(FrameScanner& scanner, SegmentScan* scan) {
       batch_records = 0;
       batch_bytes = 0;
     } else if (batch_records > 0) {
-      continue;  // nothing but records stands inside a batch; let the seqs decide
+      continue;  // a batch holds nothing but records; let the seqs decide
     }
     scan->end_offset = scanner.position();
     scan->next_seq = scanner.next_seq();
   }
 }
 
-// Whether what stands at the end is more than space nobody has used yet.
+// Whether what follows the end is more than space that was never used.
 Result<bool> IsDamage(FrameScanner& scanner, const DataMap& data, const ScanContext& context,
                       const ScannedFrame& frame, const SegmentScan& scan) {
   if (!context.recycled) {
