@@ -7,8 +7,27 @@
 #include <cerrno>
 
 #include "platform/posix_cache.h"
+#include "platform/posix_fault_guard.h"
 
 namespace durlog {
+namespace {
+
+// cachestat(2), of Linux 6.5: C libraries have neither its number nor its structures yet. The
+// number is the same on every processor.
+constexpr long kCachestatCall = 451;
+struct CachestatRange {
+  uint64_t offset;
+  uint64_t length;
+};
+struct CachestatPages {
+  uint64_t cached;
+  uint64_t dirty;
+  uint64_t writeback;
+  uint64_t evicted;
+  uint64_t recently_evicted;
+};
+
+}  // namespace
 
 // The whole file: a range would leave the large folios that reach beyond it.
 Status DropCacheOf(int fd, const std::string& path) {
@@ -16,6 +35,15 @@ Status DropCacheOf(int fd, const std::string& path) {
   // Sandboxes leave it out, and have no page cache of their own to forget.
   if (error == 0 || error == ENOSYS || error == EPERM) return Status::Ok();
   return Status::System("posix_fadvise", error, path);
+}
+
+// Older kernels and sandboxes do not have the call.
+std::optional<CacheUse> TellCacheUse(int fd, uint64_t offset, uint64_t length) {
+  CachestatRange range = {offset, length};
+  CachestatPages pages = {};
+  if (length == 0 || syscall(kCachestatCall, fd, &range, &pages, 0) != 0) return std::nullopt;
+  const uint64_t page_bytes = PageBytes();
+  return CacheUse{pages.cached * page_bytes, pages.dirty * page_bytes};
 }
 
 // Dirty pages over unwritten extents count as data, so nothing that was written is passed over.

@@ -76,6 +76,12 @@ struct FileId {
   }
 };
 
+// What the page cache holds of a range of a file.
+struct CacheUse {
+  uint64_t cached_bytes = 0;
+  uint64_t dirty_bytes = 0;  // of these, what has not been given to the device yet
+};
+
 class File {
  public:
   virtual ~File() = default;
@@ -98,6 +104,8 @@ class File {
   // device. After a sync that failed the two differ. Does nothing where the system has no such
   // call.
   virtual Status DropCache() = 0;
+  // Nothing where the system does not tell.
+  virtual std::optional<CacheUse> CacheUseOf(uint64_t, uint64_t) { return std::nullopt; }
   // Where data begins, at `offset` or behind it; all in front of that reads as zeros. UINT64_MAX
   // where there is none, `offset` where the file system cannot tell.
   virtual Result<uint64_t> NextData(uint64_t offset) = 0;

@@ -8,11 +8,14 @@
 #include <string>
 
 #include "base/status.h"
+#include "platform/file_system.h"
 
 namespace durlog {
 
-// As File::DropCache, File::NextData and File::ReadCachedAt. `path` is for the error only.
+// As File::DropCache, File::CacheUseOf, File::NextData and File::ReadCachedAt. `path` is for the
+// error only.
 Status DropCacheOf(int fd, const std::string& path);
+std::optional<CacheUse> TellCacheUse(int fd, uint64_t offset, uint64_t length);
 Result<uint64_t> NextDataOf(int fd, const std::string& path, uint64_t offset);
 std::optional<size_t> ReadCachedOf(int fd, uint64_t offset, void* to, size_t length);
 

@@ -86,6 +86,10 @@ Status PosixFile::SyncFull() { return SyncFullOf(fd_.get(), path_); }
 
 Status PosixFile::DropCache() { return DropCacheOf(fd_.get(), path_); }
 
+std::optional<CacheUse> PosixFile::CacheUseOf(uint64_t offset, uint64_t length) {
+  return TellCacheUse(fd_.get(), offset, length);
+}
+
 Result<uint64_t> PosixFile::NextData(uint64_t offset) {
   return NextDataOf(fd_.get(), path_, offset);
 }

@@ -27,6 +27,7 @@ class PosixFile final : public File {
   Status SyncData() override;
   Status SyncFull() override;
   Status DropCache() override;
+  std::optional<CacheUse> CacheUseOf(uint64_t offset, uint64_t length) override;
   Result<uint64_t> NextData(uint64_t offset) override;
   Result<uint64_t> Size() override;
   Status Truncate(uint64_t size) override;

@@ -78,7 +78,7 @@ Result<uint64_t> OffsetOfSeq(const ScannedSegment& segment, uint64_t seq) {
 // killed: a direct write behind it would leave it there, and a gap on the device.
 Status SyncKept(Directory& directory, const Capabilities& capabilities,
                 const ScannedSegment& segment, uint64_t synced_end) {
-  if (segment.scan.next_seq < synced_end) return Status::Ok();
+  if (segment.from_device || segment.scan.next_seq < synced_end) return Status::Ok();
   uint64_t begin = segment.scan.records_end;
   if (segment.scan.next_seq > synced_end) {
     DURLOG_ASSIGN_OR_RETURN(begin, OffsetOfSeq(segment, synced_end));

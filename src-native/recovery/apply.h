@@ -7,9 +7,10 @@
 
 namespace durlog {
 
-// Rewrites what is kept but was not known to be synced, past the cache where the file system lets
-// us; notes that in front of the cuts, and makes them. When this returns, nothing that was cut can
-// come back, everything kept is durable, and where there was a cut the log says so.
+// Rewrites what is kept, was not known to be synced and may be in the cache only, past the cache
+// where the file system lets us; notes that in front of the cuts, and makes them. When this
+// returns, nothing that was cut can come back, everything kept is durable, and where there was a
+// cut the log says so.
 Status ApplyRecovery(Directory& directory, const Capabilities& capabilities, RecoveryPlan* plan);
 
 }  // namespace durlog

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "record/segment_name.h"
+#include "recovery/show_device.h"
 #include "segment/open_segment.h"
 
 namespace durlog {
@@ -25,17 +26,6 @@ Result<ScannedSegment> Unreadable(Directory& directory, uint64_t first_seq, Stat
   return segment;
 }
 
-// After a failed writeback the cache shows a whole page over blocks that were never written.
-// Nothing is acknowledged on this sync, so its failure is no verdict: it may be an old one that was
-// never reported. But the call that reports it may have left the rest undone: hence a second one.
-Status ShowDevice(File& file) {
-  if (!file.SyncData().ok()) {
-    Status again = file.SyncData();
-    static_cast<void>(again);  // what could not be written is not there when it is read
-  }
-  return file.DropCache();
-}
-
 Result<ScannedSegment> ScanOne(Directory& directory, uint64_t first_seq, OpenMode mode,
                                Evidence evidence, const LogUuid& uuid) {
   Result<OpenedSegment> opened = OpenSegment(directory, first_seq, mode);
@@ -47,7 +37,10 @@ Result<ScannedSegment> ScanOne(Directory& directory, uint64_t first_seq, OpenMod
   segment.first_seq = first_seq;
   segment.header = opened->header;
   segment.file = std::move(opened->file);
-  if (evidence == Evidence::kDevice) DURLOG_RETURN_IF_ERROR(ShowDevice(*segment.file));
+  if (evidence == Evidence::kDevice) {
+    if (mode == OpenMode::kReadWrite) DURLOG_RETURN_IF_ERROR(GiveBackDirtyZeros(*segment.file));
+    DURLOG_ASSIGN_OR_RETURN(segment.from_device, ShowDevice(*segment.file));
+  }
   DURLOG_ASSIGN_OR_RETURN(segment.file_bytes, segment.file->Size());
   DURLOG_ASSIGN_OR_RETURN(segment.scan,
                           ScanSegment(*segment.file, ContextOf(segment.header, first_seq)));

@@ -33,6 +33,8 @@ struct ScannedSegment {
   uint64_t file_bytes = 0;
   std::unique_ptr<File> file;  // of kUnsyncedEnd only: there may be more segments than descriptors
   SegmentScan scan;
+  // What was scanned is known to be on the device: see ShowDevice().
+  bool from_device = false;
   // Not OK where the header cannot be read or is another log's: then nothing in it can be checked,
   // and there is no file.
   Status unreadable;
@@ -67,7 +69,7 @@ enum class Evidence : uint8_t {
 };
 
 // `files` is what the directory holds: kNotFound where there is no segment among it. A plan that is
-// to be applied needs kReadWrite and kDevice.
+// to be applied needs kReadWrite, kDevice and the log's lock.
 Result<RecoveryPlan> PlanRecovery(Directory& directory, LogFiles files, OpenMode mode,
                                   ScanExtent extent, Evidence evidence);
 

@@ -74,11 +74,11 @@ class CraftedLogTest : public testing::Test {
     EncodeMarker(first_seq + kRecords, HeaderOf(first_seq, uuid_byte).crc_seed(),
                  Image(first_seq).data() + OffsetOf(kRecords));
   }
-  RecoveryPlan PlanFor(Directory& directory) {
+  RecoveryPlan PlanFor(Directory& directory, Evidence evidence = Evidence::kCache) {
     Result<LogFiles> files = ListLogFiles(directory);
     EXPECT_TRUE(files.ok());
     Result<RecoveryPlan> plan = PlanRecovery(directory, std::move(*files), OpenMode::kReadWrite,
-                                             ScanExtent::kUnsyncedEnd, Evidence::kCache);
+                                             ScanExtent::kUnsyncedEnd, evidence);
     EXPECT_TRUE(plan.ok()) << plan.status().message();
     return plan.ok() ? std::move(*plan) : RecoveryPlan{};
   }

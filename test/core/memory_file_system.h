@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -26,9 +27,10 @@ using MemoryBytes = std::vector<uint8_t>;
 struct MemoryDevice {
   uint32_t direct_alignment = 4096;
   bool overwrites_in_place = false;
-  size_t longest_write = SIZE_MAX;  // for more there is no room
-  std::mutex names;                 // guards the folders: jobs open and rename on their workers
-  std::mutex mutex;                 // guards awaiting_full_sync
+  size_t longest_write = SIZE_MAX;    // for more there is no room
+  std::optional<CacheUse> cache_use;  // what every file says of itself
+  std::mutex names;                   // guards the folders: jobs open and rename on their workers
+  std::mutex mutex;                   // guards awaiting_full_sync
   std::set<const MemoryBytes*> awaiting_full_sync;  // written to since their last SyncFull()
 };
 
@@ -67,6 +69,9 @@ class MemoryFile final : public File {
     return Status::Ok();
   }
   Status DropCache() override { return Status::Ok(); }
+  std::optional<CacheUse> CacheUseOf(uint64_t, uint64_t) override {
+    return device_ == nullptr ? std::nullopt : device_->cache_use;
+  }
   Result<uint64_t> NextData(uint64_t offset) override { return offset; }
   Result<uint64_t> Size() override { return static_cast<uint64_t>(bytes_->size()); }
   Status Truncate(uint64_t size) override {

@@ -70,6 +70,9 @@ class ObservedFile final : public File {
     return inner_->WriteAt(offset, from, length);
   }
   Status DropCache() override { return inner_->DropCache(); }
+  std::optional<CacheUse> CacheUseOf(uint64_t offset, uint64_t length) override {
+    return inner_->CacheUseOf(offset, length);
+  }
   Result<uint64_t> NextData(uint64_t offset) override { return inner_->NextData(offset); }
   Status StartWriteback(uint64_t offset, uint64_t length) override {
     DURLOG_RETURN_IF_ERROR(observer_({"start-writeback", name_, offset, length}));

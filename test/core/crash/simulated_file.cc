@@ -133,14 +133,33 @@ Status SimulatedFile::DropCache() {
   return Status::Ok();
 }
 
+// Not every kernel tells.
+std::optional<CacheUse> SimulatedFile::CacheUseOf(uint64_t offset, uint64_t length) {
+  if (disk_->random_.OneIn(4)) return std::nullopt;
+  CacheUse use;
+  use.dirty_bytes = inode_->DirtyBytes(offset, offset + length);
+  use.cached_bytes = use.dirty_bytes;
+  if (!disk_->traits_.lies.cache && inode_->HasLostSectors()) use.cached_bytes += kBlockBytes;
+  return use;
+}
+
+std::optional<size_t> SimulatedFile::ReadCachedAt(uint64_t offset, void* to, size_t length) {
+  return inode_->Read(offset, to, length);
+}
+
 // Some file systems know of no holes.
 Result<uint64_t> SimulatedFile::NextData(uint64_t offset) {
   DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kNextData, name_));
   if (!disk_->traits_.can_allocate) return offset;
-  const uint8_t* const cache = inode_->cache();
-  uint64_t at = offset;
-  while (at < inode_->size() && cache[at] == 0) ++at;
-  return at < inode_->size() ? std::max(AlignDown(at, kBlockBytes), offset) : UINT64_MAX;
+  // What is dirty is data, zeros too.
+  for (uint64_t block = AlignDown(offset, kBlockBytes); block < inode_->size();
+       block += kBlockBytes) {
+    const uint64_t end = std::min(block + kBlockBytes, inode_->size());
+    const uint64_t begin = std::max(block, offset);
+    const bool zero = IsAllZero(inode_->cache() + begin, static_cast<size_t>(end - begin));
+    if (!zero || inode_->DirtyBytes(block, end) > 0) return begin;
+  }
+  return UINT64_MAX;
 }
 
 Result<uint64_t> SimulatedFile::Size() {

@@ -202,6 +202,15 @@ void SimulatedInode::DropCache(uint64_t begin, uint64_t end) {
   }
 }
 
+uint64_t SimulatedInode::DirtyBytes(uint64_t begin, uint64_t end) {
+  Absorb();
+  uint64_t bytes = 0;
+  for (uint64_t s = begin / kSectorBytes; s * kSectorBytes < std::min(end, capacity_); ++s) {
+    if (dirty_[static_cast<size_t>(s)] != 0) bytes += kSectorBytes;
+  }
+  return bytes;
+}
+
 bool SimulatedInode::HasLostSectors() const {
   return std::any_of(lost_.begin(), lost_.end(), [](Loss loss) { return loss != Loss::kNone; });
 }

@@ -85,6 +85,8 @@ class SimulatedInode {
   void FailSync(uint64_t begin, uint64_t end, Random* random);
   // Forgets what the cache holds of the range and is not dirty.
   void DropCache(uint64_t begin, uint64_t end);
+  // What is still to be written of the range.
+  uint64_t DirtyBytes(uint64_t begin, uint64_t end);
   // Whether the cache shows anything that is clean and not on the device.
   bool HasLostSectors() const;
   // The flusher comes by.

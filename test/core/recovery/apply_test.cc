@@ -1,6 +1,7 @@
 #include "recovery/apply.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,14 +16,16 @@ namespace {
 class ApplyRecoveryTest : public CraftedLogTest {
  protected:
   // Plans and applies; `calls_` holds what applying did.
-  RecoveryPlan Apply(const Capabilities& capabilities = MemoryFolder::DefaultCapabilities()) {
+  RecoveryPlan Apply(const Capabilities& capabilities = MemoryFolder::DefaultCapabilities(),
+                     Evidence evidence = Evidence::kCache) {
     Result<std::unique_ptr<Directory>> inner = disk_.OpenDirectory(kPath, false);
     EXPECT_TRUE(inner.ok());
     ObservedDirectory directory(std::move(*inner), "", 0, [this](const ObservedCall& call) {
       calls_.push_back(call);
-      return Status::Ok();
+      return call.call == refused_ ? refusal_ : Status::Ok();
     });
-    RecoveryPlan plan = PlanFor(directory);
+    RecoveryPlan plan = PlanFor(directory, evidence);
+    refused_ = "";
     calls_.clear();
     const Status applied = ApplyRecovery(directory, capabilities, &plan);
     EXPECT_TRUE(applied.ok()) << applied.message();
@@ -45,6 +48,9 @@ class ApplyRecoveryTest : public CraftedLogTest {
   using Calls = std::vector<std::string>;
 
   std::vector<ObservedCall> calls_;
+  // Fails while the plan is made.
+  std::string refused_;
+  Status refusal_ = Status::System("fdatasync", EIO, "");
 };
 
 TEST_F(ApplyRecoveryTest, UnsyncedRecordsThatStayAreRewritten) {
@@ -71,6 +77,33 @@ TEST_F(ApplyRecoveryTest, UnsyncedRecordsThatStayAreRewritten) {
     if (!row.direct_io) {
       EXPECT_LT(First("write"), First("sync-data"));
     }
+  }
+}
+
+TEST_F(ApplyRecoveryTest, WhatTheDeviceIsKnownToHoldIsNotRewritten) {
+  Build(0, 5);
+  disk_.device.cache_use = CacheUse{};
+  Apply(MemoryFolder::DefaultCapabilities(), Evidence::kDevice);
+  EXPECT_EQ(Made({"write", "write-direct", "sync-full", "sync-directory"}),
+            (Calls{"sync-full " + SegmentName(0), "sync-directory"}));
+}
+
+TEST_F(ApplyRecoveryTest, WhatTheCacheMayShowAloneIsRewritten) {
+  struct Row {
+    std::string what;
+    std::optional<CacheUse> use;
+    std::string refused;
+  };
+  const Row rows[] = {{"the system does not tell", std::nullopt, ""},
+                      {"a page could not be dropped", CacheUse{4096, 0}, ""},
+                      {"the sync before the reading failed", CacheUse{}, "sync-data"}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.what);
+    Build(0, 5);
+    disk_.device.cache_use = row.use;
+    refused_ = row.refused;
+    Apply(MemoryFolder::DefaultCapabilities(), Evidence::kDevice);
+    EXPECT_EQ(Made({"write", "write-direct"}), Calls{"write-direct " + SegmentName(0)});
   }
 }
 

@@ -1,0 +1,72 @@
+#include "recovery/show_device.h"
+
+#include <algorithm>
+
+#include "base/aligned_buffer.h"
+#include "base/bytes.h"
+
+namespace durlog {
+namespace {
+
+constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kMaxStepBytes = 256u << 10;
+constexpr uint64_t kStepsOfFile = 256;
+
+// Whether the range is zeros in the page cache, and a hole from where these end.
+Result<bool> IsCachedZero(File& file, uint64_t begin, uint64_t end, AlignedBuffer* buffer) {
+  const size_t length = static_cast<size_t>(end - begin);
+  const std::optional<size_t> read = file.ReadCachedAt(begin, buffer->data(), length);
+  if (!read || !IsAllZero(buffer->data(), *read)) return false;
+  if (*read == length) return true;
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t data, file.NextData(begin + *read));
+  return data >= end;
+}
+
+}  // namespace
+
+Status GiveBackDirtyZeros(File& file) {
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
+  const uint64_t step =
+      std::clamp(AlignDown(file_bytes / kStepsOfFile, kPageBytes), kPageBytes, kMaxStepBytes);
+  const auto many_dirty = [&file, step](uint64_t begin, uint64_t end) {
+    const std::optional<CacheUse> use = file.CacheUseOf(begin, end - begin);
+    return use && use->dirty_bytes >= step;
+  };
+  AlignedBuffer buffer;
+  if (!many_dirty(0, file_bytes) || !buffer.Reserve(step, 0)) return Status::Ok();
+  uint64_t begin = file_bytes;
+  uint64_t end = begin;  // of the last step that has any block written, or to be written
+  while (begin > 0) {
+    const uint64_t at = begin - std::min(begin, step);
+    DURLOG_ASSIGN_OR_RETURN(const uint64_t data, file.NextData(at));
+    const bool hole = data >= begin;
+    if (!hole) {
+      DURLOG_ASSIGN_OR_RETURN(const bool zero, IsCachedZero(file, at, begin, &buffer));
+      if (!zero) break;
+    } else if (end == begin) {
+      end = at;
+    }
+    begin = at;
+  }
+  if (begin == end || !many_dirty(begin, end)) return Status::Ok();
+  Status given_back = file.Allocate(Preallocation::kZeroRange, begin, end - begin);
+  static_cast<void>(given_back);  // then they are written
+  return Status::Ok();
+}
+
+Result<bool> ShowDevice(File& file) {
+  // Nothing is acknowledged on this sync, so its failure is no verdict: it may be an old one that
+  // was never reported. But the call that reports it may have left the rest undone: hence a second
+  // one.
+  const bool synced = file.SyncData().ok();
+  if (!synced) {
+    Status again = file.SyncData();
+    static_cast<void>(again);  // what could not be written is not there when it is read
+  }
+  DURLOG_RETURN_IF_ERROR(file.DropCache());
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
+  const std::optional<CacheUse> use = file.CacheUseOf(0, file_bytes);
+  return synced && use && use->cached_bytes == 0;
+}
+
+}  // namespace durlog
