@@ -14,6 +14,7 @@ export type DurlogErrorCode =
   | 'ERR_DURLOG_RECORD_TOO_LARGE'
   | 'ERR_DURLOG_BATCH_TOO_LARGE'
   | 'ERR_DURLOG_BACKPRESSURE'
+  | 'ERR_DURLOG_SEQ_CONFLICT'
   | 'ERR_DURLOG_SYNC_FAILED'
   | 'ERR_DURLOG_LATCHED'
   | 'ERR_DURLOG_CORRUPT'
@@ -38,6 +39,8 @@ export interface DurlogErrorDetails {
   offset?: number
   /** ERR_DURLOG_LOCKED: the process that holds the log. */
   ownerPid?: number
+  /** ERR_DURLOG_SEQ_CONFLICT: the seq that the record would have got. */
+  nextSeq?: number
   /** ERR_DURLOG_CORRUPT: first and last seq that cannot be read any more. */
   lostFirst?: number
   lostLast?: number
@@ -61,6 +64,7 @@ export class DurlogError extends Error {
   declare readonly path?: string
   declare readonly offset?: number
   declare readonly ownerPid?: number
+  declare readonly nextSeq?: number
   declare readonly lostFirst?: number
   declare readonly lostLast?: number
   declare readonly outcome?: FailureOutcome

@@ -96,6 +96,11 @@ export interface AppendSyncOptions {
 
 export interface AppendOptions extends AppendSyncOptions {
   /**
+   * The seq that the record, or the first of the batch, has to get. If it would get another one nothing is appended, and
+   * the promise rejects with ERR_DURLOG_SEQ_CONFLICT, whose `nextSeq` is the one it would have got. Default: any.
+   */
+  expectedSeq?: number | undefined
+  /**
    * Gives up an append that still waits for room; the promise rejects with the signal's reason. Once the
    * record is framed it can't be taken back: the signal is ignored and the outcome awaited.
    */

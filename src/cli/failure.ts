@@ -26,6 +26,7 @@ const EXIT_CODES: Record<DurlogErrorCode, number> = {
   ERR_DURLOG_RECORD_TOO_LARGE: ExitCode.badInput,
   ERR_DURLOG_BATCH_TOO_LARGE: ExitCode.badInput,
   ERR_DURLOG_BACKPRESSURE: ExitCode.io,
+  ERR_DURLOG_SEQ_CONFLICT: ExitCode.badInput,
   ERR_DURLOG_SYNC_FAILED: ExitCode.io,
   ERR_DURLOG_LATCHED: ExitCode.io,
   ERR_DURLOG_CORRUPT: ExitCode.corrupt,

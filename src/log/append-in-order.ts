@@ -1,5 +1,6 @@
 /** Appends for a stream: several records, and none after the first that fails. */
 import { outcomeOfCall } from '../errors.js'
+import type { AppendCall } from '../options/call-options.js'
 import type { Payload } from '../types.js'
 import type { WritePipeline } from './write-pipeline.js'
 
@@ -17,6 +18,7 @@ export async function appendInOrder(
   list: readonly Payload[],
   level: number,
 ): Promise<Reached> {
+  const call: AppendCall = { level, time: undefined, expectedSeq: undefined }
   let reached = 0
   while (reached < list.length) {
     const framed: Promise<number>[] = []
@@ -25,7 +27,7 @@ export async function appendInOrder(
     // records failed with that commit.
     const frameRest = (): Promise<void> | undefined => {
       for (let next = reached + framed.length; next < list.length; next++) {
-        const promise = pipeline.frame(list[next] as Payload, level)
+        const promise = pipeline.frame(list[next] as Payload, call)
         if (promise === undefined) return pipeline.failures === failures ? undefined : Promise.resolve()
         promise.catch(() => {}) // awaited below
         framed.push(promise)

@@ -6,7 +6,7 @@
 import { closedError, DurlogError, latchedError, outcomeOfCall, withOutcome } from '../errors.js'
 import { LEVELS } from '../native/levels.js'
 import { Counter, type NativeFailure, type NativeLog, type Refused } from '../native/native.js'
-import { checkPayload } from '../options/call-options.js'
+import { type AppendCall, checkPayload } from '../options/call-options.js'
 import type { ResolvedOptions } from '../options/open-options.js'
 import type { BatchRange, LogStats, Payload } from '../types.js'
 import { Acknowledgements } from './acknowledgements.js'
@@ -53,23 +53,18 @@ export class WritePipeline {
       this.#commitDelay = new CommitDelay(options.commitDelayMicros, () => this.#startCommit())
   }
 
-  append(data: Payload, level: number, time: number | undefined, signal: AbortSignal | undefined): Promise<number> {
-    const framed = this.#gated ? undefined : this.frame(data, level, time)
+  append(data: Payload, call: AppendCall, signal: AbortSignal | undefined): Promise<number> {
+    const framed = this.#gated ? undefined : this.frame(data, call)
     if (framed !== undefined) return framed
     checkPayload(data, this.#maxRecordBytes)
-    return this.#hold(() => this.frame(data, level, time), signal)
+    return this.#hold(() => this.frame(data, call), signal)
   }
 
-  appendBatch(
-    records: readonly Payload[],
-    level: number,
-    time: number | undefined,
-    signal: AbortSignal | undefined,
-  ): Promise<BatchRange> {
-    const framed = this.#gated ? undefined : this.#frameBatch(records, level, time)
+  appendBatch(records: readonly Payload[], call: AppendCall, signal: AbortSignal | undefined): Promise<BatchRange> {
+    const framed = this.#gated ? undefined : this.#frameBatch(records, call)
     if (framed !== undefined) return framed
     for (const data of records) checkPayload(data, this.#maxRecordBytes)
-    return this.#hold(() => this.#frameBatch(records, level, time), signal)
+    return this.#hold(() => this.#frameBatch(records, call), signal)
   }
 
   write(data: Payload): number {
@@ -137,7 +132,8 @@ export class WritePipeline {
   }
 
   /** The promise of a record that the core has framed in this call; undefined where it has no room. */
-  frame(data: Payload, level: number, time?: number): Promise<number> | undefined {
+  frame(data: Payload, { level, time, expectedSeq }: AppendCall): Promise<number> | undefined {
+    if (expectedSeq !== undefined) this.#checkExpected(expectedSeq)
     let refused: Refused
     try {
       refused = time === undefined ? this.#native.append(data, level) : this.#native.append(data, level, time)
@@ -209,6 +205,17 @@ export class WritePipeline {
     return this.#counters[index] as number
   }
 
+  /** Just before framing: the core gives a record this seq, or refuses it and it is framed later. */
+  #checkExpected(seq: number): void {
+    const nextSeq = this.#nextSeq
+    if (seq === nextSeq) return
+    throw new DurlogError(
+      'ERR_DURLOG_SEQ_CONFLICT',
+      `the next record gets seq ${nextSeq}, not ${seq} (expectedSeq): read what was appended meanwhile, then decide again`,
+      { nextSeq },
+    )
+  }
+
   /** The seq of the record that was just framed. */
   #seqUnless(refused: Refused): number {
     if (refused === undefined) return this.#nextSeq - 1
@@ -221,7 +228,8 @@ export class WritePipeline {
     return this.#acknowledgements.wait(seq, level)
   }
 
-  #frameBatch(records: readonly Payload[], level: number, time: number | undefined): Promise<BatchRange> | undefined {
+  #frameBatch(records: readonly Payload[], { level, time, expectedSeq }: AppendCall): Promise<BatchRange> | undefined {
+    if (expectedSeq !== undefined) this.#checkExpected(expectedSeq)
     let refused: Refused
     try {
       refused =

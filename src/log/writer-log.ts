@@ -4,6 +4,7 @@ import type { Readable, Writable } from 'node:stream'
 import { invalidArgument, outcomeOfCall } from '../errors.js'
 import { Counter, type NativeLog } from '../native/native.js'
 import {
+  type AppendCall,
   checkSeq,
   collectBatch,
   levelCode,
@@ -46,6 +47,8 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   readonly #counters: Float64Array
   readonly #options: ResolvedOptions
   readonly #pipeline: WritePipeline
+  /** An append without options. */
+  readonly #appendCall: AppendCall
   readonly #source: WriterSource
   readonly #reads: LogReads
   /** The exclusive seq up to which `synced` has been emitted. */
@@ -60,6 +63,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     this.#native = native
     this.#counters = native.counters
     this.#options = options
+    this.#appendCall = { level: options.level, time: undefined, expectedSeq: undefined }
     this.#announcedSyncedEnd = this.#counter(Counter.syncedEnd)
     this.#source = new WriterSource(dir, options.salvage, native.counters)
     this.#reads = new LogReads(this.#source, true)
@@ -83,13 +87,12 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   }
 
   append(data: Payload, options?: AppendOptions): Promise<number> {
-    let { level } = this.#options
-    let time: number | undefined
+    let call = this.#appendCall
     let signal: AbortSignal | undefined
     try {
-      if (options !== undefined) ({ level, time, signal } = resolveAppendOptions(options, level))
+      if (options !== undefined) ({ call, signal } = resolveAppendOptions(options, call.level))
       signal?.throwIfAborted()
-      return this.#pipeline.append(data, level, time, signal)
+      return this.#pipeline.append(data, call, signal)
     } catch (error) {
       return Promise.reject(outcomeOfCall(error))
     }
@@ -97,10 +100,10 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
 
   appendBatch(list: readonly Payload[], options?: AppendOptions): Promise<BatchRange> {
     try {
-      const { level, time, signal } = resolveAppendOptions(options, this.#options.level)
+      const { call, signal } = resolveAppendOptions(options, this.#options.level)
       const records = collectBatch(list, this.#options.native)
       signal?.throwIfAborted()
-      return this.#pipeline.appendBatch(records, level, time, signal)
+      return this.#pipeline.appendBatch(records, call, signal)
     } catch (error) {
       return Promise.reject(outcomeOfCall(error))
     }

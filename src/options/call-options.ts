@@ -48,7 +48,7 @@ const READ_OPTION_NAMES: readonly string[] = [
 ] satisfies (keyof ReadOptions)[]
 
 const APPEND_SYNC_OPTION_NAMES: readonly string[] = ['durability', 'time'] satisfies (keyof AppendSyncOptions)[]
-const APPEND_OPTION_NAMES: readonly string[] = [...APPEND_SYNC_OPTION_NAMES, 'signal']
+const APPEND_OPTION_NAMES: readonly string[] = [...APPEND_SYNC_OPTION_NAMES, 'expectedSeq', 'signal']
 const READABLE_OPTION_NAMES: readonly string[] = [...READ_OPTION_NAMES, 'highWaterMark']
 const WRITABLE_OPTION_NAMES: readonly string[] = ['durability', 'highWaterMark'] satisfies (keyof WritableOptions)[]
 const HIGH_WATER_MARK_MAX = 2 ** 31 - 1
@@ -65,27 +65,31 @@ function checkTime(time: unknown): number | undefined {
   return time as number | undefined
 }
 
-/** How a record is appended. Without a `time` it is the clock's. */
+/** How a record is appended. Without a `time` it is the clock's; without an `expectedSeq` it takes any seq. */
 export interface AppendCall {
   level: number
-  time?: number | undefined
+  time: number | undefined
+  expectedSeq: number | undefined
 }
 
 /** The options of `append` and `appendBatch`; each is read once. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveAppendOptions(
   options: unknown,
   level: number,
-): AppendCall & { signal: AbortSignal | undefined } {
-  const { durability, time, signal } = bag('append options', options, APPEND_OPTION_NAMES) as AppendOptions
-  return {
+): { call: AppendCall; signal: AbortSignal | undefined } {
+  const given = bag('append options', options, APPEND_OPTION_NAMES) as AppendOptions
+  const { durability, time, expectedSeq, signal } = given
+  if (expectedSeq !== undefined) checkSeq('expectedSeq', expectedSeq)
+  const call = {
     level: durability === undefined ? level : levelCode(durability),
     time: checkTime(time),
-    signal: checkSignal(signal),
+    expectedSeq,
   }
+  return { call, signal: checkSignal(signal) }
 }
 
 /** What `appendSync` was given. Throws ERR_DURLOG_INVALID_ARGUMENT. */
-export function resolveAppendSyncOptions(options: unknown, level: number): AppendCall {
+export function resolveAppendSyncOptions(options: unknown, level: number): { level: number; time: number | undefined } {
   const { durability, time } = bag('appendSync options', options, APPEND_SYNC_OPTION_NAMES) as AppendSyncOptions
   return { level: durability === undefined ? level : levelCode(durability), time: checkTime(time) }
 }
