@@ -312,6 +312,13 @@ export interface Log extends ReadableLog, EventEmitter<LogEvents> {
   sync(level?: Durability): Promise<number>
 
   /**
+   * As `sync`, and blocks the thread until it is done: for `process.on('exit')` and `uncaughtExceptionMonitor`, where
+   * nothing is awaited any more. Appends that wait for room are brought along, unless a trim or a truncation is in
+   * front of them. Throws like `appendSync`.
+   */
+  flushSync(level?: Durability): number
+
+  /**
    * A stream that makes each chunk one record; it finishes when all have reached their level. Nothing after a chunk
    * that fails is stored, and the callback of each `write` reports its own chunk.
    */

@@ -489,6 +489,7 @@ const WRITING = [
   'appendSync',
   'drain',
   'sync',
+  'flushSync',
   'writable',
   'trimBefore',
   'truncateAfter',

@@ -198,6 +198,11 @@ Status Log::AwaitLevel(uint64_t seq, Level level) {
   return Status::Ok();
 }
 
+Status Log::Sync(Level level) {
+  if (latched_) return LatchedError();
+  return next_seq_ == 0 ? Status::Ok() : AwaitLevel(next_seq_ - 1, level);
+}
+
 void Log::Latch(Status status, uint64_t first_seq, uint64_t unknown_before) {
   if (latched_) return;
   latched_ = true;

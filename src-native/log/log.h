@@ -71,6 +71,8 @@ class Log {
   Result<uint64_t> WriteBatch(const Bytes* payloads, size_t count);
   // At `level` when it returns; the caller's thread does the commit.
   Result<uint64_t> AppendSync(Bytes payload, Level level, uint64_t time_ms = kClockTime);
+  // Every record so far is at `level` when it returns; the caller's thread does the commits.
+  Status Sync(Level level);
   // Asks that everything so far reach `level`.
   void RequestSync(Level level);
 

@@ -137,6 +137,15 @@ napi_value RequestSync(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
+napi_value FlushSync(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 1);
+  if (call.log == nullptr) return nullptr;
+  const Status flushed = call.log->Sync(call.LevelAt(0));
+  call.handle->StoreCounters();
+  if (!flushed.ok()) Throw(env, flushed);
+  return nullptr;
+}
+
 napi_value Pump(napi_env env, napi_callback_info info) {
   const Call call(env, info, 0);
   if (call.log == nullptr) return nullptr;
@@ -231,6 +240,7 @@ Napi::Value MakeObject(Napi::Env env, std::unique_ptr<Log> log, const Napi::Func
                                                            {"writeMany", WriteMany},
                                                            {"appendSync", AppendSync},
                                                            {"requestSync", RequestSync},
+                                                           {"flushSync", FlushSync},
                                                            {"pump", Pump},
                                                            {"takeEvents", TakeEvents},
                                                            {"stats", Stats},

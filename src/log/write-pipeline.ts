@@ -126,6 +126,26 @@ export class WritePipeline {
     return this.#acknowledgements.end(level) - 1
   }
 
+  flushSync(level: number): number {
+    if (this.#suspended) throw this.#closed ? closedError(this.#dir) : noRoom('a trim or a truncation is under way')
+    for (let waiting = Number.POSITIVE_INFINITY; this.#held.size < waiting; ) {
+      waiting = this.#held.size
+      try {
+        this.#native.flushSync(level)
+      } catch (error) {
+        throw outcomeOfCall(error)
+      } finally {
+        this.#takeEvents()
+        this.#scheduleTick()
+      }
+      // There is room now for calls that waited for it.
+      this.#noRoom = false
+      this.#admit()
+      if (this.#suspended) break
+    }
+    return this.#acknowledgements.end(level) - 1
+  }
+
   /** Calls `start` at once if no call waits, else in its turn; again after each progress while it returns undefined. */
   inOrder<T>(start: () => Promise<T> | undefined): Promise<T> {
     return (this.#gated ? undefined : start()) ?? this.#hold(start)

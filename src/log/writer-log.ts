@@ -132,6 +132,10 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     return this.#pipeline.sync(levelCode(durability))
   }
 
+  flushSync(durability: Durability = 'sync'): number {
+    return this.#pipeline.flushSync(levelCode(durability))
+  }
+
   read(options?: ReadOptions): LogReader {
     return this.#reads.read(options)
   }

@@ -84,6 +84,8 @@ export interface NativeLog {
   appendSync(data: Payload, level: number, time?: number): Refused
   /** Asks that everything so far reach `level`; `onProgress` is called when it has. */
   requestSync(level: number): void
+  /** Everything framed so far is at `level` when it returns. */
+  flushSync(level: number): void
   /** Starts the next group commit unless one is under way or none is wanted. */
   pump(): void
   /** Events since the last call, oldest first: the core never calls back from within a call. */
