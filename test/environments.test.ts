@@ -78,7 +78,7 @@ test('a worker may be terminated while promises are pending', () => {
   const told = run(`
     import { once } from 'node:events'
     import { Worker } from 'node:worker_threads'
-    for (let round = 0; round < 50; round++) {
+    for (let round = 0; round < ${rounds}; round++) {
       const worker = new Worker(new URL(${CALLING}), { execArgv: [], workerData: ${JSON.stringify(dir)} })
       await once(worker, 'message')
       await worker.terminate()
