@@ -9,8 +9,12 @@ import { PLAIN, renderTable } from '#terminal/table.js'
 import { median } from './dist/harness/stats.js'
 import { commitGroups } from './targets/commit.mjs'
 import { compareGroups } from './targets/compare.mjs'
+import { fileGroups } from './targets/files.mjs'
+import { followGroups } from './targets/follow.mjs'
 import { memoryGroups } from './targets/memory.mjs'
+import { openingGroups } from './targets/opening.mjs'
 import { readGroups } from './targets/read.mjs'
+import { scanGroups } from './targets/scan.mjs'
 import { systemGroups } from './targets/system.mjs'
 
 /**
@@ -32,7 +36,17 @@ import { systemGroups } from './targets/system.mjs'
  */
 
 /** @type {Group[]} */
-const groups = [...commitGroups, ...memoryGroups, ...readGroups, ...systemGroups, ...compareGroups]
+const groups = [
+  ...commitGroups,
+  ...fileGroups,
+  ...memoryGroups,
+  ...openingGroups,
+  ...readGroups,
+  ...scanGroups,
+  ...followGroups,
+  ...systemGroups,
+  ...compareGroups,
+]
 
 const { values: options } = parseArgs({
   options: {

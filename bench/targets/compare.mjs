@@ -44,7 +44,7 @@ const versus = {
         title: `append 256 B durably, ${DEPTH} in flight`,
         unit: '/s',
         on: 'ratio',
-        min: name === 'lmdb' ? 1.5 : undefined,
+        min: 2.5,
         baseline: name,
       },
       {
