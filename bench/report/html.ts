@@ -88,18 +88,21 @@ function renderMachine(report: Report): string {
 /** Draws the charts once the page is loaded; the library comes before it on the page. */
 const SCRIPT = `
 const charts = JSON.parse(document.getElementById('charts').textContent)
+// Marks that would run into each other on a narrow page are left out.
+const apart = (ticks, space) => ticks.filter(([at], i) => i === 0 || at - ticks[i - 1][0] > space)
 const short = (v) => v == null ? '' : v >= 1e6 ? v / 1e6 + 'M' : v >= 1e3 ? v / 1e3 + 'k' : String(+v.toPrecision(3))
 for (const place of document.querySelectorAll('[data-chart]')) {
   const chart = charts[place.dataset.chart]
   const grey = { stroke: '#888', grid: { stroke: 'rgba(128,128,128,.22)', width: 1 }, ticks: { stroke: 'rgba(128,128,128,.4)' } }
   const value = (u, v) => short(v)
   const axes = [
-    { ...grey, label: chart.xLabel, ...(chart.ticks && { splits: () => chart.ticks.map(([at]) => at), values: () => chart.ticks.map(([, text]) => text) }) },
+    { ...grey, label: chart.xLabel, ...(chart.ticks && { splits: (u, axis, min, max) => apart(chart.ticks, (max - min) * 48 / place.clientWidth).map(([at]) => at), values: (u, list) => list.map((at) => chart.ticks.find((tick) => tick[0] === at)[1]) }) },
     { ...grey, label: chart.yLabel, size: 64, values: (u, list) => list.map(short) },
   ]
   const series = [{ label: chart.xLabel, value: (u, v) => chart.ticks ? (v == null ? '' : (100 - 100 / 10 ** v).toFixed(2) + ' %') : short(v) },
     ...chart.series.map(({ label, colour, dash }) => ({ label, stroke: colour, width: 1.6, dash, value, points: { show: false } }))]
-  const options = { width: place.clientWidth || 900, height: 320, series, axes, scales: { x: { time: false }, y: chart.log ? { distr: 3 } : {} } }
+  const markers = { width: 3, fill: () => 'transparent', dash: (u, i) => u.series[i].dash?.length ? 'dashed' : 'solid' }
+  const options = { width: place.clientWidth || 900, height: 320, series, axes, legend: { markers }, scales: { x: { time: false }, y: chart.log ? { distr: 3 } : {} } }
   const plot = new uPlot(options, [chart.x, ...chart.series.map(({ y }) => y)], place)
   const fit = () => plot.setSize({ width: place.clientWidth, height: 320 })
   addEventListener('resize', fit)

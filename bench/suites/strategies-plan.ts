@@ -79,7 +79,7 @@ export const QUICK: Extent = {
   configs: configsOf(['fallocate', 'zero'], ['none', 'fallocate', 'zero']),
   sizes: { sync: [256, 4096], full: [256], async: [256], memory: [128] },
   rounds: 3,
-  sliceMs: 50,
+  sliceMs: 40,
   segmentBytes: 32 * MIB,
 }
 

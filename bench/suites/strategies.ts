@@ -140,7 +140,7 @@ async function measureTable(context: SuiteContext, extent: Extent, plan: LevelPl
       durability: `${plan.level}: ${plan.durability}`,
       labels: ['strategy', 'preallocation'],
       figures: columnsOf(plan.level, context.quick),
-      ...(plan.level !== 'memory' && { extras: [`ops/s, ${IN_FLIGHT} in flight`, 'MB/s so'] }),
+      ...(plan.level !== 'memory' && { extras: [`ops/s, ${IN_FLIGHT} in flight`, `MB/s, ${IN_FLIGHT} in flight`] }),
       ratioTo: `C++ ${plan.rawCalls[0]?.label ?? ''}`,
       chart: plan.level === 'memory' ? 'throughput' : 'latency',
       rows: field.rows,

@@ -70,7 +70,7 @@ describe('the recommendation', () => {
   })
 })
 
-test('the page is complete in itself and holds no markup from outside', async () => {
+function pageOf(...tables: TableResult[]): Promise<string> {
   const report: Report = {
     version: REPORT_VERSION,
     durlog: '0.0.0',
@@ -78,13 +78,32 @@ test('the page is complete in itself and holds no markup from outside', async ()
     quick: true,
     elapsedMs: 1000,
     machine: describeMachine(import.meta.dirname),
-    suites: [{ name: 'strategies', title: 'Strategies', tables: [table], findings: ['a < b'] }],
+    suites: [{ name: 'strategies', title: 'Strategies', tables, findings: ['a < b'] }],
   }
-  const page = await renderHtml(report)
+  return renderHtml(report)
+}
+
+function chartsIn(page: string): { log: boolean; series: { colour: string }[] }[] {
+  return JSON.parse(/<script id="charts"[^>]*>(.*?)<\/script>/s.exec(page)?.[1] ?? '')
+}
+
+test('no two lines of a chart have the same colour', async () => {
+  const rows = Array.from({ length: 40 }, (_, i) => rowOf(['direct', String(i)], 100 + i))
+  const series = Array.from(rows, () => [1, 2])
+  const charts = chartsIn(await pageOf({ ...table, rows }, { ...table, rows, series, chart: 'time' }))
+  expect(charts).toHaveLength(2)
+  for (const { series: lines } of charts) {
+    expect(lines.length).toBeGreaterThan(25)
+    for (const { colour } of lines) expect(colour).toMatch(/^#[0-9a-f]{6}$/)
+    expect(new Set(lines.map(({ colour }) => colour)).size).toBe(lines.length)
+  }
+})
+
+test('the page is complete in itself and holds no markup from outside', async () => {
+  const page = await pageOf(table)
   expect(page).toContain('uPlot')
   expect(page).toContain('a &lt; b')
   expect(page).not.toContain('<script>alert(1)')
   expect(page).not.toMatch(/(?:src|href)="(?:https?:)?\/\//)
-  const data = /<script id="charts"[^>]*>(.*?)<\/script>/s.exec(page)?.[1] ?? ''
-  expect(JSON.parse(data)).toMatchObject([{ log: true, series: [{ label: 'auto, auto' }, {}, {}, { dash: [5, 4] }] }])
+  expect(chartsIn(page)).toMatchObject([{ log: true, series: [{ label: 'auto, auto' }, {}, {}, { dash: [5, 4] }] }])
 })
