@@ -133,6 +133,13 @@ export interface ReadOptions {
   from?: number | undefined
   /** The last seq to deliver. Default: the last that is there when reading begins, or none with `follow`. */
   to?: number | undefined
+  /**
+   * Begin at the first record at or after this time (a Date, or milliseconds since 1970), or behind the last record if
+   * there is none yet. With `from` at the later of the two. See `seqAt`.
+   */
+  since?: Date | number | undefined
+  /** End before the first record at or after this time. Not with `follow`. */
+  until?: Date | number | undefined
   /** Wait for new records at the end of the log instead of finishing. Default false. */
   follow?: boolean | undefined
   /** Deliver a record only once it is known to be synced. Default false. */
@@ -254,6 +261,13 @@ export interface ReadableLog extends AsyncDisposable {
    * ERR_DURLOG_BACKPRESSURE while `trimBefore` or `truncateAfter` runs.
    */
   getSync(seq: number): LogRecord
+  /**
+   * The seq of the first record at or after `time`, `nextSeq` if there is none. Reads a few dozen records, and once the
+   * segment that holds the answer. Times are taken to rise with the seqs: where records were appended with a `time`
+   * of their own that goes back, it is one of the places where an earlier time is followed by a later one. Rejects
+   * like `get`.
+   */
+  seqAt(time: Date | number): Promise<number>
   /** A stream of `LogRecord`. */
   readable(options?: ReadableOptions): Readable
   /** Releases the files. Readers deliver the records that they hold; followers end. */

@@ -38,6 +38,7 @@ class PointReaderWrap final : public Napi::ObjectWrap<PointReaderWrap> {
         DefineClass(env, "NativePointReader",
                     {InstanceMethod<&PointReaderWrap::Get>("get"),
                      InstanceMethod<&PointReaderWrap::GetSync>("getSync"),
+                     InstanceMethod<&PointReaderWrap::SeqAt>("seqAt"),
                      InstanceMethod<&PointReaderWrap::Forget>("forget")});
     // In a worker that is being terminated there is no class any more, and calling it would abort.
     if (constructor.IsEmpty()) return Napi::Value();
@@ -52,8 +53,8 @@ class PointReaderWrap final : public Napi::ObjectWrap<PointReaderWrap> {
       : Napi::ObjectWrap<PointReaderWrap>(info) {}
 
  private:
-  static uint64_t SeqOf(const Napi::CallbackInfo& info) {
-    return static_cast<uint64_t>(info[0].As<Napi::Number>().Int64Value());
+  static uint64_t NumberAt(const Napi::CallbackInfo& info, size_t index) {
+    return static_cast<uint64_t>(info[index].As<Napi::Number>().Int64Value());
   }
   static uint64_t LimitOf(const Napi::CallbackInfo& info) {
     const int64_t limit = info[1].As<Napi::Number>().Int64Value();
@@ -62,7 +63,7 @@ class PointReaderWrap final : public Napi::ObjectWrap<PointReaderWrap> {
 
   Napi::Value Get(const Napi::CallbackInfo& info) {
     const auto record = std::make_shared<PointRecord>();
-    const uint64_t seq = SeqOf(info);
+    const uint64_t seq = NumberAt(info, 0);
     const uint64_t limit = LimitOf(info);
     return RunAsync(
         info.Env(),
@@ -75,11 +76,25 @@ class PointReaderWrap final : public Napi::ObjectWrap<PointReaderWrap> {
 
   Napi::Value GetSync(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
-    const uint64_t seq = SeqOf(info);
+    const uint64_t seq = NumberAt(info, 0);
     const Result<PointRecord> record = reader_->Get(seq, LimitOf(info));
     if (record.ok()) return FromRecord(env, seq, *record);
     Throw(env, record.status());
     return Napi::Value();
+  }
+
+  Napi::Value SeqAt(const Napi::CallbackInfo& info) {
+    const auto found = std::make_shared<uint64_t>();
+    const uint64_t time_ms = NumberAt(info, 0);
+    const uint64_t first = NumberAt(info, 1);
+    const uint64_t end = NumberAt(info, 2);
+    return RunAsync(
+        info.Env(),
+        [reader = reader_, found, time_ms, first, end]() -> Status {
+          DURLOG_ASSIGN_OR_RETURN(*found, reader->SeqAt(time_ms, first, end));
+          return Status::Ok();
+        },
+        [found](Napi::Env env) { return FromSeq(env, *found); });
   }
 
   // On a worker: the last close of a file that was removed frees its blocks.

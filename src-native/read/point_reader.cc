@@ -23,6 +23,50 @@ Result<PointRecord> PointReader::Get(uint64_t seq, uint64_t limit) {
   return ReadInOrder(seq, limit);
 }
 
+Result<uint64_t> PointReader::SeqAt(uint64_t time_ms, uint64_t first, uint64_t end) {
+  if (first >= end) return end;
+  // Also looks around where the last segment is a new one.
+  DURLOG_ASSIGN_OR_RETURN(const bool all_before, IsBefore(end - 1, time_ms, end));
+  if (all_before) return end;
+  // The answer is in [low, high].
+  uint64_t low = first;
+  uint64_t high = end - 1;
+  const std::vector<uint64_t> starts = SegmentsWithin(first + 1, high);
+  for (size_t begin = 0, behind = starts.size(); begin < behind;) {
+    const size_t middle = begin + (behind - begin) / 2;
+    DURLOG_ASSIGN_OR_RETURN(const bool before, IsBefore(starts[middle], time_ms, end));
+    if (before) {
+      low = starts[middle] + 1;
+      begin = middle + 1;
+    } else {
+      high = starts[middle];
+      behind = middle;
+    }
+  }
+  while (low < high) {
+    const uint64_t middle = low + (high - low) / 2;
+    DURLOG_ASSIGN_OR_RETURN(const bool before, IsBefore(middle, time_ms, end));
+    if (before) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+Result<bool> PointReader::IsBefore(uint64_t seq, uint64_t time_ms, uint64_t end) {
+  DURLOG_ASSIGN_OR_RETURN(const PointRecord record, Get(seq, end));
+  return record.timestamp_ms < time_ms;
+}
+
+// The first seqs of the segments that begin in [begin, end), as of the last look around.
+std::vector<uint64_t> PointReader::SegmentsWithin(uint64_t begin, uint64_t end) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto from = std::lower_bound(first_seqs_.begin(), first_seqs_.end(), begin);
+  return std::vector<uint64_t>(from, std::lower_bound(from, first_seqs_.end(), end));
+}
+
 void PointReader::Forget() {
   std::list<SegmentPointer> closing;
   std::shared_ptr<Directory> directory;

@@ -47,6 +47,12 @@ class PointReader {
   // the end of the log. kOutOfRange where it has been trimmed away or is not there, kCorrupt where
   // it was synced and cannot be read.
   Result<PointRecord> Get(uint64_t seq, uint64_t limit);
+  // The seq of the first record of [first, end) at or after `time_ms` (milliseconds since 1970);
+  // `end` where there is none. All of them are known to be there. Times are taken to rise with the
+  // seqs, as the clock makes them: where callers gave times that go back, it is one of the places
+  // where an earlier time is followed by a later one. Reads some records, not the log: a binary
+  // search among the first records of the segments, and then within one. Errors as for Get().
+  Result<uint64_t> SeqAt(uint64_t time_ms, uint64_t first, uint64_t end);
   // Closes the files; the next read opens what it needs. Not while a read is under way.
   void Forget();
 
@@ -58,6 +64,8 @@ class PointReader {
   SegmentPointer TakeKept(uint64_t first_seq);
   void Keep(const SegmentPointer& segment);
   Status LookAround();
+  Result<bool> IsBefore(uint64_t seq, uint64_t time_ms, uint64_t end);
+  std::vector<uint64_t> SegmentsWithin(uint64_t begin, uint64_t end);
   Result<PointRecord> ReadInOrder(uint64_t seq, uint64_t limit);
 
   FileSystem& file_system_;

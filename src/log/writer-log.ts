@@ -152,6 +152,10 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     return this.#reads.getSync(seq)
   }
 
+  seqAt(time: Date | number): Promise<number> {
+    return this.#reads.seqAt(time)
+  }
+
   writable(options?: WritableOptions): Writable {
     const { level, highWaterMark } = resolveWritableOptions(options, this.#options.level)
     return makeWritable((list) => appendInOrder(this.#pipeline, list, level), highWaterMark)

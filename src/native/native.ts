@@ -128,6 +128,11 @@ export interface NativePointReader {
   get(seq: number, limit: number): Promise<LogRecord>
   /** As `get`; the calling thread reads. */
   getSync(seq: number, limit: number): LogRecord
+  /**
+   * The seq of the first record from `first` to below `end` at or after `timeMs`, `end` if there is none. All of them
+   * are there.
+   */
+  seqAt(timeMs: number, first: number, end: number): Promise<number>
   /** Closes the files; settles when they are closed. The next call opens what it needs. */
   forget(): Promise<void>
 }

@@ -40,6 +40,8 @@ export function checkSeq(name: string, seq: unknown, min = 0): void {
 const READ_OPTION_NAMES: readonly string[] = [
   'from',
   'to',
+  'since',
+  'until',
   'follow',
   'durableOnly',
   'salvage',
@@ -63,6 +65,13 @@ function checkSignal(signal: unknown): AbortSignal | undefined {
 function checkTime(time: unknown): number | undefined {
   if (time !== undefined) whole('time', time, { min: 0, max: TIME_MAX_MS, unit: 'milliseconds' }, 0)
   return time as number | undefined
+}
+
+/** A moment as milliseconds since 1970. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function toTimeMs(name: string, time: unknown): number {
+  const ms = time instanceof Date ? time.getTime() : time
+  if (typeof ms === 'number' && ms >= 0 && ms <= TIME_MAX_MS) return Math.ceil(ms)
+  throw invalidArgument(`${name} must be a Date or milliseconds since 1970; got ${shown(time)}`)
 }
 
 /** How a record is appended. Without a `time` it is the clock's; without an `expectedSeq` it takes any seq. */
@@ -151,7 +160,10 @@ export function checkReadOptions(options: ReadOptions): void {
   const given = bag('read options', options, READ_OPTION_NAMES) as ReadOptions
   if (given.from !== undefined) checkSeq('from', given.from)
   if (given.to !== undefined) checkSeq('to', given.to)
-  flag('follow', given.follow, false)
+  if (given.since !== undefined) toTimeMs('since', given.since)
+  if (given.until !== undefined) toTimeMs('until', given.until)
+  if (flag('follow', given.follow, false) && given.until !== undefined)
+    throw invalidArgument('until goes without follow: there is no seq yet at which to end')
   flag('durableOnly', given.durableOnly, false)
   flag('salvage', given.salvage, false)
   if (given.onGap !== undefined && typeof given.onGap !== 'function')

@@ -1,7 +1,7 @@
 /** How an open log is read, by its writer and by its readers alike. */
 import type { Readable } from 'node:stream'
 import { closedError } from '../errors.js'
-import { checkSeq } from '../options/call-options.js'
+import { checkSeq, toTimeMs } from '../options/call-options.js'
 import type { LogReader, LogRecord, ReadableOptions, ReadOptions } from '../types.js'
 import { PointReads } from './point-reads.js'
 import type { ReadSource } from './read-source.js'
@@ -21,7 +21,7 @@ export class LogReads {
 
   read(options?: ReadOptions): LogReader {
     this.#check()
-    return new Reader(this.#source, options)
+    return new Reader(this.#source, options, (time) => this.seqAt(time))
   }
 
   readable(options?: ReadableOptions): Readable {
@@ -30,17 +30,30 @@ export class LogReads {
 
   async get(seq: number): Promise<LogRecord> {
     checkSeq('seq', seq)
+    return this.#uncut(
+      () => this.#points.get(seq),
+      () => this.#source.limitFor(seq),
+    )
+  }
+
+  async seqAt(time: Date | number): Promise<number> {
+    const timeMs = toTimeMs('time', time)
+    return this.#uncut(() => this.#points.seqAt(timeMs))
+  }
+
+  /** What `read` resolves to, once the log is not cut meanwhile. `check` throws if it must not be tried again. */
+  async #uncut<T>(read: () => Promise<T>, check?: () => void): Promise<T> {
     this.#check()
     for (;;) {
       this.#source.look()
       const cut = this.#source.lastTruncation
       try {
-        const record = await this.#points.get(seq)
+        const result = await read()
         this.#source.look()
-        if (this.#source.lastTruncation === cut) return record
+        if (this.#source.lastTruncation === cut) return result
       } catch (error) {
         // Not damage if a cut or a trim removed the record while it was read.
-        this.#source.limitFor(seq)
+        check?.()
         if (this.#source.lastTruncation === cut) throw error
       }
     }

@@ -20,12 +20,32 @@ export class PointReads {
     this.#source = source
   }
 
-  async get(seq: number): Promise<LogRecord> {
+  get(seq: number): Promise<LogRecord> {
+    return this.#read(() => this.#native.get(seq, this.#source.limitFor(seq)))
+  }
+
+  /** The seq of the first record at or after `timeMs`; the log's next seq if there is none. */
+  seqAt(timeMs: number): Promise<number> {
+    return this.#read(async () => {
+      for (let range = await this.#source.range(false); ; ) {
+        const { first, next } = range
+        try {
+          return await this.#native.seqAt(timeMs, first, next)
+        } catch (error) {
+          // Another process may have trimmed the log meanwhile.
+          range = await this.#source.range(false)
+          if (range.first === first) throw error
+        }
+      }
+    })
+  }
+
+  /** Starts `read` when no change is in progress; the next change waits for it. */
+  async #read<T>(read: () => Promise<T>): Promise<T> {
     while (this.#change !== undefined) await this.#change
-    const limit = this.#source.limitFor(seq)
     this.#reading++
     try {
-      return await this.#native.get(seq, limit)
+      return await read()
     } finally {
       this.#reading--
       if (this.#reading === 0) {

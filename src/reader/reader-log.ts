@@ -50,6 +50,10 @@ export class ReaderLog implements ReadOnlyLog {
     return this.#reads.getSync(seq)
   }
 
+  seqAt(time: Date | number): Promise<number> {
+    return this.#reads.seqAt(time)
+  }
+
   async refresh(): Promise<void> {
     if (this.#source.ended) throw closedError(this.dir)
     await this.#source.refresh()

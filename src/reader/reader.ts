@@ -36,6 +36,9 @@ interface Fetch {
 export class Reader implements LogReader {
   readonly #source: ReadSource
   readonly #from: number | undefined
+  readonly #since: Date | number | undefined
+  readonly #until: Date | number | undefined
+  readonly #seqAt: (time: Date | number) => Promise<number>
   readonly #follow: boolean
   readonly #durableOnly: boolean
   readonly #salvage: boolean
@@ -56,8 +59,8 @@ export class Reader implements LogReader {
   #batches: BatchMemory | undefined
   /** The seq after the newest batch from the cursor. */
   #position = 0
-  /** The seq at which the iteration ends because `to` says so. */
-  readonly #stop: number
+  /** The seq at which the iteration ends because `to` or `until` says so. */
+  #stop: number
   /** The seq at which the log ended when reading began; the core gets it, to tell a lost record from the end. */
   #end = Number.POSITIVE_INFINITY
   #seenTruncation: Truncation
@@ -69,11 +72,15 @@ export class Reader implements LogReader {
   #done = false
   #failure: { error: unknown } | undefined
 
-  constructor(source: ReadSource, options: ReadOptions = {}) {
+  /** `seqAt` finds the first record at or after a time. */
+  constructor(source: ReadSource, options: ReadOptions = {}, seqAt: (time: Date | number) => Promise<number>) {
     checkReadOptions(options)
     this.#source = source
     this.#seenTruncation = source.lastTruncation
     this.#from = options.from
+    this.#since = options.since
+    this.#until = options.until
+    this.#seqAt = seqAt
     this.#stop = options.to === undefined ? Number.POSITIVE_INFINITY : options.to + 1
     this.#follow = options.follow ?? false
     this.#durableOnly = options.durableOnly ?? false
@@ -217,7 +224,9 @@ export class Reader implements LogReader {
       const { first, limit, next } = await this.#source.range(this.#durableOnly)
       if (this.#done) return
       this.#seenTruncation = this.#source.lastTruncation
-      const from = this.#from ?? first
+      const since = this.#since === undefined ? first : await this.#seqAt(this.#since)
+      if (this.#until !== undefined) this.#stop = Math.min(this.#stop, await this.#seqAt(this.#until))
+      const from = Math.max(this.#from ?? first, since)
       if (from < first) throw outOfRange(`records before ${first} have been trimmed; can't read from ${from}`)
       if (from > next) throw outOfRange(`the log ends before ${next}; can't read from ${from}`)
       this.#firstSeq = from

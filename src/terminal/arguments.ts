@@ -16,6 +16,33 @@ export function parseBytes(text: string): number {
   return Number(match[1]) * (UNITS[(match[2] ?? '').toLowerCase()] as number)
 }
 
+const AGO_MS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** A moment: ISO 8601, milliseconds since 1970, or how long ago (90s, 15m, 2h, 7d). Milliseconds since 1970. */
+export function parseTime(text: string): number {
+  const ago = /^(\d+(?:\.\d+)?)([smhd])$/.exec(text)
+  const ms = ago
+    ? Date.now() - Number(ago[1]) * (AGO_MS[ago[2] as string] as number)
+    : /^\d{9,}$/.test(text)
+      ? Number(text)
+      : Date.parse(text)
+  if (!(ms >= 0))
+    throw new InvalidArgumentError('It must be a time, such as 2026-01-31T12:00Z, or how long ago: 90s, 15m, 2h, 7d.')
+  return ms
+}
+
+export interface TimeFlags {
+  since?: number
+  until?: number
+}
+
+/** The options that bound what is read by time. */
+export function addTimes(command: Command): Command {
+  return command
+    .option('--since <time>', 'from this time on: ISO 8601, or how long ago (90s, 15m, 2h, 7d)', parseTime)
+    .option('--until <time>', 'before this time', parseTime)
+}
+
 export function addJson(command: Command): Command {
   return command.option('--json', 'write JSON, errors too')
 }

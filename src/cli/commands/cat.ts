@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { open } from '../../index.js'
-import { addJson, parseWhole } from '../../terminal/arguments.js'
+import { addJson, addTimes, parseWhole, type TimeFlags } from '../../terminal/arguments.js'
 import { printRecords } from '../print.js'
 
-interface Flags {
+interface Flags extends TimeFlags {
   from?: number
   to?: number
   follow?: boolean
@@ -21,6 +21,7 @@ export function register(program: Command): void {
     .argument('<dir>', "the log's folder")
     .option('--from <seq>', 'the first one (default: the oldest)', parseWhole)
     .option('--to <seq>', 'the last one (default: the newest)', parseWhole)
+  addTimes(command)
     .option('-f, --follow', 'wait for new ones')
     .option('--durable-only', 'only what is known to be synced')
     .option('--length-prefixed', 'write each behind its length (u32, little-endian) instead')
@@ -29,8 +30,8 @@ export function register(program: Command): void {
 }
 
 async function run(dir: string, flags: Flags): Promise<void> {
-  const { from, to, follow, durableOnly, salvage } = flags
+  const { from, to, since, until, follow, durableOnly, salvage } = flags
   await using log = await open(dir, { readOnly: true })
   const format = { json: flags.json === true, lengthPrefixed: flags.lengthPrefixed === true }
-  process.exitCode = await printRecords(log, { from, to, follow, durableOnly, salvage }, format)
+  process.exitCode = await printRecords(log, { from, to, since, until, follow, durableOnly, salvage }, format)
 }

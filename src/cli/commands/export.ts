@@ -1,12 +1,12 @@
 import { type Command, Option } from 'commander'
 import { open } from '../../index.js'
-import { addJson, parseWhole } from '../../terminal/arguments.js'
+import { addJson, addTimes, parseWhole, type TimeFlags } from '../../terminal/arguments.js'
 import { Sink, writeOut } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
 import type { LogRecord } from '../../types.js'
 import { EXPORT_ENCODINGS, type ExportEncoding, toJsonLine } from '../records.js'
 
-interface Flags {
+interface Flags extends TimeFlags {
   encoding: ExportEncoding
   from?: number
   to?: number
@@ -24,15 +24,17 @@ export function register(program: Command): void {
     .addOption(new Option('--encoding <name>', 'how "data" is encoded').choices(EXPORT_ENCODINGS).default('auto'))
     .option('--from <seq>', 'the first one (default: the oldest)', parseWhole)
     .option('--to <seq>', 'the last one (default: the newest)', parseWhole)
+  addTimes(command)
   addJson(command).action(run)
 }
 
-async function run(dir: string, { encoding, from, to, json }: Flags): Promise<void> {
+async function run(dir: string, { encoding, from, to, since, until, json }: Flags): Promise<void> {
   await using log = await open(dir, { readOnly: true })
-  const first = from ?? log.firstSeq
-  const total = Math.max(0, Math.min(to ?? Number.POSITIVE_INFINITY, log.nextSeq - 1) - first + 1)
+  const first = Math.max(from ?? log.firstSeq, since === undefined ? 0 : await log.seqAt(since))
+  const end = until === undefined ? log.nextSeq : await log.seqAt(until)
+  const total = Math.max(0, Math.min(to ?? Number.POSITIVE_INFINITY, end - 1) - first + 1)
   const progress = await startProgress('export', total, json === true || process.stdout.isTTY === true)
-  const reader = log.read({ from, to })
+  const reader = log.read({ from, to, since, until })
   const sink = new Sink()
   try {
     for await (const records of reader.batches()) {
