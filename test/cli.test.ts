@@ -114,6 +114,7 @@ describe('a stdout that is closed', () => {
     'export',
     'import',
     'trim',
+    'doctor',
     'bench',
   ]
   const CALLS: string[][] = [
@@ -438,6 +439,7 @@ test('help lists every command and the exit codes, and loads no addon', async ()
     'import',
     'export',
     'trim',
+    'doctor',
     'bench',
   ])
     expect(stdout.toString()).toMatch(new RegExp(`^ {2}${name} `, 'm'))

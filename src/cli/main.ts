@@ -41,6 +41,11 @@ const COMMANDS: readonly Entry[] = [
   { name: 'import', summary: 'append records from lines of JSON', load: () => import('./commands/import.js') },
   { name: 'trim', summary: 'remove old segments', load: () => import('./commands/trim.js') },
   {
+    name: 'doctor',
+    summary: 'tell whether a disk is honest and fit for a log',
+    load: () => import('./commands/doctor.js'),
+  },
+  {
     name: 'bench',
     summary: 'measure every strategy on this disk',
     load: async () => (await import(BENCH.href)) as CommandModule,

@@ -4,8 +4,12 @@ export const ExitCode = {
   ok: 0,
   /** verify, repair: a torn tail or a hole, nothing that was acknowledged at sync. */
   torn: 1,
+  /** doctor: a WARN, and no FAIL. */
+  doubtful: 1,
   /** Damage of records known to be synced. */
   corrupt: 2,
+  /** doctor: a FAIL. */
+  unfit: 2,
   usage: 64,
   badInput: 65,
   noLog: 66,
@@ -15,6 +19,6 @@ export const ExitCode = {
 } as const
 
 export const EXIT_CODES_HELP: string = `
-Exit status: 0 done; 1 torn tail or hole (verify, repair); 2 corrupt; 64 wrong usage; 65 bad input;
-66 no log there; 73 no space; 74 input or output failed; 75 locked by another writer. It is the same
-where nobody reads the output to its end.`
+Exit status: 0 done; 1 torn tail or hole (verify, repair), WARN (doctor); 2 corrupt, FAIL (doctor);
+64 wrong usage; 65 bad input; 66 no log there; 73 no space; 74 input or output failed; 75 locked by
+another writer. It is the same where nobody reads the output to its end.`

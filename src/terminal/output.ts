@@ -1,8 +1,10 @@
 /** Output of commands to stdout: bytes in large pieces, JSON lines, tables, readable numbers. */
+import { stripVTControlCharacters } from 'node:util'
 import { COLOURED, PLAIN, renderTable } from './table.js'
 
 const CHUNK_BYTES = 256 * 1024
 const NEWLINE = 10
+const MIN_TEXT_COLUMNS = 20
 
 /** The reader of stdout has closed it. Not a failure of the command. */
 export class OutputClosedError extends Error {}
@@ -77,6 +79,29 @@ export function writeJson(value: unknown): Promise<void> {
 export function formatFields(fields: readonly (readonly [string, string | number])[]): string {
   const width = Math.max(...fields.map(([name]) => name.length))
   return fields.map(([name, value]) => `${name.padEnd(width)}  ${value}\n`).join('')
+}
+
+/**
+ * `head`, then `text` with its lines broken at blanks, indented to the end of `head`; on one line where stdout is no
+ * terminal.
+ */
+export function formatWrapped(head: string, text: string, columns: number = terminalColumns()): string {
+  const indent = stripVTControlCharacters(head).length
+  const room = Math.max(MIN_TEXT_COLUMNS, columns - indent)
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > room) {
+      lines.push(line)
+      line = word
+    } else line = line === '' ? word : `${line} ${word}`
+  }
+  lines.push(line)
+  return `${head}${lines.join(`\n${' '.repeat(indent)}`)}\n`
+}
+
+function terminalColumns(): number {
+  return process.stdout.isTTY === true ? process.stdout.columns || 80 : Number.POSITIVE_INFINITY
 }
 
 /** A table with a header; plain columns where the terminal wants no colour. */

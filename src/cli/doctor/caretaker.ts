@@ -1,0 +1,49 @@
+/**
+ * A process of its own beside the doctor, which makes the doctor's folder, tries the log in it as a second writer, and
+ * removes it when the doctor has ended, however it ended. Signals from the terminal reach it too, and do not end it.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { describeError } from './finding.js'
+
+export type Request = { open: string }
+export type Answer = { folder: string } | { refused: string } | { problem: string }
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+
+const answer = (message: Answer): void => void process.send?.(message)
+
+/** The code that a second writer is refused with; '' if it is not. */
+async function tryOpen(dir: string): Promise<string> {
+  const { open } = await import('../../index.js')
+  try {
+    const log = await open(dir)
+    await log.close()
+    return ''
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? String(error)
+  }
+}
+
+function main(parent: string): void {
+  let folder: string
+  try {
+    folder = mkdtempSync(join(parent, '.durlog-doctor-'))
+  } catch (error) {
+    answer({ problem: describeError(error) })
+    process.disconnect()
+    return
+  }
+  process.on('disconnect', () => {
+    try {
+      rmSync(folder, { recursive: true, force: true })
+    } catch (error) {
+      process.stderr.write(`durlog: can't remove ${folder}: ${describeError(error)}\n`)
+    }
+    process.exit()
+  })
+  process.on('message', ({ open }: Request) => void tryOpen(open).then((refused) => answer({ refused })))
+  answer({ folder })
+}
+
+main(process.argv[2] as string)

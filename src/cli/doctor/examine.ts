@@ -1,0 +1,121 @@
+/** All checks of `durlog doctor`, in the order of its report. */
+import { accessSync, constants, statfsSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { DurlogError } from '../../errors.js'
+import { open } from '../../index.js'
+import { disksOf, findMount, type Mount } from '../../terminal/storage.js'
+import { judgeClock } from './clock.js'
+import { judgeFileSystem, judgeMount } from './file-system.js'
+import { describeError, type Finding, fail, guarded, notChecked, ok } from './finding.js'
+import { judgeFlush, measureFlush } from './flush.js'
+import { judgeDescriptors, judgeFileSize, judgeInodes, judgeSpace, judgeThreads, readLimits } from './limits.js'
+import { Scratch } from './scratch.js'
+import { judgeAllocation, judgeDirect, judgeLock, judgeMap, tryDirect, tryMapped } from './trial-log.js'
+import { judgeWriteCache } from './write-cache.js'
+
+const LOOK = 'look at the system log (dmesg)'
+
+export interface Examination {
+  /** As it was asked for, absolute. */
+  dir: string
+  /** Where things were tried: `dir`, or the nearest folder above it that exists. */
+  tried: string
+  findings: Finding[]
+}
+
+/** Examines the disk that `dir` is on, or would be. Leaves nothing in it, and touches no file of a log there. */
+export async function examine(dir: string): Promise<Examination> {
+  const asked = resolve(dir)
+  const tried = nearestFolder(asked)
+  const mount = process.platform === 'linux' ? findMount(tried) : undefined
+  const newest = await newestRecord(asked)
+  const findings = [
+    folderFinding(asked, tried),
+    ...newest.findings,
+    ...mountFindings(mount),
+    ...(await triedFindings(tried, mount, newest.ms)),
+    await guarded('free space', LOOK, () => judgeSpace(statfsSync(tried))),
+    await guarded('inodes', LOOK, () => judgeInodes(statfsSync(tried))),
+    judgeDescriptors(readLimits()),
+    judgeFileSize(readLimits()),
+    judgeThreads(process.env['UV_THREADPOOL_SIZE']),
+  ]
+  return { dir: asked, tried, findings }
+}
+
+function nearestFolder(path: string): string {
+  const exists = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+  return exists || dirname(path) === path ? path : nearestFolder(dirname(path))
+}
+
+function folderFinding(asked: string, tried: string): Finding {
+  try {
+    if (asked !== tried && statSync(asked, { throwIfNoEntry: false }) !== undefined)
+      return fail('folder', `${asked} is no folder`, 'name a folder')
+    accessSync(tried, constants.R_OK | constants.W_OK | constants.X_OK)
+  } catch (error) {
+    return fail('folder', describeError(error), "look at the folder's owner and mode, and at who runs this")
+  }
+  return ok('folder', asked === tried ? asked : `${asked} does not exist: ${tried}, the nearest that does, is tried`)
+}
+
+/** The time of the newest record of a log in `dir`; a finding if there is a log. */
+async function newestRecord(dir: string): Promise<{ ms: number | undefined; findings: Finding[] }> {
+  try {
+    await using log = await open(dir, { readOnly: true })
+    const { firstSeq, nextSeq } = log
+    if (nextSeq === firstSeq) return { ms: undefined, findings: [ok('log', 'it holds no records')] }
+    const { timestamp } = await log.get(nextSeq - 1)
+    return { ms: timestamp, findings: [ok('log', `records ${firstSeq} to ${nextSeq - 1}`)] }
+  } catch (error) {
+    const none = error instanceof DurlogError && ['ERR_DURLOG_NOT_FOUND', 'ERR_DURLOG_NOT_A_LOG'].includes(error.code)
+    const told = fail('log', describeError(error), '"durlog verify DIR" lists what is damaged')
+    return { ms: undefined, findings: none ? [] : [told] }
+  }
+}
+
+function mountFindings(mount: Mount | undefined): Finding[] {
+  if (mount !== undefined) return [judgeMount(mount), judgeWriteCache(disksOf(mount))]
+  return [notChecked('write cache', 'the system does not tell')]
+}
+
+/** What needs a file or a log in the folder. */
+async function triedFindings(
+  tried: string,
+  mount: Mount | undefined,
+  newestMs: number | undefined,
+): Promise<Finding[]> {
+  let scratch: Scratch
+  try {
+    scratch = await Scratch.make(tried)
+  } catch (error) {
+    return [fail('writing', describeError(error), 'the checks that write were left out; see the lines above')]
+  }
+  try {
+    const { folder } = scratch
+    return [
+      await guarded('flush', LOOK, () => judgeFlush(measureFlush(folder))),
+      ...(await logFindings(scratch, mount)),
+      await guarded('clock', LOOK, () =>
+        judgeClock({ nowMs: Date.now(), fileMs: statSync(join(folder, 'flush')).mtimeMs, newestMs }),
+      ),
+    ]
+  } finally {
+    await scratch.remove()
+  }
+}
+
+async function logFindings(scratch: Scratch, mount: Mount | undefined): Promise<Finding[]> {
+  const findings: Finding[] = []
+  try {
+    const direct = await tryDirect(scratch)
+    const blockBytes = mount === undefined ? 0 : (disksOf(mount)[0]?.logicalBlockBytes ?? 0)
+    if (mount === undefined) findings.push(judgeFileSystem(direct.stats.fileSystem))
+    findings.push(judgeDirect(direct.stats, blockBytes), judgeLock(direct.refused))
+    const mapped = await tryMapped(scratch)
+    findings.push(judgeAllocation(mapped.stats), judgeMap(mapped.stats, mapped.coherent))
+  } catch (error) {
+    findings.push(fail('writing', describeError(error), 'a log can not be written here; see the lines around this one'))
+  }
+  return findings
+}

@@ -1,0 +1,111 @@
+/** What a file system and its mount options mean for the levels. */
+import type { Mount } from '../../terminal/storage.js'
+import { type Finding, fail, ok, warn } from './finding.js'
+
+const CHECK = 'file system'
+
+interface Kind {
+  names: readonly string[]
+  judge(name: string): Finding
+}
+
+const KINDS: readonly Kind[] = [
+  {
+    names: ['ext4', 'ext3', 'xfs', 'jfs', 'apfs', 'hfs', 'ntfs'],
+    judge: (name) => ok(CHECK, `${name}: a local disk with a journal; every level holds`),
+  },
+  {
+    names: ['tmpfs', 'ramfs', 'devtmpfs', 'rootfs'],
+    judge: (name) =>
+      fail(
+        CHECK,
+        `${name} is memory: every level is no more than memory, and all records are gone when the machine restarts`,
+        'put the log on a disk',
+      ),
+  },
+  {
+    names: ['btrfs', 'zfs', 'bcachefs', 'f2fs', 'refs'],
+    judge: (name) =>
+      warn(
+        CHECK,
+        `${name} is copy-on-write: every level holds; memory and async cost a system call for each commit instead of a store, sync and full write new blocks and their metadata each time`,
+        `ext4 or XFS are faster${name === 'zfs' ? '; "zfs get sync" must not say disabled' : ''}`,
+      ),
+  },
+  {
+    names: ['overlay', 'aufs'],
+    judge: (name) =>
+      warn(
+        CHECK,
+        `${name} is a container's own layer: every level holds as on the layer below, without maps, until the container is removed and the log with it`,
+        'mount a volume for the log',
+      ),
+  },
+  {
+    names: ['nfs', 'nfs4', 'cifs', 'smb2', 'smb3', 'ceph', 'afs', 'gfs2', 'ocfs2', '9p', 'virtiofs', 'fuse'],
+    judge: (name) =>
+      warn(
+        CHECK,
+        `${name} is a network's file system, or passes on to another one: memory and async hold on this machine, sync and full as far as the other side keeps its word; readers elsewhere do not notice a truncation`,
+        'put the log on a local disk, or make sure that the other side syncs (NFS: export with sync) and locks',
+      ),
+  },
+  {
+    names: ['vfat', 'msdos', 'exfat', 'ntfs3', 'fuseblk', 'ext2'],
+    judge: (name) =>
+      warn(
+        CHECK,
+        `${name} has no journal that a sync could rest on: after a power cut names and lengths of files may be wrong, at any level`,
+        'put the log on ext4 or XFS',
+      ),
+  },
+]
+
+/** Mount options that undo a level, and on which file systems if not on all. */
+const HARMFUL: readonly { option: RegExp; on?: RegExp; found: string; advice: string }[] = [
+  {
+    option: /^ro$/,
+    found: 'it is mounted read-only',
+    advice: 'mount it with rw; "dmesg" tells if an error made it so',
+  },
+  {
+    option: /^(nobarrier|barrier=(0|none)|fsync_mode=nobarrier)$/,
+    found: 'no flush is sent to the drive: sync and full do not survive a power cut',
+    advice: 'mount it with barriers',
+  },
+  {
+    option: /^volatile$/,
+    on: /^overlay$/,
+    found: 'a sync does nothing: sync and full are no more than memory',
+    advice: 'mount it without volatile, or mount a volume for the log',
+  },
+  {
+    option: /^(nolock|local_lock=(all|posix))$/,
+    on: /^nfs/,
+    found: 'locks are not seen by other machines: two writers may open the log and destroy it',
+    advice: 'mount it with locks (NFSv4, or NFSv3 without nolock)',
+  },
+]
+
+/** By name alone, as `stats().fileSystem` tells it where there is no mountinfo. */
+export function judgeFileSystem(name: string): Finding {
+  const known = KINDS.find(({ names }) => names.includes(name) || (names.includes('fuse') && name.startsWith('fuse.')))
+  if (known !== undefined) return known.judge(name)
+  return warn(
+    CHECK,
+    `${name}: not known here, so pwrite is used and no map; what a sync is worth there is not known either`,
+    'look at the lines below, or put the log on ext4 or XFS',
+  )
+}
+
+export function judgeMount(mount: Mount): Finding {
+  const { fileSystem, device, point, options } = mount
+  const where = `${device} at ${point} (${options})`
+  for (const { option, on, found, advice } of HARMFUL) {
+    const there = options.split(',').find((name) => option.test(name))
+    if (there === undefined || (on !== undefined && !on.test(fileSystem))) continue
+    return fail(CHECK, `${fileSystem} with ${there}: ${found}; ${where}`, advice)
+  }
+  const judged = judgeFileSystem(fileSystem)
+  return { ...judged, found: `${judged.found}; ${where}` }
+}

@@ -1,0 +1,44 @@
+/** What one check found. */
+
+export type Verdict = 'OK' | 'WARN' | 'FAIL' | 'not checked here'
+
+export interface Finding {
+  /** What was checked, such as "write cache". */
+  check: string
+  verdict: Verdict
+  found: string
+  /** What to do; '' if there is nothing to do. */
+  advice: string
+}
+
+export function ok(check: string, found: string): Finding {
+  return { check, verdict: 'OK', found, advice: '' }
+}
+
+export function warn(check: string, found: string, advice: string): Finding {
+  return { check, verdict: 'WARN', found, advice }
+}
+
+export function fail(check: string, found: string, advice: string): Finding {
+  return { check, verdict: 'FAIL', found, advice }
+}
+
+/** The system, or what another check found, does not allow this one. */
+export function notChecked(check: string, reason: string): Finding {
+  return { check, verdict: 'not checked here', found: reason, advice: '' }
+}
+
+/** The finding of `look`, or a FAIL with the error that it threw. */
+export async function guarded(check: string, advice: string, look: () => Promise<Finding> | Finding): Promise<Finding> {
+  try {
+    return await look()
+  } catch (error) {
+    return fail(check, describeError(error), advice)
+  }
+}
+
+/** With its code, once. */
+export function describeError(error: unknown): string {
+  const { code, message = String(error) } = error as NodeJS.ErrnoException
+  return code === undefined || message.includes(code) ? message : `${code}: ${message}`
+}

@@ -1,0 +1,68 @@
+/** Whether a sync takes as long as one that reaches a device can take. */
+import { closeSync, constants, fdatasyncSync, fsyncSync, openSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Finding, fail, ok, warn } from './finding.js'
+
+const CHECK = 'flush'
+const WRITES = 48
+const BLOCK_BYTES = 4096
+/** No device takes a block in less: the fastest need 10 us, and this counts the call from JavaScript. */
+const SOONEST_FLUSH_US = 8
+const SLOW_FLUSH_US = 20_000
+
+export interface FlushTimes {
+  /** Medians of a write of one block, and of the fdatasync after it, in microseconds. */
+  writeUs: number
+  syncUs: number
+  /** Three of four syncs took longer. Other load on the disk does not raise it much. */
+  quickSyncUs: number
+}
+
+/** Overwrites blocks of a file in `folder` that have been synced before, so that no metadata changes. */
+export function measureFlush(folder: string): FlushTimes {
+  const fd = openSync(join(folder, 'flush'), constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, 0o600)
+  try {
+    const block = Buffer.alloc(BLOCK_BYTES, 1)
+    for (let i = 0; i < WRITES; i++) writeSync(fd, block, 0, BLOCK_BYTES, i * BLOCK_BYTES)
+    fsyncSync(fd)
+    const writes: number[] = []
+    const syncs: number[] = []
+    for (let i = 0; i < WRITES; i++) {
+      const start = performance.now()
+      writeSync(fd, block, 0, BLOCK_BYTES, i * BLOCK_BYTES)
+      const written = performance.now()
+      fdatasyncSync(fd)
+      writes.push((written - start) * 1000)
+      syncs.push((performance.now() - written) * 1000)
+    }
+    return { writeUs: quantile(writes, 1 / 2), syncUs: quantile(syncs, 1 / 2), quickSyncUs: quantile(syncs, 1 / 4) }
+  } finally {
+    closeSync(fd)
+  }
+}
+
+function quantile(values: number[], share: number): number {
+  values.sort((a, b) => a - b)
+  return values[Math.floor(values.length * share)] as number
+}
+
+export function judgeFlush({ writeUs, syncUs, quickSyncUs }: FlushTimes): Finding {
+  const figures = `${formatMicros(syncUs)} for an fdatasync of 4 KiB, ${formatMicros(writeUs)} for a write without one`
+  if (quickSyncUs < SOONEST_FLUSH_US)
+    return fail(
+      CHECK,
+      `${figures}: no device is so fast, so nobody flushes; sync and full are no more than memory`,
+      'look for a file system in memory, a mount without barriers, eatmydata, a virtual disk with cache=unsafe',
+    )
+  if (syncUs > SLOW_FLUSH_US)
+    return warn(
+      CHECK,
+      `${figures}: about ${Math.max(1, Math.round(1e6 / syncUs))} commits a second`,
+      'a rotating, throttled, shared or busy disk: let many appends share a commit, or take a faster one',
+    )
+  return ok(CHECK, `${figures}: as long as a device takes, which is no proof that it honours the flush`)
+}
+
+function formatMicros(micros: number): string {
+  return micros >= 1000 ? `${(micros / 1000).toPrecision(3)} ms` : `${micros.toPrecision(2)} us`
+}

@@ -1,0 +1,78 @@
+/** What the disk has room for and what the process may use. */
+import { readFileSync, type StatsFs } from 'node:fs'
+import { formatBytes, formatCount } from '../../terminal/output.js'
+import { type Finding, fail, notChecked, ok, warn } from './finding.js'
+
+const SEGMENT_BYTES = 64 * 2 ** 20
+/** The active segment, the spare, and one that is being trimmed. */
+const LEAST_SEGMENTS = 3
+const FEW_SEGMENTS = 16
+const LEAST_INODES = 16
+const FEW_INODES = 1000
+/** Node itself takes about 20, a log 4 and one for each reader's segment. */
+const LEAST_DESCRIPTORS = 64
+const FEW_DESCRIPTORS = 1024
+
+export function judgeSpace({ bavail, blocks, bsize }: StatsFs): Finding {
+  const free = bavail * bsize
+  const found = `${formatBytes(free)} free of ${formatBytes(blocks * bsize)}`
+  const advice = 'make room, or open the log with a smaller segmentBytes'
+  const segments = Math.floor(free / SEGMENT_BYTES)
+  if (segments < LEAST_SEGMENTS)
+    return fail('free space', `${found}: an empty log takes 64 MiB, and the next segment is made ahead`, advice)
+  if (segments < FEW_SEGMENTS) return warn('free space', `${found}: ${segments} segments of 64 MiB`, advice)
+  return ok('free space', found)
+}
+
+export function judgeInodes({ files, ffree }: StatsFs): Finding {
+  if (files === 0) return ok('inodes', 'the file system makes them as they are needed')
+  const found = `${formatCount(ffree)} free of ${formatCount(files)}`
+  if (ffree < LEAST_INODES) return fail('inodes', found, 'remove files; each segment is one')
+  if (ffree < FEW_INODES) return warn('inodes', found, 'remove files, or take larger segments; each segment is a file')
+  return ok('inodes', found)
+}
+
+/** The soft limit of that name in the text of /proc/self/limits; undefined if it has none. */
+export function softLimit(limits: string, name: string): number | undefined {
+  const found = new RegExp(`^${name}\\s+(\\S+)`, 'm').exec(limits)?.[1]
+  if (found === undefined) return undefined
+  return found === 'unlimited' ? Number.POSITIVE_INFINITY : Number(found)
+}
+
+export function judgeDescriptors(limits: string): Finding {
+  const limit = softLimit(limits, 'Max open files')
+  if (limit === undefined) return notChecked('descriptors', 'the system has no /proc/self/limits')
+  const found = `at most ${limit === Number.POSITIVE_INFINITY ? 'any number of' : formatCount(limit)} open files`
+  const advice = 'raise it: ulimit -n, or LimitNOFILE of the service'
+  if (limit < LEAST_DESCRIPTORS) return fail('descriptors', found, advice)
+  return limit < FEW_DESCRIPTORS ? warn('descriptors', found, advice) : ok('descriptors', found)
+}
+
+export function judgeFileSize(limits: string): Finding {
+  const limit = softLimit(limits, 'Max file size')
+  if (limit === undefined) return notChecked('file size', 'the system has no /proc/self/limits')
+  if (limit === Number.POSITIVE_INFINITY) return ok('file size', 'no limit')
+  const found = `a file may have ${formatBytes(limit)}`
+  const advice = 'raise it: ulimit -f, or LimitFSIZE of the service; or open the log with a smaller segmentBytes'
+  return limit < SEGMENT_BYTES ? fail('file size', `${found}, a segment has 64 MiB`, advice) : ok('file size', found)
+}
+
+export function readLimits(): string {
+  try {
+    return readFileSync('/proc/self/limits', 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/** `setting` is UV_THREADPOOL_SIZE. */
+export function judgeThreads(setting: string | undefined): Finding {
+  if (setting === undefined || setting === '')
+    return ok('threads', '4 in the pool of libuv, as UV_THREADPOOL_SIZE is not set; each log commits on one')
+  const size = Number(setting)
+  const found = `UV_THREADPOOL_SIZE is ${setting}`
+  const advice = 'set it to 4 or more, and to two for each log that commits all the time'
+  if (!Number.isInteger(size) || size < 1) return warn('threads', `${found}, which is no number of threads`, advice)
+  if (size < 2) return warn('threads', `${found}: files, names and every log wait for one thread`, advice)
+  return ok('threads', `${found}; each log commits on one of them`)
+}

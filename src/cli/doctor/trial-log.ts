@@ -1,0 +1,60 @@
+/** What a log of its own, in the doctor's folder, can do on this file system. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { open } from '../../index.js'
+import type { LogStats } from '../../types.js'
+import { type Finding, fail, notChecked, ok, warn } from './finding.js'
+import type { Scratch } from './scratch.js'
+
+const SEGMENT_BYTES = 2 ** 20
+const RECORD = 'what durlog doctor stored'
+
+/** How the log in `folder` writes with direct I/O, after a record at every level; also what the lock is worth. */
+export async function tryDirect(scratch: Scratch): Promise<{ stats: LogStats; refused: string }> {
+  const dir = join(scratch.folder, 'direct')
+  await using log = await open(dir, { strategy: 'direct', segmentBytes: SEGMENT_BYTES })
+  for (const durability of ['memory', 'async', 'sync', 'full'] as const) await log.append(RECORD, { durability })
+  return { stats: log.stats(), refused: await scratch.openElsewhere(dir) }
+}
+
+/** The same through a map, on allocated space; `coherent` if a read of the file sees what was stored. */
+export async function tryMapped(scratch: Scratch): Promise<{ stats: LogStats; coherent: boolean }> {
+  const dir = join(scratch.folder, 'mapped')
+  await using log = await open(dir, { strategy: 'mmap', preallocate: 'fallocate', segmentBytes: SEGMENT_BYTES })
+  log.write(RECORD)
+  const segments = readdirSync(dir).filter((name) => /^\d{20}/.test(name))
+  const coherent = segments.some((name) => readFileSync(join(dir, name)).includes(RECORD))
+  return { stats: log.stats(), coherent }
+}
+
+export function judgeLock(refused: string): Finding {
+  if (refused === 'ERR_DURLOG_LOCKED') return ok('lock', 'another process is refused as a second writer')
+  const found = refused === '' ? 'another process opened the same log for writing' : `another process got ${refused}`
+  return fail('lock', `${found}: two writers would destroy a log`, 'put the log on a file system with locks (fcntl)')
+}
+
+export function judgeDirect({ mode, reason }: LogStats, logicalBlockBytes: number): Finding {
+  if (mode !== 'direct')
+    return warn('direct I/O', reason, 'nothing is less safe; sync is faster where O_DIRECT works (ext4, XFS)')
+  const blocks = logicalBlockBytes > 0 ? `, to blocks of ${logicalBlockBytes} bytes` : ''
+  return ok('direct I/O', `it works${blocks}; the log writes whole pieces of 4096 bytes`)
+}
+
+export function judgeAllocation({ preallocate }: LogStats): Finding {
+  if (preallocate === 'fallocate') return ok('allocation', 'fallocate takes the space of a segment in advance')
+  return warn(
+    'allocation',
+    `"${preallocate}" instead of fallocate: a full disk shows when a record is appended, not before`,
+    'nothing is less safe; watch the free space',
+  )
+}
+
+export function judgeMap({ mode, reason }: LogStats, coherent: boolean): Finding {
+  if (mode !== 'mmap') return notChecked('map', `not used: ${reason}`)
+  if (coherent) return ok('map', 'a read of the file sees what was stored through the map')
+  return fail(
+    'map',
+    'a read of the file does not see what was stored through the map',
+    "open the log with strategy 'pwrite'",
+  )
+}

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest'
+import { formatWrapped } from '../../src/terminal/output.js'
+
+test('text is broken at blanks, within the columns, and indented to the end of its head', () => {
+  const text = 'a line that is too long for a narrow terminal is broken'
+  const lines = formatWrapped('\x1b[32mOK\x1b[39m  ', text, 28).split('\n')
+  expect(lines).toEqual([
+    '\x1b[32mOK\x1b[39m  a line that is too long',
+    '    for a narrow terminal is',
+    '    broken',
+    '',
+  ])
+})
+
+test('a word that is longer than the room has a line of its own', () => {
+  expect(formatWrapped('> ', `a ${'x'.repeat(30)} b`, 24)).toBe(`> a\n  ${'x'.repeat(30)}\n  b\n`)
+})
+
+test('nothing is broken where there is no terminal', () => {
+  const text = 'a word '.repeat(50).trim()
+  expect(formatWrapped('OK ', text, Number.POSITIVE_INFINITY)).toBe(`OK ${text}\n`)
+})
