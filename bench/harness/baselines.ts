@@ -5,6 +5,7 @@ import type { LatenciesUs } from './stats.js'
 /** How one record reaches the file; see src-native/bench/baseline.h. */
 export type BaselineMethod =
   | 'direct-dsync'
+  | 'direct-dsync-handed'
   | 'direct'
   | 'pwrite'
   | 'pwrite-range'

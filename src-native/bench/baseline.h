@@ -43,9 +43,9 @@ class Baseline {
   virtual Status Finish() = 0;
 };
 
-// Methods: direct-dsync, direct, pwrite, pwrite-range, pwrite-fdatasync, pwrite-fsync, mmap,
-// mmap-populated, mmap-msync, mmap-msync-async, write-append, writev-append, stdio-flush, stdio,
-// aio-append, direct-append. Null where the name is none of them.
+// Methods: direct-dsync, direct-dsync-handed, direct, pwrite, pwrite-range, pwrite-fdatasync,
+// pwrite-fsync, mmap, mmap-populated, mmap-msync, mmap-msync-async, write-append, writev-append,
+// stdio-flush, stdio, aio-append, direct-append. Null where the name is none of them.
 std::unique_ptr<Baseline> MakeBaseline(const Spec& spec);
 
 }  // namespace durlog::bench

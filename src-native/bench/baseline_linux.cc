@@ -1,5 +1,6 @@
 #include "bench/append_writers.h"
 #include "bench/baseline.h"
+#include "bench/handed_writer.h"
 #include "bench/looped.h"
 #include "bench/mapped_writer.h"
 #include "bench/positioned_writers.h"
@@ -22,6 +23,7 @@ struct Method {
 
 constexpr Method kMethods[] = {
     {"direct-dsync", Make<DirectWriter<true>>},
+    {"direct-dsync-handed", Make<Handed<DirectWriter<true>>>},
     {"direct", Make<DirectWriter<false>>},
     {"pwrite", Make<PwriteWriter<SyncCall::kNone>>},
     {"pwrite-range", Make<PwriteWriter<SyncCall::kStart>>},

@@ -14,6 +14,7 @@ import { withScratch } from '../../bench/harness/scratch.js'
 const BLOCK_BYTES = 4096
 const METHODS: [BaselineMethod, BaselineFile][] = [
   ['direct-dsync', 'zero'],
+  ['direct-dsync-handed', 'zero'],
   ['direct', 'fallocate'],
   ['pwrite', 'none'],
   ['pwrite-range', 'none'],
