@@ -28,7 +28,8 @@ struct MemoryDevice {
   uint32_t direct_alignment = 4096;
   bool overwrites_in_place = false;
   size_t longest_write = SIZE_MAX;    // for more there is no room
-  std::optional<CacheUse> cache_use;  // what every file says of itself
+  std::optional<CacheUse> cache_use;  // what every file says of itself after its cache was dropped
+  bool tells_what_is_read = true;     // and what has been read since
   std::mutex names;                   // guards the folders: jobs open and rename on their workers
   std::mutex mutex;                   // guards awaiting_full_sync
   std::set<const MemoryBytes*> awaiting_full_sync;  // written to since their last SyncFull()
@@ -46,6 +47,7 @@ class MemoryFile final : public File {
 
   Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) override {
     if (offset >= bytes_->size()) return size_t{0};
+    read_since_drop_ = true;
     const size_t from = static_cast<size_t>(offset);
     const size_t step = std::min(length, bytes_->size() - from);
     if (step > 0) std::memcpy(to, bytes_->data() + from, step);
@@ -68,9 +70,15 @@ class MemoryFile final : public File {
     device_->awaiting_full_sync.erase(bytes_.get());
     return Status::Ok();
   }
-  Status DropCache() override { return Status::Ok(); }
+  Status DropCache() override {
+    read_since_drop_ = false;
+    return Status::Ok();
+  }
   std::optional<CacheUse> CacheUseOf(uint64_t, uint64_t) override {
-    return device_ == nullptr ? std::nullopt : device_->cache_use;
+    if (device_ == nullptr || !device_->cache_use) return std::nullopt;
+    CacheUse use = *device_->cache_use;
+    if (read_since_drop_ && device_->tells_what_is_read) use.cached_bytes += 4096;
+    return use;
   }
   Result<uint64_t> NextData(uint64_t offset) override { return offset; }
   Result<uint64_t> Size() override { return static_cast<uint64_t>(bytes_->size()); }
@@ -113,6 +121,7 @@ class MemoryFile final : public File {
   const std::function<void(size_t)>* const after_read_;
   MemoryDevice* const device_;
   const bool direct_;
+  std::atomic<bool> read_since_drop_{false};
 };
 
 // The folder's content, kept by the test: its files outlive every Directory on it.

@@ -26,6 +26,7 @@ Status SimulatedFile::NoSpace(const char* operation) const {
 
 Result<size_t> SimulatedFile::ReadAt(uint64_t offset, void* to, size_t length) {
   DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kRead, Where(offset, length)));
+  read_since_drop_ = true;
   return inode_->Read(offset, to, length);
 }
 
@@ -129,6 +130,7 @@ Status SimulatedFile::SyncFull() { return Sync(Call::kSyncFull); }
 
 Status SimulatedFile::DropCache() {
   DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kDropCache, name_));
+  read_since_drop_ = false;
   if (!disk_->traits_.lies.cache) inode_->DropCache(0, inode_->capacity());
   return Status::Ok();
 }
@@ -138,7 +140,7 @@ std::optional<CacheUse> SimulatedFile::CacheUseOf(uint64_t offset, uint64_t leng
   if (disk_->random_.OneIn(4)) return std::nullopt;
   CacheUse use;
   use.dirty_bytes = inode_->DirtyBytes(offset, offset + length);
-  use.cached_bytes = use.dirty_bytes;
+  use.cached_bytes = use.dirty_bytes + (read_since_drop_ ? kBlockBytes : 0);
   if (!disk_->traits_.lies.cache && inode_->HasLostSectors()) use.cached_bytes += kBlockBytes;
   return use;
 }

@@ -66,6 +66,7 @@ class SimulatedFile final : public File {
   std::shared_ptr<SimulatedInode> inode_;
   const std::string name_;
   const OpenMode mode_;
+  bool read_since_drop_ = false;
 };
 
 class SimulatedMapping final : public Mapping {

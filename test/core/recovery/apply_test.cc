@@ -93,14 +93,17 @@ TEST_F(ApplyRecoveryTest, WhatTheCacheMayShowAloneIsRewritten) {
     std::string what;
     std::optional<CacheUse> use;
     std::string refused;
+    bool tells_what_is_read = true;
   };
   const Row rows[] = {{"the system does not tell", std::nullopt, ""},
                       {"a page could not be dropped", CacheUse{4096, 0}, ""},
-                      {"the sync before the reading failed", CacheUse{}, "sync-data"}};
+                      {"the sync before the reading failed", CacheUse{}, "sync-data"},
+                      {"the system tells of another cache", CacheUse{}, "", false}};
   for (const Row& row : rows) {
     SCOPED_TRACE(row.what);
     Build(0, 5);
     disk_.device.cache_use = row.use;
+    disk_.device.tells_what_is_read = row.tells_what_is_read;
     refused_ = row.refused;
     Apply(MemoryFolder::DefaultCapabilities(), Evidence::kDevice);
     EXPECT_EQ(Made({"write", "write-direct"}), Calls{"write-direct " + SegmentName(0)});
