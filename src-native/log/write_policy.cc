@@ -81,8 +81,9 @@ Preallocation WritePolicy::SparePreallocation() const {
 
 bool WritePolicy::Recycles(WriteMode mode) const {
   if (!overwrites_in_place_) return false;
-  return auto_preallocation_ ? mode == WriteMode::kDirect
-                             : preallocation_ == Preallocation::kRecycle;
+  if (!auto_preallocation_) return preallocation_ == Preallocation::kRecycle;
+  // A buffered write makes its pages anew whatever the file holds.
+  return mode != WriteMode::kPwrite;
 }
 
 }  // namespace durlog

@@ -176,7 +176,7 @@ constexpr Preallocation kZero = Preallocation::kZero;
 constexpr Preallocation kRecycle = Preallocation::kRecycle;
 
 constexpr SpareDecisions kSpareDecisions[] = {
-    {"Auto", false, kNone, true, kFallocate, true, true, false},
+    {"Auto", false, kNone, true, kFallocate, true, true, true},
     {"AutoNotInPlace", false, kNone, false, kNone, false, false, false},
     {"None", true, kNone, true, kNone, false, false, false},
     {"Fallocate", true, kFallocate, true, kFallocate, false, false, false},
