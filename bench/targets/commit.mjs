@@ -64,8 +64,17 @@ const RAW = {
   unwritten: { method: 'direct-dsync', preallocate: 'fallocate' },
 }
 
+/** Fills segments and gives them back, so that those to come are used again. */
+async function recycleSegments(log, payload) {
+  let last = 0
+  for (let bytes = 0; bytes < 200 * MIB; bytes += payload.length) last = await log.append(payload)
+  await log.trimBefore(last)
+  // The spare was made before.
+  for (let bytes = 0; bytes < 70 * MIB; bytes += payload.length) last = await log.append(payload)
+}
+
 /** Raw writes, append and appendSync in turns of `perRound`; the latencies of each. */
-async function inTurns(dir, bytes, rounds, perRound) {
+async function inTurns(dir, bytes, rounds, perRound, { recycled = false } = {}) {
   return withScratch(dir, async (folder) => {
     const ways = {}
     for (const [name, { method, preallocate }] of Object.entries(RAW)) {
@@ -75,10 +84,12 @@ async function inTurns(dir, bytes, rounds, perRound) {
     }
     const log = await open(join(folder, 'log'), { durability: 'sync' })
     const payload = makePayload(bytes)
+    if (recycled) await recycleSegments(log, payload)
     ways.append = { run: () => timeEach(() => log.append(payload), perRound), close: () => log.close() }
     ways.appendSync = { run: () => timeEachSync(() => log.appendSync(payload), perRound), close() {} }
     const parts = Object.fromEntries(Object.keys(ways).map((name) => [name, []]))
     for (let round = 0; round <= rounds; round += 1) {
+      if (recycled) await log.trimBefore(log.nextSeq - 1)
       for (const [name, way] of Object.entries(ways)) {
         const latencies = await way.run()
         // The first round warms up.
@@ -136,6 +147,7 @@ const bigCommits = {
       baseline: FLOOR,
     },
     { id: 'commit-1mib-unwritten', title: '  beside unwritten extents', unit: 'MB/s', baseline: UNWRITTEN },
+    { id: 'commit-1mib-recycled', title: '  into recycled segments', unit: 'MB/s', baseline: FLOOR },
     {
       id: 'commit-1mib-2',
       title: 'append 1 MiB at sync, two in flight',
@@ -150,12 +162,14 @@ const bigCommits = {
   async run({ dir }) {
     const { floor, unwritten, append } = await inTurns(dir, MIB, 8, 16)
     const rate = (latencies) => (latencies.length * MIB) / sum(latencies)
+    const again = await inTurns(dir, MIB, 4, 16, { recycled: true })
     const { rate: commits } = await appendRate(dir, { bytes: MIB, depth: 2, durability: 'sync' })
     const one = rate(append)
     const two = (commits * MIB) / 1e6
     return {
       'commit-1mib': { value: one, baseline: rate(floor) },
       'commit-1mib-unwritten': { value: one, baseline: rate(unwritten) },
+      'commit-1mib-recycled': { value: rate(again.append), baseline: rate(again.floor) },
       'commit-1mib-2': { value: two, baseline: rate(floor) },
       'commit-1mib-2-unwritten': { value: two, baseline: rate(unwritten) },
       'commit-1mib-p50': { value: median(append), baseline: median(floor) },
