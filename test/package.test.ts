@@ -96,6 +96,15 @@ describe('the module', () => {
     },
   )
 
+  test("of durlog/pino loads no other package, pino's included, and has the transport as its default", () => {
+    const program = `
+      const { default: transport, destination } = require('durlog/pino')
+      const { relative } = require('node:path')
+      const files = Object.keys(require.cache).map((file) => relative(process.cwd(), file))
+      console.log(transport.name, destination.name, files.filter((file) => !/^dist|[.]node$/.test(file)))`
+    expect(run(program, ROOT)).toBe('transport destination []')
+  })
+
   test('leaves the settings of the diagnostic report unchanged', () => {
     const program = `
       const settings = () => JSON.stringify([process.report.excludeNetwork, Object.keys(process.report)])
@@ -152,8 +161,9 @@ describe('the binary', () => {
     const built = readdirSync(path('../dist/targets')).filter((file) => file.endsWith('.js'))
     const names = built.map((file) => file.slice(0, -'.js'.length)).sort()
     expect(names).toHaveLength(8)
-    const subpaths = Object.keys(manifest.exports).filter((name) => !['.', './package.json'].includes(name))
+    const others = ['.', './package.json', './pino']
+    const subpaths = Object.keys(manifest.exports).filter((name) => !others.includes(name))
     expect(subpaths.sort()).toEqual(names.map((name) => `./${name}`))
-    expect(Object.keys(manifest.typesVersions['*']).sort()).toEqual(names)
+    expect(Object.keys(manifest.typesVersions['*']).sort()).toEqual([...names, 'pino'].sort())
   })
 })

@@ -9,6 +9,7 @@ import {
   type ReadableLog,
   type ReadOnlyLog,
 } from 'durlog'
+import { destination, type LogDestination, type PinoLogOptions, transport } from 'durlog/pino'
 
 const durability: Durability = 'full'
 const log: Log = await open('dir', { durability, segmentBytes: undefined, lock: { waitMs: 10 } })
@@ -52,3 +53,12 @@ const either = await open('dir', counts.length > 0 ? { readOnly: true } : {})
 if (!either.readOnly) await either.append('x')
 
 export { record, same }
+
+const options: PinoLogOptions = { dir: 'dir', durability: 'async', segmentBytes: undefined }
+const lines: LogDestination = await destination(options)
+lines.on('error', (error: unknown) => error)
+lines.flush((error) => error?.message)
+const sink: { write(line: string): void } = lines
+void [sink, (await transport(options)).writable, await lines.log.sync()]
+// @ts-expect-error: a log that is opened for reading takes no lines
+await destination({ dir: 'dir', readOnly: true })

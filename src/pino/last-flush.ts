@@ -1,0 +1,28 @@
+/** Flushes when the process, or the worker thread, is about to end: nothing is awaited there any more. */
+import { writeSync } from 'node:fs'
+
+const flushes = new Set<() => void>()
+
+function flushAll(): void {
+  for (const flush of flushes) {
+    try {
+      flush()
+    } catch (error) {
+      // Nobody could handle it any more, and it must not replace the error that ends the process.
+      writeSync(2, `durlog: the last lines of a log may be lost: ${(error as Error).message}\n`)
+    }
+  }
+}
+
+/** An uncaught exception is told of before it ends the process, or is handled by somebody and does not. */
+const ENDS = ['exit', 'uncaughtExceptionMonitor'] as const
+
+/** Has `flush` called at each end until the returned function is. */
+export function flushAtEnd(flush: () => void): () => void {
+  if (flushes.size === 0) for (const end of ENDS) process.on(end, flushAll)
+  flushes.add(flush)
+  return () => {
+    flushes.delete(flush)
+    if (flushes.size === 0) for (const end of ENDS) process.off(end, flushAll)
+  }
+}

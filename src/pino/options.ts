@@ -1,0 +1,28 @@
+/** The options of the transport and of the destination. */
+import { DurlogError } from '../errors.js'
+import type { Durability, Log, OpenOptions } from '../index.js'
+import { open } from '../index.js'
+
+export interface PinoLogOptions extends Omit<OpenOptions, 'durability' | 'readOnly'> {
+  /** The log's folder; made unless `create` is false. */
+  dir: string
+  /**
+   * The level that every line is brought to without being asked for. A line is at `memory` once it is written. Default
+   * `memory`.
+   */
+  durability?: Durability | undefined
+}
+
+/** What pino adds to the options of each transport. */
+const OF_PINO: readonly string[] = ['$context', 'pinoWillSendConfig', 'levels', 'dedupe']
+
+export async function openLog(options: PinoLogOptions): Promise<{ log: Log; durability: Durability }> {
+  if (typeof options?.dir !== 'string')
+    throw new DurlogError(
+      'ERR_DURLOG_INVALID_ARGUMENT',
+      `dir must be the folder of the log, a string; got ${typeof options?.dir}`,
+    )
+  const own = Object.entries(options).filter(([name]) => name !== 'dir' && !OF_PINO.includes(name))
+  const { durability = 'memory', ...rest } = Object.fromEntries(own) as Omit<PinoLogOptions, 'dir'>
+  return { log: await open(options.dir, { ...rest, durability }), durability }
+}

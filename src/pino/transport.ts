@@ -1,0 +1,91 @@
+/** A transport: pino has it loaded in a worker thread, `pino.transport({ target: 'durlog/pino', options })`. */
+import { Writable } from 'node:stream'
+import { StringDecoder } from 'node:string_decoder'
+import { type Durability, DurlogError, type Log } from '../index.js'
+import { flushAtEnd } from './last-flush.js'
+import { LineLog, withoutReturn } from './line-log.js'
+import { openLog, type PinoLogOptions } from './options.js'
+
+type Done = (error?: Error | null) => void
+
+/** Opens the log in `options.dir` and resolves to a stream of lines. Rejects like `open`. */
+export async function transport(options: PinoLogOptions): Promise<Writable> {
+  const { log, durability } = await openLog(options)
+  return new LineStream(log, durability)
+}
+
+/**
+ * Stores each line as one record. A chunk is done when its lines are stored, so that pino's thread waits where the
+ * log has no room.
+ */
+export class LineStream extends Writable {
+  readonly #log: Log
+  readonly #lines: LineLog
+  readonly #decoder = new StringDecoder('utf8')
+  readonly #forget: () => void
+  /** The beginning of a line whose end has not come yet. */
+  #rest = ''
+
+  constructor(log: Log, durability: Durability) {
+    super({ decodeStrings: false })
+    this.#log = log
+    this.#lines = new LineLog(log, durability, (error) => this.destroy(error as Error))
+    this.#forget = flushAtEnd(() => this.#log.flushSync(this.#lines.flushed))
+  }
+
+  /** Calls `callback` once every line so far is synced: pino's `logger.flush(callback)` leads here. */
+  flush(callback: Done): void {
+    this.write('', (error) => {
+      if (error) callback(error)
+      else this.#log.sync(this.#lines.flushed).then(() => callback(), callback)
+    })
+  }
+
+  override _write(chunk: string | Buffer, _encoding: string, done: Done): void {
+    const lines = (this.#rest + (typeof chunk === 'string' ? chunk : this.#decoder.write(chunk))).split('\n')
+    this.#rest = lines.pop() as string
+    this.#store(lines, 0, done)
+  }
+
+  override _final(done: Done): void {
+    const close: Done = (error) => {
+      if (error) done(error)
+      else this.#log.close().then(() => done(), done)
+    }
+    this.#store([this.#rest], 0, close)
+  }
+
+  override _destroy(error: Error | null, done: Done): void {
+    this.#forget()
+    this.#log.close().then(
+      () => done(error),
+      (failure: Error) => done(error ?? failure),
+    )
+  }
+
+  /** From `at` on; goes on later where there is no room. */
+  #store(lines: readonly string[], at: number, done: Done): void {
+    try {
+      for (let i = at; i < lines.length; i++) {
+        if (this.#put(lines[i] as string)) continue
+        this.#log.drain().then(() => this.#store(lines, i, done), done)
+        return
+      }
+    } catch (error) {
+      done(error as Error)
+      return
+    }
+    done()
+  }
+
+  /** False if there is no room. An error ends the transport, so a line that is too long only gives a warning. */
+  #put(line: string): boolean {
+    try {
+      return this.#lines.put(withoutReturn(line))
+    } catch (error) {
+      if (!(error instanceof DurlogError) || error.code !== 'ERR_DURLOG_RECORD_TOO_LARGE') throw error
+      process.emitWarning(error)
+      return true
+    }
+  }
+}
