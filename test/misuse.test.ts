@@ -19,7 +19,11 @@ async function errorOf(call: () => unknown): Promise<unknown> {
 type Untyped = any
 
 const WRONG: [title: string, call: (log: Untyped) => unknown, message: RegExp][] = [
-  ['append, unknown key', (log) => log.append('x', { durabilty: 'full' }), /"durabilty".*durability, time, signal/],
+  [
+    'append, unknown key',
+    (log) => log.append('x', { durabilty: 'full' }),
+    /"durabilty".*durability, time, expectedSeq, signal/,
+  ],
   ['append, a level alone', (log) => log.append('x', 'full'), /must be an object; got "full"/],
   ['append, null', (log) => log.append('x', null), /must be an object; got null/],
   ['append, unknown level', (log) => log.append('x', { durability: 'ful' }), /memory, async, sync, full; got "ful"/],
@@ -28,7 +32,11 @@ const WRONG: [title: string, call: (log: Untyped) => unknown, message: RegExp][]
   ['appendBatch, a time that is no whole number', (log) => log.appendBatch(['x'], { time: 0.5 }), /got 0.5/],
   ['appendSync, a time that no Date has', (log) => log.appendSync('x', { time: 2 ** 53 }), /time must be a whole/],
   ['append, no signal', (log) => log.append('x', { signal: {} }), /signal must be an AbortSignal; got an object/],
-  ['appendBatch, unknown key', (log) => log.appendBatch(['x'], { level: 'full' }), /"level".*durability, time, signal/],
+  [
+    'appendBatch, unknown key',
+    (log) => log.appendBatch(['x'], { level: 'full' }),
+    /"level".*durability, time, expectedSeq, signal/,
+  ],
   ['appendBatch, an array of options', (log) => log.appendBatch(['x'], ['full']), /must be an object; got an array/],
   ['appendSync, unknown key', (log) => log.appendSync('x', { durabilty: 'full' }), /"durabilty".*durability/],
   ['appendSync, a signal', (log) => log.appendSync('x', { signal: undefined }), /"signal".*durability/],

@@ -8,6 +8,16 @@ import { codeOf, openUntilDone, records, scratchDir, scratchLog, texts, writeAll
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, i) => `record ${i}`)
 
 describe('read', () => {
+  test('from a seq that was trimmed fails, and skips nothing', async () => {
+    const log = await scratchLog({ segmentBytes: 65_536, durability: 'memory' })
+    for (let i = 0; i < 200; i++) await log.append('x'.repeat(1000))
+    await log.sync()
+    const first = await log.trimBefore(150)
+    expect(first).toBeGreaterThan(0)
+    expect(await codeOf(log.read({ from: first - 1 }).next())).toBe('ERR_DURLOG_OUT_OF_RANGE')
+    expect(await codeOf(log.read({ from: 0, follow: true }).next())).toBe('ERR_DURLOG_OUT_OF_RANGE')
+  })
+
   test('delivers the records that are there when it begins, and finishes', async () => {
     const log = await scratchLog()
     expect(await texts(log.read())).toEqual([])

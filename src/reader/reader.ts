@@ -224,7 +224,7 @@ export class Reader implements LogReader {
       const { first, limit, next } = await this.#source.range(this.#durableOnly)
       if (this.#done) return
       this.#seenTruncation = this.#source.lastTruncation
-      const since = this.#since === undefined ? first : await this.#seqAt(this.#since)
+      const since = this.#since === undefined ? 0 : await this.#seqAt(this.#since)
       if (this.#until !== undefined) this.#stop = Math.min(this.#stop, await this.#seqAt(this.#until))
       const from = Math.max(this.#from ?? first, since)
       if (from < first) throw outOfRange(`records before ${first} have been trimmed; can't read from ${from}`)
