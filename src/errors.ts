@@ -22,6 +22,7 @@ export type DurlogErrorCode =
   | 'ERR_DURLOG_VERSION'
   | 'ERR_DURLOG_OUT_OF_RANGE'
   | 'ERR_DURLOG_OUT_OF_MEMORY'
+  | 'ERR_DURLOG_CURSOR_CUT'
   | 'ERR_DURLOG_NO_BINARY'
 
 /** Whether the record of a failed append may be on the device. */
@@ -37,11 +38,11 @@ export interface DurlogErrorDetails {
   path?: string
   /** Byte offset within `path`. */
   offset?: number
-  /** ERR_DURLOG_LOCKED: the process that holds the log. */
+  /** ERR_DURLOG_LOCKED: the process that holds the log or the cursor. */
   ownerPid?: number
   /** ERR_DURLOG_SEQ_CONFLICT: the seq that the record would have got. */
   nextSeq?: number
-  /** ERR_DURLOG_CORRUPT: first and last seq that cannot be read any more. */
+  /** ERR_DURLOG_CORRUPT: first and last seq that cannot be read any more. Of a cursor: that were cut or trimmed. */
   lostFirst?: number
   lostLast?: number
   /** A failed append: whether the record may be on the device or was never written. */

@@ -1,13 +1,12 @@
 /** Opens a log: checks the options, waits for the lock, and hands out a writer or a reader. */
-import { DurlogError } from './errors.js'
+import { ReaderLog } from './log/reader-log.js'
 import { WriterLog } from './log/writer-log.js'
-import { type NativeLog, native } from './native/native.js'
+import { waitForLock } from './native/lock-wait.js'
+import { native } from './native/native.js'
 import { resolveDir } from './options/call-options.js'
 import { type ResolvedOptions, resolveOptions } from './options/open-options.js'
-import { ReaderLog } from './reader/reader-log.js'
-import type { Log, OpenOptions, ReadOnlyLog, ReadOnlyOptions } from './types.js'
 
-const LOCK_POLL_MS = 20
+import type { Log, OpenOptions, ReadOnlyLog, ReadOnlyOptions } from './types.js'
 
 /**
  * Opens the log in folder `dir`, making it unless `create` is false, and recovers it from a crash: see
@@ -33,21 +32,7 @@ export async function open(dir: string | URL, options?: OpenOptions | ReadOnlyOp
 async function openWriter(dir: string, options: ResolvedOptions): Promise<Log> {
   let log: WriterLog | undefined
   const onProgress = (): void => log?.onProgress()
-  log = new WriterLog(dir, await openLocked(dir, options, onProgress), options)
+  const core = await waitForLock(options.lockWaitMs, () => native.open(dir, options.native, onProgress))
+  log = new WriterLog(dir, core, options)
   return log
-}
-
-/** Asks again until the lock is free or `lockWaitMs` have passed. */
-async function openLocked(dir: string, options: ResolvedOptions, onProgress: () => void): Promise<NativeLog> {
-  const deadline = performance.now() + options.lockWaitMs
-  for (;;) {
-    try {
-      return await native.open(dir, options.native, onProgress)
-    } catch (error) {
-      const locked = error instanceof DurlogError && error.code === 'ERR_DURLOG_LOCKED'
-      const leftMs = deadline - performance.now()
-      if (!locked || leftMs <= 0) throw error
-      await new Promise((resolve) => setTimeout(resolve, Math.min(LOCK_POLL_MS, leftMs)))
-    }
-  }
 }

@@ -164,6 +164,83 @@ export interface LogReader extends AsyncIterator<LogRecord, undefined, undefined
   [Symbol.asyncIterator](): LogReader
 }
 
+/** How safe a cursor's position is. */
+export type CursorDurability = 'memory' | 'sync' | 'full'
+
+export interface CursorOptions {
+  /**
+   * Where a new cursor begins: at the oldest record (`first`), after the newest (`next`), or at a seq. Default `first`.
+   * A cursor that exists goes on at its position.
+   */
+  from?: 'first' | 'next' | number | undefined
+  lock?:
+    | {
+        /** How long to wait for another owner to close the cursor, in milliseconds. Default 0: refuse at once. */
+        waitMs?: number | undefined
+      }
+    | undefined
+}
+
+/** As `ReadOptions`; it begins at the cursor's position. */
+export interface CursorReadOptions extends Omit<ReadOptions, 'from' | 'since'> {}
+
+export interface CommitOptions {
+  /** Default `memory`: the position survives the death of the process. */
+  durability?: CursorDurability | undefined
+}
+
+/** How far a cursor is behind the end of the log. */
+export interface CursorLag {
+  records: number
+  /** Of their frames: exact within a segment, and at most the unused end of a segment more for each that lies between. */
+  bytes: number
+  /** From the next record to the newest, by their timestamps. */
+  ms: number
+}
+
+/** A cursor as others see it. */
+export interface CursorSummary {
+  name: string
+  /** The seq of the next record that it reads; -1 if its file is damaged. */
+  position: number
+  /** Records behind the end of the log. */
+  lagRecords: number
+  /** Whether its `read` delivers: `cut` and `damaged` need a `seek`. */
+  state: 'ready' | 'cut' | 'damaged'
+  /** Whether a process has it open; false where the file system cannot tell. */
+  owned: boolean
+  /** That process. */
+  ownerPid?: number
+}
+
+/**
+ * A named position in the log that outlives its process. At least once: a record is delivered again until a commit of it,
+ * or of a later one, has reached the device.
+ */
+export interface DurableCursor extends AsyncDisposable {
+  readonly name: string
+  /** The seq of the next record to read: the one after the last that was committed. */
+  readonly position: number
+  /** Reads up to three small pieces of the log, on this thread. */
+  readonly lag: CursorLag
+  /**
+   * Iterates from the position on. Fails with ERR_DURLOG_CURSOR_CUT if `truncateAfter`, or a recovery, removed records that
+   * this cursor had passed, and with ERR_DURLOG_OUT_OF_RANGE if the next ones were trimmed; `lostFirst` and `lostLast` say
+   * which. Then `seek`.
+   */
+  read(options?: CursorReadOptions): LogReader
+  /**
+   * Everything up to `seq` is done: the cursor goes on after it, in this process or the next. Seqs may be skipped; one that
+   * was committed before changes nothing. At `sync` and `full` it waits until the record itself is synced, on a writer's log
+   * by syncing it, and then brings the position to the device.
+   */
+  commit(seq: number, options?: CommitOptions): Promise<void>
+  /** Sets the position, forwards or back, durably. Ends the state after ERR_DURLOG_CURSOR_CUT. */
+  seek(seq: number): Promise<void>
+  /** Gives the cursor to the next owner. What was committed stays. */
+  close(): Promise<void>
+}
+
 export interface ReadableOptions extends ReadOptions {
   /** Records that are held ready. Default 256. */
   highWaterMark?: number | undefined
@@ -270,13 +347,22 @@ export interface ReadableLog extends AsyncDisposable {
   seqAt(time: Date | number): Promise<number>
   /** A stream of `LogRecord`. */
   readable(options?: ReadableOptions): Readable
+  /**
+   * Opens the cursor `name`, 1 to 64 letters, digits, `-` and `_`, and makes it if there is none. One process has it at a
+   * time: ERR_DURLOG_LOCKED.
+   */
+  cursor(name: string, options?: CursorOptions): Promise<DurableCursor>
+  /** Every cursor of the log, by name. */
+  cursors(): Promise<CursorSummary[]>
+  /** Removes a cursor that is not open; ERR_DURLOG_NOT_FOUND if there is none. */
+  removeCursor(name: string): Promise<void>
   /** Releases the files. Readers deliver the records that they hold; followers end. */
   close(): Promise<void>
 }
 
 /**
  * A log opened for reading only, beside a writer in any process or without one. It takes no lock and changes nothing
- * but the words of the file `live` by which a waiting follower is woken.
+ * but the words of the file `live` by which a waiting follower is woken, and the files of its cursors.
  */
 export interface ReadOnlyLog extends ReadableLog {
   readonly readOnly: true

@@ -8,7 +8,20 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const slashed = (path: string): string => path.split(sep).join('/')
 
 /** Rooms of the C++ core, the lowest first. A file includes its own room and those below it. */
-const CORE = ['base', 'platform', 'checksum', 'record', 'segment', 'recovery', 'live', 'read', 'inspect', 'log', 'napi']
+const CORE = [
+  'base',
+  'platform',
+  'checksum',
+  'record',
+  'segment',
+  'recovery',
+  'live',
+  'cursor',
+  'read',
+  'inspect',
+  'log',
+  'napi',
+]
 /** The bench's addon measures raw system calls. It knows nothing of segments and logs. */
 const BENCH = ['base', 'platform', 'checksum', 'bench']
 
@@ -31,7 +44,7 @@ function includesPointingUp(room: string, source: string): string[] {
 }
 
 /** Rooms of the library, the lowest first: `base` is its errors and types, `face` what index.ts exports. */
-const LIBRARY = ['base', 'native', 'options', 'reader', 'log', 'face']
+const LIBRARY = ['base', 'native', 'options', 'reader', 'cursor', 'log', 'face']
 /** Rooms of TypeScript, and which of the others each may import. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   ...Object.fromEntries(LIBRARY.map((room, at) => [room, LIBRARY.slice(0, at)])),

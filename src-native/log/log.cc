@@ -62,7 +62,8 @@ Result<std::shared_ptr<TruncateJob>> Log::BeginTruncate(uint64_t next_seq) {
   truncating_ = true;
   tail_.reset();
   if (left_run_) left_run_->Await();
-  auto job = std::make_shared<TruncateJob>(*directory_, live_, chain_.first_seqs(), next_seq);
+  auto job =
+      std::make_shared<TruncateJob>(*directory_, live_, chain_.first_seqs(), next_seq, next_seq_);
   chain_.Watch(job);
   return job;
 }

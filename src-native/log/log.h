@@ -115,6 +115,7 @@ class Log {
 
   // open.cc
   Status Recover();
+  Status RecordLostRecords(uint64_t next_seq);
   Status CreateFirstSegment(uint64_t first_seq);
 
   // append.cc

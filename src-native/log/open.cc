@@ -1,4 +1,6 @@
 // Opening a log: lock, recover or create.
+#include "cursor/cursor_file.h"
+#include "cursor/cut_list.h"
 #include "log/log.h"
 #include "record/segment_name.h"
 #include "recovery/apply.h"
@@ -72,6 +74,15 @@ Status Log::CreateFirstSegment(uint64_t first_seq) {
   return Status::Ok();
 }
 
+// Records in memory that a cursor has passed may be gone: after a write that failed. The cursor is
+// told in memory too, as a power cut takes it back to records that are synced.
+Status Log::RecordLostRecords(uint64_t next_seq) {
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t highest,
+                          HighestPosition(*directory_, file_system_.CurrentBoot(), uuid_));
+  if (highest <= next_seq) return Status::Ok();
+  return RecordCut(*directory_, uuid_, next_seq, CutDurability::kMemory);
+}
+
 Status Log::Recover() {
   DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(*directory_));
   if (files.segments.empty()) {
@@ -96,6 +107,7 @@ Status Log::Recover() {
   DURLOG_RETURN_IF_ERROR(RemoveSpares(*directory_, plan.files));
   if (uuid_ == LogUuid{}) uuid_ = MakeUuid(file_system_);  // no header could be read
   live_.Attach(file_system_, *directory_, capabilities_, uuid_);
+  DURLOG_RETURN_IF_ERROR(RecordLostRecords(plan.next_seq));
   live_.BeginRecovery(plan.next_seq, !plan.cuts.empty());
   const bool cuts = !plan.cuts.empty();
   DURLOG_RETURN_IF_ERROR(ApplyRecovery(*directory_, capabilities_, &plan));

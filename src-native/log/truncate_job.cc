@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "cursor/cursor_file.h"
+#include "cursor/cut_list.h"
 #include "record/segment_name.h"
 #include "segment/cut.h"
 #include "segment/open_segment.h"
@@ -18,6 +20,7 @@ Status TruncateJob::Cut() {
   DURLOG_ASSIGN_OR_RETURN(OpenedSegment opened,
                           OpenSegment(directory_, first_seq, OpenMode::kReadWrite));
   DURLOG_RETURN_IF_ERROR(FindOffset(*opened.file, opened.header, first_seq));
+  DURLOG_RETURN_IF_ERROR(RecordForCursors(opened.header.uuid));
   changed_ = true;
   live_.Cut(next_seq_);
   while (segments_.size() > holder + 1) {
@@ -31,6 +34,13 @@ Status TruncateJob::Cut() {
   end_marked_ = offset_ > cut_offset;
   segment_ = std::make_shared<Segment>(first_seq, opened.header, std::move(opened.file));
   return Status::Ok();
+}
+
+Status TruncateJob::RecordForCursors(const LogUuid& uuid) {
+  if (next_seq_ == end_) return Status::Ok();
+  DURLOG_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListCursorNames(directory_));
+  if (names.empty()) return Status::Ok();
+  return RecordCut(directory_, uuid, next_seq_, CutDurability::kSynced);
 }
 
 Status TruncateJob::FindOffset(File& file, const SegmentHeader& header, uint64_t first_seq) {

@@ -17,11 +17,16 @@ namespace durlog {
 // holds the cut go first, newest of all first: a crash leaves a log without its end.
 class TruncateJob final : public Job {
  public:
-  // `segments`: every first seq, ascending; the first is <= next_seq.
+  // `segments`: every first seq, ascending; the first is <= next_seq. `end` is the log's next seq.
   // The cut is announced in `live` before the files change; nothing else stores there meanwhile.
+  // Where the log has cursors it is recorded for them, durably, before that.
   TruncateJob(Directory& directory, LivePageWriter& live, std::vector<uint64_t> segments,
-              uint64_t next_seq)
-      : directory_(directory), live_(live), segments_(std::move(segments)), next_seq_(next_seq) {}
+              uint64_t next_seq, uint64_t end)
+      : directory_(directory),
+        live_(live),
+        segments_(std::move(segments)),
+        next_seq_(next_seq),
+        end_(end) {}
 
   // After done(). The cut is durable where status() is OK.
   const Status& status() const { return status_; }
@@ -43,12 +48,14 @@ class TruncateJob final : public Job {
 
  private:
   Status Cut();
+  Status RecordForCursors(const LogUuid& uuid);
   Status FindOffset(File& file, const SegmentHeader& header, uint64_t first_seq);
 
   Directory& directory_;
   LivePageWriter& live_;
   std::vector<uint64_t> segments_;
   const uint64_t next_seq_;
+  const uint64_t end_;
   std::shared_ptr<Segment> segment_;
   uint64_t offset_ = 0;
   uint32_t last_time_ms_ = 0;

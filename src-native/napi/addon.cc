@@ -12,9 +12,11 @@
 #include "napi/async_task.h"
 #include "napi/convert.h"
 #include "napi/cursor_wrap.h"
+#include "napi/durable_cursor_wrap.h"
 #include "napi/live_page_wrap.h"
 #include "napi/log_wrap.h"
 #include "napi/point_reader_wrap.h"
+#include "read/measure.h"
 
 namespace durlog {
 namespace {
@@ -77,6 +79,22 @@ Napi::Value RepairLog(const Napi::CallbackInfo& info) {
       });
 }
 
+Napi::Value Measure(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const std::string path = info[0].As<Napi::String>();
+  const auto first = static_cast<uint64_t>(info[1].As<Napi::Number>().Int64Value());
+  const auto last = static_cast<uint64_t>(info[2].As<Napi::Number>().Int64Value());
+  const Result<LogDistance> distance = MeasureDistance(DefaultFileSystem(), path, first, last);
+  if (!distance.ok()) {
+    Throw(env, distance.status());
+    return Napi::Value();
+  }
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("bytes", FromSeq(env, distance.value().bytes));
+  object.Set("ms", FromSeq(env, distance.value().ms));
+  return object;
+}
+
 Napi::Value Checksum(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   AlignedBuffer scratch;
@@ -92,8 +110,12 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports.Set("setErrorClass", Napi::Function::New(env, SetErrorClass));
   exports.Set("open", Napi::Function::New(env, OpenLog));
   exports.Set("openCursor", Napi::Function::New(env, OpenCursor));
+  exports.Set("openDurableCursor", Napi::Function::New(env, OpenDurableCursor));
+  exports.Set("listCursors", Napi::Function::New(env, ListCursorsOf));
+  exports.Set("removeCursor", Napi::Function::New(env, RemoveCursorOf));
   exports.Set("pointReader", Napi::Function::New(env, MakePointReader));
   exports.Set("openLivePage", Napi::Function::New(env, OpenLivePage));
+  exports.Set("measure", Napi::Function::New(env, Measure));
   exports.Set("bounds", Napi::Function::New(env, BoundsOf));
   exports.Set("verify", Napi::Function::New(env, VerifyLog));
   exports.Set("frames", Napi::Function::New(env, FramesOf));

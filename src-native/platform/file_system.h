@@ -6,6 +6,7 @@
 #ifndef DURLOG_PLATFORM_FILE_SYSTEM_H_
 #define DURLOG_PLATFORM_FILE_SYSTEM_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -61,18 +62,22 @@ class ReadOnlyMapping {
   virtual bool faulted() const = 0;
 };
 
-// Holds a lock on a file; destroying it lets go. The system lets go when the process dies.
-class FileLock {
- public:
-  virtual ~FileLock() = default;
-};
-
 // Tells a file from every other one that exists at the same time.
 struct FileId {
   uint64_t volume = 0;
   uint64_t index = 0;
   bool operator==(const FileId& other) const {
     return volume == other.volume && index == other.index;
+  }
+};
+
+// Holds a lock on a file; destroying it lets go. The system lets go when the process dies.
+class FileLock {
+ public:
+  virtual ~FileLock() = default;
+  // The file that is locked, which may have lost its name since.
+  virtual Result<FileId> Id() {
+    return Status::Error(Code::kUnsupported, "files here cannot be told apart");
   }
 };
 
@@ -191,6 +196,8 @@ class Directory {
   virtual Result<Capabilities> Probe() = 0;
 };
 
+using BootId = std::array<uint8_t, 16>;
+
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -203,6 +210,9 @@ class FileSystem {
   virtual uint64_t MonotonicMicros() = 0;
   // Unpredictable enough that no two segments ever share a salt.
   virtual uint64_t Random64() = 0;
+  // The same for as long as the page cache has lived, and different after each boot; zeros where
+  // the system does not tell.
+  virtual BootId CurrentBoot() { return BootId{}; }
 };
 
 // The real one; never destroyed.

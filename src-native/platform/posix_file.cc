@@ -129,11 +129,13 @@ Result<std::unique_ptr<FileLock>> PosixFile::TryLock() {
 
 Result<bool> PosixFile::IsLocked() { return IsDescriptorLocked(fd_.get(), path_); }
 
-Result<FileId> PosixFile::Id() {
+Result<FileId> IdOfDescriptor(int fd, const std::string& path) {
   struct stat info;
-  if (fstat(fd_.get(), &info) != 0) return Status::System("fstat", errno, path_);
+  if (fstat(fd, &info) != 0) return Status::System("fstat", errno, path);
   return FileId{static_cast<uint64_t>(info.st_dev), static_cast<uint64_t>(info.st_ino)};
 }
+
+Result<FileId> PosixFile::Id() { return IdOfDescriptor(fd_.get(), path_); }
 
 Status PosixFile::SetExtentSizeHint(uint32_t bytes) {
   return SetExtentSizeHintOf(fd_.get(), path_, bytes);

@@ -11,6 +11,8 @@
 
 namespace durlog {
 
+Result<FileId> IdOfDescriptor(int fd, const std::string& path);
+
 class PosixFile final : public File {
  public:
   // `path` is for errors only.

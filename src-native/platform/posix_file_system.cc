@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "platform/posix_boot.h"
 #include "platform/posix_clock.h"
 #include "platform/posix_directory.h"
 #include "platform/posix_error.h"
@@ -76,6 +77,11 @@ Result<std::unique_ptr<Directory>> PosixFileSystem::OpenDirectory(const std::str
 uint64_t PosixFileSystem::NowMs() { return WallClockMs(); }
 
 uint64_t PosixFileSystem::Random64() { return SystemRandom64(); }
+
+BootId PosixFileSystem::CurrentBoot() {
+  static const BootId boot = SystemBoot();
+  return boot;
+}
 
 FileSystem& DefaultFileSystem() {
   static PosixFileSystem* const file_system = new PosixFileSystem;

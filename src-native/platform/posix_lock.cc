@@ -1,6 +1,7 @@
 #include "platform/posix_lock.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -9,6 +10,8 @@
 #include <cstdlib>
 #include <string>
 #include <utility>
+
+#include "platform/posix_file.h"
 
 namespace durlog {
 namespace {
@@ -21,8 +24,13 @@ constexpr size_t kPidLineBytes = kPidDigits + 1;
 void WriteLine(int fd, const char* text) {
   char line[kPidLineBytes + 1];
   std::snprintf(line, sizeof line, "%-*s\n", kPidDigits, text);
-  if (RetryInterrupted([&] { return pwrite(fd, line, kPidLineBytes, 0); }) !=
+  if (RetryInterrupted([&] { return pwrite(fd, line, kPidLineBytes, 0); }) ==
       static_cast<ssize_t>(kPidLineBytes)) {
+    return;
+  }
+  // What follows the line is not the lock's.
+  struct stat info;
+  if (fstat(fd, &info) == 0 && info.st_size <= static_cast<off_t>(kPidLineBytes)) {
     (void)!RetryInterrupted([&] { return ftruncate(fd, 0); });
   }
 }
@@ -43,6 +51,7 @@ class PosixFileLock : public FileLock {
   ~PosixFileLock() override {
     if (IsOurs()) UnlockDescriptor(fd_.get());
   }
+  Result<FileId> Id() override { return IdOfDescriptor(fd_.get(), ""); }
 
  protected:
   bool IsOurs() const { return getpid() == owner_; }

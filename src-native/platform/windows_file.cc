@@ -41,14 +41,16 @@ Result<std::unique_ptr<FileLock>> WindowsFile::TryLock() {
 
 Result<bool> WindowsFile::IsLocked() { return IsHandleLocked(handle_.get(), path_); }
 
-Result<FileId> WindowsFile::Id() {
+Result<FileId> IdOfHandle(HANDLE handle, const std::string& path) {
   BY_HANDLE_FILE_INFORMATION info;
-  if (!GetFileInformationByHandle(handle_.get(), &info)) {
-    return WindowsError("GetFileInformationByHandle", GetLastError(), path_);
+  if (!GetFileInformationByHandle(handle, &info)) {
+    return WindowsError("GetFileInformationByHandle", GetLastError(), path);
   }
   return FileId{info.dwVolumeSerialNumber,
                 (static_cast<uint64_t>(info.nFileIndexHigh) << 32) | info.nFileIndexLow};
 }
+
+Result<FileId> WindowsFile::Id() { return IdOfHandle(handle_.get(), path_); }
 
 Result<size_t> WindowsFile::ReadAt(uint64_t offset, void* to, size_t length) {
   uint8_t* out = static_cast<uint8_t*>(to);

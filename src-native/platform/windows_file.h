@@ -11,6 +11,8 @@
 
 namespace durlog {
 
+Result<FileId> IdOfHandle(HANDLE handle, const std::string& path);
+
 class WindowsFile final : public File {
  public:
   // `path` is for errors only.

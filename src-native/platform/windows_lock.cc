@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "platform/windows_error.h"
+#include "platform/windows_file.h"
 
 namespace durlog {
 namespace {
@@ -30,6 +31,9 @@ void WriteLine(HANDLE file, const char* text) {
   OVERLAPPED start = {};
   DWORD put = 0;
   if (WriteFile(file, line, kPidLineBytes, &put, &start) && put == kPidLineBytes) return;
+  // What follows the line is not the lock's.
+  LARGE_INTEGER size = {};
+  if (!GetFileSizeEx(file, &size) || size.QuadPart > kPidLineBytes) return;
   FILE_END_OF_FILE_INFO empty = {};
   SetFileInformationByHandle(file, FileEndOfFileInfo, &empty, sizeof empty);
 }
@@ -49,6 +53,7 @@ class WindowsFileLock : public FileLock {
     OVERLAPPED position = LockedByte();
     UnlockFileEx(file_.get(), 0, 1, 0, &position);
   }
+  Result<FileId> Id() override { return IdOfHandle(file_.get(), ""); }
 
  protected:
   const ScopedHandle file_;

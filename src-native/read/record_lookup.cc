@@ -106,6 +106,8 @@ Result<std::optional<PointRecord>> RecordLookup::Find(uint64_t seq) {
   record.offset = static_cast<size_t>(frame.payload - buffer_.data());
   record.length = frame.fields.length;
   record.timestamp_ms = segment_.header.base_time_ms + frame.fields.time_ms;
+  record.segment_first_seq = segment_.first_seq;
+  record.frame_offset = offset_;
   record.memory = std::move(buffer_);
   return std::optional<PointRecord>(std::move(record));
 }

@@ -21,6 +21,9 @@ struct PointRecord {
   size_t offset = 0;
   uint32_t length = 0;
   uint64_t timestamp_ms = 0;  // since the Unix epoch
+  // Where it stands; 0 where it was not found by a known position.
+  uint64_t segment_first_seq = 0;
+  uint64_t frame_offset = 0;
 
   Bytes payload() const { return Bytes{memory.data() + offset, length}; }
 };

@@ -1,6 +1,7 @@
 /** A log opened for writing: checks arguments and emits events; WritePipeline does the rest. */
 import { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
+import { LogCursors } from '../cursor/log-cursors.js'
 import { invalidArgument, outcomeOfCall } from '../errors.js'
 import { Counter, type NativeLog } from '../native/native.js'
 import {
@@ -20,7 +21,10 @@ import type {
   AppendOptions,
   AppendSyncOptions,
   BatchRange,
+  CursorOptions,
+  CursorSummary,
   Durability,
+  DurableCursor,
   Log,
   LogEvents,
   LogReader,
@@ -51,6 +55,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   readonly #appendCall: AppendCall
   readonly #source: WriterSource
   readonly #reads: LogReads
+  readonly #cursors: LogCursors
   /** The exclusive seq up to which `synced` has been emitted. */
   #announcedSyncedEnd: number
   #closing: Promise<void> | undefined
@@ -67,6 +72,11 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     this.#announcedSyncedEnd = this.#counter(Counter.syncedEnd)
     this.#source = new WriterSource(dir, options.salvage, native.counters)
     this.#reads = new LogReads(this.#source, true)
+    this.#cursors = new LogCursors({
+      source: this.#source,
+      read: (options) => this.#reads.read(options),
+      sync: (level) => this.sync(level),
+    })
     this.#pipeline = new WritePipeline(dir, native, options, {
       onMoved: () => this.#onMoved(),
       onRotated: (firstSeq) => this.emit('rotated', firstSeq),
@@ -156,6 +166,18 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     return this.#reads.seqAt(time)
   }
 
+  cursor(name: string, options?: CursorOptions): Promise<DurableCursor> {
+    return this.#cursors.cursor(name, options)
+  }
+
+  cursors(): Promise<CursorSummary[]> {
+    return this.#cursors.cursors()
+  }
+
+  removeCursor(name: string): Promise<void> {
+    return this.#cursors.removeCursor(name)
+  }
+
   writable(options?: WritableOptions): Writable {
     const { level, highWaterMark } = resolveWritableOptions(options, this.#options.level)
     return makeWritable((list) => appendInOrder(this.#pipeline, list, level), highWaterMark)
@@ -183,7 +205,11 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
 
   close(): Promise<void> {
     if (this.#closing === undefined) {
-      this.#closing = this.#pipeline.close(() => this.#closeFiles()).finally(() => this.#source.end())
+      const cursors = this.#cursors.close()
+      this.#closing = this.#pipeline
+        .close(() => this.#closeFiles())
+        .finally(() => this.#source.end())
+        .finally(() => cursors)
       this.#reads.refuse()
     }
     return this.#closing

@@ -137,6 +137,37 @@ export interface NativePointReader {
   forget(): Promise<void>
 }
 
+/** A named cursor that this process owns. `sync` and `place` one at a time. */
+export interface NativeDurableCursor {
+  /** The seq of the next record to read; -1 before the first `place` of a new one. Throws where it is damaged. */
+  position(): number
+  /**
+   * Compares the position, and `reached` if that is higher, with what was cut since. The log's next seq right after the
+   * deepest cut below them; Infinity without any. Reads one small file.
+   */
+  findCut(reached: number): number
+  /** For `place`: the cuts up to it are known to whoever chooses the position. Reads the same file. */
+  newestGeneration(): number
+  /** Moves forward, in memory. Records below `syncedEnd` are synced. */
+  commit(position: number, syncedEnd: number): void
+  /** Settles with what a power cut leaves of the position, at least. */
+  sync(syncedEnd: number, full: boolean): Promise<number>
+  /** Moves both ways, durably. */
+  place(position: number, syncedEnd: number, generation: number): Promise<void>
+  close(): void
+}
+
+export interface NativeCursorSummary {
+  name: string
+  /** Absent where the file is damaged. */
+  position?: number
+  /** The log was cut to end before it, below the position. */
+  cut?: number
+  owned: boolean
+  /** 0 where it is not known. */
+  ownerPid: number
+}
+
 export interface NativeBounds {
   firstSeq: number
   nextSeq: number
@@ -224,6 +255,12 @@ export interface Native {
    */
   open(dir: string, options: NativeOptions, onProgress: () => void): Promise<NativeLog>
   openCursor(dir: string, fromSeq: number): Promise<NativeCursor>
+  /** Takes the cursor's lock; rejects with ERR_DURLOG_LOCKED. */
+  openDurableCursor(dir: string, name: string): Promise<NativeDurableCursor>
+  listCursors(dir: string): Promise<NativeCursorSummary[]>
+  removeCursor(dir: string, name: string): Promise<void>
+  /** The bytes that records `first` to `last` take, and from the one's time to the other's. Reads the two. */
+  measure(dir: string, first: number, last: number): { bytes: number; ms: number }
   /**
    * `own`: this process writes the log. Before each change but an append it lets every call end, calls `forget`,
    * and makes no other until the change is made. Opens nothing.

@@ -89,13 +89,15 @@ export class FolderSource implements ReadSource {
 
   async range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }> {
     this.look()
-    if (this.#counts()) {
-      const limit = this.followLimit(durableOnly)
-      return { first: this.#field('firstSeq'), limit, next: this.#field('memoryEnd') }
-    }
+    if (this.#counts()) return { ...this.seqs(), limit: this.followLimit(durableOnly) }
     await this.refresh()
     const { firstSeq, nextSeq, syncedEnd } = this.bounds
     return { first: firstSeq, limit: durableOnly ? syncedEnd : nextSeq, next: nextSeq }
+  }
+
+  seqs(): { first: number; next: number } {
+    if (this.#counts()) return { first: this.#field('firstSeq'), next: this.#field('memoryEnd') }
+    return { first: this.bounds.firstSeq, next: this.bounds.nextSeq }
   }
 
   limitFor(seq: number): number {
@@ -109,7 +111,12 @@ export class FolderSource implements ReadSource {
     return durableOnly ? this.bounds.syncedEnd : -1
   }
 
-  onMore(cursor: NativeCursor, limit: number, durableOnly: boolean, done: (error?: unknown) => void): () => void {
+  onMore(
+    cursor: Pick<NativeCursor, 'poll'>,
+    limit: number,
+    durableOnly: boolean,
+    done: (error?: unknown) => void,
+  ): () => void {
     if (!this.#counts()) return this.#pollFiles(cursor, limit, durableOnly, done)
     const follower = { limit, durableOnly, seen: this.lastTruncation, done }
     this.#followers.add(follower)
@@ -159,7 +166,12 @@ export class FolderSource implements ReadSource {
   }
 
   /** Without a page that counts, only the files can tell whether there is more. */
-  #pollFiles(cursor: NativeCursor, limit: number, durableOnly: boolean, done: (error?: unknown) => void): () => void {
+  #pollFiles(
+    cursor: Pick<NativeCursor, 'poll'>,
+    limit: number,
+    durableOnly: boolean,
+    done: (error?: unknown) => void,
+  ): () => void {
     let cancelled = false
     let timer: NodeJS.Timeout
     let intervalMs = POLL_INTERVAL_MS

@@ -19,10 +19,17 @@ export interface ReadSource {
   limitFor(seq: number): number
   /** Seqs from `first` to below `limit` can be read now; the log ends before `next`. */
   range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }>
+  /** Where the log begins and ends, as of the last look. */
+  seqs(): { first: number; next: number }
   /** The seq below which a follower may read; -1 if only the files show it. */
   followLimit(durableOnly: boolean): number
   /** Calls `done` once when there may be records from `limit` on; returns a function that cancels it. */
-  onMore(cursor: NativeCursor, limit: number, durableOnly: boolean, done: (error?: unknown) => void): () => void
+  onMore(
+    cursor: Pick<NativeCursor, 'poll'>,
+    limit: number,
+    durableOnly: boolean,
+    done: (error?: unknown) => void,
+  ): () => void
 }
 
 /** Throws unless a log that holds `first` to below `limit` holds record `seq`. */

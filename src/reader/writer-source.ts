@@ -31,9 +31,12 @@ export class WriterSource implements ReadSource {
   }
 
   async range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }> {
+    return { ...this.seqs(), limit: this.followLimit(durableOnly) }
+  }
+
+  seqs(): { first: number; next: number } {
     const first = this.#counters[Counter.firstSeq] as number
-    const next = this.#counters[Counter.memoryEnd] as number
-    return { first, limit: this.followLimit(durableOnly), next }
+    return { first, next: this.#counters[Counter.memoryEnd] as number }
   }
 
   followLimit(durableOnly: boolean): number {

@@ -1,21 +1,37 @@
 /** A log that another process or thread may be writing: reading only, without its lock. */
 import type { Readable } from 'node:stream'
+import { LogCursors } from '../cursor/log-cursors.js'
 import { closedError } from '../errors.js'
 import type { NativeBounds } from '../native/native.js'
-import type { LogReader, LogRecord, ReadableOptions, ReadOnlyLog, ReadOptions } from '../types.js'
-import { FolderSource } from './folder-source.js'
-import { LogReads } from './log-reads.js'
+import { FolderSource } from '../reader/folder-source.js'
+import { LogReads } from '../reader/log-reads.js'
+import type {
+  CursorOptions,
+  CursorSummary,
+  DurableCursor,
+  LogReader,
+  LogRecord,
+  ReadableOptions,
+  ReadOnlyLog,
+  ReadOptions,
+} from '../types.js'
 
 export class ReaderLog implements ReadOnlyLog {
   readonly dir: string
   readonly readOnly = true
   readonly #source: FolderSource
   readonly #reads: LogReads
+  readonly #cursors: LogCursors
 
   constructor(dir: string, bounds: NativeBounds, salvage: boolean) {
     this.dir = dir
     this.#source = new FolderSource(dir, salvage, bounds)
     this.#reads = new LogReads(this.#source, false)
+    this.#cursors = new LogCursors({
+      source: this.#source,
+      read: (options) => this.#reads.read(options),
+      sync: undefined,
+    })
   }
 
   get uuid(): string {
@@ -54,6 +70,18 @@ export class ReaderLog implements ReadOnlyLog {
     return this.#reads.seqAt(time)
   }
 
+  cursor(name: string, options?: CursorOptions): Promise<DurableCursor> {
+    return this.#cursors.cursor(name, options)
+  }
+
+  cursors(): Promise<CursorSummary[]> {
+    return this.#cursors.cursors()
+  }
+
+  removeCursor(name: string): Promise<void> {
+    return this.#cursors.removeCursor(name)
+  }
+
   async refresh(): Promise<void> {
     if (this.#source.ended) throw closedError(this.dir)
     await this.#source.refresh()
@@ -61,6 +89,7 @@ export class ReaderLog implements ReadOnlyLog {
 
   async close(): Promise<void> {
     this.#reads.refuse()
+    await this.#cursors.close()
     this.#source.end()
     await this.#reads.close()
   }

@@ -1,0 +1,96 @@
+#include "cursor/cursor_file.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "recovery/identity.h"
+#include "recovery/log_files.h"
+
+namespace durlog {
+namespace {
+
+constexpr char kSuffix[] = ".cursor";
+constexpr size_t kSuffixBytes = sizeof kSuffix - 1;
+constexpr size_t kMaxNameBytes = 64;
+
+bool IsNameByte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '-';
+}
+
+}  // namespace
+
+bool IsCursorName(const std::string& name) {
+  return !name.empty() && name.size() <= kMaxNameBytes &&
+         std::all_of(name.begin(), name.end(), IsNameByte);
+}
+
+std::string CursorFileName(const std::string& name) { return name + kSuffix; }
+
+Result<std::vector<std::string>> ListCursorNames(Directory& directory) {
+  DURLOG_ASSIGN_OR_RETURN(const std::vector<FileEntry> entries, directory.List());
+  std::vector<std::string> names;
+  for (const FileEntry& entry : entries) {
+    if (!entry.is_regular || entry.name.size() <= kSuffixBytes) continue;
+    const size_t length = entry.name.size() - kSuffixBytes;
+    if (entry.name.compare(length, kSuffixBytes, kSuffix) != 0) continue;
+    std::string name = entry.name.substr(0, length);
+    if (IsCursorName(name)) names.push_back(std::move(name));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<CursorFileView> ReadCursorFile(File& file) {
+  CursorFileView view;
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t bytes, file.Size());
+  view.unfinished = bytes < kCursorFileBytes;
+  if (view.unfinished) return view;
+  for (size_t i = 0; i < kCursorSlotOffsets.size(); ++i) {
+    uint8_t block[kCursorSlotBytes];
+    DURLOG_ASSIGN_OR_RETURN(const size_t read,
+                            file.ReadAt(kCursorSlotOffsets[i], block, sizeof block));
+    if (read < sizeof block) continue;
+    CursorSlot slot;
+    const CursorSlotState state = DecodeCursorSlot(block, &slot);
+    view.newer_version |= state == CursorSlotState::kNewerVersion;
+    if (state != CursorSlotState::kWhole) continue;
+    if (view.newest && slot.counter <= view.newest->counter) continue;
+    view.newest = slot;
+    view.newest_at = i;
+  }
+  return view;
+}
+
+uint64_t PositionIn(const BootId& boot, const CursorSlot& slot) {
+  return boot != BootId{} && slot.boot == boot ? slot.position : slot.durable;
+}
+
+Result<LogUuid> FindLogUuid(Directory& directory) {
+  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(directory));
+  if (files.segments.empty()) {
+    return Status::Error(Code::kNotFound, "there is no log in this folder")
+        .WithPath(directory.path());
+  }
+  DURLOG_ASSIGN_OR_RETURN(const LogIdentity identity, IdentifyLog(directory, files.segments));
+  return identity.uuid;
+}
+
+Result<uint64_t> HighestPosition(Directory& directory, const BootId& boot, const LogUuid& uuid) {
+  DURLOG_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListCursorNames(directory));
+  uint64_t highest = 0;
+  for (const std::string& name : names) {
+    Result<std::unique_ptr<File>> file = directory.Open(CursorFileName(name), OpenMode::kRead);
+    // Removed since, or another user's. No log is closed to its writer by a file beside it.
+    if (!file.ok()) continue;
+    const Result<CursorFileView> read = ReadCursorFile(**file);
+    if (!read.ok()) continue;
+    const CursorFileView& view = read.value();
+    if (!view.newest || view.newest->uuid != uuid) continue;
+    highest = std::max(highest, PositionIn(boot, *view.newest));
+  }
+  return highest;
+}
+
+}  // namespace durlog

@@ -1,0 +1,44 @@
+// The files of a log's cursors, by their names, and what is in one.
+#ifndef DURLOG_CURSOR_CURSOR_FILE_H_
+#define DURLOG_CURSOR_CURSOR_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cursor/cursor_slot.h"
+#include "platform/file_system.h"
+
+namespace durlog {
+
+// A name is 1 to 64 letters, digits, hyphens and underscores.
+bool IsCursorName(const std::string& name);
+std::string CursorFileName(const std::string& name);
+// Names of cursors, not of files.
+Result<std::vector<std::string>> ListCursorNames(Directory& directory);
+
+struct CursorFileView {
+  // The newest slot and its place; nothing where none is whole.
+  std::optional<CursorSlot> newest;
+  size_t newest_at = 0;
+  bool newer_version = false;
+  // Shorter than a cursor's file is: its owner died before it had a position.
+  bool unfinished = false;
+};
+// Also beside its owner: of a slot that is being stored the one before it counts.
+Result<CursorFileView> ReadCursorFile(File& file);
+
+// What a slot says in this boot: after another one, what had to survive a power cut.
+uint64_t PositionIn(const BootId& boot, const CursorSlot& slot);
+
+// The log whose segments are beside the cursors; kNotFound where there is none.
+Result<LogUuid> FindLogUuid(Directory& directory);
+
+// The highest position of the cursors of the log `uuid`; 0 without any.
+Result<uint64_t> HighestPosition(Directory& directory, const BootId& boot, const LogUuid& uuid);
+
+}  // namespace durlog
+
+#endif  // DURLOG_CURSOR_CURSOR_FILE_H_

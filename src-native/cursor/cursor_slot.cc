@@ -1,0 +1,49 @@
+#include "cursor/cursor_slot.h"
+
+#include <cstring>
+
+#include "base/bytes.h"
+#include "checksum/crc32c.h"
+
+namespace durlog {
+namespace {
+
+constexpr size_t kVersionAt = 8;
+constexpr size_t kUuidAt = 16;
+constexpr size_t kBootAt = 32;
+constexpr size_t kCounterAt = 48;
+constexpr size_t kGenerationAt = 56;
+constexpr size_t kPositionAt = 64;
+constexpr size_t kDurableAt = 72;
+constexpr size_t kCrcAt = 80;
+static_assert(kCrcAt + 8 == kCursorSlotBytes, "four bytes of zeros end a slot");
+
+}  // namespace
+
+void EncodeCursorSlot(const CursorSlot& slot, uint8_t to[kCursorSlotBytes]) {
+  Store64(to, kCursorMagic);
+  Store64(to + kVersionAt, kCursorVersion);
+  std::memcpy(to + kUuidAt, slot.uuid.data(), slot.uuid.size());
+  std::memcpy(to + kBootAt, slot.boot.data(), slot.boot.size());
+  Store64(to + kCounterAt, slot.counter);
+  Store64(to + kGenerationAt, slot.generation);
+  Store64(to + kPositionAt, slot.position);
+  Store64(to + kDurableAt, slot.durable);
+  Store64(to + kCrcAt, Crc32c(0, to, kCrcAt));
+}
+
+CursorSlotState DecodeCursorSlot(const uint8_t from[kCursorSlotBytes], CursorSlot* slot) {
+  if (Load64(from) != kCursorMagic) return CursorSlotState::kNone;
+  if (Load32(from + kCrcAt) != Crc32c(0, from, kCrcAt)) return CursorSlotState::kNone;
+  if (Load32(from + kVersionAt) > kCursorVersion) return CursorSlotState::kNewerVersion;
+  std::memcpy(slot->uuid.data(), from + kUuidAt, slot->uuid.size());
+  std::memcpy(slot->boot.data(), from + kBootAt, slot->boot.size());
+  slot->counter = Load64(from + kCounterAt);
+  slot->generation = Load64(from + kGenerationAt);
+  slot->position = Load64(from + kPositionAt);
+  slot->durable = Load64(from + kDurableAt);
+  const bool in_range = slot->durable <= slot->position && slot->position <= kMaxSeq;
+  return in_range ? CursorSlotState::kWhole : CursorSlotState::kNone;
+}
+
+}  // namespace durlog

@@ -1,0 +1,44 @@
+// The file of a named cursor: four places for a slot, each with its own checksum.
+// docs/FORMAT.md describes it byte by byte.
+#ifndef DURLOG_CURSOR_CURSOR_SLOT_H_
+#define DURLOG_CURSOR_CURSOR_SLOT_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "platform/file_system.h"
+#include "record/segment_header.h"
+
+namespace durlog {
+
+// A file that is shorter has never held a position that was acknowledged.
+inline constexpr size_t kCursorFileBytes = 12288;
+inline constexpr size_t kCursorSlotBytes = 88;
+inline constexpr uint64_t kCursorMagic = 0x0a0d535255435544;  // "DUCURS\r\n"
+inline constexpr uint32_t kCursorVersion = 1;
+
+// The first two take turns in memory. The last two, in a block of the device each, take turns at
+// `sync`: whatever becomes of the others in a power cut, the last one that was synced stays whole.
+// In front of the first is the line of the file's lock.
+inline constexpr std::array<uint64_t, 4> kCursorSlotOffsets = {1024, 2048, 4096, 8192};
+inline constexpr size_t kFirstSyncedSlot = 2;
+
+struct CursorSlot {
+  LogUuid uuid{};
+  BootId boot{};            // in which it was stored
+  uint64_t counter = 0;     // the slot with the highest one counts
+  uint64_t generation = 0;  // of the cuts that the position was last compared with
+  uint64_t position = 0;    // the seq of the next record to read
+  // What is left of the position after a power cut: no record below it may be lost in one.
+  uint64_t durable = 0;
+};
+
+void EncodeCursorSlot(const CursorSlot& slot, uint8_t to[kCursorSlotBytes]);
+
+enum class CursorSlotState : uint8_t { kNone, kWhole, kNewerVersion };
+CursorSlotState DecodeCursorSlot(const uint8_t from[kCursorSlotBytes], CursorSlot* slot);
+
+}  // namespace durlog
+
+#endif  // DURLOG_CURSOR_CURSOR_SLOT_H_

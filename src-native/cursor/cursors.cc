@@ -1,0 +1,102 @@
+#include "cursor/cursors.h"
+
+#include <cstdlib>
+#include <utility>
+
+#include "cursor/cursor_file.h"
+#include "cursor/cut_list.h"
+#include "recovery/identity.h"
+#include "recovery/log_files.h"
+
+namespace durlog {
+namespace {
+
+// Each ends with another process that has removed the file just now.
+constexpr int kTakeAttempts = 100;
+constexpr size_t kPidDigits = 20;
+
+Status NoCursor(const Directory& directory, const std::string& name) {
+  return Status::Error(Code::kNotFound, "the log has no cursor of this name")
+      .WithPath(directory.path() + "/" + CursorFileName(name));
+}
+
+Status FindOwner(File& file, CursorSummary* summary) {
+  DURLOG_ASSIGN_OR_RETURN(summary->owned, file.IsLocked());
+  char line[kPidDigits + 1] = {};
+  DURLOG_ASSIGN_OR_RETURN(const size_t read, file.ReadAt(0, line, kPidDigits));
+  if (summary->owned && read == kPidDigits) {
+    summary->owner_pid = std::strtoll(line, nullptr, 10);
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+// In between the lock and the file, the owner before may have removed what the name led to.
+Result<OwnedCursorFile> TakeCursorFile(Directory& directory, const std::string& file_name) {
+  const std::string path = directory.path() + "/" + file_name;
+  for (int attempt = 0; attempt < kTakeAttempts; ++attempt) {
+    OwnedCursorFile taken;
+    Result<std::unique_ptr<FileLock>> lock = directory.Lock(file_name);
+    if (lock.status().code() == Code::kLocked) {
+      return std::move(lock.TakeStatus())
+          .WithMessage("the cursor is open already, elsewhere or in this process")
+          .WithPath(path);
+    }
+    if (!lock.ok()) return lock.TakeStatus();
+    taken.lock = std::move(*lock);
+    Result<std::unique_ptr<File>> file = directory.Open(file_name, OpenMode::kReadWrite);
+    if (file.status().code() == Code::kNotFound) {
+      file = directory.Open(file_name, OpenMode::kCreateNew);
+    }
+    if (!file.ok()) return file.TakeStatus();
+    taken.file = std::move(*file);
+    const Result<FileId> locked = taken.lock->Id();
+    const Result<FileId> opened = taken.file->Id();
+    if (!locked.ok() || !opened.ok() || *locked == *opened) return taken;
+  }
+  return Status::Error(Code::kIo, "the cursor is removed again and again").WithPath(path);
+}
+
+Result<std::vector<CursorSummary>> ListCursors(FileSystem& file_system, const std::string& path) {
+  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<Directory> directory,
+                          file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(const LogUuid uuid, FindLogUuid(*directory));
+  DURLOG_ASSIGN_OR_RETURN(const Capabilities capabilities, directory->Probe());
+  DURLOG_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListCursorNames(*directory));
+  const Result<CutList> cuts = ReadCuts(*directory, uuid);
+  std::vector<CursorSummary> summaries;
+  for (const std::string& name : names) {
+    Result<std::unique_ptr<File>> file = directory->Open(CursorFileName(name), OpenMode::kRead);
+    if (file.status().code() == Code::kNotFound) continue;  // removed since
+    if (!file.ok()) return file.TakeStatus();
+    DURLOG_ASSIGN_OR_RETURN(const CursorFileView view, ReadCursorFile(**file));
+    if (view.unfinished) continue;
+    CursorSummary summary;
+    summary.name = name;
+    if (view.newest && view.newest->uuid == uuid) {
+      summary.position = PositionIn(file_system.CurrentBoot(), *view.newest);
+      if (cuts.ok()) summary.cut = cuts.value().LowestSince(view.newest->generation);
+      if (summary.cut && *summary.cut >= *summary.position) summary.cut.reset();
+    }
+    if (capabilities.shares_maps) DURLOG_RETURN_IF_ERROR(FindOwner(**file, &summary));
+    summaries.push_back(std::move(summary));
+  }
+  return summaries;
+}
+
+Status RemoveCursor(FileSystem& file_system, const std::string& path, const std::string& name) {
+  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<Directory> directory,
+                          file_system.OpenDirectory(path, false));
+  const std::string file_name = CursorFileName(name);
+  {
+    const Result<std::unique_ptr<File>> there = directory->Open(file_name, OpenMode::kRead);
+    if (there.status().code() == Code::kNotFound) return NoCursor(*directory, name);
+    if (!there.ok()) return there.status();
+  }
+  DURLOG_ASSIGN_OR_RETURN(const OwnedCursorFile owned, TakeCursorFile(*directory, file_name));
+  DURLOG_RETURN_IF_ERROR(directory->Remove(file_name));
+  return directory->Sync();
+}
+
+}  // namespace durlog

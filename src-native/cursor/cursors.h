@@ -1,0 +1,38 @@
+// The named cursors of a log, seen from outside, and the end of one.
+#ifndef DURLOG_CURSOR_CURSORS_H_
+#define DURLOG_CURSOR_CURSORS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "platform/file_system.h"
+
+namespace durlog {
+
+// A cursor's file whose lock we hold, found by one name.
+struct OwnedCursorFile {
+  std::unique_ptr<FileLock> lock;
+  std::unique_ptr<File> file;
+};
+// Makes the file where there is none. kLocked with the owner's pid.
+Result<OwnedCursorFile> TakeCursorFile(Directory& directory, const std::string& file_name);
+
+struct CursorSummary {
+  std::string name;
+  std::optional<uint64_t> position;  // nothing where the file is damaged
+  std::optional<uint64_t> cut;       // the log was cut to end before it, below the position
+  bool owned = false;
+  int64_t owner_pid = 0;  // 0 where it is not known
+};
+// In the order of their names. Changes nothing; kNotFound where the folder has no log.
+Result<std::vector<CursorSummary>> ListCursors(FileSystem& file_system, const std::string& path);
+
+// kNotFound where there is none, kLocked while it is open.
+Status RemoveCursor(FileSystem& file_system, const std::string& path, const std::string& name);
+
+}  // namespace durlog
+
+#endif  // DURLOG_CURSOR_CURSORS_H_

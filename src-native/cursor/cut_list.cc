@@ -1,0 +1,149 @@
+#include "cursor/cut_list.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "base/bytes.h"
+#include "checksum/crc32c.h"
+
+namespace durlog {
+namespace {
+
+constexpr size_t kVersionAt = 8;
+constexpr size_t kCountAt = 12;
+constexpr size_t kUuidAt = 16;
+constexpr size_t kGenerationAt = 32;
+constexpr size_t kEntriesAt = 40;
+constexpr size_t kEntryBytes = 16;
+constexpr size_t kCrcAt = kCutsSlotBytes - 4;
+static_assert(kEntriesAt + kMaxCuts * kEntryBytes <= kCrcAt, "a slot holds every cut");
+
+using CutsFile = std::array<uint8_t, kCutsFileBytes>;
+
+void EncodeCuts(const LogUuid& uuid, const CutList& list, uint8_t* to) {
+  std::memset(to, 0, kCutsSlotBytes);
+  Store64(to, kCutsMagic);
+  Store32(to + kVersionAt, kCutsVersion);
+  Store32(to + kCountAt, static_cast<uint32_t>(list.entries.size()));
+  std::memcpy(to + kUuidAt, uuid.data(), uuid.size());
+  Store64(to + kGenerationAt, list.generation);
+  uint8_t* at = to + kEntriesAt;
+  for (const CutList::Entry& entry : list.entries) {
+    Store64(at, entry.generation);
+    Store64(at + 8, entry.next_seq);
+    at += kEntryBytes;
+  }
+  Store32(to + kCrcAt, Crc32c(0, to, kCrcAt));
+}
+
+bool IsWhole(const uint8_t* slot) {
+  return Load64(slot) == kCutsMagic && Load32(slot + kCrcAt) == Crc32c(0, slot, kCrcAt) &&
+         Load32(slot + kCountAt) <= kMaxCuts;
+}
+
+CutList DecodeCuts(const uint8_t* from) {
+  CutList list;
+  list.generation = Load64(from + kGenerationAt);
+  const uint8_t* at = from + kEntriesAt;
+  for (uint32_t i = 0; i < Load32(from + kCountAt); ++i, at += kEntryBytes) {
+    list.entries.push_back({Load64(at), Load64(at + 8)});
+  }
+  return list;
+}
+
+// The slot with the newer list; null where neither is whole.
+const uint8_t* NewestSlot(const CutsFile& bytes) {
+  const uint8_t* newest = nullptr;
+  for (size_t at = 0; at < kCutsFileBytes; at += kCutsSlotBytes) {
+    const uint8_t* const slot = bytes.data() + at;
+    if (!IsWhole(slot)) continue;
+    if (newest == nullptr || Load64(slot + kGenerationAt) > Load64(newest + kGenerationAt)) {
+      newest = slot;
+    }
+  }
+  return newest;
+}
+
+// False where there is no file that was finished.
+Result<bool> Load(Directory& directory, CutsFile* bytes, std::unique_ptr<File>* file) {
+  Result<std::unique_ptr<File>> found =
+      directory.Open(kCutsName, file == nullptr ? OpenMode::kRead : OpenMode::kReadWrite);
+  if (found.status().code() == Code::kNotFound) return false;
+  if (!found.ok()) return found.TakeStatus();
+  DURLOG_ASSIGN_OR_RETURN(const size_t read, (*found)->ReadAt(0, bytes->data(), bytes->size()));
+  if (file != nullptr) *file = std::move(*found);
+  return read == bytes->size();
+}
+
+Status Damaged(const Directory& directory) {
+  return Status::Error(Code::kCorrupt,
+                       "the file that says what was cut from the log cannot be read: look where "
+                       "each cursor has to go on, remove the file, and seek each cursor")
+      .WithPath(directory.path() + "/" + kCutsName);
+}
+
+// The last byte comes after the rest is on the device: a file of full length has been finished.
+Status MakeCuts(Directory& directory, const LogUuid& uuid, const CutList& list) {
+  Status removed = directory.Remove(kCutsName);
+  if (!removed.ok() && removed.code() != Code::kNotFound) return removed;
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<File> file,
+                          directory.Open(kCutsName, OpenMode::kCreateNew));
+  CutsFile bytes{};
+  EncodeCuts(uuid, list, bytes.data());
+  DURLOG_RETURN_IF_ERROR(file->WriteAt(0, bytes.data(), kCutsFileBytes - 1));
+  DURLOG_RETURN_IF_ERROR(file->SyncFull());
+  DURLOG_RETURN_IF_ERROR(file->WriteAt(kCutsFileBytes - 1, &bytes.back(), 1));
+  DURLOG_RETURN_IF_ERROR(file->SyncFull());
+  return directory.Sync();
+}
+
+}  // namespace
+
+void CutList::Add(uint64_t next_seq) {
+  while (!entries.empty() && entries.back().next_seq >= next_seq) entries.pop_back();
+  entries.push_back({++generation, next_seq});
+  if (entries.size() <= kMaxCuts) return;
+  entries[1].next_seq = entries[0].next_seq;
+  entries.erase(entries.begin());
+}
+
+std::optional<uint64_t> CutList::LowestSince(uint64_t since) const {
+  for (const Entry& entry : entries) {
+    if (entry.generation > since) return entry.next_seq;
+  }
+  return std::nullopt;
+}
+
+Result<CutList> ReadCuts(Directory& directory, const LogUuid& uuid) {
+  CutsFile bytes;
+  DURLOG_ASSIGN_OR_RETURN(const bool found, Load(directory, &bytes, nullptr));
+  if (!found) return CutList{};
+  const uint8_t* const slot = NewestSlot(bytes);
+  if (slot == nullptr) return Damaged(directory);
+  if (std::memcmp(slot + kUuidAt, uuid.data(), uuid.size()) != 0) return CutList{};
+  if (Load32(slot + kVersionAt) > kCutsVersion) {
+    return Status::Error(Code::kVersion, "was written by a newer version of durlog")
+        .WithPath(directory.path() + "/" + kCutsName);
+  }
+  return DecodeCuts(slot);
+}
+
+Status RecordCut(Directory& directory, const LogUuid& uuid, uint64_t next_seq,
+                 CutDurability durability) {
+  DURLOG_ASSIGN_OR_RETURN(CutList list, ReadCuts(directory, uuid));
+  list.Add(next_seq);
+  CutsFile bytes;
+  std::unique_ptr<File> file;
+  DURLOG_ASSIGN_OR_RETURN(const bool found, Load(directory, &bytes, &file));
+  // A file of another log's has nothing to keep.
+  if (!found || list.generation == 1) return MakeCuts(directory, uuid, list);
+  const uint64_t offset = NewestSlot(bytes) == bytes.data() ? kCutsSlotBytes : 0;
+  EncodeCuts(uuid, list, bytes.data());
+  DURLOG_RETURN_IF_ERROR(file->WriteAt(offset, bytes.data(), kCutsSlotBytes));
+  return durability == CutDurability::kSynced ? file->SyncData() : Status::Ok();
+}
+
+}  // namespace durlog

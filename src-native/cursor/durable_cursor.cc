@@ -1,0 +1,217 @@
+#include "cursor/durable_cursor.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "cursor/cursor_file.h"
+#include "cursor/cursors.h"
+#include "cursor/cut_list.h"
+#include "recovery/show_device.h"
+
+namespace durlog {
+namespace {
+
+constexpr size_t kBlockBytes = 4096;
+
+}  // namespace
+
+DurableCursor::DurableCursor(FileSystem& file_system, std::unique_ptr<Directory> directory,
+                             std::string name)
+    : file_system_(file_system), directory_(std::move(directory)), name_(std::move(name)) {}
+
+Result<std::unique_ptr<DurableCursor>> DurableCursor::Open(FileSystem& file_system,
+                                                           const std::string& path,
+                                                           const std::string& name) {
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
+                          file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(const LogUuid uuid, FindLogUuid(*directory));
+  DURLOG_ASSIGN_OR_RETURN(OwnedCursorFile owned, TakeCursorFile(*directory, CursorFileName(name)));
+  std::unique_ptr<DurableCursor> cursor(
+      new DurableCursor(file_system, std::move(directory), CursorFileName(name)));
+  cursor->uuid_ = uuid;
+  cursor->lock_ = std::move(owned.lock);
+  cursor->file_ = std::move(owned.file);
+  DURLOG_RETURN_IF_ERROR(cursor->Load());
+  return cursor;
+}
+
+// A new cursor that was given no position is no cursor. Its lock is held while the name goes.
+DurableCursor::~DurableCursor() {
+  if (placed_) return;
+  const Result<uint64_t> bytes = file_->Size();
+  if (!bytes.ok() || *bytes >= kCursorFileBytes) return;
+  Status removed = directory_->Remove(name_);
+  static_cast<void>(removed);
+}
+
+Status DurableCursor::Load() {
+  // After a sync that failed the cache may show what the device does not hold.
+  DURLOG_ASSIGN_OR_RETURN(const bool on_device, ShowDevice(*file_));
+  static_cast<void>(on_device);
+  DURLOG_ASSIGN_OR_RETURN(const CursorFileView view, ReadCursorFile(*file_));
+  if (view.unfinished) return Status::Ok();
+  placed_ = true;
+  if (view.newer_version) {
+    return Status::Error(Code::kVersion, "was written by a newer version of durlog")
+        .WithPath(path());
+  }
+  if (view.newest && view.newest->uuid != uuid_) {
+    return Status::Error(Code::kNotALog, "is a cursor of another log: remove it").WithPath(path());
+  }
+  DURLOG_RETURN_IF_ERROR(Map());
+  if (!view.newest) {
+    broken_ = Status::Error(Code::kCorrupt,
+                            "the cursor's position cannot be read: seek to where it has to go on")
+                  .WithPath(path());
+    return Status::Ok();
+  }
+  newest_ = *view.newest;
+  newest_.boot = file_system_.CurrentBoot();
+  newest_.position = PositionIn(newest_.boot, *view.newest);
+  memory_slot_ = view.newest_at == 0 ? 1 : 0;
+  synced_slot_ = view.newest_at == kFirstSyncedSlot ? kFirstSyncedSlot + 1 : kFirstSyncedSlot;
+  return Status::Ok();
+}
+
+Status DurableCursor::Map() {
+  DURLOG_ASSIGN_OR_RETURN(const Capabilities capabilities, directory_->Probe());
+  if (!capabilities.overwrites_in_place || !capabilities.survives_map_faults) return Status::Ok();
+  Result<std::unique_ptr<Mapping>> mapping = file_->Map(0, kCursorFileBytes);
+  if (!mapping.ok() || !(*mapping)->Populate(0, kCursorFileBytes).ok()) return Status::Ok();
+  mapping_ = std::move(*mapping);
+  return Status::Ok();
+}
+
+std::optional<uint64_t> DurableCursor::position() const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (!placed_ || !broken_.ok()) return std::nullopt;
+  return newest_.position;
+}
+
+Result<std::optional<uint64_t>> DurableCursor::FindCut(uint64_t reached) {
+  DURLOG_ASSIGN_OR_RETURN(const CutList cuts, ReadCuts(*directory_, uuid_));
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (newest_.generation > cuts.generation) {
+    return Status::Error(Code::kCorrupt,
+                         "what was cut from the log is known no more: seek to where the cursor "
+                         "has to go on")
+        .WithPath(path());
+  }
+  const std::optional<uint64_t> lowest = cuts.LowestSince(newest_.generation);
+  if (lowest && *lowest < std::max(reached, newest_.position)) return lowest;
+  newest_.generation = cuts.generation;
+  return std::optional<uint64_t>();
+}
+
+Result<uint64_t> DurableCursor::NewestGeneration() const {
+  DURLOG_ASSIGN_OR_RETURN(const CutList cuts, ReadCuts(*directory_, uuid_));
+  return cuts.generation;
+}
+
+// Of the slots in memory the older one is stored over: a process that is killed meanwhile leaves
+// the other one. What a sync has acknowledged is in neither.
+Status DurableCursor::Commit(uint64_t position, uint64_t synced_end) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (latched_) return LatchedError();
+  if (position <= newest_.position) return Status::Ok();
+  newest_.position = position;
+  newest_.durable = std::max(newest_.durable, std::min(position, synced_end));
+  ++newest_.counter;
+  uint8_t bytes[kCursorSlotBytes];
+  EncodeCursorSlot(newest_, bytes);
+  const size_t slot = memory_slot_;
+  memory_slot_ ^= 1;
+  Status stored = Store(slot, bytes);
+  return stored.ok() ? stored : Latch(std::move(stored));
+}
+
+Result<uint64_t> DurableCursor::Sync(uint64_t synced_end, bool full) {
+  uint8_t bytes[kCursorSlotBytes];
+  uint64_t durable = 0;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (latched_) return LatchedError();
+    newest_.durable = std::max(newest_.durable, std::min(newest_.position, synced_end));
+    durable = newest_.durable;
+    ++newest_.counter;
+    EncodeCursorSlot(newest_, bytes);
+  }
+  Status synced = Store(synced_slot_, bytes);
+  if (synced.ok()) synced = SyncSlot(synced_slot_, full);
+  synced_slot_ ^= 1;
+  if (synced.ok()) return durable;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return Latch(std::move(synced));
+}
+
+Status DurableCursor::Place(uint64_t position, uint64_t synced_end, uint64_t generation) {
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (latched_) return LatchedError();
+    newest_.uuid = uuid_;
+    newest_.boot = file_system_.CurrentBoot();
+    newest_.generation = generation;
+    newest_.position = position;
+    newest_.durable = std::min(position, synced_end);
+    if (!placed_) {
+      DURLOG_RETURN_IF_ERROR(MakeFile());
+      placed_ = true;
+      return Map();
+    }
+  }
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t durable, Sync(synced_end, false));
+  static_cast<void>(durable);
+  broken_ = Status::Ok();
+  return Status::Ok();
+}
+
+// The last byte comes after the rest is on the device: a file of full length has been finished.
+Status DurableCursor::MakeFile() {
+  std::array<uint8_t, kCursorFileBytes> image{};
+  newest_.counter = 1;
+  EncodeCursorSlot(newest_, image.data() + kCursorSlotOffsets[kFirstSyncedSlot]);
+  synced_slot_ = kFirstSyncedSlot + 1;
+  const size_t begin = kCursorSlotOffsets[0];
+  DURLOG_RETURN_IF_ERROR(file_->WriteAt(begin, image.data() + begin, kCursorFileBytes - 1 - begin));
+  DURLOG_RETURN_IF_ERROR(file_->SyncFull());
+  DURLOG_RETURN_IF_ERROR(file_->WriteAt(kCursorFileBytes - 1, &image.back(), 1));
+  DURLOG_RETURN_IF_ERROR(file_->SyncFull());
+  return directory_->Sync();
+}
+
+Status DurableCursor::Store(size_t slot, const uint8_t* bytes) {
+  const uint64_t offset = kCursorSlotOffsets[slot];
+  if (!mapping_) return file_->WriteAt(offset, bytes, kCursorSlotBytes);
+  std::memcpy(mapping_->data() + offset, bytes, kCursorSlotBytes);
+  if (!mapping_->faulted()) return Status::Ok();
+  return Status::Error(Code::kIo, "a page of the cursor's file cannot be had").WithPath(path());
+}
+
+Status DurableCursor::SyncSlot(size_t slot, bool full) {
+  if (mapping_) {
+    DURLOG_RETURN_IF_ERROR(
+        mapping_->Sync(static_cast<size_t>(kCursorSlotOffsets[slot]), kBlockBytes));
+    return full ? file_->SyncFull() : Status::Ok();
+  }
+  return full ? file_->SyncFull() : file_->SyncData();
+}
+
+// The kernel may have dropped what it could not write, and reports that only once.
+Status DurableCursor::Latch(Status cause) {
+  latched_ = true;
+  const std::string reason = cause.message();
+  return std::move(cause)
+      .WithCode(Code::kSyncFailed)
+      .WithMessage("writing the cursor's position failed (" + reason +
+                   "): the positions before it stay; close the cursor and open it again")
+      .WithPath(path());
+}
+
+Status DurableCursor::LatchedError() {
+  return Status::Error(Code::kLatched,
+                       "an earlier write of the cursor failed: close it and open it again");
+}
+
+}  // namespace durlog

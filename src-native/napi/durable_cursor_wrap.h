@@ -1,0 +1,18 @@
+// The NativeDurableCursor class of src/native/native.ts, and the cursors of a folder.
+#ifndef DURLOG_NAPI_DURABLE_CURSOR_WRAP_H_
+#define DURLOG_NAPI_DURABLE_CURSOR_WRAP_H_
+
+#include <napi.h>
+
+namespace durlog {
+
+// openDurableCursor(dir, name): Promise<NativeDurableCursor>
+Napi::Value OpenDurableCursor(const Napi::CallbackInfo& info);
+// listCursors(dir): Promise<NativeCursorSummary[]>
+Napi::Value ListCursorsOf(const Napi::CallbackInfo& info);
+// removeCursor(dir, name): Promise<void>
+Napi::Value RemoveCursorOf(const Napi::CallbackInfo& info);
+
+}  // namespace durlog
+
+#endif  // DURLOG_NAPI_DURABLE_CURSOR_WRAP_H_

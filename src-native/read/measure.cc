@@ -1,0 +1,55 @@
+#include "read/measure.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "read/point_reader.h"
+#include "record/record_format.h"
+#include "record/segment_name.h"
+#include "recovery/log_files.h"
+
+namespace durlog {
+namespace {
+
+// Read a second time where the way to it had to be found: then it is known.
+Result<PointRecord> Locate(PointReader& reader, uint64_t seq) {
+  DURLOG_ASSIGN_OR_RETURN(PointRecord record, reader.Get(seq, PointReader::kNoLimit));
+  if (record.frame_offset != 0) return record;
+  return reader.Get(seq, PointReader::kNoLimit);
+}
+
+}  // namespace
+
+Result<LogDistance> MeasureDistance(FileSystem& file_system, const std::string& path,
+                                    uint64_t first, uint64_t last) {
+  PointReader reader(file_system, path, PointReader::Writer::kForeign);
+  DURLOG_ASSIGN_OR_RETURN(const PointRecord from, Locate(reader, first));
+  DURLOG_ASSIGN_OR_RETURN(const PointRecord to, Locate(reader, last));
+  LogDistance distance;
+  distance.ms = to.timestamp_ms - std::min(from.timestamp_ms, to.timestamp_ms);
+  // Not found by a short way twice: the log is being cut.
+  if (from.frame_offset == 0 || to.frame_offset == 0) return distance;
+  const uint64_t end = to.frame_offset + FrameBytes(to.length);
+  if (from.segment_first_seq == to.segment_first_seq) {
+    distance.bytes = end - std::min(from.frame_offset, end);
+    return distance;
+  }
+  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<Directory> directory,
+                          file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory));
+  distance.bytes = end - kSegmentHeaderBytes;
+  for (const uint64_t first_seq : files.segments) {
+    if (first_seq < from.segment_first_seq || first_seq >= to.segment_first_seq) continue;
+    Result<std::unique_ptr<File>> file = directory->Open(SegmentName(first_seq), OpenMode::kRead);
+    if (!file.ok()) continue;  // trimmed away since
+    DURLOG_ASSIGN_OR_RETURN(const uint64_t size, (*file)->Size());
+    const uint64_t begin =
+        first_seq == from.segment_first_seq ? from.frame_offset : kSegmentHeaderBytes;
+    distance.bytes += size - std::min(begin, size);
+  }
+  return distance;
+}
+
+}  // namespace durlog

@@ -1,0 +1,105 @@
+/** Iterates over the records behind a cursor. Each record is noted by the cursor before it is delivered. */
+import { DurlogError } from '../errors.js'
+import type { LogReader, LogRecord } from '../types.js'
+
+/** What a reader needs of its cursor. */
+export interface PassedRecords {
+  /** False where the log may have been cut since the cursor was last compared with its cuts. */
+  isCurrent(): boolean
+  /** Throws where the cursor has no position to read from. */
+  check(): void
+  /** Notes that the records before `end` are delivered. Throws ERR_DURLOG_CURSOR_CUT if a cut had reached the cursor. */
+  pass(end: number): void
+  /** The error of a read that failed at record `seq`. */
+  explain(error: DurlogError, seq: number): Promise<DurlogError>
+}
+
+export class CursorReader implements LogReader {
+  readonly #reader: LogReader
+  readonly #cursor: PassedRecords
+  /** The seq of the next record. */
+  #next: number
+
+  constructor(reader: LogReader, cursor: PassedRecords, from: number) {
+    this.#reader = reader
+    this.#cursor = cursor
+    this.#next = from
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  nextBuffered(): LogRecord | undefined {
+    if (!this.#cursor.isCurrent()) return undefined
+    const record = this.#reader.nextBuffered()
+    if (record !== undefined) this.#pass(record)
+    return record
+  }
+
+  next(): Promise<IteratorResult<LogRecord, undefined>> {
+    const record = this.nextBuffered()
+    return record === undefined ? this.#nextSlow() : Promise.resolve({ done: false, value: record })
+  }
+
+  #nextSlow(): Promise<IteratorResult<LogRecord, undefined>> {
+    return this.#checked(async () => {
+      const result = await this.#reader.next()
+      if (!result.done) this.#pass(result.value)
+      return result
+    })
+  }
+
+  batches(maxRecords?: number): AsyncGenerator<LogRecord[], undefined, undefined> {
+    const batches = this.#inBatches(this.#reader.batches(maxRecords))
+    const end = batches.return.bind(batches)
+    // A generator's own `return` waits for the pending `next`, which a follower may never get.
+    batches.return = async (value) => {
+      await this.return()
+      return end(value)
+    }
+    return batches
+  }
+
+  async *#inBatches(
+    batches: AsyncGenerator<LogRecord[], undefined, undefined>,
+  ): AsyncGenerator<LogRecord[], undefined, undefined> {
+    try {
+      for (;;) {
+        const { done, value: records } = await this.#checked(async () => {
+          const result = await batches.next()
+          if (!result.done) this.#pass(result.value.at(-1) as LogRecord)
+          return result
+        })
+        if (done) return undefined
+        yield records
+      }
+    } finally {
+      await this.return()
+    }
+  }
+
+  return(): Promise<IteratorResult<LogRecord, undefined>> {
+    return this.#reader.return()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return()
+  }
+
+  #pass({ seq }: LogRecord): void {
+    this.#cursor.pass(seq + 1)
+    this.#next = seq + 1
+  }
+
+  async #checked<T>(read: () => Promise<T>): Promise<T> {
+    try {
+      this.#cursor.check()
+      return await read()
+    } catch (error) {
+      await this.return()
+      if (!(error instanceof DurlogError)) throw error
+      throw await this.#cursor.explain(error, this.#next)
+    }
+  }
+}

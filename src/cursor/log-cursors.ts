@@ -1,0 +1,65 @@
+/** The named cursors of one open log. */
+import { closedError } from '../errors.js'
+import { waitForLock } from '../native/lock-wait.js'
+import { native } from '../native/native.js'
+import { checkCursorName, resolveCursorOptions } from '../options/cursor-options.js'
+import type { CursorOptions, CursorSummary, DurableCursor } from '../types.js'
+import { type CursorHost, NamedCursor } from './named-cursor.js'
+
+export class LogCursors {
+  readonly #host: CursorHost
+  readonly #open = new Set<NamedCursor>()
+  #refused = false
+
+  constructor(host: CursorHost) {
+    this.#host = host
+  }
+
+  async cursor(name: string, options?: CursorOptions): Promise<DurableCursor> {
+    checkCursorName(name)
+    const { from, lockWaitMs } = resolveCursorOptions(options)
+    this.#check()
+    const { dir } = this.#host.source
+    const file = await waitForLock(lockWaitMs, () => native.openDurableCursor(dir, name))
+    const cursor: NamedCursor = new NamedCursor(name, this.#host, file, () => this.#open.delete(cursor))
+    this.#open.add(cursor)
+    try {
+      await cursor.start(from)
+      this.#check()
+      return cursor
+    } catch (error) {
+      await cursor.close()
+      throw error
+    }
+  }
+
+  async cursors(): Promise<CursorSummary[]> {
+    this.#check()
+    const list = await native.listCursors(this.#host.source.dir)
+    const { next } = await this.#host.source.range(false)
+    return list.map(({ name, position = -1, cut, owned, ownerPid }) => ({
+      name,
+      position,
+      lagRecords: position === -1 ? 0 : Math.max(0, next - position),
+      state: position === -1 ? 'damaged' : cut === undefined ? 'ready' : 'cut',
+      owned,
+      ...(ownerPid > 0 && { ownerPid }),
+    }))
+  }
+
+  async removeCursor(name: string): Promise<void> {
+    checkCursorName(name)
+    this.#check()
+    await native.removeCursor(this.#host.source.dir, name)
+  }
+
+  /** Closes every cursor that is open; later calls are refused with ERR_DURLOG_CLOSED. */
+  async close(): Promise<void> {
+    this.#refused = true
+    await Promise.all([...this.#open].map((cursor) => cursor.close()))
+  }
+
+  #check(): void {
+    if (this.#refused) throw closedError(this.#host.source.dir)
+  }
+}

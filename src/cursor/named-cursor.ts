@@ -1,0 +1,285 @@
+/** A cursor that this process owns: its position, what its readers have delivered, and the cuts of the log. */
+import { DurlogError, outOfRange } from '../errors.js'
+import { type NativeDurableCursor, native } from '../native/native.js'
+import { checkSeq } from '../options/call-options.js'
+import { checkCursorReadOptions, resolveCommitOptions } from '../options/cursor-options.js'
+import type { ReadSource } from '../reader/read-source.js'
+import type { Truncation } from '../reader/truncation.js'
+import type {
+  CommitOptions,
+  CursorDurability,
+  CursorLag,
+  CursorReadOptions,
+  DurableCursor,
+  LogReader,
+  ReadOptions,
+} from '../types.js'
+import { CursorReader, type PassedRecords } from './cursor-reader.js'
+
+/** The log that a cursor belongs to. */
+export interface CursorHost {
+  readonly source: ReadSource
+  read(options?: ReadOptions): LogReader
+  /** Brings every record so far to `level`; undefined where another process writes the log. */
+  readonly sync: ((level: 'sync' | 'full') => Promise<number>) | undefined
+}
+
+const DONE = Promise.resolve()
+/** For a wait that asks for synced records: that does not look at the files by a cursor. */
+const NO_FILES = { poll: () => true }
+
+export class NamedCursor implements DurableCursor {
+  readonly name: string
+  readonly #host: CursorHost
+  readonly #source: ReadSource
+  readonly #native: NativeDurableCursor
+  readonly #onClosed: () => void
+  #position = -1
+  /** The seq after the last record that a reader has delivered. */
+  #delivered = 0
+  /** The newest cut that the position and what was delivered have been compared with. */
+  #seen: Truncation
+  /** Why the position cannot be read from, until a `seek`. */
+  #failure: DurlogError | undefined
+  /** Calls that change the file one at a time; never rejects. */
+  #turn: Promise<unknown> = DONE
+  /** What a power cut leaves of the position, by level. */
+  readonly #reached = { sync: 0, full: 0 }
+  readonly #waiting = new Set<() => void>()
+  #closing: Promise<void> | undefined
+
+  /** `onClosed` is called once. */
+  constructor(name: string, host: CursorHost, native: NativeDurableCursor, onClosed: () => void) {
+    this.name = name
+    this.#host = host
+    this.#source = host.source
+    this.#native = native
+    this.#onClosed = onClosed
+    this.#seen = host.source.lastTruncation
+  }
+
+  /** Takes the position of the file, or `from` where that has none. */
+  async start(from: 'first' | 'next' | number): Promise<void> {
+    try {
+      this.#position = this.#native.position()
+    } catch (error) {
+      this.#failure = error as DurlogError // damage, as its position cannot be lacking for another reason
+      return
+    }
+    if (this.#position === -1) return this.#place(from)
+    this.#delivered = this.#position
+    this.#findCut()
+  }
+
+  get position(): number {
+    return this.#position
+  }
+
+  get lag(): CursorLag {
+    this.#checkOpen()
+    this.#source.look()
+    const { first, next } = this.#source.seqs()
+    const from = Math.max(this.#position, first)
+    if (this.#position === -1 || from >= next) return { records: 0, bytes: 0, ms: 0 }
+    return { records: next - from, ...native.measure(this.#source.dir, from, next - 1) }
+  }
+
+  read(options?: CursorReadOptions): LogReader {
+    this.#checkOpen()
+    checkCursorReadOptions(options)
+    this.#compare()
+    const from = this.#position
+    const reader = this.#host.read(from === -1 ? options : { ...options, from })
+    const cursor: PassedRecords = {
+      isCurrent: () => this.#source.lastTruncation === this.#seen && this.#failure === undefined,
+      check: () => this.#checkReady(),
+      pass: (end) => this.#pass(end),
+      explain: (error, seq) => this.#explain(error, seq),
+    }
+    return new CursorReader(reader, cursor, from)
+  }
+
+  commit(seq: number, options?: CommitOptions): Promise<void> {
+    try {
+      const durability = options === undefined ? 'memory' : resolveCommitOptions(options)
+      checkSeq('seq', seq)
+      this.#checkReady()
+      if (seq >= this.#delivered && seq >= this.#source.seqs().next) return this.#commitAhead(seq, durability)
+      if (seq >= this.#position) this.#commitMemory(seq)
+      return durability === 'memory' ? DONE : this.#commitSynced(seq, durability)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  async seek(seq: number): Promise<void> {
+    checkSeq('seq', seq)
+    this.#checkOpen()
+    await this.#inTurn(() => this.#place(seq))
+  }
+
+  close(): Promise<void> {
+    if (this.#closing === undefined) {
+      this.#closing = this.#turn.then(() => {
+        this.#native.close()
+        this.#onClosed()
+      })
+      for (const wake of this.#waiting) wake()
+    }
+    return this.#closing
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #commitMemory(seq: number): void {
+    this.#native.commit(seq + 1, this.#source.followLimit(true))
+    this.#position = seq + 1
+  }
+
+  /** Of a record that is newer than what this process has seen of the log. */
+  async #commitAhead(seq: number, durability: CursorDurability): Promise<void> {
+    const { next } = await this.#source.range(false)
+    if (seq >= next) throw outOfRange(`the log ends before ${next}; can't commit ${seq}`)
+    this.#checkReady()
+    if (seq >= this.#position) this.#commitMemory(seq)
+    if (durability !== 'memory') await this.#commitSynced(seq, durability)
+  }
+
+  async #commitSynced(seq: number, level: 'sync' | 'full'): Promise<void> {
+    if (this.#reached[level] > seq) return
+    await this.#recordSynced(seq, level)
+    await this.#inTurn(async () => {
+      if (this.#reached[level] > seq) return
+      const reached = await this.#native.sync(this.#source.followLimit(true), level === 'full')
+      this.#reached.sync = reached
+      if (level === 'full') this.#reached.full = reached
+    })
+    this.#checkReady()
+  }
+
+  /** Settles when record `seq` of the log is synced. */
+  async #recordSynced(seq: number, level: 'sync' | 'full'): Promise<void> {
+    if (this.#host.sync !== undefined) {
+      if (level === 'full' || this.#source.followLimit(true) <= seq) await this.#host.sync(level)
+      return
+    }
+    for (;;) {
+      this.#source.look()
+      this.#checkReady()
+      const limit = this.#source.followLimit(true)
+      if (limit > seq) return
+      await this.#moreSynced(limit)
+    }
+  }
+
+  #moreSynced(limit: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const cancel = this.#source.onMore(NO_FILES, limit, true, (error) => {
+        this.#waiting.delete(wake)
+        if (error === undefined) resolve()
+        else reject(error)
+      })
+      const wake = (): void => {
+        this.#waiting.delete(wake)
+        cancel()
+        resolve()
+      }
+      this.#waiting.add(wake)
+    })
+  }
+
+  /** Makes the file's position `to`, of a log that is not cut meanwhile. */
+  async #place(to: 'first' | 'next' | number): Promise<void> {
+    for (;;) {
+      this.#source.look()
+      const seen = this.#source.lastTruncation
+      const generation = this.#native.newestGeneration()
+      const { first, next } = await this.#source.range(false)
+      if (seen !== this.#source.lastTruncation) continue
+      const position = to === 'first' ? first : to === 'next' ? next : to
+      if (position < first) throw outOfRange(`records before ${first} have been trimmed; can't go on from ${position}`)
+      if (position > next) throw outOfRange(`the log ends before ${next}; can't go on from ${position}`)
+      await this.#native.place(position, this.#source.followLimit(true), generation)
+      this.#position = position
+      this.#delivered = position
+      this.#seen = seen
+      this.#failure = undefined
+      this.#reached.sync = 0
+      this.#reached.full = 0
+      return
+    }
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const run = async (): Promise<T> => {
+      this.#checkOpen()
+      return work()
+    }
+    const turn = this.#turn.then(run)
+    this.#turn = turn.catch(() => {})
+    return turn
+  }
+
+  #pass(end: number): void {
+    this.#checkReady()
+    if (end > this.#delivered) this.#delivered = end
+  }
+
+  /** The position is known to be of the log as it is now. */
+  #checkReady(): void {
+    this.#checkOpen()
+    this.#compare()
+    if (this.#failure !== undefined) throw this.#failure
+  }
+
+  /** Before anything that was read after a cut is delivered or committed. */
+  #compare(): void {
+    if (this.#source.lastTruncation === this.#seen || this.#failure !== undefined) return
+    this.#findCut()
+  }
+
+  #findCut(): void {
+    const seen = this.#source.lastTruncation
+    const reached = Math.max(this.#delivered, this.#position)
+    try {
+      const lowest = Math.min(this.#native.findCut(reached), this.#seen.lowestLater())
+      this.#seen = seen
+      if (lowest < reached) this.#failure = cutError(this.name, lowest, reached)
+    } catch (error) {
+      // Another error may be gone the next time.
+      if (!(error instanceof DurlogError) || error.code !== 'ERR_DURLOG_CORRUPT') throw error
+      this.#failure = error
+    }
+  }
+
+  async #explain(error: DurlogError, seq: number): Promise<DurlogError> {
+    if (this.#closing === undefined) this.#compare()
+    if (this.#failure !== undefined) return this.#failure
+    if (error.code !== 'ERR_DURLOG_OUT_OF_RANGE' || this.#source.ended) return error
+    const { first } = await this.#source.range(false)
+    return seq < first ? trimmedError(this.name, seq, first) : error
+  }
+
+  #checkOpen(): void {
+    if (this.#closing !== undefined)
+      throw new DurlogError('ERR_DURLOG_CLOSED', `the cursor "${this.name}" has been closed; open it again`)
+  }
+}
+
+function cutError(name: string, cut: number, reached: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_CURSOR_CUT',
+    `records ${cut} to ${reached - 1}, which the cursor "${name}" had passed, were cut from the log; other records may have their seqs: seek to where it has to go on`,
+    { lostFirst: cut, lostLast: reached - 1 },
+  )
+}
+
+function trimmedError(name: string, from: number, first: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_OUT_OF_RANGE',
+    `records ${from} to ${first - 1}, which the cursor "${name}" had still to read, have been trimmed: seek to ${first} to go on`,
+    { lostFirst: from, lostLast: first - 1 },
+  )
+}

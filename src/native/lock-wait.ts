@@ -1,0 +1,19 @@
+/** Waits for a lock that another process or thread holds. */
+import { DurlogError } from '../errors.js'
+
+const LOCK_POLL_MS = 20
+
+/** Calls `take` again until it does not reject with ERR_DURLOG_LOCKED, or `waitMs` have passed. */
+export async function waitForLock<T>(waitMs: number, take: () => Promise<T>): Promise<T> {
+  const deadline = performance.now() + waitMs
+  for (;;) {
+    try {
+      return await take()
+    } catch (error) {
+      const locked = error instanceof DurlogError && error.code === 'ERR_DURLOG_LOCKED'
+      const leftMs = deadline - performance.now()
+      if (!locked || leftMs <= 0) throw error
+      await new Promise((resolve) => setTimeout(resolve, Math.min(LOCK_POLL_MS, leftMs)))
+    }
+  }
+}

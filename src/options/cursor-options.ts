@@ -1,0 +1,39 @@
+/** Checks the arguments of an open log's cursors, and fills in defaults. Each throws ERR_DURLOG_INVALID_ARGUMENT. */
+import { invalidArgument } from '../errors.js'
+import type { CommitOptions, CursorDurability, CursorOptions, CursorReadOptions } from '../types.js'
+import { checkReadOptions, checkSeq } from './call-options.js'
+import { bag, choice, shown, whole } from './checks.js'
+
+const NAME = /^[A-Za-z0-9_-]{1,64}$/
+const DURABILITIES: readonly CursorDurability[] = ['memory', 'sync', 'full']
+
+export function checkCursorName(name: unknown): asserts name is string {
+  if (typeof name !== 'string' || !NAME.test(name))
+    throw invalidArgument(`name must be 1 to 64 letters, digits, "-" and "_"; got ${shown(name)}`)
+}
+
+export interface ResolvedCursorOptions {
+  from: 'first' | 'next' | number
+  lockWaitMs: number
+}
+
+export function resolveCursorOptions(options?: CursorOptions): ResolvedCursorOptions {
+  const { from = 'first', lock } = bag('cursor options', options, ['from', 'lock']) as CursorOptions
+  if (typeof from === 'number') checkSeq('from', from)
+  else if (from !== 'first' && from !== 'next')
+    throw invalidArgument(`from must be "first", "next" or a seq; got ${shown(from)}`)
+  const { waitMs } = bag('lock', lock, ['waitMs'])
+  const range = { min: 0, max: 2 ** 31 - 1, unit: 'milliseconds' }
+  return { from, lockWaitMs: whole('lock.waitMs', waitMs, range, 0) }
+}
+
+export function resolveCommitOptions(options: unknown): CursorDurability {
+  const { durability } = bag('commit options', options, ['durability']) as CommitOptions
+  return choice('durability', durability, DURABILITIES, 'memory')
+}
+
+export function checkCursorReadOptions(options: CursorReadOptions = {}): void {
+  for (const name of ['from', 'since'])
+    if (name in options) throw invalidArgument(`a cursor reads from its position: "seek" moves it; got "${name}"`)
+  checkReadOptions(options)
+}
