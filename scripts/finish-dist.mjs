@@ -1,5 +1,5 @@
-// Writes what tsc does not: which folders of dist/ hold CommonJS, the subpaths that name a binary, and the
-// executable bit of the command for a run from a checkout.
+// Writes what tsc does not: which folders of dist/ hold CommonJS, the subpaths, and the executable
+// bit of the command for a run from a checkout.
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { TARGETS } from './prebuilds/targets.mjs'
 
@@ -18,9 +18,40 @@ function writeSubpath({ name }) {
   writeFileSync(`dist/targets/${name}.d.ts`, `export * from '../index.js'\n`)
 }
 
+/**
+ * `durlog/pino`: the transport with the other exports as its properties. pino takes a target's default export, and as
+ * `module.exports` that is the same for every loader and bundler.
+ */
+function writePino() {
+  const code = [
+    `'use strict'`,
+    `const { destination, transport } = require('./pino/index.js')`,
+    'module.exports = transport',
+    'module.exports.transport = transport',
+    'module.exports.destination = destination',
+  ]
+  const types = [
+    `import library = require('./pino/index.js')`,
+    'declare function transport(',
+    '  ...options: Parameters<typeof library.transport>',
+    '): ReturnType<typeof library.transport>',
+    'declare namespace transport {',
+    '  export import transport = library.transport',
+    '  export import destination = library.destination',
+    '  export type LogDestination = library.LogDestination',
+    '  export type LogDestinationEvents = library.LogDestinationEvents',
+    '  export type PinoLogOptions = library.PinoLogOptions',
+    '}',
+    'export = transport',
+  ]
+  writeFileSync('dist/pino.js', `${code.join('\n')}\n`)
+  writeFileSync('dist/pino.d.ts', `${types.join('\n')}\n`)
+}
+
 writeType('dist', 'commonjs')
 writeType('dist/cli', 'module')
 writeType('dist/terminal', 'module')
 mkdirSync('dist/targets', { recursive: true })
 for (const target of TARGETS) writeSubpath(target)
+writePino()
 chmodSync('dist/cli/main.js', 0o755)

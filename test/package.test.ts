@@ -96,9 +96,10 @@ describe('the module', () => {
     },
   )
 
-  test("of durlog/pino loads no other package, pino's included, and has the transport as its default", () => {
+  test("of durlog/pino loads no other package, pino's included, and is the transport itself", () => {
     const program = `
-      const { default: transport, destination } = require('durlog/pino')
+      const transport = require('durlog/pino')
+      const { destination } = transport
       const { relative } = require('node:path')
       const files = Object.keys(require.cache).map((file) => relative(process.cwd(), file))
       console.log(transport.name, destination.name, files.filter((file) => !/^dist|[.]node$/.test(file)))`

@@ -31,7 +31,7 @@ async function countWhole(dir: string): Promise<number> {
   return lines.length
 }
 
-/** Lets a process log from line `start` on and kills it when it says that `target` lines are flushed; how many were. */
+/** Lets a process log from line `start` on and kills it soon after it said that `target` lines are flushed; how many were. */
 async function logUntilKilled(dir: string, kind: string, start: number, target: number): Promise<number> {
   const child = spawn(process.execPath, [CHILD, dir, kind, 'stays', String(start)], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -40,7 +40,10 @@ async function logUntilKilled(dir: string, kind: string, start: number, target: 
   let told = ''
   child.stdout.on('data', (chunk: Buffer) => {
     told += chunk.toString()
-    if (Number(told.trimEnd().split('\n').at(-1)) >= target) child.kill('SIGKILL')
+    if (Number(told.trimEnd().split('\n').at(-1)) < target) return
+    // At any point of the lines and flushes that follow.
+    child.stdout.removeAllListeners('data').resume()
+    setTimeout(() => child.kill('SIGKILL'), Math.random() * 20)
   })
   await once(child, 'close')
   expect(child.signalCode).toBe('SIGKILL')
@@ -114,6 +117,11 @@ describe('a destination', () => {
     expect(stream.log.syncedSeq).toBe(-1)
     logger.fatal('two')
     expect(stream.log.syncedSeq).toBe(1)
+  })
+
+  test('has synced every line when a handler learns of an uncaught exception', () => {
+    const args = [CHILD, join(scratchDir(), 'log'), 'destination', 'handled', '0']
+    expect(spawnSync(process.execPath, args, { encoding: 'utf8' }).stdout).toBe('999\n')
   })
 
   test('with little room loses nothing', async () => {
