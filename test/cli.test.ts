@@ -108,6 +108,7 @@ describe('a stdout that is closed', () => {
     'tail',
     'get',
     'stat',
+    'cursors',
     'verify',
     'repair',
     'dump',
@@ -126,6 +127,8 @@ describe('a stdout that is closed', () => {
     ['get', 'DIR', '0'],
     ['stat', 'DIR'],
     ['stat', 'DIR', '--json'],
+    ['cursors', 'DIR'],
+    ['cursors', 'DIR', '--json'],
     ['verify', 'DIR'],
     ['verify', 'DIR', '--json'],
     ['repair', 'DIR'],
@@ -178,6 +181,23 @@ describe('a stdout that is closed', () => {
       expect(told.code).toBe(2)
     }
   })
+})
+
+test('cursors tells where each one is, and who has it', async () => {
+  const dir = join(scratchDir(), 'log')
+  const log = await openUntilDone(dir)
+  await log.appendBatch(['a', 'b', 'c'])
+  await (await log.cursor('audit', { from: 'next' })).close()
+  await (await log.cursor('mailer')).commit(0)
+  const lines = (await durlog(['cursors', dir])).stdout.toString().split('\n')
+  const rows = lines.filter((line) => line.startsWith('│'))
+  const cells = rows.map((line) => line.split('│').map((cell) => cell.trim()))
+  expect(cells.map((row) => row.slice(1, -1))).toEqual([
+    ['cursor', 'position', 'behind', 'state', 'owner'],
+    ['audit', '3', '0', 'ready', 'none'],
+    ['mailer', '1', '2', 'ready', `process ${process.pid}`],
+  ])
+  expect(json((await durlog(['cursors', dir, '--json'])).stdout)).toEqual(await log.cursors())
 })
 
 describe('reading beside a writer', () => {
@@ -405,6 +425,7 @@ describe('errors', () => {
     [['get', 'x', 'y'], 64],
     [['cat', '/nonexistent/log'], 66],
     [['stat', '/nonexistent/log'], 66],
+    [['cursors', '/nonexistent/log'], 66],
     [['verify', '/nonexistent/log'], 66],
     [['trim', '/nonexistent/log', '--before', '1'], 66],
   ])('%j ends with %i', async (args, code) => {
@@ -433,6 +454,7 @@ test('help lists every command and the exit codes, and loads no addon', async ()
     'tail',
     'get',
     'stat',
+    'cursors',
     'verify',
     'repair',
     'dump',

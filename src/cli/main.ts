@@ -30,6 +30,11 @@ const COMMANDS: readonly Entry[] = [
   },
   { name: 'get', summary: 'print one record', load: () => import('./commands/get.js') },
   { name: 'stat', summary: 'tell what a log holds', load: () => import('./commands/stat.js') },
+  {
+    name: 'cursors',
+    summary: 'tell how far each cursor of a log is',
+    load: () => import('./commands/cursors.js'),
+  },
   { name: 'verify', summary: 'read everything and tell what is damaged', load: () => import('./commands/verify.js') },
   {
     name: 'repair',
