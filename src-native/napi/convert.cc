@@ -97,32 +97,63 @@ size_t CopyString(napi_env env, napi_value value, uint8_t* to, size_t room) {
   return length;
 }
 
-// The TypeScript side checks ranges and words the errors; this keeps the core safe from a caller
-// that went around it.
-bool NumberIn(Napi::Env env, const Napi::Object& object, const char* name, double min, double max,
+// The TypeScript side checks the options and words the errors; this keeps the core safe from a
+// caller that went around it. Each answers false with an error pending. In a worker that is being
+// terminated a property cannot be had, and Napi::Value would end the process if it were asked of
+// the nothing that came instead.
+bool Refuse(napi_env env, const std::string& what) {
+  Throw(env, WrongType(what));
+  return false;
+}
+
+bool NumberIn(napi_env env, napi_value object, const char* name, double min, double max,
               uint64_t* value) {
-  const Napi::Value property = object.Get(name);
-  const double number = property.IsNumber() ? property.As<Napi::Number>().DoubleValue() : -1;
-  if (!(number >= min && number <= max)) {
-    Throw(env, WrongType(std::string(name) + " is out of range"));
-    return false;
+  napi_value property = nullptr;
+  double number = -1;
+  if (napi_get_named_property(env, object, name, &property) != napi_ok ||
+      napi_get_value_double(env, property, &number) != napi_ok ||
+      !(number >= min && number <= max)) {
+    return Refuse(env, std::string(name) + " is out of range");
   }
   *value = static_cast<uint64_t>(number);
   return true;
 }
 
-bool NamedOptions(Napi::Env env, const Napi::Object& object, LogOptions* options) {
-  const std::string strategy = object.Get("strategy").ToString();
-  if (!Lookup(kStrategies, strategy, &options->strategy)) {
-    Throw(env, WrongType("strategy: unknown name " + strategy));
+bool FlagIn(napi_env env, napi_value object, const char* name, bool* value) {
+  napi_value property = nullptr;
+  if (napi_get_named_property(env, object, name, &property) != napi_ok ||
+      napi_get_value_bool(env, property, value) != napi_ok) {
+    return Refuse(env, std::string(name) + " is not a boolean");
+  }
+  return true;
+}
+
+bool NameIn(napi_env env, napi_value object, const char* name, std::string* value) {
+  napi_value property = nullptr;
+  char text[16];  // longer than every name there is
+  size_t length = 0;
+  if (napi_get_named_property(env, object, name, &property) != napi_ok ||
+      napi_get_value_string_utf8(env, property, text, sizeof text, &length) != napi_ok) {
+    return Refuse(env, std::string(name) + " is not a name");
+  }
+  value->assign(text, length);
+  return true;
+}
+
+bool NamedOptions(napi_env env, napi_value object, LogOptions* options) {
+  std::string strategy;
+  std::string preallocate;
+  if (!NameIn(env, object, "strategy", &strategy) ||
+      !NameIn(env, object, "preallocate", &preallocate)) {
     return false;
   }
-  const std::string preallocate = object.Get("preallocate").ToString();
+  if (!Lookup(kStrategies, strategy, &options->strategy)) {
+    return Refuse(env, "strategy: unknown name " + strategy);
+  }
   options->preallocation_auto = preallocate == "auto";
   if (!options->preallocation_auto &&
       !Lookup(kPreallocations, preallocate, &options->preallocation)) {
-    Throw(env, WrongType("preallocate: unknown name " + preallocate));
-    return false;
+    return Refuse(env, "preallocate: unknown name " + preallocate);
   }
   return true;
 }
@@ -219,15 +250,13 @@ bool ToOptions(Napi::Env env, const Napi::Object& object, LogOptions* options) {
   if (!in_range) return false;
   if (options->segment_bytes % 4096 != 0 ||
       (options->chunk_bytes & (options->chunk_bytes - 1)) != 0) {
-    Throw(env, WrongType("segmentBytes is a multiple of 4096, chunkBytes a power of two"));
-    return false;
+    return Refuse(env, "segmentBytes is a multiple of 4096, chunkBytes a power of two");
   }
   options->max_record_bytes = static_cast<uint32_t>(max_record_bytes);
   options->extent_size_hint = static_cast<uint32_t>(extent_size_hint);
   options->expected_level = static_cast<Level>(expected_level);
-  options->create = object.Get("create").ToBoolean();
-  options->salvage = object.Get("salvage").ToBoolean();
-  return true;
+  return FlagIn(env, object, "create", &options->create) &&
+         FlagIn(env, object, "salvage", &options->salvage);
 }
 
 Napi::Object FromRecovery(Napi::Env env, const RecoveryReport& report) {
