@@ -75,14 +75,14 @@ async function fileMs(path, { stepBytes, file }) {
 
 /** Into a new log: one append at full, or many at memory and then one sync. */
 async function logMs(path, { stepBytes }) {
-  const log = await open(path)
+  const log = await open(path, { durability: stepBytes === TOTAL_BYTES ? 'full' : 'memory' })
   const payload = makePayload(stepBytes)
   const start = performance.now()
   if (stepBytes === TOTAL_BYTES) {
-    await log.append(payload, { durability: 'full' })
+    await log.append(payload)
   } else {
-    for (let left = TOTAL_BYTES; left > 0; left -= stepBytes) await log.append(payload, { durability: 'memory' })
-    await log.sync('full')
+    for (let left = TOTAL_BYTES; left > 0; left -= stepBytes) await log.append(payload)
+    await log.sync()
   }
   const elapsed = performance.now() - start
   await log.close()

@@ -132,7 +132,8 @@ Status CommitJob::SyncOne(SyncTarget& target) {
   if (plan_.level == Level::kAsync) {
     return target.segment->file().StartWriteback(target.begin, target.end - target.begin);
   }
-  if (target.chunks.empty()) return target.segment->file().SyncData();
+  if (!target.range_only) return target.segment->file().SyncData();
+  if (target.chunks.empty()) return SyncRange(target);
   for (Chunk& chunk : target.chunks) {
     const uint64_t begin = std::max(target.begin, chunk.begin);
     const uint64_t end = std::min(target.end, chunk.end);
@@ -141,6 +142,17 @@ Status CommitJob::SyncOne(SyncTarget& target) {
                                                static_cast<size_t>(end - begin)));
   }
   return Status::Ok();
+}
+
+// More than the tail keeps mapped. No page of the new map is ever touched.
+Status CommitJob::SyncRange(SyncTarget& target) {
+  File& file = target.segment->file();
+  const uint64_t begin = AlignDown(target.begin, plan_.map_alignment);
+  const Result<std::unique_ptr<Mapping>> map =
+      file.Map(begin, static_cast<size_t>(target.end - begin));
+  if (!map.ok()) return file.SyncData();
+  return (*map)->Sync(static_cast<size_t>(target.begin - begin),
+                      static_cast<size_t>(target.end - target.begin));
 }
 
 Status CommitJob::SyncTargets() {

@@ -20,6 +20,7 @@ struct CommitPlan {
   Level level = Level::kMemory;
   WriteMode mode = WriteMode::kPwrite;  // of the pieces
   uint32_t direct_alignment = 4096;
+  uint32_t map_alignment = 4096;
   // Write zeros ahead of the pieces: see WritePolicy::ZerosAhead().
   bool zero_ahead = false;
   StagedGroup group;
@@ -87,6 +88,7 @@ class CommitJob final : public Job {
   Status WriteUntil(StagedPiece& piece, uint64_t until);
   Status SyncTargets();
   Status SyncOne(SyncTarget& target);
+  Status SyncRange(SyncTarget& target);
   Status UndoWrites();
 
   FileSystem& file_system_;

@@ -54,6 +54,7 @@ CommitPlan Log::MakePlan(Level level) {
   // A direct write is durable whether asked to be or not.
   plan.level = direct ? std::max(level, Level::kSync) : level;
   plan.direct_alignment = capabilities_.direct_alignment;
+  plan.map_alignment = capabilities_.map_alignment;
   plan.zero_ahead = policy_.ZerosAhead(plan.level);
   plan.group = staging_.Take(AppendPoint(), direct);
   if (!direct) {
@@ -73,11 +74,11 @@ CommitPlan Log::MakePlan(Level level) {
 
 void Log::AddTargets(CommitPlan* plan, bool leave_map) {
   plan->targets = backlog_.TargetsFor(plan->level);
-  // Of what is mapped only the range, as the pages populated ahead are dirty too. All of it before
-  // direct writes begin: a page of zeros written back later would overwrite their records.
+  // All of the file before direct writes begin: a page of zeros written back later would overwrite
+  // their records.
   for (SyncTarget& target : plan->targets) {
-    if (leave_map || !tail_ || target.segment != active_) continue;
-    target.chunks = tail_->Covering(target.begin, target.end);
+    target.range_only = tail_ && !leave_map && target.segment == active_;
+    if (target.range_only) target.chunks = tail_->Covering(target.begin, target.end);
   }
   if (plan->level < Level::kFull) return;
   for (const StagedPiece& piece : plan->group.pieces) AddFullTarget(piece.segment, &plan->targets);

@@ -17,10 +17,13 @@ namespace durlog {
 // What a commit's sync has to cover in one segment.
 struct SyncTarget {
   std::shared_ptr<Segment> segment;
-  // If not empty, syncing these is enough for the range; otherwise the whole file is synced.
-  std::vector<Chunk> chunks;
   uint64_t begin = 0;
   uint64_t end = 0;
+  // The range alone is synced, through a map of it: not the pages populated ahead, which are dirty
+  // too. Otherwise the whole file is.
+  bool range_only = false;
+  // Maps that together cover the range; none where it is not mapped any more.
+  std::vector<Chunk> chunks;
   // An fsync whatever the commit's level is: nothing is written to the segment afterwards.
   bool full = false;
 };
