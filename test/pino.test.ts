@@ -16,8 +16,8 @@ const KILLS = Number(process.env['DURLOG_PINO_KILLS'] ?? 4)
 const LINES_A_KILL = 400
 
 async function linesIn(dir: string): Promise<string[]> {
-  await using log = await open(dir, { readOnly: true })
-  return texts(log.read())
+  const log = await open(dir, { readOnly: true })
+  return texts(log.read()).finally(() => log.close())
 }
 
 /** How many lines the log in `dir` holds, each of them whole and in its place. */

@@ -1,6 +1,6 @@
 /**
  * A process of its own beside the doctor, which makes the doctor's folder, tries the log in it as a second writer, and
- * removes it when the doctor has ended, however it ended. Signals from the terminal reach it too, and do not end it.
+ * removes it when the doctor has ended, however it ended.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

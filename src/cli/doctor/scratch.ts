@@ -1,5 +1,5 @@
 /** The folder that the doctor tries things in. The caretaker makes and removes it. */
-import { type ChildProcess, fork } from 'node:child_process'
+import { type ChildProcess, type ForkOptions, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Answer, Request } from './caretaker.js'
@@ -17,7 +17,13 @@ export class Scratch {
 
   /** A new folder in `parent`. Throws an Error that says why there is none. */
   static async make(parent: string): Promise<Scratch> {
-    const caretaker = fork(CARETAKER, [parent], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+    // Detached: Windows ends the other children of a process that is killed, and a terminal those of its group.
+    const options: ForkOptions & { windowsHide: boolean } = {
+      detached: true,
+      windowsHide: true,
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    }
+    const caretaker = fork(CARETAKER, [parent], options)
     const answer = await nextAnswer(caretaker)
     if ('folder' in answer) return new Scratch(answer.folder, caretaker)
     throw new Error('problem' in answer ? answer.problem : 'the helper process gave a wrong answer')
