@@ -20,7 +20,18 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const require = createRequire(import.meta.url)
 
 // zig's default for a build without a release mode traps undefined behaviour; the core's tests look for it.
-const COMPILE = ['-g0', '-fno-sanitize=undefined', '-ffunction-sections', '-fdata-sections', '-fPIC']
+// node-gyp leaves run-time type information out too.
+const COMPILE = ['-g0', '-fno-rtti', '-fno-sanitize=undefined', '-ffunction-sections', '-fdata-sections', '-fPIC']
+// libc++abi names the type of an exception that nothing catches, and carries a demangler of 100 KB for that. The core
+// throws none.
+const NO_DEMANGLER = `#include <stddef.h>
+char* __cxa_demangle(const char* name, char* buffer, size_t* length, int* status);
+char* __cxa_demangle(const char* name, char* buffer, size_t* length, int* status) {
+  (void)name, (void)buffer, (void)length;
+  if (status != NULL) *status = -1;
+  return NULL;
+}
+`
 const EXPORTS = ['napi_register_module_v1', 'node_api_module_get_api_version_v1']
 
 /** @param {import('./targets.mjs').Target} target */
@@ -77,10 +88,11 @@ async function buildTarget(target) {
     mkdirSync(path, { recursive: true })
   }
   beginRecord(target)
-  const extra = []
+  const extra = [join(folder, 'demangle.c')]
+  writeFileSync(extra[0], NO_DEMANGLER)
   if (target.system === 'win') {
     extra.push(join(folder, 'imports.c'))
-    writeFileSync(extra[0], windowsImportsSource())
+    writeFileSync(extra[1], windowsImportsSource())
   }
   const flags = compileFlags(target, build)
   const core = await compile([...build.core, ...extra], flags, folder)
