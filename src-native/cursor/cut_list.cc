@@ -131,8 +131,7 @@ Result<CutList> ReadCuts(Directory& directory, const LogUuid& uuid) {
   return DecodeCuts(slot);
 }
 
-Status RecordCut(Directory& directory, const LogUuid& uuid, uint64_t next_seq,
-                 CutDurability durability) {
+Status RecordCut(Directory& directory, const LogUuid& uuid, uint64_t next_seq) {
   DURLOG_ASSIGN_OR_RETURN(CutList list, ReadCuts(directory, uuid));
   list.Add(next_seq);
   CutsFile bytes;
@@ -143,7 +142,7 @@ Status RecordCut(Directory& directory, const LogUuid& uuid, uint64_t next_seq,
   const uint64_t offset = NewestSlot(bytes) == bytes.data() ? kCutsSlotBytes : 0;
   EncodeCuts(uuid, list, bytes.data());
   DURLOG_RETURN_IF_ERROR(file->WriteAt(offset, bytes.data(), kCutsSlotBytes));
-  return durability == CutDurability::kSynced ? file->SyncData() : Status::Ok();
+  return file->SyncData();
 }
 
 }  // namespace durlog

@@ -40,15 +40,10 @@ struct CutList {
 // newer version wrote it.
 Result<CutList> ReadCuts(Directory& directory, const LogUuid& uuid);
 
-enum class CutDurability : uint8_t {
-  kMemory,  // outlives the process
-  kSynced,
-};
-
-// Adds a cut. Before the files change: a crash in between leaves a cut that was not made, which a
-// cursor behind it is told of all the same. The caller has the log's lock.
-Status RecordCut(Directory& directory, const LogUuid& uuid, uint64_t next_seq,
-                 CutDurability durability);
+// Adds a cut, durably: of two slots in memory a power cut could take both. Before the files change:
+// a crash in between leaves a cut that was not made, which a cursor behind it is told of all the
+// same. The caller has the log's lock.
+Status RecordCut(Directory& directory, const LogUuid& uuid, uint64_t next_seq);
 
 }  // namespace durlog
 

@@ -74,13 +74,12 @@ Status Log::CreateFirstSegment(uint64_t first_seq) {
   return Status::Ok();
 }
 
-// Records in memory that a cursor has passed may be gone: after a write that failed. The cursor is
-// told in memory too, as a power cut takes it back to records that are synced.
+// Records in memory that a cursor has passed may be gone: after a write that failed.
 Status Log::RecordLostRecords(uint64_t next_seq) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t highest,
                           HighestPosition(*directory_, file_system_.CurrentBoot(), uuid_));
   if (highest <= next_seq) return Status::Ok();
-  return RecordCut(*directory_, uuid_, next_seq, CutDurability::kMemory);
+  return RecordCut(*directory_, uuid_, next_seq);
 }
 
 Status Log::Recover() {

@@ -40,7 +40,7 @@ Status TruncateJob::RecordForCursors(const LogUuid& uuid) {
   if (next_seq_ == end_) return Status::Ok();
   DURLOG_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListCursorNames(directory_));
   if (names.empty()) return Status::Ok();
-  return RecordCut(directory_, uuid, next_seq_, CutDurability::kSynced);
+  return RecordCut(directory_, uuid, next_seq_);
 }
 
 Status TruncateJob::FindOffset(File& file, const SegmentHeader& header, uint64_t first_seq) {

@@ -45,6 +45,11 @@ struct Ledger {
   // Every record below is acknowledged at sync, or at memory, and nobody asked to cut it.
   uint64_t synced = 0;
   uint64_t in_memory = 0;
+  // A cursor's position, as of its last commit at sync and in memory; a truncation has cut the log
+  // to end before `cursor_cut`, below the position.
+  uint64_t cursor_synced = 0;
+  uint64_t cursor_in_memory = 0;
+  uint64_t cursor_cut = UINT64_MAX;
   // Records from `base` on, those included of which nothing was promised. There are no others.
   uint64_t base = 0;
   std::vector<Entry> entries;

@@ -49,7 +49,8 @@ Session::Session(Explorer* explorer, SimulatedDisk* disk, const Scenario& scenar
       points_left_(kPointsAtDepth[std::min(depth_, kMaxDepth)]),
       next_nonce_(Mix(seed ^ 0x6e6f6e6365)),
       ledger_(ledger),
-      workers_(Mix(seed + 1), scenario.percent_jobs_at_once, scenario.percent_switch) {
+      workers_(Mix(seed + 1), scenario.percent_jobs_at_once, scenario.percent_switch),
+      cursor_random_(Mix(seed + 2)) {
   disk_->on_call = [this](Call call) { OnCall(call); };
   disk_->on_misuse = [this](const std::string& what) { Fail("misuse: " + what); };
   if (explorer_->tracing()) disk_->on_trace = [this](const std::string& what) { Note(what); };
@@ -58,6 +59,7 @@ Session::Session(Explorer* explorer, SimulatedDisk* disk, const Scenario& scenar
 Session::~Session() {
   disk_->on_call = nullptr;
   workers_.Finish();
+  cursor_.reset();
   log_.reset();
   workers_.Finish();
   disk_->on_misuse = nullptr;
@@ -102,6 +104,7 @@ bool Session::Arrive(Survived survived) {
   // Whatever was in memory only is no promise any more, not even to the crash after this one.
   if (survived == Survived::kPowerCut || disk_->HasLostSectors()) {
     ledger_.in_memory = ledger_.synced;
+    ledger_.cursor_in_memory = ledger_.cursor_synced;
   }
   std::string wrong = LookAtCopy(survived, &found);
   if (!wrong.empty()) {
@@ -141,6 +144,7 @@ bool Session::Arrive(Survived survived) {
   if (!wrong.empty()) Fail("after the open: " + wrong);
   if (again.state != RecoveryState::kClean) Fail("the log is not clean after its recovery");
   CheckAcks();
+  if (going() && HasCursor()) OpenCursor();
   return going();
 }
 

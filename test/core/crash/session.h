@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cursor/durable_cursor.h"
 #include "explorer.h"
 #include "ledger.h"
 #include "log/log.h"
@@ -64,6 +65,12 @@ class Session final : public LogListener {
   void FinishTrim();
   void Truncate();
   void JumpClock();
+
+  // cursor_steps.cc
+  bool HasCursor() const { return !scenario_.faulty(); }
+  void OpenCursor();
+  void MoveCursor();
+
   void Reopen();
   void CloseLog();
   void DropLog();
@@ -84,6 +91,8 @@ class Session final : public LogListener {
   Ledger ledger_;
   SeededWorkers workers_;
   std::unique_ptr<Log> log_;
+  std::unique_ptr<DurableCursor> cursor_;
+  Random cursor_random_;
 
   // Stores are under way, and what was in memory before them.
   bool storing_ = false;

@@ -92,7 +92,7 @@ Result<std::unique_ptr<FileLock>> SimulatedDirectory::Lock(const std::string& na
     return Status::Error(Code::kLocked, "another writer has the log open").WithOwner(1);
   }
   if (disk_->names_.count(name) == 0) {
-    auto inode = std::make_shared<SimulatedInode>(kBlockBytes, disk_->order_);
+    auto inode = std::make_shared<SimulatedInode>(disk_->traits_.max_file_bytes, disk_->order_);
     disk_->names_[name] = inode;
     disk_->ChangeNames("", name, inode);
   }

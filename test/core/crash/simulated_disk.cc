@@ -137,6 +137,7 @@ std::unique_ptr<SimulatedDisk> SimulatedDisk::CopyWith(Copy copy) const {
   auto disk = std::make_unique<SimulatedDisk>(traits_, 0);
   disk->folder_exists_ = folder_exists_;
   disk->now_ms_ = now_ms_;
+  disk->boot_ = boot_;
   *disk->order_ = *order_;
   std::unordered_map<const SimulatedInode*, Inode> copies;
   copy(disk.get(), [&](const Inode& inode, auto make) {
@@ -178,6 +179,7 @@ std::unique_ptr<SimulatedDisk> SimulatedDisk::AfterPowerCut(Random* random) {
       to->durable_names_[name] = DurableName{inode, 0};
     }
   });
+  ++disk->boot_;
   disk->random_ = Random(random->Next());
   return disk;
 }

@@ -91,6 +91,7 @@ class SimulatedDisk final : public FileSystem {
   uint64_t NowMs() override;
   uint64_t MonotonicMicros() override { return 0; }
   uint64_t Random64() override { return random_.Next(); }
+  BootId CurrentBoot() override { return BootId{boot_}; }
 
   void set_now_ms(uint64_t now_ms) { now_ms_ = now_ms; }
   uint64_t now_ms() const { return now_ms_; }
@@ -160,6 +161,7 @@ class SimulatedDisk final : public FileSystem {
   Random random_;
   std::shared_ptr<uint64_t> order_ = std::make_shared<uint64_t>(1);
   uint64_t now_ms_ = 1700000000000;
+  uint8_t boot_ = 1;
   BlockPool pool_;
   bool folder_exists_ = false;
   std::map<std::string, Inode> names_;

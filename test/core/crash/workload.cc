@@ -39,6 +39,7 @@ void Session::Step() {
   } else if (kind < 92) {
     Reopen();
   }
+  if (cursor_ && going() && cursor_random_.OneIn(4)) MoveCursor();
   if (log_ && going() && random_.OneIn(2)) Turn();
   if (log_) CheckAcks();
 }
@@ -243,6 +244,7 @@ void Session::Truncate() {
     Note(status.ok() ? "truncated" : "truncation refused: " + status.message());
     if (status.ok()) {
       ledger_.CutAt(seq);
+      if (ledger_.cursor_in_memory > seq) ledger_.cursor_cut = std::min(ledger_.cursor_cut, seq);
       cut_.reset();
       if (log_->next_seq() != seq) Fail("a truncation ends elsewhere");
       ExploreMaybe(40);
@@ -299,6 +301,7 @@ void Session::DropLog() {
   ledger_ = LedgerNow();
   std::unique_ptr<Log> log = std::move(log_);
   trim_.reset();
+  cursor_.reset();
   log.reset();
   cut_.reset();
 }

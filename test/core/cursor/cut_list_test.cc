@@ -17,7 +17,7 @@ class CutListTest : public testing::Test {
     return list.ok() ? list.value() : CutList{};
   }
   void Record(uint64_t next_seq) {
-    const Status recorded = RecordCut(*directory_, kUuid, next_seq, CutDurability::kSynced);
+    const Status recorded = RecordCut(*directory_, kUuid, next_seq);
     ASSERT_TRUE(recorded.ok()) << recorded.message();
   }
 
@@ -84,7 +84,7 @@ TEST_F(CutListTest, AListThatCannotBeReadIsNoEmptyOne) {
   Record(50);
   file_system_.files[kCutsName]->at(20) ^= 1;
   EXPECT_EQ(ReadCuts(*directory_, kUuid).status().code(), Code::kCorrupt);
-  EXPECT_EQ(RecordCut(*directory_, kUuid, 9, CutDurability::kSynced).code(), Code::kCorrupt);
+  EXPECT_EQ(RecordCut(*directory_, kUuid, 9).code(), Code::kCorrupt);
 }
 
 TEST_F(CutListTest, AListThatWasNotFinishedIsNone) {
