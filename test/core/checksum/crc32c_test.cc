@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -136,7 +137,8 @@ TEST(ChecksumListTest, LastImplementationIsPortable) {
 TEST(CopyAndCrc32cTest, CopiesAndReturnsTheChecksum) {
   std::vector<uint8_t> bytes(100000);
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 31 + (i >> 8));
-  for (const size_t length : {0, 1, 23, 16383, 16384, 16385, 32768, 99999}) {
+  for (const size_t length :
+       std::initializer_list<size_t>{0, 1, 23, 16383, 16384, 16385, 32768, 99999}) {
     std::vector<uint8_t> copy(length + 1, 0xEE);
     EXPECT_EQ(CopyAndCrc32c(7, copy.data(), bytes.data(), length), Crc32c(7, bytes.data(), length));
     EXPECT_TRUE(std::equal(copy.begin(), copy.end() - 1, bytes.begin())) << length;
