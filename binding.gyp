@@ -47,6 +47,7 @@
       'src-native/log/mapped_append.cc',
       'src-native/log/open.cc',
       'src-native/log/rotate.cc',
+      'src-native/log/rotate_job.cc',
       'src-native/log/segment_chain.cc',
       'src-native/log/staging.cc',
       'src-native/log/sync_backlog.cc',

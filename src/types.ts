@@ -436,6 +436,13 @@ export interface Log extends ReadableLog, EventEmitter<LogEvents> {
    */
   truncateAfter(seq: number): Promise<number>
 
+  /**
+   * Seals the active segment before it is full, so that `trimBefore` may remove it, and begins the next one; settles with
+   * its first seq, which is `nextSeq`, once every record before it and its file are durable. A segment that holds no
+   * record stays. Appends made meanwhile wait.
+   */
+  rotate(): Promise<number>
+
   /** Counts since the log was opened, and how it writes at this moment. */
   stats(): LogStats
   /**

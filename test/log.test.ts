@@ -493,6 +493,7 @@ const WRITING = [
   'writable',
   'trimBefore',
   'truncateAfter',
+  'rotate',
   'stats',
   'on',
 ] as const satisfies (keyof Log)[]

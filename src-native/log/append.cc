@@ -30,7 +30,7 @@ Status Log::LatchedError() {
 
 // Every append passes here; error details are built in CheckAppend().
 bool Log::Takes(Bytes payload) const {
-  return !latched_ && !closing_ && !truncating_ && payload.size > 0 &&
+  return !latched_ && !closing_ && !exclusive_ && payload.size > 0 &&
          payload.size <= options_.max_record_bytes;
 }
 
@@ -45,8 +45,8 @@ Status Log::CheckAppend(Bytes payload) const {
                                                     " bytes, maxRecordBytes is " +
                                                     std::to_string(options_.max_record_bytes));
   }
-  // Before anything else is done: the files belong to the truncation.
-  if (truncating_) return BackpressureError("a truncation is under way");
+  // Before anything else is done: the files belong to that job.
+  if (exclusive_) return BackpressureError("a truncation or a rotation is under way");
   return Status::Ok();
 }
 

@@ -26,7 +26,7 @@ Level Log::WantedLevel() const {
 void Log::Pump() {
   clock_credit_ = 0;
   live_.Ring();  // for what has been stored into a map since
-  if (commit_ || latched_ || truncating_) return;
+  if (commit_ || latched_ || exclusive_) return;
   // The marker comes last of all: it may only say "synced" of what is.
   if (closing_ && !end_marked_ && !marking_end_ && acks_.synced_end() == next_seq_) {
     marking_end_ = true;

@@ -46,20 +46,25 @@ void Log::FinishTrim(const TrimJob& job) {
   live_.StoreFirstSeq(first_seq());
 }
 
+// Before a job that has the log's files to itself.
+Status Log::CheckExclusive() const {
+  if (latched_) return LatchedError();
+  if (closing_) return Status::Error(Code::kClosed, "the log is closed");
+  if (!exclusive_) return Status::Ok();
+  return Status::Error(Code::kBackpressure, "a truncation or a rotation is under way");
+}
+
 Result<std::shared_ptr<TruncateJob>> Log::BeginTruncate(uint64_t next_seq) {
-  if (latched_ || closing_) {
-    return Status::Error(latched_ ? Code::kLatched : Code::kClosed, "the log takes no change");
-  }
+  DURLOG_RETURN_IF_ERROR(CheckExclusive());
   if (next_seq < first_seq() || next_seq > next_seq_) {
     return Status::Error(Code::kOutOfRange, "the log holds seq " + std::to_string(first_seq()) +
                                                 " to " + std::to_string(next_seq_) +
                                                 " (exclusive)");
   }
-  if (truncating_) return Status::Error(Code::kBackpressure, "a truncation is under way");
   // What stays has to be durable when the cut is.
   if (next_seq_ > first_seq()) DURLOG_RETURN_IF_ERROR(AwaitLevel(next_seq_ - 1, Level::kSync));
   DURLOG_RETURN_IF_ERROR(ActivateHere());
-  truncating_ = true;
+  exclusive_ = true;
   tail_.reset();
   if (left_run_) left_run_->Await();
   auto job =
@@ -69,7 +74,7 @@ Result<std::shared_ptr<TruncateJob>> Log::BeginTruncate(uint64_t next_seq) {
 }
 
 Status Log::FinishTruncate(TruncateJob& job) {
-  truncating_ = false;
+  exclusive_ = false;
   // Also after a failure: a trim that counted on segments that are gone would take the last ones.
   chain_.Assign(job.segments());
   if (!job.status().ok()) {

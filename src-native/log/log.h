@@ -21,6 +21,7 @@
 #include "log/log_position.h"
 #include "log/log_stats.h"
 #include "log/options.h"
+#include "log/rotate_job.h"
 #include "log/segment_chain.h"
 #include "log/staging.h"
 #include "log/sync_backlog.h"
@@ -88,6 +89,10 @@ class Log {
   // until FinishTruncate.
   Result<std::shared_ptr<TruncateJob>> BeginTruncate(uint64_t next_seq);
   Status FinishTruncate(TruncateJob& job);
+  // Seals the active segment: what is appended from now on goes into the next one. Nothing may be
+  // pending; appends answer kBackpressure until FinishRotate. Null where it holds no record.
+  Result<std::shared_ptr<RotateJob>> BeginRotate();
+  Status FinishRotate(RotateJob& job);
   // No append from here on; marks the end, so that the next open knows everything is synced.
   // idle() is true when that is done.
   void PrepareClose();
@@ -146,6 +151,7 @@ class Log {
   Status TakeBack(uint64_t at, Status failure);
 
   // rotate.cc
+  Status CheckExclusive() const;
   Status Rotate();
   Status RotateMapped();
   std::shared_ptr<Segment> TakeReplaced();
@@ -180,7 +186,7 @@ class Log {
   }
   // What readers elsewhere may see. A truncation that is out has lowered the ends already.
   void PublishEnds() {
-    if (truncating_) return;
+    if (exclusive_) return;
     live_.StoreEnds(first_seq(), acks_.memory_end(), acks_.synced_end());
   }
 
@@ -227,7 +233,7 @@ class Log {
 
   bool latched_ = false;
   bool closing_ = false;
-  bool truncating_ = false;   // a truncation is out
+  bool exclusive_ = false;    // a truncation or a rotation is out: the files are its own
   bool end_marked_ = false;   // the log's last frame is a marker, or the log is new
   bool marking_end_ = false;  // that marker is on its way
 };

@@ -126,6 +126,41 @@ Status Log::RotateMapped() {
   return EnsureMapped(std::move(legacy));
 }
 
+Result<std::shared_ptr<RotateJob>> Log::BeginRotate() {
+  DURLOG_RETURN_IF_ERROR(CheckExclusive());
+  if (active_->first_seq() == next_seq_) return std::shared_ptr<RotateJob>();
+  DURLOG_RETURN_IF_ERROR(AwaitLevel(next_seq_ - 1, Level::kSync));
+  DURLOG_RETURN_IF_ERROR(ActivateHere());
+  exclusive_ = true;
+  SetRecordTime(kClockTime);
+  DropUnfitSpare();
+  RequestSpare();
+  tail_.reset();
+  if (left_run_) left_run_->Await();
+  auto next = std::make_shared<Segment>(next_seq_, chain_.TakeSpare());
+  auto job =
+      std::make_shared<RotateJob>(*directory_, active_, std::move(next), mode_ == WriteMode::kMmap);
+  chain_.Watch(job);
+  return job;
+}
+
+Status Log::FinishRotate(RotateJob& job) {
+  exclusive_ = false;
+  if (!job.status().ok()) {
+    if (job.changed()) Latch(job.status(), next_seq_, next_seq_);
+    PublishEnds();
+    return job.changed() ? failure_ : job.status();
+  }
+  const std::shared_ptr<Segment> next = job.TakeSegment();
+  NoteActivated(*next);
+  backlog_.Forget(active_.get());
+  ResumeAt(next, kSegmentHeaderBytes, 0);
+  // With a marker of its own the next open need not read the sealed segment.
+  end_marked_ = false;
+  PublishEnds();
+  return mode_ == WriteMode::kMmap ? EnsureMapped() : Status::Ok();
+}
+
 TailShape Log::ShapeOf(const SegmentHeader& header) const {
   TailShape shape;
   shape.map_alignment = capabilities_.map_alignment;

@@ -215,6 +215,33 @@ napi_value TruncateAfter(napi_env env, napi_callback_info info) {
       });
 }
 
+napi_value Rotate(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 0);
+  if (call.log == nullptr) return nullptr;
+  Result<std::shared_ptr<RotateJob>> begun = call.log->BeginRotate();
+  if (!begun.ok()) {
+    call.handle->StoreCounters();
+    Throw(env, begun.status());
+    return nullptr;
+  }
+  const std::shared_ptr<RotateJob> job = *begun;
+  const HandlePointer handle = call.handle->shared_from_this();
+  return RunAsync(
+      env,
+      [job] {
+        if (job) job->Await();
+        return Status::Ok();
+      },
+      [job, handle](Napi::Env done_env) -> Napi::Value {
+        Log* const log = handle->log();
+        if (log == nullptr) return FromSeq(done_env, 0);
+        const Status status = job ? log->FinishRotate(*job) : Status::Ok();
+        handle->StoreCounters();
+        if (!status.ok()) return ToError(done_env, status);
+        return FromSeq(done_env, log->next_seq());
+      });
+}
+
 napi_value Close(napi_env env, napi_callback_info info) {
   const Call call(env, info, 0);
   return call.log == nullptr ? nullptr : call.handle->Close(env);
@@ -234,19 +261,14 @@ bool AddMethod(Napi::Env env, const Napi::Object& object, const HandlePointer& h
 }
 
 Napi::Value MakeObject(Napi::Env env, std::unique_ptr<Log> log, const Napi::Function& on_progress) {
-  const std::pair<const char*, napi_callback> methods[] = {{"append", Append},
-                                                           {"appendBatch", AppendBatch},
-                                                           {"write", Write},
-                                                           {"writeMany", WriteMany},
-                                                           {"appendSync", AppendSync},
-                                                           {"requestSync", RequestSync},
-                                                           {"flushSync", FlushSync},
-                                                           {"pump", Pump},
-                                                           {"takeEvents", TakeEvents},
-                                                           {"stats", Stats},
-                                                           {"trimBefore", TrimBefore},
-                                                           {"truncateAfter", TruncateAfter},
-                                                           {"close", Close}};
+  const std::pair<const char*, napi_callback> methods[] = {
+      {"append", Append},         {"appendBatch", AppendBatch},
+      {"write", Write},           {"writeMany", WriteMany},
+      {"appendSync", AppendSync}, {"requestSync", RequestSync},
+      {"flushSync", FlushSync},   {"pump", Pump},
+      {"takeEvents", TakeEvents}, {"stats", Stats},
+      {"trimBefore", TrimBefore}, {"truncateAfter", TruncateAfter},
+      {"rotate", Rotate},         {"close", Close}};
   Napi::Object object = Napi::Object::New(env);
   const Napi::Float64Array counters = Napi::Float64Array::New(env, LogHandle::kCounters);
   // In a worker that is being terminated.

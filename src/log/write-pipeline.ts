@@ -127,7 +127,8 @@ export class WritePipeline {
   }
 
   flushSync(level: number): number {
-    if (this.#suspended) throw this.#closed ? closedError(this.#dir) : noRoom('a trim or a truncation is under way')
+    if (this.#suspended)
+      throw this.#closed ? closedError(this.#dir) : noRoom('a trim, a truncation or a rotation is under way')
     for (let waiting = Number.POSITIVE_INFINITY; this.#held.size < waiting; ) {
       waiting = this.#held.size
       try {

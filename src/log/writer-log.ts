@@ -199,6 +199,10 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     return this.#pipeline.alone(cut, { syncedFirst: true })
   }
 
+  rotate(): Promise<number> {
+    return this.#pipeline.alone(() => this.#native.rotate(), { syncedFirst: true })
+  }
+
   stats(): LogStats {
     return { ...this.#native.stats(), ...this.#pipeline.pending() }
   }

@@ -95,6 +95,8 @@ export interface NativeLog {
   trimBefore(seq: number): Promise<number>
   /** Cuts every record after `seq` (-1: all); resolves to the new nextSeq once durable. */
   truncateAfter(seq: number): Promise<number>
+  /** Seals the active segment if it holds a record; resolves to the seq of the next one once durable. */
+  rotate(): Promise<number>
   /** Syncs every record, writes the end marker and releases the lock. */
   close(): Promise<void>
 }

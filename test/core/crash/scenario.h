@@ -31,6 +31,7 @@ struct Scenario {
   uint32_t percent_switch = 0;     // of the system calls, at which somebody else goes on
   uint32_t percent_in_memory = 0;  // of the appends; the others take any level
   bool gives_times = false;        // to some of the appends
+  bool rotates = false;            // seals segments by hand
 
   bool faulty() const { return fault.times > 0 || capacity_blocks != UINT64_MAX; }
 };

@@ -64,6 +64,7 @@ class Session final : public LogListener {
   void BeginTrim();
   void FinishTrim();
   void Truncate();
+  void Rotate();
   void JumpClock();
 
   // cursor_steps.cc

@@ -38,6 +38,8 @@ void Session::Step() {
     JumpClock();
   } else if (kind < 92) {
     Reopen();
+  } else if (kind < 97 && scenario_.rotates) {
+    Rotate();
   }
   if (cursor_ && going() && cursor_random_.OneIn(4)) MoveCursor();
   if (log_ && going() && random_.OneIn(2)) Turn();
@@ -259,6 +261,30 @@ void Session::Truncate() {
     Note("truncation refused: " + begun.status().message());
   }
   cut_.reset();
+}
+
+// As the layer above does it: as a truncation.
+void Session::Rotate() {
+  if (cut_) return;
+  log_->RequestSync(Level::kSync);
+  Drain();
+  if (!going()) return;
+  Result<std::shared_ptr<RotateJob>> begun = log_->BeginRotate();
+  Note("rotate" + std::string(begun.ok() ? "" : ": " + begun.status().message()));
+  if (!begun.ok() || !*begun) return;
+  workers_.Execute(*begun);
+  while (!(*begun)->done()) {
+    workers_.RunOne();
+    log_->Harvest();
+  }
+  const Status status = log_->FinishRotate(**begun);
+  Note(status.ok() ? "rotated" : "rotation refused: " + status.message());
+  if (!status.ok()) {
+    failed_softly_ = true;
+    if (!scenario_.faulty()) Fail("a rotation is refused: " + status.message());
+    return;
+  }
+  ExploreMaybe(40);
 }
 
 void Session::JumpClock() {

@@ -129,6 +129,82 @@ TEST_P(RotationStrategyTest, TimesThatGoBackOpenFewFiles) {
   EXPECT_EQ(log->ReachedEnd(Level::kSync), log->next_seq());
 }
 
+TEST_P(RotationStrategyTest, ByHandSealsASegmentThatMayThenBeTrimmed) {
+  std::unique_ptr<Log> log = OpenObserved(SmallOptions(GetParam()));
+  AppendMany(*log, 10, Level::kMemory);
+  Settle(*log);
+  const Result<std::shared_ptr<RotateJob>> rotation = log->BeginRotate();
+  ASSERT_TRUE(rotation.ok()) << rotation.status().message();
+  ASSERT_NE(*rotation, nullptr);
+  EXPECT_EQ(WriteNext(*log).status().code(), Code::kBackpressure);
+  (*rotation)->RunOnce();
+  ASSERT_TRUE(log->FinishRotate(**rotation).ok());
+  EXPECT_EQ(listener_.rotated, std::vector<uint64_t>{10});
+  const std::shared_ptr<TrimJob> trim = log->BeginTrim(10);
+  ASSERT_NE(trim, nullptr);
+  trim->RunOnce();
+  log->FinishTrim(*trim);
+  EXPECT_EQ(log->first_seq(), 10u);
+  log.reset();
+  log = OpenObserved(SmallOptions(GetParam()));
+  EXPECT_EQ(log->recovery().state, RecoveryState::kClean);
+  EXPECT_EQ(log->next_seq(), 10u);
+  AppendMany(*log, 10, Level::kMemory);
+  AppendMany(*log, 10, Level::kSync);
+  Close(std::move(log));
+  ExpectRecords(10, 30);
+}
+
+TEST_P(RotationStrategyTest, ByHandLeavesASegmentWithoutRecords) {
+  std::unique_ptr<Log> log = OpenObserved(SmallOptions(GetParam()));
+  for (int i = 0; i < 2; ++i) {
+    const Result<std::shared_ptr<RotateJob>> rotation = log->BeginRotate();
+    ASSERT_TRUE(rotation.ok()) << rotation.status().message();
+    EXPECT_EQ(*rotation, nullptr);
+  }
+  AppendMany(*log, 1, Level::kSync);
+  Close(std::move(log));
+  EXPECT_TRUE(listener_.rotated.empty());
+}
+
+TEST_P(RotationStrategyTest, ByHandThatFindsNoRoomChangesNothing) {
+  std::unique_ptr<Log> log = OpenObserved(SmallOptions(GetParam()));
+  AppendMany(*log, 10, Level::kSync);
+  Settle(*log);
+  observer_ = [](const ObservedCall& call) {
+    return call.call == "rename" ? Status::System("renameat", ENOSPC, call.name) : Status::Ok();
+  };
+  const Result<std::shared_ptr<RotateJob>> rotation = log->BeginRotate();
+  ASSERT_TRUE(rotation.ok()) << rotation.status().message();
+  (*rotation)->RunOnce();
+  EXPECT_EQ(log->FinishRotate(**rotation).code(), Code::kNoSpace);
+  EXPECT_FALSE(log->latched());
+  observer_ = nullptr;
+  AppendMany(*log, 10, Level::kSync);
+  Close(std::move(log));
+  EXPECT_TRUE(listener_.rotated.empty());
+  ExpectRecords(0, 20);
+}
+
+TEST_P(RotationStrategyTest, ByHandThatCannotSyncTheSegmentLatches) {
+  std::unique_ptr<Log> log = OpenObserved(SmallOptions(GetParam()));
+  Close(std::move(log));
+  log = OpenObserved(SmallOptions(GetParam()));
+  AppendMany(*log, 10, Level::kSync);
+  Settle(*log);
+  observer_ = [](const ObservedCall& call) {
+    const bool sealing = call.call == "sync-full" && call.name == SegmentName(0);
+    return sealing ? Status::System("fsync", EIO, call.name) : Status::Ok();
+  };
+  const Result<std::shared_ptr<RotateJob>> rotation = log->BeginRotate();
+  ASSERT_TRUE(rotation.ok()) << rotation.status().message();
+  (*rotation)->RunOnce();
+  EXPECT_EQ(log->FinishRotate(**rotation).code(), Code::kSyncFailed);
+  EXPECT_TRUE(log->latched());
+  EXPECT_EQ(log->BeginRotate().status().code(), Code::kLatched);
+  observer_ = nullptr;
+}
+
 TEST_F(RotationTest, EachMappedSegmentHasItsPositionsNoted) {
   LogOptions options = SmallOptions(Strategy::kMmap);
   options.segment_bytes = 256 << 10;

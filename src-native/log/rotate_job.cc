@@ -1,0 +1,27 @@
+#include "log/rotate_job.h"
+
+namespace durlog {
+
+void RotateJob::Run() {
+  status_ = Rotate();
+  if (!status_.ok()) next_->Discard(directory_);
+}
+
+Status RotateJob::Rotate() {
+  DURLOG_RETURN_IF_ERROR(next_->AwaitSpare(directory_));
+  // A sync that fails is never tried again.
+  changed_ = true;
+  DURLOG_RETURN_IF_ERROR(sealed_->file().SyncFull());
+  Status activated = next_->Activate(directory_);
+  // For any other reason the file may have its new name on the device.
+  changed_ = activated.code() != Code::kNoSpace;
+  DURLOG_RETURN_IF_ERROR(std::move(activated));
+  // A truncation may be what comes next, and it cuts no file that is mapped.
+  changed_ = true;
+  if (!maps_) DURLOG_RETURN_IF_ERROR(next_->DropFirstChunk());
+  DURLOG_RETURN_IF_ERROR(directory_.Sync());
+  next_->entry_synced = true;
+  return Status::Ok();
+}
+
+}  // namespace durlog
