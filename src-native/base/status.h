@@ -33,6 +33,7 @@ enum class Code : uint8_t {
   kUnsupported,   // this system or file system cannot do what was asked for
   kVersion,       // written by a newer format version
   kOutOfRange,    // the seq is not in the log (trimmed away, or not there yet)
+  kVoid,          // the seq's writer died before the record was whole
   kOutOfMemory,
 };
 

@@ -61,6 +61,8 @@ const char* KindOf(const FrameReport& frame) {
       return "padding";
     case FrameState::kMarker:
       return "marker";
+    case FrameState::kVoid:
+      return "void";
     default:
       return "record";
   }

@@ -42,6 +42,8 @@ const char* CodeName(Code code) {
       return "ERR_DURLOG_VERSION";
     case Code::kOutOfRange:
       return "ERR_DURLOG_OUT_OF_RANGE";
+    case Code::kVoid:
+      return "ERR_DURLOG_VOID";
     case Code::kOutOfMemory:
       return "ERR_DURLOG_OUT_OF_MEMORY";
   }

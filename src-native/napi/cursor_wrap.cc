@@ -93,6 +93,7 @@ class CursorWrap final : public Napi::ObjectWrap<CursorWrap> {
     Napi::Object object = Napi::Object::New(env);
     object.Set("count", FromSeq(env, batch.count));
     object.Set("firstSeq", FromSeq(env, batch.first_seq));
+    object.Set("nextSeq", FromSeq(env, batch.next_seq));
     object.Set("baseTimeMs", FromSeq(env, batch.base_time_ms));
     object.Set("needBytes", FromSeq(env, batch.need_bytes));
     return object;

@@ -97,6 +97,7 @@ Result<Cursor::Stop> Cursor::Fill(uint8_t* buffer, size_t capacity, CursorEntry*
   if (offset_ >= header_.segment_bytes) {
     Stop stop;
     stop.offset = offset_;
+    batch->next_seq = seq();
     return stop;
   }
   const uint64_t room = header_.segment_bytes - offset_;
@@ -132,15 +133,17 @@ Cursor::Stop Cursor::Decode(const uint8_t* buffer, size_t read, bool whole_file_
     if (has_seq && frame.fields.seq != seq) stop.status = DecodeStatus::kBadCrc;
     if (stop.status != DecodeStatus::kWhole) break;
     const FrameFields& fields = frame.fields;
+    // The records of one batch have consecutive seqs.
+    if (fields.state == FrameState::kVoid && fields.seqs() > 0 && count > 0) break;
     if (fields.state == FrameState::kCommitted) {
       if (seq >= from_seq_) {
         if (batch->count == 0 && count == 0) batch->first_seq = seq;
         entries[count++] = CursorEntry{static_cast<uint32_t>(at + kFrameHeaderBytes), fields.length,
                                        fields.time_ms};
       }
-      ++seq;
       inside_batch = fields.batch_continues && !salvaging_;
     }
+    seq += fields.seqs();
     at += static_cast<size_t>(fields.frame_bytes());
     if (inside_batch && begin + at > whole_until_) continue;
     offset_ = begin + at;
@@ -151,6 +154,7 @@ Cursor::Stop Cursor::Decode(const uint8_t* buffer, size_t read, bool whole_file_
     PositionIndex::Shared().Note(header_.salt, {next_seq_, offset_});
     note_from_ = offset_ + PositionIndex::kSpacingBytes;
   }
+  batch->next_seq = this->seq();
   stop.offset = begin + at;
   const size_t decoded = static_cast<size_t>(offset_ - begin);
   std::memcpy(stop.header, buffer + decoded, std::min(read - decoded, sizeof stop.header));

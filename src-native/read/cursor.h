@@ -23,6 +23,7 @@ struct CursorEntry {
 struct CursorBatch {
   size_t count = 0;
   uint64_t first_seq = 0;  // the others follow one by one
+  uint64_t next_seq = 0;   // the cursor's, behind them and behind the seqs without a record
   uint64_t base_time_ms = 0;
   // Where count is 0: how large a buffer the next record needs; 0 at the end of the log.
   size_t need_bytes = 0;

@@ -14,50 +14,54 @@ namespace {
 // What a Cursor reads at a time.
 constexpr size_t kScanBytes = 256 << 10;
 
+Status VoidError(uint64_t seq) {
+  return Status::Error(Code::kVoid, "seq " + std::to_string(seq) +
+                                        " holds no record: its writer died before it had finished; "
+                                        "read on from the next seq");
+}
+
+// The first of [begin, end) that is not before what is sought; `end` where all are.
+template <typename IsBefore>
+Result<uint64_t> FirstNotBefore(uint64_t begin, uint64_t end, const IsBefore& is_before) {
+  while (begin < end) {
+    const uint64_t middle = begin + (end - begin) / 2;
+    DURLOG_ASSIGN_OR_RETURN(const bool before, is_before(middle));
+    if (before) {
+      begin = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return begin;
+}
+
 }  // namespace
 
 Result<PointRecord> PointReader::Get(uint64_t seq, uint64_t limit) {
-  std::optional<PointRecord> found = Find(seq);
-  if (!found && LookAround().ok()) found = Find(seq);
-  if (found) return std::move(*found);
-  return ReadInOrder(seq, limit);
+  Result<PointRecord> record = GetFrom(seq, limit);
+  if (record.ok() && record->seq != seq) return VoidError(seq);
+  return record;
 }
 
 Result<uint64_t> PointReader::SeqAt(uint64_t time_ms, uint64_t first, uint64_t end) {
+  const auto is_before = [&](uint64_t seq) { return IsBefore(seq, time_ms, end); };
   if (first >= end) return end;
   // Also looks around where the last segment is a new one.
-  DURLOG_ASSIGN_OR_RETURN(const bool all_before, IsBefore(end - 1, time_ms, end));
+  DURLOG_ASSIGN_OR_RETURN(const bool all_before, is_before(end - 1));
   if (all_before) return end;
-  // The answer is in [low, high].
-  uint64_t low = first;
-  uint64_t high = end - 1;
-  const std::vector<uint64_t> starts = SegmentsWithin(first + 1, high);
-  for (size_t begin = 0, behind = starts.size(); begin < behind;) {
-    const size_t middle = begin + (behind - begin) / 2;
-    DURLOG_ASSIGN_OR_RETURN(const bool before, IsBefore(starts[middle], time_ms, end));
-    if (before) {
-      low = starts[middle] + 1;
-      begin = middle + 1;
-    } else {
-      high = starts[middle];
-      behind = middle;
-    }
-  }
-  while (low < high) {
-    const uint64_t middle = low + (high - low) / 2;
-    DURLOG_ASSIGN_OR_RETURN(const bool before, IsBefore(middle, time_ms, end));
-    if (before) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
+  const std::vector<uint64_t> starts = SegmentsWithin(first + 1, end - 1);
+  DURLOG_ASSIGN_OR_RETURN(
+      const uint64_t behind,
+      FirstNotBefore(0, starts.size(), [&](uint64_t index) { return is_before(starts[index]); }));
+  const uint64_t low = behind == 0 ? first : starts[behind - 1] + 1;
+  return FirstNotBefore(low, behind == starts.size() ? end - 1 : starts[behind], is_before);
 }
 
 Result<bool> PointReader::IsBefore(uint64_t seq, uint64_t time_ms, uint64_t end) {
-  DURLOG_ASSIGN_OR_RETURN(const PointRecord record, Get(seq, end));
-  return record.timestamp_ms < time_ms;
+  const Result<PointRecord> record = GetFrom(seq, end);
+  if (record.status().code() == Code::kVoid) return false;
+  if (!record.ok()) return record.status();
+  return record->timestamp_ms < time_ms;
 }
 
 // The first seqs of the segments that begin in [begin, end), as of the last look around.
@@ -74,6 +78,13 @@ void PointReader::Forget() {
   closing.swap(kept_);
   directory.swap(directory_);
   first_seqs_.clear();
+}
+
+Result<PointRecord> PointReader::GetFrom(uint64_t seq, uint64_t limit) {
+  std::optional<PointRecord> found = Find(seq);
+  if (!found && LookAround().ok()) found = Find(seq);
+  if (found) return std::move(*found);
+  return ReadInOrder(seq, limit);
 }
 
 // An error here is met again by ReadInOrder(), which returns it.
@@ -154,9 +165,11 @@ Result<PointRecord> PointReader::ReadInOrder(uint64_t seq, uint64_t limit) {
     if (batch.count > 0) {
       record.offset = entry.offset;
       record.length = entry.length;
+      record.seq = batch.first_seq;
       record.timestamp_ms = batch.base_time_ms + entry.time_ms;
       return record;
     }
+    if (cursor->seq() > seq) return VoidError(seq);
     if (batch.need_bytes <= bytes) {
       return Status::Error(Code::kOutOfRange, "there is no record " + std::to_string(seq));
     }

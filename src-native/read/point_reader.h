@@ -45,13 +45,14 @@ class PointReader {
 
   // Record `seq`, which is known to be there if it is below `limit`; with kNoLimit it may be behind
   // the end of the log. kOutOfRange where it has been trimmed away or is not there, kCorrupt where
-  // it was synced and cannot be read.
+  // it was synced and cannot be read, kVoid where a writer that died has left the seq without one.
   Result<PointRecord> Get(uint64_t seq, uint64_t limit);
   // The seq of the first record of [first, end) at or after `time_ms` (milliseconds since 1970);
   // `end` where there is none. All of them are known to be there. Times are taken to rise with the
-  // seqs, as the clock makes them: where callers gave times that go back, it is one of the places
-  // where an earlier time is followed by a later one. Reads some records, not the log: a binary
-  // search among the first records of the segments, and then within one. Errors as for Get().
+  // seqs, as the clock makes them: where callers gave times that go back, or several writers raced,
+  // it is one of the places where an earlier time is followed by a later one. Reads some records,
+  // not the log: a binary search among the first records of the segments, and then within one.
+  // Errors as for Get().
   Result<uint64_t> SeqAt(uint64_t time_ms, uint64_t first, uint64_t end);
   // Closes the files; the next read opens what it needs. Not while a read is under way.
   void Forget();
@@ -59,6 +60,8 @@ class PointReader {
  private:
   using SegmentPointer = std::shared_ptr<const ReadableSegment>;
 
+  // The first record at or after `seq`.
+  Result<PointRecord> GetFrom(uint64_t seq, uint64_t limit);
   std::optional<PointRecord> Find(uint64_t seq);
   SegmentPointer SegmentOf(uint64_t seq);
   SegmentPointer TakeKept(uint64_t first_seq);

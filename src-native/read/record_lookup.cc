@@ -36,14 +36,12 @@ Result<bool> RecordLookup::HopTo(uint64_t seq) {
     if (header == nullptr) return false;
     fields_ = PeekFrame(header);
     const bool record = fields_.state == FrameState::kCommitted;
-    if (!record && fields_.state != FrameState::kMarker && fields_.state != FrameState::kPadding) {
-      return false;
-    }
-    if (fields_.seq != at) return false;
+    if (!IsWholeState(fields_.state) || fields_.seq != at) return false;
     if (fields_.frame_bytes() > segment_.header.segment_bytes - offset_) return false;
     if (record && at == seq) return true;
     offset_ += fields_.frame_bytes();
-    if (record) ++at;
+    at += fields_.seqs();
+    if (at > seq && !record) return false;  // within a void
     if (!record || !fields_.batch_continues) batch_ = Boundary{at, offset_};
   }
   return false;
@@ -105,6 +103,7 @@ Result<std::optional<PointRecord>> RecordLookup::Find(uint64_t seq) {
   PointRecord record;
   record.offset = static_cast<size_t>(frame.payload - buffer_.data());
   record.length = frame.fields.length;
+  record.seq = seq;
   record.timestamp_ms = segment_.header.base_time_ms + frame.fields.time_ms;
   record.segment_first_seq = segment_.first_seq;
   record.frame_offset = offset_;

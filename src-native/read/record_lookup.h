@@ -20,6 +20,7 @@ struct PointRecord {
   AlignedBuffer memory;
   size_t offset = 0;
   uint32_t length = 0;
+  uint64_t seq = 0;
   uint64_t timestamp_ms = 0;  // since the Unix epoch
   // Where it stands; 0 where it was not found by a known position.
   uint64_t segment_first_seq = 0;

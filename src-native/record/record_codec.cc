@@ -14,9 +14,17 @@ uint32_t FrameCrc(uint32_t crc_seed, const uint8_t header[kFrameHeaderBytes], By
 }
 
 bool HasPlausibleLength(const FrameFields& fields) {
-  if (fields.state == FrameState::kMarker) return fields.length == 0;
-  if (fields.state == FrameState::kPadding) return true;
-  return fields.length > 0 && fields.length <= kMaxPayloadBytes;
+  switch (fields.state) {
+    case FrameState::kMarker:
+      return fields.length == 0;
+    case FrameState::kPadding:
+      return true;
+    case FrameState::kVoid:
+      // It has the place of the records whose seqs it takes.
+      return uint64_t{fields.unsynced} * kMinRecordFrameBytes <= fields.frame_bytes();
+    default:
+      return fields.length > 0 && fields.length <= kMaxPayloadBytes;
+  }
 }
 
 }  // namespace
@@ -43,20 +51,19 @@ DecodeStatus DecodeFrame(const uint8_t* from, size_t available, uint64_t room, u
   if (Load32(from) == 0) return DecodeStatus::kFree;
   FrameFields& fields = frame->fields;
   fields = PeekFrame(from);
-  if (fields.state != FrameState::kCommitted && fields.state != FrameState::kPadding &&
-      fields.state != FrameState::kMarker) {
-    return DecodeStatus::kBadState;
-  }
+  if (!IsWholeState(fields.state)) return DecodeStatus::kBadState;
   if (!HasPlausibleLength(fields)) return DecodeStatus::kBadLength;
   if (fields.frame_bytes() > room) return DecodeStatus::kOverrun;
   if (fields.frame_bytes() > available) return DecodeStatus::kShort;
   frame->payload = from + kFrameHeaderBytes;
-  // Padding is skipped, never read: only its header is covered.
-  const size_t covered = fields.state == FrameState::kPadding ? 0 : fields.length;
+  // What holds no record is skipped, never read: only its header is covered.
+  const size_t covered = fields.state == FrameState::kCommitted ? fields.length : 0;
   if (FrameCrc(crc_seed, from, Bytes{frame->payload, covered}) != Load32(from + kFrameCrcOffset)) {
     return DecodeStatus::kBadCrc;
   }
-  if (fields.unsynced > fields.seq) return DecodeStatus::kBadCrc;
+  if (fields.state != FrameState::kVoid && fields.unsynced > fields.seq) {
+    return DecodeStatus::kBadCrc;
+  }
   return DecodeStatus::kWhole;
 }
 

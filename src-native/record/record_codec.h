@@ -18,13 +18,29 @@ struct FrameFields {
   bool batch_continues = false;  // the next record belongs to the same atomic batch
   uint32_t length = 0;           // payload bytes
   uint64_t seq = 0;
-  uint32_t unsynced = 0;  // how many records before this one were not known to be synced
-  uint32_t time_ms = 0;   // since the segment's base time
+  // How many records before this one were not known to be synced; of a void: how many seqs it
+  // takes.
+  uint32_t unsynced = 0;
+  uint32_t time_ms = 0;  // since the segment's base time
 
-  // Every record below this was on the device when the frame was made.
-  uint64_t synced_end() const { return seq - unsynced; }
+  // Every record below this was on the device when the frame was made. A void claims nothing, so
+  // that it is the same whoever makes it.
+  uint64_t synced_end() const { return state == FrameState::kVoid ? 0 : seq - unsynced; }
+  // The next frame's seq is `seq` and so many.
+  uint64_t seqs() const {
+    if (state == FrameState::kCommitted) return 1;
+    return state == FrameState::kVoid ? unsynced : 0;
+  }
+  // A void without seqs: several writers go on in the next segment. For readers it is as any void.
+  bool is_seal() const { return state == FrameState::kVoid && unsynced == 0; }
   uint64_t frame_bytes() const { return FrameBytes(length); }
 };
+
+// Whether a frame of this state can be whole.
+inline bool IsWholeState(FrameState state) {
+  return state == FrameState::kCommitted || state == FrameState::kPadding ||
+         state == FrameState::kMarker || state == FrameState::kVoid;
+}
 
 // The frame's first word, which says that it is there.
 inline uint32_t FrameWord(const FrameFields& fields) {
@@ -65,6 +81,18 @@ inline void EncodeMarker(uint64_t seq, uint32_t crc_seed, uint8_t* to) {
   fields.state = FrameState::kMarker;
   fields.seq = seq;
   EncodeFrame(fields, Bytes{}, crc_seed, to);
+}
+
+// Writes the header of a void that stands in the place of a frame with `length` bytes behind its
+// header. Every byte follows from the arguments. Without seqs and length it is a seal.
+inline void EncodeVoid(uint64_t seq, uint32_t seqs, uint32_t length, uint32_t crc_seed,
+                       uint8_t header[kFrameHeaderBytes]) {
+  FrameFields fields;
+  fields.state = FrameState::kVoid;
+  fields.length = length;
+  fields.seq = seq;
+  fields.unsynced = seqs;
+  SealFrameHeader(header, BeginFrameHeader(fields, crc_seed, header));
 }
 
 enum class DecodeStatus : uint8_t {

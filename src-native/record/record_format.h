@@ -7,7 +7,11 @@
 
 namespace durlog {
 
-inline constexpr uint32_t kFormatVersion = 1;
+// A log that one writer has open at a time is of version 1. Version 2 adds what several writers of
+// one segment need: reserved frames, voids and times that fall.
+inline constexpr uint32_t kExclusiveVersion = 1;
+inline constexpr uint32_t kSharedVersion = 2;
+inline constexpr uint32_t kNewestVersion = kSharedVersion;
 
 // Seqs travel through JavaScript numbers.
 inline constexpr uint64_t kMaxSeq = (uint64_t{1} << 53) - 1;
@@ -30,10 +34,11 @@ inline constexpr uint32_t kStateShift = 29;
 
 enum class FrameState : uint8_t {
   kFree = 0,       // nothing here yet
-  kReserved = 1,   // space taken by a writer that has not finished; the length already holds
+  kReserved = 1,   // taken by a writer that has not finished; the length already holds
   kCommitted = 2,  // a record
   kPadding = 3,    // skip it
   kMarker = 4,     // no record: its seq and unsynced fields carry the synced end
+  kVoid = 5,       // no record: takes the seqs of a writer that died before it had finished
 };
 
 // Longest payload the format allows; `max_record_bytes` is usually far below.

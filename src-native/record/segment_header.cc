@@ -29,7 +29,8 @@ enum class CopyState : uint8_t { kWhole, kDamaged, kNewer };
 CopyState DecodeCopy(const uint8_t* fields, SegmentHeader* header) {
   if (Load64(fields) != kSegmentMagic) return CopyState::kDamaged;
   if (Crc32c(0, fields, kCrcOffset) != Load32(fields + kCrcOffset)) return CopyState::kDamaged;
-  if (Load32(fields + kVersionOffset) > kFormatVersion) return CopyState::kNewer;
+  header->version = Load32(fields + kVersionOffset);
+  if (header->version > kNewestVersion) return CopyState::kNewer;
   if (Load32(fields + kHeaderBytesOffset) != kSegmentHeaderBytes) return CopyState::kDamaged;
   if (!IsPossibleSize(Load64(fields + kSegmentBytesOffset))) return CopyState::kDamaged;
   std::memcpy(header->uuid.data(), fields + kUuidOffset, header->uuid.size());
@@ -62,7 +63,7 @@ uint32_t SegmentHeader::crc_seed() const {
 void EncodeSegmentHeader(const SegmentHeader& header, uint8_t block[kSegmentHeaderBytes]) {
   std::memset(block, 0, kSegmentHeaderBytes);
   Store64(block, kSegmentMagic);
-  Store32(block + kVersionOffset, kFormatVersion);
+  Store32(block + kVersionOffset, header.version);
   Store32(block + kHeaderBytesOffset, kSegmentHeaderBytes);
   std::memcpy(block + kUuidOffset, header.uuid.data(), header.uuid.size());
   Store64(block + kSaltOffset, header.salt);

@@ -25,6 +25,7 @@ struct SegmentHeader {
   uint64_t base_time_ms = 0;   // since the Unix epoch; record times count from here
   uint64_t segment_bytes = 0;  // no frame reaches past this
   bool recycled = false;       // after the last record there may be stale bytes, not zeros
+  uint32_t version = kExclusiveVersion;
 
   // What every frame's checksum starts from.
   uint32_t crc_seed() const;

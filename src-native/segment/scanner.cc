@@ -51,7 +51,7 @@ Result<ScannedFrame> FrameScanner::Next() {
     return frame;
   }
   position_ += frame.fields.frame_bytes();
-  if (frame.fields.state == FrameState::kCommitted) ++next_seq_;
+  next_seq_ += frame.fields.seqs();
   return frame;
 }
 
@@ -146,6 +146,8 @@ Result<ScannedFrame> ScanWholeFrames(FrameScanner& scanner, SegmentScan* scan) {
       batch_bytes = 0;
     } else if (batch_records > 0) {
       continue;  // a batch holds nothing but records; let the seqs decide
+    } else if (frame.fields.seqs() > 0) {
+      scan->records_end = scanner.position();
     }
     scan->end_offset = scanner.position();
     scan->next_seq = scanner.next_seq();

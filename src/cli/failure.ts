@@ -33,6 +33,7 @@ const EXIT_CODES: Record<DurlogErrorCode, number> = {
   ERR_DURLOG_UNSUPPORTED: ExitCode.io,
   ERR_DURLOG_VERSION: ExitCode.noLog,
   ERR_DURLOG_OUT_OF_RANGE: ExitCode.badInput,
+  ERR_DURLOG_VOID: ExitCode.badInput,
   ERR_DURLOG_OUT_OF_MEMORY: ExitCode.io,
   ERR_DURLOG_CURSOR_CUT: ExitCode.badInput,
   ERR_DURLOG_NO_BINARY: ExitCode.io,

@@ -105,6 +105,8 @@ export interface NativeLog {
 export interface NativeBatch {
   count: number
   firstSeq: number
+  /** Where the cursor is behind it: there may be seqs without a record. */
+  nextSeq: number
   baseTimeMs: number
   /** Where count is 0: bytes the next record needs (buffer too small), or 0 at the end of the log. */
   needBytes: number
@@ -209,7 +211,7 @@ export interface NativeLivePage {
 export interface NativeFrame {
   offset: number
   bytes: number
-  kind: 'record' | 'padding' | 'marker' | 'free' | 'damaged'
+  kind: 'record' | 'padding' | 'marker' | 'void' | 'free' | 'damaged'
   seq: number
   length: number
   unsynced: number

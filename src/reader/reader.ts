@@ -211,6 +211,10 @@ export class Reader implements LogReader {
         this.#batches?.needs(batch.needBytes)
         continue
       }
+      if (batch.nextSeq > this.#position) {
+        this.#position = batch.nextSeq // nothing but seqs without a record
+        continue
+      }
       if (fetch.limit !== limit) continue
       if (limit !== -1) throw outOfRange(`record ${this.#position} is gone: the log was cut while it was read`)
       if (!this.#follow || ended) return this.#finish()
@@ -307,7 +311,7 @@ export class Reader implements LogReader {
     this.#index = 0
     this.#count = Math.min(batch.count, this.#stop - batch.firstSeq)
     this.#baseTimeMs = batch.baseTimeMs
-    this.#position = batch.firstSeq + batch.count
+    this.#position = batch.nextSeq
     this.#batches?.keep(fetch.entries, batch.count)
     // Ahead of the consumer, unless the end has just been reached.
     const limit = this.#limit()

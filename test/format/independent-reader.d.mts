@@ -19,6 +19,7 @@ export interface FoundSegment {
   syncedEnd: bigint
   /** Behind the last whole frame of a whole batch. */
   end: number
+  nextSeq: number
   endsWith: 'free' | 'broken'
 }
 export interface FoundLog {

@@ -12,6 +12,7 @@ const FRAME_BYTES = 24
 const COMMITTED = 2
 const PADDING = 3
 const MARKER = 4
+const VOID = 5
 const MAX_PAYLOAD = 2 ** 27
 const SEGMENT_NAME = /^\d{20}\.seg$/
 
@@ -36,7 +37,7 @@ function headerCopy(file, at) {
   if (copy.length < 64 || !copy.subarray(0, 8).equals(MAGIC)) return undefined
   if (crc32c(copy.subarray(0, 60)) !== copy.readUInt32LE(60)) return undefined
   const version = copy.readUInt32LE(8)
-  if (version > 1) throw new Error(`format version ${version}`)
+  if (version > 2) throw new Error(`format version ${version}`)
   const segmentBytes = Number(copy.readBigUInt64LE(48))
   if (copy.readUInt32LE(12) !== HEADER_BYTES) return undefined
   if (segmentBytes % 4096 !== 0 || segmentBytes < 8192 || segmentBytes > 2 ** 30) return undefined
@@ -58,6 +59,7 @@ function readHeader(file) {
 
 const isLengthAllowed = (state, length) =>
   state === PADDING ||
+  state === VOID ||
   (state === MARKER && length === 0) ||
   (state === COMMITTED && length > 0 && length <= MAX_PAYLOAD)
 
@@ -76,18 +78,26 @@ function frameAt(file, at, header, expected) {
   const head = Buffer.from(file.subarray(at, at + FRAME_BYTES))
   const crc = head.readUInt32LE(4)
   head.writeUInt32LE(0, 4)
-  const payload = file.subarray(at + FRAME_BYTES, at + FRAME_BYTES + (state === PADDING ? 0 : length))
+  const payload = file.subarray(at + FRAME_BYTES, at + FRAME_BYTES + (state === COMMITTED ? length : 0))
   if (crc32c(header.identity, head, payload) !== crc) return 'broken'
   const seq = head.readBigUInt64LE(8)
   const unsynced = head.readUInt32LE(16)
-  if (BigInt(unsynced) > seq || seq !== expected) return 'broken'
+  if (seq !== expected || (state === VOID ? 32 * unsynced > bytes : BigInt(unsynced) > seq)) return 'broken'
   return { state, bytes, seq, unsynced, ms: head.readUInt32LE(20), payload, continues: ((word >>> 28) & 1) === 1 }
 }
 
 /** The content of one segment: whole records of whole batches, and how it ends. */
 export function readSegment(file, firstSeq) {
   const header = readHeader(file)
-  const segment = { header, records: [], markers: 0, syncedEnd: 0n, end: HEADER_BYTES, endsWith: 'free' }
+  const segment = {
+    header,
+    records: [],
+    markers: 0,
+    syncedEnd: 0n,
+    end: HEADER_BYTES,
+    nextSeq: firstSeq,
+    endsWith: 'free',
+  }
   let expected = BigInt(firstSeq)
   let batch = []
   for (let at = HEADER_BYTES; ; ) {
@@ -97,7 +107,8 @@ export function readSegment(file, firstSeq) {
       break
     }
     at += frame.bytes
-    if (frame.seq - BigInt(frame.unsynced) > segment.syncedEnd) segment.syncedEnd = frame.seq - BigInt(frame.unsynced)
+    if (frame.state !== VOID && frame.seq - BigInt(frame.unsynced) > segment.syncedEnd)
+      segment.syncedEnd = frame.seq - BigInt(frame.unsynced)
     if (frame.state === COMMITTED) {
       batch.push({
         seq: Number(frame.seq),
@@ -108,10 +119,12 @@ export function readSegment(file, firstSeq) {
       expected += 1n
       if (frame.continues) continue
     } else if (frame.state === MARKER) segment.markers += 1
+    else if (frame.state === VOID) expected += BigInt(frame.unsynced)
     if (frame.state !== COMMITTED && batch.length > 0) continue
     segment.records.push(...batch)
     batch = []
     segment.end = at
+    segment.nextSeq = Number(expected)
   }
   return segment
 }
@@ -130,7 +143,7 @@ export function readLog(dir) {
     const segment = readSegment(readFileSync(join(dir, name)), firstSeq)
     if (log.uuid !== '' && segment.header.uuid !== log.uuid) throw new Error(`${name} is of another log`)
     log.uuid = segment.header.uuid
-    log.nextSeq = firstSeq + segment.records.length
+    log.nextSeq = segment.nextSeq
     log.syncedEnd = Math.max(log.syncedEnd, Number(segment.syncedEnd))
     for (const record of segment.records) log.records.push(record)
     log.segments.push({ name, ...segment })

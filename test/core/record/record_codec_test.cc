@@ -89,6 +89,22 @@ TEST(RecordTest, PaddingIsCheckedByItsHeaderAlone) {
   EXPECT_EQ(Decode(frame), DecodeStatus::kWhole);
 }
 
+TEST(RecordTest, AVoidIsCheckedByItsHeaderAloneAndHasRoomForItsSeqs) {
+  Frame frame(static_cast<size_t>(FrameBytes(72)), 0xee);
+  EncodeVoid(5, 3, 72, kSeed, frame.data());
+  DecodedFrame decoded;
+  ASSERT_EQ(DecodeFrame(frame.data(), frame.size(), frame.size(), kSeed, &decoded),
+            DecodeStatus::kWhole);
+  EXPECT_EQ(decoded.fields.seqs(), 3u);
+  EXPECT_EQ(decoded.fields.synced_end(), 0u);
+  EXPECT_FALSE(decoded.fields.is_seal());
+  EncodeVoid(5, 4, 72, kSeed, frame.data());
+  EXPECT_EQ(Decode(frame), DecodeStatus::kBadLength);
+  EncodeVoid(5, 0, 0, kSeed, frame.data());
+  EXPECT_EQ(Decode(frame), DecodeStatus::kWhole);
+  EXPECT_TRUE(PeekFrame(frame.data()).is_seal());
+}
+
 TEST(RecordTest, WhatWasEncodedIsDecoded) {
   FrameFields fields = Fields(FrameState::kCommitted, 5, 1u << 20, 77);
   fields.time_ms = 123456;
@@ -166,7 +182,7 @@ TEST(RecordTest, LongestPaddingDoesNotOverflow) {
 }
 
 TEST(RecordTest, UnknownStatesAreRefused) {
-  for (const uint32_t state : {1u, 5u, 6u, 7u}) {
+  for (const uint32_t state : {1u, 6u, 7u}) {
     const Frame frame = Forge((state << kStateShift) | 8, 0, 0, 8, 32);
     EXPECT_EQ(Decode(frame), DecodeStatus::kBadState) << state;
   }

@@ -115,7 +115,7 @@ TEST(SegmentHeaderTest, TruncatedHeaderIsCorrupt) {
 }
 
 TEST(SegmentHeaderTest, NewerVersionIsNotReportedAsDamage) {
-  const Block newer = Forge([](uint8_t* fields) { Store32(fields + 8, kFormatVersion + 1); });
+  const Block newer = Forge([](uint8_t* fields) { Store32(fields + 8, kNewestVersion + 1); });
   EXPECT_EQ(Decode(newer).status().code(), Code::kVersion);
 }
 

@@ -190,6 +190,24 @@ TEST_F(ScannerTest, PaddingIsSkippedAndTheSeqsGoOn) {
   EXPECT_EQ(scan.next_seq, 2u);
 }
 
+TEST_F(ScannerTest, AVoidTakesItsSeqsAndClaimsNothing) {
+  PutRecord(0);
+  const size_t at = bytes_->size();
+  PutZeros(96);
+  EncodeVoid(1, 3, 72, kSeed, bytes_->data() + at);
+  PutRecord(4, 4);
+  const size_t seal = bytes_->size();
+  PutZeros(kFrameHeaderBytes);
+  EncodeVoid(5, 0, 0, kSeed, bytes_->data() + seal);
+  const SegmentScan scan = Scan();
+  EXPECT_FALSE(scan.damaged);
+  EXPECT_EQ(scan.records, 2u);
+  EXPECT_EQ(scan.next_seq, 5u);
+  EXPECT_EQ(scan.synced_end, 0u);
+  EXPECT_EQ(scan.records_end, seal);
+  EXPECT_EQ(scan.end_offset, seal + kFrameHeaderBytes);
+}
+
 TEST_F(ScannerTest, ResyncRefusesImpossibleSeqs) {
   PutRecord(0);
   bytes_->push_back(0xff);

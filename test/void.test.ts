@@ -1,0 +1,75 @@
+/** Seqs without a record: readers pass over them, and who asks for one is told so. */
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { frames, open, type ReadableLog } from '../src/index.js'
+import { CraftedSegment, type Files, payloadOf, segmentName, writeFiles } from './fixtures/crafted-log.js'
+import { codeOf, records, scratchDir } from './fixtures/scratch.js'
+import { readLog } from './format/independent-reader.mjs'
+
+const segmentOf = (salt: bigint): CraftedSegment => new CraftedSegment({ version: 2, salt })
+/** Voids within a segment, of a batch, around a border and at the end. */
+const FILES: Files = new Map([
+  [segmentName(0), segmentOf(1n).records(0, 2).void(3, 1).records(4, 5).void(6, 3).records(9, 9).void(10, 1).bytes],
+  [segmentName(11), segmentOf(2n).void(11, 1).records(12, 14).void(15, 2).marker(17).bytes],
+])
+const SEQS = [0, 1, 2, 4, 5, 9, 12, 13, 14]
+const VOID = [3, 6, 7, 8, 10, 11, 15, 16]
+
+function writeLog(): string {
+  const dir = join(scratchDir(), 'log')
+  writeFiles(dir, FILES)
+  return dir
+}
+
+async function seqsOf(log: ReadableLog, from: number): Promise<number[]> {
+  return (await records(log.read({ from }))).map(({ seq }) => seq)
+}
+
+describe('seqs without a record', () => {
+  test('are passed over by a reader, wherever it begins', async () => {
+    await using log = await open(writeLog(), { readOnly: true })
+    expect(log.nextSeq).toBe(17)
+    for (let from = 0; from <= 17; from++) expect(await seqsOf(log, from)).toEqual(SEQS.filter((seq) => seq >= from))
+  })
+
+  test('are passed over by a follower that waits behind them', async () => {
+    const dir = writeLog()
+    await using log = await open(dir)
+    const reader = log.read({ from: 13, follow: true })
+    expect((await reader.next()).value?.seq).toBe(13)
+    expect((await reader.next()).value?.seq).toBe(14)
+    const next = reader.next()
+    expect(await log.append('on')).toBe(17)
+    expect((await next).value?.seq).toBe(17)
+    await reader.return()
+  })
+
+  test.each([false, true])('reject get by a code of their own, readOnly %s', async (readOnly) => {
+    await using log = await open(writeLog(), { readOnly })
+    for (const seq of VOID) {
+      expect(await codeOf(log.get(seq))).toBe('ERR_DURLOG_VOID')
+      expect(() => log.getSync(seq)).toThrow(`seq ${seq} holds no record`)
+    }
+    for (const seq of SEQS) expect((await log.get(seq)).data.toString()).toBe(payloadOf(seq))
+    expect(await codeOf(log.get(17))).toBe('ERR_DURLOG_OUT_OF_RANGE')
+  })
+
+  test('do not lead seqAt astray', async () => {
+    await using log = await open(writeLog())
+    const first = (await log.get(0)).timestamp
+    expect(await log.seqAt(first)).toBe(0)
+    expect(await log.seqAt(first - 1)).toBe(0)
+    const seq = await log.append('later')
+    expect(await seqsOf(log, await log.seqAt((await log.get(seq)).timestamp))).toEqual([seq])
+  })
+
+  test('are named by dump, and read by a reader written from the format document', async () => {
+    const dir = writeLog()
+    const kinds: string[] = []
+    for await (const { kind } of frames(dir, segmentName(11))) kinds.push(kind)
+    expect(kinds).toEqual(['void', 'record', 'record', 'record', 'void', 'marker', 'free'])
+    const found = readLog(dir)
+    expect(found.records.map(({ seq }) => seq)).toEqual(SEQS)
+    expect(found).toMatchObject({ nextSeq: 17, syncedEnd: 17 })
+  })
+})
