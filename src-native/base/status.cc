@@ -51,7 +51,12 @@ Status Status::System(const char* operation, int sys_errno, std::string path) {
   return status;
 }
 
-Status Status::Locked(int64_t owner_pid, int64_t own_pid) {
+Status Status::Locked(int64_t owner_pid, int64_t own_pid, bool shared) {
+  if (shared) {
+    return Error(Code::kLocked,
+                 "the log is open in shared mode: close it there, or open it in shared mode too")
+        .WithOwner(owner_pid);
+  }
   return Error(Code::kLocked,
                owner_pid == own_pid
                    ? "this process has the log open already, maybe in a worker thread"

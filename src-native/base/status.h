@@ -56,8 +56,9 @@ class [[nodiscard]] Status {
   // EMFILE and ENFILE kTooManyFiles, ENOMEM kOutOfMemory.
   static Status System(const char* operation, int sys_errno, std::string path);
 
-  // For a lock that is held: `owner_pid` is 0 if the owner is unknown.
-  static Status Locked(int64_t owner_pid, int64_t own_pid);
+  // For a lock that is held: `owner_pid` is 0 if the owner is unknown. `shared`: by writers that
+  // share the log with each other, of which the owner is one.
+  static Status Locked(int64_t owner_pid, int64_t own_pid, bool shared = false);
 
   bool ok() const { return detail_ == nullptr; }
   Code code() const { return detail_ ? detail_->code : Code::kOk; }

@@ -71,6 +71,8 @@ struct FileId {
   }
 };
 
+enum class LockKind : uint8_t { kShared, kExclusive };
+
 // Holds a lock on a file; destroying it lets go. The system lets go when the process dies.
 class FileLock {
  public:
@@ -132,6 +134,20 @@ class File {
   virtual Result<std::unique_ptr<FileLock>> TryLock() { return Missing(); }
   // Whether another open of this file, in this process or another, has the lock.
   virtual Result<bool> IsLocked() { return Missing(); }
+  // The next three are of several writers, and kUnsupported on most systems. Bytes that are locked
+  // need not exist; a length of 0 reaches as far as any file can. A lock belongs to this open of
+  // the file: it keeps every other one out, also of this process, and the system lets go of it when
+  // this one is closed, by the death of its process too.
+  //
+  // Takes the lock in place of what this open has there, and never waits. False where another open
+  // has one that does not allow it; what this one had stays. kExclusive needs a file open for
+  // writing.
+  virtual Result<bool> TryLockRange(LockKind, uint64_t, uint64_t) { return Missing(); }
+  virtual Status UnlockRange(uint64_t, uint64_t) { return Missing(); }
+  // What another open has locked there; the kind of one of them where there are several.
+  virtual Result<std::optional<LockKind>> RangeLockOfOthers(uint64_t, uint64_t) {
+    return Missing();
+  }
   virtual Result<FileId> Id() { return Missing(); }
   // Asks for extents of at least this size (XFS); kUnsupported elsewhere.
   virtual Status SetExtentSizeHint(uint32_t bytes) = 0;

@@ -5,6 +5,16 @@
 #include "platform/posix_lock.h"
 
 namespace durlog {
+namespace {
+
+// A range can be locked for a process only, which keeps none of its own threads out.
+Status NoRangeLocks(const std::string& path) {
+  return Status::Error(Code::kUnsupported,
+                       "this system has no lock of a range that belongs to an open file")
+      .WithPath(path);
+}
+
+}  // namespace
 
 // flock() belongs to the open file, as the locks of lock_linux.cc do: it keeps the same process out
 // as well, and is not lost when another descriptor of the file is closed.
@@ -24,5 +34,17 @@ Result<bool> IsDescriptorLocked(int fd, const std::string& path) {
 }
 
 void UnlockDescriptor(int fd) { flock(fd, LOCK_UN); }
+
+Result<bool> TryLockRangeOf(int, const std::string& path, LockKind, uint64_t, uint64_t) {
+  return NoRangeLocks(path);
+}
+
+Status UnlockRangeOf(int, const std::string& path, uint64_t, uint64_t) {
+  return NoRangeLocks(path);
+}
+
+Result<std::optional<LockKind>> RangeLockBesides(int, const std::string& path, uint64_t, uint64_t) {
+  return NoRangeLocks(path);
+}
 
 }  // namespace durlog

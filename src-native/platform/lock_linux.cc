@@ -8,33 +8,62 @@ namespace durlog {
 
 namespace {
 
-int SetLock(int fd, short type) {
-  struct flock whole = {};
-  whole.l_type = type;
-  whole.l_whence = SEEK_SET;
-  return RetryInterrupted([&] { return fcntl(fd, F_OFD_SETLK, &whole); });
+struct flock RangeOf(short type, uint64_t offset, uint64_t length) {
+  struct flock range = {};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  range.l_start = static_cast<off_t>(offset);
+  range.l_len = static_cast<off_t>(length);
+  return range;
 }
 
-}  // namespace
+int SetLock(int fd, struct flock range) {
+  return RetryInterrupted([&] { return fcntl(fd, F_OFD_SETLK, &range); });
+}
 
-// An open file description lock, not a POSIX one: that would let the same process in twice, and
-// would be lost when any descriptor of the file is closed.
-Result<bool> TryLockDescriptor(int fd, const std::string& path) {
-  if (SetLock(fd, F_WRLCK) == 0) return true;
+Result<bool> TrySetLock(int fd, const std::string& path, const struct flock& range) {
+  if (SetLock(fd, range) == 0) return true;
   if (errno == EAGAIN || errno == EACCES) return false;
   return Status::System("F_OFD_SETLK", errno, path);
 }
 
-Result<bool> IsDescriptorLocked(int fd, const std::string& path) {
-  struct flock whole = {};
-  whole.l_type = F_RDLCK;
-  whole.l_whence = SEEK_SET;
-  if (RetryInterrupted([&] { return fcntl(fd, F_OFD_GETLK, &whole); }) != 0) {
-    return Status::System("F_OFD_GETLK", errno, path);
-  }
-  return whole.l_type != F_UNLCK;
+}  // namespace
+
+// Open file description locks, not POSIX ones: those would let the same process in twice, and would
+// be lost when any descriptor of the file is closed.
+Result<bool> TryLockDescriptor(int fd, const std::string& path) {
+  return TrySetLock(fd, path, RangeOf(F_WRLCK, 0, 0));
 }
 
-void UnlockDescriptor(int fd) { SetLock(fd, F_UNLCK); }
+Result<bool> IsDescriptorLocked(int fd, const std::string& path) {
+  DURLOG_ASSIGN_OR_RETURN(const std::optional<LockKind> kind, RangeLockBesides(fd, path, 0, 0));
+  return kind.has_value();
+}
+
+void UnlockDescriptor(int fd) { SetLock(fd, RangeOf(F_UNLCK, 0, 0)); }
+
+Result<bool> TryLockRangeOf(int fd, const std::string& path, LockKind kind, uint64_t offset,
+                            uint64_t length) {
+  const short type = kind == LockKind::kExclusive ? F_WRLCK : F_RDLCK;
+  return TrySetLock(fd, path, RangeOf(type, offset, length));
+}
+
+Status UnlockRangeOf(int fd, const std::string& path, uint64_t offset, uint64_t length) {
+  if (SetLock(fd, RangeOf(F_UNLCK, offset, length)) == 0) return Status::Ok();
+  return Status::System("F_OFD_SETLK", errno, path);
+}
+
+// Asks for a write lock, which every lock is in the way of; the descriptor need not be open for
+// writing.
+Result<std::optional<LockKind>> RangeLockBesides(int fd, const std::string& path, uint64_t offset,
+                                                 uint64_t length) {
+  struct flock range = RangeOf(F_WRLCK, offset, length);
+  if (RetryInterrupted([&] { return fcntl(fd, F_OFD_GETLK, &range); }) != 0) {
+    return Status::System("F_OFD_GETLK", errno, path);
+  }
+  if (range.l_type == F_UNLCK) return std::optional<LockKind>();
+  return std::optional<LockKind>(range.l_type == F_WRLCK ? LockKind::kExclusive
+                                                         : LockKind::kShared);
+}
 
 }  // namespace durlog

@@ -129,6 +129,18 @@ Result<std::unique_ptr<FileLock>> PosixFile::TryLock() {
 
 Result<bool> PosixFile::IsLocked() { return IsDescriptorLocked(fd_.get(), path_); }
 
+Result<bool> PosixFile::TryLockRange(LockKind kind, uint64_t offset, uint64_t length) {
+  return TryLockRangeOf(fd_.get(), path_, kind, offset, length);
+}
+
+Status PosixFile::UnlockRange(uint64_t offset, uint64_t length) {
+  return UnlockRangeOf(fd_.get(), path_, offset, length);
+}
+
+Result<std::optional<LockKind>> PosixFile::RangeLockOfOthers(uint64_t offset, uint64_t length) {
+  return RangeLockBesides(fd_.get(), path_, offset, length);
+}
+
 Result<FileId> IdOfDescriptor(int fd, const std::string& path) {
   struct stat info;
   if (fstat(fd, &info) != 0) return Status::System("fstat", errno, path);

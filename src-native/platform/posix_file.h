@@ -3,6 +3,7 @@
 #define DURLOG_PLATFORM_POSIX_FILE_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -38,6 +39,9 @@ class PosixFile final : public File {
   Result<std::unique_ptr<ReadOnlyMapping>> MapForReading(uint64_t offset, size_t length) override;
   Result<std::unique_ptr<FileLock>> TryLock() override;
   Result<bool> IsLocked() override;
+  Result<bool> TryLockRange(LockKind kind, uint64_t offset, uint64_t length) override;
+  Status UnlockRange(uint64_t offset, uint64_t length) override;
+  Result<std::optional<LockKind>> RangeLockOfOthers(uint64_t offset, uint64_t length) override;
   Result<FileId> Id() override;
   Status SetExtentSizeHint(uint32_t bytes) override;
   void SetPath(const std::string& path) override { path_ = path; }

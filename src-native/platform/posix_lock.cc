@@ -88,6 +88,11 @@ bool IsAlive(int64_t pid) {
 constexpr int kOwnerAttempts = 1000;
 constexpr int kDeadOwnerAttempts = 50;
 
+bool IsSharedByOthers(int fd, const std::string& path) {
+  const Result<std::optional<LockKind>> kind = RangeLockBesides(fd, path, 0, 0);
+  return kind.ok() && *kind == LockKind::kShared;
+}
+
 void WaitAMillisecond() {
   const timespec millisecond = {0, 1'000'000};
   nanosleep(&millisecond, nullptr);
@@ -103,6 +108,7 @@ Result<std::unique_ptr<FileLock>> TryLockFile(ScopedFd fd, const std::string& pa
 
 Result<std::unique_ptr<FileLock>> LockOpenFile(ScopedFd fd, const std::string& path) {
   int64_t owner = 0;
+  bool shared = false;
   for (int attempt = 0; attempt < kOwnerAttempts; ++attempt) {
     DURLOG_ASSIGN_OR_RETURN(const bool taken, TryLockDescriptor(fd.get(), path));
     if (taken) {
@@ -110,10 +116,13 @@ Result<std::unique_ptr<FileLock>> LockOpenFile(ScopedFd fd, const std::string& p
       return std::unique_ptr<FileLock>(new PosixOwnerLock(std::move(fd)));
     }
     owner = ReadOwner(fd.get());
-    if (IsAlive(owner) || (owner > 0 && attempt >= kDeadOwnerAttempts)) break;
+    // One of several owners, maybe of those that are gone.
+    shared = IsSharedByOthers(fd.get(), path);
+    if (shared || IsAlive(owner) || (owner > 0 && attempt >= kDeadOwnerAttempts)) break;
     WaitAMillisecond();
   }
-  return Status::Locked(owner, getpid()).WithPath(path);
+  if (shared && !IsAlive(owner)) owner = 0;
+  return Status::Locked(owner, getpid(), shared).WithPath(path);
 }
 
 }  // namespace durlog

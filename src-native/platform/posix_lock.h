@@ -2,7 +2,9 @@
 #ifndef DURLOG_PLATFORM_POSIX_LOCK_H_
 #define DURLOG_PLATFORM_POSIX_LOCK_H_
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "platform/file_system.h"
@@ -24,6 +26,13 @@ Result<bool> TryLockDescriptor(int fd, const std::string& path);
 Result<bool> IsDescriptorLocked(int fd, const std::string& path);
 // Lets go at once, for every descriptor of this open.
 void UnlockDescriptor(int fd);
+
+// As File::TryLockRange(), UnlockRange() and RangeLockOfOthers().
+Result<bool> TryLockRangeOf(int fd, const std::string& path, LockKind kind, uint64_t offset,
+                            uint64_t length);
+Status UnlockRangeOf(int fd, const std::string& path, uint64_t offset, uint64_t length);
+Result<std::optional<LockKind>> RangeLockBesides(int fd, const std::string& path, uint64_t offset,
+                                                 uint64_t length);
 
 }  // namespace durlog
 
