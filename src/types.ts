@@ -221,6 +221,8 @@ export interface DurableCursor extends AsyncDisposable {
   readonly name: string
   /** The seq of the next record to read: the one after the last that was committed. */
   readonly position: number
+  /** How many cuts of its end the log has recorded for its cursors. */
+  readonly generation: number
   /** Reads up to three small pieces of the log, on this thread. */
   readonly lag: CursorLag
   /**

@@ -49,8 +49,10 @@ const LIBRARY = ['base', 'native', 'options', 'reader', 'cursor', 'log', 'face']
 const MAY_IMPORT: Record<string, readonly string[]> = {
   ...Object.fromEntries(LIBRARY.map((room, at) => [room, LIBRARY.slice(0, at)])),
   pino: ['base', 'face'],
+  ship: ['base', 'options', 'face'],
+  jetstream: ['base', 'options', 'face', 'ship'],
   terminal: [],
-  cli: [...LIBRARY, 'terminal'],
+  cli: [...LIBRARY, 'ship', 'jetstream', 'terminal'],
   bench: ['face', 'terminal'],
 }
 /** The one way from the command line to the bench: a path, loaded when `durlog bench` runs. */

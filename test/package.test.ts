@@ -106,6 +106,28 @@ describe('the module', () => {
     expect(run(program, ROOT)).toBe('transport destination []')
   })
 
+  test('of durlog/jetstream loads no other package before it ships', () => {
+    const program = `
+      const { ship } = require('durlog/jetstream')
+      const { relative } = require('node:path')
+      const files = Object.keys(require.cache).map((file) => relative(process.cwd(), file))
+      console.log(ship.name, files.filter((file) => !/^dist|[.]node$/.test(file)))`
+    expect(run(program, ROOT)).toBe('ship []')
+  })
+
+  test('of durlog/jetstream says what to install where the client of NATS is missing', () => {
+    const { project, installed } = packageWithoutBinaries()
+    const program = `
+      const { ship } = require('${join(installed, 'dist/jetstream/index.js').replaceAll('\\', '/')}')
+      require('durlog').open('log').then((log) => ship(log, { stream: 'S' }).on('error', ({ code, message }) => {
+        console.log(code, message)
+        return log.close()
+      }))`
+    const told = run(program, project, { DURLOG_BINARY: BINARY })
+    expect(told).toContain('ERR_DURLOG_UNSUPPORTED')
+    expect(told).toContain('npm install @nats-io/jetstream @nats-io/transport-node')
+  })
+
   test('leaves the settings of the diagnostic report unchanged', () => {
     const program = `
       const settings = () => JSON.stringify([process.report.excludeNetwork, Object.keys(process.report)])
@@ -162,9 +184,9 @@ describe('the binary', () => {
     const built = readdirSync(path('../dist/targets')).filter((file) => file.endsWith('.js'))
     const names = built.map((file) => file.slice(0, -'.js'.length)).sort()
     expect(names).toHaveLength(8)
-    const others = ['.', './package.json', './pino']
+    const others = ['.', './package.json', './pino', './jetstream']
     const subpaths = Object.keys(manifest.exports).filter((name) => !others.includes(name))
     expect(subpaths.sort()).toEqual(names.map((name) => `./${name}`))
-    expect(Object.keys(manifest.typesVersions['*']).sort()).toEqual([...names, 'pino'].sort())
+    expect(Object.keys(manifest.typesVersions['*']).sort()).toEqual([...names, 'pino', 'jetstream'].sort())
   })
 })

@@ -36,6 +36,12 @@ const EXIT_CODES: Record<DurlogErrorCode, number> = {
   ERR_DURLOG_VOID: ExitCode.badInput,
   ERR_DURLOG_OUT_OF_MEMORY: ExitCode.io,
   ERR_DURLOG_CURSOR_CUT: ExitCode.badInput,
+  ERR_DURLOG_DESTINATION_AHEAD: ExitCode.otherRecords,
+  ERR_DURLOG_DESTINATION_OTHER: ExitCode.otherRecords,
+  ERR_DURLOG_DESTINATION_GAP: ExitCode.otherRecords,
+  ERR_DURLOG_DESTINATION_MISSING: ExitCode.noLog,
+  ERR_DURLOG_DESTINATION_REFUSED: ExitCode.refused,
+  ERR_DURLOG_DESTINATION_UNREACHABLE: ExitCode.unreachable,
   ERR_DURLOG_NO_BINARY: ExitCode.io,
 }
 

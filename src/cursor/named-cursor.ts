@@ -75,6 +75,11 @@ export class NamedCursor implements DurableCursor {
     return this.#position
   }
 
+  get generation(): number {
+    this.#checkOpen()
+    return this.#native.newestGeneration()
+  }
+
   get lag(): CursorLag {
     this.#checkOpen()
     this.#source.look()

@@ -1,0 +1,55 @@
+// Finds a nats-server for tests, or builds one: prints its path. The folder build/ keeps what was built.
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const VERSION = 'v2.15.2'
+const FOLDER = fileURLToPath(new URL('../build/nats-server', import.meta.url))
+const NAME = process.platform === 'win32' ? 'nats-server.exe' : 'nats-server'
+/** Atomic batches came with it. */
+const OLDEST = [2, 12]
+
+function checkVersion(path) {
+  const printed = execFileSync(path, ['--version'], { stdio: ['ignore', 'pipe', 'ignore'] }).toString()
+  const [, major, minor] = /v(\d+)\.(\d+)/.exec(printed) ?? []
+  if (Number(major) > OLDEST[0] || (Number(major) === OLDEST[0] && Number(minor) >= OLDEST[1])) return path
+  throw new Error(`${path} is ${printed.trim()}; ${OLDEST.join('.')} or later is needed`)
+}
+
+/** Where the Go toolchain is installed by its own archive it is not on every PATH. */
+function findGo() {
+  for (const go of ['go', '/usr/local/go/bin/go']) {
+    try {
+      execFileSync(go, ['version'], { stdio: 'ignore' })
+      return go
+    } catch {
+      // Not there.
+    }
+  }
+  throw new Error('NATS_SERVER is not set, and there is no Go to build nats-server with')
+}
+
+function build() {
+  const built = join(FOLDER, VERSION, NAME)
+  if (existsSync(built)) return built
+  // Under another name until it is whole.
+  const bin = join(FOLDER, `making-${process.pid}`)
+  mkdirSync(join(FOLDER, VERSION), { recursive: true })
+  const env = { ...process.env, GOBIN: bin, GOFLAGS: '-buildvcs=false' }
+  execFileSync(findGo(), ['install', `github.com/nats-io/nats-server/v2@${VERSION}`], {
+    cwd: FOLDER,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 600_000,
+  })
+  renameSync(join(bin, NAME), built)
+  return built
+}
+
+/** The path of a nats-server: NATS_SERVER's, or one that is built once. Throws with the reason. */
+export function natsServer() {
+  return checkVersion(process.env.NATS_SERVER || build())
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) console.log(natsServer())

@@ -1,0 +1,122 @@
+/** A record as messages of a stream: one, or several where it is longer than a message may be. */
+import type { MsgHdrs } from '@nats-io/transport-node'
+import { DurlogError } from '../errors.js'
+import { recordCrc } from '../ship/record-crc.js'
+import type { ShipOrigin, ShippedRecord, ShipRecord } from '../ship/types.js'
+
+/** Names of the headers. */
+export const Header = {
+  uuid: 'Durlog-Uuid',
+  seq: 'Durlog-Seq',
+  generation: 'Durlog-Generation',
+  time: 'Durlog-Time',
+  crc: 'Durlog-Crc',
+  /** `<offset>/<length>` of a part; not in a message that is a whole record. */
+  part: 'Durlog-Part',
+  /** The first seq of a range without records that ends right before this one. */
+  gap: 'Durlog-Gap',
+  messageId: 'Nats-Msg-Id',
+  expectedStream: 'Nats-Expected-Stream',
+  expectedLast: 'Nats-Expected-Last-Subject-Sequence',
+  expectedLastId: 'Nats-Expected-Last-Msg-Id',
+  batchId: 'Nats-Batch-Id',
+  batchSequence: 'Nats-Batch-Sequence',
+  batchCommit: 'Nats-Batch-Commit',
+} as const
+
+/** More than the headers of a message ever take. */
+export const HEADER_ROOM_BYTES = 1024
+
+/** One message of a record. */
+export interface RecordMessage {
+  /** The server stores one message of an id. */
+  readonly id: string
+  /** Header names and values. */
+  readonly headers: [name: string, value: string][]
+  readonly data: Uint8Array
+}
+
+export interface MessageShape {
+  /** Of a message's data. */
+  maxBytes: number
+  /** Whether a longer record is split. */
+  split: boolean
+  /** Behind each message id: tells messages apart from earlier ones that were removed. */
+  idSuffix: string
+}
+
+/** The messages of `record` from byte `offset` of it on. Throws ERR_DURLOG_RECORD_TOO_LARGE. */
+export function toMessages(record: ShipRecord, origin: ShipOrigin, shape: MessageShape, offset = 0): RecordMessage[] {
+  const { seq, data, timestamp, gapFrom } = record
+  const { maxBytes, split, idSuffix } = shape
+  if (data.length > maxBytes && (!split || maxBytes < 1)) throw tooLarge(seq, data.length, maxBytes)
+  const crc = recordCrc(origin.uuid, seq, timestamp, data).toString(16).padStart(8, '0')
+  const whole = data.length <= maxBytes && offset === 0
+  const messages: RecordMessage[] = []
+  for (let from = offset; from < data.length; from += maxBytes) {
+    const id = `${origin.uuid}:${seq}${from === 0 ? '' : `:${from}`}${idSuffix}`
+    const headers: RecordMessage['headers'] = [
+      [Header.messageId, id],
+      [Header.uuid, origin.uuid],
+      [Header.seq, String(seq)],
+      [Header.generation, String(origin.generation)],
+      [Header.time, String(timestamp)],
+      [Header.crc, crc],
+    ]
+    if (!whole) headers.push([Header.part, `${from}/${data.length}`])
+    if (gapFrom !== undefined) headers.push([Header.gap, String(gapFrom)])
+    messages.push({ id, headers, data: whole ? data : data.subarray(from, from + maxBytes) })
+  }
+  return messages
+}
+
+/** A message of the stream, read. */
+export interface StoredPart extends ShippedRecord {
+  /** Where its data begins in the record. */
+  readonly offset: number
+  /** Bytes of its data. */
+  readonly partBytes: number
+  /** Of the whole record. */
+  readonly length: number
+  /** The first seq of the records that are missing before this one; its own if none is. */
+  readonly gapFrom: number
+}
+
+/** Undefined for a message that durlog did not publish. */
+export function parseMessage(headers: MsgHdrs | undefined, dataLength: number): StoredPart | undefined {
+  if (headers === undefined) return undefined
+  const uuid = headers.get(Header.uuid)
+  const seq = wholeNumber(headers.get(Header.seq))
+  const timestamp = wholeNumber(headers.get(Header.time))
+  const crcText = headers.get(Header.crc)
+  if (uuid === '' || seq === undefined || timestamp === undefined || !/^[0-9a-f]{8}$/.test(crcText)) return undefined
+  const [offset, length] = headers.has(Header.part)
+    ? headers.get(Header.part).split('/').map(wholeNumber)
+    : [0, dataLength]
+  if (offset === undefined || length === undefined || offset + dataLength > length) return undefined
+  const crc = Number.parseInt(crcText, 16)
+  const gapFrom = wholeNumber(headers.get(Header.gap)) ?? seq
+  return {
+    uuid,
+    seq,
+    timestamp,
+    crc,
+    offset,
+    partBytes: dataLength,
+    length,
+    gapFrom,
+    whole: offset + dataLength === length,
+  }
+}
+
+function wholeNumber(text: string): number | undefined {
+  const value = Number(text)
+  return /^\d{1,16}$/.test(text) && Number.isSafeInteger(value) ? value : undefined
+}
+
+function tooLarge(seq: number, bytes: number, maxBytes: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_RECORD_TOO_LARGE',
+    `record ${seq} has ${bytes} bytes, and a message of this stream at most ${maxBytes}: raise the server's max_payload (and the stream's max_msg_size), or ship with oversized: 'split'`,
+  )
+}

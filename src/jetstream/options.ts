@@ -1,0 +1,86 @@
+/** The options of `ship` and of its access to the servers: names, defaults, checks. */
+import { invalidArgument } from '../errors.js'
+import type { ReadableLog } from '../index.js'
+import { bag, choice, flag, shown, whole } from '../options/checks.js'
+import { type ResolvedShipperOptions, resolveShipperOptions, SHIPPER_OPTION_NAMES } from '../ship/options.js'
+import type { JetStreamPlace, NatsAccess, NatsTls, ShipOptions } from './types.js'
+
+const ACCESS_NAMES: readonly string[] = [
+  'connection',
+  'servers',
+  'credentialsFile',
+  'user',
+  'pass',
+  'token',
+  'tls',
+  'inboxPrefix',
+  'domain',
+  'timeoutMs',
+] satisfies (keyof NatsAccess)[]
+
+export const PLACE_NAMES: readonly string[] = [
+  ...ACCESS_NAMES,
+  ...(['stream', 'subject'] satisfies (keyof JetStreamPlace)[]),
+]
+
+const SHIP_NAMES: readonly string[] = [...SHIPPER_OPTION_NAMES, ...PLACE_NAMES, 'replicas', 'create', 'oversized']
+
+export interface ResolvedPlace {
+  stream: string
+  subject: string | undefined
+  access: NatsAccess
+  timeoutMs: number
+}
+
+export interface ResolvedShipOptions extends ResolvedPlace {
+  shipper: ResolvedShipperOptions
+  replicas: number
+  create: boolean
+  split: boolean
+}
+
+/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function resolveShipOptions(log: unknown, options: unknown): ResolvedShipOptions {
+  const known = log as Partial<ReadableLog> | null | undefined
+  if (typeof known?.cursor !== 'function' || typeof known.uuid !== 'string')
+    throw invalidArgument(`log must be a log that open() gave; got ${shown(log)}`)
+  const given = bag('ship options', options, SHIP_NAMES) as unknown as ShipOptions
+  return {
+    ...resolvePlace(given),
+    shipper: resolveShipperOptions(log as ReadableLog, given),
+    replicas: whole('replicas', given.replicas, { min: 1, max: 5, unit: 'replicas' }, 1),
+    create: flag('create', given.create, true),
+    split: choice('oversized', given.oversized, ['split', 'refuse'], 'split') === 'split',
+  }
+}
+
+/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function resolvePlace(given: NatsAccess & Partial<JetStreamPlace>): ResolvedPlace {
+  const { stream, subject, tls } = given
+  if (typeof stream !== 'string' || !/^[^\s.*>/\\]+$/.test(stream))
+    throw invalidArgument(
+      `stream must be a stream's name, without white space, ".", "*", ">", "/" and "\\"; got ${shown(stream)}`,
+    )
+  if (subject !== undefined && (typeof subject !== 'string' || !/^[^\s.*>]+(\.[^\s.*>]+)*$/.test(subject)))
+    throw invalidArgument(`subject must be a subject without wildcards; got ${shown(subject)}`)
+  for (const name of ['credentialsFile', 'user', 'pass', 'token', 'inboxPrefix', 'domain'] as const) {
+    const value: unknown = given[name]
+    if (value !== undefined && (typeof value !== 'string' || value === ''))
+      throw invalidArgument(
+        `${name} must be a string; got ${name === 'pass' || name === 'token' ? typeof value : shown(value)}`,
+      )
+  }
+  if (tls !== undefined && typeof tls !== 'boolean')
+    bag('tls', tls, ['caFile', 'certFile', 'keyFile', 'handshakeFirst'] satisfies (keyof NatsTls)[])
+  if (given.connection !== undefined && given.servers !== undefined)
+    throw invalidArgument('connection goes without servers; got both')
+  const timeoutMs = whole('timeoutMs', given.timeoutMs, { min: 1, max: 2 ** 31 - 1, unit: 'milliseconds' }, 10_000)
+  return { stream, subject, access: { ...given, servers: resolveServers(given.servers) }, timeoutMs }
+}
+
+function resolveServers(servers: unknown): string[] {
+  const list = servers === undefined ? ['nats://127.0.0.1:4222'] : Array.isArray(servers) ? servers : [servers]
+  if (list.length === 0 || !list.every((server) => typeof server === 'string' && server !== ''))
+    throw invalidArgument(`servers must be one or more of nats://host:port; got ${shown(servers)}`)
+  return list as string[]
+}

@@ -1,0 +1,109 @@
+/** The stream that records go to: found or made, and what it can do. */
+import type { StreamConfig, StreamInfo } from '@nats-io/jetstream'
+import { DurlogError } from '../errors.js'
+import type { LiveLink } from './link.js'
+import { HEADER_ROOM_BYTES } from './message.js'
+import type { ResolvedPlace } from './options.js'
+import { fromClientError, refused, StreamMissing } from './refusals.js'
+
+export interface StreamFacts {
+  subject: string
+  /** Takes batches that are stored whole or not at all. */
+  atomicBatches: boolean
+  /** Several servers hold it, and one of them decides. */
+  replicated: boolean
+  dropsOld: boolean
+  /** Of a message's data. */
+  maxDataBytes: number
+  created: boolean
+}
+
+export interface StreamWish {
+  replicas: number
+  /** Make it if it is missing. */
+  create: boolean
+}
+
+/** Throws as a target does; StreamMissing if it is missing and not to be made. */
+export async function findStream(link: LiveLink, place: ResolvedPlace, wish: StreamWish): Promise<StreamFacts> {
+  const { stream } = place
+  let info: StreamInfo
+  let created = false
+  try {
+    info = await link.manager.streams.info(stream)
+  } catch (error) {
+    const failure = fromClientError(error, `asking for the stream ${stream}`)
+    if (!(failure instanceof StreamMissing) || !wish.create) throw failure
+    info = await makeStream(link, place, wish.replicas)
+    created = true
+  }
+  return { ...factsOf(info.config, place, link), created }
+}
+
+async function makeStream(link: LiveLink, place: ResolvedPlace, replicas: number): Promise<StreamInfo> {
+  const { stream, subject = stream.toLowerCase() } = place
+  try {
+    return await link.manager.streams.add({
+      name: stream,
+      subjects: [subject],
+      num_replicas: replicas,
+      storage: 'file',
+      allow_direct: true,
+      ...(takesAtomicBatches(link) && { allow_atomic: true }),
+    })
+  } catch (error) {
+    throw fromClientError(error, `making the stream ${stream}`)
+  }
+}
+
+/** Since version 2.12. */
+function takesAtomicBatches({ nc }: LiveLink): boolean {
+  const [major = 0, minor = 0] = (nc.info?.version ?? '').split('.').map(Number)
+  return major > 2 || (major === 2 && minor >= 12)
+}
+
+function factsOf(config: StreamConfig, place: ResolvedPlace, { nc }: LiveLink): Omit<StreamFacts, 'created'> {
+  const serverMax = nc.info?.max_payload ?? 2 ** 20
+  const maxBytes = config.max_msg_size > 0 ? Math.min(serverMax, config.max_msg_size) : serverMax
+  const limited = config.max_msgs > 0 || config.max_bytes > 0
+  return {
+    subject: subjectOf(config, place),
+    atomicBatches: config.allow_atomic === true,
+    replicated: config.num_replicas > 1,
+    dropsOld: config.max_age > 0 || config.retention !== 'limits' || (limited && config.discard === 'old'),
+    maxDataBytes: maxBytes - HEADER_ROOM_BYTES,
+  }
+}
+
+function subjectOf(config: StreamConfig, { stream, subject }: ResolvedPlace): string {
+  const taken = config.subjects ?? []
+  if (subject === undefined) {
+    const [only, ...others] = taken
+    if (only !== undefined && others.length === 0 && !/[*>]/.test(only)) return only
+    throw refused(`the stream ${stream} takes the subjects ${taken.join(', ') || '(none)'}: name the one for this log`)
+  }
+  if (!taken.some((pattern) => covers(pattern, subject)))
+    throw refused(
+      `the stream ${stream} does not take the subject ${subject}, but ${taken.join(', ') || 'none'}: add it to the stream's subjects, or name another one`,
+    )
+  return subject
+}
+
+/** Whether the subjects of `pattern` include `subject`. */
+export function covers(pattern: string, subject: string): boolean {
+  const wanted = pattern.split('.')
+  const tokens = subject.split('.')
+  for (const [i, token] of wanted.entries()) {
+    if (token === '>') return tokens.length > i
+    if (tokens[i] === undefined || (token !== '*' && token !== tokens[i])) return false
+  }
+  return wanted.length === tokens.length
+}
+
+export function missingError(stream: string, cause: unknown): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_DESTINATION_MISSING',
+    `there is no stream ${stream}, and records were shipped to it: it was deleted, or these are other servers. To ship again what the log still holds, make the stream by hand`,
+    { cause },
+  )
+}

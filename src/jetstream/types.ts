@@ -1,0 +1,48 @@
+/** What `ship` and `restore` are told. */
+import type { NatsConnection } from '@nats-io/transport-node'
+import type { ShipperOptions } from '../ship/types.js'
+
+export interface NatsTls {
+  caFile?: string | undefined
+  certFile?: string | undefined
+  keyFile?: string | undefined
+  /** The server begins with TLS, before its greeting. */
+  handshakeFirst?: boolean | undefined
+}
+
+/** How to reach the servers: `connection`, or `servers` and what goes with it. */
+export interface NatsAccess {
+  /** A connection of the caller's; it is not closed. It should reconnect by itself for ever (`maxReconnectAttempts: -1`). */
+  connection?: NatsConnection | undefined
+  /** One or more `nats://host:port`. Default `nats://127.0.0.1:4222`. */
+  servers?: string | readonly string[] | undefined
+  /** A file with the JWT and the seed of a user, as `nsc` writes it. */
+  credentialsFile?: string | undefined
+  user?: string | undefined
+  pass?: string | undefined
+  token?: string | undefined
+  /** `true`, or files: refuse a server without TLS. */
+  tls?: boolean | NatsTls | undefined
+  /** Where answers are sent to; default `_INBOX`. */
+  inboxPrefix?: string | undefined
+  /** The JetStream domain. */
+  domain?: string | undefined
+  /** How long a connection, a question or an acknowledgement may take; default 10 s. */
+  timeoutMs?: number | undefined
+}
+
+/** A subject of a stream, which holds the records of one log. */
+export interface JetStreamPlace {
+  stream: string
+  /** Without wildcards; one for each log. Default: the stream's only subject, or its name in lower case for a new one. */
+  subject?: string | undefined
+}
+
+export interface ShipOptions extends ShipperOptions, NatsAccess, JetStreamPlace {
+  /** Of a stream that is made; default 1. */
+  replicas?: number | undefined
+  /** Make the stream if it is missing when nothing was shipped yet; default true. */
+  create?: boolean | undefined
+  /** A record longer than a message may be: `split` it into several (default), or `refuse` it, which stops the shipper. */
+  oversized?: 'split' | 'refuse' | undefined
+}

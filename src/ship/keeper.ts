@@ -1,0 +1,57 @@
+/** Trims the log behind what the destination has acknowledged. */
+import { inspect, type Log } from '../index.js'
+import type { KeepAfterAck } from './types.js'
+
+/** Trims that follow each other sooner would find little: they remove whole segments. */
+const INTERVAL_MS = 1000
+
+export class Keeper {
+  readonly #log: Log
+  readonly #keep: KeepAfterAck
+  #last = Number.NEGATIVE_INFINITY
+  #running: Promise<void> | undefined
+
+  constructor(log: Log, keep: KeepAfterAck) {
+    this.#log = log
+    this.#keep = keep
+  }
+
+  /** Every record before `acknowledged` may go. What fails is passed to `onError`, and tried again later. */
+  acknowledged(acknowledged: number, onError: (error: unknown) => void): void {
+    const now = performance.now()
+    if (this.#running !== undefined || now - this.#last < INTERVAL_MS) return
+    this.#last = now
+    this.#running = this.#trim(acknowledged)
+      .catch(onError)
+      .finally(() => {
+        this.#running = undefined
+      })
+  }
+
+  /** Settles when no trim runs. */
+  async settled(): Promise<void> {
+    await this.#running
+  }
+
+  async #trim(acknowledged: number): Promise<void> {
+    const { maxAgeMs, maxBytes } = this.#keep
+    let before = 0
+    if (maxAgeMs !== undefined) before = await this.#log.seqAt(Math.max(0, Date.now() - maxAgeMs))
+    if (maxBytes !== undefined) before = Math.max(before, await this.#firstWithin(maxBytes))
+    before = Math.min(before, acknowledged)
+    if (before > this.#log.firstSeq) await this.#log.trimBefore(before)
+  }
+
+  /** The first seq of the newest segments that take at most `maxBytes`. */
+  async #firstWithin(maxBytes: number): Promise<number> {
+    const { segments, nextSeq } = await inspect(this.#log.dir)
+    let first = nextSeq
+    let bytes = 0
+    for (const segment of segments.toReversed()) {
+      bytes += segment.allocatedBytes
+      if (bytes > maxBytes) break
+      first = segment.firstSeq
+    }
+    return first
+  }
+}

@@ -1,0 +1,70 @@
+/** The options of a shipper that do not depend on the engine: names, defaults, ranges. */
+import { invalidArgument } from '../errors.js'
+import type { ReadableLog } from '../index.js'
+import { bag, choice, shown, whole } from '../options/checks.js'
+import type { KeepAfterAck, ShipperOptions } from './types.js'
+
+const MIB = 2 ** 20
+const MAX_MS = 2 ** 31 - 1
+const MAX_BYTES = 2 ** 53 - 1
+
+export const SHIPPER_OPTION_NAMES: readonly string[] = [
+  'cursor',
+  'maxInFlight',
+  'maxInFlightBytes',
+  'retryForMs',
+  'laggingMs',
+  'onGap',
+  'keepAfterAck',
+  'signal',
+] satisfies (keyof ShipperOptions)[]
+
+export interface ResolvedShipperOptions {
+  cursor: string
+  maxInFlight: number
+  maxInFlightBytes: number
+  retryForMs: number
+  laggingMs: number
+  skipGaps: boolean
+  keep: KeepAfterAck | undefined
+  signal: AbortSignal | undefined
+}
+
+/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function resolveShipperOptions(log: ReadableLog, given: ShipperOptions): ResolvedShipperOptions {
+  const { cursor, retryForMs, signal } = given
+  if (cursor !== undefined && typeof cursor !== 'string')
+    throw invalidArgument(`cursor must be a cursor's name; got ${shown(cursor)}`)
+  if (signal !== undefined && !(signal instanceof AbortSignal))
+    throw invalidArgument(`signal must be an AbortSignal; got ${shown(signal)}`)
+  const ms = { min: 1, max: MAX_MS, unit: 'milliseconds' }
+  return {
+    cursor: cursor ?? 'ship',
+    maxInFlight: whole('maxInFlight', given.maxInFlight, { min: 1, max: 65_536, unit: 'records' }, 1000),
+    maxInFlightBytes: whole(
+      'maxInFlightBytes',
+      given.maxInFlightBytes,
+      { min: 1, max: 2 ** 31, unit: 'bytes' },
+      8 * MIB,
+    ),
+    retryForMs: retryForMs === Number.POSITIVE_INFINITY ? retryForMs : whole('retryForMs', retryForMs, ms, Infinity),
+    laggingMs: whole('laggingMs', given.laggingMs, ms, 10_000),
+    skipGaps: choice('onGap', given.onGap, ['stop', 'skip'], 'stop') === 'skip',
+    keep: resolveKeep(log, given.keepAfterAck),
+    signal,
+  }
+}
+
+function resolveKeep(log: ReadableLog, value: unknown): KeepAfterAck | undefined {
+  if (value === undefined) return undefined
+  const { maxAgeMs, maxBytes } = bag('keepAfterAck', value, ['maxAgeMs', 'maxBytes'])
+  if (log.readOnly)
+    throw invalidArgument(
+      'keepAfterAck needs a log that is open for writing: only its writer trims it; got one that is read-only',
+    )
+  if (maxAgeMs === undefined && maxBytes === undefined)
+    throw invalidArgument('keepAfterAck must have maxAgeMs or maxBytes; got neither')
+  whole('keepAfterAck.maxAgeMs', maxAgeMs, { min: 0, max: MAX_BYTES, unit: 'milliseconds' }, 0)
+  whole('keepAfterAck.maxBytes', maxBytes, { min: 0, max: MAX_BYTES, unit: 'bytes' }, 0)
+  return value as KeepAfterAck
+}

@@ -1,0 +1,30 @@
+/** Events a second over the last one to two windows. */
+const WINDOW_MS = 2000
+
+export class Rate {
+  #from = performance.now()
+  #count = 0
+  #earlierFrom = this.#from
+  #earlierCount = 0
+
+  add(count: number): void {
+    this.#turn()
+    this.#count += count
+  }
+
+  get perSecond(): number {
+    this.#turn()
+    const elapsed = performance.now() - this.#earlierFrom
+    return elapsed <= 0 ? 0 : ((this.#earlierCount + this.#count) * 1000) / elapsed
+  }
+
+  #turn(): void {
+    const now = performance.now()
+    if (now - this.#from < WINDOW_MS) return
+    const idle = now - this.#from >= 2 * WINDOW_MS
+    this.#earlierFrom = idle ? now - WINDOW_MS : this.#from
+    this.#earlierCount = idle ? 0 : this.#count
+    this.#from = now
+    this.#count = 0
+  }
+}

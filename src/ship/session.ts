@@ -1,0 +1,147 @@
+/** Publishes what a reader delivers, until the first failure. */
+import { DurlogError } from '../errors.js'
+import type { LogReader, LogRecord } from '../index.js'
+import type { ShipOrigin, ShipRecord, ShipTarget } from './types.js'
+
+export interface SessionLimits {
+  maxInFlight: number
+  maxInFlightBytes: number
+}
+
+export interface SessionCalls {
+  /** The first seq of those that are missing right before the first record; undefined if none is. */
+  gapFrom: number | undefined
+  /** `records` more records, up to `seq`, are acknowledged. */
+  onShipped(seq: number, records: number, bytes: number): void
+}
+
+export class Session {
+  readonly #target: ShipTarget
+  readonly #origin: ShipOrigin
+  readonly #limits: SessionLimits
+  readonly #calls: SessionCalls
+  #reader: LogReader | undefined
+  #gapFrom: number | undefined
+  #inFlight = 0
+  #inFlightBytes = 0
+  #failure: { error: unknown } | undefined
+  #ended = false
+  /** Called when something has settled. */
+  readonly #waiting = new Set<() => void>()
+
+  constructor(target: ShipTarget, origin: ShipOrigin, limits: SessionLimits, calls: SessionCalls) {
+    this.#target = target
+    this.#origin = origin
+    this.#limits = limits
+    this.#calls = calls
+    this.#gapFrom = calls.gapFrom
+  }
+
+  get inFlight(): number {
+    return this.#inFlight
+  }
+
+  /** Resolves after `end`; rejects with the first failure. Nothing is on its way any more then. */
+  async ship(reader: LogReader): Promise<void> {
+    this.#reader = reader
+    try {
+      while (!this.#isOver()) {
+        const room = this.#room()
+        if (room === 0) await this.#settled()
+        else await this.#shipSome(reader, room)
+      }
+    } catch (error) {
+      this.#failure ??= { error }
+    } finally {
+      await reader.return()
+      while (this.#inFlight > 0) await this.#settled()
+    }
+    if (this.#failure !== undefined) throw this.#failure.error
+  }
+
+  /** Publishes nothing more, and gives what is on its way `waitMs` to be acknowledged. */
+  async end(waitMs: number): Promise<void> {
+    this.#ended = true
+    this.#wakeUp()
+    await this.#reader?.return()
+    if (this.#inFlight === 0) return
+    const timer = setTimeout(() => void this.#target.close(), waitMs)
+    while (this.#inFlight > 0) await this.#settled()
+    clearTimeout(timer)
+  }
+
+  #isOver(): boolean {
+    return this.#ended || this.#failure !== undefined
+  }
+
+  #room(): number {
+    if (this.#inFlightBytes >= this.#limits.maxInFlightBytes) return 0
+    return Math.max(0, Math.min(this.#target.room, this.#limits.maxInFlight - this.#inFlight))
+  }
+
+  #settled(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.add(resolve))
+  }
+
+  #wakeUp(): void {
+    for (const wake of this.#waiting) wake()
+    this.#waiting.clear()
+  }
+
+  async #shipSome(reader: LogReader, room: number): Promise<void> {
+    let record: LogRecord | undefined = reader.nextBuffered()
+    if (record === undefined) {
+      const result = await reader.next()
+      if (result.done) {
+        if (this.#isOver()) return
+        throw new DurlogError('ERR_DURLOG_CLOSED', 'the log has been closed; open it again, and ship again')
+      }
+      record = result.value
+    }
+    if (this.#isOver()) return
+    const records: ShipRecord[] = []
+    let bytes = 0
+    const maxBytes = this.#limits.maxInFlightBytes - this.#inFlightBytes
+    for (;;) {
+      records.push(this.#withGap(record))
+      bytes += record.data.length
+      if (records.length >= room || bytes >= maxBytes) break
+      record = reader.nextBuffered()
+      if (record === undefined) break
+    }
+    this.#publish(records, bytes)
+  }
+
+  #withGap(record: LogRecord): ShipRecord {
+    if (this.#gapFrom === undefined) return record
+    const gapFrom = this.#gapFrom
+    this.#gapFrom = undefined
+    return { ...record, gapFrom }
+  }
+
+  #publish(records: readonly ShipRecord[], bytes: number): void {
+    this.#inFlight += records.length
+    this.#inFlightBytes += bytes
+    const settle = (): void => {
+      this.#inFlight -= records.length
+      this.#inFlightBytes -= bytes
+      this.#wakeUp()
+    }
+    this.#target.publish(records, this.#origin).then(
+      () => {
+        // One behind a failure is not the next one, whatever was answered.
+        if (this.#failure === undefined)
+          this.#calls.onShipped((records.at(-1) as ShipRecord).seq, records.length, bytes)
+        settle()
+      },
+      (error: unknown) => {
+        if (this.#failure === undefined) {
+          this.#failure = { error }
+          // A follower at the end of the log would wait for the next record.
+          void this.#reader?.return()
+        }
+        settle()
+      },
+    )
+  }
+}

@@ -1,0 +1,327 @@
+/**
+ * Ships a log to a destination. A session begins by asking the destination for its last record and ends with the first
+ * failure; what it had on its way is forgotten then, because the next session asks again.
+ */
+import { EventEmitter } from 'node:events'
+import { setTimeout as wait } from 'node:timers/promises'
+import { DurlogError, type DurlogErrorCode } from '../errors.js'
+import type { DurableCursor, Log, LogReader, ReadableLog, ReadOnlyLog } from '../index.js'
+import { ShipConflict } from './conflict.js'
+import { Keeper } from './keeper.js'
+import type { ResolvedShipperOptions } from './options.js'
+import { Pauses } from './pauses.js'
+import { Rate } from './rate.js'
+import { recordCrc } from './record-crc.js'
+import { Session } from './session.js'
+import { gapError, type Start, whereToStart } from './start.js'
+import type { ShipEvents, ShipLag, Shipper, ShipStats, ShipTarget } from './types.js'
+
+/** How long `close` waits for acknowledgements that are on their way. */
+const CLOSE_WAIT_MS = 2000
+const LAG_CHECK_MS = 500
+/** In a row, without a record shipped in between. */
+const CONFLICTS_WITHOUT_PAUSE = 3
+const NO_LAG: ShipLag = { records: 0, bytes: 0, ms: 0 }
+
+interface IdleWaiter {
+  seq: number
+  resolve: () => void
+  reject: (error: Error) => void
+}
+
+/** Codes of the log after which the next session may get further: it looks again at what the log holds. */
+const PASSING: readonly DurlogErrorCode[] = [
+  'ERR_DURLOG_BACKPRESSURE',
+  'ERR_DURLOG_TOO_MANY_FILES',
+  'ERR_DURLOG_OUT_OF_MEMORY',
+  'ERR_DURLOG_OUT_OF_RANGE',
+  'ERR_DURLOG_CURSOR_CUT',
+]
+
+export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
+  readonly #log: Log | ReadOnlyLog
+  readonly #target: ShipTarget
+  readonly #options: ResolvedShipperOptions
+  readonly #keeper: Keeper | undefined
+  readonly #pauses = new Pauses()
+  readonly #rate = new Rate()
+  readonly #ending = new AbortController()
+  readonly #running: Promise<void>
+  readonly #lagTimer: NodeJS.Timeout
+  readonly #idle = new Set<IdleWaiter>()
+  #cursor: DurableCursor | undefined
+  #session: Session | undefined
+  #state: ShipStats['state'] = 'connecting'
+  #shipped = -1
+  #records = 0
+  #bytes = 0
+  #retries = 0
+  #lastError: Error | undefined
+  #failure: DurlogError | undefined
+  #lagging = false
+  #cutAt = Number.POSITIVE_INFINITY
+  #isFirst = false
+  #closing: Promise<void> | undefined
+
+  constructor(log: ReadableLog, target: ShipTarget, options: ResolvedShipperOptions) {
+    super()
+    this.#log = log as Log | ReadOnlyLog
+    this.#target = target
+    this.#options = options
+    if (options.keep !== undefined) this.#keeper = new Keeper(log as Log, options.keep)
+    this.#lagTimer = setInterval(() => this.#checkLag(), LAG_CHECK_MS).unref()
+    this.#running = this.#run()
+    const close = (): void => void this.close()
+    options.signal?.addEventListener('abort', close, { once: true })
+    this.#ending.signal.addEventListener('abort', () => options.signal?.removeEventListener('abort', close))
+    if (options.signal?.aborted) close()
+  }
+
+  stats(): ShipStats {
+    return {
+      state: this.#state,
+      mode: this.#target.mode,
+      shippedSeq: this.#shipped,
+      lag: this.#lag(),
+      records: this.#records,
+      bytes: this.#bytes,
+      rate: this.#rate.perSecond,
+      inFlight: this.#session?.inFlight ?? 0,
+      reconnects: this.#target.reconnects,
+      retries: this.#retries,
+      lastError: this.#lastError,
+    }
+  }
+
+  async idle(): Promise<void> {
+    const seq = await this.#lastSynced()
+    if (this.#failure !== undefined) throw this.#failure
+    if (this.#state === 'stopped') throw closedError()
+    if (this.#shipped >= seq) return
+    await new Promise<void>((resolve, reject) => this.#idle.add({ seq, resolve, reject }))
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #close(): Promise<void> {
+    this.#ending.abort()
+    await this.#session?.end(CLOSE_WAIT_MS)
+    // Ends a question to a destination that does not answer.
+    await this.#target.close().catch(() => {})
+    await this.#running
+    this.#rejectIdle(closedError())
+  }
+
+  /** The last seq that is in the log now, synced. */
+  async #lastSynced(): Promise<number> {
+    if (!this.#log.readOnly) return this.#log.sync()
+    await this.#log.refresh()
+    return this.#log.syncedSeq
+  }
+
+  async #run(): Promise<void> {
+    try {
+      await this.#openCursor()
+      while (!this.#ending.signal.aborted) {
+        try {
+          await this.#shipUntilFailure()
+        } catch (error) {
+          await this.#afterFailure(error as Error)
+        }
+      }
+    } catch (error) {
+      this.#fail(error as Error)
+    }
+    clearInterval(this.#lagTimer)
+    this.#state = 'stopped'
+    await this.#keeper?.settled()
+    await this.#closeCursor()
+    await this.#target.close().catch((error: Error) => this.#note(error))
+  }
+
+  async #openCursor(): Promise<void> {
+    const name = this.#options.cursor
+    const known = await this.#log.cursors()
+    this.#cursor = await this.#log.cursor(name, { from: 'first' })
+    this.#isFirst = this.#cursor.position === 0 || !known.some((cursor) => cursor.name === name)
+    this.#shipped = this.#cursor.position - 1
+  }
+
+  /** The position was only in memory. Without this a crash of the machine makes the next shipper look further back. */
+  async #closeCursor(): Promise<void> {
+    const cursor = this.#cursor
+    if (cursor === undefined) return
+    try {
+      if (this.#records > 0 && this.#failure === undefined) await cursor.commit(this.#shipped, { durability: 'sync' })
+    } catch (error) {
+      this.#note(error as Error)
+    }
+    await cursor.close().catch((error: Error) => this.#note(error))
+  }
+
+  async #shipUntilFailure(): Promise<void> {
+    const cursor = this.#cursor as DurableCursor
+    this.#state = this.#shipped === -1 && this.#pauses.failures === 0 ? 'connecting' : this.#state
+    const start = await this.#findStart(cursor)
+    if (this.#ending.signal.aborted) return
+    this.#reportGap(start)
+    if (start.seq !== cursor.position || this.#cutAt !== Number.POSITIVE_INFINITY) await cursor.seek(start.seq)
+    this.#cutAt = Number.POSITIVE_INFINITY
+    this.#acknowledge(start.seq - 1, 0)
+    this.#state = 'shipping'
+    const origin = { uuid: this.#log.uuid, generation: cursor.generation }
+    const session = new Session(this.#target, origin, this.#options, {
+      gapFrom: start.lostFrom < start.seq ? start.lostFrom : undefined,
+      onShipped: (seq, records, bytes) => this.#onShipped(seq, records, bytes),
+    })
+    this.#session = session
+    try {
+      await session.ship(this.#read(cursor))
+    } finally {
+      this.#session = undefined
+    }
+  }
+
+  #read(cursor: DurableCursor): LogReader {
+    return cursor.read({ follow: true, durableOnly: true })
+  }
+
+  async #findStart(cursor: DurableCursor): Promise<Start> {
+    await this.#findCut(cursor)
+    const last = await this.#target.last(this.#isFirst)
+    // After `last`: another shipper of the same log may have just shipped its newest record.
+    if (this.#log.readOnly) await this.#log.refresh()
+    const { uuid, firstSeq, nextSeq } = this.#log
+    const held = last !== undefined && last.uuid === uuid && last.seq >= firstSeq && last.seq < nextSeq
+    const crc = held ? await this.#crcOf(last.seq) : undefined
+    const { dropsOld } = this.#target
+    const facts = { uuid, first: firstSeq, next: nextSeq, last, crc, position: cursor.position, cutAt: this.#cutAt }
+    return whereToStart({ ...facts, dropsOld })
+  }
+
+  async #crcOf(seq: number): Promise<number> {
+    const { data, timestamp } = await this.#log.get(seq)
+    return recordCrc(this.#log.uuid, seq, timestamp, data)
+  }
+
+  /** Learns of a cut of what had been shipped, also one while no shipper ran. */
+  async #findCut(cursor: DurableCursor): Promise<void> {
+    const reader = cursor.read({ durableOnly: true })
+    await reader.next().catch((error: Error) => this.#noteCut(error))
+    await reader.return()
+  }
+
+  #noteCut(error: Error): void {
+    if (error instanceof DurlogError && error.code === 'ERR_DURLOG_CURSOR_CUT')
+      this.#cutAt = Math.min(this.#cutAt, error.lostFirst as number)
+  }
+
+  #reportGap({ seq, lostFrom }: Start): void {
+    if (lostFrom >= seq) return
+    if (!this.#options.skipGaps) throw gapError(lostFrom, seq - 1)
+    this.emit('gap', lostFrom, seq - 1)
+  }
+
+  #onShipped(seq: number, records: number, bytes: number): void {
+    this.#pauses.succeeded()
+    this.#records += records
+    this.#bytes += bytes
+    this.#rate.add(records)
+    this.#acknowledge(seq, records)
+  }
+
+  #acknowledge(seq: number, records: number): void {
+    this.#shipped = seq
+    if (records > 0) {
+      this.#isFirst = false
+      // At `memory` it is done in the call; a cut is found by the reader, which ends the session.
+      this.#cursor?.commit(seq).catch(() => {})
+      this.emit('shipped', seq)
+    }
+    this.#keeper?.acknowledged(seq + 1, (error) => this.#note(error as Error))
+    for (const waiter of this.#idle) {
+      if (waiter.seq > seq) continue
+      this.#idle.delete(waiter)
+      waiter.resolve()
+    }
+  }
+
+  /** Waits before the next session. Throws what ends the shipper. */
+  async #afterFailure(error: Error): Promise<void> {
+    this.#note(error)
+    if (this.#ending.signal.aborted) return
+    if (error instanceof DurlogError && !PASSING.includes(error.code)) throw error
+    this.#noteCut(error)
+    const { failingMs } = this.#pauses
+    if (failingMs > this.#options.retryForMs) throw unreachableError(failingMs, error)
+    const pauseMs = this.#pauses.failed()
+    if (error instanceof ShipConflict && this.#pauses.failures <= CONFLICTS_WITHOUT_PAUSE) return
+    this.#retries++
+    this.#state = 'waiting'
+    this.emit('retry', { error, attempt: this.#pauses.failures, pauseMs })
+    await wait(pauseMs, undefined, { signal: this.#ending.signal, ref: true }).catch(() => {})
+  }
+
+  #note(error: Error): void {
+    this.#lastError = error
+  }
+
+  #fail(error: Error): void {
+    const failure = toFailure(error)
+    this.#note(failure)
+    this.#failure = failure
+    this.#rejectIdle(failure)
+    // Not in a stack of promises, where an exception of a listener would be lost.
+    process.nextTick(() => this.emit('error', failure))
+  }
+
+  #rejectIdle(error: Error): void {
+    for (const { reject } of this.#idle) reject(error)
+    this.#idle.clear()
+  }
+
+  #lag(): ShipLag {
+    const cursor = this.#cursor
+    if (cursor === undefined || this.#state === 'stopped') return NO_LAG
+    try {
+      const { records, bytes } = cursor.lag
+      if (records === 0) return NO_LAG
+      const oldest = this.#log.getSync(Math.max(cursor.position, this.#log.firstSeq)).timestamp
+      return { records, bytes, ms: Math.max(0, Date.now() - oldest) }
+    } catch {
+      // A trim or a cut runs, or the cursor is just being closed.
+      return NO_LAG
+    }
+  }
+
+  #checkLag(): void {
+    const lag = this.#lag()
+    const lagging = lag.ms > this.#options.laggingMs
+    if (lagging && !this.#lagging) this.emit('lagging', lag)
+    if (lagging || lag.records === 0) this.#lagging = lagging
+  }
+}
+
+function toFailure(error: Error): DurlogError {
+  if (error instanceof DurlogError) return error
+  return new DurlogError('ERR_DURLOG_IO', `the shipper failed: ${error.message}`, { cause: error })
+}
+
+function closedError(): DurlogError {
+  return new DurlogError('ERR_DURLOG_CLOSED', 'the shipper has been closed; make another one')
+}
+
+function unreachableError(failingMs: number, cause: Error): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_DESTINATION_UNREACHABLE',
+    `the destination has not stored anything for ${Math.round(failingMs / 1000)} s (retryForMs): ${cause.message}`,
+    { cause },
+  )
+}

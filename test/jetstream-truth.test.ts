@@ -1,0 +1,318 @@
+/** The destination is the truth: what a shipper does where it and the log differ, and where it refuses. */
+
+import { once } from 'node:events'
+import { cpSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { Log } from '../src/index.js'
+import { type StartFacts, whereToStart } from '../src/ship/start.js'
+import { missingServer } from './fixtures/nats.mjs'
+import { openUntilDone, scratchDir, scratchLog } from './fixtures/scratch.js'
+import {
+  type Admin,
+  admin,
+  makeStream,
+  publishOther,
+  STREAM,
+  SUBJECT,
+  server,
+  shipper,
+  stopCode,
+  stored,
+  textsOf,
+} from './fixtures/ship.js'
+
+if (missingServer !== '') process.stdout.write(`skipped: ${missingServer}\n`)
+
+const names = (count: number, from = 0): string[] => Array.from({ length: count }, (_, i) => `record ${from + i}`)
+
+async function appendNames(log: Log, count: number): Promise<void> {
+  await Promise.all(names(count, log.nextSeq).map((name) => log.append(name)))
+}
+
+async function stage(
+  config: Parameters<typeof makeStream>[1] = {},
+  more = '',
+): Promise<{
+  nats: Awaited<ReturnType<typeof server>>
+  look: Admin
+}> {
+  const nats = await server(more)
+  const look = await admin(nats)
+  await makeStream(look, config)
+  return { nats, look }
+}
+
+/** Ships all of `log` and closes the shipper. */
+async function shipAll(log: Log, nats: Awaited<ReturnType<typeof server>>): Promise<void> {
+  await using shipping = shipper(log, nats)
+  await shipping.idle()
+}
+
+/** A log in segments so small that a trim finds some, with record 0 to 299. */
+async function manySegments(): Promise<Log> {
+  const log = await scratchLog({ segmentBytes: 64 * 1024 })
+  for (let i = 0; i < 300; i++) log.write(`record ${i} `.padEnd(1000, '.'))
+  await log.sync()
+  return log
+}
+
+describe('shipping goes on', () => {
+  const uuid = 'a'
+  const last = { uuid, seq: 9, timestamp: 1, crc: 7, whole: true }
+  const facts: StartFacts = {
+    uuid,
+    first: 0,
+    next: 20,
+    last,
+    crc: 7,
+    position: 10,
+    cutAt: Number.POSITIVE_INFINITY,
+    dropsOld: false,
+  }
+  test.each<[string, Partial<StartFacts>, number, number]>([
+    ['after the last record of the destination', {}, 10, 10],
+    ['with the last record, if the destination has only parts of it', { last: { ...last, whole: false } }, 9, 9],
+    ['after the last record, whatever the cursor says', { position: 15 }, 10, 10],
+    ['with the oldest record, if the destination is empty', { last: undefined, first: 4, position: 10 }, 4, 4],
+    ['at the cursor, if the destination is empty and drops old records', { last: undefined, dropsOld: true }, 10, 10],
+    ['after the last record, if the log begins there', { first: 10, crc: undefined }, 10, 10],
+    ['after a gap, if the log begins later', { first: 13, crc: undefined }, 13, 10],
+    ['after a gap, if nothing was shipped before the trim', { last: undefined, first: 13, position: 2 }, 13, 2],
+    ['after a gap, if nothing is left to read', { first: 20, crc: undefined }, 20, 10],
+  ])('%s', (_where, given, seq, lostFrom) => {
+    expect(whereToStart({ ...facts, ...given })).toEqual({ seq, lostFrom })
+  })
+
+  test.each<[string, Partial<StartFacts>, string]>([
+    ['of another log', { last: { ...last, uuid: 'b' } }, 'ERR_DURLOG_DESTINATION_OTHER'],
+    ['of another content', { crc: 8 }, 'ERR_DURLOG_DESTINATION_OTHER'],
+    ['that was cut from the log', { cutAt: 9 }, 'ERR_DURLOG_DESTINATION_OTHER'],
+    ['behind the end of the log', { next: 9 }, 'ERR_DURLOG_DESTINATION_AHEAD'],
+  ])('nowhere, if the last record of the destination is %s', (_what, given, code) => {
+    expect(() => whereToStart({ ...facts, ...given })).toThrow(expect.objectContaining({ code }))
+  })
+})
+
+describe.skipIf(missingServer !== '')('a destination', () => {
+  test.each([true, false])(
+    'that was purged gets again what the log holds (atomic batches: %s)',
+    async (allow_atomic) => {
+      const { nats, look } = await stage({ allow_atomic })
+      const log = await scratchLog()
+      await appendNames(log, 30)
+      const shipping = shipper(log, nats)
+      await shipping.idle()
+      await look.manager.streams.purge(STREAM)
+      await appendNames(log, 10)
+      await shipping.idle()
+      // The server remembers the ids of what it has removed.
+      expect(textsOf(await stored(look))).toEqual(names(40))
+    },
+  )
+
+  test('that lost its tail gets it again', async () => {
+    const { nats, look } = await stage()
+    const log = await scratchLog()
+    await appendNames(log, 20)
+    await shipAll(log, nats)
+    await nats.stop()
+    const copy = join(scratchDir(), 'store')
+    cpSync(nats.store, copy, { recursive: true })
+    await nats.start()
+    await appendNames(log, 20)
+    const shipping = shipper(log, nats)
+    await shipping.idle()
+    // A server that acknowledged without a sync, and lost its power.
+    await nats.kill()
+    rmSync(nats.store, { recursive: true })
+    cpSync(copy, nats.store, { recursive: true })
+    await nats.start()
+    await appendNames(log, 5)
+    await shipping.idle()
+    expect(textsOf(await stored(look))).toEqual(names(45))
+  })
+
+  test('that lost its tail in the middle of a split record gets the rest of it', async () => {
+    const { nats, look } = await stage({}, 'max_payload: 8192')
+    const log = await scratchLog()
+    const long = 'x'.repeat(20_000)
+    await log.appendBatch(['before', long, 'after'])
+    await shipAll(log, nats)
+    for (const seq of [5, 4]) await look.manager.streams.deleteMessage(STREAM, seq)
+    await shipAll(log, nats)
+    expect(textsOf(await stored(look)).join('')).toBe(`before${long}after`)
+  })
+
+  test('that drops old records by itself is not given them again', async () => {
+    const { nats, look } = await stage({ max_age: 3600e9 })
+    const log = await scratchLog()
+    await appendNames(log, 10)
+    await shipAll(log, nats)
+    await look.manager.streams.purge(STREAM)
+    await appendNames(log, 2)
+    await shipAll(log, nats)
+    expect(textsOf(await stored(look))).toEqual(['record 10', 'record 11'])
+  })
+
+  test('that is ahead of the log stops the shipper, and is left as it is', async () => {
+    const { nats, look } = await stage()
+    const log = await scratchLog()
+    await appendNames(log, 10)
+    await shipAll(log, nats)
+    await log.truncateAfter(4)
+    expect(await stopCode(shipper(log, nats))).toBe('ERR_DURLOG_DESTINATION_AHEAD')
+    await log.appendBatch(names(3))
+    expect(await stopCode(shipper(log, nats))).toBe('ERR_DURLOG_DESTINATION_AHEAD')
+    expect(textsOf(await stored(look))).toEqual(names(10))
+  })
+
+  test('stops the shipper if records that it holds were replaced in the log, in its presence or before it', async () => {
+    const { nats, look } = await stage()
+    const log = await scratchLog()
+    await appendNames(log, 10)
+    const shipping = shipper(log, nats)
+    await shipping.idle()
+    const code = stopCode(shipping)
+    await log.truncateAfter(4)
+    // The same bytes and as many: only the list of cuts tells, or the times.
+    await appendNames(log, 5)
+    expect(['ERR_DURLOG_DESTINATION_OTHER', 'ERR_DURLOG_DESTINATION_AHEAD']).toContain(await code)
+    for (const cursor of ['ship', 'new'])
+      expect(await stopCode(shipper(log, nats, { cursor }))).toBe('ERR_DURLOG_DESTINATION_OTHER')
+    expect(textsOf(await stored(look))).toEqual(names(10))
+  })
+
+  test('goes on if what was cut from the log had not been shipped', async () => {
+    const { nats, look } = await stage()
+    const log = await scratchLog()
+    await appendNames(log, 5)
+    const shipping = shipper(log, nats)
+    await shipping.idle()
+    await nats.stop()
+    await appendNames(log, 5)
+    await once(shipping, 'retry')
+    await log.truncateAfter(6)
+    await log.append('another record 7')
+    await nats.start()
+    await shipping.idle()
+    expect(textsOf(await stored(look))).toEqual([...names(7), 'another record 7'])
+  })
+
+  test('of another log stops the shipper', async () => {
+    const { nats, look } = await stage()
+    const log = await scratchLog()
+    await appendNames(log, 3)
+    await shipAll(log, nats)
+    const other = await scratchLog()
+    await other.append('other')
+    expect(await stopCode(shipper(other, nats))).toBe('ERR_DURLOG_DESTINATION_OTHER')
+    expect(textsOf(await stored(look))).toEqual(names(3))
+  })
+
+  test('with messages that are not of durlog stops the shipper', async () => {
+    const { nats, look } = await stage()
+    await publishOther(look, SUBJECT)
+    const log = await scratchLog()
+    await log.append('x')
+    expect(await stopCode(shipper(log, nats))).toBe('ERR_DURLOG_DESTINATION_OTHER')
+  })
+
+  test('is not shipped to across a gap that a trim has made, unless that is allowed', async () => {
+    const { nats, look } = await stage()
+    const log = await manySegments()
+    await using first = shipper(log, nats)
+    await first.idle()
+    await first.close()
+    for (let i = 300; i < 600; i++) log.write(`record ${i} `.padEnd(1000, '.'))
+    await log.sync()
+    const begin = await log.trimBefore(500)
+    expect(begin).toBeGreaterThan(300)
+    const stopped = shipper(log, nats)
+    const [error] = await once(stopped, 'error')
+    expect(error).toMatchObject({ code: 'ERR_DURLOG_DESTINATION_GAP', lostFirst: 300, lostLast: begin - 1 })
+    const shipping = shipper(log, nats, { onGap: 'skip', cursor: 'skipping' })
+    const gap = once(shipping, 'gap')
+    await shipping.idle()
+    expect(await gap).toEqual([300, begin - 1])
+    const messages = await stored(look)
+    expect(messages).toHaveLength(300 + 600 - begin)
+    expect(messages[300]?.headers).toMatchObject({ 'Durlog-Seq': String(begin), 'Durlog-Gap': '300' })
+  })
+
+  test('that was deleted stops the shipper, and is not made again', async () => {
+    const { nats, look } = await stage()
+    const log = await scratchLog()
+    await appendNames(log, 3)
+    const shipping = shipper(log, nats)
+    await shipping.idle()
+    const code = stopCode(shipping)
+    await look.manager.streams.delete(STREAM)
+    await appendNames(log, 3)
+    expect(await code).toBe('ERR_DURLOG_DESTINATION_MISSING')
+    expect(await stopCode(shipper(log, nats))).toBe('ERR_DURLOG_DESTINATION_MISSING')
+  })
+
+  test('that is full is tried again until it has room', async () => {
+    const { nats, look } = await stage({ max_msgs: 5, discard: 'new' as never })
+    const log = await scratchLog()
+    await appendNames(log, 8)
+    const shipping = shipper(log, nats)
+    const [retry] = await once(shipping, 'retry')
+    expect(retry.error.message).toMatch(/maximum messages exceeded|incomplete/)
+    const { config } = await look.manager.streams.info(STREAM)
+    await look.manager.streams.update(STREAM, { ...config, max_msgs: 100 })
+    await shipping.idle()
+    expect(textsOf(await stored(look))).toEqual(names(8))
+  })
+
+  test('that does not take the subject stops the shipper', async () => {
+    const { nats } = await stage()
+    const log = await scratchLog()
+    await log.append('x')
+    const shipping = shipper(log, nats, { subject: 'elsewhere' })
+    const [error] = await once(shipping, 'error')
+    expect(error).toMatchObject({ code: 'ERR_DURLOG_DESTINATION_REFUSED' })
+    expect(error.message).toContain('orders.>')
+  })
+
+  test.each([
+    ['to publish', 'publish: { allow: ["$JS.API.>", "_INBOX.>"] }'],
+    ['to ask', 'publish: { allow: ["orders.>"] }'],
+    ['to hear the answers', 'publish: { allow: [">"] }, subscribe: { deny: ["_INBOX.>"] }'],
+  ])('that gives no permission %s stops the shipper', async (_what, permissions) => {
+    const users = `authorization { users: [
+      { user: admin, password: admin },
+      { user: ship, password: ship, permissions: { ${permissions} } }
+    ] }`
+    const nats = await server(users)
+    const look = await admin(nats, { user: 'admin', pass: 'admin' })
+    await makeStream(look)
+    const log = await scratchLog()
+    await log.append('x')
+    const shipping = shipper(log, nats, { user: 'ship', pass: 'ship', timeoutMs: 1000 })
+    expect(await stopCode(shipping)).toBe('ERR_DURLOG_DESTINATION_REFUSED')
+  })
+
+  test('that does not know the user stops the shipper', async () => {
+    const nats = await server('authorization { user: a, password: b }')
+    const log = await scratchLog()
+    await log.append('x')
+    const shipping = shipper(log, nats, { user: 'a', pass: 'wrong' })
+    expect(await stopCode(shipping)).toBe('ERR_DURLOG_DESTINATION_REFUSED')
+  })
+
+  test('gets what a writer that died left in the log, and nothing that it had not synced', async () => {
+    const { nats, look } = await stage()
+    const log = await scratchLog()
+    await appendNames(log, 5)
+    const reading = await openUntilDone(log.dir, { readOnly: true })
+    const shipping = shipper(reading, nats)
+    await shipping.idle()
+    await log.close()
+    const next = await openUntilDone(log.dir)
+    await appendNames(next, 5)
+    await shipping.idle()
+    expect(textsOf(await stored(look))).toEqual(names(10))
+  })
+})
