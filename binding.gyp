@@ -40,6 +40,9 @@
       'src-native/inspect/frames.cc',
       'src-native/inspect/repair.cc',
       'src-native/inspect/verify.cc',
+      'src-native/retention/plan_folder.cc',
+      'src-native/retention/retention_plan.cc',
+      'src-native/retention/segment_survey.cc',
       'src-native/log/append.cc',
       'src-native/log/commit_job.cc',
       'src-native/log/group_commit.cc',
@@ -122,6 +125,7 @@
         'src-native/napi/log_handle.cc',
         'src-native/napi/log_wrap.cc',
         'src-native/napi/point_reader_wrap.cc',
+        'src-native/napi/retention_wrap.cc',
       ],
     },
     {

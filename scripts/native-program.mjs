@@ -28,11 +28,21 @@ const HOST_SYSTEM = { linux: 'linux', darwin: 'mac', win32: 'windows' }[platform
 /** Every source of the core: all of src-native but the binding and the bench. */
 export function coreSources(system = HOST_SYSTEM, processor = arch) {
   const chosen = execFileSync(process.execPath, ['scripts/platform-sources.mjs', system, processor]).toString()
-  const common = ['base', 'record', 'segment', 'recovery', 'live', 'cursor', 'read', 'inspect', 'log'].flatMap(
-    (layer) =>
-      readdirSync(`src-native/${layer}`)
-        .filter((name) => name.endsWith('.cc'))
-        .map((name) => `src-native/${layer}/${name}`),
+  const common = [
+    'base',
+    'record',
+    'segment',
+    'recovery',
+    'live',
+    'cursor',
+    'read',
+    'inspect',
+    'retention',
+    'log',
+  ].flatMap((layer) =>
+    readdirSync(`src-native/${layer}`)
+      .filter((name) => name.endsWith('.cc'))
+      .map((name) => `src-native/${layer}/${name}`),
   )
   return [
     ...common,

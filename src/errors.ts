@@ -30,6 +30,7 @@ export type DurlogErrorCode =
   | 'ERR_DURLOG_DESTINATION_MISSING'
   | 'ERR_DURLOG_DESTINATION_REFUSED'
   | 'ERR_DURLOG_DESTINATION_UNREACHABLE'
+  | 'ERR_DURLOG_CURSOR_OVERRUN'
   | 'ERR_DURLOG_NO_BINARY'
 
 /** Whether the record of a failed append may be on the device. */

@@ -69,10 +69,40 @@ export interface OpenOptions {
    * `salvage` opens the log without them and leaves the damaged bytes as they are.
    */
   recovery?: 'strict' | 'salvage' | undefined
+  /** What is removed by itself, oldest first and in whole segments. Default: nothing. */
+  retention?: RetentionOptions | undefined
   /** Make the log if there is none. Default true; with false, ERR_DURLOG_NOT_FOUND. */
   create?: boolean | undefined
   /** Default false: open for writing. See `ReadOnlyOptions`. */
   readOnly?: false | undefined
+}
+
+/** At least one limit. */
+export interface RetentionOptions {
+  /**
+   * The bytes of disk that the log may take, the room for its next segment included: at least 4 times `segmentBytes`. It
+   * holds whatever cursors have still to read: see the event `overrun`. Without `segmentBytes` a segment is an eighth of
+   * it, at most 64 MiB.
+   */
+  maxBytes?: number | undefined
+  /**
+   * Records that are older may go: at least 1000 ms. A log that is appended to seldom has its segment sealed for that.
+   * Default: no limit.
+   */
+  maxAgeMs?: number | undefined
+  /**
+   * `cursors` (default): `maxAgeMs` removes nothing that a named cursor of the log, in whatever process, has still to
+   * read. With `nothing` cursors are not looked at.
+   */
+  keepFor?: 'cursors' | 'nothing' | undefined
+}
+
+/** Records that a cursor had still to read and that `maxBytes` has removed. */
+export interface CursorOverrun {
+  /** The cursor's name. */
+  cursor: string
+  lostFirst: number
+  lostLast: number
 }
 
 /**
@@ -227,7 +257,7 @@ export interface DurableCursor extends AsyncDisposable {
   readonly lag: CursorLag
   /**
    * Iterates from the position on. Fails with ERR_DURLOG_CURSOR_CUT if `truncateAfter`, or a recovery, removed records that
-   * this cursor had passed, and with ERR_DURLOG_OUT_OF_RANGE if the next ones were trimmed; `lostFirst` and `lostLast` say
+   * this cursor had passed, and with ERR_DURLOG_CURSOR_OVERRUN if the next ones were trimmed; `lostFirst` and `lostLast` say
    * which. Then `seek`.
    */
   read(options?: CursorReadOptions): LogReader
@@ -237,7 +267,7 @@ export interface DurableCursor extends AsyncDisposable {
    * by syncing it, and then brings the position to the device.
    */
   commit(seq: number, options?: CommitOptions): Promise<void>
-  /** Sets the position, forwards or back, durably. Ends the state after ERR_DURLOG_CURSOR_CUT. */
+  /** Sets the position, forwards or back, durably. Ends the state after ERR_DURLOG_CURSOR_CUT and its like. */
   seek(seq: number): Promise<void>
   /** Gives the cursor to the next owner. What was committed stays. */
   close(): Promise<void>
@@ -313,6 +343,10 @@ export type LogEvents = {
   rotated: [firstSeq: number]
   /** A sync failed: the log takes no more records until it is opened again. */
   latched: [error: DurlogError]
+  /** `retention.maxBytes` has removed records that a cursor had still to read. Its next read fails. */
+  overrun: [overrun: CursorOverrun]
+  /** Retention could not find out what may go, or remove it. It tries again. */
+  retentionFailed: [error: DurlogError]
 }
 
 /** The methods that a writer and a reader of a log have in common. A method that returns a promise never throws. */
@@ -431,6 +465,11 @@ export interface Log extends ReadableLog, EventEmitter<LogEvents> {
    * done. Appends made meanwhile wait.
    */
   trimBefore(seq: number): Promise<number>
+  /**
+   * Removes what the option `retention` allows now, and not only when a segment has been sealed or at the next interval;
+   * settles with the new `firstSeq`. Rejects with ERR_DURLOG_INVALID_ARGUMENT if the log was opened without the option.
+   */
+  retain(): Promise<number>
   /**
    * Cuts every record after `seq` (-1: all of them); settles with the new `nextSeq` once the cut is as
    * durable as a synced append. Appends made meanwhile wait. A reader that was past the cut fails with

@@ -327,7 +327,7 @@ test('a cursor whose next records were trimmed says which, and a seek goes on be
   const first = await log.trimBefore(150)
   expect(first).toBeGreaterThan(0)
   const { code, lostFirst, lostLast } = await errorOf(records(cursor.read()))
-  expect([code, lostFirst, lostLast]).toEqual(['ERR_DURLOG_OUT_OF_RANGE', 0, first - 1])
+  expect([code, lostFirst, lostLast]).toEqual(['ERR_DURLOG_CURSOR_OVERRUN', 0, first - 1])
   expect(cursor.lag.records).toBe(200 - first)
   await cursor.seek(first)
   expect((await seqs(cursor)).length).toBe(200 - first)

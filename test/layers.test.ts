@@ -19,6 +19,7 @@ const CORE = [
   'cursor',
   'read',
   'inspect',
+  'retention',
   'log',
   'napi',
 ]

@@ -23,6 +23,7 @@ describe('defaults', () => {
       readOnly: false,
       lockWaitMs: 0,
       commitDelayMicros: 0,
+      retention: undefined,
       native: {
         strategy: 'auto',
         preallocate: 'auto',
@@ -34,6 +35,7 @@ describe('defaults', () => {
         create: true,
         expectedLevel: 2,
         salvage: false,
+        maxRecyclable: 2,
       },
     })
   })

@@ -77,19 +77,32 @@ Result<LogUuid> FindLogUuid(Directory& directory) {
   return identity.uuid;
 }
 
-Result<uint64_t> HighestPosition(Directory& directory, const BootId& boot, const LogUuid& uuid) {
-  DURLOG_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListCursorNames(directory));
-  uint64_t highest = 0;
-  for (const std::string& name : names) {
+Result<std::vector<CursorPlace>> ListCursorPlaces(Directory& directory, const BootId& boot,
+                                                  const LogUuid& uuid) {
+  DURLOG_ASSIGN_OR_RETURN(std::vector<std::string> names, ListCursorNames(directory));
+  std::vector<CursorPlace> places;
+  for (std::string& name : names) {
+    CursorPlace place;
     Result<std::unique_ptr<File>> file = directory.Open(CursorFileName(name), OpenMode::kRead);
-    // Removed since, or another user's. No log is closed to its writer by a file beside it.
-    if (!file.ok()) continue;
-    const Result<CursorFileView> read = ReadCursorFile(**file);
-    if (!read.ok()) continue;
-    const CursorFileView& view = read.value();
-    if (!view.newest || view.newest->uuid != uuid) continue;
-    highest = std::max(highest, PositionIn(boot, *view.newest));
+    if (file.status().code() == Code::kNotFound) continue;  // removed since
+    // Another user's is not readable. No log is closed to its writer by a file beside it.
+    Result<CursorFileView> read = file.ok() ? ReadCursorFile(**file) : file.TakeStatus();
+    if (read.ok()) {
+      if (read->unfinished) continue;
+      if (read->newest && read->newest->uuid != uuid) continue;
+      if (read->newest) place.position = PositionIn(boot, *read->newest);
+    }
+    place.name = std::move(name);
+    places.push_back(std::move(place));
   }
+  return places;
+}
+
+Result<uint64_t> HighestPosition(Directory& directory, const BootId& boot, const LogUuid& uuid) {
+  DURLOG_ASSIGN_OR_RETURN(const std::vector<CursorPlace> places,
+                          ListCursorPlaces(directory, boot, uuid));
+  uint64_t highest = 0;
+  for (const CursorPlace& place : places) highest = std::max(highest, place.position.value_or(0));
   return highest;
 }
 

@@ -36,6 +36,15 @@ uint64_t PositionIn(const BootId& boot, const CursorSlot& slot);
 // The log whose segments are beside the cursors; kNotFound where there is none.
 Result<LogUuid> FindLogUuid(Directory& directory);
 
+// Where a cursor is, as its file says.
+struct CursorPlace {
+  std::string name;
+  std::optional<uint64_t> position;  // nothing where the file cannot be read, or is damaged
+};
+// Of the cursors of the log `uuid`, by name.
+Result<std::vector<CursorPlace>> ListCursorPlaces(Directory& directory, const BootId& boot,
+                                                  const LogUuid& uuid);
+
 // The highest position of the cursors of the log `uuid`; 0 without any.
 Result<uint64_t> HighestPosition(Directory& directory, const BootId& boot, const LogUuid& uuid);
 

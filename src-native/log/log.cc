@@ -35,15 +35,35 @@ std::shared_ptr<TrimJob> Log::BeginTrim(uint64_t seq) {
   std::vector<TrimJob::Item> items = chain_.ItemsBelow(seq, keep, policy_.Recycles(mode_));
   if (items.empty()) return nullptr;
   // Before they go, so that no reader begins with them.
-  live_.StoreFirstSeq(chain_.first_seqs()[items.size()]);
+  trimming_to_ = chain_.first_seqs()[items.size()];
+  live_.StoreFirstSeq(trimming_to_);
   auto job = std::make_shared<TrimJob>(*directory_, std::move(items), options_.segment_bytes);
   chain_.Watch(job);
   return job;
 }
 
 void Log::FinishTrim(const TrimJob& job) {
+  trimming_to_ = 0;
   chain_.FinishTrim(job);
   live_.StoreFirstSeq(first_seq());
+}
+
+std::shared_ptr<RetentionJob> Log::BeginRetention(const RetentionPolicy& policy) {
+  LogShape shape;
+  shape.uuid = uuid_;
+  shape.first_seqs = chain_.first_seqs();
+  shape.next_seq = next_seq_;
+  shape.keep = backlog_.OldestSegment(active_->first_seq());
+  shape.segment_bytes = options_.segment_bytes;
+  shape.sealed.swap(sealed_);
+  if (active_->first_seq() < next_seq_) {
+    shape.newest_ms = active_->header().base_time_ms + last_time_ms_;
+  }
+  if (!survey_) survey_ = std::make_shared<SegmentSurvey>(*directory_);
+  auto job =
+      std::make_shared<RetentionJob>(file_system_, *directory_, std::move(shape), policy, survey_);
+  chain_.Watch(job);
+  return job;
 }
 
 // Before a job that has the log's files to itself.
@@ -77,6 +97,8 @@ Status Log::FinishTruncate(TruncateJob& job) {
   exclusive_ = false;
   // Also after a failure: a trim that counted on segments that are gone would take the last ones.
   chain_.Assign(job.segments());
+  survey_.reset();
+  sealed_.clear();
   if (!job.status().ok()) {
     if (job.changed()) Latch(job.status(), next_seq_, next_seq_);
     if (!job.changed()) PublishEnds();

@@ -6,10 +6,12 @@
 #ifndef DURLOG_LOG_LOG_H_
 #define DURLOG_LOG_LOG_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/executor.h"
@@ -21,6 +23,7 @@
 #include "log/log_position.h"
 #include "log/log_stats.h"
 #include "log/options.h"
+#include "log/retention_job.h"
 #include "log/rotate_job.h"
 #include "log/segment_chain.h"
 #include "log/staging.h"
@@ -85,6 +88,9 @@ class Log {
   // Removes the segments all of whose records are below `seq`. Null where there is none.
   std::shared_ptr<TrimJob> BeginTrim(uint64_t seq);
   void FinishTrim(const TrimJob& job);
+  // What `policy` would trim now. No trim and no truncation begins before the job is done, and one
+  // such job is out at a time.
+  std::shared_ptr<RetentionJob> BeginRetention(const RetentionPolicy& policy);
   // Cuts the records from `next_seq` on. Nothing may be pending; appends answer kBackpressure
   // until FinishTruncate.
   Result<std::shared_ptr<TruncateJob>> BeginTruncate(uint64_t next_seq);
@@ -99,7 +105,8 @@ class Log {
 
   bool idle() const { return commit_ == nullptr && !CommitWanted(); }
   bool latched() const { return latched_; }
-  uint64_t first_seq() const { return chain_.first_seqs().front(); }
+  // That of the first segment that no trim is removing.
+  uint64_t first_seq() const { return std::max(trimming_to_, chain_.first_seqs().front()); }
   uint64_t next_seq() const { return next_seq_; }
   // Every record below it has reached `level`.
   uint64_t ReachedEnd(Level level) const { return acks_.ReachedEnd(level); }
@@ -160,6 +167,7 @@ class Log {
   void DropUnfitSpare();
   bool TooMuchUnsynced() const;
   Status ActivateHere();
+  void NoteSealed();
   void NoteActivated(const Segment& segment);
   TailShape ShapeOf(const SegmentHeader& header) const;
   Status EnsureMapped(TailLegacy legacy = {});
@@ -207,6 +215,8 @@ class Log {
   Staging staging_;
   SyncBacklog backlog_;
   AckLedger acks_;
+  std::shared_ptr<SegmentSurvey> survey_;  // null until retention asks, and after a truncation
+  std::vector<SealedSegment> sealed_;      // since it was asked last
 
   // The append point.
   WriteMode mode_;
@@ -231,6 +241,7 @@ class Log {
   Status failure_;                                      // of the last commit that failed
   uint64_t failed_from_ = UINT64_MAX;                   // and the first seq that it lost
 
+  uint64_t trimming_to_ = 0;  // where the log begins when the trim that is out is done
   bool latched_ = false;
   bool closing_ = false;
   bool exclusive_ = false;    // a truncation or a rotation is out: the files are its own

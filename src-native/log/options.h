@@ -38,6 +38,7 @@ struct LogOptions {
   uint64_t chunk_bytes = 4u << 20;         // TailShape::window_bytes; a power of two
   uint32_t map_after_records = 32;         // of kAuto: see WritePolicy
   uint32_t extent_size_hint = 0;
+  uint32_t max_recyclable = 2;  // trimmed segments that wait to be used again
   bool create = true;
   bool salvage = false;
   // Which level most appends will ask for: where kAuto starts.

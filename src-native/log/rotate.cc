@@ -88,10 +88,20 @@ std::shared_ptr<Segment> Log::TakeReplaced() {
 }
 
 void Log::EnterSegment(std::shared_ptr<Segment> next) {
-  if (active_->first_seq() != next_seq_) backlog_.Seal(active_);
+  if (active_->first_seq() != next_seq_) {
+    backlog_.Seal(active_);
+    NoteSealed();
+  }
   active_ = std::move(next);
   append_offset_ = note_from_ = kSegmentHeaderBytes;
   last_time_ms_ = 0;
+}
+
+// For a retention that has asked before, and so asks again. A group that is rolled back may unseal
+// the segment: then it is noted once more, before anything asks for its time.
+void Log::NoteSealed() {
+  if (!survey_) return;
+  sealed_.push_back({active_->first_seq(), active_->header().base_time_ms + last_time_ms_});
 }
 
 // A mapped segment has to exist before the first store. Renaming comes before the sync of the
@@ -153,6 +163,7 @@ Status Log::FinishRotate(RotateJob& job) {
   }
   const std::shared_ptr<Segment> next = job.TakeSegment();
   NoteActivated(*next);
+  NoteSealed();
   backlog_.Forget(active_.get());
   ResumeAt(next, kSegmentHeaderBytes, 0);
   // With a marker of its own the next open need not read the sealed segment.

@@ -7,11 +7,6 @@
 #include "record/segment_name.h"
 
 namespace durlog {
-namespace {
-
-constexpr size_t kMaxRecyclable = 2;
-
-}  // namespace
 
 SegmentChain::SegmentChain(FileSystem& file_system, Directory& directory, const LogOptions& options,
                            const Capabilities& capabilities, const WritePolicy& policy)
@@ -94,8 +89,8 @@ void SegmentChain::DropSpare() {
 
 std::vector<TrimJob::Item> SegmentChain::ItemsBelow(uint64_t seq, uint64_t keep, bool recycle) {
   std::vector<TrimJob::Item> items;
-  size_t room =
-      recycle && recyclable_.size() < kMaxRecyclable ? kMaxRecyclable - recyclable_.size() : 0;
+  const size_t most = options_.max_recyclable;
+  size_t room = recycle && recyclable_.size() < most ? most - recyclable_.size() : 0;
   for (size_t i = 0; i + 1 < first_seqs_.size(); ++i) {
     if (first_seqs_[i + 1] > seq || first_seqs_[i] >= keep) break;
     TrimJob::Item item{first_seqs_[i], ""};

@@ -16,6 +16,7 @@
 #include "napi/live_page_wrap.h"
 #include "napi/log_wrap.h"
 #include "napi/point_reader_wrap.h"
+#include "napi/retention_wrap.h"
 #include "read/measure.h"
 
 namespace durlog {
@@ -113,6 +114,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports.Set("openDurableCursor", Napi::Function::New(env, OpenDurableCursor));
   exports.Set("listCursors", Napi::Function::New(env, ListCursorsOf));
   exports.Set("removeCursor", Napi::Function::New(env, RemoveCursorOf));
+  exports.Set("planRetention", Napi::Function::New(env, PlanRetentionOf));
   exports.Set("pointReader", Napi::Function::New(env, MakePointReader));
   exports.Set("openLivePage", Napi::Function::New(env, OpenLivePage));
   exports.Set("measure", Napi::Function::New(env, Measure));

@@ -236,6 +236,7 @@ bool ToOptions(Napi::Env env, const Napi::Object& object, LogOptions* options) {
   if (!NamedOptions(env, object, options)) return false;
   uint64_t max_record_bytes = 0;
   uint64_t extent_size_hint = 0;
+  uint64_t max_recyclable = 0;
   uint64_t expected_level = 0;
   const bool in_range =
       NumberIn(env, object, "segmentBytes", kMinSegmentBytes, kMaxSegmentBytes,
@@ -248,6 +249,7 @@ bool ToOptions(Napi::Env env, const Napi::Object& object, LogOptions* options) {
           &max_record_bytes) &&
       NumberIn(env, object, "chunkBytes", 64 << 10, 64 << 20, &options->chunk_bytes) &&
       NumberIn(env, object, "extentSizeHint", 0, UINT32_MAX, &extent_size_hint) &&
+      NumberIn(env, object, "maxRecyclable", 0, 2, &max_recyclable) &&
       NumberIn(env, object, "expectedLevel", 0, kLevelCount - 1, &expected_level);
   if (!in_range) return false;
   if (options->segment_bytes % 4096 != 0 ||
@@ -255,6 +257,7 @@ bool ToOptions(Napi::Env env, const Napi::Object& object, LogOptions* options) {
     return Refuse(env, "segmentBytes is a multiple of 4096, chunkBytes a power of two");
   }
   options->max_record_bytes = static_cast<uint32_t>(max_record_bytes);
+  options->max_recyclable = static_cast<uint32_t>(max_recyclable);
   options->extent_size_hint = static_cast<uint32_t>(extent_size_hint);
   options->expected_level = static_cast<Level>(expected_level);
   return FlagIn(env, object, "create", &options->create) &&

@@ -7,6 +7,7 @@
 #include "napi/async_task.h"
 #include "napi/convert.h"
 #include "napi/log_handle.h"
+#include "napi/retention_wrap.h"
 #include "record/record_format.h"
 
 namespace durlog {
@@ -170,6 +171,7 @@ napi_value TrimBefore(napi_env env, napi_callback_info info) {
   const Call call(env, info, 1);
   if (call.log == nullptr) return nullptr;
   const std::shared_ptr<TrimJob> job = call.log->BeginTrim(call.SeqAt(0, 0));
+  call.handle->StoreCounters();
   const HandlePointer handle = call.handle->shared_from_this();
   return RunAsync(
       env,
@@ -184,6 +186,23 @@ napi_value TrimBefore(napi_env env, napi_callback_info info) {
         handle->StoreCounters();
         if (job && !job->status().ok()) return ToError(done_env, job->status());
         return FromSeq(done_env, log->first_seq());
+      });
+}
+
+napi_value PlanRetention(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 1);
+  if (call.log == nullptr) return nullptr;
+  const RetentionPolicy policy = ToRetentionPolicy(Napi::Object(env, call.argv[0]));
+  const std::shared_ptr<RetentionJob> job = call.log->BeginRetention(policy);
+  // The log outlives its jobs: see SegmentChain::Watch().
+  return RunAsync(
+      env,
+      [job]() -> Status {
+        job->Await();
+        return job->plan().status();
+      },
+      [job](Napi::Env done_env) -> Napi::Value {
+        return FromRetentionPlan(done_env, job->plan().value());
       });
 }
 
@@ -261,14 +280,21 @@ bool AddMethod(Napi::Env env, const Napi::Object& object, const HandlePointer& h
 }
 
 Napi::Value MakeObject(Napi::Env env, std::unique_ptr<Log> log, const Napi::Function& on_progress) {
-  const std::pair<const char*, napi_callback> methods[] = {
-      {"append", Append},         {"appendBatch", AppendBatch},
-      {"write", Write},           {"writeMany", WriteMany},
-      {"appendSync", AppendSync}, {"requestSync", RequestSync},
-      {"flushSync", FlushSync},   {"pump", Pump},
-      {"takeEvents", TakeEvents}, {"stats", Stats},
-      {"trimBefore", TrimBefore}, {"truncateAfter", TruncateAfter},
-      {"rotate", Rotate},         {"close", Close}};
+  const std::pair<const char*, napi_callback> methods[] = {{"append", Append},
+                                                           {"appendBatch", AppendBatch},
+                                                           {"write", Write},
+                                                           {"writeMany", WriteMany},
+                                                           {"appendSync", AppendSync},
+                                                           {"requestSync", RequestSync},
+                                                           {"flushSync", FlushSync},
+                                                           {"pump", Pump},
+                                                           {"takeEvents", TakeEvents},
+                                                           {"stats", Stats},
+                                                           {"trimBefore", TrimBefore},
+                                                           {"planRetention", PlanRetention},
+                                                           {"truncateAfter", TruncateAfter},
+                                                           {"rotate", Rotate},
+                                                           {"close", Close}};
   Napi::Object object = Napi::Object::New(env);
   const Napi::Float64Array counters = Napi::Float64Array::New(env, LogHandle::kCounters);
   // In a worker that is being terminated.

@@ -283,7 +283,7 @@ function cutError(name: string, cut: number, reached: number): DurlogError {
 
 function trimmedError(name: string, from: number, first: number): DurlogError {
   return new DurlogError(
-    'ERR_DURLOG_OUT_OF_RANGE',
+    'ERR_DURLOG_CURSOR_OVERRUN',
     `records ${from} to ${first - 1}, which the cursor "${name}" had still to read, have been trimmed: seek to ${first} to go on`,
     { lostFirst: from, lostLast: first - 1 },
   )

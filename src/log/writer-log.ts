@@ -37,6 +37,7 @@ import type {
   WritableOptions,
 } from '../types.js'
 import { appendInOrder } from './append-in-order.js'
+import { FileChanges } from './file-changes.js'
 import { toRecovery } from './recovery-report.js'
 import { makeWritable } from './writable.js'
 import { WritePipeline } from './write-pipeline.js'
@@ -56,6 +57,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   readonly #source: WriterSource
   readonly #reads: LogReads
   readonly #cursors: LogCursors
+  readonly #changes: FileChanges
   /** The exclusive seq up to which `synced` has been emitted. */
   #announcedSyncedEnd: number
   #closing: Promise<void> | undefined
@@ -79,9 +81,24 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     })
     this.#pipeline = new WritePipeline(dir, native, options, {
       onMoved: () => this.#onMoved(),
-      onRotated: (firstSeq) => this.emit('rotated', firstSeq),
+      onRotated: (firstSeq) => {
+        this.#changes.onRotated()
+        this.emit('rotated', firstSeq)
+      },
       onLatched: (error) => this.emit('latched', error),
     })
+    const files = { dir, native, pipeline: this.#pipeline, source: this.#source, reads: this.#reads }
+    this.#changes = new FileChanges(
+      {
+        ...files,
+        onCut: (nextSeq) => {
+          this.#announcedSyncedEnd = Math.min(this.#announcedSyncedEnd, nextSeq)
+        },
+        onOverrun: (overrun) => process.nextTick(() => this.emit('overrun', overrun)),
+        onRetentionFailed: (error) => process.nextTick(() => this.emit('retentionFailed', error)),
+      },
+      options.retention,
+    )
   }
 
   get firstSeq(): number {
@@ -185,22 +202,20 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
 
   async trimBefore(seq: number): Promise<number> {
     checkSeq('seq', seq)
-    return this.#pipeline.alone(() => this.#reads.during(() => this.#native.trimBefore(seq)))
+    return this.#changes.trimBefore(seq)
+  }
+
+  retain(): Promise<number> {
+    return this.#changes.retain()
   }
 
   async truncateAfter(seq: number): Promise<number> {
     checkSeq('seq', seq, -1)
-    const cut = async (): Promise<number> => {
-      const nextSeq = await this.#source.cut(this.#reads.during(() => this.#native.truncateAfter(seq)))
-      this.#announcedSyncedEnd = Math.min(this.#announcedSyncedEnd, nextSeq)
-      return nextSeq
-    }
-    // Synced before the cut: the core would sync in the call and block this thread.
-    return this.#pipeline.alone(cut, { syncedFirst: true })
+    return this.#changes.truncateAfter(seq)
   }
 
   rotate(): Promise<number> {
-    return this.#pipeline.alone(() => this.#native.rotate(), { syncedFirst: true })
+    return this.#changes.rotate()
   }
 
   stats(): LogStats {
@@ -210,7 +225,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
   close(): Promise<void> {
     if (this.#closing === undefined) {
       const cursors = this.#cursors.close()
-      this.#closing = this.#pipeline
+      this.#closing = this.#changes
         .close(() => this.#closeFiles())
         .finally(() => this.#source.end())
         .finally(() => cursors)

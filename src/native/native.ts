@@ -1,7 +1,7 @@
 /** A typed face of the addon. Nothing above this file knows how it is loaded. */
 
 import { DurlogError } from '../errors.js'
-import type { LogRecord, LogStats, Payload, Preallocation, RecoveryState, Strategy } from '../types.js'
+import type { CursorOverrun, LogRecord, LogStats, Payload, Preallocation, RecoveryState, Strategy } from '../types.js'
 import { loadAddon } from './binary.js'
 
 /** Indices into `NativeLog.counters`. An end is exclusive: every record below it has reached that level. */
@@ -45,6 +45,28 @@ export interface NativeOptions {
   salvage: boolean
   /** The level most appends will ask for: where the `auto` strategy starts. */
   expectedLevel: number
+  /** Trimmed segments that may wait to be used again: 0 to 2. */
+  maxRecyclable: number
+}
+
+/** -1 is no limit. */
+export interface NativeRetentionPolicy {
+  maxBytes: number
+  maxAgeMs: number
+  keepForCursors: boolean
+}
+
+export interface NativeRetentionPlan {
+  /** Segments wholly below it may go; the first seq where none may. */
+  before: number
+  /** How many these are, and the bytes that they take. */
+  segments: number
+  bytes: number
+  /** The segment that is appended to holds records, all of which may go once it is sealed. */
+  seal: boolean
+  /** More would have to go, and is not synced yet. */
+  over: boolean
+  overruns: CursorOverrun[]
 }
 
 export interface NativeRecovery {
@@ -93,6 +115,8 @@ export interface NativeLog {
   stats(): NativeStats
   /** Removes whole segments below `seq`; resolves to the new firstSeq once durable. */
   trimBefore(seq: number): Promise<number>
+  /** What `policy` would trim now. Neither a trim nor a truncation is under way. One call at a time. */
+  planRetention(policy: NativeRetentionPolicy): Promise<NativeRetentionPlan>
   /** Cuts every record after `seq` (-1: all); resolves to the new nextSeq once durable. */
   truncateAfter(seq: number): Promise<number>
   /** Seals the active segment if it holds a record; resolves to the seq of the next one once durable. */
@@ -263,6 +287,8 @@ export interface Native {
   openDurableCursor(dir: string, name: string): Promise<NativeDurableCursor>
   listCursors(dir: string): Promise<NativeCursorSummary[]>
   removeCursor(dir: string, name: string): Promise<void>
+  /** What `policy` would trim from a log that another process may have open. */
+  planRetention(dir: string, policy: NativeRetentionPolicy): Promise<NativeRetentionPlan>
   /** The bytes that records `first` to `last` take, and from the one's time to the other's. Reads the two. */
   measure(dir: string, first: number, last: number): { bytes: number; ms: number }
   /**

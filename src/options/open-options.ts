@@ -3,9 +3,10 @@
 import { invalidArgument } from '../errors.js'
 import { LEVEL_NAMES, LEVELS } from '../native/levels.js'
 // A type only: checking options must not need the addon.
-import type { NativeOptions } from '../native/native.js'
+import type { NativeOptions, NativeRetentionPolicy } from '../native/native.js'
 import type { Durability, OpenOptions, Preallocation, ReadOnlyOptions, Strategy } from '../types.js'
 import { bag, choice, flag, whole } from './checks.js'
+import { checkRetentionFits, defaultSegmentBytes, resolveRetention } from './retention-options.js'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -55,6 +56,7 @@ const OPTION_NAMES: readonly string[] = [
   'commitDelayMicros',
   'lock',
   'recovery',
+  'retention',
   'readOnly',
   'create',
 ] satisfies (keyof OpenOptions)[]
@@ -65,6 +67,7 @@ export interface ResolvedOptions {
   readOnly: boolean
   lockWaitMs: number
   commitDelayMicros: number
+  retention: NativeRetentionPolicy | undefined
   native: NativeOptions
 }
 
@@ -95,12 +98,14 @@ export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): Resolve
     )
   }
 
+  const retention = resolveRetention(given.retention)
   const segmentBytes = whole(
     'segmentBytes',
     given.segmentBytes,
     { min: 64 * KIB, max: GIB, unit: 'bytes', multipleOf: BLOCK_BYTES },
-    DEFAULTS.segmentBytes,
+    defaultSegmentBytes(retention, DEFAULTS.segmentBytes),
   )
+  checkRetentionFits(retention, segmentBytes)
   const maxPendingBytes = whole(
     'maxPendingBytes',
     given.maxPendingBytes,
@@ -136,6 +141,7 @@ export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): Resolve
       { min: 0, max: 1_000_000, unit: 'microseconds' },
       0,
     ),
+    retention,
     native: {
       strategy,
       preallocate,
@@ -147,6 +153,8 @@ export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): Resolve
       create: flag('create', given.create, true),
       salvage,
       expectedLevel: level,
+      // A bounded log has room for the next segment and one more.
+      maxRecyclable: retention === undefined || retention.maxBytes === -1 ? 2 : 1,
     },
   }
 }

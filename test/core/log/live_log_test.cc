@@ -60,6 +60,24 @@ TEST_P(LiveLogTest, WhatIsNotAcknowledgedIsNotTold) {
   EXPECT_EQ(reader->Look()->synced_end, 200u);
 }
 
+TEST_P(LiveLogTest, ACommitBesideATrimDoesNotTakeTheLogsBeginningBack) {
+  const std::unique_ptr<Log> log = Open(Options());
+  AppendMany(*log, 600, Level::kSync);
+  Settle(*log);
+  const std::unique_ptr<LivePageReader> reader = MakeReader();
+  const std::shared_ptr<TrimJob> trim = log->BeginTrim(300);
+  ASSERT_NE(trim, nullptr);
+  const uint64_t first_seq = log->first_seq();
+  EXPECT_GT(first_seq, 0u);
+  AppendMany(*log, 100, Level::kSync);
+  Settle(*log);
+  EXPECT_EQ(reader->Look()->first_seq, first_seq);
+  trim->RunOnce();
+  log->FinishTrim(*trim);
+  EXPECT_EQ(log->first_seq(), first_seq);
+  EXPECT_EQ(reader->Look()->first_seq, first_seq);
+}
+
 TEST_P(LiveLogTest, ACutIsAnnouncedBeforeItsAcknowledgement) {
   const std::unique_ptr<Log> log = Open(Options());
   AppendMany(*log, 600, Level::kSync);

@@ -1,0 +1,45 @@
+// Finds out what a log's retention removes.
+#ifndef DURLOG_LOG_RETENTION_JOB_H_
+#define DURLOG_LOG_RETENTION_JOB_H_
+
+#include <memory>
+#include <utility>
+
+#include "base/job.h"
+#include "platform/file_system.h"
+#include "retention/plan_folder.h"
+
+namespace durlog {
+
+// Only reads. The segments are those at the time when the job is made: none of them is trimmed or
+// truncated before it is done.
+class RetentionJob final : public Job {
+ public:
+  RetentionJob(FileSystem& file_system, Directory& directory, LogShape shape,
+               RetentionPolicy policy, std::shared_ptr<SegmentSurvey> survey)
+      : file_system_(file_system),
+        directory_(directory),
+        shape_(std::move(shape)),
+        policy_(policy),
+        survey_(std::move(survey)) {}
+
+  // After done().
+  const Result<RetentionPlan>& plan() const { return plan_; }
+
+ protected:
+  void Run() override {
+    plan_ = PlanShape(file_system_, directory_, shape_, policy_, survey_.get());
+  }
+
+ private:
+  FileSystem& file_system_;
+  Directory& directory_;
+  const LogShape shape_;
+  const RetentionPolicy policy_;
+  const std::shared_ptr<SegmentSurvey> survey_;
+  Result<RetentionPlan> plan_ = RetentionPlan();
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_LOG_RETENTION_JOB_H_

@@ -1,0 +1,83 @@
+#include "retention/plan_folder.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "cursor/cursor_file.h"
+#include "inspect/bounds.h"
+#include "recovery/log_files.h"
+#include "segment/open_segment.h"
+
+namespace durlog {
+namespace {
+
+// A decision is made when a segment has been sealed. Until the next one the log takes the segment
+// that is appended to, the one that is prepared to follow it, and, where the removal takes longer,
+// one more.
+constexpr uint64_t kRoomSegments = 2;
+
+}  // namespace
+
+Result<RetentionPlan> PlanShape(FileSystem& file_system, Directory& directory,
+                                const LogShape& shape, const RetentionPolicy& policy,
+                                SegmentSurvey* survey) {
+  const std::vector<uint64_t>& first_seqs = shape.first_seqs;
+  RetainedLog log;
+  log.next_seq = shape.next_seq;
+  log.keep = shape.keep;
+  log.room_bytes = kRoomSegments * shape.segment_bytes;
+  for (const SealedSegment& sealed : shape.sealed) {
+    survey->NoteNewest(sealed.first_seq, sealed.newest_ms);
+  }
+  survey->ForgetBelow(first_seqs.front());
+  for (const uint64_t first_seq : first_seqs) {
+    RetainedSegment segment{first_seq, shape.segment_bytes};
+    if (policy.max_bytes && first_seq != first_seqs.back()) {
+      DURLOG_ASSIGN_OR_RETURN(segment.bytes, survey->BytesOf(first_seq));
+    }
+    log.segments.push_back(segment);
+  }
+  if (policy.keep_for_cursors) {
+    DURLOG_ASSIGN_OR_RETURN(log.cursors,
+                            ListCursorPlaces(directory, file_system.CurrentBoot(), shape.uuid));
+  }
+  const auto is_older = [&](size_t index, uint64_t time_ms) {
+    if (index + 1 < first_seqs.size()) {
+      return survey->IsOlder(first_seqs[index], first_seqs[index + 1], time_ms);
+    }
+    return shape.newest_ms ? *shape.newest_ms < time_ms
+                           : survey->IsOlder(first_seqs[index], std::nullopt, time_ms);
+  };
+  RetentionPlan plan = PlanRetention(policy, log, file_system.NowMs(), is_older);
+  plan.bytes = 0;
+  for (size_t i = 0; i < plan.segments; ++i) {
+    DURLOG_ASSIGN_OR_RETURN(const uint64_t bytes, survey->BytesOf(first_seqs[i]));
+    plan.bytes += bytes;
+  }
+  return plan;
+}
+
+Result<RetentionPlan> PlanFolder(FileSystem& file_system, const std::string& path,
+                                 const RetentionPolicy& policy) {
+  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<Directory> directory,
+                          file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(const LogBounds bounds, ReadBounds(file_system, path));
+  DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(*directory));
+  LogShape shape;
+  shape.uuid = bounds.uuid;
+  shape.first_seqs = std::move(files.segments);
+  if (shape.first_seqs.empty()) {
+    return Status::Error(Code::kNotFound, "there is no log in this folder").WithPath(path);
+  }
+  const uint64_t newest = shape.first_seqs.back();
+  DURLOG_ASSIGN_OR_RETURN(const OpenedSegment opened,
+                          OpenSegment(*directory, newest, OpenMode::kRead));
+  shape.segment_bytes = opened.header.segment_bytes;
+  shape.next_seq = std::max(bounds.next_seq, newest);
+  shape.keep = newest;
+  SegmentSurvey survey(*directory);
+  return PlanShape(file_system, *directory, shape, policy, &survey);
+}
+
+}  // namespace durlog

@@ -1,0 +1,46 @@
+// The plan for a log as its folder shows it.
+#ifndef DURLOG_RETENTION_PLAN_FOLDER_H_
+#define DURLOG_RETENTION_PLAN_FOLDER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "platform/file_system.h"
+#include "record/segment_header.h"
+#include "retention/retention_plan.h"
+#include "retention/segment_survey.h"
+
+namespace durlog {
+
+struct SealedSegment {
+  uint64_t first_seq = 0;
+  uint64_t newest_ms = 0;  // the time of its newest record
+};
+
+// What a log knows of itself.
+struct LogShape {
+  LogUuid uuid{};
+  std::vector<uint64_t> first_seqs;  // of its segments, oldest first
+  uint64_t next_seq = 0;
+  uint64_t keep = 0;           // as in RetainedLog
+  uint64_t segment_bytes = 0;  // of the next segment
+  // The time of the newest record; nothing where it has to be read.
+  std::optional<uint64_t> newest_ms;
+  // Segments that have been sealed since the last survey.
+  std::vector<SealedSegment> sealed;
+};
+
+// Reads the cursors' files, and of the segments what `survey` does not know.
+Result<RetentionPlan> PlanShape(FileSystem& file_system, Directory& directory,
+                                const LogShape& shape, const RetentionPolicy& policy,
+                                SegmentSurvey* survey);
+
+// For a log that another process may have open. Takes no lock and changes nothing.
+Result<RetentionPlan> PlanFolder(FileSystem& file_system, const std::string& path,
+                                 const RetentionPolicy& policy);
+
+}  // namespace durlog
+
+#endif  // DURLOG_RETENTION_PLAN_FOLDER_H_

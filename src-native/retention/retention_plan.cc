@@ -1,0 +1,75 @@
+#include "retention/retention_plan.h"
+
+#include <algorithm>
+
+namespace durlog {
+namespace {
+
+uint64_t EndOf(const RetainedLog& log, size_t index) {
+  return index + 1 < log.segments.size() ? log.segments[index + 1].first_seq : log.next_seq;
+}
+
+// How many of the oldest segments may go at all.
+size_t RemovableIn(const RetainedLog& log) {
+  size_t count = 0;
+  while (count + 1 < log.segments.size() && log.segments[count].first_seq < log.keep) ++count;
+  return count;
+}
+
+// Where a cursor is, as far as the log goes; a cursor whose position is not known may be anywhere.
+uint64_t PlaceIn(const RetainedLog& log, const CursorPlace& cursor) {
+  const uint64_t first_seq = log.segments.front().first_seq;
+  return std::max(cursor.position.value_or(first_seq), first_seq);
+}
+
+// No cursor has still to read a record below it.
+uint64_t PassedByAll(const RetentionPolicy& policy, const RetainedLog& log) {
+  uint64_t passed = UINT64_MAX;
+  if (!policy.keep_for_cursors) return passed;
+  for (const CursorPlace& cursor : log.cursors) passed = std::min(passed, PlaceIn(log, cursor));
+  return passed;
+}
+
+bool MayGoByAge(const RetentionPolicy& policy, const RetainedLog& log, size_t index,
+                uint64_t passed, uint64_t now_ms, const IsOlder& is_older) {
+  if (!policy.max_age_ms || now_ms < *policy.max_age_ms || EndOf(log, index) > passed) return false;
+  return is_older(index, now_ms - *policy.max_age_ms);
+}
+
+size_t RemovedForRoom(const RetentionPolicy& policy, const RetainedLog& log, size_t removable,
+                      bool* over) {
+  if (!policy.max_bytes) return 0;
+  uint64_t bytes = log.room_bytes;
+  for (const RetainedSegment& segment : log.segments) bytes += segment.bytes;
+  size_t count = 0;
+  while (count < removable && bytes > *policy.max_bytes) bytes -= log.segments[count++].bytes;
+  *over = bytes > *policy.max_bytes;
+  return count;
+}
+
+}  // namespace
+
+RetentionPlan PlanRetention(const RetentionPolicy& policy, const RetainedLog& log, uint64_t now_ms,
+                            const IsOlder& is_older) {
+  RetentionPlan plan;
+  const size_t removable = RemovableIn(log);
+  const uint64_t passed = PassedByAll(policy, log);
+  const size_t active = log.segments.size() - 1;
+  size_t count = RemovedForRoom(policy, log, removable, &plan.over);
+  while (count < removable && MayGoByAge(policy, log, count, passed, now_ms, is_older)) ++count;
+  // One that is not synced stays for now, old or not.
+  if (count == active && log.segments[active].first_seq < log.next_seq) {
+    plan.seal = MayGoByAge(policy, log, active, passed, now_ms, is_older);
+  }
+  plan.before = log.segments[count].first_seq;
+  plan.segments = count;
+  for (size_t i = 0; i < count; ++i) plan.bytes += log.segments[i].bytes;
+  if (!policy.keep_for_cursors) return plan;
+  for (const CursorPlace& cursor : log.cursors) {
+    const uint64_t place = PlaceIn(log, cursor);
+    if (place < plan.before) plan.overruns.push_back({cursor.name, place, plan.before - 1});
+  }
+  return plan;
+}
+
+}  // namespace durlog

@@ -1,0 +1,71 @@
+// Which of a log's oldest segments may go.
+#ifndef DURLOG_RETENTION_RETENTION_PLAN_H_
+#define DURLOG_RETENTION_RETENTION_PLAN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cursor/cursor_file.h"
+
+namespace durlog {
+
+// A limit that is not set removes nothing.
+struct RetentionPolicy {
+  // What the log's segments may take, and the room for those that come next.
+  std::optional<uint64_t> max_bytes;
+  // A segment whose newest record is older goes, once every cursor has passed it.
+  std::optional<uint64_t> max_age_ms;
+  // False: cursors hold nothing back.
+  bool keep_for_cursors = true;
+};
+
+struct RetainedSegment {
+  uint64_t first_seq = 0;
+  uint64_t bytes = 0;
+};
+
+// What is decided on.
+struct RetainedLog {
+  std::vector<RetainedSegment> segments;  // oldest first; the last is the one that is appended to
+  uint64_t next_seq = 0;
+  // The first seq of the oldest segment that has to stay: of the one that is appended to, or of one
+  // that is not synced.
+  uint64_t keep = 0;
+  uint64_t room_bytes = 0;  // what comes next takes, before the next decision
+  std::vector<CursorPlace> cursors;
+};
+
+// Whether every record of segment `index` is from before `time_ms`. False where that cannot be
+// read.
+using IsOlder = std::function<bool(size_t index, uint64_t time_ms)>;
+
+// Records that a cursor had still to read.
+struct CursorOverrun {
+  std::string cursor;
+  uint64_t first = 0;
+  uint64_t last = 0;
+};
+
+struct RetentionPlan {
+  // Segments wholly below it go; the log's first seq where none does.
+  uint64_t before = 0;
+  uint64_t segments = 0;  // how many these are
+  uint64_t bytes = 0;     // and what they take
+  // The segment that is appended to holds records, all of which may go: it is to be sealed first.
+  bool seal = false;
+  // More would have to go than may, as it is not synced yet.
+  bool over = false;
+  std::vector<CursorOverrun> overruns;  // by `max_bytes`, in the order of the cursors
+};
+
+// Segments go oldest first and without a gap: one that stays keeps everything behind it.
+RetentionPlan PlanRetention(const RetentionPolicy& policy, const RetainedLog& log, uint64_t now_ms,
+                            const IsOlder& is_older);
+
+}  // namespace durlog
+
+#endif  // DURLOG_RETENTION_RETENTION_PLAN_H_

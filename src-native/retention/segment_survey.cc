@@ -1,0 +1,62 @@
+#include "retention/segment_survey.h"
+
+#include <memory>
+
+#include "record/segment_name.h"
+#include "segment/open_segment.h"
+#include "segment/scanner.h"
+
+namespace durlog {
+namespace {
+
+enum class Which : uint8_t { kFirst, kNewest };
+
+// The time of a segment's first record, or the newest of all of them. Nothing where it has none or
+// cannot be read.
+std::optional<uint64_t> RecordTime(Directory& directory, uint64_t first_seq, Which which) {
+  const Result<OpenedSegment> opened = OpenSegment(directory, first_seq, OpenMode::kRead);
+  if (!opened.ok()) return std::nullopt;
+  const Result<uint64_t> file_bytes = opened->file->Size();
+  if (!file_bytes.ok()) return std::nullopt;
+  FrameScanner scanner(*opened->file, ContextOf(opened->header, first_seq), *file_bytes);
+  std::optional<uint64_t> time_ms;
+  for (;;) {
+    const Result<ScannedFrame> frame = scanner.Next();
+    if (!frame.ok() || frame->status != DecodeStatus::kWhole) return time_ms;
+    if (frame->fields.state != FrameState::kCommitted) continue;
+    time_ms = opened->header.base_time_ms + frame->fields.time_ms;
+    if (which == Which::kFirst) return time_ms;
+  }
+}
+
+}  // namespace
+
+Result<uint64_t> SegmentSurvey::BytesOf(uint64_t first_seq) {
+  const auto known = bytes_.find(first_seq);
+  if (known != bytes_.end()) return known->second;
+  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
+                          directory_.Open(SegmentName(first_seq), OpenMode::kRead));
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t bytes, file->Size());
+  bytes_[first_seq] = bytes;
+  return bytes;
+}
+
+bool SegmentSurvey::IsOlder(uint64_t first_seq, std::optional<uint64_t> next_first_seq,
+                            uint64_t time_ms) {
+  const auto known = newest_ms_.find(first_seq);
+  if (known != newest_ms_.end()) return known->second < time_ms;
+  if (next_first_seq) {
+    const std::optional<uint64_t> behind = RecordTime(directory_, *next_first_seq, Which::kFirst);
+    if (behind && *behind < time_ms) return true;
+  }
+  const std::optional<uint64_t> newest = RecordTime(directory_, first_seq, Which::kNewest);
+  if (newest && next_first_seq) newest_ms_[first_seq] = *newest;
+  return newest && *newest < time_ms;
+}
+
+void SegmentSurvey::ForgetBelow(uint64_t first_seq) {
+  bytes_.erase(bytes_.begin(), bytes_.lower_bound(first_seq));
+  newest_ms_.erase(newest_ms_.begin(), newest_ms_.lower_bound(first_seq));
+}
+
+}  // namespace durlog

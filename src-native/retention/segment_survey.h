@@ -1,0 +1,39 @@
+// What retention has to know of a log's segments: how long they are and how old.
+#ifndef DURLOG_RETENTION_SEGMENT_SURVEY_H_
+#define DURLOG_RETENTION_SEGMENT_SURVEY_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "platform/file_system.h"
+
+namespace durlog {
+
+// Remembers what does not change any more, so that a pass over many segments opens few files. Used
+// by one thread at a time.
+class SegmentSurvey {
+ public:
+  // `directory` outlives the survey.
+  explicit SegmentSurvey(Directory& directory) : directory_(directory) {}
+
+  // Of a segment that is not appended to.
+  Result<uint64_t> BytesOf(uint64_t first_seq);
+  // Whether every record of the segment `first_seq` is from before `time_ms`, if the log's times
+  // rise. `next_first_seq` is the segment behind it. False where that cannot be read. May read all
+  // of a segment, once.
+  bool IsOlder(uint64_t first_seq, std::optional<uint64_t> next_first_seq, uint64_t time_ms);
+  // The segment is sealed, and the time of its newest record is known.
+  void NoteNewest(uint64_t first_seq, uint64_t time_ms) { newest_ms_[first_seq] = time_ms; }
+  // Segments below are gone.
+  void ForgetBelow(uint64_t first_seq);
+
+ private:
+  Directory& directory_;
+  std::map<uint64_t, uint64_t> bytes_;
+  std::map<uint64_t, uint64_t> newest_ms_;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_RETENTION_SEGMENT_SURVEY_H_

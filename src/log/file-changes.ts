@@ -1,0 +1,106 @@
+/** Changes of a log's files other than appends: one at a time, with its retention among them. */
+import { closedError, type DurlogError, invalidArgument } from '../errors.js'
+import { Counter, type NativeLog, type NativeRetentionPlan, type NativeRetentionPolicy } from '../native/native.js'
+import type { LogReads } from '../reader/log-reads.js'
+import type { WriterSource } from '../reader/writer-source.js'
+import type { CursorOverrun } from '../types.js'
+import { Retention, type RetentionHost } from './retention.js'
+import { startTicker } from './ticker.js'
+import { Turns } from './turns.js'
+import type { WritePipeline } from './write-pipeline.js'
+
+/** The open log. */
+export interface ChangingLog {
+  readonly dir: string
+  readonly native: NativeLog
+  readonly pipeline: WritePipeline
+  readonly source: WriterSource
+  readonly reads: LogReads
+  /** Before anything is appended behind the cut. */
+  onCut(nextSeq: number): void
+  onOverrun(overrun: CursorOverrun): void
+  onRetentionFailed(error: DurlogError): void
+}
+
+export class FileChanges implements RetentionHost {
+  readonly #log: ChangingLog
+  readonly #turns = new Turns()
+  readonly #retention: Retention | undefined
+  readonly #stopTicker: (() => void) | undefined
+  #closed = false
+
+  constructor(log: ChangingLog, policy: NativeRetentionPolicy | undefined) {
+    this.#log = log
+    if (policy === undefined) return
+    this.#retention = new Retention(this, policy)
+    this.#stopTicker = startTicker(this.#retention)
+    this.#retention.onTick()
+  }
+
+  get firstSeq(): number {
+    return this.#log.native.counters[Counter.firstSeq] as number
+  }
+
+  get ended(): boolean {
+    return this.#closed || this.#log.native.counters[Counter.latched] !== 0
+  }
+
+  trimBefore(seq: number): Promise<number> {
+    return this.#log.pipeline.alone(() => this.#turns.take(() => this.#trim(seq)))
+  }
+
+  truncateAfter(seq: number): Promise<number> {
+    const { native, pipeline, reads, source } = this.#log
+    const cut = async (): Promise<number> => {
+      const nextSeq = await source.cut(reads.during(() => native.truncateAfter(seq)))
+      this.#log.onCut(nextSeq)
+      return nextSeq
+    }
+    // Synced before the cut: the core would sync in the call and block this thread.
+    return pipeline.alone(() => this.#turns.take(cut), { syncedFirst: true })
+  }
+
+  rotate(): Promise<number> {
+    const { native, pipeline } = this.#log
+    return pipeline.alone(() => this.#turns.take(() => native.rotate()), { syncedFirst: true })
+  }
+
+  async retain(): Promise<number> {
+    if (this.#retention === undefined) throw invalidArgument('retain needs the option "retention" of open')
+    return this.#retention.retain()
+  }
+
+  /** Appends go on beside it: a segment that they write to, or that is not synced, is not removed. */
+  retainOnce(policy: NativeRetentionPolicy): Promise<NativeRetentionPlan> {
+    return this.#turns.take(async () => {
+      if (this.#closed) throw closedError(this.#log.dir)
+      const plan = await this.#log.native.planRetention(policy)
+      if (plan.before > this.firstSeq) await this.#trim(plan.before)
+      return plan
+    })
+  }
+
+  onOverrun(overrun: CursorOverrun): void {
+    this.#log.onOverrun(overrun)
+  }
+
+  onRetentionFailed(error: DurlogError): void {
+    this.#log.onRetentionFailed(error)
+  }
+
+  /** A segment has been sealed. */
+  onRotated(): void {
+    this.#retention?.onRotated()
+  }
+
+  /** As the last change. */
+  close(closeFiles: () => Promise<void>): Promise<void> {
+    this.#closed = true
+    this.#stopTicker?.()
+    return this.#log.pipeline.close(() => this.#turns.take(closeFiles))
+  }
+
+  #trim(seq: number): Promise<number> {
+    return this.#log.reads.during(() => this.#log.native.trimBefore(seq))
+  }
+}

@@ -1,0 +1,87 @@
+/** Removes what a log's retention allows: when a segment has been sealed, at intervals, and when it is asked for. */
+import { DurlogError } from '../errors.js'
+import type { NativeRetentionPlan, NativeRetentionPolicy } from '../native/native.js'
+import type { CursorOverrun } from '../types.js'
+import { Turns } from './turns.js'
+
+const MAX_TICKS_BETWEEN = 60
+/** A record is removed at most this part of `maxAgeMs` late, or a minute. */
+const AGE_PART = 8
+
+/** The log whose records go. */
+export interface RetentionHost {
+  readonly firstSeq: number
+  /** Nothing is removed from a log that is closed, or whose end on the device is not known. */
+  readonly ended: boolean
+  /** Plans, and removes what may go; no other change of the files comes in between. */
+  retainOnce(policy: NativeRetentionPolicy): Promise<NativeRetentionPlan>
+  rotate(): Promise<number>
+  onOverrun(overrun: CursorOverrun): void
+  onRetentionFailed(error: DurlogError): void
+}
+
+export class Retention {
+  readonly #host: RetentionHost
+  readonly #policy: NativeRetentionPolicy
+  readonly #passes = new Turns()
+  readonly #ticksBetween: number
+  #ticksLeft = 0
+  /** A pass in the background has not begun yet. */
+  #wanted = false
+
+  constructor(host: RetentionHost, policy: NativeRetentionPolicy) {
+    this.#host = host
+    this.#policy = policy
+    const ticks = Math.floor(policy.maxAgeMs / AGE_PART / 1000)
+    this.#ticksBetween =
+      policy.maxAgeMs === -1 ? Number.POSITIVE_INFINITY : Math.max(1, Math.min(MAX_TICKS_BETWEEN, ticks))
+  }
+
+  /** Makes a pass that begins after this call; settles with the log's first seq. */
+  retain(): Promise<number> {
+    return this.#passes.take(() => this.#pass())
+  }
+
+  /** At once where bytes are limited: a log of small segments that are only to grow old seals many in a second. */
+  onRotated(): void {
+    if (this.#policy.maxBytes !== -1) this.#retainBeside()
+  }
+
+  onTick(): void {
+    if (--this.#ticksLeft <= 0) this.#retainBeside()
+  }
+
+  #retainBeside(): void {
+    if (this.#wanted) return
+    this.#wanted = true
+    const pass = (): Promise<unknown> => {
+      this.#wanted = false
+      return this.#host.ended ? Promise.resolve() : this.#pass()
+    }
+    this.#passes.take(pass).catch((error: unknown) => {
+      if (this.#host.ended) return
+      if (!(error instanceof DurlogError)) throw error
+      this.#host.onRetentionFailed(error)
+    })
+  }
+
+  async #pass(): Promise<number> {
+    this.#ticksLeft = this.#ticksBetween
+    let plan = await this.#once()
+    if (plan.seal) {
+      await this.#host.rotate()
+      plan = await this.#once()
+    }
+    if (plan.over) this.#ticksLeft = 1
+    return this.#host.firstSeq
+  }
+
+  async #once(): Promise<NativeRetentionPlan> {
+    const plan = await this.#host.retainOnce(this.#policy)
+    for (const { cursor, lostFirst, lostLast } of plan.overruns) {
+      const last = Math.min(lostLast, this.#host.firstSeq - 1)
+      if (last >= lostFirst) this.#host.onOverrun({ cursor, lostFirst, lostLast: last })
+    }
+    return plan
+  }
+}
