@@ -120,6 +120,19 @@ export function outcomeOfCall(error: unknown): unknown {
   return error.code === 'ERR_DURLOG_SYNC_FAILED' ? withOutcome(error, 'unknown') : error
 }
 
+/** The error of a call of Node's `fs`; any other error as it is. */
+export function ofFileSystem(error: unknown): unknown {
+  const { errno, code, syscall, path, message } = error as NodeJS.ErrnoException
+  if (errno === undefined || code === undefined) return error
+  return new DurlogError('ERR_DURLOG_IO', message, {
+    errno: Math.abs(errno),
+    errnoName: code,
+    ...(syscall !== undefined && { syscall }),
+    ...(path !== undefined && { path }),
+    cause: error,
+  })
+}
+
 export function invalidArgument(message: string): DurlogError {
   return new DurlogError('ERR_DURLOG_INVALID_ARGUMENT', message)
 }

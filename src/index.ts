@@ -14,4 +14,5 @@ export {
   verify,
 } from './inspect.js'
 export { open } from './open.js'
+export { trim } from './trim.js'
 export type * from './types.js'

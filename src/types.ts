@@ -105,6 +105,39 @@ export interface CursorOverrun {
   lostLast: number
 }
 
+/** At least one of `before`, `maxBytes` and `maxAgeMs`. */
+export interface TrimOptions {
+  /** The oldest seq to keep, or a Date: the records before it may go, whatever cursors have still to read. */
+  before?: number | Date | undefined
+  /** As in `RetentionOptions`. */
+  maxBytes?: number | undefined
+  maxAgeMs?: number | undefined
+  keepFor?: 'cursors' | 'nothing' | undefined
+  /** Change nothing, and tell what would go. Default false. */
+  dryRun?: boolean | undefined
+  /** How long to wait for the log's writer, in milliseconds; it goes on whether it is waited for or not. Default 10,000. */
+  waitMs?: number | undefined
+}
+
+export interface TrimReport {
+  /**
+   * - `caller`: nobody had the log open, and this call has removed what was to go.
+   * - `writer`: the process that has the log open has done so.
+   * - `requested`: it has been asked and had not done so after `waitMs`.
+   * - `nobody`: a dry run, or there was nothing to remove.
+   */
+  by: 'caller' | 'writer' | 'requested' | 'nobody'
+  /** The log's oldest seq now. */
+  firstSeq: number
+  /** Where the log is to begin. */
+  before: number
+  /** Whole segments in front of that when the call was made, and the bytes that they take. */
+  segments: number
+  bytes: number
+  /** What cursors had still to read of it. */
+  overruns: CursorOverrun[]
+}
+
 /**
  * Opens for reading only. `recovery` is the default of `ReadOptions.salvage`; a reader checks the other options and
  * does not use them, so that a writer and its readers may share them.

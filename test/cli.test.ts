@@ -136,6 +136,8 @@ describe('a stdout that is closed', () => {
     ['export', 'DIR'],
     ['import', 'DIR'],
     ['trim', 'DIR', '--before', '0'],
+    ['trim', 'DIR', '--max-bytes', '0', '--dry-run'],
+    ['trim', 'DIR', '--max-age', '0s', '--json'],
     ['--help'],
     ['help'],
     ...COMMANDS.flatMap((name) => [

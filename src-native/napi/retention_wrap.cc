@@ -21,6 +21,7 @@ RetentionPolicy ToRetentionPolicy(const Napi::Object& object) {
   RetentionPolicy policy;
   policy.max_bytes = LimitIn(object, "maxBytes");
   policy.max_age_ms = LimitIn(object, "maxAgeMs");
+  policy.before = LimitIn(object, "before");
   policy.keep_for_cursors = object.Get("keepForCursors").As<Napi::Boolean>();
   return policy;
 }
@@ -47,14 +48,18 @@ Napi::Object FromRetentionPlan(Napi::Env env, const RetentionPlan& plan) {
 Napi::Value PlanRetentionOf(const Napi::CallbackInfo& info) {
   const std::string path = info[0].As<Napi::String>();
   const RetentionPolicy policy = ToRetentionPolicy(info[1].As<Napi::Object>());
-  const auto plan = std::make_shared<RetentionPlan>();
+  const auto plan = std::make_shared<FolderPlan>();
   return RunAsync(
       info.Env(),
       [path, policy, plan]() -> Status {
         DURLOG_ASSIGN_OR_RETURN(*plan, PlanFolder(DefaultFileSystem(), path, policy));
         return Status::Ok();
       },
-      [plan](Napi::Env env) -> Napi::Value { return FromRetentionPlan(env, *plan); });
+      [plan](Napi::Env env) -> Napi::Value {
+        Napi::Object object = FromRetentionPlan(env, plan->plan);
+        object.Set("segmentBytes", FromSeq(env, plan->segment_bytes));
+        return object;
+      });
 }
 
 }  // namespace durlog

@@ -58,8 +58,8 @@ Result<RetentionPlan> PlanShape(FileSystem& file_system, Directory& directory,
   return plan;
 }
 
-Result<RetentionPlan> PlanFolder(FileSystem& file_system, const std::string& path,
-                                 const RetentionPolicy& policy) {
+Result<FolderPlan> PlanFolder(FileSystem& file_system, const std::string& path,
+                              const RetentionPolicy& policy) {
   DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<Directory> directory,
                           file_system.OpenDirectory(path, false));
   DURLOG_ASSIGN_OR_RETURN(const LogBounds bounds, ReadBounds(file_system, path));
@@ -77,7 +77,9 @@ Result<RetentionPlan> PlanFolder(FileSystem& file_system, const std::string& pat
   shape.next_seq = std::max(bounds.next_seq, newest);
   shape.keep = newest;
   SegmentSurvey survey(*directory);
-  return PlanShape(file_system, *directory, shape, policy, &survey);
+  DURLOG_ASSIGN_OR_RETURN(RetentionPlan plan,
+                          PlanShape(file_system, *directory, shape, policy, &survey));
+  return FolderPlan{std::move(plan), shape.segment_bytes};
 }
 
 }  // namespace durlog

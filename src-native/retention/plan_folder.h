@@ -38,8 +38,12 @@ Result<RetentionPlan> PlanShape(FileSystem& file_system, Directory& directory,
                                 SegmentSurvey* survey);
 
 // For a log that another process may have open. Takes no lock and changes nothing.
-Result<RetentionPlan> PlanFolder(FileSystem& file_system, const std::string& path,
-                                 const RetentionPolicy& policy);
+struct FolderPlan {
+  RetentionPlan plan;
+  uint64_t segment_bytes = 0;  // of the newest segment
+};
+Result<FolderPlan> PlanFolder(FileSystem& file_system, const std::string& path,
+                              const RetentionPolicy& policy);
 
 }  // namespace durlog
 

@@ -47,6 +47,12 @@ size_t RemovedForRoom(const RetentionPolicy& policy, const RetainedLog& log, siz
   return count;
 }
 
+size_t RemovedBefore(const RetentionPolicy& policy, const RetainedLog& log, size_t removable) {
+  size_t count = 0;
+  while (policy.before && count < removable && EndOf(log, count) <= *policy.before) ++count;
+  return count;
+}
+
 }  // namespace
 
 RetentionPlan PlanRetention(const RetentionPolicy& policy, const RetainedLog& log, uint64_t now_ms,
@@ -55,7 +61,8 @@ RetentionPlan PlanRetention(const RetentionPolicy& policy, const RetainedLog& lo
   const size_t removable = RemovableIn(log);
   const uint64_t passed = PassedByAll(policy, log);
   const size_t active = log.segments.size() - 1;
-  size_t count = RemovedForRoom(policy, log, removable, &plan.over);
+  size_t count = std::max(RemovedForRoom(policy, log, removable, &plan.over),
+                          RemovedBefore(policy, log, removable));
   while (count < removable && MayGoByAge(policy, log, count, passed, now_ms, is_older)) ++count;
   // One that is not synced stays for now, old or not.
   if (count == active && log.segments[active].first_seq < log.next_seq) {

@@ -21,6 +21,8 @@ struct RetentionPolicy {
   std::optional<uint64_t> max_age_ms;
   // False: cursors hold nothing back.
   bool keep_for_cursors = true;
+  // Records below it go, whatever cursors have still to read.
+  std::optional<uint64_t> before;
 };
 
 struct RetainedSegment {
@@ -59,7 +61,7 @@ struct RetentionPlan {
   bool seal = false;
   // More would have to go than may, as it is not synced yet.
   bool over = false;
-  std::vector<CursorOverrun> overruns;  // by `max_bytes`, in the order of the cursors
+  std::vector<CursorOverrun> overruns;  // by `max_bytes` and `before`, in the order of the cursors
 };
 
 // Segments go oldest first and without a gap: one that stays keeps everything behind it.

@@ -1,17 +1,19 @@
 /** Changes of a log's files other than appends: one at a time, with its retention among them. */
-import { closedError, type DurlogError, invalidArgument } from '../errors.js'
+import { closedError, DurlogError, invalidArgument } from '../errors.js'
 import { Counter, type NativeLog, type NativeRetentionPlan, type NativeRetentionPolicy } from '../native/native.js'
 import type { LogReads } from '../reader/log-reads.js'
 import type { WriterSource } from '../reader/writer-source.js'
 import type { CursorOverrun } from '../types.js'
 import { Retention, type RetentionHost } from './retention.js'
 import { startTicker } from './ticker.js'
+import { readTrimRequest, removeTrimRequest } from './trim-request.js'
 import { Turns } from './turns.js'
 import type { WritePipeline } from './write-pipeline.js'
 
 /** The open log. */
 export interface ChangingLog {
   readonly dir: string
+  readonly uuid: string
   readonly native: NativeLog
   readonly pipeline: WritePipeline
   readonly source: WriterSource
@@ -26,15 +28,41 @@ export class FileChanges implements RetentionHost {
   readonly #log: ChangingLog
   readonly #turns = new Turns()
   readonly #retention: Retention | undefined
-  readonly #stopTicker: (() => void) | undefined
+  readonly #stopTicker: () => void
+  /** The folder is being looked at for a request. */
+  #looking = false
   #closed = false
 
   constructor(log: ChangingLog, policy: NativeRetentionPolicy | undefined) {
     this.#log = log
-    if (policy === undefined) return
-    this.#retention = new Retention(this, policy)
-    this.#stopTicker = startTicker(this.#retention)
-    this.#retention.onTick()
+    this.#retention = policy === undefined ? undefined : new Retention(this, policy)
+    this.#stopTicker = startTicker(this)
+    this.onTick()
+  }
+
+  onTick(): void {
+    this.#retention?.onTick()
+    if (this.#looking || this.ended) return
+    this.#looking = true
+    const looked = (): void => {
+      this.#looking = false
+    }
+    this.#takeRequest().then(looked, (error: unknown) => {
+      looked()
+      if (this.ended) return
+      if (!(error instanceof DurlogError)) throw error
+      this.onRetentionFailed(error)
+    })
+  }
+
+  /** It is done again where the process dies in between, to no effect: what is to go has gone. */
+  async #takeRequest(): Promise<void> {
+    const { dir, uuid, native } = this.#log
+    const request = await readTrimRequest(dir, uuid)
+    if (request === undefined || this.ended) return
+    if (request.seal && request.before >= (native.counters[Counter.nextSeq] as number)) await this.rotate()
+    await this.#turns.take(() => this.#trim(request.before))
+    await removeTrimRequest(dir)
   }
 
   get firstSeq(): number {
@@ -96,7 +124,7 @@ export class FileChanges implements RetentionHost {
   /** As the last change. */
   close(closeFiles: () => Promise<void>): Promise<void> {
     this.#closed = true
-    this.#stopTicker?.()
+    this.#stopTicker()
     return this.#log.pipeline.close(() => this.#turns.take(closeFiles))
   }
 

@@ -87,7 +87,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
       },
       onLatched: (error) => this.emit('latched', error),
     })
-    const files = { dir, native, pipeline: this.#pipeline, source: this.#source, reads: this.#reads }
+    const files = { dir, uuid: native.uuid, native, pipeline: this.#pipeline, source: this.#source, reads: this.#reads }
     this.#changes = new FileChanges(
       {
         ...files,

@@ -53,6 +53,8 @@ export interface NativeOptions {
 export interface NativeRetentionPolicy {
   maxBytes: number
   maxAgeMs: number
+  /** Records below it go, whatever cursors have still to read. */
+  before: number
   keepForCursors: boolean
 }
 
@@ -123,6 +125,11 @@ export interface NativeLog {
   rotate(): Promise<number>
   /** Syncs every record, writes the end marker and releases the lock. */
   close(): Promise<void>
+}
+
+export interface NativeFolderPlan extends NativeRetentionPlan {
+  /** Of the newest segment. */
+  segmentBytes: number
 }
 
 /** A decoded batch: `entries` holds three numbers for each record: offset, length, ms since base. */
@@ -288,7 +295,7 @@ export interface Native {
   listCursors(dir: string): Promise<NativeCursorSummary[]>
   removeCursor(dir: string, name: string): Promise<void>
   /** What `policy` would trim from a log that another process may have open. */
-  planRetention(dir: string, policy: NativeRetentionPolicy): Promise<NativeRetentionPlan>
+  planRetention(dir: string, policy: NativeRetentionPolicy): Promise<NativeFolderPlan>
   /** The bytes that records `first` to `last` take, and from the one's time to the other's. Reads the two. */
   measure(dir: string, first: number, last: number): { bytes: number; ms: number }
   /**

@@ -31,6 +31,13 @@ export function parseTime(text: string): number {
   return ms
 }
 
+/** A length of time, such as 90s, 15m, 2h or 7d, in milliseconds. */
+export function parseAge(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)([smhd])$/.exec(text)
+  if (match === null) throw new InvalidArgumentError('It must be a length of time: 90s, 15m, 2h, 7d.')
+  return Number(match[1]) * (AGO_MS[match[2] as string] as number)
+}
+
 export interface TimeFlags {
   since?: number
   until?: number

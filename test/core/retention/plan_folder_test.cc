@@ -35,10 +35,11 @@ class PlanFolderTest : public testing::Test {
     const std::shared_ptr<RetentionJob> job = log_->BeginRetention(policy_);
     job->Await();
     EXPECT_TRUE(job->plan().ok());
-    const Result<RetentionPlan> outside = PlanFolder(file_system_, "memory", policy_);
+    const Result<FolderPlan> outside = PlanFolder(file_system_, "memory", policy_);
     EXPECT_TRUE(outside.ok()) << outside.status().message();
-    EXPECT_EQ(outside->before, job->plan()->before);
-    EXPECT_EQ(outside->seal, job->plan()->seal);
+    EXPECT_EQ(outside->plan.before, job->plan()->before);
+    EXPECT_EQ(outside->plan.seal, job->plan()->seal);
+    EXPECT_EQ(outside->segment_bytes, kSegmentBytes);
     return job->plan().value();
   }
   void TrimTo(uint64_t seq) {

@@ -119,6 +119,17 @@ TEST_F(RetentionPlanTest, AnOverrunSaysWhatIsLostNowAndNotWhatWentBefore) {
   EXPECT_EQ(plan.overruns[0].last, 129u);
 }
 
+TEST_F(RetentionPlanTest, WhatIsBeforeASeqGoesPastCursorsInWholeSegments) {
+  policy_.before = 29;
+  Cursor("slow", 15);
+  EXPECT_EQ(Plan().before, 20u);
+  ASSERT_EQ(Plan().overruns.size(), 1u);
+  EXPECT_EQ(Plan().overruns[0].last, 19u);
+  policy_.before = 1000;
+  EXPECT_EQ(Plan().before, 40u);
+  EXPECT_FALSE(Plan().seal);
+}
+
 TEST_F(RetentionPlanTest, AQuietLogsLastSegmentIsSealedOnceAllOfItMayGo) {
   policy_.max_age_ms = 1000;
   EXPECT_FALSE(Plan().seal);

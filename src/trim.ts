@@ -1,0 +1,68 @@
+/** Removes old records from a log from outside, also while another process has it open. */
+import { DurlogError } from './errors.js'
+import { readTrimRequest, type TrimRequest, writeTrimRequest } from './log/trim-request.js'
+import { type NativeFolderPlan, native } from './native/native.js'
+import { open } from './open.js'
+import { resolveDir } from './options/call-options.js'
+import { type ResolvedTrim, resolveTrimOptions } from './options/trim-options.js'
+import type { TrimOptions, TrimReport } from './types.js'
+
+const POLL_MS = 20
+
+/**
+ * Removes whole segments of the log in `dir`. Where a process has it open, that one is asked by a file in the folder, which
+ * it looks for once a second. Rejects with ERR_DURLOG_INVALID_ARGUMENT, ERR_DURLOG_NOT_FOUND, or as `open` does.
+ */
+export async function trim(dir: string | URL, options: TrimOptions): Promise<TrimReport> {
+  const path = resolveDir(dir)
+  const resolved = resolveTrimOptions(options)
+  // Before the plan: what is appended behind it is in no segment that goes.
+  const { firstSeq, nextSeq, uuid } = await native.bounds(path)
+  const plan = await planTrim(path, resolved)
+  const { seal, segmentBytes } = plan
+  const before = seal ? nextSeq : plan.before
+  const segments = plan.segments + (seal ? 1 : 0)
+  const report = { firstSeq, before, segments, bytes: plan.bytes + (seal ? segmentBytes : 0), overruns: plan.overruns }
+  if (resolved.dryRun || segments === 0) return { by: 'nobody', ...report }
+  const request: TrimRequest = { before, seal }
+  try {
+    return { by: 'caller', ...report, firstSeq: await trimHere(path, request, segmentBytes) }
+  } catch (error) {
+    if (!(error instanceof DurlogError) || error.code !== 'ERR_DURLOG_LOCKED') throw error
+  }
+  const done = await askWriter(path, uuid, request, resolved.waitMs)
+  return { by: done ? 'writer' : 'requested', ...report, firstSeq: (await native.bounds(path)).firstSeq }
+}
+
+async function planTrim(dir: string, { policy, before }: ResolvedTrim): Promise<NativeFolderPlan> {
+  if (before === undefined) return native.planRetention(dir, policy)
+  if (typeof before === 'number') return native.planRetention(dir, { ...policy, before })
+  const log = await open(dir, { readOnly: true })
+  try {
+    return await native.planRetention(dir, { ...policy, before: await log.seqAt(before.timeMs) })
+  } finally {
+    await log.close()
+  }
+}
+
+async function trimHere(dir: string, { before, seal }: TrimRequest, segmentBytes: number): Promise<number> {
+  const log = await open(dir, { create: false, segmentBytes, preallocate: 'none' })
+  try {
+    if (seal) await log.rotate()
+    return await log.trimBefore(before)
+  } finally {
+    await log.close()
+  }
+}
+
+/** Whether the writer has taken the request before `waitMs` have passed. */
+async function askWriter(dir: string, uuid: string, request: TrimRequest, waitMs: number): Promise<boolean> {
+  const deadline = performance.now() + waitMs
+  await writeTrimRequest(dir, uuid, request)
+  for (;;) {
+    if ((await readTrimRequest(dir, uuid)) === undefined) return true
+    const leftMs = deadline - performance.now()
+    if (leftMs <= 0) return false
+    await new Promise((resolve) => setTimeout(resolve, Math.min(POLL_MS, leftMs)))
+  }
+}

@@ -1,0 +1,150 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { type DurlogError, type Log, open, trim } from '../src/index.js'
+import { codeOf, openUntilDone, scratchDir, texts } from './fixtures/scratch.js'
+
+const HOUR_MS = 3_600_000
+
+/** A log of 20 records of which four fill a segment; the first twelve are two hours old. */
+async function makeLog(dir: string): Promise<Log> {
+  const log = await open(dir, { segmentBytes: 65536 })
+  for (let i = 0; i < 20; i++)
+    await log.append(Buffer.alloc(15_000, i), { time: Date.now() - (i < 12 ? 2 * HOUR_MS : 0) })
+  return log
+}
+const requestOf = (dir: string): string => join(dir, 'trim-request')
+
+test('a log that nobody has open is trimmed by the caller', async () => {
+  const dir = join(scratchDir(), 'log')
+  await (await makeLog(dir)).close()
+  expect(await trim(dir, { before: 11 })).toEqual({
+    by: 'caller',
+    firstSeq: 8,
+    before: 8,
+    segments: 2,
+    bytes: 131072,
+    overruns: [],
+  })
+  expect(await trim(dir, { before: new Date(Date.now() - HOUR_MS) })).toMatchObject({ by: 'caller', firstSeq: 12 })
+  expect(await trim(dir, { before: 15 })).toMatchObject({ by: 'nobody', firstSeq: 12, segments: 0 })
+  const log = await openUntilDone(dir)
+  expect([log.firstSeq, log.nextSeq]).toEqual([12, 20])
+})
+
+test('a log that another process has open is trimmed by that process, while it appends', async () => {
+  const dir = join(scratchDir(), 'log')
+  await (await makeLog(dir)).close()
+  const program = `
+    import { open } from ${JSON.stringify(new URL('../dist/index.js', import.meta.url).href)}
+    const log = await open(${JSON.stringify(dir)}, { segmentBytes: 65536 })
+    console.log('open')
+    for (;;) {
+      await log.append('x')
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }`
+  const writer = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void writer.kill('SIGKILL'))
+  await once(writer.stdout, 'data')
+  const reader = await openUntilDone(dir, { readOnly: true })
+  const cursor = await reader.cursor('slow', { from: 5 })
+  const report = await trim(dir, { before: 11, waitMs: 60_000 })
+  expect(report).toMatchObject({ by: 'writer', firstSeq: 8, segments: 2 })
+  expect(report.overruns).toEqual([{ cursor: 'slow', lostFirst: 5, lostLast: 7 }])
+  expect(await codeOf(cursor.read().next())).toBe('ERR_DURLOG_CURSOR_OVERRUN')
+  expect(existsSync(requestOf(dir))).toBe(false)
+  await reader.refresh()
+  expect(reader.firstSeq).toBe(8)
+  expect((await texts(reader.read({ to: 19 }))).length).toBe(12)
+})
+
+test('a request that the writer has not seen is done by the next one, and one for another log is removed', async () => {
+  const dir = join(scratchDir(), 'log')
+  const log = await makeLog(dir)
+  expect(await trim(dir, { before: 8, waitMs: 0 })).toMatchObject({ by: 'requested', firstSeq: 0, before: 8 })
+  const request = readFileSync(requestOf(dir))
+  expect(request.toString()).toBe(`${log.uuid} 8\n`)
+  await log.close()
+  writeFileSync(requestOf(dir), request)
+  const next = await openUntilDone(dir)
+  await expect.poll(() => next.firstSeq).toBe(8)
+  await expect.poll(() => existsSync(requestOf(dir))).toBe(false)
+  writeFileSync(
+    requestOf(dir),
+    request.toString().replace(/^./, (digit) => (digit === '0' ? '1' : '0')),
+  )
+  await expect.poll(() => existsSync(requestOf(dir)), { timeout: 20_000 }).toBe(false)
+  expect(next.firstSeq).toBe(8)
+})
+
+test('half a request is none, until the rest of it is there', async () => {
+  const dir = join(scratchDir(), 'log')
+  const log = await makeLog(dir)
+  writeFileSync(requestOf(dir), `${log.uuid} 1`)
+  await log.close()
+  const next = await openUntilDone(dir)
+  writeFileSync(requestOf(dir), `${log.uuid} 12\n`)
+  await expect.poll(() => next.firstSeq, { timeout: 20_000 }).toBe(12)
+})
+
+test('old records of a log that is seldom appended to go with the segment that they share', async () => {
+  for (const held of [false, true]) {
+    const dir = join(scratchDir(), 'log')
+    const log = await open(dir, { segmentBytes: 65536 })
+    await log.append('old', { time: Date.now() - 2 * HOUR_MS })
+    if (!held) await log.close()
+    expect(await trim(dir, { maxAgeMs: HOUR_MS, waitMs: 60_000 })).toMatchObject({
+      by: held ? 'writer' : 'caller',
+      firstSeq: 1,
+      before: 1,
+      segments: 1,
+    })
+    await log.close()
+    const next = await openUntilDone(dir)
+    expect([next.firstSeq, next.nextSeq]).toEqual([1, 1])
+  }
+})
+
+test('a dry run tells what would go and changes nothing, with a writer and without', async () => {
+  const dir = join(scratchDir(), 'log')
+  const log = await makeLog(dir)
+  const cursor = await log.cursor('slow')
+  await cursor.commit(4)
+  for (const held of [true, false]) {
+    if (!held) await log.close()
+    const tell = async (options: Parameters<typeof trim>[1]) => {
+      const { by, before, segments, overruns } = await trim(dir, { ...options, dryRun: true })
+      return [by, before, segments, overruns.length]
+    }
+    expect(await tell({ maxAgeMs: HOUR_MS })).toEqual(['nobody', 4, 1, 0])
+    expect(await tell({ maxAgeMs: HOUR_MS, keepFor: 'nothing' })).toEqual(['nobody', 12, 3, 0])
+    expect(await tell({ maxBytes: 5 * 65536 })).toEqual(['nobody', 8, 2, 1])
+    expect(await tell({ before: 19 })).toEqual(['nobody', 16, 4, 1])
+    expect(existsSync(requestOf(dir))).toBe(false)
+  }
+  const again = await openUntilDone(dir)
+  expect(again.firstSeq).toBe(0)
+})
+
+test.each<[string, unknown, RegExp]>([
+  ['nothing', {}, /before, maxBytes or maxAgeMs/],
+  ['no options', undefined, /before, maxBytes or maxAgeMs/],
+  ['a seq below 0', { before: -1 }, /before must be a whole number/],
+  ['a text', { before: 'yesterday' }, /before must be a whole number/],
+  ['a wrong date', { before: new Date(Number.NaN) }, /before must be a Date/],
+  ['an unknown name', { maxAge: 5 }, /there is no "maxAge"/],
+])('trim is refused: %s', async (_, options, message) => {
+  const refusal = trim(scratchDir(), options as Parameters<typeof trim>[1])
+  await expect(refusal).rejects.toThrow(message)
+  expect(((await refusal.catch((error: unknown) => error)) as DurlogError).code).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+})
+
+test('trim of what is no log is refused, and leaves nothing there', async () => {
+  const dir = scratchDir()
+  expect(await codeOf(trim(dir, { before: 5 }))).toBe('ERR_DURLOG_NOT_FOUND')
+  expect(existsSync(requestOf(dir))).toBe(false)
+})
