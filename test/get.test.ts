@@ -21,6 +21,16 @@ function thrownBy(call: () => unknown): string {
   }
 }
 
+test('a loop of gets lets the event loop turn', async () => {
+  await using log = await open(join(scratchDir(), 'log'))
+  await log.append('again')
+  let turned = false
+  setImmediate(() => {
+    turned = true
+  })
+  while (!turned) await log.get(0)
+})
+
 async function appendTexts(log: Log, count: number, text: string): Promise<void> {
   const first = log.nextSeq
   await Promise.all(Array.from({ length: count }, (_, i) => log.append(`${text} ${first + i}`)))

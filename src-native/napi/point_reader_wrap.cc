@@ -1,6 +1,7 @@
 #include "napi/point_reader_wrap.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -38,6 +39,7 @@ class PointReaderWrap final : public Napi::ObjectWrap<PointReaderWrap> {
         DefineClass(env, "NativePointReader",
                     {InstanceMethod<&PointReaderWrap::Get>("get"),
                      InstanceMethod<&PointReaderWrap::GetSync>("getSync"),
+                     InstanceMethod<&PointReaderWrap::GetCached>("getCached"),
                      InstanceMethod<&PointReaderWrap::SeqAt>("seqAt"),
                      InstanceMethod<&PointReaderWrap::Forget>("forget")});
     // In a worker that is being terminated there is no class any more, and calling it would abort.
@@ -81,6 +83,12 @@ class PointReaderWrap final : public Napi::ObjectWrap<PointReaderWrap> {
     if (record.ok()) return FromRecord(env, seq, *record);
     Throw(env, record.status());
     return Napi::Value();
+  }
+
+  Napi::Value GetCached(const Napi::CallbackInfo& info) {
+    const uint64_t seq = NumberAt(info, 0);
+    const std::optional<PointRecord> record = reader_->GetCached(seq);
+    return record ? FromRecord(info.Env(), seq, *record) : info.Env().Undefined();
   }
 
   Napi::Value SeqAt(const Napi::CallbackInfo& info) {

@@ -43,6 +43,19 @@ Result<PointRecord> PointReader::Get(uint64_t seq, uint64_t limit) {
   return record;
 }
 
+std::optional<PointRecord> PointReader::GetCached(uint64_t seq) {
+  SegmentPointer segment;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const std::optional<uint64_t> first_seq = FirstSeqOf(seq);
+    if (first_seq) segment = TakeKept(*first_seq);
+  }
+  if (!segment) return std::nullopt;
+  Result<std::optional<PointRecord>> found =
+      RecordLookup(*segment, RecordLookup::Reading::kCached).Find(seq);
+  return found.ok() ? std::move(*found) : std::nullopt;
+}
+
 Result<uint64_t> PointReader::SeqAt(uint64_t time_ms, uint64_t first, uint64_t end) {
   const auto is_before = [&](uint64_t seq) { return IsBefore(seq, time_ms, end); };
   if (first >= end) return end;
@@ -95,12 +108,18 @@ std::optional<PointRecord> PointReader::Find(uint64_t seq) {
   return found.ok() ? std::move(*found) : std::nullopt;
 }
 
+// Of the segment that holds `seq` by what is known. With mutex_ held.
+std::optional<uint64_t> PointReader::FirstSeqOf(uint64_t seq) const {
+  const auto behind = std::upper_bound(first_seqs_.begin(), first_seqs_.end(), seq);
+  return behind == first_seqs_.begin() ? std::nullopt : std::optional<uint64_t>(*std::prev(behind));
+}
+
 // The segment that holds `seq` by what is known; null where that is nothing, or wrong.
 PointReader::SegmentPointer PointReader::SegmentOf(uint64_t seq) {
   std::unique_lock<std::mutex> lock(mutex_);
-  const auto behind = std::upper_bound(first_seqs_.begin(), first_seqs_.end(), seq);
-  if (behind == first_seqs_.begin()) return nullptr;
-  const uint64_t first_seq = *std::prev(behind);
+  const std::optional<uint64_t> known = FirstSeqOf(seq);
+  if (!known) return nullptr;
+  const uint64_t first_seq = *known;
   if (SegmentPointer kept = TakeKept(first_seq)) return kept;
   const std::shared_ptr<Directory> directory = directory_;
   const LogUuid uuid = uuid_;

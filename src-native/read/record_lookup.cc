@@ -6,7 +6,15 @@
 
 namespace durlog {
 
-// `wanted` bytes at `offset`; null where the file ends before. Valid until the next call.
+// As much of the file as may be read, into the buffer.
+Result<size_t> RecordLookup::ReadFile(uint64_t offset, size_t length) {
+  if (reading_ == Reading::kAny) return segment_.file->ReadAt(offset, buffer_.data(), length);
+  if (reads_ > 0 || length > kWindowBytes) return size_t{0};
+  return segment_.file->ReadCachedAt(offset, buffer_.data(), length).value_or(0);
+}
+
+// `wanted` bytes at `offset`; null where no more may be read, or the file ends before. Valid until
+// the next call.
 Result<const uint8_t*> RecordLookup::Read(uint64_t offset, size_t wanted) {
   if (offset < begin_ || offset + wanted > begin_ + filled_) {
     const uint64_t room = segment_.header.segment_bytes - offset;
@@ -17,7 +25,7 @@ Result<const uint8_t*> RecordLookup::Read(uint64_t offset, size_t wanted) {
                            "no memory for a record of " + std::to_string(wanted) + " bytes");
     }
     filled_ = 0;
-    DURLOG_ASSIGN_OR_RETURN(filled_, segment_.file->ReadAt(offset, buffer_.data(), length));
+    DURLOG_ASSIGN_OR_RETURN(filled_, ReadFile(offset, length));
     begin_ = offset;
     next_read_bytes_ = kWindowBytes;
     ++reads_;

@@ -45,7 +45,16 @@ struct ReadableSegment {
 // Serves one Find().
 class RecordLookup {
  public:
-  explicit RecordLookup(const ReadableSegment& segment) : segment_(segment) {}
+  // What is read of the file.
+  enum class Reading : uint8_t {
+    kAny,
+    // One piece of at most kWindowBytes, and only if the page cache holds it: does not wait for the
+    // device, and takes some 5 us.
+    kCached,
+  };
+
+  explicit RecordLookup(const ReadableSegment& segment, Reading reading = Reading::kAny)
+      : segment_(segment), reading_(reading) {}
 
   // Nothing where the record was not found whole, or not near a known position: a Cursor finds
   // out which, and notes positions on its way.
@@ -63,12 +72,14 @@ class RecordLookup {
   };
 
   Result<const uint8_t*> Read(uint64_t offset, size_t wanted);
+  Result<size_t> ReadFile(uint64_t offset, size_t length);
   Result<bool> HopTo(uint64_t seq);
   Result<bool> BatchIsWhole(uint64_t seq);
   // kBadCrc where the frame is not of `seq`.
   Result<DecodeStatus> Decode(uint64_t offset, uint64_t seq, DecodedFrame* frame);
 
   const ReadableSegment& segment_;
+  const Reading reading_;
   AlignedBuffer buffer_;
   uint64_t begin_ = 0;  // of what the buffer holds
   size_t filled_ = 0;

@@ -4,12 +4,20 @@ import { type NativePointReader, native } from '../native/native.js'
 import type { LogRecord } from '../types.js'
 import type { ReadSource } from './read-source.js'
 
+/**
+ * From the page cache a record takes less than to hand it to a worker. But a caller that awaits one after the other would
+ * never let the event loop turn.
+ */
+const MAX_CACHED_IN_ROW = 64
+
 export class PointReads {
   readonly #native: NativePointReader
   readonly #source: ReadSource
   /** Settles when the change in progress has been made or has failed. */
   #change: Promise<unknown> | undefined
   #reading = 0
+  /** Records since the last one that came from a worker. */
+  #cachedInRow = 0
   /** Settles when `#reading` is 0. */
   #idle: Promise<void> | undefined
   #onIdle: (() => void) | undefined
@@ -21,7 +29,12 @@ export class PointReads {
   }
 
   get(seq: number): Promise<LogRecord> {
-    return this.#read(() => this.#native.get(seq, this.#source.limitFor(seq)))
+    return this.#read(() => {
+      const limit = this.#source.limitFor(seq)
+      const record = this.#cachedInRow < MAX_CACHED_IN_ROW ? this.#native.getCached(seq) : undefined
+      this.#cachedInRow = record === undefined ? 0 : this.#cachedInRow + 1
+      return record === undefined ? this.#native.get(seq, limit) : Promise.resolve(record)
+    })
   }
 
   /** The seq of the first record at or after `timeMs`; the log's next seq if there is none. */

@@ -118,6 +118,30 @@ TEST_F(PointReaderTest, RecordLargerThanTheWindowIsRead) {
   Close(std::move(log));
 }
 
+TEST_F(PointReaderTest, TheCachedWayFindsTheRecordOrSaysNothing) {
+  LogOptions options = SmallOptions(Strategy::kPwrite);
+  options.segment_bytes = 4 << 20;
+  options.max_record_bytes = 1 << 20;
+  std::unique_ptr<Log> log = Open(options);
+  const std::string large(900 << 10, 'L');
+  for (const std::string& text : {std::string("before"), large, std::string("behind")}) {
+    ASSERT_TRUE(Append(*log, text, Level::kSync).ok());
+  }
+  Settle(*log);
+  PointReader reader(DefaultFileSystem(), PathOf("log"), kOwn);
+  EXPECT_FALSE(reader.GetCached(0));  // no file is open
+  ASSERT_EQ(Get(reader, 2), "behind");
+  const std::optional<PointRecord> found = reader.GetCached(0);
+  if (found) {  // not where the system has no such read
+    EXPECT_EQ(TextOf(*found), "before");
+  }
+  EXPECT_FALSE(reader.GetCached(1));  // longer than one piece
+  EXPECT_FALSE(reader.GetCached(3));
+  reader.Forget();
+  EXPECT_FALSE(reader.GetCached(0));
+  Close(std::move(log));
+}
+
 TEST_F(PointReaderTest, TrimmedRecordIsOutOfRange) {
   std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kDirect));
   AppendMany(*log, 400, Level::kSync);
