@@ -6,7 +6,11 @@ import { native } from './native/native.js'
 import { resolveDir } from './options/call-options.js'
 import { type ResolvedOptions, resolveOptions } from './options/open-options.js'
 
-import type { Log, OpenOptions, ReadOnlyLog, ReadOnlyOptions } from './types.js'
+import type { DecodedRecord, Encoding, Log, OpenOptions, ReadOnlyLog, ReadOnlyOptions } from './types.js'
+
+type Encoded<O, E> = O & { encoding: E }
+type LogOf<V> = Log<V, DecodedRecord<V>>
+type ReaderOf<V> = ReadOnlyLog<DecodedRecord<V>>
 
 /**
  * Opens the log in folder `dir`, making it unless `create` is false, and recovers it from a crash: see
@@ -18,18 +22,29 @@ import type { Log, OpenOptions, ReadOnlyLog, ReadOnlyOptions } from './types.js'
  * ERR_DURLOG_OUT_OF_MEMORY or ERR_DURLOG_IO. A `strategy` or `preallocate` that the file system can't do is
  * replaced by a weaker one: see `stats()`.
  */
+export function open<V = unknown>(dir: string | URL, options: Encoded<OpenOptions, 'json'>): Promise<LogOf<V>>
+export function open(dir: string | URL, options: Encoded<OpenOptions, 'utf8'>): Promise<LogOf<string>>
+export function open(
+  dir: string | URL,
+  options: Encoded<OpenOptions, 'buffer'>,
+): Promise<Log<Uint8Array, DecodedRecord<Buffer>>>
+export function open<V>(dir: string | URL, options: Encoded<OpenOptions, Encoding<V>>): Promise<LogOf<V>>
+export function open<V = unknown>(dir: string | URL, options: Encoded<ReadOnlyOptions, 'json'>): Promise<ReaderOf<V>>
+export function open(dir: string | URL, options: Encoded<ReadOnlyOptions, 'utf8'>): Promise<ReaderOf<string>>
+export function open(dir: string | URL, options: Encoded<ReadOnlyOptions, 'buffer'>): Promise<ReaderOf<Buffer>>
+export function open<V>(dir: string | URL, options: Encoded<ReadOnlyOptions, Encoding<V>>): Promise<ReaderOf<V>>
 export function open(dir: string | URL, options?: OpenOptions): Promise<Log>
 /** Opens the log in folder `dir` for reading only, without the writer's lock. Recovers and changes nothing. */
 export function open(dir: string | URL, options: ReadOnlyOptions): Promise<ReadOnlyLog>
 export function open(dir: string | URL, options?: OpenOptions | ReadOnlyOptions): Promise<Log | ReadOnlyLog>
-export async function open(dir: string | URL, options?: OpenOptions | ReadOnlyOptions): Promise<Log | ReadOnlyLog> {
+export async function open(dir: string | URL, options?: OpenOptions | ReadOnlyOptions): Promise<unknown> {
   const path = resolveDir(dir)
   const resolved = resolveOptions(options)
-  if (resolved.readOnly) return new ReaderLog(path, await native.bounds(path), resolved.salvage)
+  if (resolved.readOnly) return new ReaderLog(path, await native.bounds(path), resolved)
   return openWriter(path, resolved)
 }
 
-async function openWriter(dir: string, options: ResolvedOptions): Promise<Log> {
+async function openWriter(dir: string, options: ResolvedOptions): Promise<WriterLog> {
   let log: WriterLog | undefined
   const onProgress = (): void => log?.onProgress()
   const core = await waitForLock(options.lockWaitMs, () => native.open(dir, options.native, onProgress))

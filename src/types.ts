@@ -69,6 +69,12 @@ export interface OpenOptions {
    * `salvage` opens the log without them and leaves the damaged bytes as they are.
    */
   recovery?: 'strict' | 'salvage' | undefined
+  /**
+   * What `append` and its like take, and `record.value` is: any value that JSON has, a string, bytes, or what an object's
+   * `encode` and `decode` make of it. The bytes on disk are those of the encoding alone. Default: records are bytes or
+   * strings, and have no value.
+   */
+  encoding?: 'json' | 'utf8' | 'buffer' | Encoding<unknown> | undefined
   /** What is removed by itself, oldest first and in whole segments. Default: nothing. */
   retention?: RetentionOptions | undefined
   /** Make the log if there is none. Default true; with false, ERR_DURLOG_NOT_FOUND. */
@@ -183,6 +189,19 @@ export interface LogRecord {
   timestamp: number
 }
 
+/** A record of a log that was opened with an `encoding`. */
+export interface DecodedRecord<V> extends LogRecord {
+  /** Decoded when it is first asked for; throws ERR_DURLOG_DECODE if that fails. */
+  readonly value: V
+}
+
+/** How values become bytes, and these values again. What it throws is the `cause` of the error. */
+export interface Encoding<V> {
+  /** The bytes of a record, or a string for UTF-8. */
+  encode(value: V): Payload
+  decode(data: Buffer): V
+}
+
 /** Records that could not be read and were skipped. */
 export interface ReadGap {
   first: number
@@ -216,15 +235,17 @@ export interface ReadOptions {
 }
 
 /** Iterates over records; leaving a `for await` early closes it. */
-export interface LogReader extends AsyncIterator<LogRecord, undefined, undefined>, AsyncDisposable {
+export interface LogReader<R extends LogRecord = LogRecord>
+  extends AsyncIterator<R, undefined, undefined>,
+    AsyncDisposable {
   /** The next record if it is already decoded, else undefined: then await `next()`. Not while a `next()` is pending. */
-  nextBuffered(): LogRecord | undefined
-  next(): Promise<IteratorResult<LogRecord, undefined>>
+  nextBuffered(): R | undefined
+  next(): Promise<IteratorResult<R, undefined>>
   /** Arrays of 1 to `maxRecords` records, what is decoded each time: one await for all of them. Leaving early closes the reader. */
-  batches(maxRecords?: number): AsyncGenerator<LogRecord[], undefined, undefined>
+  batches(maxRecords?: number): AsyncGenerator<R[], undefined, undefined>
   /** Ends the iteration and closes the files. */
-  return(): Promise<IteratorResult<LogRecord, undefined>>
-  [Symbol.asyncIterator](): LogReader
+  return(): Promise<IteratorResult<R, undefined>>
+  [Symbol.asyncIterator](): LogReader<R>
 }
 
 /** How safe a cursor's position is. */
@@ -280,7 +301,7 @@ export interface CursorSummary {
  * A named position in the log that outlives its process. At least once: a record is delivered again until a commit of it,
  * or of a later one, has reached the device.
  */
-export interface DurableCursor extends AsyncDisposable {
+export interface DurableCursor<R extends LogRecord = LogRecord> extends AsyncDisposable {
   readonly name: string
   /** The seq of the next record to read: the one after the last that was committed. */
   readonly position: number
@@ -293,7 +314,7 @@ export interface DurableCursor extends AsyncDisposable {
    * this cursor had passed, and with ERR_DURLOG_CURSOR_OVERRUN if the next ones were trimmed; `lostFirst` and `lostLast` say
    * which. Then `seek`.
    */
-  read(options?: CursorReadOptions): LogReader
+  read(options?: CursorReadOptions): LogReader<R>
   /**
    * Everything up to `seq` is done: the cursor goes on after it, in this process or the next. Seqs may be skipped; one that
    * was committed before changes nothing. At `sync` and `full` it waits until the record itself is synced, on a writer's log
@@ -314,8 +335,20 @@ export interface ReadableOptions extends ReadOptions {
 export interface WritableOptions {
   /** Default: the log's `durability`. */
   durability?: Durability | undefined
-  /** Bytes held while earlier ones are pending. Default 1 MiB. */
+  /** Bytes held while earlier ones are pending. Default 1 MiB; in object mode values, 256. */
   highWaterMark?: number | undefined
+  /** `lines`: each line is a record, without its newline, wherever chunks end. Default `chunks`: each chunk is one. */
+  split?: 'chunks' | 'lines' | undefined
+  /** Leave out chunks and lines without a byte, which no record can be. Default false: they are refused. */
+  skipEmpty?: boolean | undefined
+}
+
+/** Of `writable`. After an error, records up to `lastSeq` are stored, and of what was written behind them none is. */
+export interface LogWritable extends Writable {
+  /** Records that have reached their level. */
+  readonly appended: number
+  /** The seq of the last of these; -1 without any. */
+  readonly lastSeq: number
 }
 
 export type RecoveryState = 'clean' | 'torn-tail' | 'hole' | 'corrupt'
@@ -383,7 +416,7 @@ export type LogEvents = {
 }
 
 /** The methods that a writer and a reader of a log have in common. A method that returns a promise never throws. */
-export interface ReadableLog extends AsyncDisposable {
+export interface ReadableLog<R extends LogRecord = LogRecord> extends AsyncDisposable {
   /** The folder's absolute path, as it was when the log was opened. */
   readonly dir: string
   /** Random, made with the log. */
@@ -397,16 +430,16 @@ export interface ReadableLog extends AsyncDisposable {
   readonly syncedSeq: number
 
   /** Iterates over records in order, a batch at a time. Begins at the first `next`. */
-  read(options?: ReadOptions): LogReader
+  read(options?: ReadOptions): LogReader<R>
   /** One record. Rejects with ERR_DURLOG_OUT_OF_RANGE if there is none. */
-  get(seq: number): Promise<LogRecord>
+  get(seq: number): Promise<R>
   /**
    * As `get`, and blocks the thread until the record is read: a few microseconds where it is in the page cache,
    * as long as the device takes where it is not, and the first time in a part of a segment that has not been
    * read since the log was opened also as long as it takes to read up to there. Throws
    * ERR_DURLOG_BACKPRESSURE while `trimBefore` or `truncateAfter` runs.
    */
-  getSync(seq: number): LogRecord
+  getSync(seq: number): R
   /**
    * The seq of the first record at or after `time`, `nextSeq` if there is none. Reads a few dozen records, and once the
    * segment that holds the answer. Times are taken to rise with the seqs: where records were appended with a `time`
@@ -414,13 +447,13 @@ export interface ReadableLog extends AsyncDisposable {
    * like `get`.
    */
   seqAt(time: Date | number): Promise<number>
-  /** A stream of `LogRecord`. */
+  /** A stream of `LogRecord`, in object mode. */
   readable(options?: ReadableOptions): Readable
   /**
    * Opens the cursor `name`, 1 to 64 letters, digits, `-` and `_`, and makes it if there is none. One process has it at a
    * time: ERR_DURLOG_LOCKED.
    */
-  cursor(name: string, options?: CursorOptions): Promise<DurableCursor>
+  cursor(name: string, options?: CursorOptions): Promise<DurableCursor<R>>
   /** Every cursor of the log, by name. */
   cursors(): Promise<CursorSummary[]>
   /** Removes a cursor that is not open; ERR_DURLOG_NOT_FOUND if there is none. */
@@ -433,14 +466,14 @@ export interface ReadableLog extends AsyncDisposable {
  * A log opened for reading only, beside a writer in any process or without one. It takes no lock and changes nothing
  * but the words of the file `live` by which a waiting follower is woken, and the files of its cursors.
  */
-export interface ReadOnlyLog extends ReadableLog {
+export interface ReadOnlyLog<R extends LogRecord = LogRecord> extends ReadableLog<R> {
   readonly readOnly: true
   /** Looks again: until then `firstSeq`, `nextSeq` and `syncedSeq` are those of an earlier moment. */
   refresh(): Promise<void>
 }
 
 /** A log opened for writing. */
-export interface Log extends ReadableLog, EventEmitter<LogEvents> {
+export interface Log<V = Payload, R extends LogRecord = LogRecord> extends ReadableLog<R>, EventEmitter<LogEvents> {
   readonly readOnly: false
   /** What opening found. */
   readonly recovery: LogRecovery
@@ -454,24 +487,24 @@ export interface Log extends ReadableLog, EventEmitter<LogEvents> {
    * left behind; usable again when there is room, a free file descriptor or memory),
    * ERR_DURLOG_SYNC_FAILED (see `outcome`), ERR_DURLOG_LATCHED or ERR_DURLOG_CLOSED.
    */
-  append(data: Payload, options?: AppendOptions): Promise<number>
+  append(data: V, options?: AppendOptions): Promise<number>
   /**
    * Appends records with consecutive seqs, atomically: after a crash all are there or none. Rejects like
    * `append`, and with ERR_DURLOG_BATCH_TOO_LARGE if it does not fit one segment or `maxPendingBytes`.
    */
-  appendBatch(list: readonly Payload[], options?: AppendOptions): Promise<BatchRange>
+  appendBatch(list: readonly V[], options?: AppendOptions): Promise<BatchRange>
   /**
    * Appends one record at `memory` and returns its seq: the fastest way in. Throws ERR_DURLOG_BACKPRESSURE
    * when there is no room or other appends wait for it: `await log.drain()` and write again.
    */
-  write(data: Payload): number
+  write(data: V): number
   /**
    * As `write`, for a batch: all of the records or none, with consecutive seqs, in one call. Throws like `write`, and
    * with ERR_DURLOG_BATCH_TOO_LARGE like `appendBatch`.
    */
-  writeMany(list: readonly Payload[]): BatchRange
+  writeMany(list: readonly V[]): BatchRange
   /** Appends one record and blocks the thread until the level is reached. Throws like `write`. */
-  appendSync(data: Payload, options?: AppendSyncOptions): number
+  appendSync(data: V, options?: AppendSyncOptions): number
   /** Settles when `write` has room again. */
   drain(): Promise<void>
   /**
@@ -488,10 +521,11 @@ export interface Log extends ReadableLog, EventEmitter<LogEvents> {
   flushSync(level?: Durability): number
 
   /**
-   * A stream that makes each chunk one record; it finishes when all have reached their level. Nothing after a chunk
-   * that fails is stored, and the callback of each `write` reports its own chunk.
+   * A stream that makes each chunk, or each line, one record; it finishes when all have reached their level. Nothing after
+   * a chunk that fails is stored, the callback of each `write` reports its own chunk, and the stream tells how far it got.
+   * In object mode where an `encoding` makes records of values that are no bytes.
    */
-  writable(options?: WritableOptions): Writable
+  writable(options?: WritableOptions): LogWritable
 
   /**
    * Removes whole segments whose records are all before `seq`; settles with the new `firstSeq`, durably

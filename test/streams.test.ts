@@ -97,3 +97,63 @@ test('a readable fails with the error of the read', async () => {
     'ERR_DURLOG_OUT_OF_RANGE',
   )
 })
+
+test('a writable tells how far it got', async () => {
+  const log = await scratchLog({ maxRecordBytes: 10 })
+  await log.append('before')
+  const writable = log.writable()
+  expect([writable.appended, writable.lastSeq]).toEqual([0, -1])
+  expect(await codeOf(pipeline(Readable.from(['a', 'b', 'much too long', 'c']), writable))).toBe(
+    'ERR_DURLOG_RECORD_TOO_LARGE',
+  )
+  expect([writable.appended, writable.lastSeq]).toEqual([2, 2])
+  expect(await texts(log.read())).toEqual(['before', 'a', 'b'])
+})
+
+test('a writable that splits makes each line a record, wherever chunks end', async () => {
+  const lines = Array.from({ length: 500 }, (_, i) => `line ${i} ${'ä'.repeat(i % 7)}`)
+  const bytes = Buffer.from(`${lines.join('\n')}\nthe last has no newline`)
+  for (const step of [1, 7, 1000, bytes.length]) {
+    const log = await scratchLog()
+    const chunks = Array.from({ length: Math.ceil(bytes.length / step) }, (_, i) =>
+      bytes.subarray(i * step, (i + 1) * step),
+    )
+    const writable = log.writable({ split: 'lines', durability: 'memory' })
+    await pipeline(Readable.from(chunks), writable)
+    expect(await texts(log.read())).toEqual([...lines, 'the last has no newline'])
+    expect(writable.appended).toBe(501)
+  }
+})
+
+test('without a byte a chunk or a line is refused, or left out with skipEmpty', async () => {
+  const cases: [object, string[], string[] | string][] = [
+    [{}, ['a', '', 'b'], 'ERR_DURLOG_RECORD_EMPTY'],
+    [{ skipEmpty: true }, ['a', '', 'b'], ['a', 'b']],
+    [{ split: 'lines' }, ['a\n\nb\n'], 'ERR_DURLOG_RECORD_EMPTY'],
+    [{ split: 'lines', skipEmpty: true }, ['\na\n', '\n\nb', '\n\n'], ['a', 'b']],
+  ]
+  for (const [options, chunks, expected] of cases) {
+    const log = await scratchLog()
+    const writable = log.writable(options)
+    const done = new Promise<void>((resolve, reject) => {
+      writable.on('error', reject).on('finish', resolve)
+    })
+    const code = codeOf(done)
+    for (const chunk of chunks) writable.write(chunk)
+    writable.end()
+    if (typeof expected === 'string') expect(await code).toBe(expected)
+    else {
+      expect(await code).toBe('none')
+      expect(await texts(log.read())).toEqual(expected)
+    }
+  }
+})
+
+test('a line that is too long ends the stream before it is held in memory, behind the lines in front of it', async () => {
+  const log = await scratchLog({ maxRecordBytes: 100 })
+  const writable = log.writable({ split: 'lines' })
+  const chunks = ['one\ntwo\n', 'x'.repeat(60), 'x'.repeat(60), '\nthree\n']
+  expect(await codeOf(pipeline(Readable.from(chunks), writable))).toBe('ERR_DURLOG_RECORD_TOO_LARGE')
+  expect(await texts(log.read())).toEqual(['one', 'two'])
+  expect([writable.appended, writable.lastSeq]).toEqual([2, 1])
+})

@@ -8,6 +8,8 @@ import type { WritePipeline } from './write-pipeline.js'
 export interface Reached {
   /** How many have reached their level, counted from the first. */
   reached: number
+  /** The seq of the last of these; -1 without any. */
+  lastSeq: number
   /** The error of the next one. */
   failure: { error: unknown } | undefined
 }
@@ -20,6 +22,7 @@ export async function appendInOrder(
 ): Promise<Reached> {
   const call: AppendCall = { level, time: undefined, expectedSeq: undefined }
   let reached = 0
+  let lastSeq = -1
   while (reached < list.length) {
     const framed: Promise<number>[] = []
     const { failures } = pipeline
@@ -42,13 +45,13 @@ export async function appendInOrder(
     }
     for (const promise of framed) {
       try {
-        await promise
+        lastSeq = await promise
       } catch (error) {
-        return { reached, failure: { error } }
+        return { reached, lastSeq, failure: { error } }
       }
       reached++
     }
-    if (failure !== undefined) return { reached, failure }
+    if (failure !== undefined) return { reached, lastSeq, failure }
   }
-  return { reached, failure: undefined }
+  return { reached, lastSeq, failure: undefined }
 }

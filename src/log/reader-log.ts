@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import { LogCursors } from '../cursor/log-cursors.js'
 import { closedError } from '../errors.js'
 import type { NativeBounds } from '../native/native.js'
+import type { ResolvedOptions } from '../options/open-options.js'
 import { FolderSource } from '../reader/folder-source.js'
 import { LogReads } from '../reader/log-reads.js'
 import type {
@@ -23,10 +24,10 @@ export class ReaderLog implements ReadOnlyLog {
   readonly #reads: LogReads
   readonly #cursors: LogCursors
 
-  constructor(dir: string, bounds: NativeBounds, salvage: boolean) {
+  constructor(dir: string, bounds: NativeBounds, { salvage, codec }: ResolvedOptions) {
     this.dir = dir
     this.#source = new FolderSource(dir, salvage, bounds)
-    this.#reads = new LogReads(this.#source, false)
+    this.#reads = new LogReads(this.#source, false, codec)
     this.#cursors = new LogCursors({
       source: this.#source,
       read: (options) => this.#reads.read(options),

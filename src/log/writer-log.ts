@@ -1,6 +1,6 @@
 /** A log opened for writing: checks arguments and emits events; WritePipeline does the rest. */
 import { EventEmitter } from 'node:events'
-import type { Readable, Writable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { LogCursors } from '../cursor/log-cursors.js'
 import { invalidArgument, outcomeOfCall } from '../errors.js'
 import { Counter, type NativeLog } from '../native/native.js'
@@ -31,6 +31,7 @@ import type {
   LogRecord,
   LogRecovery,
   LogStats,
+  LogWritable,
   Payload,
   ReadableOptions,
   ReadOptions,
@@ -42,7 +43,7 @@ import { toRecovery } from './recovery-report.js'
 import { makeWritable } from './writable.js'
 import { WritePipeline } from './write-pipeline.js'
 
-export class WriterLog extends EventEmitter<LogEvents> implements Log {
+export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   readonly dir: string
   readonly uuid: string
   readonly readOnly = false
@@ -73,7 +74,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     this.#appendCall = { level: options.level, time: undefined, expectedSeq: undefined }
     this.#announcedSyncedEnd = this.#counter(Counter.syncedEnd)
     this.#source = new WriterSource(dir, options.salvage, native.counters)
-    this.#reads = new LogReads(this.#source, true)
+    this.#reads = new LogReads(this.#source, true, options.codec)
     this.#cursors = new LogCursors({
       source: this.#source,
       read: (options) => this.#reads.read(options),
@@ -113,22 +114,22 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     return this.#counter(Counter.syncedEnd) - 1
   }
 
-  append(data: Payload, options?: AppendOptions): Promise<number> {
+  append(data: unknown, options?: AppendOptions): Promise<number> {
     let call = this.#appendCall
     let signal: AbortSignal | undefined
     try {
       if (options !== undefined) ({ call, signal } = resolveAppendOptions(options, call.level))
       signal?.throwIfAborted()
-      return this.#pipeline.append(data, call, signal)
+      return this.#pipeline.append(this.#encoded(data), call, signal)
     } catch (error) {
       return Promise.reject(outcomeOfCall(error))
     }
   }
 
-  appendBatch(list: readonly Payload[], options?: AppendOptions): Promise<BatchRange> {
+  appendBatch(list: readonly unknown[], options?: AppendOptions): Promise<BatchRange> {
     try {
       const { call, signal } = resolveAppendOptions(options, this.#options.level)
-      const records = collectBatch(list, this.#options.native)
+      const records = this.#encodedBatch(list)
       signal?.throwIfAborted()
       return this.#pipeline.appendBatch(records, call, signal)
     } catch (error) {
@@ -136,19 +137,20 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     }
   }
 
-  write(data: Payload, options?: undefined): number {
+  write(data: unknown, options?: undefined): number {
     if (options !== undefined) throw invalidArgument(`write takes a record and no options; got ${shown(options)}`)
-    return this.#pipeline.write(data)
+    return this.#pipeline.write(this.#encoded(data))
   }
 
-  writeMany(list: readonly Payload[], options?: undefined): BatchRange {
+  writeMany(list: readonly unknown[], options?: undefined): BatchRange {
     if (options !== undefined) throw invalidArgument(`writeMany takes records and no options; got ${shown(options)}`)
-    return this.#pipeline.writeMany(list)
+    const records = this.#options.codec === undefined ? (list as readonly Payload[]) : this.#encodedBatch(list)
+    return this.#pipeline.writeMany(records)
   }
 
-  appendSync(data: Payload, options?: AppendSyncOptions): number {
+  appendSync(data: unknown, options?: AppendSyncOptions): number {
     const { level, time } = resolveAppendSyncOptions(options, this.#options.level)
-    return this.#pipeline.appendSync(data, level, time)
+    return this.#pipeline.appendSync(this.#encoded(data), level, time)
   }
 
   drain(): Promise<void> {
@@ -195,9 +197,12 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
     return this.#cursors.removeCursor(name)
   }
 
-  writable(options?: WritableOptions): Writable {
-    const { level, highWaterMark } = resolveWritableOptions(options, this.#options.level)
-    return makeWritable((list) => appendInOrder(this.#pipeline, list, level), highWaterMark)
+  writable(options?: WritableOptions): LogWritable {
+    // Bytes and text are what a stream takes anyway.
+    const codec = this.#options.codec?.objects ? this.#options.codec : undefined
+    const { level, ...chunks } = resolveWritableOptions(options, this.#options.level, codec !== undefined)
+    const { maxRecordBytes } = this.#options.native
+    return makeWritable((list) => appendInOrder(this.#pipeline, list, level), { ...chunks, maxRecordBytes, codec })
   }
 
   async trimBefore(seq: number): Promise<number> {
@@ -236,6 +241,17 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+
+  #encoded(value: unknown): Payload {
+    const { codec } = this.#options
+    return codec === undefined ? (value as Payload) : codec.encode(value)
+  }
+
+  #encodedBatch(list: readonly unknown[]): Payload[] {
+    const values = collectBatch(list, this.#options.native)
+    const { codec } = this.#options
+    return codec === undefined ? values : values.map((value) => codec.encode(value))
   }
 
   /** The core calls it, by way of `open`: see `Native.open`. */

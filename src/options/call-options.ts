@@ -13,7 +13,7 @@ import type {
   ReadOptions,
   WritableOptions,
 } from '../types.js'
-import { bag, flag, shown, whole } from './checks.js'
+import { bag, choice, flag, shown, whole } from './checks.js'
 
 /** The core's number for a level's name. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function levelCode(durability: Durability): number {
@@ -52,7 +52,14 @@ const READ_OPTION_NAMES: readonly string[] = [
 const APPEND_SYNC_OPTION_NAMES: readonly string[] = ['durability', 'time'] satisfies (keyof AppendSyncOptions)[]
 const APPEND_OPTION_NAMES: readonly string[] = [...APPEND_SYNC_OPTION_NAMES, 'expectedSeq', 'signal']
 const READABLE_OPTION_NAMES: readonly string[] = [...READ_OPTION_NAMES, 'highWaterMark']
-const WRITABLE_OPTION_NAMES: readonly string[] = ['durability', 'highWaterMark'] satisfies (keyof WritableOptions)[]
+const WRITABLE_OPTION_NAMES: readonly string[] = [
+  'durability',
+  'highWaterMark',
+  'skipEmpty',
+  'split',
+] satisfies (keyof WritableOptions)[]
+/** Values that a stream in object mode holds while earlier ones are pending. */
+const OBJECTS_HELD = 256
 const HIGH_WATER_MARK_MAX = 2 ** 31 - 1
 /** A `Date` goes no further. */
 export const TIME_MAX_MS = 8_640_000_000_000_000
@@ -104,12 +111,21 @@ export function resolveAppendSyncOptions(options: unknown, level: number): { lev
 }
 
 /** The options of `writable`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
-export function resolveWritableOptions(options: unknown, level: number): { level: number; highWaterMark: number } {
+export function resolveWritableOptions(
+  options: unknown,
+  level: number,
+  objects: boolean,
+): { level: number; highWaterMark: number; skipEmpty: boolean; lines: boolean } {
   const given = bag('writable options', options, WRITABLE_OPTION_NAMES) as WritableOptions
-  const range = { min: 1, max: HIGH_WATER_MARK_MAX, unit: 'bytes' }
+  const range = { min: 1, max: HIGH_WATER_MARK_MAX, unit: objects ? 'values' : 'bytes' }
+  for (const name of ['skipEmpty', 'split'] as const)
+    if (objects && given[name] !== undefined)
+      throw invalidArgument(`${name} goes with bytes: with this encoding each chunk is a value`)
   return {
     level: given.durability === undefined ? level : levelCode(given.durability),
-    highWaterMark: whole('highWaterMark', given.highWaterMark, range, 2 ** 20),
+    highWaterMark: whole('highWaterMark', given.highWaterMark, range, objects ? OBJECTS_HELD : 2 ** 20),
+    skipEmpty: flag('skipEmpty', given.skipEmpty, false),
+    lines: choice('split', given.split, ['chunks', 'lines'], 'chunks') === 'lines',
   }
 }
 

@@ -6,6 +6,7 @@ import { LEVEL_NAMES, LEVELS } from '../native/levels.js'
 import type { NativeOptions, NativeRetentionPolicy } from '../native/native.js'
 import type { Durability, OpenOptions, Preallocation, ReadOnlyOptions, Strategy } from '../types.js'
 import { bag, choice, flag, whole } from './checks.js'
+import { type Codec, resolveEncoding } from './encoding.js'
 import { checkRetentionFits, defaultSegmentBytes, resolveRetention } from './retention-options.js'
 
 const KIB = 1024
@@ -57,6 +58,7 @@ const OPTION_NAMES: readonly string[] = [
   'lock',
   'recovery',
   'retention',
+  'encoding',
   'readOnly',
   'create',
 ] satisfies (keyof OpenOptions)[]
@@ -68,6 +70,7 @@ export interface ResolvedOptions {
   lockWaitMs: number
   commitDelayMicros: number
   retention: NativeRetentionPolicy | undefined
+  codec: Codec | undefined
   native: NativeOptions
 }
 
@@ -142,6 +145,7 @@ export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): Resolve
       0,
     ),
     retention,
+    codec: resolveEncoding(given.encoding),
     native: {
       strategy,
       preallocate,

@@ -2,7 +2,9 @@
 import type { Readable } from 'node:stream'
 import { closedError } from '../errors.js'
 import { checkSeq, toTimeMs } from '../options/call-options.js'
+import type { Codec } from '../options/encoding.js'
 import type { LogReader, LogRecord, ReadableOptions, ReadOptions } from '../types.js'
+import { RecordWithValue } from './decoded-record.js'
 import { PointReads } from './point-reads.js'
 import type { ReadSource } from './read-source.js'
 import { makeReadable } from './readable.js'
@@ -11,17 +13,19 @@ import { Reader } from './reader.js'
 export class LogReads {
   readonly #source: ReadSource
   readonly #points: PointReads
+  readonly #codec: Codec | undefined
   #refused = false
 
   /** `own`: this process writes the log, and makes each change except an append within `during`. */
-  constructor(source: ReadSource, own: boolean) {
+  constructor(source: ReadSource, own: boolean, codec: Codec | undefined) {
     this.#source = source
+    this.#codec = codec
     this.#points = new PointReads(source, own)
   }
 
   read(options?: ReadOptions): LogReader {
     this.#check()
-    return new Reader(this.#source, options, (time) => this.seqAt(time))
+    return new Reader(this.#source, options, (time) => this.seqAt(time), this.#codec)
   }
 
   readable(options?: ReadableOptions): Readable {
@@ -30,10 +34,11 @@ export class LogReads {
 
   async get(seq: number): Promise<LogRecord> {
     checkSeq('seq', seq)
-    return this.#uncut(
+    const record = await this.#uncut(
       () => this.#points.get(seq),
       () => this.#source.limitFor(seq),
     )
+    return this.#decodable(record)
   }
 
   async seqAt(time: Date | number): Promise<number> {
@@ -62,7 +67,11 @@ export class LogReads {
   getSync(seq: number): LogRecord {
     checkSeq('seq', seq)
     this.#check()
-    return this.#points.getSync(seq)
+    return this.#decodable(this.#points.getSync(seq))
+  }
+
+  #decodable(record: LogRecord): LogRecord {
+    return this.#codec === undefined ? record : new RecordWithValue(record, this.#codec)
   }
 
   /** Makes a change that removes or cuts segments, while no single record is being read. */

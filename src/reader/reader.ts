@@ -6,8 +6,10 @@ import { DurlogError, outOfRange } from '../errors.js'
 import { type NativeBatch, type NativeCursor, native } from '../native/native.js'
 import { checkReadOptions } from '../options/call-options.js'
 import { whole } from '../options/checks.js'
+import type { Codec } from '../options/encoding.js'
 import type { LogReader, LogRecord, ReadOptions } from '../types.js'
 import { BatchMemory, ENTRY_NUMBERS } from './batch-memory.js'
+import { RecordWithValue } from './decoded-record.js'
 import type { ReadSource } from './read-source.js'
 import type { Truncation } from './truncation.js'
 
@@ -44,6 +46,7 @@ export class Reader implements LogReader {
   readonly #salvage: boolean
   readonly #onGap: ReadOptions['onGap']
   readonly #signal: AbortSignal | undefined
+  readonly #codec: Codec | undefined
 
   // The batch that is being consumed.
   #memory: ArrayBufferLike = new ArrayBuffer(0)
@@ -73,8 +76,14 @@ export class Reader implements LogReader {
   #failure: { error: unknown } | undefined
 
   /** `seqAt` finds the first record at or after a time. */
-  constructor(source: ReadSource, options: ReadOptions = {}, seqAt: (time: Date | number) => Promise<number>) {
+  constructor(
+    source: ReadSource,
+    options: ReadOptions = {},
+    seqAt: (time: Date | number) => Promise<number>,
+    codec?: Codec,
+  ) {
     checkReadOptions(options)
+    this.#codec = codec
     this.#source = source
     this.#seenTruncation = source.lastTruncation
     this.#from = options.from
@@ -138,11 +147,12 @@ export class Reader implements LogReader {
   #record(index: number): LogRecord {
     const entry = index * ENTRY_NUMBERS
     const offset = this.#memoryOffset + (this.#entries[entry] as number)
-    return {
+    const record = {
       seq: this.#firstSeq + index,
       data: new BufferOver(this.#memory, offset, this.#entries[entry + 1] as number),
       timestamp: this.#baseTimeMs + (this.#entries[entry + 2] as number),
     }
+    return this.#codec === undefined ? record : new RecordWithValue(record, this.#codec)
   }
 
   /** At most `max` of the records that are decoded. */
