@@ -44,6 +44,19 @@ export async function open(dir: string | URL, options?: OpenOptions | ReadOnlyOp
   return openWriter(path, resolved)
 }
 
+/** Whose records a restored log holds, from which seq on; and how often it had been cut. */
+export interface RestoredIdentity {
+  uuid: string
+  firstSeq: number
+  generation: number
+}
+
+/** As `open` for writing; a log that is made is the one that `restored` names. */
+export async function openRestored(dir: string, restored: RestoredIdentity, options: OpenOptions): Promise<Log> {
+  const resolved = resolveOptions(options)
+  return openWriter(dir, { ...resolved, native: { ...resolved.native, ...restored } })
+}
+
 async function openWriter(dir: string, options: ResolvedOptions): Promise<WriterLog> {
   let log: WriterLog | undefined
   const onProgress = (): void => log?.onProgress()

@@ -5,6 +5,7 @@ import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Log } from '../src/index.js'
+import { restore } from '../src/jetstream/index.js'
 import { type StartFacts, whereToStart } from '../src/ship/start.js'
 import { missingServer } from './fixtures/nats.mjs'
 import { openUntilDone, scratchDir, scratchLog } from './fixtures/scratch.js'
@@ -292,6 +293,24 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     await log.append('x')
     const shipping = shipper(log, nats, { user: 'ship', pass: 'ship', timeoutMs: 1000 })
     expect(await stopCode(shipping)).toBe('ERR_DURLOG_DESTINATION_REFUSED')
+  })
+
+  test('needs no more permissions than docs/SHIPPING.md lists', async () => {
+    const api = ['STREAM.INFO', 'STREAM.MSG.GET', 'STREAM.CREATE'].map((call) => `"$JS.API.${call}.${STREAM}"`)
+    const forConsumers = ['CREATE', 'MSG.NEXT', 'INFO', 'DELETE'].map(
+      (call) => `"$JS.API.CONSUMER.${call}.${STREAM}.>"`,
+    )
+    const publish = [`"${SUBJECT}"`, ...api, ...forConsumers].join(', ')
+    const permissions = `{ publish: { allow: [${publish}] }, subscribe: { allow: ["_INBOX.>"] } }`
+    const nats = await server(`authorization { users: [{ user: ship, password: ship, permissions: ${permissions} }] }`)
+    const log = await scratchLog()
+    await appendNames(log, 20)
+    const user = { user: 'ship', pass: 'ship' }
+    const shipping = shipper(log, nats, user)
+    await shipping.idle()
+    const dir = join(scratchDir(), 'restored')
+    const report = await restore(dir, { ...user, servers: nats.url, stream: STREAM })
+    expect(report).toMatchObject({ uuid: log.uuid, records: 20 })
   })
 
   test('that does not know the user stops the shipper', async () => {

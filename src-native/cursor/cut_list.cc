@@ -131,6 +131,12 @@ Result<CutList> ReadCuts(Directory& directory, const LogUuid& uuid) {
   return DecodeCuts(slot);
 }
 
+Status StartGeneration(Directory& directory, const LogUuid& uuid, uint64_t generation) {
+  CutList list;
+  list.generation = generation;
+  return MakeCuts(directory, uuid, list);
+}
+
 Status RecordCut(Directory& directory, const LogUuid& uuid, uint64_t next_seq) {
   DURLOG_ASSIGN_OR_RETURN(CutList list, ReadCuts(directory, uuid));
   list.Add(next_seq);

@@ -45,6 +45,9 @@ Result<CutList> ReadCuts(Directory& directory, const LogUuid& uuid);
 // same. The caller has the log's lock.
 Status RecordCut(Directory& directory, const LogUuid& uuid, uint64_t next_seq);
 
+// For a log that is made: its first cut will be the one after `generation`. Durable.
+Status StartGeneration(Directory& directory, const LogUuid& uuid, uint64_t generation);
+
 }  // namespace durlog
 
 #endif  // DURLOG_CURSOR_CUT_LIST_H_

@@ -128,6 +128,7 @@ class Log {
   // open.cc
   Status Recover();
   Status RecordLostRecords(uint64_t next_seq);
+  Status Create();
   Status CreateFirstSegment(uint64_t first_seq);
 
   // append.cc

@@ -74,6 +74,19 @@ Status Log::CreateFirstSegment(uint64_t first_seq) {
   return Status::Ok();
 }
 
+Status Log::Create() {
+  const RestoredIdentity& restored = options_.restored;
+  uuid_ = restored.uuid == LogUuid{} ? MakeUuid(file_system_) : restored.uuid;
+  if (restored.generation != 0) {
+    DURLOG_RETURN_IF_ERROR(StartGeneration(*directory_, uuid_, restored.generation));
+  }
+  live_.Attach(file_system_, *directory_, capabilities_, uuid_);
+  end_marked_ = true;
+  next_seq_ = restored.first_seq;
+  acks_.Reset(next_seq_);
+  return CreateFirstSegment(next_seq_);
+}
+
 // Records in memory that a cursor has passed may be gone: after a write that failed.
 Status Log::RecordLostRecords(uint64_t next_seq) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t highest,
@@ -86,10 +99,7 @@ Status Log::Recover() {
   DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(*directory_));
   if (files.segments.empty()) {
     DURLOG_RETURN_IF_ERROR(RemoveSpares(*directory_, files));
-    uuid_ = MakeUuid(file_system_);
-    live_.Attach(file_system_, *directory_, capabilities_, uuid_);
-    end_marked_ = true;
-    return CreateFirstSegment(0);
+    return Create();
   }
   DURLOG_ASSIGN_OR_RETURN(RecoveryPlan plan,
                           PlanRecovery(*directory_, std::move(files), OpenMode::kReadWrite,

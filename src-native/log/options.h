@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "platform/file_system.h"
+#include "record/segment_header.h"
 
 namespace durlog {
 
@@ -27,6 +28,13 @@ enum class WriteMode : uint8_t {
   kDirect,  // staged, then O_DIRECT|O_DSYNC by the commit
 };
 
+// Whose records a log that is made will hold: those of a log that is restored.
+struct RestoredIdentity {
+  LogUuid uuid{};           // zeros: a new log, with a random one
+  uint64_t first_seq = 0;   // of the first record
+  uint64_t generation = 0;  // of the cuts, see cut_list.h
+};
+
 struct LogOptions {
   Strategy strategy = Strategy::kAuto;
   // With `preallocation_auto`, what suits the mode at the time a spare is made.
@@ -40,6 +48,7 @@ struct LogOptions {
   uint32_t extent_size_hint = 0;
   uint32_t max_recyclable = 2;  // trimmed segments that wait to be used again
   bool create = true;
+  RestoredIdentity restored;
   bool salvage = false;
   // Which level most appends will ask for: where kAuto starts.
   Level expected_level = Level::kSync;

@@ -132,7 +132,7 @@ bool FlagIn(napi_env env, napi_value object, const char* name, bool* value) {
 
 bool NameIn(napi_env env, napi_value object, const char* name, std::string* value) {
   napi_value property = nullptr;
-  char text[16];  // longer than every name there is
+  char text[40];  // longer than every name there is, a UUID included
   size_t length = 0;
   if (napi_get_named_property(env, object, name, &property) != napi_ok ||
       napi_get_value_string_utf8(env, property, text, sizeof text, &length) != napi_ok) {
@@ -140,6 +140,19 @@ bool NameIn(napi_env env, napi_value object, const char* name, std::string* valu
   }
   value->assign(text, length);
   return true;
+}
+
+// Of a log that is restored; '' for a new one.
+bool RestoredIn(napi_env env, napi_value object, RestoredIdentity* restored) {
+  std::string uuid;
+  if (!NameIn(env, object, "uuid", &uuid)) return false;
+  if (uuid.empty()) return true;
+  const std::optional<LogUuid> parsed = ParseUuid(uuid);
+  if (!parsed || *parsed == LogUuid{}) return Refuse(env, "uuid: not a UUID: " + uuid);
+  restored->uuid = *parsed;
+  const double max_seq = static_cast<double>(kMaxSeq);
+  return NumberIn(env, object, "firstSeq", 0, max_seq, &restored->first_seq) &&
+         NumberIn(env, object, "generation", 0, max_seq, &restored->generation);
 }
 
 bool NamedOptions(napi_env env, napi_value object, LogOptions* options) {
@@ -260,7 +273,8 @@ bool ToOptions(Napi::Env env, const Napi::Object& object, LogOptions* options) {
   options->max_recyclable = static_cast<uint32_t>(max_recyclable);
   options->extent_size_hint = static_cast<uint32_t>(extent_size_hint);
   options->expected_level = static_cast<Level>(expected_level);
-  return FlagIn(env, object, "create", &options->create) &&
+  return RestoredIn(env, object, &options->restored) &&
+         FlagIn(env, object, "create", &options->create) &&
          FlagIn(env, object, "salvage", &options->salvage);
 }
 

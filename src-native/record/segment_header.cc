@@ -54,6 +54,22 @@ std::string FormatUuid(const LogUuid& uuid) {
   return text;
 }
 
+std::optional<LogUuid> ParseUuid(const std::string& text) {
+  static const std::string kHex = "0123456789abcdef";
+  LogUuid uuid{};
+  size_t digits = 0;
+  for (const char c : text) {
+    if (c == '-') continue;
+    const size_t value = kHex.find(c);
+    if (value == std::string::npos || digits == 2 * uuid.size()) return std::nullopt;
+    uint8_t& byte = uuid[digits / 2];
+    byte = static_cast<uint8_t>((byte << 4) | value);
+    ++digits;
+  }
+  if (FormatUuid(uuid) != text) return std::nullopt;
+  return uuid;
+}
+
 uint32_t SegmentHeader::crc_seed() const {
   uint8_t bytes[8];
   Store64(bytes, salt);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
@@ -15,6 +16,8 @@ namespace durlog {
 using LogUuid = std::array<uint8_t, 16>;
 
 std::string FormatUuid(const LogUuid& uuid);
+// Nothing for what FormatUuid does not make.
+std::optional<LogUuid> ParseUuid(const std::string& text);
 
 // Written and synced before the file gets a segment's name, and never again: a damaged header is
 // therefore never the work of a crash. The first seq is not here but in the name and in the first

@@ -19,6 +19,7 @@ const EXIT_CODES: Record<DurlogErrorCode, number> = {
   ERR_DURLOG_TOO_MANY_FILES: ExitCode.io,
   ERR_DURLOG_NOT_FOUND: ExitCode.noLog,
   ERR_DURLOG_NOT_A_LOG: ExitCode.noLog,
+  ERR_DURLOG_NOT_EMPTY: ExitCode.badInput,
   ERR_DURLOG_LOCKED: ExitCode.locked,
   ERR_DURLOG_CLOSED: ExitCode.io,
   ERR_DURLOG_INVALID_ARGUMENT: ExitCode.usage,

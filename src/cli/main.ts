@@ -45,6 +45,12 @@ const COMMANDS: readonly Entry[] = [
   { name: 'export', summary: 'print records as lines of JSON', load: () => import('./commands/export.js') },
   { name: 'import', summary: 'append records from lines of JSON', load: () => import('./commands/import.js') },
   { name: 'trim', summary: 'remove old segments', load: () => import('./commands/trim.js') },
+  { name: 'ship', summary: 'ship records to NATS JetStream', load: () => import('./commands/ship.js') },
+  {
+    name: 'restore',
+    summary: 'bring a log back from NATS JetStream',
+    load: () => import('./commands/restore.js'),
+  },
   {
     name: 'doctor',
     summary: 'tell whether a disk is honest and fit for a log',

@@ -15,7 +15,8 @@ export type {
   ShipRetry,
   ShipStats,
 } from '../ship/types.js'
-export type { JetStreamPlace, NatsAccess, NatsTls, ShipOptions } from './types.js'
+export { restore } from './restore.js'
+export type { JetStreamPlace, NatsAccess, NatsTls, RestoreOptions, RestoreReport, ShipOptions } from './types.js'
 
 /**
  * Ships every record of `log` to a subject of a stream, from now on until it is closed. `log` may be open for writing or read-only

@@ -78,8 +78,7 @@ export interface StoredPart extends ShippedRecord {
   readonly partBytes: number
   /** Of the whole record. */
   readonly length: number
-  /** The first seq of the records that are missing before this one; its own if none is. */
-  readonly gapFrom: number
+  readonly generation: number
 }
 
 /** Undefined for a message that durlog did not publish. */
@@ -95,7 +94,7 @@ export function parseMessage(headers: MsgHdrs | undefined, dataLength: number): 
     : [0, dataLength]
   if (offset === undefined || length === undefined || offset + dataLength > length) return undefined
   const crc = Number.parseInt(crcText, 16)
-  const gapFrom = wholeNumber(headers.get(Header.gap)) ?? seq
+  const generation = wholeNumber(headers.get(Header.generation)) ?? 0
   return {
     uuid,
     seq,
@@ -104,7 +103,7 @@ export function parseMessage(headers: MsgHdrs | undefined, dataLength: number): 
     offset,
     partBytes: dataLength,
     length,
-    gapFrom,
+    generation,
     whole: offset + dataLength === length,
   }
 }

@@ -46,3 +46,31 @@ export interface ShipOptions extends ShipperOptions, NatsAccess, JetStreamPlace 
   /** A record longer than a message may be: `split` it into several (default), or `refuse` it, which stops the shipper. */
   oversized?: 'split' | 'refuse' | undefined
 }
+
+export interface RestoreOptions extends NatsAccess, JetStreamPlace {
+  /** The first seq; default: the oldest that the stream holds. */
+  from?: number | undefined
+  /** The last seq; default: the newest when the restore begins. */
+  to?: number | undefined
+  /** End before the first record after this time (a `Date`, or milliseconds since 1970). */
+  toTime?: Date | number | undefined
+  /** Do not end: a replica for reading, until `signal`. */
+  follow?: boolean | undefined
+  /** Of the log; default 64 MiB. A record must fit into a segment. */
+  segmentBytes?: number | undefined
+  /** As for `ship`. */
+  retryForMs?: number | undefined
+  /** Called now and then with how many records are restored, and how many there are to restore. */
+  onProgress?: ((restored: number, total: number) => void) | undefined
+  signal?: AbortSignal | undefined
+}
+
+export interface RestoreReport {
+  uuid: string
+  firstSeq: number
+  nextSeq: number
+  /** Records that this call restored. */
+  records: number
+  /** Whether it went on with a restore that had not ended. */
+  resumed: boolean
+}

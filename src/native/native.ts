@@ -43,6 +43,10 @@ export interface NativeOptions {
   extentSizeHint: number
   create: boolean
   salvage: boolean
+  /** Of a log that is restored, and made by this open; '' for any other, and `firstSeq` and `generation` say nothing then. */
+  uuid: string
+  firstSeq: number
+  generation: number
   /** The level most appends will ask for: where the `auto` strategy starts. */
   expectedLevel: number
   /** Trimmed segments that may wait to be used again: 0 to 2. */

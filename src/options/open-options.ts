@@ -156,6 +156,9 @@ export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): Resolve
       extentSizeHint,
       create: flag('create', given.create, true),
       salvage,
+      uuid: '',
+      firstSeq: 0,
+      generation: 0,
       expectedLevel: level,
       // A bounded log has room for the next segment and one more.
       maxRecyclable: retention === undefined || retention.maxBytes === -1 ? 2 : 1,

@@ -9,8 +9,8 @@ export interface SessionLimits {
 }
 
 export interface SessionCalls {
-  /** The first seq of those that are missing right before the first record; undefined if none is. */
-  gapFrom: number | undefined
+  /** The seq that the first record would have if none were missing in between. */
+  follows: number
   /** `records` more records, up to `seq`, are acknowledged. */
   onShipped(seq: number, records: number, bytes: number): void
 }
@@ -21,7 +21,8 @@ export class Session {
   readonly #limits: SessionLimits
   readonly #calls: SessionCalls
   #reader: LogReader | undefined
-  #gapFrom: number | undefined
+  /** The seq of the next record, if none is missing. */
+  #next: number
   #inFlight = 0
   #inFlightBytes = 0
   #failure: { error: unknown } | undefined
@@ -34,7 +35,7 @@ export class Session {
     this.#origin = origin
     this.#limits = limits
     this.#calls = calls
-    this.#gapFrom = calls.gapFrom
+    this.#next = calls.follows
   }
 
   get inFlight(): number {
@@ -112,11 +113,11 @@ export class Session {
     this.#publish(records, bytes)
   }
 
+  /** Seqs without a record: trimmed before they were shipped, or given to a writer that died. */
   #withGap(record: LogRecord): ShipRecord {
-    if (this.#gapFrom === undefined) return record
-    const gapFrom = this.#gapFrom
-    this.#gapFrom = undefined
-    return { ...record, gapFrom }
+    const gapFrom = this.#next
+    this.#next = record.seq + 1
+    return gapFrom === record.seq ? record : { ...record, gapFrom }
   }
 
   #publish(records: readonly ShipRecord[], bytes: number): void {

@@ -15,6 +15,7 @@ import { recordCrc } from './record-crc.js'
 import { Session } from './session.js'
 import { gapError, type Start, whereToStart } from './start.js'
 import type { ShipEvents, ShipLag, Shipper, ShipStats, ShipTarget } from './types.js'
+import { unreachableError } from './unreachable.js'
 
 /** How long `close` waits for acknowledgements that are on their way. */
 const CLOSE_WAIT_MS = 2000
@@ -178,7 +179,7 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
     this.#state = 'shipping'
     const origin = { uuid: this.#log.uuid, generation: cursor.generation }
     const session = new Session(this.#target, origin, this.#options, {
-      gapFrom: start.lostFrom < start.seq ? start.lostFrom : undefined,
+      follows: start.lostFrom,
       onShipped: (seq, records, bytes) => this.#onShipped(seq, records, bytes),
     })
     this.#session = session
@@ -316,12 +317,4 @@ function toFailure(error: Error): DurlogError {
 
 function closedError(): DurlogError {
   return new DurlogError('ERR_DURLOG_CLOSED', 'the shipper has been closed; make another one')
-}
-
-function unreachableError(failingMs: number, cause: Error): DurlogError {
-  return new DurlogError(
-    'ERR_DURLOG_DESTINATION_UNREACHABLE',
-    `the destination has not stored anything for ${Math.round(failingMs / 1000)} s (retryForMs): ${cause.message}`,
-    { cause },
-  )
 }

@@ -7,7 +7,7 @@ export interface ShipRecord {
   readonly seq: number
   readonly data: Uint8Array
   readonly timestamp: number
-  /** The first seq of a range that the log had trimmed before it was shipped, and that ends right before this record. */
+  /** The first seq of a range that has no records in the log, and that ends right before this record. */
   readonly gapFrom?: number
 }
 

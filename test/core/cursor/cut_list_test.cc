@@ -102,5 +102,15 @@ TEST_F(CutListTest, TheListOfAnotherLogIsNone) {
   EXPECT_EQ(list.value().generation, 0u);
 }
 
+TEST_F(CutListTest, AListThatStartsLaterGoesOnAfterItsGeneration) {
+  ASSERT_TRUE(StartGeneration(*directory_, kUuid, 7).ok());
+  EXPECT_EQ(Read().generation, 7u);
+  EXPECT_EQ(Read().LowestSince(0), std::nullopt);
+  Record(50);
+  EXPECT_EQ(Read().generation, 8u);
+  EXPECT_EQ(Read().LowestSince(7), 50u);
+  EXPECT_EQ(Read().LowestSince(8), std::nullopt);
+}
+
 }  // namespace
 }  // namespace durlog

@@ -65,6 +65,25 @@ TEST_P(LogTest, AReopenReadsRecordsOfAllLevels) {
   ExpectRecords(0, 850);
 }
 
+TEST_P(LogTest, ALogThatIsRestoredHasTheUuidAndTheFirstSeqItWasGiven) {
+  LogOptions options = Options();
+  options.restored.uuid = LogUuid{1, 2, 3};
+  options.restored.first_seq = 1000;
+  std::unique_ptr<Log> log = Open(options);
+  Close(std::move(log));
+  // Empty, and killed before its first record.
+  options.restored = RestoredIdentity{};
+  log = Open(options);
+  EXPECT_EQ(log->uuid(), (LogUuid{1, 2, 3}));
+  EXPECT_EQ(log->first_seq(), 1000u);
+  EXPECT_EQ(log->next_seq(), 1000u);
+  EXPECT_EQ(log->ReachedEnd(Level::kSync), 1000u);
+  const Result<uint64_t> seq = log->AppendSync(AsBytes("first"), Level::kSync);
+  ASSERT_TRUE(seq.ok());
+  EXPECT_EQ(*seq, 1000u);
+  Close(std::move(log));
+}
+
 TEST_P(LogTest, ALevelCoversAllEarlierRecords) {
   std::unique_ptr<Log> log = Open(Options());
   AppendMany(*log, 30, Level::kMemory);

@@ -140,5 +140,16 @@ TEST(SegmentHeaderTest, UuidHasItsUsualForm) {
   EXPECT_EQ(FormatUuid(GoldenHeader().uuid), "00010203-0405-0607-0809-0a0b0c0d0e0f");
 }
 
+TEST(LogUuid, IsReadFromItsTextAndFromNoOther) {
+  const LogUuid uuid = GoldenHeader().uuid;
+  EXPECT_EQ(ParseUuid(FormatUuid(uuid)), uuid);
+  for (const char* const text :
+       {"", "00010203-0405-0607-0809-0a0b0c0d0e0", "00010203-0405-0607-0809-0a0b0c0d0e0f0",
+        "00010203-0405-0607-0809-0A0B0C0D0E0F", "000102030405060708090a0b0c0d0e0f",
+        "0001020304050607-0809-0a0b-0c0d-0e0f"}) {
+    EXPECT_EQ(ParseUuid(text), std::nullopt) << text;
+  }
+}
+
 }  // namespace
 }  // namespace durlog

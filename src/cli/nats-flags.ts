@@ -1,0 +1,56 @@
+/** The options by which `ship` and `restore` reach the servers. Secrets come from files or the environment alone. */
+import { type Command, Option } from 'commander'
+import type { NatsAccess } from '../jetstream/index.js'
+import { parseWhole } from '../terminal/arguments.js'
+
+export interface NatsFlags {
+  stream?: string
+  subject?: string
+  creds?: string
+  user?: string
+  tls?: boolean
+  tlsCa?: string
+  tlsCert?: string
+  tlsKey?: string
+  domain?: string
+  timeout?: number
+  retryFor?: number
+}
+
+export const NATS_HELP = `
+The password and the token are read from the environment: NATS_PASSWORD, NATS_TOKEN. NATS_URL, NATS_USER, NATS_CREDS, NATS_CA,
+NATS_CERT and NATS_KEY stand in for what is not given.`
+
+export function addNats(command: Command): Command {
+  return command
+    .option('--stream <name>', 'the stream')
+    .option('--subject <name>', "the log's subject (default: the stream's only one)")
+    .addOption(new Option('--creds <file>', "a user's credentials, as nsc writes them").env('NATS_CREDS'))
+    .addOption(new Option('--user <name>', 'the user').env('NATS_USER'))
+    .option('--tls', 'refuse a server without TLS')
+    .addOption(new Option('--tls-ca <file>', 'certificates of the authorities that are trusted').env('NATS_CA'))
+    .addOption(new Option('--tls-cert <file>', "the client's certificate").env('NATS_CERT'))
+    .addOption(new Option('--tls-key <file>', 'and its key').env('NATS_KEY'))
+    .option('--domain <name>', 'the JetStream domain')
+    .option('--timeout <ms>', 'how long an answer may take', parseWhole, 10_000)
+    .option('--retry-for <ms>', 'give up after so long without success (default: never)', parseWhole)
+    .addHelpText('after', NATS_HELP)
+}
+
+/** `urls` is one URL, or several with commas between them. */
+export function toAccess(urls: string | undefined, flags: NatsFlags): NatsAccess {
+  const { env } = process
+  const servers = (urls ?? env['NATS_URL'])?.split(',').map((url) => url.trim())
+  const { tlsCa: caFile, tlsCert: certFile, tlsKey: keyFile } = flags
+  const files = caFile ?? certFile ?? keyFile
+  return {
+    servers,
+    credentialsFile: flags.creds,
+    user: flags.user,
+    pass: env['NATS_PASSWORD'],
+    token: env['NATS_TOKEN'],
+    tls: files === undefined ? flags.tls : { caFile, certFile, keyFile },
+    domain: flags.domain,
+    timeoutMs: flags.timeout,
+  }
+}

@@ -1,0 +1,74 @@
+/** Messages of a subject as records again: parts put together, each record checked, none missing. */
+import type { MsgHdrs } from '@nats-io/transport-node'
+import { DurlogError } from '../errors.js'
+import { recordCrc } from '../ship/record-crc.js'
+import { gapInStream } from './gap.js'
+import { parseMessage, type StoredPart } from './message.js'
+
+export interface RestoredRecord {
+  seq: number
+  data: Uint8Array
+  timestamp: number
+}
+
+export class Assembler {
+  readonly #uuid: string
+  #next: number
+  #parts: Uint8Array[] = []
+  #bytes = 0
+
+  /** For the records of the log `uuid` from `next` on. */
+  constructor(uuid: string, next: number) {
+    this.#uuid = uuid
+    this.#next = next
+  }
+
+  /** The seq of the record that comes next. */
+  get next(): number {
+    return this.#next
+  }
+
+  /** The record that this message completes; undefined if more parts of it follow. `sequence` is the stream's. */
+  add(headers: MsgHdrs | undefined, data: Uint8Array, sequence: number): RestoredRecord | undefined {
+    const part = parseMessage(headers, data.length)
+    if (part === undefined) throw foreign(sequence, 'is not of durlog')
+    this.#check(part, sequence)
+    if (!part.whole || this.#bytes > 0) {
+      this.#parts.push(data)
+      this.#bytes += data.length
+      if (!part.whole) return undefined
+    }
+    const record = { seq: part.seq, data: this.#take(data), timestamp: part.timestamp }
+    if (recordCrc(this.#uuid, record.seq, record.timestamp, record.data) !== part.crc) throw damaged(part.seq, sequence)
+    this.#next++
+    return record
+  }
+
+  #check(part: StoredPart, sequence: number): void {
+    if (part.uuid !== this.#uuid)
+      throw foreign(sequence, `is of the log ${part.uuid}, and those before it of ${this.#uuid}`)
+    if (part.seq > this.#next) throw gapInStream(this.#next, part.seq - 1)
+    if (part.seq < this.#next) throw foreign(sequence, `is record ${part.seq}, where ${this.#next} was to follow`)
+    if (part.offset !== this.#bytes) throw damaged(part.seq, sequence)
+  }
+
+  #take(data: Uint8Array): Uint8Array {
+    if (this.#bytes === 0) return data
+    const whole = Buffer.concat(this.#parts, this.#bytes)
+    this.#parts = []
+    this.#bytes = 0
+    return whole
+  }
+}
+
+function foreign(sequence: number, what: string): DurlogError {
+  return new DurlogError('ERR_DURLOG_DESTINATION_OTHER', `the message with the sequence ${sequence} ${what}`)
+}
+
+function damaged(seq: number, sequence: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_CORRUPT',
+    `record ${seq}, the message with the sequence ${sequence}, is not what was shipped: its checksum or a part of it is wrong`,
+    { lostFirst: seq, lostLast: seq },
+  )
+}

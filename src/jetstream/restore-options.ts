@@ -1,0 +1,65 @@
+/** The options of `restore`: names, defaults, checks. */
+import { DurlogError, invalidArgument } from '../errors.js'
+import { checkSeq, toTimeMs } from '../options/call-options.js'
+import { bag, flag, shown, whole } from '../options/checks.js'
+import { PLACE_NAMES, type ResolvedPlace, resolvePlace } from './options.js'
+import type { RestoreOptions } from './types.js'
+
+const RESTORE_NAMES: readonly string[] = [
+  ...PLACE_NAMES,
+  ...([
+    'from',
+    'to',
+    'toTime',
+    'follow',
+    'segmentBytes',
+    'retryForMs',
+    'onProgress',
+    'signal',
+  ] satisfies (keyof RestoreOptions)[]),
+]
+
+export interface ResolvedRestoreOptions extends ResolvedPlace {
+  from: number | undefined
+  to: number
+  toTimeMs: number
+  follow: boolean
+  segmentBytes: number | undefined
+  retryForMs: number
+  onProgress: (restored: number, total: number) => void
+  signal: AbortSignal | undefined
+}
+
+/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function resolveRestoreOptions(options: unknown): ResolvedRestoreOptions {
+  const given = bag('restore options', options, RESTORE_NAMES) as unknown as RestoreOptions
+  const { from, to, toTime, segmentBytes, retryForMs, onProgress = () => {}, signal } = given
+  if (from !== undefined) checkSeq('from', from)
+  if (to !== undefined) checkSeq('to', to)
+  if (from !== undefined && to !== undefined && to < from)
+    throw invalidArgument(`to must not be before from, ${from}; got ${to}`)
+  if (typeof onProgress !== 'function') throw invalidArgument(`onProgress must be a function; got ${shown(onProgress)}`)
+  if (signal !== undefined && !(signal instanceof AbortSignal))
+    throw invalidArgument(`signal must be an AbortSignal; got ${shown(signal)}`)
+  const follow = flag('follow', given.follow, false)
+  if (follow && (to !== undefined || toTime !== undefined))
+    throw invalidArgument('follow goes without to and toTime: it has no end')
+  return {
+    ...resolvePlace(given),
+    from,
+    to: to ?? Number.POSITIVE_INFINITY,
+    toTimeMs: toTime === undefined ? Number.POSITIVE_INFINITY : toTimeMs('toTime', toTime),
+    follow,
+    segmentBytes,
+    retryForMs:
+      retryForMs === Number.POSITIVE_INFINITY
+        ? retryForMs
+        : whole('retryForMs', retryForMs, { min: 1, max: 2 ** 31 - 1, unit: 'milliseconds' }, Number.POSITIVE_INFINITY),
+    onProgress,
+    signal,
+  }
+}
+
+export function nothingThere(stream: string, subject: string): DurlogError {
+  return new DurlogError('ERR_DURLOG_NOT_FOUND', `the stream ${stream} holds no record on the subject ${subject}`)
+}

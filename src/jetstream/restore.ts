@@ -1,0 +1,238 @@
+/** Brings a log back from a stream: the same seqs, times and UUID. */
+import { setTimeout as wait } from 'node:timers/promises'
+import type { ConsumerMessages } from '@nats-io/jetstream'
+import { DurlogError } from '../errors.js'
+import type { Log } from '../index.js'
+import { openRestored } from '../open.js'
+import { resolveDir } from '../options/call-options.js'
+import { Pauses } from '../ship/pauses.js'
+import { recordCrc } from '../ship/record-crc.js'
+import { unreachableError } from '../ship/unreachable.js'
+import { Assembler, type RestoredRecord } from './assembler.js'
+import { gapInStream } from './gap.js'
+import { Link, type LiveLink } from './link.js'
+import { loadPeers } from './peers.js'
+import { fromClientError, StreamMissing } from './refusals.js'
+import { enterFolder, markFolder, type RestoreMark, unmarkFolder } from './restore-folder.js'
+import { nothingThere, type ResolvedRestoreOptions, resolveRestoreOptions } from './restore-options.js'
+import { findStream, missingError } from './stream.js'
+import { StreamSeqs } from './stream-seqs.js'
+import type { RestoreOptions, RestoreReport } from './types.js'
+
+const MIB = 2 ** 20
+/** On their way from the server. */
+const READ_AHEAD_BYTES = 8 * MIB
+const PROGRESS_EVERY = 1000
+const MAX_RECORD_BYTES = 128 * MIB
+const SEGMENT_BYTES = 64 * MIB
+const SEGMENT_OVERHEAD_BYTES = 8192
+
+/**
+ * Restores the log that was shipped to a subject into the folder `dir`, which is empty, new, or holds a restore of the same
+ * records that did not end. Resolves once every record is on the device. Rejects with ERR_DURLOG_NOT_EMPTY, ERR_DURLOG_NOT_FOUND
+ * (the stream holds no such record), ERR_DURLOG_CORRUPT (a checksum), ERR_DURLOG_DESTINATION_GAP and the like, or as `open` does.
+ */
+export async function restore(dir: string | URL, options: RestoreOptions): Promise<RestoreReport> {
+  return new Restore(resolveDir(dir), resolveRestoreOptions(options)).run()
+}
+
+class Restore {
+  readonly #dir: string
+  readonly #options: ResolvedRestoreOptions
+  readonly #link: Link
+  readonly #pauses = new Pauses()
+  #subject = ''
+  #log: Log | undefined
+  /** The last seq to restore; Infinity with `follow`. */
+  #end = Number.POSITIVE_INFINITY
+  #records = 0
+  #done = false
+
+  constructor(dir: string, options: ResolvedRestoreOptions) {
+    this.#dir = dir
+    this.#options = options
+    this.#link = new Link(options)
+  }
+
+  async run(): Promise<RestoreReport> {
+    const before = enterFolder(this.#dir)
+    const stop = (): void => void this.#link.close()
+    this.#options.signal?.addEventListener('abort', stop, { once: true })
+    try {
+      this.#options.signal?.throwIfAborted()
+      while (!this.#done) await this.#attempt(before)
+      return await this.#finish(before !== undefined)
+    } finally {
+      this.#options.signal?.removeEventListener('abort', stop)
+      await this.#log?.close()
+      await this.#link.close()
+    }
+  }
+
+  async #attempt(before: RestoreMark | undefined): Promise<void> {
+    try {
+      const live = await this.#link.open()
+      const seqs = await this.#findSubject(live)
+      if (this.#log === undefined) await this.#openLog(seqs, before)
+      await this.#read(live, seqs)
+    } catch (error) {
+      if (this.#isAborted()) {
+        if (!this.#options.follow) throw this.#options.signal?.reason
+        this.#done = true
+        return
+      }
+      if (error instanceof DurlogError) throw error
+      const { failingMs } = this.#pauses
+      if (failingMs > this.#options.retryForMs) throw unreachableError(failingMs, error as Error)
+      await wait(this.#pauses.failed(), undefined, { signal: this.#options.signal }).catch(() => {})
+    }
+  }
+
+  #isAborted(): boolean {
+    return this.#options.signal?.aborted === true
+  }
+
+  async #findSubject(live: LiveLink): Promise<StreamSeqs> {
+    const { stream } = this.#options
+    try {
+      const { subject } = await findStream(live, this.#options, { replicas: 1, create: false })
+      this.#subject = subject
+      return new StreamSeqs(live, stream, subject)
+    } catch (error) {
+      throw error instanceof StreamMissing ? missingError(stream, error) : error
+    }
+  }
+
+  async #openLog(seqs: StreamSeqs, before: RestoreMark | undefined): Promise<void> {
+    const { stream, from, follow, to } = this.#options
+    const last = await seqs.last()
+    const begin = await seqs.find(before?.first ?? from ?? 0)
+    if (last === undefined || begin === undefined) throw nothingThere(stream, this.#subject)
+    const mark = before ?? { stream, subject: this.#subject, uuid: last.part.uuid, first: begin.part.seq }
+    if (from !== undefined && begin.part.seq !== from) throw gapInStream(from, begin.part.seq - 1)
+    if (mark.stream !== stream || mark.subject !== this.#subject || (from !== undefined && from !== mark.first))
+      throw new DurlogError(
+        'ERR_DURLOG_NOT_EMPTY',
+        `${this.#dir} holds a part of another restore: of ${mark.stream}, ${mark.subject}, from record ${mark.first} on. End that one, or name another folder`,
+        { path: this.#dir },
+      )
+    if (before === undefined) markFolder(this.#dir, mark)
+    const { segmentBytes = SEGMENT_BYTES } = this.#options
+    this.#log = await openRestored(
+      this.#dir,
+      { uuid: mark.uuid, firstSeq: mark.first, generation: last.part.generation + 1 },
+      {
+        durability: 'memory',
+        segmentBytes,
+        maxPendingBytes: 2 * MAX_RECORD_BYTES,
+        maxRecordBytes: Math.min(MAX_RECORD_BYTES, segmentBytes - SEGMENT_OVERHEAD_BYTES),
+      },
+    )
+    this.#end = follow ? Number.POSITIVE_INFINITY : Math.min(to, last.part.whole ? last.part.seq : last.part.seq - 1)
+    await this.#checkLastRecord(this.#log, seqs)
+  }
+
+  /** What an earlier restore left is the beginning of what the stream holds. */
+  async #checkLastRecord(log: Log, seqs: StreamSeqs): Promise<void> {
+    const seq = log.nextSeq - 1
+    if (log.nextSeq === log.firstSeq) return
+    const [{ data, timestamp }, found] = [await log.get(seq), await seqs.find(seq)]
+    if (found?.part.uuid === log.uuid && found.part.crc === recordCrc(log.uuid, seq, timestamp, data)) return
+    throw new DurlogError(
+      'ERR_DURLOG_DESTINATION_OTHER',
+      `the folder ends with record ${seq}, and the stream does not hold that one: restore into another folder`,
+    )
+  }
+
+  async #read(live: LiveLink, seqs: StreamSeqs): Promise<void> {
+    const log = this.#log as Log
+    const { stream, follow } = this.#options
+    if (log.nextSeq > this.#end) {
+      this.#done = true
+      return
+    }
+    const assembler = new Assembler(log.uuid, log.nextSeq)
+    const begin = await seqs.find(log.nextSeq)
+    if (begin === undefined && !follow) throw gapInStream(log.nextSeq, this.#end)
+    const after = begin === undefined ? ((await seqs.last())?.sequence ?? 0) + 1 : begin.sequence
+    const messages = await this.#consume(live, stream, after)
+    // The client waits for ever for a server that went away in silence.
+    const watch = setInterval(() => watchdog(), this.#options.timeoutMs)
+    let heard = true
+    const watchdog = (): void => {
+      if (!heard && !follow) messages.stop(new Error(`no message within ${this.#options.timeoutMs} ms`))
+      heard = false
+    }
+    const forget = this.#link.onLost((error) => messages.stop(error))
+    try {
+      for await (const message of messages) {
+        heard = true
+        const record = assembler.add(message.headers, message.data, message.seq)
+        if (record !== undefined && !(await this.#store(log, record))) break
+        if (follow && messages.getPending() === 0) await log.sync()
+      }
+      if (!this.#done) throw new Error('the stream ended')
+    } finally {
+      clearInterval(watch)
+      forget()
+      await messages.close().catch(() => {})
+    }
+  }
+
+  async #consume({ nc }: LiveLink, stream: string, sequence: number): Promise<ConsumerMessages> {
+    const { jetStream } = await loadPeers()
+    const { domain } = this.#options.access
+    try {
+      const client = jetStream.jetstream(nc, {
+        timeout: this.#options.timeoutMs,
+        ...(domain !== undefined && { domain }),
+      })
+      const consumer = await client.consumers.get(stream, {
+        filter_subjects: this.#subject,
+        deliver_policy: jetStream.DeliverPolicy.StartSequence,
+        opt_start_seq: sequence,
+      })
+      return await consumer.consume({ max_bytes: Math.max(READ_AHEAD_BYTES, 2 * (nc.info?.max_payload ?? MIB)) })
+    } catch (error) {
+      throw fromClientError(error, 'reading the stream')
+    }
+  }
+
+  /** False once the last record is stored, or passed. */
+  async #store(log: Log, { seq, data, timestamp }: RestoredRecord): Promise<boolean> {
+    if (timestamp > this.#options.toTimeMs) {
+      this.#done = true
+      return false
+    }
+    for (;;) {
+      try {
+        log.appendSync(data, { durability: 'memory', time: timestamp })
+        break
+      } catch (error) {
+        if (!(error instanceof DurlogError) || error.code !== 'ERR_DURLOG_BACKPRESSURE') throw error
+        await log.drain()
+      }
+    }
+    this.#pauses.succeeded()
+    this.#records++
+    if (this.#records % PROGRESS_EVERY === 0) this.#tellProgress(log)
+    if (seq < this.#end) return true
+    this.#done = true
+    return false
+  }
+
+  #tellProgress(log: Log): void {
+    const total = this.#end - log.firstSeq + 1
+    this.#options.onProgress(log.nextSeq - log.firstSeq, total)
+  }
+
+  async #finish(resumed: boolean): Promise<RestoreReport> {
+    const log = this.#log as Log
+    await log.sync('full')
+    const { uuid, firstSeq, nextSeq } = log
+    await log.close()
+    // A replica stays one: the next `restore` of it goes on.
+    if (!this.#options.follow) unmarkFolder(this.#dir)
+    return { uuid, firstSeq, nextSeq, records: this.#records, resumed }
+  }
+}

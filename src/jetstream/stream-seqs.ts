@@ -1,0 +1,65 @@
+/** Where in a stream the records of a log are. */
+import { DurlogError } from '../errors.js'
+import type { LiveLink } from './link.js'
+import { parseMessage, type StoredPart } from './message.js'
+import { fromClientError } from './refusals.js'
+import { lastMessage } from './target.js'
+
+export interface Located {
+  /** The stream's sequence. */
+  sequence: number
+  part: StoredPart
+}
+
+export class StreamSeqs {
+  readonly #live: LiveLink
+  readonly #stream: string
+  readonly #subject: string
+
+  constructor(live: LiveLink, stream: string, subject: string) {
+    this.#live = live
+    this.#stream = stream
+    this.#subject = subject
+  }
+
+  /** Undefined if the subject is empty. */
+  async last(): Promise<Located | undefined> {
+    const message = await lastMessage(this.#live, this.#stream, this.#subject)
+    return message === null ? undefined : located(message)
+  }
+
+  /** The first message of the record `seq`, or of the first record after it; undefined if there is none. */
+  async find(seq: number): Promise<Located | undefined> {
+    const last = await this.last()
+    if (last === undefined || last.part.seq < seq) return undefined
+    // The message sought is not before `low`, and not after `high`.
+    let low = 1
+    let high = last.sequence
+    while (low < high) {
+      const middle = low + Math.floor((high - low) / 2)
+      const found = await this.#atOrAfter(middle)
+      if (found === undefined || found.part.seq >= seq) high = middle
+      else low = found.sequence + 1
+    }
+    return this.#atOrAfter(low)
+  }
+
+  async #atOrAfter(sequence: number): Promise<Located | undefined> {
+    try {
+      const query = { seq: sequence, next_by_subj: this.#subject }
+      const message = await this.#live.manager.streams.getMessage(this.#stream, query)
+      return message === null ? undefined : located(message)
+    } catch (error) {
+      throw fromClientError(error, `looking for a record in ${this.#stream}`)
+    }
+  }
+}
+
+function located(message: NonNullable<Awaited<ReturnType<typeof lastMessage>>>): Located {
+  const part = parseMessage(message.header, message.data.length)
+  if (part !== undefined) return { sequence: message.seq, part }
+  throw new DurlogError(
+    'ERR_DURLOG_DESTINATION_OTHER',
+    `the message with the sequence ${message.seq} of ${message.subject} is not of durlog`,
+  )
+}

@@ -1,0 +1,10 @@
+import { DurlogError } from '../errors.js'
+
+/** The other side has failed for longer than was allowed. */
+export function unreachableError(failingMs: number, cause: Error): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_DESTINATION_UNREACHABLE',
+    `nothing has succeeded for ${Math.round(failingMs / 1000)} s (retryForMs): ${cause.message}`,
+    { cause },
+  )
+}

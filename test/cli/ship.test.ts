@@ -1,0 +1,81 @@
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { open } from '../../src/index.js'
+import { durlog, startDurlog } from '../fixtures/command.js'
+import { missingServer } from '../fixtures/nats.mjs'
+import { scratchDir } from '../fixtures/scratch.js'
+import { admin, STREAM, SUBJECT, server, stored, textsOf } from '../fixtures/ship.js'
+
+if (missingServer !== '') process.stdout.write(`skipped: ${missingServer}\n`)
+
+const WHERE = ['--stream', STREAM, '--subject', SUBJECT]
+
+async function threeRecords(): Promise<string> {
+  const dir = join(scratchDir(), 'log')
+  await durlog(['append', dir], 'one\ntwo\nthree\n')
+  return dir
+}
+
+describe.skipIf(missingServer !== '')('durlog', () => {
+  test('ship --once ships what is there; ship --status tells so; restore brings it back', async () => {
+    const nats = await server()
+    const dir = await threeRecords()
+    const before = await durlog(['ship', dir, '--status', '--json'])
+    expect(JSON.parse(before.stdout.toString())).toMatchObject({ nextSeq: 3, syncedSeq: 2, cursor: null })
+    const shipped = await durlog(['ship', dir, nats.url, ...WHERE, '--once', '--json'])
+    expect(shipped).toMatchObject({ code: 0 })
+    expect(JSON.parse(shipped.stdout.toString() || shipped.stderr.trim().split('\n').at(-1) || '')).toMatchObject({
+      records: 3,
+      shippedSeq: 2,
+    })
+    expect(textsOf(await stored(await admin(nats)))).toEqual(['one', 'two', 'three'])
+    const after = await durlog(['ship', dir, '--status', '--json'])
+    expect(JSON.parse(after.stdout.toString())).toMatchObject({ cursor: { position: 3, lagRecords: 0, owned: false } })
+    expect((await durlog(['ship', dir, '--status'])).stdout.toString()).toContain('to seq 2; 0 records wait')
+    const back = join(scratchDir(), 'back')
+    expect(await durlog(['restore', back, nats.url, ...WHERE])).toMatchObject({ code: 0 })
+    expect((await durlog(['cat', back])).stdout.toString()).toBe('one\ntwo\nthree\n')
+    const part = join(scratchDir(), 'part')
+    expect(await durlog(['restore', part, nats.url, ...WHERE, '--from-seq', '1', '--to-seq', '1'])).toMatchObject({
+      code: 0,
+    })
+    expect((await durlog(['cat', part])).stdout.toString()).toBe('two\n')
+  })
+
+  test('ship goes on until a signal, beside the writer', async () => {
+    const nats = await server()
+    const dir = await threeRecords()
+    const child = startDurlog(['ship', dir, nats.url, ...WHERE, '--json'])
+    const log = await open(dir)
+    await log.append('four')
+    let told = ''
+    child.stderr?.on('data', (chunk: Buffer) => {
+      told += chunk.toString()
+      if (told.includes('"shippedSeq":3')) child.kill('SIGTERM')
+    })
+    const [code] = await once(child, 'close')
+    expect(code).toBe(0)
+    await log.close()
+    expect(textsOf(await stored(await admin(nats)))).toEqual(['one', 'two', 'three', 'four'])
+  })
+
+  test('ship and restore end with the status of what is wrong', async () => {
+    const nats = await server('authorization { user: a, password: b }')
+    const dir = await threeRecords()
+    const statusOf = async (...args: string[]): Promise<number | null> => (await durlog(args)).code
+    expect(await statusOf('ship', dir, nats.url)).toBe(64)
+    expect(await statusOf('ship', dir, nats.url, ...WHERE, '--once')).toBe(77)
+    expect(await statusOf('restore', dir, nats.url, ...WHERE)).toBe(65)
+    expect(await statusOf('ship', join(dir, 'nowhere'), nats.url, ...WHERE)).toBe(66)
+    await nats.stop()
+    expect(await statusOf('ship', dir, nats.url, ...WHERE, '--once', '--retry-for', '100')).toBe(69)
+  })
+
+  test('ship ends with the status of other records where the destination holds those', async () => {
+    const nats = await server()
+    const [first, second] = [await threeRecords(), await threeRecords()]
+    expect(await durlog(['ship', first, nats.url, ...WHERE, '--once'])).toMatchObject({ code: 0 })
+    expect(await durlog(['ship', second, nats.url, ...WHERE, '--once'])).toMatchObject({ code: 76 })
+  })
+})

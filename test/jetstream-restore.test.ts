@@ -1,0 +1,224 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Log, open, type ReadableLog, verify } from '../src/index.js'
+import { type RestoreOptions, restore } from '../src/jetstream/index.js'
+import { missingServer, type NatsServer } from './fixtures/nats.mjs'
+import { codeOf, openUntilDone, records, scratchDir, scratchLog } from './fixtures/scratch.js'
+import {
+  type Admin,
+  admin,
+  makeStream,
+  publishOther,
+  STREAM,
+  SUBJECT,
+  server,
+  shipper,
+  stored,
+} from './fixtures/ship.js'
+
+if (missingServer !== '') process.stdout.write(`skipped: ${missingServer}\n`)
+
+const CHILD = fileURLToPath(new URL('fixtures/restore-child.mjs', import.meta.url))
+
+/** A server with a log of `count` records in the stream. */
+async function shippedLog(count: number, more = ''): Promise<{ nats: NatsServer; look: Admin; log: Log }> {
+  const nats = await server(more)
+  const look = await admin(nats)
+  await makeStream(look)
+  const log = await scratchLog({ segmentBytes: 1024 * 1024 })
+  // Times of their own, so that none is the restore's by chance.
+  for (let i = 0; i < count; i++)
+    log.appendSync(`record ${i}`, { durability: 'memory', time: 1_700_000_000_000 + 10 * i })
+  await log.sync()
+  if (count > 0) await shipAll(log, nats)
+  return { nats, look, log }
+}
+
+async function shipAll(log: Log, nats: NatsServer): Promise<void> {
+  await using shipping = shipper(log, nats)
+  await shipping.idle()
+}
+
+const options = ({ url }: NatsServer, more: Partial<RestoreOptions> = {}): RestoreOptions => ({
+  servers: url,
+  stream: STREAM,
+  subject: SUBJECT,
+  ...more,
+})
+
+/** Whatever a reader of `log` can see. */
+const contentOf = async (log: ReadableLog): Promise<[seq: number, text: string, time: number][]> =>
+  (await records(log.read())).map(({ seq, data, timestamp }) => [seq, data.toString(), timestamp])
+
+async function restored(dir: string): Promise<{ uuid: string; content: Awaited<ReturnType<typeof contentOf>> }> {
+  const log = await open(dir, { readOnly: true })
+  const content = await contentOf(log)
+  await log.close()
+  return { uuid: log.uuid, content }
+}
+
+describe.skipIf(missingServer !== '')('a restored log', () => {
+  test('has the seqs, times, bytes and UUID of the one that was shipped', async () => {
+    const { nats, log } = await shippedLog(3000)
+    const dir = join(scratchDir(), 'restored')
+    const report = await restore(dir, options(nats))
+    expect(report).toEqual({ uuid: log.uuid, firstSeq: 0, nextSeq: 3000, records: 3000, resumed: false })
+    expect(await restored(dir)).toEqual({ uuid: log.uuid, content: await contentOf(log) })
+    expect(await verify(dir)).toMatchObject({ state: 'clean', problems: [], records: 3000 })
+    expect(readdirSync(dir)).not.toContain('restoring.json')
+  })
+
+  test('goes on and is shipped to the same subject, in a new generation', async () => {
+    const { nats, look } = await shippedLog(10)
+    const dir = join(scratchDir(), 'restored')
+    await restore(dir, options(nats))
+    const log = await openUntilDone(dir)
+    await log.append('after the loss')
+    await shipAll(log, nats)
+    const last = (await stored(look)).at(-1)
+    expect(last).toMatchObject({ text: 'after the loss', headers: { 'Durlog-Seq': '10', 'Durlog-Generation': '1' } })
+  })
+
+  test('holds the records from a seq to a seq, or to a time', async () => {
+    const { nats, look, log } = await shippedLog(100)
+    for (let i = 0; i < 20; i++) await publishOther(look, 'orders.other')
+    const content = await contentOf(log)
+    const cases: [Partial<RestoreOptions>, number, number][] = [
+      [{ from: 30, to: 39 }, 30, 40],
+      [{ to: 0 }, 0, 1],
+      [{ from: 99 }, 99, 100],
+      [{ toTime: 1_700_000_000_500 }, 0, 51],
+      [{ from: 20, toTime: new Date(1_700_000_000_504) }, 20, 51],
+    ]
+    for (const [given, first, next] of cases) {
+      const dir = join(scratchDir(), 'restored')
+      await restore(dir, options(nats, given))
+      expect((await restored(dir)).content).toEqual(content.slice(first, next))
+    }
+  })
+
+  test('has its long records in one piece again', async () => {
+    const { nats, log } = await shippedLog(0, 'max_payload: 8192')
+    const long = 'x'.repeat(100_000)
+    for (const data of ['before', long, 'between', long, 'after']) await log.append(data)
+    await shipAll(log, nats)
+    const dir = join(scratchDir(), 'restored')
+    await restore(dir, options(nats))
+    expect((await restored(dir)).content).toEqual(await contentOf(log))
+  })
+
+  test('is the same after a restore that was killed, and run again', async () => {
+    const { nats, log } = await shippedLog(20_000)
+    const dir = join(scratchDir(), 'restored')
+    let kills = 0
+    for (const records of [1000, 5000, 12_000]) {
+      const child = spawn(process.execPath, [CHILD, dir, JSON.stringify(options(nats)), String(records)], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      onTestFinished(() => void child.kill('SIGKILL'))
+      // It stops by itself at that record, and never ends.
+      child.stdout.once('data', () => child.kill('SIGKILL'))
+      const [, signal] = await once(child, 'close')
+      if (signal === 'SIGKILL') kills++
+    }
+    expect(kills).toBe(3)
+    const report = await restore(dir, options(nats))
+    expect(report).toMatchObject({ resumed: true, nextSeq: 20_000 })
+    expect(report.records).toBeLessThan(20_000)
+    expect(await restored(dir)).toEqual({ uuid: log.uuid, content: await contentOf(log) })
+    expect(await verify(dir)).toMatchObject({ state: 'clean' })
+  })
+
+  test('is a replica while its restore follows, and goes on when that is started again', async () => {
+    const { nats, log } = await shippedLog(10)
+    const shipping = shipper(log, nats)
+    const dir = join(scratchDir(), 'restored')
+    for (const end of [20, 30]) {
+      const ending = new AbortController()
+      const following = restore(dir, options(nats, { follow: true, signal: ending.signal }))
+      for (let i = end - 10; i < end; i++) await log.append(`record ${i}`)
+      await shipping.idle()
+      const replica = await expectLog(dir)
+      await expect.poll(() => replica.refresh().then(() => replica.nextSeq), { timeout: 20_000 }).toBe(log.nextSeq)
+      await replica.close()
+      ending.abort()
+      await following
+    }
+    expect((await restored(dir)).content).toEqual(await contentOf(log))
+    // Without `follow` it ends, and the folder is a log like any other.
+    await restore(dir, options(nats))
+    expect(readdirSync(dir)).not.toContain('restoring.json')
+  })
+})
+
+/** Opened as soon as it is there. */
+async function expectLog(dir: string): ReturnType<typeof openReadOnly> {
+  await expect.poll(() => codeOf(openReadOnly(dir).then((log) => log.close())), { timeout: 20_000 }).toBe('none')
+  return openReadOnly(dir)
+}
+const openReadOnly = (dir: string) => open(dir, { readOnly: true })
+
+describe.skipIf(missingServer !== '')('a restore', () => {
+  test('refuses a folder that holds something else, and changes nothing in it', async () => {
+    const { nats } = await shippedLog(3)
+    const dir = scratchDir()
+    writeFileSync(join(dir, 'mine.txt'), 'mine')
+    expect(await codeOf(restore(dir, options(nats)))).toBe('ERR_DURLOG_NOT_EMPTY')
+    expect(readdirSync(dir)).toEqual(['mine.txt'])
+    const ended = join(scratchDir(), 'restored')
+    await restore(ended, options(nats))
+    expect(await codeOf(restore(ended, options(nats)))).toBe('ERR_DURLOG_NOT_EMPTY')
+  })
+
+  test.each<[string, Partial<RestoreOptions>, string]>([
+    ['a stream that is not there', { stream: 'NOWHERE' }, 'ERR_DURLOG_DESTINATION_MISSING'],
+    ['a subject without records', { subject: 'orders.empty' }, 'ERR_DURLOG_NOT_FOUND'],
+    ['a subject of others', { subject: 'orders.other' }, 'ERR_DURLOG_DESTINATION_OTHER'],
+    ['records that are not there yet', { from: 3 }, 'ERR_DURLOG_NOT_FOUND'],
+    ['an end before the beginning', { from: 2, to: 1 }, 'ERR_DURLOG_INVALID_ARGUMENT'],
+  ])('of %s says so', async (_what, given, code) => {
+    const { nats, look } = await shippedLog(3)
+    await publishOther(look, 'orders.other')
+    expect(await codeOf(restore(join(scratchDir(), 'restored'), options(nats, given)))).toBe(code)
+  })
+
+  test('stops at records that are missing in the stream, with their seqs', async () => {
+    const { nats, look } = await shippedLog(20)
+    for (const sequence of [8, 9]) await look.manager.streams.deleteMessage(STREAM, sequence)
+    const dir = join(scratchDir(), 'restored')
+    await expect(restore(dir, options(nats))).rejects.toMatchObject({
+      code: 'ERR_DURLOG_DESTINATION_GAP',
+      lostFirst: 7,
+      lostLast: 8,
+    })
+    await restore(join(scratchDir(), 'rest'), options(nats, { from: 9 }))
+  })
+
+  test('stops at a record whose checksum is wrong', async () => {
+    const { nats, look, log } = await shippedLog(3)
+    const { headers } = await import('@nats-io/transport-node')
+    const forged = headers()
+    for (const [name, value] of Object.entries({ Uuid: log.uuid, Seq: '3', Time: '1700000000030', Crc: '00000000' }))
+      forged.set(`Durlog-${name}`, value)
+    await look.nc.request(SUBJECT, 'record 3', { headers: forged, timeout: 5000 })
+    const dir = join(scratchDir(), 'restored')
+    await expect(restore(dir, options(nats))).rejects.toMatchObject({ code: 'ERR_DURLOG_CORRUPT', lostFirst: 3 })
+  })
+
+  test('goes on when the server was killed and started again', async () => {
+    const { nats, log } = await shippedLog(20_000)
+    const dir = join(scratchDir(), 'restored')
+    let restarted: Promise<unknown> | undefined
+    const onProgress = (): void => {
+      restarted ??= nats.kill().then(() => nats.start())
+    }
+    await restore(dir, options(nats, { onProgress, timeoutMs: 2000 }))
+    expect(restarted).toBeDefined()
+    await restarted
+    expect((await restored(dir)).content).toEqual(await contentOf(log))
+  })
+})
