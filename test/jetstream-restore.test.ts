@@ -69,7 +69,7 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
     expect(report).toEqual({ uuid: log.uuid, firstSeq: 0, nextSeq: 3000, records: 3000, resumed: false })
     expect(await restored(dir)).toEqual({ uuid: log.uuid, content: await contentOf(log) })
     expect(await verify(dir)).toMatchObject({ state: 'clean', problems: [], records: 3000 })
-    expect(readdirSync(dir)).not.toContain('restoring.json')
+    expect(readdirSync(dir)).not.toContain('restoring')
   })
 
   test('goes on and is shipped to the same subject, in a new generation', async () => {
@@ -151,7 +151,7 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
     expect((await restored(dir)).content).toEqual(await contentOf(log))
     // Without `follow` it ends, and the folder is a log like any other.
     await restore(dir, options(nats))
-    expect(readdirSync(dir)).not.toContain('restoring.json')
+    expect(readdirSync(dir)).not.toContain('restoring')
   })
 })
 

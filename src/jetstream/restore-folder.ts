@@ -13,8 +13,8 @@ import {
 import { join } from 'node:path'
 import { DurlogError } from '../errors.js'
 
-const NAME = 'restoring.json'
-const MAKING = 'restoring.json.new'
+const NAME = 'restoring'
+const MAKING = 'restoring.new'
 
 /** What a restore that goes on has to agree with. */
 export interface RestoreMark {

@@ -1,0 +1,36 @@
+/** Appends records at `sync` up to the seqs that it reads from stdin, and says how far it is. Its records name this life. */
+import { createInterface } from 'node:readline'
+import { open } from 'durlog'
+import { say } from '../fixtures/say.mjs'
+
+const [dir, life] = process.argv.slice(2)
+const IN_FLIGHT = 64
+
+const log = await open(dir, { segmentBytes: 4 * 1024 * 1024, lock: { waitMs: 60_000 } })
+say(`open ${log.nextSeq}`)
+let target = 0
+let running = false
+
+/** Of 8 to 519 bytes; another life appends another one under the same seq. */
+const payload = (seq) => `${life}:${seq}:`.padEnd(8 + ((seq * 7919) % 512), 'x')
+
+async function appendAll() {
+  running = true
+  while (log.nextSeq < target) {
+    const appends = []
+    for (let i = 0; i < IN_FLIGHT && log.nextSeq < target; i++) appends.push(log.append(payload(log.nextSeq)))
+    await Promise.all(appends)
+    say(`synced ${log.syncedSeq}`)
+  }
+  running = false
+}
+
+function fail(error) {
+  say(`refused ${error.code} ${error.message}`)
+  process.exit(1)
+}
+
+createInterface({ input: process.stdin }).on('line', (line) => {
+  target = Math.max(target, Number(line))
+  if (!running) appendAll().catch(fail)
+})
