@@ -15,6 +15,7 @@ import { memoryGroups } from './targets/memory.mjs'
 import { openingGroups } from './targets/opening.mjs'
 import { readGroups } from './targets/read.mjs'
 import { scanGroups } from './targets/scan.mjs'
+import { shipGroups } from './targets/ship.mjs'
 import { systemGroups } from './targets/system.mjs'
 
 /**
@@ -45,6 +46,7 @@ const groups = [
   ...scanGroups,
   ...followGroups,
   ...systemGroups,
+  ...shipGroups,
   ...compareGroups,
 ]
 

@@ -145,6 +145,24 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     expect(textsOf(await stored(look)).join('')).toBe(`before${long}after`)
   })
 
+  test('with a part of a record that the log has trimmed gets the next records whole', async () => {
+    const { nats, look } = await stage({}, 'max_payload: 8192')
+    const log = await scratchLog({ segmentBytes: 64 * 1024 })
+    const long = 'x'.repeat(20_000)
+    for (let i = 0; i < 10; i++) await log.append(`${i}${long}`)
+    await shipAll(log, nats)
+    const { state } = await look.manager.streams.info(STREAM)
+    // Of the last record only the first part is left, and then it is gone from the log.
+    for (const back of [0, 1]) await look.manager.streams.deleteMessage(STREAM, state.last_seq - back)
+    for (let i = 10; i < 20; i++) await log.append(`${i}${long}`)
+    const begin = await log.trimBefore(15)
+    expect(begin).toBeGreaterThan(9)
+    await using shipping = shipper(log, nats, { onGap: 'skip' })
+    await shipping.idle()
+    const after = (await stored(look)).slice(-3 * (20 - begin))
+    expect(textsOf(after).join('')).toBe(Array.from({ length: 20 - begin }, (_, i) => `${begin + i}${long}`).join(''))
+  })
+
   test('that drops old records by itself is not given them again', async () => {
     const { nats, look } = await stage({ max_age: 3600e9 })
     const log = await scratchLog()
@@ -239,6 +257,34 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     const messages = await stored(look)
     expect(messages).toHaveLength(300 + 600 - begin)
     expect(messages[300]?.headers).toMatchObject({ 'Durlog-Seq': String(begin), 'Durlog-Gap': '300' })
+  })
+
+  test('that is down for longer than retention holds records is told of the gap, or stops the shipper', async () => {
+    const { nats, look } = await stage()
+    const log = await scratchLog({ segmentBytes: 64 * 1024, retention: { maxBytes: 512 * 1024 } })
+    const append = async (count: number): Promise<void> => {
+      for (let i = 0; i < count; i++) log.write(`record ${log.nextSeq} `.padEnd(1000, '.'))
+      await log.sync()
+    }
+    await append(20)
+    const shippers = [
+      shipper(log, nats),
+      shipper(log, nats, { cursor: 'skipping', subject: 'orders.skipping', onGap: 'skip' }),
+    ] as const
+    await Promise.all(shippers.map((shipping) => shipping.idle()))
+    await nats.stop()
+    const code = stopCode(shippers[0])
+    const gap = once(shippers[1], 'gap')
+    while (log.firstSeq <= 20) await append(50)
+    await nats.start()
+    expect(await code).toBe('ERR_DURLOG_DESTINATION_GAP')
+    expect(await gap).toMatchObject([20, expect.any(Number)])
+    await shippers[1].idle()
+    const seqs = (await stored(look, 'orders.skipping')).map(({ headers }) => Number(headers['Durlog-Seq']))
+    expect(seqs.slice(0, 20)).toEqual(Array.from({ length: 20 }, (_, i) => i))
+    expect(seqs.slice(20)).toEqual(
+      Array.from({ length: seqs.length - 20 }, (_, i) => log.nextSeq - seqs.length + 20 + i),
+    )
   })
 
   test('that was deleted stops the shipper, and is not made again', async () => {

@@ -31,8 +31,8 @@ export interface PublisherPlace {
 export interface PublisherStart {
   /** The stream's sequence of the subject's last message; 0 if it has none. */
   lastSequence: number
-  /** Bytes of the first record that are stored already. */
-  offset: number
+  /** Of a record the first bytes of which are stored already. */
+  begun: { seq: number; offset: number } | undefined
 }
 
 export class Publisher {
@@ -45,7 +45,7 @@ export class Publisher {
   #last: number
   /** The id of the newest message that was sent. */
   #sentId = ''
-  #offset: number
+  readonly #begun: PublisherStart['begun']
   #batches = 0
 
   /** `onFailed` is called once, with how many messages waited. */
@@ -58,7 +58,7 @@ export class Publisher {
     this.#place = place
     this.#onFailed = onFailed
     this.#last = start.lastSequence
-    this.#offset = start.offset
+    this.#begun = start.begun
     this.#publications = new Publications(nc, place.inbox, place.timeoutMs, (error) => this.#onFailure(error))
   }
 
@@ -93,8 +93,7 @@ export class Publisher {
   }
 
   #messagesOf(record: ShipRecord, origin: ShipOrigin): RecordMessage[] {
-    const offset = this.#offset
-    this.#offset = 0
+    const offset = record.seq === this.#begun?.seq ? this.#begun.offset : 0
     return toMessages(record, origin, this.#place.shape, offset)
   }
 

@@ -107,8 +107,8 @@ export class JetStreamTarget implements ShipTarget {
       makeHeaders: () => transport.headers(),
       inbox: transport.createInbox(access.inboxPrefix),
     }
-    const offset = part === undefined || part.whole ? 0 : part.offset + part.partBytes
-    const publisher = new Publisher(live, place, { lastSequence: this.#lastSequence, offset }, (error, pending) => {
+    const begun = part === undefined || part.whole ? undefined : { seq: part.seq, offset: part.offset + part.partBytes }
+    const publisher = new Publisher(live, place, { lastSequence: this.#lastSequence, begun }, (error, pending) => {
       this.#forgetLoss()
       this.#wasDuplicate = error instanceof DuplicateMessage
       this.#pace.failed(error, pending)

@@ -37,6 +37,7 @@ const PASSING: readonly DurlogErrorCode[] = [
   'ERR_DURLOG_OUT_OF_MEMORY',
   'ERR_DURLOG_OUT_OF_RANGE',
   'ERR_DURLOG_CURSOR_CUT',
+  'ERR_DURLOG_CURSOR_OVERRUN',
 ]
 
 export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
@@ -256,8 +257,8 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
 
   /** Waits before the next session. Throws what ends the shipper. */
   async #afterFailure(error: Error): Promise<void> {
-    this.#note(error)
     if (this.#ending.signal.aborted) return
+    this.#note(error)
     if (error instanceof DurlogError && !PASSING.includes(error.code)) throw error
     this.#noteCut(error)
     const { failingMs } = this.#pauses

@@ -1,9 +1,12 @@
 // npm run test:ship: 200,000 records to a cluster of three, while everything is killed. --records N, --kills N, --servers 1|3, --single.
+// --restore N: that many records shipped and restored. --outage SECONDS: appends while the server is down.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { missingServer } from '../fixtures/nats.mjs'
+import { runOutageTrial } from './outage-trial.mjs'
+import { runRestoreTrial } from './restore-trial.mjs'
 import { runTrial } from './trial.mjs'
 
 const { values } = parseArgs({
@@ -11,9 +14,19 @@ const { values } = parseArgs({
     records: { type: 'string', default: '200000' },
     kills: { type: 'string', default: '10' },
     servers: { type: 'string', default: '3' },
+    restore: { type: 'string' },
+    outage: { type: 'string' },
     single: { type: 'boolean', default: false },
   },
 })
+
+function run(dir) {
+  if (values.restore !== undefined) return runRestoreTrial(dir, Number(values.restore))
+  if (values.outage !== undefined) return runOutageTrial(dir, Number(values.outage))
+  const { records, kills, servers } = values
+  const options = { records: Number(records), kills: Number(kills), servers: Number(servers) }
+  return runTrial(dir, { ...options, atomic: !values.single })
+}
 
 if (missingServer !== '') {
   console.log(`skipped: ${missingServer}`)
@@ -21,12 +34,8 @@ if (missingServer !== '') {
   const dir = mkdtempSync(join(tmpdir(), 'durlog-ship-'))
   const started = performance.now()
   try {
-    const options = { records: Number(values.records), kills: Number(values.kills), servers: Number(values.servers) }
-    const result = await runTrial(dir, { ...options, atomic: !values.single })
-    console.log(
-      `the stream holds exactly what the log holds, in ${Math.round((performance.now() - started) / 1000)} s:`,
-      result,
-    )
+    const result = await run(dir)
+    console.log(`passed in ${Math.round((performance.now() - started) / 1000)} s:`, result)
   } finally {
     rmSync(dir, { recursive: true, force: true })
   }
