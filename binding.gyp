@@ -1,6 +1,7 @@
 {
   'variables': {
     'core_sources': [
+      'src-native/base/histogram.cc',
       'src-native/base/status.cc',
       'src-native/checksum/crc32c.cc',
       'src-native/checksum/crc32c_table.cc',

@@ -374,6 +374,31 @@ export interface LogRecovery {
   lost?: BatchRange
 }
 
+/** How values are distributed: each within a sixteenth, `max` exactly. */
+export interface Percentiles {
+  /** How many there are; without any the others are 0. */
+  count: number
+  p50: number
+  p90: number
+  p99: number
+  max: number
+}
+
+export interface Distribution {
+  /** Since the log was opened. */
+  all: Percentiles
+  /** Of the last 50 to 60 seconds. */
+  lastMinute: Percentiles
+}
+
+/** A cursor that is open in this log. */
+export interface OpenCursor {
+  name: string
+  position: number
+  /** Records from the position to the end of the log. */
+  lagRecords: number
+}
+
 export interface LogStats {
   /** The strategy that was asked for. */
   strategy: string
@@ -393,6 +418,23 @@ export interface LogStats {
   modeSwitches: number
   /** Segments that were used again. */
   recycled: number
+  /** Records framed, and the bytes of their frames; those that were rolled back are among them. */
+  appendedRecords: number
+  appendedBytes: number
+  /** Records that this log's readers have decoded, and the bytes of their payloads. */
+  readRecords: number
+  readBytes: number
+  /** Records that were removed at the log's beginning, and the bytes of their files. */
+  trimmedRecords: number
+  trimmedBytes: number
+  /** When the last commit of records ended, in milliseconds since 1970; 0 before the first. */
+  lastCommitMs: number
+  /** Microseconds that a commit of records took: writes and syncs. */
+  commitMicros: Distribution
+  /** How many records a commit brought to its level. */
+  commitRecords: Distribution
+  /** Cursors that are open in this log, by name. `cursors()` tells of those of other processes too. */
+  cursors: OpenCursor[]
   /** Bytes that wait for the device. */
   pendingBytes: number
   /** Appends and syncs whose promise has not settled, those that wait for room included. */

@@ -109,6 +109,7 @@ describe('a stdout that is closed', () => {
     'get',
     'stat',
     'cursors',
+    'top',
     'verify',
     'repair',
     'dump',
@@ -129,6 +130,8 @@ describe('a stdout that is closed', () => {
     ['stat', 'DIR', '--json'],
     ['cursors', 'DIR'],
     ['cursors', 'DIR', '--json'],
+    ['top', 'DIR', '-n', '1'],
+    ['top', 'DIR', '-n', '1', '--json'],
     ['verify', 'DIR'],
     ['verify', 'DIR', '--json'],
     ['repair', 'DIR'],
@@ -331,6 +334,29 @@ test('import names the wrong line, and appends those before it', async () => {
   expect((await durlog(['cat', dir])).stdout.toString()).toBe('a\n')
 })
 
+test('top shows rates, segments and cursors from beside the log', async () => {
+  const dir = join(scratchDir(), 'log')
+  const log = await open(dir, { segmentBytes: 65536 })
+  await log.appendBatch(['a', 'b', 'c'])
+  await (await log.cursor('slow')).commit(0)
+  const watched = durlog(['top', dir, '--interval', '300', '-n', '3', '--json'])
+  const appending = setInterval(() => void log.append('more'), 5)
+  const samples = (await watched).stdout
+    .toString()
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  clearInterval(appending)
+  const { nextSeq } = samples[2]
+  expect(samples.map(({ appendedPerSecond }) => appendedPerSecond > 0)).toEqual([false, true, true])
+  expect(samples[2]).toMatchObject({ firstSeq: 0, segments: 1, bytes: 65536, trimmedPerSecond: 0 })
+  expect(samples[2].cursors).toMatchObject([{ name: 'slow', position: 1, state: 'ready', ownerPid: process.pid }])
+  const text = (await durlog(['top', dir, dir, '-n', '1'])).stdout.toString()
+  expect(text.match(/slow/g)).toHaveLength(2)
+  expect(nextSeq).toBeGreaterThan(3)
+  await log.close()
+})
+
 test('trim removes whole segments and prints the new first seq', async () => {
   const dir = join(scratchDir(), 'log')
   await durlog(['append', dir, '--segment-bytes', '64K'], lines(20_000))
@@ -457,6 +483,7 @@ test('help lists every command and the exit codes, and loads no addon', async ()
     'get',
     'stat',
     'cursors',
+    'top',
     'verify',
     'repair',
     'dump',

@@ -140,6 +140,8 @@ DURLOG_INLINE_CALLS Result<uint64_t> Log::Append(Bytes payload, Level level, uin
 
 void Log::NoteAppended(uint64_t frame_bytes, uint64_t records, Level level) {
   next_seq_ += records;
+  stats_.appended_records += records;
+  stats_.appended_bytes += frame_bytes;
   last_time_ms_ = frame_time_ms_;
   end_marked_ = false;
   if (append_offset_ >= note_from_) NotePosition();

@@ -18,7 +18,8 @@ constexpr uint32_t kMinZeroBlockBytes = 4096;
 void CommitJob::Run() {
   const uint64_t begin = file_system_.MonotonicMicros();
   if (AwaitWrites()) Sync();
-  micros_ = file_system_.MonotonicMicros() - begin;
+  ended_micros_ = file_system_.MonotonicMicros();
+  micros_ = ended_micros_ - begin;
 }
 
 void CommitJob::Release() {

@@ -60,6 +60,8 @@ class CommitJob final : public Job {
   const Status& status() const { return status_; }
   // How long it took.
   uint64_t micros() const { return micros_; }
+  // When it ended, by FileSystem::MonotonicMicros().
+  uint64_t ended_micros() const { return ended_micros_; }
   // Lets go of segments, maps and buffers: a worker may hold the job a while yet.
   void Release();
 
@@ -98,6 +100,7 @@ class CommitJob final : public Job {
   Status status_;
   bool untouched_ = false;  // WritePieces() failed in a step that changes nothing
   uint64_t micros_ = 0;
+  uint64_t ended_micros_ = 0;
   std::vector<std::shared_ptr<Segment>> activated_;
   bool written_ = false;
   Writes writes_;

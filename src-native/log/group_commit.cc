@@ -134,11 +134,19 @@ void Log::FinishDone(CommitJob& job) {
   ++stats_.commits;
   stats_.committed_records += plan.group.end_seq - plan.group.start.seq;
   stats_.committed_bytes += plan.group.frame_bytes;
+  if (plan.group.has_records()) NoteCommit(job);
   if (marking_end_) {
     marking_end_ = false;
     end_marked_ = true;
   }
   if (plan.level >= Level::kSync) backlog_.Settle(plan.targets);
+}
+
+void Log::NoteCommit(CommitJob& job) {
+  const StagedGroup& group = job.plan().group;
+  last_commit_ended_micros_ = job.ended_micros();
+  commit_micros_.Record(job.micros(), last_commit_ended_micros_);
+  commit_records_.Record(group.end_seq - group.start.seq, last_commit_ended_micros_);
 }
 
 // Nothing of the group is in the log, so nothing that was appended after it may be either.

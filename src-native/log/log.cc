@@ -8,6 +8,11 @@
 #include "read/position_index.h"
 
 namespace durlog {
+namespace {
+
+constexpr uint64_t kMicrosPerMs = 1000;
+
+}  // namespace
 
 void Log::Attach(Executor* executor, LogListener* listener) {
   executor_ = executor;
@@ -44,7 +49,10 @@ std::shared_ptr<TrimJob> Log::BeginTrim(uint64_t seq) {
 
 void Log::FinishTrim(const TrimJob& job) {
   trimming_to_ = 0;
+  const uint64_t first_seq_before = chain_.first_seqs().front();
   chain_.FinishTrim(job);
+  stats_.trimmed_records += first_seq() - first_seq_before;
+  stats_.trimmed_bytes += job.trimmed_bytes();
   live_.StoreFirstSeq(first_seq());
 }
 
@@ -125,6 +133,13 @@ LogStats Log::Stats() const {
   stats.segments = chain_.first_seqs().size();
   stats.recycled = chain_.recycled();
   stats.segment_bytes = options_.segment_bytes;
+  const uint64_t now_micros = file_system_.MonotonicMicros();
+  if (last_commit_ended_micros_ > 0) {
+    stats.last_commit_ms =
+        file_system_.NowMs() - (now_micros - last_commit_ended_micros_) / kMicrosPerMs;
+  }
+  stats.commit_micros = {commit_micros_.all(), commit_micros_.LastMinute(now_micros)};
+  stats.commit_records = {commit_records_.all(), commit_records_.LastMinute(now_micros)};
   return stats;
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/executor.h"
+#include "base/histogram.h"
 #include "base/job.h"
 #include "live/live_page_writer.h"
 #include "log/ack_ledger.h"
@@ -185,6 +186,7 @@ class Log {
   void Finish(CommitJob& job);
   void FinishDone(CommitJob& job);
   void FinishRolledBack(CommitJob& job);
+  void NoteCommit(CommitJob& job);
   void RunCommitHere();
   void WriteHere();
   Status AwaitLevel(uint64_t seq, Level level);
@@ -237,6 +239,9 @@ class Log {
   // The commit that is out. While there is none, the next append or Pump() may begin one.
   std::shared_ptr<CommitJob> commit_;
   uint64_t last_commit_micros_ = 0;
+  uint64_t last_commit_ended_micros_ = 0;  // of records; 0 before the first
+  RollingHistogram commit_micros_;
+  RollingHistogram commit_records_;
   uint64_t eager_commit_bytes_ = kMinEagerCommitBytes;  // see CommitEagerly()
   uint64_t rollbacks_ = 0;                              // commits that were undone
   Status failure_;                                      // of the last commit that failed

@@ -4,9 +4,16 @@
 #include <cstdint>
 #include <string>
 
+#include "base/histogram.h"
 #include "log/options.h"
 
 namespace durlog {
+
+// Of all commits, and of those of the last minute.
+struct Distribution {
+  Histogram all;
+  Histogram last_minute;
+};
 
 // What a log is made of, and what it has done since it was opened.
 struct LogStats {
@@ -23,6 +30,14 @@ struct LogStats {
   uint64_t committed_bytes = 0;
   uint64_t mode_switches = 0;
   uint64_t recycled = 0;
+  uint64_t appended_records = 0;
+  uint64_t appended_bytes = 0;  // of their frames
+  uint64_t trimmed_records = 0;
+  uint64_t trimmed_bytes = 0;  // of the files
+  // When the last commit of records ended, in milliseconds since 1970; 0 before the first.
+  uint64_t last_commit_ms = 0;
+  Distribution commit_micros;   // what a commit took that brought records to its level
+  Distribution commit_records;  // and how many these were
 };
 
 }  // namespace durlog

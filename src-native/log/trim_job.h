@@ -28,6 +28,8 @@ class TrimJob final : public Job {
   const Status& status() const { return status_; }
   // How many of the items are gone; all where status() is OK.
   size_t trimmed() const { return trimmed_; }
+  // And what their files took, as far as that could be found out.
+  uint64_t trimmed_bytes() const { return trimmed_bytes_; }
   // Names under which a file now waits to be a segment again.
   const std::vector<std::string>& recyclable() const { return recyclable_; }
 
@@ -35,13 +37,14 @@ class TrimJob final : public Job {
   void Run() override;
 
  private:
-  Result<bool> IsWorthKeeping(const std::string& name);
+  Result<uint64_t> SizeOf(const std::string& name);
 
   Directory& directory_;
   const std::vector<Item> items_;
   const uint64_t segment_bytes_;
   std::vector<std::string> recyclable_;
   size_t trimmed_ = 0;
+  uint64_t trimmed_bytes_ = 0;
   Status status_;
 };
 

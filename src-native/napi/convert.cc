@@ -292,6 +292,23 @@ Napi::Object FromRecovery(Napi::Env env, const RecoveryReport& report) {
   return object;
 }
 
+static Napi::Object FromHistogram(Napi::Env env, const Histogram& histogram) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("count", FromSeq(env, histogram.count()));
+  object.Set("p50", FromSeq(env, histogram.Percentile(500)));
+  object.Set("p90", FromSeq(env, histogram.Percentile(900)));
+  object.Set("p99", FromSeq(env, histogram.Percentile(990)));
+  object.Set("max", FromSeq(env, histogram.max()));
+  return object;
+}
+
+static Napi::Object FromDistribution(Napi::Env env, const Distribution& distribution) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("all", FromHistogram(env, distribution.all));
+  object.Set("lastMinute", FromHistogram(env, distribution.last_minute));
+  return object;
+}
+
 Napi::Object FromStats(Napi::Env env, const LogStats& stats) {
   Napi::Object object = Napi::Object::New(env);
   object.Set("strategy", NameOf(kStrategies, stats.strategy));
@@ -307,6 +324,13 @@ Napi::Object FromStats(Napi::Env env, const LogStats& stats) {
   object.Set("committedBytes", FromSeq(env, stats.committed_bytes));
   object.Set("modeSwitches", FromSeq(env, stats.mode_switches));
   object.Set("recycled", FromSeq(env, stats.recycled));
+  object.Set("appendedRecords", FromSeq(env, stats.appended_records));
+  object.Set("appendedBytes", FromSeq(env, stats.appended_bytes));
+  object.Set("trimmedRecords", FromSeq(env, stats.trimmed_records));
+  object.Set("trimmedBytes", FromSeq(env, stats.trimmed_bytes));
+  object.Set("lastCommitMs", FromSeq(env, stats.last_commit_ms));
+  object.Set("commitMicros", FromDistribution(env, stats.commit_micros));
+  object.Set("commitRecords", FromDistribution(env, stats.commit_records));
   return object;
 }
 

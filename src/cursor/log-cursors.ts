@@ -3,7 +3,7 @@ import { closedError } from '../errors.js'
 import { waitForLock } from '../native/lock-wait.js'
 import { native } from '../native/native.js'
 import { checkCursorName, resolveCursorOptions } from '../options/cursor-options.js'
-import type { CursorOptions, CursorSummary, DurableCursor } from '../types.js'
+import type { CursorOptions, CursorSummary, DurableCursor, OpenCursor } from '../types.js'
 import { type CursorHost, NamedCursor } from './named-cursor.js'
 
 export class LogCursors {
@@ -45,6 +45,14 @@ export class LogCursors {
       owned,
       ...(ownerPid > 0 && { ownerPid }),
     }))
+  }
+
+  /** Those that are open here. */
+  opened(): OpenCursor[] {
+    const { next } = this.#host.source.seqs()
+    return [...this.#open]
+      .map(({ name, position }) => ({ name, position, lagRecords: position === -1 ? 0 : Math.max(0, next - position) }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
   async removeCursor(name: string): Promise<void> {

@@ -20,6 +20,8 @@ export interface ChangingLog {
   readonly reads: LogReads
   /** Before anything is appended behind the cut. */
   onCut(nextSeq: number): void
+  /** Segments have been removed; the log began at `from`. */
+  onTrimmed(from: number): void
   onOverrun(overrun: CursorOverrun): void
   onRetentionFailed(error: DurlogError): void
 }
@@ -128,7 +130,10 @@ export class FileChanges implements RetentionHost {
     return this.#log.pipeline.close(() => this.#turns.take(closeFiles))
   }
 
-  #trim(seq: number): Promise<number> {
-    return this.#log.reads.during(() => this.#log.native.trimBefore(seq))
+  async #trim(seq: number): Promise<number> {
+    const from = this.firstSeq
+    const firstSeq = await this.#log.reads.during(() => this.#log.native.trimBefore(seq))
+    if (firstSeq > from) this.#log.onTrimmed(from)
+    return firstSeq
   }
 }

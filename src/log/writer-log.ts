@@ -38,6 +38,7 @@ import type {
   WritableOptions,
 } from '../types.js'
 import { appendInOrder } from './append-in-order.js'
+import { type CommitMessage, publish } from './channels.js'
 import { FileChanges } from './file-changes.js'
 import { toRecovery } from './recovery-report.js'
 import { makeWritable } from './writable.js'
@@ -59,6 +60,8 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   readonly #reads: LogReads
   readonly #cursors: LogCursors
   readonly #changes: FileChanges
+  /** What subscribers have been told of. */
+  #told = { commits: 0, records: 0, bytes: 0 }
   /** The exclusive seq up to which `synced` has been emitted. */
   #announcedSyncedEnd: number
   #closing: Promise<void> | undefined
@@ -84,9 +87,13 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
       onMoved: () => this.#onMoved(),
       onRotated: (firstSeq) => {
         this.#changes.onRotated()
+        publish('rotate', this, () => ({ firstSeq }))
         this.emit('rotated', firstSeq)
       },
-      onLatched: (error) => this.emit('latched', error),
+      onLatched: (error) => {
+        publish('latched', this, () => ({ error }))
+        this.emit('latched', error)
+      },
     })
     const files = { dir, uuid: native.uuid, native, pipeline: this.#pipeline, source: this.#source, reads: this.#reads }
     this.#changes = new FileChanges(
@@ -96,10 +103,12 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
           this.#announcedSyncedEnd = Math.min(this.#announcedSyncedEnd, nextSeq)
         },
         onOverrun: (overrun) => process.nextTick(() => this.emit('overrun', overrun)),
+        onTrimmed: (from) => publish('trim', this, () => ({ from, firstSeq: this.firstSeq })),
         onRetentionFailed: (error) => process.nextTick(() => this.emit('retentionFailed', error)),
       },
       options.retention,
     )
+    publish('recovered', this, () => ({ recovery: this.recovery }))
   }
 
   get firstSeq(): number {
@@ -224,7 +233,8 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   }
 
   stats(): LogStats {
-    return { ...this.#native.stats(), ...this.#pipeline.pending() }
+    const cursors = this.#cursors.opened()
+    return { ...this.#native.stats(), ...this.#pipeline.pending(), ...this.#source.counts, cursors }
   }
 
   close(): Promise<void> {
@@ -273,8 +283,25 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     }
   }
 
+  /** Nothing if no commit has ended since the last message. */
+  #commitsSince(): CommitMessage | undefined {
+    if (this.#closing !== undefined) return undefined
+    const { commits, committedRecords: records, committedBytes: bytes } = this.#native.stats()
+    const told = this.#told
+    if (commits === told.commits) return undefined
+    this.#told = { commits, records, bytes }
+    return {
+      commits: commits - told.commits,
+      records: records - told.records,
+      bytes: bytes - told.bytes,
+      nextSeq: this.nextSeq,
+      syncedSeq: this.syncedSeq,
+    }
+  }
+
   #onMoved(): void {
     this.#source.wake()
+    publish('commit', this, () => this.#commitsSince())
     const synced = this.#counter(Counter.syncedEnd)
     if (synced <= this.#announcedSyncedEnd) return
     this.#announcedSyncedEnd = synced

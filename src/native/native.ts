@@ -90,8 +90,11 @@ export interface NativeRecovery {
   lostLast: number
 }
 
-/** `pendingBytes` and the two behind it are not the core's. */
-export type NativeStats = Omit<LogStats, 'pendingBytes' | 'pendingAppends' | 'waitingForRoom'>
+/** What the core knows of them. */
+export type NativeStats = Omit<
+  LogStats,
+  'pendingBytes' | 'pendingAppends' | 'waitingForRoom' | 'readRecords' | 'readBytes' | 'cursors'
+>
 
 /** Why there is no room; try after progress. Nothing: framed, and the last seq is `nextSeq` - 1. */
 export type Refused = string | undefined

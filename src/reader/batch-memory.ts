@@ -42,12 +42,13 @@ export class BatchMemory {
     return { buffer, entries }
   }
 
-  /** The records in `entries` stay valid; the next batch comes after them in the buffer. */
-  keep(entries: Uint32Array, count: number): void {
+  /** The records in `entries` stay valid; the next batch comes after them in the buffer. What they take there. */
+  keep(entries: Uint32Array, count: number): number {
     const last = (count - 1) * ENTRY_NUMBERS
     const usedBytes = (entries[last] as number) + (entries[last + 1] as number)
     this.#usedBytes += Math.ceil(usedBytes / 8) * 8
     this.#needBytes = 0
+    return usedBytes
   }
 
   /** `entries` is no longer used. */

@@ -8,7 +8,7 @@ import {
   type NativeLivePage,
   native,
 } from '../native/native.js'
-import { checkHeld, type ReadSource } from './read-source.js'
+import { checkHeld, type ReadCounts, type ReadSource } from './read-source.js'
 import { Truncation } from './truncation.js'
 
 /** How often a follower of a log without a page looks for new records. */
@@ -30,6 +30,7 @@ interface Follower {
 export class FolderSource implements ReadSource {
   readonly dir: string
   readonly salvage: boolean
+  readonly counts: ReadCounts = { readRecords: 0, readBytes: 0 }
   lastTruncation: Truncation = new Truncation(Number.POSITIVE_INFINITY)
   /** As found when the log was opened or last refreshed. */
   bounds: NativeBounds

@@ -71,6 +71,9 @@ export class LogReads {
   }
 
   #decodable(record: LogRecord): LogRecord {
+    const { counts } = this.#source
+    counts.readRecords++
+    counts.readBytes += record.data.length
     return this.#codec === undefined ? record : new RecordWithValue(record, this.#codec)
   }
 

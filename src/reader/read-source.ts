@@ -3,10 +3,17 @@ import { outOfRange } from '../errors.js'
 import type { NativeCursor } from '../native/native.js'
 import type { Truncation } from './truncation.js'
 
+export interface ReadCounts {
+  readRecords: number
+  readBytes: number
+}
+
 /** Where records come from: this process's writer, or a log that another process or thread writes. */
 export interface ReadSource {
   readonly dir: string
   readonly salvage: boolean
+  /** What has been decoded for readers. */
+  readonly counts: ReadCounts
   /** The newest cut of the log's end: a new object after each. */
   readonly lastTruncation: Truncation
   /** Updates `lastTruncation` and the limits if another process writes the log. */

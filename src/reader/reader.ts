@@ -322,7 +322,9 @@ export class Reader implements LogReader {
     this.#count = Math.min(batch.count, this.#stop - batch.firstSeq)
     this.#baseTimeMs = batch.baseTimeMs
     this.#position = batch.nextSeq
-    this.#batches?.keep(fetch.entries, batch.count)
+    const { counts } = this.#source
+    counts.readRecords += batch.count
+    counts.readBytes += this.#batches?.keep(fetch.entries, batch.count) ?? 0
     // Ahead of the consumer, unless the end has just been reached.
     const limit = this.#limit()
     const more = limit === -1 ? batch.count > 1 : this.#position < limit

@@ -1,11 +1,12 @@
 import { Counter } from '../native/native.js'
-import { checkHeld, type ReadSource } from './read-source.js'
+import { checkHeld, type ReadCounts, type ReadSource } from './read-source.js'
 import { Truncation } from './truncation.js'
 
 /** A log that this process writes, as its readers see it: the counters, and a wake-up when they have moved. */
 export class WriterSource implements ReadSource {
   readonly dir: string
   readonly salvage: boolean
+  readonly counts: ReadCounts = { readRecords: 0, readBytes: 0 }
   readonly #counters: Float64Array
   readonly #waiting = new Set<() => void>()
   lastTruncation: Truncation = new Truncation(Number.POSITIVE_INFINITY)

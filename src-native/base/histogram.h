@@ -1,0 +1,61 @@
+// How values are distributed, within a sixteenth of each value, in fixed memory.
+#ifndef DURLOG_BASE_HISTOGRAM_H_
+#define DURLOG_BASE_HISTOGRAM_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace durlog {
+
+// Log-linear buckets: each power of two has sixteen of the same width. Values of 2^32 and above are
+// in the last one.
+class Histogram {
+ public:
+  static constexpr size_t kSubBuckets = 16;
+  static constexpr size_t kBuckets = (32 - 4) * kSubBuckets + kSubBuckets;
+
+  void Record(uint64_t value) {
+    ++buckets_[BucketOf(value)];
+    ++count_;
+    if (value > max_) max_ = value;
+  }
+  void Add(const Histogram& other);
+  void Clear() { *this = Histogram(); }
+
+  uint64_t count() const { return count_; }
+  // The largest value, exactly; 0 without any.
+  uint64_t max() const { return max_; }
+  // At least `per_mille` of the values are at most that, which is at most a sixteenth above one of
+  // them and never above max(). 0 without any.
+  uint64_t Percentile(uint32_t per_mille) const;
+
+ private:
+  static size_t BucketOf(uint64_t value);
+  static uint64_t HighestOf(size_t bucket);
+
+  std::array<uint32_t, kBuckets> buckets_{};
+  uint64_t count_ = 0;
+  uint64_t max_ = 0;
+};
+
+// The values of the last minute, ten seconds at a time, and all of them.
+class RollingHistogram {
+ public:
+  void Record(uint64_t value, uint64_t now_micros);
+  const Histogram& all() const { return all_; }
+  // Of the last 50 to 60 seconds.
+  Histogram LastMinute(uint64_t now_micros) const;
+
+ private:
+  static constexpr uint64_t kSliceMicros = 10'000'000;
+  static constexpr size_t kSlices = 6;
+
+  Histogram all_;
+  std::array<Histogram, kSlices> slices_;
+  std::array<uint64_t, kSlices> numbers_{};  // of the slices: the time divided by kSliceMicros
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_BASE_HISTOGRAM_H_

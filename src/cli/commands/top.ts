@@ -1,0 +1,121 @@
+import type { Command } from 'commander'
+import { type CursorSummary, inspect, open, type ReadOnlyLog } from '../../index.js'
+import { addJson, parseWhole } from '../../terminal/arguments.js'
+import { formatBytes, formatFields, formatTable, writeJson, writeOut } from '../../terminal/output.js'
+
+interface Flags {
+  interval: number
+  count?: number
+  json?: boolean
+}
+
+/** What a log is like at one moment, and how fast it has become so since the last one. */
+interface Sample {
+  dir: string
+  firstSeq: number
+  nextSeq: number
+  syncedSeq: number
+  /** Records a second, by how far the log's ends have moved; 0 in the first sample. */
+  appendedPerSecond: number
+  syncedPerSecond: number
+  trimmedPerSecond: number
+  segments: number
+  bytes: number
+  allocatedBytes: number
+  cursors: (CursorSummary & { passedPerSecond: number })[]
+}
+
+/** Moves to the top left corner and clears the screen. */
+const CLEAR = '\u001b[H\u001b[2J'
+
+export function register(program: Command): void {
+  const command = program
+    .command('top')
+    .summary('watch logs: rates, segments, cursors')
+    .description(
+      "Show, again and again, how fast logs grow and are trimmed, what they take, and how far each cursor is behind. Takes no lock and does not disturb the logs' writers.",
+    )
+    .argument('<dirs...>', "the logs' folders")
+    .option('-i, --interval <ms>', 'between two looks', parseWhole, 1000)
+    .option('-n, --count <times>', 'how many looks (default: until interrupted)', parseWhole)
+  addJson(command).action(run)
+}
+
+async function run(dirs: string[], { interval, count = Number.POSITIVE_INFINITY, json }: Flags): Promise<void> {
+  const views: LogView[] = []
+  try {
+    for (const dir of dirs) views.push(new LogView(await open(dir, { readOnly: true })))
+    for (let look = 1; ; look++) {
+      const samples: Sample[] = []
+      for (const view of views) samples.push(await view.look())
+      if (json) for (const sample of samples) await writeJson(sample)
+      else await writeOut((process.stdout.isTTY ? CLEAR : '') + samples.map(formatSample).join('\n'))
+      if (look >= count) return
+      await new Promise((resolve) => setTimeout(resolve, interval))
+    }
+  } finally {
+    for (const { log } of views) await log.close()
+  }
+}
+
+class LogView {
+  readonly log: ReadOnlyLog
+  #last: { sample: Sample; at: number } | undefined
+
+  constructor(log: ReadOnlyLog) {
+    this.log = log
+  }
+
+  async look(): Promise<Sample> {
+    const { dir, firstSeq, nextSeq, syncedSeq, segments } = await inspect(this.log.dir)
+    const at = performance.now()
+    const last = this.#last
+    const rate = (now: number, before: number | undefined): number =>
+      last === undefined || before === undefined ? 0 : Math.max(0, Math.round(((now - before) / (at - last.at)) * 1000))
+    const cursors = (await this.log.cursors()).map((cursor) => {
+      const before = last?.sample.cursors.find(({ name }) => name === cursor.name)?.position
+      return { ...cursor, passedPerSecond: rate(cursor.position, before) }
+    })
+    const sample = {
+      dir,
+      firstSeq,
+      nextSeq,
+      syncedSeq,
+      appendedPerSecond: rate(nextSeq, last?.sample.nextSeq),
+      syncedPerSecond: rate(syncedSeq, last?.sample.syncedSeq),
+      trimmedPerSecond: rate(firstSeq, last?.sample.firstSeq),
+      segments: segments.length,
+      bytes: segments.reduce((sum, { bytes }) => sum + bytes, 0),
+      allocatedBytes: segments.reduce((sum, { allocatedBytes }) => sum + allocatedBytes, 0),
+      cursors,
+    }
+    this.#last = { sample, at }
+    return sample
+  }
+}
+
+function formatSample(sample: Sample): string {
+  const { dir, firstSeq, nextSeq, syncedSeq, segments, bytes, allocatedBytes, cursors } = sample
+  const fields = formatFields([
+    ['log', dir],
+    [
+      'records',
+      `${nextSeq - firstSeq}, from ${firstSeq} to below ${nextSeq}, ${nextSeq - 1 - syncedSeq} of them not synced`,
+    ],
+    [
+      'a second',
+      `${sample.appendedPerSecond} appended, ${sample.syncedPerSecond} synced, ${sample.trimmedPerSecond} trimmed`,
+    ],
+    ['size', `${formatBytes(bytes)} in ${segments} segments, ${formatBytes(allocatedBytes)} on the device`],
+  ])
+  if (cursors.length === 0) return fields
+  const rows = cursors.map(({ name, position, lagRecords, passedPerSecond, state, owned, ownerPid }) => [
+    name,
+    position === -1 ? 'unknown' : String(position),
+    String(lagRecords),
+    String(passedPerSecond),
+    state,
+    owned ? `process ${ownerPid ?? 'unknown'}` : 'none',
+  ])
+  return fields + formatTable(['cursor', 'position', 'behind', 'a second', 'state', 'owner'], rows)
+}

@@ -1,0 +1,44 @@
+/** What a log tells `node:diagnostics_channel`. Free where nobody subscribes. */
+import { type Channel, channel } from 'node:diagnostics_channel'
+import type { DurlogError } from '../errors.js'
+import type { LogRecovery } from '../types.js'
+
+export interface CommitMessage {
+  commits: number
+  records: number
+  bytes: number
+  nextSeq: number
+  syncedSeq: number
+}
+
+interface Messages {
+  /** Commits that have ended since the last message, what they held, and how far the log is. */
+  commit: CommitMessage
+  /** The first seq of the segment that took over. */
+  rotate: { firstSeq: number }
+  /** Segments were removed: the log's first seq before and after. */
+  trim: { from: number; firstSeq: number }
+  latched: { error: DurlogError }
+  /** The log was opened. */
+  recovered: { recovery: LogRecovery }
+}
+
+const channels: { [Name in keyof Messages]: Channel } = {
+  commit: channel('durlog:commit'),
+  rotate: channel('durlog:rotate'),
+  trim: channel('durlog:trim'),
+  latched: channel('durlog:latched'),
+  recovered: channel('durlog:recovered'),
+}
+
+/** Publishes what `message` makes, if that is anything, with the log's folder and UUID, if anybody subscribes to `durlog:${name}`. */
+export function publish<Name extends keyof Messages>(
+  name: Name,
+  { dir, uuid }: { dir: string; uuid: string },
+  message: () => Messages[Name] | undefined,
+): void {
+  const to = channels[name]
+  if (!to.hasSubscribers) return
+  const made = message()
+  if (made !== undefined) to.publish({ dir, uuid, ...made })
+}

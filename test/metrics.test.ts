@@ -1,0 +1,85 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { openUntilDone, scratchDir, scratchLog, texts } from './fixtures/scratch.js'
+
+test('stats count what was appended, read and trimmed', async () => {
+  const log = await scratchLog({ segmentBytes: 65536 })
+  expect(log.stats()).toMatchObject({
+    appendedRecords: 0,
+    readRecords: 0,
+    trimmedRecords: 0,
+    lastCommitMs: 0,
+    cursors: [],
+  })
+  for (let i = 0; i < 20; i++) await log.append(Buffer.alloc(15_000, i))
+  await texts(log.read())
+  await log.get(3)
+  log.getSync(4)
+  const first = await log.trimBefore(9)
+  const stats = log.stats()
+  expect(stats).toMatchObject({
+    appendedRecords: 20,
+    appendedBytes: 20 * (15_000 + 24),
+    readRecords: 22,
+    trimmedRecords: first,
+    trimmedBytes: 2 * 65536,
+  })
+  expect(stats.readBytes).toBeGreaterThanOrEqual(22 * 15_000)
+})
+
+test('stats tell how long commits took and how many records they held', async () => {
+  const log = await scratchLog()
+  const before = Date.now()
+  for (let i = 0; i < 10; i++) await log.append('one')
+  await log.appendBatch(Array.from({ length: 500 }, () => 'many'))
+  const { commitMicros, commitRecords, lastCommitMs } = log.stats()
+  expect(commitRecords.all).toMatchObject({ count: 11, p50: 1, p90: 1, max: 500 })
+  expect(commitRecords.lastMinute).toEqual(commitRecords.all)
+  expect(commitMicros.all.count).toBe(11)
+  expect(commitMicros.all.p50).toBeGreaterThan(0)
+  expect(commitMicros.all.p50).toBeLessThanOrEqual(commitMicros.all.p99)
+  expect(commitMicros.all.p99).toBeLessThanOrEqual(commitMicros.all.max)
+  expect(lastCommitMs).toBeGreaterThanOrEqual(before - 1)
+  expect(lastCommitMs).toBeLessThanOrEqual(Date.now() + 1)
+})
+
+test('stats have the cursors that are open in the log, with their lag', async () => {
+  const log = await scratchLog()
+  await log.appendBatch(['a', 'b', 'c'])
+  const late = await log.cursor('late')
+  const early = await log.cursor('early')
+  await early.commit(1)
+  expect(log.stats().cursors).toEqual([
+    { name: 'early', position: 2, lagRecords: 1 },
+    { name: 'late', position: 0, lagRecords: 3 },
+  ])
+  await late.close()
+  expect(log.stats().cursors).toHaveLength(1)
+})
+
+test('the channels of node:diagnostics_channel tell of commits, rotations, trims and openings', async () => {
+  const dir = join(scratchDir(), 'log')
+  const told: [string, Record<string, unknown>][] = []
+  for (const name of ['commit', 'rotate', 'trim', 'recovered', 'latched']) {
+    const listener = (message: unknown): void => {
+      told.push([name, message as Record<string, unknown>])
+    }
+    subscribe(`durlog:${name}`, listener)
+    onTestFinished(() => void unsubscribe(`durlog:${name}`, listener))
+  }
+  const log = await openUntilDone(dir, { segmentBytes: 65536 })
+  for (let i = 0; i < 10; i++) await log.append(Buffer.alloc(15_000, i))
+  await log.rotate()
+  await log.trimBefore(10)
+  await log.append('last')
+  const of = (wanted: string): Record<string, unknown>[] =>
+    told.filter(([name, message]) => name === wanted && message['dir'] === dir).map(([, message]) => message)
+  expect(of('recovered')).toMatchObject([{ uuid: log.uuid, recovery: { state: 'clean' } }])
+  expect(of('rotate').map(({ firstSeq }) => firstSeq)).toEqual([4, 8, 10])
+  expect(of('trim')).toMatchObject([{ from: 0, firstSeq: 10 }])
+  const records = of('commit').reduce((sum, { records }) => sum + (records as number), 0)
+  expect(records).toBeGreaterThanOrEqual(10)
+  expect(of('commit').at(-1)).toMatchObject({ uuid: log.uuid })
+  expect(of('latched')).toEqual([])
+})
