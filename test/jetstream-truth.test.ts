@@ -1,10 +1,10 @@
 /** The destination is the truth: what a shipper does where it and the log differ, and where it refuses. */
 
 import { once } from 'node:events'
-import { cpSync, rmSync } from 'node:fs'
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { Log } from '../src/index.js'
+import { frames, inspect, type Log, type ReadableLog } from '../src/index.js'
 import { restore } from '../src/jetstream/index.js'
 import { type StartFacts, whereToStart } from '../src/ship/start.js'
 import { missingServer } from './fixtures/nats.mjs'
@@ -45,7 +45,7 @@ async function stage(
 }
 
 /** Ships all of `log` and closes the shipper. */
-async function shipAll(log: Log, nats: Awaited<ReturnType<typeof server>>): Promise<void> {
+async function shipAll(log: ReadableLog, nats: Awaited<ReturnType<typeof server>>): Promise<void> {
   await using shipping = shipper(log, nats)
   await shipping.idle()
 }
@@ -366,6 +366,37 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     const shipping = shipper(log, nats, { user: 'a', pass: 'wrong' })
     expect(await stopCode(shipping)).toBe('ERR_DURLOG_DESTINATION_REFUSED')
   })
+
+  test.each(['as it was at first', 'lost'])(
+    'has no gap and nothing twice after a power cut that took what was not synced, with the cursor %s',
+    async (cursor) => {
+      const { nats, look } = await stage()
+      const log = await scratchLog({ strategy: 'mmap' })
+      await appendNames(log, 10)
+      const reading = await openUntilDone(log.dir, { readOnly: true })
+      await shipAll(reading, nats)
+      const copy = join(scratchDir(), 'log')
+      cpSync(log.dir, copy, { recursive: true })
+      for (let round = 0; round < 5; round++) {
+        await appendNames(log, 10)
+        await shipAll(reading, nats)
+      }
+      for (let i = 60; i < 80; i++) log.write(`in memory only ${i}`)
+      await shipAll(reading, nats)
+      // What the device holds: the synced records, and a position of any moment.
+      const [segment] = (await inspect(log.dir)).segments
+      const bytes = readFileSync(join(log.dir, segment?.name as string))
+      for await (const { seq, offset } of frames(log.dir, segment?.name as string))
+        if (seq === 60) bytes.fill(0, offset)
+      writeFileSync(join(copy, segment?.name as string), bytes)
+      for (const name of cursor === 'lost' ? ['ship.cursor', 'live'] : ['live']) rmSync(join(copy, name))
+      const after = await openUntilDone(copy)
+      expect(after.nextSeq).toBe(60)
+      await appendNames(after, 10)
+      await shipAll(after, nats)
+      expect(textsOf(await stored(look))).toEqual(names(70))
+    },
+  )
 
   test('gets what a writer that died left in the log, and nothing that it had not synced', async () => {
     const { nats, look } = await stage()

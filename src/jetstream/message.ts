@@ -27,6 +27,9 @@ export const Header = {
 /** More than the headers of a message ever take. */
 export const HEADER_ROOM_BYTES = 1024
 
+/** The longest record that a log can hold. */
+export const MAX_RECORD_BYTES: number = 2 ** 27
+
 /** One message of a record. */
 export interface RecordMessage {
   /** The server stores one message of an id. */
@@ -92,7 +95,8 @@ export function parseMessage(headers: MsgHdrs | undefined, dataLength: number): 
   const [offset, length] = headers.has(Header.part)
     ? headers.get(Header.part).split('/').map(wholeNumber)
     : [0, dataLength]
-  if (offset === undefined || length === undefined || offset + dataLength > length) return undefined
+  if (offset === undefined || length === undefined || offset + dataLength > length || length > MAX_RECORD_BYTES)
+    return undefined
   const crc = Number.parseInt(crcText, 16)
   const generation = wholeNumber(headers.get(Header.generation)) ?? 0
   return {

@@ -11,6 +11,7 @@ import { unreachableError } from '../ship/unreachable.js'
 import { Assembler, type RestoredRecord } from './assembler.js'
 import { gapInStream } from './gap.js'
 import { Link, type LiveLink } from './link.js'
+import { MAX_RECORD_BYTES } from './message.js'
 import { loadPeers } from './peers.js'
 import { fromClientError, StreamMissing } from './refusals.js'
 import { enterFolder, markFolder, type RestoreMark, unmarkFolder } from './restore-folder.js'
@@ -23,7 +24,6 @@ const MIB = 2 ** 20
 /** On their way from the server. */
 const READ_AHEAD_BYTES = 8 * MIB
 const PROGRESS_EVERY = 1000
-const MAX_RECORD_BYTES = 128 * MIB
 const SEGMENT_BYTES = 64 * MIB
 const SEGMENT_OVERHEAD_BYTES = 8192
 
