@@ -67,15 +67,13 @@ const uint8_t* NewestSlot(const CutsFile& bytes) {
   return newest;
 }
 
-// False where there is no file that was finished.
-Result<bool> Load(Directory& directory, CutsFile* bytes, std::unique_ptr<File>* file) {
-  Result<std::unique_ptr<File>> found =
-      directory.Open(kCutsName, file == nullptr ? OpenMode::kRead : OpenMode::kReadWrite);
-  if (found.status().code() == Code::kNotFound) return false;
-  if (!found.ok()) return found.TakeStatus();
-  DURLOG_ASSIGN_OR_RETURN(const size_t read, (*found)->ReadAt(0, bytes->data(), bytes->size()));
-  if (file != nullptr) *file = std::move(*found);
-  return read == bytes->size();
+// Null where there is no file that was finished.
+Result<std::unique_ptr<File>> Load(Directory& directory, OpenMode mode, CutsFile* bytes) {
+  Result<std::unique_ptr<File>> file = directory.Open(kCutsName, mode);
+  if (file.status().code() == Code::kNotFound) return std::unique_ptr<File>();
+  if (!file.ok()) return file.TakeStatus();
+  DURLOG_ASSIGN_OR_RETURN(const size_t read, (*file)->ReadAt(0, bytes->data(), bytes->size()));
+  return read == bytes->size() ? std::move(*file) : std::unique_ptr<File>();
 }
 
 Status Damaged(const Directory& directory) {
@@ -83,6 +81,18 @@ Status Damaged(const Directory& directory) {
                        "the file that says what was cut from the log cannot be read: look where "
                        "each cursor has to go on, remove the file, and seek each cursor")
       .WithPath(directory.path() + "/" + kCutsName);
+}
+
+// Empty for a list of another log's.
+Result<CutList> ListIn(const CutsFile& bytes, const Directory& directory, const LogUuid& uuid) {
+  const uint8_t* const slot = NewestSlot(bytes);
+  if (slot == nullptr) return Damaged(directory);
+  if (std::memcmp(slot + kUuidAt, uuid.data(), uuid.size()) != 0) return CutList{};
+  if (Load32(slot + kVersionAt) > kCutsVersion) {
+    return Status::Error(Code::kVersion, "was written by a newer version of durlog")
+        .WithPath(directory.path() + "/" + kCutsName);
+  }
+  return DecodeCuts(slot);
 }
 
 // The last byte comes after the rest is on the device: a file of full length has been finished.
@@ -119,16 +129,10 @@ std::optional<uint64_t> CutList::LowestSince(uint64_t since) const {
 
 Result<CutList> ReadCuts(Directory& directory, const LogUuid& uuid) {
   CutsFile bytes;
-  DURLOG_ASSIGN_OR_RETURN(const bool found, Load(directory, &bytes, nullptr));
-  if (!found) return CutList{};
-  const uint8_t* const slot = NewestSlot(bytes);
-  if (slot == nullptr) return Damaged(directory);
-  if (std::memcmp(slot + kUuidAt, uuid.data(), uuid.size()) != 0) return CutList{};
-  if (Load32(slot + kVersionAt) > kCutsVersion) {
-    return Status::Error(Code::kVersion, "was written by a newer version of durlog")
-        .WithPath(directory.path() + "/" + kCutsName);
-  }
-  return DecodeCuts(slot);
+  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
+                          Load(directory, OpenMode::kRead, &bytes));
+  if (!file) return CutList{};
+  return ListIn(bytes, directory, uuid);
 }
 
 Status StartGeneration(Directory& directory, const LogUuid& uuid, uint64_t generation) {
@@ -138,13 +142,16 @@ Status StartGeneration(Directory& directory, const LogUuid& uuid, uint64_t gener
 }
 
 Status RecordCut(Directory& directory, const LogUuid& uuid, uint64_t next_seq) {
-  DURLOG_ASSIGN_OR_RETURN(CutList list, ReadCuts(directory, uuid));
-  list.Add(next_seq);
   CutsFile bytes;
-  std::unique_ptr<File> file;
-  DURLOG_ASSIGN_OR_RETURN(const bool found, Load(directory, &bytes, &file));
+  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
+                          Load(directory, OpenMode::kReadWrite, &bytes));
+  CutList list;
+  if (file) {
+    DURLOG_ASSIGN_OR_RETURN(list, ListIn(bytes, directory, uuid));
+  }
+  list.Add(next_seq);
   // A file of another log's has nothing to keep.
-  if (!found || list.generation == 1) return MakeCuts(directory, uuid, list);
+  if (!file || list.generation == 1) return MakeCuts(directory, uuid, list);
   const uint64_t offset = NewestSlot(bytes) == bytes.data() ? kCutsSlotBytes : 0;
   EncodeCuts(uuid, list, bytes.data());
   DURLOG_RETURN_IF_ERROR(file->WriteAt(offset, bytes.data(), kCutsSlotBytes));

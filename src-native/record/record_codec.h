@@ -31,8 +31,6 @@ struct FrameFields {
     if (state == FrameState::kCommitted) return 1;
     return state == FrameState::kVoid ? unsynced : 0;
   }
-  // A void without seqs: several writers go on in the next segment. For readers it is as any void.
-  bool is_seal() const { return state == FrameState::kVoid && unsynced == 0; }
   uint64_t frame_bytes() const { return FrameBytes(length); }
 };
 
@@ -84,7 +82,7 @@ inline void EncodeMarker(uint64_t seq, uint32_t crc_seed, uint8_t* to) {
 }
 
 // Writes the header of a void that stands in the place of a frame with `length` bytes behind its
-// header. Every byte follows from the arguments. Without seqs and length it is a seal.
+// header. Every byte follows from the arguments. One without seqs fills the rest of a segment.
 inline void EncodeVoid(uint64_t seq, uint32_t seqs, uint32_t length, uint32_t crc_seed,
                        uint8_t header[kFrameHeaderBytes]) {
   FrameFields fields;

@@ -83,31 +83,28 @@ export class WritePipeline {
 
   writeMany(list: readonly Payload[]): BatchRange {
     if (this.#gated) throw this.#refusal()
-    let first: number | string
-    try {
-      first = this.#native.writeMany(list)
-    } catch (error) {
-      throw outcomeOfCall(error)
-    } finally {
-      this.#takeEvents()
-    }
-    this.#scheduleTick()
+    const first = this.#inCall(() => this.#native.writeMany(list))
     const last = this.#seqUnless(typeof first === 'string' ? first : undefined)
     return { first: first as number, last }
   }
 
   appendSync(data: Payload, level: number, time: number | undefined): number {
     if (this.#gated) throw this.#refusal()
-    let refused: Refused
+    const append = (): Refused =>
+      time === undefined ? this.#native.appendSync(data, level) : this.#native.appendSync(data, level, time)
+    return this.#seqUnless(this.#inCall(append))
+  }
+
+  /** A call of the core that does its work before it returns. */
+  #inCall<T>(call: () => T): T {
     try {
-      refused = time === undefined ? this.#native.appendSync(data, level) : this.#native.appendSync(data, level, time)
+      return call()
     } catch (error) {
       throw outcomeOfCall(error)
     } finally {
       this.#takeEvents()
       this.#scheduleTick()
     }
-    return this.#seqUnless(refused)
   }
 
   drain(): Promise<void> {
@@ -131,14 +128,7 @@ export class WritePipeline {
       throw this.#closed ? closedError(this.#dir) : noRoom('a trim, a truncation or a rotation is under way')
     for (let waiting = Number.POSITIVE_INFINITY; this.#held.size < waiting; ) {
       waiting = this.#held.size
-      try {
-        this.#native.flushSync(level)
-      } catch (error) {
-        throw outcomeOfCall(error)
-      } finally {
-        this.#takeEvents()
-        this.#scheduleTick()
-      }
+      this.#inCall(() => this.#native.flushSync(level))
       // There is room now for calls that waited for it.
       this.#noRoom = false
       this.#admit()
