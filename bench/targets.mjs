@@ -9,6 +9,7 @@ import { PLAIN, renderTable } from '#terminal/table.js'
 import { median } from './dist/harness/stats.js'
 import { commitGroups } from './targets/commit.mjs'
 import { compareGroups } from './targets/compare.mjs'
+import { cursorGroups } from './targets/cursor.mjs'
 import { fileGroups } from './targets/files.mjs'
 import { followGroups } from './targets/follow.mjs'
 import { memoryGroups } from './targets/memory.mjs'
@@ -45,6 +46,7 @@ const groups = [
   ...readGroups,
   ...scanGroups,
   ...followGroups,
+  ...cursorGroups,
   ...systemGroups,
   ...shipGroups,
   ...compareGroups,

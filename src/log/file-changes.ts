@@ -6,7 +6,7 @@ import type { WriterSource } from '../reader/writer-source.js'
 import type { CursorOverrun } from '../types.js'
 import { Retention, type RetentionHost } from './retention.js'
 import { startTicker } from './ticker.js'
-import { readTrimRequest, removeTrimRequest } from './trim-request.js'
+import { isTrimRequested, readTrimRequest, removeTrimRequest } from './trim-request.js'
 import { Turns } from './turns.js'
 import type { WritePipeline } from './write-pipeline.js'
 
@@ -31,8 +31,8 @@ export class FileChanges implements RetentionHost {
   readonly #turns = new Turns()
   readonly #retention: Retention | undefined
   readonly #stopTicker: () => void
-  /** The folder is being looked at for a request. */
-  #looking = false
+  /** A request is being taken. */
+  #taking = false
   #closed = false
 
   constructor(log: ChangingLog, policy: NativeRetentionPolicy | undefined) {
@@ -44,13 +44,13 @@ export class FileChanges implements RetentionHost {
 
   onTick(): void {
     this.#retention?.onTick()
-    if (this.#looking || this.ended) return
-    this.#looking = true
-    const looked = (): void => {
-      this.#looking = false
+    if (this.#taking || this.ended || !isTrimRequested(this.#log.dir)) return
+    this.#taking = true
+    const taken = (): void => {
+      this.#taking = false
     }
-    this.#takeRequest().then(looked, (error: unknown) => {
-      looked()
+    this.#takeRequest().then(taken, (error: unknown) => {
+      taken()
       if (this.ended) return
       if (!(error instanceof DurlogError)) throw error
       this.onRetentionFailed(error)

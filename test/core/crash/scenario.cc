@@ -72,6 +72,7 @@ Scenario MakeScenario(uint64_t seed, const Wish& wish) {
   options.expected_level = static_cast<Level>(random.Below(kLevelCount));
   scenario.gives_times = seed % 4 == 0;  // not drawn either
   scenario.rotates = seed % 3 == 2;
+  scenario.retains = seed % 5 == 1;
   scenario.traits = MakeTraits(&random, options);
   scenario.traits.lies = wish.lies;
   scenario.steps = static_cast<uint32_t>(random.Between(20, 120));

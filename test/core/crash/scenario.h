@@ -32,6 +32,7 @@ struct Scenario {
   uint32_t percent_in_memory = 0;  // of the appends; the others take any level
   bool gives_times = false;        // to some of the appends
   bool rotates = false;            // seals segments by hand
+  bool retains = false;            // trims what a retention plans
 
   bool faulty() const { return fault.times > 0 || capacity_blocks != UINT64_MAX; }
 };

@@ -63,6 +63,7 @@ class Session final : public LogListener {
   void Drain();
   void BeginTrim();
   void FinishTrim();
+  uint64_t PlanRetention();
   void Truncate();
   void Rotate();
   void JumpClock();

@@ -204,12 +204,38 @@ void Session::Drain() {
 
 void Session::BeginTrim() {
   if (trim_) return;
-  const uint64_t seq = random_.Between(log_->first_seq(), log_->next_seq());
+  const uint64_t seq =
+      scenario_.retains ? PlanRetention() : random_.Between(log_->first_seq(), log_->next_seq());
+  if (!going()) return;
   trim_ = log_->BeginTrim(seq);
   Note("trim before " + std::to_string(seq) + (trim_ ? "" : ": nothing to do"));
   if (!trim_) return;
   ledger_.first_high = std::max(ledger_.first_high, seq);
   workers_.Execute(trim_);
+}
+
+// A limit of bytes goes past the cursor and says so, a limit of age does not.
+uint64_t Session::PlanRetention() {
+  RetentionPolicy policy;
+  const bool by_age = random_.OneIn(2);
+  if (by_age) policy.max_age_ms = random_.Between(1, 2000);
+  if (!by_age) policy.max_bytes = random_.Between(3, 6) * scenario_.options.segment_bytes;
+  const std::shared_ptr<RetentionJob> job = log_->BeginRetention(policy);
+  workers_.Execute(job);
+  while (!job->done()) workers_.RunOne();
+  if (!job->plan().ok()) {
+    if (!scenario_.faulty()) Fail("retention fails: " + job->plan().status().message());
+    return log_->first_seq();
+  }
+  const RetentionPlan& plan = job->plan().value();
+  const std::optional<uint64_t> position = cursor_ ? cursor_->position() : std::nullopt;
+  // One that was passed before has lost what it lost.
+  if (position && std::max(*position, log_->first_seq()) < plan.before) {
+    if (by_age) Fail("a limit of age goes past the cursor");
+    const bool told = plan.overruns.size() == 1 && plan.overruns[0].last + 1 == plan.before;
+    if (!by_age && !told) Fail("a limit of bytes goes past the cursor and does not say so");
+  }
+  return plan.before;
 }
 
 void Session::FinishTrim() {
