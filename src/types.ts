@@ -427,6 +427,8 @@ export interface LogStats {
   /** Records that were removed at the log's beginning, and the bytes of their files. */
   trimmedRecords: number
   trimmedBytes: number
+  /** The length of the log's files, spares included: what `retention.maxBytes` bounds. Found out when it is asked for. */
+  diskBytes: number
   /** When the last commit of records ended, in milliseconds since 1970; 0 before the first. */
   lastCommitMs: number
   /** Microseconds that a commit of records took: writes and syncs. */

@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openUntilDone, scratchDir, scratchLog, texts } from './fixtures/scratch.js'
@@ -26,6 +27,23 @@ test('stats count what was appended, read and trimmed', async () => {
     trimmedBytes: 2 * 65536,
   })
   expect(stats.readBytes).toBeGreaterThanOrEqual(22 * 15_000)
+})
+
+test('stats tell what the files take, while segments come and go', async () => {
+  const dir = join(scratchDir(), 'log')
+  const log = await openUntilDone(dir, { segmentBytes: 65536 })
+  const taken = (): number =>
+    readdirSync(dir)
+      .filter((name) => name.endsWith('.seg') || name.startsWith('spare-'))
+      .reduce((sum, name) => sum + statSync(join(dir, name)).size, 0)
+  expect(log.stats().diskBytes).toBe(65536)
+  for (let i = 0; i < 20; i++) await log.append(Buffer.alloc(15_000, i))
+  // The next segment's spare may be being made.
+  await expect.poll(() => log.stats().diskBytes - taken()).toBe(0)
+  expect(log.stats().diskBytes).toBeGreaterThanOrEqual(5 * 65536)
+  await log.trimBefore(9)
+  await log.truncateAfter(14)
+  await expect.poll(() => log.stats().diskBytes - taken()).toBe(0)
 })
 
 test('stats tell how long commits took and how many records they held', async () => {

@@ -39,6 +39,7 @@ import type {
 } from '../types.js'
 import { appendInOrder } from './append-in-order.js'
 import { type CommitMessage, publish } from './channels.js'
+import { DiskUse } from './disk-use.js'
 import { FileChanges } from './file-changes.js'
 import { toRecovery } from './recovery-report.js'
 import { makeWritable } from './writable.js'
@@ -60,6 +61,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   readonly #reads: LogReads
   readonly #cursors: LogCursors
   readonly #changes: FileChanges
+  readonly #diskUse: DiskUse
   /** What subscribers have been told of. */
   #told = { commits: 0, records: 0, bytes: 0 }
   /** The exclusive seq up to which `synced` has been emitted. */
@@ -74,6 +76,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     this.#native = native
     this.#counters = native.counters
     this.#options = options
+    this.#diskUse = new DiskUse(dir)
     this.#appendCall = { level: options.level, time: undefined, expectedSeq: undefined }
     this.#announcedSyncedEnd = this.#counter(Counter.syncedEnd)
     this.#source = new WriterSource(dir, options.salvage, native.counters)
@@ -233,8 +236,17 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   }
 
   stats(): LogStats {
-    const cursors = this.#cursors.opened()
-    return { ...this.#native.stats(), ...this.#pipeline.pending(), ...this.#source.counts, cursors }
+    const diskUse = this.#diskUse
+    return {
+      ...this.#native.stats(),
+      ...this.#pipeline.pending(),
+      ...this.#source.counts,
+      cursors: this.#cursors.opened(),
+      // Not for a caller that looks at another field in a loop.
+      get diskBytes(): number {
+        return diskUse.bytes()
+      },
+    }
   }
 
   close(): Promise<void> {

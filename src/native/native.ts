@@ -93,7 +93,7 @@ export interface NativeRecovery {
 /** What the core knows of them. */
 export type NativeStats = Omit<
   LogStats,
-  'pendingBytes' | 'pendingAppends' | 'waitingForRoom' | 'readRecords' | 'readBytes' | 'cursors'
+  'pendingBytes' | 'pendingAppends' | 'waitingForRoom' | 'readRecords' | 'readBytes' | 'cursors' | 'diskBytes'
 >
 
 /** Why there is no room; try after progress. Nothing: framed, and the last seq is `nextSeq` - 1. */
