@@ -112,6 +112,16 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     },
   )
 
+  test('that was purged while no shipper ran is asked, whatever the cursor says', async () => {
+    const { nats, look } = await stage()
+    const log = await scratchLog()
+    await appendNames(log, 10)
+    await shipAll(log, nats)
+    await look.manager.streams.purge(STREAM)
+    await shipAll(log, nats)
+    expect(textsOf(await stored(look))).toEqual(names(10))
+  })
+
   test('that lost its tail gets it again', async () => {
     const { nats, look } = await stage()
     const log = await scratchLog()

@@ -5,24 +5,23 @@
 import { EventEmitter } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DurlogError, type DurlogErrorCode } from '../errors.js'
-import type { DurableCursor, Log, LogReader, ReadableLog, ReadOnlyLog } from '../index.js'
+import type { DurableCursor, Log, ReadableLog, ReadOnlyLog } from '../index.js'
 import { ShipConflict } from './conflict.js'
 import { Keeper } from './keeper.js'
+import { LagWatch } from './lag-watch.js'
 import type { ResolvedShipperOptions } from './options.js'
 import { Pauses } from './pauses.js'
 import { Rate } from './rate.js'
 import { recordCrc } from './record-crc.js'
 import { Session } from './session.js'
 import { gapError, type Start, whereToStart } from './start.js'
-import type { ShipEvents, ShipLag, Shipper, ShipStats, ShipTarget } from './types.js'
+import type { ShipEvents, Shipper, ShipStats, ShipTarget } from './types.js'
 import { unreachableError } from './unreachable.js'
 
 /** How long `close` waits for acknowledgements that are on their way. */
 const CLOSE_WAIT_MS = 2000
-const LAG_CHECK_MS = 500
 /** In a row, without a record shipped in between. */
 const CONFLICTS_WITHOUT_PAUSE = 3
-const NO_LAG: ShipLag = { records: 0, bytes: 0, ms: 0 }
 
 interface IdleWaiter {
   seq: number
@@ -49,7 +48,7 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
   readonly #rate = new Rate()
   readonly #ending = new AbortController()
   readonly #running: Promise<void>
-  readonly #lagTimer: NodeJS.Timeout
+  readonly #lagWatch: LagWatch
   readonly #idle = new Set<IdleWaiter>()
   #cursor: DurableCursor | undefined
   #session: Session | undefined
@@ -60,7 +59,6 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
   #retries = 0
   #lastError: Error | undefined
   #failure: DurlogError | undefined
-  #lagging = false
   #cutAt = Number.POSITIVE_INFINITY
   #isFirst = false
   #closing: Promise<void> | undefined
@@ -71,7 +69,7 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
     this.#target = target
     this.#options = options
     if (options.keep !== undefined) this.#keeper = new Keeper(log as Log, options.keep)
-    this.#lagTimer = setInterval(() => this.#checkLag(), LAG_CHECK_MS).unref()
+    this.#lagWatch = new LagWatch(log, options.laggingMs, (lag) => this.emit('lagging', lag))
     this.#running = this.#run()
     const close = (): void => void this.close()
     options.signal?.addEventListener('abort', close, { once: true })
@@ -84,7 +82,7 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
       state: this.#state,
       mode: this.#target.mode,
       shippedSeq: this.#shipped,
-      lag: this.#lag(),
+      lag: this.#lagWatch.lag,
       records: this.#records,
       bytes: this.#bytes,
       rate: this.#rate.perSecond,
@@ -99,7 +97,8 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
     const seq = await this.#lastSynced()
     if (this.#failure !== undefined) throw this.#failure
     if (this.#state === 'stopped') throw closedError()
-    if (this.#shipped >= seq) return
+    // Before the destination has answered only the cursor says how far it is.
+    if (this.#state === 'shipping' && this.#shipped >= seq) return
     await new Promise<void>((resolve, reject) => this.#idle.add({ seq, resolve, reject }))
   }
 
@@ -141,7 +140,7 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
     } catch (error) {
       this.#fail(error as Error)
     }
-    clearInterval(this.#lagTimer)
+    this.#lagWatch.stop()
     this.#state = 'stopped'
     await this.#keeper?.settled()
     await this.#closeCursor()
@@ -153,7 +152,7 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
     const known = await this.#log.cursors()
     this.#cursor = await this.#log.cursor(name, { from: 'first' })
     this.#isFirst = this.#cursor.position === 0 || !known.some((cursor) => cursor.name === name)
-    this.#shipped = this.#cursor.position - 1
+    this.#lagWatch.start(this.#cursor)
   }
 
   /** The position was only in memory. Without this a crash of the machine makes the next shipper look further back. */
@@ -185,14 +184,10 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
     })
     this.#session = session
     try {
-      await session.ship(this.#read(cursor))
+      await session.ship(cursor.read({ follow: true, durableOnly: true }))
     } finally {
       this.#session = undefined
     }
-  }
-
-  #read(cursor: DurableCursor): LogReader {
-    return cursor.read({ follow: true, durableOnly: true })
   }
 
   async #findStart(cursor: DurableCursor): Promise<Start> {
@@ -287,27 +282,6 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
   #rejectIdle(error: Error): void {
     for (const { reject } of this.#idle) reject(error)
     this.#idle.clear()
-  }
-
-  #lag(): ShipLag {
-    const cursor = this.#cursor
-    if (cursor === undefined || this.#state === 'stopped') return NO_LAG
-    try {
-      const { records, bytes } = cursor.lag
-      if (records === 0) return NO_LAG
-      const oldest = this.#log.getSync(Math.max(cursor.position, this.#log.firstSeq)).timestamp
-      return { records, bytes, ms: Math.max(0, Date.now() - oldest) }
-    } catch {
-      // A trim or a cut runs, or the cursor is just being closed.
-      return NO_LAG
-    }
-  }
-
-  #checkLag(): void {
-    const lag = this.#lag()
-    const lagging = lag.ms > this.#options.laggingMs
-    if (lagging && !this.#lagging) this.emit('lagging', lag)
-    if (lagging || lag.records === 0) this.#lagging = lagging
   }
 }
 

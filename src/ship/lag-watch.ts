@@ -1,0 +1,49 @@
+/** How far the destination is behind the log, and since when. */
+import type { DurableCursor, ReadableLog } from '../index.js'
+import type { ShipLag } from './types.js'
+
+const CHECK_MS = 500
+const NO_LAG: ShipLag = { records: 0, bytes: 0, ms: 0 }
+
+export class LagWatch {
+  readonly #log: ReadableLog
+  readonly #timer: NodeJS.Timeout
+  #cursor: DurableCursor | undefined
+  #lagging = false
+
+  /** Calls `onLagging` when the oldest record has waited for `limitMs`, and again only after there was no such record. */
+  constructor(log: ReadableLog, limitMs: number, onLagging: (lag: ShipLag) => void) {
+    this.#log = log
+    this.#timer = setInterval(() => {
+      const lag = this.lag
+      const lagging = lag.ms > limitMs
+      if (lagging && !this.#lagging) onLagging(lag)
+      if (lagging || lag.records === 0) this.#lagging = lagging
+    }, CHECK_MS).unref()
+  }
+
+  /** Every record before its position is shipped. */
+  start(cursor: DurableCursor): void {
+    this.#cursor = cursor
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+    this.#cursor = undefined
+  }
+
+  get lag(): ShipLag {
+    const cursor = this.#cursor
+    if (cursor === undefined) return NO_LAG
+    try {
+      const { records, bytes } = cursor.lag
+      if (records === 0) return NO_LAG
+      const oldest = this.#log.getSync(Math.max(cursor.position, this.#log.firstSeq)).timestamp
+      // The clock may have been set back.
+      return { records, bytes, ms: Math.max(0, Date.now() - oldest) }
+    } catch {
+      // A trim or a cut is under way.
+      return NO_LAG
+    }
+  }
+}
