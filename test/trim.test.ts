@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type DurlogError, type Log, open, trim } from '../src/index.js'
@@ -129,6 +129,33 @@ test('a dry run tells what would go and changes nothing, with a writer and witho
   const again = await openUntilDone(dir)
   expect(again.firstSeq).toBe(0)
 })
+
+test.skipIf(process.platform === 'win32')(
+  'a link, a folder or a FIFO in place of a request is neither followed, waited for nor removed',
+  async () => {
+    const outside = join(scratchDir(), 'outside')
+    const placings: ((path: string) => void)[] = [
+      (path) => symlinkSync(outside, path),
+      (path) => mkdirSync(path),
+      (path) => void spawnSync('mkfifo', [path]),
+    ]
+    for (const place of placings) {
+      const dir = join(scratchDir(), 'log')
+      const log = await makeLog(dir)
+      writeFileSync(outside, `${log.uuid} 12\n`)
+      await log.close()
+      place(requestOf(dir))
+      const next = await openUntilDone(dir)
+      const [error] = (await once(next, 'retentionFailed')) as [DurlogError]
+      expect(error).toMatchObject({ code: 'ERR_DURLOG_NOT_A_LOG', path: requestOf(dir) })
+      expect(await codeOf(trim(dir, { before: 8 }))).toBe('ERR_DURLOG_NOT_A_LOG')
+      expect(next.firstSeq).toBe(0)
+      expect(readFileSync(outside, 'latin1')).toBe(`${log.uuid} 12\n`)
+      expect(existsSync(requestOf(dir))).toBe(true)
+      await next.close()
+    }
+  },
+)
 
 test.each<[string, unknown, RegExp]>([
   ['nothing', {}, /before, maxBytes or maxAgeMs/],

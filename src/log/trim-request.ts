@@ -1,10 +1,14 @@
 /** A request to a log's writer, by a file in the log's folder, to trim: see docs/FORMAT.md. */
-import { existsSync, promises } from 'node:fs'
+import { constants, existsSync, promises } from 'node:fs'
 import { join } from 'node:path'
-import { ofFileSystem } from '../errors.js'
+import { DurlogError, ofFileSystem } from '../errors.js'
 
 const FILE_NAME = 'trim-request'
 const LINE = /^([0-9a-f-]{36}) (\d{1,16})( seal)?\n$/
+/** The longest line; what is longer is none. */
+const MAX_BYTES = 64
+/** No link is followed, and no FIFO waited for. Windows has neither flag. */
+const ITSELF = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
 export interface TrimRequest {
   /** Whole segments whose records are all before it are to go. */
@@ -14,15 +18,12 @@ export interface TrimRequest {
 }
 
 /** Durable when it settles. Takes the place of an earlier request. */
-export function writeTrimRequest(dir: string, uuid: string, request: TrimRequest): Promise<void> {
-  return told(async () => {
-    const file = await promises.open(join(dir, FILE_NAME), 'w', 0o600)
-    try {
-      await file.writeFile(`${uuid} ${request.before}${request.seal ? ' seal' : ''}\n`)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
+export async function writeTrimRequest(dir: string, uuid: string, request: TrimRequest): Promise<void> {
+  const line = `${uuid} ${request.before}${request.seal ? ' seal' : ''}\n`
+  await withFile(dir, constants.O_WRONLY | constants.O_CREAT, async (file) => {
+    await file.truncate()
+    await file.writeFile(line)
+    await file.sync()
   })
 }
 
@@ -33,30 +34,55 @@ export function isTrimRequested(dir: string): boolean {
 
 /** Undefined without one. One that is for another log is removed; one that is being written is found the next time. */
 export async function readTrimRequest(dir: string, uuid: string): Promise<TrimRequest | undefined> {
-  const match = LINE.exec(await told(() => readIfThere(join(dir, FILE_NAME))))
+  const text = await withFile(dir, constants.O_RDONLY, async (file) => {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_BYTES), 0, MAX_BYTES, 0)
+    return buffer.toString('latin1', 0, bytesRead)
+  })
+  const match = LINE.exec(text ?? '')
   if (match === null) return undefined
   if (match[1] === uuid) return { before: Number(match[2]), seal: match[3] !== undefined }
   await removeTrimRequest(dir)
   return undefined
 }
 
-export function removeTrimRequest(dir: string): Promise<void> {
-  return told(() => promises.rm(join(dir, FILE_NAME), { force: true }))
-}
-
-async function readIfThere(path: string): Promise<string> {
+export async function removeTrimRequest(dir: string): Promise<void> {
   try {
-    return await promises.readFile(path, 'latin1')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
-    throw error
-  }
-}
-
-async function told<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
+    await promises.rm(join(dir, FILE_NAME), { force: true })
   } catch (error) {
     throw ofFileSystem(error)
   }
+}
+
+/** Undefined if there is no such file. What is no regular file is left alone. */
+async function withFile<T>(
+  dir: string,
+  flags: number,
+  use: (file: promises.FileHandle) => Promise<T>,
+): Promise<T | undefined> {
+  const path = join(dir, FILE_NAME)
+  try {
+    const file = await promises.open(path, flags | ITSELF, 0o600)
+    try {
+      if (!(await file.stat()).isFile()) throw notAFile(path)
+      return await use(file)
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return undefined
+    // A link; a folder; a FIFO that nobody reads.
+    if (code === 'ELOOP' || code === 'EISDIR' || code === 'ENXIO') throw notAFile(path)
+    throw ofFileSystem(error)
+  }
+}
+
+function notAFile(path: string): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_NOT_A_LOG',
+    `${path} is named like a request to trim and is no regular file: remove it`,
+    {
+      path,
+    },
+  )
 }
