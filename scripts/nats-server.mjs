@@ -1,6 +1,6 @@
 // Finds a nats-server for tests, or builds one: prints its path. The folder build/ keeps what was built.
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, renameSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -30,9 +30,40 @@ function findGo() {
   throw new Error('NATS_SERVER is not set, and there is no Go to build nats-server with')
 }
 
+const BUILD_TIMEOUT_MS = 300_000
+const LOOK_AGAIN_MS = 200
+
+/** Whether this process is the one that builds; several test files ask at the same time. */
+function takeTurn(turn) {
+  try {
+    mkdirSync(turn)
+    return true
+  } catch (error) {
+    if (error.code !== 'EEXIST') throw error
+  }
+  const { mtimeMs } = statSync(turn, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() }
+  // Of a process that was killed.
+  if (Date.now() - mtimeMs > BUILD_TIMEOUT_MS + 10_000) rmSync(turn, { recursive: true, force: true })
+  else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_AGAIN_MS)
+  return false
+}
+
 function build() {
   const built = join(FOLDER, VERSION, NAME)
-  if (existsSync(built)) return built
+  const turn = join(FOLDER, 'building')
+  mkdirSync(FOLDER, { recursive: true })
+  while (!existsSync(built)) {
+    if (!takeTurn(turn)) continue
+    try {
+      if (!existsSync(built)) install(built)
+    } finally {
+      rmSync(turn, { recursive: true, force: true })
+    }
+  }
+  return built
+}
+
+function install(built) {
   // Under another name until it is whole.
   const bin = join(FOLDER, `making-${process.pid}`)
   mkdirSync(join(FOLDER, VERSION), { recursive: true })
@@ -41,10 +72,10 @@ function build() {
     cwd: FOLDER,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 600_000,
+    timeout: BUILD_TIMEOUT_MS,
   })
   renameSync(join(bin, NAME), built)
-  return built
+  rmSync(bin, { recursive: true, force: true })
 }
 
 /** The path of a nats-server: NATS_SERVER's, or one that is built once. Throws with the reason. */

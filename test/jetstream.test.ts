@@ -220,6 +220,21 @@ describe.skipIf(missingServer !== '')('a shipper', () => {
     expect(textsOf(await stored(look))).toEqual(names(3))
   })
 
+  test('is not idle before its server has answered, whatever its cursor says', async () => {
+    const { nats, log } = await stage()
+    await appendNames(log, 3)
+    await using first = shipper(log, nats)
+    await first.idle()
+    await first.close()
+    await nats.stop()
+    const shipping = shipper(log, nats)
+    await once(shipping, 'retry')
+    const idle = shipping.idle().then(() => 'idle')
+    expect(await Promise.race([idle, once(shipping, 'retry').then(() => 'not yet')])).toBe('not yet')
+    await nats.start()
+    expect(await idle).toBe('idle')
+  })
+
   test('gives up after retryForMs', async () => {
     const { nats, log } = await stage()
     await nats.stop()
