@@ -357,11 +357,13 @@ test('a follower that continues after a cut is told of another one that comes me
   const source = {
     dir: log.dir,
     salvage: false,
+    counts: { readRecords: 0, readBytes: 0 },
     ended: false,
     lastTruncation: new Truncation(Number.POSITIVE_INFINITY),
     look: () => {},
     settled: async () => {},
     limitFor: () => end,
+    seqs: () => ({ first: 0, next: end }),
     range: async () => ({ first: 0, limit: end, next: end }),
     followLimit: () => end,
     onMore: () => () => {},
@@ -370,7 +372,7 @@ test('a follower that continues after a cut is told of another one that comes me
     source.lastTruncation = source.lastTruncation.followedBy(next)
     end = next
   }
-  const reader = new Reader(source, { follow: true })
+  const reader = new Reader(source, { follow: true }, async () => end)
   for (let seq = 0; seq < 5; seq++) expect((await reader.next()).value?.seq).toBe(seq)
   cut(8)
   const next = reader.next()

@@ -8,6 +8,7 @@ import {
   open,
   type ReadableLog,
   type ReadOnlyLog,
+  trim,
 } from 'durlog'
 import { destination, type LogDestination, type PinoLogOptions, transport } from 'durlog/pino'
 
@@ -51,6 +52,27 @@ const writer: Log = await open('dir', shared)
 const counts: number[] = [writer, await open('dir', { ...shared, readOnly: true })].map(countOf)
 const either = await open('dir', counts.length > 0 ? { readOnly: true } : {})
 if (!either.readOnly) await either.append('x')
+
+interface Order {
+  id: number
+}
+const orders = await open<Order>('dir', { encoding: 'json', retention: { maxAgeMs: 1000 } })
+await orders.append({ id: 1 })
+const id: number = (await orders.get(0)).value.id
+// @ts-expect-error: a value is an order
+await orders.append({ id: 'one' })
+const words = await open('dir', { encoding: 'utf8', readOnly: true })
+for await (const { value } of (await words.cursor('c')).read()) value.toUpperCase()
+const dates = await open('dir', {
+  encoding: { encode: (date: Date) => date.toISOString(), decode: (data) => new Date(data.toString()) },
+})
+dates.write(new Date(id))
+const time: number = dates.getSync(0).value.getTime()
+// @ts-expect-error: without an encoding a record has no value
+void (await log.get(time)).value
+const lastSeq: number = log.writable({ split: 'lines', skipEmpty: true }).lastSeq
+const p99: number = log.stats().commitMicros.lastMinute.p99 + (await trim('dir', { before: lastSeq })).bytes
+log.on('overrun', ({ cursor, lostFirst }) => `${cursor} ${lostFirst} ${p99}`)
 
 export { record, same }
 
