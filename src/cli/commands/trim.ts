@@ -13,7 +13,7 @@ interface Flags {
   json?: boolean
 }
 
-/** A seq, or a time: what is a whole number of less than 9 digits is a seq, as for --since. */
+/** A whole number is a seq, anything else a time. */
 function parseSeqOrTime(text: string): number | Date {
   return /^\d+$/.test(text) ? parseWhole(text) : new Date(parseTime(text))
 }
