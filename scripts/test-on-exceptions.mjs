@@ -18,6 +18,11 @@ const FILES = [
     files: 'test/cli.test.ts',
     reason: 'each test starts several Nodes, and each takes 10 s to start under qemu',
   },
+  ...['test/jetstream', 'test/cli/ship.test.ts', 'test/ship/'].map((files) => ({
+    on: () => true,
+    files,
+    reason: 'the nats-server that it needs is built for this machine',
+  })),
   { on: () => true, files: 'test/electron.test.ts', reason: 'Electron is run natively' },
 ]
 

@@ -36,6 +36,9 @@ describe('defaults', () => {
         expectedLevel: 2,
         salvage: false,
         maxRecyclable: 2,
+        uuid: '',
+        firstSeq: 0,
+        generation: 0,
       },
     })
   })
