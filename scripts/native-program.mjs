@@ -39,6 +39,7 @@ export function coreSources(system = HOST_SYSTEM, processor = arch) {
     'inspect',
     'retention',
     'log',
+    'shared',
   ].flatMap((layer) =>
     readdirSync(`src-native/${layer}`)
       .filter((name) => name.endsWith('.cc'))

@@ -12,13 +12,15 @@ const rest = argv.slice(2)
 const sanitize = rest[0] === '--sanitize' ? rest.splice(0, 2)[1] : ''
 const googletest = await googletestFolder()
 const base = [...CORE_FLAGS, ...sanitizerFlags(sanitize)]
+/** With the points at which a test stops a writer: see src-native/shared/steps.h. */
+const flagsOf = (source) => (/\/shared\//.test(source) ? [...base, '-DDURLOG_TEST_STEPS'] : base)
 const program = await buildProgram(
   `build/core-tests${sanitize && `-${sanitize}`}`,
   [
-    ...coreSources().map((source) => ({ source, flags: [...base, ...WARNINGS] })),
+    ...coreSources().map((source) => ({ source, flags: [...flagsOf(source), ...WARNINGS] })),
     ...coreTests().map((source) => ({
       source,
-      flags: [...base, ...WARNINGS, '-Itest/core', '-isystem', `${googletest}/include`],
+      flags: [...flagsOf(source), ...WARNINGS, '-Itest/core', '-isystem', `${googletest}/include`],
     })),
     ...['gtest-all.cc', 'gtest_main.cc'].map((name) => ({
       source: `${googletest}/src/${name}`,

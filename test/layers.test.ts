@@ -21,6 +21,7 @@ const CORE = [
   'inspect',
   'retention',
   'log',
+  'shared',
   'napi',
 ]
 /** The bench's addon measures raw system calls. It knows nothing of segments and logs. */

@@ -35,6 +35,8 @@ enum class Code : uint8_t {
   kOutOfRange,    // the seq is not in the log (trimmed away, or not there yet)
   kVoid,          // the seq's writer died before the record was whole
   kOutOfMemory,
+  kSeqConflict,  // the next record gets another seq than the caller expects
+  kStalled,      // stored, and not acknowledged: another writer holds it up
 };
 
 // A code with its details. OK costs one null pointer; an error one allocation.

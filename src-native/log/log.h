@@ -128,8 +128,6 @@ class Log {
 
   // open.cc
   Status Recover();
-  Status RecordLostRecords(uint64_t next_seq);
-  Status Create();
   Status CreateFirstSegment(uint64_t first_seq);
 
   // append.cc

@@ -17,6 +17,9 @@ class LogListener {
   virtual void OnFailure(const Status& status, uint64_t first_seq, uint64_t unknown_before,
                          bool latched) = 0;
   virtual void OnRotated(uint64_t first_seq) = 0;
+  // Of a log that several write: the process `pid` has reserved seq `seq`, lives, and has not
+  // stored it; what comes after it cannot be acknowledged.
+  virtual void OnStalled(int64_t, uint64_t) {}
 };
 
 }  // namespace durlog

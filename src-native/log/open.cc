@@ -1,32 +1,12 @@
 // Opening a log: lock, recover or create.
-#include "cursor/cursor_file.h"
-#include "cursor/cut_list.h"
+#include <utility>
+
 #include "log/log.h"
+#include "log/recover_folder.h"
 #include "record/segment_name.h"
-#include "recovery/apply.h"
 #include "recovery/log_files.h"
-#include "recovery/plan.h"
 
 namespace durlog {
-namespace {
-
-Status RemoveSpares(Directory& directory, const LogFiles& files) {
-  for (const std::string& spare : files.spares) {
-    DURLOG_RETURN_IF_ERROR(directory.Remove(spare));
-  }
-  return Status::Ok();
-}
-
-// RFC 9562: version 4, made of random bits, and the variant of that document.
-LogUuid MakeUuid(FileSystem& file_system) {
-  LogUuid uuid;
-  for (size_t i = 0; i < uuid.size(); i += 8) Store64(uuid.data() + i, file_system.Random64());
-  uuid[6] = static_cast<uint8_t>((uuid[6] & 0x0f) | 0x40);
-  uuid[8] = static_cast<uint8_t>((uuid[8] & 0x3f) | 0x80);
-  return uuid;
-}
-
-}  // namespace
 
 Log::Log(FileSystem& file_system, std::unique_ptr<Directory> directory,
          std::unique_ptr<FileLock> lock, Capabilities capabilities, const LogOptions& options)
@@ -74,64 +54,18 @@ Status Log::CreateFirstSegment(uint64_t first_seq) {
   return Status::Ok();
 }
 
-Status Log::Create() {
-  const RestoredIdentity& restored = options_.restored;
-  uuid_ = restored.uuid == LogUuid{} ? MakeUuid(file_system_) : restored.uuid;
-  if (restored.generation != 0) {
-    DURLOG_RETURN_IF_ERROR(StartGeneration(*directory_, uuid_, restored.generation));
-  }
-  live_.Attach(file_system_, *directory_, capabilities_, uuid_);
-  end_marked_ = true;
-  next_seq_ = restored.first_seq;
-  acks_.Reset(next_seq_);
-  return CreateFirstSegment(next_seq_);
-}
-
-// Records in memory that a cursor has passed may be gone: after a write that failed.
-Status Log::RecordLostRecords(uint64_t next_seq) {
-  DURLOG_ASSIGN_OR_RETURN(const uint64_t highest,
-                          HighestPosition(*directory_, file_system_.CurrentBoot(), uuid_));
-  if (highest <= next_seq) return Status::Ok();
-  return RecordCut(*directory_, uuid_, next_seq);
-}
-
 Status Log::Recover() {
-  DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(*directory_));
-  if (files.segments.empty()) {
-    DURLOG_RETURN_IF_ERROR(RemoveSpares(*directory_, files));
-    return Create();
-  }
-  DURLOG_ASSIGN_OR_RETURN(RecoveryPlan plan,
-                          PlanRecovery(*directory_, std::move(files), OpenMode::kReadWrite,
-                                       ScanExtent::kUnsyncedEnd, Evidence::kDevice));
-  recovery_ = plan.report;
-  uuid_ = plan.identity.uuid;
-  const bool corrupt = plan.report.state == RecoveryState::kCorrupt;
-  if (corrupt && !options_.salvage) return CorruptError(*directory_, plan.report);
-  if (plan.next_seq > kMaxSeq) {
-    return Status::Error(Code::kOutOfRange, "the log's seqs are used up")
-        .WithPath(directory_->path());
-  }
-  // Not before the log is known to be ours: a refusal changes nothing.
-  DURLOG_RETURN_IF_ERROR(RemoveSpares(*directory_, plan.files));
-  if (uuid_ == LogUuid{}) uuid_ = MakeUuid(file_system_);  // no header could be read
-  live_.Attach(file_system_, *directory_, capabilities_, uuid_);
-  DURLOG_RETURN_IF_ERROR(RecordLostRecords(plan.next_seq));
-  live_.BeginRecovery(plan.next_seq, !plan.cuts.empty());
-  const bool cuts = !plan.cuts.empty();
-  DURLOG_RETURN_IF_ERROR(ApplyRecovery(*directory_, capabilities_, &plan));
-  // Once more: a reader may have opened a segment that was still to go.
-  if (cuts) live_.Cut(plan.next_seq);
-  chain_.Assign(plan.files.segments);
-  next_seq_ = plan.next_seq;
+  RecoveredFolder folder;
+  DURLOG_RETURN_IF_ERROR(
+      RecoverFolder(file_system_, *directory_, capabilities_, options_, &live_, &folder));
+  uuid_ = folder.uuid;
+  recovery_ = folder.report;
+  end_marked_ = folder.end_marked;
+  next_seq_ = folder.next_seq;
   acks_.Reset(next_seq_);
-  // Salvage never writes over the evidence: appends go after it, into a new segment, or into an
-  // empty one that an earlier salvage made.
-  ScannedSegment& last = plan.scanned.back();
-  if (corrupt && !(last.empty() && last.first_seq == next_seq_)) {
-    return CreateFirstSegment(next_seq_);
-  }
-  end_marked_ = plan.synced_end >= next_seq_;
+  if (!folder.segments.empty()) chain_.Assign(std::move(folder.segments));
+  if (!folder.last) return CreateFirstSegment(next_seq_);
+  ScannedSegment& last = *folder.last;
   active_ = std::make_shared<Segment>(last.first_seq, last.header, std::move(last.file));
   ResumeAt(std::move(active_), last.scan.end_offset, last.scan.last_time_ms);
   return Status::Ok();

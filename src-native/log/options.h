@@ -47,6 +47,9 @@ struct LogOptions {
   uint32_t map_after_records = 32;         // of kAuto: see WritePolicy
   uint32_t extent_size_hint = 0;
   uint32_t max_recyclable = 2;  // trimmed segments that wait to be used again
+  // Of a log that several write: how long a living writer may hold up the others' acknowledgements
+  // before that is told.
+  uint32_t stall_ms = 1000;
   bool create = true;
   RestoredIdentity restored;
   bool salvage = false;

@@ -44,6 +44,10 @@ const char* CodeName(Code code) {
       return "ERR_DURLOG_OUT_OF_RANGE";
     case Code::kVoid:
       return "ERR_DURLOG_VOID";
+    case Code::kSeqConflict:
+      return "ERR_DURLOG_SEQ_CONFLICT";
+    case Code::kStalled:
+      return "ERR_DURLOG_STALLED";
     case Code::kOutOfMemory:
       return "ERR_DURLOG_OUT_OF_MEMORY";
   }

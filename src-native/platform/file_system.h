@@ -226,6 +226,8 @@ class FileSystem {
   virtual uint64_t MonotonicMicros() = 0;
   // Unpredictable enough that no two segments ever share a salt.
   virtual uint64_t Random64() = 0;
+  // 0 where it is not known.
+  virtual int64_t ProcessId() { return 0; }
   // The same for as long as the page cache has lived, and different after each boot; zeros where
   // the system does not tell.
   virtual BootId CurrentBoot() { return BootId{}; }

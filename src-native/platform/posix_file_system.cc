@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <utility>
@@ -77,6 +78,8 @@ Result<std::unique_ptr<Directory>> PosixFileSystem::OpenDirectory(const std::str
 uint64_t PosixFileSystem::NowMs() { return WallClockMs(); }
 
 uint64_t PosixFileSystem::Random64() { return SystemRandom64(); }
+
+int64_t PosixFileSystem::ProcessId() { return getpid(); }
 
 BootId PosixFileSystem::CurrentBoot() {
   static const BootId boot = SystemBoot();

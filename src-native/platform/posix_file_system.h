@@ -16,6 +16,7 @@ class PosixFileSystem final : public FileSystem {
   uint64_t NowMs() override;
   uint64_t MonotonicMicros() override { return SteadyMicros(); }
   uint64_t Random64() override;
+  int64_t ProcessId() override;
   BootId CurrentBoot() override;
 };
 

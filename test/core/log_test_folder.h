@@ -74,6 +74,8 @@ class RecordingListener final : public LogListener {
     failures.push_back(Failure{status.code(), first_seq, unknown_before, latched});
   }
   void OnRotated(uint64_t first_seq) override { rotated.push_back(first_seq); }
+  void OnStalled(int64_t, uint64_t) override { ++stalls; }
+  int stalls = 0;
   std::vector<Failure> failures;
   std::vector<uint64_t> rotated;
 };

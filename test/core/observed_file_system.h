@@ -108,6 +108,15 @@ class ObservedFile final : public File {
   }
   Result<std::unique_ptr<FileLock>> TryLock() override { return inner_->TryLock(); }
   Result<bool> IsLocked() override { return inner_->IsLocked(); }
+  Result<bool> TryLockRange(LockKind kind, uint64_t offset, uint64_t length) override {
+    return inner_->TryLockRange(kind, offset, length);
+  }
+  Status UnlockRange(uint64_t offset, uint64_t length) override {
+    return inner_->UnlockRange(offset, length);
+  }
+  Result<std::optional<LockKind>> RangeLockOfOthers(uint64_t offset, uint64_t length) override {
+    return inner_->RangeLockOfOthers(offset, length);
+  }
   Result<FileId> Id() override { return inner_->Id(); }
   Status SetExtentSizeHint(uint32_t bytes) override { return inner_->SetExtentSizeHint(bytes); }
   Status Close() override { return inner_->Close(); }

@@ -1,0 +1,90 @@
+#include "log/recover_folder.h"
+
+#include <string>
+#include <utility>
+
+#include "base/bytes.h"
+#include "cursor/cursor_file.h"
+#include "cursor/cut_list.h"
+#include "recovery/apply.h"
+#include "recovery/log_files.h"
+
+namespace durlog {
+namespace {
+
+Status RemoveSpares(Directory& directory, const LogFiles& files) {
+  for (const std::string& spare : files.spares) {
+    DURLOG_RETURN_IF_ERROR(directory.Remove(spare));
+  }
+  return Status::Ok();
+}
+
+// RFC 9562: version 4, made of random bits, and the variant of that document.
+LogUuid MakeUuid(FileSystem& file_system) {
+  LogUuid uuid;
+  for (size_t i = 0; i < uuid.size(); i += 8) Store64(uuid.data() + i, file_system.Random64());
+  uuid[6] = static_cast<uint8_t>((uuid[6] & 0x0f) | 0x40);
+  uuid[8] = static_cast<uint8_t>((uuid[8] & 0x3f) | 0x80);
+  return uuid;
+}
+
+// Records in memory that a cursor has passed may be gone: after a write that failed.
+Status RecordLostRecords(FileSystem& file_system, Directory& directory, const LogUuid& uuid,
+                         uint64_t next_seq) {
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t highest,
+                          HighestPosition(directory, file_system.CurrentBoot(), uuid));
+  if (highest <= next_seq) return Status::Ok();
+  return RecordCut(directory, uuid, next_seq);
+}
+
+}  // namespace
+
+Status RecoverFolder(FileSystem& file_system, Directory& directory,
+                     const Capabilities& capabilities, const LogOptions& options,
+                     LivePageWriter* live, RecoveredFolder* folder) {
+  DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(directory));
+  if (files.segments.empty()) {
+    DURLOG_RETURN_IF_ERROR(RemoveSpares(directory, files));
+    const RestoredIdentity& restored = options.restored;
+    folder->uuid = restored.uuid == LogUuid{} ? MakeUuid(file_system) : restored.uuid;
+    folder->next_seq = restored.first_seq;
+    folder->end_marked = true;
+    if (restored.generation != 0) {
+      DURLOG_RETURN_IF_ERROR(StartGeneration(directory, folder->uuid, restored.generation));
+    }
+    live->Attach(file_system, directory, capabilities, folder->uuid);
+    return Status::Ok();
+  }
+  DURLOG_ASSIGN_OR_RETURN(RecoveryPlan plan,
+                          PlanRecovery(directory, std::move(files), OpenMode::kReadWrite,
+                                       ScanExtent::kUnsyncedEnd, Evidence::kDevice));
+  folder->report = plan.report;
+  folder->uuid = plan.identity.uuid;
+  const bool corrupt = plan.report.state == RecoveryState::kCorrupt;
+  if (corrupt && !options.salvage) return CorruptError(directory, plan.report);
+  if (plan.next_seq > kMaxSeq) {
+    return Status::Error(Code::kOutOfRange, "the log's seqs are used up")
+        .WithPath(directory.path());
+  }
+  // Not before the log is known to be ours: a refusal changes nothing.
+  DURLOG_RETURN_IF_ERROR(RemoveSpares(directory, plan.files));
+  if (folder->uuid == LogUuid{}) folder->uuid = MakeUuid(file_system);  // no header could be read
+  live->Attach(file_system, directory, capabilities, folder->uuid);
+  DURLOG_RETURN_IF_ERROR(RecordLostRecords(file_system, directory, folder->uuid, plan.next_seq));
+  const bool cuts = !plan.cuts.empty();
+  live->BeginRecovery(plan.next_seq, cuts);
+  DURLOG_RETURN_IF_ERROR(ApplyRecovery(directory, capabilities, &plan));
+  // Once more: a reader may have opened a segment that was still to go.
+  if (cuts) live->Cut(plan.next_seq);
+  folder->segments = std::move(plan.files.segments);
+  folder->next_seq = plan.next_seq;
+  // Salvage never writes over the evidence: appends go after it, into a new segment, or into an
+  // empty one that an earlier salvage made.
+  ScannedSegment& last = plan.scanned.back();
+  if (corrupt && !(last.empty() && last.first_seq == plan.next_seq)) return Status::Ok();
+  folder->end_marked = plan.synced_end >= plan.next_seq;
+  folder->last = std::move(last);
+  return Status::Ok();
+}
+
+}  // namespace durlog

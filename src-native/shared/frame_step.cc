@@ -1,0 +1,77 @@
+#include "shared/frame_step.h"
+
+#include "base/bytes.h"
+#include "record/record_codec.h"
+#include "shared/steps.h"
+
+namespace durlog {
+namespace {
+
+FrameState StateOf(uint64_t word) {
+  return static_cast<FrameState>(static_cast<uint32_t>(word) >> kStateShift);
+}
+
+// Whole frames of a batch follow its first one at once: that one's word is stored last.
+FrameStep BatchAt(SharedSegment& segment, uint64_t offset, FrameStep step) {
+  uint64_t word = step.word;
+  while ((word & kBatchContinuesFlag) != 0) {
+    const uint64_t next = offset + step.bytes;
+    if (next + kFrameHeaderBytes > segment.bytes()) return FrameStep{StepKind::kBad};
+    word = segment.WordAt(next).load(std::memory_order_acquire);
+    if (StateOf(word) != FrameState::kCommitted) return FrameStep{StepKind::kBad};
+    step.bytes += FrameBytes(word & kLengthMask);
+    ++step.seqs;
+  }
+  return step;
+}
+
+}  // namespace
+
+FrameStep StepAt(SharedSegment& segment, uint64_t offset) {
+  FrameStep step;
+  if (offset + kFrameHeaderBytes > segment.bytes()) {
+    step.kind = StepKind::kEnd;
+    return step;
+  }
+  step.word = segment.WordAt(offset).load(std::memory_order_acquire);
+  if (step.word == 0) return step;
+  step.bytes = FrameBytes(step.word & kLengthMask);
+  step.kind = StepKind::kWhole;
+  switch (StateOf(step.word)) {
+    case FrameState::kCommitted:
+      step.seqs = 1;
+      step = BatchAt(segment, offset, step);
+      break;
+    case FrameState::kReserved:
+      step.kind = StepKind::kReserved;
+      step.seqs = ReservedSeqsOf(step.word);
+      break;
+    case FrameState::kVoid:
+      step.seqs = Load32(segment.At(offset) + kFrameUnsyncedOffset);
+      break;
+    case FrameState::kMarker:
+      step.marker = true;
+      break;
+    case FrameState::kPadding:
+      break;
+    default:
+      step.kind = StepKind::kBad;
+  }
+  if (step.bytes > segment.bytes() - offset) step.kind = StepKind::kBad;
+  return step;
+}
+
+void MakeVoid(SharedSegment& segment, uint64_t offset, uint64_t seq, const FrameStep& step) {
+  uint8_t header[kFrameHeaderBytes];
+  EncodeVoid(seq, static_cast<uint32_t>(step.seqs),
+             static_cast<uint32_t>(step.bytes - kFrameHeaderBytes), segment.crc_seed(), header);
+  segment.WordAt(offset + 8).store(Load64(header + 8), std::memory_order_relaxed);
+  segment.WordAt(offset + 16).store(Load64(header + 16), std::memory_order_relaxed);
+  AtStep(Step::kVoidStored);
+  uint64_t expected = step.word;
+  // Where this fails, somebody else has made the void.
+  static_cast<void>(segment.WordAt(offset).compare_exchange_strong(
+      expected, Load64(header), std::memory_order_release, std::memory_order_relaxed));
+}
+
+}  // namespace durlog

@@ -1,0 +1,60 @@
+// What stands at a place of a segment that several writers append to, and where the next frame
+// begins. Pure functions over mapped words.
+#ifndef DURLOG_SHARED_FRAME_STEP_H_
+#define DURLOG_SHARED_FRAME_STEP_H_
+
+#include <cstdint>
+
+#include "record/record_format.h"
+#include "shared/shared_segment.h"
+
+namespace durlog {
+
+// The first eight bytes of a frame that is reserved: {reserved, length}, and in the checksum's
+// place who has reserved it and how many seqs it takes. So the next frame's place and seq are known
+// also where the owner dies.
+inline constexpr uint64_t kMaxReservedSeqs = (uint64_t{1} << 24) - 1;
+inline constexpr uint64_t kMaxReservedBytes =
+    kFrameHeaderBytes + (kLengthMask & ~uint64_t{kFrameAlignment - 1});
+// A slot's number has eight bits, and none is 0.
+inline constexpr uint32_t kMaxSlot = 255;
+
+// `frame_bytes` is a multiple of eight.
+constexpr uint64_t ReservedWord(uint64_t frame_bytes, uint64_t seqs, uint32_t owner) {
+  return (frame_bytes - kFrameHeaderBytes) |
+         (uint64_t{static_cast<uint32_t>(FrameState::kReserved)} << kStateShift) |
+         (uint64_t{owner} << 32) | (seqs << 40);
+}
+constexpr uint32_t OwnerOf(uint64_t reserved_word) {
+  return static_cast<uint32_t>(reserved_word >> 32) & kMaxSlot;
+}
+constexpr uint64_t ReservedSeqsOf(uint64_t reserved_word) { return reserved_word >> 40; }
+
+enum class StepKind : uint8_t {
+  kFree,      // nothing is reserved from here on
+  kReserved,  // by a writer that has not finished, or has died
+  kWhole,     // a record, a whole batch, or a frame without records
+  kEnd,       // no frame fits in the rest of the segment
+  kBad,       // no writer leaves this
+};
+
+struct FrameStep {
+  StepKind kind = StepKind::kFree;
+  bool marker = false;
+  uint64_t bytes = 0;
+  uint64_t seqs = 0;
+  uint64_t word = 0;  // as it was loaded
+};
+
+// What stands at `offset`, where a frame begins or the last one has ended. What is seen of a whole
+// frame is all of it.
+FrameStep StepAt(SharedSegment& segment, uint64_t offset);
+
+// Makes a void of what is reserved at `offset` for the seqs from `seq` on; `step` is what StepAt()
+// has found there. The owner is known to store nothing any more. Any number of members may do so at
+// the same time: they store the same bytes.
+void MakeVoid(SharedSegment& segment, uint64_t offset, uint64_t seq, const FrameStep& step);
+
+}  // namespace durlog
+
+#endif  // DURLOG_SHARED_FRAME_STEP_H_

@@ -1,0 +1,147 @@
+#include "shared/reach_job.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "recovery/log_files.h"
+#include "shared/steps.h"
+
+namespace durlog {
+namespace {
+
+// A member stores a frame in less than a microsecond, unless the system has given its processor to
+// another one: then yielding is what it needs.
+constexpr uint32_t kYields = 64;
+constexpr uint32_t kMaxPauseMicros = 2000;
+// How often to ask whether the member that syncs is still alive: one that dies rings no bell.
+constexpr uint64_t kBellMicros = 2000;
+
+}  // namespace
+
+bool ReachJob::Pause() {
+  const uint64_t now = member_->file_system().MonotonicMicros();
+  if (pauses_ == 0) paused_since_ = now;
+  if (cancelled_.load(std::memory_order_relaxed)) return false;
+  if (now - paused_since_ >= uint64_t{stall_ms_} * 1000) return false;
+  if (pauses_++ < kYields) {
+    std::this_thread::yield();
+  } else {
+    const uint32_t micros = std::min((pauses_ - kYields) * 50, kMaxPauseMicros);
+    std::this_thread::sleep_for(std::chrono::microseconds(micros));
+  }
+  return true;
+}
+
+void ReachJob::NoteStall(uint32_t slot) {
+  if (cancelled_.load(std::memory_order_relaxed)) return;
+  const auto pid = static_cast<int64_t>(member_->page().PidOf(slot).load());
+  stall_ = Stall{std::max<int64_t>(pid, 1), walk_.point().seq};
+}
+
+Result<bool> ReachJob::AwaitCommitted() {
+  pauses_ = 0;
+  for (;;) {
+    const uint64_t before = walk_.point().seq;
+    DURLOG_RETURN_IF_ERROR(walk_.Advance());
+    if (walk_.point().seq >= end_) return true;
+    if (walk_.point().seq > before) pauses_ = 0;
+    if (walk_.VoidIfDead()) continue;
+    if (Pause()) continue;
+    if (walk_.stop().kind == StepKind::kReserved) NoteStall(OwnerOf(walk_.stop().word));
+    return false;
+  }
+}
+
+bool ReachJob::IsSynced() {
+  const PageWord word = level_ == Level::kFull ? PageWord::kFullEnd : PageWord::kSyncedEnd;
+  return member_->page().Load(word) >= end_;
+}
+
+Status ReachJob::SyncSegments(const LogPoint& committed) {
+  MembersPage& page = member_->page();
+  const uint64_t last = committed.segment->first_seq();
+  const uint64_t first = page.Load(PageWord::kSyncedFirst);
+  if (first < last) {
+    DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(member_->directory()));
+    for (const uint64_t at : files.segments) {
+      if (at < first || at >= last) continue;
+      DURLOG_ASSIGN_OR_RETURN(const std::shared_ptr<SharedSegment> segment, member_->SegmentAt(at));
+      DURLOG_RETURN_IF_ERROR(segment->file().SyncFull());
+    }
+  }
+  if (level_ == Level::kFull) {
+    DURLOG_RETURN_IF_ERROR(committed.segment->file().SyncFull());
+  } else {
+    // Not the pages populated ahead, which are dirty too.
+    DURLOG_RETURN_IF_ERROR(
+        committed.segment->mapping().Sync(0, static_cast<size_t>(committed.offset)));
+  }
+  if (page.Load(PageWord::kNamesFirst) < last) {
+    DURLOG_RETURN_IF_ERROR(member_->directory().Sync());
+    page.Raise(PageWord::kNamesFirst, last);
+  }
+  return Status::Ok();
+}
+
+// The caller holds PageLock::kSync. What is published was true before.
+Status ReachJob::SyncForAll() {
+  MembersPage& page = member_->page();
+  DURLOG_RETURN_IF_ERROR(walk_.Advance());
+  const LogPoint committed = walk_.point();
+  const uint64_t rotations = page.Load(PageWord::kRotations);
+  const bool is_active = page.Load(PageWord::kActiveFirst) == committed.segment->first_seq();
+  AtStep(Step::kSyncBegun);
+  Status synced = SyncSegments(committed);
+  if (!synced.ok()) {
+    // The kernel may have dropped the pages, and says so once: nobody may sync them again.
+    page.Raise(PageWord::kLatched, 1);
+    return synced;
+  }
+  AtStep(Step::kSynced);
+  page.Raise(PageWord::kSyncedEnd, committed.seq);
+  if (level_ == Level::kFull) page.Raise(PageWord::kFullEnd, committed.seq);
+  page.Raise(PageWord::kSyncedFirst, committed.segment->first_seq());
+  if (is_active) page.Raise(PageWord::kSyncedRotations, rotations);
+  member_->live().RaiseSyncedEnd(committed.seq);
+  AtStep(Step::kSyncPublished);
+  return Status::Ok();
+}
+
+Result<bool> ReachJob::AwaitSynced() {
+  MembersPage& page = member_->page();
+  const uint64_t begin = member_->file_system().MonotonicMicros();
+  for (;;) {
+    if (IsSynced()) return true;
+    if (page.Load(PageWord::kLatched) != 0 || cancelled_.load(std::memory_order_relaxed)) {
+      return false;
+    }
+    const uint32_t bell = page.SyncBell();
+    DURLOG_ASSIGN_OR_RETURN(const bool leads, page.TryLock(PageLock::kSync));
+    if (leads) {
+      // The leader before may have been the one that latched the log.
+      Status synced =
+          IsSynced() || page.Load(PageWord::kLatched) != 0 ? Status::Ok() : SyncForAll();
+      page.Unlock(PageLock::kSync);
+      page.RingSyncBell();
+      member_->live().Ring();
+      DURLOG_RETURN_IF_ERROR(std::move(synced));
+      continue;
+    }
+    page.WaitForSyncBell(bell, kBellMicros);
+    if (member_->file_system().MonotonicMicros() - begin > uint64_t{stall_ms_} * 1000) {
+      return false;
+    }
+  }
+}
+
+Status ReachJob::Reach() {
+  DURLOG_ASSIGN_OR_RETURN(const bool committed, AwaitCommitted());
+  if (!committed || level_ == Level::kMemory) return Status::Ok();
+  DURLOG_ASSIGN_OR_RETURN(const bool synced, AwaitSynced());
+  static_cast<void>(synced);
+  return Status::Ok();
+}
+
+}  // namespace durlog

@@ -1,0 +1,72 @@
+// Waits until records have reached a level, and syncs for all members if none does.
+#ifndef DURLOG_SHARED_REACH_JOB_H_
+#define DURLOG_SHARED_REACH_JOB_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "base/job.h"
+#include "log/options.h"
+#include "shared/committed_walk.h"
+#include "shared/member.h"
+
+namespace durlog {
+
+// A member that holds up everybody's acknowledgements, and lives.
+struct Stall {
+  int64_t pid = 0;  // 0: none
+  uint64_t seq = 0;
+};
+
+class ReachJob final : public Job {
+ public:
+  // Every record below `end` is to reach `level`: kMemory, kSync or kFull. The walk goes on from
+  // `from`. Gives up after `stall_ms` without progress by a living member.
+  ReachJob(std::shared_ptr<Member> member, LogPoint from, uint64_t end, Level level,
+           uint32_t stall_ms)
+      : member_(std::move(member)),
+        walk_(*member_, std::move(from)),
+        end_(end),
+        level_(level),
+        stall_ms_(stall_ms) {}
+
+  // It ends soon, with or without its work done.
+  void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  // After done(). kSyncFailed where a sync failed: then the page says that the log is latched.
+  const Status& status() const { return status_; }
+  const LogPoint& point() const { return walk_.point(); }
+  const Stall& stall() const { return stall_; }
+  Level level() const { return level_; }
+
+ protected:
+  void Run() override { status_ = Reach(); }
+
+ private:
+  Status Reach();
+  // False where it was cancelled, or has met a stall.
+  Result<bool> AwaitCommitted();
+  Result<bool> AwaitSynced();
+  Status SyncForAll();
+  Status SyncSegments(const LogPoint& committed);
+  bool IsSynced();
+  // Waits a little longer each time. False once it is enough.
+  bool Pause();
+  void NoteStall(uint32_t slot);
+
+  const std::shared_ptr<Member> member_;
+  CommittedWalk walk_;
+  const uint64_t end_;
+  const Level level_;
+  const uint32_t stall_ms_;
+  std::atomic<bool> cancelled_{false};
+  uint32_t pauses_ = 0;
+  uint64_t paused_since_ = 0;  // in microseconds
+  Status status_;
+  Stall stall_;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_SHARED_REACH_JOB_H_

@@ -1,0 +1,271 @@
+// Appending as one of several members: reserve, fill, publish.
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "base/inline_calls.h"
+#include "checksum/crc32c.h"
+#include "shared/shared_log.h"
+#include "shared/steps.h"
+
+namespace durlog {
+namespace {
+
+// As in log/append.cc: the clock is read once a turn, and then for every so many.
+constexpr uint32_t kAppendsPerClockRead = 16;
+
+void StoreWords(SharedSegment& segment, uint64_t offset, const uint8_t* header) {
+  segment.WordAt(offset + 8).store(Load64(header + 8), std::memory_order_relaxed);
+  segment.WordAt(offset + 16).store(Load64(header + 16), std::memory_order_relaxed);
+}
+
+// Everything of a frame but its first eight bytes, which are returned. What is behind the payload
+// is zero already.
+uint64_t FillFrame(SharedSegment& segment, uint64_t offset, const FrameFields& fields,
+                   Bytes payload) {
+  uint8_t header[kFrameHeaderBytes];
+  const uint32_t crc = BeginFrameHeader(fields, segment.crc_seed(), header);
+  SealFrameHeader(header, CopyAndCrc32c(crc, segment.At(offset + kFrameHeaderBytes), payload.data,
+                                        payload.size));
+  AtStep(Step::kPayloadStored);
+  StoreWords(segment, offset, header);
+  return Load64(header);
+}
+
+}  // namespace
+
+Status SharedLog::CheckAppend(Bytes payload) const {
+  if (latched_) return LatchedError();
+  if (closing_) return Status::Error(Code::kClosed, "the log is closed");
+  if (payload.size == 0) {
+    return Status::Error(Code::kRecordEmpty, "a record has at least one byte");
+  }
+  if (payload.size > options_.max_record_bytes) {
+    return Status::Error(Code::kRecordTooLarge, "the record has " + std::to_string(payload.size) +
+                                                    " bytes, maxRecordBytes is " +
+                                                    std::to_string(options_.max_record_bytes));
+  }
+  return Status::Ok();
+}
+
+// A time that the segment cannot hold is refused: the segments are everybody's.
+Status SharedLog::SetFrameTime(uint64_t time_ms) {
+  if (clock_credit_-- == 0) {
+    clock_credit_ = kAppendsPerClockRead;
+    now_ms_ = member_->file_system().NowMs();
+  }
+  const bool exact = time_ms != kClockTime;
+  const uint64_t record_ms = exact ? time_ms : now_ms_;
+  const uint64_t base_ms = append_.segment->header().base_time_ms;
+  if (exact && (record_ms < base_ms || record_ms - base_ms > UINT32_MAX)) {
+    return Status::Error(Code::kUnsupported,
+                         "a log in shared mode takes times from its present segment's beginning to "
+                         "49.7 days after it: restore others with the log open alone");
+  }
+  const uint64_t elapsed_ms = record_ms > base_ms ? record_ms - base_ms : 0;
+  frame_time_ms_ = static_cast<uint32_t>(std::min<uint64_t>(elapsed_ms, UINT32_MAX));
+  return Status::Ok();
+}
+
+// The place is this member's until it publishes or dies. On failure nothing has been reserved.
+Result<LogPoint> SharedLog::Reserve(uint64_t frame_bytes, uint64_t seqs, uint64_t time_ms) {
+  const std::optional<uint64_t> expected_seq = std::exchange(expected_seq_, std::nullopt);
+  for (;;) {
+    FrameStep stop;
+    DURLOG_RETURN_IF_ERROR(CatchUp(&stop));
+    if (expected_seq && append_.seq != *expected_seq) {
+      return Status::Error(Code::kSeqConflict, "the next record gets another seq than expectedSeq");
+    }
+    if (append_.seq + seqs > kMaxSeq) {
+      return Status::Error(Code::kOutOfRange, "the log's seqs are used up");
+    }
+    if (stop.kind == StepKind::kEnd || append_.offset + frame_bytes > append_.segment->bytes()) {
+      DURLOG_RETURN_IF_ERROR(stop.kind == StepKind::kEnd ? EnterNext() : Seal());
+      continue;
+    }
+    DURLOG_RETURN_IF_ERROR(SetFrameTime(time_ms));
+    SharedSegment& segment = *append_.segment;
+    AtStep(Step::kBeforeReserve);
+    uint64_t free = 0;
+    if (!segment.WordAt(append_.offset)
+             .compare_exchange_strong(free, ReservedWord(frame_bytes, seqs, member_->slot()),
+                                      std::memory_order_acq_rel, std::memory_order_relaxed)) {
+      continue;
+    }
+    AtStep(Step::kReserved);
+    if (segment.faulted()) {
+      // Only this process sees what was stored.
+      Latch(FaultedPoint(*member_, append_));
+      return LatchedError();
+    }
+    LogPoint place = append_;
+    append_.offset += frame_bytes;
+    append_.seq += seqs;
+    append_.after_marker = false;
+    return place;
+  }
+}
+
+FrameFields SharedLog::FieldsAt(const LogPoint& place, size_t payload_bytes) const {
+  FrameFields fields;
+  fields.state = FrameState::kCommitted;
+  fields.length = static_cast<uint32_t>(payload_bytes);
+  fields.seq = place.seq;
+  // Never above it: what is synced was committed, and this record is not.
+  const uint64_t synced = std::min(member_->page().Load(PageWord::kSyncedEnd), place.seq);
+  fields.unsynced = static_cast<uint32_t>(std::min<uint64_t>(place.seq - synced, UINT32_MAX));
+  fields.time_ms = frame_time_ms_;
+  return fields;
+}
+
+// Where a page was lost, the others must not see a frame whose bytes they do not see.
+Status SharedLog::Publish(const LogPoint& place, uint64_t first_word) {
+  SharedSegment& segment = *place.segment;
+  AtStep(Step::kHeaderStored);
+  if (!segment.faulted()) {
+    segment.WordAt(place.offset).store(first_word, std::memory_order_release);
+  }
+  if (segment.faulted()) {
+    Latch(FaultedPoint(*member_, place));
+    return LatchedError();
+  }
+  AtStep(Step::kPublished);
+  return Status::Ok();
+}
+
+void SharedLog::NoteAppended(uint64_t frame_bytes, Level level) {
+  Refresh();
+  uint64_t& wanted = wanted_[static_cast<size_t>(level)];
+  wanted = std::max(wanted, append_.seq);
+  if (level > Level::kMemory) pending_bytes_ += frame_bytes;
+  if (append_.offset > append_.segment->bytes() / 8) RequestSpare(false);
+  PopulateAhead();
+}
+
+DURLOG_INLINE_CALLS Result<uint64_t> SharedLog::Append(Bytes payload, Level level,
+                                                       uint64_t time_ms) {
+  DURLOG_RETURN_IF_ERROR(CheckAppend(payload));
+  const uint64_t frame_bytes = FrameBytes(payload.size);
+  if (pending_bytes() > 0 && pending_bytes() + frame_bytes > options_.max_pending_bytes) {
+    expected_seq_.reset();
+    Pump();
+    return Status::Error(Code::kBackpressure,
+                         std::to_string(pending_bytes()) + " bytes wait to be committed");
+  }
+  DURLOG_ASSIGN_OR_RETURN(const LogPoint place, Reserve(frame_bytes, 1, time_ms));
+  const uint64_t word =
+      FillFrame(*place.segment, place.offset, FieldsAt(place, payload.size), payload);
+  DURLOG_RETURN_IF_ERROR(Publish(place, word));
+  NoteAppended(frame_bytes, level);
+  return place.seq;
+}
+
+Result<uint64_t> SharedLog::CheckBatch(const Bytes* payloads, size_t count) const {
+  uint64_t frame_bytes = 0;
+  for (size_t i = 0; i < count; ++i) {
+    DURLOG_RETURN_IF_ERROR(CheckAppend(payloads[i]));
+    frame_bytes += FrameBytes(payloads[i].size);
+  }
+  if (count == 0) return Status::Error(Code::kInvalidArgument, "a batch has at least one record");
+  const uint64_t most = std::min({options_.segment_bytes - kSegmentHeaderBytes,
+                                  options_.max_pending_bytes, kMaxReservedBytes});
+  if (frame_bytes > most || count > kMaxReservedSeqs) {
+    return Status::Error(Code::kBatchTooLarge,
+                         "the batch takes " + std::to_string(frame_bytes) + " bytes in " +
+                             std::to_string(count) + " records, and may take " +
+                             std::to_string(most) + " in " + std::to_string(kMaxReservedSeqs));
+  }
+  return frame_bytes;
+}
+
+// All of the batch is reserved in one piece, and its first frame published last.
+Result<uint64_t> SharedLog::AppendBatch(const Bytes* payloads, size_t count, Level level,
+                                        uint64_t time_ms) {
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t frame_bytes, CheckBatch(payloads, count));
+  if (pending_bytes() > 0 && pending_bytes() + frame_bytes > options_.max_pending_bytes) {
+    expected_seq_.reset();
+    Pump();
+    return Status::Error(Code::kBackpressure,
+                         std::to_string(pending_bytes()) + " bytes wait to be committed");
+  }
+  DURLOG_ASSIGN_OR_RETURN(const LogPoint place, Reserve(frame_bytes, count, time_ms));
+  uint64_t first_word = 0;
+  LogPoint at = place;
+  for (size_t i = 0; i < count; ++i) {
+    FrameFields fields = FieldsAt(at, payloads[i].size);
+    fields.batch_continues = i + 1 < count;
+    const uint64_t word = FillFrame(*at.segment, at.offset, fields, payloads[i]);
+    if (i == 0) {
+      first_word = word;
+    } else {
+      at.segment->WordAt(at.offset).store(word, std::memory_order_relaxed);
+    }
+    at.offset += fields.frame_bytes();
+    ++at.seq;
+  }
+  AtStep(Step::kBatchStored);
+  DURLOG_RETURN_IF_ERROR(Publish(place, first_word));
+  NoteAppended(frame_bytes, level);
+  return place.seq;
+}
+
+// The level is reached, or it is said why not: by a member that holds everybody up, or by a sync.
+Status SharedLog::AwaitHere(uint64_t end, Level level) {
+  const Level wanted = level == Level::kAsync ? Level::kSync : level;
+  while (ReachedEnd(wanted) < end) {
+    ReachJob job(member_, committed_->point(), end, wanted, options_.stall_ms);
+    job.RunOnce();
+    committed_->MoveTo(job.point());
+    if (!job.status().ok()) Latch(job.status());
+    Refresh();
+    if (latched_) return LatchedError();
+    if (job.stall().pid != 0) return StallError(job.stall());
+  }
+  return Status::Ok();
+}
+
+// Waits for the next segment's file, or for a sync, as long as a stall may last.
+template <typename AppendOnce>
+Result<uint64_t> SharedLog::AppendAwaitingRoom(const AppendOnce& append) {
+  const uint64_t begin = member_->file_system().MonotonicMicros();
+  const std::optional<uint64_t> expected_seq = expected_seq_;
+  for (;;) {
+    expected_seq_ = expected_seq;
+    Result<uint64_t> appended = append();
+    if (appended.status().code() != Code::kBackpressure) return appended;
+    if (member_->file_system().MonotonicMicros() - begin > uint64_t{options_.stall_ms} * 1000) {
+      return appended;
+    }
+    Pump();
+    if (spare_job_) spare_job_->Await();
+    if (sync_job_) sync_job_->Await();
+    Harvest();
+  }
+}
+
+Result<uint64_t> SharedLog::Write(Bytes payload) {
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t seq,
+                          AppendAwaitingRoom([&] { return Append(payload, Level::kMemory); }));
+  if (ReachedEnd(Level::kMemory) <= seq) {
+    DURLOG_RETURN_IF_ERROR(AwaitHere(seq + 1, Level::kMemory));
+  }
+  return seq;
+}
+
+Result<uint64_t> SharedLog::WriteBatch(const Bytes* payloads, size_t count) {
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t seq, AppendAwaitingRoom([&] {
+                            return AppendBatch(payloads, count, Level::kMemory);
+                          }));
+  DURLOG_RETURN_IF_ERROR(AwaitHere(seq + count, Level::kMemory));
+  return seq;
+}
+
+Result<uint64_t> SharedLog::AppendSync(Bytes payload, Level level, uint64_t time_ms) {
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t seq,
+                          AppendAwaitingRoom([&] { return Append(payload, level, time_ms); }));
+  DURLOG_RETURN_IF_ERROR(AwaitHere(seq + 1, level));
+  return seq;
+}
+
+}  // namespace durlog

@@ -1,0 +1,171 @@
+// What a member asks of the others, and what becomes of its jobs.
+#include "shared/shared_log.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "recovery/log_files.h"
+
+namespace durlog {
+namespace {
+
+bool IsOut(const std::shared_ptr<ReachJob>& job) { return job != nullptr; }
+
+}  // namespace
+
+void SharedLog::Attach(Executor* executor, LogListener* listener) {
+  executor_ = executor;
+  listener_ = listener;
+}
+
+Status SharedLog::LatchedError() const {
+  return Status::Error(Code::kLatched,
+                       "an earlier sync or store failed, by this writer or another one: close the "
+                       "log and open it again");
+}
+
+Status SharedLog::StallError(const Stall& stall) const {
+  return Status::Error(Code::kStalled, "the record is stored and not acknowledged: seq " +
+                                           std::to_string(stall.seq) + " of process " +
+                                           std::to_string(stall.pid) +
+                                           " comes before it, and that process is stopped or slow");
+}
+
+// Called by everything that changes what is reached, and never by Pump(): see Pump().
+void SharedLog::Refresh() {
+  if (!latched_) {
+    Status advanced = committed_->Advance();
+    if (!advanced.ok()) Latch(std::move(advanced));
+  }
+  MembersPage& page = member_->page();
+  const auto raise = [this](Level level, uint64_t end) {
+    uint64_t& reached = reached_[static_cast<size_t>(level)];
+    reached = std::max(reached, end);
+  };
+  const uint64_t synced = page.Load(PageWord::kSyncedEnd);
+  raise(Level::kMemory, std::max(latched_ ? 0 : committed_->point().seq, synced));
+  raise(Level::kAsync, synced);
+  raise(Level::kSync, synced);
+  raise(Level::kFull, page.Load(PageWord::kFullEnd));
+}
+
+Status SharedLog::Look() {
+  if (latched_) return Status::Ok();
+  FrameStep stop;
+  DURLOG_RETURN_IF_ERROR(CatchUp(&stop));
+  Refresh();
+  return Status::Ok();
+}
+
+void SharedLog::RequestSync(Level level) {
+  if (latched_) return;
+  uint64_t& wanted = wanted_[static_cast<size_t>(level)];
+  wanted = std::max(wanted, append_.seq);
+}
+
+Status SharedLog::Sync(Level level) {
+  if (latched_) return LatchedError();
+  return AwaitHere(append_.seq, level);
+}
+
+void SharedLog::StartReach(std::shared_ptr<ReachJob>* job, uint64_t end, Level level) {
+  *job = std::make_shared<ReachJob>(member_, committed_->point(), end, level, options_.stall_ms);
+  executor_->Execute(*job);
+}
+
+void SharedLog::FinishReach(std::shared_ptr<ReachJob>* job) {
+  const std::shared_ptr<ReachJob> done = std::exchange(*job, nullptr);
+  committed_->MoveTo(done->point());
+  if (done->level() != Level::kMemory) {
+    syncing_bytes_ = 0;
+    ++stats_.commits;
+  }
+  if (!done->status().ok()) Latch(done->status());
+  if (done->stall().pid != 0 && !latched_) {
+    listener_->OnStalled(done->stall().pid, done->stall().seq);
+  }
+}
+
+// What was wanted and is not known to be reached is waited for by a job, also where it has been
+// reached meanwhile: the caller learns of it by the job's end.
+void SharedLog::Pump() {
+  clock_credit_ = 0;
+  if (latched_) return;
+  member_->live().Ring();
+  const auto wants = [this](Level level) {
+    return wanted_[static_cast<size_t>(level)] > ReachedEnd(level);
+  };
+  const auto wanted = [this](Level level) { return wanted_[static_cast<size_t>(level)]; };
+  if (!IsOut(memory_job_) && wants(Level::kMemory)) {
+    StartReach(&memory_job_, wanted(Level::kMemory), Level::kMemory);
+  }
+  if (IsOut(sync_job_)) return;
+  const bool full = wants(Level::kFull);
+  if (!full && !wants(Level::kSync) && !wants(Level::kAsync)) return;
+  syncing_bytes_ = std::exchange(pending_bytes_, 0);
+  if (full) return StartReach(&sync_job_, wanted(Level::kFull), Level::kFull);
+  StartReach(&sync_job_, std::max(wanted(Level::kSync), wanted(Level::kAsync)), Level::kSync);
+}
+
+void SharedLog::Harvest() {
+  if (IsOut(memory_job_) && memory_job_->done()) FinishReach(&memory_job_);
+  if (IsOut(sync_job_) && sync_job_->done()) FinishReach(&sync_job_);
+  if (populate_job_ && populate_job_->done()) populate_job_.reset();
+  Refresh();
+  if (!latched_ && member_->page().Load(PageWord::kLatched) != 0) {
+    Latch(Status::Error(Code::kSyncFailed, "a sync by another writer of the log failed"));
+  }
+}
+
+void SharedLog::PrepareClose() {
+  closing_ = true;
+  RequestSync(Level::kSync);
+}
+
+bool SharedLog::idle() const {
+  if (IsOut(memory_job_) || IsOut(sync_job_)) return false;
+  if (latched_) return true;
+  for (size_t level = 0; level < wanted_.size(); ++level) {
+    if (wanted_[level] > reached_[level]) return false;
+  }
+  return true;
+}
+
+std::shared_ptr<SharedTrimJob> SharedLog::BeginTrim(uint64_t seq) {
+  auto job = std::make_shared<SharedTrimJob>(member_, seq);
+  trims_.push_back(job);
+  return job;
+}
+
+// What this member has reserved and cannot finish is left to the others, who see it as dead.
+void SharedLog::Latch(Status status) {
+  if (latched_) return;
+  latched_ = true;
+  if (status.code() != Code::kSyncFailed) {
+    const std::string cause = status.message();
+    status = Status(status)
+                 .WithCode(Code::kSyncFailed)
+                 .WithMessage("writing to the device failed (" + cause +
+                              "): what was not acknowledged may or may not be there; close the log "
+                              "and open it again");
+  }
+  member_->LeaveSlot();
+  if (listener_ != nullptr) listener_->OnFailure(status, 0, append_.seq, true);
+}
+
+LogStats SharedLog::Stats() const {
+  LogStats stats = stats_;
+  stats.strategy = options_.strategy;
+  stats.mode = WriteMode::kMmap;
+  stats.preallocated =
+      options_.preallocation_auto ? Preallocation::kFallocate : options_.preallocation;
+  stats.file_system = capabilities_.file_system;
+  stats.reason = "several writers store into one map";
+  stats.segment_bytes = options_.segment_bytes;
+  const Result<LogFiles> files = ListLogFiles(member_->directory());
+  stats.segments = files.ok() ? files->segments.size() : 0;
+  return stats;
+}
+
+}  // namespace durlog

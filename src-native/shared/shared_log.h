@@ -1,0 +1,171 @@
+// One of several writers of a log, each in a process or thread of its own.
+//
+// Threads: as with Log, every method is called by one thread, and what blocks is done by jobs. The
+// members know of each other by what they store into the segments, and by the page of MembersPage:
+// a member reserves the place of a record by a compare-and-swap on the frame's first eight bytes,
+// fills it, and publishes it by storing them again. A record counts once it and all before it are
+// whole. What a member leaves reserved when it dies is made void by the others.
+#ifndef DURLOG_SHARED_SHARED_LOG_H_
+#define DURLOG_SHARED_SHARED_LOG_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/executor.h"
+#include "log/log_listener.h"
+#include "log/log_stats.h"
+#include "log/options.h"
+#include "record/record_codec.h"
+#include "recovery/report.h"
+#include "shared/committed_walk.h"
+#include "shared/member.h"
+#include "shared/populate_job.h"
+#include "shared/reach_job.h"
+#include "shared/shared_trim_job.h"
+#include "shared/spare_making.h"
+
+namespace durlog {
+
+class SharedLog {
+ public:
+  // The time of an append that names none.
+  static constexpr uint64_t kClockTime = UINT64_MAX;
+
+  // Blocking: joins the members, or recovers or makes the log where there are none. kLocked where a
+  // writer has the log alone, kUnsupported where several cannot share it. The log has no executor
+  // yet: Attach() comes next.
+  static Result<std::unique_ptr<SharedLog>> Open(FileSystem& file_system, const std::string& path,
+                                                 const LogOptions& options);
+  // Waits for the jobs that are out. After PrepareClose() it leaves in order: the last member marks
+  // the end of the log.
+  ~SharedLog();
+  SharedLog(const SharedLog&) = delete;
+  SharedLog& operator=(const SharedLog&) = delete;
+
+  void Attach(Executor* executor, LogListener* listener);
+
+  // As those of Log. A level is reached when this record and all before it, whoever wrote them,
+  // have reached it.
+  Result<uint64_t> Append(Bytes payload, Level level, uint64_t time_ms = kClockTime);
+  Result<uint64_t> AppendBatch(const Bytes* payloads, size_t count, Level level,
+                               uint64_t time_ms = kClockTime);
+  // At kMemory when they return; kStalled where the record is stored, and one before it is not.
+  Result<uint64_t> Write(Bytes payload);
+  Result<uint64_t> WriteBatch(const Bytes* payloads, size_t count);
+  Result<uint64_t> AppendSync(Bytes payload, Level level, uint64_t time_ms = kClockTime);
+  Status Sync(Level level);
+  void RequestSync(Level level);
+  // The next append gets this seq, or is refused with kSeqConflict: next_seq() is then the seq that
+  // it would have got.
+  void ExpectSeq(uint64_t seq) { expected_seq_ = seq; }
+  // Looks how far the others have come.
+  Status Look();
+
+  void Pump();
+  void Harvest();
+  void PrepareClose();
+  std::shared_ptr<SharedTrimJob> BeginTrim(uint64_t seq);
+
+  bool idle() const;
+  bool latched() const { return latched_; }
+  uint64_t first_seq() const { return member_->page().Load(PageWord::kFirstSeq); }
+  // Behind the last record that this member has appended or seen.
+  uint64_t next_seq() const { return append_.seq; }
+  // As of the last call of another method.
+  uint64_t ReachedEnd(Level level) const { return reached_[static_cast<size_t>(level)]; }
+  uint64_t pending_bytes() const { return pending_bytes_ + syncing_bytes_; }
+  const LogOptions& options() const { return options_; }
+  const RecoveryReport& recovery() const { return recovery_; }
+  const LogUuid& uuid() const { return uuid_; }
+  uint32_t slot() const { return member_->slot(); }
+  uint32_t CountMembers() const { return member_->CountMembers(); }
+  LogStats Stats() const;
+
+ private:
+  SharedLog(std::shared_ptr<Member> member, Capabilities capabilities, const LogOptions& options);
+
+  // shared_open.cc
+  static Result<std::unique_ptr<SharedLog>> OpenJoined(FileSystem& file_system,
+                                                       std::unique_ptr<Directory> directory,
+                                                       std::unique_ptr<MembersPage> page,
+                                                       const LogOptions& options);
+  Status Recover();
+  Status MakeFirstSegment(uint64_t first_seq);
+  Status Join();
+  Status VoidReservationsOf(bool everybody, LogPoint* point);
+  Status StartAt(uint64_t segment, uint64_t offset, uint64_t seq, bool marked);
+  void Leave();
+  Status MarkEnd(LogPoint end);
+
+  // shared_append.cc
+  Status CheckAppend(Bytes payload) const;
+  Result<uint64_t> CheckBatch(const Bytes* payloads, size_t count) const;
+  Status SetFrameTime(uint64_t time_ms);
+  Result<LogPoint> Reserve(uint64_t frame_bytes, uint64_t seqs, uint64_t time_ms);
+  FrameFields FieldsAt(const LogPoint& place, size_t payload_bytes) const;
+  Status Publish(const LogPoint& place, uint64_t first_word);
+  void NoteAppended(uint64_t frame_bytes, Level level);
+  template <typename AppendOnce>
+  Result<uint64_t> AppendAwaitingRoom(const AppendOnce& append);
+  Status AwaitHere(uint64_t end, Level level);
+
+  // shared_rotate.cc
+  Status CatchUp(FrameStep* stop);
+  Status Seal();
+  Status EnterNext();
+  Status Rotate(uint64_t first_seq);
+  Status GiveName(uint64_t first_seq);
+  void RequestSpare(bool waits);
+  void PopulateAhead();
+  bool TooMuchUnsynced() const;
+  void Enter(std::shared_ptr<SharedSegment> segment);
+
+  // shared_log.cc
+  void Refresh();
+  void StartReach(std::shared_ptr<ReachJob>* job, uint64_t end, Level level);
+  void FinishReach(std::shared_ptr<ReachJob>* job);
+  void Latch(Status status);
+  Status LatchedError() const;
+  Status StallError(const Stall& stall) const;
+
+  const std::shared_ptr<Member> member_;
+  const Capabilities capabilities_;
+  LogOptions options_;
+  Executor* executor_ = nullptr;
+  LogListener* listener_ = nullptr;
+  LogUuid uuid_{};
+  RecoveryReport recovery_;
+  LogStats stats_;
+
+  LogPoint append_;  // behind everything that is known to be reserved
+  std::unique_ptr<CommittedWalk> committed_;
+  std::array<uint64_t, kLevelCount> reached_{};
+  std::array<uint64_t, kLevelCount> wanted_{};
+  std::optional<uint64_t> expected_seq_;
+  uint64_t pending_bytes_ = 0;  // appended since the last sync began
+  uint64_t syncing_bytes_ = 0;
+
+  uint64_t now_ms_ = 0;
+  uint32_t clock_credit_ = 0;
+  uint32_t frame_time_ms_ = 0;
+
+  std::shared_ptr<ReachJob> memory_job_;
+  std::shared_ptr<ReachJob> sync_job_;
+  std::shared_ptr<SharedSpareJob> spare_job_;
+  std::shared_ptr<PopulateJob> populate_job_;
+  std::vector<std::shared_ptr<Job>> trims_;
+  uint64_t spare_asked_in_ = UINT64_MAX;  // segment by its first seq
+  uint64_t populated_until_ = 0;          // of the segment that is appended to
+
+  bool latched_ = false;
+  bool closing_ = false;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_SHARED_SHARED_LOG_H_

@@ -1,0 +1,313 @@
+// Joining the writers of a log, or being the first of them; and leaving.
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "live/live_page_writer.h"
+#include "log/recover_folder.h"
+#include "record/segment_name.h"
+#include "shared/shared_log.h"
+#include "shared/steps.h"
+
+namespace durlog {
+namespace {
+
+constexpr std::chrono::milliseconds kJoinPause{1};
+constexpr int kJoinPauses = 10'000;
+constexpr int kOpenAttempts = 100;
+// The owner's line in the file `lock`.
+constexpr size_t kOwnerDigits = 20;
+
+// Joining, leaving and recovering are done by one member at a time.
+class JoinLock {
+ public:
+  explicit JoinLock(MembersPage& page) : page_(page) {}
+  ~JoinLock() {
+    if (held_) page_.Unlock(PageLock::kJoin);
+  }
+  JoinLock(const JoinLock&) = delete;
+  JoinLock& operator=(const JoinLock&) = delete;
+
+  Status Take() {
+    for (int pauses = 0; pauses < kJoinPauses; ++pauses) {
+      DURLOG_ASSIGN_OR_RETURN(held_, page_.TryLock(PageLock::kJoin));
+      if (held_) return Status::Ok();
+      std::this_thread::sleep_for(kJoinPause);
+    }
+    return Status::Error(Code::kLocked,
+                         "another writer is opening or closing the log, and does not get on");
+  }
+
+ private:
+  MembersPage& page_;
+  bool held_ = false;
+};
+
+Result<std::unique_ptr<File>> OpenLockFile(Directory& directory) {
+  Status failure;
+  for (int attempt = 0; attempt < kOpenAttempts; ++attempt) {
+    Result<std::unique_ptr<File>> file = directory.Open(kLockName, OpenMode::kReadWrite);
+    if (file.status().code() == Code::kNotFound) {
+      file = directory.Open(kLockName, OpenMode::kCreateNew);
+    }
+    if (file.ok()) return file;
+    failure = file.TakeStatus();
+  }
+  return failure;
+}
+
+// For messages only.
+void WriteOwner(File& lock, const std::string& pid) {
+  std::string line = pid;
+  line.resize(kOwnerDigits, ' ');
+  line += '\n';
+  static_cast<void>(lock.WriteAt(0, line.data(), line.size()).ok());
+}
+
+Status LockedAlone(File& lock, FileSystem& file_system, const std::string& path) {
+  char line[kOwnerDigits + 1] = {};
+  const Result<size_t> read = lock.ReadAt(0, line, kOwnerDigits);
+  const int64_t pid = read.ok() ? std::strtoll(line, nullptr, 10) : 0;
+  return Status::Locked(pid, file_system.ProcessId())
+      .WithMessage("a writer has the log open alone: it can be shared once that one has closed it")
+      .WithPath(path);
+}
+
+Status CheckShareable(const Capabilities& capabilities, const std::string& path) {
+  if (capabilities.shares_maps && capabilities.overwrites_in_place &&
+      capabilities.survives_map_faults) {
+    return Status::Ok();
+  }
+  return Status::Error(Code::kUnsupported,
+                       "several writers cannot share a log on " + capabilities.file_system +
+                           " here: it takes a file system on this machine that overwrites in place "
+                           "(ext4, XFS, tmpfs)")
+      .WithPath(path);
+}
+
+}  // namespace
+
+SharedLog::SharedLog(std::shared_ptr<Member> member, Capabilities capabilities,
+                     const LogOptions& options)
+    : member_(std::move(member)), capabilities_(std::move(capabilities)), options_(options) {}
+
+Result<std::unique_ptr<SharedLog>> SharedLog::Open(FileSystem& file_system, const std::string& path,
+                                                   const LogOptions& options) {
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
+                          file_system.OpenDirectory(path, options.create));
+  if (!options.create) {
+    DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory));
+    if (files.segments.empty()) {
+      return Status::Error(Code::kNotFound, "there is no log in this folder").WithPath(path);
+    }
+  }
+  DURLOG_ASSIGN_OR_RETURN(const Capabilities capabilities, directory->Probe());
+  DURLOG_RETURN_IF_ERROR(CheckShareable(capabilities, path));
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<MembersPage> page, MembersPage::Open(*directory));
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<File> lock, OpenLockFile(*directory));
+  auto member =
+      std::make_shared<Member>(file_system, std::move(directory), std::move(lock), std::move(page));
+  std::unique_ptr<SharedLog> log(new SharedLog(member, capabilities, options));
+  JoinLock joining(member->page());
+  DURLOG_RETURN_IF_ERROR(joining.Take());
+  AtStep(Step::kJoining);
+  // Nobody else has even a shared lock: no member is alive, and no writer that is alone.
+  DURLOG_ASSIGN_OR_RETURN(const bool first,
+                          member->lock().TryLockRange(LockKind::kExclusive, 0, 0));
+  if (first) DURLOG_RETURN_IF_ERROR(log->Recover());
+  DURLOG_ASSIGN_OR_RETURN(const bool shared, member->lock().TryLockRange(LockKind::kShared, 0, 0));
+  if (!shared) return LockedAlone(member->lock(), file_system, path);
+  if (!first) DURLOG_RETURN_IF_ERROR(log->Join());
+  WriteOwner(member->lock(), std::to_string(file_system.ProcessId()));
+  return log;
+}
+
+// A segment for several writers, with a marker where it takes the name of another one: what that
+// one held may be all that says that the records in front of it are synced.
+Status SharedLog::MakeFirstSegment(uint64_t first_seq) {
+  FileSystem& file_system = member_->file_system();
+  Directory& directory = member_->directory();
+  SpareRequest request;
+  request.preallocation = Preallocation::kFallocate;
+  request.extent_size_hint = options_.extent_size_hint;
+  const SegmentHeader header =
+      SharedHeader(file_system, uuid_, file_system.NowMs(), options_.segment_bytes);
+  DURLOG_ASSIGN_OR_RETURN(Spare spare,
+                          MakeSharedSpare(directory, header, request, file_system.Random64()));
+  uint8_t marker[kFrameHeaderBytes];
+  EncodeMarker(first_seq, header.crc_seed(), marker);
+  DURLOG_RETURN_IF_ERROR(spare.file->WriteAt(kSegmentHeaderBytes, marker, sizeof marker));
+  DURLOG_RETURN_IF_ERROR(spare.file->SyncFull());
+  DURLOG_RETURN_IF_ERROR(directory.Rename(spare.name, SegmentName(first_seq)));
+  return directory.Sync();
+}
+
+// No member is alive, and this one has the log's lock alone.
+Status SharedLog::Recover() {
+  FileSystem& file_system = member_->file_system();
+  LivePageWriter live;
+  RecoveredFolder folder;
+  DURLOG_RETURN_IF_ERROR(
+      RecoverFolder(file_system, member_->directory(), capabilities_, options_, &live, &folder));
+  uuid_ = folder.uuid;
+  recovery_ = folder.report;
+  uint64_t segment = folder.next_seq;
+  uint64_t offset = kSegmentHeaderBytes + kFrameHeaderBytes;
+  const bool continues =
+      folder.last && folder.last->header.version >= kSharedVersion && !folder.last->header.recycled;
+  if (continues) {
+    segment = folder.last->first_seq;
+    offset = folder.last->scan.end_offset;
+    DURLOG_RETURN_IF_ERROR(folder.last->file->Allocate(Preallocation::kFallocate, 0,
+                                                       folder.last->header.segment_bytes));
+    folder.last->file.reset();
+  } else {
+    DURLOG_RETURN_IF_ERROR(MakeFirstSegment(folder.next_seq));
+  }
+  AtStep(Step::kRecovered);
+  MembersPage& page = member_->page();
+  DURLOG_RETURN_IF_ERROR(page.Make(uuid_, options_.segment_bytes));
+  const uint64_t first_seq = folder.segments.empty() ? segment : folder.segments.front();
+  page.Raise(PageWord::kFirstSeq, first_seq);
+  for (const PageWord word : {PageWord::kActiveFirst, PageWord::kCommittedFirst,
+                              PageWord::kSyncedFirst, PageWord::kNamesFirst}) {
+    page.Raise(word, segment);
+  }
+  page.Raise(PageWord::kSyncedEnd, folder.next_seq);
+  page.Raise(PageWord::kFullEnd, folder.next_seq);
+  DURLOG_RETURN_IF_ERROR(member_->TakeSlot());
+  live.StoreEnds(first_seq, folder.next_seq, folder.next_seq);
+  page.Raise(PageWord::kLiveLineage, member_->live().Attach(file_system, member_->directory(), 0));
+  return StartAt(segment, offset, folder.next_seq, !continues || folder.end_marked);
+}
+
+Status SharedLog::StartAt(uint64_t segment, uint64_t offset, uint64_t seq, bool marked) {
+  DURLOG_ASSIGN_OR_RETURN(append_.segment, member_->SegmentAt(segment));
+  append_.offset = populated_until_ = offset;
+  append_.seq = seq;
+  append_.after_marker = marked;
+  options_.max_record_bytes = static_cast<uint32_t>(std::min<uint64_t>(
+      options_.max_record_bytes, options_.segment_bytes - 2 * kSegmentHeaderBytes));
+  committed_ = std::make_unique<CommittedWalk>(*member_, append_);
+  reached_.fill(0);
+  Refresh();
+  return latched_ ? LatchedError() : Status::Ok();
+}
+
+// The members are alive, and none of them recovers or leaves.
+Status SharedLog::Join() {
+  MembersPage& page = member_->page();
+  DURLOG_RETURN_IF_ERROR(page.Join());
+  uuid_ = page.Uuid();
+  options_.segment_bytes = page.Load(PageWord::kSegmentBytes);
+  if (page.Load(PageWord::kLatched) != 0) {
+    return Status::Error(Code::kLatched,
+                         "a sync by another writer failed: close the log everywhere, and open it "
+                         "again");
+  }
+  DURLOG_RETURN_IF_ERROR(member_->TakeSlot());
+  AtStep(Step::kSlotTaken);
+  const uint64_t lineage = page.Load(PageWord::kLiveLineage);
+  if (lineage != 0) {
+    static_cast<void>(
+        member_->live().Attach(member_->file_system(), member_->directory(), lineage));
+  }
+  const uint64_t first = page.Load(PageWord::kCommittedFirst);
+  DURLOG_RETURN_IF_ERROR(StartAt(first, kSegmentHeaderBytes, first, false));
+  LogPoint point = committed_->point();
+  DURLOG_RETURN_IF_ERROR(VoidReservationsOf(false, &point));
+  Refresh();
+  return latched_ ? LatchedError() : Status::Ok();
+}
+
+// Moves `point` behind all that is reserved. What a dead member has reserved under the number of
+// our slot nobody else can tell from what is ours.
+Status SharedLog::VoidReservationsOf(bool everybody, LogPoint* point) {
+  for (;;) {
+    const FrameStep step = StepAt(*point->segment, point->offset);
+    if (step.kind == StepKind::kBad) return DamagedPoint(*member_, *point);
+    if (step.kind == StepKind::kFree) return Status::Ok();
+    if (step.kind == StepKind::kEnd) {
+      if (member_->page().Load(PageWord::kActiveFirst) < point->seq) return Status::Ok();
+      DURLOG_ASSIGN_OR_RETURN(point->segment, member_->SegmentAt(point->seq));
+      point->offset = kSegmentHeaderBytes;
+      point->after_marker = false;
+      continue;
+    }
+    const bool dead = everybody || OwnerOf(step.word) == member_->slot();
+    if (step.kind == StepKind::kReserved && dead) {
+      MakeVoid(*point->segment, point->offset, point->seq, step);
+    }
+    MoveBehind(step, point);
+  }
+}
+
+SharedLog::~SharedLog() {
+  for (const std::shared_ptr<ReachJob>& job : {memory_job_, sync_job_}) {
+    if (!job) continue;
+    job->Cancel();
+    job->Await();
+  }
+  if (spare_job_) spare_job_->Cancel();
+  if (spare_job_) spare_job_->Await();
+  if (populate_job_) populate_job_->Await();
+  for (const std::shared_ptr<Job>& job : trims_) job->Await();
+  if (!committed_) return;  // it has not been opened
+  if (closing_ && !latched_) {
+    Leave();
+  } else {
+    member_->LeaveSlot();
+    member_->live().Leave();
+  }
+  // Not left to the end of the last job that still holds the member.
+  static_cast<void>(member_->lock().UnlockRange(0, 0).ok());
+}
+
+// The last member marks the end: the next open knows that everything is synced. Where this fails it
+// reads a little more, and nothing is lost.
+void SharedLog::Leave() {
+  JoinLock leaving(member_->page());
+  const bool alone_here = leaving.Take().ok();
+  AtStep(Step::kLeaving);
+  const Result<bool> last = member_->lock().TryLockRange(LockKind::kExclusive, 0, 0);
+  if (alone_here && last.ok() && *last) {
+    LogPoint end = committed_->point();
+    if (VoidReservationsOf(true, &end).ok()) {
+      static_cast<void>(MarkEnd(std::move(end)).ok());
+      WriteOwner(member_->lock(), "");
+    }
+  }
+  member_->LeaveSlot();
+  member_->live().Leave();
+}
+
+Status SharedLog::MarkEnd(LogPoint end) {
+  MembersPage& page = member_->page();
+  const uint64_t spare = page.Load(PageWord::kSpare);
+  if (spare != 0) static_cast<void>(member_->directory().Remove(SpareName(spare)).ok());
+  if (page.Load(PageWord::kLatched) != 0) return LatchedError();
+  if (!end.after_marker) {
+    // All of it is synced before the marker says so.
+    ReachJob sync(member_, committed_->point(), end.seq, Level::kSync, options_.stall_ms);
+    sync.RunOnce();
+    DURLOG_RETURN_IF_ERROR(sync.status());
+    if (page.Load(PageWord::kSyncedEnd) < end.seq) return LatchedError();
+    if (end.offset + kFrameHeaderBytes <= end.segment->bytes()) {
+      uint8_t marker[kFrameHeaderBytes];
+      EncodeMarker(end.seq, end.segment->crc_seed(), marker);
+      for (const uint64_t at : {8, 16, 0}) {
+        end.segment->WordAt(end.offset + at).store(Load64(marker + at), std::memory_order_release);
+      }
+      AtStep(Step::kMarked);
+      DURLOG_RETURN_IF_ERROR(
+          end.segment->mapping().Sync(0, static_cast<size_t>(end.offset) + kFrameHeaderBytes));
+    }
+  }
+  member_->live().RaiseMemoryEnd(end.seq);
+  return Status::Ok();
+}
+
+}  // namespace durlog

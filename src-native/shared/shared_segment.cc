@@ -1,0 +1,32 @@
+#include "shared/shared_segment.h"
+
+#include <string>
+
+#include "record/segment_name.h"
+#include "recovery/identity.h"
+#include "segment/open_segment.h"
+
+namespace durlog {
+
+Result<std::shared_ptr<SharedSegment>> SharedSegment::Open(Directory& directory, uint64_t first_seq,
+                                                           const LogUuid& uuid) {
+  DURLOG_ASSIGN_OR_RETURN(OpenedSegment opened,
+                          OpenSegment(directory, first_seq, OpenMode::kReadWrite));
+  DURLOG_RETURN_IF_ERROR(CheckIdentity(directory, first_seq, opened.header, uuid));
+  const std::string path = directory.path() + "/" + SegmentName(first_seq);
+  if (opened.header.version < kSharedVersion || opened.header.recycled) {
+    return Status::Error(Code::kCorrupt, "the segment is not one for several writers")
+        .WithPath(path);
+  }
+  // A store behind the end of the file would go nowhere.
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, opened.file->Size());
+  if (file_bytes < opened.header.segment_bytes) {
+    return Status::Error(Code::kIo, "the segment was cut while it is open").WithPath(path);
+  }
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Mapping> mapping,
+                          opened.file->Map(0, static_cast<size_t>(opened.header.segment_bytes)));
+  return std::shared_ptr<SharedSegment>(
+      new SharedSegment(first_seq, opened.header, std::move(opened.file), std::move(mapping)));
+}
+
+}  // namespace durlog

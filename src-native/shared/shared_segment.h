@@ -1,0 +1,62 @@
+// A segment that several writers append to at the same time, mapped as a whole.
+//
+// Its frames follow each other without a gap, and where a frame begins never changes: whoever finds
+// a word of zero where the last frame ends may reserve from there, and only from there. So a writer
+// that was stopped for any time goes on correctly from any place where a frame ended before.
+#ifndef DURLOG_SHARED_SHARED_SEGMENT_H_
+#define DURLOG_SHARED_SHARED_SEGMENT_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "platform/file_system.h"
+#include "record/segment_header.h"
+
+namespace durlog {
+
+using FrameAtomic = std::atomic<uint64_t>;
+static_assert(sizeof(FrameAtomic) == sizeof(uint64_t) && FrameAtomic::is_always_lock_free,
+              "the atomic is the frame's first eight bytes");
+
+class SharedSegment {
+ public:
+  // The segment must be of a version for several writers, of the log `uuid`, and have its blocks.
+  static Result<std::shared_ptr<SharedSegment>> Open(Directory& directory, uint64_t first_seq,
+                                                     const LogUuid& uuid);
+
+  uint64_t first_seq() const { return first_seq_; }
+  const SegmentHeader& header() const { return header_; }
+  uint64_t bytes() const { return header_.segment_bytes; }
+  uint32_t crc_seed() const { return crc_seed_; }
+  File& file() { return *file_; }
+  Mapping& mapping() { return *mapping_; }
+  uint8_t* At(uint64_t offset) { return data_ + offset; }
+  // Eight bytes of a frame; `offset` is a multiple of eight.
+  FrameAtomic& WordAt(uint64_t offset) { return *reinterpret_cast<FrameAtomic*>(data_ + offset); }
+  // A store or load met a page that could not be had: what this member sees of the segment may be
+  // its own from here on, and nothing of it counts.
+  bool faulted() const { return mapping_->faulted(); }
+
+ private:
+  SharedSegment(uint64_t first_seq, const SegmentHeader& header, std::unique_ptr<File> file,
+                std::unique_ptr<Mapping> mapping)
+      : first_seq_(first_seq),
+        header_(header),
+        crc_seed_(header.crc_seed()),
+        file_(std::move(file)),
+        mapping_(std::move(mapping)),
+        data_(mapping_->data()) {}
+
+  const uint64_t first_seq_;
+  const SegmentHeader header_;
+  const uint32_t crc_seed_;
+  const std::unique_ptr<File> file_;
+  const std::unique_ptr<Mapping> mapping_;
+  uint8_t* const data_;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_SHARED_SHARED_SEGMENT_H_

@@ -1,0 +1,52 @@
+#include "shared/shared_trim_job.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <thread>
+
+#include "record/segment_name.h"
+#include "recovery/log_files.h"
+
+namespace durlog {
+namespace {
+
+constexpr std::chrono::milliseconds kPause{1};
+constexpr int kMaxPauses = 10'000;
+
+}  // namespace
+
+Status SharedTrimJob::TrimAlone() {
+  MembersPage& page = member_->page();
+  const uint64_t keep =
+      std::min({page.Load(PageWord::kSyncedFirst), page.Load(PageWord::kCommittedFirst),
+                page.Load(PageWord::kActiveFirst)});
+  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(member_->directory()));
+  const std::vector<uint64_t>& segments = files.segments;
+  size_t trimmed = 0;
+  while (trimmed + 1 < segments.size() && segments[trimmed + 1] <= std::min(seq_, keep)) ++trimmed;
+  if (trimmed == 0) return Status::Ok();
+  // Before they go, so that no reader begins with them.
+  page.Raise(PageWord::kFirstSeq, segments[trimmed]);
+  member_->live().RaiseFirstSeq(segments[trimmed]);
+  for (size_t i = 0; i < trimmed; ++i) {
+    DURLOG_RETURN_IF_ERROR(member_->directory().Remove(SegmentName(segments[i])));
+  }
+  return member_->directory().Sync();
+}
+
+Status SharedTrimJob::Trim() {
+  MembersPage& page = member_->page();
+  for (int pauses = 0; pauses < kMaxPauses; ++pauses) {
+    DURLOG_ASSIGN_OR_RETURN(const bool alone, page.TryLock(PageLock::kTrim));
+    if (alone) {
+      Status trimmed = TrimAlone();
+      page.Unlock(PageLock::kTrim);
+      return trimmed;
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+  return Status::Error(Code::kBackpressure, "another writer of the log is trimming it");
+}
+
+}  // namespace durlog

@@ -1,0 +1,67 @@
+#include "shared/spare_making.h"
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "record/segment_name.h"
+#include "shared/steps.h"
+
+namespace durlog {
+namespace {
+
+constexpr std::chrono::milliseconds kPause{1};
+
+}  // namespace
+
+SegmentHeader SharedHeader(FileSystem& file_system, const LogUuid& uuid, uint64_t base_time_ms,
+                           uint64_t segment_bytes) {
+  SegmentHeader header;
+  header.uuid = uuid;
+  header.salt = file_system.Random64();
+  header.base_time_ms = base_time_ms;
+  header.segment_bytes = segment_bytes;
+  header.version = kSharedVersion;
+  return header;
+}
+
+Result<Spare> MakeSharedSpare(Directory& directory, const SegmentHeader& header,
+                              const SpareRequest& request, uint64_t nonce) {
+  const std::string name = SpareName(nonce);
+  DURLOG_ASSIGN_OR_RETURN(Spare spare, MakeSpare(directory, request, header, name));
+  if (spare.blocks_allocated || spare.preallocated == Preallocation::kZero) return spare;
+  spare.file.reset();
+  static_cast<void>(directory.Remove(name).ok());
+  return Status::Error(Code::kUnsupported,
+                       "the file system cannot preallocate, so a store to a map could fail: open "
+                       "the log in one process alone")
+      .WithPath(directory.path());
+}
+
+Status SharedSpareJob::MakeAlone() {
+  MembersPage& page = member_->page();
+  if (page.Load(PageWord::kSpare) != 0) return Status::Ok();
+  const uint64_t nonce = member_->file_system().Random64() | 1;
+  DURLOG_ASSIGN_OR_RETURN(const Spare spare,
+                          MakeSharedSpare(member_->directory(), header_, request_, nonce));
+  AtStep(Step::kSpareMade);
+  page.Word(PageWord::kSpare).store(nonce, std::memory_order_release);
+  return Status::Ok();
+}
+
+Status SharedSpareJob::Make() {
+  MembersPage& page = member_->page();
+  while (page.Load(PageWord::kSpare) == 0) {
+    DURLOG_ASSIGN_OR_RETURN(const bool alone, page.TryLock(PageLock::kSpare));
+    if (alone) {
+      Status made = MakeAlone();
+      page.Unlock(PageLock::kSpare);
+      return made;
+    }
+    if (!waits_ || cancelled_.load(std::memory_order_relaxed)) break;
+    std::this_thread::sleep_for(kPause);
+  }
+  return Status::Ok();
+}
+
+}  // namespace durlog

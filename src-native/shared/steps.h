@@ -1,0 +1,46 @@
+// Points in the protocol of several writers at which a test stops a member for good.
+#ifndef DURLOG_SHARED_STEPS_H_
+#define DURLOG_SHARED_STEPS_H_
+
+#include <cstdint>
+
+namespace durlog {
+
+enum class Step : uint8_t {
+  kBeforeReserve,
+  kReserved,
+  kPayloadStored,
+  kHeaderStored,
+  kPublished,
+  kBatchStored,
+  kSealReserved,
+  kSealStored,
+  kVoidStored,
+  kBeforeRename,
+  kRenamed,
+  kActivated,
+  kSpareMade,
+  kSyncBegun,
+  kSynced,
+  kSyncPublished,
+  kSlotTaken,
+  kJoining,
+  kRecovered,
+  kLeaving,
+  kMarked,
+  kSteps,  // how many there are
+};
+
+#if defined(DURLOG_TEST_STEPS)
+using StepHook = void (*)(Step);
+inline StepHook step_hook_for_tests = nullptr;
+inline void AtStep(Step step) {
+  if (step_hook_for_tests != nullptr) step_hook_for_tests(step);
+}
+#else
+inline void AtStep(Step) {}
+#endif
+
+}  // namespace durlog
+
+#endif  // DURLOG_SHARED_STEPS_H_

@@ -1,0 +1,305 @@
+#include "shared/shared_log.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "observed_file_system.h"
+#include "shared/steps.h"
+#include "shared_test_folder.h"
+
+namespace durlog {
+namespace {
+
+using SharedLogTest = SharedTestFolder;
+
+TEST_F(SharedLogTest, OneMemberIsALogLikeAnyOther) {
+  std::unique_ptr<SharedLog> log = OpenMember();
+  ASSERT_NE(log, nullptr);
+  for (uint64_t seq = 0; seq < 300; ++seq) EXPECT_EQ(Write(*log, PayloadOf(seq)), seq);
+  EXPECT_EQ(log->ReachedEnd(Level::kMemory), 300u);
+  ASSERT_TRUE(log->Sync(Level::kSync).ok());
+  EXPECT_EQ(log->ReachedEnd(Level::kSync), 300u);
+  ExpectRecords(0, 300);
+  ExpectClean();
+  Leave(std::move(log));
+  ExpectClean();
+}
+
+TEST_F(SharedLogTest, MembersAppendInOneOrderWithOneSequence) {
+  std::unique_ptr<SharedLog> first = OpenMember();
+  std::unique_ptr<SharedLog> second = OpenMember();
+  ASSERT_NE(second, nullptr);
+  EXPECT_NE(first->slot(), second->slot());
+  EXPECT_EQ(first->CountMembers(), 2u);
+  for (uint64_t seq = 0; seq < 600; ++seq) {
+    EXPECT_EQ(Write(seq % 3 == 0 ? *first : *second, PayloadOf(seq)), seq);
+  }
+  EXPECT_GT(listener_.rotated.size(), 2u);
+  ExpectRecords(0, 600);
+  Leave(std::move(first));
+  EXPECT_EQ(Write(*second, PayloadOf(600)), 600u);
+  Leave(std::move(second));
+  ExpectRecords(0, 601);
+  ExpectClean();
+}
+
+TEST_F(SharedLogTest, ABatchTakesConsecutiveSeqsWhoeverAppendsBesides) {
+  std::unique_ptr<SharedLog> first = OpenMember();
+  std::unique_ptr<SharedLog> second = OpenMember();
+  uint64_t seq = 0;
+  for (int round = 0; round < 40; ++round) {
+    std::vector<std::string> texts;
+    std::vector<Bytes> payloads;
+    for (uint64_t i = 0; i < 5; ++i) texts.push_back(PayloadOf(seq + i));
+    for (const std::string& text : texts) payloads.push_back(AsBytes(text));
+    const Result<uint64_t> begun = first->WriteBatch(payloads.data(), payloads.size());
+    ASSERT_TRUE(begun.ok()) << begun.status().message();
+    EXPECT_EQ(*begun, seq);
+    seq += 5;
+    EXPECT_EQ(Write(*second, PayloadOf(seq)), seq);
+    ++seq;
+  }
+  ExpectRecords(0, seq);
+  ExpectClean();
+}
+
+TEST_F(SharedLogTest, ThreadsLoseNothingDoubleNothingAndKeepTheirOwnOrder) {
+  constexpr int kMembers = 4;
+  constexpr uint64_t kEach = 5000;
+  std::vector<std::vector<uint64_t>> seqs(kMembers);
+  std::vector<std::thread> threads;
+  for (int member = 0; member < kMembers; ++member) {
+    threads.emplace_back([this, member, &seqs] {
+      InlineExecutor executor;
+      RecordingListener listener;
+      Result<std::unique_ptr<SharedLog>> log =
+          SharedLog::Open(DefaultFileSystem(), PathOf("log"), Small());
+      ASSERT_TRUE(log.ok()) << log.status().message();
+      (*log)->Attach(&executor, &listener);
+      for (uint64_t i = 0; i < kEach; ++i) {
+        const std::string text = std::to_string(member) + ":" + std::to_string(i);
+        const Result<uint64_t> seq = i % 50 == 0 ? (*log)->AppendSync(AsBytes(text), Level::kSync)
+                                                 : (*log)->Write(AsBytes(text));
+        ASSERT_TRUE(seq.ok()) << seq.status().message();
+        ASSERT_GT((*log)->ReachedEnd(Level::kMemory), *seq);
+        seqs[static_cast<size_t>(member)].push_back(*seq);
+      }
+      Leave(std::move(*log));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::map<uint64_t, std::string> expected;
+  for (int member = 0; member < kMembers; ++member) {
+    for (uint64_t i = 0; i < kEach; ++i) {
+      expected[seqs[static_cast<size_t>(member)][i]] =
+          std::to_string(member) + ":" + std::to_string(i);
+    }
+  }
+  ASSERT_EQ(expected.size(), kMembers * kEach);
+  EXPECT_EQ(expected.rbegin()->first, kMembers * kEach - 1);
+  const auto records = ReadAll();
+  ASSERT_EQ(records.size(), expected.size());
+  for (const auto& [seq, text] : records) EXPECT_EQ(expected[seq], text);
+  ExpectClean();
+}
+
+TEST_F(SharedLogTest, AWriterAloneAndSeveralRefuseEachOther) {
+  std::unique_ptr<SharedLog> shared = OpenMember();
+  const Status alone = Log::Open(DefaultFileSystem(), PathOf("log"), Small()).TakeStatus();
+  EXPECT_EQ(alone.code(), Code::kLocked);
+  EXPECT_NE(alone.message().find("shared mode"), std::string::npos);
+  EXPECT_GT(alone.owner_pid(), 0);
+  Leave(std::move(shared));
+  std::unique_ptr<Log> log = Open(Small());
+  ASSERT_NE(log, nullptr);
+  const Status refused = TryOpen().TakeStatus();
+  EXPECT_EQ(refused.code(), Code::kLocked);
+  EXPECT_NE(refused.message().find("alone"), std::string::npos);
+  EXPECT_GT(refused.owner_pid(), 0);
+}
+
+TEST_F(SharedLogTest, ALogGoesFromOneWriterToSeveralAndBack) {
+  uint64_t seq = 0;
+  for (int round = 0; round < 4; ++round) {
+    std::unique_ptr<Log> alone = Open(Small());
+    ASSERT_NE(alone, nullptr);
+    EXPECT_EQ(alone->recovery().state, RecoveryState::kClean);
+    for (int i = 0; i < 30; ++i, ++seq) {
+      ASSERT_TRUE(alone->AppendSync(AsBytes(PayloadOf(seq)), Level::kSync).ok());
+    }
+    Close(std::move(alone));
+    std::unique_ptr<SharedLog> shared = OpenMember();
+    ASSERT_NE(shared, nullptr);
+    EXPECT_EQ(shared->recovery().state, RecoveryState::kClean);
+    for (int i = 0; i < 30; ++i, ++seq) EXPECT_EQ(Write(*shared, PayloadOf(seq)), seq);
+    Leave(std::move(shared));
+  }
+  ExpectRecords(0, seq);
+  ExpectClean();
+}
+
+TEST_F(SharedLogTest, AnEmptyLogOfOneWriterIsTakenOver) {
+  Close(Open(Small()));
+  std::unique_ptr<SharedLog> shared = OpenMember();
+  EXPECT_EQ(Write(*shared, PayloadOf(0)), 0u);
+  Leave(std::move(shared));
+  ExpectRecords(0, 1);
+}
+
+TEST_F(SharedLogTest, OpeningAndClosingAddsNothing) {
+  Leave(OpenMember());
+  const uint64_t bytes = ReadAll().size();
+  for (int i = 0; i < 10; ++i) Leave(OpenMember());
+  EXPECT_EQ(ReadAll().size(), bytes);
+  std::unique_ptr<SharedLog> log = OpenMember();
+  const std::string longest(32 << 10, 'x');
+  EXPECT_EQ(Write(*log, longest), 0u);
+}
+
+TEST_F(SharedLogTest, WhoJoinsIsToldTheSegmentSizeThatIsInForce) {
+  std::unique_ptr<SharedLog> first = OpenMember();
+  LogOptions other = Small();
+  other.segment_bytes = 1 << 20;
+  other.max_record_bytes = 512 << 10;
+  std::unique_ptr<SharedLog> second = OpenMember(other);
+  EXPECT_EQ(second->Stats().segment_bytes, Small().segment_bytes);
+  const std::string long_text(100 << 10, 'x');
+  EXPECT_EQ(second->Write(AsBytes(long_text)).status().code(), Code::kRecordTooLarge);
+}
+
+TEST_F(SharedLogTest, AnExpectedSeqIsTakenOrNothingIsAppended) {
+  std::unique_ptr<SharedLog> first = OpenMember();
+  std::unique_ptr<SharedLog> second = OpenMember();
+  first->ExpectSeq(0);
+  EXPECT_EQ(Write(*first, PayloadOf(0)), 0u);
+  second->ExpectSeq(0);
+  EXPECT_EQ(second->Write(AsBytes(PayloadOf(1))).status().code(), Code::kSeqConflict);
+  EXPECT_EQ(second->next_seq(), 1u);
+  EXPECT_EQ(Write(*second, PayloadOf(1)), 1u);
+  ExpectRecords(0, 2);
+}
+
+TEST_F(SharedLogTest, ASyncByOneMemberCoversTheOthers) {
+  std::unique_ptr<SharedLog> first = OpenMember();
+  std::unique_ptr<SharedLog> second = OpenMember();
+  Write(*first, PayloadOf(0));
+  Write(*second, PayloadOf(1));
+  ASSERT_TRUE(second->Sync(Level::kSync).ok());
+  ASSERT_TRUE(first->Look().ok());
+  EXPECT_EQ(first->ReachedEnd(Level::kSync), 2u);
+  EXPECT_EQ(first->next_seq(), 2u);
+}
+
+TEST_F(SharedLogTest, ATrimRemovesWholeSegmentsForAllMembers) {
+  std::unique_ptr<SharedLog> first = OpenMember();
+  std::unique_ptr<SharedLog> second = OpenMember();
+  for (uint64_t seq = 0; seq < 600; ++seq) Write(*first, PayloadOf(seq));
+  ASSERT_TRUE(first->Sync(Level::kSync).ok());
+  const std::shared_ptr<SharedTrimJob> trim = first->BeginTrim(400);
+  trim->Await();
+  ASSERT_TRUE(trim->status().ok()) << trim->status().message();
+  EXPECT_GT(first->first_seq(), 200u);
+  EXPECT_LE(first->first_seq(), 400u);
+  EXPECT_EQ(second->first_seq(), first->first_seq());
+  // The member that was idle all the while, in a segment that is gone.
+  EXPECT_EQ(Write(*second, PayloadOf(600)), 600u);
+  ExpectRecords(first->first_seq(), 601);
+}
+
+TEST_F(SharedLogTest, AFailedSyncLatchesEveryMemberBeforeAnybodyIsAcknowledged) {
+  bool fails = false;
+  ObservedFileSystem failing([&fails](const ObservedCall& call) {
+    if (!fails || call.call != "sync-map") return Status::Ok();
+    return Status::System("msync", EIO, call.name);
+  });
+  Result<std::unique_ptr<SharedLog>> first = SharedLog::Open(failing, PathOf("log"), Small());
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  RecordingListener listener;
+  (*first)->Attach(&inline_, &listener);
+  std::unique_ptr<SharedLog> second = OpenMember();
+  Write(**first, PayloadOf(0));
+  Write(*second, PayloadOf(1));
+  fails = true;
+  EXPECT_FALSE((*first)->AppendSync(AsBytes(PayloadOf(2)), Level::kSync).ok());
+  EXPECT_TRUE((*first)->latched());
+  EXPECT_EQ(second->AppendSync(AsBytes(PayloadOf(3)), Level::kSync).status().code(),
+            Code::kLatched);
+  ASSERT_EQ(listener_.failures.size(), 1u);
+  EXPECT_EQ(listener_.failures[0].code, Code::kSyncFailed);
+  EXPECT_TRUE(listener_.failures[0].latched);
+  EXPECT_EQ(second->ReachedEnd(Level::kSync), 0u);
+  EXPECT_EQ(TryOpen().status().code(), Code::kLatched);
+  first->reset();
+  second.reset();
+  std::unique_ptr<SharedLog> again = OpenMember();
+  ASSERT_NE(again, nullptr);
+  EXPECT_EQ(Write(*again, PayloadOf(9)), 3u);
+}
+
+// Where the test stops one member's thread, and for how long.
+std::atomic<bool> stopped{false};
+std::atomic<bool> goes_on{false};
+thread_local bool stops_here = false;
+
+void StopWhenReserved(Step step) {
+  if (!stops_here || step != Step::kReserved) return;
+  stops_here = false;
+  stopped = true;
+  while (!goes_on) std::this_thread::yield();
+}
+
+TEST_F(SharedLogTest, AStoppedMemberHoldsUpAcknowledgementsAndNothingElse) {
+  stopped = goes_on = false;
+  step_hook_for_tests = StopWhenReserved;
+  LogOptions options = Small();
+  options.stall_ms = 20;
+  std::unique_ptr<SharedLog> other = OpenMember(options);
+  std::thread slow([this] {
+    InlineExecutor executor;
+    RecordingListener listener;
+    Result<std::unique_ptr<SharedLog>> log =
+        SharedLog::Open(DefaultFileSystem(), PathOf("log"), Small());
+    ASSERT_TRUE(log.ok());
+    (*log)->Attach(&executor, &listener);
+    stops_here = true;
+    EXPECT_EQ(Write(**log, PayloadOf(0)), 0u);
+  });
+  while (!stopped) std::this_thread::yield();
+  const Status stalled = other->Write(AsBytes(PayloadOf(1))).TakeStatus();
+  EXPECT_EQ(stalled.code(), Code::kStalled);
+  EXPECT_EQ(other->next_seq(), 2u);
+  EXPECT_EQ(other->ReachedEnd(Level::kMemory), 0u);
+  // Reserving and storing goes on; what waits is told of, and not lost.
+  const Result<uint64_t> third = other->Append(AsBytes(PayloadOf(2)), Level::kMemory);
+  ASSERT_TRUE(third.ok());
+  EXPECT_EQ(*third, 2u);
+  other->Pump();
+  other->Harvest();
+  EXPECT_EQ(listener_.stalls, 1);
+  goes_on = true;
+  slow.join();
+  step_hook_for_tests = nullptr;
+  ASSERT_TRUE(other->Sync(Level::kSync).ok());
+  EXPECT_EQ(other->ReachedEnd(Level::kMemory), 3u);
+  ExpectRecords(0, 3);
+  ExpectClean();
+}
+
+TEST_F(SharedLogTest, APageThatWasRemovedUnderItsMembersIsNotMadeAnew) {
+  std::unique_ptr<SharedLog> log = OpenMember();
+  Result<std::unique_ptr<Directory>> folder =
+      DefaultFileSystem().OpenDirectory(PathOf("log"), false);
+  ASSERT_TRUE(folder.ok());
+  ASSERT_TRUE((*folder)->Remove(kSharedName).ok());
+  EXPECT_FALSE(TryOpen().ok());
+  EXPECT_EQ(Write(*log, PayloadOf(0)), 0u);
+}
+
+}  // namespace
+}  // namespace durlog

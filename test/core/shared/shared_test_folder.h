@@ -1,0 +1,90 @@
+// Several writers of one log in one process, each with opens of its own, as processes have them.
+#ifndef DURLOG_TEST_CORE_SHARED_SHARED_TEST_FOLDER_H_
+#define DURLOG_TEST_CORE_SHARED_SHARED_TEST_FOLDER_H_
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "inline_executor.h"
+#include "inspect/verify.h"
+#include "log_test_folder.h"
+#include "shared/shared_log.h"
+
+namespace durlog {
+
+class SharedTestFolder : public LogTestFolder {
+ protected:
+  void SetUp() override {
+    const Result<Capabilities> can = folder_->Probe();
+    if (!can.ok() || !can->shares_maps || !can->overwrites_in_place) {
+      GTEST_SKIP() << "not on this system: several writers cannot share a log here";
+    }
+    const Result<bool> locks = MakeFile("probe")->TryLockRange(LockKind::kShared, 0, 0);
+    if (!locks.ok()) GTEST_SKIP() << "not on this system: " << locks.status().message();
+  }
+
+  static LogOptions Small() {
+    LogOptions options;
+    options.segment_bytes = 64 << 10;
+    options.max_record_bytes = 32 << 10;
+    return options;
+  }
+  Result<std::unique_ptr<SharedLog>> TryOpen(const LogOptions& options = Small()) {
+    Result<std::unique_ptr<SharedLog>> log =
+        SharedLog::Open(DefaultFileSystem(), PathOf("log"), options);
+    if (log.ok()) (*log)->Attach(&inline_, &listener_);
+    return log;
+  }
+  std::unique_ptr<SharedLog> OpenMember(const LogOptions& options = Small()) {
+    Result<std::unique_ptr<SharedLog>> log = TryOpen(options);
+    EXPECT_TRUE(log.ok()) << log.status().message();
+    return log.ok() ? std::move(*log) : nullptr;
+  }
+  static void Leave(std::unique_ptr<SharedLog> log) {
+    log->PrepareClose();
+    while (!log->idle()) {
+      log->Pump();
+      log->Harvest();
+    }
+  }
+  static uint64_t Write(SharedLog& log, const std::string& payload) {
+    const Result<uint64_t> seq = log.Write(AsBytes(payload));
+    EXPECT_TRUE(seq.ok()) << seq.status().message();
+    return seq.ok() ? *seq : UINT64_MAX;
+  }
+  void ExpectClean() {
+    const Result<VerifyReport> report = Verify(DefaultFileSystem(), PathOf("log"));
+    ASSERT_TRUE(report.ok()) << report.status().message();
+    EXPECT_EQ(report->state, RecoveryState::kClean);
+    EXPECT_TRUE(report->problems.empty()) << report->problems.front().message;
+  }
+  // Every record that there is, with its seq; voids take seqs and have none.
+  std::vector<std::pair<uint64_t, std::string>> ReadAll() {
+    std::vector<std::pair<uint64_t, std::string>> records;
+    Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(DefaultFileSystem(), PathOf("log"), 0);
+    EXPECT_TRUE(cursor.ok()) << cursor.status().message();
+    std::vector<uint8_t> buffer(64 << 10);
+    std::vector<CursorEntry> entries(256);
+    while (cursor.ok()) {
+      const Result<CursorBatch> batch =
+          (*cursor)->Next(buffer.data(), buffer.size(), entries.data(), 256, Cursor::kNoLimit);
+      EXPECT_TRUE(batch.ok()) << batch.status().message();
+      if (!batch.ok() || batch->count == 0) break;
+      for (size_t i = 0; i < batch->count; ++i) {
+        const uint8_t* const at = buffer.data() + entries[i].offset;
+        records.emplace_back(batch->first_seq + i, std::string(at, at + entries[i].length));
+      }
+    }
+    return records;
+  }
+
+  InlineExecutor inline_;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_TEST_CORE_SHARED_SHARED_TEST_FOLDER_H_
