@@ -77,6 +77,11 @@ export interface OpenOptions {
   encoding?: 'json' | 'utf8' | 'buffer' | Encoding<unknown> | undefined
   /** What is removed by itself, oldest first and in whole segments. Default: nothing. */
   retention?: RetentionOptions | undefined
+  /**
+   * Several processes and worker threads write the log at the same time, each with `shared: true`. Linux only, on file
+   * systems that overwrite in place; else ERR_DURLOG_UNSUPPORTED. Default false: this one writes alone.
+   */
+  shared?: boolean | undefined
   /** Make the log if there is none. Default true; with false, ERR_DURLOG_NOT_FOUND. */
   create?: boolean | undefined
   /** Default false: open for writing. See `ReadOnlyOptions`. */
@@ -443,6 +448,8 @@ export interface LogStats {
   pendingAppends: number
   /** Of these, how many wait for room. */
   waitingForRoom: number
+  /** Of a log with `shared`: how many write it at this moment, and this one's number among them. */
+  shared?: { members: number; slot: number }
 }
 
 /** Event names and their arguments. */
@@ -457,6 +464,11 @@ export type LogEvents = {
   overrun: [overrun: CursorOverrun]
   /** Retention could not find out what may go, or remove it. It tries again. */
   retentionFailed: [error: DurlogError]
+  /**
+   * Of a log with `shared`: process `pid` has taken `seq`, is alive, and has not stored the record for a second. What comes
+   * after it is stored, and acknowledged once that process goes on or dies.
+   */
+  stalled: [stall: { pid: number; seq: number }]
 }
 
 /** The methods that a writer and a reader of a log have in common. A method that returns a promise never throws. */

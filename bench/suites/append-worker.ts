@@ -7,6 +7,8 @@ export interface AppendJob {
   /** A raw method on a shared file, or durlog in a folder of this process's own. */
   spec?: BaselineSpec
   dir?: string
+  /** The folder is that of all processes: they write one log. */
+  shared?: boolean
   recordBytes: number
   operations: number
   /** In bursts of `write`, or with so many appends in flight at `memory`. */
@@ -70,7 +72,7 @@ async function prepare(job: AppendJob): Promise<Prepared> {
       close: async () => {},
     }
   }
-  const log = await open(job.dir as string)
+  const log = await open(job.dir as string, { shared: job.shared === true })
   return { go: () => (job.inFlight > 0 ? appendAll(log, job) : writeAll(log, job)), close: () => log.close() }
 }
 

@@ -29,6 +29,8 @@ interface Method {
   /** Undefined: durlog. */
   raw?: { method: BaselineMethod; file: BaselineFile; padded?: boolean; mapped?: boolean }
   inFlight: number
+  /** All processes write one log. */
+  shared?: boolean
   /** The record may still be in the process when the call returns: kill -9 loses it. */
   unsafe?: boolean
 }
@@ -36,6 +38,8 @@ interface Method {
 const METHODS: readonly Method[] = [
   { label: 'durlog write, a log for each process', inFlight: 0 },
   { label: 'durlog append at memory, 1024 in flight', inFlight: 1024 },
+  { label: 'durlog write, one log for all', inFlight: 0, shared: true },
+  { label: 'durlog append at memory, 1024 in flight, one log for all', inFlight: 1024, shared: true },
   { label: 'C++ write + O_APPEND', raw: { method: 'write-append', file: 'none' }, inFlight: 0 },
   { label: 'C++ writev + O_APPEND', raw: { method: 'writev-append', file: 'none' }, inFlight: 0 },
   { label: 'C++ FILE stream, fflush each', raw: { method: 'stdio-flush', file: 'none' }, inFlight: 0 },
@@ -147,6 +151,28 @@ async function runDurlog(crew: Crew, folder: string, inFlight: number, load: Loa
   return { ms, records, damaged }
 }
 
+/** One log for all: each number is there once for each process. */
+async function runShared(crew: Crew, folder: string, inFlight: number, load: Load) {
+  const dir = join(folder, 'log')
+  const ms = await crew.run(
+    Array.from({ length: PROCESSES }, (): AppendJob => ({ ...load, dir, inFlight, shared: true })),
+  )
+  const counts = new Uint8Array(load.operations)
+  let records = 0
+  let damaged = 0
+  const log = await open(dir)
+  for await (const { data } of log.read()) {
+    const number = data.length < 4 ? 0 : data.readUInt32LE()
+    const count = (counts[number] ?? PROCESSES) + 1
+    const whole = data.length === load.recordBytes && (data.length < 4 || count <= PROCESSES)
+    if (data.length >= 4) counts[number] = count
+    if (whole) records += 1
+    else damaged += 1
+  }
+  await log.close()
+  return { ms, records, damaged }
+}
+
 interface Outcome {
   method: Method
   totalsMs: number[]
@@ -161,7 +187,9 @@ async function measureOnce(crew: Crew, dir: string, load: Load, outcome: Outcome
     try {
       const { ms, records, damaged } = await (method.raw
         ? runRaw(crew, folder, method.raw, load)
-        : runDurlog(crew, folder, method.inFlight, load))
+        : method.shared
+          ? runShared(crew, folder, method.inFlight, load)
+          : runDurlog(crew, folder, method.inFlight, load))
       outcome.totalsMs.push(ms)
       outcome.lost += PROCESSES * load.operations - records
       outcome.damaged += damaged

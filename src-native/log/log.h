@@ -23,6 +23,7 @@
 #include "log/log_listener.h"
 #include "log/log_position.h"
 #include "log/log_stats.h"
+#include "log/log_writer.h"
 #include "log/options.h"
 #include "log/retention_job.h"
 #include "log/rotate_job.h"
@@ -40,21 +41,18 @@
 
 namespace durlog {
 
-class Log {
+class Log final : public LogWriter {
  public:
-  // The time of an append that names none.
-  static constexpr uint64_t kClockTime = UINT64_MAX;
-
   // Blocking: locks, recovers, creates. The log has no executor yet: Attach() comes next.
   static Result<std::unique_ptr<Log>> Open(FileSystem& file_system, const std::string& path,
                                            const LogOptions& options);
   // Waits for the jobs that are out. Does not sync: see PrepareClose().
-  ~Log();
+  ~Log() override;
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
   // Both outlive the log.
-  void Attach(Executor* executor, LogListener* listener);
+  void Attach(Executor* executor, LogListener* listener) override;
 
   // Frames and copies the record, and returns its seq. Refused: kRecordEmpty, kRecordTooLarge,
   // kLatched, kClosed; kBackpressure where nothing was done and a later try may succeed; kNoSpace
@@ -66,25 +64,25 @@ class Log {
   // A `time_ms` that is not the clock's is kept exactly: where the active segment cannot hold it,
   // as it is before the newest record's or more than 49.7 days after the base time, it begins the
   // next segment.
-  Result<uint64_t> Append(Bytes payload, Level level, uint64_t time_ms = kClockTime);
+  Result<uint64_t> Append(Bytes payload, Level level, uint64_t time_ms = kClockTime) override;
   // As Append, for all or none of `count` records, also after a crash. Returns the first seq.
   Result<uint64_t> AppendBatch(const Bytes* payloads, size_t count, Level level,
-                               uint64_t time_ms = kClockTime);
+                               uint64_t time_ms = kClockTime) override;
   // At kMemory when it returns.
-  Result<uint64_t> Write(Bytes payload);
+  Result<uint64_t> Write(Bytes payload) override;
   // As Write, for all or none of `count` records, also after a crash. Returns the first seq.
-  Result<uint64_t> WriteBatch(const Bytes* payloads, size_t count);
+  Result<uint64_t> WriteBatch(const Bytes* payloads, size_t count) override;
   // At `level` when it returns; the caller's thread does the commit.
-  Result<uint64_t> AppendSync(Bytes payload, Level level, uint64_t time_ms = kClockTime);
+  Result<uint64_t> AppendSync(Bytes payload, Level level, uint64_t time_ms = kClockTime) override;
   // Every record so far is at `level` when it returns; the caller's thread does the commits.
-  Status Sync(Level level);
+  Status Sync(Level level) override;
   // Asks that everything so far reach `level`.
-  void RequestSync(Level level);
+  void RequestSync(Level level) override;
 
   // Starts a commit unless one is out or none is wanted.
-  void Pump();
+  void Pump() override;
   // Picks up what jobs have done. Cheap when there is nothing.
-  void Harvest();
+  void Harvest() override;
 
   // Removes the segments all of whose records are below `seq`. Null where there is none.
   std::shared_ptr<TrimJob> BeginTrim(uint64_t seq);
@@ -102,9 +100,9 @@ class Log {
   Status FinishRotate(RotateJob& job);
   // No append from here on; marks the end, so that the next open knows everything is synced.
   // idle() is true when that is done.
-  void PrepareClose();
+  void PrepareClose() override;
 
-  bool idle() const { return commit_ == nullptr && !CommitWanted(); }
+  bool idle() const override { return commit_ == nullptr && !CommitWanted(); }
   bool latched() const { return latched_; }
   // That of the first segment that no trim is removing.
   uint64_t first_seq() const { return std::max(trimming_to_, chain_.first_seqs().front()); }
@@ -112,10 +110,22 @@ class Log {
   // Every record below it has reached `level`.
   uint64_t ReachedEnd(Level level) const { return acks_.ReachedEnd(level); }
   uint64_t pending_bytes() const { return staging_.pending_bytes(); }
-  const LogOptions& options() const { return options_; }
-  const RecoveryReport& recovery() const { return recovery_; }
-  const LogUuid& uuid() const { return uuid_; }
-  LogStats Stats() const;
+  const LogOptions& options() const override { return options_; }
+  const RecoveryReport& recovery() const override { return recovery_; }
+  const LogUuid& uuid() const override { return uuid_; }
+  LogStats Stats() const override;
+  LogEnds Ends() const override {
+    LogEnds ends;
+    ends.first_seq = first_seq();
+    ends.next_seq = next_seq();
+    ends.memory = ReachedEnd(Level::kMemory);
+    ends.async = ReachedEnd(Level::kAsync);
+    ends.synced = ReachedEnd(Level::kSync);
+    ends.full = ReachedEnd(Level::kFull);
+    ends.pending_bytes = pending_bytes();
+    ends.latched = latched();
+    return ends;
+  }
 
  private:
   // Large enough that a commit of it costs little more than one of less.

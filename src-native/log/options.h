@@ -50,6 +50,7 @@ struct LogOptions {
   // Of a log that several write: how long a living writer may hold up the others' acknowledgements
   // before that is told.
   uint32_t stall_ms = 1000;
+  bool shared = false;  // a SharedLog is meant
   bool create = true;
   RestoredIdentity restored;
   bool salvage = false;

@@ -25,8 +25,8 @@ struct RecoveredFolder {
 };
 
 // Recovers the log in `directory`, whose lock the caller has alone. Cuts are announced in `live`,
-// which is attached. A folder without segments is to become the log that `options` say is restored. kCorrupt
-// unless it is to be salvaged, which changes nothing in what is damaged.
+// which is attached. A folder without segments is to become the log that `options` say is restored.
+// kCorrupt unless it is to be salvaged, which changes nothing in what is damaged.
 Status RecoverFolder(FileSystem& file_system, Directory& directory,
                      const Capabilities& capabilities, const LogOptions& options,
                      LivePageWriter* live, RecoveredFolder* folder);

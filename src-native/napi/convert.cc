@@ -274,6 +274,7 @@ bool ToOptions(Napi::Env env, const Napi::Object& object, LogOptions* options) {
   options->extent_size_hint = static_cast<uint32_t>(extent_size_hint);
   options->expected_level = static_cast<Level>(expected_level);
   return RestoredIn(env, object, &options->restored) &&
+         FlagIn(env, object, "shared", &options->shared) &&
          FlagIn(env, object, "create", &options->create) &&
          FlagIn(env, object, "salvage", &options->salvage);
 }

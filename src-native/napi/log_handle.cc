@@ -13,7 +13,8 @@ void DropAtTeardown(void* data) { static_cast<LogHandle*>(data)->Drop(); }
 
 }  // namespace
 
-LogHandle::LogHandle(napi_env env, std::unique_ptr<Log> log) : env_(env), log_(std::move(log)) {
+LogHandle::LogHandle(napi_env env, std::unique_ptr<LogWriter> log)
+    : env_(env), log_(std::move(log)) {
   log_->Attach(this, this);
   napi_add_env_cleanup_hook(env_, DropAtTeardown, this);
 }
@@ -33,14 +34,15 @@ void LogHandle::StoreCounters() {
   const auto number = [](uint64_t value) {
     return static_cast<double>(static_cast<int64_t>(value));
   };
-  counters_[kFirstSeq] = number(log_->first_seq());
-  counters_[kNextSeq] = number(log_->next_seq());
-  counters_[kMemoryEnd] = number(log_->ReachedEnd(Level::kMemory));
-  counters_[kAsyncEnd] = number(log_->ReachedEnd(Level::kAsync));
-  counters_[kSyncedEnd] = number(log_->ReachedEnd(Level::kSync));
-  counters_[kFullEnd] = number(log_->ReachedEnd(Level::kFull));
-  counters_[kPendingBytes] = number(log_->pending_bytes());
-  counters_[kLatched] = log_->latched() ? 1 : 0;
+  const LogEnds ends = log_->Ends();
+  counters_[kFirstSeq] = number(ends.first_seq);
+  counters_[kNextSeq] = number(ends.next_seq);
+  counters_[kMemoryEnd] = number(ends.memory);
+  counters_[kAsyncEnd] = number(ends.async);
+  counters_[kSyncedEnd] = number(ends.synced);
+  counters_[kFullEnd] = number(ends.full);
+  counters_[kPendingBytes] = number(ends.pending_bytes);
+  counters_[kLatched] = ends.latched ? 1 : 0;
 }
 
 void LogHandle::Execute(std::shared_ptr<Job> job) {
@@ -87,10 +89,21 @@ void LogHandle::Queue(Event event) {
 void LogHandle::OnFailure(const Status& status, uint64_t first_seq, uint64_t unknown_before,
                           bool latched) {
   if (closing_ && latched) close_failure_ = status;
-  Queue(Event{status, first_seq, unknown_before, latched});
+  Queue(Event{status, first_seq, unknown_before, latched, 0});
 }
 
-void LogHandle::OnRotated(uint64_t first_seq) { Queue(Event{Status::Ok(), first_seq, 0, false}); }
+void LogHandle::OnRotated(uint64_t first_seq) {
+  Event event;
+  event.first_seq = first_seq;
+  Queue(std::move(event));
+}
+
+void LogHandle::OnStalled(int64_t pid, uint64_t seq) {
+  Event event;
+  event.first_seq = seq;
+  event.stalled_pid = pid;
+  Queue(std::move(event));
+}
 
 Napi::Value LogHandle::TakeEvents(Napi::Env env) {
   const std::vector<Event> events = std::exchange(events_, {});
@@ -100,6 +113,9 @@ Napi::Value LogHandle::TakeEvents(Napi::Env env) {
     const Event& event = events[i];
     Napi::Object object = Napi::Object::New(env);
     object.Set("firstSeq", FromSeq(env, event.first_seq));
+    if (event.stalled_pid != 0) {
+      object.Set("stalledPid", Napi::Number::New(env, static_cast<double>(event.stalled_pid)));
+    }
     if (!event.status.ok()) {
       const Napi::Value error = ToError(env, event.status);
       if (error.IsEmpty()) return error;
@@ -130,7 +146,7 @@ void LogHandle::FinishCloseIfIdle() {
   if (!closing_ || !log_->idle()) return;
   closed_ = true;
   StoreCounters();
-  auto log = std::make_shared<std::unique_ptr<Log>>(std::move(log_));
+  auto log = std::make_shared<std::unique_ptr<LogWriter>>(std::move(log_));
   const bool queued = QueueWork(
       env_, [log] { log->reset(); },
       [self = shared_from_this()](napi_env raw) {

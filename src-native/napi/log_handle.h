@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "log/log.h"
+#include "log/log_writer.h"
 #include "napi/async_task.h"
 
 namespace durlog {
@@ -37,7 +37,7 @@ class LogHandle final : public Executor,
     kCounters,  // how many there are
   };
 
-  LogHandle(napi_env env, std::unique_ptr<Log> log);
+  LogHandle(napi_env env, std::unique_ptr<LogWriter> log);
   ~LogHandle() override;
 
   // `on_progress()` is called when a job is done; `counters` is a Float64Array that the handle
@@ -46,7 +46,12 @@ class LogHandle final : public Executor,
   void Connect(const Napi::Function& on_progress, const Napi::Float64Array& counters);
 
   // Null once closed.
-  Log* log() { return log_.get(); }
+  LogWriter* log() { return log_.get(); }
+  // What kind of log it is the methods of its object know. Null once closed.
+  template <typename LogType>
+  LogType* As() {
+    return static_cast<LogType*>(log_.get());
+  }
   // Where a string becomes UTF-8, for the length of one call.
   AlignedBuffer* scratch() { return &scratch_; }
   void BoundScratch() {
@@ -67,17 +72,19 @@ class LogHandle final : public Executor,
   void OnFailure(const Status& status, uint64_t first_seq, uint64_t unknown_before,
                  bool latched) override;
   void OnRotated(uint64_t first_seq) override;
+  void OnStalled(int64_t pid, uint64_t seq) override;
 
  private:
   // A longer string is copied into memory that is given back afterwards.
   static constexpr size_t kMaxKeptScratchBytes = 1 << 20;
 
-  // A failure, or a rotation where the status is ok.
+  // A failure; where the status is ok a rotation, or a stall.
   struct Event {
     Status status;
     uint64_t first_seq = 0;
     uint64_t unknown_before = 0;
     bool latched = false;
+    int64_t stalled_pid = 0;
   };
 
   void OnJobDone();
@@ -86,7 +93,7 @@ class LogHandle final : public Executor,
   void FinishCloseIfIdle();
 
   const napi_env env_;
-  std::unique_ptr<Log> log_;
+  std::unique_ptr<LogWriter> log_;
   Napi::FunctionReference on_progress_;
   Napi::Reference<Napi::Float64Array> counters_reference_;
   double* counters_ = nullptr;

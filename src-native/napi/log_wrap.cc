@@ -4,11 +4,13 @@
 #include <utility>
 #include <vector>
 
+#include "log/log.h"
 #include "napi/async_task.h"
 #include "napi/convert.h"
 #include "napi/log_handle.h"
 #include "napi/retention_wrap.h"
 #include "record/record_format.h"
+#include "shared/shared_log.h"
 
 namespace durlog {
 namespace {
@@ -45,7 +47,7 @@ struct Call {
   uint64_t TimeAt(size_t index) const {
     int64_t time_ms = -1;
     if (argc > index) napi_get_value_int64(env, argv[index], &time_ms);
-    return time_ms < 0 ? Log::kClockTime : static_cast<uint64_t>(time_ms);
+    return time_ms < 0 ? LogWriter::kClockTime : static_cast<uint64_t>(time_ms);
   }
   uint64_t SeqAt(size_t index, int64_t fallback) const {
     int64_t seq = fallback;
@@ -71,7 +73,7 @@ struct Call {
   size_t argc;
   napi_value argv[3] = {};
   LogHandle* handle = nullptr;
-  Log* log = nullptr;
+  LogWriter* log = nullptr;
 };
 
 napi_value Append(napi_env env, napi_callback_info info) {
@@ -96,7 +98,7 @@ napi_value AppendSync(napi_env env, napi_callback_info info) {
 }
 
 // The records of a batch, the call's first argument. Null with an error pending.
-Log* ToBatch(const Call& call, std::vector<Bytes>* payloads) {
+LogWriter* ToBatch(const Call& call, std::vector<Bytes>* payloads) {
   if (call.log == nullptr) return nullptr;
   const uint64_t max_bytes = call.log->options().segment_bytes;
   std::vector<napi_value> elements;
@@ -104,7 +106,7 @@ Log* ToBatch(const Call& call, std::vector<Bytes>* payloads) {
     return nullptr;
   }
   // A getter may have closed the log.
-  Log* const log = call.handle->log();
+  LogWriter* const log = call.handle->log();
   if (log == nullptr) {
     Throw(call.env, Status::Error(Code::kClosed, "the log is closed"));
     return nullptr;
@@ -116,7 +118,7 @@ Log* ToBatch(const Call& call, std::vector<Bytes>* payloads) {
 napi_value AppendBatch(napi_env env, napi_callback_info info) {
   const Call call(env, info, 3);
   std::vector<Bytes> payloads;
-  Log* const log = ToBatch(call, &payloads);
+  LogWriter* const log = ToBatch(call, &payloads);
   if (log == nullptr) return nullptr;
   return call.Appended(
       log->AppendBatch(payloads.data(), payloads.size(), call.LevelAt(1), call.TimeAt(2)));
@@ -125,7 +127,7 @@ napi_value AppendBatch(napi_env env, napi_callback_info info) {
 napi_value WriteMany(napi_env env, napi_callback_info info) {
   const Call call(env, info, 1);
   std::vector<Bytes> payloads;
-  Log* const log = ToBatch(call, &payloads);
+  LogWriter* const log = ToBatch(call, &payloads);
   if (log == nullptr) return nullptr;
   const Result<uint64_t> first = log->WriteBatch(payloads.data(), payloads.size());
   napi_value refused = call.Appended(first);
@@ -170,7 +172,7 @@ napi_value Stats(napi_env env, napi_callback_info info) {
 napi_value TrimBefore(napi_env env, napi_callback_info info) {
   const Call call(env, info, 1);
   if (call.log == nullptr) return nullptr;
-  const std::shared_ptr<TrimJob> job = call.log->BeginTrim(call.SeqAt(0, 0));
+  const std::shared_ptr<TrimJob> job = call.handle->As<Log>()->BeginTrim(call.SeqAt(0, 0));
   call.handle->StoreCounters();
   const HandlePointer handle = call.handle->shared_from_this();
   return RunAsync(
@@ -180,7 +182,7 @@ napi_value TrimBefore(napi_env env, napi_callback_info info) {
         return Status::Ok();
       },
       [job, handle](Napi::Env done_env) -> Napi::Value {
-        Log* const log = handle->log();
+        Log* const log = handle->As<Log>();
         if (log == nullptr) return FromSeq(done_env, 0);
         if (job) log->FinishTrim(*job);
         handle->StoreCounters();
@@ -193,7 +195,7 @@ napi_value PlanRetention(napi_env env, napi_callback_info info) {
   const Call call(env, info, 1);
   if (call.log == nullptr) return nullptr;
   const RetentionPolicy policy = ToRetentionPolicy(Napi::Object(env, call.argv[0]));
-  const std::shared_ptr<RetentionJob> job = call.log->BeginRetention(policy);
+  const std::shared_ptr<RetentionJob> job = call.handle->As<Log>()->BeginRetention(policy);
   // The log outlives its jobs: see SegmentChain::Watch().
   return RunAsync(
       env,
@@ -210,7 +212,7 @@ napi_value TruncateAfter(napi_env env, napi_callback_info info) {
   const Call call(env, info, 1);
   if (call.log == nullptr) return nullptr;
   const uint64_t next_seq = call.SeqAt(0, -1) + 1;
-  Result<std::shared_ptr<TruncateJob>> begun = call.log->BeginTruncate(next_seq);
+  Result<std::shared_ptr<TruncateJob>> begun = call.handle->As<Log>()->BeginTruncate(next_seq);
   if (!begun.ok()) {
     call.handle->StoreCounters();
     Throw(env, begun.status());
@@ -225,7 +227,7 @@ napi_value TruncateAfter(napi_env env, napi_callback_info info) {
         return Status::Ok();
       },
       [job, handle](Napi::Env done_env) -> Napi::Value {
-        Log* const log = handle->log();
+        Log* const log = handle->As<Log>();
         if (log == nullptr) return FromSeq(done_env, 0);
         const Status status = log->FinishTruncate(*job);
         handle->StoreCounters();
@@ -237,7 +239,7 @@ napi_value TruncateAfter(napi_env env, napi_callback_info info) {
 napi_value Rotate(napi_env env, napi_callback_info info) {
   const Call call(env, info, 0);
   if (call.log == nullptr) return nullptr;
-  Result<std::shared_ptr<RotateJob>> begun = call.log->BeginRotate();
+  Result<std::shared_ptr<RotateJob>> begun = call.handle->As<Log>()->BeginRotate();
   if (!begun.ok()) {
     call.handle->StoreCounters();
     Throw(env, begun.status());
@@ -252,7 +254,7 @@ napi_value Rotate(napi_env env, napi_callback_info info) {
         return Status::Ok();
       },
       [job, handle](Napi::Env done_env) -> Napi::Value {
-        Log* const log = handle->log();
+        Log* const log = handle->As<Log>();
         if (log == nullptr) return FromSeq(done_env, 0);
         const Status status = job ? log->FinishRotate(*job) : Status::Ok();
         handle->StoreCounters();
@@ -279,22 +281,80 @@ bool AddMethod(Napi::Env env, const Napi::Object& object, const HandlePointer& h
   return napi_set_named_property(env, object, name, function) == napi_ok;
 }
 
-Napi::Value MakeObject(Napi::Env env, std::unique_ptr<Log> log, const Napi::Function& on_progress) {
-  const std::pair<const char*, napi_callback> methods[] = {{"append", Append},
-                                                           {"appendBatch", AppendBatch},
-                                                           {"write", Write},
-                                                           {"writeMany", WriteMany},
-                                                           {"appendSync", AppendSync},
-                                                           {"requestSync", RequestSync},
-                                                           {"flushSync", FlushSync},
-                                                           {"pump", Pump},
-                                                           {"takeEvents", TakeEvents},
-                                                           {"stats", Stats},
-                                                           {"trimBefore", TrimBefore},
-                                                           {"planRetention", PlanRetention},
-                                                           {"truncateAfter", TruncateAfter},
-                                                           {"rotate", Rotate},
-                                                           {"close", Close}};
+napi_value Look(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 0);
+  if (call.log == nullptr) return nullptr;
+  call.handle->As<SharedLog>()->Look();
+  call.handle->StoreCounters();
+  return nullptr;
+}
+
+napi_value ExpectSeq(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 1);
+  if (call.log != nullptr) call.handle->As<SharedLog>()->ExpectSeq(call.SeqAt(0, 0));
+  return nullptr;
+}
+
+napi_value TrimShared(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 1);
+  if (call.log == nullptr) return nullptr;
+  const std::shared_ptr<SharedTrimJob> job =
+      call.handle->As<SharedLog>()->BeginTrim(call.SeqAt(0, 0));
+  const HandlePointer handle = call.handle->shared_from_this();
+  return RunAsync(
+      env,
+      [job] {
+        job->Await();
+        return job->status();
+      },
+      [handle](Napi::Env done_env) -> Napi::Value {
+        if (handle->log() == nullptr) return FromSeq(done_env, 0);
+        handle->StoreCounters();
+        return FromSeq(done_env, handle->log()->Ends().first_seq);
+      });
+}
+
+napi_value Members(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 0);
+  if (call.log == nullptr) return nullptr;
+  const SharedLog& log = *call.handle->As<SharedLog>();
+  Napi::Object members = Napi::Object::New(env);
+  members.Set("members", Napi::Number::New(env, log.CountMembers()));
+  members.Set("slot", Napi::Number::New(env, log.slot()));
+  return members;
+}
+
+using Method = std::pair<const char*, napi_callback>;
+
+constexpr Method kMethods[] = {{"append", Append},
+                               {"appendBatch", AppendBatch},
+                               {"write", Write},
+                               {"writeMany", WriteMany},
+                               {"appendSync", AppendSync},
+                               {"requestSync", RequestSync},
+                               {"flushSync", FlushSync},
+                               {"pump", Pump},
+                               {"takeEvents", TakeEvents},
+                               {"stats", Stats},
+                               {"close", Close}};
+constexpr Method kMethodsAlone[] = {{"trimBefore", TrimBefore},
+                                    {"planRetention", PlanRetention},
+                                    {"truncateAfter", TruncateAfter},
+                                    {"rotate", Rotate}};
+constexpr Method kMethodsShared[] = {
+    {"trimBefore", TrimShared}, {"look", Look}, {"expectSeq", ExpectSeq}, {"members", Members}};
+
+template <size_t N>
+bool AddMethods(Napi::Env env, const Napi::Object& object, const HandlePointer& handle,
+                const Method (&methods)[N]) {
+  for (const auto& [name, callback] : methods) {
+    if (!AddMethod(env, object, handle, name, callback)) return false;
+  }
+  return true;
+}
+
+Napi::Value MakeObject(Napi::Env env, std::unique_ptr<LogWriter> log, bool shared,
+                       const Napi::Function& on_progress) {
   Napi::Object object = Napi::Object::New(env);
   const Napi::Float64Array counters = Napi::Float64Array::New(env, LogHandle::kCounters);
   // In a worker that is being terminated.
@@ -304,8 +364,10 @@ Napi::Value MakeObject(Napi::Env env, std::unique_ptr<Log> log, const Napi::Func
   object.Set("recovery", FromRecovery(env, log->recovery()));
   object.Set("uuid", FormatUuid(log->uuid()));
   const auto handle = std::make_shared<LogHandle>(env, std::move(log));
-  for (const auto& [name, callback] : methods) {
-    if (!AddMethod(env, object, handle, name, callback)) return Napi::Value();
+  if (!AddMethods(env, object, handle, kMethods) ||
+      !(shared ? AddMethods(env, object, handle, kMethodsShared)
+               : AddMethods(env, object, handle, kMethodsAlone))) {
+    return Napi::Value();
   }
   handle->Connect(on_progress, counters);
   return object;
@@ -320,15 +382,20 @@ Napi::Value OpenLog(const Napi::CallbackInfo& info) {
   const std::string path = info[0].As<Napi::String>();
   const auto on_progress =
       std::make_shared<Napi::FunctionReference>(Napi::Persistent(info[2].As<Napi::Function>()));
-  const auto opened = std::make_shared<std::unique_ptr<Log>>();
+  const auto opened = std::make_shared<std::unique_ptr<LogWriter>>();
   return RunAsync(
       env,
       [path, options, opened]() -> Status {
-        DURLOG_ASSIGN_OR_RETURN(*opened, Log::Open(DefaultFileSystem(), path, options));
+        FileSystem& file_system = DefaultFileSystem();
+        if (options.shared) {
+          DURLOG_ASSIGN_OR_RETURN(*opened, SharedLog::Open(file_system, path, options));
+        } else {
+          DURLOG_ASSIGN_OR_RETURN(*opened, Log::Open(file_system, path, options));
+        }
         return Status::Ok();
       },
-      [opened, on_progress](Napi::Env done_env) {
-        return MakeObject(done_env, std::move(*opened), on_progress->Value());
+      [opened, on_progress, shared = options.shared](Napi::Env done_env) {
+        return MakeObject(done_env, std::move(*opened), shared, on_progress->Value());
       });
 }
 

@@ -45,6 +45,10 @@ class Member {
   // tells each open of a file once that a writeback has failed.
   Result<std::shared_ptr<SharedSegment>> SegmentAt(uint64_t first_seq);
 
+  // Held by the thread that has PageLock::kSync: the lock is the open file's, and so every thread's
+  // of this member.
+  std::mutex& syncing() { return syncing_; }
+
   FileSystem& file_system() { return file_system_; }
   Directory& directory() { return *directory_; }
   // The file `lock`, on which each member has a shared lock.
@@ -59,6 +63,7 @@ class Member {
   const std::unique_ptr<MembersPage> page_;
   SharedLive live_;
   uint32_t slot_ = 0;
+  std::mutex syncing_;
   std::mutex mutex_;
   std::map<uint64_t, std::shared_ptr<SharedSegment>> segments_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -59,17 +60,24 @@ bool ReachJob::IsSynced() {
   return member_->page().Load(word) >= end_;
 }
 
-Status ReachJob::SyncSegments(const LogPoint& committed) {
-  MembersPage& page = member_->page();
-  const uint64_t last = committed.segment->first_seq();
-  const uint64_t first = page.Load(PageWord::kSyncedFirst);
-  if (first < last) {
-    DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(member_->directory()));
-    for (const uint64_t at : files.segments) {
-      if (at < first || at >= last) continue;
-      DURLOG_ASSIGN_OR_RETURN(const std::shared_ptr<SharedSegment> segment, member_->SegmentAt(at));
-      DURLOG_RETURN_IF_ERROR(segment->file().SyncFull());
-    }
+// Segments in front of the one that begins with `first_seq`.
+Result<std::vector<std::shared_ptr<SharedSegment>>> ReachJob::UnsyncedBefore(uint64_t first_seq) {
+  std::vector<std::shared_ptr<SharedSegment>> segments;
+  const uint64_t begin = member_->page().Load(PageWord::kSyncedFirst);
+  if (begin >= first_seq) return segments;
+  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(member_->directory()));
+  for (const uint64_t at : files.segments) {
+    if (at < begin || at >= first_seq) continue;
+    DURLOG_ASSIGN_OR_RETURN(std::shared_ptr<SharedSegment> segment, member_->SegmentAt(at));
+    segments.push_back(std::move(segment));
+  }
+  return segments;
+}
+
+Status ReachJob::SyncSegments(const std::vector<std::shared_ptr<SharedSegment>>& sealed,
+                              const LogPoint& committed) {
+  for (const std::shared_ptr<SharedSegment>& segment : sealed) {
+    DURLOG_RETURN_IF_ERROR(segment->file().SyncFull());
   }
   if (level_ == Level::kFull) {
     DURLOG_RETURN_IF_ERROR(committed.segment->file().SyncFull());
@@ -78,10 +86,10 @@ Status ReachJob::SyncSegments(const LogPoint& committed) {
     DURLOG_RETURN_IF_ERROR(
         committed.segment->mapping().Sync(0, static_cast<size_t>(committed.offset)));
   }
-  if (page.Load(PageWord::kNamesFirst) < last) {
-    DURLOG_RETURN_IF_ERROR(member_->directory().Sync());
-    page.Raise(PageWord::kNamesFirst, last);
-  }
+  const uint64_t last = committed.segment->first_seq();
+  if (member_->page().Load(PageWord::kNamesFirst) >= last) return Status::Ok();
+  DURLOG_RETURN_IF_ERROR(member_->directory().Sync());
+  member_->page().Raise(PageWord::kNamesFirst, last);
   return Status::Ok();
 }
 
@@ -92,8 +100,10 @@ Status ReachJob::SyncForAll() {
   const LogPoint committed = walk_.point();
   const uint64_t rotations = page.Load(PageWord::kRotations);
   const bool is_active = page.Load(PageWord::kActiveFirst) == committed.segment->first_seq();
+  DURLOG_ASSIGN_OR_RETURN(const std::vector<std::shared_ptr<SharedSegment>> sealed,
+                          UnsyncedBefore(committed.segment->first_seq()));
   AtStep(Step::kSyncBegun);
-  Status synced = SyncSegments(committed);
+  Status synced = SyncSegments(sealed, committed);
   if (!synced.ok()) {
     // The kernel may have dropped the pages, and says so once: nobody may sync them again.
     page.Raise(PageWord::kLatched, 1);
@@ -118,7 +128,11 @@ Result<bool> ReachJob::AwaitSynced() {
       return false;
     }
     const uint32_t bell = page.SyncBell();
-    DURLOG_ASSIGN_OR_RETURN(const bool leads, page.TryLock(PageLock::kSync));
+    std::unique_lock<std::mutex> here(member_->syncing(), std::try_to_lock);
+    bool leads = here.owns_lock();
+    if (leads) {
+      DURLOG_ASSIGN_OR_RETURN(leads, page.TryLock(PageLock::kSync));
+    }
     if (leads) {
       // The leader before may have been the one that latched the log.
       Status synced =
@@ -129,6 +143,7 @@ Result<bool> ReachJob::AwaitSynced() {
       DURLOG_RETURN_IF_ERROR(std::move(synced));
       continue;
     }
+    if (here.owns_lock()) here.unlock();
     page.WaitForSyncBell(bell, kBellMicros);
     if (member_->file_system().MonotonicMicros() - begin > uint64_t{stall_ms_} * 1000) {
       return false;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/job.h"
 #include "log/options.h"
@@ -49,7 +50,9 @@ class ReachJob final : public Job {
   Result<bool> AwaitCommitted();
   Result<bool> AwaitSynced();
   Status SyncForAll();
-  Status SyncSegments(const LogPoint& committed);
+  Result<std::vector<std::shared_ptr<SharedSegment>>> UnsyncedBefore(uint64_t first_seq);
+  Status SyncSegments(const std::vector<std::shared_ptr<SharedSegment>>& sealed,
+                      const LogPoint& committed);
   bool IsSynced();
   // Waits a little longer each time. False once it is enough.
   bool Pause();

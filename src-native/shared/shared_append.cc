@@ -217,9 +217,10 @@ Status SharedLog::AwaitHere(uint64_t end, Level level) {
     ReachJob job(member_, committed_->point(), end, wanted, options_.stall_ms);
     job.RunOnce();
     committed_->MoveTo(job.point());
-    if (!job.status().ok()) Latch(job.status());
+    if (!job.status().ok()) NoteFailure(job.status());
     Refresh();
     if (latched_) return LatchedError();
+    if (!job.status().ok()) return job.status();
     if (job.stall().pid != 0) return StallError(job.stall());
   }
   return Status::Ok();

@@ -36,7 +36,7 @@ Status SharedLog::StallError(const Stall& stall) const {
 void SharedLog::Refresh() {
   if (!latched_) {
     Status advanced = committed_->Advance();
-    if (!advanced.ok()) Latch(std::move(advanced));
+    if (!advanced.ok()) NoteFailure(std::move(advanced));
   }
   MembersPage& page = member_->page();
   const auto raise = [this](Level level, uint64_t end) {
@@ -48,14 +48,17 @@ void SharedLog::Refresh() {
   raise(Level::kAsync, synced);
   raise(Level::kSync, synced);
   raise(Level::kFull, page.Load(PageWord::kFullEnd));
+  // Another member may have synced for this one.
+  if (!WantsSync()) pending_bytes_ = syncing_bytes_ = 0;
 }
 
-Status SharedLog::Look() {
-  if (latched_) return Status::Ok();
+bool SharedLog::WantsSync() const {
+  return Wants(Level::kAsync) || Wants(Level::kSync) || Wants(Level::kFull);
+}
+
+void SharedLog::Look() {
   FrameStep stop;
-  DURLOG_RETURN_IF_ERROR(CatchUp(&stop));
-  Refresh();
-  return Status::Ok();
+  if (!latched_ && CatchUp(&stop).ok()) Refresh();
 }
 
 void SharedLog::RequestSync(Level level) {
@@ -81,7 +84,7 @@ void SharedLog::FinishReach(std::shared_ptr<ReachJob>* job) {
     syncing_bytes_ = 0;
     ++stats_.commits;
   }
-  if (!done->status().ok()) Latch(done->status());
+  if (!done->status().ok()) NoteFailure(done->status());
   if (done->stall().pid != 0 && !latched_) {
     listener_->OnStalled(done->stall().pid, done->stall().seq);
   }
@@ -93,26 +96,25 @@ void SharedLog::Pump() {
   clock_credit_ = 0;
   if (latched_) return;
   member_->live().Ring();
-  const auto wants = [this](Level level) {
-    return wanted_[static_cast<size_t>(level)] > ReachedEnd(level);
-  };
   const auto wanted = [this](Level level) { return wanted_[static_cast<size_t>(level)]; };
-  if (!IsOut(memory_job_) && wants(Level::kMemory)) {
+  if (!IsOut(memory_job_) && Wants(Level::kMemory)) {
     StartReach(&memory_job_, wanted(Level::kMemory), Level::kMemory);
   }
-  if (IsOut(sync_job_)) return;
-  const bool full = wants(Level::kFull);
-  if (!full && !wants(Level::kSync) && !wants(Level::kAsync)) return;
+  if (IsOut(sync_job_) || !WantsSync()) return;
   syncing_bytes_ = std::exchange(pending_bytes_, 0);
-  if (full) return StartReach(&sync_job_, wanted(Level::kFull), Level::kFull);
+  if (Wants(Level::kFull)) return StartReach(&sync_job_, wanted(Level::kFull), Level::kFull);
   StartReach(&sync_job_, std::max(wanted(Level::kSync), wanted(Level::kAsync)), Level::kSync);
 }
 
+// What the others have done is looked at only where a job has ended: its end is what tells the
+// caller to settle, and a level that is found to be reached without one would be told to nobody.
 void SharedLog::Harvest() {
-  if (IsOut(memory_job_) && memory_job_->done()) FinishReach(&memory_job_);
-  if (IsOut(sync_job_) && sync_job_->done()) FinishReach(&sync_job_);
+  const bool memory = IsOut(memory_job_) && memory_job_->done();
+  const bool sync = IsOut(sync_job_) && sync_job_->done();
+  if (memory) FinishReach(&memory_job_);
+  if (sync) FinishReach(&sync_job_);
   if (populate_job_ && populate_job_->done()) populate_job_.reset();
-  Refresh();
+  if (memory || sync) Refresh();
   if (!latched_ && member_->page().Load(PageWord::kLatched) != 0) {
     Latch(Status::Error(Code::kSyncFailed, "a sync by another writer of the log failed"));
   }
@@ -136,6 +138,12 @@ std::shared_ptr<SharedTrimJob> SharedLog::BeginTrim(uint64_t seq) {
   auto job = std::make_shared<SharedTrimJob>(member_, seq);
   trims_.push_back(job);
   return job;
+}
+
+// For want of a descriptor or of memory nothing was done, and it is tried again.
+void SharedLog::NoteFailure(Status status) {
+  if (status.code() == Code::kTooManyFiles || status.code() == Code::kOutOfMemory) return;
+  Latch(std::move(status));
 }
 
 // What this member has reserved and cannot finish is left to the others, who see it as dead.

@@ -19,6 +19,7 @@
 #include "base/executor.h"
 #include "log/log_listener.h"
 #include "log/log_stats.h"
+#include "log/log_writer.h"
 #include "log/options.h"
 #include "record/record_codec.h"
 #include "recovery/report.h"
@@ -31,11 +32,8 @@
 
 namespace durlog {
 
-class SharedLog {
+class SharedLog final : public LogWriter {
  public:
-  // The time of an append that names none.
-  static constexpr uint64_t kClockTime = UINT64_MAX;
-
   // Blocking: joins the members, or recovers or makes the log where there are none. kLocked where a
   // writer has the log alone, kUnsupported where several cannot share it. The log has no executor
   // yet: Attach() comes next.
@@ -43,35 +41,35 @@ class SharedLog {
                                                  const LogOptions& options);
   // Waits for the jobs that are out. After PrepareClose() it leaves in order: the last member marks
   // the end of the log.
-  ~SharedLog();
+  ~SharedLog() override;
   SharedLog(const SharedLog&) = delete;
   SharedLog& operator=(const SharedLog&) = delete;
 
-  void Attach(Executor* executor, LogListener* listener);
+  void Attach(Executor* executor, LogListener* listener) override;
 
   // As those of Log. A level is reached when this record and all before it, whoever wrote them,
   // have reached it.
-  Result<uint64_t> Append(Bytes payload, Level level, uint64_t time_ms = kClockTime);
+  Result<uint64_t> Append(Bytes payload, Level level, uint64_t time_ms = kClockTime) override;
   Result<uint64_t> AppendBatch(const Bytes* payloads, size_t count, Level level,
-                               uint64_t time_ms = kClockTime);
+                               uint64_t time_ms = kClockTime) override;
   // At kMemory when they return; kStalled where the record is stored, and one before it is not.
-  Result<uint64_t> Write(Bytes payload);
-  Result<uint64_t> WriteBatch(const Bytes* payloads, size_t count);
-  Result<uint64_t> AppendSync(Bytes payload, Level level, uint64_t time_ms = kClockTime);
-  Status Sync(Level level);
-  void RequestSync(Level level);
+  Result<uint64_t> Write(Bytes payload) override;
+  Result<uint64_t> WriteBatch(const Bytes* payloads, size_t count) override;
+  Result<uint64_t> AppendSync(Bytes payload, Level level, uint64_t time_ms = kClockTime) override;
+  Status Sync(Level level) override;
+  void RequestSync(Level level) override;
   // The next append gets this seq, or is refused with kSeqConflict: next_seq() is then the seq that
   // it would have got.
   void ExpectSeq(uint64_t seq) { expected_seq_ = seq; }
   // Looks how far the others have come.
-  Status Look();
+  void Look();
 
-  void Pump();
-  void Harvest();
-  void PrepareClose();
+  void Pump() override;
+  void Harvest() override;
+  void PrepareClose() override;
   std::shared_ptr<SharedTrimJob> BeginTrim(uint64_t seq);
 
-  bool idle() const;
+  bool idle() const override;
   bool latched() const { return latched_; }
   uint64_t first_seq() const { return member_->page().Load(PageWord::kFirstSeq); }
   // Behind the last record that this member has appended or seen.
@@ -79,12 +77,24 @@ class SharedLog {
   // As of the last call of another method.
   uint64_t ReachedEnd(Level level) const { return reached_[static_cast<size_t>(level)]; }
   uint64_t pending_bytes() const { return pending_bytes_ + syncing_bytes_; }
-  const LogOptions& options() const { return options_; }
-  const RecoveryReport& recovery() const { return recovery_; }
-  const LogUuid& uuid() const { return uuid_; }
+  const LogOptions& options() const override { return options_; }
+  const RecoveryReport& recovery() const override { return recovery_; }
+  const LogUuid& uuid() const override { return uuid_; }
   uint32_t slot() const { return member_->slot(); }
   uint32_t CountMembers() const { return member_->CountMembers(); }
-  LogStats Stats() const;
+  LogStats Stats() const override;
+  LogEnds Ends() const override {
+    LogEnds ends;
+    ends.first_seq = first_seq();
+    ends.next_seq = next_seq();
+    ends.memory = ReachedEnd(Level::kMemory);
+    ends.async = ReachedEnd(Level::kAsync);
+    ends.synced = ReachedEnd(Level::kSync);
+    ends.full = ReachedEnd(Level::kFull);
+    ends.pending_bytes = pending_bytes();
+    ends.latched = latched();
+    return ends;
+  }
 
  private:
   SharedLog(std::shared_ptr<Member> member, Capabilities capabilities, const LogOptions& options);
@@ -129,6 +139,11 @@ class SharedLog {
   void Refresh();
   void StartReach(std::shared_ptr<ReachJob>* job, uint64_t end, Level level);
   void FinishReach(std::shared_ptr<ReachJob>* job);
+  bool Wants(Level level) const {
+    return wanted_[static_cast<size_t>(level)] > reached_[static_cast<size_t>(level)];
+  }
+  bool WantsSync() const;
+  void NoteFailure(Status status);
   void Latch(Status status);
   Status LatchedError() const;
   Status StallError(const Stall& stall) const;

@@ -18,6 +18,8 @@ export interface WriterFlags {
   segmentBytes: number
   maxRecordBytes?: number
   waitLock: number
+  /** Of `append` alone. */
+  shared?: boolean
   create: boolean
 }
 
@@ -44,7 +46,7 @@ export function addWriterOptions(command: Command): Command {
 }
 
 export function toOpenOptions(flags: WriterFlags): OpenOptions {
-  const { durability, strategy, preallocate, segmentBytes, maxRecordBytes, waitLock, create } = flags
+  const { durability, strategy, preallocate, segmentBytes, maxRecordBytes, waitLock, shared, create } = flags
   return {
     durability,
     strategy,
@@ -52,6 +54,7 @@ export function toOpenOptions(flags: WriterFlags): OpenOptions {
     segmentBytes,
     maxRecordBytes,
     create,
+    shared,
     lock: { waitMs: waitLock },
     // Room for the longest record and its frame; the default unless that is not enough.
     ...(maxRecordBytes !== undefined && {

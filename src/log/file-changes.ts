@@ -16,7 +16,8 @@ export interface ChangingLog {
   readonly uuid: string
   readonly native: NativeLog
   readonly pipeline: WritePipeline
-  readonly source: WriterSource
+  /** Undefined where several write the log: then no change but a trim can be made. */
+  readonly source: WriterSource | undefined
   readonly reads: LogReads
   /** Before anything is appended behind the cut. */
   onCut(nextSeq: number): void
@@ -79,8 +80,9 @@ export class FileChanges implements RetentionHost {
     return this.#log.pipeline.alone(() => this.#turns.take(() => this.#trim(seq)))
   }
 
-  truncateAfter(seq: number): Promise<number> {
+  async truncateAfter(seq: number): Promise<number> {
     const { native, pipeline, reads, source } = this.#log
+    if (source === undefined) throw needsTheLogAlone('truncateAfter')
     const cut = async (): Promise<number> => {
       const nextSeq = await source.cut(reads.during(() => native.truncateAfter(seq)))
       this.#log.onCut(nextSeq)
@@ -90,8 +92,9 @@ export class FileChanges implements RetentionHost {
     return pipeline.alone(() => this.#turns.take(cut), { syncedFirst: true })
   }
 
-  rotate(): Promise<number> {
-    const { native, pipeline } = this.#log
+  async rotate(): Promise<number> {
+    const { native, pipeline, source } = this.#log
+    if (source === undefined) throw needsTheLogAlone('rotate')
     return pipeline.alone(() => this.#turns.take(() => native.rotate()), { syncedFirst: true })
   }
 
@@ -136,4 +139,11 @@ export class FileChanges implements RetentionHost {
     if (firstSeq > from) this.#log.onTrimmed(from)
     return firstSeq
   }
+}
+
+function needsTheLogAlone(method: string): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_UNSUPPORTED',
+    `${method} needs the log alone: close it in every process, and open it without "shared"`,
+  )
 }

@@ -5,7 +5,7 @@
  */
 import { closedError, DurlogError, latchedError, outcomeOfCall, withOutcome } from '../errors.js'
 import { LEVELS } from '../native/levels.js'
-import { Counter, type NativeFailure, type NativeLog, type Refused } from '../native/native.js'
+import { Counter, type NativeFailure, type NativeLog, type NativeSharedLog, type Refused } from '../native/native.js'
 import { type AppendCall, checkPayload } from '../options/call-options.js'
 import type { ResolvedOptions } from '../options/open-options.js'
 import type { BatchRange, LogStats, Payload } from '../types.js'
@@ -20,6 +20,7 @@ export interface PipelineListener {
   onMoved(): void
   onRotated(firstSeq: number): void
   onLatched(error: DurlogError): void
+  onStalled(stall: { pid: number; seq: number }): void
 }
 
 export class WritePipeline {
@@ -27,6 +28,8 @@ export class WritePipeline {
   failures = 0
   readonly #dir: string
   readonly #native: NativeLog
+  /** The same, where several write the log. */
+  readonly #shared: NativeSharedLog | undefined
   readonly #counters: Float64Array
   readonly #maxRecordBytes: number
   readonly #listener: PipelineListener
@@ -45,6 +48,7 @@ export class WritePipeline {
   constructor(dir: string, native: NativeLog, options: ResolvedOptions, listener: PipelineListener) {
     this.#dir = dir
     this.#native = native
+    this.#shared = options.shared ? (native as NativeSharedLog) : undefined
     this.#counters = native.counters
     this.#maxRecordBytes = options.native.maxRecordBytes
     this.#listener = listener
@@ -114,6 +118,7 @@ export class WritePipeline {
 
   async sync(level: number): Promise<number> {
     await this.inOrder(() => {
+      this.#shared?.look()
       const last = this.#nextSeq - 1
       if (this.#counter(Counter.latched) !== 0) throw latchedError(this.#dir)
       if (this.#acknowledgements.end(level) > last) return Promise.resolve(last)
@@ -148,6 +153,8 @@ export class WritePipeline {
     let refused: Refused
     try {
       refused = time === undefined ? this.#native.append(data, level) : this.#native.append(data, level, time)
+    } catch (error) {
+      throw this.#withConflict(error, expectedSeq)
     } finally {
       this.#takeEvents()
     }
@@ -218,13 +225,15 @@ export class WritePipeline {
 
   /** Just before framing: the core gives a record this seq, or refuses it and it is framed later. */
   #checkExpected(seq: number): void {
-    const nextSeq = this.#nextSeq
-    if (seq === nextSeq) return
-    throw new DurlogError(
-      'ERR_DURLOG_SEQ_CONFLICT',
-      `the next record gets seq ${nextSeq}, not ${seq} (expectedSeq): read what was appended meanwhile, then decide again`,
-      { nextSeq },
-    )
+    // Only the core sees what other writers have appended.
+    if (this.#shared !== undefined) this.#shared.expectSeq(seq)
+    else if (seq !== this.#nextSeq) throw seqConflict(this.#nextSeq, seq)
+  }
+
+  /** With what the core, which refuses a seq that is not the expected one, leaves in the counters. */
+  #withConflict(error: unknown, expectedSeq: number | undefined): unknown {
+    const conflict = error instanceof DurlogError && error.code === 'ERR_DURLOG_SEQ_CONFLICT'
+    return conflict && expectedSeq !== undefined ? seqConflict(this.#nextSeq, expectedSeq) : error
   }
 
   /** The seq of the record that was just framed. */
@@ -245,6 +254,8 @@ export class WritePipeline {
     try {
       refused =
         time === undefined ? this.#native.appendBatch(records, level) : this.#native.appendBatch(records, level, time)
+    } catch (error) {
+      throw this.#withConflict(error, expectedSeq)
     } finally {
       this.#takeEvents()
     }
@@ -320,6 +331,8 @@ export class WritePipeline {
     if ((this.#counters[Counter.events] as number) === 0) return
     for (const event of this.#native.takeEvents()) {
       if ('error' in event) this.#onFailed(event)
+      else if ('stalledPid' in event)
+        process.nextTick(() => this.#listener.onStalled({ pid: event.stalledPid, seq: event.firstSeq }))
       else process.nextTick(() => this.#listener.onRotated(event.firstSeq))
     }
   }
@@ -340,6 +353,14 @@ export class WritePipeline {
   #refusal(): DurlogError {
     return this.#closed ? closedError(this.#dir) : noRoom(`calls that wait for room: ${this.#held.size}`)
   }
+}
+
+function seqConflict(nextSeq: number, seq: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_SEQ_CONFLICT',
+    `the next record gets seq ${nextSeq}, not ${seq} (expectedSeq): read what was appended meanwhile, then decide again`,
+    { nextSeq },
+  )
 }
 
 function noRoom(reason: string): DurlogError {

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events'
 import type { Readable } from 'node:stream'
 import { LogCursors } from '../cursor/log-cursors.js'
 import { invalidArgument, outcomeOfCall } from '../errors.js'
-import { Counter, type NativeLog } from '../native/native.js'
+import { Counter, type NativeLog, type NativeSharedLog } from '../native/native.js'
 import {
   type AppendCall,
   checkSeq,
@@ -15,6 +15,7 @@ import {
 } from '../options/call-options.js'
 import { shown } from '../options/checks.js'
 import type { ResolvedOptions } from '../options/open-options.js'
+import { FolderSource } from '../reader/folder-source.js'
 import { LogReads } from '../reader/log-reads.js'
 import { WriterSource } from '../reader/writer-source.js'
 import type {
@@ -57,7 +58,9 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   readonly #pipeline: WritePipeline
   /** An append without options. */
   readonly #appendCall: AppendCall
-  readonly #source: WriterSource
+  /** Of a log that several write: what this one has appended is not all. */
+  readonly #shared: NativeSharedLog | undefined
+  readonly #source: WriterSource | FolderSource
   readonly #reads: LogReads
   readonly #cursors: LogCursors
   readonly #changes: FileChanges
@@ -79,8 +82,9 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     this.#diskUse = new DiskUse(dir)
     this.#appendCall = { level: options.level, time: undefined, expectedSeq: undefined }
     this.#announcedSyncedEnd = this.#counter(Counter.syncedEnd)
-    this.#source = new WriterSource(dir, options.salvage, native.counters)
-    this.#reads = new LogReads(this.#source, true, options.codec)
+    this.#shared = options.shared ? (native as NativeSharedLog) : undefined
+    this.#source = this.#makeSource()
+    this.#reads = new LogReads(this.#source, this.#shared === undefined, options.codec)
     this.#cursors = new LogCursors({
       source: this.#source,
       read: (options) => this.#reads.read(options),
@@ -97,8 +101,10 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
         publish('latched', this, () => ({ error }))
         this.emit('latched', error)
       },
+      onStalled: (stall) => this.emit('stalled', stall),
     })
-    const files = { dir, uuid: native.uuid, native, pipeline: this.#pipeline, source: this.#source, reads: this.#reads }
+    const source = this.#source instanceof WriterSource ? this.#source : undefined
+    const files = { dir, uuid: native.uuid, native, pipeline: this.#pipeline, source, reads: this.#reads }
     this.#changes = new FileChanges(
       {
         ...files,
@@ -114,15 +120,27 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     publish('recovered', this, () => ({ recovery: this.recovery }))
   }
 
+  /** What several write is read as what another process writes. */
+  #makeSource(): WriterSource | FolderSource {
+    const { salvage } = this.#options
+    if (this.#shared === undefined) return new WriterSource(this.dir, salvage, this.#counters)
+    const [firstSeq, nextSeq] = [this.#counter(Counter.firstSeq), this.#counter(Counter.nextSeq)]
+    const bounds = { firstSeq, nextSeq, syncedEnd: this.#counter(Counter.syncedEnd), uuid: this.uuid }
+    return new FolderSource(this.dir, salvage, bounds)
+  }
+
   get firstSeq(): number {
+    this.#look()
     return this.#counter(Counter.firstSeq)
   }
 
   get nextSeq(): number {
+    this.#look()
     return this.#counter(Counter.nextSeq)
   }
 
   get syncedSeq(): number {
+    this.#look()
     return this.#counter(Counter.syncedEnd) - 1
   }
 
@@ -242,6 +260,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
       ...this.#pipeline.pending(),
       ...this.#source.counts,
       cursors: this.#cursors.opened(),
+      ...(this.#shared !== undefined && { shared: this.#shared.members() }),
       // Not for a caller that looks at another field in a loop.
       get diskBytes(): number {
         return diskUse.bytes()
@@ -281,6 +300,11 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     this.#pipeline.onProgress()
   }
 
+  /** What the others have done is not in the counters. */
+  #look(): void {
+    if (this.#closing === undefined) this.#shared?.look()
+  }
+
   #counter(index: number): number {
     return this.#counters[index] as number
   }
@@ -312,7 +336,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   }
 
   #onMoved(): void {
-    this.#source.wake()
+    if (this.#source instanceof WriterSource) this.#source.wake()
     publish('commit', this, () => this.#commitsSince())
     const synced = this.#counter(Counter.syncedEnd)
     if (synced <= this.#announcedSyncedEnd) return

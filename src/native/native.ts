@@ -23,6 +23,13 @@ export interface NativeRotation {
   firstSeq: number
 }
 
+/** Another writer of a shared log holds up acknowledgements. */
+export interface NativeStall {
+  stalledPid: number
+  /** The seq that it has taken. */
+  firstSeq: number
+}
+
 /** A commit failed. */
 export interface NativeFailure {
   error: DurlogError
@@ -42,6 +49,8 @@ export interface NativeOptions {
   chunkBytes: number
   extentSizeHint: number
   create: boolean
+  /** `open` resolves to a NativeSharedLog. */
+  shared: boolean
   salvage: boolean
   /** Of a log that is restored, and made by this open; '' for any other, and `firstSeq` and `generation` say nothing then. */
   uuid: string
@@ -93,7 +102,14 @@ export interface NativeRecovery {
 /** What the core knows of them. */
 export type NativeStats = Omit<
   LogStats,
-  'pendingBytes' | 'pendingAppends' | 'waitingForRoom' | 'readRecords' | 'readBytes' | 'cursors' | 'diskBytes'
+  | 'pendingBytes'
+  | 'pendingAppends'
+  | 'waitingForRoom'
+  | 'readRecords'
+  | 'readBytes'
+  | 'cursors'
+  | 'diskBytes'
+  | 'shared'
 >
 
 /** Why there is no room; try after progress. Nothing: framed, and the last seq is `nextSeq` - 1. */
@@ -120,7 +136,7 @@ export interface NativeLog {
   /** Starts the next group commit unless one is under way or none is wanted. */
   pump(): void
   /** Events since the last call, oldest first: the core never calls back from within a call. */
-  takeEvents(): (NativeFailure | NativeRotation)[]
+  takeEvents(): (NativeFailure | NativeStall | NativeRotation)[]
   stats(): NativeStats
   /** Removes whole segments below `seq`; resolves to the new firstSeq once durable. */
   trimBefore(seq: number): Promise<number>
@@ -137,6 +153,15 @@ export interface NativeLog {
 export interface NativeFolderPlan extends NativeRetentionPlan {
   /** Of the newest segment. */
   segmentBytes: number
+}
+
+/** One of several writers of a log. It has no `truncateAfter` and no `rotate`. */
+export interface NativeSharedLog extends NativeLog {
+  /** Looks how far the others have come: `nextSeq` and the ends are those of this moment. */
+  look(): void
+  /** The next append gets this seq, or throws ERR_DURLOG_SEQ_CONFLICT; then `nextSeq` is what it would have got. */
+  expectSeq(seq: number): void
+  members(): { members: number; slot: number }
 }
 
 /** A decoded batch: `entries` holds three numbers for each record: offset, length, ms since base. */
@@ -297,7 +322,7 @@ export interface Native {
    * `onProgress` is called on the log's own thread, between two turns of the event loop: counters moved, events
    * wait or room was made.
    */
-  open(dir: string, options: NativeOptions, onProgress: () => void): Promise<NativeLog>
+  open(dir: string, options: NativeOptions, onProgress: () => void): Promise<NativeLog | NativeSharedLog>
   openCursor(dir: string, fromSeq: number): Promise<NativeCursor>
   /** Takes the cursor's lock; rejects with ERR_DURLOG_LOCKED. */
   openDurableCursor(dir: string, name: string): Promise<NativeDurableCursor>

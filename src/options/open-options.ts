@@ -43,6 +43,9 @@ export const DEFAULTS: {
 }
 /** These leave blocks unallocated: on a full disk a store into one through a map is SIGBUS. */
 const UNALLOCATED: readonly Preallocation[] = ['none', 'sparse', 'keep-size']
+/** What several writers of one segment can do. */
+const SHARED_STRATEGIES: readonly Strategy[] = ['auto', 'mmap']
+const SHARED_PREALLOCATIONS: readonly Preallocation[] = ['auto', 'fallocate', 'zero']
 const RECOVERIES = ['strict', 'salvage'] as const
 
 const OPTION_NAMES: readonly string[] = [
@@ -61,12 +64,14 @@ const OPTION_NAMES: readonly string[] = [
   'encoding',
   'readOnly',
   'create',
+  'shared',
 ] satisfies (keyof OpenOptions)[]
 
 export interface ResolvedOptions {
   level: number
   salvage: boolean
   readOnly: boolean
+  shared: boolean
   lockWaitMs: number
   commitDelayMicros: number
   retention: NativeRetentionPolicy | undefined
@@ -87,6 +92,19 @@ function resolveChunkBytes(value: unknown, segmentBytes: number): number {
   return chunkBytes
 }
 
+/** What one of several writers may not ask for: the log is everybody's. */
+function checkShared(strategy: Strategy, preallocate: Preallocation, { recovery, retention }: OpenOptions): void {
+  if (!SHARED_STRATEGIES.includes(strategy))
+    throw invalidArgument(`strategy must be one of ${SHARED_STRATEGIES.join(', ')} with "shared"; got "${strategy}"`)
+  if (!SHARED_PREALLOCATIONS.includes(preallocate)) {
+    const allowed = SHARED_PREALLOCATIONS.join(', ')
+    throw invalidArgument(`preallocate must be one of ${allowed} with "shared"; got "${preallocate}"`)
+  }
+  if (recovery === 'salvage') throw invalidArgument('recovery must be "strict" with "shared"; got "salvage"')
+  if (retention !== undefined)
+    throw invalidArgument('retention must be left out with "shared", where trimBefore removes for all writers')
+}
+
 /** Checks `options` and fills in defaults. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): ResolvedOptions {
   const given = bag('options', options, OPTION_NAMES) as OpenOptions
@@ -102,6 +120,9 @@ export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): Resolve
   }
 
   const retention = resolveRetention(given.retention)
+  const shared = flag('shared', given.shared, false)
+  if (shared) checkShared(strategy, preallocate, given)
+
   const segmentBytes = whole(
     'segmentBytes',
     given.segmentBytes,
@@ -137,6 +158,7 @@ export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): Resolve
     level,
     salvage,
     readOnly: flag('readOnly', given.readOnly, false),
+    shared,
     lockWaitMs: whole('lock.waitMs', lock['waitMs'], { min: 0, max: 2 ** 31 - 1, unit: 'milliseconds' }, 0),
     commitDelayMicros: whole(
       'commitDelayMicros',
@@ -155,6 +177,7 @@ export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): Resolve
       chunkBytes,
       extentSizeHint,
       create: flag('create', given.create, true),
+      shared,
       salvage,
       uuid: '',
       firstSeq: 0,

@@ -24,6 +24,7 @@ export function register(program: Command): void {
     .argument('[file]', 'where records come from; "-" is stdin')
     .option('--length-prefixed', 'each record follows its length: u32, little-endian')
     .option('--skip-empty', 'leave empty lines out')
+    .option('--shared', 'write beside other processes that have the log open as shared')
   addJson(addWriterOptions(command)).action(run)
 }
 

@@ -191,9 +191,26 @@ TEST_F(SharedLogTest, ASyncByOneMemberCoversTheOthers) {
   Write(*first, PayloadOf(0));
   Write(*second, PayloadOf(1));
   ASSERT_TRUE(second->Sync(Level::kSync).ok());
-  ASSERT_TRUE(first->Look().ok());
+  first->Look();
   EXPECT_EQ(first->ReachedEnd(Level::kSync), 2u);
   EXPECT_EQ(first->next_seq(), 2u);
+}
+
+TEST_F(SharedLogTest, WhatOthersReachForAMemberIsToldToItByTheEndOfAJob) {
+  std::unique_ptr<SharedLog> first = OpenMember();
+  std::unique_ptr<SharedLog> second = OpenMember();
+  ASSERT_TRUE(first->Append(AsBytes(PayloadOf(0)), Level::kSync).ok());
+  ASSERT_TRUE(second->Sync(Level::kSync).ok());
+  second->Look();
+  ASSERT_TRUE(second->Sync(Level::kSync).ok());
+  // Whoever waits has looked before this, and looks again when a job has ended.
+  first->Harvest();
+  EXPECT_EQ(first->ReachedEnd(Level::kSync), 0u);
+  EXPECT_FALSE(first->idle());
+  first->Pump();
+  first->Harvest();
+  EXPECT_EQ(first->ReachedEnd(Level::kSync), 1u);
+  EXPECT_TRUE(first->idle());
 }
 
 TEST_F(SharedLogTest, ATrimRemovesWholeSegmentsForAllMembers) {

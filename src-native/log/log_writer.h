@@ -1,0 +1,62 @@
+// A log that is open for writing, as the binding uses it: by this process alone (Log), or by
+// several (SharedLog). Each method is described there.
+#ifndef DURLOG_LOG_LOG_WRITER_H_
+#define DURLOG_LOG_LOG_WRITER_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "base/executor.h"
+#include "base/status.h"
+#include "log/log_listener.h"
+#include "log/log_stats.h"
+#include "log/options.h"
+#include "record/segment_header.h"
+#include "recovery/report.h"
+
+namespace durlog {
+
+// How far a log has come. Ends are exclusive.
+struct LogEnds {
+  uint64_t first_seq = 0;
+  uint64_t next_seq = 0;
+  uint64_t memory = 0;
+  uint64_t async = 0;
+  uint64_t synced = 0;
+  uint64_t full = 0;
+  uint64_t pending_bytes = 0;
+  bool latched = false;
+};
+
+class LogWriter {
+ public:
+  // The time of an append that names none.
+  static constexpr uint64_t kClockTime = UINT64_MAX;
+
+  virtual ~LogWriter() = default;
+  virtual void Attach(Executor* executor, LogListener* listener) = 0;
+
+  virtual Result<uint64_t> Append(Bytes payload, Level level, uint64_t time_ms) = 0;
+  virtual Result<uint64_t> AppendBatch(const Bytes* payloads, size_t count, Level level,
+                                       uint64_t time_ms) = 0;
+  virtual Result<uint64_t> Write(Bytes payload) = 0;
+  virtual Result<uint64_t> WriteBatch(const Bytes* payloads, size_t count) = 0;
+  virtual Result<uint64_t> AppendSync(Bytes payload, Level level, uint64_t time_ms) = 0;
+  virtual Status Sync(Level level) = 0;
+  virtual void RequestSync(Level level) = 0;
+  virtual void Pump() = 0;
+  virtual void Harvest() = 0;
+  virtual void PrepareClose() = 0;
+
+  virtual bool idle() const = 0;
+  virtual LogEnds Ends() const = 0;
+  virtual LogStats Stats() const = 0;
+  virtual const LogOptions& options() const = 0;
+  virtual const RecoveryReport& recovery() const = 0;
+  virtual const LogUuid& uuid() const = 0;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_LOG_LOG_WRITER_H_

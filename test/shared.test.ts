@@ -1,0 +1,228 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { platform } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Log, type OpenOptions, open, verify } from '../src/index.js'
+import { durlog } from './fixtures/command.js'
+import { codeOf, openUntilDone, records, scratchDir } from './fixtures/scratch.js'
+
+const WRITER = fileURLToPath(new URL('fixtures/shared-writer.mjs', import.meta.url))
+const SHARED: OpenOptions = { shared: true, segmentBytes: 65_536 }
+
+/** What a writer has said: its records by their seqs, and whether it is through. */
+interface Writer {
+  acknowledged: Map<number, string>
+  opened: Promise<void>
+  /** Settles when it has ended, however. */
+  ended: Promise<void>
+  done: boolean
+  kill(): void
+}
+
+function listen(writer: Pick<Writer, 'acknowledged'> & { done: boolean }, onOpen: () => void): (line: string) => void {
+  return (line) => {
+    if (line === 'open') onOpen()
+    else if (line === 'done') writer.done = true
+    else writer.acknowledged.set(Number.parseInt(line, 10), line.slice(line.indexOf(' ') + 1))
+  }
+}
+
+function makeWriter(start: (said: (line: string) => void) => { ended: Promise<void>; kill: () => void }): Writer {
+  let onOpen = (): void => {}
+  const opened = new Promise<void>((resolve) => {
+    onOpen = resolve
+  })
+  const writer = { acknowledged: new Map<number, string>(), done: false, opened } as Writer
+  return Object.assign(writer, start(listen(writer, () => onOpen())))
+}
+
+function startProcess(...args: readonly string[]): Writer {
+  return makeWriter((said) => {
+    const child: ChildProcess = spawn(process.execPath, [WRITER, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })
+    lines.on('line', said)
+    const ended = Promise.all([
+      new Promise((resolve) => child.on('close', resolve)),
+      new Promise((resolve) => lines.on('close', resolve)),
+    ])
+    return { ended: ended.then(() => {}), kill: () => void child.kill('SIGKILL') }
+  })
+}
+
+function startWorker(...args: readonly string[]): Writer {
+  return makeWriter((said) => {
+    const worker = new Worker(WRITER, { workerData: args })
+    worker.on('message', said)
+    const ended = new Promise<void>((resolve) => worker.on('exit', () => resolve()))
+    return { ended, kill: () => void worker.terminate() }
+  })
+}
+
+/** Every record that there is, by its seq; fails if the log is not whole. */
+async function readBack(dir: string): Promise<Map<number, string>> {
+  const report = await verify(dir)
+  expect(report.state).toBe('clean')
+  const reader = await openUntilDone(dir, { readOnly: true })
+  const found = await records(reader.read())
+  return new Map(found.map(({ seq, data }) => [seq, data.toString()]))
+}
+
+function expectHeld(found: Map<number, string>, writers: readonly Writer[]): void {
+  for (const { acknowledged } of writers)
+    for (const [seq, text] of acknowledged) expect(found.get(seq), `seq ${seq}`).toBe(text)
+}
+
+describe.skipIf(platform() !== 'linux')('a log that several write', () => {
+  for (const level of ['memory', 'sync', 'full'] as const) {
+    test(`four processes at ${level} lose nothing and keep one order`, async () => {
+      const dir = join(scratchDir(), 'log')
+      const writers = ['a', 'b', 'c', 'd'].map((name) => startProcess(dir, name, '300', level))
+      await Promise.all(writers.map(({ ended }) => ended))
+      expect(writers.map(({ done }) => done)).toEqual([true, true, true, true])
+      const found = await readBack(dir)
+      expect(found.size).toBe(4 * 330)
+      expect([...found.keys()]).toEqual([...found.keys()].map((_, at) => at))
+      expectHeld(found, writers)
+    })
+  }
+
+  test('worker threads and processes write one log, and it can be read meanwhile', async () => {
+    const dir = join(scratchDir(), 'log')
+    const log = await openUntilDone(dir, SHARED)
+    const followed: number[] = []
+    const follower = (async () => {
+      for await (const { seq } of log.read({ follow: true })) {
+        followed.push(seq)
+        if (followed.length === 3 * 220 + 1) break
+      }
+    })()
+    const writers = [
+      startWorker(dir, 'a', '200', 'memory'),
+      startWorker(dir, 'b', '200', 'sync'),
+      startProcess(dir, 'c', '200', 'memory'),
+    ]
+    await Promise.all(writers.map(({ ended }) => ended))
+    const last = await log.append('the last', { durability: 'memory' })
+    await follower
+    expect(followed).toEqual(followed.map((_, at) => at))
+    expect((await log.get(last)).data.toString()).toBe('the last')
+    expect(log.nextSeq).toBe(last + 1)
+    expectHeld(await readBack(dir), writers)
+  })
+
+  test('a killed process costs the others nothing', async () => {
+    const dir = join(scratchDir(), 'log')
+    const log = await openUntilDone(dir, SHARED)
+    const killed: Writer[] = []
+    for (let round = 0; round < 8; round++) {
+      const writer = startProcess(dir, `k${round}`, '1000000', round % 2 === 0 ? 'memory' : 'sync')
+      await writer.opened
+      while (writer.acknowledged.size < round * 40) await log.append(`own ${round}`, { durability: 'memory' })
+      writer.kill()
+      await writer.ended
+      killed.push(writer)
+      await log.append(`after ${round}`)
+    }
+    expectHeld(await readBack(dir), killed)
+    expect(log.stats().shared).toMatchObject({ members: 1 })
+  })
+
+  test('a terminated worker thread costs the others nothing', async () => {
+    const dir = join(scratchDir(), 'log')
+    const log = await openUntilDone(dir, SHARED)
+    const ended: Writer[] = []
+    for (let round = 0; round < 8; round++) {
+      const writer = startWorker(dir, `w${round}`, '1000000', round % 2 === 0 ? 'memory' : 'sync')
+      await writer.opened
+      while (writer.acknowledged.size < round * 40) await log.append(`own ${round}`, { durability: 'memory' })
+      writer.kill()
+      await writer.ended
+      ended.push(writer)
+      await log.append(`after ${round}`)
+    }
+    expectHeld(await readBack(dir), ended)
+  })
+
+  test('when all are killed the next open recovers what was acknowledged', async () => {
+    const dir = join(scratchDir(), 'log')
+    const all: Writer[] = []
+    for (let round = 0; round < 4; round++) {
+      const writers = ['a', 'b', 'c'].map((name) => startProcess(dir, `${name}${round}`, '1000000', 'memory'))
+      await Promise.all(writers.map(({ opened }) => opened))
+      while (writers.some(({ acknowledged }) => acknowledged.size < 200)) await new Promise(setImmediate)
+      for (const writer of writers) writer.kill()
+      await Promise.all(writers.map(({ ended }) => ended))
+      all.push(...writers)
+      const log = await open(dir, round % 2 === 0 ? SHARED : { segmentBytes: 65_536 })
+      expect(log.recovery.state).not.toBe('corrupt')
+      await log.close()
+      expectHeld(await readBack(dir), all)
+    }
+  })
+
+  test('shared and alone refuse each other', async () => {
+    const dir = join(scratchDir(), 'log')
+    const shared = await open(dir, SHARED)
+    const refused = await open(dir).catch((error: Error) => error)
+    expect(refused).toMatchObject({ code: 'ERR_DURLOG_LOCKED', ownerPid: process.pid })
+    expect((refused as Error).message).toContain('shared mode')
+    await shared.close()
+    const alone = await openUntilDone(dir)
+    expect(await codeOf(open(dir, SHARED))).toBe('ERR_DURLOG_LOCKED')
+    await alone.close()
+    await openUntilDone(dir, SHARED)
+  })
+
+  test('expectedSeq sees what the others have appended', async () => {
+    const dir = join(scratchDir(), 'log')
+    const [first, second] = [await openUntilDone(dir, SHARED), await openUntilDone(dir, SHARED)] as [Log, Log]
+    expect(await first.append('one', { expectedSeq: 0 })).toBe(0)
+    const conflict = await second.append('two', { expectedSeq: 0 }).catch((error: unknown) => error)
+    expect(conflict).toMatchObject({ code: 'ERR_DURLOG_SEQ_CONFLICT', nextSeq: 1 })
+    expect(await second.appendBatch(['two', 'three'], { expectedSeq: 1 })).toEqual({ first: 1, last: 2 })
+    expect(first.nextSeq).toBe(3)
+    // One of many that race for the same seq gets it.
+    const raced = await Promise.allSettled(
+      Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? first : second).append(`race ${i}`, { expectedSeq: 3 })),
+    )
+    expect(raced.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+  })
+
+  test('what needs the log alone says so', async () => {
+    const log = await openUntilDone(join(scratchDir(), 'log'), SHARED)
+    await log.append('one')
+    expect(await codeOf(log.truncateAfter(-1))).toBe('ERR_DURLOG_UNSUPPORTED')
+    expect(await codeOf(log.rotate())).toBe('ERR_DURLOG_UNSUPPORTED')
+    expect(await codeOf(open(log.dir, { ...SHARED, strategy: 'direct' }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+    expect(await codeOf(open(log.dir, { ...SHARED, recovery: 'salvage' }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  })
+
+  test('each call that writes works as alone, and a trim is everybody’s', async () => {
+    const dir = join(scratchDir(), 'log')
+    const [first, second] = [await openUntilDone(dir, SHARED), await openUntilDone(dir, SHARED)] as [Log, Log]
+    expect(first.write('a')).toBe(0)
+    expect(second.appendSync('b')).toBe(1)
+    expect(first.writeMany(['c', 'd'])).toEqual({ first: 2, last: 3 })
+    expect(await second.sync()).toBe(3)
+    for (let i = 0; i < 300; i++) first.write('x'.repeat(1000))
+    expect(first.flushSync()).toBe(303)
+    const firstSeq = await second.trimBefore(200)
+    expect(firstSeq).toBeGreaterThan(100)
+    expect(first.firstSeq).toBe(firstSeq)
+    expect(await codeOf(first.get(0))).toBe('ERR_DURLOG_OUT_OF_RANGE')
+    expect(second.stats()).toMatchObject({ mode: 'mmap', shared: { members: 2, slot: 2 } })
+  })
+
+  test('durlog append --shared writes beside another process', async () => {
+    const dir = join(scratchDir(), 'log')
+    const log = await openUntilDone(dir, SHARED)
+    await log.append('one')
+    expect(await durlog(['append', '--shared', dir], 'two\nthree\n')).toMatchObject({ code: 0, stderr: '' })
+    expect(await log.append('four')).toBe(3)
+    expect((await records(log.read())).map(({ data }) => data.toString())).toEqual(['one', 'two', 'three', 'four'])
+  })
+})
