@@ -434,9 +434,9 @@ export interface LogStats {
   trimmedBytes: number
   /** The length of the log's files, spares included: what `retention.maxBytes` bounds. Found out when it is asked for. */
   diskBytes: number
-  /** When the last commit of records ended, in milliseconds since 1970; 0 before the first. */
+  /** When the last commit of records above `memory` ended, in milliseconds since 1970; 0 before the first. */
   lastCommitMs: number
-  /** Microseconds that a commit of records took: writes and syncs. */
+  /** Microseconds that a commit of records above `memory` took: writes and syncs. */
   commitMicros: Distribution
   /** How many records a commit brought to its level. */
   commitRecords: Distribution

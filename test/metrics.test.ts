@@ -62,6 +62,16 @@ test('stats tell how long commits took and how many records they held', async ()
   expect(lastCommitMs).toBeLessThanOrEqual(Date.now() + 1)
 })
 
+test('commits into the page cache alone are not among those that are timed', async () => {
+  const log = await scratchLog({ strategy: 'pwrite' })
+  for (let i = 0; i < 10; i++) log.write('in memory')
+  expect(log.stats().commits).toBeGreaterThan(0)
+  expect(log.stats().commitMicros.all.count).toBe(0)
+  await log.sync()
+  await log.append('synced')
+  expect(log.stats().commitMicros.all.count).toBe(1)
+})
+
 test('stats have the cursors that are open in the log, with their lag', async () => {
   const log = await scratchLog()
   await log.appendBatch(['a', 'b', 'c'])

@@ -134,7 +134,8 @@ void Log::FinishDone(CommitJob& job) {
   ++stats_.commits;
   stats_.committed_records += plan.group.end_seq - plan.group.start.seq;
   stats_.committed_bytes += plan.group.frame_bytes;
-  if (plan.group.has_records()) NoteCommit(job);
+  // One into the page cache alone takes a microsecond, and to note it would be felt.
+  if (plan.group.has_records() && plan.level > Level::kMemory) NoteCommit(job);
   if (marking_end_) {
     marking_end_ = false;
     end_marked_ = true;

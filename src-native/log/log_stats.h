@@ -34,7 +34,7 @@ struct LogStats {
   uint64_t appended_bytes = 0;  // of their frames
   uint64_t trimmed_records = 0;
   uint64_t trimmed_bytes = 0;  // of the files
-  // When the last commit of records ended, in milliseconds since 1970; 0 before the first.
+  // When the last commit above kMemory ended, in milliseconds since 1970; 0 before the first.
   uint64_t last_commit_ms = 0;
   Distribution commit_micros;   // what a commit took that brought records to its level
   Distribution commit_records;  // and how many these were
