@@ -94,7 +94,8 @@
     ],
     'cflags_cc': [
       '-std=c++17', '-O2', '-fvisibility=hidden', '-fno-exceptions',
-      '-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Wconversion', '-Werror',
+      '-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Wconversion', '-Wsign-conversion',
+      '-Werror',
       # As system headers: the warnings are for our own code.
       '-isystem', '<(node_addon_api)',
     ],

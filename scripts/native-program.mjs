@@ -14,7 +14,8 @@ const hostCommand = env.CXX ?? 'c++'
 /** A compiler: `run` takes its arguments, `name` distinguishes its objects from another one's. */
 const HOST = { name: hostCommand, run: (args) => execute(hostCommand, args, { maxBuffer: 1 << 26 }) }
 
-export const WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Wconversion', '-Werror']
+// clang's -Wconversion has -Wsign-conversion in it, gcc's has not.
+export const WARNINGS = '-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Werror'.split(' ')
 export const CORE_FLAGS = ['-std=c++17', '-O1', '-g', '-fno-exceptions', '-Isrc-native', '-pthread']
 
 /** `-fsanitize=...` for `name` (address, undefined, thread), or nothing. */

@@ -104,6 +104,7 @@ function muslHost(arch, emulator) {
   const musl = findMusl(arch, emulator)
   if (musl.skip !== undefined) return musl
   const command = [...emulator, musl.loader, fetchWheel(MUSL_WHEELS[arch])]
+  // A program for musl is linked statically.
   return { command: [writeLauncher(`musl-${arch}`, command)], emulator }
 }
 
@@ -163,8 +164,8 @@ export function runOn(host, args, env, timeoutMs = TIMEOUT_MS) {
   mkdirSync(FOLDER, { recursive: true })
   const log = join(FOLDER, `output-${process.pid}`)
   const output = openSync(log, 'w')
-  const [program, ...before] = host.command
-  const { status, signal, error } = spawnSync(program, [...before, ...args], {
+  const [program, ...rest] = [...host.command, ...args]
+  const { status, signal, error } = spawnSync(program, rest, {
     env: { ...process.env, ...host.env, ...env },
     stdio: ['ignore', output, output],
     timeout: timeoutMs,

@@ -63,7 +63,7 @@ std::optional<LogUuid> ParseUuid(const std::string& text) {
     const size_t value = kHex.find(c);
     if (value == std::string::npos || digits == 2 * uuid.size()) return std::nullopt;
     uint8_t& byte = uuid[digits / 2];
-    byte = static_cast<uint8_t>((byte << 4) | value);
+    byte = static_cast<uint8_t>((size_t{byte} << 4) | value);
     ++digits;
   }
   if (FormatUuid(uuid) != text) return std::nullopt;

@@ -298,7 +298,7 @@ Status SharedLog::MarkEnd(LogPoint end) {
     if (end.offset + kFrameHeaderBytes <= end.segment->bytes()) {
       uint8_t marker[kFrameHeaderBytes];
       EncodeMarker(end.seq, end.segment->crc_seed(), marker);
-      for (const uint64_t at : {8, 16, 0}) {
+      for (const uint64_t at : {8u, 16u, 0u}) {
         end.segment->WordAt(end.offset + at).store(Load64(marker + at), std::memory_order_release);
       }
       AtStep(Step::kMarked);

@@ -110,7 +110,7 @@ TEST_F(SegmentChainTest, TrimsTakeWholeSegmentsNeverTheLast) {
 }
 
 TEST_F(SegmentChainTest, ATrimmedSegmentBecomesASpareAgain) {
-  for (const uint64_t first_seq : {0, 10, 20, 30}) Grow(first_seq);
+  for (const uint64_t first_seq : {0u, 10u, 20u, 30u}) Grow(first_seq);
   std::vector<TrimJob::Item> items = chain_->ItemsBelow(1000, 30, true);
   ASSERT_EQ(items.size(), 3u);
   EXPECT_NE(items[0].recycled_name, "");

@@ -151,7 +151,7 @@ TEST_F(PlatformPosixTest, ADirectWriteMeetsTheFileSizeLimit) {
   Result<std::unique_ptr<File>> file = folder_->Open("file", OpenMode::kDirect);
   ASSERT_TRUE(file.ok());
   alignas(4096) static char block[16384];
-  for (const rlim_t limit : {4096, 5000, 5120, 100}) {
+  for (const rlim_t limit : {4096u, 5000u, 5120u, 100u}) {
     ExpectInChildWithFileSizeLimit(limit, [&] {
       EXPECT_EQ((*file)->WriteAt(0, block, sizeof block).code(), Code::kNoSpace) << limit;
     });

@@ -122,7 +122,7 @@ TEST_F(ApplyRecoveryTest, ACleanLogsMarkerAndFolderAreSynced) {
 }
 
 TEST_F(ApplyRecoveryTest, ACutLogIsCleanAndSynced) {
-  for (const uint64_t damaged : {9, 6}) {  // a torn tail, a hole
+  for (const uint64_t damaged : {9u, 6u}) {  // a torn tail, a hole
     Build(0, 5);
     Damage(0, damaged);
     const RecoveryPlan applied = Apply();
