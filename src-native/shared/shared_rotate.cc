@@ -30,10 +30,16 @@ Status SharedLog::CatchUp(FrameStep* stop) {
     Latch(Status::Error(Code::kSyncFailed, "a sync by another writer of the log failed"));
     return LatchedError();
   }
-  const uint64_t active = page.Load(PageWord::kActiveFirst);
-  if (active > append_.segment->first_seq()) {
-    DURLOG_ASSIGN_OR_RETURN(std::shared_ptr<SharedSegment> segment, member_->SegmentAt(active));
-    Enter(std::move(segment));
+  for (;;) {
+    const uint64_t active = page.Load(PageWord::kActiveFirst);
+    if (active <= append_.segment->first_seq()) break;
+    Result<std::shared_ptr<SharedSegment>> segment = member_->SegmentAt(active);
+    if (segment.ok()) {
+      Enter(std::move(*segment));
+      break;
+    }
+    // It was sealed and trimmed since.
+    if (page.Load(PageWord::kActiveFirst) == active) return segment.TakeStatus();
   }
   SharedSegment& segment = *append_.segment;
   for (;;) {
