@@ -1,0 +1,32 @@
+// One of several writers that are killed: appends until then, at all levels, and says what was acknowledged, a line of
+// "first last name counter" each.
+import { writeSync } from 'node:fs'
+import { open } from '../../dist/index.js'
+import { randomFrom } from './payload.mjs'
+
+const [dir, name, seed] = process.argv.slice(2)
+const random = randomFrom(Number(seed))
+const LEVELS = ['memory', 'memory', 'sync', 'async', 'full']
+const say = (line) => writeSync(1, `${line}\n`)
+
+const log = await open(dir, { shared: true, segmentBytes: 65_536 })
+say('open')
+let counter = 0
+
+async function lane() {
+  for (;;) {
+    // Not faster than the parent can compare.
+    if (random() < 0.5) await new Promise((resolve) => setTimeout(resolve, random() * 10))
+    const durability = LEVELS[Math.floor(random() * LEVELS.length)]
+    const first = counter
+    if (random() < 0.2) {
+      const list = Array.from({ length: 1 + Math.floor(random() * 6) }, () => `${name} ${counter++} yyy`)
+      const range = await log.appendBatch(list, { durability })
+      say(`${range.first} ${range.last} ${name} ${first}`)
+    } else {
+      const seq = await log.append(`${name} ${counter++} ${'y'.repeat(Math.floor(random() * 900))}`, { durability })
+      say(`${seq} ${seq} ${name} ${first}`)
+    }
+  }
+}
+await Promise.all(Array.from({ length: 1 + Math.floor(random() * 16) }, lane))

@@ -1,0 +1,157 @@
+/**
+ * kill -9 among several writers of one log: 2 to 6 of them append, a random one is killed at a random moment and another
+ * one takes its place. Nothing acknowledged may be lost or change its place, no survivor and no follower may hang.
+ * `npm run test:shared -- --kills 2000` for more, `--seed` for others.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { platform } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { open, verify } from '../../src/index.js'
+import { records, scratchDir } from '../fixtures/scratch.js'
+import { randomFrom } from './payload.mjs'
+
+const CHILD = fileURLToPath(new URL('shared-child.mjs', import.meta.url))
+const kills = Number(process.env['DURLOG_SHARED_KILLS'] ?? 20)
+const seed = Number(process.env['DURLOG_SHARED_SEED'] ?? 1)
+/** Of one log; then all of its writers are killed, and it is read back. */
+const KILLS_OF_A_LOG = 20
+const OPTIONS = { shared: true, segmentBytes: 65_536 } as const
+
+const random = randomFrom(seed)
+const totals = { kills: 0, acknowledged: 0, voids: 0, slowestMs: 0 }
+
+interface Told {
+  first: number
+  last: number
+  text: string
+}
+
+class Member {
+  readonly name: string
+  readonly told: Told[] = []
+  readonly opened: Promise<void>
+  readonly ended: Promise<unknown>
+  readonly #child: ChildProcess
+  #onTold: (() => void)[] = []
+
+  constructor(dir: string, name: string) {
+    this.name = name
+    this.#child = spawn(process.execPath, [CHILD, dir, name, String(Math.floor(random() * 2 ** 31))], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const lines = createInterface({ input: this.#child.stdout as NodeJS.ReadableStream })
+    let onOpen = (): void => {}
+    this.opened = new Promise((resolve) => {
+      onOpen = resolve
+    })
+    lines.on('line', (line) => {
+      if (line === 'open') return onOpen()
+      const [first, last, , counter] = line.split(' ') as [string, string, string, string]
+      this.told.push({ first: Number(first), last: Number(last), text: `${name} ${counter} ` })
+      for (const done of this.#onTold.splice(0)) done()
+    })
+    this.ended = Promise.all([
+      new Promise((resolve) => this.#child.on('close', resolve)),
+      new Promise((resolve) => lines.on('close', resolve)),
+    ])
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL')
+  }
+
+  /** Its next acknowledgement: one that comes after this call. */
+  next(): Promise<void> {
+    return new Promise((resolve) => this.#onTold.push(resolve))
+  }
+}
+
+async function trial(dir: string, rounds: number): Promise<Member[]> {
+  const members: Member[] = []
+  let named = 0
+  const join = async (): Promise<void> => {
+    const member = new Member(dir, `m${named++}`)
+    members.push(member)
+    await member.opened
+  }
+  const living: Member[] = []
+  const count = 2 + Math.floor(random() * 5)
+  for (let i = 0; i < count; i++) await join()
+  living.push(...members)
+  for (let round = 0; round < rounds; round++) {
+    await new Promise((resolve) => setTimeout(resolve, Math.floor(random() * 30)))
+    const [victim] = living.splice(Math.floor(random() * living.length), 1) as [Member]
+    victim.kill()
+    totals.kills++
+    const killed = performance.now()
+    // Each survivor goes on; a hang ends the test by its time.
+    await Promise.all(living.map((member) => member.next()))
+    totals.slowestMs = Math.max(totals.slowestMs, performance.now() - killed)
+    await victim.ended
+    await join()
+    living.push(members.at(-1) as Member)
+  }
+  for (const member of living) member.kill()
+  await Promise.all(living.map((member) => member.ended))
+  return members
+}
+
+async function check(dir: string, members: readonly Member[]): Promise<void> {
+  const log = await open(dir, random() < 0.5 ? OPTIONS : { segmentBytes: 65_536 })
+  expect(log.recovery.state).not.toBe('corrupt')
+  const found = new Map((await records(log.read())).map(({ seq, data }) => [seq, data.toString()]))
+  totals.voids += log.nextSeq - found.size
+  await log.close()
+  expect((await verify(dir)).state).toBe('clean')
+  const seen = new Set<number>()
+  for (const { name, told } of members) {
+    for (const { first, last, text } of told) {
+      if (found.get(first)?.startsWith(text) !== true) throw new Error(`${name}: seq ${first} is ${found.get(first)}`)
+      for (let seq = first; seq <= last; seq++) {
+        if (found.get(seq)?.startsWith(`${name} `) !== true) throw new Error(`${name}: seq ${seq} is ${found.get(seq)}`)
+        if (seen.has(seq)) throw new Error(`seq ${seq} was acknowledged twice`)
+        seen.add(seq)
+      }
+    }
+  }
+  totals.acknowledged += seen.size
+}
+
+/** Follows the log until `isDone` says of the last seq that it is the last. */
+async function follow(dir: string, isDone: (last: number) => boolean): Promise<void> {
+  const reader = await open(dir, { readOnly: true })
+  let last = -1
+  const records = reader.read({ follow: true })
+  while (!isDone(last)) {
+    const { value } = await records.next()
+    if (value === undefined || value.seq <= last) throw new Error(`seq ${value?.seq} was delivered after ${last}`)
+    last = value.seq
+  }
+  await records.return()
+  await reader.close()
+}
+
+test.skipIf(platform() !== 'linux')(
+  `${kills} kills of random members among 2 to 6 lose nothing that was acknowledged`,
+  { timeout: 60_000 + kills * 4000 },
+  async () => {
+    while (totals.kills < kills) {
+      const dir = join(scratchDir(), 'log')
+      await (await open(dir, OPTIONS)).close()
+      let acknowledged = Number.POSITIVE_INFINITY
+      const following = follow(dir, (last) => last >= acknowledged)
+      const members = await trial(dir, Math.min(KILLS_OF_A_LOG, kills - totals.kills))
+      const log = await open(dir, OPTIONS)
+      acknowledged = await log.append('the last')
+      // The follower may have had that one before it was known here to be the last.
+      await log.append('behind it')
+      await following
+      await log.close()
+      await check(dir, members)
+    }
+    console.log(JSON.stringify({ ...totals, slowestMs: Math.round(totals.slowestMs) }))
+  },
+)
