@@ -1,4 +1,5 @@
-// life.mjs <number> close|kill: opens the log, appends in every way there is, truncates, trims, and closes it or dies.
+// life.mjs <number> close|kill: opens the log, appends in every way there is, truncates, trims, moves a cursor, and closes
+// it or dies.
 import { spawnSync } from 'node:child_process'
 import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,6 +24,8 @@ const favourite = pick(random, LEVELS)
 const log = await open(join(directory, 'log'), options)
 note(`o ${log.nextSeq} ${log.uuid}`)
 log.on('synced', (seq) => note(`a ${seq} sync`))
+const cursor = await log.cursor('reader')
+note(`c ${cursor.position}`)
 
 let nextSeq = log.nextSeq
 let nextId = 1 + life * 1_000_000
@@ -131,6 +134,22 @@ async function truncate() {
   note(`T ${next}`)
   nextSeq = next
   borders = [...borders.filter((border) => border < next), next]
+  if (cursor.position <= next) return
+  note(`s ${next}`)
+  await cursor.seek(next)
+  note(`S ${next}`)
+}
+
+/** Of a record that is acknowledged. */
+async function commit() {
+  await Promise.all(waiting)
+  const from = Math.max(cursor.position, log.firstSeq)
+  if (from >= nextSeq) return
+  const seq = between(random, from, nextSeq - 1)
+  const durability = pick(random, ['memory', 'memory', 'sync'])
+  note(`k ${seq + 1}`)
+  await cursor.commit(seq, { durability })
+  note(`K ${seq + 1} ${durability}`)
 }
 
 function trim() {
@@ -200,6 +219,7 @@ async function step() {
     disturb()
   }
   if (random() < 0.15) disturb()
+  if (random() < 0.3) await commit()
   if (random() < 0.5) await Promise.all(waiting)
 }
 

@@ -13,6 +13,8 @@ export class Model {
   firstLimit = 0
   trimmed = 0
   uuid = undefined
+  /** The cursor: no record before `durable` may come again, and none from `furthest` on was ever committed. */
+  cursor = undefined
   /** A truncation that was begun: what stands from there on may be gone or not. */
   #truncating = Number.POSITIVE_INFINITY
 
@@ -27,6 +29,11 @@ export class Model {
     else if (kind === 'T') this.#truncated(number)
     else if (kind === 'r') this.firstLimit = Math.max(this.firstLimit, number)
     else if (kind === 'R') this.trimmed = Math.max(this.trimmed, number)
+    else if (kind === 'c') this.#cursorOpened(number)
+    else if (kind === 'k') this.cursor.furthest = Math.max(this.cursor.furthest, number)
+    else if (kind === 'K') this.#committed(number, words[1])
+    else if (kind === 's') this.cursor.durable = Math.min(this.cursor.durable, number)
+    else if (kind === 'S') this.cursor = { durable: number, furthest: number }
     else throw new Error(`what is the note ${line}?`)
   }
 
@@ -67,6 +74,24 @@ export class Model {
     if (next > this.records.length) throw new Error(`${next} records, only ${this.records.length} were appended`)
     this.uuid = uuid
     this.#truncated(next)
+  }
+
+  #cursorOpened(position) {
+    if (this.cursor === undefined) this.cursor = { durable: position, furthest: position }
+    const reason = this.whyNotAtPosition(position)
+    if (reason !== undefined) throw new Error(`a process died, and ${reason}`)
+  }
+
+  #committed(position, level) {
+    if (SYNCED_LEVELS.includes(level)) this.cursor.durable = Math.max(this.cursor.durable, position)
+  }
+
+  /** Whether the cursor may be there: undefined, or what is wrong with it. */
+  whyNotAtPosition(position) {
+    const { durable, furthest } = this.cursor
+    if (position < durable) return `the cursor is back at ${position}: ${durable} was committed at sync`
+    if (position > furthest) return `the cursor is at ${position}, and was never moved beyond ${furthest}`
+    return undefined
   }
 
   /** Whether a log may end before `next`: undefined, or what is wrong with it. */

@@ -60,6 +60,26 @@ async function checkRecords(log, model) {
   demand(seq === log.nextSeq, `reading ends before seq ${seq}, the log before ${log.nextSeq}`)
 }
 
+/** Past the end of the log, or of what a truncation cut, it says so; it reads nothing instead of what was there. */
+async function checkCursor(log, model) {
+  if (model.cursor === undefined) return
+  const cursor = await log.cursor('reader')
+  const { position } = cursor
+  const reader = cursor.read()
+  const failure = await reader.next().then(
+    () => undefined,
+    (error) => error.code,
+  )
+  await reader.return()
+  await cursor.close()
+  const reason = model.whyNotAtPosition(position)
+  demand(!reason, reason)
+  if (failure === 'ERR_DURLOG_CURSOR_CUT') return
+  if (position < log.firstSeq) demand(failure === 'ERR_DURLOG_CURSOR_OVERRUN', `a trimmed cursor reads: ${failure}`)
+  else demand(failure === undefined, `the cursor at ${position} cannot read: ${failure}`)
+  demand(position <= log.nextSeq, `the cursor is at ${position}, and the log ends before ${log.nextSeq}`)
+}
+
 /** As long as those that recovery discarded: behind a frame of the same size, what it left would be met again. */
 function lengthAfter(discarded, i, random) {
   const record = discarded[i]
@@ -104,6 +124,7 @@ async function check(directory, cut, notes, again) {
     checkRecovery(log.recovery)
     checkBounds(log, model)
     await checkRecords(log, model)
+    await checkCursor(log, model)
     const discarded = model.records.slice(log.nextSeq)
     note(`o ${log.nextSeq} ${log.uuid}`)
     await appendAfter(log, discarded, cut, random)
