@@ -184,9 +184,9 @@ void Session::OnCall(Call call) {
 void Session::TryEnd(Call call) {
   if (points_left_ == 0 || !going()) return;
   // Ends between two reads leave the same disk; they are tried now and then all the same.
-  const uint64_t rarity = (depth_ == 0 ? 10 : 12) * (OnlyReads(call)      ? 12
-                                                     : call == Call::kNow ? 4
-                                                                          : 1);
+  const uint64_t rarity = (depth_ == 0 ? 10u : 12u) * (OnlyReads(call)      ? 12u
+                                                       : call == Call::kNow ? 4u
+                                                                            : 1u);
   if (!crashes_.OneIn(rarity)) return;
   Note(std::string("-- the end is tried here: ") + crash::NameOf(call));
   Explore(crashes_.Percent(70));
