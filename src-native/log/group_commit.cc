@@ -67,15 +67,19 @@ CommitPlan Log::MakePlan(Level level) {
   const bool leave_map = mode_ == WriteMode::kMmap && plan.level >= Level::kSync &&
                          plan.group.has_records() && policy_.LeavesMap() && tail_ &&
                          !tail_->populating() && !closing_;
-  AddTargets(&plan);
+  AddTargets(&plan, leave_map);
   if (leave_map) LeaveMap(&plan);
   return plan;
 }
 
-void Log::AddTargets(CommitPlan* plan) {
+void Log::AddTargets(CommitPlan* plan, bool leave_map) {
   plan->targets = backlog_.TargetsFor(plan->level);
-  // All of the file, not the records' range alone: with a failing device, a sync of ranges was seen
-  // to acknowledge a record of which the first page was not on it (test:faults, case 5).
+  // All of the file before direct writes begin: a page of zeros written back later would overwrite
+  // their records.
+  for (SyncTarget& target : plan->targets) {
+    target.range_only = tail_ && !leave_map && target.segment == active_;
+    if (target.range_only) target.chunks = tail_->Covering(target.begin, target.end);
+  }
   if (plan->level < Level::kFull) return;
   for (const StagedPiece& piece : plan->group.pieces) AddFullTarget(piece.segment, &plan->targets);
   if (active_->active()) AddFullTarget(active_, &plan->targets);

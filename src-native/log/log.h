@@ -187,7 +187,7 @@ class Log final : public LogWriter {
   bool CommitWanted() const;
   Level WantedLevel() const;
   CommitPlan MakePlan(Level level);
-  void AddTargets(CommitPlan* plan);
+  void AddTargets(CommitPlan* plan, bool leave_map);
   void LeaveMap(CommitPlan* plan);
   std::shared_ptr<CommitJob> BeginCommit(Level level);
   void FinishCommit();

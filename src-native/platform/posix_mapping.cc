@@ -1,5 +1,6 @@
 #include "platform/posix_mapping.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include <cerrno>
@@ -23,7 +24,8 @@ Result<std::unique_ptr<Mapping>> PosixMapping::Create(int fd, const std::string&
         .WithPath(path)
         .WithOffset(offset);
   }
-  DURLOG_ASSIGN_OR_RETURN(ScopedFd for_sync, OpenForMapSync(fd, path));
+  ScopedFd for_sync(RetryInterrupted([&] { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }));
+  if (!for_sync.valid()) return Status::System("fcntl", errno, path);
   void* start =
       mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset));
   if (start == MAP_FAILED) return Status::System("mmap", errno, path).WithOffset(offset);

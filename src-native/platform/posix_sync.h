@@ -17,10 +17,7 @@ namespace durlog {
 Status StartWritebackOf(int fd, const std::string& path, uint64_t offset, uint64_t length);
 Status SyncDataOf(int fd, const std::string& path);
 Status SyncFullOf(int fd, const std::string& path);
-// Where msync alone lets the drive write what is synced later before what is synced now: a
-// descriptor of the mapped file, to be handed to FinishMapSync after each msync. Else an invalid
-// one.
-Result<ScopedFd> OpenForMapSync(int fd, const std::string& path);
+// After each msync that returned 0, with a descriptor of the mapped file: alone it says too little.
 Status FinishMapSync(const ScopedFd& fd, const std::string& path);
 // Makes the entries of the folder open as `fd` durable, as strongly as the platform can.
 Status SyncDirectoryOf(int fd, const std::string& path);

@@ -33,12 +33,6 @@ Status SyncFullOf(int fd, const std::string& path) {
 }
 
 // msync has no barrier.
-Result<ScopedFd> OpenForMapSync(int fd, const std::string& path) {
-  ScopedFd own(fcntl(fd, F_DUPFD_CLOEXEC, 0));
-  if (!own.valid()) return Status::System("fcntl", errno, path);
-  return own;
-}
-
 Status FinishMapSync(const ScopedFd& fd, const std::string& path) {
   return SyncDataOf(fd.get(), path);
 }

@@ -29,6 +29,7 @@ enum Call {
   kUnlink,
   kTruncate,
   kPopulate,
+  kConfirm,  // of a sync: see platform/sync_linux.cc
   kCalls
 };
 
@@ -117,6 +118,11 @@ int fsync(int fd) {
 int msync(void* start, size_t length, int flags) {
   if (control != NULL && Fails(kMsync)) return -1;
   return REAL("msync", int (*)(void*, size_t, int))(start, length, flags);
+}
+
+int fremovexattr(int fd, const char* name) {
+  if (IsBelow(fd) && !IsSpare(fd) && Fails(kConfirm)) return -1;
+  return REAL("fremovexattr", int (*)(int, const char*))(fd, name);
 }
 
 int madvise(void* start, size_t length, int advice) {

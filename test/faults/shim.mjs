@@ -15,6 +15,7 @@ export const CALLS = [
   'unlink',
   'ftruncate',
   'populate',
+  'confirmation',
 ]
 const WORDS = 6 + CALLS.length
 

@@ -72,6 +72,37 @@ TEST_P(MappedLogTest, ARotationOnlyRenamesOnTheAppendingThread) {
   ExpectRecords(0, end);
 }
 
+TEST_P(MappedLogTest, ALongRangeIsSyncedWithoutTheZerosAhead) {
+  std::set<std::string> syncs;
+  uint64_t mapped_end = 0;  // of the newest map
+  ObservedFileSystem file_system(
+      [&](const ObservedCall& call) {
+        if (call.call.rfind("sync-", 0) == 0) syncs.insert(call.call);
+        if (call.call == "map") mapped_end = call.offset + call.length;
+        return Status::Ok();
+      },
+      "ext4");
+  LogOptions options = Options();
+  options.segment_bytes = 8 << 20;
+  InlineExecutor at_once;
+  std::unique_ptr<Log> log = Open(options, file_system);
+  log->Attach(&at_once, &listener_);
+  // Ten times what stays mapped.
+  const std::string payload(1000, 'p');
+  for (uint64_t written = 0; written < 10 * options.chunk_bytes; written += payload.size()) {
+    ASSERT_TRUE(log->Append(AsBytes(payload), Level::kMemory).ok());
+  }
+  const uint64_t populated_end = mapped_end;
+  syncs.clear();
+  log->RequestSync(Level::kSync);
+  Settle(*log);
+  EXPECT_EQ(log->ReachedEnd(Level::kSync), log->next_seq());
+  // The directory's, for the name of the first segment.
+  syncs.erase("sync-directory");
+  EXPECT_EQ(syncs, std::set<std::string>{"sync-map"});
+  EXPECT_LT(mapped_end + options.chunk_bytes, populated_end);
+}
+
 TEST_P(MappedLogTest, RecordsOfAnyLengthComeBack) {
   LogOptions options = Options();
   options.segment_bytes = 1 << 20;
