@@ -1,6 +1,7 @@
 /** Looks at a log's files without opening it for writing: for tools. */
 import { promises } from 'node:fs'
 import { join } from 'node:path'
+import { ofFileSystem } from './errors.js'
 import {
   type NativeFrame,
   type NativeRepairReport,
@@ -45,20 +46,33 @@ export interface RepairOptions {
 }
 
 const FRAMES_PER_CALL = 1024
-const SEGMENT_NAME = /^(\d{20})(\..+)?$/
+const SEGMENT_NAME = /^(\d{20})\.seg$/
 
 /** The log's identity, seqs and segments, without reading every record. Takes no lock. */
 export async function inspect(dir: string | URL): Promise<LogSummary> {
   const path = resolveDir(dir)
-  const { uuid, firstSeq, nextSeq, syncedEnd } = await native.bounds(path)
-  const segments: SegmentSummary[] = []
-  for (const name of (await promises.readdir(path)).sort()) {
-    const match = SEGMENT_NAME.exec(name)
-    if (match === null) continue
-    const { size, blocks } = await promises.stat(join(path, name))
-    segments.push({ name, firstSeq: Number(match[1]), bytes: size, allocatedBytes: blocks * 512 })
+  for (;;) {
+    const { uuid, firstSeq, nextSeq, syncedEnd } = await native.bounds(path)
+    const segments = await findSegments(path)
+    if (segments !== undefined) return { dir: path, uuid, firstSeq, nextSeq, syncedSeq: syncedEnd - 1, segments }
   }
-  return { dir: path, uuid, firstSeq, nextSeq, syncedSeq: syncedEnd - 1, segments }
+}
+
+/** Undefined if one of them was removed meanwhile. */
+async function findSegments(path: string): Promise<SegmentSummary[] | undefined> {
+  const segments: SegmentSummary[] = []
+  try {
+    for (const name of (await promises.readdir(path)).sort()) {
+      const match = SEGMENT_NAME.exec(name)
+      if (match === null) continue
+      const { size, blocks } = await promises.stat(join(path, name))
+      segments.push({ name, firstSeq: Number(match[1]), bytes: size, allocatedBytes: blocks * 512 })
+    }
+    return segments
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw ofFileSystem(error)
+  }
 }
 
 /**

@@ -452,6 +452,27 @@ export interface LogStats {
   shared?: { members: number; slot: number }
 }
 
+/** Of a log that was opened for reading only: what the files, the writer's page and this log's own readers tell. */
+export interface ReadOnlyStats {
+  /**
+   * Whether the three seqs are those of this moment, by the page that writers keep. False until this log has once seen a
+   * writer at work; they are then those of `open` or of the last `refresh`.
+   */
+  current: boolean
+  firstSeq: number
+  nextSeq: number
+  syncedSeq: number
+  /** Found out when it is asked for. */
+  segments: number
+  /** As in `LogStats`. */
+  diskBytes: number
+  /** Records that this log's readers have decoded, and the bytes of their payloads. */
+  readRecords: number
+  readBytes: number
+  /** Cursors that are open in this log, by name. `cursors()` tells of those of other processes too. */
+  cursors: OpenCursor[]
+}
+
 /** Event names and their arguments. */
 export type LogEvents = {
   /** The last seq that is now known to be synced. */
@@ -526,6 +547,8 @@ export interface ReadOnlyLog<R extends LogRecord = LogRecord> extends ReadableLo
   readonly readOnly: true
   /** Looks again: until then `firstSeq`, `nextSeq` and `syncedSeq` are those of an earlier moment. */
   refresh(): Promise<void>
+  /** The log at this moment. Brings `firstSeq`, `nextSeq` and `syncedSeq` up to date where that takes no reading: see `current`. */
+  stats(): ReadOnlyStats
 }
 
 /** A log opened for writing. */

@@ -2,7 +2,15 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { inspect } from '../src/index.js'
 import { openUntilDone, scratchDir, scratchLog, texts } from './fixtures/scratch.js'
+
+/** What the files of the log in `dir` take. */
+function taken(dir: string): number {
+  return readdirSync(dir)
+    .filter((name) => name.endsWith('.seg') || name.startsWith('spare-'))
+    .reduce((sum, name) => sum + statSync(join(dir, name)).size, 0)
+}
 
 test('stats count what was appended, read and trimmed', async () => {
   const log = await scratchLog({ segmentBytes: 65536 })
@@ -32,18 +40,14 @@ test('stats count what was appended, read and trimmed', async () => {
 test('stats tell what the files take, while segments come and go', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await openUntilDone(dir, { segmentBytes: 65536 })
-  const taken = (): number =>
-    readdirSync(dir)
-      .filter((name) => name.endsWith('.seg') || name.startsWith('spare-'))
-      .reduce((sum, name) => sum + statSync(join(dir, name)).size, 0)
   expect(log.stats().diskBytes).toBe(65536)
   for (let i = 0; i < 20; i++) await log.append(Buffer.alloc(15_000, i))
   // The next segment's spare may be being made.
-  await expect.poll(() => log.stats().diskBytes - taken()).toBe(0)
+  await expect.poll(() => log.stats().diskBytes - taken(dir)).toBe(0)
   expect(log.stats().diskBytes).toBeGreaterThanOrEqual(5 * 65536)
   await log.trimBefore(9)
   await log.truncateAfter(14)
-  await expect.poll(() => log.stats().diskBytes - taken()).toBe(0)
+  await expect.poll(() => log.stats().diskBytes - taken(dir)).toBe(0)
 })
 
 test('stats tell how long commits took and how many records they held', async () => {
@@ -84,6 +88,93 @@ test('stats have the cursors that are open in the log, with their lag', async ()
   ])
   await late.close()
   expect(log.stats().cursors).toHaveLength(1)
+})
+
+test('stats of a read-only log follow its writer, and say what the files take', async () => {
+  const dir = join(scratchDir(), 'log')
+  const log = await openUntilDone(dir, { segmentBytes: 65536 })
+  const reader = await openUntilDone(dir, { readOnly: true })
+  const cursor = await reader.cursor('mailer')
+  for (let i = 0; i < 20; i++) await log.append(Buffer.alloc(15_000, i))
+  log.write('in memory alone')
+  await texts(reader.read({ to: 9 }))
+  await cursor.commit(5)
+  await log.trimBefore(5)
+  const { segments, diskBytes, ...stats } = reader.stats()
+  expect(stats).toMatchObject({
+    current: true,
+    firstSeq: 4,
+    nextSeq: 21,
+    syncedSeq: log.syncedSeq,
+    cursors: [{ name: 'mailer', position: 6, lagRecords: 15 }],
+  })
+  expect(reader.nextSeq).toBe(21)
+  // A batch is decoded at a time.
+  expect(stats.readRecords).toBeGreaterThanOrEqual(10)
+  expect(stats.readBytes).toBeGreaterThanOrEqual(150_000)
+  expect(segments).toBe(log.stats().segments)
+  await expect.poll(() => reader.stats().diskBytes - log.stats().diskBytes).toBe(0)
+  expect(diskBytes).toBeGreaterThanOrEqual(segments * 65536)
+  await log.truncateAfter(12)
+  expect(reader.stats()).toMatchObject({ nextSeq: 13, syncedSeq: 12 })
+  await expect.poll(() => reader.stats().diskBytes - log.stats().diskBytes).toBe(0)
+})
+
+test('stats of a read-only log tell whether their seqs are of this moment, and never go back', async () => {
+  const dir = join(scratchDir(), 'log')
+  const make = async (text: string): Promise<void> => {
+    const log = await openUntilDone(dir)
+    await log.append(text)
+    await log.close()
+  }
+  await make('a')
+  const reader = await openUntilDone(dir, { readOnly: true })
+  await make('b')
+  expect(reader.stats()).toMatchObject({ current: false, nextSeq: 1, syncedSeq: 0 })
+  await reader.refresh()
+  expect(reader.stats()).toMatchObject({ current: false, nextSeq: 2, syncedSeq: 1, segments: 1 })
+  const log = await openUntilDone(dir)
+  await log.append('c')
+  expect(reader.stats()).toMatchObject({ current: true, nextSeq: 3, syncedSeq: 2 })
+  await log.close()
+  expect(reader.stats()).toMatchObject({ current: true, nextSeq: 3, syncedSeq: 2 })
+  await make('d')
+  expect(reader.stats()).toMatchObject({ current: true, nextSeq: 4, syncedSeq: 3 })
+  await reader.close()
+  expect(reader.stats()).toMatchObject({ current: false, nextSeq: 4, syncedSeq: 3 })
+})
+
+test('diskBytes knows the new length of a segment that was full, cut, and filled again', async () => {
+  const dir = join(scratchDir(), 'log')
+  const log = await openUntilDone(dir, { segmentBytes: 65536, preallocate: 'none', strategy: 'pwrite' })
+  const fill = async (bytes: number): Promise<void> => {
+    while (log.stats().rotations === rotations) await log.append(Buffer.alloc(bytes))
+  }
+  let rotations = log.stats().rotations
+  await fill(20_000)
+  expect(log.stats().diskBytes).toBe(taken(dir))
+  await log.truncateAfter(0)
+  rotations = log.stats().rotations
+  await fill(14_000)
+  expect(log.stats().diskBytes).toBe(taken(dir))
+})
+
+test('inspect of a log that is trimmed meanwhile tells of what is there', async () => {
+  const log = await scratchLog({ segmentBytes: 65536, preallocate: 'none', strategy: 'pwrite' })
+  for (let round = 0; round < 20; round++) {
+    for (let i = 0; i < 10; i++) {
+      log.write('a')
+      await log.rotate()
+    }
+    const [{ segments, nextSeq }] = await Promise.all([inspect(log.dir), log.trimBefore(log.nextSeq)])
+    expect(segments.at(-1)?.firstSeq).toBe(nextSeq)
+  }
+})
+
+test('inspect takes no cursor for a segment', async () => {
+  const log = await scratchLog()
+  await log.cursor('00000000000000000007')
+  expect((await inspect(log.dir)).segments.map(({ name }) => name)).toEqual(['00000000000000000000.seg'])
 })
 
 test('the channels of node:diagnostics_channel tell of commits, rotations, trims and openings', async () => {

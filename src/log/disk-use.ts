@@ -17,15 +17,28 @@ export class DiskUse {
 
   /** Reads the folder, and the lengths that it does not know yet. */
   bytes(): number {
+    return this.#inFolder((names) => this.#sum(names))
+  }
+
+  /** How many segments there are. */
+  segments(): number {
+    return this.#inFolder((names) => names.filter((name) => SEGMENT.test(name)).length)
+  }
+
+  /** The log's end was cut: a segment that was full may be appended to again, or have another file. */
+  forget(): void {
+    this.#sealed = new Map()
+  }
+
+  #inFolder<T>(look: (names: string[]) => T): T {
     try {
-      return this.#sum()
+      return look(readdirSync(this.#dir))
     } catch (error) {
       throw ofFileSystem(error)
     }
   }
 
-  #sum(): number {
-    const names = readdirSync(this.#dir)
+  #sum(names: string[]): number {
     const segments = names.filter((name) => SEGMENT.test(name)).sort()
     const active = segments.pop()
     const sealed = new Map(segments.map((name) => [name, this.#sealed.get(name) ?? this.#lengthOf(name)]))

@@ -14,8 +14,10 @@ import type {
   LogRecord,
   ReadableOptions,
   ReadOnlyLog,
+  ReadOnlyStats,
   ReadOptions,
 } from '../types.js'
+import { DiskUse } from './disk-use.js'
 
 export class ReaderLog implements ReadOnlyLog {
   readonly dir: string
@@ -86,6 +88,27 @@ export class ReaderLog implements ReadOnlyLog {
   async refresh(): Promise<void> {
     if (this.#source.ended) throw closedError(this.dir)
     await this.#source.refresh()
+  }
+
+  stats(): ReadOnlyStats {
+    const current = this.#source.lookAtBounds()
+    // Nothing of the folder is kept: another process may cut the log, and give a name to another file.
+    const diskUse = new DiskUse(this.dir)
+    return {
+      current,
+      firstSeq: this.firstSeq,
+      nextSeq: this.nextSeq,
+      syncedSeq: this.syncedSeq,
+      ...this.#source.counts,
+      cursors: this.#cursors.opened(),
+      // Not for a caller that looks at another field in a loop.
+      get segments(): number {
+        return diskUse.segments()
+      },
+      get diskBytes(): number {
+        return diskUse.bytes()
+      },
+    }
   }
 
   async close(): Promise<void> {

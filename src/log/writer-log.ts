@@ -109,6 +109,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
       {
         ...files,
         onCut: (nextSeq) => {
+          this.#diskUse.forget()
           this.#announcedSyncedEnd = Math.min(this.#announcedSyncedEnd, nextSeq)
         },
         onOverrun: (overrun) => process.nextTick(() => this.emit('overrun', overrun)),

@@ -85,6 +85,15 @@ export class FolderSource implements ReadSource {
     this.bounds = { ...this.bounds, syncedEnd: Math.min(this.bounds.syncedEnd, cut) }
   }
 
+  /** Brings `bounds` to this moment where the page tells them; returns whether it does. */
+  lookAtBounds(): boolean {
+    this.look()
+    if (this.#ended || !this.#counts()) return false
+    const [firstSeq, nextSeq] = [this.#field('firstSeq'), this.#field('memoryEnd')]
+    this.bounds = { ...this.bounds, firstSeq, nextSeq, syncedEnd: this.#field('syncedEnd') }
+    return true
+  }
+
   /** A cut is published before it begins, so there is none to wait for. */
   async settled(): Promise<void> {}
 
