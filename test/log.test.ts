@@ -494,7 +494,6 @@ const WRITING = [
   'trimBefore',
   'truncateAfter',
   'rotate',
-  'stats',
   'on',
 ] as const satisfies (keyof Log)[]
 
