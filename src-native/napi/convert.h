@@ -27,6 +27,8 @@ struct EnvironmentData {
 Napi::Value ToError(Napi::Env env, const Status& status, const char* outcome = "");
 // Leaves the error pending in `env`.
 void Throw(Napi::Env env, const Status& status);
+// Leaves kInvalidArgument pending; false.
+bool Refuse(Napi::Env env, const std::string& what);
 
 // None of these runs JavaScript, except CollectElements(): what they borrow stays valid until the
 // caller runs some. False always means that an error is pending.

@@ -93,4 +93,9 @@ void Throw(Napi::Env env, const Status& status) {
   if (!error.IsEmpty()) napi_throw(env, error);
 }
 
+bool Refuse(Napi::Env env, const std::string& what) {
+  Throw(env, Status::Error(Code::kInvalidArgument, what));
+  return false;
+}
+
 }  // namespace durlog

@@ -7,74 +7,18 @@
 #include "log/log.h"
 #include "napi/async_task.h"
 #include "napi/convert.h"
+#include "napi/log_call.h"
 #include "napi/log_handle.h"
-#include "napi/retention_wrap.h"
+#include "napi/log_jobs.h"
 #include "record/record_format.h"
 #include "shared/shared_log.h"
 
 namespace durlog {
 namespace {
 
-using HandlePointer = std::shared_ptr<LogHandle>;
-
 void ReleaseHandle(napi_env, void* data, void*) {
   const std::unique_ptr<HandlePointer> released(static_cast<HandlePointer*>(data));
 }
-
-// Arguments of one call. Every method is a function that carries its handle as its data: finding
-// it costs nothing, no receiver can be the wrong one, and each function holds a share of it.
-struct Call {
-  Call(napi_env environment, napi_callback_info info, size_t arity)
-      : env(environment), argc(arity) {
-    void* data = nullptr;
-    napi_get_cb_info(env, info, &argc, argv, nullptr, &data);
-    handle = static_cast<HandlePointer*>(data)->get();
-    log = handle->log();
-    if (log == nullptr) Throw(env, Status::Error(Code::kClosed, "the log is closed"));
-  }
-  ~Call() { handle->BoundScratch(); }
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
-  bool Payload(Bytes* payload) const {
-    return ToPayload(env, argv[0], log->options().max_record_bytes, handle->scratch(), payload);
-  }
-  Level LevelAt(size_t index) const {
-    uint32_t level = static_cast<uint32_t>(Level::kSync);
-    napi_get_value_uint32(env, argv[index], &level);
-    return static_cast<Level>(level < kLevelCount ? level : kLevelCount - 1);
-  }
-  // Left out by a caller that has none: an argument more would cost a tenth of the call.
-  uint64_t TimeAt(size_t index) const {
-    int64_t time_ms = -1;
-    if (argc > index) napi_get_value_int64(env, argv[index], &time_ms);
-    return time_ms < 0 ? LogWriter::kClockTime : static_cast<uint64_t>(time_ms);
-  }
-  uint64_t SeqAt(size_t index, int64_t fallback) const {
-    int64_t seq = fallback;
-    napi_get_value_int64(env, argv[index], &seq);
-    return static_cast<uint64_t>(seq);
-  }
-  // Why there was no room; nothing after success, or with an error pending. The counters hold the
-  // seq: a number would cost a tenth of the call.
-  napi_value Appended(const Result<uint64_t>& result) const {
-    handle->StoreCounters();
-    if (result.ok()) return nullptr;
-    if (result.status().code() != Code::kBackpressure) {
-      Throw(env, result.status());
-      return nullptr;
-    }
-    const std::string& reason = result.status().message();
-    napi_value refused = nullptr;
-    napi_create_string_utf8(env, reason.data(), reason.size(), &refused);
-    return refused;
-  }
-
-  napi_env env;
-  size_t argc;
-  napi_value argv[3] = {};
-  LogHandle* handle = nullptr;
-  LogWriter* log = nullptr;
-};
 
 napi_value Append(napi_env env, napi_callback_info info) {
   const Call call(env, info, 3);
@@ -169,100 +113,6 @@ napi_value Stats(napi_env env, napi_callback_info info) {
   return call.log == nullptr ? nullptr : static_cast<napi_value>(FromStats(env, call.log->Stats()));
 }
 
-napi_value TrimBefore(napi_env env, napi_callback_info info) {
-  const Call call(env, info, 1);
-  if (call.log == nullptr) return nullptr;
-  const std::shared_ptr<TrimJob> job = call.handle->As<Log>()->BeginTrim(call.SeqAt(0, 0));
-  call.handle->StoreCounters();
-  const HandlePointer handle = call.handle->shared_from_this();
-  return RunAsync(
-      env,
-      [job] {
-        if (job) job->Await();
-        return Status::Ok();
-      },
-      [job, handle](Napi::Env done_env) -> Napi::Value {
-        Log* const log = handle->As<Log>();
-        if (log == nullptr) return FromSeq(done_env, 0);
-        if (job) log->FinishTrim(*job);
-        handle->StoreCounters();
-        if (job && !job->status().ok()) return ToError(done_env, job->status());
-        return FromSeq(done_env, log->first_seq());
-      });
-}
-
-napi_value PlanRetention(napi_env env, napi_callback_info info) {
-  const Call call(env, info, 1);
-  if (call.log == nullptr) return nullptr;
-  const RetentionPolicy policy = ToRetentionPolicy(Napi::Object(env, call.argv[0]));
-  const std::shared_ptr<RetentionJob> job = call.handle->As<Log>()->BeginRetention(policy);
-  // The log outlives its jobs: see SegmentChain::Watch().
-  return RunAsync(
-      env,
-      [job]() -> Status {
-        job->Await();
-        return job->plan().status();
-      },
-      [job](Napi::Env done_env) -> Napi::Value {
-        return FromRetentionPlan(done_env, job->plan().value());
-      });
-}
-
-napi_value TruncateAfter(napi_env env, napi_callback_info info) {
-  const Call call(env, info, 1);
-  if (call.log == nullptr) return nullptr;
-  const uint64_t next_seq = call.SeqAt(0, -1) + 1;
-  Result<std::shared_ptr<TruncateJob>> begun = call.handle->As<Log>()->BeginTruncate(next_seq);
-  if (!begun.ok()) {
-    call.handle->StoreCounters();
-    Throw(env, begun.status());
-    return nullptr;
-  }
-  const std::shared_ptr<TruncateJob> job = *begun;
-  const HandlePointer handle = call.handle->shared_from_this();
-  return RunAsync(
-      env,
-      [job] {
-        job->Await();
-        return Status::Ok();
-      },
-      [job, handle](Napi::Env done_env) -> Napi::Value {
-        Log* const log = handle->As<Log>();
-        if (log == nullptr) return FromSeq(done_env, 0);
-        const Status status = log->FinishTruncate(*job);
-        handle->StoreCounters();
-        if (!status.ok()) return ToError(done_env, status);
-        return FromSeq(done_env, log->next_seq());
-      });
-}
-
-napi_value Rotate(napi_env env, napi_callback_info info) {
-  const Call call(env, info, 0);
-  if (call.log == nullptr) return nullptr;
-  Result<std::shared_ptr<RotateJob>> begun = call.handle->As<Log>()->BeginRotate();
-  if (!begun.ok()) {
-    call.handle->StoreCounters();
-    Throw(env, begun.status());
-    return nullptr;
-  }
-  const std::shared_ptr<RotateJob> job = *begun;
-  const HandlePointer handle = call.handle->shared_from_this();
-  return RunAsync(
-      env,
-      [job] {
-        if (job) job->Await();
-        return Status::Ok();
-      },
-      [job, handle](Napi::Env done_env) -> Napi::Value {
-        Log* const log = handle->As<Log>();
-        if (log == nullptr) return FromSeq(done_env, 0);
-        const Status status = job ? log->FinishRotate(*job) : Status::Ok();
-        handle->StoreCounters();
-        if (!status.ok()) return ToError(done_env, status);
-        return FromSeq(done_env, log->next_seq());
-      });
-}
-
 napi_value Close(napi_env env, napi_callback_info info) {
   const Call call(env, info, 0);
   return call.log == nullptr ? nullptr : call.handle->Close(env);
@@ -293,25 +143,6 @@ napi_value ExpectSeq(napi_env env, napi_callback_info info) {
   const Call call(env, info, 1);
   if (call.log != nullptr) call.handle->As<SharedLog>()->ExpectSeq(call.SeqAt(0, 0));
   return nullptr;
-}
-
-napi_value TrimShared(napi_env env, napi_callback_info info) {
-  const Call call(env, info, 1);
-  if (call.log == nullptr) return nullptr;
-  const std::shared_ptr<SharedTrimJob> job =
-      call.handle->As<SharedLog>()->BeginTrim(call.SeqAt(0, 0));
-  const HandlePointer handle = call.handle->shared_from_this();
-  return RunAsync(
-      env,
-      [job] {
-        job->Await();
-        return job->status();
-      },
-      [handle](Napi::Env done_env) -> Napi::Value {
-        if (handle->log() == nullptr) return FromSeq(done_env, 0);
-        handle->StoreCounters();
-        return FromSeq(done_env, handle->log()->Ends().first_seq);
-      });
 }
 
 napi_value Members(napi_env env, napi_callback_info info) {

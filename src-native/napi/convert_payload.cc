@@ -1,0 +1,107 @@
+#include "napi/convert.h"
+#include "record/record_format.h"
+
+namespace durlog {
+namespace {
+
+constexpr char kNotAPayload[] = "a record is a string or a Uint8Array";
+constexpr size_t kMaxUtf8BytesOfUnit = 3;
+// A string that may take more is measured before there is room made for it.
+constexpr size_t kMaxUnmeasuredBytes = 64 << 10;
+
+bool NoMemory(napi_env env) {
+  Throw(env, Status::Error(Code::kOutOfMemory, "no memory to copy the record's text"));
+  return false;
+}
+
+// False, and nothing pending, for what is no Uint8Array.
+bool BorrowBytes(napi_env env, napi_value value, Bytes* payload) {
+  napi_typedarray_type type = napi_int8_array;
+  void* data = nullptr;
+  if (napi_get_typedarray_info(env, value, &type, &payload->size, &data, nullptr, nullptr) !=
+          napi_ok ||
+      type != napi_uint8_array) {
+    *payload = Bytes{};
+    return false;
+  }
+  payload->data = static_cast<const uint8_t*>(data);
+  return true;
+}
+
+// Its length, which is below `room`: the terminating zero is written too.
+size_t CopyString(napi_env env, napi_value value, uint8_t* to, size_t room) {
+  size_t length = 0;
+  napi_get_value_string_utf8(env, value, reinterpret_cast<char*>(to), room, &length);
+  return length;
+}
+
+}  // namespace
+
+bool ToPayload(napi_env env, napi_value value, size_t max_bytes, AlignedBuffer* scratch,
+               Bytes* payload) {
+  if (BorrowBytes(env, value, payload)) return true;
+  size_t units = 0;
+  if (napi_get_value_string_utf16(env, value, nullptr, 0, &units) != napi_ok) {
+    return Refuse(env, kNotAPayload);
+  }
+  // The terminating zero is written too.
+  size_t room = units * kMaxUtf8BytesOfUnit + 1;
+  if (room > kMaxUnmeasuredBytes) {
+    size_t length = 0;
+    napi_get_value_string_utf8(env, value, nullptr, 0, &length);
+    *payload = Bytes{scratch->data(), length};
+    if (length > max_bytes) return true;
+    room = length + 1;
+  }
+  if (!scratch->Reserve(room, 0)) return NoMemory(env);
+  *payload = Bytes{scratch->data(), CopyString(env, value, scratch->data(), room)};
+  return true;
+}
+
+bool CollectElements(napi_env env, napi_value array, size_t max_count,
+                     std::vector<napi_value>* elements) {
+  uint32_t count = 0;
+  if (napi_get_array_length(env, array, &count) != napi_ok) {
+    return Refuse(env, "a batch is an array of records");
+  }
+  if (count > max_count) {
+    Throw(env, Status::Error(Code::kBatchTooLarge,
+                             "a batch of " + std::to_string(count) + " records is too large"));
+    return false;
+  }
+  elements->resize(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (napi_get_element(env, array, i, &(*elements)[i]) != napi_ok) return false;
+  }
+  return true;
+}
+
+bool ToPayloads(napi_env env, const std::vector<napi_value>& elements, uint64_t max_frame_bytes,
+                AlignedBuffer* scratch, std::vector<Bytes>* payloads) {
+  payloads->resize(elements.size());
+  uint64_t frame_bytes = 0;
+  size_t text_bytes = 0;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    Bytes& payload = (*payloads)[i];
+    if (!BorrowBytes(env, elements[i], &payload)) {
+      if (napi_get_value_string_utf8(env, elements[i], nullptr, 0, &payload.size) != napi_ok) {
+        return Refuse(env, kNotAPayload);
+      }
+      text_bytes += payload.size;
+    }
+    frame_bytes += FrameBytes(payload.size);
+  }
+  if (text_bytes == 0 || frame_bytes > max_frame_bytes) return true;
+  if (!scratch->Reserve(text_bytes + 1, 0)) return NoMemory(env);
+  uint8_t* next = scratch->data();
+  for (size_t i = 0; i < elements.size(); ++i) {
+    Bytes& payload = (*payloads)[i];
+    if (payload.size == 0 || payload.data != nullptr) continue;
+    // The next string takes the place of the terminating zero.
+    payload = Bytes{next, CopyString(env, elements[i], next, payload.size + 1)};
+    next += payload.size;
+  }
+  return true;
+}
+
+}  // namespace durlog

@@ -1,0 +1,76 @@
+// A call of a method of the log's object.
+#ifndef DURLOG_NAPI_LOG_CALL_H_
+#define DURLOG_NAPI_LOG_CALL_H_
+
+#include <node_api.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "log/log_writer.h"
+#include "napi/convert.h"
+#include "napi/log_handle.h"
+
+namespace durlog {
+
+using HandlePointer = std::shared_ptr<LogHandle>;
+
+// Arguments of one call. Every method is a function that carries its handle as its data: finding
+// it costs nothing, no receiver can be the wrong one, and each function holds a share of it.
+struct Call {
+  Call(napi_env environment, napi_callback_info info, size_t arity)
+      : env(environment), argc(arity) {
+    void* data = nullptr;
+    napi_get_cb_info(env, info, &argc, argv, nullptr, &data);
+    handle = static_cast<HandlePointer*>(data)->get();
+    log = handle->log();
+    if (log == nullptr) Throw(env, Status::Error(Code::kClosed, "the log is closed"));
+  }
+  ~Call() { handle->BoundScratch(); }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  bool Payload(Bytes* payload) const {
+    return ToPayload(env, argv[0], log->options().max_record_bytes, handle->scratch(), payload);
+  }
+  Level LevelAt(size_t index) const {
+    uint32_t level = static_cast<uint32_t>(Level::kSync);
+    napi_get_value_uint32(env, argv[index], &level);
+    return static_cast<Level>(level < kLevelCount ? level : kLevelCount - 1);
+  }
+  // Left out by a caller that has none: an argument more would cost a tenth of the call.
+  uint64_t TimeAt(size_t index) const {
+    int64_t time_ms = -1;
+    if (argc > index) napi_get_value_int64(env, argv[index], &time_ms);
+    return time_ms < 0 ? LogWriter::kClockTime : static_cast<uint64_t>(time_ms);
+  }
+  uint64_t SeqAt(size_t index, int64_t fallback) const {
+    int64_t seq = fallback;
+    napi_get_value_int64(env, argv[index], &seq);
+    return static_cast<uint64_t>(seq);
+  }
+  // Why there was no room; nothing after success, or with an error pending. The counters hold the
+  // seq: a number would cost a tenth of the call.
+  napi_value Appended(const Result<uint64_t>& result) const {
+    handle->StoreCounters();
+    if (result.ok()) return nullptr;
+    if (result.status().code() != Code::kBackpressure) {
+      Throw(env, result.status());
+      return nullptr;
+    }
+    const std::string& reason = result.status().message();
+    napi_value refused = nullptr;
+    napi_create_string_utf8(env, reason.data(), reason.size(), &refused);
+    return refused;
+  }
+
+  napi_env env;
+  size_t argc;
+  napi_value argv[3] = {};
+  LogHandle* handle = nullptr;
+  LogWriter* log = nullptr;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_NAPI_LOG_CALL_H_
