@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, openSync, writeSync } from 'node:fs'
 import { platform } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -199,6 +200,20 @@ describe.skipIf(platform() !== 'linux')('a log that several write', () => {
     expect(await codeOf(log.rotate())).toBe('ERR_DURLOG_UNSUPPORTED')
     expect(await codeOf(open(log.dir, { ...SHARED, strategy: 'direct' }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
     expect(await codeOf(open(log.dir, { ...SHARED, recovery: 'salvage' }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  })
+
+  test('an append in front of bytes that no writer leaves is told that its outcome is unknown', async () => {
+    for (const call of ['append', 'appendSync'] as const) {
+      const log = await open(join(scratchDir(), 'log'), SHARED)
+      onTestFinished(() => log.close().catch(() => {}))
+      // The first record's frame ends here, behind the header and the marker of a segment that is the first.
+      const file = openSync(join(log.dir, '00000000000000000000.seg'), 'r+')
+      writeSync(file, Buffer.alloc(8, 0xff), 0, 8, 4096 + 24 + 32)
+      closeSync(file)
+      const failure = await (async () => log[call]('8 bytes.'))().catch((error: unknown) => error)
+      expect(failure, call).toMatchObject({ code: 'ERR_DURLOG_SYNC_FAILED', outcome: 'unknown' })
+      expect(await codeOf(() => log.append('more'))).toBe('ERR_DURLOG_LATCHED')
+    }
   })
 
   test('each call that writes works as alone, and a trim is everybody’s', async () => {

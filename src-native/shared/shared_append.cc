@@ -134,8 +134,11 @@ Status SharedLog::Publish(const LogPoint& place, uint64_t first_word) {
   return Status::Ok();
 }
 
+// A walk that fails is left to the job that waits for the record: the caller has no promise of it
+// yet that a failure could be told to.
 void SharedLog::NoteAppended(uint64_t frame_bytes, Level level) {
-  Refresh();
+  static_cast<void>(committed_->Advance().ok());
+  RaiseReached();
   uint64_t& wanted = wanted_[static_cast<size_t>(level)];
   wanted = std::max(wanted, append_.seq);
   if (level > Level::kMemory) pending_bytes_ += frame_bytes;
@@ -219,7 +222,8 @@ Status SharedLog::AwaitHere(uint64_t end, Level level) {
     committed_->MoveTo(job.point());
     if (!job.status().ok()) NoteFailure(job.status());
     Refresh();
-    if (latched_) return LatchedError();
+    // The record is stored: whether it stays is not known.
+    if (latched_) return failure_;
     if (!job.status().ok()) return job.status();
     if (job.stall().pid != 0) return StallError(job.stall());
   }

@@ -38,6 +38,10 @@ void SharedLog::Refresh() {
     Status advanced = committed_->Advance();
     if (!advanced.ok()) NoteFailure(std::move(advanced));
   }
+  RaiseReached();
+}
+
+void SharedLog::RaiseReached() {
   MembersPage& page = member_->page();
   const auto raise = [this](Level level, uint64_t end) {
     uint64_t& reached = reached_[static_cast<size_t>(level)];
@@ -158,8 +162,9 @@ void SharedLog::Latch(Status status) {
                               "): what was not acknowledged may or may not be there; close the log "
                               "and open it again");
   }
+  failure_ = std::move(status);
   member_->LeaveSlot();
-  if (listener_ != nullptr) listener_->OnFailure(status, 0, append_.seq, true);
+  if (listener_ != nullptr) listener_->OnFailure(failure_, 0, append_.seq, true);
 }
 
 LogStats SharedLog::Stats() const {

@@ -137,6 +137,7 @@ class SharedLog final : public LogWriter {
 
   // shared_log.cc
   void Refresh();
+  void RaiseReached();
   void StartReach(std::shared_ptr<ReachJob>* job, uint64_t end, Level level);
   void FinishReach(std::shared_ptr<ReachJob>* job);
   bool Wants(Level level) const {
@@ -178,6 +179,7 @@ class SharedLog final : public LogWriter {
   uint64_t populated_until_ = 0;          // of the segment that is appended to
 
   bool latched_ = false;
+  Status failure_;  // that latched it
   bool closing_ = false;
 };
 

@@ -12,6 +12,8 @@ const say = (line) => writeSync(1, `${line}\n`)
 const log = await open(dir, { shared: true, segmentBytes: 65_536 })
 say('open')
 let counter = 0
+// Some are killed in the middle of a store, or of a rotation, more often than others.
+const fillerBytes = random() < 0.3 ? 30_000 : 900
 
 async function lane() {
   for (;;) {
@@ -20,11 +22,14 @@ async function lane() {
     const durability = LEVELS[Math.floor(random() * LEVELS.length)]
     const first = counter
     if (random() < 0.2) {
-      const list = Array.from({ length: 1 + Math.floor(random() * 6) }, () => `${name} ${counter++} yyy`)
+      const filler = 'y'.repeat(fillerBytes / 10)
+      const list = Array.from({ length: 1 + Math.floor(random() * 6) }, () => `${name} ${counter++} ${filler}`)
       const range = await log.appendBatch(list, { durability })
       say(`${range.first} ${range.last} ${name} ${first}`)
     } else {
-      const seq = await log.append(`${name} ${counter++} ${'y'.repeat(Math.floor(random() * 900))}`, { durability })
+      const seq = await log.append(`${name} ${counter++} ${'y'.repeat(Math.floor(random() * fillerBytes))}`, {
+        durability,
+      })
       say(`${seq} ${seq} ${name} ${first}`)
     }
   }
