@@ -96,9 +96,10 @@ async function tryBroken(fileSystem, pair) {
 }
 
 async function tryOn(fileSystem, name) {
-  const skipped = whyNotOn(fileSystem)
-  if (skipped !== null) return { fileSystem, name, skipped }
   const writer = writers[name]
+  const refused = writer.fileSystems !== undefined && !writer.fileSystems.includes(fileSystem)
+  const skipped = refused ? 'the writer refuses that file system' : whyNotOn(fileSystem)
+  if (skipped !== null) return { fileSystem, name, skipped }
   const recordings = await tryWriter(fileSystem, name, writer)
   const broken = {}
   for (const [what, pair] of Object.entries(writer.broken)) {

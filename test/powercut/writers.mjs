@@ -8,6 +8,7 @@ const node = (script) => `'${process.execPath}' '${join(import.meta.dirname, 'du
 const durlog = { workload: node('workload.mjs'), verifier: node('verifier.mjs') }
 const breaking = (what, command) => `DURLOG_BREAK=${what} LD_PRELOAD='${shim}' ${command}`
 const brokenWorkload = (what) => ({ ...durlog, workload: breaking(what, durlog.workload) })
+const shared = { workload: node('shared/workload.mjs'), verifier: node('shared/verifier.mjs') }
 
 export const writers = {
   durlog: {
@@ -21,6 +22,19 @@ export const writers = {
       'ack-before-sync': brokenWorkload('ack-before-sync'),
       'no-directory-sync': brokenWorkload('no-directory-sync'),
       'no-invalidation': { ...durlog, verifier: breaking('no-invalidation', durlog.verifier) },
+    },
+  },
+  // Several processes at a time. Btrfs refuses them: a store to a map of it can fail.
+  shared: {
+    ...shared,
+    fileSystems: ['ext4', 'xfs'],
+    broken: {
+      'ack-before-sync': { ...shared, workload: breaking('ack-before-sync', shared.workload) },
+      'no-directory-sync': { ...shared, workload: breaking('no-directory-sync', shared.workload) },
+      'no-invalidation': { ...shared, verifier: breaking('no-invalidation', shared.verifier) },
+      // Of several writers one does not sync when it is its turn to sync for all; or does not wait for who does.
+      'one-syncs-nothing': { ...shared, workload: `POWERCUT_LIAR='${shim}' ${shared.workload}` },
+      'ack-without-leader': { ...shared, workload: `POWERCUT_IMPATIENT=1 ${shared.workload}` },
     },
   },
 }

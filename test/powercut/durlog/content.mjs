@@ -19,3 +19,15 @@ export function contentOf(seed, id, length) {
 export function looksLike(bytes) {
   return bytes.length >= ID_BYTES ? `id ${bytes.readUInt32LE(0)}` : 'too short for an id'
 }
+
+const contents = new Map()
+
+/** The same, remembered by the id: a verifier asks for it once for each disk. */
+export function expectedContent(seed, { id, length }) {
+  let bytes = contents.get(id)
+  if (bytes?.length !== length) {
+    bytes = contentOf(seed, id, length)
+    contents.set(id, bytes)
+  }
+  return bytes
+}

@@ -1,11 +1,10 @@
 // life.mjs <number> close|kill: opens the log, appends in every way there is, truncates, trims, moves a cursor, and closes
 // it or dies.
-import { spawnSync } from 'node:child_process'
-import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { open } from '../../../dist/index.js'
 import { openOptions } from './combinations.mjs'
 import { contentOf } from './content.mjs'
+import { disturb, newestSegment, writeBackEnd } from './kernel.mjs'
 import { note } from './notes.mjs'
 import { between, pick, seededRandom } from './random.mjs'
 
@@ -158,45 +157,16 @@ function trim() {
   track(log.trimBefore(seq).then((first) => note(`R ${first}`)))
 }
 
-/** Somebody else on the same file system, who commits its journal while our appends are half-way. */
-function disturb() {
-  const [here, there] = ['a', 'b'].map((name) => join(directory, name))
-  for (const folder of [here, there]) mkdirSync(folder, { recursive: true })
-  const file = openSync(join(here, 'file'), 'w')
-  writeSync(file, 'neighbour')
-  // To and fro: what was moved out of a folder in this transaction makes Btrfs commit all of it.
-  renameSync(join(here, 'file'), join(there, 'file'))
-  renameSync(join(there, 'file'), join(here, 'file'))
-  fsyncSync(file)
-  closeSync(file)
-}
-
 /** The kernel writes a record's pages back, and those in front of it not yet: it may, in any order. */
 async function writeBackOutOfOrder() {
   await Promise.all(waiting)
-  const file = join(
-    directory,
-    'log',
-    readdirSync(join(directory, 'log')).findLast((name) => name.endsWith('.seg')),
-  )
+  const file = newestSegment(join(directory, 'log'))
   const lengths = [between(random, 6 * KIB, 12 * KIB), between(random, 5 * KIB, 12 * KIB)]
   for (const length of lengths) {
     const { seq, payloads } = intend([length])
     expectSeq(await log.append(payloads[0], { durability: 'memory' }), seq)
   }
-  const range = `${endOfData(file) - lengths[1]} ${lengths[1] + 4 * KIB}`
-  spawnSync('xfs_io', ['-c', `sync_range -w ${range}`, '-c', `sync_range -a ${range}`, file])
-  // Btrfs enters what was written into its trees a little later.
-  await new Promise((resolve) => setTimeout(resolve, 20))
-  for (let i = 0; i < 3; ++i) disturb()
-}
-
-/** Behind the last byte of a segment that is not zero. */
-function endOfData(file) {
-  const bytes = readFileSync(file)
-  let end = bytes.length
-  while (end > 0 && bytes[end - 1] === 0) --end
-  return end
+  await writeBackEnd(file, lengths[1], directory)
 }
 
 async function step() {
@@ -216,9 +186,9 @@ async function step() {
   } else if (kind < 0.94) {
     await truncate()
   } else {
-    disturb()
+    disturb(directory)
   }
-  if (random() < 0.15) disturb()
+  if (random() < 0.15) disturb(directory)
   if (random() < 0.3) await commit()
   if (random() < 0.5) await Promise.all(waiting)
 }

@@ -1,50 +1,23 @@
 // The verifier: opens the log that a power cut left, holds it against the notes, and appends to it.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { open } from '../../../dist/index.js'
 import { combinations } from './combinations.mjs'
-import { contentOf, looksLike } from './content.mjs'
+import { contentOf, expectedContent, looksLike } from './content.mjs'
 import { Model } from './model.mjs'
 import { note } from './notes.mjs'
 import { between, pick, seededRandom } from './random.mjs'
+import { checkRecovery, demand, serve, Violation } from './serve.mjs'
 
 const RECORDS_AFTER = 4
 const seed = Number(process.env.POWERCUT_SEED)
 const recorded = readFileSync(process.env.POWERCUT_RECORDED, 'utf8').split('\n')
-
-class Violation extends Error {}
-
-function demand(holds, text) {
-  if (!holds) throw new Violation(text)
-}
-
-const contents = new Map()
-
-function expectedContent({ id, length }) {
-  let bytes = contents.get(id)
-  if (bytes?.length !== length) {
-    bytes = contentOf(seed, id, length)
-    contents.set(id, bytes)
-  }
-  return bytes
-}
 
 function checkBounds(log, model) {
   const reason = model.whyNotEndAt(log.nextSeq) ?? (log.nextSeq > 0 && model.whyNotBeginAt(log.firstSeq))
   demand(!reason, reason)
   demand(model.uuid === undefined || log.uuid === model.uuid, `the log ${model.uuid} is now ${log.uuid}`)
   demand(log.syncedSeq === log.nextSeq - 1, `open keeps ${log.nextSeq} records and syncs to seq ${log.syncedSeq}`)
-}
-
-/** What `log.recovery` says must agree with itself, and a power cut never damages what was synced. */
-function checkRecovery({ state, discardedBytes, discardedRecords, damage, lost }) {
-  const cut = state === 'torn-tail' || state === 'hole'
-  demand(state === 'clean' || cut, `recovery is ${state}`)
-  demand((damage !== undefined) === cut, `recovery is ${state} with damage at ${JSON.stringify(damage)}`)
-  demand(lost === undefined, `recovery lost ${JSON.stringify(lost)}`)
-  demand(cut || discardedBytes === 0, `recovery is ${state} and discarded ${discardedBytes} bytes`)
-  demand(discardedRecords > 0 === (state === 'hole'), `recovery is ${state} and discarded ${discardedRecords} records`)
 }
 
 async function checkRecords(log, model) {
@@ -54,7 +27,7 @@ async function checkRecords(log, model) {
     const expected = model.records[seq]
     const text = () =>
       `id ${expected.id} of ${expected.length} bytes, found ${record.data.length}: ${looksLike(record.data)}`
-    demand(record.data.equals(expectedContent(expected)), `record ${seq} is not what was appended: ${text()}`)
+    demand(record.data.equals(expectedContent(seed, expected)), `record ${seq} is not what was appended: ${text()}`)
     ++seq
   }
   demand(seq === log.nextSeq, `reading ends before seq ${seq}, the log before ${log.nextSeq}`)
@@ -134,22 +107,4 @@ async function check(directory, cut, notes, again) {
   return log.recovery.state
 }
 
-async function answer(...question) {
-  try {
-    return `ok ${await check(...question)}`
-  } catch (error) {
-    const text = error instanceof Violation ? error.message : (error.stack ?? String(error))
-    return `violation ${text.replaceAll('\n', ' ')}`
-  }
-}
-
-const input = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
-
-for (;;) {
-  const { value: question, done } = await input.next()
-  if (done) break
-  const [, cut, notes, againCount, ...directory] = question.split(' ')
-  const again = []
-  while (again.length < Number(againCount)) again.push((await input.next()).value)
-  process.stdout.write(`${await answer(directory.join(' '), Number(cut), Number(notes), again)}\n`)
-}
+await serve(check)

@@ -1,0 +1,41 @@
+// The verifier's side of the seam: questions on standard input, answers on standard output.
+import { createInterface } from 'node:readline'
+
+/** Something that the notes promise does not hold. */
+export class Violation extends Error {}
+
+export function demand(holds, text) {
+  if (!holds) throw new Violation(text)
+}
+
+/** What `log.recovery` says must agree with itself, and a power cut never damages what was synced. */
+export function checkRecovery({ state, discardedBytes, discardedRecords, damage, lost }) {
+  const cut = state === 'torn-tail' || state === 'hole'
+  demand(state === 'clean' || cut, `recovery is ${state}`)
+  demand((damage !== undefined) === cut, `recovery is ${state} with damage at ${JSON.stringify(damage)}`)
+  demand(lost === undefined, `recovery lost ${JSON.stringify(lost)}`)
+  demand(cut || discardedBytes === 0, `recovery is ${state} and discarded ${discardedBytes} bytes`)
+  demand(discardedRecords > 0 === (state === 'hole'), `recovery is ${state} and discarded ${discardedRecords} records`)
+}
+
+/** Answers each question with what `check(directory, cut, notes, again)` returns or throws. */
+export async function serve(check) {
+  const input = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
+  for (;;) {
+    const { value: question, done } = await input.next()
+    if (done) break
+    const [, cut, notes, againCount, ...directory] = question.split(' ')
+    const again = []
+    while (again.length < Number(againCount)) again.push((await input.next()).value)
+    process.stdout.write(`${await answer(check, directory.join(' '), Number(cut), Number(notes), again)}\n`)
+  }
+}
+
+async function answer(check, ...question) {
+  try {
+    return `ok ${await check(...question)}`
+  } catch (error) {
+    const text = error instanceof Violation ? error.message : (error.stack ?? String(error))
+    return `violation ${text.replaceAll('\n', ' ')}`
+  }
+}

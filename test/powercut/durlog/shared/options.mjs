@@ -1,0 +1,18 @@
+// How a log that several write is opened.
+import { between, pick, seededRandom } from '../random.mjs'
+
+const KIB = 1024
+export const MAX_RECORD_BYTES = 40 * KIB
+
+/** Those of the segments are in force as the first member gives them. */
+export function sharedOptions(seed, member) {
+  const random = seededRandom(seed, member, 11)
+  return {
+    shared: true,
+    strategy: pick(random, ['auto', 'mmap']),
+    preallocate: pick(random, ['auto', 'fallocate', 'zero']),
+    segmentBytes: pick(random, [64, 64, 128, 256]) * KIB + 4 * KIB * between(random, 0, 3),
+    maxPendingBytes: pick(random, [256, 1024, 32 * KIB]) * KIB,
+    durability: pick(random, ['memory', 'sync']),
+  }
+}

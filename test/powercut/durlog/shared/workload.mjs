@@ -1,0 +1,95 @@
+// The workload: two to four processes on one log at a time. Some are killed with SIGKILL while the others write on, some
+// all at once; in between the log is opened with nobody else there, in shared mode or alone.
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { open } from '../../../../dist/index.js'
+import { contentOf } from '../content.mjs'
+import { note } from '../notes.mjs'
+import { between, seededRandom } from '../random.mjs'
+import { listingOf, openedNote } from './listing.mjs'
+import { IDS_OF_A_MEMBER } from './model.mjs'
+import { sharedOptions } from './options.mjs'
+
+const seed = Number(process.env.POWERCUT_SEED)
+const directory = join(process.env.POWERCUT_DIR, 'log')
+const random = seededRandom(seed, 13)
+let members = 0
+
+/** Of the members of each phase, the first can be one whose syncs do nothing: the rig has to find that out. */
+function environmentOf(isFirst) {
+  const liar = process.env.POWERCUT_LIAR
+  return isFirst && liar ? { ...process.env, LD_PRELOAD: liar, DURLOG_BREAK: 'ack-before-sync' } : process.env
+}
+
+function startMember(ending, isFirst) {
+  const number = ++members
+  const script = join(import.meta.dirname, 'member.mjs')
+  const child = spawn(process.execPath, [script, String(number), ending], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: environmentOf(isFirst),
+  })
+  const lines = createInterface({ input: child.stdout })
+  const said = (line) => new Promise((resolve) => lines.on('line', (found) => found === line && resolve()))
+  const ended = new Promise((resolve) => child.on('close', (code, signal) => resolve(signal ?? code)))
+  return { number, child, ending, opened: said('open'), ready: said('kill me'), ended }
+}
+
+async function expectEnd({ number, ending, ended }) {
+  const how = await ended
+  if (how === (ending === 'kill' ? 'SIGKILL' : 0)) return
+  console.error(`member ${number} of the workload ended with ${how}`)
+  process.exit(1)
+}
+
+/** When it is through with its steps, and in the middle of something. */
+async function killWhenReady(member) {
+  await Promise.race([member.ready, member.ended])
+  await new Promise((resolve) => setTimeout(resolve, random() * 3))
+  note(`k ${member.number}`)
+  member.child.kill('SIGKILL')
+}
+
+/** With nobody else there: what it finds is what there is. */
+async function openFirst(options) {
+  const log = await open(directory, options)
+  note(openedNote(await listingOf(log)))
+  return log
+}
+
+/** One writer that has the log alone goes on where several have written. */
+async function writeAlone() {
+  const log = await openFirst({ segmentBytes: 65_536 })
+  const number = ++members
+  for (let i = between(random, 1, 5); i > 0; --i) {
+    const id = number * IDS_OF_A_MEMBER + i
+    const length = between(random, 4, 3000)
+    const durability = random() < 0.5 ? 'sync' : 'memory'
+    note(`i ${id} ${length}`)
+    note(`a ${await log.append(contentOf(seed, id, length), { durability })} ${id} 1 ${durability}`)
+  }
+  await log.close()
+}
+
+async function writeTogether(allDie) {
+  const first = await openFirst(sharedOptions(seed, 0))
+  const present = Array.from({ length: between(random, 2, 4) }, (_, i) =>
+    startMember(allDie || (i > 0 && random() < 0.4) ? 'kill' : 'close', i === 0),
+  )
+  await Promise.all(present.map(({ opened, ended }) => Promise.race([opened, ended])))
+  // Not the last to leave: that one marks the end of the log.
+  await first.close()
+  await Promise.all(
+    present.map(async (member) => {
+      if (member.ending === 'kill') await killWhenReady(member)
+      await expectEnd(member)
+      if (member.ending === 'kill' && !allDie && random() < 0.5) await expectEnd(startMember('close', false))
+    }),
+  )
+}
+
+for (let phase = between(random, 2, 3); phase > 0; --phase) {
+  await writeTogether(random() < 0.4)
+  if (random() < 0.3) await writeAlone()
+}
+await (await openFirst(sharedOptions(seed, 0))).close()
