@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type DurlogError, type Log, open, trim } from '../src/index.js'
+import { readTrimRequest, removeTrimRequest, type TrimRequest, writeTrimRequest } from '../src/log/trim-request.js'
 import { codeOf, openUntilDone, scratchDir, texts } from './fixtures/scratch.js'
 
 const HOUR_MS = 3_600_000
@@ -173,5 +174,21 @@ test.each<[string, unknown, RegExp]>([
 test('trim of what is no log is refused, and leaves nothing there', async () => {
   const dir = scratchDir()
   expect(await codeOf(trim(dir, { before: 5 }))).toBe('ERR_DURLOG_NOT_FOUND')
+  expect(existsSync(requestOf(dir))).toBe(false)
+})
+
+test('a request that is made while an earlier one is done is not removed with it', async () => {
+  const dir = scratchDir()
+  const uuid = '00000000-0000-4000-8000-000000000000'
+  const [earlier, later] = [
+    { before: 11, seal: false },
+    { before: 15, seal: false },
+  ]
+  await writeTrimRequest(dir, uuid, earlier)
+  const taken = await readTrimRequest(dir, uuid)
+  await writeTrimRequest(dir, uuid, later)
+  await removeTrimRequest(dir, uuid, taken as TrimRequest)
+  expect(await readTrimRequest(dir, uuid)).toEqual(later)
+  await removeTrimRequest(dir, uuid, later)
   expect(existsSync(requestOf(dir))).toBe(false)
 })

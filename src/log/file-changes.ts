@@ -60,12 +60,14 @@ export class FileChanges implements RetentionHost {
 
   /** It is done again where the process dies in between, to no effect: what is to go has gone. */
   async #takeRequest(): Promise<void> {
-    const { dir, uuid, native } = this.#log
+    const { dir, uuid, native, source } = this.#log
     const request = await readTrimRequest(dir, uuid)
     if (request === undefined || this.ended) return
-    if (request.seal && request.before >= (native.counters[Counter.nextSeq] as number)) await this.rotate()
+    const isAll = request.before >= (native.counters[Counter.nextSeq] as number)
+    // Several writers cannot seal a segment by hand: the one that they append to stays.
+    if (request.seal && isAll && source !== undefined) await this.rotate()
     await this.#turns.take(() => this.#trim(request.before))
-    await removeTrimRequest(dir)
+    await removeTrimRequest(dir, uuid, request)
   }
 
   get firstSeq(): number {

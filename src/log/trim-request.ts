@@ -41,11 +41,17 @@ export async function readTrimRequest(dir: string, uuid: string): Promise<TrimRe
   const match = LINE.exec(text ?? '')
   if (match === null) return undefined
   if (match[1] === uuid) return { before: Number(match[2]), seal: match[3] !== undefined }
-  await removeTrimRequest(dir)
+  await removeFile(dir)
   return undefined
 }
 
-export async function removeTrimRequest(dir: string): Promise<void> {
+/** Once it is done. Another writer of the log may have done it before, and a new request may be there since. */
+export async function removeTrimRequest(dir: string, uuid: string, done: TrimRequest): Promise<void> {
+  const found = await readTrimRequest(dir, uuid)
+  if (found?.before === done.before && found.seal === done.seal) await removeFile(dir)
+}
+
+async function removeFile(dir: string): Promise<void> {
   try {
     await promises.rm(join(dir, FILE_NAME), { force: true })
   } catch (error) {

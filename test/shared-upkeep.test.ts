@@ -1,0 +1,150 @@
+/** What is done to a log beside its writers while several have it open: trims, requests to trim, cursors. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync } from 'node:fs'
+import { platform } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Log, type OpenOptions, trim, verify } from '../src/index.js'
+import { durlog } from './fixtures/command.js'
+import { codeOf, openUntilDone, records, scratchDir } from './fixtures/scratch.js'
+
+const WRITER = fileURLToPath(new URL('fixtures/shared-writer.mjs', import.meta.url))
+const SHARED: OpenOptions = { shared: true, segmentBytes: 65_536 }
+const FOREVER = '1000000'
+
+/** Two members in this process; four records fill a segment. */
+async function twoMembers(count: number): Promise<[Log, Log]> {
+  const dir = join(scratchDir(), 'log')
+  const members: [Log, Log] = [await openUntilDone(dir, SHARED), await openUntilDone(dir, SHARED)]
+  for (let i = 0; i < count; i++) await (members[i % 2] as Log).append(Buffer.alloc(15_000, i))
+  return members
+}
+
+/** Another process that appends until the test is done. */
+async function startWriter(dir: string): Promise<{ kill(): Promise<void> }> {
+  const child = spawn(process.execPath, [WRITER, dir, 'other', FOREVER, 'sync'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  await once(child.stdout, 'data')
+  child.stdout.resume()
+  return {
+    async kill() {
+      child.kill('SIGKILL')
+      await once(child, 'close')
+    },
+  }
+}
+
+const segmentsOf = (dir: string): number => readdirSync(dir).filter((name) => name.endsWith('.seg')).length
+
+describe.skipIf(platform() !== 'linux')('beside several writers', () => {
+  test('durlog trim removes segments while two members and another process append', async () => {
+    const [first, second] = await twoMembers(20)
+    const writer = await startWriter(first.dir)
+    let done = false
+    const appending = (async () => {
+      while (!done) await Promise.all([first.append('a'), second.append('b', { durability: 'memory' })])
+    })()
+    const { code, stdout, stderr } = await durlog(['trim', first.dir, '--before', '11', '--wait', '60000', '--json'])
+    done = true
+    await appending
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(JSON.parse(stdout.toString())).toMatchObject({ by: 'writer', firstSeq: 8, segments: 2 })
+    expect([first.firstSeq, second.firstSeq]).toEqual([8, 8])
+    expect(existsSync(join(first.dir, 'trim-request'))).toBe(false)
+    await writer.kill()
+    const last = await first.append('after the writer was killed')
+    expect((await records(second.read({ from: last })))[0]?.data.toString()).toBe('after the writer was killed')
+    expect((await verify(first.dir)).state).toBe('clean')
+  })
+
+  test('a request to remove everything removes what is sealed, and is not met again', async () => {
+    const [first, second] = await twoMembers(10)
+    const failures: unknown[] = []
+    for (const log of [first, second]) log.on('retentionFailed', (error) => failures.push(error))
+    const report = await trim(first.dir, { maxAgeMs: 1, waitMs: 10_000 })
+    expect(report).toMatchObject({ by: 'writer', firstSeq: 8 })
+    expect(existsSync(join(first.dir, 'trim-request'))).toBe(false)
+    expect(failures).toEqual([])
+    expect(await second.append('goes on')).toBe(10)
+    expect((await records(first.read())).map(({ seq }) => seq)).toEqual([8, 9, 10])
+  })
+
+  test('a limit of bytes by another process holds while members append', async () => {
+    const [first, second] = await twoMembers(40)
+    expect(segmentsOf(first.dir)).toBe(10)
+    const report = await trim(first.dir, { maxBytes: 4 * 65_536, waitMs: 60_000 })
+    expect(report.by).toBe('writer')
+    expect(segmentsOf(first.dir)).toBeLessThanOrEqual(4)
+    expect(first.firstSeq).toBe(report.firstSeq)
+    expect(await first.append('one')).toBe(40)
+    expect(await second.append('two')).toBe(41)
+  })
+
+  test('two members that trim at the same time both end, and what is kept is whole', async () => {
+    const [first, second] = await twoMembers(40)
+    const trims = [first.trimBefore(21), second.trimBefore(30), first.trimBefore(9), second.trimBefore(25)]
+    const appended = await first.append('meanwhile')
+    await Promise.all(trims)
+    expect([first.firstSeq, second.firstSeq]).toEqual([28, 28])
+    expect((await records(second.read())).map(({ seq }) => seq)).toEqual(
+      Array.from({ length: appended + 1 - 28 }, (_, i) => 28 + i),
+    )
+    expect((await verify(first.dir)).state).toBe('clean')
+  })
+
+  test('what only one writer can do is refused by a code and says what to do', async () => {
+    const [first] = await twoMembers(1)
+    expect(await codeOf(first.rotate())).toBe('ERR_DURLOG_UNSUPPORTED')
+    expect(await codeOf(first.retain())).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+    const retention = { maxBytes: 1_000_000 }
+    const dir = join(scratchDir(), 'other')
+    expect(await codeOf(openUntilDone(dir, { ...SHARED, retention }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  })
+
+  test('a cursor delivers every writer’s records, and goes on where it was committed', async () => {
+    const [first, second] = await twoMembers(0)
+    const writer = await startWriter(first.dir)
+    const cursor = await first.cursor('reader')
+    const seen: number[] = []
+    for await (const { seq } of cursor.read({ follow: true })) {
+      seen.push(seq)
+      if (seq % 7 === 0) await cursor.commit(seq, { durability: seq % 2 === 0 ? 'sync' : 'memory' })
+      if (seen.length === 200) break
+      if (seq % 5 === 0) await second.append('between')
+    }
+    expect(seen).toEqual(seen.map((_, at) => at))
+    const committed = seen.filter((seq) => seq % 7 === 0).at(-1) as number
+    expect(cursor.position).toBe(committed + 1)
+    expect(await codeOf(second.cursor('reader'))).toBe('ERR_DURLOG_LOCKED')
+    await cursor.close()
+    await writer.kill()
+    const again = await second.cursor('reader')
+    expect(again.position).toBe(committed + 1)
+    const [next] = await records(again.read(), 1)
+    expect(next?.seq).toBe(committed + 1)
+    expect(first.syncedSeq).toBeGreaterThanOrEqual(seen.filter((seq) => seq % 14 === 0).at(-1) as number)
+  })
+
+  test('a cursor is told of a trim by another member, and kept by a limit of age', async () => {
+    const [first, second] = await twoMembers(20)
+    const cursor = await first.cursor('slow', { from: 5 })
+    const kept = await trim(first.dir, { maxAgeMs: 1, waitMs: 60_000 })
+    expect([kept.firstSeq, second.firstSeq]).toEqual([4, 4])
+    expect(await second.trimBefore(11)).toBe(8)
+    expect(await codeOf(cursor.read().next())).toBe('ERR_DURLOG_CURSOR_OVERRUN')
+    expect(await codeOf(second.cursor('ahead', { from: 1000 }))).not.toBe('none')
+  })
+
+  test('a cursor’s commit at sync waits for a record of another process to be synced', async () => {
+    const [first, second] = await twoMembers(0)
+    const seq = await second.append('in memory', { durability: 'memory' })
+    const cursor = await first.cursor('reader')
+    await cursor.commit(seq, { durability: 'sync' })
+    expect(first.syncedSeq).toBe(seq)
+    expect(second.syncedSeq).toBe(seq)
+  })
+})
