@@ -1,4 +1,4 @@
-// Appending: from a payload to a frame at the append point.
+// Appending: from a payload to a frame at the append point. group_commit.cc has what follows.
 #include <algorithm>
 #include <string>
 #include <utility>

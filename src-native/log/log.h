@@ -114,18 +114,7 @@ class Log final : public LogWriter {
   const RecoveryReport& recovery() const override { return recovery_; }
   const LogUuid& uuid() const override { return uuid_; }
   LogStats Stats() const override;
-  LogEnds Ends() const override {
-    LogEnds ends;
-    ends.first_seq = first_seq();
-    ends.next_seq = next_seq();
-    ends.memory = ReachedEnd(Level::kMemory);
-    ends.async = ReachedEnd(Level::kAsync);
-    ends.synced = ReachedEnd(Level::kSync);
-    ends.full = ReachedEnd(Level::kFull);
-    ends.pending_bytes = pending_bytes();
-    ends.latched = latched();
-    return ends;
-  }
+  LogEnds Ends() const override { return EndsOf(*this); }
 
  private:
   // Large enough that a commit of it costs little more than one of less.

@@ -29,6 +29,21 @@ struct LogEnds {
   bool latched = false;
 };
 
+// Of a log whose type is known: a virtual call each would be felt in every append.
+template <typename LogType>
+LogEnds EndsOf(const LogType& log) {
+  LogEnds ends;
+  ends.first_seq = log.first_seq();
+  ends.next_seq = log.next_seq();
+  ends.memory = log.ReachedEnd(Level::kMemory);
+  ends.async = log.ReachedEnd(Level::kAsync);
+  ends.synced = log.ReachedEnd(Level::kSync);
+  ends.full = log.ReachedEnd(Level::kFull);
+  ends.pending_bytes = log.pending_bytes();
+  ends.latched = log.latched();
+  return ends;
+}
+
 class LogWriter {
  public:
   // The time of an append that names none.

@@ -83,18 +83,7 @@ class SharedLog final : public LogWriter {
   uint32_t slot() const { return member_->slot(); }
   uint32_t CountMembers() const { return member_->CountMembers(); }
   LogStats Stats() const override;
-  LogEnds Ends() const override {
-    LogEnds ends;
-    ends.first_seq = first_seq();
-    ends.next_seq = next_seq();
-    ends.memory = ReachedEnd(Level::kMemory);
-    ends.async = ReachedEnd(Level::kAsync);
-    ends.synced = ReachedEnd(Level::kSync);
-    ends.full = ReachedEnd(Level::kFull);
-    ends.pending_bytes = pending_bytes();
-    ends.latched = latched();
-    return ends;
-  }
+  LogEnds Ends() const override { return EndsOf(*this); }
 
  private:
   SharedLog(std::shared_ptr<Member> member, Capabilities capabilities, const LogOptions& options);
