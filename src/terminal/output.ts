@@ -130,6 +130,11 @@ export function formatCount(count: number): string {
   return count.toLocaleString('en-US')
 }
 
+/** "1 record", "2,000 records". */
+export function formatCounted(count: number, noun: string): string {
+  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`
+}
+
 /** "0 to 99", or "none". */
 export function formatRange(firstSeq: number, nextSeq: number): string {
   return nextSeq > firstSeq ? `${firstSeq} to ${nextSeq - 1}` : 'none'

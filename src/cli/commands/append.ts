@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { open } from '../../index.js'
 import { addJson } from '../../terminal/arguments.js'
-import { formatCount, writeSummary } from '../../terminal/output.js'
+import { formatCounted, writeSummary } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
 import { Appender, appendInput } from '../appender.js'
 import { LineSplitter, openInput, PrefixSplitter } from '../input.js'
@@ -59,7 +59,7 @@ async function report({ summary }: Appender, { durability, json }: Flags, elapse
   } else {
     const seconds = (elapsedMs / 1000).toFixed(2)
     await writeSummary(
-      `appended ${formatCount(records)} records, seq ${first} to ${last}, at ${durability} in ${seconds} s\n`,
+      `appended ${formatCounted(records, 'record')}, seq ${first} to ${last}, at ${durability} in ${seconds} s\n`,
     )
   }
 }

@@ -19,6 +19,7 @@ async function run(dir: string, { json }: { json?: boolean }): Promise<void> {
   try {
     const cursors = await log.cursors()
     if (json) return await writeJson(cursors)
+    if (cursors.length === 0) return await writeOut('no cursors\n')
     const rows = cursors.map(({ name, position, lagRecords, state, owned, ownerPid }) => [
       name,
       position === -1 ? 'unknown' : String(position),

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import { open } from '../../index.js'
 import { addJson } from '../../terminal/arguments.js'
 import { InputError } from '../../terminal/input-error.js'
-import { formatCount, writeSummary } from '../../terminal/output.js'
+import { formatCounted, writeSummary } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
 import { Appender, appendInput, type Piece } from '../appender.js'
 import { LineSplitter, openInput } from '../input.js'
@@ -67,6 +67,6 @@ async function run(dir: string, file: string | undefined, flags: Flags): Promise
     const range = records > 0 ? { first, last } : {}
     if (json) await writeSummary(`${JSON.stringify({ records, ...range, durability })}\n`)
     else if (records === 0) await writeSummary('imported nothing\n')
-    else await writeSummary(`imported ${formatCount(records)} records, seq ${first} to ${last}, at ${durability}\n`)
+    else await writeSummary(`imported ${formatCounted(records, 'record')}, seq ${first} to ${last}, at ${durability}\n`)
   }
 }

@@ -6,7 +6,7 @@ import { ship } from '../../jetstream/index.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import { formatCount, formatFields, writeJson, writeOut, writeSummary } from '../../terminal/output.js'
+import { formatCounted, formatFields, writeJson, writeOut, writeSummary } from '../../terminal/output.js'
 import { type Progress, startProgress } from '../../terminal/progress.js'
 import { addNats, type NatsFlags, toAccess } from '../nats-flags.js'
 
@@ -86,7 +86,7 @@ async function watch(shipper: Shipper, log: ReadOnlyLog, flags: Flags, ending: A
   const { records, bytes, shippedSeq } = shipper.stats()
   if (flags.json) return writeSummary(`${JSON.stringify({ records, bytes, shippedSeq })}\n`)
   const last = records > 0 ? `, up to seq ${shippedSeq}` : ''
-  await writeSummary(`shipped ${formatCount(records)} records${last}\n`)
+  await writeSummary(`shipped ${formatCounted(records, 'record')}${last}\n`)
 }
 
 /** Returns what tells how far the shipper is, to be called now and then. */
@@ -131,7 +131,7 @@ async function showStatus(log: ReadOnlyLog, { cursor: name, json }: Flags): Prom
 }
 
 function shippedText({ position, lagRecords, state }: CursorSummary): string {
-  const waiting = `${formatCount(lagRecords)} records wait`
+  const waiting = `${formatCounted(lagRecords, 'record')} ${lagRecords === 1 ? 'waits' : 'wait'}`
   if (state !== 'ready') return `the cursor is ${state}; the destination is asked when shipping goes on`
   return position === 0 ? `nothing yet; ${waiting}` : `to seq ${position - 1}; ${waiting}`
 }

@@ -1,7 +1,15 @@
 import type { Command } from 'commander'
 import { inspect } from '../../index.js'
 import { addJson } from '../../terminal/arguments.js'
-import { formatBytes, formatFields, formatRange, formatTable, writeJson, writeOut } from '../../terminal/output.js'
+import {
+  formatBytes,
+  formatCounted,
+  formatFields,
+  formatRange,
+  formatTable,
+  writeJson,
+  writeOut,
+} from '../../terminal/output.js'
 
 export function register(program: Command): void {
   const command = program
@@ -25,7 +33,10 @@ async function run(dir: string, { json }: { json?: boolean }): Promise<void> {
       ['records', formatRange(firstSeq, nextSeq)],
       ['next seq', nextSeq],
       ['synced up to', syncedSeq === -1 ? 'none known' : syncedSeq],
-      ['size', `${formatBytes(bytes)} in ${segments.length} segments, ${formatBytes(allocatedBytes)} on the device`],
+      [
+        'size',
+        `${formatBytes(bytes)} in ${formatCounted(segments.length, 'segment')}, ${formatBytes(allocatedBytes)} on the device`,
+      ],
     ]),
   )
   const rows = segments.map(({ name, firstSeq, bytes, allocatedBytes }) => [

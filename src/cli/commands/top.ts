@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type CursorSummary, inspect, open, type ReadOnlyLog } from '../../index.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
-import { formatBytes, formatFields, formatTable, writeJson, writeOut } from '../../terminal/output.js'
+import { formatBytes, formatCounted, formatFields, formatTable, writeJson, writeOut } from '../../terminal/output.js'
 
 interface Flags {
   interval: number
@@ -106,7 +106,10 @@ function formatSample(sample: Sample): string {
       'a second',
       `${sample.appendedPerSecond} appended, ${sample.syncedPerSecond} synced, ${sample.trimmedPerSecond} trimmed`,
     ],
-    ['size', `${formatBytes(bytes)} in ${segments} segments, ${formatBytes(allocatedBytes)} on the device`],
+    [
+      'size',
+      `${formatBytes(bytes)} in ${formatCounted(segments, 'segment')}, ${formatBytes(allocatedBytes)} on the device`,
+    ],
   ])
   if (cursors.length === 0) return fields
   const rows = cursors.map(({ name, position, lagRecords, passedPerSecond, state, owned, ownerPid }) => [

@@ -1,7 +1,9 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { type TrimReport, trim } from '../../index.js'
 import { addJson, parseAge, parseBytes, parseTime, parseWhole } from '../../terminal/arguments.js'
-import { formatBytes, writeJson, writeOut } from '../../terminal/output.js'
+import { ExitCode } from '../../terminal/exit-codes.js'
+import { InputError } from '../../terminal/input-error.js'
+import { formatBytes, formatCounted, writeJson, writeOut } from '../../terminal/output.js'
 
 interface Flags {
   before?: number | Date
@@ -53,6 +55,8 @@ export function register(program: Command): void {
 }
 
 async function run(dir: string, { before, maxBytes, maxAge, keepFor, dryRun, wait, json }: Flags): Promise<void> {
+  if (before === undefined && maxBytes === undefined && maxAge === undefined)
+    throw new InputError('--before, --max-bytes or --max-age says what goes', ExitCode.usage)
   const report = await trim(dir, { before, maxBytes, maxAgeMs: maxAge, keepFor, dryRun, waitMs: wait })
   if (json) return writeJson(report)
   await writeOut(`${lines(report, dryRun === true).join('\n')}\n`)
@@ -60,7 +64,7 @@ async function run(dir: string, { before, maxBytes, maxAge, keepFor, dryRun, wai
 
 function lines({ by, firstSeq, before, segments, bytes, overruns }: TrimReport, dryRun: boolean): string[] {
   if (segments === 0) return [`nothing to remove; the oldest record is ${firstSeq}`]
-  const what = `${segments} ${segments === 1 ? 'segment' : 'segments'}, ${formatBytes(bytes)}`
+  const what = `${formatCounted(segments, 'segment')}, ${formatBytes(bytes)}`
   const lost = overruns.map(
     ({ cursor, lostFirst, lostLast }) => `the cursor ${cursor} had still to read ${lostFirst} to ${lostLast} of it`,
   )
