@@ -77,7 +77,10 @@ Status CommittedWalk::Advance() {
 
 bool CommittedWalk::VoidIfDead() {
   if (stop_.kind != StepKind::kReserved || member_.IsAlive(OwnerOf(stop_.word))) return false;
-  MakeVoid(*point_.segment, point_.offset, point_.seq, stop_);
+  // The owner may have published the frame after stop_ was read and before it died. Now that it is
+  // dead the word is final, and the header of a whole frame must not be overwritten.
+  const uint64_t word = point_.segment->WordAt(point_.offset).load(std::memory_order_acquire);
+  if (word == stop_.word) MakeVoid(*point_.segment, point_.offset, point_.seq, stop_);
   return true;
 }
 

@@ -39,7 +39,8 @@ class CommittedWalk {
   Status Advance();
   const LogPoint& point() const { return point_; }
   const FrameStep& stop() const { return stop_; }
-  // After Advance(). Makes a void of the reservation that stands there, if its owner is dead.
+  // After Advance(). Makes a void of the reservation that stands there, if its owner is dead. True
+  // where the walk can go on.
   bool VoidIfDead();
   // To where another thread's walk has come, if that is further.
   void MoveTo(const LogPoint& point) {
