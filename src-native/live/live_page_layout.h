@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/shared_word.h"
+
 namespace durlog {
 
 inline constexpr char kLiveName[] = "live";
@@ -35,10 +37,8 @@ enum LiveWord : size_t {
 inline constexpr uint64_t kLiveRingCuts = kLiveWords - kLiveRingWord;
 inline constexpr uint64_t kNoCut = UINT64_MAX;
 
-using LiveAtomic = std::atomic<uint64_t>;
+using LiveAtomic = SharedWord;
 using LiveBellAtomic = std::atomic<uint32_t>;
-static_assert(sizeof(LiveAtomic) == sizeof(uint64_t), "the atomic is the word itself");
-static_assert(LiveAtomic::is_always_lock_free, "a lock would be of one process only");
 static_assert(sizeof(LiveBellAtomic) == sizeof(uint32_t) && LiveBellAtomic::is_always_lock_free,
               "what the system waits on is the word itself");
 

@@ -1,10 +1,10 @@
 #include "live/live_page_writer.h"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/yield.h"
 
 namespace durlog {
 namespace {
@@ -74,7 +74,7 @@ void LivePageWriter::Announce(FileSystem& file_system) {
     Result<std::unique_ptr<FileLock>> lock = file_->TryLock();
     if (!lock.ok()) break;
     lock_ = std::move(*lock);
-    if (!lock_) std::this_thread::yield();
+    if (!lock_) YieldThread();
   }
   Ring();
   CheckStores();

@@ -47,7 +47,9 @@ FrameStep StepAt(SharedSegment& segment, uint64_t offset) {
       step.seqs = ReservedSeqsOf(step.word);
       break;
     case FrameState::kVoid:
-      step.seqs = Load32(segment.At(offset) + kFrameUnsyncedOffset);
+      // Whoever else makes the same void may be storing the same bytes.
+      step.seqs = static_cast<uint32_t>(
+          segment.WordAt(offset + kFrameUnsyncedOffset).load(std::memory_order_relaxed));
       break;
     case FrameState::kMarker:
       step.marker = true;

@@ -1,9 +1,9 @@
 #include "shared/members_page.h"
 
 #include <array>
-#include <thread>
 
 #include "base/bytes.h"
+#include "base/yield.h"
 #include "shared/frame_step.h"
 
 namespace durlog {
@@ -61,7 +61,7 @@ bool MembersPage::IsSlotTaken(uint32_t slot) {
 Status MembersPage::Map() {
   DURLOG_ASSIGN_OR_RETURN(mapping_, file_->Map(0, kSharedPageBytes));
   DURLOG_RETURN_IF_ERROR(mapping_->Populate(0, kSharedPageBytes));
-  words_ = reinterpret_cast<std::atomic<uint64_t>*>(mapping_->data());
+  words_ = reinterpret_cast<SharedWord*>(mapping_->data());
   return Status::Ok();
 }
 
@@ -105,7 +105,7 @@ uint32_t MembersPage::SyncBell() { return static_cast<uint32_t>(Load(PageWord::k
 
 void MembersPage::WaitForSyncBell(uint32_t count, uint64_t micros) {
   const size_t at = static_cast<size_t>(PageWord::kSyncBell) * sizeof(uint64_t);
-  if (faulted() || !mapping_->WaitOn(at, count, micros)) std::this_thread::yield();
+  if (faulted() || !mapping_->WaitOn(at, count, micros)) YieldThread();
 }
 
 void MembersPage::RingSyncBell() {

@@ -7,13 +7,13 @@
 #ifndef DURLOG_SHARED_MEMBERS_PAGE_H_
 #define DURLOG_SHARED_MEMBERS_PAGE_H_
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "base/shared_word.h"
 #include "platform/file_system.h"
 #include "record/segment_header.h"
 
@@ -72,12 +72,10 @@ class MembersPage {
   // Under kJoin: maps the page that the other members use. kIo where it is none.
   Status Join();
 
-  std::atomic<uint64_t>& Word(PageWord word) { return words_[static_cast<size_t>(word)]; }
+  SharedWord& Word(PageWord word) { return words_[static_cast<size_t>(word)]; }
   uint64_t Load(PageWord word) { return Word(word).load(std::memory_order_acquire); }
   void Raise(PageWord word, uint64_t value) { RaiseTo(Word(word), value); }
-  std::atomic<uint64_t>& PidOf(uint32_t slot) {
-    return words_[static_cast<size_t>(PageWord::kPids) + slot];
-  }
+  SharedWord& PidOf(uint32_t slot) { return words_[static_cast<size_t>(PageWord::kPids) + slot]; }
   LogUuid Uuid();
 
   // Waits until RingSyncBell() is called after `count` was loaded, or for `micros`.
@@ -88,7 +86,7 @@ class MembersPage {
   // What is stored goes nowhere any more.
   bool faulted() const { return mapping_->faulted(); }
 
-  static void RaiseTo(std::atomic<uint64_t>& word, uint64_t value) {
+  static void RaiseTo(SharedWord& word, uint64_t value) {
     uint64_t now = word.load(std::memory_order_relaxed);
     while (now < value && !word.compare_exchange_weak(now, value, std::memory_order_acq_rel,
                                                       std::memory_order_relaxed)) {
@@ -103,7 +101,7 @@ class MembersPage {
   const std::unique_ptr<File> file_;
   const std::string path_;
   std::unique_ptr<Mapping> mapping_;
-  std::atomic<uint64_t>* words_ = nullptr;
+  SharedWord* words_ = nullptr;
 };
 
 }  // namespace durlog

@@ -1,11 +1,10 @@
 #include "shared/reach_job.h"
 
 #include <algorithm>
-#include <chrono>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include "base/yield.h"
 #include "recovery/log_files.h"
 #include "shared/steps.h"
 
@@ -27,10 +26,10 @@ bool ReachJob::Pause() {
   if (cancelled_.load(std::memory_order_relaxed)) return false;
   if (now - paused_since_ >= uint64_t{stall_ms_} * 1000) return false;
   if (pauses_++ < kYields) {
-    std::this_thread::yield();
+    YieldThread();
   } else {
     const uint32_t micros = std::min((pauses_ - kYields) * 50, kMaxPauseMicros);
-    std::this_thread::sleep_for(std::chrono::microseconds(micros));
+    SleepMicros(micros);
   }
   return true;
 }

@@ -2,7 +2,6 @@
 #ifndef DURLOG_SHARED_SHARED_LIVE_H_
 #define DURLOG_SHARED_SHARED_LIVE_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 

@@ -1,11 +1,10 @@
 // Joining the writers of a log, or being the first of them; and leaving.
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <string>
-#include <thread>
 #include <utility>
 
+#include "base/yield.h"
 #include "live/live_page_writer.h"
 #include "log/recover_folder.h"
 #include "record/segment_name.h"
@@ -15,7 +14,7 @@
 namespace durlog {
 namespace {
 
-constexpr std::chrono::milliseconds kJoinPause{1};
+constexpr uint64_t kJoinPauseMicros = 1000;
 constexpr int kJoinPauses = 10'000;
 constexpr int kOpenAttempts = 100;
 // The owner's line in the file `lock`.
@@ -35,7 +34,7 @@ class JoinLock {
     for (int pauses = 0; pauses < kJoinPauses; ++pauses) {
       DURLOG_ASSIGN_OR_RETURN(held_, page_.TryLock(PageLock::kJoin));
       if (held_) return Status::Ok();
-      std::this_thread::sleep_for(kJoinPause);
+      SleepMicros(kJoinPauseMicros);
     }
     return Status::Error(Code::kLocked,
                          "another writer is opening or closing the log, and does not get on");

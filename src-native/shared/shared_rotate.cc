@@ -1,9 +1,9 @@
 // The segment that the members append to, and the way to the next one.
 #include <algorithm>
 #include <string>
-#include <thread>
 #include <utility>
 
+#include "base/yield.h"
 #include "log/sync_backlog.h"
 #include "record/segment_name.h"
 #include "shared/shared_log.h"
@@ -123,7 +123,7 @@ Status SharedLog::Rotate(uint64_t first_seq) {
       page.Unlock(PageLock::kRotate);
       return named;
     }
-    std::this_thread::yield();
+    YieldThread();
   }
   RequestSpare(true);
   return Status::Error(Code::kBackpressure, "another writer gives the next segment its name");

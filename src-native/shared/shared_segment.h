@@ -6,19 +6,15 @@
 #ifndef DURLOG_SHARED_SHARED_SEGMENT_H_
 #define DURLOG_SHARED_SHARED_SEGMENT_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <utility>
 
+#include "base/shared_word.h"
 #include "platform/file_system.h"
 #include "record/segment_header.h"
 
 namespace durlog {
-
-using FrameAtomic = std::atomic<uint64_t>;
-static_assert(sizeof(FrameAtomic) == sizeof(uint64_t) && FrameAtomic::is_always_lock_free,
-              "the atomic is the frame's first eight bytes");
 
 class SharedSegment {
  public:
@@ -34,7 +30,7 @@ class SharedSegment {
   Mapping& mapping() { return *mapping_; }
   uint8_t* At(uint64_t offset) { return data_ + offset; }
   // Eight bytes of a frame; `offset` is a multiple of eight.
-  FrameAtomic& WordAt(uint64_t offset) { return *reinterpret_cast<FrameAtomic*>(data_ + offset); }
+  SharedWord& WordAt(uint64_t offset) { return *reinterpret_cast<SharedWord*>(data_ + offset); }
   // A store or load met a page that could not be had: what this member sees of the segment may be
   // its own from here on, and nothing of it counts.
   bool faulted() const { return mapping_->faulted(); }

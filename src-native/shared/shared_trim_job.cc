@@ -1,17 +1,16 @@
 #include "shared/shared_trim_job.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
-#include <thread>
 
+#include "base/yield.h"
 #include "record/segment_name.h"
 #include "recovery/log_files.h"
 
 namespace durlog {
 namespace {
 
-constexpr std::chrono::milliseconds kPause{1};
+constexpr uint64_t kPauseMicros = 1000;
 constexpr int kMaxPauses = 10'000;
 
 }  // namespace
@@ -44,7 +43,7 @@ Status SharedTrimJob::Trim() {
       page.Unlock(PageLock::kTrim);
       return trimmed;
     }
-    std::this_thread::sleep_for(kPause);
+    SleepMicros(kPauseMicros);
   }
   return Status::Error(Code::kBackpressure, "another writer of the log is trimming it");
 }

@@ -1,16 +1,15 @@
 #include "shared/spare_making.h"
 
-#include <chrono>
 #include <string>
-#include <thread>
 
+#include "base/yield.h"
 #include "record/segment_name.h"
 #include "shared/steps.h"
 
 namespace durlog {
 namespace {
 
-constexpr std::chrono::milliseconds kPause{1};
+constexpr uint64_t kPauseMicros = 1000;
 
 }  // namespace
 
@@ -59,7 +58,7 @@ Status SharedSpareJob::Make() {
       return made;
     }
     if (!waits_ || cancelled_.load(std::memory_order_relaxed)) break;
-    std::this_thread::sleep_for(kPause);
+    SleepMicros(kPauseMicros);
   }
   return Status::Ok();
 }

@@ -1,0 +1,17 @@
+// A word of a map that several processes and threads load and store. The tests that try every order
+// of these accesses put a header of their own in front of this one: test/core/schedules.
+#ifndef DURLOG_BASE_SHARED_WORD_H_
+#define DURLOG_BASE_SHARED_WORD_H_
+
+#include <atomic>
+#include <cstdint>
+
+namespace durlog {
+
+using SharedWord = std::atomic<uint64_t>;
+static_assert(sizeof(SharedWord) == sizeof(uint64_t), "the atomic is the word itself");
+static_assert(SharedWord::is_always_lock_free, "a lock would be of one process only");
+
+}  // namespace durlog
+
+#endif  // DURLOG_BASE_SHARED_WORD_H_
