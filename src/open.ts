@@ -51,8 +51,18 @@ export interface RestoredIdentity {
   generation: number
 }
 
+/** A log that is being restored. */
+export interface RestoringLog extends Log {
+  /** Takes 1 to 1024 seqs that hold no record, before a record of `time`. Throws like `write`. */
+  writeVoid(seqs: number, time: number): void
+}
+
 /** As `open` for writing; a log that is made is the one that `restored` names. */
-export async function openRestored(dir: string, restored: RestoredIdentity, options: OpenOptions): Promise<Log> {
+export async function openRestored(
+  dir: string,
+  restored: RestoredIdentity,
+  options: OpenOptions,
+): Promise<RestoringLog> {
   const resolved = resolveOptions(options)
   return openWriter(dir, { ...resolved, native: { ...resolved.native, ...restored } })
 }

@@ -73,7 +73,8 @@ class [[nodiscard]] Status {
   int64_t offset() const { return detail_ ? detail_->offset : -1; }
   // For kLocked; 0 if the owner is unknown.
   int64_t owner_pid() const { return detail_ ? detail_->owner_pid : 0; }
-  // For kCorrupt: the first and last seq that are lost; first > last where unknown.
+  // For kCorrupt: the first and last seq that are lost; first > last where unknown. For kVoid: the
+  // seq that was asked for, and the last one behind it that is known to hold no record either.
   uint64_t first_lost_seq() const { return detail_ ? detail_->first_lost : 1; }
   uint64_t last_lost_seq() const { return detail_ ? detail_->last_lost : 0; }
 

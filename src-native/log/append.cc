@@ -34,9 +34,20 @@ bool Log::Takes(Bytes payload) const {
          payload.size <= options_.max_record_bytes;
 }
 
-Status Log::CheckAppend(Bytes payload) const {
+Status Log::CheckOpen() const {
   if (latched_) return LatchedError();
   if (closing_) return Status::Error(Code::kClosed, "the log is closed");
+  return Status::Ok();
+}
+
+// The files belong to that job.
+Status Log::CheckExclusiveJob() const {
+  if (exclusive_) return BackpressureError("a truncation or a rotation is under way");
+  return Status::Ok();
+}
+
+Status Log::CheckAppend(Bytes payload) const {
+  DURLOG_RETURN_IF_ERROR(CheckOpen());
   if (payload.size == 0) {
     return Status::Error(Code::kRecordEmpty, "a record has at least one byte");
   }
@@ -45,9 +56,7 @@ Status Log::CheckAppend(Bytes payload) const {
                                                     " bytes, maxRecordBytes is " +
                                                     std::to_string(options_.max_record_bytes));
   }
-  // Before anything else is done: the files belong to that job.
-  if (exclusive_) return BackpressureError("a truncation or a rotation is under way");
-  return Status::Ok();
+  return CheckExclusiveJob();
 }
 
 void Log::SetRecordTime(uint64_t time_ms) {
@@ -292,6 +301,32 @@ Result<uint64_t> Log::AppendSync(Bytes payload, Level level, uint64_t time_ms) {
                           AppendAwaitingSpare([&] { return Append(payload, level, time_ms); }));
   DURLOG_RETURN_IF_ERROR(AwaitLevel(seq, level));
   return seq;
+}
+
+Result<uint64_t> Log::AppendVoid(uint64_t seqs, uint64_t time_ms) {
+  DURLOG_RETURN_IF_ERROR(CheckOpen());
+  DURLOG_RETURN_IF_ERROR(CheckExclusiveJob());
+  if (seqs == 0 || seqs > kMaxVoidSeqs || options_.restored.uuid == LogUuid{}) {
+    return Status::Error(Code::kInvalidArgument,
+                         "only a log that is restored takes seqs without "
+                         "a record, at most 1024 at a time");
+  }
+  const uint64_t frame_bytes = seqs * kMinRecordFrameBytes;
+  DURLOG_RETURN_IF_ERROR(MakeRoom(frame_bytes, time_ms));
+  const uint64_t seq = next_seq_;
+  FrameFields fields;
+  fields.state = FrameState::kVoid;
+  fields.length = static_cast<uint32_t>(frame_bytes - kFrameHeaderBytes);
+  fields.seq = seq;
+  fields.unsynced = static_cast<uint32_t>(seqs);
+  DURLOG_RETURN_IF_ERROR(StoreFrame(fields, Bytes{}));
+  NoteAppended(frame_bytes, seqs, Level::kMemory);
+  stats_.appended_records -= seqs;
+  return seq;
+}
+
+Result<uint64_t> Log::WriteVoid(uint64_t seqs, uint64_t time_ms) {
+  return WriteWith([&] { return AppendVoid(seqs, time_ms); });
 }
 
 // A frame without a record, which says that every record before it is on the device.

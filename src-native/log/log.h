@@ -74,6 +74,10 @@ class Log final : public LogWriter {
   Result<uint64_t> WriteBatch(const Bytes* payloads, size_t count) override;
   // At `level` when it returns; the caller's thread does the commit.
   Result<uint64_t> AppendSync(Bytes payload, Level level, uint64_t time_ms = kClockTime) override;
+  // Takes `seqs` seqs, at most kMaxVoidSeqs, that hold no record: as in the log that this one is
+  // restored from. At kMemory when it returns; `time_ms` is the time of the record behind them.
+  Result<uint64_t> WriteVoid(uint64_t seqs, uint64_t time_ms);
+  static constexpr uint64_t kMaxVoidSeqs = 1024;
   // Every record so far is at `level` when it returns; the caller's thread does the commits.
   Status Sync(Level level) override;
   // Asks that everything so far reach `level`.
@@ -132,6 +136,9 @@ class Log final : public LogWriter {
   // append.cc
   bool Takes(Bytes payload) const;
   Status CheckAppend(Bytes payload) const;
+  Status CheckOpen() const;
+  Status CheckExclusiveJob() const;
+  Result<uint64_t> AppendVoid(uint64_t seqs, uint64_t time_ms);
   Result<uint64_t> CheckBatch(const Bytes* payloads, size_t count) const;
   static Status LatchedError();
   template <typename AppendOnce>

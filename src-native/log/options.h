@@ -28,7 +28,8 @@ enum class WriteMode : uint8_t {
   kDirect,  // staged, then O_DIRECT|O_DSYNC by the commit
 };
 
-// Whose records a log that is made will hold: those of a log that is restored.
+// Whose records a log that is made will hold: those of a log that is restored. Its segments are of
+// version 2.
 struct RestoredIdentity {
   LogUuid uuid{};           // zeros: a new log, with a random one
   uint64_t first_seq = 0;   // of the first record

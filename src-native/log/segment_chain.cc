@@ -33,6 +33,8 @@ std::shared_ptr<SpareJob> SegmentChain::MakeSpare(const LogUuid& uuid, uint64_t 
   request.direct_alignment = capabilities_.direct_io ? capabilities_.direct_alignment : 0;
   request.first_chunk_bytes = first_chunk_bytes;
   SegmentHeader header;
+  // A restored log has the voids of the one that it is restored from.
+  if (options_.restored.uuid != LogUuid{}) header.version = kSharedVersion;
   header.uuid = uuid;
   header.salt = file_system_.Random64();
   header.base_time_ms = base_time_ms;

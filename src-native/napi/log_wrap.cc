@@ -41,6 +41,12 @@ napi_value AppendSync(napi_env env, napi_callback_info info) {
   return call.Appended(call.log->AppendSync(payload, call.LevelAt(1), call.TimeAt(2)));
 }
 
+napi_value WriteVoid(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 2);
+  if (call.log == nullptr) return nullptr;
+  return call.Appended(call.handle->As<Log>()->WriteVoid(call.SeqAt(0, 0), call.TimeAt(1)));
+}
+
 // The records of a batch, the call's first argument. Null with an error pending.
 LogWriter* ToBatch(const Call& call, std::vector<Bytes>* payloads) {
   if (call.log == nullptr) return nullptr;
@@ -168,7 +174,8 @@ constexpr Method kMethods[] = {{"append", Append},
                                {"takeEvents", TakeEvents},
                                {"stats", Stats},
                                {"close", Close}};
-constexpr Method kMethodsAlone[] = {{"trimBefore", TrimBefore},
+constexpr Method kMethodsAlone[] = {{"writeVoid", WriteVoid},
+                                    {"trimBefore", TrimBefore},
                                     {"planRetention", PlanRetention},
                                     {"truncateAfter", TruncateAfter},
                                     {"rotate", Rotate}};

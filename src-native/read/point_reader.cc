@@ -14,10 +14,13 @@ namespace {
 // What a Cursor reads at a time.
 constexpr size_t kScanBytes = 256 << 10;
 
-Status VoidError(uint64_t seq) {
+// The seqs from `seq` to below `next` hold no record.
+Status VoidError(uint64_t seq, uint64_t next) {
   return Status::Error(Code::kVoid, "seq " + std::to_string(seq) +
                                         " holds no record: its writer died before it had finished; "
-                                        "read on from the next seq");
+                                        "read on from " +
+                                        std::to_string(next))
+      .WithLost(seq, next - 1);
 }
 
 // The first of [begin, end) that is not before what is sought; `end` where all are.
@@ -39,7 +42,7 @@ Result<uint64_t> FirstNotBefore(uint64_t begin, uint64_t end, const IsBefore& is
 
 Result<PointRecord> PointReader::Get(uint64_t seq, uint64_t limit) {
   Result<PointRecord> record = GetFrom(seq, limit);
-  if (record.ok() && record->seq != seq) return VoidError(seq);
+  if (record.ok() && record->seq != seq) return VoidError(seq, record->seq);
   return record;
 }
 
@@ -188,7 +191,7 @@ Result<PointRecord> PointReader::ReadInOrder(uint64_t seq, uint64_t limit) {
       record.timestamp_ms = batch.base_time_ms + entry.time_ms;
       return record;
     }
-    if (cursor->seq() > seq) return VoidError(seq);
+    if (cursor->seq() > seq) return VoidError(seq, cursor->seq());
     if (batch.need_bytes <= bytes) {
       return Status::Error(Code::kOutOfRange, "there is no record " + std::to_string(seq));
     }

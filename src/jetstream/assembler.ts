@@ -1,4 +1,7 @@
-/** Messages of a subject as records again: parts put together, each record checked, none missing. */
+/**
+ * Messages of a subject as records again: parts put together, each record checked, none missing but those that the log
+ * never held.
+ */
 import type { MsgHdrs } from '@nats-io/transport-node'
 import { DurlogError } from '../errors.js'
 import { recordCrc } from '../ship/record-crc.js'
@@ -47,7 +50,8 @@ export class Assembler {
   #check(part: StoredPart, sequence: number): void {
     if (part.uuid !== this.#uuid)
       throw foreign(sequence, `is of the log ${part.uuid}, and those before it of ${this.#uuid}`)
-    if (part.seq > this.#next) throw gapInStream(this.#next, part.seq - 1)
+    if (part.voidFrom > this.#next) throw gapInStream(this.#next, part.voidFrom - 1)
+    this.#next = Math.max(this.#next, part.seq)
     if (part.seq < this.#next) throw foreign(sequence, `is record ${part.seq}, where ${this.#next} was to follow`)
     if (part.offset !== this.#bytes) throw damaged(part.seq, sequence)
   }

@@ -13,8 +13,10 @@ export const Header = {
   crc: 'Durlog-Crc',
   /** `<offset>/<length>` of a part; not in a message that is a whole record. */
   part: 'Durlog-Part',
-  /** The first seq of a range without records that ends right before this one. */
+  /** The first seq of a range of lost records that ends right before `void`, or this record. */
   gap: 'Durlog-Gap',
+  /** The first seq of a range that never held a record, and that ends right before this one. */
+  void: 'Durlog-Void',
   messageId: 'Nats-Msg-Id',
   expectedStream: 'Nats-Expected-Stream',
   expectedLast: 'Nats-Expected-Last-Subject-Sequence',
@@ -50,7 +52,7 @@ export interface MessageShape {
 
 /** The messages of `record` from byte `offset` of it on. Throws ERR_DURLOG_RECORD_TOO_LARGE. */
 export function toMessages(record: ShipRecord, origin: ShipOrigin, shape: MessageShape, offset = 0): RecordMessage[] {
-  const { seq, data, timestamp, gapFrom } = record
+  const { seq, data, timestamp, gapFrom, voidFrom } = record
   const { maxBytes, split, idSuffix } = shape
   if (data.length > maxBytes && (!split || maxBytes < 1)) throw tooLarge(seq, data.length, maxBytes)
   const crc = recordCrc(origin.uuid, seq, timestamp, data).toString(16).padStart(8, '0')
@@ -68,6 +70,7 @@ export function toMessages(record: ShipRecord, origin: ShipOrigin, shape: Messag
     ]
     if (!whole) headers.push([Header.part, `${from}/${data.length}`])
     if (gapFrom !== undefined) headers.push([Header.gap, String(gapFrom)])
+    if (voidFrom !== undefined) headers.push([Header.void, String(voidFrom)])
     messages.push({ id, headers, data: whole ? data : data.subarray(from, from + maxBytes) })
   }
   return messages
@@ -82,6 +85,8 @@ export interface StoredPart extends ShippedRecord {
   /** Of the whole record. */
   readonly length: number
   readonly generation: number
+  /** The first seq of a range that never held a record, and that ends right before this one; `seq` without any. */
+  readonly voidFrom: number
 }
 
 /** Undefined for a message that durlog did not publish. */
@@ -99,6 +104,7 @@ export function parseMessage(headers: MsgHdrs | undefined, dataLength: number): 
     return undefined
   const crc = Number.parseInt(crcText, 16)
   const generation = wholeNumber(headers.get(Header.generation)) ?? 0
+  const voidFrom = Math.min(seq, wholeNumber(headers.get(Header.void)) ?? seq)
   return {
     uuid,
     seq,
@@ -108,6 +114,7 @@ export function parseMessage(headers: MsgHdrs | undefined, dataLength: number): 
     partBytes: dataLength,
     length,
     generation,
+    voidFrom,
     whole: offset + dataLength === length,
   }
 }

@@ -2,8 +2,8 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ConsumerMessages } from '@nats-io/jetstream'
 import { DurlogError } from '../errors.js'
-import type { Log } from '../index.js'
-import { openRestored } from '../open.js'
+import type { Log, LogRecord } from '../index.js'
+import { openRestored, type RestoringLog } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
 import { Pauses } from '../ship/pauses.js'
 import { recordCrc } from '../ship/record-crc.js'
@@ -26,6 +26,10 @@ const READ_AHEAD_BYTES = 8 * MIB
 const PROGRESS_EVERY = 1000
 const SEGMENT_BYTES = 64 * MIB
 const SEGMENT_OVERHEAD_BYTES = 8192
+/** What the core takes in one call. */
+const VOID_SEQS_AT_ONCE = 1024
+/** Each takes 32 bytes of the log, as it did where it was shipped: as many as the largest segment has room for. */
+const MAX_VOID_SEQS = 2 ** 25
 
 /**
  * Restores the log that was shipped to a subject into the folder `dir`, which is empty, new, or holds a restore of the same
@@ -42,7 +46,7 @@ class Restore {
   readonly #link: Link
   readonly #pauses = new Pauses()
   #subject = ''
-  #log: Log | undefined
+  #log: RestoringLog | undefined
   /** The last seq to restore; Infinity with `follow`. */
   #end = Number.POSITIVE_INFINITY
   #records = 0
@@ -108,8 +112,11 @@ class Restore {
     const last = await seqs.last()
     const begin = await seqs.find(before?.first ?? from ?? 0)
     if (last === undefined || begin === undefined) throw nothingThere(stream, this.#subject)
-    const mark = before ?? { stream, subject: this.#subject, uuid: last.part.uuid, first: begin.part.seq }
-    if (from !== undefined && begin.part.seq !== from) throw gapInStream(from, begin.part.seq - 1)
+    // Seqs before the first record that never held one are the log's too.
+    const { voidFrom } = begin.part
+    const first = from !== undefined && from > voidFrom ? from : voidFrom
+    const mark = before ?? { stream, subject: this.#subject, uuid: last.part.uuid, first }
+    if (from !== undefined && first !== from) throw gapInStream(from, first - 1)
     if (mark.stream !== stream || mark.subject !== this.#subject || (from !== undefined && from !== mark.first))
       throw new DurlogError(
         'ERR_DURLOG_NOT_EMPTY',
@@ -134,9 +141,10 @@ class Restore {
 
   /** What an earlier restore left is the beginning of what the stream holds. */
   async #checkLastRecord(log: Log, seqs: StreamSeqs): Promise<void> {
-    const seq = log.nextSeq - 1
-    if (log.nextSeq === log.firstSeq) return
-    const [{ data, timestamp }, found] = [await log.get(seq), await seqs.find(seq)]
+    const record = await lastRecord(log)
+    if (record === undefined) return
+    const { seq, data, timestamp } = record
+    const found = await seqs.find(seq)
     if (found?.part.uuid === log.uuid && found.part.crc === recordCrc(log.uuid, seq, timestamp, data)) return
     throw new DurlogError(
       'ERR_DURLOG_DESTINATION_OTHER',
@@ -145,7 +153,7 @@ class Restore {
   }
 
   async #read(live: LiveLink, seqs: StreamSeqs): Promise<void> {
-    const log = this.#log as Log
+    const log = this.#log as RestoringLog
     const { stream, follow } = this.#options
     if (log.nextSeq > this.#end) {
       this.#done = true
@@ -199,26 +207,28 @@ class Restore {
   }
 
   /** False once the last record is stored, or passed. */
-  async #store(log: Log, { seq, data, timestamp }: RestoredRecord): Promise<boolean> {
-    if (timestamp > this.#options.toTimeMs) {
+  async #store(log: RestoringLog, { seq, data, timestamp }: RestoredRecord): Promise<boolean> {
+    if (timestamp > this.#options.toTimeMs || seq > this.#end) {
       this.#done = true
       return false
     }
-    for (;;) {
-      try {
-        log.appendSync(data, { durability: 'memory', time: timestamp })
-        break
-      } catch (error) {
-        if (!(error instanceof DurlogError) || error.code !== 'ERR_DURLOG_BACKPRESSURE') throw error
-        await log.drain()
-      }
-    }
+    await this.#storeVoid(log, seq, timestamp)
+    await whenRoom(log, () => log.appendSync(data, { durability: 'memory', time: timestamp }))
     this.#pauses.succeeded()
     this.#records++
     if (this.#records % PROGRESS_EVERY === 0) this.#tellProgress(log)
     if (seq < this.#end) return true
     this.#done = true
     return false
+  }
+
+  /** The seqs up to `end` hold no record, as in the log that was shipped. */
+  async #storeVoid(log: RestoringLog, end: number, timestamp: number): Promise<void> {
+    if (end - log.nextSeq > MAX_VOID_SEQS) throw tooManyVoids(log.nextSeq, end)
+    while (log.nextSeq < end) {
+      const seqs = Math.min(end - log.nextSeq, VOID_SEQS_AT_ONCE)
+      await whenRoom(log, () => log.writeVoid(seqs, timestamp))
+    }
   }
 
   #tellProgress(log: Log): void {
@@ -235,4 +245,36 @@ class Restore {
     if (!this.#options.follow) unmarkFolder(this.#dir)
     return { uuid, firstSeq, nextSeq, records: this.#records, resumed }
   }
+}
+
+/** Calls `store`, which takes what it is given at once or is refused for want of room. */
+async function whenRoom(log: Log, store: () => void): Promise<void> {
+  for (;;) {
+    try {
+      return store()
+    } catch (error) {
+      if (!(error instanceof DurlogError) || error.code !== 'ERR_DURLOG_BACKPRESSURE') throw error
+      await log.drain()
+    }
+  }
+}
+
+/** Undefined if the log holds none. */
+async function lastRecord(log: Log): Promise<LogRecord | undefined> {
+  for (let seq = log.nextSeq - 1; seq >= log.firstSeq; seq--) {
+    try {
+      return await log.get(seq)
+    } catch (error) {
+      if (!(error instanceof DurlogError) || error.code !== 'ERR_DURLOG_VOID') throw error
+    }
+  }
+  return undefined
+}
+
+function tooManyVoids(first: number, end: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_CORRUPT',
+    `the stream says that the seqs ${first} to ${end - 1} hold no record, and no writer's death leaves so many`,
+    { lostFirst: first, lostLast: end - 1 },
+  )
 }

@@ -99,6 +99,12 @@ export class WritePipeline {
     return this.#seqUnless(this.#inCall(append))
   }
 
+  /** As `NativeLog.writeVoid`. */
+  writeVoid(seqs: number, time: number): void {
+    if (this.#gated) throw this.#refusal()
+    this.#seqUnless(this.#inCall(() => this.#native.writeVoid(seqs, time)))
+  }
+
   /** A call of the core that does its work before it returns. */
   #inCall<T>(call: () => T): T {
     try {

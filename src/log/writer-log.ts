@@ -184,6 +184,11 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     return this.#pipeline.appendSync(this.#encoded(data), level, time)
   }
 
+  /** As `RestoringLog.writeVoid`. */
+  writeVoid(seqs: number, time: number): void {
+    this.#pipeline.writeVoid(seqs, time)
+  }
+
   drain(): Promise<void> {
     return this.#pipeline.drain()
   }

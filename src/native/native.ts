@@ -138,6 +138,8 @@ export interface NativeLog {
   /** Events since the last call, oldest first: the core never calls back from within a call. */
   takeEvents(): (NativeFailure | NativeStall | NativeRotation)[]
   stats(): NativeStats
+  /** Takes 1 to 1024 seqs without a record, at `memory`. Of a log that is restored. `time` is the next record's. */
+  writeVoid(seqs: number, time: number): Refused
   /** Removes whole segments below `seq`; resolves to the new firstSeq once durable. */
   trimBefore(seq: number): Promise<number>
   /** What `policy` would trim now. Neither a trim nor a truncation is under way. One call at a time. */

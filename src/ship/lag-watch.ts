@@ -1,6 +1,7 @@
 /** How far the destination is behind the log, and since when. */
 import type { DurableCursor, ReadableLog } from '../index.js'
 import type { ShipLag } from './types.js'
+import { timeFrom } from './voids.js'
 
 const CHECK_MS = 500
 const NO_LAG: ShipLag = { records: 0, bytes: 0, ms: 0 }
@@ -38,7 +39,8 @@ export class LagWatch {
     try {
       const { records, bytes } = cursor.lag
       if (records === 0) return NO_LAG
-      const oldest = this.#log.getSync(Math.max(cursor.position, this.#log.firstSeq)).timestamp
+      const oldest = timeFrom(this.#log, Math.max(cursor.position, this.#log.firstSeq))
+      if (oldest === undefined) return NO_LAG
       // The clock may have been set back.
       return { records, bytes, ms: Math.max(0, Date.now() - oldest) }
     } catch {

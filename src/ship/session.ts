@@ -1,6 +1,7 @@
 /** Publishes what a reader delivers, until the first failure. */
 import { DurlogError } from '../errors.js'
 import type { LogReader, LogRecord } from '../index.js'
+import type { Start } from './start.js'
 import type { ShipOrigin, ShipRecord, ShipTarget } from './types.js'
 
 export interface SessionLimits {
@@ -9,8 +10,8 @@ export interface SessionLimits {
 }
 
 export interface SessionCalls {
-  /** The seq that the first record would have if none were missing in between. */
-  follows: number
+  /** Where the reader begins, and the first seq before it that the log has lost. */
+  start: Start
   /** `records` more records, up to `seq`, are acknowledged. */
   onShipped(seq: number, records: number, bytes: number): void
 }
@@ -21,8 +22,10 @@ export class Session {
   readonly #limits: SessionLimits
   readonly #calls: SessionCalls
   #reader: LogReader | undefined
-  /** The seq of the next record, if none is missing. */
+  /** The seq that the next record has, unless some are missing in between. */
   #next: number
+  /** From here on these hold no record; those before it are lost. */
+  #voidFrom: number
   #inFlight = 0
   #inFlightBytes = 0
   #failure: { error: unknown } | undefined
@@ -35,7 +38,8 @@ export class Session {
     this.#origin = origin
     this.#limits = limits
     this.#calls = calls
-    this.#next = calls.follows
+    this.#next = calls.start.lostFrom
+    this.#voidFrom = calls.start.seq
   }
 
   get inFlight(): number {
@@ -113,11 +117,17 @@ export class Session {
     this.#publish(records, bytes)
   }
 
-  /** Seqs without a record: trimmed before they were shipped, or given to a writer that died. */
+  /** The reader has skipped damage right before the next record: what is missing there is lost. */
+  noteDamage(): void {
+    this.#voidFrom = Number.POSITIVE_INFINITY
+  }
+
   #withGap(record: LogRecord): ShipRecord {
     const gapFrom = this.#next
-    this.#next = record.seq + 1
-    return gapFrom === record.seq ? record : { ...record, gapFrom }
+    const voidFrom = Math.min(this.#voidFrom, record.seq)
+    this.#next = this.#voidFrom = record.seq + 1
+    if (gapFrom === record.seq) return record
+    return { ...record, ...(gapFrom < voidFrom && { gapFrom }), ...(voidFrom < record.seq && { voidFrom }) }
   }
 
   #publish(records: readonly ShipRecord[], bytes: number): void {

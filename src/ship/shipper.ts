@@ -7,6 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { DurlogError, type DurlogErrorCode } from '../errors.js'
 import type { DurableCursor, Log, ReadableLog, ReadOnlyLog } from '../index.js'
 import { ShipConflict } from './conflict.js'
+import { IdleWaiters } from './idle-waiters.js'
 import { Keeper } from './keeper.js'
 import { LagWatch } from './lag-watch.js'
 import type { ResolvedShipperOptions } from './options.js'
@@ -22,12 +23,6 @@ import { unreachableError } from './unreachable.js'
 const CLOSE_WAIT_MS = 2000
 /** In a row, without a record shipped in between. */
 const CONFLICTS_WITHOUT_PAUSE = 3
-
-interface IdleWaiter {
-  seq: number
-  resolve: () => void
-  reject: (error: Error) => void
-}
 
 /** Codes of the log after which the next session may get further: it looks again at what the log holds. */
 const PASSING: readonly DurlogErrorCode[] = [
@@ -49,7 +44,7 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
   readonly #ending = new AbortController()
   readonly #running: Promise<void>
   readonly #lagWatch: LagWatch
-  readonly #idle = new Set<IdleWaiter>()
+  readonly #idle: IdleWaiters
   #cursor: DurableCursor | undefined
   #session: Session | undefined
   #state: ShipStats['state'] = 'connecting'
@@ -69,6 +64,7 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
     this.#target = target
     this.#options = options
     if (options.keep !== undefined) this.#keeper = new Keeper(log as Log, options.keep)
+    this.#idle = new IdleWaiters(log, (seq) => this.#cursor?.commit(seq).catch(() => {}))
     this.#lagWatch = new LagWatch(log, options.laggingMs, (lag) => this.emit('lagging', lag))
     this.#running = this.#run()
     const close = (): void => void this.close()
@@ -97,9 +93,9 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
     const seq = await this.#lastSynced()
     if (this.#failure !== undefined) throw this.#failure
     if (this.#state === 'stopped') throw closedError()
-    // Before the destination has answered only the cursor says how far it is.
-    if (this.#state === 'shipping' && this.#shipped >= seq) return
-    await new Promise<void>((resolve, reject) => this.#idle.add({ seq, resolve, reject }))
+    const idle = this.#idle.wait(seq)
+    this.#settleIdle()
+    await idle
   }
 
   close(): Promise<void> {
@@ -117,7 +113,7 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
     // Ends a question to a destination that does not answer.
     await this.#target.close().catch(() => {})
     await this.#running
-    this.#rejectIdle(closedError())
+    this.#idle.reject(closedError())
   }
 
   /** The last seq that is in the log now, synced. */
@@ -177,14 +173,15 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
     this.#cutAt = Number.POSITIVE_INFINITY
     this.#acknowledge(start.seq - 1, 0)
     this.#state = 'shipping'
+    this.#settleIdle()
     const origin = { uuid: this.#log.uuid, generation: cursor.generation }
     const session = new Session(this.#target, origin, this.#options, {
-      follows: start.lostFrom,
+      start,
       onShipped: (seq, records, bytes) => this.#onShipped(seq, records, bytes),
     })
     this.#session = session
     try {
-      await session.ship(cursor.read({ follow: true, durableOnly: true }))
+      await session.ship(cursor.read({ follow: true, durableOnly: true, onGap: () => session.noteDamage() }))
     } finally {
       this.#session = undefined
     }
@@ -243,11 +240,14 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
       this.emit('shipped', seq)
     }
     this.#keeper?.acknowledged(seq + 1, (error) => this.#note(error as Error))
-    for (const waiter of this.#idle) {
-      if (waiter.seq > seq) continue
-      this.#idle.delete(waiter)
-      waiter.resolve()
-    }
+    if (records > 0) this.#settleIdle(records)
+  }
+
+  /** `records` of the session have been acknowledged a moment ago. */
+  #settleIdle(records = 0): void {
+    // Before the destination has answered only the cursor says how far it is.
+    if (this.#state !== 'shipping') return
+    this.#idle.settle(this.#shipped, this.#session === undefined || this.#session.inFlight === records)
   }
 
   /** Waits before the next session. Throws what ends the shipper. */
@@ -274,14 +274,9 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
     const failure = toFailure(error)
     this.#note(failure)
     this.#failure = failure
-    this.#rejectIdle(failure)
+    this.#idle.reject(failure)
     // Not in a stack of promises, where an exception of a listener would be lost.
     process.nextTick(() => this.emit('error', failure))
-  }
-
-  #rejectIdle(error: Error): void {
-    for (const { reject } of this.#idle) reject(error)
-    this.#idle.clear()
   }
 }
 

@@ -7,8 +7,10 @@ export interface ShipRecord {
   readonly seq: number
   readonly data: Uint8Array
   readonly timestamp: number
-  /** The first seq of a range that has no records in the log, and that ends right before this record. */
+  /** The first seq of a range whose records the log has lost; it ends right before `voidFrom`, or this record. */
   readonly gapFrom?: number
+  /** The first seq of a range that never held a record, as its writer died; it ends right before this record. */
+  readonly voidFrom?: number
 }
 
 /** The last record that the destination holds. */
