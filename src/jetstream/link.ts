@@ -1,11 +1,12 @@
 /** The connection to the servers. It does not reconnect by itself: the shipper's pauses do. */
 import { readFileSync } from 'node:fs'
 import type { JetStreamManager } from '@nats-io/jetstream'
-import type { ConnectionOptions, NatsConnection, Status, TlsOptions } from '@nats-io/transport-node'
+import type { Authenticator, ConnectionOptions, NatsConnection, Status, TlsOptions } from '@nats-io/transport-node'
 import { DurlogError } from '../errors.js'
 import type { ResolvedPlace } from './options.js'
 import { loadPeers } from './peers.js'
 import { fromClientError, refused } from './refusals.js'
+import type { NatsTls } from './types.js'
 
 export interface LiveLink {
   readonly nc: NatsConnection
@@ -97,8 +98,8 @@ export class Link {
       ...(pass !== undefined && { pass }),
       ...(token !== undefined && { token }),
       ...(inboxPrefix !== undefined && { inboxPrefix }),
-      ...(tls !== undefined && tls !== false && { tls: (tls === true ? {} : tls) as TlsOptions }),
-      ...(credentialsFile !== undefined && { authenticator: credentials(readCredentials(credentialsFile)) }),
+      ...(tls !== undefined && tls !== false && { tls: readTls(tls === true ? {} : tls) }),
+      ...(credentialsFile !== undefined && { authenticator: readCredentials(credentialsFile, credentials) }),
     }
   }
 
@@ -137,11 +138,34 @@ function lossOf(status: Status): Error | undefined {
   return status.type === 'error' ? fromClientError(status.error, 'the server refused') : undefined
 }
 
+function readCredentials(
+  path: string,
+  credentials: typeof import('@nats-io/transport-node').credsAuthenticator,
+): Authenticator {
+  const authenticate = credentials(readSecret(path))
+  return (nonce) => {
+    try {
+      return authenticate(nonce)
+    } catch (cause) {
+      throw refused(`${path} holds no credentials: ${(cause as Error).message}`, cause)
+    }
+  }
+}
+
+function readTls({ caFile, certFile, keyFile, handshakeFirst }: NatsTls): TlsOptions {
+  return {
+    ...(caFile !== undefined && { ca: readSecret(caFile).toString() }),
+    ...(certFile !== undefined && { cert: readSecret(certFile).toString() }),
+    ...(keyFile !== undefined && { key: readSecret(keyFile).toString() }),
+    ...(handshakeFirst !== undefined && { handshakeFirst }),
+  }
+}
+
 /** Read at each connection, so that a file that was replaced is noticed. */
-function readCredentials(path: string): Uint8Array {
+function readSecret(path: string): Buffer {
   try {
     return readFileSync(path)
   } catch (cause) {
-    throw refused(`the credentials in ${path} cannot be read: ${(cause as Error).message}`, cause)
+    throw refused(`${path}, which says who is trusted, cannot be read: ${(cause as Error).message}`, cause)
   }
 }

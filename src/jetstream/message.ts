@@ -3,6 +3,7 @@ import type { MsgHdrs } from '@nats-io/transport-node'
 import { DurlogError } from '../errors.js'
 import { recordCrc } from '../ship/record-crc.js'
 import type { ShipOrigin, ShippedRecord, ShipRecord } from '../ship/types.js'
+import { headerLines } from './raw-headers.js'
 
 /** Names of the headers. */
 export const Header = {
@@ -36,8 +37,8 @@ export const MAX_RECORD_BYTES: number = 2 ** 27
 export interface RecordMessage {
   /** The server stores one message of an id. */
   readonly id: string
-  /** Header names and values. */
-  readonly headers: [name: string, value: string][]
+  /** See `headerLines`. */
+  readonly headers: string
   readonly data: Uint8Array
 }
 
@@ -60,7 +61,7 @@ export function toMessages(record: ShipRecord, origin: ShipOrigin, shape: Messag
   const messages: RecordMessage[] = []
   for (let from = offset; from < data.length; from += maxBytes) {
     const id = `${origin.uuid}:${seq}${from === 0 ? '' : `:${from}`}${idSuffix}`
-    const headers: RecordMessage['headers'] = [
+    const headers: [string, string][] = [
       [Header.messageId, id],
       [Header.uuid, origin.uuid],
       [Header.seq, String(seq)],
@@ -71,7 +72,7 @@ export function toMessages(record: ShipRecord, origin: ShipOrigin, shape: Messag
     if (!whole) headers.push([Header.part, `${from}/${data.length}`])
     if (gapFrom !== undefined) headers.push([Header.gap, String(gapFrom)])
     if (voidFrom !== undefined) headers.push([Header.void, String(voidFrom)])
-    messages.push({ id, headers, data: whole ? data : data.subarray(from, from + maxBytes) })
+    messages.push({ id, headers: headerLines(headers), data: whole ? data : data.subarray(from, from + maxBytes) })
   }
   return messages
 }

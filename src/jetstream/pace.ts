@@ -34,10 +34,10 @@ export class Pace {
       : 'single messages, several on their way'
   }
 
-  /** How many more records may be published while `pending` messages wait for an answer. */
-  room(pending: number): number {
-    if (this.#alone || (this.#facts.replicated && !this.inBatches)) return pending === 0 ? 1 : 0
-    if (this.inBatches) return pending === 0 ? this.#batch : 0
+  /** How many more records may be published while `pending` messages wait for an answer, and `queued` for their batch. */
+  room(pending: number, queued: number): number {
+    if (this.#alone || (this.#facts.replicated && !this.inBatches)) return pending + queued === 0 ? 1 : 0
+    if (this.inBatches) return Math.max(0, this.#batch - queued)
     return Math.max(0, this.#window - pending)
   }
 

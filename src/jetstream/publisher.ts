@@ -2,20 +2,20 @@
  * Publishes records, each directly after the one before it: the stream stores a message only if the subject's last message
  * has the sequence that the message names. Two ways:
  *
- * - Batches, one at a time, stored whole or not at all. The first message names the last one's sequence. What comes
- *   meanwhile forms the next batch.
+ * - Batches, one at a time, stored whole or not at all. The first message names the last one's sequence, which is not known
+ *   before. What comes meanwhile forms the next batch, and is made ready to be sent.
  * - Single messages with several on their way. The first names the last one's sequence, each of the others the message id
  *   of the one before it, which must then be the last one of the whole stream. (Its sequence cannot be foretold: if
  *   something else was stored in between, the one after the next would be stored in its place.) If something else is
  *   stored, all that are on their way are refused, and fewer are sent ahead from then on. A stream of several replicas
  *   cannot compare a message with one that is on its way, so there it is one at a time.
  */
-import type { MsgHdrs } from '@nats-io/transport-node'
 import type { ShipOrigin, ShipRecord } from '../ship/types.js'
 import type { LiveLink } from './link.js'
 import { Header, type MessageShape, type RecordMessage, toMessages } from './message.js'
 import type { Pace } from './pace.js'
 import { Publications } from './publications.js'
+import { headerLines, rawHeaders } from './raw-headers.js'
 
 export interface PublisherPlace {
   stream: string
@@ -24,7 +24,6 @@ export interface PublisherPlace {
   timeoutMs: number
   /** How many messages go together, or on their way. */
   pace: Pace
-  makeHeaders: () => MsgHdrs
   inbox: string
 }
 
@@ -33,6 +32,12 @@ export interface PublisherStart {
   lastSequence: number
   /** Of a record the first bytes of which are stored already. */
   begun: { seq: number; offset: number } | undefined
+}
+
+/** A message of a batch that has not been sent. */
+interface Queued extends RecordMessage {
+  /** Called once it is stored. */
+  done?: () => void
 }
 
 export class Publisher {
@@ -47,6 +52,7 @@ export class Publisher {
   #sentId = ''
   readonly #begun: PublisherStart['begun']
   #batches = 0
+  readonly #queue: Queued[] = []
 
   /** `onFailed` is called once, with how many messages waited. */
   constructor(
@@ -63,7 +69,7 @@ export class Publisher {
   }
 
   get room(): number {
-    return this.#place.pace.room(this.#publications.pending)
+    return this.#place.pace.room(this.#publications.pending, this.#queue.length)
   }
 
   get failed(): boolean {
@@ -87,7 +93,7 @@ export class Publisher {
         this.#rejects.delete(reject)
         resolve()
       }
-      if (this.#place.pace.inBatches) this.#sendBatches(messages, done)
+      if (this.#place.pace.inBatches) this.#enqueue(messages, done)
       else this.#sendSingly(messages, done)
     })
   }
@@ -97,40 +103,43 @@ export class Publisher {
     return toMessages(record, origin, this.#place.shape, offset)
   }
 
-  /** In more than one batch if a record has more parts than a batch may have messages. */
-  #sendBatches(messages: readonly RecordMessage[], done: () => void): void {
+  #enqueue(messages: readonly RecordMessage[], done: () => void): void {
+    for (const message of messages.slice(0, -1)) this.#queue.push(message)
+    this.#queue.push({ ...(messages.at(-1) as RecordMessage), done })
+    if (this.#publications.pending === 0) this.#sendBatch()
+  }
+
+  /** A record is in more than one batch if it has more parts than a batch may have messages. */
+  #sendBatch(): void {
     const { pace, subject } = this.#place
-    const batch = messages.slice(0, pace.batchMessages)
+    const batch = this.#queue.splice(0, pace.batchMessages)
     const id = `${this.#place.inbox.slice(-22)}-${this.#batches++}`
     for (const [i, { headers, data }] of batch.entries()) {
-      const own: [string, string][] = [
-        [Header.batchId, id],
-        [Header.batchSequence, String(i + 1)],
-      ]
-      if (i === 0) own.push(...this.#condition())
+      let own = `${Header.batchId}: ${id}\r\n${Header.batchSequence}: ${i + 1}\r\n`
+      if (i === 0) own += this.#condition()
       if (i < batch.length - 1) {
-        this.#publications.send(subject, data, this.#headers(headers, own))
+        this.#publications.send(subject, data, rawHeaders(headers + own))
         continue
       }
-      own.push([Header.batchCommit, '1'])
-      this.#publications.request(subject, data, this.#headers(headers, own), ({ seq, count }) => {
+      own += `${Header.batchCommit}: 1\r\n`
+      this.#publications.request(subject, data, rawHeaders(headers + own), ({ seq, count }) => {
         if (count !== batch.length) {
           this.fail(new Error(`publishing: a batch of ${batch.length} messages was acknowledged as ${count}`))
           return
         }
         this.#last = seq
         pace.stored(batch.length)
-        if (batch.length === messages.length) done()
-        else this.#sendBatches(messages.slice(batch.length), done)
+        if (this.#queue.length > 0) this.#sendBatch()
+        for (const { done } of batch) done?.()
       })
     }
   }
 
   #sendSingly(messages: readonly RecordMessage[], done: () => void): void {
     for (const [i, { id, headers, data }] of messages.entries()) {
-      const made = this.#headers(headers, this.#condition())
+      const made = headers + this.#condition()
       this.#sentId = id
-      this.#publications.request(this.#place.subject, data, made, ({ seq }) => {
+      this.#publications.request(this.#place.subject, data, rawHeaders(made), ({ seq }) => {
         this.#last = seq
         this.#place.pace.stored(1)
         if (i === messages.length - 1) done()
@@ -139,19 +148,13 @@ export class Publisher {
   }
 
   /** That the message before it is the last one. */
-  #condition(): [string, string][] {
-    return [
+  #condition(): string {
+    return headerLines([
       [Header.expectedStream, this.#place.stream],
       this.#publications.pending === 0
         ? [Header.expectedLast, String(this.#last)]
         : [Header.expectedLastId, this.#sentId],
-    ]
-  }
-
-  #headers(...lists: (readonly [string, string][])[]): MsgHdrs {
-    const made = this.#place.makeHeaders()
-    for (const list of lists) for (const [name, value] of list) made.append(name, value)
-    return made
+    ])
   }
 
   #onFailure(error: Error): void {

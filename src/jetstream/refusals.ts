@@ -54,14 +54,32 @@ const NO_PERMISSION: readonly string[] = [
   'UserAuthenticationExpiredError',
 ]
 
+/** Codes of Node's TLS: this client does not trust the server, or is itself asked for a certificate. */
+const NO_TRUST: readonly unknown[] = [
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]
+
 /** What the client threw while `doing`. */
 export function fromClientError(error: unknown, doing: string): Error {
-  if (error instanceof DurlogError) return error
   const chain = causesOf(error)
+  const own = chain.find((link) => link instanceof DurlogError)
+  if (own !== undefined) return own
   const denied = chain.find(({ name }) => NO_PERMISSION.includes(name))
   if (denied !== undefined)
     return refused(
       `${doing}: ${denied.message}; give this user the permissions that docs/SHIPPING.md lists, or other credentials`,
+      error,
+    )
+  const distrusted = chain.find((link) => NO_TRUST.includes((link as NodeJS.ErrnoException).code))
+  if (distrusted !== undefined)
+    return refused(
+      `${doing}: ${distrusted.message}; name the authorities that the server and this client are known by, and the server by the name in its certificate`,
       error,
     )
   const api = chain.find((link) => typeof (link as { apiError?: unknown }).apiError === 'function') as

@@ -104,7 +104,6 @@ export class JetStreamTarget implements ShipTarget {
       shape: { maxBytes: facts.maxDataBytes, split, idSuffix: this.#renewals === 0 ? '' : `:again-${this.#renewals}` },
       timeoutMs,
       pace: this.#pace,
-      makeHeaders: () => transport.headers(),
       inbox: transport.createInbox(access.inboxPrefix),
     }
     const begun = part === undefined || part.whole ? undefined : { seq: part.seq, offset: part.offset + part.partBytes }

@@ -40,7 +40,7 @@ export function resolveShipperOptions(log: ReadableLog, given: ShipperOptions): 
   const ms = { min: 1, max: MAX_MS, unit: 'milliseconds' }
   return {
     cursor: cursor ?? 'ship',
-    maxInFlight: whole('maxInFlight', given.maxInFlight, { min: 1, max: 65_536, unit: 'records' }, 1000),
+    maxInFlight: whole('maxInFlight', given.maxInFlight, { min: 1, max: 65_536, unit: 'records' }, 2000),
     maxInFlightBytes: whole(
       'maxInFlightBytes',
       given.maxInFlightBytes,

@@ -71,7 +71,7 @@ export interface KeepAfterAck {
 export interface ShipperOptions {
   /** The name of the log's cursor that holds how far it is; one for each destination. Default `ship`. */
   cursor?: string | undefined
-  /** Records on their way at most, 1 to 65,536; default 1000. */
+  /** Records on their way at most, 1 to 65,536; default 2000. */
   maxInFlight?: number | undefined
   /** Bytes of payload on their way at most, unless one record is longer; default 8 MiB. */
   maxInFlightBytes?: number | undefined

@@ -40,7 +40,7 @@ export function register(program: Command): void {
     .option('--no-create', 'do not make a stream that is missing')
     .option('--skip-gaps', 'go on after records that were trimmed before they were shipped')
     .option('--no-split', 'stop at a record that is longer than a message may be')
-    .option('--max-in-flight <count>', 'records on their way', parseWhole, 1000)
+    .option('--max-in-flight <count>', 'records on their way', parseWhole, 2000)
   addJson(addNats(command)).action(run)
 }
 
