@@ -1,10 +1,11 @@
 // Simulated crashes: node scripts/test-crash.mjs [--sanitize address|undefined] [crash_explorer's arguments]
 // Without arguments of its own: 40,000 crash points, none of which may break a promise, then each
-// broken disk, which must be found out within the points that BROKEN_DISKS gives it.
+// broken disk, which must be found out within the points that BROKEN_DISKS gives it; then the schedules of several
+// writers (test-schedules.mjs).
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { argv, exit, platform } from 'node:process'
+import { argv, execPath, exit, platform } from 'node:process'
 import { buildProgram, CORE_FLAGS, coreSources, sanitizerFlags, WARNINGS } from './native-program.mjs'
 
 const POINTS = 40_000
@@ -63,4 +64,5 @@ for (const [broken, most] of Object.entries(BROKEN_DISKS)) {
   failed ||= !found
 }
 console.log(`${((Date.now() - began) / 1000).toFixed(0)} s`)
+failed = spawnSync(execPath, ['scripts/test-schedules.mjs'], { stdio: 'inherit' }).status !== 0 || failed
 exit(failed ? 1 : 0)

@@ -74,7 +74,7 @@ class MembersPage {
 
   SharedWord& Word(PageWord word) { return words_[static_cast<size_t>(word)]; }
   uint64_t Load(PageWord word) { return Word(word).load(std::memory_order_acquire); }
-  void Raise(PageWord word, uint64_t value) { RaiseTo(Word(word), value); }
+  void Raise(PageWord word, uint64_t value) { RaiseWord(Word(word), value); }
   SharedWord& PidOf(uint32_t slot) { return words_[static_cast<size_t>(PageWord::kPids) + slot]; }
   LogUuid Uuid();
 
@@ -85,13 +85,6 @@ class MembersPage {
 
   // What is stored goes nowhere any more.
   bool faulted() const { return mapping_->faulted(); }
-
-  static void RaiseTo(SharedWord& word, uint64_t value) {
-    uint64_t now = word.load(std::memory_order_relaxed);
-    while (now < value && !word.compare_exchange_weak(now, value, std::memory_order_acq_rel,
-                                                      std::memory_order_relaxed)) {
-    }
-  }
 
  private:
   MembersPage(std::unique_ptr<File> file, std::string path)

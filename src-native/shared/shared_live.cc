@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "shared/members_page.h"
-
 namespace durlog {
 
 uint64_t SharedLive::Attach(FileSystem& file_system, Directory& directory, uint64_t lineage) {
@@ -36,7 +34,7 @@ void SharedLive::Leave() {
 }
 
 void SharedLive::Raise(LiveWord word, uint64_t value) {
-  if (words_ != nullptr) MembersPage::RaiseTo(words_[word], value);
+  if (words_ != nullptr) RaiseWord(words_[word], value);
 }
 
 }  // namespace durlog

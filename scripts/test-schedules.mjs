@@ -1,0 +1,42 @@
+// Every order in which several writers of one log can take their turns: node scripts/test-schedules.mjs
+// [schedule_explorer's arguments]. Without any: the short set, in which no promise may be broken, then each broken
+// member, which must be caught. `--set long` takes minutes.
+import { spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { argv, exit, platform } from 'node:process'
+import { buildProgram, CORE_FLAGS, coreSources, WARNINGS } from './native-program.mjs'
+
+const FOLDER = 'test/core/schedules'
+const CRASH_FOLDER = 'test/core/crash'
+const BROKEN_MEMBERS = ['publishes-first', 'skips-reserved', 'voids-living']
+
+if (platform !== 'linux') {
+  console.log('schedules of several writers: skipped, they need the stacks of fiber_linux.cc')
+  exit(0)
+}
+// As for simulated crashes: no platform but the model, and no thread.
+const core = coreSources().filter((source) => !/\/platform\/|\/live_watcher\./.test(source))
+const own = readdirSync(FOLDER)
+  .filter((name) => name.endsWith('.cc'))
+  .map((name) => `${FOLDER}/${name}`)
+const shared = ['fiber_linux.cc', 'no_threads.cc'].map((name) => `${CRASH_FOLDER}/${name}`)
+// In front of the core's own folder: the words that members share are replaced by words that take turns.
+const flags = [`-I${FOLDER}/stand_in`, ...CORE_FLAGS, ...WARNINGS]
+const explorer = await buildProgram(
+  'build/schedule_explorer',
+  [...core, ...own, ...shared].map((source) => ({ source, flags })),
+  [],
+).catch((error) => {
+  console.error(error.stderr ?? error)
+  exit(1)
+})
+
+const rest = argv.slice(2)
+let failed = spawnSync(explorer, rest, { stdio: 'inherit' }).status !== 0
+for (const broken of rest.length > 0 ? [] : BROKEN_MEMBERS) {
+  const { status, stdout } = spawnSync(explorer, ['--broken', broken], { encoding: 'utf8' })
+  const violation = stdout.trim().split('\n').at(-1)
+  console.log(status === 1 ? `broken member ${broken}: caught (${violation})` : `broken member ${broken}: NOT CAUGHT`)
+  failed ||= status !== 1
+}
+exit(failed ? 1 : 0)

@@ -1,0 +1,70 @@
+#include "arena.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace durlog::schedules {
+namespace {
+
+constexpr size_t kArenaBytes = 8 << 20;
+constexpr size_t kAlignment = 16;
+
+alignas(kAlignment) uint8_t arena[kArenaBytes];
+size_t used = 0;
+uint8_t* kept = nullptr;
+size_t kept_bytes = 0;
+AllocatesIn::Where where_now = AllocatesIn::kOutside;
+
+void* Allocate(size_t bytes) {
+  if (where_now == AllocatesIn::kOutside) {
+    void* const at = std::malloc(bytes == 0 ? 1 : bytes);
+    if (at == nullptr) std::abort();
+    return at;
+  }
+  const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  if (rounded > kArenaBytes - used) {
+    std::fputs("a run needs more memory than its arena has\n", stderr);
+    std::abort();
+  }
+  void* const at = arena + used;
+  used += rounded;
+  return at;
+}
+
+void Free(void* at) {
+  const auto place = reinterpret_cast<uintptr_t>(at);
+  const auto begin = reinterpret_cast<uintptr_t>(arena);
+  if (place < begin || place >= begin + kArenaBytes) std::free(at);
+}
+
+}  // namespace
+
+void Arena::Clear() { used = 0; }
+
+void Arena::Keep() {
+  std::free(kept);
+  kept = static_cast<uint8_t*>(std::malloc(used == 0 ? 1 : used));
+  if (kept == nullptr) std::abort();
+  kept_bytes = used;
+  std::memcpy(kept, arena, used);
+}
+
+void Arena::Restore() {
+  used = kept_bytes;
+  std::memcpy(arena, kept, used);
+}
+
+AllocatesIn::AllocatesIn(Where where) : before_(where_now) { where_now = where; }
+AllocatesIn::~AllocatesIn() { where_now = before_; }
+
+}  // namespace durlog::schedules
+
+void* operator new(std::size_t bytes) { return durlog::schedules::Allocate(bytes); }
+void* operator new[](std::size_t bytes) { return durlog::schedules::Allocate(bytes); }
+void operator delete(void* at) noexcept { durlog::schedules::Free(at); }
+void operator delete[](void* at) noexcept { durlog::schedules::Free(at); }
+void operator delete(void* at, std::size_t) noexcept { durlog::schedules::Free(at); }
+void operator delete[](void* at, std::size_t) noexcept { durlog::schedules::Free(at); }

@@ -1,0 +1,137 @@
+// An open file of ModelFiles, and its maps.
+#ifndef DURLOG_TEST_CORE_SCHEDULES_MODEL_FILE_H_
+#define DURLOG_TEST_CORE_SCHEDULES_MODEL_FILE_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model_files.h"
+#include "turns.h"
+
+namespace durlog::schedules {
+
+// A call is a turn: others may come in front of it, and the result is what its member learns.
+class CallTurn {
+ public:
+  CallTurn(const ModelFiles& files, const char* call, std::string name)
+      : call_(call), name_(std::move(name)) {
+    if (Turns::Current() != nullptr) Turns::Current()->BeginCall();
+    changes_before_ = files.changes();
+  }
+  ~CallTurn() {
+    if (Turns::Current() == nullptr) return;
+    Turns::Current()->EndCall(call_, name_, result_, changes_before_);
+  }
+  CallTurn(const CallTurn&) = delete;
+  CallTurn& operator=(const CallTurn&) = delete;
+  void set_result(uint64_t result) { result_ = result; }
+
+ private:
+  const char* const call_;
+  const std::string name_;
+  uint64_t changes_before_ = 0;
+  uint64_t result_ = 0;
+};
+
+class ModelMapping final : public Mapping {
+ public:
+  explicit ModelMapping(std::shared_ptr<ModelInode> inode) : inode_(std::move(inode)) {}
+  uint8_t* data() override { return inode_->bytes.data(); }
+  size_t size() const override { return inode_->bytes.size(); }
+  Status Populate(size_t, size_t) override { return Status::Ok(); }
+  Status Sync(size_t, size_t) override { return Status::Ok(); }
+  bool faulted() const override { return false; }
+  bool WaitOn(size_t, uint32_t, uint64_t) override { return false; }
+
+ private:
+  const std::shared_ptr<ModelInode> inode_;
+};
+
+class ModelReading final : public ReadOnlyMapping {
+ public:
+  explicit ModelReading(std::shared_ptr<ModelInode> inode) : inode_(std::move(inode)) {}
+  const uint8_t* data() const override { return inode_->bytes.data(); }
+  bool faulted() const override { return false; }
+
+ private:
+  const std::shared_ptr<ModelInode> inode_;
+};
+
+class ModelFile final : public File {
+ public:
+  ModelFile(ModelFiles* files, std::shared_ptr<ModelInode> inode)
+      : files_(files), inode_(std::move(inode)), open_(++files->opens_) {}
+  ~ModelFile() override { static_cast<void>(UnlockRange(0, 0).ok()); }
+
+  Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) override {
+    const std::vector<uint8_t>& bytes = inode_->bytes;
+    if (offset >= bytes.size()) return size_t{0};
+    const size_t read = std::min(length, bytes.size() - static_cast<size_t>(offset));
+    std::memcpy(to, bytes.data() + offset, read);
+    return read;
+  }
+  Status WriteAt(uint64_t offset, const void* from, size_t length) override {
+    DURLOG_RETURN_IF_ERROR(GrowTo(offset + length));
+    std::memcpy(inode_->bytes.data() + offset, from, length);
+    return Status::Ok();
+  }
+  Status StartWriteback(uint64_t, uint64_t) override { return Status::Ok(); }
+  Status SyncData() override { return Status::Ok(); }
+  Status SyncFull() override { return Status::Ok(); }
+  Status DropCache() override { return Status::Ok(); }
+  Result<uint64_t> NextData(uint64_t offset) override { return offset; }
+  Result<uint64_t> Size() override { return uint64_t{inode_->bytes.size()}; }
+  Status Truncate(uint64_t size) override {
+    if (size >= inode_->bytes.size()) return GrowTo(size);
+    inode_->bytes.resize(static_cast<size_t>(size));
+    return Status::Ok();
+  }
+  Status Allocate(Preallocation, uint64_t offset, uint64_t length) override {
+    return GrowTo(offset + length);
+  }
+  Result<std::unique_ptr<Mapping>> Map(uint64_t, size_t) override {
+    inode_->is_mapped = true;
+    return std::unique_ptr<Mapping>(new ModelMapping(inode_));
+  }
+  Result<std::unique_ptr<ReadOnlyMapping>> MapForReading(uint64_t, size_t) override {
+    inode_->is_mapped = true;
+    return std::unique_ptr<ReadOnlyMapping>(new ModelReading(inode_));
+  }
+  Result<bool> IsLocked() override {
+    const Result<std::optional<LockKind>> kind = RangeLockOfOthers(0, 0);
+    return kind->has_value();
+  }
+  Result<bool> TryLockRange(LockKind kind, uint64_t begin, uint64_t length) override;
+  Status UnlockRange(uint64_t begin, uint64_t length) override;
+  Result<std::optional<LockKind>> RangeLockOfOthers(uint64_t begin, uint64_t length) override;
+  Result<FileId> Id() override { return FileId{1, inode_->id}; }
+  Status SetExtentSizeHint(uint32_t) override { return Status::Ok(); }
+  Status Close() override { return Status::Ok(); }
+
+ private:
+  static uint64_t EndOf(uint64_t begin, uint64_t length) {
+    return length == 0 ? UINT64_MAX : begin + length;
+  }
+  const HeldRange* Other(uint64_t begin, uint64_t end, bool exclusive_only) const {
+    for (const HeldRange& held : inode_->locks) {
+      if (held.open == open_ || held.end <= begin || end <= held.begin) continue;
+      if (!exclusive_only || held.kind == LockKind::kExclusive) return &held;
+    }
+    return nullptr;
+  }
+  Status GrowTo(uint64_t size);
+
+  ModelFiles* const files_;
+  const std::shared_ptr<ModelInode> inode_;
+  const uint64_t open_;
+};
+
+}  // namespace durlog::schedules
+
+#endif  // DURLOG_TEST_CORE_SCHEDULES_MODEL_FILE_H_

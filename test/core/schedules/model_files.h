@@ -1,0 +1,121 @@
+// The file system that the members of one run share: bytes in memory, names, and locks of ranges
+// that belong to an open file and go with its member.
+#ifndef DURLOG_TEST_CORE_SCHEDULES_MODEL_FILES_H_
+#define DURLOG_TEST_CORE_SCHEDULES_MODEL_FILES_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../crash/random.h"
+#include "platform/file_system.h"
+
+namespace durlog::schedules {
+
+using crash::Mix;
+
+enum class FileKind : uint8_t { kSegment, kMembersPage, kLivePage };
+inline constexpr size_t kFileKinds = 3;
+
+// A word of a file. The same place of every segment counts as one.
+struct Place {
+  FileKind kind = FileKind::kSegment;
+  size_t index = 0;  // of the word
+  uint64_t file = 0;
+  bool known = false;
+};
+
+// The places that two members have touched in some run, and one of them has stored to. What is done
+// to any other comes to the same in every order.
+class ContestedWords {
+ public:
+  // True where it is new.
+  bool Insert(const Place& place) {
+    std::vector<bool>& words = words_[static_cast<size_t>(place.kind)];
+    if (words.size() <= place.index) words.resize(place.index + 1);
+    const bool is_new = !words[place.index];
+    words[place.index] = true;
+    return is_new;
+  }
+  bool Has(const Place& place) const {
+    const std::vector<bool>& words = words_[static_cast<size_t>(place.kind)];
+    return place.index < words.size() && words[place.index];
+  }
+
+ private:
+  std::array<std::vector<bool>, kFileKinds> words_;
+};
+
+struct HeldRange {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  LockKind kind = LockKind::kShared;
+  uint64_t open = 0;  // of the file, by number
+  size_t member = 0;
+};
+
+struct ModelInode {
+  uint64_t id = 0;
+  FileKind kind = FileKind::kSegment;
+  bool is_mapped = false;
+  std::vector<uint8_t> bytes;
+  std::vector<uint8_t> touched;  // by word: a bit for each member, and one for each that stores
+  std::vector<HeldRange> locks;
+};
+
+// Time stands still. What is random is so by the member and how often it has asked.
+class ModelFiles final : public FileSystem {
+ public:
+  static constexpr size_t kMostMembers = 4;
+  static constexpr size_t kMaxFileBytes = 64 << 10;
+
+  Result<std::unique_ptr<Directory>> OpenDirectory(const std::string& path, bool create) override;
+  uint64_t NowMs() override { return 1'700'000'000'000; }
+  uint64_t MonotonicMicros() override { return 0; }
+  uint64_t Random64() override {
+    const size_t member = Acting();
+    return Mix(Mix(member + 1) + ++asked_[member]);
+  }
+  int64_t ProcessId() override { return static_cast<int64_t>(Acting()) + 1; }
+
+  // Whose calls these are while nobody takes turns.
+  void set_acting(size_t member) { acting_ = member; }
+  void DropLocksOf(size_t member);
+  // The same files, all closed.
+  std::unique_ptr<ModelFiles> Copy() const;
+
+  Place PlaceOf(const uint64_t* word) const;
+  // Of all words that a turn has stored, and of names and locks.
+  uint64_t hash() const { return words_hash_ ^ calls_hash_; }
+  // Whether another member has touched it in this run, and either has stored.
+  bool NoteTouch(const Place& place, size_t member, bool stores);
+  void NoteStore(const Place& place, uint64_t before, uint64_t after);
+  // How often names or locks have changed.
+  uint64_t changes() const { return changes_; }
+
+ private:
+  friend class ModelFile;
+  friend class ModelDirectory;
+  using Inode = std::shared_ptr<ModelInode>;
+
+  size_t Acting() const;
+  void NoteCallChange();
+  Inode Make(const std::string& name);
+
+  std::map<std::string, Inode> names_;
+  std::vector<Inode> inodes_;  // those without a name too: members may have them mapped
+  std::array<uint64_t, kMostMembers> asked_{};
+  size_t acting_ = 0;
+  uint64_t opens_ = 0;
+  uint64_t changes_ = 0;
+  uint64_t words_hash_ = 0;
+  uint64_t calls_hash_ = 0;
+};
+
+}  // namespace durlog::schedules
+
+#endif  // DURLOG_TEST_CORE_SCHEDULES_MODEL_FILES_H_

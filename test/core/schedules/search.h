@@ -1,0 +1,79 @@
+// Depth-first search over everything that can happen, by runs from the beginning.
+//
+// What a member does next follows from what it has seen so far, so a state is what each member has
+// seen and what the words, names and locks are now. What follows a state that has been met is not
+// tried again. States are told apart by 64-bit hashes.
+#ifndef DURLOG_TEST_CORE_SCHEDULES_SEARCH_H_
+#define DURLOG_TEST_CORE_SCHEDULES_SEARCH_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace durlog::schedules {
+
+// A member takes the next turn, or dies in front of it.
+struct Choice {
+  uint8_t member = 0;
+  bool dies = false;
+};
+
+struct Choices {
+  static constexpr size_t kMost = 8;
+  std::array<Choice, kMost> list;
+  size_t count = 0;
+
+  void Add(Choice choice) { list[count++] = choice; }
+};
+
+// Hashes that are none of them 0.
+class StateSet {
+ public:
+  StateSet() : slots_(kFirstSlots) {}
+  // False where it was there.
+  bool Insert(uint64_t state);
+  uint64_t size() const { return size_; }
+  void Clear();
+
+ private:
+  static constexpr size_t kFirstSlots = size_t{1} << 16;  // a power of two
+  void Grow();
+
+  std::vector<uint64_t> slots_;
+  uint64_t size_ = 0;
+};
+
+class Search {
+ public:
+  // To be called before each run; false once every run has been made.
+  bool BeginRun();
+  // What happens next in `state`. Nothing where all that follows has been tried.
+  std::optional<Choice> Next(uint64_t state, const Choices& choices);
+  // Whether the last state of Next() was met for the first time.
+  bool is_new() const { return is_new_; }
+  void StartAnew();
+  // The next run is the last one again.
+  void Repeat();
+
+  uint64_t states() const { return states_.size(); }
+  uint64_t runs() const { return runs_; }
+
+ private:
+  struct Decision {
+    Choices choices;
+    size_t taken = 0;
+  };
+
+  std::vector<Decision> path_;
+  size_t depth_ = 0;  // decisions of this run so far
+  bool repeats_ = false;
+  bool is_new_ = false;
+  uint64_t runs_ = 0;
+  StateSet states_;
+};
+
+}  // namespace durlog::schedules
+
+#endif  // DURLOG_TEST_CORE_SCHEDULES_SEARCH_H_

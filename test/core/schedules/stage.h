@@ -1,0 +1,72 @@
+// The members of one run and what they have been told. All of it is in the arena.
+#ifndef DURLOG_TEST_CORE_SCHEDULES_STAGE_H_
+#define DURLOG_TEST_CORE_SCHEDULES_STAGE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../inline_executor.h"
+#include "log/log_listener.h"
+#include "model_files.h"
+#include "scenario.h"
+#include "shared/shared_log.h"
+
+namespace durlog::schedules {
+
+// A record that a member has appended, or has tried to.
+struct Written {
+  std::string payload;
+  bool acknowledged = false;
+  uint64_t seq = 0;
+  size_t batch = SIZE_MAX;  // what has the same number is there as a whole, or not at all
+};
+
+class Stage final : public LogListener {
+ public:
+  static constexpr uint64_t kSegmentBytes = 3 * kSegmentHeaderBytes;
+
+  Stage(const Scenario& scenario, ModelFiles& files) : scenario_(scenario), files_(files) {}
+
+  // Who joins before the first turn, and what is in the log by then.
+  void SetUp();
+  // All of a member's work.
+  void Work(size_t member);
+
+  const std::vector<Written>& written() const { return written_; }
+  // The first thing that no member may meet; "" for none.
+  const std::string& violation() const { return violation_; }
+
+  // LogListener
+  void OnFailure(const Status& status, uint64_t, uint64_t, bool) override {
+    Fail("a member gave up: " + status.message());
+  }
+  void OnRotated(uint64_t) override {}
+
+  static LogOptions Options();
+
+ private:
+  void Join(size_t member);
+  void Leave(size_t member);
+  void Append(size_t member, char what);
+  void FillUpTo(uint64_t room_bytes);
+  void TakeSpareAway();
+  void Fail(const std::string& violation) {
+    if (violation_.empty()) violation_ = violation;
+  }
+
+  const Scenario& scenario_;
+  ModelFiles& files_;
+  InlineExecutor executor_;
+  std::array<std::unique_ptr<SharedLog>, ModelFiles::kMostMembers> logs_;
+  std::array<size_t, ModelFiles::kMostMembers> appended_{};
+  std::vector<Written> written_;
+  std::string violation_;
+};
+
+}  // namespace durlog::schedules
+
+#endif  // DURLOG_TEST_CORE_SCHEDULES_STAGE_H_

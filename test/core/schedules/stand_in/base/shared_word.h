@@ -1,0 +1,58 @@
+// Stands in for src-native/base/shared_word.h: each load and store of a word is a turn of its own.
+#ifndef DURLOG_BASE_SHARED_WORD_H_
+#define DURLOG_BASE_SHARED_WORD_H_
+
+#include <atomic>
+#include <cstdint>
+
+namespace durlog {
+
+namespace schedules {
+// stand_in.cc. With `postponable`, a broken member may make it late.
+uint64_t LoadWord(const uint64_t* word);
+void StoreWord(uint64_t* word, uint64_t value, bool postponable);
+bool SwapWord(uint64_t* word, uint64_t* expected, uint64_t desired);
+uint64_t AddToWord(uint64_t* word, uint64_t added);
+void RaiseWordTo(uint64_t* word, uint64_t value);
+}  // namespace schedules
+
+class SharedWord {
+ public:
+  uint64_t load(std::memory_order = std::memory_order_seq_cst) const {
+    return schedules::LoadWord(&value_);
+  }
+  void store(uint64_t value, std::memory_order order = std::memory_order_seq_cst) {
+    schedules::StoreWord(&value_, value, order == std::memory_order_relaxed);
+  }
+  bool compare_exchange_strong(uint64_t& expected, uint64_t desired, std::memory_order,
+                               std::memory_order) {
+    return schedules::SwapWord(&value_, &expected, desired);
+  }
+  bool compare_exchange_weak(uint64_t& expected, uint64_t desired, std::memory_order,
+                             std::memory_order) {
+    return schedules::SwapWord(&value_, &expected, desired);
+  }
+  uint64_t fetch_add(uint64_t added, std::memory_order) {
+    return schedules::AddToWord(&value_, added);
+  }
+  // Of readers that wait, which no schedule has.
+  uint64_t exchange(uint64_t value, std::memory_order) {
+    const uint64_t before = load();
+    store(value);
+    return before;
+  }
+
+ private:
+  friend void RaiseWord(SharedWord& word, uint64_t value);
+  uint64_t value_ = 0;
+};
+static_assert(sizeof(SharedWord) == sizeof(uint64_t), "it is the word itself");
+
+// One turn: what the real one does before its last compare-and-swap changes nothing.
+inline void RaiseWord(SharedWord& word, uint64_t value) {
+  schedules::RaiseWordTo(&word.value_, value);
+}
+
+}  // namespace durlog
+
+#endif  // DURLOG_BASE_SHARED_WORD_H_

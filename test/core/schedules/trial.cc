@@ -1,0 +1,125 @@
+#include "trial.h"
+
+#include <memory>
+
+#include "arena.h"
+#include "judge.h"
+#include "stage.h"
+
+namespace durlog::schedules {
+namespace {
+
+class Trial {
+ public:
+  Trial(const Scenario& scenario, Lie lie) : scenario_(scenario), lie_(lie) {
+    WarmUp();
+    const AllocatesIn in_arena(AllocatesIn::kArena);
+    Arena::Clear();
+    files_ = new ModelFiles;
+    stage_ = new Stage(scenario_, *files_);
+    stage_->SetUp();
+    Arena::Keep();
+  }
+
+  Outcome TryAll(uint64_t most_runs);
+
+ private:
+  void WarmUp();
+  RunEnd RunOnce(std::vector<std::string>* trail);
+  std::string JudgeEnd(RunEnd end);
+  std::string JudgeContent(uint64_t content);
+
+  const Scenario& scenario_;
+  const Lie lie_;
+  ModelFiles* files_ = nullptr;
+  Stage* stage_ = nullptr;
+  Search search_;
+  ContestedWords contested_;
+  StateSet judged_;
+  bool met_new_words_ = false;
+  uint64_t content_ = 0;  // at the end of the last run
+  std::string wrong_;
+};
+
+// What the core makes once in a process must not be in the arena.
+void Trial::WarmUp() {
+  Scenario scenario;
+  scenario.members = {"wbsl"};
+  ModelFiles files;
+  Stage stage(scenario, files);
+  stage.SetUp();
+  stage.Work(0);
+  const std::string wrong = Judge(files, stage.written());
+  static_cast<void>(wrong);
+}
+
+RunEnd Trial::RunOnce(std::vector<std::string>* trail) {
+  Arena::Restore();
+  Turns turns(&search_, files_, &contested_, scenario_.limits, lie_);
+  turns.set_trace(trail);
+  for (size_t member = 0; member < scenario_.members.size(); ++member) {
+    Stage* const stage = stage_;
+    turns.Add([stage, member] { stage->Work(member); });
+  }
+  wrong_.clear();
+  turns.set_check([this, &turns] {
+    wrong_ = JudgeContent(turns.Content());
+    return wrong_.empty();
+  });
+  const RunEnd end = turns.Run();
+  met_new_words_ = turns.met_new_words();
+  content_ = turns.Content();
+  return end;
+}
+
+// As if everybody died at this moment.
+std::string Trial::JudgeContent(uint64_t content) {
+  if (!judged_.Insert(content)) return "";
+  const std::unique_ptr<ModelFiles> copy = files_->Copy();
+  return Judge(*copy, stage_->written());
+}
+
+std::string Trial::JudgeEnd(RunEnd end) {
+  if (end == RunEnd::kWrong) return wrong_;
+  if (end == RunEnd::kStuck) return "a run does not end: every member waits";
+  if (end == RunEnd::kTooLong) return "a run does not end";
+  if (!stage_->violation().empty()) return std::string(stage_->violation().c_str());
+  return end == RunEnd::kDone ? JudgeContent(content_) : "";
+}
+
+Outcome Trial::TryAll(uint64_t most_runs) {
+  Outcome outcome;
+  uint64_t runs_before = 0;
+  while (outcome.runs < most_runs) {
+    if (!search_.BeginRun()) {
+      outcome.complete = true;
+      break;
+    }
+    const RunEnd end = RunOnce(nullptr);
+    outcome.runs = runs_before + search_.runs();
+    outcome.violation = JudgeEnd(end);
+    if (!outcome.violation.empty()) {
+      search_.Repeat();
+      search_.BeginRun();
+      RunOnce(&outcome.trail);
+      break;
+    }
+    // Loads of those words were no turns until now.
+    if (met_new_words_) {
+      runs_before = outcome.runs;
+      search_.StartAnew();
+    }
+  }
+  outcome.states = search_.states();
+  outcome.contents = judged_.size();
+  return outcome;
+}
+
+}  // namespace
+
+Outcome TryAll(const Scenario& scenario, Lie lie, uint64_t most_runs) {
+  Trial trial(scenario, lie);
+  return trial.TryAll(most_runs);
+}
+
+}  // namespace durlog::schedules
