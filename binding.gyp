@@ -41,6 +41,7 @@
       'src-native/inspect/frames.cc',
       'src-native/inspect/repair.cc',
       'src-native/inspect/verify.cc',
+      'src-native/retention/cursor_syncs.cc',
       'src-native/retention/plan_folder.cc',
       'src-native/retention/retention_plan.cc',
       'src-native/retention/segment_survey.cc',

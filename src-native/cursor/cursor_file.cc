@@ -63,22 +63,25 @@ Result<CursorFileView> ReadCursorFile(File& file) {
   return view;
 }
 
-uint64_t PositionIn(const BootId& boot, const CursorSlot& slot) {
-  return boot != BootId{} && slot.boot == boot ? slot.position : slot.durable;
+// Only what is synced is trimmed: below `first_seq` the log has lost nothing, and so given no seq
+// to another record, whatever the boot.
+uint64_t PositionIn(const BootId& boot, const CursorSlot& slot, uint64_t first_seq) {
+  if (boot != BootId{} && slot.boot == boot) return slot.position;
+  return std::max(slot.durable, std::min(slot.position, first_seq));
 }
 
-Result<LogUuid> FindLogUuid(Directory& directory) {
+Result<LogOfCursors> FindLog(Directory& directory) {
   DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(directory));
   if (files.segments.empty()) {
     return Status::Error(Code::kNotFound, "there is no log in this folder")
         .WithPath(directory.path());
   }
   DURLOG_ASSIGN_OR_RETURN(const LogIdentity identity, IdentifyLog(directory, files.segments));
-  return identity.uuid;
+  return LogOfCursors{identity.uuid, files.segments.front()};
 }
 
 Result<std::vector<CursorPlace>> ListCursorPlaces(Directory& directory, const BootId& boot,
-                                                  const LogUuid& uuid) {
+                                                  const LogOfCursors& log) {
   DURLOG_ASSIGN_OR_RETURN(std::vector<std::string> names, ListCursorNames(directory));
   std::vector<CursorPlace> places;
   for (std::string& name : names) {
@@ -89,8 +92,8 @@ Result<std::vector<CursorPlace>> ListCursorPlaces(Directory& directory, const Bo
     Result<CursorFileView> read = file.ok() ? ReadCursorFile(**file) : file.TakeStatus();
     if (read.ok()) {
       if (read->unfinished) continue;
-      if (read->newest && read->newest->uuid != uuid) continue;
-      if (read->newest) place.position = PositionIn(boot, *read->newest);
+      if (read->newest && read->newest->uuid != log.uuid) continue;
+      if (read->newest) place.position = PositionIn(boot, *read->newest, log.first_seq);
     }
     place.name = std::move(name);
     places.push_back(std::move(place));
@@ -98,9 +101,17 @@ Result<std::vector<CursorPlace>> ListCursorPlaces(Directory& directory, const Bo
   return places;
 }
 
-Result<uint64_t> HighestPosition(Directory& directory, const BootId& boot, const LogUuid& uuid) {
+Status SyncCursorPlace(Directory& directory, const CursorPlace& place) {
+  Result<std::unique_ptr<File>> file =
+      directory.Open(CursorFileName(place.name), OpenMode::kReadWrite);
+  if (file.status().code() == Code::kNotFound) return Status::Ok();  // removed since
+  return file.ok() ? (*file)->SyncData() : file.TakeStatus();
+}
+
+Result<uint64_t> HighestPosition(Directory& directory, const BootId& boot,
+                                 const LogOfCursors& log) {
   DURLOG_ASSIGN_OR_RETURN(const std::vector<CursorPlace> places,
-                          ListCursorPlaces(directory, boot, uuid));
+                          ListCursorPlaces(directory, boot, log));
   uint64_t highest = 0;
   for (const CursorPlace& place : places) highest = std::max(highest, place.position.value_or(0));
   return highest;

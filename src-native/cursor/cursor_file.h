@@ -30,23 +30,33 @@ struct CursorFileView {
 // Also beside its owner: of a slot that is being stored the one before it counts.
 Result<CursorFileView> ReadCursorFile(File& file);
 
-// What a slot says in this boot: after another one, what had to survive a power cut.
-uint64_t PositionIn(const BootId& boot, const CursorSlot& slot);
+// What a slot says in this boot: after another one, what had to survive a power cut. Records that
+// the cursor had passed and that the log, which begins at `first_seq`, has trimmed since are not
+// among that.
+uint64_t PositionIn(const BootId& boot, const CursorSlot& slot, uint64_t first_seq);
 
-// The log whose segments are beside the cursors; kNotFound where there is none.
-Result<LogUuid> FindLogUuid(Directory& directory);
+// The log whose segments are beside the cursors.
+struct LogOfCursors {
+  LogUuid uuid{};
+  uint64_t first_seq = 0;
+};
+// kNotFound where there is none.
+Result<LogOfCursors> FindLog(Directory& directory);
 
 // Where a cursor is, as its file says.
 struct CursorPlace {
   std::string name;
   std::optional<uint64_t> position;  // nothing where the file cannot be read, or is damaged
 };
-// Of the cursors of the log `uuid`, by name.
+// Of the cursors of `log`, by name.
 Result<std::vector<CursorPlace>> ListCursorPlaces(Directory& directory, const BootId& boot,
-                                                  const LogUuid& uuid);
+                                                  const LogOfCursors& log);
+// A power cut takes the cursor back to no record before `place` once the log begins there: the
+// position, which may be in memory only, is on the device.
+Status SyncCursorPlace(Directory& directory, const CursorPlace& place);
 
-// The highest position of the cursors of the log `uuid`; 0 without any.
-Result<uint64_t> HighestPosition(Directory& directory, const BootId& boot, const LogUuid& uuid);
+// The highest position of the cursors of `log`; 0 without any.
+Result<uint64_t> HighestPosition(Directory& directory, const BootId& boot, const LogOfCursors& log);
 
 }  // namespace durlog
 

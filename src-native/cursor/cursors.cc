@@ -61,10 +61,10 @@ Result<OwnedCursorFile> TakeCursorFile(Directory& directory, const std::string& 
 Result<std::vector<CursorSummary>> ListCursors(FileSystem& file_system, const std::string& path) {
   DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<Directory> directory,
                           file_system.OpenDirectory(path, false));
-  DURLOG_ASSIGN_OR_RETURN(const LogUuid uuid, FindLogUuid(*directory));
+  DURLOG_ASSIGN_OR_RETURN(const LogOfCursors log, FindLog(*directory));
   DURLOG_ASSIGN_OR_RETURN(const Capabilities capabilities, directory->Probe());
   DURLOG_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListCursorNames(*directory));
-  const Result<CutList> cuts = ReadCuts(*directory, uuid);
+  const Result<CutList> cuts = ReadCuts(*directory, log.uuid);
   std::vector<CursorSummary> summaries;
   for (const std::string& name : names) {
     Result<std::unique_ptr<File>> file = directory->Open(CursorFileName(name), OpenMode::kRead);
@@ -74,8 +74,8 @@ Result<std::vector<CursorSummary>> ListCursors(FileSystem& file_system, const st
     if (view.unfinished) continue;
     CursorSummary summary;
     summary.name = name;
-    if (view.newest && view.newest->uuid == uuid) {
-      summary.position = PositionIn(file_system.CurrentBoot(), *view.newest);
+    if (view.newest && view.newest->uuid == log.uuid) {
+      summary.position = PositionIn(file_system.CurrentBoot(), *view.newest, log.first_seq);
       if (cuts.ok()) summary.cut = cuts.value().LowestSince(view.newest->generation);
       if (summary.cut && *summary.cut >= *summary.position) summary.cut.reset();
     }

@@ -26,14 +26,14 @@ Result<std::unique_ptr<DurableCursor>> DurableCursor::Open(FileSystem& file_syst
                                                            const std::string& name) {
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
                           file_system.OpenDirectory(path, false));
-  DURLOG_ASSIGN_OR_RETURN(const LogUuid uuid, FindLogUuid(*directory));
+  DURLOG_ASSIGN_OR_RETURN(const LogOfCursors log, FindLog(*directory));
   DURLOG_ASSIGN_OR_RETURN(OwnedCursorFile owned, TakeCursorFile(*directory, CursorFileName(name)));
   std::unique_ptr<DurableCursor> cursor(
       new DurableCursor(file_system, std::move(directory), CursorFileName(name)));
-  cursor->uuid_ = uuid;
+  cursor->uuid_ = log.uuid;
   cursor->lock_ = std::move(owned.lock);
   cursor->file_ = std::move(owned.file);
-  DURLOG_RETURN_IF_ERROR(cursor->Load());
+  DURLOG_RETURN_IF_ERROR(cursor->Load(log.first_seq));
   return cursor;
 }
 
@@ -46,7 +46,7 @@ DurableCursor::~DurableCursor() {
   static_cast<void>(removed);
 }
 
-Status DurableCursor::Load() {
+Status DurableCursor::Load(uint64_t log_first_seq) {
   // After a sync that failed the cache may show what the device does not hold.
   DURLOG_ASSIGN_OR_RETURN(const bool on_device, ShowDevice(*file_));
   static_cast<void>(on_device);
@@ -69,7 +69,7 @@ Status DurableCursor::Load() {
   }
   newest_ = *view.newest;
   newest_.boot = file_system_.CurrentBoot();
-  newest_.position = PositionIn(newest_.boot, *view.newest);
+  newest_.position = PositionIn(newest_.boot, *view.newest, log_first_seq);
   memory_slot_ = view.newest_at == 0 ? 1 : 0;
   synced_slot_ = view.newest_at == kFirstSyncedSlot ? kFirstSyncedSlot + 1 : kFirstSyncedSlot;
   return Status::Ok();

@@ -57,7 +57,7 @@ class DurableCursor {
  private:
   DurableCursor(FileSystem& file_system, std::unique_ptr<Directory> directory, std::string name);
 
-  Status Load();
+  Status Load(uint64_t log_first_seq);
   Status MakeFile();
   Status Map();
   Status Store(size_t slot, const uint8_t* bytes);

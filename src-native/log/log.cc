@@ -68,8 +68,8 @@ std::shared_ptr<RetentionJob> Log::BeginRetention(const RetentionPolicy& policy)
     shape.newest_ms = active_->header().base_time_ms + last_time_ms_;
   }
   if (!survey_) survey_ = std::make_shared<SegmentSurvey>(*directory_);
-  auto job =
-      std::make_shared<RetentionJob>(file_system_, *directory_, std::move(shape), policy, survey_);
+  auto job = std::make_shared<RetentionJob>(file_system_, *directory_, std::move(shape), policy,
+                                            survey_, cursor_syncs_);
   chain_.Watch(job);
   return job;
 }

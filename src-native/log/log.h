@@ -224,6 +224,7 @@ class Log final : public LogWriter {
   AckLedger acks_;
   std::shared_ptr<SegmentSurvey> survey_;  // null until retention asks, and after a truncation
   std::vector<SealedSegment> sealed_;      // since it was asked last
+  const std::shared_ptr<CursorSyncs> cursor_syncs_ = std::make_shared<CursorSyncs>();
 
   // The append point.
   WriteMode mode_;

@@ -29,12 +29,12 @@ LogUuid MakeUuid(FileSystem& file_system) {
 }
 
 // Records in memory that a cursor has passed may be gone: after a write that failed.
-Status RecordLostRecords(FileSystem& file_system, Directory& directory, const LogUuid& uuid,
+Status RecordLostRecords(FileSystem& file_system, Directory& directory, const LogOfCursors& log,
                          uint64_t next_seq) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t highest,
-                          HighestPosition(directory, file_system.CurrentBoot(), uuid));
+                          HighestPosition(directory, file_system.CurrentBoot(), log));
   if (highest <= next_seq) return Status::Ok();
-  return RecordCut(directory, uuid, next_seq);
+  return RecordCut(directory, log.uuid, next_seq);
 }
 
 }  // namespace
@@ -70,7 +70,8 @@ Status RecoverFolder(FileSystem& file_system, Directory& directory,
   DURLOG_RETURN_IF_ERROR(RemoveSpares(directory, plan.files));
   if (folder->uuid == LogUuid{}) folder->uuid = MakeUuid(file_system);  // no header could be read
   live->Attach(file_system, directory, capabilities, folder->uuid);
-  DURLOG_RETURN_IF_ERROR(RecordLostRecords(file_system, directory, folder->uuid, plan.next_seq));
+  DURLOG_RETURN_IF_ERROR(RecordLostRecords(
+      file_system, directory, {folder->uuid, plan.files.segments.front()}, plan.next_seq));
   const bool cuts = !plan.cuts.empty();
   live->BeginRecovery(plan.next_seq, cuts);
   DURLOG_RETURN_IF_ERROR(ApplyRecovery(directory, capabilities, &plan));

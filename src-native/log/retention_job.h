@@ -11,24 +11,26 @@
 
 namespace durlog {
 
-// Only reads. The segments are those at the time when the job is made: none of them is trimmed or
-// truncated before it is done.
+// Reads, and syncs the cursors' files. The segments are those at the time when the job is made:
+// none of them is trimmed or truncated before it is done.
 class RetentionJob final : public Job {
  public:
   RetentionJob(FileSystem& file_system, Directory& directory, LogShape shape,
-               RetentionPolicy policy, std::shared_ptr<SegmentSurvey> survey)
+               RetentionPolicy policy, std::shared_ptr<SegmentSurvey> survey,
+               std::shared_ptr<CursorSyncs> syncs)
       : file_system_(file_system),
         directory_(directory),
         shape_(std::move(shape)),
         policy_(policy),
-        survey_(std::move(survey)) {}
+        survey_(std::move(survey)),
+        syncs_(std::move(syncs)) {}
 
   // After done().
   const Result<RetentionPlan>& plan() const { return plan_; }
 
  protected:
   void Run() override {
-    plan_ = PlanShape(file_system_, directory_, shape_, policy_, survey_.get());
+    plan_ = PlanShape(file_system_, directory_, shape_, policy_, survey_.get(), syncs_.get());
   }
 
  private:
@@ -37,6 +39,7 @@ class RetentionJob final : public Job {
   const LogShape shape_;
   const RetentionPolicy policy_;
   const std::shared_ptr<SegmentSurvey> survey_;
+  const std::shared_ptr<CursorSyncs> syncs_;
   Result<RetentionPlan> plan_ = RetentionPlan();
 };
 

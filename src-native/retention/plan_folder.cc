@@ -21,7 +21,7 @@ constexpr uint64_t kRoomSegments = 2;
 
 Result<RetentionPlan> PlanShape(FileSystem& file_system, Directory& directory,
                                 const LogShape& shape, const RetentionPolicy& policy,
-                                SegmentSurvey* survey) {
+                                SegmentSurvey* survey, CursorSyncs* syncs) {
   const std::vector<uint64_t>& first_seqs = shape.first_seqs;
   RetainedLog log;
   log.next_seq = shape.next_seq;
@@ -39,8 +39,8 @@ Result<RetentionPlan> PlanShape(FileSystem& file_system, Directory& directory,
     log.segments.push_back(segment);
   }
   if (policy.keep_for_cursors) {
-    DURLOG_ASSIGN_OR_RETURN(log.cursors,
-                            ListCursorPlaces(directory, file_system.CurrentBoot(), shape.uuid));
+    DURLOG_ASSIGN_OR_RETURN(log.cursors, syncs->List(directory, file_system.CurrentBoot(),
+                                                     {shape.uuid, first_seqs.front()}));
   }
   const auto is_older = [&](size_t index, uint64_t time_ms) {
     if (index + 1 < first_seqs.size()) {
@@ -49,7 +49,12 @@ Result<RetentionPlan> PlanShape(FileSystem& file_system, Directory& directory,
     return shape.newest_ms ? *shape.newest_ms < time_ms
                            : survey->IsOlder(first_seqs[index], std::nullopt, time_ms);
   };
-  RetentionPlan plan = PlanRetention(policy, log, file_system.NowMs(), is_older);
+  const uint64_t now_ms = file_system.NowMs();
+  RetentionPlan plan = PlanRetention(policy, log, now_ms, is_older);
+  const bool removes = plan.segments > 0 || plan.seal;
+  if (removes && !syncs->Sync(directory, &log.cursors)) {
+    plan = PlanRetention(policy, log, now_ms, is_older);
+  }
   plan.bytes = 0;
   for (size_t i = 0; i < plan.segments; ++i) {
     DURLOG_ASSIGN_OR_RETURN(const uint64_t bytes, survey->BytesOf(first_seqs[i]));
@@ -77,8 +82,9 @@ Result<FolderPlan> PlanFolder(FileSystem& file_system, const std::string& path,
   shape.next_seq = std::max(bounds.next_seq, newest);
   shape.keep = newest;
   SegmentSurvey survey(*directory);
+  CursorSyncs syncs;
   DURLOG_ASSIGN_OR_RETURN(RetentionPlan plan,
-                          PlanShape(file_system, *directory, shape, policy, &survey));
+                          PlanShape(file_system, *directory, shape, policy, &survey, &syncs));
   return FolderPlan{std::move(plan), shape.segment_bytes};
 }
 

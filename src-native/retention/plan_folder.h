@@ -9,6 +9,7 @@
 
 #include "platform/file_system.h"
 #include "record/segment_header.h"
+#include "retention/cursor_syncs.h"
 #include "retention/retention_plan.h"
 #include "retention/segment_survey.h"
 
@@ -32,12 +33,13 @@ struct LogShape {
   std::vector<SealedSegment> sealed;
 };
 
-// Reads the cursors' files, and of the segments what `survey` does not know.
+// Reads the cursors' files, and of the segments what `survey` does not know. Where segments are to
+// go, the cursors' positions are on the device when it returns.
 Result<RetentionPlan> PlanShape(FileSystem& file_system, Directory& directory,
                                 const LogShape& shape, const RetentionPolicy& policy,
-                                SegmentSurvey* survey);
+                                SegmentSurvey* survey, CursorSyncs* syncs);
 
-// For a log that another process may have open. Takes no lock and changes nothing.
+// For a log that another process may have open. Takes no lock and changes nothing but that.
 struct FolderPlan {
   RetentionPlan plan;
   uint64_t segment_bytes = 0;  // of the newest segment

@@ -8,6 +8,7 @@ const node = (script) => `'${process.execPath}' '${join(import.meta.dirname, 'du
 const durlog = { workload: node('workload.mjs'), verifier: node('verifier.mjs') }
 const breaking = (what, command) => `DURLOG_BREAK=${what} LD_PRELOAD='${shim}' ${command}`
 const brokenWorkload = (what) => ({ ...durlog, workload: breaking(what, durlog.workload) })
+const consumer = { workload: `${node('workload.mjs')} consumer/life.mjs`, verifier: node('consumer/verifier.mjs') }
 const shared = { workload: node('shared/workload.mjs'), verifier: node('shared/verifier.mjs') }
 
 export const writers = {
@@ -23,6 +24,15 @@ export const writers = {
       'no-directory-sync': brokenWorkload('no-directory-sync'),
       'no-invalidation': { ...durlog, verifier: breaking('no-invalidation', durlog.verifier) },
     },
+  },
+  // A log whose retention waits for its cursors, and a destination that it is shipped to.
+  consumer: {
+    ...consumer,
+    describe(seed) {
+      const { strategy, preallocate } = combinationOfSeed(seed)
+      return `${strategy} on ${preallocate}`
+    },
+    broken: { 'ack-before-sync': { ...consumer, workload: breaking('ack-before-sync', consumer.workload) } },
   },
   // Several processes at a time. Btrfs refuses them: a store to a map of it can fail.
   shared: {

@@ -128,6 +128,27 @@ TEST_F(DurableCursorTest, AfterAnotherBootOnlyWhatWasSyncedInTheLogCounts) {
   EXPECT_EQ(Open()->position(), 16u);
 }
 
+TEST_F(DurableCursorTest, AfterAnotherBootWhatWasTrimmedBehindItIsNotReadAgain) {
+  Append(10);
+  Result<std::shared_ptr<RotateJob>> rotation = log_->BeginRotate();
+  ASSERT_TRUE(rotation.ok() && *rotation != nullptr);
+  (*rotation)->RunOnce();
+  ASSERT_TRUE(log_->FinishRotate(**rotation).ok());
+  Append(5);
+  // Committed before the records were known to be synced.
+  ASSERT_TRUE(Make(0)->Commit(12, 3).ok());
+  file_system_.boot = {2};
+  EXPECT_EQ(Open()->position(), 3u);
+  const std::shared_ptr<TrimJob> trim = log_->BeginTrim(10);
+  ASSERT_NE(trim, nullptr);
+  trim->RunOnce();
+  log_->FinishTrim(*trim);
+  EXPECT_EQ(Open()->position(), 10u);
+  const Result<std::vector<CursorSummary>> listed = ListCursors(file_system_, "memory");
+  ASSERT_TRUE(listed.ok());
+  EXPECT_EQ(listed.value().at(0).position, 10u);
+}
+
 TEST_F(DurableCursorTest, AFileSystemThatKnowsNoBootCountsOnlyWhatWasSynced) {
   file_system_.boot = {};
   ASSERT_TRUE(Make(0)->Commit(20, 15).ok());

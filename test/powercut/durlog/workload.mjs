@@ -1,5 +1,5 @@
 // The workload: several processes one after the other ("lives"), on one log. Some close it, some are killed with
-// SIGKILL while appends are on their way. life.mjs is what each does.
+// SIGKILL while appends are on their way. life.mjs, or the script that is named, is what each does.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { between, seededRandom } from './random.mjs'
@@ -9,7 +9,7 @@ const lives = between(random, 3, 5)
 
 for (let life = 0; life < lives; ++life) {
   const killed = random() < 0.5
-  const script = join(import.meta.dirname, 'life.mjs')
+  const script = join(import.meta.dirname, process.argv[2] ?? 'life.mjs')
   const ending = spawnSync(process.execPath, [script, String(life), killed ? 'kill' : 'close'], {
     stdio: ['ignore', 'ignore', 'inherit'],
   })
