@@ -1,5 +1,5 @@
 // npm run test:ship: 200,000 records to a cluster of three, while everything is killed. --records N, --kills N, --servers 1|3, --single.
-// --restore N: that many records shipped and restored. --outage SECONDS: appends while the server is down.
+// --restore N: that many records shipped and restored. --outage SECONDS: appends while the servers are down, and catching up.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ const { values } = parseArgs({
 
 function run(dir) {
   if (values.restore !== undefined) return runRestoreTrial(dir, Number(values.restore))
-  if (values.outage !== undefined) return runOutageTrial(dir, Number(values.outage))
+  if (values.outage !== undefined) return runOutageTrial(dir, Number(values.outage), Number(values.servers))
   const { records, kills, servers } = values
   const options = { records: Number(records), kills: Number(kills), servers: Number(servers) }
   return runTrial(dir, { ...options, atomic: !values.single })
