@@ -1,12 +1,23 @@
-/** What the client and the servers do without durlog: conditional atomic batches, the next one sent when the last is acknowledged. */
+/** What the client and the servers do without durlog: conditional atomic batches of the same messages, one after the other. */
 import { createInbox, headers } from '@nats-io/transport-node'
 
 const BATCH = 1000
+const UUID = '0b5fa4b1-3c41-4f0e-9a60-0d1fb7a3a001'
+/** As long as those of a shipped record. */
+const RECORD_HEADERS = {
+  'Durlog-Uuid': UUID,
+  'Durlog-Generation': '0',
+  'Durlog-Time': '1763800000000',
+  'Durlog-Crc': '01234567',
+}
 
 function publishBatch(nc, subject, payload, { number, last, reply }) {
   for (let i = 1; i <= BATCH; i++) {
+    const seq = String(number * BATCH + i)
     const own = headers()
-    own.set('Nats-Msg-Id', `limit:${number}:${i}`)
+    own.set('Nats-Msg-Id', `${UUID}:${seq}`)
+    own.set('Durlog-Seq', seq)
+    for (const [name, value] of Object.entries(RECORD_HEADERS)) own.set(name, value)
     own.set('Nats-Batch-Id', `limit-${number}`)
     own.set('Nats-Batch-Sequence', String(i))
     if (i === 1) own.set('Nats-Expected-Last-Subject-Sequence', String(last))
