@@ -100,6 +100,28 @@ describe('a shipper', () => {
     await late.idle()
     expect(destination[1]).toMatchObject({ seq: 11, gapFrom: 3, voidFrom: 10 })
   })
+
+  test('calls it lost, and not empty, what is damaged in a log that was opened with salvage', async () => {
+    const dir = join(scratchDir(), 'log')
+    const damaged = segment(1n).records(0, 9)
+    const at = (damaged.at.get(4) as number) + 24
+    damaged.bytes[at] = (damaged.bytes[at] as number) ^ 1
+    writeFiles(
+      dir,
+      new Map([
+        [segmentName(0), damaged.bytes],
+        [segmentName(10), segment(2n).void(10, 1).records(11, 12).marker(13).bytes],
+      ]),
+    )
+    const log = await openUntilDone(dir, { recovery: 'salvage' })
+    const destination: StoredRecord[] = []
+    await shipInto(log, new MemoryTarget(destination)).idle()
+    const missing = destination.filter(({ gapFrom, voidFrom }) => gapFrom !== undefined || voidFrom !== undefined)
+    expect(missing.map(({ seq, gapFrom, voidFrom }) => [seq, gapFrom, voidFrom])).toEqual([
+      [5, 4, undefined],
+      [11, undefined, 10],
+    ])
+  })
 })
 
 const options = ({ url }: NatsServer, more: Partial<RestoreOptions> = {}): RestoreOptions => ({
