@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "one_map.h"
 #include "platform/file_system.h"
 
 namespace durlog {
@@ -55,11 +56,13 @@ class ObservedMapping final : public Mapping {
 
 class ObservedFile final : public File {
  public:
-  ObservedFile(std::unique_ptr<File> inner, std::string name, bool direct, Observer observer)
+  ObservedFile(std::unique_ptr<File> inner, std::string name, bool direct, Observer observer,
+               MapsByFile* maps = nullptr)
       : inner_(std::move(inner)),
         name_(std::move(name)),
         direct_(direct),
-        observer_(std::move(observer)) {}
+        observer_(std::move(observer)),
+        maps_(maps) {}
 
   Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) override {
     DURLOG_RETURN_IF_ERROR(observer_({"read", name_, offset, length}));
@@ -100,8 +103,10 @@ class ObservedFile final : public File {
   }
   Result<std::unique_ptr<Mapping>> Map(uint64_t offset, size_t length) override {
     DURLOG_RETURN_IF_ERROR(observer_({"map", name_, offset, length}));
-    DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Mapping> map, inner_->Map(offset, length));
-    return std::unique_ptr<Mapping>(new ObservedMapping(std::move(map), name_, observer_));
+    Result<std::unique_ptr<Mapping>> map =
+        maps_ == nullptr ? inner_->Map(offset, length) : maps_->Map(*inner_, offset, length);
+    if (!map.ok()) return map.TakeStatus();
+    return std::unique_ptr<Mapping>(new ObservedMapping(std::move(*map), name_, observer_));
   }
   Result<std::unique_ptr<ReadOnlyMapping>> MapForReading(uint64_t offset, size_t length) override {
     return inner_->MapForReading(offset, length);
@@ -126,23 +131,25 @@ class ObservedFile final : public File {
   const std::string name_;
   const bool direct_;
   const Observer observer_;
+  MapsByFile* const maps_;
 };
 
 class ObservedDirectory final : public Directory {
  public:
   ObservedDirectory(std::unique_ptr<Directory> inner, const std::string& file_system,
-                    uint32_t direct_alignment, Observer observer)
+                    uint32_t direct_alignment, Observer observer, MapsByFile* maps = nullptr)
       : inner_(std::move(inner)),
         file_system_(file_system),
         direct_alignment_(direct_alignment),
-        observer_(std::move(observer)) {}
+        observer_(std::move(observer)),
+        maps_(maps) {}
 
   const std::string& path() const override { return inner_->path(); }
   Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) override {
     DURLOG_RETURN_IF_ERROR(observer_({"open", name}));
     DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<File> file, inner_->Open(name, mode));
     const bool direct = IsDirect(mode);
-    return std::unique_ptr<File>(new ObservedFile(std::move(file), name, direct, observer_));
+    return std::unique_ptr<File>(new ObservedFile(std::move(file), name, direct, observer_, maps_));
   }
   Result<std::vector<FileEntry>> List() override { return inner_->List(); }
   Status Rename(const std::string& from, const std::string& to) override {
@@ -176,6 +183,7 @@ class ObservedDirectory final : public Directory {
   const std::string file_system_;
   const uint32_t direct_alignment_;
   const Observer observer_;
+  MapsByFile* const maps_;
 };
 
 // The real file system below it, which passes for `file_system` where that is not empty.
@@ -187,8 +195,8 @@ class ObservedFileSystem final : public FileSystem {
   Result<std::unique_ptr<Directory>> OpenDirectory(const std::string& path, bool create) override {
     DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
                             DefaultFileSystem().OpenDirectory(path, create));
-    return std::unique_ptr<Directory>(
-        new ObservedDirectory(std::move(directory), file_system_, direct_alignment, observer_));
+    return std::unique_ptr<Directory>(new ObservedDirectory(std::move(directory), file_system_,
+                                                            direct_alignment, observer_, maps));
   }
   uint64_t NowMs() override { return DefaultFileSystem().NowMs() + clock_ahead_ms; }
   uint64_t MonotonicMicros() override { return DefaultFileSystem().MonotonicMicros(); }
@@ -196,7 +204,8 @@ class ObservedFileSystem final : public FileSystem {
 
   uint64_t clock_ahead_ms = 0;
   uint32_t direct_alignment =
-      0;  // of a device with blocks larger than the machine's; 0 for its own
+      0;                       // of a device with blocks larger than the machine's; 0 for its own
+  MapsByFile* maps = nullptr;  // where set, all maps of a file are at one address
 
  private:
   const Observer observer_;

@@ -3,17 +3,16 @@
 #define DURLOG_TEST_CORE_SCHEDULES_JUDGE_H_
 
 #include <string>
-#include <vector>
 
 #include "model_files.h"
 #include "stage.h"
 
 namespace durlog::schedules {
 
-// All members are gone. What is acknowledged is there with its seq and its bytes, each record once,
-// a batch as a whole or not at all; the next open takes the log up, and leaves it clean. "" where
-// all of that holds. The files are changed.
-std::string Judge(ModelFiles& files, const std::vector<Written>& written);
+// All members are gone. What is acknowledged and not trimmed is there with its seq and its bytes,
+// each record once, a batch as a whole or not at all; the next open takes the log up, and leaves it
+// clean. "" where all of that holds. The files are changed.
+std::string Judge(ModelFiles& files, const Stage& stage);
 
 }  // namespace durlog::schedules
 

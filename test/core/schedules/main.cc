@@ -7,10 +7,9 @@
 //   --broken NAME       publishes-first, skips-reserved or voids-living: ends at the first
 //   violation
 // Exits with 0 where every promise held, 1 where one was broken, 2 on bad arguments.
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <ctime>
 #include <optional>
 #include <string>
 
@@ -54,10 +53,9 @@ bool ParseOne(const std::string& name, const std::string& value, Arguments* argu
 
 // Whether nothing was wrong.
 bool Try(const Scenario& scenario, const Arguments& arguments) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point begin = Clock::now();
+  const std::clock_t begin = std::clock();
   const Outcome outcome = TryAll(scenario, arguments.lie, arguments.most_runs);
-  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   std::printf("%-22s %9llu schedules %9llu states %7llu contents %6.1f s%s\n",
               scenario.name.c_str(), static_cast<unsigned long long>(outcome.runs),
               static_cast<unsigned long long>(outcome.states),

@@ -40,6 +40,7 @@ std::vector<Scenario> ShortScenarios() {
       Make("three-rotation", {"w", "w", "w"}, 1, 1, 1),
       Make("join", {"w", "w", "jw"}, kPlenty, 1, 2),
       Make("leave", {"wl", "wl"}, kPlenty, 1, 2),
+      Make("trim", {"fst", "w"}, 1, 1, 1),
   };
 }
 
@@ -56,6 +57,9 @@ std::vector<Scenario> LongScenarios() {
       Make("join", {"w", "w", "jw"}, kPlenty, 1, 3),
       Make("join-rotation", {"w", "w", "jw"}, 1, 1, 2),
       Make("leave", {"wl", "wl"}, kPlenty, 1, 3),
+      Make("trim", {"fst", "ww"}, 1, 1, 2),
+      Make("trim-far", {"fffst", "w"}, 1, 1, 1),
+      Make("trim-both", {"fst", "fst"}, 1, 1, 1),
       Make("leave-join", {"wl", "w", "jwl"}, kPlenty, 1, 2),
   };
 }

@@ -1,5 +1,6 @@
 #include "stage.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "record/segment_name.h"
@@ -81,8 +82,9 @@ void Stage::Append(size_t member, char what) {
   std::array<Bytes, 2> payloads;
   for (size_t i = 0; i < count; ++i) {
     const size_t number = appended_[member]++;
-    written_.push_back(
-        {"m" + std::to_string(member) + "." + std::to_string(number), false, 0, batch});
+    std::string payload = "m" + std::to_string(member) + "." + std::to_string(number);
+    if (what == 'f') payload.resize(kFillerFrameBytes - kFrameHeaderBytes, 'f');
+    written_.push_back({std::move(payload), false, 0, batch});
     payloads[i] = AsBytes(written_.back().payload);
   }
   const Result<uint64_t> seq = what == 'b'   ? logs_[member]->WriteBatch(payloads.data(), count)
@@ -96,6 +98,15 @@ void Stage::Append(size_t member, char what) {
   if (Turns::Current() != nullptr) Turns::Current()->Tell(Mix(Mix(batch) ^ *seq));
 }
 
+void Stage::Trim(size_t member) {
+  const uint64_t seq = logs_[member]->next_seq();
+  trimmed_below_ = std::max(trimmed_below_, seq);
+  if (Turns::Current() != nullptr) Turns::Current()->Tell(Mix(~seq) + member);
+  const std::shared_ptr<SharedTrimJob> job = logs_[member]->BeginTrim(seq);
+  job->RunOnce();
+  if (!job->status().ok()) Fail("a trim failed: " + job->status().message());
+}
+
 void Stage::Work(size_t member) {
   for (const char what : scenario_.members[member]) {
     if (!violation_.empty()) return;
@@ -103,6 +114,8 @@ void Stage::Work(size_t member) {
       Join(member);
     } else if (what == 'l') {
       Leave(member);
+    } else if (what == 't') {
+      Trim(member);
     } else {
       Append(member, what);
     }

@@ -37,6 +37,8 @@ class Stage final : public LogListener {
   void Work(size_t member);
 
   const std::vector<Written>& written() const { return written_; }
+  // Below it, records may have been trimmed.
+  uint64_t trimmed_below() const { return trimmed_below_; }
   // The first thing that no member may meet; "" for none.
   const std::string& violation() const { return violation_; }
 
@@ -52,6 +54,7 @@ class Stage final : public LogListener {
   void Join(size_t member);
   void Leave(size_t member);
   void Append(size_t member, char what);
+  void Trim(size_t member);
   void FillUpTo(uint64_t room_bytes);
   void TakeSpareAway();
   void Fail(const std::string& violation) {
@@ -64,6 +67,7 @@ class Stage final : public LogListener {
   std::array<std::unique_ptr<SharedLog>, ModelFiles::kMostMembers> logs_;
   std::array<size_t, ModelFiles::kMostMembers> appended_{};
   std::vector<Written> written_;
+  uint64_t trimmed_below_ = 0;
   std::string violation_;
 };
 

@@ -49,7 +49,7 @@ void Trial::WarmUp() {
   Stage stage(scenario, files);
   stage.SetUp();
   stage.Work(0);
-  const std::string wrong = Judge(files, stage.written());
+  const std::string wrong = Judge(files, stage);
   static_cast<void>(wrong);
 }
 
@@ -76,7 +76,7 @@ RunEnd Trial::RunOnce(std::vector<std::string>* trail) {
 std::string Trial::JudgeContent(uint64_t content) {
   if (!judged_.Insert(content)) return "";
   const std::unique_ptr<ModelFiles> copy = files_->Copy();
-  return Judge(*copy, stage_->written());
+  return Judge(*copy, *stage_);
 }
 
 std::string Trial::JudgeEnd(RunEnd end) {

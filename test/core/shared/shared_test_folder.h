@@ -62,10 +62,10 @@ class SharedTestFolder : public LogTestFolder {
     EXPECT_EQ(report->state, RecoveryState::kClean);
     EXPECT_TRUE(report->problems.empty()) << report->problems.front().message;
   }
-  // Every record that there is, with its seq; voids take seqs and have none.
-  std::vector<std::pair<uint64_t, std::string>> ReadAll() {
+  // Every record from `from` on, with its seq; voids take seqs and have none.
+  std::vector<std::pair<uint64_t, std::string>> ReadAll(uint64_t from = 0) {
     std::vector<std::pair<uint64_t, std::string>> records;
-    Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(DefaultFileSystem(), PathOf("log"), 0);
+    Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(DefaultFileSystem(), PathOf("log"), from);
     EXPECT_TRUE(cursor.ok()) << cursor.status().message();
     std::vector<uint8_t> buffer(64 << 10);
     std::vector<CursorEntry> entries(256);
