@@ -222,6 +222,8 @@ Status SharedLog::AwaitHere(uint64_t end, Level level) {
     committed_->MoveTo(job.point());
     if (!job.status().ok()) NoteFailure(job.status());
     Refresh();
+    // Then nobody syncs any more.
+    NoteLatchOfOthers();
     // The record is stored: whether it stays is not known.
     if (latched_) return failure_;
     if (!job.status().ok()) return job.status();

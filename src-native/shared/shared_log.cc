@@ -119,9 +119,12 @@ void SharedLog::Harvest() {
   if (sync) FinishReach(&sync_job_);
   if (populate_job_ && populate_job_->done()) populate_job_.reset();
   if (memory || sync) Refresh();
-  if (!latched_ && member_->page().Load(PageWord::kLatched) != 0) {
-    Latch(Status::Error(Code::kSyncFailed, "a sync by another writer of the log failed"));
-  }
+  NoteLatchOfOthers();
+}
+
+void SharedLog::NoteLatchOfOthers() {
+  if (latched_ || member_->page().Load(PageWord::kLatched) == 0) return;
+  Latch(Status::Error(Code::kSyncFailed, "a sync by another writer of the log failed"));
 }
 
 void SharedLog::PrepareClose() {

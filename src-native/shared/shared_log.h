@@ -99,6 +99,7 @@ class SharedLog final : public LogWriter {
   Status VoidReservationsOf(bool everybody, LogPoint* point);
   Status StartAt(uint64_t segment, uint64_t offset, uint64_t seq, bool marked);
   void Leave();
+  void LeaveLocks();
   Status MarkEnd(LogPoint end);
 
   // shared_append.cc
@@ -134,6 +135,7 @@ class SharedLog final : public LogWriter {
   }
   bool WantsSync() const;
   void NoteFailure(Status status);
+  void NoteLatchOfOthers();
   void Latch(Status status);
   Status LatchedError() const;
   Status StallError(const Stall& stall) const;

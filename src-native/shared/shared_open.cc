@@ -116,7 +116,14 @@ Result<std::unique_ptr<SharedLog>> SharedLog::Open(FileSystem& file_system, cons
   // Nobody else has even a shared lock: no member is alive, and no writer that is alone.
   DURLOG_ASSIGN_OR_RETURN(const bool first,
                           member->lock().TryLockRange(LockKind::kExclusive, 0, 0));
-  if (first) DURLOG_RETURN_IF_ERROR(log->Recover());
+  if (first) {
+    Status recovered = log->Recover();
+    if (!recovered.ok()) {
+      // The next one to join takes what it cannot share for a writer that is alone.
+      static_cast<void>(member->lock().UnlockRange(0, 0).ok());
+      return recovered;
+    }
+  }
   DURLOG_ASSIGN_OR_RETURN(const bool shared, member->lock().TryLockRange(LockKind::kShared, 0, 0));
   if (!shared) return LockedAlone(member->lock(), file_system, path);
   if (!first) DURLOG_RETURN_IF_ERROR(log->Join());
@@ -258,15 +265,20 @@ SharedLog::~SharedLog() {
   if (closing_ && !latched_) {
     Leave();
   } else {
-    member_->LeaveSlot();
-    member_->live().Leave();
+    LeaveLocks();
   }
-  // Not left to the end of the last job that still holds the member.
+}
+
+// Not left to the end of the last job that still holds the member.
+void SharedLog::LeaveLocks() {
+  member_->LeaveSlot();
+  member_->live().Leave();
   static_cast<void>(member_->lock().UnlockRange(0, 0).ok());
 }
 
 // The last member marks the end: the next open knows that everything is synced. Where this fails it
-// reads a little more, and nothing is lost.
+// reads a little more, and nothing is lost. Its lock is gone before anybody can join: what it has
+// alone here nobody can share.
 void SharedLog::Leave() {
   JoinLock leaving(member_->page());
   const bool alone_here = leaving.Take().ok();
@@ -279,8 +291,7 @@ void SharedLog::Leave() {
       WriteOwner(member_->lock(), "");
     }
   }
-  member_->LeaveSlot();
-  member_->live().Leave();
+  LeaveLocks();
 }
 
 Status SharedLog::MarkEnd(LogPoint end) {

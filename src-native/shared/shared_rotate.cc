@@ -26,10 +26,8 @@ constexpr uint64_t kMaxUnsyncedBytes = 256u << 20;
 // Moves the append point behind everything that is reserved; `stop` is what stands there.
 Status SharedLog::CatchUp(FrameStep* stop) {
   MembersPage& page = member_->page();
-  if (page.Load(PageWord::kLatched) != 0) {
-    Latch(Status::Error(Code::kSyncFailed, "a sync by another writer of the log failed"));
-    return LatchedError();
-  }
+  NoteLatchOfOthers();
+  if (latched_) return LatchedError();
   for (;;) {
     const uint64_t active = page.Load(PageWord::kActiveFirst);
     if (active <= append_.segment->first_seq()) break;

@@ -116,8 +116,10 @@ class ObservedFile final : public File {
   Result<bool> TryLockRange(LockKind kind, uint64_t offset, uint64_t length) override {
     return inner_->TryLockRange(kind, offset, length);
   }
+  // Told of afterwards: others may have the lock by then.
   Status UnlockRange(uint64_t offset, uint64_t length) override {
-    return inner_->UnlockRange(offset, length);
+    DURLOG_RETURN_IF_ERROR(inner_->UnlockRange(offset, length));
+    return observer_({"unlocked", name_, offset, length});
   }
   Result<std::optional<LockKind>> RangeLockOfOthers(uint64_t offset, uint64_t length) override {
     return inner_->RangeLockOfOthers(offset, length);

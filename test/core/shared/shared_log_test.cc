@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <cerrno>
+#include <functional>
 #include <map>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "observed_file_system.h"
@@ -257,6 +259,50 @@ TEST_F(SharedLogTest, AFailedSyncLatchesEveryMemberBeforeAnybodyIsAcknowledged) 
   std::unique_ptr<SharedLog> again = OpenMember();
   ASSERT_NE(again, nullptr);
   EXPECT_EQ(Write(*again, PayloadOf(9)), 3u);
+}
+
+// What another member does once this thread's has published.
+thread_local std::function<void()> when_published;
+
+void DoWhenPublished(Step step) {
+  if (step != Step::kPublished || !when_published) return;
+  std::exchange(when_published, nullptr)();
+}
+
+TEST_F(SharedLogTest, AFailedSyncElsewhereEndsAnAppendThatWaitsForOne) {
+  ObservedFileSystem failing([](const ObservedCall& call) {
+    return call.call == "sync-map" ? Status::System("msync", EIO, call.name) : Status::Ok();
+  });
+  std::unique_ptr<SharedLog> log = OpenMember();
+  Result<std::unique_ptr<SharedLog>> other = SharedLog::Open(failing, PathOf("log"), Small());
+  ASSERT_TRUE(other.ok()) << other.status().message();
+  (*other)->Attach(&inline_, &listener_);
+  Write(**other, PayloadOf(0));
+  when_published = [&other] { EXPECT_FALSE((*other)->Sync(Level::kSync).ok()); };
+  step_hook_for_tests = DoWhenPublished;
+  const Status failed = log->AppendSync(AsBytes(PayloadOf(1)), Level::kSync).TakeStatus();
+  step_hook_for_tests = nullptr;
+  EXPECT_EQ(failed.code(), Code::kSyncFailed);
+  EXPECT_TRUE(log->latched());
+}
+
+TEST_F(SharedLogTest, AMemberThatOpensAsSoonAsTheLastOneHasLeftIsLetIn) {
+  bool leaves = false;
+  std::unique_ptr<SharedLog> next;
+  ObservedFileSystem observed([&](const ObservedCall& call) {
+    const bool may_join = call.call == "unlocked" && call.name == kSharedName &&
+                          call.offset == static_cast<uint64_t>(PageLock::kJoin);
+    if (leaves && may_join) next = OpenMember();
+    return Status::Ok();
+  });
+  Result<std::unique_ptr<SharedLog>> last = SharedLog::Open(observed, PathOf("log"), Small());
+  ASSERT_TRUE(last.ok()) << last.status().message();
+  (*last)->Attach(&inline_, &listener_);
+  Write(**last, PayloadOf(0));
+  leaves = true;
+  Leave(std::move(*last));
+  ASSERT_NE(next, nullptr);
+  EXPECT_EQ(Write(*next, PayloadOf(1)), 1u);
 }
 
 // Where the test stops one member's thread, and for how long.
