@@ -4,8 +4,10 @@
 //   --jobs N           processes to share the work (2)
 //   --strategy NAME    one strategy only; --preallocate NAME likewise
 //   --faults always    every seed has a call that fails or a disk that runs full; else three in ten
-//   --broken NAME      early-ack, no-directory-sync, no-cut or kept-cache: ends at the first
-//   violation
+//   --writers several  several processes with one log open at a time
+//   --broken NAME      early-ack, no-directory-sync, no-cut or kept-cache; of several writers also
+//                      publishes-first, acks-reserved or voids-live-owner: ends at the first
+//                      violation
 //   --replay SEED      one seed, told call by call where it fails
 // Exits with 0 where every promise held, 1 where one was broken, 2 on bad arguments.
 #include <sys/wait.h>
@@ -20,6 +22,7 @@
 #include "read/position_index.h"
 #include "report.h"
 #include "session.h"
+#include "shared_session.h"
 
 namespace durlog::crash {
 namespace {
@@ -39,6 +42,13 @@ struct Arguments {
 Scenario RunSeed(uint64_t seed, const Wish& wish, Explorer* explorer) {
   // The process remembers where records stand; no seed may depend on those before it.
   PositionIndex::Shared().Clear();
+  if (wish.shared) {
+    const Scenario shared = MakeSharedScenario(seed, wish);
+    SimulatedDisk disk(shared.traits, Mix(seed));
+    SharedSession first(explorer, &disk, shared, SharedLedger(), seed, nullptr);
+    first.Run(Survived::kPowerCut, shared.members, shared.steps);
+    return shared;
+  }
   const Scenario scenario = MakeScenario(seed, wish);
   SimulatedDisk disk(scenario.traits, Mix(seed));
   Session first(explorer, &disk, scenario, Ledger(), seed, nullptr);
@@ -146,14 +156,24 @@ bool ParseOne(const std::string& name, const char* value, Arguments* arguments) 
     arguments->wish.always_faulty = std::strcmp(value, "always") == 0;
     arguments->switches += " --faults " + std::string(value);
     return arguments->wish.always_faulty;
+  } else if (name == "--writers") {
+    arguments->wish.shared = std::strcmp(value, "several") == 0;
+    arguments->switches += " --writers " + std::string(value);
+    return arguments->wish.shared;
   } else if (name == "--broken") {
-    static constexpr const char* kNames[] = {"early-ack", "no-directory-sync", "no-cut",
-                                             "kept-cache"};
+    static constexpr const char* kNames[] = {
+        "early-ack",       "no-directory-sync", "no-cut",           "kept-cache",
+        "publishes-first", "acks-reserved",     "voids-live-owner",
+    };
     if (!Choose(kNames, value, &index)) return false;
     lies.commit_sync = index == 0;
     lies.directory_sync = index == 1;
     lies.truncate = index == 2;
     lies.cache = index == 3;
+    if (index == 4) arguments->wish.broken = BrokenMember::kPublishesFirst;
+    if (index == 5) arguments->wish.broken = BrokenMember::kAcknowledgesReserved;
+    lies.owners = index == 6;
+    arguments->wish.shared = arguments->wish.shared || index >= 4;
     arguments->wish.always_faulty = arguments->wish.always_faulty || lies.cache;
     arguments->broken = true;
     arguments->switches += " --broken " + std::string(value);

@@ -41,6 +41,16 @@ DiskTraits MakeTraits(Random* random, const LogOptions& options) {
   return traits;
 }
 
+// Of what several writers call while they have the log open.
+Fault MakeSharedFault(Random* random) {
+  static constexpr Call kCalls[] = {Call::kSyncMap, Call::kSyncMap,  Call::kSyncFull,
+                                    Call::kRename,  Call::kAllocate, Call::kSyncDirectory};
+  Fault fault{kCalls[random->Below(sizeof kCalls / sizeof kCalls[0])], 0, EIO, 1};
+  fault.nth = random->Between(1, fault.call == Call::kSyncMap ? 10 : 3);
+  if (fault.call == Call::kAllocate) fault.error = ENOSPC;
+  return fault;
+}
+
 }  // namespace
 
 bool IsAllowed(Strategy strategy, int preallocation) {
@@ -85,6 +95,34 @@ Scenario MakeScenario(uint64_t seed, const Wish& wish) {
   } else if (kind == 2) {
     scenario.capacity_blocks = random.Between(8, 6 * options.segment_bytes / kBlockBytes);
   }
+  return scenario;
+}
+
+Scenario MakeSharedScenario(uint64_t seed, const Wish& wish) {
+  static constexpr int kTaken[] = {0, 3, 6};  // of kPreallocations: what a shared log takes
+  Random random(Mix(seed));
+  Scenario scenario;
+  scenario.preallocation = kTaken[random.Below(sizeof kTaken / sizeof kTaken[0])];
+  LogOptions& options = scenario.options;
+  options.shared = true;
+  options.preallocation_auto = scenario.preallocation == 0;
+  options.preallocation = kPreallocations[scenario.preallocation];
+  options.segment_bytes = random.OneIn(3) ? 128 << 10 : 64 << 10;
+  options.max_pending_bytes = random.OneIn(4) ? 64 << 10 : 1 << 20;
+  options.max_record_bytes = static_cast<uint32_t>(options.segment_bytes - 8192);
+  scenario.traits = MakeTraits(&random, options);
+  scenario.traits.can_allocate = true;
+  scenario.traits.capabilities.overwrites_in_place = true;
+  scenario.traits.capabilities.shares_maps = true;
+  scenario.traits.lies = wish.lies;
+  scenario.steps = static_cast<uint32_t>(random.Between(4, 25));
+  scenario.percent_jobs_at_once = static_cast<uint32_t>(random.Below(3)) * 40;
+  scenario.percent_switch = static_cast<uint32_t>(random.Between(1, 4)) * 20;
+  scenario.percent_in_memory = static_cast<uint32_t>(random.Below(4)) * 30;
+  scenario.members = static_cast<uint32_t>(random.Between(2, 3));
+  scenario.members_die = random.OneIn(2);
+  scenario.broken = wish.broken;
+  if (wish.always_faulty || random.OneIn(5)) scenario.fault = MakeSharedFault(&random);
   return scenario;
 }
 

@@ -11,11 +11,20 @@
 
 namespace durlog::crash {
 
+// A writer among several that is broken on purpose: the explorer must find it out.
+enum class BrokenMember : uint8_t {
+  kNone,
+  kPublishesFirst,        // and stores the record afterwards
+  kAcknowledgesReserved,  // as synced, what is only reserved
+};
+
 // What the driver was asked for; nothing where the seed may choose.
 struct Wish {
   std::optional<Strategy> strategy;
   std::optional<int> preallocation;  // index into kPreallocationNames; 0 is auto
   bool always_faulty = false;
+  bool shared = false;
+  BrokenMember broken = BrokenMember::kNone;
   Lies lies;
 };
 
@@ -33,6 +42,10 @@ struct Scenario {
   bool gives_times = false;        // to some of the appends
   bool rotates = false;            // seals segments by hand
   bool retains = false;            // trims what a retention plans
+  // Of a log that several write.
+  uint32_t members = 0;
+  bool members_die = false;
+  BrokenMember broken = BrokenMember::kNone;
 
   bool faulty() const { return fault.times > 0 || capacity_blocks != UINT64_MAX; }
 };
@@ -47,6 +60,8 @@ inline constexpr int kPreallocationCount = 8;
 bool IsAllowed(Strategy strategy, int preallocation);
 
 Scenario MakeScenario(uint64_t seed, const Wish& wish);
+// Of a log that several write at a time.
+Scenario MakeSharedScenario(uint64_t seed, const Wish& wish);
 
 }  // namespace durlog::crash
 

@@ -13,30 +13,33 @@ SeededWorkers* g_current = nullptr;
 
 void LetOthersRun() { g_current->GiveWay(); }
 
-SeededWorkers::SeededWorkers(uint64_t seed, uint32_t percent_at_once, uint32_t percent_switch)
+SeededWorkers::SeededWorkers(uint64_t seed, uint32_t percent_at_once, uint32_t percent_switch,
+                             size_t max_begun)
     : random_(seed),
       percent_at_once_(percent_at_once),
       percent_switch_(percent_switch),
-      previous_(std::exchange(g_current, this)) {}
+      previous_(std::exchange(g_current, this)),
+      max_begun_(max_begun) {}
 
 SeededWorkers::~SeededWorkers() {
   Finish();
   g_current = previous_;
 }
 
-void SeededWorkers::Execute(std::shared_ptr<Job> job) {
-  queue_.push_back(std::move(job));
+void SeededWorkers::Execute(std::shared_ptr<Job> job, uint32_t owner) {
+  queue_.push_back(Queued{std::move(job), owner});
   if (running_ == nullptr && random_.Percent(percent_at_once_)) RunOne();
 }
 
 void SeededWorkers::Resume(size_t index) {
-  Fiber* const fiber = begun_[index].get();
+  Fiber* const fiber = begun_[index].fiber.get();
   running_ = fiber;
+  running_owner_ = begun_[index].owner;
   fiber->Resume();
   running_ = nullptr;
   if (!fiber->done()) return;
   for (size_t i = 0; i < begun_.size(); ++i) {
-    if (begun_[i].get() != fiber) continue;
+    if (begun_[i].fiber.get() != fiber) continue;
     begun_.erase(begun_.begin() + static_cast<ptrdiff_t>(i));
     return;
   }
@@ -44,13 +47,14 @@ void SeededWorkers::Resume(size_t index) {
 
 void SeededWorkers::RunOne() {
   if (idle() || running_ != nullptr) return;
-  const size_t queued = begun_.size() < kMaxBegun ? queue_.size() : 0;
+  const size_t queued = begun_.size() < max_begun_ ? queue_.size() : 0;
   const size_t pick = static_cast<size_t>(random_.Below(begun_.size() + queued));
   if (pick < begun_.size()) return Resume(pick);
   const size_t at = pick - begun_.size();
-  std::shared_ptr<Job> job = std::move(queue_[at]);
+  const Queued next = queue_[at];
   queue_.erase(queue_.begin() + static_cast<ptrdiff_t>(at));
-  begun_.push_back(std::make_unique<Fiber>([job] { job->RunOnce(); }));
+  begun_.push_back(
+      Begun{std::make_unique<Fiber>([job = next.job] { job->RunOnce(); }), next.owner});
   Resume(begun_.size() - 1);
 }
 
@@ -76,6 +80,25 @@ void SeededWorkers::GiveWay() {
 void SeededWorkers::Finish() {
   // One may wait for another, so none is insisted on.
   while (!begun_.empty()) Resume(static_cast<size_t>(random_.Below(begun_.size())));
+}
+
+void SeededWorkers::Abandon(uint32_t owner) {
+  std::vector<Queued> queue;
+  for (Queued& queued : queue_) {
+    if (queued.owner != owner) queue.push_back(std::move(queued));
+  }
+  queue_ = std::move(queue);
+  std::vector<Begun> begun;
+  for (Begun& one : begun_) {
+    (one.owner == owner ? abandoned_ : begun).push_back(std::move(one));
+  }
+  begun_ = std::move(begun);
+}
+
+void SeededWorkers::FinishAll() {
+  for (Begun& one : abandoned_) begun_.push_back(std::move(one));
+  abandoned_.clear();
+  Finish();
 }
 
 }  // namespace durlog::crash

@@ -34,10 +34,10 @@ Result<std::unique_ptr<File>> SimulatedDirectory::Open(const std::string& name, 
     auto inode = std::make_shared<SimulatedInode>(disk_->traits_.max_file_bytes, disk_->order_);
     disk_->names_[name] = inode;
     disk_->ChangeNames("", name, inode);
-    return std::unique_ptr<File>(new SimulatedFile(disk_, inode, name, mode));
+    return std::unique_ptr<File>(new SimulatedFile(disk_, inode, name, mode, process_));
   }
   if (found == disk_->names_.end()) return NotFound(name);
-  return std::unique_ptr<File>(new SimulatedFile(disk_, found->second, name, mode));
+  return std::unique_ptr<File>(new SimulatedFile(disk_, found->second, name, mode, process_));
 }
 
 Result<std::vector<FileEntry>> SimulatedDirectory::List() {

@@ -25,12 +25,28 @@ SimulatedDisk::~SimulatedDisk() = default;
 
 Result<std::unique_ptr<Directory>> SimulatedDisk::OpenDirectory(const std::string& path,
                                                                 bool create) {
+  return OpenDirectoryAs(0, path, create);
+}
+
+Result<std::unique_ptr<Directory>> SimulatedDisk::OpenDirectoryAs(uint32_t process,
+                                                                  const std::string& path,
+                                                                  bool create) {
   DURLOG_RETURN_IF_ERROR(Enter(Call::kOpenDirectory, path));
   if (!folder_exists_ && !create) {
     return Status::System("open", ENOENT, path).WithCode(Code::kNotFound);
   }
   folder_exists_ = true;
-  return std::unique_ptr<Directory>(new SimulatedDirectory(this, path));
+  return std::unique_ptr<Directory>(new SimulatedDirectory(this, path, process));
+}
+
+void SimulatedDisk::Kill(uint32_t process) {
+  for (const Inode& inode : AllInodes()) inode->ForgetProcess(process);
+}
+
+std::vector<std::string> SimulatedDisk::Names() const {
+  std::vector<std::string> names;
+  for (const auto& entry : names_) names.push_back(entry.first);
+  return names;
 }
 
 uint64_t SimulatedDisk::NowMs() {

@@ -71,6 +71,7 @@ struct Lies {
   bool directory_sync = false;  // so does the folder's
   bool truncate = false;        // a file cut short is cut in the cache only
   bool cache = false;           // what a failed sync has left in the cache stays there
+  bool owners = false;          // nobody is seen to hold a lock
 };
 
 struct DiskTraits {
@@ -89,9 +90,24 @@ class SimulatedDisk final : public FileSystem {
   // FileSystem
   Result<std::unique_ptr<Directory>> OpenDirectory(const std::string& path, bool create) override;
   uint64_t NowMs() override;
-  uint64_t MonotonicMicros() override { return 0; }
+  // Stands still. Who waits for time to pass lets others get on.
+  uint64_t MonotonicMicros() override {
+    Wait();
+    return 0;
+  }
   uint64_t Random64() override { return random_.Next(); }
   BootId CurrentBoot() override { return BootId{boot_}; }
+
+  // As OpenDirectory(), by one of several processes.
+  Result<std::unique_ptr<Directory>> OpenDirectoryAs(uint32_t process, const std::string& path,
+                                                     bool create);
+  // A process dies, with its locks and its maps. What it would do yet must not happen.
+  void Kill(uint32_t process);
+  // From here on every lock can be had, and nobody is seen to hold one.
+  void set_lock_free(bool lock_free) { lock_free_ = lock_free; }
+  // What the page cache holds of a file, which is there.
+  uint8_t* CacheOf(const std::string& name) { return names_.at(name)->cache(); }
+  std::vector<std::string> Names() const;
 
   void set_now_ms(uint64_t now_ms) { now_ms_ = now_ms; }
   uint64_t now_ms() const { return now_ms_; }
@@ -111,6 +127,8 @@ class SimulatedDisk final : public FileSystem {
 
   // Called at every call's beginning, and in the middle of some writes.
   std::function<void(Call)> on_call;
+  // Where set, called by who waits for others.
+  std::function<void()> on_wait;
   // Told of what a program must not do whatever the disk does.
   std::function<void(const std::string&)> on_misuse;
   // Where set, told of every call.
@@ -145,6 +163,9 @@ class SimulatedDisk final : public FileSystem {
   // At the beginning of each call: count, tell, fail if it is time to.
   Status Enter(Call call, const std::string& name);
   void Interrupt(Call call);
+  void Wait() {
+    if (on_wait) on_wait();
+  }
   void Misuse(const std::string& what);
   void Trace(const std::string& what);
   void ChangeNames(const std::string& removed, const std::string& added, Inode inode);
@@ -172,6 +193,7 @@ class SimulatedDisk final : public FileSystem {
   Fault fault_{Call::kRead, 0, 0, 0};
   bool struck_ = false;
   bool quiet_ = false;
+  bool lock_free_ = false;
 };
 
 }  // namespace durlog::crash

@@ -214,7 +214,30 @@ Result<std::unique_ptr<Mapping>> SimulatedFile::Map(uint64_t offset, size_t leng
   if (offset + length > AlignUp(inode_->size(), kBlockBytes)) {
     disk_->Misuse("a map that reaches past the end of the file: " + Where(offset, length));
   }
-  return std::unique_ptr<Mapping>(new SimulatedMapping(disk_, inode_, name_, offset, length));
+  return std::unique_ptr<Mapping>(
+      new SimulatedMapping(disk_, inode_, name_, offset, length, process_));
+}
+
+Result<bool> SimulatedFile::TryLockRange(LockKind kind, uint64_t offset, uint64_t length) {
+  DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kLock, Where(offset, length)));
+  const uint64_t end = length == 0 ? UINT64_MAX : offset + length;
+  if (disk_->lock_free_ || inode_->locks().TryLock({this, process_}, kind, offset, end)) {
+    return true;
+  }
+  disk_->Wait();
+  return false;
+}
+
+Status SimulatedFile::UnlockRange(uint64_t offset, uint64_t length) {
+  DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kLock, "no more " + Where(offset, length)));
+  inode_->locks().Unlock(this, offset, length == 0 ? UINT64_MAX : offset + length);
+  return Status::Ok();
+}
+
+Result<std::optional<LockKind>> SimulatedFile::RangeLockOfOthers(uint64_t offset, uint64_t length) {
+  DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kLock, "ask for " + Where(offset, length)));
+  if (disk_->lock_free_ || disk_->traits_.lies.owners) return std::optional<LockKind>();
+  return inode_->locks().OfOthers(this, offset, length == 0 ? UINT64_MAX : offset + length);
 }
 
 Status SimulatedFile::SetExtentSizeHint(uint32_t) {
@@ -224,16 +247,18 @@ Status SimulatedFile::SetExtentSizeHint(uint32_t) {
 Status SimulatedFile::Close() { return disk_->Enter(Call::kClose, name_); }
 
 SimulatedMapping::SimulatedMapping(SimulatedDisk* disk, std::shared_ptr<SimulatedInode> inode,
-                                   std::string name, uint64_t offset, size_t length)
+                                   std::string name, uint64_t offset, size_t length,
+                                   uint32_t process)
     : disk_(disk),
       inode_(std::move(inode)),
       name_(std::move(name)),
       offset_(offset),
-      length_(length) {
-  inode_->AddMapping(offset_, length_);
+      length_(length),
+      process_(process) {
+  inode_->AddMapping(offset_, length_, process_);
 }
 
-SimulatedMapping::~SimulatedMapping() { inode_->RemoveMapping(offset_, length_); }
+SimulatedMapping::~SimulatedMapping() { inode_->RemoveMapping(offset_, length_, process_); }
 
 Status SimulatedMapping::Populate(size_t offset, size_t length) {
   DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kPopulate, name_));

@@ -2,7 +2,9 @@
 #ifndef DURLOG_TEST_CORE_CRASH_SIMULATED_FILE_H_
 #define DURLOG_TEST_CORE_CRASH_SIMULATED_FILE_H_
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +14,8 @@ namespace durlog::crash {
 
 class SimulatedDirectory final : public Directory {
  public:
-  SimulatedDirectory(SimulatedDisk* disk, std::string path) : disk_(disk), path_(std::move(path)) {}
+  SimulatedDirectory(SimulatedDisk* disk, std::string path, uint32_t process)
+      : disk_(disk), path_(std::move(path)), process_(process) {}
 
   const std::string& path() const override { return path_; }
   Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) override;
@@ -29,13 +32,19 @@ class SimulatedDirectory final : public Directory {
 
   SimulatedDisk* const disk_;
   const std::string path_;
+  const uint32_t process_;
 };
 
 class SimulatedFile final : public File {
  public:
   SimulatedFile(SimulatedDisk* disk, std::shared_ptr<SimulatedInode> inode, std::string name,
-                OpenMode mode)
-      : disk_(disk), inode_(std::move(inode)), name_(std::move(name)), mode_(mode) {}
+                OpenMode mode, uint32_t process)
+      : disk_(disk),
+        inode_(std::move(inode)),
+        name_(std::move(name)),
+        mode_(mode),
+        process_(process) {}
+  ~SimulatedFile() override { inode_->locks().Unlock(this, 0, UINT64_MAX); }
 
   Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) override;
   Status WriteAt(uint64_t offset, const void* from, size_t length) override;
@@ -50,6 +59,9 @@ class SimulatedFile final : public File {
   Status Truncate(uint64_t size) override;
   Status Allocate(Preallocation how, uint64_t offset, uint64_t length) override;
   Result<std::unique_ptr<Mapping>> Map(uint64_t offset, size_t length) override;
+  Result<bool> TryLockRange(LockKind kind, uint64_t offset, uint64_t length) override;
+  Status UnlockRange(uint64_t offset, uint64_t length) override;
+  Result<std::optional<LockKind>> RangeLockOfOthers(uint64_t offset, uint64_t length) override;
   Status SetExtentSizeHint(uint32_t bytes) override;
   Status Close() override;
 
@@ -66,13 +78,14 @@ class SimulatedFile final : public File {
   std::shared_ptr<SimulatedInode> inode_;
   const std::string name_;
   const OpenMode mode_;
+  const uint32_t process_;
   bool read_since_drop_ = false;
 };
 
 class SimulatedMapping final : public Mapping {
  public:
   SimulatedMapping(SimulatedDisk* disk, std::shared_ptr<SimulatedInode> inode, std::string name,
-                   uint64_t offset, size_t length);
+                   uint64_t offset, size_t length, uint32_t process);
   ~SimulatedMapping() override;
 
   uint8_t* data() override { return inode_->cache() + offset_; }
@@ -80,6 +93,10 @@ class SimulatedMapping final : public Mapping {
   Status Populate(size_t offset, size_t length) override;
   Status Sync(size_t offset, size_t length) override;
   bool faulted() const override { return false; }
+  bool WaitOn(size_t, uint32_t, uint64_t) override {
+    disk_->Wait();
+    return true;
+  }
 
  private:
   SimulatedDisk* const disk_;
@@ -87,6 +104,7 @@ class SimulatedMapping final : public Mapping {
   const std::string name_;
   const uint64_t offset_;
   const size_t length_;
+  const uint32_t process_;
 };
 
 }  // namespace durlog::crash

@@ -83,21 +83,32 @@ void SimulatedInode::ZeroRange(uint64_t offset, uint64_t length) {
   changes_.push_back(Change{Change::Kind::kZeroRange, (*order_)++, offset, offset + length, false});
 }
 
-void SimulatedInode::AddMapping(uint64_t offset, uint64_t length) {
-  mappings_.push_back(Range{offset, offset + length});
+void SimulatedInode::AddMapping(uint64_t offset, uint64_t length, uint32_t process) {
+  mappings_.push_back(MappedRange{offset, offset + length, process});
 }
 
-void SimulatedInode::RemoveMapping(uint64_t offset, uint64_t length) {
+void SimulatedInode::RemoveMapping(uint64_t offset, uint64_t length, uint32_t process) {
   Absorb();
-  const auto found = std::find_if(mappings_.begin(), mappings_.end(), [&](const Range& range) {
-    return range.begin == offset && range.end == offset + length;
-  });
+  const auto found =
+      std::find_if(mappings_.begin(), mappings_.end(), [&](const MappedRange& range) {
+        return range.begin == offset && range.end == offset + length && range.process == process;
+      });
   if (found != mappings_.end()) mappings_.erase(found);
 }
 
+void SimulatedInode::ForgetProcess(uint32_t process) {
+  locks_.ReleaseAllOf(process);
+  Absorb();
+  mappings_.erase(
+      std::remove_if(mappings_.begin(), mappings_.end(),
+                     [process](const MappedRange& range) { return range.process == process; }),
+      mappings_.end());
+}
+
 bool SimulatedInode::IsMapped(uint64_t begin, uint64_t end) const {
-  return std::any_of(mappings_.begin(), mappings_.end(),
-                     [&](const Range& range) { return range.begin < end && begin < range.end; });
+  return std::any_of(mappings_.begin(), mappings_.end(), [&](const MappedRange& range) {
+    return range.begin < end && begin < range.end;
+  });
 }
 
 void SimulatedInode::Populate(uint64_t begin, uint64_t end) {
@@ -114,7 +125,7 @@ bool SimulatedInode::IsPopulated(uint64_t begin, uint64_t end) const {
 }
 
 void SimulatedInode::Absorb() {
-  for (const Range& range : mappings_) {
+  for (const MappedRange& range : mappings_) {
     if (std::memcmp(cache_.get() + range.begin, seen_.get() + range.begin,
                     static_cast<size_t>(range.end - range.begin)) == 0) {
       continue;
@@ -286,7 +297,7 @@ std::shared_ptr<SimulatedInode> SimulatedInode::AfterPowerCut(Random* random, Su
 void SimulatedInode::RevertStore(Random* random) {
   uint64_t first = capacity_;
   uint64_t last = 0;
-  for (const Range& range : mappings_) {
+  for (const MappedRange& range : mappings_) {
     for (uint64_t at = range.begin; at < range.end; at += 8) {
       if (std::memcmp(cache_.get() + at, seen_.get() + at, 8) == 0) continue;
       first = std::min(first, at);

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "random.h"
+#include "range_locks.h"
 
 namespace durlog::crash {
 
@@ -51,6 +52,8 @@ class SimulatedInode {
   uint64_t size() const { return size_; }
   uint64_t capacity() const { return capacity_; }
   uint8_t* cache() { return cache_.get(); }
+  // Of the processes that are there: a crash leaves none.
+  RangeLocks& locks() { return locks_; }
 
   // The page cache. Room on the device is the caller's business.
   size_t Read(uint64_t offset, void* to, size_t length) const;
@@ -61,8 +64,10 @@ class SimulatedInode {
   void ZeroRange(uint64_t offset, uint64_t length);
 
   // Mapped ranges may be stored to behind our back; Absorb() finds out what has changed.
-  void AddMapping(uint64_t offset, uint64_t length);
-  void RemoveMapping(uint64_t offset, uint64_t length);
+  void AddMapping(uint64_t offset, uint64_t length, uint32_t process);
+  void RemoveMapping(uint64_t offset, uint64_t length, uint32_t process);
+  // A process dies, with its maps and its locks.
+  void ForgetProcess(uint32_t process);
   bool IsMapped(uint64_t begin, uint64_t end) const;
   // Pages that a worker has made writable are dirty until the next sync, stored to or not.
   void Populate(uint64_t begin, uint64_t end);
@@ -122,9 +127,10 @@ class SimulatedInode {
     uint64_t end;
     bool tail_lost;  // the zeros behind the cut, in its own block, never made it
   };
-  struct Range {
+  struct MappedRange {
     uint64_t begin;
     uint64_t end;
+    uint32_t process;
   };
   // What a failed sync has made of a sector.
   enum class Loss : uint8_t {
@@ -152,7 +158,8 @@ class SimulatedInode {
   std::vector<uint64_t> dirty_;
   std::vector<Loss> lost_;  // by sector
   std::vector<Change> changes_;
-  std::vector<Range> mappings_;
+  std::vector<MappedRange> mappings_;
+  RangeLocks locks_;
   std::vector<bool> blocks_;
   std::vector<bool> populated_;  // by block
 };

@@ -61,7 +61,8 @@ async function openFirst(options) {
 async function writeAlone() {
   const log = await openFirst({ segmentBytes: 65_536 })
   const number = ++members
-  for (let i = between(random, 1, 5); i > 0; --i) {
+  const records = between(random, 1, 5)
+  for (let i = 0; i < records; ++i) {
     const id = number * IDS_OF_A_MEMBER + i
     const length = between(random, 4, 3000)
     const durability = random() < 0.5 ? 'sync' : 'memory'

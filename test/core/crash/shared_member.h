@@ -1,0 +1,74 @@
+// One of the writers of a SharedSession: opens the log, appends in every way there is, and leaves.
+#ifndef DURLOG_TEST_CORE_CRASH_SHARED_MEMBER_H_
+#define DURLOG_TEST_CORE_CRASH_SHARED_MEMBER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/executor.h"
+#include "log/log_listener.h"
+#include "random.h"
+#include "shared/shared_log.h"
+#include "simulated_process.h"
+
+namespace durlog::crash {
+
+class SharedSession;
+
+class SharedMember final : public LogListener, public Executor {
+ public:
+  // `process` is different for each member of a session.
+  SharedMember(SharedSession* session, uint32_t process, uint32_t steps, uint64_t seed);
+  ~SharedMember() override;
+
+  // On the session's own thread, or first thing of Run().
+  bool Open();
+  // Until it has taken its steps, and has left the log, or stays.
+  void Run();
+  // Nothing of it counts any more.
+  void Die() { dead_ = true; }
+  bool dead() const { return dead_; }
+  bool has_left() const { return left_; }
+  uint32_t process() const { return process_; }
+  // Null before the open, and after it has left.
+  SharedLog* log() { return log_.get(); }
+  // What it was told, also after it has left.
+  void RaiseReached(uint64_t* synced, uint64_t* in_memory) const;
+
+  void OnFailure(const Status& status, uint64_t, uint64_t, bool) override;
+  void OnRotated(uint64_t) override {}
+  void OnStalled(int64_t, uint64_t) override;
+  void Execute(std::shared_ptr<Job> job) override;
+
+ private:
+  void Step();
+  void Append();
+  void AppendBatch();
+  void Settle(const Result<uint64_t>& result, uint64_t first_id, uint64_t count);
+  uint64_t AnySize(uint64_t most);
+  Level AnyLevel();
+  void Turn();
+  void Drain();
+  void Trim();
+  void Leave();
+  void Note(const std::string& what);
+  bool going() const;
+
+  SharedSession* const session_;
+  const uint32_t process_;
+  const uint32_t steps_;
+  SimulatedProcess file_system_;
+  Random random_;
+  std::unique_ptr<SharedLog> log_;
+  std::shared_ptr<SharedTrimJob> trim_;
+  uint64_t synced_ = 0;
+  uint64_t in_memory_ = 0;
+  bool dead_ = false;
+  bool left_ = false;
+};
+
+}  // namespace durlog::crash
+
+#endif  // DURLOG_TEST_CORE_CRASH_SHARED_MEMBER_H_

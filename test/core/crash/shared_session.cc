@@ -1,0 +1,351 @@
+#include "shared_session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/shared_word.h"
+#include "inspect/verify.h"
+#include "log/log.h"
+#include "read/cursor.h"
+#include "shared/frame_step.h"
+#include "shared/members_page.h"
+
+namespace durlog::crash {
+namespace {
+
+constexpr char kPath[] = "/log";
+// How many ends are tried of a session, by how many ends lie behind it.
+constexpr uint32_t kPointsAtDepth[] = {16, 2, 1, 0};
+constexpr int kMaxDepth = 3;
+// Of the workers; a session that is not through then hangs.
+constexpr int kMaxTurns = 200'000;
+// Of the ends while a log is made: that is much the same each time.
+constexpr uint64_t kRarityInCreation = 60;
+constexpr uint64_t kRarityInRecovery = 25;
+
+// Innermost: the one whose steps are told of.
+SharedSession* g_session = nullptr;
+
+// A call at which nothing has changed, and in which a lock may be held that is this thread's.
+bool OnlyReads(Call call) {
+  switch (call) {
+    case Call::kOpenDirectory:
+    case Call::kOpen:
+    case Call::kList:
+    case Call::kProbe:
+    case Call::kRead:
+    case Call::kSize:
+    case Call::kClose:
+    case Call::kMap:
+    case Call::kPopulate:
+    case Call::kDropCache:
+    case Call::kNextData:
+    case Call::kNow:
+      return true;
+    default:
+      return false;
+  }
+}
+
+class MemberJob final : public Job {
+ public:
+  explicit MemberJob(SharedMember* member) : member_(member) {}
+
+ protected:
+  void Run() override { member_->Run(); }
+
+ private:
+  SharedMember* const member_;
+};
+
+std::string Describe(const Status& status) { return status.message() + " " + status.path(); }
+
+// Reads everything from `first` on. "" or what is wrong.
+std::string ReadListing(FileSystem& disk, const SharedLedger& ledger, Listing* listing) {
+  Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(disk, kPath, listing->first);
+  if (!cursor.ok()) return "a cursor cannot be opened: " + Describe(cursor.status());
+  std::vector<uint8_t> buffer(128 << 10);
+  std::vector<CursorEntry> entries(256);
+  for (;;) {
+    const Result<CursorBatch> batch = (*cursor)->Next(buffer.data(), buffer.size(), entries.data(),
+                                                      entries.size(), Cursor::kNoLimit);
+    if (!batch.ok()) return "the cursor fails: " + Describe(batch.status());
+    if (batch->count > 0) {
+      if (batch->first_seq < listing->next()) return "the cursor goes back";
+      listing->ids.resize(static_cast<size_t>(batch->first_seq - listing->first), kVoidSeq);
+    }
+    for (size_t i = 0; i < batch->count; ++i) {
+      const uint8_t* const payload = buffer.data() + entries[i].offset;
+      const uint64_t id = entries[i].length >= sizeof(uint64_t) ? Load64(payload) : kVoidSeq;
+      const SharedRecord* const record = ledger.Find(id);
+      if (record == nullptr || record->size != entries[i].length ||
+          !std::equal(payload, payload + record->size, PayloadOf(id, record->size).data())) {
+        return "seq " + std::to_string(listing->next()) + " is no record that was appended";
+      }
+      listing->ids.push_back(id);
+    }
+    if (batch->next_seq > listing->next()) {
+      listing->ids.resize(static_cast<size_t>(batch->next_seq - listing->first), kVoidSeq);
+    }
+    if (batch->count == 0) return "";
+  }
+}
+
+}  // namespace
+
+SharedSession::SharedSession(Explorer* explorer, SimulatedDisk* disk, const Scenario& scenario,
+                             const SharedLedger& ledger, uint64_t seed, const SharedSession* parent)
+    : explorer_(explorer),
+      disk_(disk),
+      scenario_(scenario),
+      outer_(std::exchange(g_session, this)),
+      parent_(parent),
+      depth_(parent == nullptr ? 0 : parent->depth_ + 1),
+      random_(seed),
+      crashes_(Mix(seed)),
+      points_left_(kPointsAtDepth[std::min(depth_, kMaxDepth)]),
+      rarity_(crashes_.Between(8, 100)),
+      ledger_(ledger),
+      workers_(Mix(seed + 1), scenario.percent_jobs_at_once, scenario.percent_switch,
+               SeededWorkers::kManyBegun) {
+  step_hook_for_tests = [](durlog::Step step) { g_session->OnStep(step); };
+  disk_->on_call = [this](Call call) { OnCall(call); };
+  disk_->on_wait = [this] { GiveWay(); };
+  disk_->on_misuse = [this](const std::string& what) { Fail("misuse: " + what); };
+  if (explorer_->tracing()) disk_->on_trace = [this](const std::string& what) { Note(what); };
+}
+
+// Nobody looks at the disk any more: everybody gets through, the dead too.
+SharedSession::~SharedSession() {
+  ending_ = true;
+  disk_->on_call = nullptr;
+  disk_->set_quiet(true);
+  disk_->set_lock_free(true);
+  workers_.FinishAll();
+  members_.clear();
+  workers_.FinishAll();
+  disk_->on_wait = nullptr;
+  disk_->on_misuse = nullptr;
+  disk_->on_trace = nullptr;
+  g_session = outer_;
+  if (g_session == nullptr) step_hook_for_tests = nullptr;
+}
+
+void SharedSession::Note(const std::string& what) {
+  if (explorer_->tracing() && !ending_) trail_.push_back(what);
+}
+
+void SharedSession::Fail(const std::string& what) {
+  if (ending_) return;
+  std::vector<const SharedSession*> line;
+  for (const SharedSession* session = this; session != nullptr; session = session->parent_) {
+    line.push_back(session);
+  }
+  std::vector<std::string> trail;
+  for (size_t i = line.size(); i-- > 0;) {
+    trail.push_back("session " + std::to_string(line[i]->depth_));
+    for (const std::string& event : line[i]->trail_) trail.push_back("  " + event);
+  }
+  explorer_->Fail(what, std::move(trail));
+}
+
+void SharedSession::NoteLatched() {
+  if (!ending_) ++explorer_->tally[Count::kLatched];
+}
+
+void SharedSession::GiveWay() {
+  if (workers_.running()) workers_.GiveWay();
+}
+
+void SharedSession::Run(Survived survived, uint32_t members, uint32_t steps) {
+  // What the first one recovers is what there is: it is alone until then.
+  members_.push_back(std::make_unique<SharedMember>(this, 1, steps, random_.Next()));
+  if (!Arrive(survived)) return;
+  workers_.Execute(std::make_shared<MemberJob>(members_[0].get()), 1);
+  for (uint32_t process = 2; process <= members; ++process) {
+    members_.push_back(std::make_unique<SharedMember>(this, process, steps, random_.Next()));
+    workers_.Execute(std::make_shared<MemberJob>(members_.back().get()), process);
+  }
+  if (depth_ == 0 && scenario_.fault.times > 0) disk_->set_fault(scenario_.fault);
+  const bool may_die = scenario_.members_die;
+  for (int turns = 0; going() && !workers_.idle(); ++turns) {
+    if (turns > kMaxTurns) return Fail("the writers do not get on");
+    workers_.RunOne();
+    if (may_die && going() && random_.OneIn(300)) KillOne();
+  }
+  if (!going()) return;
+  NoteLeft();
+  while (points_left_ > 0 && going() && crashes_.OneIn(2)) {
+    Note("-- the end is tried when all are through");
+    Explore(crashes_.OneIn(2));
+  }
+}
+
+// Whoever has not left has just not said so; a disk with nobody on it was closed in order.
+void SharedSession::NoteLeft() {
+  const auto left = [](const std::unique_ptr<SharedMember>& member) { return member->has_left(); };
+  ledger_.closed_cleanly =
+      !disk_->fault_has_struck() && std::all_of(members_.begin(), members_.end(), left);
+  if (disk_->fault_has_struck()) ++explorer_->tally[Count::kFaults];
+}
+
+void SharedSession::KillOne() {
+  SharedMember& victim = *members_[static_cast<size_t>(random_.Below(members_.size()))];
+  if (victim.dead() || victim.has_left()) return;
+  Note("process " + std::to_string(victim.process()) + " is killed");
+  ledger_ = LedgerNow();
+  ledger_.Bury(victim.process());
+  victim.Die();
+  workers_.Abandon(victim.process());
+  disk_->Kill(victim.process());
+}
+
+bool SharedSession::Arrive(Survived survived) {
+  // What was in memory only is no promise any more, not even to the crash after this one.
+  if (survived == Survived::kPowerCut || disk_->HasLostSectors()) {
+    ledger_.in_memory = ledger_.synced;
+  }
+  bool exists = false;
+  Listing found;
+  std::string wrong = LookAtCopy(survived, &exists, &found);
+  if (!wrong.empty()) {
+    Fail("before the open: " + wrong);
+    return false;
+  }
+  SharedMember& first = *members_[0];
+  recovering_ = true;
+  if (!first.Open()) return false;
+  recovering_ = false;
+  const RecoveryState state = first.log()->recovery().state;
+  if (depth_ > 0) {
+    ++explorer_->tally[state == RecoveryState::kClean      ? Count::kClean
+                       : state == RecoveryState::kTornTail ? Count::kTornTail
+                                                           : Count::kHole];
+  }
+  if (ledger_.closed_cleanly && state != RecoveryState::kClean) {
+    Fail("a log that everybody left is not found clean");
+  }
+  Listing kept;
+  wrong = LookAtCopy(survived, &exists, &kept);
+  if (!wrong.empty()) Fail("after the open: " + wrong);
+  if (!found.ids.empty() && (kept.first != found.first || kept.next() != found.next())) {
+    Fail("verify promised that the log ends at " + std::to_string(found.next()) +
+         ", the open ends it at " + std::to_string(kept.next()));
+  }
+  if (kept.next() != first.log()->next_seq()) Fail("the log counts otherwise than its readers");
+  ledger_.Open(kept);
+  return going();
+}
+
+// To look at a log writes back and drops what the cache holds of it: the open shall find the disk
+// as it was.
+std::string SharedSession::LookAtCopy(Survived survived, bool* exists, Listing* found) {
+  Random unused(0);
+  const std::unique_ptr<SimulatedDisk> copy = disk_->AfterKill(&unused, false);
+  copy->set_quiet(true);
+  const Result<VerifyReport> report = Verify(*copy, kPath);
+  if (!report.ok()) {
+    if (report.status().code() == Code::kNotFound && !ledger_.created) return "";
+    return "verify fails: " + Describe(report.status());
+  }
+  *exists = true;
+  if (report->state == RecoveryState::kCorrupt) {
+    std::string text = "verify says corrupt after a crash";
+    for (const Problem& problem : report->problems) {
+      text += "; " + problem.message + " in " + problem.segment + " at " +
+              std::to_string(problem.offset);
+    }
+    return text;
+  }
+  found->first = report->bounds.first_seq;
+  std::string wrong = ReadListing(*copy, ledger_, found);
+  if (!wrong.empty()) return wrong;
+  if (found->next() != report->bounds.next_seq) {
+    return "verify ends the log at " + std::to_string(report->bounds.next_seq) +
+           ", the cursor at " + std::to_string(found->next());
+  }
+  return ledger_.Check(*found,
+                       survived == Survived::kPowerCut ? ledger_.synced : ledger_.in_memory);
+}
+
+void SharedSession::OnCall(Call call) {
+  if (OnlyReads(call)) return;
+  TryEnd(crash::NameOf(call));
+  workers_.AtCall();
+}
+
+void SharedSession::OnStep(durlog::Step step) {
+  if (ending_) return;
+  Break(step);
+  TryEnd("step " + std::to_string(static_cast<int>(step)));
+  workers_.AtCall();
+}
+
+void SharedSession::TryEnd(const std::string& where) {
+  const uint64_t rarity =
+      recovering_ ? (depth_ == 0 ? kRarityInCreation : kRarityInRecovery) : rarity_;
+  if (points_left_ == 0 || !going() || !crashes_.OneIn(rarity)) return;
+  Note("-- the end is tried here: " + where);
+  Explore(crashes_.Percent(70));
+}
+
+SharedLedger SharedSession::LedgerNow() {
+  SharedLedger now = ledger_;
+  for (const std::unique_ptr<SharedMember>& member : members_) {
+    if (!member->dead()) member->RaiseReached(&now.synced, &now.in_memory);
+  }
+  return now;
+}
+
+void SharedSession::Explore(bool power) {
+  --points_left_;
+  ++explorer_->tally[power ? Count::kPowerCuts : Count::kProcessDeaths];
+  if (recovering_) ++explorer_->tally[Count::kInRecovery];
+  const SharedLedger ledger = LedgerNow();
+  const std::unique_ptr<SimulatedDisk> disk =
+      power ? disk_->AfterPowerCut(&crashes_) : disk_->AfterKill(&crashes_, false);
+  SharedSession next(explorer_, disk.get(), scenario_, ledger, crashes_.Next(), this);
+  next.Note(power ? "power cut" : "death of all processes");
+  const uint32_t steps = crashes_.OneIn(3) ? 0 : static_cast<uint32_t>(crashes_.Between(1, 10));
+  next.Run(power ? Survived::kPowerCut : Survived::kProcessDeath,
+           static_cast<uint32_t>(crashes_.Between(1, 3)), steps);
+}
+
+// Writers that are broken on purpose, from outside: by what they would store.
+void SharedSession::Break(durlog::Step step) {
+  const uint32_t process = workers_.running_owner();
+  if (process == 0 || process > members_.size() || members_[process - 1]->log() == nullptr) return;
+  SharedLog& log = *members_[process - 1]->log();
+  if (scenario_.broken == BrokenMember::kPublishesFirst && step == durlog::Step::kReserved) {
+    PublishFirst(log.slot());
+  }
+  if (scenario_.broken == BrokenMember::kAcknowledgesReserved &&
+      step == durlog::Step::kHeaderStored) {
+    auto* const words = reinterpret_cast<SharedWord*>(disk_->CacheOf(kSharedName));
+    RaiseWord(words[static_cast<size_t>(PageWord::kSyncedEnd)], log.next_seq());
+  }
+}
+
+// Of a single record that `slot` has reserved and not stored.
+void SharedSession::PublishFirst(uint32_t slot) {
+  for (const std::string& name : disk_->Names()) {
+    if (name.find(".seg") == std::string::npos) continue;
+    uint8_t* const cache = disk_->CacheOf(name);
+    for (uint64_t at = kSegmentHeaderBytes; at < scenario_.options.segment_bytes;) {
+      auto* const word = reinterpret_cast<uint32_t*>(cache + at);
+      const auto state = static_cast<FrameState>(word[0] >> kStateShift);
+      const uint64_t reserved = Load64(cache + at);
+      if (reserved == 0) break;
+      if (state == FrameState::kReserved && OwnerOf(reserved) == slot &&
+          ReservedSeqsOf(reserved) == 1) {
+        word[0] = (word[0] & kLengthMask) |
+                  (static_cast<uint32_t>(FrameState::kCommitted) << kStateShift);
+        word[1] = 0;
+        return;
+      }
+      at += FrameBytes(word[0] & kLengthMask);
+    }
+  }
+}
+
+}  // namespace durlog::crash

@@ -1,0 +1,82 @@
+// Several processes with one log open at the same time, each a fiber: they append side by side, one
+// may die while the others go on, and at any step of any of them all may come to an end. Then
+// another session takes up what is left of the disk.
+#ifndef DURLOG_TEST_CORE_CRASH_SHARED_SESSION_H_
+#define DURLOG_TEST_CORE_CRASH_SHARED_SESSION_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "explorer.h"
+#include "read_back.h"
+#include "scenario.h"
+#include "seeded_workers.h"
+#include "shared/steps.h"
+#include "shared_ledger.h"
+#include "shared_member.h"
+#include "simulated_disk.h"
+
+namespace durlog::crash {
+
+class SharedSession {
+ public:
+  // `parent` is the session whose end this one was born from; null for the first.
+  SharedSession(Explorer* explorer, SimulatedDisk* disk, const Scenario& scenario,
+                const SharedLedger& ledger, uint64_t seed, const SharedSession* parent);
+  ~SharedSession();
+  SharedSession(const SharedSession&) = delete;
+  SharedSession& operator=(const SharedSession&) = delete;
+
+  // Checks the disk, opens the log, checks again, and lets up to `members` take `steps` steps each.
+  void Run(Survived survived, uint32_t members, uint32_t steps);
+
+  // For the members.
+  SharedLedger& ledger() { return ledger_; }
+  SeededWorkers& workers() { return workers_; }
+  SimulatedDisk& disk() { return *disk_; }
+  const Scenario& scenario() const { return scenario_; }
+  bool going() const { return !ending_ && !explorer_->failed(); }
+  void Fail(const std::string& what);
+  void Note(const std::string& what);
+  void NoteLatched();
+  void NoteNoSpace() { ++explorer_->tally[Count::kNoSpace]; }
+  // Somebody waits for somebody else.
+  void GiveWay();
+
+ private:
+  bool Arrive(Survived survived);
+  std::string LookAtCopy(Survived survived, bool* exists, Listing* found);
+  void StartMember();
+  void KillOne();
+  void NoteLeft();
+
+  void OnCall(Call call);
+  void OnStep(Step step);
+  void Break(Step step);
+  void PublishFirst(uint32_t slot);
+  void TryEnd(const std::string& where);
+  void Explore(bool power);
+  SharedLedger LedgerNow();
+
+  Explorer* const explorer_;
+  SimulatedDisk* const disk_;
+  const Scenario& scenario_;
+  SharedSession* const outer_;  // whose steps are told of when this one has ended
+  const SharedSession* const parent_;
+  const int depth_;
+  Random random_;   // what is done
+  Random crashes_;  // where it ends
+  uint32_t points_left_;
+  const uint64_t rarity_;  // of the ends that are tried
+  SharedLedger ledger_;
+  SeededWorkers workers_;
+  std::vector<std::unique_ptr<SharedMember>> members_;
+  bool recovering_ = false;
+  bool ending_ = false;
+  std::vector<std::string> trail_;
+};
+
+}  // namespace durlog::crash
+
+#endif  // DURLOG_TEST_CORE_CRASH_SHARED_SESSION_H_
