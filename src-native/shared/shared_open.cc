@@ -1,6 +1,7 @@
 // Joining the writers of a log, or being the first of them; and leaving.
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -16,6 +17,8 @@ namespace {
 
 constexpr uint64_t kJoinPauseMicros = 1000;
 constexpr int kJoinPauses = 10'000;
+// How long an exclusive lock may be one that is about to go.
+constexpr int kLastMemberPauses = 20;
 constexpr int kOpenAttempts = 100;
 // The owner's line in the file `lock`.
 constexpr size_t kOwnerDigits = 20;
@@ -75,6 +78,21 @@ Status LockedAlone(File& lock, FileSystem& file_system, const std::string& path)
       .WithPath(path);
 }
 
+// Takes the log's lock alone where nobody else has even a shared one: no member is alive, and no
+// writer that is alone. The system lets go of the locks of a process that dies one after the other:
+// the last member's on the log may outlive kJoin for a moment, and is not to be taken for that of a
+// writer that is alone.
+Result<bool> IsFirst(File& lock) {
+  for (int pauses = 0;; ++pauses) {
+    AtStep(Step::kJoining);
+    DURLOG_ASSIGN_OR_RETURN(const bool first, lock.TryLockRange(LockKind::kExclusive, 0, 0));
+    if (first || pauses == kLastMemberPauses) return first;
+    DURLOG_ASSIGN_OR_RETURN(const std::optional<LockKind> others, lock.RangeLockOfOthers(0, 0));
+    if (others == LockKind::kShared) return false;
+    SleepMicros(kJoinPauseMicros);
+  }
+}
+
 Status CheckShareable(const Capabilities& capabilities, const std::string& path) {
   if (capabilities.shares_maps && capabilities.overwrites_in_place &&
       capabilities.survives_map_faults) {
@@ -112,10 +130,7 @@ Result<std::unique_ptr<SharedLog>> SharedLog::Open(FileSystem& file_system, cons
   std::unique_ptr<SharedLog> log(new SharedLog(member, capabilities, options));
   JoinLock joining(member->page());
   DURLOG_RETURN_IF_ERROR(joining.Take());
-  AtStep(Step::kJoining);
-  // Nobody else has even a shared lock: no member is alive, and no writer that is alone.
-  DURLOG_ASSIGN_OR_RETURN(const bool first,
-                          member->lock().TryLockRange(LockKind::kExclusive, 0, 0));
+  DURLOG_ASSIGN_OR_RETURN(const bool first, IsFirst(member->lock()));
   if (first) {
     Status recovered = log->Recover();
     if (!recovered.ok()) {

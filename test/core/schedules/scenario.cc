@@ -40,6 +40,7 @@ std::vector<Scenario> ShortScenarios() {
       Make("three-rotation", {"w", "w", "w"}, 1, 1, 1),
       Make("join", {"w", "w", "jw"}, kPlenty, 1, 2),
       Make("leave", {"wl", "wl"}, kPlenty, 1, 2),
+      Make("leave-join", {"wl", "jw"}, kPlenty, 1, 2),
       Make("trim", {"fst", "w"}, 1, 1, 1),
   };
 }

@@ -305,6 +305,34 @@ TEST_F(SharedLogTest, AMemberThatOpensAsSoonAsTheLastOneHasLeftIsLetIn) {
   EXPECT_EQ(Write(*next, PayloadOf(1)), 1u);
 }
 
+// The log's lock as a last member has it whose process is being ended: until a joiner has looked.
+File* dying_lock = nullptr;
+int looks = 0;
+
+void LetGoOnceLookedAt(Step step) {
+  if (step != Step::kJoining) return;
+  if (looks++ == 0) {
+    EXPECT_TRUE(*dying_lock->TryLockRange(LockKind::kExclusive, 0, 0));
+  } else {
+    EXPECT_TRUE(dying_lock->UnlockRange(0, 0).ok());
+  }
+}
+
+TEST_F(SharedLogTest, ADyingLastMemberIsNotTakenForAWriterThatIsAlone) {
+  Leave(OpenMember());
+  Result<std::unique_ptr<Directory>> folder =
+      DefaultFileSystem().OpenDirectory(PathOf("log"), false);
+  const Result<std::unique_ptr<File>> lock = (*folder)->Open("lock", OpenMode::kReadWrite);
+  ASSERT_TRUE(lock.ok());
+  dying_lock = lock->get();
+  looks = 0;
+  step_hook_for_tests = LetGoOnceLookedAt;
+  const Result<std::unique_ptr<SharedLog>> log = TryOpen();
+  step_hook_for_tests = nullptr;
+  EXPECT_TRUE(log.ok()) << log.status().message();
+  EXPECT_EQ(looks, 2);
+}
+
 // Where the test stops one member's thread, and for how long.
 std::atomic<bool> stopped{false};
 std::atomic<bool> goes_on{false};
