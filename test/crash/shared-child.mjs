@@ -18,7 +18,7 @@ const fillerBytes = random() < 0.3 ? 30_000 : 900
 async function lane() {
   for (;;) {
     // Not faster than the parent can compare.
-    if (random() < 0.5) await new Promise((resolve) => setTimeout(resolve, random() * 10))
+    if (random() < 0.9) await new Promise((resolve) => setTimeout(resolve, random() * 10))
     const durability = LEVELS[Math.floor(random() * LEVELS.length)]
     const first = counter
     if (random() < 0.2) {

@@ -168,7 +168,7 @@ async function follow(dir: string, durableOnly: boolean, isDone: (last: number) 
 
 /** A follower has had every record that there is now; the last ones may have come after it was done. */
 function checkFollowed(delivered: Found, found: Found): void {
-  const last = Math.max(...delivered.keys())
+  const last = [...delivered.keys()].at(-1) ?? -1
   for (const [seq, text] of found) {
     if (seq <= last && delivered.get(seq) !== text)
       throw new Error(`a follower had ${delivered.get(seq)} at seq ${seq}, which is ${text}`)
@@ -191,6 +191,10 @@ function timesOf(values: readonly number[]): Record<string, number> {
   }
 }
 
+function report(): void {
+  console.log(JSON.stringify({ ...totals, resumedMs: timesOf(resumedMs) }))
+}
+
 test.skipIf(platform() !== 'linux')(
   `${kills} kills of random members among 2 to 6 lose nothing that was acknowledged`,
   { timeout: 60_000 + kills * 4000 },
@@ -209,7 +213,8 @@ test.skipIf(platform() !== 'linux')(
       await log.close()
       const found = await check(dir, members)
       for (const one of delivered) checkFollowed(one, found)
+      if (totals.kills % 100 === 0) report()
     }
-    console.log(JSON.stringify({ ...totals, resumedMs: timesOf(resumedMs) }))
+    report()
   },
 )
