@@ -462,6 +462,12 @@ export interface ReadOnlyStats {
   firstSeq: number
   nextSeq: number
   syncedSeq: number
+  /**
+   * Commits above `memory` that have ended since the page was made, and how many microseconds they took in all: between two
+   * looks, the mean is the difference of the one by that of the other. 0 without a page, and where several write the log.
+   */
+  commits: number
+  commitTotalMicros: number
   /** Found out when it is asked for. */
   segments: number
   /** As in `LogStats`. */

@@ -349,6 +349,8 @@ test('top shows rates, segments and cursors from beside the log', async () => {
   clearInterval(appending)
   const { nextSeq } = samples[2]
   expect(samples.map(({ appendedPerSecond }) => appendedPerSecond > 0)).toEqual([false, true, true])
+  expect(samples[2].commitsPerSecond).toBeGreaterThan(0)
+  expect(samples[2].commitMicros).toBeGreaterThan(0)
   expect(samples[2]).toMatchObject({ firstSeq: 0, segments: 1, bytes: 65536, trimmedPerSecond: 0 })
   expect(samples[2].cursors).toMatchObject([{ name: 'slow', position: 1, state: 'ready', ownerPid: process.pid }])
   const text = (await durlog(['top', dir, dir, '-n', '1'])).stdout.toString()

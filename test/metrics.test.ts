@@ -62,7 +62,8 @@ test('stats tell how long commits took and how many records they held', async ()
   expect(commitMicros.all.p50).toBeGreaterThan(0)
   expect(commitMicros.all.p50).toBeLessThanOrEqual(commitMicros.all.p99)
   expect(commitMicros.all.p99).toBeLessThanOrEqual(commitMicros.all.max)
-  expect(lastCommitMs).toBeGreaterThanOrEqual(before - 1)
+  // The clock of records goes in steps of up to 10 ms.
+  expect(lastCommitMs).toBeGreaterThanOrEqual(before - 10)
   expect(lastCommitMs).toBeLessThanOrEqual(Date.now() + 1)
 })
 
@@ -109,6 +110,8 @@ test('stats of a read-only log follow its writer, and say what the files take', 
     cursors: [{ name: 'mailer', position: 6, lagRecords: 15 }],
   })
   expect(reader.nextSeq).toBe(21)
+  expect(stats.commits).toBeGreaterThanOrEqual(20)
+  expect(stats.commitTotalMicros).toBeGreaterThan(0)
   // A batch is decoded at a time.
   expect(stats.readRecords).toBeGreaterThanOrEqual(10)
   expect(stats.readBytes).toBeGreaterThanOrEqual(150_000)

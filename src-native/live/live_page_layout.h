@@ -28,9 +28,11 @@ enum LiveWord : size_t {
   kLiveFirstSeqWord = 7,
   kLiveMemoryEndWord = 8,  // a cache line of its own, as it is stored with every append
   kLiveSyncedEndWord = 9,
-  kLiveBellWord = 12,        // its low half: goes up each time the waiting readers are woken
-  kLiveWaitingWord = 13,     // not 0 while a reader may be waiting; readers store it and the bell
-  kLiveOldestCutsWord = 16,  // the lowest next seq of the cuts that are in the ring no more
+  kLiveBellWord = 12,          // its low half: goes up each time the waiting readers are woken
+  kLiveWaitingWord = 13,       // not 0 while a reader may be waiting; readers store it and the bell
+  kLiveOldestCutsWord = 16,    // the lowest next seq of the cuts that are in the ring no more
+  kLiveCommitsWord = 17,       // commits above `memory`; only one writer that is alone counts them
+  kLiveCommitMicrosWord = 18,  // what they have taken
   kLiveRingWord = 32,
 };
 // The next seq of cut g is in slot g % kLiveRingCuts.

@@ -86,6 +86,8 @@ LivePageReader::Held LivePageReader::ReadWords(LiveView* view) {
     view->memory_end = Load(kLiveMemoryEndWord);
     view->synced_end = std::min(Load(kLiveSyncedEndWord), view->memory_end);
   } while (Load(kLiveGenerationWord) != generation);
+  view->commits = Load(kLiveCommitsWord);
+  view->commit_micros = Load(kLiveCommitMicrosWord);
   Store64(view->uuid.data(), Load(kLiveUuidWord));
   Store64(view->uuid.data() + 8, Load(kLiveUuidWord + 1));
   const Result<bool> locked = file_->IsLocked();

@@ -19,6 +19,9 @@ struct LiveView {
   uint64_t first_seq = 0;
   uint64_t memory_end = 0;  // what is acknowledged at `memory`
   uint64_t synced_end = 0;  // what is acknowledged at `sync`
+  // Since the page was made; 0 where several write.
+  uint64_t commits = 0;
+  uint64_t commit_micros = 0;  // in all
 };
 
 // One thread at a time.

@@ -43,6 +43,12 @@ class LivePageWriter {
   void StoreFirstSeq(uint64_t first_seq) {
     words_[kLiveFirstSeqWord].store(first_seq, std::memory_order_release);
   }
+  // A commit has ended that took so long.
+  void NoteCommit(uint64_t micros) {
+    words_[kLiveCommitMicrosWord].store(Load(kLiveCommitMicrosWord) + micros,
+                                        std::memory_order_relaxed);
+    words_[kLiveCommitsWord].store(Load(kLiveCommitsWord) + 1, std::memory_order_release);
+  }
   // Wakes the readers that wait for news, if any does. After what is new has been stored.
   void Ring() {
     if (mapping_) LiveBell::RingIfAwaited(*mapping_);

@@ -146,6 +146,7 @@ void Log::FinishDone(CommitJob& job) {
 void Log::NoteCommit(CommitJob& job) {
   const StagedGroup& group = job.plan().group;
   last_commit_ended_micros_ = job.ended_micros();
+  live_.NoteCommit(job.micros());
   commit_micros_.Record(job.micros(), last_commit_ended_micros_);
   commit_records_.Record(group.end_seq - group.start.seq, last_commit_ended_micros_);
 }

@@ -17,7 +17,16 @@ namespace {
 constexpr double kMaxSeqs = 9007199254740992;
 
 // As src/native/native.ts numbers them.
-enum LiveField : size_t { kCounts, kFirstSeq, kMemoryEnd, kSyncedEnd, kCut, kLiveFields };
+enum LiveField : size_t {
+  kCounts,
+  kFirstSeq,
+  kMemoryEnd,
+  kSyncedEnd,
+  kCut,
+  kCommits,
+  kCommitMicros,
+  kLiveFields
+};
 
 class LivePageWrap final : public Napi::ObjectWrap<LivePageWrap> {
  public:
@@ -52,6 +61,8 @@ class LivePageWrap final : public Napi::ObjectWrap<LivePageWrap> {
     fields[kFirstSeq] = view ? static_cast<double>(view->first_seq) : 0;
     fields[kMemoryEnd] = view ? static_cast<double>(view->memory_end) : 0;
     fields[kSyncedEnd] = view ? static_cast<double>(view->synced_end) : 0;
+    fields[kCommits] = view ? static_cast<double>(view->commits) : 0;
+    fields[kCommitMicros] = view ? static_cast<double>(view->commit_micros) : 0;
     fields[kCut] =
         cut == kNoCut ? std::numeric_limits<double>::infinity() : static_cast<double>(cut);
     return info.Env().Undefined();

@@ -35,7 +35,7 @@ const COMMANDS: readonly Entry[] = [
     summary: 'tell how far each cursor of a log is',
     load: () => import('./commands/cursors.js'),
   },
-  { name: 'top', summary: 'watch logs: rates, segments, cursors', load: () => import('./commands/top.js') },
+  { name: 'top', summary: 'watch logs: rates, latency, segments, cursors', load: () => import('./commands/top.js') },
   { name: 'verify', summary: 'read everything and tell what is damaged', load: () => import('./commands/verify.js') },
   {
     name: 'repair',

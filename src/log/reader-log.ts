@@ -99,6 +99,7 @@ export class ReaderLog implements ReadOnlyLog {
       firstSeq: this.firstSeq,
       nextSeq: this.nextSeq,
       syncedSeq: this.syncedSeq,
+      ...this.#source.commits(),
       ...this.#source.counts,
       cursors: this.#cursors.opened(),
       // Not for a caller that looks at another field in a loop.

@@ -258,8 +258,11 @@ export const LiveField = {
   syncedEnd: 3,
   /** The lowest next seq of the cuts since the call before; Infinity without any. */
   cut: 4,
+  /** Commits above `memory` since the page was made, and what they have taken in all; 0 where several write. */
+  commits: 5,
+  commitMicros: 6,
 } as const
-export const LIVE_FIELD_COUNT = 5
+export const LIVE_FIELD_COUNT = 7
 
 export interface NativeLivePage {
   /** A few loads and one system call. */

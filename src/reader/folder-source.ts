@@ -94,6 +94,11 @@ export class FolderSource implements ReadSource {
     return true
   }
 
+  /** As of the last look. */
+  commits(): { commits: number; commitTotalMicros: number } {
+    return { commits: this.#field('commits'), commitTotalMicros: this.#field('commitMicros') }
+  }
+
   /** A cut is published before it begins, so there is none to wait for. */
   async settled(): Promise<void> {}
 

@@ -19,6 +19,9 @@ interface Sample {
   appendedPerSecond: number
   syncedPerSecond: number
   trimmedPerSecond: number
+  commitsPerSecond: number
+  /** The mean of the commits between the two looks, in microseconds; 0 without any. */
+  commitMicros: number
   segments: number
   bytes: number
   allocatedBytes: number
@@ -31,9 +34,9 @@ const CLEAR = '\u001b[H\u001b[2J'
 export function register(program: Command): void {
   const command = program
     .command('top')
-    .summary('watch logs: rates, segments, cursors')
+    .summary('watch logs: rates, latency, segments, cursors')
     .description(
-      "Show, again and again, how fast logs grow and are trimmed, what they take, and how far each cursor is behind. Takes no lock and does not disturb the logs' writers.",
+      "Show, again and again, how fast logs grow and are trimmed, how long commits take, what the logs take, and how far each cursor is behind. Takes no lock and does not disturb the logs' writers.",
     )
     .argument('<dirs...>', "the logs' folders")
     .option('-i, --interval <ms>', 'between two looks', parseWhole, 1000)
@@ -60,7 +63,7 @@ async function run(dirs: string[], { interval, count = Number.POSITIVE_INFINITY,
 
 class LogView {
   readonly log: ReadOnlyLog
-  #last: { sample: Sample; at: number } | undefined
+  #last: { sample: Sample; at: number; commits: number; commitTotalMicros: number } | undefined
 
   constructor(log: ReadOnlyLog) {
     this.log = log
@@ -68,6 +71,7 @@ class LogView {
 
   async look(): Promise<Sample> {
     const { dir, firstSeq, nextSeq, syncedSeq, segments } = await inspect(this.log.dir)
+    const { commits, commitTotalMicros } = this.log.stats()
     const at = performance.now()
     const last = this.#last
     const rate = (now: number, before: number | undefined): number =>
@@ -84,14 +88,22 @@ class LogView {
       appendedPerSecond: rate(nextSeq, last?.sample.nextSeq),
       syncedPerSecond: rate(syncedSeq, last?.sample.syncedSeq),
       trimmedPerSecond: rate(firstSeq, last?.sample.firstSeq),
+      commitsPerSecond: rate(commits, last?.commits),
+      commitMicros:
+        last === undefined ? 0 : meanMicros(commits - last.commits, commitTotalMicros - last.commitTotalMicros),
       segments: segments.length,
       bytes: segments.reduce((sum, { bytes }) => sum + bytes, 0),
       allocatedBytes: segments.reduce((sum, { allocatedBytes }) => sum + allocatedBytes, 0),
       cursors,
     }
-    this.#last = { sample, at }
+    this.#last = { sample, at, commits, commitTotalMicros }
     return sample
   }
+}
+
+/** 0 without a commit, and where another writer has begun a new page. */
+function meanMicros(commits: number, micros: number): number {
+  return commits > 0 && micros > 0 ? Math.round(micros / commits) : 0
 }
 
 function formatSample(sample: Sample): string {
@@ -105,6 +117,10 @@ function formatSample(sample: Sample): string {
     [
       'a second',
       `${sample.appendedPerSecond} appended, ${sample.syncedPerSecond} synced, ${sample.trimmedPerSecond} trimmed`,
+    ],
+    [
+      'commits',
+      `${sample.commitsPerSecond} a second${sample.commitMicros > 0 ? `, ${(sample.commitMicros / 1000).toFixed(2)} ms each` : ''}`,
     ],
     [
       'size',
