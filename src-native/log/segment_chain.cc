@@ -17,7 +17,7 @@ SegmentChain::SegmentChain(FileSystem& file_system, Directory& directory, const 
       policy_(policy) {}
 
 SegmentChain::~SegmentChain() {
-  for (const std::shared_ptr<Job>& job : watched_) job->Await();
+  watched_.AwaitAll();
   if (spare_) RemoveSpare(directory_, *spare_);
 }
 
@@ -110,12 +110,6 @@ void SegmentChain::FinishTrim(const TrimJob& job) {
   first_seqs_.erase(first_seqs_.begin(), first_seqs_.begin() + trimmed);
   if (!job.status().ok()) return;
   for (const std::string& name : job.recyclable()) recyclable_.push_back(name);
-}
-
-void SegmentChain::Watch(std::shared_ptr<Job> job) {
-  const auto done = [](const std::shared_ptr<Job>& old) { return old->done(); };
-  watched_.erase(std::remove_if(watched_.begin(), watched_.end(), done), watched_.end());
-  watched_.push_back(std::move(job));
 }
 
 }  // namespace durlog

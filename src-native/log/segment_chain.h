@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/job.h"
+#include "base/job_list.h"
 #include "log/trim_job.h"
 #include "log/write_policy.h"
 #include "platform/file_system.h"
@@ -62,7 +62,7 @@ class SegmentChain {
   void FinishTrim(const TrimJob& job);
 
   // The job uses the folder, which must not be closed before it is done.
-  void Watch(std::shared_ptr<Job> job);
+  void Watch(std::shared_ptr<Job> job) { watched_.Add(std::move(job)); }
 
   // Spares that had been segments.
   uint64_t recycled() const { return recycled_; }
@@ -78,7 +78,7 @@ class SegmentChain {
   bool spare_awaited_ = false;
   std::vector<std::string> recyclable_;  // names of files that wait to be spares
   uint64_t recycled_ = 0;
-  std::vector<std::shared_ptr<Job>> watched_;
+  JobList watched_;
 };
 
 }  // namespace durlog

@@ -143,7 +143,7 @@ bool SharedLog::idle() const {
 
 std::shared_ptr<SharedTrimJob> SharedLog::BeginTrim(uint64_t seq) {
   auto job = std::make_shared<SharedTrimJob>(member_, seq);
-  trims_.push_back(job);
+  trims_.Add(job);
   return job;
 }
 

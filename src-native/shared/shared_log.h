@@ -13,10 +13,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/bytes.h"
 #include "base/executor.h"
+#include "base/job_list.h"
 #include "log/log_listener.h"
 #include "log/log_stats.h"
 #include "log/log_writer.h"
@@ -165,7 +165,7 @@ class SharedLog final : public LogWriter {
   std::shared_ptr<ReachJob> sync_job_;
   std::shared_ptr<SharedSpareJob> spare_job_;
   std::shared_ptr<PopulateJob> populate_job_;
-  std::vector<std::shared_ptr<Job>> trims_;
+  JobList trims_;
   uint64_t spare_asked_in_ = UINT64_MAX;  // segment by its first seq
   uint64_t populated_until_ = 0;          // of the segment that is appended to
 

@@ -275,7 +275,7 @@ SharedLog::~SharedLog() {
   if (spare_job_) spare_job_->Cancel();
   if (spare_job_) spare_job_->Await();
   if (populate_job_) populate_job_->Await();
-  for (const std::shared_ptr<Job>& job : trims_) job->Await();
+  trims_.AwaitAll();
   if (!committed_) return;  // it has not been opened
   if (closing_ && !latched_) {
     Leave();

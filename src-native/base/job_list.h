@@ -1,0 +1,33 @@
+// Jobs whose end somebody has to see before he goes.
+#ifndef DURLOG_BASE_JOB_LIST_H_
+#define DURLOG_BASE_JOB_LIST_H_
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/job.h"
+
+namespace durlog {
+
+// Used by one thread at a time.
+class JobList {
+ public:
+  // Those that are done are forgotten.
+  void Add(std::shared_ptr<Job> job) {
+    const auto done = [](const std::shared_ptr<Job>& old) { return old->done(); };
+    jobs_.erase(std::remove_if(jobs_.begin(), jobs_.end(), done), jobs_.end());
+    jobs_.push_back(std::move(job));
+  }
+  void AwaitAll() {
+    for (const std::shared_ptr<Job>& job : jobs_) job->Await();
+  }
+
+ private:
+  std::vector<std::shared_ptr<Job>> jobs_;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_BASE_JOB_LIST_H_
