@@ -49,6 +49,7 @@
       'src-native/log/commit_job.cc',
       'src-native/log/group_commit.cc',
       'src-native/log/log.cc',
+      'src-native/log/log_writer.cc',
       'src-native/log/mapped_append.cc',
       'src-native/log/open.cc',
       'src-native/log/recover_folder.cc',

@@ -10,10 +10,6 @@
 namespace durlog {
 namespace {
 
-// The clock is read for the first append after a Pump(), and then for every so many: a turn of the
-// event loop is a moment, and reading the clock costs as much as a checksum.
-constexpr uint32_t kAppendsPerClockRead = 16;
-
 Status BackpressureError(std::string reason) {
   return Status::Error(Code::kBackpressure, std::move(reason));
 }
@@ -48,14 +44,7 @@ Status Log::CheckExclusiveJob() const {
 
 Status Log::CheckAppend(Bytes payload) const {
   DURLOG_RETURN_IF_ERROR(CheckOpen());
-  if (payload.size == 0) {
-    return Status::Error(Code::kRecordEmpty, "a record has at least one byte");
-  }
-  if (payload.size > options_.max_record_bytes) {
-    return Status::Error(Code::kRecordTooLarge, "the record has " + std::to_string(payload.size) +
-                                                    " bytes, maxRecordBytes is " +
-                                                    std::to_string(options_.max_record_bytes));
-  }
+  DURLOG_RETURN_IF_ERROR(CheckRecord(payload, options_));
   return CheckExclusiveJob();
 }
 

@@ -218,15 +218,7 @@ void Log::Latch(Status status, uint64_t first_seq, uint64_t unknown_before) {
   if (latched_) return;
   latched_ = true;
   staging_.Abandon();
-  failure_ = std::move(status);
-  if (failure_.code() != Code::kSyncFailed) {
-    const std::string cause = failure_.message();
-    failure_ = Status(failure_)
-                   .WithCode(Code::kSyncFailed)
-                   .WithMessage("writing to the device failed (" + cause +
-                                "): what was not acknowledged may or may not be there; close the "
-                                "log and open it again");
-  }
+  failure_ = AsSyncFailure(std::move(status));
   listener_->OnFailure(failure_, first_seq, unknown_before, true);
 }
 

@@ -44,6 +44,15 @@ LogEnds EndsOf(const LogType& log) {
   return ends;
 }
 
+// The clock is read for the first append after a Pump(), and then for every so many: a turn of the
+// event loop is a moment, and reading the clock costs as much as a checksum.
+inline constexpr uint32_t kAppendsPerClockRead = 16;
+
+// kRecordEmpty, kRecordTooLarge.
+Status CheckRecord(Bytes payload, const LogOptions& options);
+// What latches a log: kSyncFailed, whatever failed.
+Status AsSyncFailure(Status status);
+
 class LogWriter {
  public:
   // The time of an append that names none.

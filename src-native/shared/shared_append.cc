@@ -12,9 +12,6 @@
 namespace durlog {
 namespace {
 
-// As in log/append.cc: the clock is read once a turn, and then for every so many.
-constexpr uint32_t kAppendsPerClockRead = 16;
-
 void StoreWords(SharedSegment& segment, uint64_t offset, const uint8_t* header) {
   segment.WordAt(offset + 8).store(Load64(header + 8), std::memory_order_relaxed);
   segment.WordAt(offset + 16).store(Load64(header + 16), std::memory_order_relaxed);
@@ -38,15 +35,7 @@ uint64_t FillFrame(SharedSegment& segment, uint64_t offset, const FrameFields& f
 Status SharedLog::CheckAppend(Bytes payload) const {
   if (latched_) return LatchedError();
   if (closing_) return Status::Error(Code::kClosed, "the log is closed");
-  if (payload.size == 0) {
-    return Status::Error(Code::kRecordEmpty, "a record has at least one byte");
-  }
-  if (payload.size > options_.max_record_bytes) {
-    return Status::Error(Code::kRecordTooLarge, "the record has " + std::to_string(payload.size) +
-                                                    " bytes, maxRecordBytes is " +
-                                                    std::to_string(options_.max_record_bytes));
-  }
-  return Status::Ok();
+  return CheckRecord(payload, options_);
 }
 
 // A time that the segment cannot hold is refused: the segments are everybody's.

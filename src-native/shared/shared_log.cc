@@ -157,15 +157,7 @@ void SharedLog::NoteFailure(Status status) {
 void SharedLog::Latch(Status status) {
   if (latched_) return;
   latched_ = true;
-  if (status.code() != Code::kSyncFailed) {
-    const std::string cause = status.message();
-    status = Status(status)
-                 .WithCode(Code::kSyncFailed)
-                 .WithMessage("writing to the device failed (" + cause +
-                              "): what was not acknowledged may or may not be there; close the log "
-                              "and open it again");
-  }
-  failure_ = std::move(status);
+  failure_ = AsSyncFailure(std::move(status));
   member_->LeaveSlot();
   if (listener_ != nullptr) listener_->OnFailure(failure_, 0, append_.seq, true);
 }
