@@ -2,6 +2,7 @@
 #ifndef DURLOG_PLATFORM_POSIX_FD_H_
 #define DURLOG_PLATFORM_POSIX_FD_H_
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -42,6 +43,11 @@ auto RetryInterrupted(Call call) {
     auto result = call();
     if (result != -1 || errno != EINTR) return result;
   }
+}
+
+// Another descriptor of the open file; invalid, with errno set, where there is none to be had.
+inline ScopedFd DuplicateFd(int fd) {
+  return ScopedFd(RetryInterrupted([fd] { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }));
 }
 
 }  // namespace durlog

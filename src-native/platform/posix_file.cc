@@ -122,7 +122,7 @@ Result<std::unique_ptr<ReadOnlyMapping>> PosixFile::MapForReading(uint64_t offse
 }
 
 Result<std::unique_ptr<FileLock>> PosixFile::TryLock() {
-  ScopedFd fd(RetryInterrupted([&] { return fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0); }));
+  ScopedFd fd = DuplicateFd(fd_.get());
   if (!fd.valid()) return Status::System("F_DUPFD_CLOEXEC", errno, path_);
   return TryLockFile(std::move(fd), path_);
 }

@@ -1,6 +1,5 @@
 #include "platform/posix_mapping.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 
 #include <cerrno>
@@ -24,8 +23,8 @@ Result<std::unique_ptr<Mapping>> PosixMapping::Create(int fd, const std::string&
         .WithPath(path)
         .WithOffset(offset);
   }
-  ScopedFd for_sync(RetryInterrupted([&] { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }));
-  if (!for_sync.valid()) return Status::System("fcntl", errno, path);
+  ScopedFd for_sync = DuplicateFd(fd);
+  if (!for_sync.valid()) return Status::System("F_DUPFD_CLOEXEC", errno, path);
   void* start =
       mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset));
   if (start == MAP_FAILED) return Status::System("mmap", errno, path).WithOffset(offset);
@@ -68,7 +67,7 @@ Status PosixMapping::Sync(size_t offset, size_t length) {
   if (length != 0 && msync(data_ + first, offset + length - first, MS_SYNC) != 0) {
     return Status::System("msync", errno, path_).WithOffset(file_offset_ + offset);
   }
-  if (length != 0) DURLOG_RETURN_IF_ERROR(FinishMapSync(for_sync_, path_));
+  if (length != 0) DURLOG_RETURN_IF_ERROR(FinishMapSync(for_sync_.get(), path_));
   // msync answers 0 for the dead pages of the guard, whose stores are lost.
   if (faulted()) {
     return std::move(PageFault("msync", path_)).WithOffset(file_offset_ + offset);

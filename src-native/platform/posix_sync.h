@@ -9,7 +9,6 @@
 #include <string>
 
 #include "base/status.h"
-#include "platform/posix_fd.h"
 
 namespace durlog {
 
@@ -18,7 +17,7 @@ Status StartWritebackOf(int fd, const std::string& path, uint64_t offset, uint64
 Status SyncDataOf(int fd, const std::string& path);
 Status SyncFullOf(int fd, const std::string& path);
 // After each msync that returned 0, with a descriptor of the mapped file: alone it says too little.
-Status FinishMapSync(const ScopedFd& fd, const std::string& path);
+Status FinishMapSync(int fd, const std::string& path);
 // Makes the entries of the folder open as `fd` durable, as strongly as the platform can.
 Status SyncDirectoryOf(int fd, const std::string& path);
 

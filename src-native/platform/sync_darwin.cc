@@ -33,9 +33,7 @@ Status SyncFullOf(int fd, const std::string& path) {
 }
 
 // msync has no barrier.
-Status FinishMapSync(const ScopedFd& fd, const std::string& path) {
-  return SyncDataOf(fd.get(), path);
-}
+Status FinishMapSync(int fd, const std::string& path) { return SyncDataOf(fd, path); }
 
 Status SyncDirectoryOf(int fd, const std::string& path) { return SyncFullOf(fd, path); }
 

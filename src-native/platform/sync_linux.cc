@@ -61,9 +61,7 @@ Status SyncFullOf(int fd, const std::string& path) {
 }
 
 // msync(MS_SYNC) is an fsync of the range, the drive's flush included.
-Status FinishMapSync(const ScopedFd& fd, const std::string& path) {
-  return Confirm(fd.get(), "msync", path);
-}
+Status FinishMapSync(int fd, const std::string& path) { return Confirm(fd, "msync", path); }
 
 Status SyncDirectoryOf(int fd, const std::string& path) {
   if (fsync(fd) == 0) return Status::Ok();
