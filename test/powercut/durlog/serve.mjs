@@ -1,5 +1,10 @@
 // The verifier's side of the seam: questions on standard input, answers on standard output.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { open } from '../../../dist/index.js'
+
+const recorded = readFileSync(process.env.POWERCUT_RECORDED, 'utf8').split('\n')
 
 /** Something that the notes promise does not hold. */
 export class Violation extends Error {}
@@ -16,6 +21,23 @@ export function checkRecovery({ state, discardedBytes, discardedRecords, damage,
   demand(lost === undefined, `recovery lost ${JSON.stringify(lost)}`)
   demand(cut || discardedBytes === 0, `recovery is ${state} and discarded ${discardedBytes} bytes`)
   demand(discardedRecords > 0 === (state === 'hole'), `recovery is ${state} and discarded ${discardedRecords} records`)
+}
+
+/** The log that a cut has left in `directory`. */
+export async function openAfterCut(directory, options) {
+  try {
+    return await open(join(directory, 'log'), options)
+  } catch (error) {
+    throw new Violation(`open fails: ${error.code}: ${error.message}`)
+  }
+}
+
+/** `model` after the first `notes` notes of the workload, a power cut, and what was noted since. */
+export function replay(model, notes, again) {
+  for (const line of recorded.slice(0, notes)) model.add(line)
+  model.powerCut()
+  for (const line of again) model.add(line)
+  return model
 }
 
 /** Answers each question with what `check(directory, cut, notes, again)` returns or throws. */

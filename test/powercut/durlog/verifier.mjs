@@ -1,17 +1,13 @@
 // The verifier: opens the log that a power cut left, holds it against the notes, and appends to it.
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { open } from '../../../dist/index.js'
 import { combinations } from './combinations.mjs'
 import { contentOf, expectedContent, looksLike } from './content.mjs'
 import { Model } from './model.mjs'
 import { note } from './notes.mjs'
 import { between, pick, seededRandom } from './random.mjs'
-import { checkRecovery, demand, serve, Violation } from './serve.mjs'
+import { checkRecovery, demand, openAfterCut, replay, serve } from './serve.mjs'
 
 const RECORDS_AFTER = 4
 const seed = Number(process.env.POWERCUT_SEED)
-const recorded = readFileSync(process.env.POWERCUT_RECORDED, 'utf8').split('\n')
 
 function checkBounds(log, model) {
   const reason = model.whyNotEndAt(log.nextSeq) ?? (log.nextSeq > 0 && model.whyNotBeginAt(log.firstSeq))
@@ -72,25 +68,18 @@ async function appendAfter(log, discarded, cut, random) {
   }
 }
 
-async function openAfter(directory, random) {
+function openAfter(directory, random) {
   const maxRecord = 200 * 1024
   const options = {
     ...pick(random, combinations),
     segmentBytes: 65536 * between(random, 4, 8),
     maxRecordBytes: maxRecord,
   }
-  try {
-    return await open(join(directory, 'log'), options)
-  } catch (error) {
-    throw new Violation(`open fails: ${error.code}: ${error.message}`)
-  }
+  return openAfterCut(directory, options)
 }
 
 async function check(directory, cut, notes, again) {
-  const model = new Model()
-  for (const line of recorded.slice(0, notes)) model.add(line)
-  model.powerCut()
-  for (const line of again) model.add(line)
+  const model = replay(new Model(), notes, again)
   const random = seededRandom(seed, notes, again.length, 3)
   const log = await openAfter(directory, random)
   try {

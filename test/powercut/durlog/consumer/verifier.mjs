@@ -1,29 +1,21 @@
 // The verifier of the consumers' log: what the cut left holds every record that some cursor has still to read, and shipping it
 // on gives the destination every record once.
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { open } from '../../../../dist/index.js'
 import { combinations } from '../combinations.mjs'
 import { contentOf, expectedContent } from '../content.mjs'
 import { note } from '../notes.mjs'
 import { between, pick, seededRandom } from '../random.mjs'
-import { checkRecovery, demand, serve, Violation } from '../serve.mjs'
+import { checkRecovery, demand, openAfterCut, replay, serve, Violation } from '../serve.mjs'
 import { startShipping } from './destination.mjs'
 import { COMMIT_LEVELS, CURSORS, RETENTION, timeOf } from './log.mjs'
 import { ConsumerModel } from './model.mjs'
 
 const RECORDS_AFTER = 4
 const seed = Number(process.env.POWERCUT_SEED)
-const recorded = readFileSync(process.env.POWERCUT_RECORDED, 'utf8').split('\n')
 
-async function openAfter(directory, random, more = {}) {
+function openAfter(directory, random, more = {}) {
   const options = { ...pick(random, combinations), segmentBytes: 65536 * between(random, 1, 4), ...more }
-  try {
-    return await open(join(directory, 'log'), options)
-  } catch (error) {
-    throw new Violation(`open fails: ${error.code}: ${error.message}`)
-  }
+  return openAfterCut(directory, options)
 }
 
 async function checkLog(log, model) {
@@ -105,10 +97,7 @@ async function goOn(directory, cut, random) {
 }
 
 async function check(directory, cut, notes, again) {
-  const model = new ConsumerModel()
-  for (const line of recorded.slice(0, notes)) model.add(line)
-  model.powerCut()
-  for (const line of again) model.add(line)
+  const model = replay(new ConsumerModel(), notes, again)
   const random = seededRandom(seed, notes, again.length, 5)
   const log = await openAfter(directory, random)
   try {

@@ -1,12 +1,9 @@
 // The verifier: opens the log of several writers that a power cut left, in shared mode or alone, holds it against the
 // notes, and appends to it.
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { open } from '../../../../dist/index.js'
 import { contentOf, expectedContent } from '../content.mjs'
 import { note } from '../notes.mjs'
 import { between, pick, seededRandom } from '../random.mjs'
-import { checkRecovery, demand, serve, Violation } from '../serve.mjs'
+import { checkRecovery, demand, openAfterCut, replay, serve } from '../serve.mjs'
 import { listingOf, openedNote } from './listing.mjs'
 import { IDS_OF_A_MEMBER, SharedModel } from './model.mjs'
 import { MAX_RECORD_BYTES, sharedOptions } from './options.mjs'
@@ -15,16 +12,11 @@ const RECORDS_AFTER = 4
 /** Of the verifier as a member; plus the number of the cut. */
 const MEMBER = 3000
 const seed = Number(process.env.POWERCUT_SEED)
-const recorded = readFileSync(process.env.POWERCUT_RECORDED, 'utf8').split('\n')
 
-async function openAfter(directory, random) {
+function openAfter(directory, random) {
   const alone = { strategy: pick(random, ['auto', 'mmap', 'pwrite', 'direct']), segmentBytes: 65_536 }
   const options = random() < 0.6 ? sharedOptions(seed, between(random, 1, 9)) : alone
-  try {
-    return await open(join(directory, 'log'), { ...options, maxRecordBytes: MAX_RECORD_BYTES })
-  } catch (error) {
-    throw new Violation(`open fails: ${error.code}: ${error.message}`)
-  }
+  return openAfterCut(directory, { ...options, maxRecordBytes: MAX_RECORD_BYTES })
 }
 
 async function checkRecords(log, model) {
@@ -55,10 +47,7 @@ async function appendAfter(log, lost, cut, random) {
 }
 
 async function check(directory, cut, notes, again) {
-  const model = new SharedModel()
-  for (const line of recorded.slice(0, notes)) model.add(line)
-  model.powerCut()
-  for (const line of again) model.add(line)
+  const model = replay(new SharedModel(), notes, again)
   const random = seededRandom(seed, notes, again.length, 14)
   const log = await openAfter(directory, random)
   try {
