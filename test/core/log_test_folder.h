@@ -15,7 +15,7 @@
 
 #include "log/log.h"
 #include "platform_test_folder.h"
-#include "read/cursor.h"
+#include "read_all_records.h"
 
 namespace durlog {
 
@@ -152,30 +152,10 @@ class LogTestFolder : public PlatformTest {
       log.Harvest();
     }
   }
-  struct ReadRecord {
-    std::string payload;
-    uint64_t time_ms;
-    uint64_t base_time_ms;  // of its segment
-  };
-  // Every record from `from` on, by a cursor.
+  // Every record from `from` on, by a cursor; no seq is left out.
   std::vector<ReadRecord> ReadRecords(uint64_t from) {
-    std::vector<ReadRecord> records;
-    Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(DefaultFileSystem(), PathOf("log"), from);
-    EXPECT_TRUE(cursor.ok()) << cursor.status().message();
-    std::vector<uint8_t> buffer(64 << 10);
-    std::vector<CursorEntry> entries(256);
-    while (cursor.ok()) {
-      const Result<CursorBatch> batch =
-          (*cursor)->Next(buffer.data(), buffer.size(), entries.data(), 256, Cursor::kNoLimit);
-      EXPECT_TRUE(batch.ok()) << batch.status().message();
-      if (!batch.ok() || batch->count == 0) break;
-      EXPECT_EQ(batch->first_seq, from + records.size());
-      for (size_t i = 0; i < batch->count; ++i) {
-        const uint8_t* const at = buffer.data() + entries[i].offset;
-        records.push_back({std::string(at, at + entries[i].length),
-                           batch->base_time_ms + entries[i].time_ms, batch->base_time_ms});
-      }
-    }
+    std::vector<ReadRecord> records = ReadAllRecords(PathOf("log"), from);
+    for (size_t i = 0; i < records.size(); ++i) EXPECT_EQ(records[i].seq, from + i);
     return records;
   }
   std::vector<std::string> ReadFrom(uint64_t from) {

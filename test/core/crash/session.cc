@@ -10,25 +10,8 @@ constexpr char kPath[] = "/log";
 constexpr uint32_t kPointsAtDepth[] = {14, 2, 1, 1, 0};
 constexpr int kMaxDepth = 4;
 
-bool OnlyReads(Call call) {
-  switch (call) {
-    case Call::kOpenDirectory:
-    case Call::kOpen:
-    case Call::kList:
-    case Call::kLock:
-    case Call::kProbe:
-    case Call::kRead:
-    case Call::kSize:
-    case Call::kClose:
-    case Call::kMap:
-    case Call::kPopulate:
-    case Call::kDropCache:
-    case Call::kNextData:
-      return true;
-    default:
-      return false;
-  }
-}
+// One process has the log: no other one meets its locks.
+bool OnlyReads(Call call) { return ChangesNothing(call) || call == Call::kLock; }
 
 const char* NameOf(RecoveryState state) {
   static constexpr const char* kNames[] = {"clean", "torn-tail", "hole", "corrupt"};

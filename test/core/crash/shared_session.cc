@@ -27,25 +27,7 @@ constexpr uint64_t kRarityInRecovery = 25;
 SharedSession* g_session = nullptr;
 
 // A call at which nothing has changed, and in which a lock may be held that is this thread's.
-bool OnlyReads(Call call) {
-  switch (call) {
-    case Call::kOpenDirectory:
-    case Call::kOpen:
-    case Call::kList:
-    case Call::kProbe:
-    case Call::kRead:
-    case Call::kSize:
-    case Call::kClose:
-    case Call::kMap:
-    case Call::kPopulate:
-    case Call::kDropCache:
-    case Call::kNextData:
-    case Call::kNow:
-      return true;
-    default:
-      return false;
-  }
-}
+bool OnlyReads(Call call) { return ChangesNothing(call) || call == Call::kNow; }
 
 class MemberJob final : public Job {
  public:

@@ -18,6 +18,25 @@ const char* NameOf(Call call) {
   return kNames[static_cast<size_t>(call)];
 }
 
+bool ChangesNothing(Call call) {
+  switch (call) {
+    case Call::kOpenDirectory:
+    case Call::kOpen:
+    case Call::kList:
+    case Call::kProbe:
+    case Call::kRead:
+    case Call::kSize:
+    case Call::kClose:
+    case Call::kMap:
+    case Call::kPopulate:
+    case Call::kDropCache:
+    case Call::kNextData:
+      return true;
+    default:
+      return false;
+  }
+}
+
 SimulatedDisk::SimulatedDisk(const DiskTraits& traits, uint64_t seed)
     : traits_(traits), random_(seed) {}
 

@@ -56,6 +56,8 @@ enum class Call : uint8_t {
 };
 inline constexpr size_t kCallCount = 24;
 const char* NameOf(Call call);
+// The disk and its cache are as they were; kLock and kNow are for the caller to judge.
+bool ChangesNothing(Call call);
 
 // The n-th call of a kind fails.
 struct Fault {

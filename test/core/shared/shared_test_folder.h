@@ -62,22 +62,11 @@ class SharedTestFolder : public LogTestFolder {
     EXPECT_EQ(report->state, RecoveryState::kClean);
     EXPECT_TRUE(report->problems.empty()) << report->problems.front().message;
   }
-  // Every record from `from` on, with its seq; voids take seqs and have none.
+  // Every record from `from` on, with its seq.
   std::vector<std::pair<uint64_t, std::string>> ReadAll(uint64_t from = 0) {
     std::vector<std::pair<uint64_t, std::string>> records;
-    Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(DefaultFileSystem(), PathOf("log"), from);
-    EXPECT_TRUE(cursor.ok()) << cursor.status().message();
-    std::vector<uint8_t> buffer(64 << 10);
-    std::vector<CursorEntry> entries(256);
-    while (cursor.ok()) {
-      const Result<CursorBatch> batch =
-          (*cursor)->Next(buffer.data(), buffer.size(), entries.data(), 256, Cursor::kNoLimit);
-      EXPECT_TRUE(batch.ok()) << batch.status().message();
-      if (!batch.ok() || batch->count == 0) break;
-      for (size_t i = 0; i < batch->count; ++i) {
-        const uint8_t* const at = buffer.data() + entries[i].offset;
-        records.emplace_back(batch->first_seq + i, std::string(at, at + entries[i].length));
-      }
+    for (ReadRecord& record : ReadAllRecords(PathOf("log"), from)) {
+      records.emplace_back(record.seq, std::move(record.payload));
     }
     return records;
   }

@@ -1,0 +1,46 @@
+// Everything that a log on the disk delivers, for tests.
+#ifndef DURLOG_TEST_CORE_READ_ALL_RECORDS_H_
+#define DURLOG_TEST_CORE_READ_ALL_RECORDS_H_
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "read/cursor.h"
+
+namespace durlog {
+
+struct ReadRecord {
+  uint64_t seq;
+  std::string payload;
+  uint64_t time_ms;
+  uint64_t base_time_ms;  // of its segment
+};
+
+// Every record from `from` on, by a cursor; voids take seqs and have none.
+inline std::vector<ReadRecord> ReadAllRecords(const std::string& path, uint64_t from) {
+  std::vector<ReadRecord> records;
+  Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(DefaultFileSystem(), path, from);
+  EXPECT_TRUE(cursor.ok()) << cursor.status().message();
+  std::vector<uint8_t> buffer(64 << 10);
+  std::vector<CursorEntry> entries(256);
+  while (cursor.ok()) {
+    const Result<CursorBatch> batch =
+        (*cursor)->Next(buffer.data(), buffer.size(), entries.data(), 256, Cursor::kNoLimit);
+    EXPECT_TRUE(batch.ok()) << batch.status().message();
+    if (!batch.ok() || batch->count == 0) break;
+    for (size_t i = 0; i < batch->count; ++i) {
+      const uint8_t* const at = buffer.data() + entries[i].offset;
+      records.push_back({batch->first_seq + i, std::string(at, at + entries[i].length),
+                         batch->base_time_ms + entries[i].time_ms, batch->base_time_ms});
+    }
+  }
+  return records;
+}
+
+}  // namespace durlog
+
+#endif  // DURLOG_TEST_CORE_READ_ALL_RECORDS_H_
