@@ -3,12 +3,24 @@
 #ifndef DURLOG_BASE_YIELD_H_
 #define DURLOG_BASE_YIELD_H_
 
+#if defined(__x86_64__) || defined(_M_X64)
+#include <immintrin.h>
+#endif
+
 #include <chrono>
 #include <cstdint>
 #include <thread>
 
 namespace durlog {
 
+// A few dozen cycles in which another processor gets on.
+inline void SpinThread() {
+#if defined(__x86_64__) || defined(_M_X64)
+  _mm_pause();
+#elif defined(__GNUC__) || defined(__clang__)
+  __asm__ __volatile__("yield");
+#endif
+}
 inline void YieldThread() { std::this_thread::yield(); }
 inline void SleepMicros(uint64_t micros) {
   std::this_thread::sleep_for(std::chrono::microseconds(micros));

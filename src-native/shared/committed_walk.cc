@@ -57,7 +57,7 @@ Result<bool> CommittedWalk::EnterNext() {
 Status CommittedWalk::Advance() {
   DURLOG_RETURN_IF_ERROR(JumpAhead());
   for (;;) {
-    stop_ = StepAt(*point_.segment, point_.offset);
+    StepAt(*point_.segment, point_.offset, &stop_);
     if (stop_.kind == StepKind::kBad) {
       return point_.segment->faulted() ? FaultedPoint(member_, point_)
                                        : DamagedPoint(member_, point_);
@@ -71,8 +71,14 @@ Status CommittedWalk::Advance() {
     if (!entered) break;
   }
   if (point_.segment->faulted()) return FaultedPoint(member_, point_);
-  member_.live().RaiseMemoryEnd(point_.seq);
+  TellReaders();
   return Status::Ok();
+}
+
+bool CommittedWalk::Pass(const SharedSegment& segment, uint64_t offset, const FrameStep& whole) {
+  if (point_.offset != offset || point_.segment.get() != &segment) return false;
+  MoveBehind(whole, &point_);
+  return true;
 }
 
 bool CommittedWalk::VoidIfDead() {

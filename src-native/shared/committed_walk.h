@@ -37,6 +37,10 @@ class CommittedWalk {
   // Moves on as far as frames are whole, and tells readers. Then stop() is what stands there. kIo
   // where a page of the segment could not be had.
   Status Advance();
+  // The frame at `offset` is known to be whole, and is passed by without another look where the
+  // walk stands in front of it; false elsewhere. Readers are not told.
+  bool Pass(const SharedSegment& segment, uint64_t offset, const FrameStep& whole);
+  void TellReaders() { member_.live().RaiseMemoryEnd(point_.seq); }
   const LogPoint& point() const { return point_; }
   const FrameStep& stop() const { return stop_; }
   // After Advance(). Makes a void of the reservation that stands there, if its owner is dead. True

@@ -12,55 +12,60 @@ FrameState StateOf(uint64_t word) {
 }
 
 // Whole frames of a batch follow its first one at once: that one's word is stored last.
-FrameStep BatchAt(SharedSegment& segment, uint64_t offset, FrameStep step) {
-  uint64_t word = step.word;
+StepKind WalkBatch(SharedSegment& segment, uint64_t offset, FrameStep* step) {
+  uint64_t word = step->word;
   while ((word & kBatchContinuesFlag) != 0) {
-    const uint64_t next = offset + step.bytes;
-    if (next + kFrameHeaderBytes > segment.bytes()) return FrameStep{StepKind::kBad};
+    const uint64_t next = offset + step->bytes;
+    if (next + kFrameHeaderBytes > segment.bytes()) return StepKind::kBad;
     word = segment.WordAt(next).load(std::memory_order_acquire);
-    if (StateOf(word) != FrameState::kCommitted) return FrameStep{StepKind::kBad};
-    step.bytes += FrameBytes(word & kLengthMask);
-    ++step.seqs;
+    if (StateOf(word) != FrameState::kCommitted) return StepKind::kBad;
+    step->bytes += FrameBytes(word & kLengthMask);
+    ++step->seqs;
   }
-  return step;
+  return StepKind::kWhole;
 }
 
 }  // namespace
 
-FrameStep StepAt(SharedSegment& segment, uint64_t offset) {
-  FrameStep step;
+void StepAt(SharedSegment& segment, uint64_t offset, FrameStep* step) {
+  step->marker = false;
+  step->bytes = 0;
+  step->seqs = 0;
+  step->word = 0;
   if (offset + kFrameHeaderBytes > segment.bytes()) {
-    step.kind = StepKind::kEnd;
-    return step;
+    step->kind = StepKind::kEnd;
+    return;
   }
-  step.word = segment.WordAt(offset).load(std::memory_order_acquire);
-  if (step.word == 0) return step;
-  step.bytes = FrameBytes(step.word & kLengthMask);
-  step.kind = StepKind::kWhole;
-  switch (StateOf(step.word)) {
+  step->word = segment.WordAt(offset).load(std::memory_order_acquire);
+  if (step->word == 0) {
+    step->kind = StepKind::kFree;
+    return;
+  }
+  step->bytes = FrameBytes(step->word & kLengthMask);
+  step->kind = StepKind::kWhole;
+  switch (StateOf(step->word)) {
     case FrameState::kCommitted:
-      step.seqs = 1;
-      step = BatchAt(segment, offset, step);
+      step->seqs = 1;
+      step->kind = WalkBatch(segment, offset, step);
       break;
     case FrameState::kReserved:
-      step.kind = StepKind::kReserved;
-      step.seqs = ReservedSeqsOf(step.word);
+      step->kind = StepKind::kReserved;
+      step->seqs = ReservedSeqsOf(step->word);
       break;
     case FrameState::kVoid:
       // Whoever else makes the same void may be storing the same bytes.
-      step.seqs = static_cast<uint32_t>(
+      step->seqs = static_cast<uint32_t>(
           segment.WordAt(offset + kFrameUnsyncedOffset).load(std::memory_order_relaxed));
       break;
     case FrameState::kMarker:
-      step.marker = true;
+      step->marker = true;
       break;
     case FrameState::kPadding:
       break;
     default:
-      step.kind = StepKind::kBad;
+      step->kind = StepKind::kBad;
   }
-  if (step.bytes > segment.bytes() - offset) step.kind = StepKind::kBad;
-  return step;
+  if (step->bytes > segment.bytes() - offset) step->kind = StepKind::kBad;
 }
 
 void MakeVoid(SharedSegment& segment, uint64_t offset, uint64_t seq, const FrameStep& step) {

@@ -48,7 +48,7 @@ struct FrameStep {
 
 // What stands at `offset`, where a frame begins or the last one has ended. What is seen of a whole
 // frame is all of it.
-FrameStep StepAt(SharedSegment& segment, uint64_t offset);
+void StepAt(SharedSegment& segment, uint64_t offset, FrameStep* step);
 
 // Makes a void of what is reserved at `offset` for the seqs from `seq` on; `step` is what StepAt()
 // has found there. The owner is known to store nothing any more. Any number of members may do so at

@@ -13,6 +13,7 @@ namespace {
 
 // A member stores a frame in less than a microsecond, unless the system has given its processor to
 // another one: then yielding is what it needs.
+constexpr uint32_t kSpins = 32;
 constexpr uint32_t kYields = 64;
 constexpr uint32_t kMaxPauseMicros = 2000;
 // How often to ask whether the member that syncs is still alive: one that dies rings no bell.
@@ -21,14 +22,19 @@ constexpr uint64_t kBellMicros = 2000;
 }  // namespace
 
 bool ReachJob::Pause() {
+  if (pauses_ < kSpins) {
+    ++pauses_;
+    SpinThread();
+    return true;
+  }
   const uint64_t now = member_->file_system().MonotonicMicros();
-  if (pauses_ == 0) paused_since_ = now;
+  if (pauses_ == kSpins) paused_since_ = now;
   if (cancelled_.load(std::memory_order_relaxed)) return false;
   if (now - paused_since_ >= uint64_t{stall_ms_} * 1000) return false;
-  if (pauses_++ < kYields) {
+  if (pauses_++ < kSpins + kYields) {
     YieldThread();
   } else {
-    const uint32_t micros = std::min((pauses_ - kYields) * 50, kMaxPauseMicros);
+    const uint32_t micros = std::min((pauses_ - kSpins - kYields) * 50, kMaxPauseMicros);
     SleepMicros(micros);
   }
   return true;

@@ -58,7 +58,7 @@ Status SharedLog::SetFrameTime(uint64_t time_ms) {
 }
 
 // The place is this member's until it publishes or dies. On failure nothing has been reserved.
-Result<LogPoint> SharedLog::Reserve(uint64_t frame_bytes, uint64_t seqs, uint64_t time_ms) {
+Result<SharedLog::Place> SharedLog::Reserve(uint64_t frame_bytes, uint64_t seqs, uint64_t time_ms) {
   const std::optional<uint64_t> expected_seq = std::exchange(expected_seq_, std::nullopt);
   for (;;) {
     FrameStep stop;
@@ -88,35 +88,35 @@ Result<LogPoint> SharedLog::Reserve(uint64_t frame_bytes, uint64_t seqs, uint64_
       Latch(FaultedPoint(*member_, append_));
       return LatchedError();
     }
-    LogPoint place = append_;
-    append_.offset += frame_bytes;
-    append_.seq += seqs;
-    append_.after_marker = false;
+    Place place{append_.offset, append_.seq, {StepKind::kWhole, false, frame_bytes, seqs, 0}};
+    MoveBehind(place.step, &append_);
     return place;
   }
 }
 
-FrameFields SharedLog::FieldsAt(const LogPoint& place, size_t payload_bytes) const {
+FrameFields SharedLog::FieldsOf(uint64_t seq, size_t payload_bytes) const {
   FrameFields fields;
   fields.state = FrameState::kCommitted;
   fields.length = static_cast<uint32_t>(payload_bytes);
-  fields.seq = place.seq;
+  fields.seq = seq;
   // Never above it: what is synced was committed, and this record is not.
-  const uint64_t synced = std::min(member_->page().Load(PageWord::kSyncedEnd), place.seq);
-  fields.unsynced = static_cast<uint32_t>(std::min<uint64_t>(place.seq - synced, UINT32_MAX));
+  const uint64_t synced = std::min(member_->page().Load(PageWord::kSyncedEnd), seq);
+  fields.unsynced = static_cast<uint32_t>(std::min<uint64_t>(seq - synced, UINT32_MAX));
   fields.time_ms = frame_time_ms_;
   return fields;
 }
 
 // Where a page was lost, the others must not see a frame whose bytes they do not see.
-Status SharedLog::Publish(const LogPoint& place, uint64_t first_word) {
-  SharedSegment& segment = *place.segment;
+Status SharedLog::Publish(const Place& place, uint64_t first_word) {
+  SharedSegment& segment = *append_.segment;
   AtStep(Step::kHeaderStored);
   if (!segment.faulted()) {
     segment.WordAt(place.offset).store(first_word, std::memory_order_release);
   }
   if (segment.faulted()) {
-    Latch(FaultedPoint(*member_, place));
+    LogPoint at = append_;
+    at.offset = place.offset;
+    Latch(FaultedPoint(*member_, at));
     return LatchedError();
   }
   AtStep(Step::kPublished);
@@ -125,12 +125,16 @@ Status SharedLog::Publish(const LogPoint& place, uint64_t first_word) {
 
 // A walk that fails is left to the job that waits for the record: the caller has no promise of it
 // yet that a failure could be told to.
-void SharedLog::NoteAppended(uint64_t frame_bytes, Level level) {
-  static_cast<void>(committed_->Advance().ok());
+void SharedLog::NoteAppended(const Place& place, Level level) {
+  if (committed_->Pass(*append_.segment, place.offset, place.step)) {
+    committed_->TellReaders();
+  } else {
+    static_cast<void>(committed_->Advance().ok());
+  }
   RaiseReached();
   uint64_t& wanted = wanted_[static_cast<size_t>(level)];
   wanted = std::max(wanted, append_.seq);
-  if (level > Level::kMemory) pending_bytes_ += frame_bytes;
+  if (level > Level::kMemory) pending_bytes_ += place.step.bytes;
   if (append_.offset > append_.segment->bytes() / 8) RequestSpare(false);
   PopulateAhead();
 }
@@ -145,11 +149,11 @@ DURLOG_INLINE_CALLS Result<uint64_t> SharedLog::Append(Bytes payload, Level leve
     return Status::Error(Code::kBackpressure,
                          std::to_string(pending_bytes()) + " bytes wait to be committed");
   }
-  DURLOG_ASSIGN_OR_RETURN(const LogPoint place, Reserve(frame_bytes, 1, time_ms));
+  DURLOG_ASSIGN_OR_RETURN(const Place place, Reserve(frame_bytes, 1, time_ms));
   const uint64_t word =
-      FillFrame(*place.segment, place.offset, FieldsAt(place, payload.size), payload);
+      FillFrame(*append_.segment, place.offset, FieldsOf(place.seq, payload.size), payload);
   DURLOG_RETURN_IF_ERROR(Publish(place, word));
-  NoteAppended(frame_bytes, level);
+  NoteAppended(place, level);
   return place.seq;
 }
 
@@ -181,24 +185,24 @@ Result<uint64_t> SharedLog::AppendBatch(const Bytes* payloads, size_t count, Lev
     return Status::Error(Code::kBackpressure,
                          std::to_string(pending_bytes()) + " bytes wait to be committed");
   }
-  DURLOG_ASSIGN_OR_RETURN(const LogPoint place, Reserve(frame_bytes, count, time_ms));
+  DURLOG_ASSIGN_OR_RETURN(const Place place, Reserve(frame_bytes, count, time_ms));
+  SharedSegment& segment = *append_.segment;
   uint64_t first_word = 0;
-  LogPoint at = place;
+  uint64_t offset = place.offset;
   for (size_t i = 0; i < count; ++i) {
-    FrameFields fields = FieldsAt(at, payloads[i].size);
+    FrameFields fields = FieldsOf(place.seq + i, payloads[i].size);
     fields.batch_continues = i + 1 < count;
-    const uint64_t word = FillFrame(*at.segment, at.offset, fields, payloads[i]);
+    const uint64_t word = FillFrame(segment, offset, fields, payloads[i]);
     if (i == 0) {
       first_word = word;
     } else {
-      at.segment->WordAt(at.offset).store(word, std::memory_order_relaxed);
+      segment.WordAt(offset).store(word, std::memory_order_relaxed);
     }
-    at.offset += fields.frame_bytes();
-    ++at.seq;
+    offset += fields.frame_bytes();
   }
   AtStep(Step::kBatchStored);
   DURLOG_RETURN_IF_ERROR(Publish(place, first_word));
-  NoteAppended(frame_bytes, level);
+  NoteAppended(place, level);
   return place.seq;
 }
 
@@ -224,15 +228,15 @@ Status SharedLog::AwaitHere(uint64_t end, Level level) {
 // Waits for the next segment's file, or for a sync, as long as a stall may last.
 template <typename AppendOnce>
 Result<uint64_t> SharedLog::AppendAwaitingRoom(const AppendOnce& append) {
-  const uint64_t begin = member_->file_system().MonotonicMicros();
   const std::optional<uint64_t> expected_seq = expected_seq_;
+  std::optional<uint64_t> waits_since;
   for (;;) {
     expected_seq_ = expected_seq;
     Result<uint64_t> appended = append();
     if (appended.status().code() != Code::kBackpressure) return appended;
-    if (member_->file_system().MonotonicMicros() - begin > uint64_t{options_.stall_ms} * 1000) {
-      return appended;
-    }
+    const uint64_t now = member_->file_system().MonotonicMicros();
+    if (!waits_since) waits_since = now;
+    if (now - *waits_since > uint64_t{options_.stall_ms} * 1000) return appended;
     Pump();
     if (spare_job_) spare_job_->Await();
     if (sync_job_) sync_job_->Await();

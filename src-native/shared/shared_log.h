@@ -86,6 +86,13 @@ class SharedLog final : public LogWriter {
   LogEnds Ends() const override { return EndsOf(*this); }
 
  private:
+  // What this member has reserved in the segment that is appended to.
+  struct Place {
+    uint64_t offset;
+    uint64_t seq;
+    FrameStep step;  // over it, once it is published
+  };
+
   SharedLog(std::shared_ptr<Member> member, Capabilities capabilities, const LogOptions& options);
 
   // shared_open.cc
@@ -106,10 +113,10 @@ class SharedLog final : public LogWriter {
   Status CheckAppend(Bytes payload) const;
   Result<uint64_t> CheckBatch(const Bytes* payloads, size_t count) const;
   Status SetFrameTime(uint64_t time_ms);
-  Result<LogPoint> Reserve(uint64_t frame_bytes, uint64_t seqs, uint64_t time_ms);
-  FrameFields FieldsAt(const LogPoint& place, size_t payload_bytes) const;
-  Status Publish(const LogPoint& place, uint64_t first_word);
-  void NoteAppended(uint64_t frame_bytes, Level level);
+  Result<Place> Reserve(uint64_t frame_bytes, uint64_t seqs, uint64_t time_ms);
+  FrameFields FieldsOf(uint64_t seq, size_t payload_bytes) const;
+  Status Publish(const Place& place, uint64_t first_word);
+  void NoteAppended(const Place& place, Level level);
   template <typename AppendOnce>
   Result<uint64_t> AppendAwaitingRoom(const AppendOnce& append);
   Status AwaitHere(uint64_t end, Level level);

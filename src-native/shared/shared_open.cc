@@ -248,7 +248,8 @@ Status SharedLog::Join() {
 // our slot nobody else can tell from what is ours.
 Status SharedLog::VoidReservationsOf(bool everybody, LogPoint* point) {
   for (;;) {
-    const FrameStep step = StepAt(*point->segment, point->offset);
+    FrameStep step;
+    StepAt(*point->segment, point->offset, &step);
     if (step.kind == StepKind::kBad) return DamagedPoint(*member_, *point);
     if (step.kind == StepKind::kFree) return Status::Ok();
     if (step.kind == StepKind::kEnd) {

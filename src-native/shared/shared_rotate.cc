@@ -23,7 +23,8 @@ constexpr uint64_t kMaxUnsyncedBytes = 256u << 20;
 
 }  // namespace
 
-// Moves the append point behind everything that is reserved; `stop` is what stands there.
+// Moves the append point behind everything that is reserved; `stop` is what stands there. Where the
+// two points are one, so does the committed walk behind what is whole: a frame is looked at once.
 Status SharedLog::CatchUp(FrameStep* stop) {
   MembersPage& page = member_->page();
   NoteLatchOfOthers();
@@ -41,8 +42,9 @@ Status SharedLog::CatchUp(FrameStep* stop) {
   }
   SharedSegment& segment = *append_.segment;
   for (;;) {
-    *stop = StepAt(segment, append_.offset);
+    StepAt(segment, append_.offset, stop);
     if (stop->kind != StepKind::kWhole && stop->kind != StepKind::kReserved) break;
+    if (stop->kind == StepKind::kWhole) committed_->Pass(segment, append_.offset, *stop);
     MoveBehind(*stop, &append_);
   }
   if (stop->kind != StepKind::kBad && !segment.faulted()) return Status::Ok();

@@ -10,6 +10,7 @@ namespace schedules {
 void WaitForNews();  // stand_in.cc
 }
 
+inline void SpinThread() { schedules::WaitForNews(); }
 inline void YieldThread() { schedules::WaitForNews(); }
 inline void SleepMicros(uint64_t) { schedules::WaitForNews(); }
 
