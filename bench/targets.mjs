@@ -16,6 +16,7 @@ import { memoryGroups } from './targets/memory.mjs'
 import { openingGroups } from './targets/opening.mjs'
 import { readGroups } from './targets/read.mjs'
 import { scanGroups } from './targets/scan.mjs'
+import { severalGroups } from './targets/several.mjs'
 import { shipGroups } from './targets/ship.mjs'
 import { systemGroups } from './targets/system.mjs'
 
@@ -48,6 +49,7 @@ const groups = [
   ...followGroups,
   ...cursorGroups,
   ...systemGroups,
+  ...severalGroups,
   ...shipGroups,
   ...compareGroups,
 ]

@@ -1,24 +1,28 @@
-/** One of several processes that append at the same time; gets its load from the parent and reports begin and end. */
-import { type Log, open } from 'durlog'
-import { Baseline, type BaselineSpec } from '../harness/baselines.js'
-import { nextTurn } from '../harness/load.js'
+/** One of a crew, a process or a worker thread: gets its load from the parent, and reports begin and end. */
+import { parentPort } from 'node:worker_threads'
+import { type Durability, type Log, open } from 'durlog'
+import { Baseline, type BaselineSpec } from './baselines.js'
+import { nextTurn } from './load.js'
 
 export interface AppendJob {
   /** A raw method on a shared file, or durlog in a folder of this process's own. */
   spec?: BaselineSpec
   dir?: string
-  /** The folder is that of all processes: they write one log. */
+  /** The folder is that of the whole crew: they write one log. */
   shared?: boolean
   recordBytes: number
   operations: number
-  /** In bursts of `write`, or with so many appends in flight at `memory`. */
+  /** So many appends at a time; with 0 bursts of `write`. */
   inFlight: number
+  /** Of the appends; default `memory`. */
+  durability?: Durability
 }
 
-export type ToWorker = { kind: 'prepare'; job: AppendJob } | { kind: 'go' } | { kind: 'quit' }
-export type FromWorker =
+export type ToMember = { kind: 'prepare'; job: AppendJob } | { kind: 'go' } | { kind: 'finish' } | { kind: 'quit' }
+export type FromMember =
   | { kind: 'ready' }
   | { kind: 'done'; startNs: string; endNs: string }
+  | { kind: 'finished' }
   | { kind: 'failed'; message: string; unsupported: boolean }
 
 const BURST = 1000
@@ -50,14 +54,15 @@ async function writeAll(log: Log, { recordBytes, operations }: AppendJob): Promi
   }
 }
 
-async function appendAll(log: Log, { recordBytes, operations, inFlight }: AppendJob): Promise<void> {
+async function appendAll(log: Log, job: AppendJob): Promise<void> {
+  const { recordBytes, operations, inFlight, durability = 'memory' } = job
   const payload = Buffer.alloc(recordBytes, 0x5a)
   let index = 0
   const lane = async (): Promise<void> => {
     while (index < operations) {
       stamp(payload, index)
       index += 1
-      await log.append(payload, { durability: 'memory' })
+      await log.append(payload, { durability })
     }
   }
   await Promise.all(Array.from({ length: inFlight }, lane))
@@ -78,25 +83,35 @@ async function prepare(job: AppendJob): Promise<Prepared> {
 
 let prepared: Prepared | undefined
 
-function tell(message: FromWorker): void {
-  process.send?.(message)
+function tell(message: FromMember): void {
+  if (parentPort) parentPort.postMessage(message)
+  else process.send?.(message)
 }
 
-async function handle(message: ToWorker): Promise<void> {
-  if (message.kind === 'quit') return process.disconnect()
+function quit(): void {
+  if (parentPort) parentPort.close()
+  else process.disconnect()
+}
+
+async function handle(message: ToMember): Promise<void> {
+  if (message.kind === 'quit') return quit()
   if (message.kind === 'prepare') {
     prepared = await prepare(message.job)
     return tell({ kind: 'ready' })
   }
+  if (message.kind === 'finish') {
+    await prepared?.close()
+    prepared = undefined
+    return tell({ kind: 'finished' })
+  }
   const startNs = process.hrtime.bigint()
   await prepared?.go()
   const endNs = process.hrtime.bigint()
-  await prepared?.close()
-  prepared = undefined
   tell({ kind: 'done', startNs: String(startNs), endNs: String(endNs) })
 }
 
-process.on('message', (message: ToWorker) => {
+const parent = parentPort ?? process
+parent.on('message', (message: ToMember) => {
   handle(message).catch((error: Error & { unsupported?: boolean }) =>
     tell({ kind: 'failed', message: error.message, unsupported: error.unsupported === true }),
   )

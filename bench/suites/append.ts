@@ -1,8 +1,5 @@
 /** Several processes append small records as fast as they can: the table of the mmlog article. */
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { open } from 'durlog'
 import {
   type BaselineFile,
@@ -11,12 +8,13 @@ import {
   prepareFile,
   verifyRecords,
 } from '../harness/baselines.js'
+import { Crew } from '../harness/crew.js'
+import type { AppendJob } from '../harness/crew-member.js'
 import { withScratch } from '../harness/scratch.js'
 import { median } from '../harness/stats.js'
 import type { Suite, SuiteContext } from '../harness/suite.js'
 import { formatSize } from '../report/format.js'
 import type { Row, TableResult } from '../report/report.js'
-import type { AppendJob, FromWorker, ToWorker } from './append-worker.js'
 
 const MIB = 2 ** 20
 const PROCESSES = 4
@@ -69,37 +67,6 @@ const FULL: readonly Load[] = [
   { operations: 100_000, recordBytes: 1 },
   { operations: 10_000, recordBytes: 4095 },
 ]
-
-/** Processes that stay for the whole suite, so that starting them is in no figure. */
-class Crew {
-  readonly #children: ChildProcess[]
-
-  constructor() {
-    const path = fileURLToPath(new URL('./append-worker.js', import.meta.url))
-    this.#children = Array.from({ length: PROCESSES }, () => fork(path))
-  }
-
-  /** Milliseconds from the first one's start to the last one's end. */
-  async run(jobs: readonly AppendJob[]): Promise<number> {
-    await Promise.all(this.#children.map((child, i) => ask(child, { kind: 'prepare', job: jobs[i] as AppendJob })))
-    const done = await Promise.all(this.#children.map((child) => ask(child, { kind: 'go' })))
-    const times = done.flatMap((answer) => (answer.kind === 'done' ? [answer] : []))
-    const starts = times.map(({ startNs }) => BigInt(startNs)).sort((a, b) => (a < b ? -1 : 1))
-    const ends = times.map(({ endNs }) => BigInt(endNs)).sort((a, b) => (a < b ? 1 : -1))
-    return Number((ends[0] ?? 0n) - (starts[0] ?? 0n)) / 1e6
-  }
-
-  dismiss(): void {
-    for (const child of this.#children) child.send({ kind: 'quit' } satisfies ToWorker)
-  }
-}
-
-async function ask(child: ChildProcess, message: ToWorker): Promise<FromWorker> {
-  child.send(message)
-  const [answer] = (await once(child, 'message')) as [FromWorker]
-  if (answer.kind === 'failed') throw Object.assign(new Error(answer.message), { unsupported: answer.unsupported })
-  return answer
-}
 
 function fileBytesOf({ operations, recordBytes }: Load): number {
   const bytes = SHARED_HEADER_BYTES + PROCESSES * operations * recordBytes
@@ -241,7 +208,7 @@ async function run(context: SuiteContext): Promise<string[]> {
   const rounds = context.quick ? 1 : 5
   const methods = METHODS.filter(({ raw }) => raw === undefined || baselinesSupported())
   await context.plan('append', loads.length * rounds * methods.length)
-  const crew = new Crew()
+  const crew = Crew.ofProcesses(PROCESSES)
   try {
     for (const load of loads) {
       const outcomes = methods.map((method): Outcome => ({ method, totalsMs: [], lost: 0, damaged: 0 }))

@@ -1,0 +1,199 @@
+// Several writers of one log: beside O_APPEND, beside a log for each, and one of them beside a log of its own.
+import { join } from 'node:path'
+import { open } from 'durlog'
+import { prepareFile } from '../dist/harness/baselines.js'
+import { Crew } from '../dist/harness/crew.js'
+import { keepInFlight, timeEach, writeInBursts } from '../dist/harness/load.js'
+import { makePayload, withScratch } from '../dist/harness/scratch.js'
+import { median } from '../dist/harness/stats.js'
+
+const WRITERS = 4
+/** `max`: of the time that write(2) takes with O_APPEND. */
+const WRITES = [
+  { recordBytes: 1, operations: 100_000, max: 1 / 3 },
+  { recordBytes: 128, operations: 100_000, max: 1 / 3 },
+  { recordBytes: 4095, operations: 10_000, max: 1 },
+]
+/** JavaScript is compiled as it runs, C++ was before. */
+const WARMUPS = 3
+const SYNCED = { recordBytes: 256, operations: 200_000, durability: 'sync' }
+const O_APPEND = 'write(2), O_APPEND'
+
+const crews = new Map()
+/** Made at the first use, and let go with the process. */
+function crewOf(kind) {
+  if (!crews.has(kind)) crews.set(kind, kind === 'threads' ? Crew.ofThreads(WRITERS) : Crew.ofProcesses(WRITERS))
+  return crews.get(kind)
+}
+const dismissAll = () => {
+  for (const crew of crews.values()) crew.dismiss()
+  crews.clear()
+}
+
+/** ms of `writers` at once, each with a job that `jobOf` makes. */
+const timeOf = (dir, kind, jobOf, writers = WRITERS) =>
+  withScratch(dir, async (folder) => {
+    await prepareFile(join(folder, 'file'), 'none', 0)
+    return crewOf(kind).run(Array.from({ length: writers }, (_, i) => jobOf(folder, i)))
+  })
+
+const intoOne = (load) => (folder) => ({
+  ...load,
+  inFlight: load.inFlight ?? 0,
+  dir: join(folder, 'log'),
+  shared: true,
+})
+const intoOwn = (load) => (folder, i) => ({ ...load, inFlight: 0, dir: join(folder, `log-${i}`) })
+const appended = (load) => (folder, writer) => ({
+  ...load,
+  inFlight: 0,
+  spec: {
+    path: join(folder, 'file'),
+    method: 'write-append',
+    preallocate: 'none',
+    recordBytes: load.recordBytes,
+    fileBytes: 0,
+    syncEvery: 0,
+    writer,
+    shared: true,
+  },
+})
+
+const KINDS = ['processes', 'threads']
+const idOf = (kind, { recordBytes }) => `several-${kind}-${recordBytes}`
+
+const several = {
+  name: 'several',
+  figures: KINDS.flatMap((kind) =>
+    WRITES.flatMap((load) => [
+      {
+        id: idOf(kind, load),
+        title: `${WRITERS} ${kind} write ${load.recordBytes} B into one log`,
+        unit: 'ns',
+        on: 'ratio',
+        max: load.max,
+        baseline: O_APPEND,
+      },
+      {
+        id: `${idOf(kind, load)}-own`,
+        title: '  against a log for each',
+        unit: 'ns',
+        on: 'ratio',
+        max: 1.5,
+        baseline: 'a log for each',
+      },
+    ]),
+  ),
+  async run({ dir, run }) {
+    const figures = {}
+    for (const kind of KINDS) {
+      for (const load of WRITES) {
+        for (let i = 0; run === 0 && i < WARMUPS; i += 1) await timeOf(dir, kind, intoOne(load))
+        const perRecord = (ms) => (ms * 1e6) / (WRITERS * load.operations)
+        const value = perRecord(await timeOf(dir, kind, intoOne(load)))
+        const baseline = perRecord(await timeOf(dir, 'processes', appended(load)))
+        const own = perRecord(await timeOf(dir, kind, intoOwn(load)))
+        figures[idOf(kind, load)] = { value, baseline }
+        figures[`${idOf(kind, load)}-own`] = { value, baseline: own }
+      }
+    }
+    dismissAll()
+    return figures
+  },
+}
+
+const severalSync = {
+  name: 'several-sync',
+  figures: [
+    {
+      id: 'several-sync',
+      title: `${WRITERS} processes append 256 B at sync, 256 in flight each`,
+      unit: '/s',
+      on: 'ratio',
+      min: 0.8,
+      baseline: 'one with 1024 in flight',
+    },
+  ],
+  async run({ dir }) {
+    const each = { ...SYNCED, operations: SYNCED.operations / WRITERS, inFlight: 256 }
+    const rate = (ms) => (SYNCED.operations / ms) * 1000
+    const value = rate(await timeOf(dir, 'processes', intoOne(each)))
+    const baseline = rate(await timeOf(dir, 'processes', intoOne({ ...SYNCED, inFlight: 1024 }), 1))
+    dismissAll()
+    return { 'several-sync': { value, baseline } }
+  },
+}
+
+const ALONE = 'exclusive'
+const WRITTEN = { bytes: 128, count: 300_000, burst: 1000 }
+const IN_FLIGHT = { bytes: 256, depth: 1024, millis: 700, warmupMs: 150 }
+const ONE_AT_A_TIME = 400
+
+/** ns for each `write`. */
+const writeAlone = (dir, shared) =>
+  withScratch(dir, async (folder) => {
+    const log = await open(join(folder, 'log'), { shared })
+    const payload = makePayload(WRITTEN.bytes)
+    const write = (count) =>
+      writeInBursts(
+        () => log.write(payload),
+        () => log.drain(),
+        count,
+        WRITTEN.burst,
+      )
+    await write(WRITTEN.count / 3)
+    const { operations, elapsedUs } = await write(WRITTEN.count)
+    await log.close()
+    return (elapsedUs / operations) * 1000
+  })
+
+/** us of one append at `sync` after the other, and how many a second many at a time are. */
+const syncAlone = (dir, shared) =>
+  withScratch(dir, async (folder) => {
+    const log = await open(join(folder, 'log'), { shared, durability: 'sync' })
+    const payload = makePayload(IN_FLIGHT.bytes)
+    const append = () => log.append(payload)
+    const single = median(await timeEach(append, ONE_AT_A_TIME))
+    await keepInFlight(append, IN_FLIGHT.depth, IN_FLIGHT.warmupMs)
+    const { operations, elapsedUs } = await keepInFlight(append, IN_FLIGHT.depth, IN_FLIGHT.millis)
+    await log.close()
+    return { single, many: (operations / elapsedUs) * 1e6 }
+  })
+
+const sharedAlone = {
+  name: 'shared-alone',
+  figures: [
+    {
+      id: 'shared-write',
+      title: 'one shared writer: write 128 B',
+      unit: 'ns',
+      on: 'ratio',
+      max: 1.15,
+      baseline: ALONE,
+    },
+    {
+      id: 'shared-many',
+      title: '  append 256 B at sync, 1024 in flight',
+      unit: '/s',
+      on: 'ratio',
+      min: 1 / 1.15,
+      baseline: ALONE,
+    },
+    { id: 'shared-single', title: '  one at a time, p50', unit: 'us', on: 'ratio', max: 1.15, baseline: ALONE },
+  ],
+  async run({ dir, run }) {
+    const order = run % 2 === 0 ? [true, false] : [false, true]
+    const measured = new Map()
+    for (const shared of order) {
+      measured.set(shared, { write: await writeAlone(dir, shared), ...(await syncAlone(dir, shared)) })
+    }
+    const figureOf = (name) => ({ value: measured.get(true)[name], baseline: measured.get(false)[name] })
+    return {
+      'shared-write': figureOf('write'),
+      'shared-many': figureOf('many'),
+      'shared-single': figureOf('single'),
+    }
+  },
+}
+
+export const severalGroups = [several, severalSync, sharedAlone]
