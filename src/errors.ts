@@ -49,7 +49,7 @@ export interface DurlogErrorDetails {
   path?: string
   /** Byte offset within `path`. */
   offset?: number
-  /** ERR_DURLOG_LOCKED: the process that holds the log or the cursor. */
+  /** ERR_DURLOG_LOCKED: the process that holds the log or the cursor. ERR_DURLOG_STALLED: the one that does not get on. */
   ownerPid?: number
   /** ERR_DURLOG_SEQ_CONFLICT: the seq that the record would have got. */
   nextSeq?: number
@@ -97,16 +97,24 @@ export class DurlogError extends Error {
 
 /** A copy of `error` for one waiting append: the same code and details, and whether its record was written. */
 export function withOutcome(error: DurlogError, outcome: FailureOutcome): DurlogError {
-  const fate = outcome === 'unknown' ? 'the record may or may not be stored' : 'the record was not written'
-  const { errno, syscall, path, offset } = error
-  return new DurlogError(error.code, `${error.message}; ${fate}`, {
-    ...(errno !== undefined && { errno }),
-    ...(syscall !== undefined && { syscall }),
-    ...(path !== undefined && { path }),
-    ...(offset !== undefined && { offset }),
-    outcome,
-    cause: error,
-  })
+  const unknown =
+    error.code === 'ERR_DURLOG_STALLED'
+      ? 'the record is stored and not acknowledged'
+      : 'the record may or may not be stored'
+  const { errno, syscall, path, offset, ownerPid } = error
+  return new DurlogError(
+    error.code,
+    `${error.message}; ${outcome === 'unknown' ? unknown : 'the record was not written'}`,
+    {
+      ...(errno !== undefined && { errno }),
+      ...(syscall !== undefined && { syscall }),
+      ...(path !== undefined && { path }),
+      ...(offset !== undefined && { offset }),
+      ...(ownerPid !== undefined && { ownerPid }),
+      outcome,
+      cause: error,
+    },
+  )
 }
 
 /** Codes of a lack of resources: the append has written nothing and may be repeated. */
@@ -116,11 +124,14 @@ const LACKS: readonly DurlogErrorCode[] = [
   'ERR_DURLOG_OUT_OF_MEMORY',
 ]
 
+/** Codes of an append that has been made and not acknowledged. */
+const UNKNOWN: readonly DurlogErrorCode[] = ['ERR_DURLOG_SYNC_FAILED', 'ERR_DURLOG_STALLED']
+
 /** The error of an append that failed in the call, with its outcome. */
 export function outcomeOfCall(error: unknown): unknown {
   if (!(error instanceof DurlogError) || error.outcome !== undefined) return error
   if (LACKS.includes(error.code)) return withOutcome(error, 'not-written')
-  return error.code === 'ERR_DURLOG_SYNC_FAILED' ? withOutcome(error, 'unknown') : error
+  return UNKNOWN.includes(error.code) ? withOutcome(error, 'unknown') : error
 }
 
 /** The error of a call of Node's `fs`; any other error as it is. */
@@ -148,6 +159,15 @@ export function latchedError(dir: string): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_LATCHED',
     `an earlier sync of the log in ${dir} failed, and what is on the device is not known; close it and open it again`,
+  )
+}
+
+/** Process `pid`, or one that is not known if it is 0, holds up `seq` and all after it. */
+export function stalledError(pid: number, seq: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_STALLED',
+    `another writer is stopped or slow, and holds up seq ${seq} and all after it${pid === 0 ? '' : `: process ${pid}`}`,
+    pid === 0 ? {} : { ownerPid: pid },
   )
 }
 

@@ -492,8 +492,9 @@ export type LogEvents = {
   /** Retention could not find out what may go, or remove it. It tries again. */
   retentionFailed: [error: DurlogError]
   /**
-   * Of a log with `shared`: process `pid` has taken `seq`, is alive, and has not stored the record for a second. What comes
-   * after it is stored, and acknowledged once that process goes on or dies.
+   * Of a log with `shared`: a writer in process `pid` (0 if it is not known) is alive and has not got on for a second, and
+   * `seq` and all after it wait: for its record, a sync that it makes for all, or the next segment. They are acknowledged
+   * once that process goes on or dies.
    */
   stalled: [stall: { pid: number; seq: number }]
 }
@@ -641,7 +642,8 @@ export interface Log<V = Payload, R extends LogRecord = LogRecord> extends Reada
   /**
    * Waits for every append, syncs every record and releases the files and the lock. Readers deliver the
    * records that they hold; followers end. Further calls return the same promise. Rejects with ERR_DURLOG_SYNC_FAILED if
-   * that last sync fails: the log is closed, and records that were only at `memory` may be lost.
+   * that last sync fails: the log is closed, and records that were only at `memory` may be lost. With `shared`, rejects with
+   * ERR_DURLOG_STALLED if another writer holds up the last acknowledgements for five seconds: the log is closed.
    */
   close(): Promise<void>
 }

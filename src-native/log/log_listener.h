@@ -17,9 +17,13 @@ class LogListener {
   virtual void OnFailure(const Status& status, uint64_t first_seq, uint64_t unknown_before,
                          bool latched) = 0;
   virtual void OnRotated(uint64_t first_seq) = 0;
-  // Of a log that several write: the process `pid` has reserved seq `seq`, lives, and has not
-  // stored it; what comes after it cannot be acknowledged.
-  virtual void OnStalled(int64_t, uint64_t) {}
+  // Of a log that several write: a member of process `pid` (0 if that is not known) lives and does
+  // not get on, and `seq` and all after it wait for it. `lasts`: so it has been for so long that a
+  // close would not wait any more.
+  virtual void OnStalled(int64_t /*pid*/, uint64_t /*seq*/, bool /*lasts*/) {}
+  // After PrepareClose(): the log becomes idle although not all that was appended is synced. It is
+  // stored.
+  virtual void OnClosedUnsynced(const Status& /*stalled*/) {}
 };
 
 }  // namespace durlog

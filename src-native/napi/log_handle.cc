@@ -89,7 +89,12 @@ void LogHandle::Queue(Event event) {
 void LogHandle::OnFailure(const Status& status, uint64_t first_seq, uint64_t unknown_before,
                           bool latched) {
   if (closing_ && latched) close_failure_ = status;
-  Queue(Event{status, first_seq, unknown_before, latched, 0});
+  Event event;
+  event.status = status;
+  event.first_seq = first_seq;
+  event.unknown_before = unknown_before;
+  event.latched = latched;
+  Queue(std::move(event));
 }
 
 void LogHandle::OnRotated(uint64_t first_seq) {
@@ -98,12 +103,15 @@ void LogHandle::OnRotated(uint64_t first_seq) {
   Queue(std::move(event));
 }
 
-void LogHandle::OnStalled(int64_t pid, uint64_t seq) {
+void LogHandle::OnStalled(int64_t pid, uint64_t seq, bool lasts) {
   Event event;
   event.first_seq = seq;
   event.stalled_pid = pid;
+  event.lasts = lasts;
   Queue(std::move(event));
 }
+
+void LogHandle::OnClosedUnsynced(const Status& stalled) { close_failure_ = stalled; }
 
 Napi::Value LogHandle::TakeEvents(Napi::Env env) {
   const std::vector<Event> events = std::exchange(events_, {});
@@ -113,8 +121,9 @@ Napi::Value LogHandle::TakeEvents(Napi::Env env) {
     const Event& event = events[i];
     Napi::Object object = Napi::Object::New(env);
     object.Set("firstSeq", FromSeq(env, event.first_seq));
-    if (event.stalled_pid != 0) {
-      object.Set("stalledPid", Napi::Number::New(env, static_cast<double>(event.stalled_pid)));
+    if (event.stalled_pid) {
+      object.Set("stalledPid", Napi::Number::New(env, static_cast<double>(*event.stalled_pid)));
+      object.Set("lasts", Napi::Boolean::New(env, event.lasts));
     }
     if (!event.status.ok()) {
       const Napi::Value error = ToError(env, event.status);

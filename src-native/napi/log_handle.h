@@ -5,6 +5,7 @@
 #include <napi.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -72,7 +73,8 @@ class LogHandle final : public Executor,
   void OnFailure(const Status& status, uint64_t first_seq, uint64_t unknown_before,
                  bool latched) override;
   void OnRotated(uint64_t first_seq) override;
-  void OnStalled(int64_t pid, uint64_t seq) override;
+  void OnStalled(int64_t pid, uint64_t seq, bool lasts) override;
+  void OnClosedUnsynced(const Status& stalled) override;
 
  private:
   // A longer string is copied into memory that is given back afterwards.
@@ -84,7 +86,8 @@ class LogHandle final : public Executor,
     uint64_t first_seq = 0;
     uint64_t unknown_before = 0;
     bool latched = false;
-    int64_t stalled_pid = 0;
+    std::optional<int64_t> stalled_pid;
+    bool lasts = false;
   };
 
   void OnJobDone();
@@ -100,7 +103,7 @@ class LogHandle final : public Executor,
   std::vector<Event> events_;
   AlignedBuffer scratch_;
   std::unique_ptr<Deferred> closing_;
-  Status close_failure_;  // of a sync that failed since Close()
+  Status close_failure_;  // since Close(): a sync has failed, or could not be made
   bool closed_ = false;
 };
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -42,6 +43,7 @@ enum class PageWord : size_t {
   kSyncedRotations = 20,  // of kRotations, at the last sync
   kSyncBell = 24,         // its low half goes up when a leader is through
   kPids = 32,             // of the members, by slot
+  kLockOwners = 288,      // process ids, by PageLock: for messages and events only
 };
 
 // Bytes of the file that are locked by one member at a time; they need not exist.
@@ -56,12 +58,16 @@ enum class PageLock : uint64_t {
 
 class MembersPage {
  public:
-  // Opens the file, or makes it. The page is not mapped yet.
-  static Result<std::unique_ptr<MembersPage>> Open(Directory& directory);
+  // Opens the file, or makes it. The page is not mapped yet. What this member locks is said to be
+  // locked by `process_id`.
+  static Result<std::unique_ptr<MembersPage>> Open(Directory& directory, int64_t process_id = 0);
 
   // Of this open of the file: a member has one of its own.
   Result<bool> TryLock(PageLock lock);
   void Unlock(PageLock lock);
+  // The process of the member that has it, 0 if that is not known. Nothing where no other member
+  // has it.
+  std::optional<int64_t> OtherOwnerOf(PageLock lock);
   Result<bool> TryLockSlot(uint32_t slot);
   void UnlockSlot(uint32_t slot);
   // Whether another member has the slot. A member that cannot be asked for counts as alive.
@@ -87,12 +93,14 @@ class MembersPage {
   bool faulted() const { return mapping_->faulted(); }
 
  private:
-  MembersPage(std::unique_ptr<File> file, std::string path)
-      : file_(std::move(file)), path_(std::move(path)) {}
+  MembersPage(std::unique_ptr<File> file, std::string path, int64_t process_id)
+      : file_(std::move(file)), path_(std::move(path)), process_id_(process_id) {}
   Status Map();
+  void NoteOwner(PageLock lock, uint64_t process_id);
 
   const std::unique_ptr<File> file_;
   const std::string path_;
+  const int64_t process_id_;
   std::unique_ptr<Mapping> mapping_;
   SharedWord* words_ = nullptr;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/yield.h"
@@ -18,6 +19,10 @@ constexpr uint32_t kYields = 64;
 constexpr uint32_t kMaxPauseMicros = 2000;
 // How often to ask whether the member that syncs is still alive: one that dies rings no bell.
 constexpr uint64_t kBellMicros = 2000;
+
+PageWord EndWordOf(Level level) {
+  return level == Level::kFull ? PageWord::kFullEnd : PageWord::kSyncedEnd;
+}
 
 }  // namespace
 
@@ -40,10 +45,8 @@ bool ReachJob::Pause() {
   return true;
 }
 
-void ReachJob::NoteStall(uint32_t slot) {
-  if (cancelled_.load(std::memory_order_relaxed)) return;
-  const auto pid = static_cast<int64_t>(member_->page().PidOf(slot).load());
-  stall_ = Stall{std::max<int64_t>(pid, 1), walk_.point().seq};
+void ReachJob::NoteStall(int64_t pid, uint64_t seq) {
+  if (!cancelled_.load(std::memory_order_relaxed)) stall_ = Stall{pid, seq};
 }
 
 Result<bool> ReachJob::AwaitCommitted() {
@@ -55,15 +58,16 @@ Result<bool> ReachJob::AwaitCommitted() {
     if (walk_.point().seq > before) pauses_ = 0;
     if (walk_.VoidIfDead()) continue;
     if (Pause()) continue;
-    if (walk_.stop().kind == StepKind::kReserved) NoteStall(OwnerOf(walk_.stop().word));
+    const FrameStep& stop = walk_.stop();
+    if (stop.kind == StepKind::kReserved) {
+      const uint64_t pid = member_->page().PidOf(OwnerOf(stop.word)).load();
+      NoteStall(static_cast<int64_t>(pid), walk_.point().seq);
+    }
     return false;
   }
 }
 
-bool ReachJob::IsSynced() {
-  const PageWord word = level_ == Level::kFull ? PageWord::kFullEnd : PageWord::kSyncedEnd;
-  return member_->page().Load(word) >= end_;
-}
+bool ReachJob::IsSynced() { return member_->page().Load(EndWordOf(level_)) >= end_; }
 
 // Segments in front of the one that begins with `first_seq`.
 Result<std::vector<std::shared_ptr<SharedSegment>>> ReachJob::UnsyncedBefore(uint64_t first_seq) {
@@ -126,13 +130,17 @@ Status ReachJob::SyncForAll() {
 
 Result<bool> ReachJob::AwaitSynced() {
   MembersPage& page = member_->page();
-  const uint64_t begin = member_->file_system().MonotonicMicros();
+  FileSystem& clock = member_->file_system();
+  uint64_t waits_since = clock.MonotonicMicros();
+  uint32_t heard = page.SyncBell();
   for (;;) {
     if (IsSynced()) return true;
     if (page.Load(PageWord::kLatched) != 0 || cancelled_.load(std::memory_order_relaxed)) {
       return false;
     }
     const uint32_t bell = page.SyncBell();
+    // Somebody has ended a sync: that is progress.
+    if (std::exchange(heard, bell) != bell) waits_since = clock.MonotonicMicros();
     std::unique_lock<std::mutex> here(member_->syncing(), std::try_to_lock);
     bool leads = here.owns_lock();
     if (leads) {
@@ -150,9 +158,13 @@ Result<bool> ReachJob::AwaitSynced() {
     }
     if (here.owns_lock()) here.unlock();
     page.WaitForSyncBell(bell, kBellMicros);
-    if (member_->file_system().MonotonicMicros() - begin > uint64_t{stall_ms_} * 1000) {
+    if (clock.MonotonicMicros() - waits_since < uint64_t{stall_ms_} * 1000) continue;
+    if (const std::optional<int64_t> leader = page.OtherOwnerOf(PageLock::kSync)) {
+      NoteStall(*leader, page.Load(EndWordOf(level_)));
       return false;
     }
+    // This member's other thread syncs: that takes as long as the device takes.
+    waits_since = clock.MonotonicMicros();
   }
 }
 

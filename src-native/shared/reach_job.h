@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,14 +13,9 @@
 #include "log/options.h"
 #include "shared/committed_walk.h"
 #include "shared/member.h"
+#include "shared/stall.h"
 
 namespace durlog {
-
-// A member that holds up everybody's acknowledgements, and lives.
-struct Stall {
-  int64_t pid = 0;  // 0: none
-  uint64_t seq = 0;
-};
 
 class ReachJob final : public Job {
  public:
@@ -38,7 +34,8 @@ class ReachJob final : public Job {
   // After done(). kSyncFailed where a sync failed: then the page says that the log is latched.
   const Status& status() const { return status_; }
   const LogPoint& point() const { return walk_.point(); }
-  const Stall& stall() const { return stall_; }
+  // Why not every record has reached the level, where no failure is the reason.
+  const std::optional<Stall>& stall() const { return stall_; }
   Level level() const { return level_; }
 
  protected:
@@ -56,7 +53,8 @@ class ReachJob final : public Job {
   bool IsSynced();
   // Waits a little longer each time. False once it is enough.
   bool Pause();
-  void NoteStall(uint32_t slot);
+  // A member that lives is in the way for too long.
+  void NoteStall(int64_t pid, uint64_t seq);
 
   const std::shared_ptr<Member> member_;
   CommittedWalk walk_;
@@ -67,7 +65,7 @@ class ReachJob final : public Job {
   uint32_t pauses_ = 0;
   uint64_t paused_since_ = 0;  // in microseconds
   Status status_;
-  Stall stall_;
+  std::optional<Stall> stall_;
 };
 
 }  // namespace durlog

@@ -134,6 +134,7 @@ void SharedLog::NoteAppended(const Place& place, Level level) {
   RaiseReached();
   uint64_t& wanted = wanted_[static_cast<size_t>(level)];
   wanted = std::max(wanted, append_.seq);
+  own_end_ = append_.seq;
   if (level > Level::kMemory) pending_bytes_ += place.step.bytes;
   if (append_.offset > append_.segment->bytes() / 8) RequestSpare(false);
   PopulateAhead();
@@ -220,7 +221,7 @@ Status SharedLog::AwaitHere(uint64_t end, Level level) {
     // The record is stored: whether it stays is not known.
     if (latched_) return failure_;
     if (!job.status().ok()) return job.status();
-    if (job.stall().pid != 0) return StallError(job.stall());
+    if (job.stall()) return StallError(*job.stall());
   }
   return Status::Ok();
 }

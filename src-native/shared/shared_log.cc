@@ -26,10 +26,9 @@ Status SharedLog::LatchedError() const {
 }
 
 Status SharedLog::StallError(const Stall& stall) const {
-  return Status::Error(Code::kStalled, "the record is stored and not acknowledged: seq " +
-                                           std::to_string(stall.seq) + " of process " +
-                                           std::to_string(stall.pid) +
-                                           " comes before it, and that process is stopped or slow");
+  return Status::Error(Code::kStalled, "another writer is stopped or slow, and holds up seq " +
+                                           std::to_string(stall.seq) + " and all after it")
+      .WithOwner(stall.pid);
 }
 
 // Called by everything that changes what is reached, and never by Pump(): see Pump().
@@ -81,7 +80,7 @@ void SharedLog::StartReach(std::shared_ptr<ReachJob>* job, uint64_t end, Level l
   executor_->Execute(*job);
 }
 
-void SharedLog::FinishReach(std::shared_ptr<ReachJob>* job) {
+void SharedLog::FinishReach(std::shared_ptr<ReachJob>* job, StallRow* row) {
   const std::shared_ptr<ReachJob> done = std::exchange(*job, nullptr);
   committed_->MoveTo(done->point());
   if (done->level() != Level::kMemory) {
@@ -89,16 +88,23 @@ void SharedLog::FinishReach(std::shared_ptr<ReachJob>* job) {
     ++stats_.commits;
   }
   if (!done->status().ok()) NoteFailure(done->status());
-  if (done->stall().pid != 0 && !latched_) {
-    listener_->OnStalled(done->stall().pid, done->stall().seq);
-  }
+  NoteStall(done->stall(), row);
+  if (latched_ || !closing_ || closed_unsynced_ || !row->lasts()) return;
+  closed_unsynced_ = true;
+  listener_->OnClosedUnsynced(StallError(*done->stall()));
+}
+
+void SharedLog::NoteStall(const std::optional<Stall>& stall, StallRow* row) {
+  row->Note(stall);
+  if (!stall || latched_) return;
+  listener_->OnStalled(stall->pid, stall->seq, row->lasts());
 }
 
 // What was wanted and is not known to be reached is waited for by a job, also where it has been
 // reached meanwhile: the caller learns of it by the job's end.
 void SharedLog::Pump() {
   clock_credit_ = 0;
-  if (latched_) return;
+  if (latched_ || closed_unsynced_) return;
   member_->live().Ring();
   const auto wanted = [this](Level level) { return wanted_[static_cast<size_t>(level)]; };
   if (!IsOut(memory_job_) && Wants(Level::kMemory)) {
@@ -115,11 +121,19 @@ void SharedLog::Pump() {
 void SharedLog::Harvest() {
   const bool memory = IsOut(memory_job_) && memory_job_->done();
   const bool sync = IsOut(sync_job_) && sync_job_->done();
-  if (memory) FinishReach(&memory_job_);
-  if (sync) FinishReach(&sync_job_);
+  if (memory) FinishReach(&memory_job_, &memory_stalls_);
+  if (sync) FinishReach(&sync_job_, &sync_stalls_);
+  NoteRoom();
   if (populate_job_ && populate_job_->done()) populate_job_.reset();
   if (memory || sync) Refresh();
   NoteLatchOfOthers();
+}
+
+// Of a job that has waited for the next segment's file.
+void SharedLog::NoteRoom() {
+  if (!spare_job_ || !spare_job_->done() || !spare_job_->waited()) return;
+  const std::optional<int64_t> pid = spare_job_->TakeStalledPid();
+  if (pid) NoteStall(Stall{*pid, append_.seq}, &room_stalls_);
 }
 
 void SharedLog::NoteLatchOfOthers() {
@@ -129,12 +143,13 @@ void SharedLog::NoteLatchOfOthers() {
 
 void SharedLog::PrepareClose() {
   closing_ = true;
-  RequestSync(Level::kSync);
+  uint64_t& wanted = wanted_[static_cast<size_t>(Level::kSync)];
+  wanted = std::max(wanted, own_end_);
 }
 
 bool SharedLog::idle() const {
   if (IsOut(memory_job_) || IsOut(sync_job_)) return false;
-  if (latched_) return true;
+  if (latched_ || closed_unsynced_) return true;
   for (size_t level = 0; level < wanted_.size(); ++level) {
     if (wanted_[level] > reached_[level]) return false;
   }

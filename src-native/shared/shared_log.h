@@ -29,6 +29,7 @@
 #include "shared/reach_job.h"
 #include "shared/shared_trim_job.h"
 #include "shared/spare_making.h"
+#include "shared/stall.h"
 
 namespace durlog {
 
@@ -66,6 +67,8 @@ class SharedLog final : public LogWriter {
 
   void Pump() override;
   void Harvest() override;
+  // What this member has appended is synced before it is idle, unless another member holds that up
+  // for too long: see LogListener::OnClosedUnsynced().
   void PrepareClose() override;
   std::shared_ptr<SharedTrimJob> BeginTrim(uint64_t seq);
 
@@ -136,12 +139,14 @@ class SharedLog final : public LogWriter {
   void Refresh();
   void RaiseReached();
   void StartReach(std::shared_ptr<ReachJob>* job, uint64_t end, Level level);
-  void FinishReach(std::shared_ptr<ReachJob>* job);
+  void FinishReach(std::shared_ptr<ReachJob>* job, StallRow* row);
+  void NoteStall(const std::optional<Stall>& stall, StallRow* row);
   bool Wants(Level level) const {
     return wanted_[static_cast<size_t>(level)] > reached_[static_cast<size_t>(level)];
   }
   bool WantsSync() const;
   void NoteFailure(Status status);
+  void NoteRoom();
   void NoteLatchOfOthers();
   void Latch(Status status);
   Status LatchedError() const;
@@ -161,6 +166,7 @@ class SharedLog final : public LogWriter {
   std::array<uint64_t, kLevelCount> reached_{};
   std::array<uint64_t, kLevelCount> wanted_{};
   std::optional<uint64_t> expected_seq_;
+  uint64_t own_end_ = 0;        // behind the last record that this member has appended
   uint64_t pending_bytes_ = 0;  // appended since the last sync began
   uint64_t syncing_bytes_ = 0;
 
@@ -173,12 +179,16 @@ class SharedLog final : public LogWriter {
   std::shared_ptr<SharedSpareJob> spare_job_;
   std::shared_ptr<PopulateJob> populate_job_;
   JobList trims_;
+  StallRow memory_stalls_;
+  StallRow sync_stalls_;
+  StallRow room_stalls_;
   uint64_t spare_asked_in_ = UINT64_MAX;  // segment by its first seq
   uint64_t populated_until_ = 0;          // of the segment that is appended to
 
   bool latched_ = false;
   Status failure_;  // that latched it
   bool closing_ = false;
+  bool closed_unsynced_ = false;
 };
 
 }  // namespace durlog

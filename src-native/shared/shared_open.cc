@@ -16,7 +16,8 @@ namespace durlog {
 namespace {
 
 constexpr uint64_t kJoinPauseMicros = 1000;
-constexpr int kJoinPauses = 10'000;
+// How many stalls long it is waited for one who joins: it may be recovering the log.
+constexpr uint64_t kJoinStalls = 10;
 // How long an exclusive lock may be one that is about to go.
 constexpr int kLastMemberPauses = 20;
 constexpr int kOpenAttempts = 100;
@@ -26,24 +27,32 @@ constexpr size_t kOwnerDigits = 20;
 // Joining, leaving and recovering are done by one member at a time.
 class JoinLock {
  public:
-  explicit JoinLock(MembersPage& page) : page_(page) {}
+  explicit JoinLock(Member& member) : member_(member), page_(member.page()) {}
   ~JoinLock() {
     if (held_) page_.Unlock(PageLock::kJoin);
   }
   JoinLock(const JoinLock&) = delete;
   JoinLock& operator=(const JoinLock&) = delete;
 
-  Status Take() {
-    for (int pauses = 0; pauses < kJoinPauses; ++pauses) {
+  // kLocked where another member has not done with it for `wait_ms`.
+  Status Take(uint64_t wait_ms) {
+    const uint64_t begin = member_.file_system().MonotonicMicros();
+    for (;;) {
       DURLOG_ASSIGN_OR_RETURN(held_, page_.TryLock(PageLock::kJoin));
       if (held_) return Status::Ok();
+      if (member_.file_system().MonotonicMicros() - begin >= wait_ms * 1000) break;
       SleepMicros(kJoinPauseMicros);
     }
+    const int64_t pid = page_.OtherOwnerOf(PageLock::kJoin).value_or(0);
     return Status::Error(Code::kLocked,
-                         "another writer is opening or closing the log, and does not get on");
+                         "another writer is opening or closing the log and does not get on; let it "
+                         "go on, or end it")
+        .WithOwner(pid)
+        .WithPath(member_.directory().path());
   }
 
  private:
+  Member& member_;
   MembersPage& page_;
   bool held_ = false;
 };
@@ -123,13 +132,14 @@ Result<std::unique_ptr<SharedLog>> SharedLog::Open(FileSystem& file_system, cons
   }
   DURLOG_ASSIGN_OR_RETURN(const Capabilities capabilities, directory->Probe());
   DURLOG_RETURN_IF_ERROR(CheckShareable(capabilities, path));
-  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<MembersPage> page, MembersPage::Open(*directory));
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<MembersPage> page,
+                          MembersPage::Open(*directory, file_system.ProcessId()));
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<File> lock, OpenLockFile(*directory));
   auto member =
       std::make_shared<Member>(file_system, std::move(directory), std::move(lock), std::move(page));
   std::unique_ptr<SharedLog> log(new SharedLog(member, capabilities, options));
-  JoinLock joining(member->page());
-  DURLOG_RETURN_IF_ERROR(joining.Take());
+  JoinLock joining(*member);
+  DURLOG_RETURN_IF_ERROR(joining.Take(options.stall_ms * kJoinStalls));
   DURLOG_ASSIGN_OR_RETURN(const bool first, IsFirst(member->lock()));
   if (first) {
     Status recovered = log->Recover();
@@ -294,13 +304,14 @@ void SharedLog::LeaveLocks() {
 
 // The last member marks the end: the next open knows that everything is synced. Where this fails it
 // reads a little more, and nothing is lost. Its lock is gone before anybody can join: what it has
-// alone here nobody can share.
+// alone here nobody can share. Where another one that joins or leaves is stopped, this one goes as
+// if it died.
 void SharedLog::Leave() {
-  JoinLock leaving(member_->page());
-  const bool alone_here = leaving.Take().ok();
+  JoinLock leaving(*member_);
+  if (!leaving.Take(options_.stall_ms).ok()) return LeaveLocks();
   AtStep(Step::kLeaving);
   const Result<bool> last = member_->lock().TryLockRange(LockKind::kExclusive, 0, 0);
-  if (alone_here && last.ok() && *last) {
+  if (last.ok() && *last) {
     LogPoint end = committed_->point();
     if (VoidReservationsOf(true, &end).ok()) {
       static_cast<void>(MarkEnd(std::move(end)).ok());

@@ -178,7 +178,7 @@ void SharedLog::RequestSpare(bool waits) {
       member_, request,
       SharedHeader(member_->file_system(), uuid_, member_->file_system().NowMs(),
                    options_.segment_bytes),
-      waits);
+      waits ? options_.stall_ms : 0);
   executor_->Execute(spare_job_);
 }
 

@@ -11,7 +11,7 @@ namespace durlog {
 namespace {
 
 constexpr uint64_t kPauseMicros = 1000;
-constexpr int kMaxPauses = 10'000;
+constexpr uint64_t kMaxWaitMicros = 10'000'000;
 
 }  // namespace
 
@@ -36,16 +36,22 @@ Status SharedTrimJob::TrimAlone() {
 
 Status SharedTrimJob::Trim() {
   MembersPage& page = member_->page();
-  for (int pauses = 0; pauses < kMaxPauses; ++pauses) {
+  const uint64_t begin = member_->file_system().MonotonicMicros();
+  for (;;) {
     DURLOG_ASSIGN_OR_RETURN(const bool alone, page.TryLock(PageLock::kTrim));
     if (alone) {
       Status trimmed = TrimAlone();
       page.Unlock(PageLock::kTrim);
       return trimmed;
     }
+    if (member_->file_system().MonotonicMicros() - begin >= kMaxWaitMicros) break;
     SleepMicros(kPauseMicros);
   }
-  return Status::Error(Code::kBackpressure, "another writer of the log is trimming it");
+  const int64_t pid = page.OtherOwnerOf(PageLock::kTrim).value_or(0);
+  return Status::Error(Code::kBackpressure,
+                       "another writer is trimming the log and does not get on; let it go on, or "
+                       "end it")
+      .WithOwner(pid);
 }
 
 }  // namespace durlog

@@ -1,5 +1,6 @@
 #include "shared/spare_making.h"
 
+#include <optional>
 #include <string>
 
 #include "base/yield.h"
@@ -48,19 +49,30 @@ Status SharedSpareJob::MakeAlone() {
   return Status::Ok();
 }
 
+// Where there is a spare, the one who gives it its name is waited for, who may have been stopped.
 Status SharedSpareJob::Make() {
   MembersPage& page = member_->page();
-  while (page.Load(PageWord::kSpare) == 0) {
-    DURLOG_ASSIGN_OR_RETURN(const bool alone, page.TryLock(PageLock::kSpare));
-    if (alone) {
-      Status made = MakeAlone();
-      page.Unlock(PageLock::kSpare);
-      return made;
+  const uint64_t begin = member_->file_system().MonotonicMicros();
+  for (;;) {
+    const bool has_spare = page.Load(PageWord::kSpare) != 0;
+    if (!has_spare) {
+      DURLOG_ASSIGN_OR_RETURN(const bool alone, page.TryLock(PageLock::kSpare));
+      if (alone) {
+        Status made = MakeAlone();
+        page.Unlock(PageLock::kSpare);
+        return made;
+      }
     }
-    if (!waits_ || cancelled_.load(std::memory_order_relaxed)) break;
+    if (stall_ms_ == 0 || cancelled_.load(std::memory_order_relaxed)) return Status::Ok();
+    const std::optional<int64_t> owner =
+        page.OtherOwnerOf(has_spare ? PageLock::kRotate : PageLock::kSpare);
+    if (has_spare && !owner) return Status::Ok();
+    if (member_->file_system().MonotonicMicros() - begin >= uint64_t{stall_ms_} * 1000) {
+      stalled_pid_ = owner;
+      return Status::Ok();
+    }
     SleepMicros(kPauseMicros);
   }
-  return Status::Ok();
 }
 
 }  // namespace durlog

@@ -5,11 +5,13 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/job.h"
 #include "segment/segment.h"
 #include "shared/member.h"
+#include "shared/stall.h"
 
 namespace durlog {
 
@@ -22,14 +24,18 @@ Result<Spare> MakeSharedSpare(Directory& directory, const SegmentHeader& header,
 
 class SharedSpareJob final : public Job {
  public:
-  // Unless `waits`, it is another member's if another one is at it.
+  // With `stall_ms` it waits as long for another member that makes one, or gives it its name; with
+  // 0 that is the other one's affair.
   SharedSpareJob(std::shared_ptr<Member> member, const SpareRequest& request,
-                 const SegmentHeader& header, bool waits)
-      : member_(std::move(member)), request_(request), header_(header), waits_(waits) {}
+                 const SegmentHeader& header, uint32_t stall_ms)
+      : member_(std::move(member)), request_(request), header_(header), stall_ms_(stall_ms) {}
 
   void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
   // After done().
   const Status& status() const { return status_; }
+  bool waited() const { return stall_ms_ > 0; }
+  // The process that another member of it belongs to has been waited for in vain; 0 if not known.
+  std::optional<int64_t> TakeStalledPid() { return std::exchange(stalled_pid_, std::nullopt); }
 
  protected:
   void Run() override { status_ = Make(); }
@@ -41,9 +47,10 @@ class SharedSpareJob final : public Job {
   const std::shared_ptr<Member> member_;
   const SpareRequest request_;
   const SegmentHeader header_;
-  const bool waits_;
+  const uint32_t stall_ms_;
   std::atomic<bool> cancelled_{false};
   Status status_;
+  std::optional<int64_t> stalled_pid_;
 };
 
 }  // namespace durlog

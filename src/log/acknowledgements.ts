@@ -79,6 +79,12 @@ export class Acknowledgements {
     for (const waiters of this.#waiters) waiters.rejectFrom(firstSeq, errorFor)
   }
 
+  /** Settles those whose level is reached, and rejects all others. */
+  giveUp(error: DurlogError): void {
+    for (const [level, waiters] of this.#waiters.entries()) waiters.settle(this.end(level))
+    for (const waiters of this.#waiters) waiters.rejectFrom(0, () => error)
+  }
+
   #scheduleTurn(): void {
     if (this.#turnScheduled) return
     this.#turnScheduled = true

@@ -3,9 +3,16 @@
  * commit starts when the current turn of the event loop has made its calls. A promise settles when its level is
  * reached. The flags change together, hence its length.
  */
-import { closedError, DurlogError, latchedError, outcomeOfCall, withOutcome } from '../errors.js'
+import { closedError, DurlogError, latchedError, outcomeOfCall, stalledError, withOutcome } from '../errors.js'
 import { LEVELS } from '../native/levels.js'
-import { Counter, type NativeFailure, type NativeLog, type NativeSharedLog, type Refused } from '../native/native.js'
+import {
+  Counter,
+  type NativeFailure,
+  type NativeLog,
+  type NativeSharedLog,
+  type NativeStall,
+  type Refused,
+} from '../native/native.js'
 import { type AppendCall, checkPayload } from '../options/call-options.js'
 import type { ResolvedOptions } from '../options/open-options.js'
 import type { BatchRange, LogStats, Payload } from '../types.js'
@@ -337,8 +344,7 @@ export class WritePipeline {
     if ((this.#counters[Counter.events] as number) === 0) return
     for (const event of this.#native.takeEvents()) {
       if ('error' in event) this.#onFailed(event)
-      else if ('stalledPid' in event)
-        process.nextTick(() => this.#listener.onStalled({ pid: event.stalledPid, seq: event.firstSeq }))
+      else if ('stalledPid' in event) this.#onStalled(event)
       else process.nextTick(() => this.#listener.onRotated(event.firstSeq))
     }
   }
@@ -353,6 +359,18 @@ export class WritePipeline {
     this.#gated = this.#held.size > 0 || this.#closed
     this.#scheduleTick()
     if (failure.latched) process.nextTick(() => this.#listener.onLatched(failure.error))
+  }
+
+  /** A log that is closing gives up what waits for another process that does not get on. */
+  #onStalled({ stalledPid: pid, firstSeq: seq, lasts }: NativeStall): void {
+    process.nextTick(() => this.#listener.onStalled({ pid, seq }))
+    if (!this.#closed || this.#suspended || !lasts) return
+    const error = stalledError(pid, seq)
+    this.#noRoom = false
+    this.failures++
+    this.#acknowledgements.giveUp(withOutcome(error, 'unknown'))
+    this.#held.fail(withOutcome(error, 'not-written'))
+    this.#scheduleTick()
   }
 
   /** For a call that may not wait, while others do. */

@@ -23,11 +23,14 @@ export interface NativeRotation {
   firstSeq: number
 }
 
-/** Another writer of a shared log holds up acknowledgements. */
+/** Another writer of a shared log lives and does not get on. */
 export interface NativeStall {
+  /** 0 if it is not known. */
   stalledPid: number
-  /** The seq that it has taken. */
+  /** This seq and all after it wait for it. */
   firstSeq: number
+  /** It has been so for as long as a close waits. */
+  lasts: boolean
 }
 
 /** A commit failed. */

@@ -74,8 +74,16 @@ class RecordingListener final : public LogListener {
     failures.push_back(Failure{status.code(), first_seq, unknown_before, latched});
   }
   void OnRotated(uint64_t first_seq) override { rotated.push_back(first_seq); }
-  void OnStalled(int64_t, uint64_t) override { ++stalls; }
+  void OnStalled(int64_t pid, uint64_t seq, bool) override {
+    ++stalls;
+    stalled_pid = pid;
+    stalled_seq = seq;
+  }
+  void OnClosedUnsynced(const Status& stalled) override { closed_unsynced = stalled.code(); }
   int stalls = 0;
+  int64_t stalled_pid = 0;
+  uint64_t stalled_seq = 0;
+  Code closed_unsynced = Code::kOk;
   std::vector<Failure> failures;
   std::vector<uint64_t> rotated;
 };

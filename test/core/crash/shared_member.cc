@@ -71,7 +71,7 @@ void SharedMember::OnFailure(const Status& status, uint64_t, uint64_t, bool) {
   session_->Fail("a writer is latched: " + status.message() + " " + status.path());
 }
 
-void SharedMember::OnStalled(int64_t pid, uint64_t seq) {
+void SharedMember::OnStalled(int64_t pid, uint64_t seq, bool) {
   if (!going()) return;
   session_->Fail("process " + std::to_string(pid) + " holds up seq " + std::to_string(seq));
 }

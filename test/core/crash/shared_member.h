@@ -39,7 +39,7 @@ class SharedMember final : public LogListener, public Executor {
 
   void OnFailure(const Status& status, uint64_t, uint64_t, bool) override;
   void OnRotated(uint64_t) override {}
-  void OnStalled(int64_t, uint64_t) override;
+  void OnStalled(int64_t, uint64_t, bool) override;
   void Execute(std::shared_ptr<Job> job) override;
 
  private:

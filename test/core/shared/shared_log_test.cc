@@ -333,55 +333,6 @@ TEST_F(SharedLogTest, ADyingLastMemberIsNotTakenForAWriterThatIsAlone) {
   EXPECT_EQ(looks, 2);
 }
 
-// Where the test stops one member's thread, and for how long.
-std::atomic<bool> stopped{false};
-std::atomic<bool> goes_on{false};
-thread_local bool stops_here = false;
-
-void StopWhenReserved(Step step) {
-  if (!stops_here || step != Step::kReserved) return;
-  stops_here = false;
-  stopped = true;
-  while (!goes_on) std::this_thread::yield();
-}
-
-TEST_F(SharedLogTest, AStoppedMemberHoldsUpAcknowledgementsAndNothingElse) {
-  stopped = goes_on = false;
-  step_hook_for_tests = StopWhenReserved;
-  LogOptions options = Small();
-  options.stall_ms = 20;
-  std::unique_ptr<SharedLog> other = OpenMember(options);
-  std::thread slow([this] {
-    InlineExecutor executor;
-    RecordingListener listener;
-    Result<std::unique_ptr<SharedLog>> log =
-        SharedLog::Open(DefaultFileSystem(), PathOf("log"), Small());
-    ASSERT_TRUE(log.ok());
-    (*log)->Attach(&executor, &listener);
-    stops_here = true;
-    EXPECT_EQ(Write(**log, PayloadOf(0)), 0u);
-  });
-  while (!stopped) std::this_thread::yield();
-  const Status stalled = other->Write(AsBytes(PayloadOf(1))).TakeStatus();
-  EXPECT_EQ(stalled.code(), Code::kStalled);
-  EXPECT_EQ(other->next_seq(), 2u);
-  EXPECT_EQ(other->ReachedEnd(Level::kMemory), 0u);
-  // Reserving and storing goes on; what waits is told of, and not lost.
-  const Result<uint64_t> third = other->Append(AsBytes(PayloadOf(2)), Level::kMemory);
-  ASSERT_TRUE(third.ok());
-  EXPECT_EQ(*third, 2u);
-  other->Pump();
-  other->Harvest();
-  EXPECT_EQ(listener_.stalls, 1);
-  goes_on = true;
-  slow.join();
-  step_hook_for_tests = nullptr;
-  ASSERT_TRUE(other->Sync(Level::kSync).ok());
-  EXPECT_EQ(other->ReachedEnd(Level::kMemory), 3u);
-  ExpectRecords(0, 3);
-  ExpectClean();
-}
-
 TEST_F(SharedLogTest, APageThatWasRemovedUnderItsMembersIsNotMadeAnew) {
   std::unique_ptr<SharedLog> log = OpenMember();
   Result<std::unique_ptr<Directory>> folder =

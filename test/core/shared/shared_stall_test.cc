@@ -1,0 +1,219 @@
+// A member that is stopped, and not dead, holds up no other one for longer than its stall_ms says,
+// and each that gives up says who was in the way. The stopped one is a thread with a member of its
+// own, held at a step of the protocol.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "shared/steps.h"
+#include "shared_test_folder.h"
+
+namespace durlog {
+namespace {
+
+thread_local Step stops_at = Step::kSteps;
+std::atomic<bool> stopped{false};
+std::atomic<bool> goes_on{false};
+
+void StopHere(Step step) {
+  if (step != stops_at) return;
+  stops_at = Step::kSteps;
+  stopped = true;
+  while (!goes_on) std::this_thread::yield();
+}
+
+class SharedStallTest : public SharedTestFolder {
+ protected:
+  void SetUp() override {
+    SharedTestFolder::SetUp();
+    stopped = goes_on = false;
+    step_hook_for_tests = StopHere;
+  }
+  void TearDown() override {
+    GoOn();
+    step_hook_for_tests = nullptr;
+    SharedTestFolder::TearDown();
+  }
+
+  static LogOptions Impatient() {
+    LogOptions options = Small();
+    options.stall_ms = 20;
+    return options;
+  }
+  // Returns once another member has come to `step` in its `work`.
+  void StopAnother(Step step, const std::function<void(SharedLog&)>& work) {
+    slow_ = std::thread([this, step, work] {
+      InlineExecutor executor;
+      RecordingListener listener;
+      if (step == Step::kSlotTaken) stops_at = step;
+      Result<std::unique_ptr<SharedLog>> log =
+          SharedLog::Open(DefaultFileSystem(), PathOf("log"), Small());
+      ASSERT_TRUE(log.ok()) << log.status().message();
+      (*log)->Attach(&executor, &listener);
+      stops_at = step;
+      work(**log);
+      stops_at = Step::kSteps;
+    });
+    while (!stopped) std::this_thread::yield();
+  }
+  void GoOn() {
+    goes_on = true;
+    if (slow_.joinable()) slow_.join();
+  }
+  // Appends until the next segment has to be begun.
+  static Status FillUp(SharedLog& log) {
+    for (;;) {
+      const Result<uint64_t> seq = log.Append(AsBytes(PayloadOf(900)), Level::kMemory);
+      if (!seq.ok()) return seq.status();
+    }
+  }
+
+ private:
+  std::thread slow_;
+};
+
+TEST_F(SharedStallTest, BeforeItsRecordIsStoredHoldsUpAcknowledgementsAndNothingElse) {
+  std::unique_ptr<SharedLog> other = OpenMember(Impatient());
+  StopAnother(Step::kReserved, [](SharedLog& log) { EXPECT_EQ(Write(log, PayloadOf(0)), 0u); });
+  const Status stalled = other->Write(AsBytes(PayloadOf(1))).TakeStatus();
+  EXPECT_EQ(stalled.code(), Code::kStalled);
+  EXPECT_EQ(stalled.owner_pid(), DefaultFileSystem().ProcessId());
+  EXPECT_EQ(other->next_seq(), 2u);
+  EXPECT_EQ(other->ReachedEnd(Level::kMemory), 0u);
+  // Reserving and storing goes on; what waits is told of, and not lost.
+  const Result<uint64_t> third = other->Append(AsBytes(PayloadOf(2)), Level::kMemory);
+  ASSERT_TRUE(third.ok());
+  EXPECT_EQ(*third, 2u);
+  other->Pump();
+  other->Harvest();
+  EXPECT_EQ(listener_.stalls, 1);
+  EXPECT_EQ(listener_.stalled_seq, 0u);
+  GoOn();
+  ASSERT_TRUE(other->Sync(Level::kSync).ok());
+  EXPECT_EQ(other->ReachedEnd(Level::kMemory), 3u);
+  ExpectRecords(0, 3);
+  ExpectClean();
+}
+
+TEST_F(SharedStallTest, WhileItSyncsForAllEndsAnAppendAndAFlushThatWaitByTheCodeForIt) {
+  std::unique_ptr<SharedLog> other = OpenMember(Impatient());
+  StopAnother(Step::kSyncBegun, [](SharedLog& log) {
+    EXPECT_TRUE(log.AppendSync(AsBytes(PayloadOf(0)), Level::kSync).ok());
+  });
+  other->Look();
+  for (const Level level : {Level::kSync, Level::kFull}) {
+    const Status stalled =
+        other->AppendSync(AsBytes(PayloadOf(other->next_seq())), level).TakeStatus();
+    EXPECT_EQ(stalled.code(), Code::kStalled) << stalled.message();
+    EXPECT_EQ(stalled.owner_pid(), DefaultFileSystem().ProcessId());
+    EXPECT_EQ(other->Sync(level).code(), Code::kStalled);
+  }
+  EXPECT_FALSE(other->latched());
+  EXPECT_EQ(other->ReachedEnd(Level::kSync), 0u);
+  // At memory nothing is held up.
+  EXPECT_EQ(Write(*other, PayloadOf(3)), 3u);
+  GoOn();
+  EXPECT_TRUE(other->Sync(Level::kFull).ok());
+  ExpectRecords(0, 4);
+}
+
+TEST_F(SharedStallTest, WhileItSyncsForAllIsToldOfToThoseThatWait) {
+  std::unique_ptr<SharedLog> other = OpenMember(Impatient());
+  StopAnother(Step::kSyncBegun, [](SharedLog& log) {
+    EXPECT_TRUE(log.AppendSync(AsBytes(PayloadOf(0)), Level::kSync).ok());
+  });
+  ASSERT_TRUE(other->Append(AsBytes(PayloadOf(1)), Level::kSync).ok());
+  other->Pump();
+  other->Harvest();
+  EXPECT_EQ(listener_.stalls, 1);
+  EXPECT_EQ(listener_.stalled_pid, DefaultFileSystem().ProcessId());
+  EXPECT_EQ(listener_.stalled_seq, 0u);
+  GoOn();
+  other->Pump();
+  other->Harvest();
+  EXPECT_EQ(other->ReachedEnd(Level::kSync), 2u);
+}
+
+TEST_F(SharedStallTest, LetsTheOthersCloseAndWhatTheyStoredStays) {
+  for (const Step step : {Step::kReserved, Step::kSyncBegun}) {
+    stopped = goes_on = false;
+    listener_ = RecordingListener();
+    std::unique_ptr<SharedLog> other = OpenMember(Impatient());
+    const uint64_t begin = other->next_seq();
+    StopAnother(step, [begin](SharedLog& log) {
+      EXPECT_TRUE(log.AppendSync(AsBytes(PayloadOf(begin)), Level::kSync).ok());
+    });
+    ASSERT_TRUE(other->Append(AsBytes(PayloadOf(begin + 1)), Level::kSync).ok());
+    Leave(std::move(other));
+    EXPECT_EQ(listener_.closed_unsynced, Code::kStalled);
+    EXPECT_TRUE(listener_.failures.empty());
+    GoOn();
+    ExpectRecords(begin, begin + 2);
+    ExpectClean();
+  }
+}
+
+TEST_F(SharedStallTest, DoesNotConcernTheCloseOfAMemberThatHasAppendedNothingBehindIt) {
+  std::unique_ptr<SharedLog> other = OpenMember(Impatient());
+  ASSERT_TRUE(other->AppendSync(AsBytes(PayloadOf(0)), Level::kSync).ok());
+  StopAnother(Step::kReserved, [](SharedLog& log) { EXPECT_EQ(Write(log, PayloadOf(1)), 1u); });
+  other->Look();
+  EXPECT_EQ(other->next_seq(), 2u);
+  Leave(std::move(other));
+  EXPECT_EQ(listener_.stalls, 0);
+  EXPECT_EQ(listener_.closed_unsynced, Code::kOk);
+}
+
+TEST_F(SharedStallTest, WhileItNamesTheNextSegmentIsToldOfAndNothingIsWritten) {
+  std::unique_ptr<SharedLog> other = OpenMember(Impatient());
+  StopAnother(Step::kBeforeRename, [](SharedLog& log) {
+    while (goes_on == false) Write(log, PayloadOf(900));
+  });
+  const uint64_t end = other->ReachedEnd(Level::kMemory);
+  EXPECT_EQ(other->Write(AsBytes(PayloadOf(900))).status().code(), Code::kBackpressure);
+  other->Harvest();
+  EXPECT_GE(listener_.stalls, 1);
+  EXPECT_EQ(listener_.stalled_pid, DefaultFileSystem().ProcessId());
+  EXPECT_EQ(listener_.stalled_seq, other->next_seq());
+  EXPECT_LE(end, other->next_seq());
+  GoOn();
+  EXPECT_TRUE(other->Write(AsBytes(PayloadOf(900))).ok());
+  ExpectClean();
+}
+
+TEST_F(SharedStallTest, WhileItMakesTheNextSegmentIsToldOfAndNothingIsWritten) {
+  std::unique_ptr<SharedLog> other = OpenMember(Impatient());
+  StopAnother(Step::kSpareMade, [](SharedLog& log) {
+    while (goes_on == false) Write(log, PayloadOf(900));
+  });
+  EXPECT_EQ(FillUp(*other).code(), Code::kBackpressure);
+  EXPECT_EQ(other->Write(AsBytes(PayloadOf(900))).status().code(), Code::kBackpressure);
+  other->Harvest();
+  EXPECT_GE(listener_.stalls, 1);
+  EXPECT_EQ(listener_.stalled_pid, DefaultFileSystem().ProcessId());
+  GoOn();
+  EXPECT_TRUE(other->Write(AsBytes(PayloadOf(900))).ok());
+  ExpectClean();
+}
+
+TEST_F(SharedStallTest, WhileItJoinsKeepsNobodyFromLeavingAndIsNamedToWhoJoins) {
+  std::unique_ptr<SharedLog> other = OpenMember(Impatient());
+  EXPECT_EQ(Write(*other, PayloadOf(0)), 0u);
+  StopAnother(Step::kSlotTaken, [](SharedLog& log) { EXPECT_EQ(Write(log, PayloadOf(1)), 1u); });
+  const Status refused = TryOpen(Impatient()).TakeStatus();
+  EXPECT_EQ(refused.code(), Code::kLocked);
+  EXPECT_EQ(refused.owner_pid(), DefaultFileSystem().ProcessId());
+  Leave(std::move(other));
+  GoOn();
+  ExpectRecords(0, 2);
+  ExpectClean();
+}
+
+}  // namespace
+}  // namespace durlog

@@ -1,0 +1,97 @@
+/**
+ * A writer of a shared log that is stopped, and not dead, while the others wait for its record. The stopped process is a
+ * real one; the reservation is put into the segment in its name, since no signal comes in the microsecond in which it has one.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, writeSync } from 'node:fs'
+import { platform } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Log, type OpenOptions, open, verify } from '../src/index.js'
+import { openUntilDone, records, scratchDir } from './fixtures/scratch.js'
+
+const IDLE_WRITER = fileURLToPath(new URL('fixtures/shared-idle.mjs', import.meta.url))
+const SHARED: OpenOptions = { shared: true, segmentBytes: 65_536 }
+/** Behind the header and the marker of the first segment. */
+const FIRST_FRAME = 4096 + 24
+
+/** Another member, which is stopped; it has slot 2. */
+async function stopMember(dir: string): Promise<ChildProcess> {
+  const child = spawn(process.execPath, [IDLE_WRITER, dir], { stdio: ['ignore', 'pipe', 'inherit'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  await once(child.stdout as NodeJS.ReadableStream, 'data')
+  child.kill('SIGSTOP')
+  return child
+}
+
+/** As if slot 2 had reserved the log's first frame, of 32 bytes, for one record. */
+function reserveFirst(dir: string): void {
+  const word = Buffer.alloc(8)
+  word.writeUInt32LE(((1 << 29) | (32 - 24)) >>> 0, 0)
+  word.writeUInt32LE((1 << 8) | 2, 4)
+  const file = openSync(join(dir, '00000000000000000000.seg'), 'r+')
+  writeSync(file, word, 0, word.length, FIRST_FRAME)
+  closeSync(file)
+}
+
+async function heldUp(): Promise<{ log: Log; child: ChildProcess }> {
+  const dir = join(scratchDir(), 'log')
+  const log = await open(dir, SHARED)
+  onTestFinished(() => log.close().catch(() => {}))
+  const child = await stopMember(dir)
+  expect(log.stats().shared).toEqual({ members: 2, slot: 1 })
+  reserveFirst(dir)
+  return { log, child }
+}
+
+describe.skipIf(platform() !== 'linux')('behind a writer that is stopped', () => {
+  test('an append waits, is told who is in the way, and is acknowledged once that one is dead', async () => {
+    const { log, child } = await heldUp()
+    const appended = [log.append('at memory', { durability: 'memory' }), log.append('at sync')]
+    const [stall] = await once(log, 'stalled')
+    expect(stall).toEqual({ pid: child.pid, seq: 0 })
+    expect(() => log.appendSync('in the call')).toThrowError(
+      expect.objectContaining({ code: 'ERR_DURLOG_STALLED', ownerPid: child.pid, outcome: 'unknown' }),
+    )
+    child.kill('SIGKILL')
+    expect(await Promise.all(appended)).toEqual([1, 2])
+    expect((await records(log.read())).map(({ seq, data }) => [seq, data.toString()])).toEqual([
+      [1, 'at memory'],
+      [2, 'at sync'],
+      [3, 'in the call'],
+    ])
+  })
+
+  test('a log closes, says that its records are stored and not acknowledged, and they stay', async () => {
+    const { log, child } = await heldUp()
+    const appended = [log.append('at memory', { durability: 'memory' }), log.append('at sync'), log.sync()]
+    const ends = await Promise.allSettled([...appended, log.close()])
+    for (const end of ends)
+      expect(end).toMatchObject({ status: 'rejected', reason: { code: 'ERR_DURLOG_STALLED', ownerPid: child.pid } })
+    expect(ends[0]).toMatchObject({ reason: { outcome: 'unknown' } })
+    // Another member still waits for the stopped one, and goes on where it dies.
+    const other = await openUntilDone(log.dir, SHARED)
+    const third = other.append('of another one')
+    child.kill('SIGKILL')
+    expect(await third).toBe(3)
+    expect((await records(other.read())).map(({ seq, data }) => [seq, data.toString()])).toEqual([
+      [1, 'at memory'],
+      [2, 'at sync'],
+      [3, 'of another one'],
+    ])
+    expect((await verify(log.dir)).state).toBe('clean')
+  })
+
+  test('a log that has nothing to be acknowledged closes as ever', async () => {
+    const dir = join(scratchDir(), 'log')
+    const log = await open(dir, SHARED)
+    const child = await stopMember(dir)
+    reserveFirst(dir)
+    expect(log.nextSeq).toBe(1)
+    await log.close()
+    child.kill('SIGKILL')
+    expect(await (await openUntilDone(dir, SHARED)).append('next')).toBeGreaterThanOrEqual(0)
+  })
+})
