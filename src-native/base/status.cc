@@ -31,15 +31,23 @@ const std::string& EmptyString() {
 
 }  // namespace
 
+void Status::Free::operator()(Detail* detail) const { std::default_delete<Detail>()(detail); }
+
+Status::DetailPtr Status::Clone(const Status& other) {
+  return DetailPtr(other.detail_ ? std::make_unique<Detail>(*other.detail_).release() : nullptr);
+}
+
+Status Status::Error(Code code, const char* message) { return Error(code, std::string(message)); }
+
 Status Status::Error(Code code, std::string message) {
   Status status;
-  status.detail_ = std::make_unique<Detail>();
+  status.detail_.reset(std::make_unique<Detail>().release());
   status.detail_->code = code;
   status.detail_->message = std::move(message);
   return status;
 }
 
-Status Status::System(const char* operation, int sys_errno, std::string path) {
+Status Status::System(const char* operation, int sys_errno, const std::string& path) {
   const std::string reason = sys_errno == EACCES || sys_errno == EPERM
                                  ? "permission denied: the user of this process needs the right to "
                                    "read the log's folder and files, and to write if it is to write"
@@ -47,7 +55,7 @@ Status Status::System(const char* operation, int sys_errno, std::string path) {
   Status status = Error(CodeOf(sys_errno), std::string(operation) + ": " + reason);
   status.detail_->sys_errno = sys_errno;
   status.detail_->operation = operation;
-  status.detail_->path = std::move(path);
+  status.detail_->path = path;
   return status;
 }
 
@@ -71,8 +79,8 @@ Status&& Status::WithCode(Code code) && {
   detail_->code = code;
   return std::move(*this);
 }
-Status&& Status::WithPath(std::string path) && {
-  detail_->path = std::move(path);
+Status&& Status::WithPath(const std::string& path) && {
+  detail_->path = path;
   return std::move(*this);
 }
 Status&& Status::WithOffset(uint64_t offset) && {
@@ -88,8 +96,8 @@ Status&& Status::WithLost(uint64_t first, uint64_t last) && {
   detail_->last_lost = last;
   return std::move(*this);
 }
-Status&& Status::WithMessage(std::string message) && {
-  detail_->message = std::move(message);
+Status&& Status::WithMessage(const std::string& message) && {
+  detail_->message = message;
   return std::move(*this);
 }
 

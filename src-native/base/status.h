@@ -39,7 +39,8 @@ enum class Code : uint8_t {
   kStalled,      // stored, and not acknowledged: another writer holds it up
 };
 
-// A code with its details. OK costs one null pointer; an error one allocation.
+// A code with its details. OK costs one null pointer; an error one allocation. What only an error
+// needs is out of line and takes its texts by reference: it is in every function that can fail.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -53,10 +54,11 @@ class [[nodiscard]] Status {
 
   static Status Ok() { return Status(); }
   // `message` says what to do about it, in a sentence without the path.
+  static Status Error(Code code, const char* message);
   static Status Error(Code code, std::string message);
   // `operation` is the system call's name. ENOSPC, EDQUOT and EFBIG become kNoSpace,
   // EMFILE and ENFILE kTooManyFiles, ENOMEM kOutOfMemory.
-  static Status System(const char* operation, int sys_errno, std::string path);
+  static Status System(const char* operation, int sys_errno, const std::string& path);
 
   // For a lock that is held: `owner_pid` is 0 if the owner is unknown. `shared`: by writers that
   // share the log with each other, of which the owner is one.
@@ -79,11 +81,11 @@ class [[nodiscard]] Status {
   uint64_t last_lost_seq() const { return detail_ ? detail_->last_lost : 0; }
 
   Status&& WithCode(Code code) &&;
-  Status&& WithPath(std::string path) &&;
+  Status&& WithPath(const std::string& path) &&;
   Status&& WithOffset(uint64_t offset) &&;
   Status&& WithOwner(int64_t pid) &&;
   Status&& WithLost(uint64_t first, uint64_t last) &&;
-  Status&& WithMessage(std::string message) &&;
+  Status&& WithMessage(const std::string& message) &&;
 
  private:
   struct Detail {
@@ -97,10 +99,12 @@ class [[nodiscard]] Status {
     uint64_t first_lost = 1;
     uint64_t last_lost = 0;
   };
-  static std::unique_ptr<Detail> Clone(const Status& other) {
-    return other.detail_ ? std::make_unique<Detail>(*other.detail_) : nullptr;
-  }
-  std::unique_ptr<Detail> detail_;
+  struct Free {
+    void operator()(Detail* detail) const;
+  };
+  using DetailPtr = std::unique_ptr<Detail, Free>;
+  static DetailPtr Clone(const Status& other);
+  DetailPtr detail_;
 };
 
 // A value, or the Status that says why there is none.
