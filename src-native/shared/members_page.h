@@ -41,6 +41,7 @@ enum class PageWord : size_t {
   kSyncedFirst = 18,      // of a segment: all before it is synced
   kNamesFirst = 19,       // of a segment: its name and all before it are synced
   kSyncedRotations = 20,  // of kRotations, at the last sync
+  kAsyncEnd = 21,         // writeback has been started of all in front of it, or it is synced
   kSyncBell = 24,         // its low half goes up when a leader is through
   kPids = 32,             // of the members, by slot
   kLockOwners = 288,      // process ids, by PageLock: for messages and events only

@@ -21,6 +21,7 @@ constexpr uint32_t kMaxPauseMicros = 2000;
 constexpr uint64_t kBellMicros = 2000;
 
 PageWord EndWordOf(Level level) {
+  if (level == Level::kAsync) return PageWord::kAsyncEnd;
   return level == Level::kFull ? PageWord::kFullEnd : PageWord::kSyncedEnd;
 }
 
@@ -67,9 +68,10 @@ Result<bool> ReachJob::AwaitCommitted() {
   }
 }
 
-bool ReachJob::IsSynced() { return member_->page().Load(EndWordOf(level_)) >= end_; }
+bool ReachJob::IsReached() { return member_->page().Load(EndWordOf(level_)) >= end_; }
 
-// Segments in front of the one that begins with `first_seq`.
+// Segments in front of the one that begins with `first_seq`. One that is trimmed meanwhile was
+// synced before.
 Result<std::vector<std::shared_ptr<SharedSegment>>> ReachJob::UnsyncedBefore(uint64_t first_seq) {
   std::vector<std::shared_ptr<SharedSegment>> segments;
   const uint64_t begin = member_->page().Load(PageWord::kSyncedFirst);
@@ -77,10 +79,36 @@ Result<std::vector<std::shared_ptr<SharedSegment>>> ReachJob::UnsyncedBefore(uin
   DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(member_->directory()));
   for (const uint64_t at : files.segments) {
     if (at < begin || at >= first_seq) continue;
-    DURLOG_ASSIGN_OR_RETURN(std::shared_ptr<SharedSegment> segment, member_->SegmentAt(at));
-    segments.push_back(std::move(segment));
+    Result<std::shared_ptr<SharedSegment>> segment = member_->SegmentAt(at);
+    if (!segment.ok() && member_->page().Load(PageWord::kSyncedFirst) > at) continue;
+    if (!segment.ok()) return segment.TakeStatus();
+    segments.push_back(std::move(*segment));
   }
   return segments;
+}
+
+// Under no lock: where two members start it at the same time, the second one finds little to do.
+Status ReachJob::StartWriteback() {
+  MembersPage& page = member_->page();
+  if (IsReached()) return Status::Ok();
+  const LogPoint committed = walk_.point();
+  const uint64_t first_seq = committed.segment->first_seq();
+  Status started;
+  if (page.Load(PageWord::kAsyncEnd) < first_seq) {
+    DURLOG_ASSIGN_OR_RETURN(const std::vector<std::shared_ptr<SharedSegment>> sealed,
+                            UnsyncedBefore(first_seq));
+    for (const std::shared_ptr<SharedSegment>& segment : sealed) {
+      if (started.ok()) started = segment->file().StartWriteback(0, segment->bytes());
+    }
+  }
+  if (started.ok()) started = committed.segment->file().StartWriteback(0, committed.offset);
+  // A page that could not be written is lost to every level.
+  if (!started.ok()) {
+    page.Raise(PageWord::kLatched, 1);
+    return started;
+  }
+  page.Raise(PageWord::kAsyncEnd, committed.seq);
+  return Status::Ok();
 }
 
 Status ReachJob::SyncSegments(const std::vector<std::shared_ptr<SharedSegment>>& sealed,
@@ -119,6 +147,7 @@ Status ReachJob::SyncForAll() {
     return synced;
   }
   AtStep(Step::kSynced);
+  page.Raise(PageWord::kAsyncEnd, committed.seq);
   page.Raise(PageWord::kSyncedEnd, committed.seq);
   if (level_ == Level::kFull) page.Raise(PageWord::kFullEnd, committed.seq);
   page.Raise(PageWord::kSyncedFirst, committed.segment->first_seq());
@@ -134,7 +163,7 @@ Result<bool> ReachJob::AwaitSynced() {
   uint64_t waits_since = clock.MonotonicMicros();
   uint32_t heard = page.SyncBell();
   for (;;) {
-    if (IsSynced()) return true;
+    if (IsReached()) return true;
     if (page.Load(PageWord::kLatched) != 0 || cancelled_.load(std::memory_order_relaxed)) {
       return false;
     }
@@ -149,7 +178,7 @@ Result<bool> ReachJob::AwaitSynced() {
     if (leads) {
       // The leader before may have been the one that latched the log.
       Status synced =
-          IsSynced() || page.Load(PageWord::kLatched) != 0 ? Status::Ok() : SyncForAll();
+          IsReached() || page.Load(PageWord::kLatched) != 0 ? Status::Ok() : SyncForAll();
       page.Unlock(PageLock::kSync);
       page.RingSyncBell();
       member_->live().Ring();
@@ -171,6 +200,7 @@ Result<bool> ReachJob::AwaitSynced() {
 Status ReachJob::Reach() {
   DURLOG_ASSIGN_OR_RETURN(const bool committed, AwaitCommitted());
   if (!committed || level_ == Level::kMemory) return Status::Ok();
+  if (level_ == Level::kAsync) return StartWriteback();
   DURLOG_ASSIGN_OR_RETURN(const bool synced, AwaitSynced());
   static_cast<void>(synced);
   return Status::Ok();

@@ -19,8 +19,8 @@ namespace durlog {
 
 class ReachJob final : public Job {
  public:
-  // Every record below `end` is to reach `level`: kMemory, kSync or kFull. The walk goes on from
-  // `from`. Gives up after `stall_ms` without progress by a living member.
+  // Every record below `end` is to reach `level`. The walk goes on from `from`. Gives up after
+  // `stall_ms` without progress by a living member.
   ReachJob(std::shared_ptr<Member> member, LogPoint from, uint64_t end, Level level,
            uint32_t stall_ms)
       : member_(std::move(member)),
@@ -46,11 +46,12 @@ class ReachJob final : public Job {
   // False where it was cancelled, or has met a stall.
   Result<bool> AwaitCommitted();
   Result<bool> AwaitSynced();
+  Status StartWriteback();
   Status SyncForAll();
   Result<std::vector<std::shared_ptr<SharedSegment>>> UnsyncedBefore(uint64_t first_seq);
   Status SyncSegments(const std::vector<std::shared_ptr<SharedSegment>>& sealed,
                       const LogPoint& committed);
-  bool IsSynced();
+  bool IsReached();
   // Waits a little longer each time. False once it is enough.
   bool Pause();
   // A member that lives is in the way for too long.

@@ -209,9 +209,8 @@ Result<uint64_t> SharedLog::AppendBatch(const Bytes* payloads, size_t count, Lev
 
 // The level is reached, or it is said why not: by a member that holds everybody up, or by a sync.
 Status SharedLog::AwaitHere(uint64_t end, Level level) {
-  const Level wanted = level == Level::kAsync ? Level::kSync : level;
-  while (ReachedEnd(wanted) < end) {
-    ReachJob job(member_, committed_->point(), end, wanted, options_.stall_ms);
+  while (ReachedEnd(level) < end) {
+    ReachJob job(member_, committed_->point(), end, level, options_.stall_ms);
     job.RunOnce();
     committed_->MoveTo(job.point());
     if (!job.status().ok()) NoteFailure(job.status());

@@ -48,7 +48,7 @@ void SharedLog::RaiseReached() {
   };
   const uint64_t synced = page.Load(PageWord::kSyncedEnd);
   raise(Level::kMemory, std::max(latched_ ? 0 : committed_->point().seq, synced));
-  raise(Level::kAsync, synced);
+  raise(Level::kAsync, page.Load(PageWord::kAsyncEnd));
   raise(Level::kSync, synced);
   raise(Level::kFull, page.Load(PageWord::kFullEnd));
   // Another member may have synced for this one.
@@ -113,6 +113,7 @@ void SharedLog::Pump() {
   if (IsOut(sync_job_) || !WantsSync()) return;
   syncing_bytes_ = std::exchange(pending_bytes_, 0);
   if (Wants(Level::kFull)) return StartReach(&sync_job_, wanted(Level::kFull), Level::kFull);
+  if (!Wants(Level::kSync)) return StartReach(&sync_job_, wanted(Level::kAsync), Level::kAsync);
   StartReach(&sync_job_, std::max(wanted(Level::kSync), wanted(Level::kAsync)), Level::kSync);
 }
 

@@ -207,8 +207,9 @@ Status SharedLog::Recover() {
                               PageWord::kSyncedFirst, PageWord::kNamesFirst}) {
     page.Raise(word, segment);
   }
-  page.Raise(PageWord::kSyncedEnd, folder.next_seq);
-  page.Raise(PageWord::kFullEnd, folder.next_seq);
+  for (const PageWord word : {PageWord::kAsyncEnd, PageWord::kSyncedEnd, PageWord::kFullEnd}) {
+    page.Raise(word, folder.next_seq);
+  }
   DURLOG_RETURN_IF_ERROR(member_->TakeSlot());
   live.StoreEnds(first_seq, folder.next_seq, folder.next_seq);
   page.Raise(PageWord::kLiveLineage, member_->live().Attach(file_system, member_->directory(), 0));

@@ -36,6 +36,7 @@ std::vector<Scenario> ShortScenarios() {
       Make("two-first", {"w", "w"}, 0, 1, 2),
       Make("two-sync", {"s", "s"}, kPlenty, 1, 2),
       Make("two-sync-rotation", {"s", "s"}, 1, 1, 1),
+      Make("two-async-rotation", {"a", "s"}, 1, 1, 1),
       Make("three", {"w", "w", "w"}, kPlenty, 1, 2),
       Make("three-rotation", {"w", "w", "w"}, 1, 1, 1),
       Make("join", {"w", "w", "jw"}, kPlenty, 1, 2),

@@ -11,8 +11,8 @@
 namespace durlog::schedules {
 
 // A member's work is a word: w writes a record, f one of which two fill a segment, b a batch of
-// two, s appends one at `sync`, t trims all that may go, j joins (the others have joined before the
-// first turn), l leaves.
+// two, s appends one at `sync` and a at `async`, t trims all that may go, j joins (the others have
+// joined before the first turn), l leaves.
 struct Scenario {
   std::string name;
   std::vector<std::string> members;

@@ -88,6 +88,7 @@ void Stage::Append(size_t member, char what) {
     payloads[i] = AsBytes(written_.back().payload);
   }
   const Result<uint64_t> seq = what == 'b'   ? logs_[member]->WriteBatch(payloads.data(), count)
+                               : what == 'a' ? logs_[member]->AppendSync(payloads[0], Level::kAsync)
                                : what == 's' ? logs_[member]->AppendSync(payloads[0], Level::kSync)
                                              : logs_[member]->Write(payloads[0]);
   if (!seq.ok()) return Fail("an append failed: " + seq.status().message());

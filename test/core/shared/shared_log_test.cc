@@ -198,6 +198,61 @@ TEST_F(SharedLogTest, ASyncByOneMemberCoversTheOthers) {
   EXPECT_EQ(first->next_seq(), 2u);
 }
 
+TEST_F(SharedLogTest, AsyncIsReachedOnceWritebackOfAllBeforeItHasBegunAndWaitsForNoSync) {
+  std::vector<std::string> begun;
+  ObservedFileSystem observed([&begun](const ObservedCall& call) {
+    if (call.call == "start-writeback") begun.push_back(call.name);
+    const bool syncs = call.call == "sync-map" || call.call == "sync-full";
+    EXPECT_FALSE(syncs && call.name.find(".seg") != std::string::npos) << call.call;
+    return Status::Ok();
+  });
+  std::unique_ptr<SharedLog> other = OpenMember();
+  Result<std::unique_ptr<SharedLog>> opened = SharedLog::Open(observed, PathOf("log"), Small());
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  SharedLog& log = **opened;
+  log.Attach(&inline_, &listener_);
+  // Of three segments, by another member.
+  while (listener_.rotated.size() < 2) Write(*other, PayloadOf(900));
+  const Result<uint64_t> seq = log.AppendSync(AsBytes(PayloadOf(0)), Level::kAsync);
+  ASSERT_TRUE(seq.ok()) << seq.status().message();
+  EXPECT_EQ(begun.size(), 3u);
+  EXPECT_EQ(log.ReachedEnd(Level::kAsync), *seq + 1);
+  EXPECT_EQ(log.ReachedEnd(Level::kSync), 0u);
+  // What one member has begun is begun for all; and once a segment is done, only the next one is.
+  other->Look();
+  EXPECT_EQ(other->ReachedEnd(Level::kAsync), *seq + 1);
+  begun.clear();
+  ASSERT_TRUE(log.Append(AsBytes(PayloadOf(1)), Level::kAsync).ok());
+  log.Pump();
+  log.Harvest();
+  EXPECT_EQ(log.ReachedEnd(Level::kAsync), *seq + 2);
+  EXPECT_EQ(begun.size(), 1u);
+}
+
+TEST_F(SharedLogTest, WhatIsSyncedHasReachedAsyncToo) {
+  std::unique_ptr<SharedLog> log = OpenMember();
+  EXPECT_TRUE(log->AppendSync(AsBytes(PayloadOf(0)), Level::kSync).ok());
+  EXPECT_EQ(log->ReachedEnd(Level::kAsync), 1u);
+  Leave(std::move(log));
+  log = OpenMember();
+  EXPECT_EQ(log->ReachedEnd(Level::kAsync), 1u);
+}
+
+TEST_F(SharedLogTest, WritebackThatCannotBeginLatchesEveryMember) {
+  ObservedFileSystem failing([](const ObservedCall& call) {
+    return call.call == "start-writeback" ? Status::System("sync_file_range", EIO, call.name)
+                                          : Status::Ok();
+  });
+  Result<std::unique_ptr<SharedLog>> log = SharedLog::Open(failing, PathOf("log"), Small());
+  ASSERT_TRUE(log.ok()) << log.status().message();
+  RecordingListener listener;
+  (*log)->Attach(&inline_, &listener);
+  std::unique_ptr<SharedLog> other = OpenMember();
+  EXPECT_EQ((*log)->AppendSync(AsBytes(PayloadOf(0)), Level::kAsync).status().code(),
+            Code::kSyncFailed);
+  EXPECT_EQ(other->Write(AsBytes(PayloadOf(1))).status().code(), Code::kLatched);
+}
+
 TEST_F(SharedLogTest, WhatOthersReachForAMemberIsToldToItByTheEndOfAJob) {
   std::unique_ptr<SharedLog> first = OpenMember();
   std::unique_ptr<SharedLog> second = OpenMember();
