@@ -1,6 +1,6 @@
 /** Removes old records from a log from outside, also while another process has it open. */
 import { DurlogError } from './errors.js'
-import { readTrimRequest, type TrimRequest, writeTrimRequest } from './log/trim-request.js'
+import { isTrimRequested, type TrimRequest, writeTrimRequest } from './log/trim-request.js'
 import { type NativeFolderPlan, native } from './native/native.js'
 import { open } from './open.js'
 import { resolveDir } from './options/call-options.js'
@@ -55,12 +55,12 @@ async function trimHere(dir: string, { before, seal }: TrimRequest, segmentBytes
   }
 }
 
-/** Whether the writer has taken the request before `waitMs` have passed. */
+/** Whether the writer has done the request before `waitMs` have passed. */
 async function askWriter(dir: string, uuid: string, request: TrimRequest, waitMs: number): Promise<boolean> {
   const deadline = performance.now() + waitMs
-  await writeTrimRequest(dir, uuid, request)
+  const name = await writeTrimRequest(dir, uuid, request)
   for (;;) {
-    if ((await readTrimRequest(dir, uuid)) === undefined) return true
+    if (!isTrimRequested(dir, name)) return true
     const leftMs = deadline - performance.now()
     if (leftMs <= 0) return false
     await new Promise((resolve) => setTimeout(resolve, Math.min(POLL_MS, leftMs)))

@@ -1,12 +1,13 @@
 /** What is done to a log beside its writers while several have it open: trims, requests to trim, cursors. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { platform } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Log, type OpenOptions, trim, verify } from '../src/index.js'
+import { trimRequests } from '../src/log/trim-request.js'
 import { durlog } from './fixtures/command.js'
 import { codeOf, openUntilDone, records, scratchDir } from './fixtures/scratch.js'
 
@@ -54,7 +55,7 @@ describe.skipIf(platform() !== 'linux')('beside several writers', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(JSON.parse(stdout.toString())).toMatchObject({ by: 'writer', firstSeq: 8, segments: 2 })
     expect([first.firstSeq, second.firstSeq]).toEqual([8, 8])
-    expect(existsSync(join(first.dir, 'trim-request'))).toBe(false)
+    expect(trimRequests(first.dir)).toEqual([])
     await writer.kill()
     const last = await first.append('after the writer was killed')
     expect((await records(second.read({ from: last })))[0]?.data.toString()).toBe('after the writer was killed')
@@ -67,7 +68,7 @@ describe.skipIf(platform() !== 'linux')('beside several writers', () => {
     for (const log of [first, second]) log.on('retentionFailed', (error) => failures.push(error))
     const report = await trim(first.dir, { maxAgeMs: 1, waitMs: 10_000 })
     expect(report).toMatchObject({ by: 'writer', firstSeq: 8 })
-    expect(existsSync(join(first.dir, 'trim-request'))).toBe(false)
+    expect(trimRequests(first.dir)).toEqual([])
     expect(failures).toEqual([])
     expect(await second.append('goes on')).toBe(10)
     expect((await records(first.read())).map(({ seq }) => seq)).toEqual([8, 9, 10])

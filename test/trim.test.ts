@@ -1,10 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type DurlogError, type Log, open, trim } from '../src/index.js'
-import { readTrimRequest, removeTrimRequest, type TrimRequest, writeTrimRequest } from '../src/log/trim-request.js'
+import { readTrimRequest, removeTrimRequest, trimRequests, writeTrimRequest } from '../src/log/trim-request.js'
 import { codeOf, openUntilDone, scratchDir, texts } from './fixtures/scratch.js'
 
 const HOUR_MS = 3_600_000
@@ -16,7 +16,8 @@ async function makeLog(dir: string): Promise<Log> {
     await log.append(Buffer.alloc(15_000, i), { time: Date.now() - (i < 12 ? 2 * HOUR_MS : 0) })
   return log
 }
-const requestOf = (dir: string): string => join(dir, 'trim-request')
+/** One that a test makes. */
+const requestOf = (dir: string): string => join(dir, 'trim-request-0123456789abcdef')
 
 test('a log that nobody has open is trimmed by the caller', async () => {
   const dir = join(scratchDir(), 'log')
@@ -57,7 +58,7 @@ test('a log that another process has open is trimmed by that process, while it a
   expect(report).toMatchObject({ by: 'writer', firstSeq: 8, segments: 2 })
   expect(report.overruns).toEqual([{ cursor: 'slow', lostFirst: 5, lostLast: 7 }])
   expect(await codeOf(cursor.read().next())).toBe('ERR_DURLOG_CURSOR_OVERRUN')
-  expect(existsSync(requestOf(dir))).toBe(false)
+  expect(trimRequests(dir)).toEqual([])
   await reader.refresh()
   expect(reader.firstSeq).toBe(8)
   expect((await texts(reader.read({ to: 19 }))).length).toBe(12)
@@ -67,13 +68,14 @@ test('a request that the writer has not seen is done by the next one, and one fo
   const dir = join(scratchDir(), 'log')
   const log = await makeLog(dir)
   expect(await trim(dir, { before: 8, waitMs: 0 })).toMatchObject({ by: 'requested', firstSeq: 0, before: 8 })
-  const request = readFileSync(requestOf(dir))
+  const [name] = trimRequests(dir)
+  const request = readFileSync(join(dir, name as string))
   expect(request.toString()).toBe(`${log.uuid} 8\n`)
   await log.close()
   writeFileSync(requestOf(dir), request)
   const next = await openUntilDone(dir)
   await expect.poll(() => next.firstSeq).toBe(8)
-  await expect.poll(() => existsSync(requestOf(dir))).toBe(false)
+  await expect.poll(() => trimRequests(dir)).toEqual([])
   writeFileSync(
     requestOf(dir),
     request.toString().replace(/^./, (digit) => (digit === '0' ? '1' : '0')),
@@ -90,6 +92,30 @@ test('half a request is none, until the rest of it is there', async () => {
   const next = await openUntilDone(dir)
   writeFileSync(requestOf(dir), `${log.uuid} 12\n`)
   await expect.poll(() => next.firstSeq, { timeout: 20_000 }).toBe(12)
+})
+
+test('half a request that nobody will finish is removed', async () => {
+  const dir = join(scratchDir(), 'log')
+  const log = await makeLog(dir)
+  await log.close()
+  writeFileSync(requestOf(dir), `${log.uuid} 1`)
+  utimesSync(requestOf(dir), new Date(), new Date(Date.now() - HOUR_MS))
+  const next = await openUntilDone(dir)
+  await expect.poll(() => existsSync(requestOf(dir)), { timeout: 20_000 }).toBe(false)
+  expect(next.firstSeq).toBe(0)
+})
+
+test('two requests at the same time are both done', async () => {
+  const dir = join(scratchDir(), 'log')
+  const log = await makeLog(dir)
+  onTestFinished(() => log.close())
+  const reports = await Promise.all([
+    trim(dir, { before: 17, waitMs: 60_000 }),
+    trim(dir, { before: 9, waitMs: 60_000 }),
+  ])
+  expect(reports.map(({ by }) => by)).toEqual(['writer', 'writer'])
+  expect(log.firstSeq).toBe(16)
+  expect(trimRequests(dir)).toEqual([])
 })
 
 test('old records of a log that is seldom appended to go with the segment that they share', async () => {
@@ -125,14 +151,14 @@ test('a dry run tells what would go and changes nothing, with a writer and witho
     expect(await tell({ maxAgeMs: HOUR_MS, keepFor: 'nothing' })).toEqual(['nobody', 12, 3, 0])
     expect(await tell({ maxBytes: 5 * 65536 })).toEqual(['nobody', 8, 2, 1])
     expect(await tell({ before: 19 })).toEqual(['nobody', 16, 4, 1])
-    expect(existsSync(requestOf(dir))).toBe(false)
+    expect(trimRequests(dir)).toEqual([])
   }
   const again = await openUntilDone(dir)
   expect(again.firstSeq).toBe(0)
 })
 
 test.skipIf(process.platform === 'win32')(
-  'a link, a folder or a FIFO in place of a request is neither followed, waited for nor removed',
+  'a link, a folder or a FIFO in place of a request is neither followed, waited for nor removed, and in no other one’s way',
   async () => {
     const outside = join(scratchDir(), 'outside')
     const placings: ((path: string) => void)[] = [
@@ -149,8 +175,8 @@ test.skipIf(process.platform === 'win32')(
       const next = await openUntilDone(dir)
       const [error] = (await once(next, 'retentionFailed')) as [DurlogError]
       expect(error).toMatchObject({ code: 'ERR_DURLOG_NOT_A_LOG', path: requestOf(dir) })
-      expect(await codeOf(trim(dir, { before: 8 }))).toBe('ERR_DURLOG_NOT_A_LOG')
       expect(next.firstSeq).toBe(0)
+      expect(await trim(dir, { before: 8, waitMs: 60_000 })).toMatchObject({ by: 'writer', firstSeq: 8 })
       expect(readFileSync(outside, 'latin1')).toBe(`${log.uuid} 12\n`)
       expect(existsSync(requestOf(dir))).toBe(true)
       await next.close()
@@ -174,21 +200,19 @@ test.each<[string, unknown, RegExp]>([
 test('trim of what is no log is refused, and leaves nothing there', async () => {
   const dir = scratchDir()
   expect(await codeOf(trim(dir, { before: 5 }))).toBe('ERR_DURLOG_NOT_FOUND')
-  expect(existsSync(requestOf(dir))).toBe(false)
+  expect(trimRequests(dir)).toEqual([])
 })
 
-test('a request that is made while an earlier one is done is not removed with it', async () => {
+test('a request that is made while an earlier one is removed is not lost', async () => {
   const dir = scratchDir()
   const uuid = '00000000-0000-4000-8000-000000000000'
-  const [earlier, later] = [
-    { before: 11, seal: false },
-    { before: 15, seal: false },
-  ]
-  await writeTrimRequest(dir, uuid, earlier)
-  const taken = await readTrimRequest(dir, uuid)
-  await writeTrimRequest(dir, uuid, later)
-  await removeTrimRequest(dir, uuid, taken as TrimRequest)
-  expect(await readTrimRequest(dir, uuid)).toEqual(later)
-  await removeTrimRequest(dir, uuid, later)
-  expect(existsSync(requestOf(dir))).toBe(false)
+  for (let round = 0; round < 50; round++) {
+    const earlier = await writeTrimRequest(dir, uuid, { before: round, seal: false })
+    const later = { before: 100 + round, seal: true }
+    const [name] = await Promise.all([writeTrimRequest(dir, uuid, later), removeTrimRequest(dir, earlier)])
+    expect(trimRequests(dir)).toEqual([name])
+    expect(await readTrimRequest(dir, uuid, name)).toEqual(later)
+    // Each of several writers that have done it removes it.
+    await Promise.all([removeTrimRequest(dir, name), removeTrimRequest(dir, name)])
+  }
 })

@@ -6,7 +6,7 @@ import type { WriterSource } from '../reader/writer-source.js'
 import type { CursorOverrun } from '../types.js'
 import { Retention, type RetentionHost } from './retention.js'
 import { startTicker } from './ticker.js'
-import { isTrimRequested, readTrimRequest, removeTrimRequest } from './trim-request.js'
+import { readTrimRequest, removeTrimRequest, trimRequests } from './trim-request.js'
 import { Turns } from './turns.js'
 import type { WritePipeline } from './write-pipeline.js'
 
@@ -32,7 +32,7 @@ export class FileChanges implements RetentionHost {
   readonly #turns = new Turns()
   readonly #retention: Retention | undefined
   readonly #stopTicker: () => void
-  /** A request is being taken. */
+  /** Requests are being taken. */
   #taking = false
   #closed = false
 
@@ -45,12 +45,14 @@ export class FileChanges implements RetentionHost {
 
   onTick(): void {
     this.#retention?.onTick()
-    if (this.#taking || this.ended || !isTrimRequested(this.#log.dir)) return
+    if (this.#taking || this.ended) return
+    const names = trimRequests(this.#log.dir)
+    if (names.length === 0) return
     this.#taking = true
     const taken = (): void => {
       this.#taking = false
     }
-    this.#takeRequest().then(taken, (error: unknown) => {
+    this.#takeRequests(names).then(taken, (error: unknown) => {
       taken()
       if (this.ended) return
       if (!(error instanceof DurlogError)) throw error
@@ -58,16 +60,23 @@ export class FileChanges implements RetentionHost {
     })
   }
 
+  /** One that fails keeps no other one from being done. */
+  async #takeRequests(names: readonly string[]): Promise<void> {
+    const failures: unknown[] = []
+    for (const name of names) await this.#takeRequest(name).catch((error: unknown) => failures.push(error))
+    if (failures.length > 0) throw failures[0]
+  }
+
   /** It is done again where the process dies in between, to no effect: what is to go has gone. */
-  async #takeRequest(): Promise<void> {
+  async #takeRequest(name: string): Promise<void> {
     const { dir, uuid, native, source } = this.#log
-    const request = await readTrimRequest(dir, uuid)
+    const request = await readTrimRequest(dir, uuid, name)
     if (request === undefined || this.ended) return
     const isAll = request.before >= (native.counters[Counter.nextSeq] as number)
     // Several writers cannot seal a segment by hand: the one that they append to stays.
     if (request.seal && isAll && source !== undefined) await this.rotate()
     await this.#turns.take(() => this.#trim(request.before))
-    await removeTrimRequest(dir, uuid, request)
+    await removeTrimRequest(dir, name)
   }
 
   get firstSeq(): number {

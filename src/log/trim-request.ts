@@ -1,12 +1,18 @@
-/** A request to a log's writer, by a file in the log's folder, to trim: see docs/FORMAT.md. */
-import { constants, existsSync, promises } from 'node:fs'
+/**
+ * Requests to a log's writers to trim, each a file of its own in the log's folder: see docs/FORMAT.md. So whoever has done
+ * one removes that one, whatever is asked meanwhile, and any number of writers may do the same one.
+ */
+import { randomBytes } from 'node:crypto'
+import { constants, existsSync, promises, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DurlogError, ofFileSystem } from '../errors.js'
 
-const FILE_NAME = 'trim-request'
+const NAME = /^trim-request-[0-9a-f]{16}$/
 const LINE = /^([0-9a-f-]{36}) (\d{1,16})( seal)?\n$/
 /** The longest line; what is longer is none. */
 const MAX_BYTES = 64
+/** A request that has no line yet was never finished if it is older. */
+const UNFINISHED_MS = 60_000
 /** No link is followed, and no FIFO waited for. Windows has neither flag. */
 const ITSELF = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
@@ -17,43 +23,53 @@ export interface TrimRequest {
   seal: boolean
 }
 
-/** Durable when it settles. Takes the place of an earlier request. */
-export async function writeTrimRequest(dir: string, uuid: string, request: TrimRequest): Promise<void> {
+/** Durable when it settles, with the name of the request. */
+export async function writeTrimRequest(dir: string, uuid: string, request: TrimRequest): Promise<string> {
   const line = `${uuid} ${request.before}${request.seal ? ' seal' : ''}\n`
-  await withFile(dir, constants.O_WRONLY | constants.O_CREAT, async (file) => {
-    await file.truncate()
-    await file.writeFile(line)
-    await file.sync()
-  })
+  for (;;) {
+    const name = `trim-request-${randomBytes(8).toString('hex')}`
+    const kept = await withFile(dir, name, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, async (file) => {
+      await file.writeFile(line)
+      await file.sync()
+      // It has none where this process was stopped for so long that the request was taken for an unfinished one.
+      return (await file.stat()).nlink > 0
+    })
+    if (kept === true) return name
+    if (kept === undefined) throw new DurlogError('ERR_DURLOG_NOT_FOUND', `there is no folder ${dir}`, { path: dir })
+  }
 }
 
-/** One system call, on this thread: once a second it costs less than the way to another one and back. */
-export function isTrimRequested(dir: string): boolean {
-  return existsSync(join(dir, FILE_NAME))
+/** A call or two on this thread: once a second they cost less than the way to another one and back. */
+export function trimRequests(dir: string): string[] {
+  try {
+    return readdirSync(dir).filter((name) => NAME.test(name))
+  } catch {
+    // Whatever is wrong with the folder is told by whoever needs it.
+    return []
+  }
 }
 
-/** Undefined without one. One that is for another log is removed; one that is being written is found the next time. */
-export async function readTrimRequest(dir: string, uuid: string): Promise<TrimRequest | undefined> {
-  const text = await withFile(dir, constants.O_RDONLY, async (file) => {
+export function isTrimRequested(dir: string, name: string): boolean {
+  return existsSync(join(dir, name))
+}
+
+/** Undefined where it is gone, or being written. One that is for another log is removed, or was never finished. */
+export async function readTrimRequest(dir: string, uuid: string, name: string): Promise<TrimRequest | undefined> {
+  const found = await withFile(dir, name, constants.O_RDONLY, async (file) => {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_BYTES), 0, MAX_BYTES, 0)
-    return buffer.toString('latin1', 0, bytesRead)
+    return { text: buffer.toString('latin1', 0, bytesRead), time: (await file.stat()).mtimeMs }
   })
-  const match = LINE.exec(text ?? '')
-  if (match === null) return undefined
-  if (match[1] === uuid) return { before: Number(match[2]), seal: match[3] !== undefined }
-  await removeFile(dir)
+  if (found === undefined) return undefined
+  const match = LINE.exec(found.text)
+  if (match?.[1] === uuid) return { before: Number(match[2]), seal: match[3] !== undefined }
+  if (match !== null || Date.now() - found.time > UNFINISHED_MS) await removeTrimRequest(dir, name)
   return undefined
 }
 
-/** Once it is done. Another writer of the log may have done it before, and a new request may be there since. */
-export async function removeTrimRequest(dir: string, uuid: string, done: TrimRequest): Promise<void> {
-  const found = await readTrimRequest(dir, uuid)
-  if (found?.before === done.before && found.seal === done.seal) await removeFile(dir)
-}
-
-async function removeFile(dir: string): Promise<void> {
+/** Once it is done. Another writer may have removed it. */
+export async function removeTrimRequest(dir: string, name: string): Promise<void> {
   try {
-    await promises.rm(join(dir, FILE_NAME), { force: true })
+    await promises.rm(join(dir, name), { force: true })
   } catch (error) {
     throw ofFileSystem(error)
   }
@@ -62,10 +78,11 @@ async function removeFile(dir: string): Promise<void> {
 /** Undefined if there is no such file. What is no regular file is left alone. */
 async function withFile<T>(
   dir: string,
+  name: string,
   flags: number,
   use: (file: promises.FileHandle) => Promise<T>,
 ): Promise<T | undefined> {
-  const path = join(dir, FILE_NAME)
+  const path = join(dir, name)
   try {
     const file = await promises.open(path, flags | ITSELF, 0o600)
     try {
