@@ -22,8 +22,8 @@ const require = createRequire(import.meta.url)
 // zig's default for a build without a release mode traps undefined behaviour; the core's tests look for it.
 // node-gyp leaves run-time type information out too.
 const COMPILE = ['-g0', '-fno-rtti', '-fno-sanitize=undefined', '-ffunction-sections', '-fdata-sections', '-fPIC']
-// libc++abi names the type of an exception that nothing catches, and carries a demangler of 100 KB for that. The core
-// throws none.
+// On macOS, where libunwind is the system's, libc++abi stays. It names the type of an exception that nothing catches, and
+// carries a demangler of 100 KB for that.
 const NO_DEMANGLER = `#include <stddef.h>
 char* __cxa_demangle(const char* name, char* buffer, size_t* length, int* status);
 char* __cxa_demangle(const char* name, char* buffer, size_t* length, int* status) {
@@ -81,6 +81,18 @@ async function compile(sources, flags, folder) {
   return objects
 }
 
+/** What is linked in place of parts of the C++ runtime, and of an import library. */
+function runtimeSources(target, folder) {
+  const write = (name, text) => {
+    const path = join(folder, name)
+    writeFileSync(path, text)
+    return path
+  }
+  if (target.system === 'mac') return [write('demangle.c', NO_DEMANGLER)]
+  const imports = target.system === 'win' ? [write('imports.c', windowsImportsSource())] : []
+  return ['scripts/prebuilds/no_exceptions.cc', ...imports]
+}
+
 /** @param {import('./targets.mjs').Target} target */
 async function buildTarget(target) {
   const build = readBuild(target)
@@ -91,14 +103,8 @@ async function buildTarget(target) {
     mkdirSync(path, { recursive: true })
   }
   beginRecord(target)
-  const extra = [join(folder, 'demangle.c')]
-  writeFileSync(extra[0], NO_DEMANGLER)
-  if (target.system === 'win') {
-    extra.push(join(folder, 'imports.c'))
-    writeFileSync(extra[1], windowsImportsSource())
-  }
   const flags = compileFlags(target, build)
-  const core = await compile([...build.core, ...extra], flags, folder)
+  const core = await compile([...build.core, ...runtimeSources(target, folder)], flags, folder)
   for (const addon of addonsOf(target)) {
     const objects = [...core, ...(await compile(build.sourcesOf(addon), flags, folder))]
     const file = join(output, `${addon}.node`)
