@@ -35,10 +35,11 @@ class Mapping {
   virtual ~Mapping() = default;
   virtual uint8_t* data() = 0;
   virtual size_t size() const = 0;
-  // A fault brings in no page but its own. For a map of a part of the file whose pages are in the
-  // cache anyway, or hold nothing: what readahead adds in front of the writes comes in folios of up
-  // to 2 MiB, and each fault in one costs time for all of its blocks.
-  virtual void StopReadahead() {}
+  // Whether a fault in a page that is not in the cache brings in more than it, as is the default.
+  // What readahead adds comes in folios of up to 2 MiB. Where all of a folio is mapped by one fault
+  // they are cheap; a fault in one that is mapped page by page costs time for all of its blocks,
+  // and a sync of one record writes all of it back.
+  virtual void SetReadahead(bool) {}
   // Makes the pages of [offset, offset + length) present and writable, so that a store neither
   // blocks on a fault nor meets a full disk. An impossible page is an error here, not a SIGBUS.
   // Safe beside stores by another thread.

@@ -52,7 +52,9 @@ Status PosixMapping::CheckRange(size_t offset, size_t length) const {
 }
 
 // Advice: where it fails the map is slower.
-void PosixMapping::StopReadahead() { madvise(data_, size_, MADV_RANDOM); }
+void PosixMapping::SetReadahead(bool wanted) {
+  madvise(data_, size_, wanted ? MADV_NORMAL : MADV_RANDOM);
+}
 
 Status PosixMapping::Populate(size_t offset, size_t length) {
   DURLOG_RETURN_IF_ERROR(CheckRange(offset, length));

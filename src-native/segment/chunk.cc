@@ -31,7 +31,7 @@ Status PopulateChunk(File& file, Populating populating, uint64_t zero_from, Chun
   }
   const size_t length = static_cast<size_t>(chunk->end - chunk->begin);
   DURLOG_ASSIGN_OR_RETURN(chunk->mapping, file.Map(chunk->begin, length));
-  chunk->mapping->StopReadahead();
+  chunk->mapping->SetReadahead(false);
   return chunk->mapping->Populate(0, length);
 }
 

@@ -14,12 +14,13 @@ namespace durlog {
 
 class PopulateJob final : public Job {
  public:
-  PopulateJob(std::shared_ptr<SharedSegment> segment, uint64_t begin, uint64_t end)
-      : segment_(std::move(segment)), begin_(begin), end_(end) {}
+  PopulateJob(std::shared_ptr<SharedSegment> segment, uint64_t begin, uint64_t end, bool readahead)
+      : segment_(std::move(segment)), begin_(begin), end_(end), readahead_(readahead) {}
 
  protected:
   // A page that cannot be had is met by the store.
   void Run() override {
+    segment_->mapping().SetReadahead(readahead_);
     static_cast<void>(segment_->mapping()
                           .Populate(static_cast<size_t>(begin_), static_cast<size_t>(end_ - begin_))
                           .ok());
@@ -30,6 +31,7 @@ class PopulateJob final : public Job {
   std::shared_ptr<SharedSegment> segment_;
   const uint64_t begin_;
   const uint64_t end_;
+  const bool readahead_;
 };
 
 }  // namespace durlog

@@ -184,6 +184,8 @@ class SharedLog final : public LogWriter {
   StallRow room_stalls_;
   uint64_t spare_asked_in_ = UINT64_MAX;  // segment by its first seq
   uint64_t populated_until_ = 0;          // of the segment that is appended to
+  uint64_t populated_at_ = 0;             // where the append point was the last time
+  uint64_t populated_at_commits_ = 0;     // and stats_.commits
 
   bool latched_ = false;
   Status failure_;  // that latched it

@@ -15,6 +15,8 @@ namespace {
 // What is populated ahead of the append point, and in one piece.
 constexpr uint64_t kPopulateBytes = 4u << 20;
 constexpr uint64_t kFirstPopulateBytes = 128u << 10;
+// Syncs of less are slower with the folios that readahead makes: see Mapping::SetReadahead().
+constexpr uint64_t kBigSyncBytes = 64u << 10;
 // A name is given in some ten microseconds, by whoever has the lock.
 constexpr int kRotateYields = 200;
 // Bounds the dirty page cache, and what the next open has to scan: see SyncBacklog.
@@ -81,7 +83,7 @@ void SharedLog::Enter(std::shared_ptr<SharedSegment> segment) {
   append_.offset = kSegmentHeaderBytes;
   append_.after_marker = false;
   append_.segment = std::move(segment);
-  populated_until_ = kSegmentHeaderBytes;
+  populated_until_ = populated_at_ = kSegmentHeaderBytes;
   if (listener_ != nullptr) {
     ++stats_.rotations;
     listener_->OnRotated(append_.seq);
@@ -191,7 +193,11 @@ void SharedLog::PopulateAhead() {
   if (populated_until_ >= end) return;
   const uint64_t begin = AlignDown(std::max(populated_until_, append_.offset), kSegmentHeaderBytes);
   populated_until_ = std::min(begin + ahead, end);
-  populate_job_ = std::make_shared<PopulateJob>(append_.segment, begin, populated_until_);
+  const uint64_t syncs = stats_.commits - std::exchange(populated_at_commits_, stats_.commits);
+  const uint64_t appended = append_.offset - std::exchange(populated_at_, append_.offset);
+  const bool big_syncs = syncs * kBigSyncBytes <= appended;
+  populate_job_ =
+      std::make_shared<PopulateJob>(append_.segment, begin, populated_until_, big_syncs);
   executor_->Execute(populate_job_);
 }
 
