@@ -2,9 +2,10 @@
 // Measures every suite on images of ext4, XFS and Btrfs and writes docs/BENCHMARKS.md from the results. The document is
 // never edited by hand: its text is here, in benchmarks-findings.mjs and in benchmarks-limits.mjs.
 //
-//   node scripts/benchmarks.mjs [--quick] [--only ext4,xfs] [--dir DIR] [--reuse] [--runs 5]
+//   node scripts/benchmarks.mjs [--quick] [--only ext4,xfs] [--dir DIR] [--reuse] [--targets] [--runs 5]
 //
-// Root, for the images. --reuse writes the document from the last results without measuring.
+// Root, for the images. --reuse writes the document from the last results without measuring; --targets measures the
+// targets only, and leaves the document's other sections as they are.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,6 +21,7 @@ const SUITES = ['strategies', 'commit', 'append', 'wal', 'overwrite', 'prealloc'
 const root = fileURLToPath(new URL('..', import.meta.url))
 /** The measurements, the document's only source. Not in git, like every folder of this name. */
 const results = `${root}bench/build/results`
+const path = `${root}docs/BENCHMARKS.md`
 const MAX_JSON_BYTES = 256 * 2 ** 20
 
 const { values: options } = parseArgs({
@@ -28,6 +30,7 @@ const { values: options } = parseArgs({
     only: { type: 'string', default: FILE_SYSTEMS.join(',') },
     dir: { type: 'string', default: tmpdir() },
     reuse: { type: 'boolean', default: false },
+    targets: { type: 'boolean', default: false },
     runs: { type: 'string', default: '5' },
   },
 })
@@ -59,8 +62,8 @@ function measureTargets() {
 }
 
 function readResult(name) {
-  const path = `${results}/${name}.json`
-  return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined
+  const file = `${results}/${name}.json`
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined
 }
 
 function cell(text) {
@@ -138,8 +141,22 @@ const HOW_TO_READ = `## How to read this
 - On your disk: \`npx durlog bench --quick\`, then \`npx durlog bench all --html bench.html\`; \`--fs-image xfs\` as root makes a file system to measure.
 `
 
+/** The document's text with the sections of the same titles replaced. */
+function withSections(text, sections) {
+  const titleOf = (section) => section.slice(0, section.indexOf('\n'))
+  const fresh = new Map(sections.map((section) => [titleOf(section), section.trimEnd()]))
+  const parts = text.split(/^(?=## )/m)
+  return parts.map((part) => (fresh.has(titleOf(part)) ? `${fresh.get(titleOf(part))}\n\n` : part)).join('')
+}
+
 function main() {
   mkdirSync(results, { recursive: true })
+  if (options.targets) {
+    measureTargets()
+    const targets = readResult('targets')
+    writeFileSync(path, withSections(readFileSync(path, 'utf8'), [targetsText(targets), limitsText(targets)]))
+    return
+  }
   const names = options.only.split(',')
   if (!options.reuse) {
     for (const name of names) measureFileSystem(name)
@@ -159,8 +176,7 @@ function main() {
     ...(targets ? [targetsText(targets), limitsText(targets)] : []),
     ...reports.map(([name, report]) => reportText(name, report)),
   ].join('\n')
-  mkdirSync(`${root}docs`, { recursive: true })
-  writeFileSync(`${root}docs/BENCHMARKS.md`, text)
+  writeFileSync(path, text)
   console.error('docs/BENCHMARKS.md written')
 }
 
