@@ -74,6 +74,16 @@ describe.skipIf(platform() !== 'linux')('beside several writers', () => {
     expect((await records(first.read())).map(({ seq }) => seq)).toEqual([8, 9, 10])
   })
 
+  test('a request to trim removes what has not been synced too, once it is', async () => {
+    const log = await openUntilDone(join(scratchDir(), 'log'), { ...SHARED, durability: 'memory' })
+    for (let i = 0; i < 20; i++) await log.append(Buffer.alloc(15_000, i))
+    expect(await trim(log.dir, { before: 17, waitMs: 60_000 })).toMatchObject({
+      by: 'writer',
+      before: 16,
+      firstSeq: 16,
+    })
+  })
+
   test('a limit of bytes by another process holds while members append', async () => {
     const [first, second] = await twoMembers(40)
     expect(segmentsOf(first.dir)).toBe(10)

@@ -37,6 +37,9 @@ class Job {
 
   bool done() const { return state_.load(std::memory_order_acquire) == kDone; }
 
+  // Where it waits for others it ends soon, with or without its work done.
+  virtual void Cancel() {}
+
  protected:
   virtual void Run() = 0;
 

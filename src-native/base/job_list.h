@@ -20,6 +20,9 @@ class JobList {
     jobs_.erase(std::remove_if(jobs_.begin(), jobs_.end(), done), jobs_.end());
     jobs_.push_back(std::move(job));
   }
+  void CancelAll() {
+    for (const std::shared_ptr<Job>& job : jobs_) job->Cancel();
+  }
   void AwaitAll() {
     for (const std::shared_ptr<Job>& job : jobs_) job->Await();
   }

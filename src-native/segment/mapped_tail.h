@@ -34,7 +34,7 @@ class ChunkJob final : public Job {
     chunk_.end = end;
   }
   // Where no worker has begun, none will do anything any more.
-  void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  void Cancel() override { cancelled_.store(true, std::memory_order_relaxed); }
   // After done().
   const Status& status() const { return status_; }
   Chunk& chunk() { return chunk_; }

@@ -68,7 +68,9 @@ Result<bool> ReachJob::AwaitCommitted() {
   }
 }
 
-bool ReachJob::IsReached() { return member_->page().Load(EndWordOf(level_)) >= end_; }
+bool ReachJob::IsReached() {
+  return !syncs_anyway_ && member_->page().Load(EndWordOf(level_)) >= end_;
+}
 
 // Segments in front of the one that begins with `first_seq`. One that is trimmed meanwhile was
 // synced before.
@@ -153,6 +155,7 @@ Status ReachJob::SyncForAll() {
   page.Raise(PageWord::kSyncedFirst, committed.segment->first_seq());
   if (is_active) page.Raise(PageWord::kSyncedRotations, rotations);
   member_->live().RaiseSyncedEnd(committed.seq);
+  syncs_anyway_ = false;
   AtStep(Step::kSyncPublished);
   return Status::Ok();
 }

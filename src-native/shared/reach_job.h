@@ -29,8 +29,10 @@ class ReachJob final : public Job {
         level_(level),
         stall_ms_(stall_ms) {}
 
-  // It ends soon, with or without its work done.
-  void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  void Cancel() override { cancelled_.store(true, std::memory_order_relaxed); }
+  // Syncs once also where every record has reached the level: what is sealed counts as synced only
+  // then. Before it runs.
+  void SyncAnyway() { syncs_anyway_ = true; }
   // After done(). kSyncFailed where a sync failed: then the page says that the log is latched.
   const Status& status() const { return status_; }
   const LogPoint& point() const { return walk_.point(); }
@@ -62,6 +64,7 @@ class ReachJob final : public Job {
   const uint64_t end_;
   const Level level_;
   const uint32_t stall_ms_;
+  bool syncs_anyway_ = false;
   std::atomic<bool> cancelled_{false};
   uint32_t pauses_ = 0;
   uint64_t paused_since_ = 0;  // in microseconds

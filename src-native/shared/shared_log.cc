@@ -25,12 +25,6 @@ Status SharedLog::LatchedError() const {
                        "log and open it again");
 }
 
-Status SharedLog::StallError(const Stall& stall) const {
-  return Status::Error(Code::kStalled, "another writer is stopped or slow, and holds up seq " +
-                                           std::to_string(stall.seq) + " and all after it")
-      .WithOwner(stall.pid);
-}
-
 // Called by everything that changes what is reached, and never by Pump(): see Pump().
 void SharedLog::Refresh() {
   if (!latched_) {
@@ -158,7 +152,7 @@ bool SharedLog::idle() const {
 }
 
 std::shared_ptr<SharedTrimJob> SharedLog::BeginTrim(uint64_t seq) {
-  auto job = std::make_shared<SharedTrimJob>(member_, seq);
+  auto job = std::make_shared<SharedTrimJob>(member_, committed_->point(), seq, options_.stall_ms);
   trims_.Add(job);
   return job;
 }

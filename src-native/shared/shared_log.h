@@ -150,7 +150,6 @@ class SharedLog final : public LogWriter {
   void NoteLatchOfOthers();
   void Latch(Status status);
   Status LatchedError() const;
-  Status StallError(const Stall& stall) const;
 
   const std::shared_ptr<Member> member_;
   const Capabilities capabilities_;

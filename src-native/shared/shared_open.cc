@@ -287,6 +287,7 @@ SharedLog::~SharedLog() {
   if (spare_job_) spare_job_->Cancel();
   if (spare_job_) spare_job_->Await();
   if (populate_job_) populate_job_->Await();
+  trims_.CancelAll();
   trims_.AwaitAll();
   if (!committed_) return;  // it has not been opened
   if (closing_ && !latched_) {

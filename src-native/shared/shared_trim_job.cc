@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "base/yield.h"
+#include "log/log_writer.h"
 #include "record/segment_name.h"
 #include "recovery/log_files.h"
+#include "shared/reach_job.h"
+#include "shared/stall.h"
 
 namespace durlog {
 namespace {
@@ -15,11 +19,27 @@ constexpr uint64_t kMaxWaitMicros = 10'000'000;
 
 }  // namespace
 
+// In front of it everything is whole and synced.
+uint64_t SharedTrimJob::SyncedFirst() {
+  MembersPage& page = member_->page();
+  return std::min({page.Load(PageWord::kSyncedFirst), page.Load(PageWord::kCommittedFirst),
+                   page.Load(PageWord::kActiveFirst)});
+}
+
+// Of the segments that are to go.
+Status SharedTrimJob::SyncSealed() {
+  const uint64_t end = std::min(seq_, member_->page().Load(PageWord::kActiveFirst));
+  if (SyncedFirst() >= end) return Status::Ok();
+  ReachJob sync(member_, committed_, end, Level::kSync, stall_ms_);
+  sync.SyncAnyway();
+  sync.RunOnce();
+  if (!sync.status().ok()) return AsSyncFailure(sync.status());
+  return sync.stall() ? StallError(*sync.stall()) : Status::Ok();
+}
+
 Status SharedTrimJob::TrimAlone() {
   MembersPage& page = member_->page();
-  const uint64_t keep =
-      std::min({page.Load(PageWord::kSyncedFirst), page.Load(PageWord::kCommittedFirst),
-                page.Load(PageWord::kActiveFirst)});
+  const uint64_t keep = SyncedFirst();
   DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(member_->directory()));
   const std::vector<uint64_t>& segments = files.segments;
   size_t trimmed = 0;
@@ -36,14 +56,17 @@ Status SharedTrimJob::TrimAlone() {
 
 Status SharedTrimJob::Trim() {
   MembersPage& page = member_->page();
+  Status synced = SyncSealed();
+  if (!synced.ok() && synced.code() != Code::kStalled) return synced;
   const uint64_t begin = member_->file_system().MonotonicMicros();
   for (;;) {
     DURLOG_ASSIGN_OR_RETURN(const bool alone, page.TryLock(PageLock::kTrim));
     if (alone) {
       Status trimmed = TrimAlone();
       page.Unlock(PageLock::kTrim);
-      return trimmed;
+      return trimmed.ok() ? std::move(synced) : std::move(trimmed);
     }
+    if (cancelled_.load(std::memory_order_relaxed)) return Status::Ok();
     if (member_->file_system().MonotonicMicros() - begin >= kMaxWaitMicros) break;
     SleepMicros(kPauseMicros);
   }

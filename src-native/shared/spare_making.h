@@ -30,7 +30,7 @@ class SharedSpareJob final : public Job {
                  const SegmentHeader& header, uint32_t stall_ms)
       : member_(std::move(member)), request_(request), header_(header), stall_ms_(stall_ms) {}
 
-  void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  void Cancel() override { cancelled_.store(true, std::memory_order_relaxed); }
   // After done().
   const Status& status() const { return status_; }
   bool waited() const { return stall_ms_ > 0; }

@@ -4,6 +4,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+
+#include "base/status.h"
 
 namespace durlog {
 
@@ -11,6 +14,12 @@ struct Stall {
   int64_t pid = 0;   // 0: not known
   uint64_t seq = 0;  // this one and all after it wait
 };
+
+inline Status StallError(const Stall& stall) {
+  return Status::Error(Code::kStalled, "another writer is stopped or slow, and holds up seq " +
+                                           std::to_string(stall.seq) + " and all after it")
+      .WithOwner(stall.pid);
+}
 
 // Counts the waits in a row that have ended with the same stall.
 class StallRow {

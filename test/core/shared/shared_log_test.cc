@@ -286,6 +286,18 @@ TEST_F(SharedLogTest, ATrimRemovesWholeSegmentsForAllMembers) {
   ExpectRecords(first->first_seq(), 601);
 }
 
+TEST_F(SharedLogTest, ATrimSyncsWhatItIsToRemove) {
+  std::unique_ptr<SharedLog> first = OpenMember();
+  std::unique_ptr<SharedLog> second = OpenMember();
+  while (listener_.rotated.size() < 3) Write(*first, PayloadOf(900));
+  for (const uint64_t end : listener_.rotated) {
+    const std::shared_ptr<SharedTrimJob> trim = second->BeginTrim(end);
+    trim->Await();
+    ASSERT_TRUE(trim->status().ok()) << trim->status().message();
+    EXPECT_EQ(second->first_seq(), end);
+  }
+}
+
 TEST_F(SharedLogTest, AFailedSyncLatchesEveryMemberBeforeAnybodyIsAcknowledged) {
   bool fails = false;
   ObservedFileSystem failing([&fails](const ObservedCall& call) {

@@ -170,6 +170,24 @@ TEST_F(SharedStallTest, DoesNotConcernTheCloseOfAMemberThatHasAppendedNothingBeh
   EXPECT_EQ(listener_.closed_unsynced, Code::kOk);
 }
 
+TEST_F(SharedStallTest, EndsATrimByTheCodeForItAndWhatIsNotSyncedStays) {
+  std::unique_ptr<SharedLog> other = OpenMember(Impatient());
+  StopAnother(Step::kReserved, [](SharedLog& log) { EXPECT_EQ(Write(log, PayloadOf(0)), 0u); });
+  while (listener_.rotated.empty()) {
+    ASSERT_TRUE(other->Append(AsBytes(PayloadOf(900)), Level::kMemory).ok());
+  }
+  const uint64_t next = listener_.rotated.front();
+  std::shared_ptr<SharedTrimJob> trim = other->BeginTrim(next);
+  trim->Await();
+  EXPECT_EQ(trim->status().code(), Code::kStalled);
+  EXPECT_EQ(other->first_seq(), 0u);
+  GoOn();
+  trim = other->BeginTrim(next);
+  trim->Await();
+  EXPECT_TRUE(trim->status().ok()) << trim->status().message();
+  EXPECT_EQ(other->first_seq(), next);
+}
+
 TEST_F(SharedStallTest, WhileItNamesTheNextSegmentIsToldOfAndNothingIsWritten) {
   std::unique_ptr<SharedLog> other = OpenMember(Impatient());
   StopAnother(Step::kBeforeRename, [](SharedLog& log) {

@@ -33,6 +33,9 @@ class Job {
 
   bool done() const { return state_ == State::kDone; }
 
+  // Where it waits for others it ends soon, with or without its work done.
+  virtual void Cancel() {}
+
  protected:
   virtual void Run() = 0;
 
