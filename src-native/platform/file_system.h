@@ -40,6 +40,10 @@ class Mapping {
   // they are cheap; a fault in one that is mapped page by page costs time for all of its blocks,
   // and a sync of one record writes all of it back.
   virtual void SetReadahead(bool) {}
+  // Gives all of the map's pages back to the cache, for a map that will hardly be used again: a
+  // sync of the file has to take write access from each page that is mapped, on every processor.
+  // What is used again faults.
+  virtual void DropPages() {}
   // Makes the pages of [offset, offset + length) present and writable, so that a store neither
   // blocks on a fault nor meets a full disk. An impossible page is an error here, not a SIGBUS.
   // Safe beside stores by another thread.

@@ -51,10 +51,12 @@ Status PosixMapping::CheckRange(size_t offset, size_t length) const {
       .WithOffset(file_offset_ + offset);
 }
 
-// Advice: where it fails the map is slower.
+// Both are advice: where it fails the map is slower.
 void PosixMapping::SetReadahead(bool wanted) {
   madvise(data_, size_, wanted ? MADV_NORMAL : MADV_RANDOM);
 }
+
+void PosixMapping::DropPages() { madvise(data_, size_, MADV_DONTNEED); }
 
 Status PosixMapping::Populate(size_t offset, size_t length) {
   DURLOG_RETURN_IF_ERROR(CheckRange(offset, length));

@@ -14,8 +14,14 @@ namespace durlog {
 
 class PopulateJob final : public Job {
  public:
-  PopulateJob(std::shared_ptr<SharedSegment> segment, uint64_t begin, uint64_t end, bool readahead)
-      : segment_(std::move(segment)), begin_(begin), end_(end), readahead_(readahead) {}
+  // `left` is the segment that the member has left since, if it has.
+  PopulateJob(std::shared_ptr<SharedSegment> segment, uint64_t begin, uint64_t end, bool readahead,
+              std::shared_ptr<SharedSegment> left)
+      : segment_(std::move(segment)),
+        begin_(begin),
+        end_(end),
+        readahead_(readahead),
+        left_(std::move(left)) {}
 
  protected:
   // A page that cannot be had is met by the store.
@@ -25,6 +31,8 @@ class PopulateJob final : public Job {
                           .Populate(static_cast<size_t>(begin_), static_cast<size_t>(end_ - begin_))
                           .ok());
     segment_.reset();
+    if (left_) left_->mapping().DropPages();
+    left_.reset();
   }
 
  private:
@@ -32,6 +40,7 @@ class PopulateJob final : public Job {
   const uint64_t begin_;
   const uint64_t end_;
   const bool readahead_;
+  std::shared_ptr<SharedSegment> left_;
 };
 
 }  // namespace durlog

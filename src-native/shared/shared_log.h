@@ -182,6 +182,7 @@ class SharedLog final : public LogWriter {
   StallRow sync_stalls_;
   StallRow room_stalls_;
   uint64_t spare_asked_in_ = UINT64_MAX;  // segment by its first seq
+  std::shared_ptr<SharedSegment> left_;   // whose map is still populated
   uint64_t populated_until_ = 0;          // of the segment that is appended to
   uint64_t populated_at_ = 0;             // where the append point was the last time
   uint64_t populated_at_commits_ = 0;     // and stats_.commits

@@ -82,7 +82,7 @@ void SharedLog::Enter(std::shared_ptr<SharedSegment> segment) {
   append_.seq = segment->first_seq();
   append_.offset = kSegmentHeaderBytes;
   append_.after_marker = false;
-  append_.segment = std::move(segment);
+  left_ = std::exchange(append_.segment, std::move(segment));
   populated_until_ = populated_at_ = kSegmentHeaderBytes;
   if (listener_ != nullptr) {
     ++stats_.rotations;
@@ -196,8 +196,8 @@ void SharedLog::PopulateAhead() {
   const uint64_t syncs = stats_.commits - std::exchange(populated_at_commits_, stats_.commits);
   const uint64_t appended = append_.offset - std::exchange(populated_at_, append_.offset);
   const bool big_syncs = syncs * kBigSyncBytes <= appended;
-  populate_job_ =
-      std::make_shared<PopulateJob>(append_.segment, begin, populated_until_, big_syncs);
+  populate_job_ = std::make_shared<PopulateJob>(append_.segment, begin, populated_until_, big_syncs,
+                                                std::exchange(left_, nullptr));
   executor_->Execute(populate_job_);
 }
 
