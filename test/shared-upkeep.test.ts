@@ -39,6 +39,12 @@ async function startWriter(dir: string): Promise<{ kill(): Promise<void> }> {
   }
 }
 
+/** Until every record that was appended before is older than a millisecond. */
+async function untilOlder(): Promise<void> {
+  const now = Date.now()
+  while (Date.now() <= now + 1) await new Promise((resolve) => setImmediate(resolve))
+}
+
 const segmentsOf = (dir: string): number => readdirSync(dir).filter((name) => name.endsWith('.seg')).length
 
 describe.skipIf(platform() !== 'linux')('beside several writers', () => {
@@ -66,6 +72,7 @@ describe.skipIf(platform() !== 'linux')('beside several writers', () => {
     const [first, second] = await twoMembers(10)
     const failures: unknown[] = []
     for (const log of [first, second]) log.on('retentionFailed', (error) => failures.push(error))
+    await untilOlder()
     const report = await trim(first.dir, { maxAgeMs: 1, waitMs: 10_000 })
     expect(report).toMatchObject({ by: 'writer', firstSeq: 8 })
     expect(trimRequests(first.dir)).toEqual([])
@@ -143,6 +150,7 @@ describe.skipIf(platform() !== 'linux')('beside several writers', () => {
   test('a cursor is told of a trim by another member, and kept by a limit of age', async () => {
     const [first, second] = await twoMembers(20)
     const cursor = await first.cursor('slow', { from: 5 })
+    await untilOlder()
     const kept = await trim(first.dir, { maxAgeMs: 1, waitMs: 60_000 })
     expect([kept.firstSeq, second.firstSeq]).toEqual([4, 4])
     expect(await second.trimBefore(11)).toBe(8)
