@@ -24,8 +24,19 @@ thread that waits: 1.05x to 1.77x of the floor, by whether the scheduler puts bo
     text: `**\`write\` of 128 B.** Of 124 ns (second percentile of bursts of 500): 38 for a call into native code that takes
 its arguments, 33 to find a Uint8Array's bytes, 6 for the counters, 18 for header and checksum, 30 for stores to memory
 that no cache holds; an empty call is 24. So 80 ns leaves nothing for the record. In a long run the worker that populates
-pages ahead shares the memory bandwidth, which the median shows. Tried and kept: the whole path in one translation unit (148 to 128), no number as the result
-(157 to 148). Tried and not kept: a shared array that JS copies into, as \`set\` takes the 30 ns that the lookup saves.`,
+pages ahead shares the memory bandwidth, which the median shows. Tried and kept: the whole path in one translation unit (148
+to 128), no number as the result (157 to 148), no readahead in the map, whose folios of 2 MiB made each populated page cost 5 to
+12 us instead of 0.4 (290 to 112 in a new log). Tried and not kept: a shared array that JS copies into, as \`set\` takes the 30 ns that the lookup saves.`,
+  },
+  {
+    ids: /^(several-(processes|threads)|shared-write)/,
+    text: `**Several writers.** A frame costs a member what it costs an exclusive writer, and a compare-and-swap on a word that
+another processor has stored last; and every member walks over the frames of all. Each page is populated without zeros
+written first, as others may be storing there: 1.5 us instead of 0.8. Tried and kept: one walk for both points, no struct
+that is stored in pieces and loaded whole, no clock, a moment of spinning before a yield (0.8x of the time at 1 B and 128 B); the
+pages of a sealed segment given back before it is synced (350 to 165 ns for one writer, 0.8x for four). Tried and not kept: frames
+fetched ahead of the walk, windows of 256 KiB to 16 MiB populated instead of 4 (1.6x to 1.0x), raising the readers' end
+by a compare-and-swap without a load: no difference; spares filled with zeros: 0.95x, and 64 MiB for the next open to read.`,
   },
   {
     ids: /^write-4095/,
