@@ -11,8 +11,7 @@ import { readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { argv, chdir, exit } from 'node:process'
 import { fileURLToPath } from 'node:url'
-import { googletestFolder } from './googletest.mjs'
-import { buildProgram, CORE_FLAGS, coreSources, coreTests, WARNINGS } from './native-program.mjs'
+import { buildCoreTests } from './core-tests.mjs'
 import { hostOf, runOn } from './prebuilds/hosts.mjs'
 import { isOfTheseSources } from './prebuilds/sources.mjs'
 import { chooseTargets } from './prebuilds/targets.mjs'
@@ -25,35 +24,23 @@ const RUNNER = ['--import', './scripts/plain-runner/resolve.mjs', 'scripts/plain
 const GTEST_RESULT = /^\[ {2}(?: {5}(OK)|(SKIPPED)|(FAILED) ) \] (\S+) \(\d+ ms\)/gm
 const GYP_SYSTEMS = { linux: 'linux', win: 'windows' }
 
-async function buildCoreTests(target) {
-  const googletest = await googletestFolder()
+function coreTestsFor(target) {
   const system = GYP_SYSTEMS[target.system]
-  const windows = system === 'windows'
-  const base = ['-target', target.triple, ...CORE_FLAGS, '-fno-sanitize=undefined', ...(windows ? ['-DNOMINMAX'] : [])]
-  const include = ['-isystem', `${googletest}/include`]
-  const sources = [
-    ...coreSources(system, target.arch).map((source) => ({
-      source,
-      flags: [...base, ...WARNINGS],
-    })),
-    ...coreTests(system).map((source) => ({
-      source,
-      flags: [...base, ...WARNINGS, '-Itest/core', ...include],
-    })),
-    ...['gtest-all.cc', 'gtest_main.cc'].map((name) => ({
-      source: `${googletest}/src/${name}`,
-      flags: [...base, '-w', `-I${googletest}`, ...include],
-    })),
-  ]
-  const compiler = { name: `zig ${target.triple}`, run: (args) => zig(['c++', ...args]) }
-  return buildProgram(`build/core-tests-${target.name}.exe`, sources, ['-target', target.triple], compiler)
+  const triple = ['-target', target.triple]
+  return buildCoreTests(`build/core-tests-${target.name}.exe`, {
+    flags: [...triple, '-fno-sanitize=undefined', ...(system === 'windows' ? ['-DNOMINMAX'] : [])],
+    link: triple,
+    system,
+    processor: target.arch,
+    compiler: { name: `zig ${target.triple}`, run: (args) => zig(['c++', ...args]) },
+  })
 }
 
 const endedBy = (text) => ({ name: '(the process)', state: 'fail', note: text.slice(-4000) })
 
 /** Tests as { name, state, note }. */
 async function runCoreTests(target, host) {
-  const program = await buildCoreTests(target)
+  const program = await coreTestsFor(target)
   const { passed, text } = runOn({ ...host, command: host.emulator }, [resolve(program)], {}, TIMEOUT_MS)
   const tests = [...text.matchAll(GTEST_RESULT)].map(([, ok, skipped, , name]) => {
     const state = ok ? 'pass' : skipped ? 'skip' : 'fail'
