@@ -72,5 +72,6 @@ export function notOn(target, file, name) {
 
 /** Settings of tests that take a number of rounds: fewer where each round starts a process under qemu or Wine. */
 export function settingsOn(target) {
-  return isWindows(target) || isEmulated(target) ? { DURLOG_KILL_ROUNDS: '12', DURLOG_WORKER_ROUNDS: '8' } : {}
+  const few = { DURLOG_KILL_ROUNDS: '12', DURLOG_SHARED_KILLS: '2', DURLOG_WORKER_ROUNDS: '8' }
+  return isWindows(target) || isEmulated(target) ? few : {}
 }

@@ -171,6 +171,12 @@ export function stalledError(pid: number, seq: number): DurlogError {
   )
 }
 
+/** The core has not done what it was called for, and could not say why: Node lets nothing be called any more. */
+export function terminatedError(dir: string): DurlogError {
+  const message = `the call of the log in ${dir} was not done: this worker is being terminated`
+  return new DurlogError('ERR_DURLOG_CLOSED', message, { outcome: 'not-written' })
+}
+
 export function closedError(dir: string): DurlogError {
   return new DurlogError('ERR_DURLOG_CLOSED', `the log in ${dir} has been closed; open it again`)
 }

@@ -21,6 +21,28 @@ expect.getState = () => getState(expect)
 expect.setState = (state) => setState(state, expect)
 setState({ assertionCalls: 0, isExpectingAssertions: false, expectedAssertionsNumber: null }, expect)
 
+const POLL_MS = 1000
+const POLL_EVERY_MS = 50
+
+/** As vitest's: the matcher is tried on what `take` gives until it passes, or it is too late. */
+expect.poll = (take, { timeout = POLL_MS, interval = POLL_EVERY_MS } = {}) =>
+  new Proxy(
+    {},
+    {
+      get:
+        (_, matcher) =>
+        async (...expected) => {
+          for (const end = Date.now() + timeout; ; await new Promise((resolve) => setTimeout(resolve, interval))) {
+            try {
+              return expect(await take())[matcher](...expected)
+            } catch (error) {
+              if (Date.now() >= end) throw error
+            }
+          }
+        },
+    },
+  )
+
 export const vi = { spyOn }
 
 export {

@@ -50,10 +50,15 @@ struct Call {
     return static_cast<uint64_t>(seq);
   }
   // Why there was no room; nothing after success, or with an error pending. The counters hold the
-  // seq: a number would cost a tenth of the call.
+  // seq: a number would cost a tenth of the call. They also tell success from a call that did
+  // nothing: in a worker that is being terminated arguments cannot be had and errors not be thrown,
+  // while its JavaScript still runs for a moment.
   napi_value Appended(const Result<uint64_t>& result) const {
     handle->StoreCounters();
-    if (result.ok()) return nullptr;
+    if (result.ok()) {
+      handle->CountAccepted();
+      return nullptr;
+    }
     if (result.status().code() != Code::kBackpressure) {
       Throw(env, result.status());
       return nullptr;

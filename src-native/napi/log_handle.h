@@ -35,11 +35,14 @@ class LogHandle final : public Executor,
     kPendingBytes,
     kLatched,
     kEvents,
+    kAccepted,
     kCounters,  // how many there are
   };
 
   LogHandle(napi_env env, std::unique_ptr<LogWriter> log);
   ~LogHandle() override;
+  // After StoreCounters().
+  void CountAccepted() { ++counters_[kAccepted]; }
 
   // `on_progress()` is called when a job is done; `counters` is a Float64Array that the handle
   // keeps up to date. The function is held only while a job is out, so that a log that is never

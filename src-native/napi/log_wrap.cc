@@ -95,7 +95,11 @@ napi_value FlushSync(napi_env env, napi_callback_info info) {
   if (call.log == nullptr) return nullptr;
   const Status flushed = call.log->Sync(call.LevelAt(0));
   call.handle->StoreCounters();
-  if (!flushed.ok()) Throw(env, flushed);
+  if (flushed.ok()) {
+    call.handle->CountAccepted();
+  } else {
+    Throw(env, flushed);
+  }
   return nullptr;
 }
 

@@ -3,7 +3,15 @@
  * commit starts when the current turn of the event loop has made its calls. A promise settles when its level is
  * reached. The flags change together, hence its length.
  */
-import { closedError, DurlogError, latchedError, outcomeOfCall, stalledError, withOutcome } from '../errors.js'
+import {
+  closedError,
+  DurlogError,
+  latchedError,
+  outcomeOfCall,
+  stalledError,
+  terminatedError,
+  withOutcome,
+} from '../errors.js'
 import { LEVELS } from '../native/levels.js'
 import {
   Counter,
@@ -49,6 +57,8 @@ export class WritePipeline {
   #noRoom = false
   #tickScheduled = false
   #closed = false
+  /** As the core counts them. */
+  #accepted = 0
   /** An exclusive call is under way in the core, or the core is closed. */
   #suspended = false
 
@@ -147,6 +157,7 @@ export class WritePipeline {
     for (let waiting = Number.POSITIVE_INFINITY; this.#held.size < waiting; ) {
       waiting = this.#held.size
       this.#inCall(() => this.#native.flushSync(level))
+      this.#acceptedSeq()
       // There is room now for calls that waited for it.
       this.#noRoom = false
       this.#admit()
@@ -171,7 +182,7 @@ export class WritePipeline {
     } finally {
       this.#takeEvents()
     }
-    return refused === undefined ? this.#acknowledged(this.#nextSeq - 1, level) : undefined
+    return refused === undefined ? this.#acknowledged(this.#acceptedSeq(), level) : undefined
   }
 
   /**
@@ -249,9 +260,16 @@ export class WritePipeline {
     return conflict && expectedSeq !== undefined ? seqConflict(this.#nextSeq, expectedSeq) : error
   }
 
-  /** The seq of the record that was just framed. */
+  /** The last seq of the log, after a call that was not refused; throws where the core has not done it. */
+  #acceptedSeq(): number {
+    const accepted = this.#counter(Counter.accepted)
+    if (accepted === this.#accepted) throw terminatedError(this.#dir)
+    this.#accepted = accepted
+    return this.#nextSeq - 1
+  }
+
   #seqUnless(refused: Refused): number {
-    if (refused === undefined) return this.#nextSeq - 1
+    if (refused === undefined) return this.#acceptedSeq()
     this.#noRoom = true
     throw noRoom(refused)
   }
@@ -273,7 +291,7 @@ export class WritePipeline {
       this.#takeEvents()
     }
     if (refused !== undefined) return undefined
-    const last = this.#nextSeq - 1
+    const last = this.#acceptedSeq()
     const first = last - records.length + 1
     return this.#acknowledged(last, level).then(() => ({ first, last }))
   }

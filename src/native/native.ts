@@ -16,6 +16,8 @@ export const Counter = {
   latched: 7,
   /** Not a seq: how many events wait for `takeEvents`. Look after each call that may commit. */
   events: 8,
+  /** Not a seq: how many calls have done what they say: an append, a flush. */
+  accepted: 9,
 } as const
 
 /** A new segment took over. */

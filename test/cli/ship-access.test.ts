@@ -135,8 +135,9 @@ describe.skipIf(missingServer !== '' || missingOpenssl !== '')('a server with TL
     const log = await open(await threeRecords(), { readOnly: true })
     const access: NatsAccess = { servers: urlOf(to), user: 'ada', pass: 'secret', tls: { caFile: authority.file } }
     const place = { stream: STREAM, subject: SUBJECT }
-    await using shipper = ship(log, { ...access, ...place })
+    const shipper = ship(log, { ...access, ...place })
     await shipper.idle()
+    await shipper.close()
     expect(await restore(join(scratchDir(), 'back'), { ...access, ...place })).toMatchObject({ nextSeq: 3 })
     const denied = restore(join(scratchDir(), 'back'), { ...access, ...place, tls: true })
     await expect(denied).rejects.toMatchObject({ code: 'ERR_DURLOG_DESTINATION_REFUSED' })

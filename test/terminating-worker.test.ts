@@ -1,0 +1,35 @@
+/**
+ * In a worker that is being terminated Node refuses the core its arguments and its errors, while JavaScript still runs for
+ * a moment. The core is then as here: its calls return nothing, and have done nothing.
+ */
+import { expect, test } from 'vitest'
+import { WritePipeline } from '../src/log/write-pipeline.js'
+import { Counter, type NativeLog } from '../src/native/native.js'
+import type { ResolvedOptions } from '../src/options/open-options.js'
+import { codeOf } from './fixtures/scratch.js'
+
+/** A log of ten records, all at every level, whose core does nothing from now on. */
+function pipelineOfDeafCore(): WritePipeline {
+  const counters = new Float64Array(Object.keys(Counter).length).fill(10, Counter.nextSeq, Counter.pendingBytes)
+  const deaf = () => undefined
+  const native = { counters, append: deaf, appendBatch: deaf, write: deaf, writeMany: deaf, appendSync: deaf }
+  const rest = { flushSync: deaf, writeVoid: deaf, pump: deaf, requestSync: deaf, takeEvents: () => [] }
+  const options = { shared: false, commitDelayMicros: 0, native: { maxRecordBytes: 1000 } } as ResolvedOptions
+  const listener = { onMoved() {}, onRotated() {}, onLatched() {}, onStalled() {} }
+  return new WritePipeline('/log', { ...native, ...rest } as unknown as NativeLog, options, listener)
+}
+
+const call = { level: 0, time: undefined, expectedSeq: undefined }
+const calls: Record<string, (pipeline: WritePipeline) => unknown> = {
+  append: (pipeline) => pipeline.append('a record', call, undefined),
+  appendBatch: (pipeline) => pipeline.appendBatch(['one', 'two'], call, undefined),
+  write: (pipeline) => pipeline.write('a record'),
+  writeMany: (pipeline) => pipeline.writeMany(['one', 'two']),
+  appendSync: (pipeline) => pipeline.appendSync('a record', 0, undefined),
+  flushSync: (pipeline) => pipeline.flushSync(0),
+}
+
+test.each(Object.keys(calls))('%s acknowledges nothing that the core has not done', async (name) => {
+  const made = (async () => calls[name]?.(pipelineOfDeafCore()))()
+  expect(await codeOf(made)).toBe('ERR_DURLOG_CLOSED')
+})
