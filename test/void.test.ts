@@ -1,9 +1,9 @@
 /** Seqs without a record: readers pass over them, and who asks for one is told so. */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { frames, open, type ReadableLog } from '../src/index.js'
+import { frames, type ReadableLog } from '../src/index.js'
 import { CraftedSegment, type Files, payloadOf, segmentName, writeFiles } from './fixtures/crafted-log.js'
-import { codeOf, records, scratchDir } from './fixtures/scratch.js'
+import { codeOf, openUntilDone, records, scratchDir } from './fixtures/scratch.js'
 import { readLog } from './format/independent-reader.mjs'
 
 const segmentOf = (salt: bigint): CraftedSegment => new CraftedSegment({ version: 2, salt })
@@ -27,14 +27,14 @@ async function seqsOf(log: ReadableLog, from: number): Promise<number[]> {
 
 describe('seqs without a record', () => {
   test('are passed over by a reader, wherever it begins', async () => {
-    await using log = await open(writeLog(), { readOnly: true })
+    const log = await openUntilDone(writeLog(), { readOnly: true })
     expect(log.nextSeq).toBe(17)
     for (let from = 0; from <= 17; from++) expect(await seqsOf(log, from)).toEqual(SEQS.filter((seq) => seq >= from))
   })
 
   test('are passed over by a follower that waits behind them', async () => {
     const dir = writeLog()
-    await using log = await open(dir)
+    const log = await openUntilDone(dir)
     const reader = log.read({ from: 13, follow: true })
     expect((await reader.next()).value?.seq).toBe(13)
     expect((await reader.next()).value?.seq).toBe(14)
@@ -45,7 +45,8 @@ describe('seqs without a record', () => {
   })
 
   test.each([false, true])('reject get by a code of their own, readOnly %s', async (readOnly) => {
-    await using log = await open(writeLog(), { readOnly })
+    const dir = writeLog()
+    const log: ReadableLog = await (readOnly ? openUntilDone(dir, { readOnly: true }) : openUntilDone(dir))
     for (const seq of VOID) {
       expect(await codeOf(log.get(seq))).toBe('ERR_DURLOG_VOID')
       expect(() => log.getSync(seq)).toThrow(`seq ${seq} holds no record`)
@@ -55,7 +56,7 @@ describe('seqs without a record', () => {
   })
 
   test('do not lead seqAt astray', async () => {
-    await using log = await open(writeLog())
+    const log = await openUntilDone(writeLog())
     const first = (await log.get(0)).timestamp
     expect(await log.seqAt(first)).toBe(0)
     expect(await log.seqAt(first - 1)).toBe(0)

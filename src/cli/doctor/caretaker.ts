@@ -11,7 +11,8 @@ export type Answer = { folder: string } | { refused: string } | { problem: strin
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 
-const answer = (message: Answer): void => void process.send?.(message)
+/** A doctor that is gone hears nothing: that is told by the channel's end, and must not end this process before. */
+const answer = (message: Answer): void => void process.send?.(message, () => {})
 
 /** The code that a second writer is refused with; '' if it is not. */
 async function tryOpen(dir: string): Promise<string> {
