@@ -22,7 +22,7 @@ function thrownBy(call: () => unknown): string {
 }
 
 test('a loop of gets lets the event loop turn', async () => {
-  await using log = await open(join(scratchDir(), 'log'))
+  const log = await openUntilDone(join(scratchDir(), 'log'))
   await log.append('again')
   let turned = false
   setImmediate(() => {

@@ -132,8 +132,8 @@ const options = ({ url }: NatsServer, more: Partial<RestoreOptions> = {}): Resto
 })
 
 async function shipAll(log: ReadableLog, nats: NatsServer): Promise<void> {
-  await using shipping = shipper(log, nats)
-  await shipping.idle()
+  const shipping = shipper(log, nats)
+  await shipping.idle().finally(() => shipping.close())
 }
 
 async function serverWithStream(): Promise<NatsServer> {
@@ -144,7 +144,7 @@ async function serverWithStream(): Promise<NatsServer> {
 
 /** What `get` says of each seq from `first` to below `next`. */
 async function seqsOf(dir: string, first: number, next: number): Promise<string[]> {
-  await using log = await open(dir, { readOnly: true })
+  const log = await openUntilDone(dir, { readOnly: true })
   const found: string[] = []
   for (let seq = first; seq < next; seq++) {
     const code = await codeOf(log.get(seq))
