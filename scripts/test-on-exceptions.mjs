@@ -53,6 +53,12 @@ const TESTS = [
     reason: 'a Node takes 10 s to start under qemu, and eight workers longer than a test has',
   },
   {
+    on: isEmulated,
+    file: 'test/cli/doctor.test.ts',
+    test: /by its flush/,
+    reason: 'a flush of memory takes as long under qemu as one of a fast disk',
+  },
+  {
     on: () => true,
     file: 'test/package.test.ts',
     test: /types/,
