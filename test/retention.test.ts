@@ -140,7 +140,10 @@ test('where maxBytes forces past a cursor an event names it and what it loses, a
   expect(error).toMatchObject({ code: 'ERR_DURLOG_CURSOR_OVERRUN', lostFirst: 1, lostLast: first - 1 })
   expect(error.message).toContain(`seek to ${first}`)
   await slow.seek(first)
-  expect((await slow.read().next()).value?.seq).toBe(first)
+  const reader = slow.read()
+  expect((await reader.next()).value?.seq).toBe(first)
+  // Windows removes no folder while a file of it is open.
+  await reader.return()
 })
 
 test('a log that was closed with too much in it is brought below the bound when it is opened', async () => {
