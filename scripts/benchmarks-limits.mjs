@@ -26,7 +26,8 @@ its arguments, 33 to find a Uint8Array's bytes, 6 for the counters, 18 for heade
 that no cache holds; an empty call is 24. So 80 ns leaves nothing for the record. In a long run the worker that populates
 pages ahead shares the memory bandwidth, which the median shows. Tried and kept: the whole path in one translation unit (148
 to 128), no number as the result (157 to 148), no readahead in the map, whose folios of 2 MiB made each populated page cost 5 to
-12 us instead of 0.4 (290 to 112 in a new log). Tried and not kept: a shared array that JS copies into, as \`set\` takes the 30 ns that the lookup saves.`,
+12 us instead of 0.4 (290 to 112 in a new log). Tried and not kept: a shared array that JS copies into, as \`set\` takes the
+30 ns that the lookup saves.`,
   },
   {
     ids: /^(several-(processes|threads)|shared-write)/,

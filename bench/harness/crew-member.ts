@@ -2,7 +2,7 @@
 import { parentPort } from 'node:worker_threads'
 import { type Durability, type Log, open } from 'durlog'
 import { Baseline, type BaselineSpec } from './baselines.js'
-import { nextTurn } from './load.js'
+import { writeInBursts } from './load.js'
 
 export interface AppendJob {
   /** A raw method on a shared file, or durlog in a folder of this process's own. */
@@ -40,18 +40,13 @@ function stamp(payload: Buffer, index: number): void {
 
 async function writeAll(log: Log, { recordBytes, operations }: AppendJob): Promise<void> {
   const payload = Buffer.alloc(recordBytes, 0x5a)
-  for (let index = 0; index < operations; ) {
-    try {
-      for (const end = Math.min(operations, index + BURST); index < end; index += 1) {
-        stamp(payload, index)
-        log.write(payload)
-      }
-      await nextTurn()
-    } catch (error) {
-      if ((error as { code?: string }).code !== 'ERR_DURLOG_BACKPRESSURE') throw error
-      await log.drain()
-    }
+  let index = 0
+  const write = (): void => {
+    stamp(payload, index)
+    log.write(payload)
+    index += 1
   }
+  await writeInBursts(write, () => log.drain(), operations, BURST)
 }
 
 async function appendAll(log: Log, job: AppendJob): Promise<void> {

@@ -14,27 +14,28 @@ const WRITES = [
   { recordBytes: 128, operations: 100_000, max: 1 / 3 },
   { recordBytes: 4095, operations: 10_000, max: 1 },
 ]
-/** JavaScript is compiled as it runs, C++ was before. */
 const WARMUPS = 3
 const SYNCED = { recordBytes: 256, operations: 200_000, durability: 'sync' }
 const O_APPEND = 'write(2), O_APPEND'
 
-const crews = new Map()
-/** Made at the first use, and let go with the process. */
-function crewOf(kind) {
-  if (!crews.has(kind)) crews.set(kind, kind === 'threads' ? Crew.ofThreads(WRITERS) : Crew.ofProcesses(WRITERS))
-  return crews.get(kind)
-}
-const dismissAll = () => {
-  for (const crew of crews.values()) crew.dismiss()
-  crews.clear()
+/** `use` with a crew of its own, which has done `jobs` often enough for JavaScript to be compiled; C++ was before. */
+async function withCrew(dir, kind, jobs, use) {
+  const crew = kind === 'threads' ? Crew.ofThreads(WRITERS) : Crew.ofProcesses(WRITERS)
+  try {
+    for (let i = 0; i < WARMUPS; i += 1) {
+      for (const jobOf of jobs) await timeOf(dir, crew, jobOf)
+    }
+    return await use(crew)
+  } finally {
+    crew.dismiss()
+  }
 }
 
 /** ms of `writers` at once, each with a job that `jobOf` makes. */
-const timeOf = (dir, kind, jobOf, writers = WRITERS) =>
+const timeOf = (dir, crew, jobOf, writers = WRITERS) =>
   withScratch(dir, async (folder) => {
     await prepareFile(join(folder, 'file'), 'none', 0)
-    return crewOf(kind).run(Array.from({ length: writers }, (_, i) => jobOf(folder, i)))
+    return crew.run(Array.from({ length: writers }, (_, i) => jobOf(folder, i)))
   })
 
 const intoOne = (load) => (folder) => ({
@@ -84,20 +85,18 @@ const several = {
       },
     ]),
   ),
-  async run({ dir, run }) {
+  async run({ dir }) {
     const figures = {}
     for (const kind of KINDS) {
       for (const load of WRITES) {
-        for (let i = 0; run === 0 && i < WARMUPS; i += 1) await timeOf(dir, kind, intoOne(load))
-        const perRecord = (ms) => (ms * 1e6) / (WRITERS * load.operations)
-        const value = perRecord(await timeOf(dir, kind, intoOne(load)))
-        const baseline = perRecord(await timeOf(dir, 'processes', appended(load)))
-        const own = perRecord(await timeOf(dir, kind, intoOwn(load)))
-        figures[idOf(kind, load)] = { value, baseline }
-        figures[`${idOf(kind, load)}-own`] = { value, baseline: own }
+        await withCrew(dir, kind, [intoOne(load), intoOwn(load)], async (crew) => {
+          const nsOf = async (jobOf) => ((await timeOf(dir, crew, jobOf)) * 1e6) / (WRITERS * load.operations)
+          const value = await nsOf(intoOne(load))
+          figures[idOf(kind, load)] = { value, baseline: await nsOf(appended(load)) }
+          figures[`${idOf(kind, load)}-own`] = { value, baseline: await nsOf(intoOwn(load)) }
+        })
       }
     }
-    dismissAll()
     return figures
   },
 }
@@ -117,10 +116,11 @@ const severalSync = {
   async run({ dir }) {
     const each = { ...SYNCED, operations: SYNCED.operations / WRITERS, inFlight: 256 }
     const rate = (ms) => (SYNCED.operations / ms) * 1000
-    const value = rate(await timeOf(dir, 'processes', intoOne(each)))
-    const baseline = rate(await timeOf(dir, 'processes', intoOne({ ...SYNCED, inFlight: 1024 }), 1))
-    dismissAll()
-    return { 'several-sync': { value, baseline } }
+    return withCrew(dir, 'processes', [intoOne(each)], async (crew) => {
+      const value = rate(await timeOf(dir, crew, intoOne(each)))
+      const baseline = rate(await timeOf(dir, crew, intoOne({ ...SYNCED, inFlight: 1024 }), 1))
+      return { 'several-sync': { value, baseline } }
+    })
   },
 }
 
