@@ -25,11 +25,10 @@ Session::Session(Explorer* explorer, SimulatedDisk* disk, const Scenario& scenar
     : explorer_(explorer),
       disk_(disk),
       scenario_(scenario),
-      parent_(parent),
-      depth_(parent == nullptr ? 0 : parent->depth_ + 1),
+      trail_(parent == nullptr ? nullptr : &parent->trail_),
       random_(seed),
       crashes_(Mix(seed)),
-      points_left_(kPointsAtDepth[std::min(depth_, kMaxDepth)]),
+      points_left_(kPointsAtDepth[std::min(trail_.depth(), kMaxDepth)]),
       next_nonce_(Mix(seed ^ 0x6e6f6e6365)),
       ledger_(ledger),
       workers_(Mix(seed + 1), scenario.percent_jobs_at_once, scenario.percent_switch),
@@ -50,28 +49,17 @@ Session::~Session() {
 }
 
 void Session::Note(const std::string& what) {
-  if (explorer_->tracing()) trail_.push_back(what);
+  if (explorer_->tracing()) trail_.Note(what);
 }
 
-void Session::Fail(const std::string& what) {
-  std::vector<const Session*> line;
-  for (const Session* session = this; session != nullptr; session = session->parent_) {
-    line.push_back(session);
-  }
-  std::vector<std::string> trail;
-  for (size_t i = line.size(); i-- > 0;) {
-    trail.push_back("session " + std::to_string(line[i]->depth_));
-    for (const std::string& event : line[i]->trail_) trail.push_back("  " + event);
-  }
-  explorer_->Fail(what, std::move(trail));
-}
+void Session::Fail(const std::string& what) { explorer_->Fail(what, trail_.Whole()); }
 
 void Session::Run(Survived survived, uint32_t steps) {
   if (!Arrive(survived)) return;
   // What a recovery has cut must be gone at once.
   ExploreMaybe(log_->recovery().state == RecoveryState::kClean ? 20 : 90);
   for (uint32_t i = 0; i < steps && going(); ++i) {
-    if (i == steps / 4 && depth_ == 0) {
+    if (i == steps / 4 && trail_.depth() == 0) {
       disk_->set_capacity_blocks(scenario_.capacity_blocks);
       if (scenario_.fault.times > 0) disk_->set_fault(scenario_.fault);
     }
@@ -105,7 +93,7 @@ bool Session::Arrive(Survived survived) {
   const RecoveryState state = log_->recovery().state;
   Note("opened: " + std::string(NameOf(state)) + ", [" + std::to_string(log_->first_seq()) + ", " +
        std::to_string(log_->next_seq()) + ")");
-  if (depth_ > 0) {
+  if (trail_.depth() > 0) {
     ++explorer_->tally[state == RecoveryState::kClean      ? Count::kClean
                        : state == RecoveryState::kTornTail ? Count::kTornTail
                                                            : Count::kHole];
@@ -142,7 +130,7 @@ std::string Session::LookAtCopy(Survived survived, Found* found) {
 
 bool Session::OpenLog() {
   Result<std::unique_ptr<Log>> opened = Log::Open(*disk_, kPath, scenario_.options);
-  for (int i = 0; i < 8 && !opened.ok() && scenario_.faulty() && depth_ == 0; ++i) {
+  for (int i = 0; i < 8 && !opened.ok() && scenario_.faulty() && trail_.depth() == 0; ++i) {
     // A fault may make it fail; whoever comes back when it is over finds everything.
     Note("open failed: " + opened.status().message());
     disk_->clear_fault();
@@ -167,9 +155,9 @@ void Session::OnCall(Call call) {
 void Session::TryEnd(Call call) {
   if (points_left_ == 0 || !going()) return;
   // Ends between two reads leave the same disk; they are tried now and then all the same.
-  const uint64_t rarity = (depth_ == 0 ? 10u : 12u) * (OnlyReads(call)      ? 12u
-                                                       : call == Call::kNow ? 4u
-                                                                            : 1u);
+  const uint64_t rarity = (trail_.depth() == 0 ? 10u : 12u) * (OnlyReads(call)      ? 12u
+                                                               : call == Call::kNow ? 4u
+                                                                                    : 1u);
   if (!crashes_.OneIn(rarity)) return;
   Note(std::string("-- the end is tried here: ") + crash::NameOf(call));
   Explore(crashes_.Percent(70));

@@ -17,6 +17,7 @@
 #include "scenario.h"
 #include "seeded_workers.h"
 #include "simulated_disk.h"
+#include "trail.h"
 
 namespace durlog::crash {
 
@@ -84,8 +85,7 @@ class Session final : public LogListener {
   Explorer* const explorer_;
   SimulatedDisk* const disk_;
   const Scenario& scenario_;
-  const Session* const parent_;
-  const int depth_;
+  Trail trail_;
   Random random_;   // what is done
   Random crashes_;  // where it ends
   uint32_t points_left_;
@@ -103,7 +103,6 @@ class Session final : public LogListener {
   std::optional<uint64_t> cut_;  // a truncation is out
   bool struck_before_open_ = false;
   bool failed_softly_ = false;  // something was refused, and the log was not latched
-  std::vector<std::string> trail_;
 };
 
 }  // namespace durlog::crash

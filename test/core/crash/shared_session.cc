@@ -81,11 +81,10 @@ SharedSession::SharedSession(Explorer* explorer, SimulatedDisk* disk, const Scen
       disk_(disk),
       scenario_(scenario),
       outer_(std::exchange(g_session, this)),
-      parent_(parent),
-      depth_(parent == nullptr ? 0 : parent->depth_ + 1),
+      trail_(parent == nullptr ? nullptr : &parent->trail_),
       random_(seed),
       crashes_(Mix(seed)),
-      points_left_(kPointsAtDepth[std::min(depth_, kMaxDepth)]),
+      points_left_(kPointsAtDepth[std::min(trail_.depth(), kMaxDepth)]),
       rarity_(crashes_.Between(8, 100)),
       ledger_(ledger),
       workers_(Mix(seed + 1), scenario.percent_jobs_at_once, scenario.percent_switch,
@@ -114,21 +113,12 @@ SharedSession::~SharedSession() {
 }
 
 void SharedSession::Note(const std::string& what) {
-  if (explorer_->tracing() && !ending_) trail_.push_back(what);
+  if (explorer_->tracing() && !ending_) trail_.Note(what);
 }
 
 void SharedSession::Fail(const std::string& what) {
   if (ending_) return;
-  std::vector<const SharedSession*> line;
-  for (const SharedSession* session = this; session != nullptr; session = session->parent_) {
-    line.push_back(session);
-  }
-  std::vector<std::string> trail;
-  for (size_t i = line.size(); i-- > 0;) {
-    trail.push_back("session " + std::to_string(line[i]->depth_));
-    for (const std::string& event : line[i]->trail_) trail.push_back("  " + event);
-  }
-  explorer_->Fail(what, std::move(trail));
+  explorer_->Fail(what, trail_.Whole());
 }
 
 void SharedSession::NoteLatched() {
@@ -148,7 +138,7 @@ void SharedSession::Run(Survived survived, uint32_t members, uint32_t steps) {
     members_.push_back(std::make_unique<SharedMember>(this, process, steps, random_.Next()));
     workers_.Execute(std::make_shared<MemberJob>(members_.back().get()), process);
   }
-  if (depth_ == 0 && scenario_.fault.times > 0) disk_->set_fault(scenario_.fault);
+  if (trail_.depth() == 0 && scenario_.fault.times > 0) disk_->set_fault(scenario_.fault);
   const bool may_die = scenario_.members_die;
   for (int turns = 0; going() && !workers_.idle(); ++turns) {
     if (turns > kMaxTurns) return Fail("the writers do not get on");
@@ -199,7 +189,7 @@ bool SharedSession::Arrive(Survived survived) {
   if (!first.Open()) return false;
   recovering_ = false;
   const RecoveryState state = first.log()->recovery().state;
-  if (depth_ > 0) {
+  if (trail_.depth() > 0) {
     ++explorer_->tally[state == RecoveryState::kClean      ? Count::kClean
                        : state == RecoveryState::kTornTail ? Count::kTornTail
                                                            : Count::kHole];
@@ -265,7 +255,7 @@ void SharedSession::OnStep(durlog::Step step) {
 
 void SharedSession::TryEnd(const std::string& where) {
   const uint64_t rarity =
-      recovering_ ? (depth_ == 0 ? kRarityInCreation : kRarityInRecovery) : rarity_;
+      recovering_ ? (trail_.depth() == 0 ? kRarityInCreation : kRarityInRecovery) : rarity_;
   if (points_left_ == 0 || !going() || !crashes_.OneIn(rarity)) return;
   Note("-- the end is tried here: " + where);
   Explore(crashes_.Percent(70));

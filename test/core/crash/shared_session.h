@@ -16,6 +16,7 @@
 #include "shared_ledger.h"
 #include "shared_member.h"
 #include "simulated_disk.h"
+#include "trail.h"
 
 namespace durlog::crash {
 
@@ -63,8 +64,7 @@ class SharedSession {
   SimulatedDisk* const disk_;
   const Scenario& scenario_;
   SharedSession* const outer_;  // whose steps are told of when this one has ended
-  const SharedSession* const parent_;
-  const int depth_;
+  Trail trail_;
   Random random_;   // what is done
   Random crashes_;  // where it ends
   uint32_t points_left_;
@@ -74,7 +74,6 @@ class SharedSession {
   std::vector<std::unique_ptr<SharedMember>> members_;
   bool recovering_ = false;
   bool ending_ = false;
-  std::vector<std::string> trail_;
 };
 
 }  // namespace durlog::crash

@@ -150,7 +150,7 @@ void Session::Settle(const Result<uint64_t>& result, uint64_t expected) {
     // With the log latched, what failed on the way may be there and may not.
     if (nothing_done || !log_->latched()) ledger_.CutAt(expected);
     if (code == Code::kBackpressure) Turn();
-    const bool excused = scenario_.faulty() && depth_ == 0;
+    const bool excused = scenario_.faulty() && trail_.depth() == 0;
     if (!nothing_done && !excused) Fail("an append fails: " + result.status().message());
   }
   if (log_ && !log_->latched() && log_->next_seq() != ledger_.next()) {
@@ -372,7 +372,8 @@ void Session::CheckFault() {
   const bool sync_failed =
       disk_->fault_has_struck() && !struck_before_open_ &&
       (scenario_.fault.call == Call::kSyncData || scenario_.fault.call == Call::kSyncMap);
-  if (sync_failed && depth_ == 0 && !log_->latched()) Fail("a failed sync has not latched the log");
+  if (sync_failed && trail_.depth() == 0 && !log_->latched())
+    Fail("a failed sync has not latched the log");
   const bool only_full = scenario_.fault.times == 0 || scenario_.fault.error == ENOSPC;
   if (only_full && log_->latched() && !cut_) Fail("a full disk has latched the log");
 }
@@ -380,7 +381,7 @@ void Session::CheckFault() {
 // Whatever has failed: once it is over, either the log goes on, or it is latched and the next
 // open goes on.
 void Session::MakeRoomAgain() {
-  if (depth_ > 0 || !scenario_.faulty()) return;
+  if (trail_.depth() > 0 || !scenario_.faulty()) return;
   Note("room again");
   if (disk_->fault_has_struck()) ++explorer_->tally[Count::kFaults];
   disk_->clear_fault();

@@ -1,0 +1,37 @@
+// What has led to a violation, for whoever reads it: the events of a session, and of those that it continues.
+#ifndef DURLOG_TEST_CORE_CRASH_TRAIL_H_
+#define DURLOG_TEST_CORE_CRASH_TRAIL_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace durlog::crash {
+
+class Trail {
+ public:
+  // Of a session that continues that of `outer`, which outlives it; null for the first one.
+  explicit Trail(const Trail* outer)
+      : outer_(outer), depth_(outer == nullptr ? 0 : outer->depth_ + 1) {}
+
+  // How many sessions it continues.
+  int depth() const { return depth_; }
+  void Note(std::string event) { events_.push_back(std::move(event)); }
+  // From the first session on.
+  std::vector<std::string> Whole() const {
+    std::vector<std::string> whole;
+    if (outer_ != nullptr) whole = outer_->Whole();
+    whole.push_back("session " + std::to_string(depth_));
+    for (const std::string& event : events_) whole.push_back("  " + event);
+    return whole;
+  }
+
+ private:
+  const Trail* const outer_;
+  const int depth_;
+  std::vector<std::string> events_;
+};
+
+}  // namespace durlog::crash
+
+#endif  // DURLOG_TEST_CORE_CRASH_TRAIL_H_
