@@ -84,6 +84,7 @@ void SharedLog::Enter(std::shared_ptr<SharedSegment> segment) {
   append_.after_marker = false;
   left_ = std::exchange(append_.segment, std::move(segment));
   populated_until_ = populated_at_ = kSegmentHeaderBytes;
+  populated_at_commits_ = stats_.commits;
   if (listener_ != nullptr) {
     ++stats_.rotations;
     listener_->OnRotated(append_.seq);
