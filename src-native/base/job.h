@@ -37,11 +37,12 @@ class Job {
 
   bool done() const { return state_.load(std::memory_order_acquire) == kDone; }
 
-  // Where it waits for others it ends soon, with or without its work done.
-  virtual void Cancel() {}
+  // A job that asks whether it is cancelled ends soon, with or without its work done.
+  void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
 
  protected:
   virtual void Run() = 0;
+  bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
 
  private:
   enum State { kQueued, kRunning, kDone };
@@ -50,6 +51,7 @@ class Job {
     return state_.compare_exchange_strong(expected, kRunning, std::memory_order_acq_rel);
   }
   std::atomic<State> state_{kQueued};
+  std::atomic<bool> cancelled_{false};
   std::mutex mutex_;
   std::condition_variable finished_;
 };

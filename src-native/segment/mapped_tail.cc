@@ -9,7 +9,7 @@ namespace durlog {
 
 void ChunkJob::Run() {
   retired_.clear();
-  if (cancelled_.load(std::memory_order_relaxed)) return;
+  if (cancelled()) return;
   status_ = PopulateChunk(segment_->file(), populating_, zero_from_, &chunk_);
 }
 

@@ -20,7 +20,8 @@
 namespace durlog {
 
 // Maps one chunk and populates it; first drops those that are behind the append point, so that
-// unmapping costs the appending thread nothing.
+// unmapping costs the appending thread nothing. Cancelled before a worker has begun it does
+// neither.
 class ChunkJob final : public Job {
  public:
   // Below `zero_from` stands what must not be written over.
@@ -33,8 +34,6 @@ class ChunkJob final : public Job {
     chunk_.begin = begin;
     chunk_.end = end;
   }
-  // Where no worker has begun, none will do anything any more.
-  void Cancel() override { cancelled_.store(true, std::memory_order_relaxed); }
   // After done().
   const Status& status() const { return status_; }
   Chunk& chunk() { return chunk_; }
@@ -53,7 +52,6 @@ class ChunkJob final : public Job {
   const uint64_t zero_from_;
   const Populating populating_;
   std::vector<Chunk> retired_;
-  std::atomic<bool> cancelled_{false};
   Chunk chunk_;
   Status status_;
 };

@@ -35,7 +35,7 @@ bool ReachJob::Pause() {
   }
   const uint64_t now = member_->file_system().MonotonicMicros();
   if (pauses_ == kSpins) paused_since_ = now;
-  if (cancelled_.load(std::memory_order_relaxed)) return false;
+  if (cancelled()) return false;
   if (now - paused_since_ >= uint64_t{stall_ms_} * 1000) return false;
   if (pauses_++ < kSpins + kYields) {
     YieldThread();
@@ -47,7 +47,7 @@ bool ReachJob::Pause() {
 }
 
 void ReachJob::NoteStall(int64_t pid, uint64_t seq) {
-  if (!cancelled_.load(std::memory_order_relaxed)) stall_ = Stall{pid, seq};
+  if (!cancelled()) stall_ = Stall{pid, seq};
 }
 
 Result<bool> ReachJob::AwaitCommitted() {
@@ -167,7 +167,7 @@ Result<bool> ReachJob::AwaitSynced() {
   uint32_t heard = page.SyncBell();
   for (;;) {
     if (IsReached()) return true;
-    if (page.Load(PageWord::kLatched) != 0 || cancelled_.load(std::memory_order_relaxed)) {
+    if (page.Load(PageWord::kLatched) != 0 || cancelled()) {
       return false;
     }
     const uint32_t bell = page.SyncBell();

@@ -2,7 +2,6 @@
 #ifndef DURLOG_SHARED_REACH_JOB_H_
 #define DURLOG_SHARED_REACH_JOB_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -29,7 +28,6 @@ class ReachJob final : public Job {
         level_(level),
         stall_ms_(stall_ms) {}
 
-  void Cancel() override { cancelled_.store(true, std::memory_order_relaxed); }
   // Syncs once also where every record has reached the level: what is sealed counts as synced only
   // then. Before it runs.
   void SyncAnyway() { syncs_anyway_ = true; }
@@ -65,7 +63,6 @@ class ReachJob final : public Job {
   const Level level_;
   const uint32_t stall_ms_;
   bool syncs_anyway_ = false;
-  std::atomic<bool> cancelled_{false};
   uint32_t pauses_ = 0;
   uint64_t paused_since_ = 0;  // in microseconds
   Status status_;

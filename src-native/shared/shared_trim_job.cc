@@ -66,7 +66,7 @@ Status SharedTrimJob::Trim() {
       page.Unlock(PageLock::kTrim);
       return trimmed.ok() ? std::move(synced) : std::move(trimmed);
     }
-    if (cancelled_.load(std::memory_order_relaxed)) return Status::Ok();
+    if (cancelled()) return Status::Ok();
     if (member_->file_system().MonotonicMicros() - begin >= kMaxWaitMicros) break;
     SleepMicros(kPauseMicros);
   }

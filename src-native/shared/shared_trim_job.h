@@ -2,7 +2,6 @@
 #ifndef DURLOG_SHARED_SHARED_TRIM_JOB_H_
 #define DURLOG_SHARED_SHARED_TRIM_JOB_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -24,7 +23,6 @@ class SharedTrimJob final : public Job {
         seq_(seq),
         stall_ms_(stall_ms) {}
 
-  void Cancel() override { cancelled_.store(true, std::memory_order_relaxed); }
   // After done().
   const Status& status() const { return status_; }
 
@@ -41,7 +39,6 @@ class SharedTrimJob final : public Job {
   const LogPoint committed_;
   const uint64_t seq_;
   const uint32_t stall_ms_;
-  std::atomic<bool> cancelled_{false};
   Status status_;
 };
 

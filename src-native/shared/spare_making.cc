@@ -63,7 +63,7 @@ Status SharedSpareJob::Make() {
         return made;
       }
     }
-    if (stall_ms_ == 0 || cancelled_.load(std::memory_order_relaxed)) return Status::Ok();
+    if (stall_ms_ == 0 || cancelled()) return Status::Ok();
     const std::optional<int64_t> owner =
         page.OtherOwnerOf(has_spare ? PageLock::kRotate : PageLock::kSpare);
     if (has_spare && !owner) return Status::Ok();

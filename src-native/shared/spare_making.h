@@ -2,7 +2,6 @@
 #ifndef DURLOG_SHARED_SPARE_MAKING_H_
 #define DURLOG_SHARED_SPARE_MAKING_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -30,7 +29,6 @@ class SharedSpareJob final : public Job {
                  const SegmentHeader& header, uint32_t stall_ms)
       : member_(std::move(member)), request_(request), header_(header), stall_ms_(stall_ms) {}
 
-  void Cancel() override { cancelled_.store(true, std::memory_order_relaxed); }
   // After done().
   const Status& status() const { return status_; }
   bool waited() const { return stall_ms_ > 0; }
@@ -48,7 +46,6 @@ class SharedSpareJob final : public Job {
   const SpareRequest request_;
   const SegmentHeader header_;
   const uint32_t stall_ms_;
-  std::atomic<bool> cancelled_{false};
   Status status_;
   std::optional<int64_t> stalled_pid_;
 };

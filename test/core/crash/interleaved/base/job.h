@@ -33,15 +33,17 @@ class Job {
 
   bool done() const { return state_ == State::kDone; }
 
-  // Where it waits for others it ends soon, with or without its work done.
-  virtual void Cancel() {}
+  // A job that asks whether it is cancelled ends soon, with or without its work done.
+  void Cancel() { cancelled_ = true; }
 
  protected:
   virtual void Run() = 0;
+  bool cancelled() const { return cancelled_; }
 
  private:
   enum class State : uint8_t { kQueued, kRunning, kDone };
   State state_ = State::kQueued;
+  bool cancelled_ = false;
 };
 
 }  // namespace durlog
