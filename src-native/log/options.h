@@ -51,6 +51,9 @@ struct LogOptions {
   // Of a log that several write: how long a living writer may hold up the others' acknowledgements
   // before that is told.
   uint32_t stall_ms = 1000;
+  // Of such a log: so much is synced before its turn has ended. Large enough that a sync of it
+  // costs little more than one of less.
+  uint32_t eager_sync_bytes = 64u << 10;
   bool shared = false;  // a SharedLog is meant
   bool create = true;
   RestoredIdentity restored;

@@ -38,12 +38,12 @@ class Mapping {
   // Whether a fault in a page that is not in the cache brings in more than it, as is the default.
   // What readahead adds comes in folios of up to 2 MiB. Where all of a folio is mapped by one fault
   // they are cheap; a fault in one that is mapped page by page costs time for all of its blocks,
-  // and a sync of one record writes all of it back.
+  // and a sync of one record writes all of it back, while a store to any of it waits.
   virtual void SetReadahead(bool) {}
-  // Gives all of the map's pages back to the cache, for a map that will hardly be used again: a
-  // sync of the file has to take write access from each page that is mapped, on every processor.
-  // What is used again faults.
-  virtual void DropPages() {}
+  // Gives the pages of [offset, offset + length) back to the cache, but for the one that it ends
+  // in, where they will hardly be used again: a sync of the file has to take write access from each
+  // page that is mapped, on every processor. What is used again faults.
+  virtual void DropPages(size_t, size_t) {}
   // Makes the pages of [offset, offset + length) present and writable, so that a store neither
   // blocks on a fault nor meets a full disk. An impossible page is an error here, not a SIGBUS.
   // Safe beside stores by another thread.

@@ -56,7 +56,12 @@ void PosixMapping::SetReadahead(bool wanted) {
   madvise(data_, size_, wanted ? MADV_NORMAL : MADV_RANDOM);
 }
 
-void PosixMapping::DropPages() { madvise(data_, size_, MADV_DONTNEED); }
+void PosixMapping::DropPages(size_t offset, size_t length) {
+  if (!CheckRange(offset, length).ok()) return;
+  const size_t first = static_cast<size_t>(AlignDown(offset, PageBytes()));
+  const size_t end = static_cast<size_t>(AlignDown(offset + length, PageBytes()));
+  if (first < end) madvise(data_ + first, end - first, MADV_DONTNEED);
+}
 
 Status PosixMapping::Populate(size_t offset, size_t length) {
   DURLOG_RETURN_IF_ERROR(CheckRange(offset, length));

@@ -24,7 +24,7 @@ class PosixMapping final : public Mapping {
   uint8_t* data() override { return data_; }
   size_t size() const override { return size_; }
   void SetReadahead(bool wanted) override;
-  void DropPages() override;
+  void DropPages(size_t offset, size_t length) override;
   Status Populate(size_t offset, size_t length) override;
   Status Sync(size_t offset, size_t length) override;
   bool faulted() const override { return guard_.faulted(); }

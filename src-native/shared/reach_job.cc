@@ -137,6 +137,7 @@ Status ReachJob::SyncForAll() {
   MembersPage& page = member_->page();
   DURLOG_RETURN_IF_ERROR(walk_.Advance());
   const LogPoint committed = walk_.point();
+  committed.segment->DropBefore(committed.offset);
   const uint64_t rotations = page.Load(PageWord::kRotations);
   const bool is_active = page.Load(PageWord::kActiveFirst) == committed.segment->first_seq();
   DURLOG_ASSIGN_OR_RETURN(const std::vector<std::shared_ptr<SharedSegment>> sealed,

@@ -31,6 +31,9 @@ class ReachJob final : public Job {
   // Syncs once also where every record has reached the level: what is sealed counts as synced only
   // then. Before it runs.
   void SyncAnyway() { syncs_anyway_ = true; }
+  // It waits behind another job of this member, which tells of a stall. Before it runs.
+  void Follow() { follows_ = true; }
+  bool follows() const { return follows_; }
   // After done(). kSyncFailed where a sync failed: then the page says that the log is latched.
   const Status& status() const { return status_; }
   const LogPoint& point() const { return walk_.point(); }
@@ -63,6 +66,7 @@ class ReachJob final : public Job {
   const Level level_;
   const uint32_t stall_ms_;
   bool syncs_anyway_ = false;
+  bool follows_ = false;
   uint32_t pauses_ = 0;
   uint64_t paused_since_ = 0;  // in microseconds
   Status status_;

@@ -142,6 +142,7 @@ void SharedLog::NoteAppended(const Place& place, Level level) {
 
 DURLOG_INLINE_CALLS Result<uint64_t> SharedLog::Append(Bytes payload, Level level,
                                                        uint64_t time_ms) {
+  SyncEagerly();
   DURLOG_RETURN_IF_ERROR(CheckAppend(payload));
   const uint64_t frame_bytes = FrameBytes(payload.size);
   if (pending_bytes() > 0 && pending_bytes() + frame_bytes > options_.max_pending_bytes) {
@@ -179,6 +180,7 @@ Result<uint64_t> SharedLog::CheckBatch(const Bytes* payloads, size_t count) cons
 // All of the batch is reserved in one piece, and its first frame published last.
 Result<uint64_t> SharedLog::AppendBatch(const Bytes* payloads, size_t count, Level level,
                                         uint64_t time_ms) {
+  SyncEagerly();
   DURLOG_ASSIGN_OR_RETURN(const uint64_t frame_bytes, CheckBatch(payloads, count));
   if (pending_bytes() > 0 && pending_bytes() + frame_bytes > options_.max_pending_bytes) {
     expected_seq_.reset();

@@ -46,7 +46,7 @@ void SharedLog::RaiseReached() {
   raise(Level::kSync, synced);
   raise(Level::kFull, page.Load(PageWord::kFullEnd));
   // Another member may have synced for this one.
-  if (!WantsSync()) pending_bytes_ = syncing_bytes_ = 0;
+  if (!WantsSync()) pending_bytes_ = syncing_bytes_ = next_syncing_bytes_ = 0;
 }
 
 bool SharedLog::WantsSync() const {
@@ -69,19 +69,19 @@ Status SharedLog::Sync(Level level) {
   return AwaitHere(append_.seq, level);
 }
 
-void SharedLog::StartReach(std::shared_ptr<ReachJob>* job, uint64_t end, Level level) {
-  *job = std::make_shared<ReachJob>(member_, committed_->point(), end, level, options_.stall_ms);
-  executor_->Execute(*job);
+std::shared_ptr<ReachJob> SharedLog::MakeReach(uint64_t end, Level level) {
+  return std::make_shared<ReachJob>(member_, committed_->point(), end, level, options_.stall_ms);
 }
 
 void SharedLog::FinishReach(std::shared_ptr<ReachJob>* job, StallRow* row) {
   const std::shared_ptr<ReachJob> done = std::exchange(*job, nullptr);
   committed_->MoveTo(done->point());
   if (done->level() != Level::kMemory) {
-    syncing_bytes_ = 0;
+    syncing_bytes_ = std::exchange(next_syncing_bytes_, 0);
     ++stats_.commits;
   }
   if (!done->status().ok()) NoteFailure(done->status());
+  if (done->follows()) return;
   NoteStall(done->stall(), row);
   if (latched_ || !closing_ || closed_unsynced_ || !row->lasts()) return;
   closed_unsynced_ = true;
@@ -100,15 +100,37 @@ void SharedLog::Pump() {
   clock_credit_ = 0;
   if (latched_ || closed_unsynced_) return;
   member_->live().Ring();
-  const auto wanted = [this](Level level) { return wanted_[static_cast<size_t>(level)]; };
   if (!IsOut(memory_job_) && Wants(Level::kMemory)) {
-    StartReach(&memory_job_, wanted(Level::kMemory), Level::kMemory);
+    memory_job_ = MakeReach(wanted_[static_cast<size_t>(Level::kMemory)], Level::kMemory);
+    executor_->Execute(memory_job_);
   }
-  if (IsOut(sync_job_) || !WantsSync()) return;
-  syncing_bytes_ = std::exchange(pending_bytes_, 0);
-  if (Wants(Level::kFull)) return StartReach(&sync_job_, wanted(Level::kFull), Level::kFull);
-  if (!Wants(Level::kSync)) return StartReach(&sync_job_, wanted(Level::kAsync), Level::kAsync);
-  StartReach(&sync_job_, std::max(wanted(Level::kSync), wanted(Level::kAsync)), Level::kSync);
+  if (!WantsSync()) return;
+  if (!IsOut(sync_job_)) {
+    syncing_bytes_ = std::exchange(pending_bytes_, 0);
+    sync_job_ = MakeSync();
+    executor_->Execute(sync_job_);
+  } else if (!IsOut(next_sync_job_) && pending_bytes_ >= options_.eager_sync_bytes) {
+    next_syncing_bytes_ = std::exchange(pending_bytes_, 0);
+    next_sync_job_ = MakeSync();
+    next_sync_job_->Follow();
+    executor_->Execute(next_sync_job_);
+  }
+}
+
+std::shared_ptr<ReachJob> SharedLog::MakeSync() {
+  const auto wanted = [this](Level level) { return wanted_[static_cast<size_t>(level)]; };
+  if (Wants(Level::kFull)) return MakeReach(wanted(Level::kFull), Level::kFull);
+  if (!Wants(Level::kSync)) return MakeReach(wanted(Level::kAsync), Level::kAsync);
+  return MakeReach(std::max(wanted(Level::kSync), wanted(Level::kAsync)), Level::kSync);
+}
+
+// A large group does not wait for the end of its turn, nor its sync for the event loop: while the
+// device takes one group the next one is framed, and is synced as soon as the device is free.
+void SharedLog::SyncEagerly() {
+  if (pending_bytes_ < options_.eager_sync_bytes) return;
+  if (IsOut(next_sync_job_) && !sync_job_->done()) return;
+  Harvest();
+  Pump();
 }
 
 // What the others have done is looked at only where a job has ended: its end is what tells the
@@ -117,7 +139,10 @@ void SharedLog::Harvest() {
   const bool memory = IsOut(memory_job_) && memory_job_->done();
   const bool sync = IsOut(sync_job_) && sync_job_->done();
   if (memory) FinishReach(&memory_job_, &memory_stalls_);
-  if (sync) FinishReach(&sync_job_, &sync_stalls_);
+  while (IsOut(sync_job_) && sync_job_->done()) {
+    FinishReach(&sync_job_, &sync_stalls_);
+    sync_job_ = std::move(next_sync_job_);
+  }
   NoteRoom();
   if (populate_job_ && populate_job_->done()) populate_job_.reset();
   if (memory || sync) Refresh();

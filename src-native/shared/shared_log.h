@@ -79,7 +79,7 @@ class SharedLog final : public LogWriter {
   uint64_t next_seq() const { return append_.seq; }
   // As of the last call of another method.
   uint64_t ReachedEnd(Level level) const { return reached_[static_cast<size_t>(level)]; }
-  uint64_t pending_bytes() const { return pending_bytes_ + syncing_bytes_; }
+  uint64_t pending_bytes() const { return pending_bytes_ + syncing_bytes_ + next_syncing_bytes_; }
   const LogOptions& options() const override { return options_; }
   const RecoveryReport& recovery() const override { return recovery_; }
   const LogUuid& uuid() const override { return uuid_; }
@@ -138,7 +138,9 @@ class SharedLog final : public LogWriter {
   // shared_log.cc
   void Refresh();
   void RaiseReached();
-  void StartReach(std::shared_ptr<ReachJob>* job, uint64_t end, Level level);
+  void SyncEagerly();
+  std::shared_ptr<ReachJob> MakeReach(uint64_t end, Level level);
+  std::shared_ptr<ReachJob> MakeSync();
   void FinishReach(std::shared_ptr<ReachJob>* job, StallRow* row);
   void NoteStall(const std::optional<Stall>& stall, StallRow* row);
   bool Wants(Level level) const {
@@ -167,7 +169,8 @@ class SharedLog final : public LogWriter {
   std::optional<uint64_t> expected_seq_;
   uint64_t own_end_ = 0;        // behind the last record that this member has appended
   uint64_t pending_bytes_ = 0;  // appended since the last sync began
-  uint64_t syncing_bytes_ = 0;
+  uint64_t syncing_bytes_ = 0;  // of sync_job_
+  uint64_t next_syncing_bytes_ = 0;
 
   uint64_t now_ms_ = 0;
   uint32_t clock_credit_ = 0;
@@ -175,6 +178,7 @@ class SharedLog final : public LogWriter {
 
   std::shared_ptr<ReachJob> memory_job_;
   std::shared_ptr<ReachJob> sync_job_;
+  std::shared_ptr<ReachJob> next_sync_job_;  // of a group that waits for the one before
   std::shared_ptr<SharedSpareJob> spare_job_;
   std::shared_ptr<PopulateJob> populate_job_;
   JobList trims_;

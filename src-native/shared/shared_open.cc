@@ -279,13 +279,14 @@ Status SharedLog::VoidReservationsOf(bool everybody, LogPoint* point) {
 }
 
 SharedLog::~SharedLog() {
-  for (const std::shared_ptr<ReachJob>& job : {memory_job_, sync_job_}) {
+  for (const std::shared_ptr<ReachJob>& job : {memory_job_, sync_job_, next_sync_job_}) {
     if (!job) continue;
     job->Cancel();
     job->Await();
   }
   if (spare_job_) spare_job_->Cancel();
   if (spare_job_) spare_job_->Await();
+  if (populate_job_) populate_job_->Cancel();
   if (populate_job_) populate_job_->Await();
   trims_.CancelAll();
   trims_.AwaitAll();

@@ -15,8 +15,6 @@ namespace {
 // What is populated ahead of the append point, and in one piece.
 constexpr uint64_t kPopulateBytes = 4u << 20;
 constexpr uint64_t kFirstPopulateBytes = 128u << 10;
-// Syncs of less are slower with the folios that readahead makes: see Mapping::SetReadahead().
-constexpr uint64_t kBigSyncBytes = 64u << 10;
 // A name is given in some ten microseconds, by whoever has the lock.
 constexpr int kRotateYields = 200;
 // Bounds the dirty page cache, and what the next open has to scan: see SyncBacklog.
@@ -196,9 +194,9 @@ void SharedLog::PopulateAhead() {
   populated_until_ = std::min(begin + ahead, end);
   const uint64_t syncs = stats_.commits - std::exchange(populated_at_commits_, stats_.commits);
   const uint64_t appended = append_.offset - std::exchange(populated_at_, append_.offset);
-  const bool big_syncs = syncs * kBigSyncBytes <= appended;
-  populate_job_ = std::make_shared<PopulateJob>(append_.segment, begin, populated_until_, big_syncs,
-                                                std::exchange(left_, nullptr));
+  const bool beside_syncs = syncs * PopulateJob::kBigSyncBytes > appended;
+  populate_job_ = std::make_shared<PopulateJob>(append_.segment, begin, populated_until_,
+                                                beside_syncs, std::exchange(left_, nullptr));
   executor_->Execute(populate_job_);
 }
 

@@ -29,4 +29,10 @@ Result<std::shared_ptr<SharedSegment>> SharedSegment::Open(Directory& directory,
       new SharedSegment(first_seq, opened.header, std::move(opened.file), std::move(mapping)));
 }
 
+void SharedSegment::DropBefore(uint64_t offset) {
+  const uint64_t begin = dropped_to_.exchange(offset, std::memory_order_relaxed);
+  if (begin >= offset) return;
+  mapping_->DropPages(static_cast<size_t>(begin), static_cast<size_t>(offset - begin));
+}
+
 }  // namespace durlog

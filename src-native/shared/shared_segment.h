@@ -6,6 +6,7 @@
 #ifndef DURLOG_SHARED_SHARED_SEGMENT_H_
 #define DURLOG_SHARED_SHARED_SEGMENT_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -34,6 +35,8 @@ class SharedSegment {
   // A store or load met a page that could not be had: what this member sees of the segment may be
   // its own from here on, and nothing of it counts.
   bool faulted() const { return mapping_->faulted(); }
+  // Before a sync: nobody stores in front of `offset` any more. From any thread.
+  void DropBefore(uint64_t offset);
 
  private:
   SharedSegment(uint64_t first_seq, const SegmentHeader& header, std::unique_ptr<File> file,
@@ -51,6 +54,7 @@ class SharedSegment {
   const std::unique_ptr<File> file_;
   const std::unique_ptr<Mapping> mapping_;
   uint8_t* const data_;
+  std::atomic<uint64_t> dropped_to_{0};
 };
 
 }  // namespace durlog

@@ -13,6 +13,7 @@ namespace durlog {
 class HeldExecutor final : public Executor {
  public:
   void Execute(std::shared_ptr<Job> job) override { jobs_.push_back(std::move(job)); }
+  size_t held() const { return jobs_.size(); }
   void RunAll() {
     for (const std::shared_ptr<Job>& job : std::exchange(jobs_, {})) job->RunOnce();
   }

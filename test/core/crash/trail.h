@@ -1,4 +1,5 @@
-// What has led to a violation, for whoever reads it: the events of a session, and of those that it continues.
+// What has led to a violation, for whoever reads it: the events of a session, and of those that it
+// continues.
 #ifndef DURLOG_TEST_CORE_CRASH_TRAIL_H_
 #define DURLOG_TEST_CORE_CRASH_TRAIL_H_
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "held_executor.h"
 #include "observed_file_system.h"
 #include "shared/steps.h"
 #include "shared_test_folder.h"
@@ -196,6 +197,36 @@ TEST_F(SharedLogTest, ASyncByOneMemberCoversTheOthers) {
   first->Look();
   EXPECT_EQ(first->ReachedEnd(Level::kSync), 2u);
   EXPECT_EQ(first->next_seq(), 2u);
+}
+
+TEST_F(SharedLogTest, ALargeGroupsSyncWaitsBehindTheOneThatRuns) {
+  LogOptions options = Small();
+  options.eager_sync_bytes = 900;
+  HeldExecutor held;
+  std::unique_ptr<SharedLog> log = OpenMember(options);
+  log->Attach(&held, &listener_);
+  const auto append = [&log](int records) {
+    for (int i = 0; i < records; ++i) {
+      ASSERT_TRUE(log->Append(AsBytes(std::string(300, 'x')), Level::kSync).ok());
+    }
+  };
+  append(1);
+  log->Pump();
+  const size_t first = held.held();  // and what populates the map
+  append(2);
+  log->Pump();
+  EXPECT_EQ(held.held(), first);
+  append(1);
+  log->Pump();
+  EXPECT_EQ(held.held(), first + 1);
+  append(5);
+  log->Pump();
+  EXPECT_EQ(held.held(), first + 1);
+  EXPECT_EQ(log->ReachedEnd(Level::kSync), 0u);
+  held.RunAll();
+  log->Harvest();
+  EXPECT_EQ(log->ReachedEnd(Level::kSync), 9u);
+  EXPECT_TRUE(log->idle());
 }
 
 TEST_F(SharedLogTest, AsyncIsReachedOnceWritebackOfAllBeforeItHasBegunAndWaitsForNoSync) {

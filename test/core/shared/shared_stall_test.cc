@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "held_executor.h"
 #include "shared/steps.h"
 #include "shared_test_folder.h"
 
@@ -138,6 +139,29 @@ TEST_F(SharedStallTest, WhileItSyncsForAllIsToldOfToThoseThatWait) {
   other->Pump();
   other->Harvest();
   EXPECT_EQ(other->ReachedEnd(Level::kSync), 2u);
+}
+
+TEST_F(SharedStallTest, WhileItSyncsForAllIsToldOfOnceWhereTwoGroupsWait) {
+  LogOptions options = Impatient();
+  options.eager_sync_bytes = 100;
+  HeldExecutor held;
+  std::unique_ptr<SharedLog> other = OpenMember(options);
+  other->Attach(&held, &listener_);
+  StopAnother(Step::kSyncBegun, [](SharedLog& log) {
+    EXPECT_TRUE(log.AppendSync(AsBytes(PayloadOf(0)), Level::kSync).ok());
+  });
+  for (uint64_t seq = 1; seq < 3; ++seq) {
+    ASSERT_TRUE(other->Append(AsBytes(PayloadOf(300)), Level::kSync).ok());
+    other->Pump();
+  }
+  held.RunAll();
+  other->Harvest();
+  EXPECT_EQ(listener_.stalls, 1);
+  GoOn();
+  other->Pump();
+  held.RunAll();
+  other->Harvest();
+  EXPECT_EQ(other->ReachedEnd(Level::kSync), 3u);
 }
 
 TEST_F(SharedStallTest, LetsTheOthersCloseAndWhatTheyStoredStays) {
