@@ -51,7 +51,7 @@ Status PosixMapping::CheckRange(size_t offset, size_t length) const {
       .WithOffset(file_offset_ + offset);
 }
 
-// Both are advice: where it fails the map is slower.
+// These three are advice: where it fails the map is slower.
 void PosixMapping::SetReadahead(bool wanted) {
   madvise(data_, size_, wanted ? MADV_NORMAL : MADV_RANDOM);
 }
@@ -61,6 +61,12 @@ void PosixMapping::DropPages(size_t offset, size_t length) {
   const size_t first = static_cast<size_t>(AlignDown(offset, PageBytes()));
   const size_t end = static_cast<size_t>(AlignDown(offset + length, PageBytes()));
   if (first < end) madvise(data_ + first, end - first, MADV_DONTNEED);
+}
+
+void PosixMapping::Prefetch(size_t offset, size_t length) {
+  if (!CheckRange(offset, length).ok()) return;
+  const size_t first = static_cast<size_t>(AlignDown(offset, PageBytes()));
+  madvise(data_ + first, PagesFor(offset + length - first), MADV_WILLNEED);
 }
 
 Status PosixMapping::Populate(size_t offset, size_t length) {

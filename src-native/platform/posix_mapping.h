@@ -25,6 +25,7 @@ class PosixMapping final : public Mapping {
   size_t size() const override { return size_; }
   void SetReadahead(bool wanted) override;
   void DropPages(size_t offset, size_t length) override;
+  void Prefetch(size_t offset, size_t length) override;
   Status Populate(size_t offset, size_t length) override;
   Status Sync(size_t offset, size_t length) override;
   bool faulted() const override { return guard_.faulted(); }
