@@ -39,10 +39,13 @@ async function startWriter(dir: string): Promise<{ kill(): Promise<void> }> {
   }
 }
 
-/** Until every record that was appended before is older than a millisecond. */
+/** ms between two ticks of the clock that a log reads, at most. */
+const TICK = 10
+
+/** Until every record that was appended before is older than a millisecond by the log's clock. */
 async function untilOlder(): Promise<void> {
   const now = Date.now()
-  while (Date.now() <= now + 1) await new Promise((resolve) => setImmediate(resolve))
+  while (Date.now() <= now + 1 + TICK) await new Promise((resolve) => setImmediate(resolve))
 }
 
 const segmentsOf = (dir: string): number => readdirSync(dir).filter((name) => name.endsWith('.seg')).length
