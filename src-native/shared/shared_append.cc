@@ -136,6 +136,7 @@ void SharedLog::NoteAppended(const Place& place, Level level) {
   wanted = std::max(wanted, append_.seq);
   own_end_ = append_.seq;
   if (level > Level::kMemory) pending_bytes_ += place.step.bytes;
+  stretch_.own_bytes += place.step.bytes;
   if (append_.offset > append_.segment->bytes() / 8) RequestSpare(false);
   PopulateAhead();
 }

@@ -79,6 +79,7 @@ void SharedLog::FinishReach(std::shared_ptr<ReachJob>* job, StallRow* row) {
   if (done->level() != Level::kMemory) {
     syncing_bytes_ = std::exchange(next_syncing_bytes_, 0);
     ++stats_.commits;
+    ++stretch_.syncs;
   }
   if (!done->status().ok()) NoteFailure(done->status());
   if (done->follows()) return;

@@ -188,8 +188,8 @@ class SharedLog final : public LogWriter {
   uint64_t spare_asked_in_ = UINT64_MAX;  // segment by its first seq
   std::shared_ptr<SharedSegment> left_;   // whose map is still populated
   uint64_t populated_until_ = 0;          // of the segment that is appended to
-  uint64_t populated_at_ = 0;             // where the append point was the last time
-  uint64_t populated_at_commits_ = 0;     // and stats_.commits
+  uint64_t stretch_from_ = 0;             // where the append point was the last time
+  AppendedStretch stretch_;               // from there on
 
   bool latched_ = false;
   Status failure_;  // that latched it

@@ -81,8 +81,8 @@ void SharedLog::Enter(std::shared_ptr<SharedSegment> segment) {
   append_.offset = kSegmentHeaderBytes;
   append_.after_marker = false;
   left_ = std::exchange(append_.segment, std::move(segment));
-  populated_until_ = populated_at_ = kSegmentHeaderBytes;
-  populated_at_commits_ = stats_.commits;
+  populated_until_ = stretch_from_ = kSegmentHeaderBytes;
+  stretch_ = {};
   if (listener_ != nullptr) {
     ++stats_.rotations;
     listener_->OnRotated(append_.seq);
@@ -192,11 +192,10 @@ void SharedLog::PopulateAhead() {
   if (populated_until_ >= end) return;
   const uint64_t begin = AlignDown(std::max(populated_until_, append_.offset), kSegmentHeaderBytes);
   populated_until_ = std::min(begin + ahead, end);
-  const uint64_t syncs = stats_.commits - std::exchange(populated_at_commits_, stats_.commits);
-  const uint64_t appended = append_.offset - std::exchange(populated_at_, append_.offset);
-  const bool beside_syncs = syncs * PopulateJob::kBigSyncBytes > appended;
-  populate_job_ = std::make_shared<PopulateJob>(append_.segment, begin, populated_until_,
-                                                beside_syncs, std::exchange(left_, nullptr));
+  stretch_.bytes = append_.offset - std::exchange(stretch_from_, append_.offset);
+  populate_job_ =
+      std::make_shared<PopulateJob>(append_.segment, begin, populated_until_,
+                                    std::exchange(stretch_, {}), std::exchange(left_, nullptr));
   executor_->Execute(populate_job_);
 }
 
