@@ -30,7 +30,9 @@ class SharedThreadsTest : public SharedTestFolder {
   }
 
   Result<std::unique_ptr<SharedLog>> OpenIn(Executor* executor, LogListener* listener) {
-    Result<std::unique_ptr<SharedLog>> log = SharedLog::Open(files_, PathOf("log"), Small());
+    LogOptions options = Small();
+    options.eager_sync_bytes = 500;
+    Result<std::unique_ptr<SharedLog>> log = SharedLog::Open(files_, PathOf("log"), options);
     if (log.ok()) (*log)->Attach(executor, listener);
     return log;
   }
@@ -47,8 +49,9 @@ class SharedThreadsTest : public SharedTestFolder {
       (*acknowledged)[*seq + 1] = second;
       return;
     }
-    const Result<uint64_t> seq =
-        turn % 20 == 7 ? log.AppendSync(AsBytes(text), Level::kSync) : log.Write(AsBytes(text));
+    const Result<uint64_t> seq = turn % 20 == 7  ? log.AppendSync(AsBytes(text), Level::kSync)
+                                 : turn % 10 < 3 ? log.Append(AsBytes(text), Level::kSync)
+                                                 : log.Write(AsBytes(text));
     ASSERT_TRUE(seq.ok()) << seq.status().message();
     (*acknowledged)[*seq] = text;
   }
