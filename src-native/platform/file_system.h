@@ -7,6 +7,7 @@
 #define DURLOG_PLATFORM_FILE_SYSTEM_H_
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,7 +33,11 @@ enum class Preallocation : uint8_t {
 // A stretch of a file in memory, shared with the page cache.
 class Mapping {
  public:
+  // `fault_flag` outlives the map; null where a fault ends the process.
+  explicit Mapping(const std::atomic<bool>* fault_flag = nullptr) : fault_flag_(fault_flag) {}
   virtual ~Mapping() = default;
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
   virtual uint8_t* data() = 0;
   virtual size_t size() const = 0;
   // Whether a fault in a page that is not in the cache brings in more than it, as is the default.
@@ -54,14 +59,24 @@ class Mapping {
   // Writes the range back and waits for the device (msync MS_SYNC). Safe beside stores.
   virtual Status Sync(size_t offset, size_t length) = 0;
   // True once a store has met a page that the kernel could not give (truncated file, I/O error,
-  // full disk). The store went nowhere; the mapping is of no further use.
-  virtual bool faulted() const = 0;
+  // full disk). The store went nowhere; the mapping is of no further use. Asked several times for
+  // each append.
+  bool faulted() const {
+    if (fault_flag_ == nullptr) return false;
+    // The handler of the fault runs within the store: the compiler must not move that behind.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    return fault_flag_->load(std::memory_order_acquire);
+  }
+  const std::atomic<bool>* fault_flag() const { return fault_flag_; }
   // Waits until WakeOn() is called for the same word of the file, by this process or another, but
   // at most `micros` and not at all where the word is not `value`. `offset` is a multiple of 4.
   // False where the system has no such call: nothing has been waited for. From any thread.
   virtual bool WaitOn(size_t, uint32_t, uint64_t) { return false; }
   // Ends every wait on the word. From any thread.
   virtual void WakeOn(size_t) {}
+
+ private:
+  const std::atomic<bool>* const fault_flag_;
 };
 
 // A stretch of a file in memory for reading: what another process stores into a Mapping of the same

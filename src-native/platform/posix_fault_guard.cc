@@ -158,4 +158,6 @@ bool FaultGuard::faulted() const {
   return slot_ != nullptr && slot_->faulted.load(std::memory_order_seq_cst);
 }
 
+const std::atomic<bool>* FaultGuard::flag() const { return &slot_->faulted; }
+
 }  // namespace durlog

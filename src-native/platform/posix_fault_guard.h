@@ -10,6 +10,7 @@
 #ifndef DURLOG_PLATFORM_POSIX_FAULT_GUARD_H_
 #define DURLOG_PLATFORM_POSIX_FAULT_GUARD_H_
 
+#include <atomic>
 #include <cstddef>
 
 #include "base/status.h"
@@ -36,6 +37,8 @@ class FaultGuard {
   void Release();
   // Whether a page of the range was replaced. From any thread.
   bool faulted() const;
+  // What faulted() returns, while the range is watched. Never null.
+  const std::atomic<bool>* flag() const;
 
  private:
   explicit FaultGuard(WatchedSlot* slot) : slot_(slot) {}

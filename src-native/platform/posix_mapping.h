@@ -28,14 +28,14 @@ class PosixMapping final : public Mapping {
   void Prefetch(size_t offset, size_t length) override;
   Status Populate(size_t offset, size_t length) override;
   Status Sync(size_t offset, size_t length) override;
-  bool faulted() const override { return guard_.faulted(); }
   bool WaitOn(size_t offset, uint32_t value, uint64_t micros) override;
   void WakeOn(size_t offset) override;
 
  private:
   PosixMapping(uint8_t* data, size_t size, uint64_t file_offset, FaultGuard guard,
                ScopedFd for_sync, std::string path)
-      : data_(data),
+      : Mapping(guard.flag()),
+        data_(data),
         size_(size),
         file_offset_(file_offset),
         guard_(std::move(guard)),

@@ -31,7 +31,6 @@ class WindowsMapping final : public Mapping {
   size_t size() const override { return size_; }
   Status Populate(size_t offset, size_t length) override;
   Status Sync(size_t offset, size_t length) override;
-  bool faulted() const override { return false; }
 
  private:
   WindowsMapping(ScopedHandle file, uint8_t* data, size_t size, uint64_t file_offset,

@@ -28,7 +28,10 @@ using Observer = std::function<Status(const ObservedCall&)>;
 class ObservedMapping final : public Mapping {
  public:
   ObservedMapping(std::unique_ptr<Mapping> inner, std::string name, Observer observer)
-      : inner_(std::move(inner)), name_(std::move(name)), observer_(std::move(observer)) {}
+      : Mapping(inner->fault_flag()),
+        inner_(std::move(inner)),
+        name_(std::move(name)),
+        observer_(std::move(observer)) {}
   ~ObservedMapping() override { static_cast<void>(observer_({"unmap", name_, 0, inner_->size()})); }
   uint8_t* data() override { return inner_->data(); }
   size_t size() const override { return inner_->size(); }
@@ -40,7 +43,6 @@ class ObservedMapping final : public Mapping {
     DURLOG_RETURN_IF_ERROR(observer_({"sync-map", name_, offset, length}));
     return inner_->Sync(offset, length);
   }
-  bool faulted() const override { return inner_->faulted(); }
   // An observer that returns an error makes this a system that cannot wait.
   bool WaitOn(size_t offset, uint32_t value, uint64_t micros) override {
     if (!observer_({"wait-on", name_, offset, micros}).ok()) return false;

@@ -15,14 +15,14 @@ namespace durlog {
 
 class OneMap final : public Mapping {
  public:
-  explicit OneMap(std::shared_ptr<Mapping> inner) : inner_(std::move(inner)) {}
+  explicit OneMap(std::shared_ptr<Mapping> inner)
+      : Mapping(inner->fault_flag()), inner_(std::move(inner)) {}
   uint8_t* data() override { return inner_->data(); }
   size_t size() const override { return inner_->size(); }
   Status Populate(size_t offset, size_t length) override {
     return inner_->Populate(offset, length);
   }
   Status Sync(size_t offset, size_t length) override { return inner_->Sync(offset, length); }
-  bool faulted() const override { return inner_->faulted(); }
   bool WaitOn(size_t offset, uint32_t value, uint64_t micros) override {
     return inner_->WaitOn(offset, value, micros);
   }

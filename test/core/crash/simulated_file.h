@@ -92,7 +92,6 @@ class SimulatedMapping final : public Mapping {
   size_t size() const override { return length_; }
   Status Populate(size_t offset, size_t length) override;
   Status Sync(size_t offset, size_t length) override;
-  bool faulted() const override { return false; }
   bool WaitOn(size_t, uint32_t, uint64_t) override {
     disk_->Wait();
     return true;

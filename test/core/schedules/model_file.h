@@ -46,7 +46,6 @@ class ModelMapping final : public Mapping {
   size_t size() const override { return inode_->bytes.size(); }
   Status Populate(size_t, size_t) override { return Status::Ok(); }
   Status Sync(size_t, size_t) override { return Status::Ok(); }
-  bool faulted() const override { return false; }
   bool WaitOn(size_t, uint32_t, uint64_t) override { return false; }
 
  private:
