@@ -1,7 +1,7 @@
 /** Looks at a log's files without opening it for writing: for tools. */
 import { promises } from 'node:fs'
 import { join } from 'node:path'
-import { ofFileSystem } from './errors.js'
+import { invalidArgument, ofFileSystem } from './errors.js'
 import {
   type NativeFrame,
   type NativeRepairReport,
@@ -10,6 +10,7 @@ import {
   native,
 } from './native/native.js'
 import { resolveDir, resolveRepairOptions } from './options/call-options.js'
+import { shown } from './options/checks.js'
 
 export interface VerifyReport extends Omit<NativeVerifyReport, 'syncedEnd'> {
   /** The last seq that is known to be synced, -1 if there is none. */
@@ -93,6 +94,8 @@ export async function repair(dir: string | URL, options?: RepairOptions): Promis
 /** Every frame of one segment as it is in the file, whole or not. */
 export async function* frames(dir: string | URL, segment: string): AsyncGenerator<Frame, void, undefined> {
   const path = resolveDir(dir)
+  if (typeof segment !== 'string')
+    throw invalidArgument(`segment must be a name that inspect() lists; got ${shown(segment)}`)
   for (let offset = 0; ; ) {
     const page = await native.frames(path, segment, offset, FRAMES_PER_CALL)
     yield* page

@@ -1,9 +1,10 @@
 /** A caller's mistake is refused before anything is written, with an error that names it. */
+import { getEventListeners } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { DurlogError, inspect, type Log, open, repair, verify } from '../src/index.js'
+import { DurlogError, frames, inspect, type Log, open, repair, verify } from '../src/index.js'
 import { openUntilDone, scratchDir, scratchLog, texts } from './fixtures/scratch.js'
 
 async function errorOf(call: () => unknown): Promise<unknown> {
@@ -105,4 +106,80 @@ test('a log stays in its folder, however the working directory changes', async (
   process.chdir(here)
   const byUrl = await openUntilDone(pathToFileURL(relative(here, 'log')) as Untyped, { readOnly: true })
   expect(byUrl.dir).toBe(log.dir)
+})
+
+test.each<[title: string, call: (log: Untyped) => unknown, message: RegExp]>([
+  ['null', async (log) => (await log.cursor('c')).read(null), /read options must be an object; got null/],
+  ['a number', async (log) => (await log.cursor('c')).read(5), /read options must be an object; got 5/],
+  ['from', async (log) => (await log.cursor('c')).read({ from: 0 }), /a cursor reads from its position.*"from"/],
+])('the read of a cursor, with %s: refused with ERR_DURLOG_INVALID_ARGUMENT', async (_, call, message) => {
+  const log = await scratchLog()
+  expect(await errorOf(() => call(log))).toMatchObject({
+    code: 'ERR_DURLOG_INVALID_ARGUMENT',
+    message: expect.stringMatching(message),
+  })
+})
+
+test.each([5, undefined, null])('frames with a segment that is %s is refused', async (segment) => {
+  const log = await scratchLog()
+  const error = await errorOf(() => frames(log.dir, segment as Untyped).next())
+  expect(error).toMatchObject({
+    code: 'ERR_DURLOG_INVALID_ARGUMENT',
+    message: expect.stringMatching(/^segment must be/),
+  })
+})
+
+/** What `call` returns while every object inherits `added`. */
+function polluted<T>(added: Record<string, unknown>, call: () => T): T {
+  Object.assign(Object.prototype, added)
+  try {
+    return call()
+  } finally {
+    for (const name of Object.keys(added)) delete (Object.prototype as Untyped)[name]
+  }
+}
+
+test('properties of a polluted Object.prototype are no options: durability stays sync', async () => {
+  const dir = join(scratchDir(), 'log')
+  const added = { durability: 'memory', create: false, readOnly: true, recovery: 'salvage', waitMs: -1 }
+  const log = await polluted(added, () => open(dir, { strategy: 'mmap', lock: {} }))
+  onTestFinished(() => log.close())
+  expect(await log.append('opened so')).toBe(0)
+  expect(log.syncedSeq).toBe(0)
+  await polluted({ durability: 'memory', expectedSeq: 7 }, () => log.append('appended so', {}))
+  expect(log.syncedSeq).toBe(1)
+  const reader = polluted({ from: 1, to: 0 }, () => log.read({}))
+  expect(await texts(reader)).toEqual(['opened so', 'appended so'])
+})
+
+test('options of a class instance, whose getters are on its prototype, are honoured', async () => {
+  class Options {
+    get durability(): string {
+      return 'none'
+    }
+  }
+  const log = await scratchLog()
+  expect(await errorOf(() => log.append('x', new Options() as Untyped))).toMatchObject({
+    message: expect.stringMatching(/got "none"/),
+  })
+})
+
+test('one AbortSignal for many calls gets one listener, and none when they have ended', async () => {
+  const log = await scratchLog()
+  const { signal } = new AbortController()
+  const readers = Array.from({ length: 20 }, () => log.read({ follow: true, signal }))
+  expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+  for (const reader of readers) await reader.return()
+  expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+})
+
+test('aborting a signal ends every call that has it, and later calls at once', async () => {
+  const log = await scratchLog()
+  const ending = new AbortController()
+  const { signal } = ending
+  const pending = Array.from({ length: 20 }, () => errorOf(() => log.read({ follow: true, signal }).next()))
+  ending.abort('over')
+  expect(new Set(await Promise.all(pending))).toEqual(new Set(['over']))
+  expect(await errorOf(() => log.append('x', { signal }))).toBe('over')
+  expect(getEventListeners(signal, 'abort')).toHaveLength(0)
 })

@@ -2,7 +2,7 @@
 import { DurlogError, outOfRange } from '../errors.js'
 import { type NativeDurableCursor, native } from '../native/native.js'
 import { checkSeq } from '../options/call-options.js'
-import { checkCursorReadOptions, resolveCommitOptions } from '../options/cursor-options.js'
+import { resolveCommitOptions, resolveCursorReadOptions } from '../options/cursor-options.js'
 import type { ReadSource } from '../reader/read-source.js'
 import type { Truncation } from '../reader/truncation.js'
 import type {
@@ -91,10 +91,10 @@ export class NamedCursor implements DurableCursor {
 
   read(options?: CursorReadOptions): LogReader {
     this.#checkOpen()
-    checkCursorReadOptions(options)
+    const checked = resolveCursorReadOptions(options)
     this.#compare()
     const from = this.#position
-    const reader = this.#host.read(from === -1 ? options : { ...options, from })
+    const reader = this.#host.read(from === -1 ? checked : { ...checked, from })
     const cursor: PassedRecords = {
       isCurrent: () => this.#source.lastTruncation === this.#seen && this.#failure === undefined,
       check: () => this.#checkReady(),

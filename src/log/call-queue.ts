@@ -1,6 +1,7 @@
 /** The queue of calls that cannot go to the core yet. */
 
 import { type DurlogError, outcomeOfCall } from '../errors.js'
+import { onAbort } from '../options/abort-signal.js'
 import { Deque } from './deque.js'
 
 /** A call that waits for room, or for everything before it to settle. */
@@ -81,14 +82,13 @@ export class CallQueue {
       let left = false
       const leave = (): void => {
         left = true
-        signal?.removeEventListener('abort', onAbort)
+        unwatch()
       }
-      const onAbort = (): void => {
+      const unwatch = onAbort(signal, () => {
         leave()
         reject(signal?.reason)
         this.#onLeft()
-      }
-      signal?.addEventListener('abort', onAbort)
+      })
       this.push({
         outlivesFailure,
         admit: () => {

@@ -13,6 +13,7 @@ import type {
   ReadOptions,
   WritableOptions,
 } from '../types.js'
+import { checkSignal } from './abort-signal.js'
 import { bag, choice, flag, shown, whole } from './checks.js'
 
 /** The core's number for a level's name. Throws ERR_DURLOG_INVALID_ARGUMENT. */
@@ -63,11 +64,6 @@ const OBJECTS_HELD = 256
 const HIGH_WATER_MARK_MAX = 2 ** 31 - 1
 /** A `Date` goes no further. */
 export const TIME_MAX_MS = 8_640_000_000_000_000
-
-function checkSignal(signal: unknown): AbortSignal | undefined {
-  if (signal === undefined || signal instanceof AbortSignal) return signal
-  throw invalidArgument(`signal must be an AbortSignal; got ${shown(signal)}`)
-}
 
 function checkTime(time: unknown): number | undefined {
   if (time !== undefined) whole('time', time, { min: 0, max: TIME_MAX_MS, unit: 'milliseconds' }, 0)
@@ -171,8 +167,8 @@ export function collectBatch(list: unknown, { segmentBytes, maxPendingBytes }: N
   return records
 }
 
-/** Checks the options of `read`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
-export function checkReadOptions(options: ReadOptions): void {
+/** The options of `read`, checked. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function resolveReadOptions(options: unknown): ReadOptions {
   const given = bag('read options', options, READ_OPTION_NAMES) as ReadOptions
   if (given.from !== undefined) checkSeq('from', given.from)
   if (given.to !== undefined) checkSeq('to', given.to)
@@ -185,6 +181,7 @@ export function checkReadOptions(options: ReadOptions): void {
   if (given.onGap !== undefined && typeof given.onGap !== 'function')
     throw invalidArgument(`onGap must be a function; got ${shown(given.onGap)}`)
   checkSignal(given.signal)
+  return given
 }
 
 /** Checks a record before it waits for room. Throws the error that framing it would. */

@@ -40,12 +40,31 @@ export function flag(name: string, value: unknown, preset: boolean): boolean {
   throw invalidArgument(`${name} must be true or false; got ${shown(value)}`)
 }
 
+/**
+ * The values of the options `names` in an object without a prototype; each is read once. A property that was added to
+ * Object.prototype is no option.
+ */
 export function bag(name: string, value: unknown, names: readonly string[]): Record<string, unknown> {
-  if (value === undefined) return {}
+  const given = Object.create(null) as Record<string, unknown>
+  if (value === undefined) return given
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw invalidArgument(`${name} must be an object; got ${shown(value)}`)
   for (const key of Object.keys(value)) {
     if (!names.includes(key)) throw invalidArgument(`${name}: there is no "${key}"; allowed are ${names.join(', ')}`)
   }
-  return value as Record<string, unknown>
+  for (const key of names) {
+    if (isOption(value, key)) given[key] = (value as Record<string, unknown>)[key]
+  }
+  return given
+}
+
+/** Whether `value` has the property `key`, itself or from a class. */
+function isOption(value: object, key: string): boolean {
+  if (!(key in value)) return false
+  if (!(key in Object.prototype)) return true
+  for (let holder: object | null = value; holder !== null && holder !== Object.prototype; ) {
+    if (Object.hasOwn(holder, key)) return true
+    holder = Object.getPrototypeOf(holder) as object | null
+  }
+  return false
 }

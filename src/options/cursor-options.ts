@@ -1,7 +1,7 @@
 /** Checks the arguments of an open log's cursors, and fills in defaults. Each throws ERR_DURLOG_INVALID_ARGUMENT. */
 import { invalidArgument } from '../errors.js'
 import type { CommitOptions, CursorDurability, CursorOptions, CursorReadOptions } from '../types.js'
-import { checkReadOptions, checkSeq } from './call-options.js'
+import { checkSeq, resolveReadOptions } from './call-options.js'
 import { bag, choice, shown, whole } from './checks.js'
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/
@@ -32,8 +32,12 @@ export function resolveCommitOptions(options: unknown): CursorDurability {
   return choice('durability', durability, DURABILITIES, 'memory')
 }
 
-export function checkCursorReadOptions(options: CursorReadOptions = {}): void {
-  for (const name of ['from', 'since'])
-    if (name in options) throw invalidArgument(`a cursor reads from its position: "seek" moves it; got "${name}"`)
-  checkReadOptions(options)
+/** The options of a cursor's `read`, checked. */
+export function resolveCursorReadOptions(options: unknown): CursorReadOptions {
+  if (typeof options === 'object' && options !== null) {
+    for (const name of ['from', 'since'])
+      if (Object.hasOwn(options, name))
+        throw invalidArgument(`a cursor reads from its position: "seek" moves it; got "${name}"`)
+  }
+  return resolveReadOptions(options)
 }

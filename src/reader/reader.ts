@@ -4,7 +4,8 @@
  */
 import { DurlogError, outOfRange } from '../errors.js'
 import { type NativeBatch, type NativeCursor, native } from '../native/native.js'
-import { checkReadOptions } from '../options/call-options.js'
+import { onAbort } from '../options/abort-signal.js'
+import { resolveReadOptions } from '../options/call-options.js'
 import { whole } from '../options/checks.js'
 import type { Codec } from '../options/encoding.js'
 import type { LogReader, LogRecord, ReadOptions } from '../types.js'
@@ -71,6 +72,8 @@ export class Reader implements LogReader {
   /** Batches since the last one that came from a worker thread. */
   #cachedInRow = 0
   #filling: Promise<void> | undefined
+  /** Ends the watch for `signal`. */
+  #unwatch: () => void = () => {}
   #wake: (() => void) | undefined
   #done = false
   #failure: { error: unknown } | undefined
@@ -78,26 +81,26 @@ export class Reader implements LogReader {
   /** `seqAt` finds the first record at or after a time. */
   constructor(
     source: ReadSource,
-    options: ReadOptions = {},
+    options: ReadOptions | undefined,
     seqAt: (time: Date | number) => Promise<number>,
     codec?: Codec,
   ) {
-    checkReadOptions(options)
+    const { from, to, since, until, follow, durableOnly, salvage, onGap, signal } = resolveReadOptions(options)
     this.#codec = codec
     this.#source = source
     this.#seenTruncation = source.lastTruncation
-    this.#from = options.from
-    this.#since = options.since
-    this.#until = options.until
+    this.#from = from
+    this.#since = since
+    this.#until = until
     this.#seqAt = seqAt
-    this.#stop = options.to === undefined ? Number.POSITIVE_INFINITY : options.to + 1
-    this.#follow = options.follow ?? false
-    this.#durableOnly = options.durableOnly ?? false
-    this.#salvage = options.salvage ?? source.salvage
-    this.#onGap = options.onGap
-    this.#signal = options.signal
+    this.#stop = to === undefined ? Number.POSITIVE_INFINITY : to + 1
+    this.#follow = follow ?? false
+    this.#durableOnly = durableOnly ?? false
+    this.#salvage = salvage ?? source.salvage
+    this.#onGap = onGap
+    this.#signal = signal
     if (this.#signal?.aborted) this.#fail(this.#signal.reason)
-    else this.#signal?.addEventListener('abort', this.#onAbort)
+    else this.#unwatch = onAbort(this.#signal, this.#onAbort)
   }
 
   [Symbol.asyncIterator](): this {
@@ -377,7 +380,7 @@ export class Reader implements LogReader {
     this.#done = true
     this.#count = 0
     this.#index = 0
-    this.#signal?.removeEventListener('abort', this.#onAbort)
+    this.#unwatch()
   }
 
   /** Closes the cursor once its pending call has returned. */

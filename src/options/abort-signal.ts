@@ -1,0 +1,45 @@
+/** The option `signal`. */
+import { invalidArgument } from '../errors.js'
+import { shown } from './checks.js'
+
+/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function checkSignal(signal: unknown): AbortSignal | undefined {
+  if (signal === undefined || signal instanceof AbortSignal) return signal
+  throw invalidArgument(`signal must be an AbortSignal; got ${shown(signal)}`)
+}
+
+/** Calls that one signal aborts, with the single listener that all of them share. */
+interface Calls {
+  callbacks: Set<() => void>
+  listener: () => void
+}
+
+const callsOf = new WeakMap<AbortSignal, Calls>()
+
+/**
+ * Calls `callback` when `signal` is aborted; returns what ends that. Any number of calls add one listener to a signal:
+ * Node warns of a leak at the eleventh.
+ */
+export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
+  if (signal === undefined) return () => {}
+  const calls = callsOf.get(signal) ?? listen(signal)
+  calls.callbacks.add(callback)
+  return () => {
+    calls.callbacks.delete(callback)
+    if (calls.callbacks.size > 0 || callsOf.get(signal) !== calls) return
+    callsOf.delete(signal)
+    signal.removeEventListener('abort', calls.listener)
+  }
+}
+
+function listen(signal: AbortSignal): Calls {
+  const callbacks = new Set<() => void>()
+  const listener = (): void => {
+    callsOf.delete(signal)
+    for (const callback of callbacks) callback()
+  }
+  signal.addEventListener('abort', listener, { once: true })
+  const calls = { callbacks, listener }
+  callsOf.set(signal, calls)
+  return calls
+}
