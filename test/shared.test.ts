@@ -193,6 +193,21 @@ describe.skipIf(platform() !== 'linux')('a log that several write', () => {
     expect(raced.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
   })
 
+  test('a refused append leaves no expected seq behind', async () => {
+    const log = await openUntilDone(join(scratchDir(), 'log'), { ...SHARED, maxRecordBytes: 100 })
+    let appended = 0
+    for (const data of ['x'.repeat(101), '', 5 as unknown as string]) {
+      const refused = await Promise.allSettled([
+        log.append(data, { expectedSeq: 7 }),
+        log.appendBatch(['a', data], { expectedSeq: 7 }),
+      ])
+      expect(refused.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+      expect(await log.append('next')).toBe(appended++)
+      expect(await log.appendBatch(['next'])).toEqual({ first: appended, last: appended })
+      appended++
+    }
+  })
+
   test('what needs the log alone says so', async () => {
     const log = await openUntilDone(join(scratchDir(), 'log'), SHARED)
     await log.append('one')

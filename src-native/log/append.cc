@@ -117,12 +117,14 @@ void Log::CommitEagerly() {
   Pump();
 }
 
-DURLOG_INLINE_CALLS Result<uint64_t> Log::Append(Bytes payload, Level level, uint64_t time_ms) {
+DURLOG_INLINE_CALLS Result<uint64_t> Log::Append(Bytes payload, Level level, uint64_t time_ms,
+                                                 uint64_t expected_seq) {
   const uint64_t rollbacks = rollbacks_;
   CommitEagerly();
   // Before anything is appended after it: see Append() in log.h.
   if (rollbacks_ != rollbacks) return RolledBackError();
   if (!Takes(payload)) return CheckAppend(payload);
+  if (expected_seq != kAnySeq) DURLOG_RETURN_IF_ERROR(CheckExpectedSeq(expected_seq, next_seq_));
   const uint64_t frame_bytes = FrameBytes(payload.size);
   // Idle and about to be asked for memory: this is the moment to go where memory is fast.
   if (level < Level::kSync && mode_ == WriteMode::kDirect && policy_.EntersMap() && !commit_ &&
@@ -229,8 +231,9 @@ Result<uint64_t> Log::CheckBatch(const Bytes* payloads, size_t count) const {
 }
 
 Result<uint64_t> Log::AppendBatch(const Bytes* payloads, size_t count, Level level,
-                                  uint64_t time_ms) {
+                                  uint64_t time_ms, uint64_t expected_seq) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t frame_bytes, CheckBatch(payloads, count));
+  if (expected_seq != kAnySeq) DURLOG_RETURN_IF_ERROR(CheckExpectedSeq(expected_seq, next_seq_));
   DURLOG_RETURN_IF_ERROR(MakeRoom(frame_bytes, time_ms));
   const uint64_t first_seq = next_seq_;
   if (mode_ == WriteMode::kMmap) {

@@ -64,10 +64,12 @@ class Log final : public LogWriter {
   // A `time_ms` that is not the clock's is kept exactly: where the active segment cannot hold it,
   // as it is before the newest record's or more than 49.7 days after the base time, it begins the
   // next segment.
-  Result<uint64_t> Append(Bytes payload, Level level, uint64_t time_ms = kClockTime) override;
+  Result<uint64_t> Append(Bytes payload, Level level, uint64_t time_ms = kClockTime,
+                          uint64_t expected_seq = kAnySeq) override;
   // As Append, for all or none of `count` records, also after a crash. Returns the first seq.
   Result<uint64_t> AppendBatch(const Bytes* payloads, size_t count, Level level,
-                               uint64_t time_ms = kClockTime) override;
+                               uint64_t time_ms = kClockTime,
+                               uint64_t expected_seq = kAnySeq) override;
   // At kMemory when it returns.
   Result<uint64_t> Write(Bytes payload) override;
   // As Write, for all or none of `count` records, also after a crash. Returns the first seq.

@@ -17,6 +17,12 @@ Status CheckRecord(Bytes payload, const LogOptions& options) {
   return Status::Ok();
 }
 
+Status CheckExpectedSeq(uint64_t expected_seq, uint64_t next_seq) {
+  if (expected_seq == next_seq) return Status::Ok();
+  return Status::Error(Code::kSeqConflict, "the next record gets seq " + std::to_string(next_seq) +
+                                               ", not " + std::to_string(expected_seq));
+}
+
 Status AsSyncFailure(Status status) {
   if (status.code() == Code::kSyncFailed) return status;
   std::string message = "writing to the device failed (" + status.message() +

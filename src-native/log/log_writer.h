@@ -50,6 +50,8 @@ inline constexpr uint32_t kAppendsPerClockRead = 16;
 
 // kRecordEmpty, kRecordTooLarge.
 Status CheckRecord(Bytes payload, const LogOptions& options);
+// kSeqConflict unless `next_seq` is the seq that an append expects.
+Status CheckExpectedSeq(uint64_t expected_seq, uint64_t next_seq);
 // What latches a log: kSyncFailed, whatever failed.
 Status AsSyncFailure(Status status);
 
@@ -57,13 +59,18 @@ class LogWriter {
  public:
   // The time of an append that names none.
   static constexpr uint64_t kClockTime = UINT64_MAX;
+  // The expected seq of an append that takes the next one, whichever that is.
+  static constexpr uint64_t kAnySeq = UINT64_MAX;
 
   virtual ~LogWriter() = default;
   virtual void Attach(Executor* executor, LogListener* listener) = 0;
 
-  virtual Result<uint64_t> Append(Bytes payload, Level level, uint64_t time_ms) = 0;
+  // Fails with kSeqConflict unless the record gets `expected_seq`; then Ends().next_seq is the seq
+  // that it would have got.
+  virtual Result<uint64_t> Append(Bytes payload, Level level, uint64_t time_ms,
+                                  uint64_t expected_seq) = 0;
   virtual Result<uint64_t> AppendBatch(const Bytes* payloads, size_t count, Level level,
-                                       uint64_t time_ms) = 0;
+                                       uint64_t time_ms, uint64_t expected_seq) = 0;
   virtual Result<uint64_t> Write(Bytes payload) = 0;
   virtual Result<uint64_t> WriteBatch(const Bytes* payloads, size_t count) = 0;
   virtual Result<uint64_t> AppendSync(Bytes payload, Level level, uint64_t time_ms) = 0;

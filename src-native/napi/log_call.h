@@ -38,11 +38,15 @@ struct Call {
     napi_get_value_uint32(env, argv[index], &level);
     return static_cast<Level>(level < kLevelCount ? level : kLevelCount - 1);
   }
-  // Left out by a caller that has none: an argument more would cost a tenth of the call.
+  // Omitted or negative for the clock's time: each argument costs a tenth of the call.
   uint64_t TimeAt(size_t index) const {
     int64_t time_ms = -1;
     if (argc > index) napi_get_value_int64(env, argv[index], &time_ms);
     return time_ms < 0 ? LogWriter::kClockTime : static_cast<uint64_t>(time_ms);
+  }
+  // Omitted if the caller expects no seq.
+  uint64_t ExpectedSeqAt(size_t index) const {
+    return argc > index ? SeqAt(index, 0) : LogWriter::kAnySeq;
   }
   uint64_t SeqAt(size_t index, int64_t fallback) const {
     int64_t seq = fallback;
@@ -71,7 +75,7 @@ struct Call {
 
   napi_env env;
   size_t argc;
-  napi_value argv[3] = {};
+  napi_value argv[4] = {};
   LogHandle* handle = nullptr;
   LogWriter* log = nullptr;
 };

@@ -21,10 +21,11 @@ void ReleaseHandle(napi_env, void* data, void*) {
 }
 
 napi_value Append(napi_env env, napi_callback_info info) {
-  const Call call(env, info, 3);
+  const Call call(env, info, 4);
   Bytes payload;
   if (call.log == nullptr || !call.Payload(&payload)) return nullptr;
-  return call.Appended(call.log->Append(payload, call.LevelAt(1), call.TimeAt(2)));
+  return call.Appended(
+      call.log->Append(payload, call.LevelAt(1), call.TimeAt(2), call.ExpectedSeqAt(3)));
 }
 
 napi_value Write(napi_env env, napi_callback_info info) {
@@ -66,12 +67,12 @@ LogWriter* ToBatch(const Call& call, std::vector<Bytes>* payloads) {
 }
 
 napi_value AppendBatch(napi_env env, napi_callback_info info) {
-  const Call call(env, info, 3);
+  const Call call(env, info, 4);
   std::vector<Bytes> payloads;
   LogWriter* const log = ToBatch(call, &payloads);
   if (log == nullptr) return nullptr;
-  return call.Appended(
-      log->AppendBatch(payloads.data(), payloads.size(), call.LevelAt(1), call.TimeAt(2)));
+  return call.Appended(log->AppendBatch(payloads.data(), payloads.size(), call.LevelAt(1),
+                                        call.TimeAt(2), call.ExpectedSeqAt(3)));
 }
 
 napi_value WriteMany(napi_env env, napi_callback_info info) {
@@ -149,12 +150,6 @@ napi_value Look(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-napi_value ExpectSeq(napi_env env, napi_callback_info info) {
-  const Call call(env, info, 1);
-  if (call.log != nullptr) call.handle->As<SharedLog>()->ExpectSeq(call.SeqAt(0, 0));
-  return nullptr;
-}
-
 napi_value Members(napi_env env, napi_callback_info info) {
   const Call call(env, info, 0);
   if (call.log == nullptr) return nullptr;
@@ -184,7 +179,7 @@ constexpr Method kMethodsAlone[] = {{"writeVoid", WriteVoid},
                                     {"truncateAfter", TruncateAfter},
                                     {"rotate", Rotate}};
 constexpr Method kMethodsShared[] = {
-    {"trimBefore", TrimShared}, {"look", Look}, {"expectSeq", ExpectSeq}, {"members", Members}};
+    {"trimBefore", TrimShared}, {"look", Look}, {"members", Members}};
 
 template <size_t N>
 bool AddMethods(Napi::Env env, const Napi::Object& object, const HandlePointer& handle,

@@ -58,13 +58,13 @@ Status SharedLog::SetFrameTime(uint64_t time_ms) {
 }
 
 // The place is this member's until it publishes or dies. On failure nothing has been reserved.
-Result<SharedLog::Place> SharedLog::Reserve(uint64_t frame_bytes, uint64_t seqs, uint64_t time_ms) {
-  const std::optional<uint64_t> expected_seq = std::exchange(expected_seq_, std::nullopt);
+Result<SharedLog::Place> SharedLog::Reserve(uint64_t frame_bytes, uint64_t seqs, uint64_t time_ms,
+                                            uint64_t expected_seq) {
   for (;;) {
     FrameStep stop;
     DURLOG_RETURN_IF_ERROR(CatchUp(&stop));
-    if (expected_seq && append_.seq != *expected_seq) {
-      return Status::Error(Code::kSeqConflict, "the next record gets another seq than expectedSeq");
+    if (expected_seq != kAnySeq) {
+      DURLOG_RETURN_IF_ERROR(CheckExpectedSeq(expected_seq, append_.seq));
     }
     if (append_.seq + seqs > kMaxSeq) {
       return Status::Error(Code::kOutOfRange, "the log's seqs are used up");
@@ -141,18 +141,17 @@ void SharedLog::NoteAppended(const Place& place, Level level) {
   PopulateAhead();
 }
 
-DURLOG_INLINE_CALLS Result<uint64_t> SharedLog::Append(Bytes payload, Level level,
-                                                       uint64_t time_ms) {
+DURLOG_INLINE_CALLS Result<uint64_t> SharedLog::Append(Bytes payload, Level level, uint64_t time_ms,
+                                                       uint64_t expected_seq) {
   SyncEagerly();
   DURLOG_RETURN_IF_ERROR(CheckAppend(payload));
   const uint64_t frame_bytes = FrameBytes(payload.size);
   if (pending_bytes() > 0 && pending_bytes() + frame_bytes > options_.max_pending_bytes) {
-    expected_seq_.reset();
     Pump();
     return Status::Error(Code::kBackpressure,
                          std::to_string(pending_bytes()) + " bytes wait to be committed");
   }
-  DURLOG_ASSIGN_OR_RETURN(const Place place, Reserve(frame_bytes, 1, time_ms));
+  DURLOG_ASSIGN_OR_RETURN(const Place place, Reserve(frame_bytes, 1, time_ms, expected_seq));
   const uint64_t word =
       FillFrame(*append_.segment, place.offset, FieldsOf(place.seq, payload.size), payload);
   DURLOG_RETURN_IF_ERROR(Publish(place, word));
@@ -180,16 +179,15 @@ Result<uint64_t> SharedLog::CheckBatch(const Bytes* payloads, size_t count) cons
 
 // All of the batch is reserved in one piece, and its first frame published last.
 Result<uint64_t> SharedLog::AppendBatch(const Bytes* payloads, size_t count, Level level,
-                                        uint64_t time_ms) {
+                                        uint64_t time_ms, uint64_t expected_seq) {
   SyncEagerly();
   DURLOG_ASSIGN_OR_RETURN(const uint64_t frame_bytes, CheckBatch(payloads, count));
   if (pending_bytes() > 0 && pending_bytes() + frame_bytes > options_.max_pending_bytes) {
-    expected_seq_.reset();
     Pump();
     return Status::Error(Code::kBackpressure,
                          std::to_string(pending_bytes()) + " bytes wait to be committed");
   }
-  DURLOG_ASSIGN_OR_RETURN(const Place place, Reserve(frame_bytes, count, time_ms));
+  DURLOG_ASSIGN_OR_RETURN(const Place place, Reserve(frame_bytes, count, time_ms, expected_seq));
   SharedSegment& segment = *append_.segment;
   uint64_t first_word = 0;
   uint64_t offset = place.offset;
@@ -231,10 +229,8 @@ Status SharedLog::AwaitHere(uint64_t end, Level level) {
 // Waits for the next segment's file, or for a sync, as long as a stall may last.
 template <typename AppendOnce>
 Result<uint64_t> SharedLog::AppendAwaitingRoom(const AppendOnce& append) {
-  const std::optional<uint64_t> expected_seq = expected_seq_;
   std::optional<uint64_t> waits_since;
   for (;;) {
-    expected_seq_ = expected_seq;
     Result<uint64_t> appended = append();
     if (appended.status().code() != Code::kBackpressure) return appended;
     const uint64_t now = member_->file_system().MonotonicMicros();

@@ -50,18 +50,17 @@ class SharedLog final : public LogWriter {
 
   // As those of Log. A level is reached when this record and all before it, whoever wrote them,
   // have reached it.
-  Result<uint64_t> Append(Bytes payload, Level level, uint64_t time_ms = kClockTime) override;
+  Result<uint64_t> Append(Bytes payload, Level level, uint64_t time_ms = kClockTime,
+                          uint64_t expected_seq = kAnySeq) override;
   Result<uint64_t> AppendBatch(const Bytes* payloads, size_t count, Level level,
-                               uint64_t time_ms = kClockTime) override;
+                               uint64_t time_ms = kClockTime,
+                               uint64_t expected_seq = kAnySeq) override;
   // At kMemory when they return; kStalled where the record is stored, and one before it is not.
   Result<uint64_t> Write(Bytes payload) override;
   Result<uint64_t> WriteBatch(const Bytes* payloads, size_t count) override;
   Result<uint64_t> AppendSync(Bytes payload, Level level, uint64_t time_ms = kClockTime) override;
   Status Sync(Level level) override;
   void RequestSync(Level level) override;
-  // The next append gets this seq, or is refused with kSeqConflict: next_seq() is then the seq that
-  // it would have got.
-  void ExpectSeq(uint64_t seq) { expected_seq_ = seq; }
   // Looks how far the others have come.
   void Look();
 
@@ -116,7 +115,8 @@ class SharedLog final : public LogWriter {
   Status CheckAppend(Bytes payload) const;
   Result<uint64_t> CheckBatch(const Bytes* payloads, size_t count) const;
   Status SetFrameTime(uint64_t time_ms);
-  Result<Place> Reserve(uint64_t frame_bytes, uint64_t seqs, uint64_t time_ms);
+  Result<Place> Reserve(uint64_t frame_bytes, uint64_t seqs, uint64_t time_ms,
+                        uint64_t expected_seq);
   FrameFields FieldsOf(uint64_t seq, size_t payload_bytes) const;
   Status Publish(const Place& place, uint64_t first_word);
   void NoteAppended(const Place& place, Level level);
@@ -166,7 +166,6 @@ class SharedLog final : public LogWriter {
   std::unique_ptr<CommittedWalk> committed_;
   std::array<uint64_t, kLevelCount> reached_{};
   std::array<uint64_t, kLevelCount> wanted_{};
-  std::optional<uint64_t> expected_seq_;
   uint64_t own_end_ = 0;        // behind the last record that this member has appended
   uint64_t pending_bytes_ = 0;  // appended since the last sync began
   uint64_t syncing_bytes_ = 0;  // of sync_job_

@@ -29,6 +29,9 @@ import { CallQueue } from './call-queue.js'
 import { CommitDelay } from './commit-delay.js'
 import { ExclusiveCall } from './exclusive-call.js'
 
+/** The `time` of an append that has none, if another argument follows it. */
+const CLOCK_TIME = -1
+
 /** Called by the pipeline, never from within a call that changes the log. */
 export interface PipelineListener {
   /** The end of the log may have moved: at memory, synced, or both. */
@@ -173,10 +176,11 @@ export class WritePipeline {
 
   /** The promise of a record that the core has framed in this call; undefined where it has no room. */
   frame(data: Payload, { level, time, expectedSeq }: AppendCall): Promise<number> | undefined {
-    if (expectedSeq !== undefined) this.#checkExpected(expectedSeq)
     let refused: Refused
     try {
-      refused = time === undefined ? this.#native.append(data, level) : this.#native.append(data, level, time)
+      if (expectedSeq !== undefined) refused = this.#native.append(data, level, time ?? CLOCK_TIME, expectedSeq)
+      else if (time !== undefined) refused = this.#native.append(data, level, time)
+      else refused = this.#native.append(data, level)
     } catch (error) {
       throw this.#withConflict(error, expectedSeq)
     } finally {
@@ -247,14 +251,7 @@ export class WritePipeline {
     return this.#counters[index] as number
   }
 
-  /** Just before framing: the core gives a record this seq, or refuses it and it is framed later. */
-  #checkExpected(seq: number): void {
-    // Only the core sees what other writers have appended.
-    if (this.#shared !== undefined) this.#shared.expectSeq(seq)
-    else if (seq !== this.#nextSeq) throw seqConflict(this.#nextSeq, seq)
-  }
-
-  /** With what the core, which refuses a seq that is not the expected one, leaves in the counters. */
+  /** Names both seqs if the core has refused the expected one: the counters hold the next seq. */
   #withConflict(error: unknown, expectedSeq: number | undefined): unknown {
     const conflict = error instanceof DurlogError && error.code === 'ERR_DURLOG_SEQ_CONFLICT'
     return conflict && expectedSeq !== undefined ? seqConflict(this.#nextSeq, expectedSeq) : error
@@ -280,11 +277,10 @@ export class WritePipeline {
   }
 
   #frameBatch(records: readonly Payload[], { level, time, expectedSeq }: AppendCall): Promise<BatchRange> | undefined {
-    if (expectedSeq !== undefined) this.#checkExpected(expectedSeq)
     let refused: Refused
     try {
-      refused =
-        time === undefined ? this.#native.appendBatch(records, level) : this.#native.appendBatch(records, level, time)
+      if (expectedSeq !== undefined) refused = this.#native.appendBatch(records, level, time ?? CLOCK_TIME, expectedSeq)
+      else refused = this.#native.appendBatch(records, level, time ?? CLOCK_TIME)
     } catch (error) {
       throw this.#withConflict(error, expectedSeq)
     } finally {

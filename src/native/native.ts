@@ -125,9 +125,12 @@ export interface NativeLog {
   readonly counters: Float64Array
   readonly recovery: NativeRecovery
   readonly uuid: string
-  /** `time` is left out for the clock's. */
-  append(data: Payload, level: number, time?: number): Refused
-  appendBatch(list: readonly Payload[], level: number, time?: number): Refused
+  /**
+   * `time` is omitted or -1 for the clock's. Throws ERR_DURLOG_SEQ_CONFLICT unless the next seq is `expectedSeq`; then
+   * `nextSeq` in the counters is the one that the record would have got.
+   */
+  append(data: Payload, level: number, time?: number, expectedSeq?: number): Refused
+  appendBatch(list: readonly Payload[], level: number, time?: number, expectedSeq?: number): Refused
   /** At `memory` when it returns. */
   write(data: Payload): Refused
   /** As `write`, for all of them or none; the seq of the first, or why there is no room. */
@@ -166,8 +169,6 @@ export interface NativeFolderPlan extends NativeRetentionPlan {
 export interface NativeSharedLog extends NativeLog {
   /** Looks how far the others have come: `nextSeq` and the ends are those of this moment. */
   look(): void
-  /** The next append gets this seq, or throws ERR_DURLOG_SEQ_CONFLICT; then `nextSeq` is what it would have got. */
-  expectSeq(seq: number): void
   members(): { members: number; slot: number }
 }
 

@@ -176,15 +176,16 @@ TEST_F(SharedLogTest, WhoJoinsIsToldTheSegmentSizeThatIsInForce) {
   EXPECT_EQ(second->Write(AsBytes(long_text)).status().code(), Code::kRecordTooLarge);
 }
 
-TEST_F(SharedLogTest, AnExpectedSeqIsTakenOrNothingIsAppended) {
+TEST_F(SharedLogTest, AnAppendThatExpectsAnotherSeqAppendsNothing) {
   std::unique_ptr<SharedLog> first = OpenMember();
   std::unique_ptr<SharedLog> second = OpenMember();
-  first->ExpectSeq(0);
-  EXPECT_EQ(Write(*first, PayloadOf(0)), 0u);
-  second->ExpectSeq(0);
-  EXPECT_EQ(second->Write(AsBytes(PayloadOf(1))).status().code(), Code::kSeqConflict);
+  const auto append = [](SharedLog& log, uint64_t seq) {
+    return log.Append(AsBytes(PayloadOf(seq)), Level::kMemory, SharedLog::kClockTime, seq);
+  };
+  EXPECT_TRUE(append(*first, 0).ok());
+  EXPECT_EQ(append(*second, 0).status().code(), Code::kSeqConflict);
   EXPECT_EQ(second->next_seq(), 1u);
-  EXPECT_EQ(Write(*second, PayloadOf(1)), 1u);
+  EXPECT_TRUE(append(*second, 1).ok());
   ExpectRecords(0, 2);
 }
 
