@@ -1,4 +1,5 @@
 /** Removes old records from a log from outside, also while another process has it open. */
+import { setTimeout } from 'node:timers'
 import { DurlogError } from './errors.js'
 import { isTrimRequested, type TrimRequest, writeTrimRequest } from './log/trim-request.js'
 import { type NativeFolderPlan, native } from './native/native.js'

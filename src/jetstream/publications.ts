@@ -1,4 +1,5 @@
 /** Messages on their way to a stream, and its answers, which come in the same order. */
+import { clearTimeout, setTimeout } from 'node:timers'
 import type { Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node'
 import { type ApiError, DuplicateMessage, fromApiError } from './refusals.js'
 

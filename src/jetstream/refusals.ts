@@ -1,4 +1,5 @@
 /** Which answers of a server are final, and what they are in durlog's words. */
+import { types } from 'node:util'
 import { DurlogError } from '../errors.js'
 import { ShipConflict } from '../ship/conflict.js'
 
@@ -91,6 +92,6 @@ export function fromClientError(error: unknown, doing: string): Error {
 
 function causesOf(error: unknown): Error[] {
   const chain: Error[] = []
-  for (let link = error; link instanceof Error && chain.length < 8; link = link.cause) chain.push(link)
+  for (let link = error; types.isNativeError(link) && chain.length < 8; link = link.cause) chain.push(link)
   return chain
 }

@@ -1,5 +1,6 @@
 /** The options of `restore`: names, defaults, checks. */
 import { DurlogError, invalidArgument } from '../errors.js'
+import { checkSignal } from '../options/abort-signal.js'
 import { checkSeq, toTimeMs } from '../options/call-options.js'
 import { bag, flag, shown, whole } from '../options/checks.js'
 import { PLACE_NAMES, type ResolvedPlace, resolvePlace } from './options.js'
@@ -33,14 +34,12 @@ export interface ResolvedRestoreOptions extends ResolvedPlace {
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveRestoreOptions(options: unknown): ResolvedRestoreOptions {
   const given = bag('restore options', options, RESTORE_NAMES) as unknown as RestoreOptions
-  const { from, to, toTime, segmentBytes, retryForMs, onProgress = () => {}, signal } = given
+  const { from, to, toTime, segmentBytes, retryForMs, onProgress = () => {} } = given
   if (from !== undefined) checkSeq('from', from)
   if (to !== undefined) checkSeq('to', to)
   if (from !== undefined && to !== undefined && to < from)
     throw invalidArgument(`to must not be before from, ${from}; got ${to}`)
   if (typeof onProgress !== 'function') throw invalidArgument(`onProgress must be a function; got ${shown(onProgress)}`)
-  if (signal !== undefined && !(signal instanceof AbortSignal))
-    throw invalidArgument(`signal must be an AbortSignal; got ${shown(signal)}`)
   const follow = flag('follow', given.follow, false)
   if (follow && (to !== undefined || toTime !== undefined))
     throw invalidArgument('follow goes without to and toTime: it has no end')
@@ -56,7 +55,7 @@ export function resolveRestoreOptions(options: unknown): ResolvedRestoreOptions 
         ? retryForMs
         : whole('retryForMs', retryForMs, { min: 1, max: 2 ** 31 - 1, unit: 'milliseconds' }, Number.POSITIVE_INFINITY),
     onProgress,
-    signal,
+    signal: checkSignal(given.signal),
   }
 }
 

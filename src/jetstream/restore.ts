@@ -1,4 +1,5 @@
 /** Brings a log back from a stream: the same seqs, times and UUID. */
+import { clearInterval, setInterval } from 'node:timers'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ConsumerMessages } from '@nats-io/jetstream'
 import { DurlogError } from '../errors.js'

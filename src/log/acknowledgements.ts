@@ -1,4 +1,5 @@
 /** Appends that are framed and have not reached their level: one promise each, settled oldest first. */
+import { setImmediate } from 'node:timers'
 import type { DurlogError } from '../errors.js'
 import { Counter, type NativeFailure } from '../native/native.js'
 import { Waiters } from './waiters.js'

@@ -1,3 +1,5 @@
+import { setImmediate, setTimeout } from 'node:timers'
+
 /** Waits for more appends to join a commit before it starts: `commitDelayMicros`. */
 export class CommitDelay {
   readonly #micros: number

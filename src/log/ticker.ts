@@ -1,4 +1,5 @@
 /** A timer for a log that is open. */
+import { clearInterval, setInterval } from 'node:timers'
 
 const TICK_MS = 1000
 

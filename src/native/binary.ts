@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import process from 'node:process'
+import { types } from 'node:util'
 import { DurlogError } from '../errors.js'
 
 // This file is two folders below the package's root, in src and in dist. A bundle of ES modules has no __dirname.
@@ -51,7 +52,7 @@ function loadFile(path: string, why: string): unknown {
   try {
     process.dlopen(module, path)
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const reason = types.isNativeError(cause) ? cause.message : String(cause)
     throw new DurlogError('ERR_DURLOG_NO_BINARY', `can't load ${path} (${why}): ${reason}`, { path, cause })
   }
   return module.exports

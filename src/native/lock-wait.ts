@@ -1,4 +1,5 @@
 /** Waits for a lock that another process or thread holds. */
+import { setTimeout } from 'node:timers'
 import { DurlogError } from '../errors.js'
 
 const LOCK_POLL_MS = 20

@@ -2,9 +2,14 @@
 import { invalidArgument } from '../errors.js'
 import { shown } from './checks.js'
 
-/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
+/**
+ * Accepts a signal of another realm: in a window of Electron or Jest the caller may have other globals than this file.
+ * Throws ERR_DURLOG_INVALID_ARGUMENT.
+ */
 export function checkSignal(signal: unknown): AbortSignal | undefined {
-  if (signal === undefined || signal instanceof AbortSignal) return signal
+  if (signal === undefined) return undefined
+  const { aborted, addEventListener } = Object(signal) as Partial<AbortSignal>
+  if (typeof aborted === 'boolean' && typeof addEventListener === 'function') return signal as AbortSignal
   throw invalidArgument(`signal must be an AbortSignal; got ${shown(signal)}`)
 }
 

@@ -1,6 +1,7 @@
 /** Checks the arguments of an open log's methods and of `repair`, and fills in defaults. */
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { types } from 'node:util'
 import { DurlogError, invalidArgument } from '../errors.js'
 import { LEVEL_NAMES, LEVELS } from '../native/levels.js'
 import type { NativeOptions } from '../native/native.js'
@@ -14,7 +15,7 @@ import type {
   WritableOptions,
 } from '../types.js'
 import { checkSignal } from './abort-signal.js'
-import { bag, choice, flag, shown, whole } from './checks.js'
+import { bag, choice, flag, isUrl, shown, whole } from './checks.js'
 
 /** The core's number for a level's name. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function levelCode(durability: Durability): number {
@@ -72,7 +73,7 @@ function checkTime(time: unknown): number | undefined {
 
 /** A moment as milliseconds since 1970. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function toTimeMs(name: string, time: unknown): number {
-  const ms = time instanceof Date ? time.getTime() : time
+  const ms = types.isDate(time) ? time.getTime() : time
   if (typeof ms === 'number' && ms >= 0 && ms <= TIME_MAX_MS) return Math.ceil(ms)
   throw invalidArgument(`${name} must be a Date or milliseconds since 1970; got ${shown(time)}`)
 }
@@ -186,7 +187,7 @@ export function resolveReadOptions(options: unknown): ReadOptions {
 
 /** Checks a record before it waits for room. Throws the error that framing it would. */
 export function checkPayload(data: unknown, maxRecordBytes: number): void {
-  if (typeof data !== 'string' && !(data instanceof Uint8Array))
+  if (typeof data !== 'string' && !types.isUint8Array(data))
     throw invalidArgument(`a record must be a Uint8Array or a string; got ${shown(data)}`)
   const bytes = typeof data === 'string' ? Buffer.byteLength(data) : data.byteLength
   if (bytes === 0) throw new DurlogError('ERR_DURLOG_RECORD_EMPTY', 'a record has at least one byte; got none')
@@ -200,6 +201,6 @@ export function checkPayload(data: unknown, maxRecordBytes: number): void {
 /** A folder's absolute path, whatever the working directory becomes. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveDir(dir: unknown): string {
   if (typeof dir === 'string' && dir !== '' && !dir.includes('\0')) return resolve(dir)
-  if (dir instanceof URL && dir.protocol === 'file:') return resolve(fileURLToPath(dir))
-  throw invalidArgument(`dir must be a folder's path or file: URL; got ${shown(dir instanceof URL ? dir.href : dir)}`)
+  if (isUrl(dir) && dir.protocol === 'file:') return resolve(fileURLToPath(dir))
+  throw invalidArgument(`dir must be a folder's path or file: URL; got ${shown(isUrl(dir) ? dir.href : dir)}`)
 }

@@ -40,6 +40,12 @@ export function flag(name: string, value: unknown, preset: boolean): boolean {
   throw invalidArgument(`${name} must be true or false; got ${shown(value)}`)
 }
 
+/** Also for a URL of another realm: in a window of Electron or Jest the caller may have other globals than this file. */
+export function isUrl(value: unknown): value is URL {
+  const { href, protocol } = Object(value) as Partial<URL>
+  return typeof href === 'string' && typeof protocol === 'string'
+}
+
 /**
  * The values of the options `names` in an object without a prototype; each is read once. A property that was added to
  * Object.prototype is no option.

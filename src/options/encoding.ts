@@ -1,4 +1,5 @@
 /** The option `encoding`: how a value becomes a record's bytes, and these a value again. */
+import { types } from 'node:util'
 import { DurlogError, invalidArgument } from '../errors.js'
 import type { Encoding, LogRecord, Payload } from '../types.js'
 import { bag, shown } from './checks.js'
@@ -62,7 +63,7 @@ function encodeText(value: unknown): string {
 }
 
 function encodeBytes(value: unknown): Uint8Array {
-  if (value instanceof Uint8Array) return value
+  if (types.isUint8Array(value)) return value
   throw invalidArgument(`a value must be a Uint8Array (encoding buffer); got ${shown(value)}`)
 }
 
@@ -77,5 +78,5 @@ function encoded<T>(name: string, encode: () => T): T {
 }
 
 function reasonOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause)
+  return types.isNativeError(cause) ? cause.message : String(cause)
 }

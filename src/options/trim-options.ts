@@ -1,4 +1,5 @@
 /** Checks the options of `trim`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+import { types } from 'node:util'
 import { invalidArgument } from '../errors.js'
 import type { NativeRetentionPolicy } from '../native/native.js'
 import type { TrimOptions } from '../types.js'
@@ -26,7 +27,7 @@ export function resolveTrimOptions(options: unknown): ResolvedTrim {
   const given = bag('trim options', options, NAMES) as TrimOptions
   const { MAX_SAFE_INTEGER: max } = Number
   const { before } = given
-  if (before !== undefined && !(before instanceof Date)) checkSeq('before', before)
+  if (before !== undefined && !types.isDate(before)) checkSeq('before', before)
   if (before === undefined && given.maxBytes === undefined && given.maxAgeMs === undefined)
     throw invalidArgument('trim must have before, maxBytes or maxAgeMs; got none of them')
   return {
@@ -36,7 +37,7 @@ export function resolveTrimOptions(options: unknown): ResolvedTrim {
       maxAgeMs: whole('maxAgeMs', given.maxAgeMs, { min: 0, max, unit: 'milliseconds' }, -1),
       keepForCursors: choice('keepFor', given.keepFor, ['cursors', 'nothing'], 'cursors') === 'cursors',
     },
-    before: before instanceof Date ? { timeMs: toTimeMs('before', before) } : before,
+    before: types.isDate(before) ? { timeMs: toTimeMs('before', before) } : before,
     dryRun: flag('dryRun', given.dryRun, false),
     waitMs: whole('waitMs', given.waitMs, { min: 0, max: 2 ** 31 - 1, unit: 'milliseconds' }, 10_000),
   }

@@ -1,5 +1,5 @@
 /** A log that another process or thread writes, as readers see it: by its writer's page, or by the files alone. */
-
+import { clearTimeout, setTimeout } from 'node:timers'
 import {
   LIVE_FIELD_COUNT,
   LiveField,

@@ -1,4 +1,5 @@
 /** How far the destination is behind the log, and since when. */
+import { clearInterval, setInterval } from 'node:timers'
 import type { DurableCursor, ReadableLog } from '../index.js'
 import type { ShipLag } from './types.js'
 import { timeFrom } from './voids.js'

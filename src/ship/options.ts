@@ -1,6 +1,7 @@
 /** The options of a shipper that do not depend on the engine: names, defaults, ranges. */
 import { invalidArgument } from '../errors.js'
 import type { ReadableLog } from '../index.js'
+import { checkSignal } from '../options/abort-signal.js'
 import { bag, choice, shown, whole } from '../options/checks.js'
 import type { KeepAfterAck, ShipperOptions } from './types.js'
 
@@ -32,11 +33,9 @@ export interface ResolvedShipperOptions {
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveShipperOptions(log: ReadableLog, given: ShipperOptions): ResolvedShipperOptions {
-  const { cursor, retryForMs, signal } = given
+  const { cursor, retryForMs } = given
   if (cursor !== undefined && typeof cursor !== 'string')
     throw invalidArgument(`cursor must be a cursor's name; got ${shown(cursor)}`)
-  if (signal !== undefined && !(signal instanceof AbortSignal))
-    throw invalidArgument(`signal must be an AbortSignal; got ${shown(signal)}`)
   const ms = { min: 1, max: MAX_MS, unit: 'milliseconds' }
   return {
     cursor: cursor ?? 'ship',
@@ -51,7 +50,7 @@ export function resolveShipperOptions(log: ReadableLog, given: ShipperOptions): 
     laggingMs: whole('laggingMs', given.laggingMs, ms, 10_000),
     skipGaps: choice('onGap', given.onGap, ['stop', 'skip'], 'stop') === 'skip',
     keep: resolveKeep(log, given.keepAfterAck),
-    signal,
+    signal: checkSignal(given.signal),
   }
 }
 

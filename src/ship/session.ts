@@ -1,4 +1,5 @@
 /** Publishes what a reader delivers, until the first failure. */
+import { clearTimeout, setTimeout } from 'node:timers'
 import { DurlogError } from '../errors.js'
 import type { LogReader, LogRecord } from '../index.js'
 import type { Start } from './start.js'
