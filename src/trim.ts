@@ -1,7 +1,7 @@
 /** Removes old records from a log from outside, also while another process has it open. */
 import { setTimeout } from 'node:timers'
 import { DurlogError } from './errors.js'
-import { isTrimRequested, type TrimRequest, writeTrimRequest } from './log/trim-request.js'
+import { isTrimRequested, removeTrimRequest, type TrimRequest, writeTrimRequest } from './log/trim-request.js'
 import { type NativeFolderPlan, native } from './native/native.js'
 import { open } from './open.js'
 import { resolveDir } from './options/call-options.js'
@@ -11,13 +11,13 @@ import type { TrimOptions, TrimReport } from './types.js'
 const POLL_MS = 20
 
 /**
- * Removes whole segments of the log in `dir`. Where a process has it open, that one is asked by a file in the folder, which
- * it looks for once a second. Rejects with ERR_DURLOG_INVALID_ARGUMENT, ERR_DURLOG_NOT_FOUND, or as `open` does.
+ * Removes whole segments of the log in `dir`. If a process has the log open, the call asks that process by a file in the
+ * folder, which it looks for once a second, and removes them itself if the log is closed meanwhile. Rejects with ERR_DURLOG_INVALID_ARGUMENT, ERR_DURLOG_NOT_FOUND, or as `open` does.
  */
 export async function trim(dir: string | URL, options: TrimOptions): Promise<TrimReport> {
   const path = resolveDir(dir)
   const resolved = resolveTrimOptions(options)
-  // Before the plan: what is appended behind it is in no segment that goes.
+  // Before the plan: a record that is appended later is in no segment that is removed.
   const { firstSeq, nextSeq, uuid } = await native.bounds(path)
   const plan = await planTrim(path, resolved)
   const { seal, segmentBytes } = plan
@@ -26,13 +26,24 @@ export async function trim(dir: string | URL, options: TrimOptions): Promise<Tri
   const report = { firstSeq, before, segments, bytes: plan.bytes + (seal ? segmentBytes : 0), overruns: plan.overruns }
   if (resolved.dryRun || segments === 0) return { by: 'nobody', ...report }
   const request: TrimRequest = { before, seal }
-  try {
-    return { by: 'caller', ...report, firstSeq: await trimHere(path, request, segmentBytes) }
-  } catch (error) {
-    if (!(error instanceof DurlogError) || error.code !== 'ERR_DURLOG_LOCKED') throw error
+  const deadline = performance.now() + resolved.waitMs
+  let asked: string | undefined
+  for (;;) {
+    try {
+      const trimmed = { by: 'caller' as const, ...report, firstSeq: await trimHere(path, request, segmentBytes) }
+      if (asked !== undefined) await removeTrimRequest(path, asked)
+      return trimmed
+    } catch (error) {
+      if (!(error instanceof DurlogError) || error.code !== 'ERR_DURLOG_LOCKED') throw error
+    }
+    asked ??= await writeTrimRequest(path, uuid, request)
+    const leftMs = deadline - performance.now()
+    if (leftMs > 0) await new Promise((resolve) => setTimeout(resolve, Math.min(POLL_MS, leftMs)))
+    const done = !isTrimRequested(path, asked)
+    // The lock may belong to another call of `trim`, which looks for no requests: so the next turn tries again.
+    if (!done && leftMs > 0) continue
+    return { by: done ? 'writer' : 'requested', ...report, firstSeq: (await native.bounds(path)).firstSeq }
   }
-  const done = await askWriter(path, uuid, request, resolved.waitMs)
-  return { by: done ? 'writer' : 'requested', ...report, firstSeq: (await native.bounds(path)).firstSeq }
 }
 
 async function planTrim(dir: string, { policy, before }: ResolvedTrim): Promise<NativeFolderPlan> {
@@ -49,21 +60,9 @@ async function planTrim(dir: string, { policy, before }: ResolvedTrim): Promise<
 async function trimHere(dir: string, { before, seal }: TrimRequest, segmentBytes: number): Promise<number> {
   const log = await open(dir, { create: false, segmentBytes, preallocate: 'none' })
   try {
-    if (seal) await log.rotate()
+    if (seal && before >= log.nextSeq) await log.rotate()
     return await log.trimBefore(before)
   } finally {
     await log.close()
-  }
-}
-
-/** Whether the writer has done the request before `waitMs` have passed. */
-async function askWriter(dir: string, uuid: string, request: TrimRequest, waitMs: number): Promise<boolean> {
-  const deadline = performance.now() + waitMs
-  const name = await writeTrimRequest(dir, uuid, request)
-  for (;;) {
-    if (!isTrimRequested(dir, name)) return true
-    const leftMs = deadline - performance.now()
-    if (leftMs <= 0) return false
-    await new Promise((resolve) => setTimeout(resolve, Math.min(POLL_MS, leftMs)))
   }
 }

@@ -118,6 +118,16 @@ test('two requests at the same time are both done', async () => {
   expect(trimRequests(dir)).toEqual([])
 })
 
+test('calls at the same time on a log that no process has open are all done', async () => {
+  const dir = join(scratchDir(), 'log')
+  await (await makeLog(dir)).close()
+  const calls = [9, 17, 5, 13].map((before) => trim(dir, { before, waitMs: 60_000 }))
+  for (const { by } of await Promise.all(calls)) expect(by).not.toBe('requested')
+  expect(trimRequests(dir)).toEqual([])
+  const log = await openUntilDone(dir)
+  expect(log.firstSeq).toBe(16)
+})
+
 test('old records of a log that is seldom appended to go with the segment that they share', async () => {
   for (const held of [false, true]) {
     const dir = join(scratchDir(), 'log')
