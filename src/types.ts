@@ -243,7 +243,7 @@ export interface ReadOptions {
 export interface LogReader<R extends LogRecord = LogRecord>
   extends AsyncIterator<R, undefined, undefined>,
     AsyncDisposable {
-  /** The next record if it is already decoded, else undefined: then await `next()`. Not while a `next()` is pending. */
+  /** The next record if it is decoded and no `next()` is pending; undefined otherwise: then await `next()`. */
   nextBuffered(): R | undefined
   next(): Promise<IteratorResult<R, undefined>>
   /** Arrays of 1 to `maxRecords` records, what is decoded each time: one await for all of them. Leaving early closes the reader. */
@@ -292,10 +292,10 @@ export interface CursorSummary {
   name: string
   /** The seq of the next record that it reads; -1 if its file is damaged. */
   position: number
-  /** Records behind the end of the log. */
+  /** Records from the position, or from the log's first record if that is later, to the end of the log. */
   lagRecords: number
-  /** Whether its `read` delivers: `cut` and `damaged` need a `seek`. */
-  state: 'ready' | 'cut' | 'damaged'
+  /** Whether its `read` delivers: `cut`, `overrun` and `damaged` need a `seek`. */
+  state: 'ready' | 'cut' | 'overrun' | 'damaged'
   /** Whether a process has it open; false where the file system cannot tell. */
   owned: boolean
   /** That process. */
@@ -328,7 +328,7 @@ export interface DurableCursor<R extends LogRecord = LogRecord> extends AsyncDis
   commit(seq: number, options?: CommitOptions): Promise<void>
   /** Sets the position, forwards or back, durably. Ends the state after ERR_DURLOG_CURSOR_CUT and its like. */
   seek(seq: number): Promise<void>
-  /** Gives the cursor to the next owner. What was committed stays. */
+  /** Gives the cursor to the next owner. What was committed stays. Followers end; other readers fail. */
   close(): Promise<void>
 }
 
@@ -400,7 +400,7 @@ export interface Distribution {
 export interface OpenCursor {
   name: string
   position: number
-  /** Records from the position to the end of the log. */
+  /** Records from the position, or from the log's first record if that is later, to the end of the log. */
   lagRecords: number
 }
 

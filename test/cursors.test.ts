@@ -150,6 +150,30 @@ test('a follower sees new records and commits them', async () => {
   expect(cursor.position).toBe(10)
 })
 
+test.each([false, true])(
+  'closing a cursor ends its followers, also one that waits for a record (on a read-only log: %s)',
+  async (readOnly) => {
+    const writer = await scratchLog()
+    await writer.append('a')
+    const log = readOnly ? await openUntilDone(writer.dir, { readOnly }) : writer
+    const cursor = await log.cursor('c')
+    const followers = [cursor.read({ follow: true }), cursor.read({ follow: true })]
+    for (const follower of followers) expect((await follower.next()).value?.seq).toBe(0)
+    const waiting = followers[0]?.next()
+    const batch = cursor.read({ follow: true }).batches()
+    expect((await batch.next()).value?.length).toBe(1)
+    const waitingBatch = batch.next()
+    const unfinished = cursor.read()
+    await new Promise(setImmediate)
+    await cursor.close()
+    const done = { done: true, value: undefined }
+    expect(await waiting).toEqual(done)
+    expect(await waitingBatch).toEqual(done)
+    expect(await followers[1]?.next()).toEqual(done)
+    expect(await codeOf(unfinished.next())).toBe('ERR_DURLOG_CLOSED')
+  },
+)
+
 test('a cursor delivers batches, and one record at a time without a promise', async () => {
   const log = await scratchLog()
   await log.appendBatch(['a', 'b', 'c', 'd', 'e'])
@@ -329,7 +353,11 @@ test('a cursor whose next records were trimmed says which, and a seek goes on be
   const { code, lostFirst, lostLast } = await errorOf(records(cursor.read()))
   expect([code, lostFirst, lostLast]).toEqual(['ERR_DURLOG_CURSOR_OVERRUN', 0, first - 1])
   expect(cursor.lag.records).toBe(200 - first)
+  const overrun = { name: 'c', position: 0, lagRecords: 200 - first }
+  expect(await log.cursors()).toMatchObject([{ ...overrun, state: 'overrun' }])
+  expect(log.stats().cursors).toEqual([overrun])
   await cursor.seek(first)
+  expect(await log.cursors()).toMatchObject([{ position: first, lagRecords: 200 - first, state: 'ready' }])
   expect((await seqs(cursor)).length).toBe(200 - first)
 })
 

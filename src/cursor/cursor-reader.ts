@@ -1,13 +1,16 @@
-/** Iterates over the records behind a cursor. Each record is noted by the cursor before it is delivered. */
+/** Iterates over the records after a cursor. Each record is noted by the cursor before it is delivered. */
 import { DurlogError } from '../errors.js'
 import type { LogReader, LogRecord } from '../types.js'
 
 /** What a reader needs of its cursor. */
 export interface PassedRecords {
-  /** False where the log may have been cut since the cursor was last compared with its cuts. */
+  isClosed(): boolean
+  /** False if the log may have been cut since the cursor was last compared with its cuts. */
   isCurrent(): boolean
-  /** Throws where the cursor has no position to read from. */
+  /** Throws if the cursor has no position to read from. */
   check(): void
+  /** Calls `end` when the cursor is closed; returns a function that cancels it. */
+  onClose(end: () => void): () => void
   /** Notes that the records before `end` are delivered. Throws ERR_DURLOG_CURSOR_CUT if a cut had reached the cursor. */
   pass(end: number): void
   /** The error of a read that failed at record `seq`. */
@@ -19,11 +22,13 @@ export class CursorReader implements LogReader {
   readonly #cursor: PassedRecords
   /** The seq of the next record. */
   #next: number
+  readonly #follow: boolean
 
-  constructor(reader: LogReader, cursor: PassedRecords, from: number) {
+  constructor(reader: LogReader, cursor: PassedRecords, from: number, follow: boolean) {
     this.#reader = reader
     this.#cursor = cursor
     this.#next = from
+    this.#follow = follow
   }
 
   [Symbol.asyncIterator](): this {
@@ -45,7 +50,8 @@ export class CursorReader implements LogReader {
   #nextSlow(): Promise<IteratorResult<LogRecord, undefined>> {
     return this.#checked(async () => {
       const result = await this.#reader.next()
-      if (!result.done) this.#pass(result.value)
+      if (result.done || this.#ended) return this.#end()
+      this.#pass(result.value)
       return result
     })
   }
@@ -68,7 +74,8 @@ export class CursorReader implements LogReader {
       for (;;) {
         const { done, value: records } = await this.#checked(async () => {
           const result = await batches.next()
-          if (!result.done) this.#pass(result.value.at(-1) as LogRecord)
+          if (result.done || this.#ended) return this.#end()
+          this.#pass(result.value.at(-1) as LogRecord)
           return result
         })
         if (done) return undefined
@@ -83,6 +90,11 @@ export class CursorReader implements LogReader {
     return this.#reader.return()
   }
 
+  async #end(): Promise<IteratorReturnResult<undefined>> {
+    await this.return()
+    return { done: true, value: undefined }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.return()
   }
@@ -92,7 +104,16 @@ export class CursorReader implements LogReader {
     this.#next = seq + 1
   }
 
-  async #checked<T>(read: () => Promise<T>): Promise<T> {
+  /** A follower ends when its cursor is closed, as it ends when the log is closed; any other reader fails. */
+  get #ended(): boolean {
+    return this.#follow && this.#cursor.isClosed()
+  }
+
+  async #checked<T>(read: () => Promise<IteratorResult<T, undefined>>): Promise<IteratorResult<T, undefined>> {
+    if (this.#ended) return this.#end()
+    const cancel = this.#cursor.onClose(() => {
+      if (this.#follow) void this.return()
+    })
     try {
       this.#cursor.check()
       return await read()
@@ -100,6 +121,8 @@ export class CursorReader implements LogReader {
       await this.return()
       if (!(error instanceof DurlogError)) throw error
       throw await this.#cursor.explain(error, this.#next)
+    } finally {
+      cancel()
     }
   }
 }

@@ -36,12 +36,17 @@ export class LogCursors {
   async cursors(): Promise<CursorSummary[]> {
     this.#check()
     const list = await native.listCursors(this.#host.source.dir)
-    const { next } = await this.#host.source.range(false)
+    const range = await this.#host.source.range(false)
+    const stateOf = (position: number, cut: number | undefined): CursorSummary['state'] => {
+      if (position === -1) return 'damaged'
+      if (cut !== undefined) return 'cut'
+      return position < range.first ? 'overrun' : 'ready'
+    }
     return list.map(({ name, position = -1, cut, owned, ownerPid }) => ({
       name,
       position,
-      lagRecords: position === -1 ? 0 : Math.max(0, next - position),
-      state: position === -1 ? 'damaged' : cut === undefined ? 'ready' : 'cut',
+      lagRecords: lagOf(position, range),
+      state: stateOf(position, cut),
       owned,
       ...(ownerPid > 0 && { ownerPid }),
     }))
@@ -49,9 +54,9 @@ export class LogCursors {
 
   /** Those that are open here. */
   opened(): OpenCursor[] {
-    const { next } = this.#host.source.seqs()
+    const range = this.#host.source.seqs()
     return [...this.#open]
-      .map(({ name, position }) => ({ name, position, lagRecords: position === -1 ? 0 : Math.max(0, next - position) }))
+      .map(({ name, position }) => ({ name, position, lagRecords: lagOf(position, range) }))
       .sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
@@ -70,4 +75,9 @@ export class LogCursors {
   #check(): void {
     if (this.#refused) throw closedError(this.#host.source.dir)
   }
+}
+
+/** How many records a cursor has still to read. Those that were trimmed are not among them. */
+function lagOf(position: number, { first, next }: { first: number; next: number }): number {
+  return position === -1 ? 0 : Math.max(0, next - Math.max(position, first))
 }

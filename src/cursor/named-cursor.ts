@@ -95,13 +95,19 @@ export class NamedCursor implements DurableCursor {
     this.#compare()
     const from = this.#position
     const reader = this.#host.read(from === -1 ? checked : { ...checked, from })
+    const isClosed = (): boolean => this.#closing !== undefined
     const cursor: PassedRecords = {
-      isCurrent: () => this.#source.lastTruncation === this.#seen && this.#failure === undefined,
+      isClosed,
+      isCurrent: () => !isClosed() && this.#source.lastTruncation === this.#seen && this.#failure === undefined,
       check: () => this.#checkReady(),
+      onClose: (end) => {
+        this.#waiting.add(end)
+        return () => this.#waiting.delete(end)
+      },
       pass: (end) => this.#pass(end),
       explain: (error, seq) => this.#explain(error, seq),
     }
-    return new CursorReader(reader, cursor, from)
+    return new CursorReader(reader, cursor, from, checked?.follow ?? false)
   }
 
   commit(seq: number, options?: CommitOptions): Promise<void> {
