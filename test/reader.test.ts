@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type LogRecord, open } from '../src/index.js'
+import { type Log, type LogRecord, open, type ReadOptions } from '../src/index.js'
 import { Reader } from '../src/reader/reader.js'
 import { Truncation } from '../src/reader/truncation.js'
 import { codeOf, openUntilDone, records, scratchDir, scratchLog, texts, writeAll } from './fixtures/scratch.js'
@@ -350,33 +350,111 @@ test('batches of a follower that waits can be left at once', async () => {
   expect(await waiting).toEqual({ done: true, value: undefined })
 })
 
-test('a follower that continues after a cut is told of another one that comes meanwhile', async () => {
-  const log = await scratchLog()
-  await log.appendBatch(numbered(10))
-  let end = 10
-  const source = {
+/** A source whose log ends at `end`, with what the reader waits for. */
+function sourceOf(log: Log, end: number) {
+  return {
     dir: log.dir,
+    end,
+    wake: () => {},
     salvage: false,
     counts: { readRecords: 0, readBytes: 0 },
     ended: false,
     lastTruncation: new Truncation(Number.POSITIVE_INFINITY),
     look: () => {},
     settled: async () => {},
-    limitFor: () => end,
-    seqs: () => ({ first: 0, next: end }),
-    range: async () => ({ first: 0, limit: end, next: end }),
-    followLimit: () => end,
-    onMore: () => () => {},
+    limitFor(): number {
+      return this.end
+    },
+    seqs() {
+      return { first: 0, next: this.end }
+    },
+    async range() {
+      return { first: 0, limit: this.end, next: this.end }
+    },
+    followLimit(): number {
+      return this.end
+    },
+    onMore(_cursor: unknown, _limit: number, _durableOnly: boolean, done: () => void) {
+      this.wake = done
+      return () => {}
+    },
+    cut(next: number): void {
+      this.lastTruncation = this.lastTruncation.followedBy(next)
+      this.end = next
+    },
   }
-  const cut = (next: number): void => {
-    source.lastTruncation = source.lastTruncation.followedBy(next)
-    end = next
+}
+
+test('a next that is called while an earlier one is filled gets the later record', async () => {
+  const log = await scratchLog()
+  await writeAll(log, numbered(82))
+  const source = sourceOf(log, 2)
+  const reader = new Reader(source, { follow: true }, async () => source.end)
+  const seqs = [(await reader.next()).value?.seq, (await reader.next()).value?.seq]
+  for (let turns = 0; turns < 40; turns++) {
+    const earlier = reader.next()
+    await new Promise(setImmediate)
+    source.end += 2
+    source.wake()
+    // One of these counts of microtasks ends when the records have come and the earlier call has not taken its own.
+    for (let i = 0; i < turns; i++) await undefined
+    const later = reader.next()
+    seqs.push((await earlier).value?.seq, (await later).value?.seq)
   }
-  const reader = new Reader(source, { follow: true }, async () => end)
+  expect(seqs).toEqual(Array.from({ length: 82 }, (_, i) => i))
+})
+
+describe.each([false, true])('a reader whose log is cut ahead of it (on a read-only log: %s)', (readOnly) => {
+  async function cutAhead(options: ReadOptions): Promise<{ seqs: number[]; gaps: number }> {
+    const writer = await scratchLog()
+    await writeAll(writer, numbered(100))
+    const log = readOnly ? await openUntilDone(writer.dir, { readOnly: true }) : writer
+    let gaps = 0
+    const reader = log.read({ ...options, onGap: () => gaps++ })
+    const seqs: number[] = []
+    while (seqs.length < 5) seqs.push((await reader.next()).value?.seq as number)
+    await writer.truncateAfter(19)
+    await writer.append('another record 20')
+    log.stats() // sees the cut, if another process made it
+    for await (const { seq } of reader) seqs.push(seq)
+    return { seqs, gaps }
+  }
+  const toTheCut = { seqs: Array.from({ length: 20 }, (_, i) => i), gaps: 0 }
+
+  test('ends at the cut with `to`', async () => {
+    expect(await cutAhead({ to: 50 })).toEqual(toTheCut)
+    expect(await cutAhead({ to: 50, salvage: true })).toEqual(toTheCut)
+  })
+
+  test('ends at the cut with `until`', async () => {
+    expect(await cutAhead({ until: Date.now() + 60_000 })).toEqual(toTheCut)
+  })
+
+  test('ends at the cut with `since`', async () => {
+    expect(await cutAhead({ since: 0 })).toEqual(toTheCut)
+  })
+
+  test('reads the log as it is after a cut that comes while it finds the place of a time', async () => {
+    const writer = await scratchLog()
+    await writeAll(writer, numbered(100))
+    const log = readOnly ? await openUntilDone(writer.dir, { readOnly: true }) : writer
+    const reader = log.read({ since: 0 })
+    const first = reader.next()
+    await writer.truncateAfter(19)
+    expect((await first).value?.seq).toBe(0)
+    expect((await records(reader)).map(({ seq }) => seq)).toEqual(toTheCut.seqs.slice(1))
+  })
+})
+
+test('a follower that continues after a cut is told of another one that comes meanwhile', async () => {
+  const log = await scratchLog()
+  await log.appendBatch(numbered(10))
+  const source = sourceOf(log, 10)
+  const reader = new Reader(source, { follow: true }, async () => source.end)
   for (let seq = 0; seq < 5; seq++) expect((await reader.next()).value?.seq).toBe(seq)
-  cut(8)
+  source.cut(8)
   const next = reader.next()
-  cut(3) // while the reader opens its cursor anew
+  source.cut(3) // while the reader opens its cursor anew
   expect(await codeOf(next)).toBe('ERR_DURLOG_OUT_OF_RANGE')
 })
 

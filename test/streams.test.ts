@@ -63,6 +63,19 @@ test('a readable delivers every record and ends', async () => {
   expect(found).toEqual(numbered(1000))
 })
 
+test('a readable keeps the order when its data handler calls read', async () => {
+  const log = await scratchLog()
+  await log.appendBatch(numbered(1000))
+  const found: string[] = []
+  const readable = log.readable()
+  readable.on('data', ({ data }: LogRecord) => {
+    found.push(data.toString())
+    readable.read()
+  })
+  await new Promise((resolve) => readable.once('end', resolve))
+  expect(found).toEqual(numbered(1000))
+})
+
 test('a readable takes the options of read, and waits for a slow consumer', async () => {
   const log = await scratchLog()
   await log.appendBatch(numbered(100))

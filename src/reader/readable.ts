@@ -11,6 +11,8 @@ export function makeReadable(log: { read(options?: ReadOptions): LogReader }, op
 
 class RecordReadable extends Readable {
   readonly #reader: LogReader
+  #delivering = false
+  #wanted = false
 
   constructor(reader: LogReader, highWaterMark: number) {
     super({ objectMode: true, highWaterMark })
@@ -18,6 +20,9 @@ class RecordReadable extends Readable {
   }
 
   override _read(): void {
+    this.#wanted = true
+    if (this.#delivering) return
+    this.#delivering = true
     this.#deliver().catch((error: unknown) => this.destroy(error as Error))
   }
 
@@ -28,13 +33,13 @@ class RecordReadable extends Readable {
     )
   }
 
+  /** Ends when no more is wanted. A handler of `data` may ask for more while a record is pushed. */
   async #deliver(): Promise<void> {
-    const { done, value } = await this.#reader.next()
-    let wanted = this.push(done ? null : value)
-    while (wanted) {
-      const record = this.#reader.nextBuffered()
-      if (record === undefined) return
-      wanted = this.push(record)
+    while (this.#wanted) {
+      const record = this.#reader.nextBuffered() ?? (await this.#reader.next()).value
+      this.#wanted = false
+      if (this.push(record ?? null)) this.#wanted = true
     }
+    this.#delivering = false
   }
 }

@@ -61,6 +61,8 @@ export class Reader implements LogReader {
   #cursor: NativeCursor | undefined
   /** Made with the cursor. */
   #batches: BatchMemory | undefined
+  /** The seq of the first record that is read. */
+  #begin = 0
   /** The seq after the newest batch from the cursor. */
   #position = 0
   /** The seq at which the iteration ends because `to` or `until` says so. */
@@ -74,6 +76,9 @@ export class Reader implements LogReader {
   #filling: Promise<void> | undefined
   /** Ends the watch for `signal`. */
   #unwatch: () => void = () => {}
+  /** Calls of `next` that have not settled; the last of them. */
+  #waiting = 0
+  #lastWaiting: Promise<void> = Promise.resolve()
   #wake: (() => void) | undefined
   #done = false
   #failure: { error: unknown } | undefined
@@ -113,6 +118,10 @@ export class Reader implements LogReader {
   }
 
   nextBuffered(): LogRecord | undefined {
+    return this.#waiting > 0 ? undefined : this.#take()
+  }
+
+  #take(): LogRecord | undefined {
     const index = this.#index
     if (index >= this.#count || this.#source.lastTruncation !== this.#seenTruncation) return undefined
     this.#index = index + 1
@@ -160,7 +169,7 @@ export class Reader implements LogReader {
 
   /** At most `max` of the records that are decoded. */
   #buffered(max: number): LogRecord[] {
-    if (this.#source.lastTruncation !== this.#seenTruncation) return []
+    if (this.#waiting > 0 || this.#source.lastTruncation !== this.#seenTruncation) return []
     const begin = this.#index
     const end = Math.min(begin + max, this.#count)
     this.#index = end
@@ -181,21 +190,31 @@ export class Reader implements LogReader {
     await this.return()
   }
 
+  /** Calls that wait for a batch take their records in the order of the calls. */
   #nextSlow(): Promise<IteratorResult<LogRecord, undefined>> {
-    // Concurrent calls keep their order: each continues after the same promise.
-    if (this.#filling !== undefined) return this.#filling.then(() => this.next())
-    if (this.#failure !== undefined) {
-      const { error } = this.#failure
-      this.#failure = undefined
-      return this.#release().then(() => Promise.reject(error))
+    const result = this.#waiting === 0 ? this.#advance() : this.#lastWaiting.then(() => this.#advance())
+    const leave = (): void => {
+      this.#waiting--
     }
-    if (this.#done) return this.#release().then(() => DONE)
-    this.#filling = this.#fill()
-      .catch((error: unknown) => this.#fail(error))
-      .finally(() => {
-        this.#filling = undefined
-      })
-    return this.#filling.then(() => this.next())
+    this.#waiting++
+    this.#lastWaiting = result.then(leave, leave)
+    return result
+  }
+
+  async #advance(): Promise<IteratorResult<LogRecord, undefined>> {
+    for (;;) {
+      const record = this.#take()
+      if (record !== undefined) return { done: false, value: record }
+      if (this.#done) break
+      this.#filling = this.#fill().catch((error: unknown) => this.#fail(error))
+      await this.#filling
+      this.#filling = undefined
+    }
+    const failure = this.#failure
+    this.#failure = undefined
+    await this.#release()
+    if (failure !== undefined) throw failure.error
+    return DONE
   }
 
   /** Makes the next batch ready, or finishes. */
@@ -237,15 +256,20 @@ export class Reader implements LogReader {
 
   async #open(): Promise<void> {
     const batches = BatchMemory.make()
-    for (let attempt = 1; ; attempt++) {
+    for (let attempt = 1; ; ) {
       const { first, limit, next } = await this.#source.range(this.#durableOnly)
       if (this.#done) return
       this.#seenTruncation = this.#source.lastTruncation
       const since = this.#since === undefined ? 0 : await this.#seqAt(this.#since)
-      if (this.#until !== undefined) this.#stop = Math.min(this.#stop, await this.#seqAt(this.#until))
+      const until = this.#until === undefined ? Number.POSITIVE_INFINITY : await this.#seqAt(this.#until)
+      // What was found out before a cut is not of the log as it is now.
+      this.#source.look()
+      if (this.#source.lastTruncation !== this.#seenTruncation) continue
       const from = Math.max(this.#from ?? first, since)
       if (from < first) throw outOfRange(`records before ${first} have been trimmed; can't read from ${from}`)
       if (from > next) throw outOfRange(`the log ends before ${next}; can't read from ${from}`)
+      this.#stop = Math.min(this.#stop, until)
+      this.#begin = from
       this.#firstSeq = from
       this.#position = from
       if (!this.#follow) this.#end = limit
@@ -256,7 +280,7 @@ export class Reader implements LogReader {
         return
       } catch (error) {
         // The log may have been trimmed between the two calls: look again where it begins now.
-        if (this.#from !== undefined || attempt === 3 || !isCode(error, 'ERR_DURLOG_OUT_OF_RANGE')) throw error
+        if (this.#from !== undefined || attempt++ === 3 || !isCode(error, 'ERR_DURLOG_OUT_OF_RANGE')) throw error
       }
     }
   }
@@ -355,14 +379,19 @@ export class Reader implements LogReader {
     const next = this.#firstSeq + this.#index
     const cut = this.#seenTruncation.lowestLater()
     this.#seenTruncation = this.#source.lastTruncation
-    if (next > cut)
-      throw outOfRange(`the log was cut to end before ${cut}; this reader has delivered up to ${next - 1}`)
     this.#count = 0
     this.#index = 0
     this.#firstSeq = next
     this.#position = next
     await this.#release()
-    if (!this.#done) this.#cursor = await native.openCursor(this.#source.dir, next)
+    if (this.#done) return
+    if (next === this.#begin) return this.#open()
+    if (next > cut)
+      throw outOfRange(`the log was cut to end before ${cut}; this reader has delivered up to ${next - 1}`)
+    // Records after the cut are newer than the end, and than the time that `until` was looked up for.
+    if (!this.#follow) this.#end = Math.min(this.#end, cut)
+    if (this.#until !== undefined) this.#stop = Math.min(this.#stop, cut)
+    this.#cursor = await native.openCursor(this.#source.dir, next)
   }
 
   readonly #onAbort = (): void => {
