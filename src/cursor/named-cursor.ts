@@ -107,7 +107,7 @@ export class NamedCursor implements DurableCursor {
       pass: (end) => this.#pass(end),
       explain: (error, seq) => this.#explain(error, seq),
     }
-    return new CursorReader(reader, cursor, from, checked?.follow ?? false)
+    return new CursorReader(reader, cursor, from, checked.follow ?? false)
   }
 
   commit(seq: number, options?: CommitOptions): Promise<void> {
