@@ -12,6 +12,7 @@ import { compareGroups } from './targets/compare.mjs'
 import { cursorGroups } from './targets/cursor.mjs'
 import { fileGroups } from './targets/files.mjs'
 import { followGroups } from './targets/follow.mjs'
+import { heapGroups } from './targets/heap.mjs'
 import { memoryGroups } from './targets/memory.mjs'
 import { openingGroups } from './targets/opening.mjs'
 import { readGroups } from './targets/read.mjs'
@@ -49,6 +50,7 @@ const groups = [
   ...followGroups,
   ...cursorGroups,
   ...systemGroups,
+  ...heapGroups,
   ...severalGroups,
   ...shipGroups,
   ...compareGroups,

@@ -4,6 +4,7 @@
 
 #include <napi.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ namespace durlog {
 // State of one environment (main thread or worker): nothing of the addon is shared between two.
 struct EnvironmentData {
   Napi::FunctionReference error_class;
+  // By name: see NewWrapped().
+  std::map<std::string, Napi::FunctionReference> classes;
 };
 
 // The one place where a Status becomes a DurlogError. `outcome` is "" or what became of the

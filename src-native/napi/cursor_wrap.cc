@@ -6,6 +6,7 @@
 
 #include "napi/async_task.h"
 #include "napi/convert.h"
+#include "napi/wrapped_class.h"
 #include "read/cursor.h"
 
 namespace durlog {
@@ -13,21 +14,21 @@ namespace {
 
 class CursorWrap final : public Napi::ObjectWrap<CursorWrap> {
  public:
-  static Napi::Value Make(Napi::Env env, std::unique_ptr<Cursor> cursor) {
-    const Napi::Function constructor = DefineClass(
-        env, "NativeCursor",
+  static constexpr const char* kName = "NativeCursor";
+  static Napi::Function Define(Napi::Env env) {
+    return DefineClass(
+        env, kName,
         {InstanceMethod<&CursorWrap::Next>("next"),
          InstanceMethod<&CursorWrap::NextCached>("nextCached"),
          InstanceMethod<&CursorWrap::Poll>("poll"),
          InstanceMethod<&CursorWrap::SkipDamage>("skipDamage"),
          InstanceMethod<&CursorWrap::Seq>("seq"), InstanceMethod<&CursorWrap::Close>("close")});
-    // In a worker that is being terminated there is no class any more, and calling it would abort.
-    if (constructor.IsEmpty()) return Napi::Value();
-    const Napi::Object object = constructor.New({});
-    CursorWrap* const wrap = object.IsEmpty() ? nullptr : Unwrap(object);
+  }
+  static Napi::Value Make(Napi::Env env, std::unique_ptr<Cursor> cursor) {
+    CursorWrap* const wrap = NewWrapped<CursorWrap>(env);
     if (wrap == nullptr) return Napi::Value();
     wrap->cursor_ = std::move(cursor);
-    return object;
+    return wrap->Value();
   }
 
   explicit CursorWrap(const Napi::CallbackInfo& info) : Napi::ObjectWrap<CursorWrap>(info) {}

@@ -11,6 +11,7 @@
 #include "cursor/durable_cursor.h"
 #include "napi/async_task.h"
 #include "napi/convert.h"
+#include "napi/wrapped_class.h"
 
 namespace durlog {
 namespace {
@@ -18,23 +19,22 @@ namespace {
 // A call that is out has a share of the cursor, so that it may end after the object is collected.
 class DurableCursorWrap final : public Napi::ObjectWrap<DurableCursorWrap> {
  public:
+  static constexpr const char* kName = "NativeDurableCursor";
+  static Napi::Function Define(Napi::Env env) {
+    return DefineClass(env, kName,
+                       {InstanceMethod<&DurableCursorWrap::Position>("position"),
+                        InstanceMethod<&DurableCursorWrap::FindCut>("findCut"),
+                        InstanceMethod<&DurableCursorWrap::NewestGeneration>("newestGeneration"),
+                        InstanceMethod<&DurableCursorWrap::Commit>("commit"),
+                        InstanceMethod<&DurableCursorWrap::Sync>("sync"),
+                        InstanceMethod<&DurableCursorWrap::Place>("place"),
+                        InstanceMethod<&DurableCursorWrap::Close>("close")});
+  }
   static Napi::Value Make(Napi::Env env, std::shared_ptr<DurableCursor> cursor) {
-    const Napi::Function constructor =
-        DefineClass(env, "NativeDurableCursor",
-                    {InstanceMethod<&DurableCursorWrap::Position>("position"),
-                     InstanceMethod<&DurableCursorWrap::FindCut>("findCut"),
-                     InstanceMethod<&DurableCursorWrap::NewestGeneration>("newestGeneration"),
-                     InstanceMethod<&DurableCursorWrap::Commit>("commit"),
-                     InstanceMethod<&DurableCursorWrap::Sync>("sync"),
-                     InstanceMethod<&DurableCursorWrap::Place>("place"),
-                     InstanceMethod<&DurableCursorWrap::Close>("close")});
-    // In a worker that is being terminated there is no class any more, and calling it would abort.
-    if (constructor.IsEmpty()) return Napi::Value();
-    const Napi::Object object = constructor.New({});
-    DurableCursorWrap* const wrap = object.IsEmpty() ? nullptr : Unwrap(object);
+    DurableCursorWrap* const wrap = NewWrapped<DurableCursorWrap>(env);
     if (wrap == nullptr) return Napi::Value();
     wrap->cursor_ = std::move(cursor);
-    return object;
+    return wrap->Value();
   }
 
   explicit DurableCursorWrap(const Napi::CallbackInfo& info)

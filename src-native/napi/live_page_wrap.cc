@@ -8,6 +8,7 @@
 
 #include "live/live_page_reader.h"
 #include "napi/convert.h"
+#include "napi/wrapped_class.h"
 #include "napi/live_page_watch.h"
 
 namespace durlog {
@@ -30,22 +31,22 @@ enum LiveField : size_t {
 
 class LivePageWrap final : public Napi::ObjectWrap<LivePageWrap> {
  public:
-  static Napi::Value Make(Napi::Env env, std::string path, const Napi::Function& on_change,
-                          std::unique_ptr<LivePageReader> reader) {
-    const Napi::Function constructor = DefineClass(
-        env, "NativeLivePage",
+  static constexpr const char* kName = "NativeLivePage";
+  static Napi::Function Define(Napi::Env env) {
+    return DefineClass(
+        env, kName,
         {InstanceMethod<&LivePageWrap::Look>("look"), InstanceMethod<&LivePageWrap::Watch>("watch"),
          InstanceMethod<&LivePageWrap::Unwatch>("unwatch"),
          InstanceMethod<&LivePageWrap::Close>("close")});
-    // In a worker that is being terminated there is no class any more, and calling it would abort.
-    if (constructor.IsEmpty()) return Napi::Value();
-    const Napi::Object object = constructor.New({});
-    LivePageWrap* const wrap = object.IsEmpty() ? nullptr : Unwrap(object);
+  }
+  static Napi::Value Make(Napi::Env env, std::string path, const Napi::Function& on_change,
+                          std::unique_ptr<LivePageReader> reader) {
+    LivePageWrap* const wrap = NewWrapped<LivePageWrap>(env);
     if (wrap == nullptr) return Napi::Value();
     wrap->path_ = std::move(path);
     wrap->on_change_ = Napi::Persistent(on_change);
     wrap->reader_ = std::move(reader);
-    return object;
+    return wrap->Value();
   }
 
   explicit LivePageWrap(const Napi::CallbackInfo& info) : Napi::ObjectWrap<LivePageWrap>(info) {}

@@ -7,6 +7,7 @@
 
 #include "napi/async_task.h"
 #include "napi/convert.h"
+#include "napi/wrapped_class.h"
 #include "read/point_reader.h"
 
 namespace durlog {
@@ -34,21 +35,20 @@ Napi::Value FromRecord(Napi::Env env, uint64_t seq, const PointRecord& record) {
 // A read that is out has a share of the reader, so that it may end after the object is collected.
 class PointReaderWrap final : public Napi::ObjectWrap<PointReaderWrap> {
  public:
+  static constexpr const char* kName = "NativePointReader";
+  static Napi::Function Define(Napi::Env env) {
+    return DefineClass(env, kName,
+                       {InstanceMethod<&PointReaderWrap::Get>("get"),
+                        InstanceMethod<&PointReaderWrap::GetSync>("getSync"),
+                        InstanceMethod<&PointReaderWrap::GetCached>("getCached"),
+                        InstanceMethod<&PointReaderWrap::SeqAt>("seqAt"),
+                        InstanceMethod<&PointReaderWrap::Forget>("forget")});
+  }
   static Napi::Value Make(Napi::Env env, std::shared_ptr<PointReader> reader) {
-    const Napi::Function constructor =
-        DefineClass(env, "NativePointReader",
-                    {InstanceMethod<&PointReaderWrap::Get>("get"),
-                     InstanceMethod<&PointReaderWrap::GetSync>("getSync"),
-                     InstanceMethod<&PointReaderWrap::GetCached>("getCached"),
-                     InstanceMethod<&PointReaderWrap::SeqAt>("seqAt"),
-                     InstanceMethod<&PointReaderWrap::Forget>("forget")});
-    // In a worker that is being terminated there is no class any more, and calling it would abort.
-    if (constructor.IsEmpty()) return Napi::Value();
-    const Napi::Object object = constructor.New({});
-    PointReaderWrap* const wrap = object.IsEmpty() ? nullptr : Unwrap(object);
+    PointReaderWrap* const wrap = NewWrapped<PointReaderWrap>(env);
     if (wrap == nullptr) return Napi::Value();
     wrap->reader_ = std::move(reader);
-    return object;
+    return wrap->Value();
   }
 
   explicit PointReaderWrap(const Napi::CallbackInfo& info)

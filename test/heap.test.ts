@@ -1,0 +1,22 @@
+/** What calls leave in the JavaScript heap: measured in a process of its own. bench/targets/heap.mjs makes more calls. */
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { scratchDir } from './fixtures/scratch.js'
+
+const PROGRAM = fileURLToPath(new URL('../bench/targets/heap.mjs', import.meta.url))
+/** A class defined for each object took 5 KB each; what the engine itself takes more or less of does not grow with the count. */
+const MAX_GROWTH_BYTES = 256 * 1024
+
+test.each([
+  { kind: 'reads', count: 500 },
+  { kind: 'cursors', count: 300 },
+  { kind: 'opens', count: 300 },
+  { kind: 'shared-opens', count: 300 },
+  { kind: 'read-only-opens', count: 300 },
+])('$count $kind leave nothing in the heap', async ({ kind, count }) => {
+  const args = ['--expose-gc', PROGRAM, scratchDir(), kind, String(count)]
+  const { stdout } = await promisify(execFile)(process.execPath, args)
+  expect(Number(stdout)).toBeLessThan(MAX_GROWTH_BYTES)
+})
