@@ -25,7 +25,7 @@ Status TouchPages(uint8_t* start, size_t size, const FaultGuard& guard, const st
 }
 
 Status PageFault(const char* operation, const std::string& path) {
-  return Status::System(operation, EFAULT, path)
+  return Status::System(operation, EIO, path)
       .WithMessage(
           "the kernel could not provide a page of the map: the file was truncated, its device "
           "failed, or the disk is full");

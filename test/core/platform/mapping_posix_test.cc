@@ -88,6 +88,12 @@ TEST_F(PlatformMappingPosixTest, AFaultedMapNeverSyncsOrPopulatesWell) {
   }
 }
 
+TEST_F(PlatformMappingPosixTest, APageThatCannotBeHadIsAnIoError) {
+  TruncateBehindTheMap(4096);
+  const Status populated = map_->Populate(8192, 1);
+  EXPECT_EQ(populated.sys_errno(), EIO) << populated.message();
+}
+
 TEST_F(PlatformMappingPosixTest, AFaultStaysInItsMap) {
   std::unique_ptr<File> other_file = MakeFile("other", kMapBytes);
   Result<std::unique_ptr<Mapping>> other = other_file->Map(0, kMapBytes);
