@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
@@ -29,6 +29,30 @@ linuxOnly('three hundred opens and closes leave no descriptor and no mapping beh
   expect(held().descriptors).toBeLessThanOrEqual(before.descriptors + 30)
   expect(held().mappings).toBe(0)
 })
+
+const strategies: readonly Strategy[] = ['mmap', 'auto']
+linuxOnly.each(strategies)(
+  'synced segments keep neither a descriptor nor a mapping (%s at memory)',
+  async (strategy) => {
+    const dir = join(scratchDir(), 'log')
+    const log = await openUntilDone(dir, { strategy, durability: 'memory', segmentBytes: 64 * 1024 })
+    for (let i = 0; i < 600; i++) await log.append(Buffer.alloc(4096, 1))
+    await log.sync()
+    const linked = (fd: string): string => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`)
+      } catch {
+        return ''
+      }
+    }
+    const held = readdirSync('/proc/self/fd').filter((fd) => linked(fd).startsWith(dir)).length
+    const mapped = readFileSync('/proc/self/maps', 'utf8').split(dir).length - 1
+    expect(log.stats().segments).toBeGreaterThan(40)
+    // Those of the folder, its lock and its page, of the newest segments and of the next one.
+    expect(held).toBeLessThan(20)
+    expect(mapped).toBeLessThan(20)
+  },
+)
 
 test.each<[Strategy, Durability]>([
   ['auto', 'sync'],

@@ -8,8 +8,8 @@
 
 #include "live/live_page_reader.h"
 #include "napi/convert.h"
-#include "napi/wrapped_class.h"
 #include "napi/live_page_watch.h"
+#include "napi/wrapped_class.h"
 
 namespace durlog {
 namespace {

@@ -8,12 +8,12 @@
 namespace durlog {
 
 void ChunkJob::Run() {
-  retired_.clear();
   if (cancelled()) return;
   status_ = PopulateChunk(segment_->file(), populating_, zero_from_, &chunk_);
 }
 
 void ChunkRun::Run() {
+  retired_.clear();
   for (std::shared_ptr<ChunkJob>& job : jobs_) {
     job->RunOnce();
     job.reset();
@@ -47,16 +47,17 @@ void MappedTail::PrepareAhead() {
   std::vector<std::shared_ptr<ChunkJob>> jobs;
   while (prepared_end_ < std::min(from + lead_bytes_, segment_->bytes())) {
     const uint64_t end = std::min(prepared_end_ + next_chunk_bytes_, segment_->bytes());
-    auto job = std::make_shared<ChunkJob>(segment_, prepared_end_, end, first_offset_,
-                                          shape_.populating, std::move(retired_));
-    retired_.clear();
+    auto job =
+        std::make_shared<ChunkJob>(segment_, prepared_end_, end, first_offset_, shape_.populating);
     prepared_end_ = end;
     next_chunk_bytes_ = std::min(next_chunk_bytes_ * kGrowth, shape_.chunk_bytes());
     ahead_.push_back(job);
     jobs.push_back(std::move(job));
   }
-  if (jobs.empty()) return;
-  run_ = std::make_shared<ChunkRun>(std::move(jobs));
+  // A segment that one chunk covers prepares nothing, and would pass on what is retired forever.
+  const bool may_unmap = !retired_.empty() && (!run_ || run_->done());
+  if (jobs.empty() && !may_unmap) return;
+  run_ = std::make_shared<ChunkRun>(std::move(jobs), std::exchange(retired_, {}));
   executor_->Execute(run_);
 }
 

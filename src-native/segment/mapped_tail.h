@@ -19,18 +19,14 @@
 
 namespace durlog {
 
-// Maps one chunk and populates it; first drops those that are behind the append point, so that
-// unmapping costs the appending thread nothing. Cancelled before a worker has begun it does
+// Maps one chunk and populates it. If it is cancelled before a worker has begun it, it does
 // neither.
 class ChunkJob final : public Job {
  public:
-  // Below `zero_from` stands what must not be written over.
+  // The bytes below `zero_from` must not be written over.
   ChunkJob(std::shared_ptr<Segment> segment, uint64_t begin, uint64_t end, uint64_t zero_from,
-           Populating populating, std::vector<Chunk> retired)
-      : segment_(std::move(segment)),
-        zero_from_(zero_from),
-        populating_(populating),
-        retired_(std::move(retired)) {
+           Populating populating)
+      : segment_(std::move(segment)), zero_from_(zero_from), populating_(populating) {
     chunk_.begin = begin;
     chunk_.end = end;
   }
@@ -41,7 +37,6 @@ class ChunkJob final : public Job {
   void Release() {
     segment_.reset();
     chunk_.mapping.reset();
-    retired_.clear();
   }
 
  protected:
@@ -51,22 +46,24 @@ class ChunkJob final : public Job {
   std::shared_ptr<Segment> segment_;
   const uint64_t zero_from_;
   const Populating populating_;
-  std::vector<Chunk> retired_;
   Chunk chunk_;
   Status status_;
 };
 
-// One chunk after the other, on one worker: side by side they would only spin on the file's lock,
-// and keep the other workers from whoever needs them.
+// One chunk after the other, on one worker: in parallel they would only spin on the file's lock,
+// and occupy workers that other jobs need. First unmaps the retired chunks, so that this costs the
+// appending thread nothing.
 class ChunkRun final : public Job {
  public:
-  explicit ChunkRun(std::vector<std::shared_ptr<ChunkJob>> jobs) : jobs_(std::move(jobs)) {}
+  ChunkRun(std::vector<std::shared_ptr<ChunkJob>> jobs, std::vector<Chunk> retired)
+      : jobs_(std::move(jobs)), retired_(std::move(retired)) {}
 
  protected:
   void Run() override;
 
  private:
   std::vector<std::shared_ptr<ChunkJob>> jobs_;
+  std::vector<Chunk> retired_;
 };
 
 // How a tail is laid out.
@@ -75,13 +72,13 @@ struct TailShape {
   uint64_t window_bytes = 4u << 20;  // a power of two: see MappedTail::window_bytes()
   Populating populating = Populating::kTouch;
 
-  // What a worker populates in one piece, and the appending thread may have to wait for.
+  // A worker populates it in one piece, and the appending thread may have to wait for it.
   uint64_t chunk_bytes() const {
     return window_bytes / 4 > map_alignment ? window_bytes / 4 : map_alignment;
   }
 };
 
-// What the tail of a segment that is sealed leaves to the next segment's.
+// Left by the tail of a sealed segment to the next segment's tail.
 struct TailLegacy {
   std::vector<Chunk> chunks;  // to be unmapped by a worker
   uint64_t lead_bytes = 0;
@@ -95,7 +92,7 @@ class MappedTail {
   // a `first` chunk, which holds it, there is nothing to wait for.
   MappedTail(std::shared_ptr<Segment> segment, uint64_t offset, const TailShape& shape,
              Executor* executor, Chunk first = {}, TailLegacy legacy = {});
-  // No job outlives the tail: it would write its zeros over the records of whoever comes next.
+  // No job outlives the tail: it would write its zeros over later records.
   ~MappedTail() { Quiesce(); }
   MappedTail(const MappedTail&) = delete;
   MappedTail& operator=(const MappedTail&) = delete;
@@ -136,7 +133,7 @@ class MappedTail {
   bool Holds(uint64_t offset) const { return InCurrent(offset, 1) || Find(offset) != nullptr; }
   // Mappings that together cover [begin, end), or nothing where some of it is no longer mapped.
   std::vector<Chunk> Covering(uint64_t begin, uint64_t end) const;
-  // Stores go on at `offset`; nobody touches the file below it any more.
+  // Stores continue at `offset`; no job touches the file below it any more.
   void SkipTo(uint64_t offset);
   // Calls the chunk jobs back and unmaps what they have mapped, so that the file may be cut or
   // written past the cache. Nothing can be stored afterwards.
