@@ -62,6 +62,7 @@
       'src-native/log/truncate_job.cc',
       'src-native/log/write_policy.cc',
       'src-native/shared/committed_walk.cc',
+      'src-native/shared/device_proof.cc',
       'src-native/shared/frame_step.cc',
       'src-native/shared/member.cc',
       'src-native/shared/members_page.cc',

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/bytes.h"
+
 namespace durlog {
 
 Result<ReadWindow::View> ReadWindow::At(uint64_t offset, size_t wanted) {
@@ -12,15 +14,20 @@ Result<ReadWindow::View> ReadWindow::At(uint64_t offset, size_t wanted) {
     const size_t skip = static_cast<size_t>(offset - begin_);
     return View{buffer_.data() + skip, filled_ - skip};
   }
-  const size_t step = static_cast<size_t>(std::min<uint64_t>(std::max(needed, kStepBytes), left));
+  const uint64_t begin = AlignDown(offset, alignment_);
+  const size_t skip = static_cast<size_t>(offset - begin);
+  const uint64_t most = std::min<uint64_t>(std::max(skip + needed, kStepBytes), skip + left);
+  const size_t step = static_cast<size_t>(AlignUp(most, alignment_));
   filled_ = 0;
   if (!buffer_.Reserve(step, 0)) {
     return Status::Error(Code::kOutOfMemory, "no memory to read the segment");
   }
-  DURLOG_ASSIGN_OR_RETURN(filled_, file_.ReadAt(offset, buffer_.data(), step));
-  begin_ = offset;
+  DURLOG_ASSIGN_OR_RETURN(const size_t read, file_.ReadAt(begin, buffer_.data(), step));
+  begin_ = begin;
+  filled_ = static_cast<size_t>(std::min<uint64_t>(read, end_ - begin));
   bytes_read_ += filled_;
-  return View{buffer_.data(), filled_};
+  if (filled_ <= skip) return View{nullptr, 0};
+  return View{buffer_.data() + skip, filled_ - skip};
 }
 
 }  // namespace durlog

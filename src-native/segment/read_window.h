@@ -12,8 +12,10 @@ namespace durlog {
 
 class ReadWindow {
  public:
-  // Nothing at or past `end` is read; `end` is at most the size of the file.
-  ReadWindow(File& file, uint64_t end) : file_(file), end_(end) {}
+  // Nothing at or past `end` is shown; `end` is at most the size of the file. A file that is open
+  // for direct I/O has to be read in multiples of `alignment`.
+  ReadWindow(File& file, uint64_t end, uint32_t alignment = 1)
+      : file_(file), end_(end), alignment_(alignment) {}
 
   // The bytes at `offset`: at least `wanted` of them, less only at the end. Valid until the next
   // call. The buffer never outgrows the larger of one step and `wanted`.
@@ -30,6 +32,7 @@ class ReadWindow {
   static constexpr size_t kStepBytes = 1u << 20;
   File& file_;
   const uint64_t end_;
+  const uint32_t alignment_;
   AlignedBuffer buffer_;
   uint64_t begin_ = 0;
   size_t filled_ = 0;

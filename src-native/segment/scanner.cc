@@ -11,10 +11,11 @@ uint64_t SaturatingMultiply(uint64_t value, uint64_t factor) {
 
 }  // namespace
 
-FrameScanner::FrameScanner(File& file, const ScanContext& context, uint64_t file_bytes)
+FrameScanner::FrameScanner(File& file, const ScanContext& context, uint64_t file_bytes,
+                           uint32_t alignment)
     : context_(context),
       end_(std::min(context.segment_bytes, file_bytes)),
-      window_(file, end_),
+      window_(file, end_, alignment),
       next_seq_(context.first_seq),
       sought_seq_(next_seq_),
       evidence_budget_(SaturatingMultiply(end_, kResyncBudgetFactor)),

@@ -32,7 +32,8 @@ struct ScannedFrame {
 // expected one (reported as kBadCrc: the frame is intact but not of this place).
 class FrameScanner {
  public:
-  FrameScanner(File& file, const ScanContext& context, uint64_t file_bytes);
+  // `alignment` is for a file that is open for direct I/O.
+  FrameScanner(File& file, const ScanContext& context, uint64_t file_bytes, uint32_t alignment = 1);
 
   // The frame at position(); moves past it only where it is whole.
   Result<ScannedFrame> Next();

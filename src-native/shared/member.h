@@ -18,9 +18,11 @@ namespace durlog {
 
 class Member {
  public:
+  // `direct_alignment` is 0 if there is no direct I/O.
   Member(FileSystem& file_system, std::unique_ptr<Directory> directory, std::unique_ptr<File> lock,
-         std::unique_ptr<MembersPage> page)
+         std::unique_ptr<MembersPage> page, uint32_t direct_alignment)
       : file_system_(file_system),
+        direct_alignment_(direct_alignment),
         directory_(std::move(directory)),
         lock_(std::move(lock)),
         page_(std::move(page)) {}
@@ -42,7 +44,7 @@ class Member {
   uint32_t CountMembers();
 
   // The segment, opened at most once while it may still change or has to be synced: the system
-  // tells each open of a file once that a writeback has failed.
+  // reports a failed writeback once to each open of a file.
   Result<std::shared_ptr<SharedSegment>> SegmentAt(uint64_t first_seq);
 
   // Held by the thread that has PageLock::kSync: the lock is the open file's, and so every thread's
@@ -50,6 +52,7 @@ class Member {
   std::mutex& syncing() { return syncing_; }
 
   FileSystem& file_system() { return file_system_; }
+  uint32_t direct_alignment() const { return direct_alignment_; }
   Directory& directory() { return *directory_; }
   // The file `lock`, on which each member has a shared lock.
   File& lock() { return *lock_; }
@@ -58,6 +61,7 @@ class Member {
 
  private:
   FileSystem& file_system_;
+  const uint32_t direct_alignment_;
   const std::unique_ptr<Directory> directory_;
   const std::unique_ptr<File> lock_;
   const std::unique_ptr<MembersPage> page_;

@@ -20,6 +20,10 @@ constexpr uint32_t kMaxPauseMicros = 2000;
 // How often to ask whether the member that syncs is still alive: one that dies rings no bell.
 constexpr uint64_t kBellMicros = 2000;
 
+bool IsForWantOfResources(const Status& status) {
+  return status.code() == Code::kTooManyFiles || status.code() == Code::kOutOfMemory;
+}
+
 PageWord EndWordOf(Level level) {
   if (level == Level::kAsync) return PageWord::kAsyncEnd;
   return level == Level::kFull ? PageWord::kFullEnd : PageWord::kSyncedEnd;
@@ -132,6 +136,24 @@ Status ReachJob::SyncSegments(const std::vector<std::shared_ptr<SharedSegment>>&
   return Status::Ok();
 }
 
+// What another process was told of a failed writeback, no sync by this member reports: see
+// DeviceProof. The segments are synced.
+Status ReachJob::CheckDevice(const std::vector<std::shared_ptr<SharedSegment>>& sealed,
+                             const LogPoint& committed) {
+  const uint32_t alignment = member_->direct_alignment();
+  if (alignment == 0) return Status::Ok();  // see CheckShareable()
+  const uint64_t synced_end = member_->page().Load(PageWord::kSyncedEnd);
+  const auto check = [&](SharedSegment& segment, uint64_t end) {
+    DeviceProof* const proof = segment.proof();
+    if (proof == nullptr) return Status::Ok();
+    return proof->Check(member_->directory(), segment, alignment, synced_end, end);
+  };
+  for (const std::shared_ptr<SharedSegment>& segment : sealed) {
+    DURLOG_RETURN_IF_ERROR(check(*segment, segment->bytes()));
+  }
+  return check(*committed.segment, committed.offset);
+}
+
 // The caller holds PageLock::kSync. What is published was true before.
 Status ReachJob::SyncForAll() {
   MembersPage& page = member_->page();
@@ -144,9 +166,11 @@ Status ReachJob::SyncForAll() {
                           UnsyncedBefore(committed.segment->first_seq()));
   AtStep(Step::kSyncBegun);
   Status synced = SyncSegments(sealed, committed);
+  if (synced.ok()) synced = CheckDevice(sealed, committed);
   if (!synced.ok()) {
-    // The kernel may have dropped the pages, and says so once: nobody may sync them again.
-    page.Raise(PageWord::kLatched, 1);
+    // The kernel may have dropped the pages, and reports that once: no member may sync them again.
+    // A check for which a descriptor or memory is missing can be repeated.
+    if (!IsForWantOfResources(synced)) page.Raise(PageWord::kLatched, 1);
     return synced;
   }
   AtStep(Step::kSynced);

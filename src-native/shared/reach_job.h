@@ -54,6 +54,8 @@ class ReachJob final : public Job {
   Result<std::vector<std::shared_ptr<SharedSegment>>> UnsyncedBefore(uint64_t first_seq);
   Status SyncSegments(const std::vector<std::shared_ptr<SharedSegment>>& sealed,
                       const LogPoint& committed);
+  Status CheckDevice(const std::vector<std::shared_ptr<SharedSegment>>& sealed,
+                     const LogPoint& committed);
   bool IsReached();
   // Waits a little longer each time. False once it is enough.
   bool Pause();

@@ -103,14 +103,17 @@ Result<bool> IsFirst(File& lock) {
 }
 
 Status CheckShareable(const Capabilities& capabilities, const std::string& path) {
+  // Without direct I/O a member could not check what it has not seen written: see DeviceProof.
+  // tmpfs has no device, and no direct I/O before Linux 6.6.
+  const bool checks_device = capabilities.direct_io || capabilities.file_system == "tmpfs";
   if (capabilities.shares_maps && capabilities.overwrites_in_place &&
-      capabilities.survives_map_faults) {
+      capabilities.survives_map_faults && checks_device) {
     return Status::Ok();
   }
   return Status::Error(Code::kUnsupported,
                        "several writers cannot share a log on " + capabilities.file_system +
                            " here: it takes a file system on this machine that overwrites in place "
-                           "(ext4, XFS, tmpfs)")
+                           "and allows direct I/O (ext4, XFS, tmpfs)")
       .WithPath(path);
 }
 
@@ -136,7 +139,8 @@ Result<std::unique_ptr<SharedLog>> SharedLog::Open(FileSystem& file_system, cons
                           MembersPage::Open(*directory, file_system.ProcessId()));
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<File> lock, OpenLockFile(*directory));
   auto member =
-      std::make_shared<Member>(file_system, std::move(directory), std::move(lock), std::move(page));
+      std::make_shared<Member>(file_system, std::move(directory), std::move(lock), std::move(page),
+                               capabilities.direct_io ? capabilities.direct_alignment : 0);
   std::unique_ptr<SharedLog> log(new SharedLog(member, capabilities, options));
   JoinLock joining(*member);
   DURLOG_RETURN_IF_ERROR(joining.Take(options.stall_ms * kJoinStalls));
@@ -213,7 +217,10 @@ Status SharedLog::Recover() {
   DURLOG_RETURN_IF_ERROR(member_->TakeSlot());
   live.StoreEnds(first_seq, folder.next_seq, folder.next_seq);
   page.Raise(PageWord::kLiveLineage, member_->live().Attach(file_system, member_->directory(), 0));
-  return StartAt(segment, offset, folder.next_seq, !continues || folder.end_marked);
+  DURLOG_RETURN_IF_ERROR(
+      StartAt(segment, offset, folder.next_seq, !continues || folder.end_marked));
+  if (!continues || folder.last->from_device) append_.segment->TrustSyncs();
+  return Status::Ok();
 }
 
 Status SharedLog::StartAt(uint64_t segment, uint64_t offset, uint64_t seq, bool marked) {

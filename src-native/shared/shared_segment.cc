@@ -25,8 +25,13 @@ Result<std::shared_ptr<SharedSegment>> SharedSegment::Open(Directory& directory,
   }
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Mapping> mapping,
                           opened.file->Map(0, static_cast<size_t>(opened.header.segment_bytes)));
-  return std::shared_ptr<SharedSegment>(
+  std::shared_ptr<SharedSegment> segment(
       new SharedSegment(first_seq, opened.header, std::move(opened.file), std::move(mapping)));
+  // No page of the map is dirty before the first word is reserved.
+  if (segment->WordAt(kSegmentHeaderBytes).load(std::memory_order_acquire) != 0) {
+    segment->proof_ = std::make_unique<DeviceProof>(first_seq);
+  }
+  return segment;
 }
 
 void SharedSegment::DropBefore(uint64_t offset) {

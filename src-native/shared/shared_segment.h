@@ -14,6 +14,7 @@
 #include "base/shared_word.h"
 #include "platform/file_system.h"
 #include "record/segment_header.h"
+#include "shared/device_proof.h"
 
 namespace durlog {
 
@@ -35,6 +36,11 @@ class SharedSegment {
   // A store or load met a page that could not be had: what this member sees of the segment may be
   // its own from here on, and nothing of it counts.
   bool faulted() const { return mapping_->faulted(); }
+  // What a sync by this member does not prove: nothing if it opened the segment before any record
+  // was stored there, or if it has just recovered it. Null then. Held with Member::syncing().
+  DeviceProof* proof() { return proof_.get(); }
+  // Every frame is on the device, and the page cache holds nothing else of the file.
+  void TrustSyncs() { proof_.reset(); }
   // Before a sync: nobody stores in front of `offset` any more. From any thread.
   void DropBefore(uint64_t offset);
 
@@ -54,6 +60,7 @@ class SharedSegment {
   const std::unique_ptr<File> file_;
   const std::unique_ptr<Mapping> mapping_;
   uint8_t* const data_;
+  std::unique_ptr<DeviceProof> proof_;
   std::atomic<uint64_t> dropped_to_{0};
 };
 

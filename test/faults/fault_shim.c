@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,23 +102,29 @@ static int Fails(enum Call call) {
   return fails;
 }
 
+// With DURLOG_DIE_OF_FAILED_SYNC a process is killed once the kernel has reported a failed sync to it.
+static int DieIfFailed(int result) {
+  if (result != 0 && getenv("DURLOG_DIE_OF_FAILED_SYNC") != NULL) kill(getpid(), SIGKILL);
+  return result;
+}
+
 #define REAL(name, type) ((type)dlsym(RTLD_NEXT, name))
 
 int fdatasync(int fd) {
   if (IsBelow(fd) && Fails(kFdatasync)) return -1;
-  return REAL("fdatasync", int (*)(int))(fd);
+  return DieIfFailed(REAL("fdatasync", int (*)(int))(fd));
 }
 
 int fsync(int fd) {
   if (IsBelow(fd) && Fails(IsFolder(fd) ? kFolderSync : IsSpare(fd) ? kSpareFsync : kFsync))
     return -1;
-  return REAL("fsync", int (*)(int))(fd);
+  return DieIfFailed(REAL("fsync", int (*)(int))(fd));
 }
 
 // Node itself calls no msync.
 int msync(void* start, size_t length, int flags) {
   if (control != NULL && Fails(kMsync)) return -1;
-  return REAL("msync", int (*)(void*, size_t, int))(start, length, flags);
+  return DieIfFailed(REAL("msync", int (*)(void*, size_t, int))(start, length, flags));
 }
 
 int fremovexattr(int fd, const char* name) {

@@ -115,6 +115,7 @@ Scenario MakeSharedScenario(uint64_t seed, const Wish& wish) {
   scenario.traits.can_allocate = true;
   scenario.traits.capabilities.overwrites_in_place = true;
   scenario.traits.capabilities.shares_maps = true;
+  scenario.traits.capabilities.direct_io = true;
   scenario.traits.lies = wish.lies;
   scenario.steps = static_cast<uint32_t>(random.Between(4, 25));
   scenario.percent_jobs_at_once = static_cast<uint32_t>(random.Below(3)) * 40;

@@ -26,16 +26,25 @@ Status SimulatedFile::NoSpace(const char* operation) const {
 
 Result<size_t> SimulatedFile::ReadAt(uint64_t offset, void* to, size_t length) {
   DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kRead, Where(offset, length)));
+  if (direct()) {
+    CheckAligned("read", offset, to, length);
+    return inode_->ReadDevice(offset, to, length);
+  }
   read_since_drop_ = true;
   return inode_->Read(offset, to, length);
 }
 
-void SimulatedFile::CheckDirect(uint64_t offset, const void* from, size_t length) {
+void SimulatedFile::CheckAligned(const char* call, uint64_t offset, const void* at, size_t length) {
   const uint64_t alignment = disk_->traits_.capabilities.direct_alignment;
   if (offset % alignment != 0 || length % alignment != 0 ||
-      reinterpret_cast<uintptr_t>(from) % alignment != 0) {
-    disk_->Misuse("a direct write that is not aligned: " + Where(offset, length));
+      reinterpret_cast<uintptr_t>(at) % alignment != 0) {
+    disk_->Misuse(std::string("a direct ") + call +
+                  " that is not aligned: " + Where(offset, length));
   }
+}
+
+void SimulatedFile::CheckDirect(uint64_t offset, const void* from, size_t length) {
+  CheckAligned("write", offset, from, length);
   // The kernel does not keep the two in step: a dirty page of the map may land on the write later.
   if (inode_->IsMapped(offset, offset + length) && inode_->IsPopulated(offset, offset + length)) {
     disk_->Misuse("a direct write beneath a dirty map: " + Where(offset, length));

@@ -72,6 +72,7 @@ class SimulatedFile final : public File {
   Status Sync(Call call);
   void PutBuffered(uint64_t offset, const uint8_t* from, size_t length);
   void PutDirect(uint64_t offset, const uint8_t* from, size_t length);
+  void CheckAligned(const char* call, uint64_t offset, const void* at, size_t length);
   void CheckDirect(uint64_t offset, const void* from, size_t length);
 
   SimulatedDisk* const disk_;

@@ -194,14 +194,27 @@ void SimulatedInode::FailSync(uint64_t begin, uint64_t end, Random* random) {
   }
 }
 
-void SimulatedInode::DropCache(uint64_t begin, uint64_t end) {
-  if (!HasLostSectors()) return;
-  Absorb();
-  // A change that the journal still holds back is seen by whoever reads all the same.
+std::vector<uint8_t> SimulatedInode::DeviceAsRead() const {
   std::vector<uint8_t> device(device_.get(), device_.get() + capacity_);
   uint64_t device_size = device_size_;
   for (const Change& change : changes_) Apply(change, device.data(), &device_size);
   std::fill(device.begin() + static_cast<ptrdiff_t>(size_), device.end(), uint8_t{0});
+  return device;
+}
+
+size_t SimulatedInode::ReadDevice(uint64_t offset, void* to, size_t length) {
+  if (offset >= size_) return 0;
+  const size_t read = static_cast<size_t>(std::min<uint64_t>(length, size_ - offset));
+  SyncSectors(AlignDown(offset, kBlockBytes),
+              std::min(AlignUp(offset + read, kBlockBytes), capacity_), [] { return true; });
+  std::memcpy(to, DeviceAsRead().data() + offset, read);
+  return read;
+}
+
+void SimulatedInode::DropCache(uint64_t begin, uint64_t end) {
+  if (!HasLostSectors()) return;
+  Absorb();
+  const std::vector<uint8_t> device = DeviceAsRead();
   end = std::min(AlignUp(end, kBlockBytes), capacity_);
   for (uint64_t s = AlignDown(begin, kBlockBytes) / kSectorBytes; s * kSectorBytes < end; ++s) {
     Loss& loss = lost_[static_cast<size_t>(s)];

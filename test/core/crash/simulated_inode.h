@@ -57,6 +57,8 @@ class SimulatedInode {
 
   // The page cache. Room on the device is the caller's business.
   size_t Read(uint64_t offset, void* to, size_t length) const;
+  // As O_DIRECT: what the device holds, once what is dirty of the range has been written.
+  size_t ReadDevice(uint64_t offset, void* to, size_t length);
   void Write(uint64_t offset, const void* from, size_t length);
   void Resize(uint64_t size);
   // A cut that a broken disk forgets: the cache shows it, the device never hears of it.
@@ -145,6 +147,8 @@ class SimulatedInode {
   static void Apply(const Change& change, uint8_t* device, uint64_t* device_size);
   void ApplyToDevice(const Change& change) { Apply(change, device_.get(), &device_size_); }
   void FlushSector(uint64_t sector);
+  // The device with the changes of size that the journal still holds back: readers see these.
+  std::vector<uint8_t> DeviceAsRead() const;
   void RevertStore(Random* random);
 
   const uint64_t capacity_;

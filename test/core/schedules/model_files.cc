@@ -22,7 +22,6 @@ class ModelDirectory final : public Directory {
       turn.set_result(1);
       return std::unique_ptr<File>(new ModelFile(files_, files_->Make(name)));
     }
-    if (IsDirect(mode)) return Status::Error(Code::kUnsupported, "no direct writes here");
     if (found == files_->names_.end()) return NotFound(name);
     turn.set_result(found->second->id + 2);
     return std::unique_ptr<File>(new ModelFile(files_, found->second));
@@ -62,6 +61,7 @@ class ModelDirectory final : public Directory {
   Result<Capabilities> Probe() override {
     Capabilities capabilities;
     capabilities.file_system = "model";
+    capabilities.direct_io = true;
     capabilities.overwrites_in_place = true;
     capabilities.shares_maps = true;
     return capabilities;

@@ -29,7 +29,7 @@ class CommittedWalkTest : public SharedTestFolder {
     Result<std::unique_ptr<MembersPage>> page = MembersPage::Open(**directory);
     Result<std::unique_ptr<File>> lock = (*directory)->Open("lock", OpenMode::kReadWrite);
     auto member = std::make_shared<Member>(DefaultFileSystem(), std::move(*directory),
-                                           std::move(*lock), std::move(*page));
+                                           std::move(*lock), std::move(*page), 0);
     EXPECT_TRUE(member->page().Join().ok());
     EXPECT_TRUE(member->TakeSlot().ok());
     return member;

@@ -1,0 +1,45 @@
+#include "shared/device_proof.h"
+
+#include "record/segment_name.h"
+#include "segment/open_segment.h"
+#include "segment/scanner.h"
+#include "shared/frame_step.h"
+#include "shared/shared_segment.h"
+
+namespace durlog {
+
+void DeviceProof::SkipSynced(SharedSegment& segment, uint64_t synced_end, uint64_t end) {
+  FrameStep step;
+  while (seq_ < synced_end && offset_ < end) {
+    StepAt(segment, offset_, &step);
+    if (step.kind != StepKind::kWhole) return;
+    offset_ += step.bytes;
+    seq_ += step.seqs;
+  }
+}
+
+Status DeviceProof::Check(Directory& directory, SharedSegment& segment, uint32_t direct_alignment,
+                          uint64_t synced_end, uint64_t end) {
+  SkipSynced(segment, synced_end, end);
+  const std::string name = SegmentName(segment.first_seq());
+  if (!direct_) {
+    DURLOG_ASSIGN_OR_RETURN(direct_, directory.Open(name, OpenMode::kDirectUnsynced));
+  }
+  FrameScanner scanner(*direct_, ContextOf(segment.header(), segment.first_seq()), end,
+                       direct_alignment);
+  scanner.Seek(offset_, seq_);
+  while (scanner.position() + kFrameHeaderBytes <= end) {
+    DURLOG_ASSIGN_OR_RETURN(const ScannedFrame frame, scanner.Next());
+    if (frame.status == DecodeStatus::kWhole) continue;
+    return Status::Error(Code::kIo,
+                         "the device lacks what the page cache shows: an earlier write to it "
+                         "failed, and the system reported that to another process")
+        .WithPath(directory.path() + "/" + name)
+        .WithOffset(frame.offset);
+  }
+  offset_ = scanner.position();
+  seq_ = scanner.next_seq();
+  return Status::Ok();
+}
+
+}  // namespace durlog

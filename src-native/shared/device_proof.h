@@ -1,0 +1,47 @@
+// Checks that the device holds what a member's own sync cannot vouch for.
+//
+// The system reports a failed writeback once to each open of a file that is older than the failure.
+// If another process has received that report, an open that came later is never informed: its sync
+// succeeds, and the record is only in the page cache. So a member that opened a segment after
+// records had been stored into it reads what it syncs back from the device.
+#ifndef DURLOG_SHARED_DEVICE_PROOF_H_
+#define DURLOG_SHARED_DEVICE_PROOF_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "platform/file_system.h"
+#include "record/record_format.h"
+
+namespace durlog {
+
+class SharedSegment;
+
+// Of one segment, by one thread at a time.
+class DeviceProof {
+ public:
+  // The segment's first record has the seq `first_seq`.
+  explicit DeviceProof(uint64_t first_seq) : seq_(first_seq) {}
+
+  // After a sync that succeeded. Reads every frame from the synced end to the offset `end`, where a
+  // frame ends, past the page cache. `synced_end` is what the members have published: below it the
+  // device is known to hold every record. kIo if a frame is not whole on the device.
+  //
+  // Every sync needs the check, not only the first one: after a failed writeback ext4 may leave
+  // cached pages over blocks that are marked unwritten, also pages that were populated ahead and
+  // hold no record yet. A record that is stored there later is synced with success and reads as
+  // zeros after the next mount.
+  Status Check(Directory& directory, SharedSegment& segment, uint32_t direct_alignment,
+               uint64_t synced_end, uint64_t end);
+
+ private:
+  void SkipSynced(SharedSegment& segment, uint64_t synced_end, uint64_t end);
+
+  uint64_t offset_ = kSegmentHeaderBytes;
+  uint64_t seq_;
+  std::unique_ptr<File> direct_;  // opened by the first check
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_SHARED_DEVICE_PROOF_H_

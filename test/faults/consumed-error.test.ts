@@ -1,0 +1,191 @@
+/**
+ * A write of the device fails, and the kernel reports that to another process than the one that syncs next: a record must
+ * not be acknowledged at `sync` on the word of a sync that knows nothing of the failure.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type OpenOptions, verify } from '../../src/index.js'
+import { diskProblem, runTool } from '../fixtures/disk-image.js'
+import { evictInodes, type FailingDisk, fsyncAsAnotherProgram, makeFailingDisk } from '../fixtures/failing-disk.js'
+import { dyingOfFailedSync, shimProblem } from '../fixtures/fault-shim.js'
+import { openUntilDone, texts } from '../fixtures/scratch.js'
+
+const CHILD = fileURLToPath(new URL('consumed-error-child.mjs', import.meta.url))
+const KIB = 1024
+const SEGMENT_BYTES = 256 * KIB
+/**
+ * Each record takes one page with its frame. So what is lost begins where a write of the device begins: a loop device
+ * reports a write that fails in its middle as done.
+ */
+const PAGE_BYTES = 4 * KIB
+const FRAME_BYTES = 24
+const RECORD_BYTES = PAGE_BYTES - FRAME_BYTES
+/** A log with several writers begins with a marker. */
+const FIRST_BYTES = RECORD_BYTES - FRAME_BYTES
+const BEFORE = 15
+const LOST = 30
+const AFTER = 20
+
+interface Outcome {
+  acked: number[]
+  code: string
+}
+
+/** Another process that has the log open. */
+class Writer {
+  readonly child: ChildProcess
+  #next = 0
+
+  private constructor(dir: string, options: OpenOptions, env: NodeJS.ProcessEnv) {
+    this.child = spawn(process.execPath, [CHILD, JSON.stringify({ dir, options })], {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      env: { ...process.env, ...env },
+    })
+    onTestFinished(() => void this.child.kill('SIGKILL'))
+  }
+
+  static async open(dir: string, options: OpenOptions, env: NodeJS.ProcessEnv = {}): Promise<Writer> {
+    const writer = new Writer(dir, { segmentBytes: SEGMENT_BYTES, ...options }, env)
+    await writer.#answer('open')
+    return writer
+  }
+
+  /** Undefined if the process ends instead. */
+  #answer(id: number | 'open'): Promise<Outcome | undefined> {
+    return new Promise((resolve) => {
+      const listen = (message: unknown): void => {
+        const { id: answered, answer } = message as { id: unknown; answer: Outcome }
+        if (answered !== id) return
+        this.child.off('message', listen)
+        resolve(answer)
+      }
+      this.child.on('message', listen)
+      this.child.once('exit', () => resolve(undefined))
+    })
+  }
+
+  append(count: number, durability: 'memory' | 'sync', bytes = RECORD_BYTES): Promise<Outcome | undefined> {
+    const answer = this.#answer(++this.#next)
+    this.child.send({ id: this.#next, command: 'append', count, bytes, durability })
+    return answer
+  }
+
+  async kill(): Promise<void> {
+    this.child.kill('SIGKILL')
+    if (this.child.exitCode === null && this.child.signalCode === null) await once(this.child, 'exit')
+  }
+}
+
+function segmentsOf(dir: string): string[] {
+  const names = readdirSync(dir).filter((name) => name.endsWith('.seg'))
+  return names.sort().map((name) => join(dir, name))
+}
+
+function newestOf(dir: string): string {
+  return segmentsOf(dir).at(-1) as string
+}
+
+/** The log as a power cut leaves it has every record below `end`, and takes more. */
+async function expectKept(disk: FailingDisk, dir: string, end: number): Promise<void> {
+  disk.remount()
+  const log = await openUntilDone(dir)
+  const kept = await texts(log.read())
+  expect(kept.length).toBeGreaterThanOrEqual(end)
+  for (const text of kept) expect(text).toMatch(/^x{4048,4072}$/)
+  expect(await log.append('more')).toBe(kept.length)
+  await log.close()
+}
+
+function endOf(...outcomes: (Outcome | undefined)[]): number {
+  return Math.max(...outcomes.map((outcome) => (outcome?.acked.at(-1) ?? -1) + 1))
+}
+
+const SHARED: OpenOptions = { shared: true }
+const TYPES = ['ext4', 'xfs'] as const
+
+/** From here on the device takes no write of the newest segment after its first `records`. */
+function failAfterRecords(disk: FailingDisk, dir: string, records: number): void {
+  disk.failWritesOf(newestOf(dir), (1 + records) * PAGE_BYTES, SEGMENT_BYTES)
+}
+
+/** Fails the device under `writer`, which has appended `LOST` records that are then only in the page cache. */
+async function loseRecordsOf(disk: FailingDisk, dir: string, writer: Writer): Promise<void> {
+  failAfterRecords(disk, dir, BEFORE)
+  expect(await writer.append(LOST, 'memory')).toMatchObject({ code: '' })
+}
+
+function diskOf(type: (typeof TYPES)[number]): FailingDisk {
+  const disk = makeFailingDisk(type)
+  onTestFinished(() => disk.remove())
+  return disk
+}
+
+describe('a log with several writers never acknowledges what a failed write has lost, whoever got to know of it', () => {
+  /** Who receives the kernel's report, on a disk under an idle member. */
+  const CONSUMERS: Record<string, (dir: string) => Promise<void>> = {
+    "another process's fsync": async (dir) => expect(fsyncAsAnotherProgram(newestOf(dir))).toMatch(/^(EIO|ENOSPC)$/),
+    verify: async (dir) => {
+      runTool('sync')
+      await verify(dir)
+    },
+    'a leader that is killed before it says so': async (dir) => {
+      const leader = await Writer.open(dir, SHARED, dyingOfFailedSync())
+      expect(await leader.append(1, 'sync')).toBeUndefined()
+    },
+    'the flusher alone': async () => void runTool('sync'),
+  }
+
+  for (const [name, consume] of Object.entries(CONSUMERS)) {
+    for (const type of TYPES) {
+      for (const unsynced of [LOST, 0]) {
+        test(`${name}, ${type}: a member that joins later, over ${unsynced} lost records`, async ({ skip }) => {
+          skip(diskProblem(type) !== '', diskProblem(type))
+          skip(shimProblem() !== '', shimProblem())
+          const disk = diskOf(type)
+          const dir = join(disk.dir, 'log')
+          const idle = await Writer.open(dir, SHARED)
+          await idle.append(1, 'sync', FIRST_BYTES)
+          const before = await idle.append(BEFORE - 1, 'sync')
+          if (unsynced > 0) await loseRecordsOf(disk, dir, idle)
+          else failAfterRecords(disk, dir, BEFORE)
+          await consume(dir)
+          disk.heal()
+          const joined = await Writer.open(dir, SHARED).catch(() => undefined)
+          const after = await joined?.append(AFTER, 'sync')
+          await Promise.all([idle.kill(), joined?.kill()])
+          await expectKept(disk, dir, endOf(before, after))
+        })
+      }
+    }
+  }
+
+  for (const evict of [false, true]) {
+    for (const type of TYPES) {
+      const how = evict ? 'after its inode was evicted' : 'after an fsync by another process'
+      test(`${type}: an idle member that enters the segment ${how}`, async ({ skip }) => {
+        skip(diskProblem(type) !== '', diskProblem(type))
+        const disk = diskOf(type)
+        const dir = join(disk.dir, 'log')
+        const idle = await Writer.open(dir, SHARED)
+        await idle.append(1, 'sync', FIRST_BYTES)
+        const busy = await Writer.open(dir, SHARED)
+        let before: Outcome | undefined
+        while (segmentsOf(dir).length === 1) before = await busy.append(1, 'sync')
+        before = await busy.append(BEFORE - 1, 'sync')
+        await loseRecordsOf(disk, dir, busy)
+        if (evict) runTool('sync')
+        else expect(fsyncAsAnotherProgram(newestOf(dir))).toMatch(/^(EIO|ENOSPC)$/)
+        await busy.kill()
+        if (evict) evictInodes()
+        disk.heal()
+        const after = await idle.append(AFTER, 'sync')
+        await idle.kill()
+        await expectKept(disk, dir, endOf(before, after))
+      })
+    }
+  }
+})
