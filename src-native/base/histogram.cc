@@ -10,7 +10,7 @@ static_assert(Histogram::kSubBuckets == 1u << kSubBits, "the bits below the high
 
 }  // namespace
 
-// Below kSubBuckets each value has a bucket of its own.
+// Each value below kSubBuckets has a separate bucket.
 size_t Histogram::BucketOf(uint64_t value) {
   const uint64_t bounded = std::min<uint64_t>(value, UINT32_MAX);
   unsigned shift = 0;

@@ -1,4 +1,4 @@
-// How values are distributed, within a sixteenth of each value, in fixed memory.
+// A histogram in fixed memory, with an error of at most a sixteenth of each value.
 #ifndef DURLOG_BASE_HISTOGRAM_H_
 #define DURLOG_BASE_HISTOGRAM_H_
 
@@ -24,10 +24,10 @@ class Histogram {
   void Clear() { *this = Histogram(); }
 
   uint64_t count() const { return count_; }
-  // The largest value, exactly; 0 without any.
+  // The largest value, exact; 0 if there are no values.
   uint64_t max() const { return max_; }
-  // At least `per_mille` of the values are at most that, which is at most a sixteenth above one of
-  // them and never above max(). 0 without any.
+  // The quantile: at least `per_mille` of the values are less than or equal to it. At most a
+  // sixteenth above a recorded value, and never above max(). 0 if there are no values.
   uint64_t Percentile(uint32_t per_mille) const;
 
  private:
@@ -39,12 +39,12 @@ class Histogram {
   uint64_t max_ = 0;
 };
 
-// The values of the last minute, ten seconds at a time, and all of them.
+// Histograms of the last minute, in slices of ten seconds, and of all time.
 class RollingHistogram {
  public:
   void Record(uint64_t value, uint64_t now_micros);
   const Histogram& all() const { return all_; }
-  // Of the last 50 to 60 seconds.
+  // Covers the last 50 to 60 seconds.
   Histogram LastMinute(uint64_t now_micros) const;
 
  private:

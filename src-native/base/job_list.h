@@ -1,4 +1,4 @@
-// Jobs whose end somebody has to see before he goes.
+// Jobs whose end an owner must await before it is destroyed.
 #ifndef DURLOG_BASE_JOB_LIST_H_
 #define DURLOG_BASE_JOB_LIST_H_
 
@@ -14,7 +14,7 @@ namespace durlog {
 // Used by one thread at a time.
 class JobList {
  public:
-  // Those that are done are forgotten.
+  // Drops the jobs that are done.
   void Add(std::shared_ptr<Job> job) {
     const auto done = [](const std::shared_ptr<Job>& old) { return old->done(); };
     jobs_.erase(std::remove_if(jobs_.begin(), jobs_.end(), done), jobs_.end());

@@ -1,5 +1,5 @@
 // A word of a map that several processes and threads load and store. The tests that try every order
-// of these accesses put a header of their own in front of this one: test/core/schedules.
+// of these accesses replace this header: test/core/schedules.
 #ifndef DURLOG_BASE_SHARED_WORD_H_
 #define DURLOG_BASE_SHARED_WORD_H_
 
@@ -12,7 +12,7 @@ using SharedWord = std::atomic<uint64_t>;
 static_assert(sizeof(SharedWord) == sizeof(uint64_t), "the atomic is the word itself");
 static_assert(SharedWord::is_always_lock_free, "a lock would be of one process only");
 
-// Stores the value unless the word is as high already.
+// Raises the word to the value; a word that is as high already stays.
 inline void RaiseWord(SharedWord& word, uint64_t value) {
   uint64_t now = word.load(std::memory_order_relaxed);
   while (now < value && !word.compare_exchange_weak(now, value, std::memory_order_acq_rel,

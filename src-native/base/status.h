@@ -1,4 +1,4 @@
-// Status and Result<T>: what every call that can fail returns. Nothing throws.
+// Status and Result<T>, returned by every call that can fail. Nothing throws.
 #ifndef DURLOG_BASE_STATUS_H_
 #define DURLOG_BASE_STATUS_H_
 
@@ -11,36 +11,36 @@
 
 namespace durlog {
 
-// What went wrong, as far as a caller can act on it. The binding maps each code to one stable
+// Kinds of failure, as far as a caller can act on them. The binding maps each code to one stable
 // ERR_DURLOG_* string (napi/convert_error.cc); the order is not part of any interface.
 enum class Code : uint8_t {
   kOk,
   kIo,               // the system refused an operation; sys_errno says why
   kNoSpace,          // ENOSPC, EDQUOT or EFBIG: usable again when there is room
   kTooManyFiles,     // EMFILE or ENFILE: usable again when there are descriptors
-  kNotFound,         // no log there, and create was not asked for
+  kNotFound,         // there is no log, and `create` was not set
   kNotALog,          // the folder holds something else
   kLocked,           // another writer owns the log; owner_pid says who
   kClosed,           // the log or cursor has been closed
-  kInvalidArgument,  // the caller's mistake, reported before anything is written
+  kInvalidArgument,  // an error of the caller, reported before anything is written
   kRecordEmpty,
   kRecordTooLarge,
   kBatchTooLarge,
   kBackpressure,  // max_pending_bytes or the unsynced segments are used up
-  kSyncFailed,    // a sync failed: the log is latched from here on
+  kSyncFailed,    // a sync failed, and the log is now latched
   kLatched,       // refused because of an earlier kSyncFailed
   kCorrupt,       // damage in data that was known to be synced
-  kUnsupported,   // this system or file system cannot do what was asked for
+  kUnsupported,   // this system or file system does not support the operation
   kVersion,       // written by a newer format version
-  kOutOfRange,    // the seq is not in the log (trimmed away, or not there yet)
-  kVoid,          // the seq's writer died before the record was whole
+  kOutOfRange,    // the seq is not in the log (trimmed, or not appended yet)
+  kVoid,          // the writer of this seq died before the record was complete
   kOutOfMemory,
-  kSeqConflict,  // the next record gets another seq than the caller expects
-  kStalled,      // stored, and not acknowledged: another writer holds it up
+  kSeqConflict,  // the next record's seq is not the one that the caller expects
+  kStalled,      // stored but not acknowledged: another writer blocks it
 };
 
-// A code with its details. OK costs one null pointer; an error one allocation. What only an error
-// needs is out of line and takes its texts by reference: it is in every function that can fail.
+// A code with its details. OK costs one null pointer, an error one allocation. Code that only
+// errors need is out of line, because every function that can fail contains it.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -53,7 +53,7 @@ class [[nodiscard]] Status {
   }
 
   static Status Ok() { return Status(); }
-  // `message` says what to do about it, in a sentence without the path.
+  // `message` gives the reason and the remedy in one sentence, without the path.
   static Status Error(Code code, const char* message);
   static Status Error(Code code, std::string message);
   // `operation` is the system call's name. ENOSPC, EDQUOT and EFBIG become kNoSpace,
@@ -67,16 +67,16 @@ class [[nodiscard]] Status {
   bool ok() const { return detail_ == nullptr; }
   Code code() const { return detail_ ? detail_->code : Code::kOk; }
   int sys_errno() const { return detail_ ? detail_->sys_errno : 0; }
-  // "" where no system call was involved.
+  // "" if no system call was involved.
   const char* operation() const { return detail_ ? detail_->operation : ""; }
   const std::string& path() const;
   const std::string& message() const;
-  // Byte offset within path(); -1 where none applies.
+  // Byte offset within path(); -1 if none applies.
   int64_t offset() const { return detail_ ? detail_->offset : -1; }
   // For kLocked; 0 if the owner is unknown.
   int64_t owner_pid() const { return detail_ ? detail_->owner_pid : 0; }
-  // For kCorrupt: the first and last seq that are lost; first > last where unknown. For kVoid: the
-  // seq that was asked for, and the last one behind it that is known to hold no record either.
+  // For kCorrupt: the first and last lost seq; first > last if unknown. For kVoid: the requested
+  // seq and the last one after it that is known to hold no record.
   uint64_t first_lost_seq() const { return detail_ ? detail_->first_lost : 1; }
   uint64_t last_lost_seq() const { return detail_ ? detail_->last_lost : 0; }
 
@@ -107,7 +107,7 @@ class [[nodiscard]] Status {
   DetailPtr detail_;
 };
 
-// A value, or the Status that says why there is none.
+// A value, or the Status of the call that failed to produce it.
 template <typename T>
 class [[nodiscard]] Result {
  public:

@@ -1,5 +1,5 @@
-// Letting others run while a thread waits for what they store or unlock. The tests that try every
-// order of events put a header of their own in front of this one: test/core/schedules.
+// Yields the processor while a thread waits for another's store or unlock. The tests that try every
+// order of events replace this header: test/core/schedules.
 #ifndef DURLOG_BASE_YIELD_H_
 #define DURLOG_BASE_YIELD_H_
 
@@ -13,7 +13,7 @@
 
 namespace durlog {
 
-// A few dozen cycles in which another processor gets on.
+// Pauses for a few dozen cycles.
 inline void SpinThread() {
 #if defined(__x86_64__) || defined(_M_X64)
   _mm_pause();

@@ -31,8 +31,8 @@ class LiveBell {
   bool Wait(uint32_t count, uint64_t micros);
   void Ring() { RingOn(*mapping_); }
 
-  // After what is new has been stored. Adding nothing to the word is a store all the same, which
-  // what Prepare() stores comes after or before.
+  // Called after the new end has been stored. Adding 0 is a store too, so it is ordered either
+  // before or after the store in Prepare().
   static void RingIfAwaited(Mapping& mapping) {
     if (WaitingOf(mapping).fetch_add(0, std::memory_order_acq_rel) != 0) RingOn(mapping);
   }

@@ -26,7 +26,7 @@ enum LiveWord : size_t {
   kLiveSessionWord = 5,  // random for each open of the log
   kLiveGenerationWord = 6,
   kLiveFirstSeqWord = 7,
-  kLiveMemoryEndWord = 8,  // a cache line of its own, as it is stored with every append
+  kLiveMemoryEndWord = 8,  // on a separate cache line: every append stores it
   kLiveSyncedEndWord = 9,
   kLiveBellWord = 12,          // its low half: goes up each time the waiting readers are woken
   kLiveWaitingWord = 13,       // not 0 while a reader may be waiting; readers store it and the bell

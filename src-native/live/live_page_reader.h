@@ -30,9 +30,9 @@ class LivePageReader {
   static Result<std::unique_ptr<LivePageReader>> Open(FileSystem& file_system,
                                                       const std::string& path);
 
-  // What the page says; nothing where it does not count: no writer holds it, or none has since this
-  // reader first saw it. A page that has counted goes on to: what it says was true and still is,
-  // until a writer says otherwise.
+  // The page's content. nullopt if the page is not valid: no writer has held it since this reader
+  // first saw it. A page that was valid once stays valid: its content remains true until a writer
+  // changes it.
   std::optional<LiveView> Look();
   // The lowest next seq of the cuts that earlier calls of Look() have met; kNoCut for none. What
   // has been read above it is not what the log holds now. Starts anew with each call.
@@ -41,7 +41,7 @@ class LivePageReader {
   std::optional<FileId> counted_page() const { return counted_ ? page_ : std::nullopt; }
   // `page` has counted for another reader, and so counts for this one.
   void Trust(const std::optional<FileId>& page) { trusted_ = page; }
-  // The file that the last call of Look() found; nothing where there was none.
+  // The file that the last call of Look() found; nullopt if there was none.
   const std::optional<FileId>& page() const { return page_; }
 
  private:

@@ -8,7 +8,7 @@ namespace durlog {
 namespace {
 
 constexpr uint64_t kFirstIntervalMicros = 1000;
-// For a thread that a bell wakes: the intervals only matter where none is rung.
+// For a thread that a bell wakes: these intervals matter only if no bell rings.
 constexpr uint64_t kMaxIntervalMicros = 20000;
 constexpr uint64_t kMaxIntervalMicrosWithoutBell = 5000;
 

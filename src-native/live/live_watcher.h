@@ -1,10 +1,10 @@
-// Looks at the page of a log on a thread of its own, so that a follower is called when there is
-// more to read, and not before.
+// Watches the live page of a log on a separate thread and calls a follower when there is more to
+// read.
 //
-// Where the system lets a process wait for another one (see Mapping::WaitOn) the thread sleeps
-// until the writer rings the page's bell. It looks by itself all the same, at intervals that double
-// while nothing comes: a writer that is killed rings no bell, and one whose thread never rests
-// rings late. Elsewhere, and where the page may not be written to, the intervals are all there is.
+// If the system lets a process wait for another one (see Mapping::WaitOn), the thread sleeps until
+// the writer rings the page's bell. It also polls, at intervals that double while nothing changes:
+// a killed writer rings no bell, and a busy one rings late. On other systems, and if the page is
+// not writable, it only polls.
 #ifndef DURLOG_LIVE_LIVE_WATCHER_H_
 #define DURLOG_LIVE_LIVE_WATCHER_H_
 
@@ -62,8 +62,8 @@ class LiveWatcher {
   void Run();
   bool HasChanged(const Ends& seen);
   void FindBell();
-  // For `micros`, or until the bell rings or the request changes. True where the bell can end it: a
-  // bell of a system that cannot wait for another process wakes nobody.
+  // Sleeps for `micros`, or until the bell rings or the request changes. True if the bell can end
+  // the sleep: some systems cannot wait for another process.
   bool Sleep(uint32_t bell_count, uint64_t micros);
   void WakeThread();
 

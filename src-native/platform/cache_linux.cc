@@ -32,7 +32,7 @@ struct CachestatPages {
 // The whole file: a range would leave the large folios that reach beyond it.
 Status DropCacheOf(int fd, const std::string& path) {
   const int error = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-  // Sandboxes leave it out, and have no page cache of their own to forget.
+  // Some sandboxes lack the call; they have no page cache to drop.
   if (error == 0 || error == ENOSYS || error == EPERM) return Status::Ok();
   return Status::System("posix_fadvise", error, path);
 }
@@ -55,9 +55,9 @@ Result<uint64_t> NextDataOf(int fd, const std::string& path, uint64_t offset) {
   return Status::System("lseek", errno, path).WithOffset(offset);
 }
 
-// The system call itself: C libraries have had the function for a short time only. On 64-bit
-// systems its two halves of the offset are one argument, and the other is not looked at. File
-// systems without RWF_NOWAIT, and sandboxes, answer with errors of their own.
+// Makes the system call directly, because only recent C libraries wrap it. On 64-bit systems the
+// offset is one argument and the second half is ignored. File systems without RWF_NOWAIT, and some
+// sandboxes, return an error.
 std::optional<size_t> ReadCachedOf(int fd, uint64_t offset, void* to, size_t length) {
   const struct iovec range = {to, length};
   const long read = syscall(SYS_preadv2, fd, &range, 1, offset, 0, RWF_NOWAIT);

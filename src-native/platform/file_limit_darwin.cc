@@ -5,7 +5,7 @@
 namespace durlog {
 namespace {
 
-// Only if the program has no handler for the signal: one of its own does not end it.
+// Only if the program has no handler for the signal: a handler keeps the process alive.
 bool IgnoreUnlessHandled() {
   struct sigaction current;
   if (sigaction(SIGXFSZ, nullptr, &current) != 0) return false;

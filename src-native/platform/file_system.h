@@ -1,5 +1,5 @@
-// What durlog needs of an operating system, and nothing else. No system header is included here:
-// the layers above compile the same everywhere, and a test puts a simulated disk underneath them.
+// The interface between durlog and the operating system. It includes no system header: the layers
+// above compile the same on every platform, and tests replace the disk with a simulated one.
 //
 // Every object is used by one thread at a time unless a method says otherwise; File::ReadAt,
 // WriteAt and the syncs may run concurrently on different ranges.
@@ -19,58 +19,59 @@
 
 namespace durlog {
 
-// How the blocks of a segment come to be before records are written to them.
+// How the blocks of a segment are allocated before records are written to them.
 enum class Preallocation : uint8_t {
   kNone,       // the file grows as it is written
   kSparse,     // the size is set, no block is allocated
   kFallocate,  // blocks allocated, marked unwritten; the size is set
   kKeepSize,   // blocks allocated beyond the end of the file; the size grows as it is written
-  kZeroRange,  // FALLOC_FL_ZERO_RANGE: as kFallocate, and whatever was there reads as zeros
+  kZeroRange,  // FALLOC_FL_ZERO_RANGE: as kFallocate, and old data reads as zeros
   kZero,       // zeros are written, so that a later write converts no extent
-  kRecycle,    // a trimmed segment is used again as it is; kZero where there is none
+  kRecycle,    // a trimmed segment is used again as it is; kZero if no segment was trimmed
 };
 
-// A stretch of a file in memory, shared with the page cache.
+// A range of a file mapped into memory, shared with the page cache.
 class Mapping {
  public:
-  // `fault_flag` outlives the map; null where a fault ends the process.
+  // `fault_flag` outlives the map. It is null if a fault ends the process.
   explicit Mapping(const std::atomic<bool>* fault_flag = nullptr) : fault_flag_(fault_flag) {}
   virtual ~Mapping() = default;
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
   virtual uint8_t* data() = 0;
   virtual size_t size() const = 0;
-  // Whether a fault in a page that is not in the cache brings in more than it, as is the default.
-  // What readahead adds comes in folios of up to 2 MiB. Where all of a folio is mapped by one fault
-  // they are cheap; a fault in one that is mapped page by page costs time for all of its blocks,
-  // and a sync of one record writes all of it back, while a store to any of it waits.
+  // Sets whether a fault in a page that is not in the cache also reads the pages around it; it does
+  // by default. Readahead brings in folios of up to 2 MiB. They are cheap if one fault maps the
+  // whole folio. If pages are mapped one by one, each fault costs time for every block of the
+  // folio, and a sync of one record writes back all of it while stores to it wait.
   virtual void SetReadahead(bool) {}
-  // Gives the pages of [offset, offset + length) back to the cache, but for the one that it ends
-  // in, where they will hardly be used again: a sync of the file has to take write access from each
-  // page that is mapped, on every processor. What is used again faults.
+  // Unmaps the pages of [offset, offset + length), except the one that contains the end. Meant for
+  // pages that are hardly used again: a sync of the file takes write access from every mapped page,
+  // on every processor. The next access to an unmapped page faults.
   virtual void DropPages(size_t, size_t) {}
-  // Brings the pages of [offset, offset + length) into the cache one by one, whatever readahead
-  // does, and maps none: a store still faults, in a quarter of the time.
+  // Brings the pages of [offset, offset + length) into the cache one by one, without readahead, and
+  // maps none. A store still faults, but takes a quarter of the time.
   virtual void Prefetch(size_t, size_t) {}
   // Makes the pages of [offset, offset + length) present and writable, so that a store neither
-  // blocks on a fault nor meets a full disk. An impossible page is an error here, not a SIGBUS.
-  // Safe beside stores by another thread.
+  // blocks on a fault nor fails on a full disk. A page that cannot be allocated is an error here
+  // instead of a SIGBUS. Safe while another thread stores to the range.
   virtual Status Populate(size_t offset, size_t length) = 0;
-  // Writes the range back and waits for the device (msync MS_SYNC). Safe beside stores.
+  // Writes the range back and waits for the device (msync MS_SYNC). Safe while another thread
+  // stores to the range.
   virtual Status Sync(size_t offset, size_t length) = 0;
-  // True once a store has met a page that the kernel could not give (truncated file, I/O error,
-  // full disk). The store went nowhere; the mapping is of no further use. Asked several times for
-  // each append.
+  // True after a store hit a page that the kernel could not provide (truncated file, I/O error,
+  // full disk). The store had no effect, and the mapping must not be used any more. Called several
+  // times for each append.
   bool faulted() const {
     if (fault_flag_ == nullptr) return false;
-    // The handler of the fault runs within the store: the compiler must not move that behind.
+    // The fault handler runs during the store: the compiler must not move the store after the load.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     return fault_flag_->load(std::memory_order_acquire);
   }
   const std::atomic<bool>* fault_flag() const { return fault_flag_; }
-  // Waits until WakeOn() is called for the same word of the file, by this process or another, but
-  // at most `micros` and not at all where the word is not `value`. `offset` is a multiple of 4.
-  // False where the system has no such call: nothing has been waited for. From any thread.
+  // Waits until this process or another calls WakeOn() for the same word of the file, for at most
+  // `micros`. Returns at once if the word is not `value`. `offset` is a multiple of 4. Returns
+  // false, without waiting, if the system has no such call. From any thread.
   virtual bool WaitOn(size_t, uint32_t, uint64_t) { return false; }
   // Ends every wait on the word. From any thread.
   virtual void WakeOn(size_t) {}
@@ -79,13 +80,13 @@ class Mapping {
   const std::atomic<bool>* const fault_flag_;
 };
 
-// A stretch of a file in memory for reading: what another process stores into a Mapping of the same
-// stretch is seen at once.
+// A range of a file mapped for reading. Stores by another process into a Mapping of the same range
+// are visible at once.
 class ReadOnlyMapping {
  public:
   virtual ~ReadOnlyMapping() = default;
   virtual const uint8_t* data() const = 0;
-  // True once a load has met a page that the kernel could not give; such a load finds zeros.
+  // True after a load hit a page that the kernel could not provide; such a load returns zeros.
   virtual bool faulted() const = 0;
 };
 
@@ -100,20 +101,20 @@ struct FileId {
 
 enum class LockKind : uint8_t { kShared, kExclusive };
 
-// Holds a lock on a file; destroying it lets go. The system lets go when the process dies.
+// Holds a lock on a file; the destructor releases it. The system releases it when the process dies.
 class FileLock {
  public:
   virtual ~FileLock() = default;
-  // The file that is locked, which may have lost its name since.
+  // The locked file, which may have been renamed or removed since.
   virtual Result<FileId> Id() {
-    return Status::Error(Code::kUnsupported, "files here cannot be told apart");
+    return Status::Error(Code::kUnsupported, "this file system has no file identity");
   }
 };
 
-// What the page cache holds of a range of a file.
+// The part of a file's range that is in the page cache.
 struct CacheUse {
   uint64_t cached_bytes = 0;
-  uint64_t dirty_bytes = 0;  // of these, what has not been given to the device yet
+  uint64_t dirty_bytes = 0;  // the part of cached_bytes that has not been written back
 };
 
 class File {
@@ -121,64 +122,64 @@ class File {
   virtual ~File() = default;
   // Reads up to `length` bytes; less only at the end of the file.
   virtual Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) = 0;
-  // As ReadAt, but no more than the page cache holds already: it does not wait for the device.
-  // Nothing where the system has no such call.
+  // As ReadAt, but returns only bytes that are in the page cache, so it never waits for the device.
+  // nullopt if the system has no such call.
   virtual std::optional<size_t> ReadCachedAt(uint64_t, void*, size_t) { return std::nullopt; }
-  // All of it or an error. On a file opened kDirect or kDirectUnsynced, offset, length and
-  // address must be multiples of Capabilities::direct_alignment; with kDirect, the data is on the
-  // device when this returns.
+  // Writes all bytes or returns an error. If the file was opened kDirect or kDirectUnsynced,
+  // offset, length and address must be multiples of Capabilities::direct_alignment. With kDirect
+  // the data is on the device when this returns.
   virtual Status WriteAt(uint64_t offset, const void* from, size_t length) = 0;
-  // Starts writeback of the range without waiting for it; a hint where the system has no such call.
+  // Starts writeback of the range without waiting for it; only a hint if the system has no such
+  // call.
   virtual Status StartWriteback(uint64_t offset, uint64_t length) = 0;
   // fdatasync: data and the metadata needed to read it back are on the device.
   virtual Status SyncData() = 0;
-  // The strongest the platform has: fsync; F_FULLFSYNC on macOS.
+  // The platform's strongest sync: fsync; F_FULLFSYNC on macOS.
   virtual Status SyncFull() = 0;
-  // Forgets what the page cache holds of the file and is not dirty, so that reading shows the
-  // device. After a sync that failed the two differ. Does nothing where the system has no such
-  // call.
+  // Drops the file's clean pages from the page cache, so that reads show the device. The two differ
+  // after a failed sync. Does nothing if the system has no such call.
   virtual Status DropCache() = 0;
-  // Nothing where the system does not tell.
+  // nullopt if the system does not report it.
   virtual std::optional<CacheUse> CacheUseOf(uint64_t, uint64_t) { return std::nullopt; }
-  // Where data begins, at `offset` or behind it; all in front of that reads as zeros. UINT64_MAX
-  // where there is none, `offset` where the file system cannot tell.
+  // The first offset >= `offset` that holds data; every byte between the two reads as zero.
+  // UINT64_MAX if there is no more data, `offset` if the file system does not report holes.
   virtual Result<uint64_t> NextData(uint64_t offset) = 0;
   virtual Result<uint64_t> Size() = 0;
   virtual Status Truncate(uint64_t size) = 0;
-  // Allocates [offset, offset + length). kZero and kRecycle are not the platform's: the caller
-  // writes zeros itself. kUnsupported where the file system has no such call.
+  // Allocates [offset, offset + length). Does not implement kZero and kRecycle: the caller writes
+  // zeros itself. kUnsupported if the file system has no such call.
   virtual Status Allocate(Preallocation how, uint64_t offset, uint64_t length) = 0;
   // Maps a range for reading and writing; `offset` is a multiple of Capabilities::map_alignment.
   virtual Result<std::unique_ptr<Mapping>> Map(uint64_t offset, size_t length) = 0;
-  // The next four are called only where Capabilities::shares_maps is true.
+  // The next four are called only if Capabilities::shares_maps is true.
   //
   // Maps a range for reading; `offset` is a multiple of Capabilities::map_alignment.
   virtual Result<std::unique_ptr<ReadOnlyMapping>> MapForReading(uint64_t, size_t) {
     return Missing();
   }
-  // The exclusive lock on this file, open for writing; null where another open of it has the lock,
-  // or, where asking means trying, is just asking.
+  // Takes the exclusive lock on this file, which is open for writing. Null if another open of the
+  // file holds the lock, or is testing it on a system that can only test a lock by taking it.
   virtual Result<std::unique_ptr<FileLock>> TryLock() { return Missing(); }
-  // Whether another open of this file, in this process or another, has the lock.
+  // Whether another open of this file, in this process or another, holds the lock.
   virtual Result<bool> IsLocked() { return Missing(); }
-  // The next three are of several writers, and kUnsupported on most systems. Bytes that are locked
-  // need not exist; a length of 0 reaches as far as any file can. A lock belongs to this open of
-  // the file: it keeps every other one out, also of this process, and the system lets go of it when
-  // this one is closed, by the death of its process too.
+  // The next three serve shared logs and are kUnsupported on most systems. Locked bytes need not
+  // exist; a length of 0 extends to the largest possible offset. A lock belongs to this open of the
+  // file: it excludes every other open, including those of this process, and the system releases it
+  // when this one is closed or its process dies.
   //
-  // Takes the lock in place of what this open has there, and never waits. False where another open
-  // has one that does not allow it; what this one had stays. kExclusive needs a file open for
-  // writing.
+  // Replaces the lock that this open holds on the range, and never waits. False if a lock of
+  // another open conflicts; this open's previous lock is then kept. kExclusive needs a file that is
+  // open for writing.
   virtual Result<bool> TryLockRange(LockKind, uint64_t, uint64_t) { return Missing(); }
   virtual Status UnlockRange(uint64_t, uint64_t) { return Missing(); }
-  // What another open has locked there; the kind of one of them where there are several.
+  // The kind of a lock that another open holds in the range; any one of them if there are several.
   virtual Result<std::optional<LockKind>> RangeLockOfOthers(uint64_t, uint64_t) {
     return Missing();
   }
   virtual Result<FileId> Id() { return Missing(); }
   // Asks for extents of at least this size (XFS); kUnsupported elsewhere.
   virtual Status SetExtentSizeHint(uint32_t bytes) = 0;
-  // What errors name from here on: the file has been renamed.
+  // Sets the path that later errors report, after the file was renamed.
   virtual void SetPath(const std::string&) {}
   // Closes and returns its status; the destructor closes too, best effort.
   virtual Status Close() = 0;
@@ -192,7 +193,7 @@ class File {
 enum class OpenMode : uint8_t {
   kRead,
   kReadWrite,
-  kCreateNew,       // read and write; fails where the name exists
+  kCreateNew,       // read and write; fails if the name exists
   kDirect,          // write past the page cache, each write durable on return (O_DIRECT|O_DSYNC)
   kDirectUnsynced,  // the same, durable after the next sync (O_DIRECT)
 };
@@ -206,18 +207,18 @@ struct FileEntry {
   bool is_regular = false;
 };
 
-// What the file system below a folder can do, found by asking it once.
+// Properties of the file system that holds a folder, probed once.
 struct Capabilities {
   std::string file_system;  // "ext4", "xfs", "btrfs", "tmpfs", ... or "unknown"
   bool direct_io = false;   // a file can be opened kDirect
   uint32_t direct_alignment = 4096;
   bool overwrites_in_place = false;  // a write to allocated blocks needs no new ones
-  // A store to a mapped page that the kernel cannot give sets Mapping::faulted(), and does not end
-  // the process.
+  // A store to a mapped page that the kernel cannot provide sets Mapping::faulted() and does not
+  // end the process.
   bool survives_map_faults = true;
   uint32_t map_alignment = 4096;
-  // What is stored into a map is seen at once by every process that can open the file, and so are
-  // its locks: not over a network.
+  // Every process that can open the file sees stores into a map, and locks, at once. False on
+  // network file systems.
   bool shares_maps = false;
 };
 
@@ -228,13 +229,13 @@ class Directory {
   virtual const std::string& path() const = 0;
   virtual Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) = 0;
   virtual Result<std::vector<FileEntry>> List() = 0;
-  // Replaces `to` where it exists.
+  // Replaces `to` if it exists.
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
   virtual Status Remove(const std::string& name) = 0;
   // Makes the folder's entries durable.
   virtual Status Sync() = 0;
   // Takes the exclusive lock on `name`, creating it, and writes our pid into it.
-  // kLocked with the owner's pid where somebody else has it.
+  // kLocked, with the owner's pid, if another open holds it.
   virtual Result<std::unique_ptr<FileLock>> Lock(const std::string& name) = 0;
   virtual Result<Capabilities> Probe() = 0;
 };
@@ -249,14 +250,14 @@ class FileSystem {
                                                            bool create) = 0;
   // Milliseconds since the Unix epoch.
   virtual uint64_t NowMs() = 0;
-  // Microseconds since some moment, never set back. From any thread.
+  // Microseconds since an arbitrary moment; never goes back. From any thread.
   virtual uint64_t MonotonicMicros() = 0;
   // Unpredictable enough that no two segments ever share a salt.
   virtual uint64_t Random64() = 0;
-  // 0 where it is not known.
+  // 0 if unknown.
   virtual int64_t ProcessId() { return 0; }
-  // The same for as long as the page cache has lived, and different after each boot; zeros where
-  // the system does not tell.
+  // Changes with each boot, that is, whenever the page cache is lost. Zeros if the system does not
+  // report it.
   virtual BootId CurrentBoot() { return BootId{}; }
 };
 

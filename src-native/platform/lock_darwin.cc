@@ -7,7 +7,7 @@
 namespace durlog {
 namespace {
 
-// A range can be locked for a process only, which keeps none of its own threads out.
+// macOS locks a range for a process, which does not exclude threads of the same process.
 Status NoRangeLocks(const std::string& path) {
   return Status::Error(Code::kUnsupported,
                        "this system has no lock of a range that belongs to an open file")

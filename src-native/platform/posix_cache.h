@@ -1,4 +1,4 @@
-// What the page cache and the block map say of a file: one implementation for each system.
+// Queries of the page cache and the block map: one implementation for each system.
 #ifndef DURLOG_PLATFORM_POSIX_CACHE_H_
 #define DURLOG_PLATFORM_POSIX_CACHE_H_
 

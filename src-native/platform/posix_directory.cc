@@ -81,7 +81,7 @@ Result<std::unique_ptr<File>> PosixDirectory::Open(const std::string& name, Open
 }
 
 Result<std::vector<FileEntry>> PosixDirectory::List() {
-  // A description of its own, because the position in a folder belongs to the description.
+  // Opens a new description, because the read position of a folder belongs to the description.
   ScopedFd fd(
       RetryInterrupted([&] { return openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
   if (!fd.valid()) return NameError("openat", errno, path_);

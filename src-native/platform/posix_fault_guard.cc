@@ -73,8 +73,9 @@ void PassOn(int number, siginfo_t* info, void* context, bool was_sent) {
     g_previous.sa_handler(number);
     return;
   }
-  // Nobody was there before. A fault happens again on return and then kills at the very
-  // instruction, which is what a core dump should show; a signal that was sent must be sent again.
+  // There was no previous handler. A fault repeats on return and then kills the process at the
+  // faulting instruction, which the core dump should show. A signal that was sent must be sent
+  // again.
   struct sigaction fallback = {};
   fallback.sa_handler = SIG_DFL;
   sigaction(number, &fallback, nullptr);
@@ -91,8 +92,8 @@ void OnBusError(int number, siginfo_t* info, void* context) {
   errno = saved_errno;
 }
 
-// The handler must stay where it is: Node unloads an addon when the last worker that had loaded
-// it ends, and the next SIGBUS would jump into unmapped memory.
+// The handler must stay mapped: Node unloads an addon when the last worker that loaded it ends, and
+// the next SIGBUS would jump into unmapped memory.
 void PinThisLibrary() {
   Dl_info info;
   if (dladdr(reinterpret_cast<void*>(&OnBusError), &info) == 0 || info.dli_fname == nullptr) return;

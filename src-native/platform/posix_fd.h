@@ -45,7 +45,7 @@ auto RetryInterrupted(Call call) {
   }
 }
 
-// Another descriptor of the open file; invalid, with errno set, where there is none to be had.
+// Duplicates the descriptor of an open file; invalid, with errno set, on failure.
 inline ScopedFd DuplicateFd(int fd) {
   return ScopedFd(RetryInterrupted([fd] { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }));
 }

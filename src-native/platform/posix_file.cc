@@ -39,8 +39,8 @@ Result<size_t> PosixFile::ReadAt(uint64_t offset, void* to, size_t length) {
         [&] { return pread(fd_.get(), out + done, wanted, static_cast<off_t>(offset + done)); });
     if (got < 0) return Status::System("pread", errno, path_).WithOffset(offset + done);
     done += static_cast<size_t>(got);
-    // A direct read that comes back short has met the end, and could not go on from the
-    // unaligned offset that follows.
+    // A short direct read has reached the end of the file. It could not continue anyway: the next
+    // offset is not aligned.
     if (got == 0 || (direct_ && static_cast<size_t>(got) < wanted)) break;
   }
   return done;

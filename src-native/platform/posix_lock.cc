@@ -39,7 +39,7 @@ void WriteLine(int fd, const char* text) {
 // neither keep the log from being opened nor leave an older owner's pid.
 void WriteOwner(int fd) { WriteLine(fd, std::to_string(getpid()).c_str()); }
 
-// Nothing but the lock.
+// Holds the lock and nothing else.
 class PosixFileLock : public FileLock {
  public:
   explicit PosixFileLock(ScopedFd fd) : fd_(std::move(fd)), owner_(getpid()) {}
@@ -70,7 +70,7 @@ class PosixOwnerLock final : public PosixFileLock {
   }
 };
 
-// 0 where there is none: the owner has the lock, and has not come round to writing it.
+// 0 if the file has no pid: the owner holds the lock but has not written its pid yet.
 int64_t ReadOwner(int fd) {
   char line[kPidLineBytes + 1] = {};
   if (RetryInterrupted([&] { return pread(fd, line, kPidLineBytes, 0); }) <= 0) return 0;

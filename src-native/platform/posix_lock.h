@@ -1,4 +1,4 @@
-// The writer's lock: the taking is the system's, the pid in the file is shared by all.
+// The writer's lock. Each system takes it differently; the pid in the file is the same everywhere.
 #ifndef DURLOG_PLATFORM_POSIX_LOCK_H_
 #define DURLOG_PLATFORM_POSIX_LOCK_H_
 
@@ -12,19 +12,19 @@
 
 namespace durlog {
 
-// Takes the lock on the open file or answers kLocked; writes our pid into the file.
+// Takes the lock on the open file, or returns kLocked; writes our pid into the file.
 Result<std::unique_ptr<FileLock>> LockOpenFile(ScopedFd fd, const std::string& path);
 
-// As LockOpenFile without a word in the file; null where another open of it has the lock.
+// As LockOpenFile, but writes no pid; null if another open of the file holds the lock.
 Result<std::unique_ptr<FileLock>> TryLockFile(ScopedFd fd, const std::string& path);
 
-// False where another open of the file, in this process or another, holds the lock. The system
-// lets go when the last descriptor of this open is closed, by the death of its process too.
+// False if another open of the file, in this process or another, holds the lock. The system
+// releases the lock when the last descriptor of this open is closed or its process dies.
 Result<bool> TryLockDescriptor(int fd, const std::string& path);
-// Whether another open of the file holds the lock. Where the system can only be asked by trying,
-// the lock is taken for a moment, shared with others that ask.
+// Whether another open of the file holds the lock. If the system can only test a lock by taking it,
+// a shared lock is taken for a moment.
 Result<bool> IsDescriptorLocked(int fd, const std::string& path);
-// Lets go at once, for every descriptor of this open.
+// Releases the lock at once, for every descriptor of this open.
 void UnlockDescriptor(int fd);
 
 // As File::TryLockRange(), UnlockRange() and RangeLockOfOthers().

@@ -1,4 +1,4 @@
-// Faulting pages of a map in ahead of the stores: one implementation for each system.
+// Faults in pages of a map ahead of the stores: one implementation for each system.
 #ifndef DURLOG_PLATFORM_POSIX_POPULATE_H_
 #define DURLOG_PLATFORM_POSIX_POPULATE_H_
 
@@ -11,14 +11,14 @@
 
 namespace durlog {
 
-// Makes the whole pages [start, start + size) present and writable beside stores by other threads.
-// `guard` watches them; `path` is for the error only.
+// Makes the whole pages [start, start + size) present and writable. Safe while other threads store
+// to them. `guard` watches the pages; `path` is used in the error only.
 Status PopulatePages(uint8_t* start, size_t size, const FaultGuard& guard, const std::string& path);
 
 // The same by touching a byte of each page, which works everywhere.
 Status TouchPages(uint8_t* start, size_t size, const FaultGuard& guard, const std::string& path);
 
-// The error for a page that cannot be had.
+// The error for a page that the kernel cannot provide.
 Status PageFault(const char* operation, const std::string& path);
 
 }  // namespace durlog

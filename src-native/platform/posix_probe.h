@@ -1,4 +1,4 @@
-// What the file system below an open folder can do: one implementation for each system.
+// Probes the file system that holds an open folder: one implementation for each system.
 #ifndef DURLOG_PLATFORM_POSIX_PROBE_H_
 #define DURLOG_PLATFORM_POSIX_PROBE_H_
 

@@ -1,7 +1,7 @@
-// Getting written data onto the device: one implementation for each system.
+// Brings written data to the device: one implementation for each system.
 //
-// None of these is ever tried again, not even after EINTR: the kernel reports a failed writeback
-// once, so that a second call may answer 0 for data that is gone.
+// No caller may retry these, not even after EINTR: the kernel reports a failed writeback once, so a
+// second call may return 0 for data that is lost.
 #ifndef DURLOG_PLATFORM_POSIX_SYNC_H_
 #define DURLOG_PLATFORM_POSIX_SYNC_H_
 
@@ -16,7 +16,7 @@ namespace durlog {
 Status StartWritebackOf(int fd, const std::string& path, uint64_t offset, uint64_t length);
 Status SyncDataOf(int fd, const std::string& path);
 Status SyncFullOf(int fd, const std::string& path);
-// After each msync that returned 0, with a descriptor of the mapped file: alone it says too little.
+// Must follow each msync that returned 0, with a descriptor of the mapped file: see sync_linux.cc.
 Status FinishMapSync(int fd, const std::string& path);
 // Makes the entries of the folder open as `fd` durable, as strongly as the platform can.
 Status SyncDirectoryOf(int fd, const std::string& path);

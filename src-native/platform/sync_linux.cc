@@ -17,12 +17,13 @@ constexpr uint32_t kOverlay = 0x794C7630;
 // No file has it.
 constexpr char kAbsentAttribute[] = "user.durlog";
 
-// On ext4 a sync that returns 0 does not say enough. Data in unwritten extents becomes readable
-// through the journal, after the data's own write. Where the journal is aborted in between, because
-// the device failed to take it, that step fails without a mark on the file, and a sync that began
-// before returns 0 for blocks that the next mount reads as zeros (ext4_put_io_end and
-// jbd2_complete_transaction, Linux 6.18). Removing an attribute that is not there changes nothing,
-// and yet has to ask the journal, which says EROFS where it is aborted. It takes a microsecond.
+// On ext4 a sync may return 0 for data that is lost. Data in unwritten extents becomes readable
+// when the journal converts the extent, after the data itself was written. If the journal is
+// aborted in between because the device failed, the conversion fails without an error on the file,
+// and a sync that began earlier returns 0 for blocks that read as zeros after the next mount
+// (ext4_put_io_end and jbd2_complete_transaction, Linux 6.18). Removing an attribute that does not
+// exist changes nothing, but it needs the journal, which returns EROFS once it is aborted. The call
+// takes 1 us.
 Status Confirm(int fd, const char* sync, const std::string& path) {
   struct statfs info;
   if (fstatfs(fd, &info) != 0) return Status::Ok();
@@ -45,7 +46,7 @@ Status StartWritebackOf(int fd, const std::string& path, uint64_t offset, uint64
                       SYNC_FILE_RANGE_WRITE) == 0) {
     return Status::Ok();
   }
-  // Sandboxes (gVisor, seccomp filters) leave it out; the kernel's flusher comes by all the same.
+  // Sandboxes (gVisor, seccomp filters) lack the call; the kernel's flusher writes the data anyway.
   if (errno == ENOSYS || errno == EPERM) return Status::Ok();
   return Status::System("sync_file_range", errno, path).WithOffset(offset);
 }

@@ -1,4 +1,4 @@
-// A thread, where std::thread would throw if the system has none left.
+// A thread. Unlike std::thread, it reports an error if the system cannot create one.
 #ifndef DURLOG_PLATFORM_THREAD_H_
 #define DURLOG_PLATFORM_THREAD_H_
 
@@ -11,7 +11,7 @@ namespace durlog {
 
 class Thread {
  public:
-  // Runs `work` on a thread of its own, which takes no signals.
+  // Runs `work` on a new thread that has every signal blocked.
   static Result<std::unique_ptr<Thread>> Start(std::function<void()> work);
   // Waits until `work` has returned.
   virtual ~Thread() = default;

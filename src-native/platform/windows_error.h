@@ -12,7 +12,7 @@ namespace durlog {
 // numbers, and with the system's own number and text as its message.
 Status WindowsError(const char* operation, unsigned long error, const std::string& path);
 
-// The same for calls that take a name: kNotFound where there is none.
+// The same for calls that take a name: kNotFound if the name does not exist.
 Status WindowsNameError(const char* operation, unsigned long error, const std::string& path);
 
 }  // namespace durlog

@@ -14,8 +14,8 @@ namespace {
 // One call takes less than 4 GiB; a power of two keeps direct transfers aligned.
 constexpr size_t kMaxTransferBytes = size_t{1} << 30;
 
-// Reads and writes at a position of their own: on a handle without FILE_FLAG_OVERLAPPED the call
-// still waits for its end.
+// A position for one read or write. On a handle without FILE_FLAG_OVERLAPPED the call still waits
+// until it is complete.
 OVERLAPPED At(uint64_t offset) {
   OVERLAPPED position = {};
   position.Offset = static_cast<DWORD>(offset);
@@ -65,8 +65,8 @@ Result<size_t> WindowsFile::ReadAt(uint64_t offset, void* to, size_t length) {
       return WindowsError("ReadFile", error, path_).WithOffset(offset + done);
     }
     done += got;
-    // A direct read that comes back short has met the end, and could not go on from the
-    // unaligned offset that follows.
+    // A short direct read has reached the end of the file. It could not continue anyway: the next
+    // offset is not aligned.
     if (got == 0 || (direct_ && got < wanted)) break;
   }
   return done;

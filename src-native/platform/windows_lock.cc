@@ -42,7 +42,7 @@ void WriteLine(HANDLE file, const char* text) {
 // neither keep the log from being opened nor leave an older owner's pid.
 void WriteOwner(HANDLE file) { WriteLine(file, std::to_string(GetCurrentProcessId()).c_str()); }
 
-// Nothing but the lock.
+// Holds the lock and nothing else.
 class WindowsFileLock : public FileLock {
  public:
   explicit WindowsFileLock(ScopedHandle file) : file_(std::move(file)) {}
@@ -67,7 +67,7 @@ class WindowsOwnerLock final : public WindowsFileLock {
   ~WindowsOwnerLock() override { WriteLine(file_.get(), ""); }
 };
 
-// 0 where there is none: the owner has the lock, and has not come round to writing it.
+// 0 if the file has no pid: the owner holds the lock but has not written its pid yet.
 int64_t ReadOwner(HANDLE file) {
   char line[kPidLineBytes + 1] = {};
   OVERLAPPED start = {};

@@ -10,12 +10,12 @@
 
 namespace durlog {
 
-// Takes the lock on the open file or answers kLocked; writes our pid into the file.
+// Takes the lock on the open file, or returns kLocked; writes our pid into the file.
 Result<std::unique_ptr<FileLock>> LockOpenFile(ScopedHandle file, const std::string& path);
 
-// As LockOpenFile without a word in the file; null where another open of it has the lock.
+// As LockOpenFile, but writes no pid; null if another open of the file holds the lock.
 Result<std::unique_ptr<FileLock>> TryLockFile(ScopedHandle file, const std::string& path);
-// Whether another open of the file holds the lock. Asked by trying, shared with others that ask.
+// Whether another open of the file holds the lock. Tests by taking a shared lock for a moment.
 Result<bool> IsHandleLocked(HANDLE file, const std::string& path);
 
 }  // namespace durlog

@@ -8,15 +8,15 @@
 
 namespace durlog {
 
-// Both return a Windows error or 0, wait within bounds for a program that has the file open without
-// sharing it, and ask for a write-through of the folder's change.
+// Both return a Windows error or 0. They wait, for a bounded time, for a program that has the file
+// open without sharing it, and request a write-through of the folder's change.
 
-// Gives the file `from` the name `to`, atomically. A file of that name is replaced, open or not,
-// where the file system has POSIX semantics (NTFS since Windows 10 1709); elsewhere
-// (FAT, network shares, Wine) only if nobody has it open.
+// Renames `from` to `to` atomically. An existing file `to` is replaced even while it is open if the
+// file system has POSIX semantics (NTFS since Windows 10 1709). On others (FAT, network shares,
+// Wine) it is replaced only if no process has it open.
 DWORD ReplaceName(const std::wstring& from, const std::wstring& to);
 
-// The name is free at once, also while the file is open.
+// Removes a name, which is free at once even while the file is open.
 DWORD RemoveName(const std::wstring& path);
 
 }  // namespace durlog

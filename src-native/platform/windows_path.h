@@ -1,4 +1,4 @@
-// Paths between UTF-8, which durlog speaks, and the wide strings of Windows.
+// Converts paths between UTF-8, which durlog uses, and the wide strings of Windows.
 #ifndef DURLOG_PLATFORM_WINDOWS_PATH_H_
 #define DURLOG_PLATFORM_WINDOWS_PATH_H_
 
@@ -8,7 +8,7 @@
 
 namespace durlog {
 
-// kInvalidArgument where it is not UTF-8.
+// kInvalidArgument if `text` is not UTF-8.
 Result<std::wstring> WideFromUtf8(const std::string& text);
 std::string NarrowFromWide(const std::wstring& text);
 

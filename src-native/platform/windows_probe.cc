@@ -54,7 +54,7 @@ Result<Capabilities> ProbeFolder(HANDLE folder, const std::wstring& wide_path,
         {found.direct_alignment, static_cast<uint32_t>(storage.LogicalBytesPerSector),
          static_cast<uint32_t>(storage.FileSystemEffectivePhysicalBytesPerSectorForAtomicity)});
   }
-  // A network's volume knows no remote protocol information of its own kind.
+  // Only volumes on a network provide remote protocol information.
   FILE_REMOTE_PROTOCOL_INFO remote;
   found.shares_maps =
       !GetFileInformationByHandleEx(folder, FileRemoteProtocolInfo, &remote, sizeof remote);

@@ -1,4 +1,4 @@
-// What the volume below a folder can do.
+// Probes the volume that holds a folder.
 #ifndef DURLOG_PLATFORM_WINDOWS_PROBE_H_
 #define DURLOG_PLATFORM_WINDOWS_PROBE_H_
 
@@ -10,7 +10,7 @@
 
 namespace durlog {
 
-// `folder` is open as the handle; `wide_path` is where it is.
+// `folder` is an open handle of the folder at `wide_path`.
 Result<Capabilities> ProbeFolder(HANDLE folder, const std::wstring& wide_path,
                                  const std::string& path);
 

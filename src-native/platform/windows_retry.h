@@ -1,4 +1,4 @@
-// Waiting for a program that has a file open without sharing it.
+// Waits for a program that has a file open without sharing it.
 #ifndef DURLOG_PLATFORM_WINDOWS_RETRY_H_
 #define DURLOG_PLATFORM_WINDOWS_RETRY_H_
 
@@ -11,16 +11,16 @@ namespace durlog {
 inline constexpr DWORD kFirstPauseMs = 1;
 inline constexpr int kMaxPauses = 10;
 
-// Whether `error` may mean that somebody has the file open. A rename over an open file, and taking
-// a name that is about to be deleted, answer ERROR_ACCESS_DENIED.
+// Whether `error` may mean that another program has the file open. Renaming over an open file, or
+// creating a name that is about to be deleted, fails with ERROR_ACCESS_DENIED.
 inline bool MayBeInUse(DWORD error) {
   return error == ERROR_SHARING_VIOLATION || error == ERROR_LOCK_VIOLATION ||
          error == ERROR_ACCESS_DENIED || error == ERROR_USER_MAPPED_FILE ||
          error == ERROR_DELETE_PENDING;
 }
 
-// Calls `call`, which returns a Windows error or 0, until `is_passing` denies of its error that
-// waiting helps, or the pauses are used up. The last error.
+// Calls `call`, which returns a Windows error or 0, until it succeeds, `is_passing` returns false
+// for its error, or the pauses are used up. Returns the last error.
 template <typename Call, typename IsPassing, typename Pause>
 DWORD RetryWhile(IsPassing is_passing, Call call, Pause pause) {
   DWORD pause_ms = kFirstPauseMs;

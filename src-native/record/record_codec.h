@@ -23,8 +23,8 @@ struct FrameFields {
   uint32_t unsynced = 0;
   uint32_t time_ms = 0;  // since the segment's base time
 
-  // Every record below this was on the device when the frame was made. A void claims nothing, so
-  // that it is the same whoever makes it.
+  // Every record below this seq was on the device when the frame was made. A void carries no
+  // watermark, so that every writer makes the same bytes.
   uint64_t synced_end() const { return state == FrameState::kVoid ? 0 : seq - unsynced; }
   // The next frame's seq is `seq` and so many.
   uint64_t seqs() const {
@@ -81,8 +81,8 @@ inline void EncodeMarker(uint64_t seq, uint32_t crc_seed, uint8_t* to) {
   EncodeFrame(fields, Bytes{}, crc_seed, to);
 }
 
-// Writes the header of a void that stands in the place of a frame with `length` bytes behind its
-// header. Every byte follows from the arguments. One without seqs fills the rest of a segment.
+// Writes the header of a void that replaces a frame with `length` bytes of payload. Every byte
+// follows from the arguments. A void without seqs fills the rest of a segment.
 inline void EncodeVoid(uint64_t seq, uint32_t seqs, uint32_t length, uint32_t crc_seed,
                        uint8_t header[kFrameHeaderBytes]) {
   FrameFields fields;

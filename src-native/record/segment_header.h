@@ -19,9 +19,9 @@ std::string FormatUuid(const LogUuid& uuid);
 // Nothing for what FormatUuid does not make.
 std::optional<LogUuid> ParseUuid(const std::string& text);
 
-// Written and synced before the file gets a segment's name, and never again: a damaged header is
-// therefore never the work of a crash. The first seq is not here but in the name and in the first
-// record, whose checksum covers it: so a spare needs nothing but a rename to become a segment.
+// Written and synced before the file gets a segment's name, and never changed: a crash therefore
+// never damages a header. The first seq is in the file name and in the first record, whose checksum
+// covers it, and not in the header: so a rename turns a spare into a segment.
 struct SegmentHeader {
   LogUuid uuid{};              // the log it belongs to
   uint64_t salt = 0;           // random for each activation, so that stale records fail

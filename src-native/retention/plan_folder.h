@@ -20,14 +20,14 @@ struct SealedSegment {
   uint64_t newest_ms = 0;  // the time of its newest record
 };
 
-// What a log knows of itself.
+// The state of a log that a retention plan depends on.
 struct LogShape {
   LogUuid uuid{};
   std::vector<uint64_t> first_seqs;  // of its segments, oldest first
   uint64_t next_seq = 0;
   uint64_t keep = 0;           // as in RetainedLog
   uint64_t segment_bytes = 0;  // of the next segment
-  // The time of the newest record; nothing where it has to be read.
+  // The time of the newest record; nullopt if it must be read from the segment.
   std::optional<uint64_t> newest_ms;
   // Segments that have been sealed since the last survey.
   std::vector<SealedSegment> sealed;
@@ -39,7 +39,7 @@ Result<RetentionPlan> PlanShape(FileSystem& file_system, Directory& directory,
                                 const LogShape& shape, const RetentionPolicy& policy,
                                 SegmentSurvey* survey, CursorSyncs* syncs);
 
-// For a log that another process may have open. Takes no lock and changes nothing but that.
+// For a log that another process may have open. Takes no lock and changes nothing.
 struct FolderPlan {
   RetentionPlan plan;
   uint64_t segment_bytes = 0;  // of the newest segment

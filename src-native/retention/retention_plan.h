@@ -15,7 +15,7 @@ namespace durlog {
 
 // A limit that is not set removes nothing.
 struct RetentionPolicy {
-  // What the log's segments may take, and the room for those that come next.
+  // The bytes that the log's segments may take, including room for the next ones.
   std::optional<uint64_t> max_bytes;
   // A segment whose newest record is older goes, once every cursor has passed it.
   std::optional<uint64_t> max_age_ms;
@@ -30,7 +30,7 @@ struct RetainedSegment {
   uint64_t bytes = 0;
 };
 
-// What is decided on.
+// The log to which a retention policy is applied.
 struct RetainedLog {
   std::vector<RetainedSegment> segments;  // oldest first; the last is the one that is appended to
   uint64_t next_seq = 0;
@@ -53,7 +53,7 @@ struct CursorOverrun {
 };
 
 struct RetentionPlan {
-  // Segments wholly below it go; the log's first seq where none does.
+  // Segments wholly below this seq are removed; the log's first seq if none is.
   uint64_t before = 0;
   uint64_t segments = 0;  // how many these are
   uint64_t bytes = 0;     // and what they take

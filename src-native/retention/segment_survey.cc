@@ -11,8 +11,8 @@ namespace {
 
 enum class Which : uint8_t { kFirst, kNewest };
 
-// The time of a segment's first record, or the newest of all of them. Nothing where it has none or
-// cannot be read.
+// The time of a segment's first record, or the newest time of all its records. nullopt if it has no
+// record or cannot be read.
 std::optional<uint64_t> RecordTime(Directory& directory, uint64_t first_seq, Which which) {
   const Result<OpenedSegment> opened = OpenSegment(directory, first_seq, OpenMode::kRead);
   if (!opened.ok()) return std::nullopt;
