@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 const source = (path: string): string => fileURLToPath(new URL(`src/${path}`, import.meta.url))
 
 export default defineConfig({
-  // What the bench imports from the package: tests run the sources and not what was built before.
+  // The bench imports these from the package. Tests run the sources instead of an earlier build.
   resolve: {
     alias: [
       { find: /^durlog$/, replacement: source('index.ts') },
@@ -17,7 +17,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: 'forks',
-    // What the tests' child processes run is built again if it is older than its sources.
+    // Rebuilds the files that child processes run if they are older than their sources.
     globalSetup: 'test/fixtures/fresh-build.ts',
   },
 })

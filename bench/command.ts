@@ -40,7 +40,7 @@ function chooseSuites(names: readonly string[], vs: boolean): Suite[] {
   return suites.filter(({ name }) => wanted.has(name))
 }
 
-/** Shows a suite's bar and tables as it goes. */
+/** Shows a suite's progress bar and tables while it runs. */
 class Stage implements SuiteContext {
   readonly dir: string
   readonly quick: boolean
@@ -67,7 +67,7 @@ class Stage implements SuiteContext {
     this.#progress = await startProgress(label, steps, false)
   }
 
-  // Handed around as it is.
+  // An arrow function, because suites pass it as a callback.
   readonly step = (): void => {
     this.#done += 1
     this.#progress?.update(this.#done)
@@ -76,7 +76,7 @@ class Stage implements SuiteContext {
   async add(table: TableResult): Promise<void> {
     this.tables.push(table)
     if (this.#silent) return
-    // The bar would stand in the table's way.
+    // Remove the progress bar before the table is printed.
     this.stop()
     await writeOut(formatResult(table))
     this.#progress = await startProgress(this.#label, this.#steps, false)
@@ -121,7 +121,7 @@ async function runOn(dir: string, chosen: readonly Suite[], flags: BenchFlags): 
   }
 }
 
-/** Ten gigabytes are not written without being asked for. */
+/** Asks before ten gigabytes are written. */
 async function askForBig(chosen: readonly Suite[], flags: BenchFlags): Promise<boolean> {
   if (flags.big) return true
   const watched = process.stdin.isTTY === true && process.stdout.isTTY === true
@@ -135,7 +135,7 @@ async function askForBig(chosen: readonly Suite[], flags: BenchFlags): Promise<b
 async function run(names: string[], given: BenchFlags): Promise<void> {
   const chosen = chooseSuites(names, given.vs === true)
   const flags = { ...given, big: await askForBig(chosen, given) }
-  // Whoever reads may leave; each write tells, this listener only keeps the event from ending the process.
+  // The reader of a pipe may close it. Each write reports that; without a listener the event would end the process.
   process.stdout.on('error', () => {})
   const dir = resolve(flags.dir ?? tmpdir())
   const report = flags.fsImage
@@ -158,20 +158,20 @@ export function register(program: Command): void {
     .command('bench')
     .summary('measure every strategy on this disk')
     .description(
-      'Measure durlog on this disk, beside the raw system calls made by C++ in the same run. Without a suite: ' +
+      'Measure durlog on this disk and compare it with raw system calls made by C++ in the same run. Default suites: ' +
         `${DEFAULT_SUITES.join(', ')}.`,
     )
-    .argument('[suite...]', 'what to measure; "all" for every one')
-    .option('--quick', 'a first look, half a minute for each suite')
+    .argument('[suite...]', 'suites to run, or "all"')
+    .option('--quick', 'shorter measurements, half a minute for each suite')
     .option('--dir <dir>', 'measure the disk that this folder is on', tmpdir())
-    .option('--html <file>', 'write a page with charts, complete in itself')
+    .option('--html <file>', 'write a self-contained page with charts')
     .addOption(
-      new Option('--fs-image <type>', 'measure a file system made for it in an image file (root)').choices(
+      new Option('--fs-image <type>', 'create this file system in an image file and measure it (root)').choices(
         IMAGE_FILE_SYSTEMS,
       ),
     )
-    .option('--vs', 'beside lmdb, better-sqlite3 and others, where they are installed')
-    .option('--big', 'also what writes ten gigabytes')
+    .option('--vs', 'compare with lmdb, better-sqlite3 and others that are installed')
+    .option('--big', 'include measurements that write ten gigabytes')
     .addHelpText('after', `\nSuites:\n${list}`)
   addJson(command).action(run)
 }

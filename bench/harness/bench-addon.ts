@@ -7,7 +7,7 @@ const { arch, platform } = process
 /** A build in a checkout, then the package's, which is for glibc: on musl it does not load. */
 const FILES = ['build/Release', `prebuilds/${platform}-${arch}`]
 
-/** The addon's exports, or undefined where none loads on this system. */
+/** The addon's exports, or undefined if none loads on this system. */
 export function loadBenchAddon(): unknown {
   for (const folder of FILES) {
     const path = join(PACKAGE_ROOT, folder, 'durlog_bench.node')

@@ -80,7 +80,7 @@ let prepared: Prepared | undefined
 
 function tell(message: FromMember): void {
   if (parentPort) parentPort.postMessage(message)
-  else process.send?.(message)
+  else if (process.connected) process.send?.(message)
 }
 
 function quit(): void {

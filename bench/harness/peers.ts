@@ -26,7 +26,7 @@ export interface Peer {
 /** Where peers may be installed: the repo's bench/peers, and whatever project the bench is run in. */
 const PLACES = [`${join(PACKAGE_ROOT, 'bench/peers')}/`, `${process.cwd()}/`]
 
-/** Loads a peer, or undefined where it is not installed. */
+/** Loads a peer; undefined if it is not installed. */
 function load(name: string): unknown {
   for (const place of PLACES) {
     try {

@@ -40,7 +40,7 @@ export function whenEnding(ending: () => void): () => void {
   }
 }
 
-/** A fresh folder below `parent`, which is made where there is none. */
+/** A new folder in `parent`, which is created if it does not exist. */
 export async function makeScratch(parent: string): Promise<string> {
   listen()
   await mkdir(parent, { recursive: true })

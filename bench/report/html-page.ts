@@ -30,7 +30,7 @@ td.bar b { position: relative; font-weight: normal }
 .u-legend { font-size: 12px; text-align: left }
 .u-legend.u-inline tbody { display: grid; grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr)); width: 100% }
 .u-legend td, .u-legend th { border: 0 } .u-legend th { font-weight: normal; color: var(--text) }
-/* A sample of the line itself, dashed where it is. */
+/* A sample of the line, dashed if the line is dashed. */
 .u-legend .u-marker { width: 2em; height: 0; border-width: 3px 0 0 !important }
 @media print {
   :root { --text: #000; --soft: #444; --page: #fff; --line: #ccc; --bar: #cfe0f5; --raw: #f4f4f6 }

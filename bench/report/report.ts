@@ -38,7 +38,7 @@ export interface TableResult {
   labels: string[]
   figures: Figure[]
   extras?: string[]
-  /** Whose figure the ratios are over; '' where there are none. */
+  /** The row whose figure is the ratios' denominator; '' if there are no ratios. */
   ratioTo: string
   rows: Row[]
   /** The chart of this table; none by default. */

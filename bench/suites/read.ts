@@ -98,7 +98,7 @@ async function scans(context: SuiteContext): Promise<void> {
   })
 }
 
-/** Records one by one, and the same bytes by a pread that knows where they stand. */
+/** Single records, and the same bytes by a pread at a known offset. */
 async function gets(context: SuiteContext, log: Log): Promise<Row[]> {
   const { getMs } = context.quick ? QUICK : FULL
   const count = log.nextSeq

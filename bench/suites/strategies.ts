@@ -1,4 +1,4 @@
-/** Every strategy on every preallocation at every level, with the raw system calls beside them. */
+/** Every strategy on every preallocation at every level, compared with the raw system calls. */
 import { join } from 'node:path'
 import type { Durability } from 'durlog'
 import { type Log, open } from 'durlog'
@@ -175,6 +175,6 @@ async function run(context: SuiteContext): Promise<string[]> {
 export const strategies: Suite = {
   name: 'strategies',
   title: 'Strategies and preallocations',
-  summary: 'strategies x preallocations x levels beside the raw system calls, and what to use here',
+  summary: 'strategies x preallocations x levels, compared with raw system calls; recommends one',
   run,
 }

@@ -1,4 +1,4 @@
-// Appends beside a plain file: its fsync after each record, and after 5 MiB.
+// Appends compared with a plain file: fsync after each record, and after 5 MiB.
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { open } from 'durlog'

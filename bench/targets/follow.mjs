@@ -73,7 +73,7 @@ async function idlePercent(log) {
   return ((user + system) / (IDLE_MS * 1000)) * 100
 }
 
-/** A follower here of a writer in another process; beside it the delay of a message between the two. */
+/** A follower in this process of a writer in another one, compared with the delay of a message between the two. */
 async function measureElsewhere(dir, durability) {
   return withScratch(dir, async (folder) => {
     const path = join(folder, 'log')
@@ -133,7 +133,7 @@ const follow = {
   },
 }
 
-/** The child: appends when told to, and then sends the time as often. */
+/** The child: appends at each message and answers with the time. */
 async function appendAndTell(dir, durability) {
   const log = await open(dir, { durability })
   const payload = makePayload(RECORD_BYTES)

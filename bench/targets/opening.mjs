@@ -66,7 +66,7 @@ const UNSYNCED_BYTES = 16 * MIB
 const BURST = 64
 const KILLS = 3
 
-/** What the killed writer had done, by the argument of its process. */
+/** The work of the killed writer, by the argument of its process. */
 const WORKS = {
   async synced(log, payload) {
     for (let i = 0; i < SYNCED_RECORDS; i += 1) await log.append(payload)

@@ -1,4 +1,4 @@
-// One record by its seq, beside a pread of the same bytes from a known offset.
+// One record by its seq, compared with a pread of the same bytes at a known offset.
 import { join } from 'node:path'
 import { open } from 'durlog'
 import { timeEach, timeEachSync, writeInBursts } from '../dist/harness/load.js'

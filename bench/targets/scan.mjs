@@ -1,4 +1,4 @@
-// Reading a whole log from the page cache, beside a read of its files.
+// Reading a whole log from the page cache, compared with a read of its files.
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'

@@ -1,4 +1,4 @@
-// Several writers of one log: beside O_APPEND, beside a log for each, and one of them beside a log of its own.
+// Several writers of one log, compared with O_APPEND, with a log for each, and one of them with an exclusive writer.
 import { join } from 'node:path'
 import { open } from 'durlog'
 import { prepareFile } from '../dist/harness/baselines.js'
@@ -18,7 +18,7 @@ const WARMUPS = 3
 const SYNCED = { recordBytes: 256, operations: 200_000, durability: 'sync' }
 const O_APPEND = 'write(2), O_APPEND'
 
-/** `use` with a crew of its own, which has done `jobs` often enough for JavaScript to be compiled; C++ was before. */
+/** Calls `use` with a new crew that has run `jobs` often enough for its JavaScript to be compiled. */
 async function withCrew(dir, kind, jobs, use) {
   const crew = kind === 'threads' ? Crew.ofThreads(WRITERS) : Crew.ofProcesses(WRITERS)
   try {

@@ -1,4 +1,4 @@
-// Shipping to JetStream beside the client's own conditional publish, to a server that syncs each write.
+// Shipping to JetStream, compared with the client's own conditional publish, to a server that syncs each write.
 import { join } from 'node:path'
 import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'

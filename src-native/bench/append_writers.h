@@ -14,7 +14,7 @@
 
 namespace durlog::bench {
 
-// What the O_APPEND writers share: the descriptor and how far this process has come.
+// The common base of the O_APPEND writers: the descriptor and this process's progress.
 class Appending {
  public:
   explicit Appending(const Spec& spec) : spec_(spec) {}

@@ -25,7 +25,7 @@ class IoUringRing {
   io_uring_sqe* Prepare();
   // Hands over what was prepared and waits for at least `wait_for` completions.
   Status Submit(uint32_t wait_for);
-  // Takes the next completion; false where none is there.
+  // Takes the next completion; false if there is none.
   bool Take(io_uring_cqe* completion);
 
  private:

@@ -13,7 +13,7 @@ namespace durlog::bench {
 
 enum class MapSync { kNone, kAsync, kSync };
 
-// Makes pages of a map present and writable on a thread of its own, some way ahead of the
+// Makes pages of a map present and writable on a separate thread, some way ahead of the
 // append point (MADV_POPULATE_WRITE, Linux 5.14).
 class Populator {
  public:

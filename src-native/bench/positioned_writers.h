@@ -1,4 +1,4 @@
-// Writers at a position of their own: pwrite through the page cache, and O_DIRECT past it.
+// Writers that track their position: pwrite through the page cache, and O_DIRECT past it.
 #ifndef DURLOG_BENCH_POSITIONED_WRITERS_H_
 #define DURLOG_BENCH_POSITIONED_WRITERS_H_
 

@@ -34,7 +34,8 @@ enum class ClusterState : uint8_t { kEmpty, kAllocating, kReady };
 class Clusters {
  public:
   Clusters(uint64_t count, bool allocate);
-  // kEmpty: the caller is to allocate it now. kAllocating: somebody else does, pick another.
+  // kEmpty: the caller must allocate it now. kAllocating: another thread does; pick another
+  // cluster.
   ClusterState Claim(uint64_t cluster);
   void MarkReady(uint64_t cluster);
 

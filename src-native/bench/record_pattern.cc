@@ -21,7 +21,7 @@ constexpr uint64_t kMaxCounter = 1ull << 32;
 // The counters that have been seen, one bit each, for each writer.
 class Seen {
  public:
-  // False where it was there already.
+  // False if it was present already.
   bool Insert(uint32_t writer, uint64_t counter) {
     std::vector<bool>& bits = writers_[writer];
     if (bits.size() <= counter) bits.resize(std::max<uint64_t>(counter + 1, bits.size() * 2));

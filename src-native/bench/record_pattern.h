@@ -1,4 +1,4 @@
-// What the measured records hold, so that each method can be shown to have kept all of them.
+// The content of measured records, by which a reader checks that a method kept all of them.
 #ifndef DURLOG_BENCH_RECORD_PATTERN_H_
 #define DURLOG_BENCH_RECORD_PATTERN_H_
 

@@ -8,8 +8,8 @@
 
 namespace durlog {
 
-// The CRC of what `crc` stands for, followed by `length` bytes at `data`. `crc` is a finished CRC
-// of the bytes before, or 0 where there are none, so that calls chain:
+// Extends `crc` by `length` bytes at `data`. `crc` is the finished CRC of the bytes before, or 0 if
+// there are none, so that calls chain:
 // Crc32c(Crc32c(0, a), b) is the CRC of a and b in one. From any thread, at any time.
 uint32_t Crc32c(uint32_t crc, const void* data, size_t length);
 

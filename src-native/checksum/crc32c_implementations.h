@@ -35,7 +35,7 @@ uint32_t Crc32cSse42(uint32_t crc, const void* data, size_t length);
 uint32_t Crc32cArm64(uint32_t crc, const void* data, size_t length);
 uint32_t Crc32cArm64Pmull(uint32_t crc, const void* data, size_t length);
 
-// What the arm64 processor has: asked in another way on each system.
+// Features of the arm64 processor; each system reports them differently.
 struct Arm64Features {
   bool crc32;
   bool pmull;

@@ -88,7 +88,7 @@ Result<std::vector<CursorPlace>> ListCursorPlaces(Directory& directory, const Bo
     CursorPlace place;
     Result<std::unique_ptr<File>> file = directory.Open(CursorFileName(name), OpenMode::kRead);
     if (file.status().code() == Code::kNotFound) continue;  // removed since
-    // Another user's is not readable. No log is closed to its writer by a file beside it.
+    // A file of another user may not be readable. It must not keep the writer from opening the log.
     Result<CursorFileView> read = file.ok() ? ReadCursorFile(**file) : file.TakeStatus();
     if (read.ok()) {
       if (read->unfinished) continue;

@@ -20,7 +20,7 @@ std::string CursorFileName(const std::string& name);
 Result<std::vector<std::string>> ListCursorNames(Directory& directory);
 
 struct CursorFileView {
-  // The newest slot and its place; nothing where none is whole.
+  // The newest valid slot and its index; nullopt if no slot is valid.
   std::optional<CursorSlot> newest;
   size_t newest_at = 0;
   bool newer_version = false;
@@ -30,17 +30,17 @@ struct CursorFileView {
 // Also beside its owner: of a slot that is being stored the one before it counts.
 Result<CursorFileView> ReadCursorFile(File& file);
 
-// What a slot says in this boot: after another one, what had to survive a power cut. Records that
-// the cursor had passed and that the log, which begins at `first_seq`, has trimmed since are not
-// among that.
+// The position that a slot holds in this boot. After a reboot it is the part that had to survive a
+// power cut, but not less than `first_seq`, the log's first seq: the cursor had passed the records
+// that were trimmed since.
 uint64_t PositionIn(const BootId& boot, const CursorSlot& slot, uint64_t first_seq);
 
-// The log whose segments are beside the cursors.
+// The log in the cursors' folder.
 struct LogOfCursors {
   LogUuid uuid{};
   uint64_t first_seq = 0;
 };
-// kNotFound where there is none.
+// kNotFound if the folder holds no log.
 Result<LogOfCursors> FindLog(Directory& directory);
 
 // Where a cursor is, as its file says.

@@ -30,7 +30,7 @@ struct CursorSlot {
   uint64_t counter = 0;     // the slot with the highest one counts
   uint64_t generation = 0;  // of the cuts that the position was last compared with
   uint64_t position = 0;    // the seq of the next record to read
-  // What is left of the position after a power cut: no record below it may be lost in one.
+  // The position after a power cut: no record below it may be lost in one.
   uint64_t durable = 0;
 };
 

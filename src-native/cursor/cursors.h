@@ -17,7 +17,7 @@ struct OwnedCursorFile {
   std::unique_ptr<FileLock> lock;
   std::unique_ptr<File> file;
 };
-// Makes the file where there is none. kLocked with the owner's pid.
+// Creates the file if there is none. kLocked, with the owner's pid, if it is open.
 Result<OwnedCursorFile> TakeCursorFile(Directory& directory, const std::string& file_name);
 
 struct CursorSummary {
@@ -25,12 +25,12 @@ struct CursorSummary {
   std::optional<uint64_t> position;  // nothing where the file is damaged
   std::optional<uint64_t> cut;       // the log was cut to end before it, below the position
   bool owned = false;
-  int64_t owner_pid = 0;  // 0 where it is not known
+  int64_t owner_pid = 0;  // 0 if unknown
 };
 // In the order of their names. Changes nothing; kNotFound where the folder has no log.
 Result<std::vector<CursorSummary>> ListCursors(FileSystem& file_system, const std::string& path);
 
-// kNotFound where there is none, kLocked while it is open.
+// kNotFound if there is none, kLocked while it is open.
 Status RemoveCursor(FileSystem& file_system, const std::string& path, const std::string& name);
 
 }  // namespace durlog

@@ -67,7 +67,7 @@ const uint8_t* NewestSlot(const CutsFile& bytes) {
   return newest;
 }
 
-// Null where there is no file that was finished.
+// Null if there is no complete file.
 Result<std::unique_ptr<File>> Load(Directory& directory, OpenMode mode, CutsFile* bytes) {
   Result<std::unique_ptr<File>> file = directory.Open(kCutsName, mode);
   if (file.status().code() == Code::kNotFound) return std::unique_ptr<File>();
@@ -78,8 +78,8 @@ Result<std::unique_ptr<File>> Load(Directory& directory, OpenMode mode, CutsFile
 
 Status Damaged(const Directory& directory) {
   return Status::Error(Code::kCorrupt,
-                       "the file that says what was cut from the log cannot be read: look where "
-                       "each cursor has to go on, remove the file, and seek each cursor")
+                       "the list of the log's truncations cannot be read: note where each cursor "
+                       "must continue, remove the file, and seek each cursor")
       .WithPath(directory.path() + "/" + kCutsName);
 }
 

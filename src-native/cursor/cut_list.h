@@ -1,4 +1,4 @@
-// What has been cut from the end of a log, so that a cursor that was closed meanwhile finds out.
+// The truncations of a log's end, so that a cursor that was closed meanwhile can detect them.
 #ifndef DURLOG_CURSOR_CUT_LIST_H_
 #define DURLOG_CURSOR_CUT_LIST_H_
 
@@ -19,8 +19,8 @@ inline constexpr uint64_t kCutsMagic = 0x0a0d535455435544;  // "DUCUTS\r\n"
 inline constexpr uint32_t kCutsVersion = 1;
 inline constexpr size_t kMaxCuts = 200;
 
-// Cuts that still matter: of two the newer one has the higher next seq. One that cut no deeper than
-// a newer one is forgotten, as whoever has to know of it has to know of the newer one too.
+// The cuts that still matter, in ascending order of generation and next seq. A cut that was no
+// deeper than a newer one is dropped: a cursor that must learn of it must learn of the newer one.
 struct CutList {
   struct Entry {
     uint64_t generation;
@@ -29,10 +29,10 @@ struct CutList {
   uint64_t generation = 0;  // of the newest cut; 0 before the first one
   std::vector<Entry> entries;
 
-  // Beyond kMaxCuts the two oldest become one, of the newer generation and the lower seq: a cursor
-  // between them may be told of a cut that did not reach it, and never misses one.
+  // Beyond kMaxCuts the two oldest are merged, with the newer generation and the lower seq. A
+  // cursor between them may see a cut that did not reach it, but never misses one.
   void Add(uint64_t next_seq);
-  // The lowest next seq of the cuts that are newer than `generation`; nothing where there is none.
+  // The lowest next seq of the cuts that are newer than `generation`; nullopt if there are none.
   std::optional<uint64_t> LowestSince(uint64_t generation) const;
 };
 
@@ -40,9 +40,9 @@ struct CutList {
 // newer version wrote it.
 Result<CutList> ReadCuts(Directory& directory, const LogUuid& uuid);
 
-// Adds a cut, durably: of two slots in memory a power cut could take both. Before the files change:
-// a crash in between leaves a cut that was not made, which a cursor behind it is told of all the
-// same. The caller has the log's lock.
+// Adds a cut and syncs it. Must be called before the segments change: a crash in between leaves a
+// recorded cut that did not happen, which is harmless; the reverse order would hide a cut from the
+// cursors. The caller holds the log's lock.
 Status RecordCut(Directory& directory, const LogUuid& uuid, uint64_t next_seq);
 
 // For a log that is made: its first cut will be the one after `generation`. Durable.

@@ -63,7 +63,7 @@ Status DurableCursor::Load(uint64_t log_first_seq) {
   DURLOG_RETURN_IF_ERROR(Map());
   if (!view.newest) {
     broken_ = Status::Error(Code::kCorrupt,
-                            "the cursor's position cannot be read: seek to where it has to go on")
+                            "the cursor's position cannot be read: seek to the seq to continue at")
                   .WithPath(path());
     return Status::Ok();
   }
@@ -95,8 +95,8 @@ Result<std::optional<uint64_t>> DurableCursor::FindCut(uint64_t reached) {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (newest_.generation > cuts.generation) {
     return Status::Error(Code::kCorrupt,
-                         "what was cut from the log is known no more: seek to where the cursor "
-                         "has to go on")
+                         "the list of the log's truncations was lost: seek to the seq to continue "
+                         "at")
         .WithPath(path());
   }
   const std::optional<uint64_t> lowest = cuts.LowestSince(newest_.generation);
@@ -110,8 +110,8 @@ Result<uint64_t> DurableCursor::NewestGeneration() const {
   return cuts.generation;
 }
 
-// Of the slots in memory the older one is stored over: a process that is killed meanwhile leaves
-// the other one. What a sync has acknowledged is in neither.
+// Overwrites the older of the two memory slots: a process that is killed meanwhile leaves the newer
+// one intact. A synced position is in a third slot.
 Status DurableCursor::Commit(uint64_t position, uint64_t synced_end) {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (latched_) return LatchedError();
@@ -186,7 +186,8 @@ Status DurableCursor::Store(size_t slot, const uint8_t* bytes) {
   if (!mapping_) return file_->WriteAt(offset, bytes, kCursorSlotBytes);
   std::memcpy(mapping_->data() + offset, bytes, kCursorSlotBytes);
   if (!mapping_->faulted()) return Status::Ok();
-  return Status::Error(Code::kIo, "a page of the cursor's file cannot be had").WithPath(path());
+  return Status::Error(Code::kIo, "the kernel could not provide a page of the cursor's file")
+      .WithPath(path());
 }
 
 Status DurableCursor::SyncSlot(size_t slot, bool full) {

@@ -1,4 +1,4 @@
-// A position in a log that outlives its process: a file beside the segments, owned by one open at a
+// A position in a log that outlives its process: a file in the log's folder, owned by one open at a
 // time.
 #ifndef DURLOG_CURSOR_DURABLE_CURSOR_H_
 #define DURLOG_CURSOR_DURABLE_CURSOR_H_
@@ -14,16 +14,16 @@
 
 namespace durlog {
 
-// A commit at `memory` is a store into a map of the file, and one write where the file system does
-// not overwrite in place. A sync writes a slot of its own, so that nothing that comes after it and
-// is lost can take it along.
+// A commit at `memory` is a store into a map of the file, or one write if the file system does not
+// overwrite in place. A sync writes to separate slots, so that losing a later commit cannot lose a
+// synced position.
 //
-// From any thread; Sync() and Place() one at a time.
+// From any thread; only one Sync() or Place() at a time.
 class DurableCursor {
  public:
-  // Takes the cursor's lock and makes the file where there is none: kLocked with the owner's pid.
-  // kNotFound where the folder has no log. A cursor that is neither placed nor found leaves nothing
-  // behind.
+  // Takes the cursor's lock and creates the file if there is none. kLocked, with the owner's pid,
+  // if it is open; kNotFound if the folder holds no log. Destroying a new cursor that was never
+  // placed removes its file.
   static Result<std::unique_ptr<DurableCursor>> Open(FileSystem& file_system,
                                                      const std::string& path,
                                                      const std::string& name);
@@ -31,16 +31,15 @@ class DurableCursor {
   DurableCursor(const DurableCursor&) = delete;
   DurableCursor& operator=(const DurableCursor&) = delete;
 
-  // Nothing before the first Place() of a new cursor, and where broken() says so.
+  // nullopt before the first Place() of a new cursor, and if broken() is an error.
   std::optional<uint64_t> position() const;
-  // Why there is no position to go on from: damage of the file or of the list of cuts. Place()
-  // mends it.
+  // The reason why the position cannot be read: damage of the file or of the list of cuts. Place()
+  // repairs it.
   const Status& broken() const { return broken_; }
 
-  // Compares the position, and `reached` where that is higher, with what has been cut since they
-  // were last compared; `reached` is what the owner has read up to. The log's next seq right after
-  // the deepest cut below them; nothing where no cut reached them. The error where the cuts cannot
-  // be read.
+  // Looks for a cut, made since the last call, below the position or below `reached`, the seq up to
+  // which the owner has read. Returns the log's next seq right after the deepest such cut; nullopt
+  // if there was none; an error if the list of cuts cannot be read.
   Result<std::optional<uint64_t>> FindCut(uint64_t reached);
   // The newest cut's generation, for Place().
   Result<uint64_t> NewestGeneration() const;
@@ -48,10 +47,11 @@ class DurableCursor {
   // Moves the position forward, in memory; one that is not ahead changes nothing. Records below
   // `synced_end` are synced.
   Status Commit(uint64_t position, uint64_t synced_end);
-  // Brings the position to the device, as far as the log is synced: a power cut leaves it no lower
-  // than the result. Never tried again where it fails: kSyncFailed, and kLatched from then on.
+  // Syncs the position, as far as the log itself is synced: after a power cut it is at least the
+  // result. A failure is kSyncFailed; it is never retried, and later calls return kLatched.
   Result<uint64_t> Sync(uint64_t synced_end, bool full);
-  // Sets the position in both directions, durably. The cuts up to `generation` are behind it.
+  // Sets the position, forward or back, and syncs it. The cuts up to `generation` are accounted
+  // for.
   Status Place(uint64_t position, uint64_t synced_end, uint64_t generation);
 
  private:
@@ -71,7 +71,7 @@ class DurableCursor {
   const std::string name_;  // of the file
   std::unique_ptr<FileLock> lock_;
   std::unique_ptr<File> file_;
-  std::unique_ptr<Mapping> mapping_;  // null where it is written to
+  std::unique_ptr<Mapping> mapping_;  // null if commits use write()
   LogUuid uuid_{};
   Status broken_;
 

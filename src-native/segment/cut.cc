@@ -20,8 +20,8 @@ Status CutAndAllocate(File& file, uint64_t offset, uint64_t allocated_bytes) {
   if (allocated_bytes > 0) {
     Status allocated = file.Allocate(Preallocation::kFallocate, 0, allocated_bytes);
     if (allocated.code() == Code::kNoSpace) {
-      // Without blocks the segment still works: it grows as it is written. What a failed
-      // allocation did take is given back.
+      // The segment works without preallocated blocks: it grows as it is written. Blocks that a
+      // failed allocation took are freed.
       DURLOG_RETURN_IF_ERROR(file.Truncate(offset));
     } else if (!allocated.ok() && allocated.code() != Code::kUnsupported) {
       return allocated;
@@ -30,11 +30,12 @@ Status CutAndAllocate(File& file, uint64_t offset, uint64_t allocated_bytes) {
   return file.SyncFull();
 }
 
-// The file's end becomes `last`, at `offset`.
+// Makes `last`, at `offset`, the end of the file.
 //
-// Truncating within a block is two writes, the rest of the block as zeros and the size, and the
-// zeros may get there alone: a gap in front of records that are known to be synced. So the blocks
-// behind go first, then this block's sectors from its end on, each before the one in front of it.
+// Truncating within a block is two writes, zeros for the rest of the block and the new size. A
+// power cut may keep only the zeros, which would be a gap before records that are known to be
+// synced. So the blocks after `offset` are removed first, then the sectors of this block from last
+// to first.
 Status CutSectors(File& file, uint64_t offset, Bytes last, uint64_t segment_bytes) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
   const uint64_t last_end = offset + last.size;

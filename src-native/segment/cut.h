@@ -14,10 +14,10 @@ Status CutSegment(File& file, uint64_t offset, uint64_t segment_bytes);
 // As CutSegment, where what is cut was synced: whenever the power goes, nothing whole is left
 // behind something that is not, which the next open would have to call corrupt.
 Status CutSyncedRecords(File& file, uint64_t offset, uint64_t segment_bytes);
-// As CutSyncedRecords, with a marker at `offset` that gets there with the cut's last sector: the
-// frames that are cut may be all that said that the records below `next_seq` had been synced. Where
-// the log ends now; `offset` where there is no room for a marker, and so nothing but markers was
-// cut.
+// As CutSyncedRecords, and writes a marker at `offset` together with the last sector of the cut:
+// the removed frames may have been the only evidence that the records below `next_seq` were synced.
+// Returns the new end of the log. It is `offset` if there is no room for a marker; then only
+// markers were cut.
 Result<uint64_t> CutBehindMarker(File& file, const SegmentHeader& header, uint64_t offset,
                                  uint64_t next_seq);
 

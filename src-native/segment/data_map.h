@@ -1,4 +1,4 @@
-// Where a file holds data and where it has never been written.
+// Maps a file's ranges that hold data and its holes.
 #ifndef DURLOG_SEGMENT_DATA_MAP_H_
 #define DURLOG_SEGMENT_DATA_MAP_H_
 

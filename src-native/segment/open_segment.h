@@ -21,7 +21,7 @@ struct OpenedSegment {
 // if a newer version wrote it.
 Result<OpenedSegment> OpenSegment(Directory& directory, uint64_t first_seq, OpenMode mode);
 
-// What a scan of its frames needs to know of a segment.
+// The context for scanning the frames of a segment.
 ScanContext ContextOf(const SegmentHeader& header, uint64_t first_seq);
 
 }  // namespace durlog

@@ -56,8 +56,8 @@ Result<ScannedFrame> FrameScanner::Next() {
   return frame;
 }
 
-// The cheap test comes first: with a 64-bit seq that must fall into a narrow range, next to
-// nothing but a real frame gets as far as the checksum.
+// The cheap test comes first: the 64-bit seq must be in a narrow range, so hardly anything except a
+// real frame reaches the checksum.
 bool FrameScanner::IsPlausible(const FrameFields& fields, uint64_t offset) const {
   if (fields.state != FrameState::kCommitted && fields.state != FrameState::kMarker) return false;
   const uint64_t most = (offset - kSegmentHeaderBytes) / kMinRecordFrameBytes;
@@ -146,7 +146,7 @@ Result<ScannedFrame> ScanWholeFrames(FrameScanner& scanner, SegmentScan* scan) {
       batch_records = 0;
       batch_bytes = 0;
     } else if (batch_records > 0) {
-      continue;  // a batch holds nothing but records; let the seqs decide
+      continue;  // a batch holds only records; let the seqs decide
     } else if (frame.fields.seqs() > 0) {
       scan->records_end = scanner.position();
     }
@@ -188,7 +188,7 @@ Status PassMisplaced(FrameScanner&& scanner, uint64_t offset, SegmentScan* scan)
   }
 }
 
-// Every run of whole frames behind the first that is not.
+// Scans every run of valid frames after the first damaged one.
 Status ScanBehindDamage(FrameScanner& scanner, SegmentScan* scan) {
   for (;;) {
     DURLOG_ASSIGN_OR_RETURN(const std::optional<ScannedFrame> found, scanner.Resync());

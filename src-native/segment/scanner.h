@@ -1,4 +1,4 @@
-// Walks the frames of one segment, and finds where they stop being whole and why.
+// Walks the frames of one segment and finds the first damaged one and the kind of damage.
 #ifndef DURLOG_SEGMENT_SCANNER_H_
 #define DURLOG_SEGMENT_SCANNER_H_
 
@@ -11,7 +11,7 @@
 
 namespace durlog {
 
-// What a segment's frames are checked against.
+// The properties of a segment that its frames are checked against.
 struct ScanContext {
   uint64_t first_seq = 0;
   uint32_t crc_seed = 0;
@@ -35,10 +35,10 @@ class FrameScanner {
   // `alignment` is for a file that is open for direct I/O.
   FrameScanner(File& file, const ScanContext& context, uint64_t file_bytes, uint32_t alignment = 1);
 
-  // The frame at position(); moves past it only where it is whole.
+  // Decodes the frame at position(); moves past it only if it is valid.
   Result<ScannedFrame> Next();
-  // Goes past the next whole frame from position() on: a record or marker with a seq from
-  // next_seq() on. Nothing where there is none. Bounded: see kResyncBudgetFactor.
+  // Searches from position() for the next valid frame, a record or marker whose seq is at least
+  // next_seq(), and moves past it. nullopt if there is none. Bounded: see kResyncBudgetFactor.
   Result<std::optional<ScannedFrame>> Resync();
   // Whether any byte from `offset` to the end of the file is not zero. `data` is the file's.
   Result<bool> AnyNonZero(uint64_t offset, const DataMap& data);
@@ -86,7 +86,7 @@ struct SegmentScan {
   uint64_t records = 0;                        // whole ones before the end
   uint64_t payload_bytes = 0;
   uint64_t bytes_read = 0;
-  // The highest synced end that any whole frame carries, damage or not; 0 where there is none.
+  // The highest synced end in any valid frame, before or after damage; 0 if there is none.
   uint64_t synced_end = 0;
 
   uint32_t last_time_ms = 0;  // of the whole records before the end
@@ -96,7 +96,7 @@ struct SegmentScan {
   // had another name.
   bool misplaced = false;
   DecodeStatus damage = DecodeStatus::kFree;
-  // Whole records behind the damage.
+  // The number of valid records after the damage.
   uint64_t records_after = 0;
   uint64_t first_after = 0;
   uint64_t next_after = 0;  // behind the last of them, or of a torn batch's whole ones

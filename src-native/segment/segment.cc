@@ -71,7 +71,7 @@ bool HasAllBlocks(Preallocation how) {
   return how == Preallocation::kFallocate || how == Preallocation::kZeroRange;
 }
 
-// Where it cannot be had, the first store maps the segment and reports the reason.
+// If this fails, the first store maps the segment and reports the reason.
 Chunk MapFirstChunk(File& file, const SpareRequest& request, const SegmentHeader& header) {
   Chunk chunk;
   chunk.end = std::min(request.first_chunk_bytes, header.segment_bytes);

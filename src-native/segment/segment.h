@@ -34,7 +34,7 @@ struct Spare {
   std::unique_ptr<File> file;
   Preallocation preallocated = Preallocation::kNone;  // what it came to, where the wish failed
   bool blocks_allocated = false;                      // all of them, and the file has its full size
-  Chunk first_chunk;  // without a mapping where none was wished for, or could be had
+  Chunk first_chunk;  // without a mapping if none was requested or mapping failed
 };
 
 // Makes a spare and syncs it. Where the file system lacks the wished preallocation, the nearest
@@ -94,8 +94,8 @@ class Segment {
   bool active() const { return file_ != nullptr; }
   // Waits for the spare that is to become the segment, and says whether there is one.
   Status AwaitSpare(Directory& directory);
-  // Waits for the spare and renames it. The new entry is not durable before the folder's sync.
-  // Closes the files of a replaced segment, which nobody may be using; a failure opens them again.
+  // Waits for the spare and renames it. The new entry is durable after the folder's next sync.
+  // Closes the files of a replaced segment, which must not be in use; a failure opens them again.
   Status Activate(Directory& directory);
   // Gives up a segment that will not be activated: see RemoveSpare().
   void Discard(Directory& directory);
@@ -103,7 +103,7 @@ class Segment {
   File& file() { return *file_; }
   // A store into a map finds a block wherever it goes.
   bool blocks_allocated() const { return blocks_allocated_; }
-  // What the spare had mapped; without a mapping from the second call on.
+  // The chunk that the spare had mapped; without a mapping from the second call on.
   Chunk TakeFirstChunk() { return std::exchange(first_chunk_, Chunk{}); }
   // Before the file is written to instead: unmaps the chunk, and syncs the pages that it dirtied,
   // so that none is written back over a direct write.

@@ -1,4 +1,4 @@
-/** Finds and loads the compiled addon. Nothing else in the library knows where it is. */
+/** Finds and loads the compiled addon. No other module knows its path. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import process from 'node:process'

@@ -38,7 +38,7 @@ export async function destination(options: PinoLogOptions): Promise<LogDestinati
 class OwnThread extends EventEmitter<LogDestinationEvents> implements LogDestination {
   readonly log: Log
   readonly #lines: LineLog
-  /** Lines that were refused while the log was being trimmed or truncated, where nothing may block. */
+  /** Lines that were refused while the log was being trimmed or truncated, when the call must not block. */
   readonly #held: string[] = []
   readonly #forget: () => void
   #closing: Promise<void> | undefined

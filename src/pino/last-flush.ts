@@ -8,13 +8,13 @@ function flushAll(): void {
     try {
       flush()
     } catch (error) {
-      // Nobody could handle it any more, and it must not replace the error that ends the process.
+      // No handler could run any more, and this error must not replace the one that ends the process.
       writeSync(2, `durlog: the last lines of a log may be lost: ${(error as Error).message}\n`)
     }
   }
 }
 
-/** An uncaught exception is told of before it ends the process, or is handled by somebody and does not. */
+/** `uncaughtExceptionMonitor` fires before an uncaught exception ends the process, even if a handler then keeps it alive. */
 const ENDS = ['exit', 'uncaughtExceptionMonitor'] as const
 
 /** Has `flush` called at each end until the returned function is. */

@@ -7,7 +7,7 @@ export function withoutBreak(line: string): string {
   return line.endsWith('\n') ? withoutReturn(line.slice(0, -1)) : line
 }
 
-/** pino ends lines with CRLF if it is told to. */
+/** pino can be configured to end lines with CRLF. */
 export function withoutReturn(line: string): string {
   return line.endsWith('\r') ? line.slice(0, -1) : line
 }

@@ -63,7 +63,7 @@ export class LineStream extends Writable {
     )
   }
 
-  /** From `at` on; goes on later where there is no room. */
+  /** Stores the lines from `at` on; if there is no room, continues later. */
   #store(lines: readonly string[], at: number, done: Done): void {
     try {
       for (let i = at; i < lines.length; i++) {

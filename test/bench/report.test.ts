@@ -42,7 +42,7 @@ describe('tables', () => {
 })
 
 describe('the recommendation', () => {
-  test('names what measured best, and auto where it is as good', () => {
+  test('names the best measured row, and auto if it is as good', () => {
     expect(recommend([table])[0]).toContain('strategy "direct" with preallocate "zero" is best')
     expect(recommend([table])[0]).toContain('"auto" is 1.18x that here: ask for the best by name')
     const close = { ...table, rows: [rowOf(['auto', 'auto'], 112), ...table.rows.slice(1)] }

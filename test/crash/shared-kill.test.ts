@@ -94,7 +94,7 @@ async function trial(dir: string, rounds: number): Promise<Member[]> {
     victim.kill()
     totals.kills++
     const killed = performance.now()
-    // Each survivor goes on; a hang ends the test by its time.
+    // Each survivor continues; a hang exceeds the test's time limit.
     await Promise.all(
       living.map(async (member) => {
         await member.next()

@@ -31,7 +31,7 @@ export function crc32c(...parts) {
 
 const roundUp = (bytes) => Math.ceil(bytes / 8) * 8
 
-/** The fields of one copy of a header, or nothing where it is damaged. */
+/** The fields of one copy of a header; undefined if it is damaged. */
 function headerCopy(file, at) {
   const copy = file.subarray(at, at + 64)
   if (copy.length < 64 || !copy.subarray(0, 8).equals(MAGIC)) return undefined
@@ -63,7 +63,7 @@ const isLengthAllowed = (state, length) =>
   (state === MARKER && length === 0) ||
   (state === COMMITTED && length > 0 && length <= MAX_PAYLOAD)
 
-/** The frame at `at`; 'free' or 'broken' where there is none. `expected` is a bigint. */
+/** The frame at `at`; 'free' or 'broken' if there is none. `expected` is a bigint. */
 function frameAt(file, at, header, expected) {
   const end = Math.min(file.length, header.segmentBytes)
   if (header.segmentBytes - at < FRAME_BYTES || at >= end) return 'free'

@@ -1,4 +1,4 @@
-// What the producer and the consumer of the outbox agree on.
+// The order that the producer and the consumer of the outbox share.
 
 export const SEGMENT_BYTES = 65_536
 export const MAX_BYTES = 12 * SEGMENT_BYTES

@@ -14,7 +14,7 @@ import { MAX_BYTES, SEGMENT_BYTES } from './order.mjs'
 const MAX_LINES = 120
 const LOOK_EVERY_MS = 2
 
-/** What the log takes in `dir`: its segments and the files that are going to be segments. */
+/** The bytes of the log in `dir`: its segments and the files that will become segments. */
 function bytesIn(dir) {
   let bytes = 0
   for (const name of readdirSync(dir)) {
@@ -84,7 +84,7 @@ class Victim {
   }
 }
 
-/** Kills one of the two `kills` times. What it finds wrong is in `problems`. */
+/** Kills one of the two processes `kills` times. Violations are in `problems`. */
 export async function runOutbox({ dir, kills, seed }) {
   const random = randomFrom(seed)
   const problems = []

@@ -70,7 +70,7 @@ try {
   for (;;) {
     next = await follow(log, next)
     await log.refresh()
-    // What the log holds may change before the follower begins: it is told so, and looks again.
+    // The log may change before the follower begins: it gets an error and tries again.
     next = Math.max(log.firstSeq, Math.min(next, log.nextSeq) - STEP_BACK)
   }
 } catch (error) {

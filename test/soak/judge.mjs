@@ -39,7 +39,7 @@ export class WriterHistory {
     return { era: own, end }
   }
 
-  /** Whether a cut or a trim that was asked for before `ms` tells why a reader can't go on with `next`. */
+  /** Whether a cut or a trim that was requested before `ms` explains why a reader cannot continue with `next`. */
   explains(next, ms) {
     const cut = this.cuts.some((asked) => asked.ms <= ms && asked.seq + 1 < next)
     return cut || this.trims.some((asked) => asked.ms <= ms && asked.seq > next)
@@ -96,9 +96,8 @@ export class FollowerHistory {
   }
 
   /**
-   * For each acknowledgement, how long it took until its newest record was delivered: in all, and without the time
-   * that this process's bare timer was late. What was cut before it was delivered is left out, and what was there
-   * before the follower was.
+   * For each acknowledgement, the time until its newest record was delivered: in total, and without the lateness of a bare
+   * timer in this process. Leaves out records that were cut before they were delivered, and those older than the follower.
    */
   waits(writer) {
     const found = []

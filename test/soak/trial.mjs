@@ -1,4 +1,4 @@
-// Followers in other processes beside a writer that is killed again and again.
+// Followers in other processes while the writer is killed again and again.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'

@@ -72,7 +72,7 @@ function appendBatch() {
   next += list.length
 }
 
-/** `write` and `appendSync` throw where there is no room. The record has no place then. */
+/** `write` and `appendSync` throw if there is no room. The record was not appended then. */
 async function appendNow(call, at) {
   try {
     acked(call(recordOf(next, era, bytes())) + 1, at)

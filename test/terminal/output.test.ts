@@ -12,11 +12,11 @@ test('text is broken at blanks, within the columns, and indented to the end of i
   ])
 })
 
-test('a word that is longer than the room has a line of its own', () => {
+test('a word that is longer than the line is printed on a separate line', () => {
   expect(formatWrapped('> ', `a ${'x'.repeat(30)} b`, 24)).toBe(`> a\n  ${'x'.repeat(30)}\n  b\n`)
 })
 
-test('nothing is broken where there is no terminal', () => {
+test('no line is broken without a terminal', () => {
   const text = 'a word '.repeat(50).trim()
   expect(formatWrapped('OK ', text, Number.POSITIVE_INFINITY)).toBe(`OK ${text}\n`)
 })

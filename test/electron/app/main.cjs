@@ -47,7 +47,7 @@ function runPreload() {
   openWindow('preload-smoke.cjs')
 }
 
-/** Reloads the window whenever it has been told of some acknowledged appends, others being under way. */
+/** Reloads the window after it has reported acknowledged appends, while others are in flight. */
 function runReload() {
   const RELOADS = 5
   const ACKNOWLEDGED_FOR_RELOAD = 40
