@@ -1,4 +1,5 @@
 /** Opens a log: checks the options, waits for the lock, and hands out a writer or a reader. */
+import type { Reached } from './log/append-in-order.js'
 import { ReaderLog } from './log/reader-log.js'
 import { WriterLog } from './log/writer-log.js'
 import { waitForLock } from './native/lock-wait.js'
@@ -6,7 +7,16 @@ import { native } from './native/native.js'
 import { resolveDir } from './options/call-options.js'
 import { type ResolvedOptions, resolveOptions } from './options/open-options.js'
 
-import type { DecodedRecord, Encoding, Log, OpenOptions, ReadOnlyLog, ReadOnlyOptions } from './types.js'
+import type {
+  DecodedRecord,
+  Durability,
+  Encoding,
+  Log,
+  OpenOptions,
+  Payload,
+  ReadOnlyLog,
+  ReadOnlyOptions,
+} from './types.js'
 
 type Encoded<O, E> = O & { encoding: E }
 type LogOf<V> = Log<V, DecodedRecord<V>>
@@ -65,6 +75,21 @@ export async function openRestored(
 ): Promise<RestoringLog> {
   const resolved = resolveOptions(options)
   return openWriter(dir, { ...resolved, native: { ...resolved.native, ...restored } })
+}
+
+/** A log that the command line appends to. */
+export interface OrderedLog extends Log {
+  /** Appends `list` in order and nothing after the first record that fails. Never rejects. */
+  appendInOrder(
+    list: readonly Payload[],
+    durability: Durability,
+    times?: readonly (number | undefined)[],
+  ): Promise<Reached>
+}
+
+/** As `open` for writing. */
+export function openOrdered(dir: string, options: OpenOptions): Promise<OrderedLog> {
+  return openWriter(resolveDir(dir), resolveOptions(options))
 }
 
 async function openWriter(dir: string, options: ResolvedOptions): Promise<WriterLog> {

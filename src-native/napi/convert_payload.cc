@@ -4,7 +4,8 @@
 namespace durlog {
 namespace {
 
-constexpr char kNotAPayload[] = "a record is a string or a Uint8Array";
+constexpr char kNotAPayload[] =
+    "a record must be a Uint8Array or a string; open the log with encoding: 'json' to store values";
 constexpr size_t kMaxUtf8BytesOfUnit = 3;
 // A string that may take more is measured before there is room made for it.
 constexpr size_t kMaxUnmeasuredBytes = 64 << 10;

@@ -242,6 +242,9 @@ class Directory {
 
 using BootId = std::array<uint8_t, 16>;
 
+// The message of OpenDirectory without `create`, with kNotFound.
+inline constexpr char kNoFolder[] = "there is no log here yet: the folder does not exist";
+
 class FileSystem {
  public:
   virtual ~FileSystem() = default;

@@ -71,7 +71,11 @@ Result<std::unique_ptr<Directory>> PosixFileSystem::OpenDirectory(const std::str
     DURLOG_RETURN_IF_ERROR(MakeFolder(folder));
     fd = OpenFolder(folder);
   }
-  if (!fd.valid()) return NameError("open", errno, folder);
+  if (!fd.valid()) {
+    Status status = NameError("open", errno, folder);
+    if (status.code() != Code::kNotFound || create) return status;
+    return std::move(status).WithMessage(kNoFolder);
+  }
   return std::unique_ptr<Directory>(new PosixDirectory(std::move(fd), std::move(folder)));
 }
 

@@ -84,8 +84,9 @@ Result<std::unique_ptr<Directory>> WindowsFileSystem::OpenDirectory(const std::s
   }
   if (!handle.valid()) {
     Status status = WindowsNameError("CreateFileW", error, path);
-    if (status.code() != Code::kNotFound || !LeadsThroughAFile(wide)) return status;
-    return std::move(status).WithCode(Code::kNotALog);
+    if (status.code() != Code::kNotFound) return status;
+    if (LeadsThroughAFile(wide)) return std::move(status).WithCode(Code::kNotALog);
+    return create ? std::move(status) : std::move(status).WithMessage(kNoFolder);
   }
   DURLOG_RETURN_IF_ERROR(CheckFolder(handle.get(), path));
   return std::unique_ptr<Directory>(

@@ -1,137 +1,145 @@
-/** Feeds records into a log: many on their way at once, none of them unwatched, memory bounded. */
-
+/** Appends the records of an input to a log, in order, with bounded memory. */
+import { DurlogError } from '../errors.js'
+import type { OrderedLog } from '../open.js'
 import type { Progress } from '../terminal/progress.js'
-import type { Durability, Log } from '../types.js'
-import type { Input, Splitter } from './input.js'
+import type { Durability } from '../types.js'
+import { type Input, isBlank, type Splitter } from './input.js'
 
-const MAX_BATCH_BYTES = 256 * 1024
-/** A frame's header and padding at most. */
-const FRAME_BYTES = 32
-const MAX_IN_FLIGHT_BYTES = 8 * 1024 * 1024
+const MAX_PENDING_BYTES = 8 * 1024 * 1024
 
-/** A record to append, with its time where that is not to be the clock's. */
+/** A record to append; without a `time` it gets the clock's. */
 export interface Piece {
   data: Buffer
   time?: number
 }
 
+/** What is stored. */
 export interface AppendSummary {
-  /** -1 where nothing was appended. */
+  /** -1 without any record. */
   first: number
   last: number
   records: number
   bytes: number
+  /** Records after those whose append failed: they may be stored or not. */
+  uncertain: number
+  blankLines: number
 }
 
+/** Appends lists of records: one list is on its way to the device while the next one is gathered. */
 export class Appender {
-  readonly summary: AppendSummary = { first: -1, last: -1, records: 0, bytes: 0 }
-  readonly #log: Log
+  readonly summary: AppendSummary = { first: -1, last: -1, records: 0, bytes: 0, uncertain: 0, blankLines: 0 }
+  /** Called when an append has failed. */
+  onFailure: (error: Error) => void = () => {}
+  readonly #log: OrderedLog
   readonly #durability: Durability
-  readonly #maxBatchBytes: number
-  #inFlightBytes = 0
+  #gathered: Piece[] = []
+  #gatheredBytes = 0
+  #flight: Promise<void> | undefined
   #failure: { error: unknown } | undefined
-  #wake: (() => void) | undefined
 
-  constructor(log: Log, durability: Durability, segmentBytes: number) {
+  constructor(log: OrderedLog, durability: Durability) {
     this.#log = log
     this.#durability = durability
-    this.#maxBatchBytes = Math.min(MAX_BATCH_BYTES, segmentBytes / 4)
   }
 
-  /** Appends `records`, in batches; waits while too many bytes are pending. Throws the error of an earlier record. */
+  /** Appends `records`; waits while too many bytes are pending. Throws the error of an earlier record. */
   async add(records: readonly Piece[]): Promise<void> {
-    let start = 0
-    let bytes = 0
-    for (let i = 0; i < records.length; i++) {
-      const frameBytes = (records[i] as Piece).data.length + FRAME_BYTES
-      if (i > start && bytes + frameBytes > this.#maxBatchBytes) {
-        this.#send(records.slice(start, i), bytes)
-        start = i
-        bytes = 0
-        await this.#until(MAX_IN_FLIGHT_BYTES)
-      }
-      bytes += frameBytes
+    for (const record of records) {
+      this.#gathered.push(record)
+      this.#gatheredBytes += record.data.length
     }
-    if (start < records.length) this.#send(start === 0 ? records : records.slice(start), bytes)
-    await this.#until(MAX_IN_FLIGHT_BYTES)
+    this.#start()
+    while (this.#gatheredBytes >= MAX_PENDING_BYTES && this.#flight !== undefined) await this.#flight
+    this.#check()
   }
 
-  /** Waits for all of them to reach their level. Throws the first error among them. */
-  async finish(): Promise<AppendSummary> {
-    await this.#until(0)
-    return this.summary
+  /** Waits until all of them have reached their level. Throws the first error. */
+  async finish(): Promise<void> {
+    while (this.#flight !== undefined) await this.#flight
+    this.#check()
   }
 
-  #send(batch: readonly Piece[], bytes: number): void {
-    this.#inFlightBytes += bytes
-    const durability = this.#durability
-    // One by one: an atomic batch could not be cut in its middle later on.
-    Promise.all(batch.map(({ data, time }) => this.#log.append(data, { durability, time })))
-      .then((seqs) => {
-        const first = seqs[0] as number
-        const last = seqs[seqs.length - 1] as number
-        const { summary } = this
-        if (summary.first === -1) summary.first = first
-        summary.last = Math.max(summary.last, last)
-        summary.records += batch.length
-        summary.bytes += bytes - batch.length * FRAME_BYTES
-      })
-      .catch((error: unknown) => {
-        this.#failure ??= { error }
-      })
-      .finally(() => {
-        this.#inFlightBytes -= bytes
-        this.#wake?.()
-      })
-  }
-
-  async #until(maxInFlightBytes: number): Promise<void> {
-    while (this.#inFlightBytes > maxInFlightBytes && this.#failure === undefined) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
-    }
-    this.#wake = undefined
+  #check(): void {
     if (this.#failure !== undefined) throw this.#failure.error
   }
+
+  #start(): void {
+    if (this.#flight !== undefined || this.#failure !== undefined || this.#gathered.length === 0) return
+    const list = this.#gathered
+    this.#gathered = []
+    this.#gatheredBytes = 0
+    this.#flight = this.#append(list).finally(() => {
+      this.#flight = undefined
+      this.#start()
+    })
+  }
+
+  async #append(list: readonly Piece[]): Promise<void> {
+    const data = list.map((piece) => piece.data)
+    const times = list.map(({ time }) => time)
+    const { reached, firstSeq, lastSeq, failure } = await this.#log.appendInOrder(data, this.#durability, times)
+    const { summary } = this
+    if (reached > 0) {
+      if (summary.first === -1) summary.first = firstSeq
+      summary.last = lastSeq
+    }
+    summary.records += reached
+    for (let i = 0; i < reached; i++) summary.bytes += (data[i] as Buffer).length
+    if (failure === undefined) return
+    this.#failure = failure
+    this.onFailure(failure.error as Error)
+    if (failure.error instanceof DurlogError && failure.error.outcome === 'unknown')
+      summary.uncertain = list.length - reached
+  }
+}
+
+/** How pieces of an input become records. */
+export interface Conversion {
+  /** Throws InputError. `place` names the piece in its message. */
+  toRecord(piece: Buffer, place: string): Piece
+  /** Blank lines are left out. Called for the first one. */
+  onBlank(place: string): void
 }
 
 /**
- * Appends every record of `input`. Where the input turns out to be wrong, what comes before that is appended
- * first, and then its problem thrown.
+ * Appends every record of `input`. If the input has an error, the records before it are appended, and the error is
+ * thrown.
  */
 export async function appendInput(
   appender: Appender,
   input: Input,
   splitter: Splitter,
-  toRecord: (piece: Buffer) => Piece,
+  conversion: Conversion,
   progress: Progress,
-): Promise<AppendSummary> {
-  const add = async (pieces: Buffer[]): Promise<void> => {
-    const { records, problem } = convert(pieces, toRecord)
-    if (records.length > 0) await appender.add(records)
-    const error = problem ?? splitter.problem
-    if (error !== undefined) {
-      await appender.finish()
-      throw error
+): Promise<void> {
+  const { summary } = appender
+  let pieces = 0
+  const add = async (list: Buffer[]): Promise<void> => {
+    const records: Piece[] = []
+    let problem: unknown
+    try {
+      for (const piece of list) {
+        const place = `${splitter.lines ? 'line' : 'record'} ${++pieces}`
+        if (!splitter.lines || !isBlank(piece)) records.push(conversion.toRecord(piece, place))
+        else if (++summary.blankLines === 1) conversion.onBlank(place)
+      }
+      problem = splitter.problem
+    } catch (error) {
+      problem = error
     }
+    await appender.add(records)
+    if (problem === undefined) return
+    await appender.finish()
+    throw problem
   }
+  // A writer of a pipe that has no more to say would leave the failure unreported.
+  appender.onFailure = (error) => input.chunks.destroy(error)
   let readBytes = 0
   for await (const chunk of input.chunks) {
-    await add(splitter.push(chunk))
-    readBytes += chunk.length
+    await add(splitter.push(chunk as Buffer))
+    readBytes += (chunk as Buffer).length
     progress.update(readBytes)
   }
   await add(splitter.end())
-  return appender.finish()
-}
-
-function convert(pieces: Buffer[], toRecord: (piece: Buffer) => Piece): { records: Piece[]; problem: unknown } {
-  const records: Piece[] = []
-  try {
-    for (const piece of pieces) records.push(toRecord(piece))
-  } catch (problem) {
-    return { records, problem }
-  }
-  return { records, problem: undefined }
+  await appender.finish()
 }

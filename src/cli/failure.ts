@@ -1,4 +1,5 @@
 /** How the command reports an error: code, message, advice, exit status. */
+import type { Command } from 'commander'
 import { DurlogError, type DurlogErrorCode } from '../errors.js'
 import { ExitCode } from '../terminal/exit-codes.js'
 import { InputError } from '../terminal/input-error.js'
@@ -49,32 +50,52 @@ const EXIT_CODES: Record<DurlogErrorCode, number> = {
   ERR_DURLOG_NO_BINARY: ExitCode.io,
 }
 
-const ADVICE: Partial<Record<DurlogErrorCode, string>> = {
-  ERR_DURLOG_NOT_FOUND: 'check the folder\'s name; "durlog append DIR" makes a log',
-  ERR_DURLOG_NOT_A_LOG: 'the folder holds something else; name an empty or a new one',
-  ERR_DURLOG_LOCKED: 'wait with --wait-lock MS, or end that process; cat, tail, get, stat and verify need no lock',
-  ERR_DURLOG_NO_SPACE: 'make room (durlog trim DIR --before SEQ removes old segments) and try again',
-  ERR_DURLOG_CORRUPT: '"durlog verify DIR" lists what is damaged; --salvage reads what is whole',
-  ERR_DURLOG_SYNC_FAILED: 'the device refused a write: look at the system log, then at "durlog verify DIR"',
-  ERR_DURLOG_LATCHED: 'the device refused a write: look at the system log, then at "durlog verify DIR"',
-  ERR_DURLOG_RECORD_EMPTY: 'a record has at least one byte; --skip-empty leaves empty ones out',
-  ERR_DURLOG_RECORD_TOO_LARGE: 'raise --max-record-bytes, and --segment-bytes with it if need be',
-  ERR_DURLOG_UNSUPPORTED: 'leave --strategy and --preallocate at auto',
-  ERR_DURLOG_OUT_OF_RANGE: '"durlog stat DIR" prints the first and the last seq',
-  ERR_DURLOG_INVALID_ARGUMENT: '"durlog COMMAND --help" lists the options',
+/** Whether the command has this option. */
+type Has = (flag: string) => boolean
+
+const READ_SALVAGE = '"durlog cat DIR --salvage" prints the intact records'
+const SYSTEM_LOG = 'the device refused a write: look at the system log (dmesg), then run "durlog verify DIR"'
+
+const ADVICE: Partial<Record<DurlogErrorCode, (has: Has) => string>> = {
+  ERR_DURLOG_NOT_FOUND: () => 'check the name of the folder; "durlog append DIR" creates a log',
+  ERR_DURLOG_NOT_A_LOG: () => 'the folder holds something else: name an empty or a new one',
+  ERR_DURLOG_LOCKED: (has) => {
+    const ways = [
+      ...(has('--wait-lock') ? ['wait for it with --wait-lock 10s'] : []),
+      ...(has('--shared') ? ['use --shared if it opened the log as shared'] : []),
+      'stop that process',
+    ]
+    return `${ways.join(', or ')}; cat, tail, get, stat and verify need no lock`
+  },
+  ERR_DURLOG_NO_SPACE: (has) =>
+    has('--segment-bytes')
+      ? 'make room ("durlog trim DIR" removes old segments), or use a smaller --segment-bytes: a new segment takes all of it at once'
+      : 'make room ("durlog trim DIR" removes old segments) and try again',
+  ERR_DURLOG_CORRUPT: (has) => {
+    const way = has('--salvage') ? '--salvage continues without the damaged records' : READ_SALVAGE
+    return `"durlog verify DIR" lists the damage; ${way}`
+  },
+  ERR_DURLOG_SYNC_FAILED: () => SYSTEM_LOG,
+  ERR_DURLOG_LATCHED: () => SYSTEM_LOG,
+  ERR_DURLOG_RECORD_EMPTY: () => 'a record has at least one byte',
+  ERR_DURLOG_RECORD_TOO_LARGE: () => 'use a larger --max-record-bytes, and a larger --segment-bytes if necessary',
+  ERR_DURLOG_UNSUPPORTED: () => 'leave --strategy and --preallocate at auto',
+  ERR_DURLOG_OUT_OF_RANGE: () => '"durlog stat DIR" prints the first and the last seq',
+  ERR_DURLOG_INVALID_ARGUMENT: () => '"durlog COMMAND --help" lists the options',
 }
 
-export function toFailure(error: unknown): Failure {
+/** `has` says which options the command has: advice names no others. */
+export function toFailure(error: unknown, has: Has): Failure {
   // `await using` wraps the first error if closing the log failed too.
   if (error instanceof Error && error.name === 'SuppressedError' && 'suppressed' in error)
-    return toFailure(error.suppressed)
+    return toFailure(error.suppressed, has)
   if (error instanceof DurlogError) {
     const { code, message } = error
     const details: Record<string, unknown> = {}
     for (const key of Object.keys(error)) {
       if (key !== 'code' && key !== 'cause') details[key] = (error as unknown as Record<string, unknown>)[key]
     }
-    return { code, message, advice: ADVICE[code] ?? '', exitCode: EXIT_CODES[code], details }
+    return { code, message, advice: ADVICE[code]?.(has) ?? '', exitCode: EXIT_CODES[code], details }
   }
   if (error instanceof InputError) {
     const code = error.exitCode === ExitCode.usage ? 'USAGE' : 'BAD_INPUT'
@@ -86,12 +107,13 @@ export function toFailure(error: unknown): Failure {
 }
 
 /**
- * Writes the failure to stderr, as one JSON object with `json`; returns the exit status. A closed stdout is no
- * failure: the status stays that of the command.
+ * Writes the failure of `command` to stderr, as one JSON object with `json`; returns the exit status. A closed stdout
+ * is no failure: the status stays that of the command.
  */
-export function reportFailure(error: unknown, json: boolean): number {
+export function reportFailure(error: unknown, json: boolean, command?: Command): number {
   if (isOutputClosed(error)) return Number(process.exitCode ?? ExitCode.ok)
-  const { code, message, advice, exitCode, details } = toFailure(error)
+  const has = (flag: string): boolean => command?.options.some(({ long }) => long === flag) === true
+  const { code, message, advice, exitCode, details } = toFailure(error, has)
   if (json) {
     process.stderr.write(`${JSON.stringify({ error: { code, message, advice, exitCode, ...details } })}\n`)
   } else {

@@ -1,40 +1,65 @@
-/** Input of commands: a file or stdin, cut into records. */
-import { createReadStream } from 'node:fs'
-import { open, stat } from 'node:fs/promises'
+/** Input of commands: a file, a pipe or stdin, cut into records. */
+import { closeSync, createReadStream, fstatSync, open } from 'node:fs'
+import { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
+import { promisify } from 'node:util'
 import { InputError } from '../terminal/input-error.js'
 
 const READ_BYTES = 256 * 1024
 const NEWLINE = 10
+const CARRIAGE_RETURN = 13
 const PREFIX_BYTES = 4
 
-export interface Input {
-  chunks: AsyncIterable<Buffer>
-  /** Length of the file; 0 for stdin. */
+export interface Input extends AsyncDisposable {
+  chunks: Readable
+  /** The file's length; 0 for a pipe and for stdin. */
   totalBytes: number
 }
 
-/** Opens `file`, or stdin where it is "-" or left out. */
+/** Opens `file`, or stdin if it is "-" or undefined. */
 export async function openInput(file: string | undefined): Promise<Input> {
-  if (file === undefined || file === '-') return { chunks: process.stdin, totalBytes: 0 }
+  if (file === undefined || file === '-') return makeInput(process.stdin, 0)
   try {
-    await (await open(file)).close()
-    return { chunks: createReadStream(file, { highWaterMark: READ_BYTES }), totalBytes: (await stat(file)).size }
+    // Opened once: the writer of a FIFO would lose what it has written when a first opening is closed.
+    const fd = await promisify(open)(file, 'r')
+    const kind = fstatSync(fd)
+    // A blocking read of a FIFO would keep the process from ending.
+    if (kind.isFIFO()) return makeInput(new Socket({ fd, readable: true, writable: false }), 0)
+    if (!kind.isDirectory()) return makeInput(createReadStream('', { fd, highWaterMark: READ_BYTES }), kind.size)
+    closeSync(fd)
   } catch (error) {
     throw new InputError(`can't read ${file}: ${(error as Error).message}`)
   }
+  throw new InputError(`can't read ${file}: it is a folder`)
+}
+
+function makeInput(chunks: Readable, totalBytes: number): Input {
+  return {
+    chunks,
+    totalBytes,
+    // A pipe that stays open would keep the process from ending.
+    [Symbol.asyncDispose]: async () => void chunks.destroy(),
+  }
+}
+
+/** Whether `line` has no character except a carriage return. */
+export function isBlank(line: Buffer): boolean {
+  return line.length === 0 || (line.length === 1 && line[0] === CARRIAGE_RETURN)
 }
 
 /** Cuts chunks into records; the incomplete last one waits for the next chunk. */
 export interface Splitter {
+  /** Whether its records are lines, of which blank ones are none. */
+  readonly lines: boolean
   /** The records that end in `chunk`, up to `problem`. */
   push(chunk: Buffer): Buffer[]
-  /** The record that the input ends with, if it has no end mark of its own. */
+  /** The last record, if the input has no end mark after it. */
   end(): Buffer[]
   /** The error in the input after the records delivered so far. */
   readonly problem: InputError | undefined
 }
 
-/** Bytes of a record that began in an earlier chunk, joined only when its end is there. */
+/** Bytes of a record that began in an earlier chunk, joined when its end has arrived. */
 class Carry {
   #pieces: Buffer[] = []
   bytes = 0
@@ -53,17 +78,16 @@ class Carry {
   }
 }
 
-/** One record for each line, without its newline. */
+/** Each line without its newline, blank lines too. */
 export class LineSplitter implements Splitter {
+  readonly lines = true
   readonly #carry = new Carry()
   readonly #maxBytes: number
-  readonly #skipEmpty: boolean
-  #lines = 0
+  #count = 0
   problem: InputError | undefined
 
-  constructor(maxBytes: number, skipEmpty: boolean) {
+  constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
-    this.#skipEmpty = skipEmpty
   }
 
   push(chunk: Buffer): Buffer[] {
@@ -92,32 +116,25 @@ export class LineSplitter implements Splitter {
   }
 
   #accept(line: Buffer, records: Buffer[]): boolean {
-    if (line.length === 0) {
-      if (!this.#skipEmpty) {
-        this.problem = new InputError(
-          `line ${this.#lines + 1} is empty: a record has at least one byte; --skip-empty leaves such lines out`,
-        )
-        return false
-      }
-    } else if (line.length > this.#maxBytes) {
+    if (line.length > this.#maxBytes) {
       this.#tooLong()
       return false
-    } else {
-      records.push(line)
     }
-    this.#lines++
+    records.push(line)
+    this.#count++
     return true
   }
 
   #tooLong(): void {
     this.problem = new InputError(
-      `line ${this.#lines + 1} has more than ${this.#maxBytes} bytes; raise --max-record-bytes`,
+      `line ${this.#count + 1} has more than ${this.#maxBytes} bytes; set a larger --max-record-bytes`,
     )
   }
 }
 
 /** One record for each u32 length, little-endian, and as many bytes. */
 export class PrefixSplitter implements Splitter {
+  readonly lines = false
   readonly #carry = new Carry()
   readonly #maxBytes: number
   #records = 0
@@ -139,7 +156,7 @@ export class PrefixSplitter implements Splitter {
       const length = bytes.readUInt32LE(start)
       if (length === 0 || length > this.#maxBytes) {
         this.problem = new InputError(
-          `record ${this.#records + 1} of the input says it has ${length} bytes; it may have 1 to ${this.#maxBytes}`,
+          `record ${this.#records + 1} of the input has a length of ${length} bytes; allowed are 1 to ${this.#maxBytes}`,
         )
         return records
       }

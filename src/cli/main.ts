@@ -90,7 +90,12 @@ async function main(args: readonly string[]): Promise<number> {
     await program.parseAsync([...args], { from: 'user' })
     return Number(process.exitCode ?? ExitCode.ok)
   } catch (error) {
-    if (!(error instanceof CommanderError)) return reportFailure(error, json)
+    if (!(error instanceof CommanderError))
+      return reportFailure(
+        error,
+        json,
+        program.commands.find((command) => command.name() === chosen),
+      )
     if (error.exitCode === 0)
       return writeOut(help).then(
         () => ExitCode.ok,

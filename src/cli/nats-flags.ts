@@ -1,7 +1,7 @@
 /** The options by which `ship` and `restore` reach the servers. Secrets come from files or the environment alone. */
 import { type Command, Option } from 'commander'
 import type { NatsAccess } from '../jetstream/index.js'
-import { parseWhole } from '../terminal/arguments.js'
+import { parseMillis } from '../terminal/arguments.js'
 
 export interface NatsFlags {
   stream?: string
@@ -32,8 +32,8 @@ export function addNats(command: Command): Command {
     .addOption(new Option('--tls-cert <file>', "the client's certificate").env('NATS_CERT'))
     .addOption(new Option('--tls-key <file>', 'and its key').env('NATS_KEY'))
     .option('--domain <name>', 'the JetStream domain')
-    .option('--timeout <ms>', 'how long an answer may take', parseWhole, 10_000)
-    .option('--retry-for <ms>', 'give up after so long without success (default: never)', parseWhole)
+    .option('--timeout <ms>', 'how long an answer may take', parseMillis, 10_000)
+    .option('--retry-for <ms>', 'give up after so long without success (default: never)', parseMillis)
     .addHelpText('after', NATS_HELP)
 }
 

@@ -1,7 +1,7 @@
 /** Records to stdout, for cat and tail. */
 
 import { ExitCode } from '../terminal/exit-codes.js'
-import { Sink, writeOut } from '../terminal/output.js'
+import { formatSeqs, Sink, writeOut } from '../terminal/output.js'
 import type { LogRecord, ReadableLog, ReadGap, ReadOptions } from '../types.js'
 import { toReadableJsonLine } from './records.js'
 
@@ -10,32 +10,37 @@ export interface PrintFormat {
   lengthPrefixed: boolean
 }
 
-/** Prints what `read` delivers; returns the exit status: corrupt if `salvage` had to skip something. */
-export async function printRecords(log: ReadableLog, read: ReadOptions, format: PrintFormat): Promise<number> {
-  let exitCode: number = ExitCode.ok
-  const onGap = ({ first, last, error }: ReadGap): void => {
-    exitCode = ExitCode.corrupt
-    const gap = last === -1 ? `from ${first} on` : `${first} to ${last}`
-    const told = format.json
-      ? JSON.stringify({ gap: { first, last, message: error.message } })
-      : `durlog: records ${gap} are lost: ${error.message}`
-    process.stderr.write(`${told}\n`)
-  }
-  const reader = log.read({ ...read, onGap })
+/** Prints what `read` delivers. The exit status is `corrupt` if `salvage` skips something. */
+export async function printRecords(log: ReadableLog, read: ReadOptions, format: PrintFormat): Promise<void> {
+  const reader = log.read({ ...read, onGap: gapReporter(format.json) })
   const sink = new Sink()
   const put = putter(sink, format)
-  for await (const records of reader.batches()) {
-    for (const record of records) {
-      const bytes = format.json ? Buffer.from(toReadableJsonLine(record)) : record.data
-      if (put(bytes)) continue
-      await sink.flush()
-      if (!put(bytes)) await writeLarge(bytes, format)
+  try {
+    for await (const records of reader.batches()) {
+      for (const record of records) {
+        const bytes = format.json ? Buffer.from(toReadableJsonLine(record)) : record.data
+        if (put(bytes)) continue
+        await sink.flush()
+        if (!put(bytes)) await writeLarge(bytes, format)
+      }
+      // A follower flushes before it waits, so that its output is seen.
+      if (read.follow) await sink.flush()
     }
-    // A follower flushes before it waits, so that its output is seen.
-    if (read.follow) await sink.flush()
+  } finally {
+    // Also the records before damage.
+    await sink.flush()
   }
-  await sink.flush()
-  return exitCode
+}
+
+/** Returns what reports records that `salvage` skips; it sets the exit status. */
+export function gapReporter(json: boolean): (gap: ReadGap) => void {
+  return ({ first, last, error }) => {
+    process.exitCode = ExitCode.corrupt
+    const { message } = error
+    const seqs = last === -1 ? `from ${first} on` : formatSeqs(first, last + 1)
+    const text = json ? JSON.stringify({ gap: { first, last, message } }) : `durlog: lost ${seqs}: ${message}`
+    process.stderr.write(`${text}\n`)
+  }
 }
 
 function putter(sink: Sink, { json, lengthPrefixed }: PrintFormat): (data: Uint8Array) => boolean {

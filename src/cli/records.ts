@@ -1,6 +1,7 @@
 /** Records as lines of JSON: {"seq", "timestamp", "data"}, and "encoding" where "data" is not the payload as UTF-8. */
 
 import { TIME_MAX_MS } from '../options/call-options.js'
+import { parseIsoTime } from '../terminal/arguments.js'
 import { InputError } from '../terminal/input-error.js'
 import type { LogRecord } from '../types.js'
 
@@ -57,37 +58,52 @@ export interface JsonRecord {
   timestamp: unknown
 }
 
-/** The record of one line. Its own "encoding" overrides `preset`. `place` names the line in errors. */
-export function fromJsonLine(line: Buffer, preset: Encoding, place: string): JsonRecord {
-  let value: unknown
+/** The value of a line of JSON. `place` names the line in errors. */
+export function parseJsonLine(line: Buffer, place: string): unknown {
   try {
-    value = JSON.parse(line.toString())
+    return JSON.parse(line.toString())
   } catch (error) {
     throw new InputError(`${place} is not JSON: ${(error as Error).message}`)
   }
-  if (typeof value !== 'object' || value === null || !('data' in value))
-    throw new InputError(`${place} must be an object with "data"`)
-  const { encoding = preset, seq, timestamp } = value as { encoding?: unknown; seq?: unknown; timestamp?: unknown }
-  if (!ENCODINGS.includes(encoding as Encoding))
-    throw new InputError(`${place}: "encoding" must be one of ${ENCODINGS.join(', ')}; got ${JSON.stringify(encoding)}`)
-  const data = toBytes(value.data, encoding as Encoding, place)
-  if (data.length === 0) throw new InputError(`${place}: "data" is empty; a record has at least one byte`)
-  return { data, seq, timestamp }
 }
 
-/** A line's time, which must be one that a record may have. */
-export function toTime(timestamp: unknown, place: string): number {
-  if (typeof timestamp === 'number' && Number.isInteger(timestamp) && timestamp >= 0 && timestamp <= TIME_MAX_MS)
-    return timestamp
+/** The record of a line as `toJsonLine` writes it. Its own "encoding" overrides `preset`. */
+export function fromJsonLine(line: Buffer, preset: Encoding, place: string): JsonRecord {
+  const value = parseJsonLine(line, place)
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, 'data'))
+    throw new InputError(
+      `${place} has no "data", which export writes; to store each line as it is, use "durlog append" or --plain`,
+    )
+  const { data, encoding = preset, seq, timestamp } = value as Record<string, unknown>
+  if (!ENCODINGS.includes(encoding as Encoding))
+    throw new InputError(`${place}: "encoding" must be one of ${ENCODINGS.join(', ')}; got ${JSON.stringify(encoding)}`)
+  const bytes = toBytes(data, encoding as Encoding, place)
+  if (bytes.length === 0) throw new InputError(`${place}: "data" is empty; a record has at least one byte`)
+  return { data: bytes, seq, timestamp }
+}
+
+/** The time in member `name` of a line's value. */
+export function timeIn(value: unknown, name: string, place: string): number {
+  if (typeof value === 'object' && value !== null && Object.hasOwn(value, name))
+    return toTime((value as Record<string, unknown>)[name], name, place)
+  throw new InputError(`${place} has no "${name}" to take the time from`)
+}
+
+/** A record's time: milliseconds since 1970, or the same moment as ISO 8601. */
+export function toTime(time: unknown, name: string, place: string): number {
+  const ms = typeof time === 'string' ? Math.floor(parseIsoTime(time)) : time
+  if (typeof ms === 'number' && Number.isInteger(ms) && ms >= 0 && ms <= TIME_MAX_MS) return ms
   throw new InputError(
-    `${place}: "timestamp" must be milliseconds since 1970, a whole number up to ${TIME_MAX_MS}; got ${JSON.stringify(timestamp)}`,
+    `${place}: "${name}" must be milliseconds since 1970, a whole number up to ${TIME_MAX_MS}, or ISO 8601; got ${JSON.stringify(time)}`,
   )
 }
 
 function toBytes(data: unknown, encoding: Encoding, place: string): Buffer {
   if (encoding === 'json') return Buffer.from(JSON.stringify(data))
   if (typeof data !== 'string')
-    throw new InputError(`${place}: "data" must be a string where the encoding is ${encoding}; use --encoding json`)
+    throw new InputError(
+      `${place}: "data" must be a string with encoding ${encoding}; use --encoding json for other values`,
+    )
   if (encoding === 'utf8') return Buffer.from(data)
   const bytes = Buffer.from(data, 'base64')
   if (bytes.toString('base64').replace(/=+$/, '') !== data.replace(/=+$/, ''))

@@ -8,7 +8,7 @@ import {
   SEGMENT_OVERHEAD_BYTES,
   STRATEGIES,
 } from '../options/open-options.js'
-import { parseBytes, parseWhole } from '../terminal/arguments.js'
+import { parseBytes, parseMillis } from '../terminal/arguments.js'
 import type { Durability, OpenOptions, Preallocation, Strategy } from '../types.js'
 
 export interface WriterFlags {
@@ -18,8 +18,9 @@ export interface WriterFlags {
   segmentBytes: number
   maxRecordBytes?: number
   waitLock: number
-  /** Of `append` alone. */
   shared?: boolean
+  /** Of `append` alone. */
+  salvage?: boolean
   create: boolean
 }
 
@@ -31,22 +32,23 @@ export function addWriterOptions(command: Command): Command {
         .choices(LEVEL_NAMES)
         .default(DEFAULTS.durability),
     )
-    .addOption(new Option('--strategy <name>', 'how bytes reach the file').choices(STRATEGIES).default('auto'))
+    .option('--shared', 'append while other processes that opened the log as shared append to it')
+    .option('--wait-lock <ms>', 'wait this long for another writer to close the log', parseMillis, 0)
+    .option('--no-create', 'fail if there is no log yet')
     .addOption(
-      new Option('--preallocate <name>', "how a segment's space is taken").choices(PREALLOCATIONS).default('auto'),
-    )
-    .addOption(
-      new Option('--segment-bytes <bytes>', 'size of a segment file')
+      new Option('--segment-bytes <bytes>', 'size of new segment files')
         .argParser(parseBytes)
         .default(DEFAULTS.segmentBytes, '64MiB'),
     )
-    .option('--max-record-bytes <bytes>', 'the longest record', parseBytes)
-    .option('--wait-lock <ms>', 'how long to wait for another writer', parseWhole, 0)
-    .option('--no-create', 'fail where there is no log')
+    .option('--max-record-bytes <bytes>', 'the longest record to accept (default: 16MiB)', parseBytes)
+    .addOption(new Option('--strategy <name>', 'how bytes reach the file').choices(STRATEGIES).default('auto'))
+    .addOption(
+      new Option('--preallocate <name>', 'how space for a segment is reserved').choices(PREALLOCATIONS).default('auto'),
+    )
 }
 
 export function toOpenOptions(flags: WriterFlags): OpenOptions {
-  const { durability, strategy, preallocate, segmentBytes, maxRecordBytes, waitLock, shared, create } = flags
+  const { durability, strategy, preallocate, segmentBytes, maxRecordBytes, waitLock, shared, salvage, create } = flags
   return {
     durability,
     strategy,
@@ -55,8 +57,9 @@ export function toOpenOptions(flags: WriterFlags): OpenOptions {
     maxRecordBytes,
     create,
     shared,
+    recovery: salvage ? 'salvage' : 'strict',
     lock: { waitMs: waitLock },
-    // Room for the longest record and its frame; the default unless that is not enough.
+    // Room for the longest record and its frame.
     ...(maxRecordBytes !== undefined && {
       maxPendingBytes: Math.max(DEFAULTS.maxPendingBytes, maxRecordBytes + SEGMENT_OVERHEAD_BYTES),
     }),

@@ -1,27 +1,29 @@
-/** Appends for a stream: several records, and none after the first that fails. */
+/** Appends several records in order, and none after the first that fails: for streams and the command line. */
 import { outcomeOfCall } from '../errors.js'
 import type { AppendCall } from '../options/call-options.js'
 import type { Payload } from '../types.js'
 import type { WritePipeline } from './write-pipeline.js'
 
-/** How far an append of several records in order came. */
+/** How many records of an append in order were stored. */
 export interface Reached {
   /** How many have reached their level, counted from the first. */
   reached: number
-  /** The seq of the last of these; -1 without any. */
+  /** The seqs of the first and the last of these; -1 without any. */
+  firstSeq: number
   lastSeq: number
   /** The error of the next one. */
   failure: { error: unknown } | undefined
 }
 
-/** Appends `list` in order and nothing after the first that fails. Never rejects. */
+/** Appends `list` in order and nothing after the first that fails; `times` are the records' own. Never rejects. */
 export async function appendInOrder(
   pipeline: WritePipeline,
   list: readonly Payload[],
   level: number,
+  times: readonly (number | undefined)[] = [],
 ): Promise<Reached> {
-  const call: AppendCall = { level, time: undefined, expectedSeq: undefined }
   let reached = 0
+  let firstSeq = -1
   let lastSeq = -1
   while (reached < list.length) {
     const framed: Promise<number>[] = []
@@ -30,6 +32,7 @@ export async function appendInOrder(
     // records failed with that commit.
     const frameRest = (): Promise<void> | undefined => {
       for (let next = reached + framed.length; next < list.length; next++) {
+        const call: AppendCall = { level, time: times[next], expectedSeq: undefined }
         const promise = pipeline.frame(list[next] as Payload, call)
         if (promise === undefined) return pipeline.failures === failures ? undefined : Promise.resolve()
         promise.catch(() => {}) // awaited below
@@ -46,12 +49,13 @@ export async function appendInOrder(
     for (const promise of framed) {
       try {
         lastSeq = await promise
+        if (firstSeq === -1) firstSeq = lastSeq
       } catch (error) {
-        return { reached, lastSeq, failure: { error } }
+        return { reached, firstSeq, lastSeq, failure: { error } }
       }
       reached++
     }
-    if (failure !== undefined) return { reached, lastSeq, failure }
+    if (failure !== undefined) return { reached, firstSeq, lastSeq, failure }
   }
-  return { reached, lastSeq, failure: undefined }
+  return { reached, firstSeq, lastSeq, failure: undefined }
 }

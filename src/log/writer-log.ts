@@ -38,7 +38,7 @@ import type {
   ReadOptions,
   WritableOptions,
 } from '../types.js'
-import { appendInOrder } from './append-in-order.js'
+import { appendInOrder, type Reached } from './append-in-order.js'
 import { type CommitMessage, publish } from './channels.js'
 import { DiskUse } from './disk-use.js'
 import { FileChanges } from './file-changes.js'
@@ -187,6 +187,15 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   /** As `RestoringLog.writeVoid`. */
   writeVoid(seqs: number, time: number): void {
     this.#pipeline.writeVoid(seqs, time)
+  }
+
+  /** As `OrderedLog.appendInOrder`. */
+  appendInOrder(
+    list: readonly Payload[],
+    durability: Durability,
+    times?: readonly (number | undefined)[],
+  ): Promise<Reached> {
+    return appendInOrder(this.#pipeline, list, levelCode(durability), times)
   }
 
   drain(): Promise<void> {

@@ -188,7 +188,9 @@ export function resolveReadOptions(options: unknown): ReadOptions {
 /** Checks a record before it waits for room. Throws the error that framing it would. */
 export function checkPayload(data: unknown, maxRecordBytes: number): void {
   if (typeof data !== 'string' && !types.isUint8Array(data))
-    throw invalidArgument(`a record must be a Uint8Array or a string; got ${shown(data)}`)
+    throw invalidArgument(
+      `a record must be a Uint8Array or a string; got ${shown(data)}; open the log with encoding: 'json' to store values`,
+    )
   const bytes = typeof data === 'string' ? Buffer.byteLength(data) : data.byteLength
   if (bytes === 0) throw new DurlogError('ERR_DURLOG_RECORD_EMPTY', 'a record has at least one byte; got none')
   if (bytes > maxRecordBytes)

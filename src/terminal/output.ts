@@ -130,12 +130,30 @@ export function formatCount(count: number): string {
   return count.toLocaleString('en-US')
 }
 
+/** Milliseconds since 1970 as ISO 8601. */
+export function formatTime(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
 /** "1 record", "2,000 records". */
 export function formatCounted(count: number, noun: string): string {
   return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`
 }
 
-/** "0 to 99", or "none". */
-export function formatRange(firstSeq: number, nextSeq: number): string {
-  return nextSeq > firstSeq ? `${firstSeq} to ${nextSeq - 1}` : 'none'
+/** "seq 0 to 99", "seq 0", or "no records". */
+export function formatSeqs(firstSeq: number, nextSeq: number): string {
+  if (nextSeq <= firstSeq) return 'no records'
+  return nextSeq === firstSeq + 1 ? `seq ${firstSeq}` : `seq ${firstSeq} to ${nextSeq - 1}`
+}
+
+/** "synced up to 99", or "none synced". */
+export function formatSynced(syncedSeq: number): string {
+  return syncedSeq === -1 ? 'none synced' : `synced up to ${syncedSeq}`
+}
+
+/** Writes a warning to stderr, as one JSON object with `json`. */
+export function warn(code: string, message: string, json: boolean, details: Record<string, unknown> = {}): void {
+  process.stderr.write(
+    json ? `${JSON.stringify({ warning: { code, message, ...details } })}\n` : `durlog: warning: ${message}\n`,
+  )
 }

@@ -210,7 +210,7 @@ describe('durlog doctor', () => {
     expect((await follower.next()).value?.data.toString()).toBe('before')
     const files = readdirSync(log.dir)
     const { stdout } = await durlog(['doctor', log.dir, '--json'])
-    expect(told(stdout).findings).toContainEqual(ok('log', 'records 0 to 0'))
+    expect(told(stdout).findings).toContainEqual(ok('log', 'seq 0 to 0'))
     expect(readdirSync(log.dir)).toEqual(files)
     await log.append('after')
     expect((await follower.next()).value?.data.toString()).toBe('after')

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { LineSplitter, PrefixSplitter, type Splitter } from '../../src/cli/input.js'
+import { isBlank, LineSplitter, PrefixSplitter, type Splitter } from '../../src/cli/input.js'
 
 /** The records that `splitter` makes of `bytes` in pieces of `size`. */
 function split(splitter: Splitter, bytes: Buffer, size: number): string[] {
@@ -24,21 +24,22 @@ function prefixed(...records: string[]): Buffer {
 describe('lines', () => {
   test.each([1, 2, 3, 5, 100])('are the same however the input is cut (pieces of %i bytes)', (size) => {
     const input = Buffer.from('one\ntwo\r\n\u00e4\u00f6\u00fc\nlast without newline')
-    expect(split(new LineSplitter(100, false), input, size)).toEqual(['one', 'two\r', 'äöü', 'last without newline'])
+    expect(split(new LineSplitter(100), input, size)).toEqual(['one', 'two\r', 'äöü', 'last without newline'])
   })
 
-  test.each([1, 100])('an empty one is an error with its number; those before it are delivered (%i)', (size) => {
-    const splitter = new LineSplitter(100, false)
-    expect(split(splitter, Buffer.from('a\nb\n\nc\n'), size)).toEqual(['a', 'b'])
-    expect(splitter.problem?.message).toContain('line 3 is empty')
-  })
-
-  test('empty ones are skipped on request', () => {
-    expect(split(new LineSplitter(100, true), Buffer.from('\n\na\n\nb\n\n'), 2)).toEqual(['a', 'b'])
+  test('blank ones are delivered: the caller counts lines', () => {
+    expect(split(new LineSplitter(100), Buffer.from('\n\na\n\r\n'), 2)).toEqual(['', '', 'a', '\r'])
+    expect(['', '\r', ' ', 'a', '\r\r'].map((line) => isBlank(Buffer.from(line)))).toEqual([
+      true,
+      true,
+      false,
+      false,
+      false,
+    ])
   })
 
   test.each([1, 100])('one that is too long is an error with its number (%i)', (size) => {
-    const splitter = new LineSplitter(4, false)
+    const splitter = new LineSplitter(4)
     expect(split(splitter, Buffer.from('four\nfives\n'), size)).toEqual(['four'])
     expect(splitter.problem?.message).toContain('line 2')
   })

@@ -1,15 +1,18 @@
 import type { Command } from 'commander'
-import { open } from '../../index.js'
+import { openOrdered } from '../../open.js'
 import { addJson } from '../../terminal/arguments.js'
-import { formatCounted, writeSummary } from '../../terminal/output.js'
+import { ExitCode } from '../../terminal/exit-codes.js'
+import { InputError } from '../../terminal/input-error.js'
 import { startProgress } from '../../terminal/progress.js'
-import { Appender, appendInput } from '../appender.js'
+import { Appender, appendInput, type Piece } from '../appender.js'
 import { LineSplitter, openInput, PrefixSplitter } from '../input.js'
+import { parseJsonLine, timeIn } from '../records.js'
+import { reportAppended, reportRecovery, warnOfBlankLines } from '../reports.js'
 import { addWriterOptions, longestRecord, toOpenOptions, type WriterFlags } from '../writer-flags.js'
 
 interface Flags extends WriterFlags {
   lengthPrefixed?: boolean
-  skipEmpty?: boolean
+  timeField?: string
   json?: boolean
 }
 
@@ -18,48 +21,36 @@ export function register(program: Command): void {
     .command('append')
     .summary('append records from stdin or a file')
     .description(
-      'Append one record for each line of FILE (default: stdin). Ends with 0 only if every record has reached its level.',
+      'Append each line of FILE (default: stdin) as one record. Blank lines are skipped. The exit status is 0 only if every record has reached its level.',
     )
-    .argument('<dir>', "the log's folder")
-    .argument('[file]', 'where records come from; "-" is stdin')
-    .option('--length-prefixed', 'each record follows its length: u32, little-endian')
-    .option('--skip-empty', 'leave empty lines out')
-    .option('--shared', 'write beside other processes that have the log open as shared')
+    .argument('<dir>', 'the folder of the log; made if it does not exist')
+    .argument('[file]', 'the file to read; "-" is stdin')
+    .option('--length-prefixed', 'read each record after its length (u32, little-endian) instead of lines')
+    .option(
+      '--time-field <name>',
+      'each record is a JSON object; its time is this member (ISO 8601, or milliseconds since 1970)',
+    )
+    .option('--salvage', 'append to a damaged log too: damaged records stay lost, and no seq is used twice')
   addJson(addWriterOptions(command)).action(run)
 }
 
 async function run(dir: string, file: string | undefined, flags: Flags): Promise<void> {
-  const input = await openInput(file)
+  const { durability, lengthPrefixed, timeField, salvage, shared, json } = flags
+  if (salvage && shared) throw new InputError('--salvage needs the log for itself: leave out --shared', ExitCode.usage)
+  await using input = await openInput(file)
   const startMs = performance.now()
-  await using log = await open(dir, toOpenOptions(flags))
-  const progress = await startProgress('append', input.totalBytes, flags.json === true || input.totalBytes === 0)
+  await using log = await openOrdered(dir, toOpenOptions(flags))
+  reportRecovery(log, json === true)
+  const progress = await startProgress('append', input.totalBytes, json === true || input.totalBytes === 0)
   const maxBytes = longestRecord(flags)
-  const splitter = flags.lengthPrefixed
-    ? new PrefixSplitter(maxBytes)
-    : new LineSplitter(maxBytes, flags.skipEmpty === true)
-  const appender = new Appender(log, flags.durability, flags.segmentBytes)
+  const splitter = lengthPrefixed ? new PrefixSplitter(maxBytes) : new LineSplitter(maxBytes)
+  const toRecord = (data: Buffer, place: string): Piece =>
+    timeField === undefined ? { data } : { data, time: timeIn(parseJsonLine(data, place), timeField, place) }
+  const appender = new Appender(log, durability)
   try {
-    await appendInput(appender, input, splitter, (data) => ({ data }), progress)
+    await appendInput(appender, input, splitter, { toRecord, onBlank: warnOfBlankLines(json === true) }, progress)
   } finally {
     progress.stop()
-    await report(appender, flags, performance.now() - startMs)
-  }
-}
-
-/** What was appended: also where the command goes on to fail. */
-async function report({ summary }: Appender, { durability, json }: Flags, elapsedMs: number): Promise<void> {
-  const { first, last, records, bytes } = summary
-  if (json) {
-    const range = records > 0 ? { first, last } : {}
-    await writeSummary(
-      `${JSON.stringify({ records, bytes, ...range, durability, elapsedMs: Math.round(elapsedMs) })}\n`,
-    )
-  } else if (records === 0) {
-    await writeSummary('appended nothing\n')
-  } else {
-    const seconds = (elapsedMs / 1000).toFixed(2)
-    await writeSummary(
-      `appended ${formatCounted(records, 'record')}, seq ${first} to ${last}, at ${durability} in ${seconds} s\n`,
-    )
+    await reportAppended('appended', appender.summary, durability, json === true, performance.now() - startMs)
   }
 }

@@ -33,5 +33,5 @@ async function run(dir: string, flags: Flags): Promise<void> {
   const { from, to, since, until, follow, durableOnly, salvage } = flags
   await using log = await open(dir, { readOnly: true })
   const format = { json: flags.json === true, lengthPrefixed: flags.lengthPrefixed === true }
-  process.exitCode = await printRecords(log, { from, to, since, until, follow, durableOnly, salvage }, format)
+  await printRecords(log, { from, to, since, until, follow, durableOnly, salvage }, format)
 }

@@ -47,6 +47,6 @@ function describe(frame: Frame): string {
   if (kind === 'free' || kind === 'padding') return `${place}\n`
   if (kind === 'damaged') return `${place} ${problem}\n`
   const numbers = ` ${String(seq).padStart(19)} ${String(length).padStart(10)} ${String(unsynced).padStart(10)}`
-  const batch = batchContinues ? '  batch goes on' : ''
+  const batch = batchContinues ? '  batch continues' : ''
   return `${place}${numbers}  ${new Date(timestampMs).toISOString()}${batch}\n`
 }

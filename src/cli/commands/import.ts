@@ -1,17 +1,20 @@
 import { type Command, Option } from 'commander'
-import { open } from '../../index.js'
+import { openOrdered } from '../../open.js'
 import { addJson } from '../../terminal/arguments.js'
+import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import { formatCounted, writeSummary } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
 import { Appender, appendInput, type Piece } from '../appender.js'
 import { LineSplitter, openInput } from '../input.js'
-import { ENCODINGS, type Encoding, fromJsonLine, toTime } from '../records.js'
+import { ENCODINGS, type Encoding, fromJsonLine, parseJsonLine, timeIn, toTime } from '../records.js'
+import { reportAppended, reportRecovery, warnOfBlankLines } from '../reports.js'
 import { addWriterOptions, longestRecord, toOpenOptions, type WriterFlags } from '../writer-flags.js'
 
 interface Flags extends WriterFlags {
   encoding: Encoding
   keep?: boolean
+  plain?: boolean
+  timeField?: string
   json?: boolean
 }
 
@@ -24,49 +27,76 @@ export function register(program: Command): void {
     .command('import')
     .summary('append records from lines of JSON')
     .description(
-      'Append the "data" of each line of FILE (default: stdin), as export writes them: the same bytes come back. Records get new seqs and the time of their import, or with --keep those of their lines.',
+      'Append the "data" of each line of FILE (default: stdin), a line as export writes it: the same bytes come back. Records get new seqs and the time of the import; with --keep they get the seqs and times of their lines. With --plain each line is itself the record.',
     )
-    .argument('<dir>', "the log's folder")
-    .argument('[file]', 'where lines come from; "-" is stdin')
+    .argument('<dir>', 'the folder of the log; made if it does not exist')
+    .argument('[file]', 'the file to read; "-" is stdin')
     .addOption(
-      new Option('--encoding <name>', 'how "data" is encoded in lines without an "encoding"')
+      new Option('--encoding <name>', 'the encoding of "data" in lines without "encoding"')
         .choices(ENCODINGS)
         .default('utf8'),
     )
     .option(
       '--keep',
-      'keep seqs and times: fail at the first line whose "seq" is not the next one of the log, or without a "timestamp"',
+      'keep seqs and times; fail at a line whose "seq" is not the next seq of the log, or without "timestamp"',
+    )
+    .option('--plain', 'append each line as it is, if it is valid JSON; its time is that of the import')
+    .option(
+      '--time-field <name>',
+      "with --plain: take the record's time from this member (ISO 8601, or milliseconds since 1970)",
     )
   addJson(addWriterOptions(command)).action(run)
 }
 
+function checkFlags({ keep, plain, shared, timeField }: Flags): void {
+  const problem =
+    keep && plain
+      ? '--keep needs lines as export writes them: leave out --plain'
+      : keep && shared
+        ? '--keep needs the log for itself: leave out --shared'
+        : timeField !== undefined && !plain
+          ? '--time-field goes with --plain'
+          : ''
+  if (problem !== '') throw new InputError(problem, ExitCode.usage)
+}
+
 async function run(dir: string, file: string | undefined, flags: Flags): Promise<void> {
-  const { durability, encoding, keep, json } = flags
-  const input = await openInput(file)
-  await using log = await open(dir, toOpenOptions(flags))
+  const { durability, json } = flags
+  checkFlags(flags)
+  await using input = await openInput(file)
+  const startMs = performance.now()
+  await using log = await openOrdered(dir, toOpenOptions(flags))
+  reportRecovery(log, json === true)
   const progress = await startProgress('import', input.totalBytes, json === true || input.totalBytes === 0)
-  let line = 0
-  let nextSeq = log.nextSeq
-  const toRecord = (text: Buffer): Piece => {
-    const place = `line ${++line}`
-    const { data, seq, timestamp } = fromJsonLine(text, encoding, place)
-    if (keep && seq !== nextSeq)
+  const maxLineBytes = longestRecord(flags) * MAX_ESCAPE + MAX_ENVELOPE_BYTES
+  const conversion = { toRecord: converter(flags, log.nextSeq), onBlank: warnOfBlankLines(json === true) }
+  const appender = new Appender(log, durability)
+  try {
+    await appendInput(appender, input, new LineSplitter(maxLineBytes), conversion, progress)
+  } finally {
+    progress.stop()
+    await reportAppended('imported', appender.summary, durability, json === true, performance.now() - startMs)
+  }
+}
+
+function converter(
+  { encoding, keep, plain, timeField }: Flags,
+  firstSeq: number,
+): (line: Buffer, place: string) => Piece {
+  if (plain)
+    return (data, place) => {
+      const value = parseJsonLine(data, place)
+      return timeField === undefined ? { data } : { data, time: timeIn(value, timeField, place) }
+    }
+  let nextSeq = firstSeq
+  return (line, place) => {
+    const { data, seq, timestamp } = fromJsonLine(line, encoding, place)
+    if (!keep) return { data }
+    if (seq !== nextSeq)
       throw new InputError(
         `${place}: "seq" is ${JSON.stringify(seq)}, and the log's next one is ${nextSeq}; --keep needs a log that ends right before the first line, and lines without a gap`,
       )
     nextSeq++
-    return keep ? { data, time: toTime(timestamp, place) } : { data }
-  }
-  const splitter = new LineSplitter(longestRecord(flags) * MAX_ESCAPE + MAX_ENVELOPE_BYTES, false)
-  const appender = new Appender(log, durability, flags.segmentBytes)
-  try {
-    await appendInput(appender, input, splitter, toRecord, progress)
-  } finally {
-    progress.stop()
-    const { first, last, records } = appender.summary
-    const range = records > 0 ? { first, last } : {}
-    if (json) await writeSummary(`${JSON.stringify({ records, ...range, durability })}\n`)
-    else if (records === 0) await writeSummary('imported nothing\n')
-    else await writeSummary(`imported ${formatCounted(records, 'record')}, seq ${first} to ${last}, at ${durability}\n`)
+    return { data, time: toTime(timestamp, 'timestamp', place) }
   }
 }

@@ -1,35 +1,65 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Command } from 'commander'
-import { type RepairReport, repair } from '../../index.js'
+import { open, type RepairReport, repair, type VerifyReport, verify } from '../../index.js'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import { formatBytes, writeJson, writeOut } from '../../terminal/output.js'
-import { exitCodeOfState } from './verify.js'
+import { describeProblem, exitCodeOfState } from './verify.js'
 
 interface Flags {
   apply?: boolean
   backup?: string
+  salvage?: boolean
   json?: boolean
 }
 
 export function register(program: Command): void {
   const command = program
     .command('repair')
-    .summary('cut a torn tail or a hole, with a backup of what goes')
+    .summary('remove what a crash left, after a backup')
     .description(
-      'Tell what would be cut to make the log whole (ends with 0 if nothing, 1 or 2 as verify); with --apply, copy that to a backup and cut it.',
+      'Report what has to be removed to make the log whole: a torn tail or a hole, which hold nothing that was acknowledged at sync. With --apply, copy that to a backup and remove it. Without --apply the exit status is that of verify.',
     )
-    .argument('<dir>', "the log's folder")
-    .option('--apply', 'cut')
-    .option('--backup <dir>', 'where the copy goes (default: <dir>-backup-<time>)')
+    .argument('<dir>', 'the folder of the log')
+    .option('--apply', 'make the changes')
+    .option('--backup <dir>', 'the folder for the copy (default: <dir>-backup-<time>)')
+    .option(
+      '--salvage',
+      'for a corrupt log: give up the damaged records, so that the log takes appends again; all other records keep their seqs, and the damaged bytes stay',
+    )
   addJson(command).action(run)
 }
 
-async function run(dir: string, { apply, backup, json }: Flags): Promise<void> {
+async function run(dir: string, { apply, backup, salvage, json }: Flags): Promise<void> {
   if (backup !== undefined && !apply) throw new InputError('--backup needs --apply', ExitCode.usage)
+  if (salvage) {
+    const report = await verify(dir)
+    if (report.state === 'corrupt') return salvageLog(dir, report, apply === true, json === true)
+  }
   const report = await repair(dir, apply ? { apply, backup: backup ?? defaultBackup(dir) } : {})
-  if (!apply) process.exitCode = exitCodeOfState(report.state)
+  if (!apply || report.state === 'corrupt') process.exitCode = exitCodeOfState(report.state)
   await (json ? writeJson(report) : writeOut(describe(report)))
+}
+
+/** Opening with `salvage` begins a new segment after everything that may be damaged; strict opens begin there. */
+async function salvageLog(dir: string, report: VerifyReport, apply: boolean, json: boolean): Promise<void> {
+  const { state, segments, problems } = report
+  let { nextSeq } = report
+  if (apply) {
+    const newest = segments.at(-1)?.name as string
+    const segmentBytes = statSync(join(dir, newest)).size
+    await using log = await open(dir, { create: false, recovery: 'salvage', segmentBytes })
+    nextSeq = log.nextSeq
+  } else {
+    process.exitCode = exitCodeOfState(state)
+  }
+  if (json) return writeJson({ state, applied: apply, nextSeq, problems })
+  const end = apply
+    ? `the log takes appends again, from seq ${nextSeq} on; the damaged bytes stay where they are\n`
+    : 'nothing was changed; --apply gives these records up\n'
+  await writeOut(`${state}\n${problems.map(describeProblem).join('')}${end}`)
 }
 
 function defaultBackup(dir: string): string {
@@ -42,14 +72,14 @@ function defaultBackup(dir: string): string {
 
 function describe({ state, applied, cuts, backup }: RepairReport): string {
   if (cuts.length === 0) {
-    if (state === 'corrupt') return 'corrupt: no cut can repair this; "durlog cat --salvage" reads what is whole\n'
-    return `${state}: nothing to cut\n`
+    if (state !== 'corrupt') return `${state}: nothing to remove\n`
+    return 'corrupt: synced records are damaged, which no cut can repair; "durlog verify DIR" lists them.\n--salvage --apply gives them up and makes the log take appends again\n'
   }
-  const verb = applied ? 'cut' : 'would cut'
+  const verb = applied ? 'removed' : 'would remove'
   const lines = cuts.map(({ segment, offset, bytes, removed }) => {
-    const what = removed ? 'the whole file' : `from byte ${offset} on`
-    return `${verb} ${segment}: ${what}, ${formatBytes(bytes)}\n`
+    const part = removed ? 'the whole file' : `from byte ${offset} to the end`
+    return `${verb} of ${segment}: ${part}, ${formatBytes(bytes)}\n`
   })
-  const end = applied ? `copied to ${backup}\n` : 'nothing was changed; --apply does it, after a backup\n'
+  const end = applied ? `a copy is in ${backup}\n` : 'nothing was changed; --apply removes this, after a backup\n'
   return `${state}\n${lines.join('')}${end}`
 }

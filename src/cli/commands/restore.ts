@@ -3,7 +3,7 @@ import { restore } from '../../jetstream/index.js'
 import { addJson, parseBytes, parseTime, parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import { formatCounted, writeSummary } from '../../terminal/output.js'
+import { formatCounted, formatSeqs, writeSummary } from '../../terminal/output.js'
 import { type Progress, startProgress } from '../../terminal/progress.js'
 import { addNats, type NatsFlags, toAccess } from '../nats-flags.js'
 
@@ -60,9 +60,7 @@ async function run(dir: string, url: string | undefined, flags: Flags): Promise<
     })
     if (json) return await writeSummary(`${JSON.stringify(report)}\n`)
     const { records, firstSeq, nextSeq } = report
-    await writeSummary(
-      `restored ${formatCounted(records, 'record')}; the log holds seq ${firstSeq} to ${nextSeq - 1}\n`,
-    )
+    await writeSummary(`restored ${formatCounted(records, 'record')}; the log holds ${formatSeqs(firstSeq, nextSeq)}\n`)
   } finally {
     progress?.stop()
   }

@@ -6,7 +6,15 @@ import { ship } from '../../jetstream/index.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import { formatCounted, formatFields, writeJson, writeOut, writeSummary } from '../../terminal/output.js'
+import {
+  formatCounted,
+  formatFields,
+  formatSeqs,
+  formatSynced,
+  writeJson,
+  writeOut,
+  writeSummary,
+} from '../../terminal/output.js'
 import { type Progress, startProgress } from '../../terminal/progress.js'
 import { addNats, type NatsFlags, toAccess } from '../nats-flags.js'
 
@@ -123,7 +131,7 @@ async function showStatus(log: ReadOnlyLog, { cursor: name, json }: Flags): Prom
   if (json) return writeJson({ firstSeq, nextSeq, syncedSeq, cursor: cursor ?? null })
   await writeOut(
     formatFields([
-      ['log', `seq ${firstSeq} to ${nextSeq - 1}, synced to ${syncedSeq}`],
+      ['log', `${formatSeqs(firstSeq, nextSeq)}, ${formatSynced(syncedSeq)}`],
       ['shipped', cursor === undefined ? 'nothing: there is no such cursor' : shippedText(cursor)],
       ['shipper', cursor?.owned ? `process ${cursor.ownerPid ?? 'unknown'}` : 'none'],
     ]),

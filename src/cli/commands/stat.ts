@@ -1,49 +1,91 @@
 import type { Command } from 'commander'
-import { inspect } from '../../index.js'
-import { addJson } from '../../terminal/arguments.js'
+import { DurlogError } from '../../errors.js'
+import { inspect, type LogSummary, open, type ReadOnlyLog } from '../../index.js'
+import { addJson, addTimes, type TimeFlags } from '../../terminal/arguments.js'
 import {
   formatBytes,
+  formatCount,
   formatCounted,
   formatFields,
-  formatRange,
+  formatSeqs,
   formatTable,
+  formatTime,
   writeJson,
   writeOut,
 } from '../../terminal/output.js'
 
+interface Flags extends TimeFlags {
+  json?: boolean
+}
+
+interface Stat extends LogSummary {
+  /** Times of the first and the last record, ISO 8601; null if it has none or cannot be read. */
+  oldest: string | null
+  newest: string | null
+  /** With --since or --until: the seqs of that time, the end exclusive. */
+  range?: { firstSeq: number; nextSeq: number }
+}
+
 export function register(program: Command): void {
   const command = program
     .command('stat')
-    .summary('tell what a log holds')
-    .description('Tell which records a log holds and in which segments. Reads the last segment only; takes no lock.')
-    .argument('<dir>', "the log's folder")
-  addJson(command).action(run)
+    .summary('show which records a log holds')
+    .description(
+      'Show which records a log holds, from when to when, and in which segments. Reads a few records, takes no lock.',
+    )
+    .argument('<dir>', 'the folder of the log')
+  addJson(addTimes(command, 'count records')).action(run)
 }
 
-async function run(dir: string, { json }: { json?: boolean }): Promise<void> {
+async function run(dir: string, flags: Flags): Promise<void> {
+  const stat = await collect(dir, flags)
+  await (flags.json ? writeJson(stat) : writeOut(describe(stat)))
+}
+
+async function collect(dir: string, { since, until }: Flags): Promise<Stat> {
+  await using log = await open(dir, { readOnly: true })
   const summary = await inspect(dir)
-  if (json) return writeJson(summary)
-  const { uuid, firstSeq, nextSeq, syncedSeq, segments } = summary
+  const { firstSeq, nextSeq } = log
+  const stat = { ...summary, oldest: await timeOf(log, firstSeq), newest: await timeOf(log, nextSeq - 1) }
+  if (since === undefined && until === undefined) return stat
+  const first = since === undefined ? firstSeq : await log.seqAt(since)
+  const next = until === undefined ? nextSeq : await log.seqAt(until)
+  return { ...stat, range: { firstSeq: first, nextSeq: Math.max(first, next) } }
+}
+
+async function timeOf(log: ReadOnlyLog, seq: number): Promise<string | null> {
+  try {
+    return seq < log.firstSeq || seq >= log.nextSeq ? null : formatTime((await log.get(seq)).timestamp)
+  } catch (error) {
+    if (error instanceof DurlogError) return null
+    throw error
+  }
+}
+
+function describe({ dir, uuid, firstSeq, nextSeq, syncedSeq, segments, oldest, newest, range }: Stat): string {
   const bytes = segments.reduce((sum, segment) => sum + segment.bytes, 0)
   const allocatedBytes = segments.reduce((sum, segment) => sum + segment.allocatedBytes, 0)
-  await writeOut(
-    formatFields([
-      ['log', dir],
-      ['uuid', uuid],
-      ['records', formatRange(firstSeq, nextSeq)],
-      ['next seq', nextSeq],
-      ['synced up to', syncedSeq === -1 ? 'none known' : syncedSeq],
-      [
-        'size',
-        `${formatBytes(bytes)} in ${formatCounted(segments.length, 'segment')}, ${formatBytes(allocatedBytes)} on the device`,
-      ],
-    ]),
-  )
+  const count = (first: number, next: number): string =>
+    next > first ? `${formatCount(next - first)}, ${formatSeqs(first, next)}` : 'none'
+  const fields = formatFields([
+    ['log', dir],
+    ['uuid', uuid],
+    ['records', count(firstSeq, nextSeq)],
+    ...(range === undefined ? [] : [['in this time', count(range.firstSeq, range.nextSeq)] as const]),
+    ['oldest', oldest ?? 'unknown'],
+    ['newest', newest ?? 'unknown'],
+    ['next seq', nextSeq],
+    ['synced up to', syncedSeq === -1 ? 'none known' : syncedSeq],
+    [
+      'size',
+      `${formatBytes(bytes)} in ${formatCounted(segments.length, 'segment')}, ${formatBytes(allocatedBytes)} on the device`,
+    ],
+  ])
   const rows = segments.map(({ name, firstSeq, bytes, allocatedBytes }) => [
     name,
     String(firstSeq),
     formatBytes(bytes),
     formatBytes(allocatedBytes),
   ])
-  await writeOut(formatTable(['segment', 'first seq', 'size', 'on the device'], rows))
+  return fields + formatTable(['segment', 'first seq', 'size', 'on the device'], rows)
 }

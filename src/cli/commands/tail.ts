@@ -28,9 +28,5 @@ async function run(dir: string, { lines, since, until, follow, json }: Flags): P
   const end = until === undefined ? log.nextSeq : await log.seqAt(until)
   const count = lines ?? (since === undefined ? DEFAULT_LINES : end)
   const from = Math.max(log.firstSeq, end - count)
-  process.exitCode = await printRecords(
-    log,
-    { from, since, until, follow },
-    { json: json === true, lengthPrefixed: false },
-  )
+  await printRecords(log, { from, since, until, follow }, { json: json === true, lengthPrefixed: false })
 }

@@ -1,6 +1,6 @@
-import type { Command } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import { type CursorSummary, inspect, open, type ReadOnlyLog } from '../../index.js'
-import { addJson, parseWhole } from '../../terminal/arguments.js'
+import { addJson, parseMillis, parseWhole } from '../../terminal/arguments.js'
 import { formatBytes, formatCounted, formatFields, formatTable, writeJson, writeOut } from '../../terminal/output.js'
 
 interface Flags {
@@ -29,7 +29,14 @@ interface Sample {
 }
 
 /** Moves to the top left corner and clears the screen. */
+const MIN_INTERVAL_MS = 100
 const CLEAR = '\u001b[H\u001b[2J'
+
+function parseInterval(text: string): number {
+  const ms = parseMillis(text)
+  if (ms < MIN_INTERVAL_MS) throw new InvalidArgumentError(`It must be at least ${MIN_INTERVAL_MS} ms.`)
+  return ms
+}
 
 export function register(program: Command): void {
   const command = program
@@ -39,7 +46,7 @@ export function register(program: Command): void {
       "Show, again and again, how fast logs grow and are trimmed, how long commits take, what the logs take, and how far each cursor is behind. Takes no lock and does not disturb the logs' writers.",
     )
     .argument('<dirs...>', "the logs' folders")
-    .option('-i, --interval <ms>', 'between two looks', parseWhole, 1000)
+    .option('-i, --interval <ms>', 'time between two samples, at least 100', parseInterval, 1000)
     .option('-n, --count <times>', 'how many looks (default: until interrupted)', parseWhole)
   addJson(command).action(run)
 }

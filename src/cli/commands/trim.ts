@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { type TrimReport, trim } from '../../index.js'
-import { addJson, parseAge, parseBytes, parseTime, parseWhole } from '../../terminal/arguments.js'
+import { addJson, parseAge, parseBytes, parseMillis, parseTime, parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import { formatBytes, formatCounted, writeJson, writeOut } from '../../terminal/output.js'
@@ -50,7 +50,7 @@ export function register(program: Command): void {
       parseKeeper,
     )
     .option('--dry-run', 'change nothing, tell what would go')
-    .option('--wait <ms>', 'how long to wait for the writer', parseWhole, 10_000)
+    .option('--wait <ms>', 'how long to wait for the writer', parseMillis, 10_000)
   addJson(command).action(run)
 }
 

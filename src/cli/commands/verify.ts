@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { type VerifyReport, verify } from '../../index.js'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
-import { formatBytes, formatCount, formatFields, formatRange, writeJson, writeOut } from '../../terminal/output.js'
+import { formatBytes, formatCount, formatFields, formatSeqs, writeJson, writeOut } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
 
 export function register(program: Command): void {
@@ -38,13 +38,30 @@ function describe(report: VerifyReport): string {
   const fields = formatFields([
     ['state', state],
     ['uuid', uuid],
-    ['records', `${formatCount(records)} (${formatRange(firstSeq, nextSeq)}), ${formatBytes(payloadBytes)}`],
+    [
+      'records',
+      records === 0
+        ? 'none'
+        : `${formatCount(records)}, ${formatSeqs(firstSeq, nextSeq)}, ${formatBytes(payloadBytes)}`,
+    ],
     ['synced up to', syncedSeq === -1 ? 'none known' : syncedSeq],
     ['segments', segments.length],
   ])
-  const details = problems.map(({ segment, offset, lostFirst, lostLast, message }) => {
-    const lost = lostFirst <= lostLast ? `; records ${lostFirst} to ${lostLast} are lost` : ''
-    return `${segment}, byte ${offset}: ${message}${lost}\n`
-  })
-  return fields + details.join('')
+  return fields + problems.map(describeProblem).join('')
+}
+
+export function describeProblem({
+  segment,
+  offset,
+  lostFirst,
+  lostLast,
+  message,
+}: VerifyReport['problems'][0]): string {
+  const lost =
+    lostFirst > lostLast
+      ? ''
+      : lostFirst === lostLast
+        ? `; record ${lostFirst} is lost`
+        : `; records ${lostFirst} to ${lostLast} are lost`
+  return `${segment}, byte ${offset}: ${message}${lost}\n`
 }

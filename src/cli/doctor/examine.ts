@@ -3,6 +3,7 @@ import { accessSync, constants, statfsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { DurlogError } from '../../errors.js'
 import { open } from '../../index.js'
+import { formatSeqs } from '../../terminal/output.js'
 import { disksOf, findMount, type Mount } from '../../terminal/storage.js'
 import { judgeClock } from './clock.js'
 import { judgeFileSystem, judgeMount } from './file-system.js'
@@ -66,7 +67,7 @@ async function newestRecord(dir: string): Promise<{ ms: number | undefined; find
     const { firstSeq, nextSeq } = log
     if (nextSeq === firstSeq) return { ms: undefined, findings: [ok('log', 'it holds no records')] }
     const { timestamp } = await log.get(nextSeq - 1)
-    return { ms: timestamp, findings: [ok('log', `records ${firstSeq} to ${nextSeq - 1}`)] }
+    return { ms: timestamp, findings: [ok('log', formatSeqs(firstSeq, nextSeq))] }
   } catch (error) {
     const none = error instanceof DurlogError && ['ERR_DURLOG_NOT_FOUND', 'ERR_DURLOG_NOT_A_LOG'].includes(error.code)
     const told = fail('log', describeError(error), '"durlog verify DIR" lists what is damaged')

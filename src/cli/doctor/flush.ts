@@ -64,5 +64,7 @@ export function judgeFlush({ writeUs, syncUs, quickSyncUs }: FlushTimes): Findin
 }
 
 function formatMicros(micros: number): string {
-  return micros >= 1000 ? `${(micros / 1000).toPrecision(3)} ms` : `${micros.toPrecision(2)} us`
+  return micros >= 1000
+    ? `${(micros / 1000).toFixed(1)} ms`
+    : `${micros >= 10 ? Math.round(micros) : micros.toFixed(1)} us`
 }

@@ -1,0 +1,45 @@
+/** Reports and warnings of commands that append. */
+import { formatBytes, formatCounted, warn, writeSummary } from '../terminal/output.js'
+import type { Durability, Log } from '../types.js'
+import type { AppendSummary } from './appender.js'
+
+/** What is stored, also if the command fails: a caller can resume after `records` records. */
+export async function reportAppended(
+  verb: string,
+  { first, last, records, bytes, uncertain, blankLines }: AppendSummary,
+  durability: Durability,
+  json: boolean,
+  elapsedMs: number,
+): Promise<void> {
+  if (json) {
+    const range = records > 0 ? { first, last } : {}
+    const counts = { records, bytes, ...range, durability, blankLines, uncertain, elapsedMs: Math.round(elapsedMs) }
+    return writeSummary(`${JSON.stringify(counts)}\n`)
+  }
+  const skipped = blankLines === 0 ? '' : `; skipped ${formatCounted(blankLines, 'blank line')}`
+  const unknown = uncertain === 0 ? '' : `; up to ${formatCounted(uncertain, 'more record')} may be stored`
+  if (records === 0) return writeSummary(`${verb} nothing${unknown}${skipped}\n`)
+  const seqs = first === last ? `seq ${first}` : `seq ${first} to ${last}`
+  const seconds = (elapsedMs / 1000).toFixed(2)
+  await writeSummary(
+    `${verb} ${formatCounted(records, 'record')}, ${seqs}, at ${durability} in ${seconds} s${unknown}${skipped}\n`,
+  )
+}
+
+/** Reports on stderr what opening the log has removed or found lost. */
+export function reportRecovery({ recovery }: Log, json: boolean): void {
+  const { state, discardedBytes, discardedRecords, lost } = recovery
+  if (state === 'clean') return
+  const removed = `${formatBytes(discardedBytes)} with ${formatCounted(discardedRecords, 'record')}`
+  const found: Record<Exclude<typeof state, 'clean'>, string> = {
+    'torn-tail': `a crash left an incomplete end, which was never acknowledged at sync: removed ${removed}`,
+    hole: `a crash left a gap among records that were never acknowledged at sync: removed ${removed}`,
+    corrupt: `synced records are damaged${lost === undefined ? '' : `: seq ${lost.first} to ${lost.last} are lost`}`,
+  }
+  warn('RECOVERED', found[state], json, { recovery })
+}
+
+/** Returns what warns of blank lines, to be called for the first of them. */
+export function warnOfBlankLines(json: boolean): (place: string) => void {
+  return (place) => warn('BLANK_LINE', `${place} is blank; blank lines are skipped`, json)
+}

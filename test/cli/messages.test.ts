@@ -1,0 +1,76 @@
+/** Messages that say what to do next, with options that the command has. */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { judgeFlush } from '../../src/cli/doctor/flush.js'
+import { toFailure } from '../../src/cli/failure.js'
+import { DurlogError } from '../../src/errors.js'
+import { durlog } from '../fixtures/command.js'
+import { codeOf, openUntilDone, scratchDir, scratchLog } from '../fixtures/scratch.js'
+
+const advice = (code: ConstructorParameters<typeof DurlogError>[0], ...flags: string[]): string =>
+  toFailure(new DurlogError(code, 'message'), (flag) => flags.includes(flag)).advice
+
+describe('a folder without a log', () => {
+  test.each([
+    ['does not exist', '', 'there is no log here yet: the folder does not exist'],
+    ['is empty', 'empty', 'there is no log in this folder yet'],
+  ])('that %s: the message says so, and how to create one', async (_, name, message) => {
+    const dir = join(scratchDir(), name === '' ? 'none' : name)
+    if (name !== '') mkdirSync(dir)
+    for (const args of [
+      ['cat', dir],
+      ['stat', dir],
+      ['verify', dir],
+      ['append', dir, '--no-create'],
+    ]) {
+      const { code, stderr } = await durlog(args, 'x\n')
+      expect([code, stderr]).toEqual([66, expect.stringContaining(message)])
+      expect(stderr).toContain('"durlog append DIR" creates a log')
+    }
+  })
+})
+
+test('a locked log: the advice names --shared and --wait-lock only if the command has them', async () => {
+  expect(advice('ERR_DURLOG_LOCKED', '--shared', '--wait-lock')).toMatch(/--wait-lock.*--shared.*stop that process/)
+  expect(advice('ERR_DURLOG_LOCKED')).toMatch(/^stop that process/)
+  const dir = join(scratchDir(), 'log')
+  await openUntilDone(dir)
+  const append = await durlog(['append', dir], 'x\n')
+  expect([append.code, append.stderr]).toEqual([75, expect.stringMatching(/--wait-lock.*--shared/)])
+  const repair = await durlog(['repair', dir, '--apply'])
+  expect([repair.code, repair.stderr]).toEqual([75, expect.not.stringMatching(/--wait-lock|--shared/)])
+})
+
+test('no space: the advice names --segment-bytes if the command has it', () => {
+  expect(advice('ERR_DURLOG_NO_SPACE', '--segment-bytes')).toContain('--segment-bytes')
+  expect(advice('ERR_DURLOG_NO_SPACE')).not.toContain('--segment-bytes')
+})
+
+test('import of ordinary JSON Lines names append and --plain', async () => {
+  const { code, stderr } = await durlog(['import', join(scratchDir(), 'log')], '{"a":1}\n')
+  expect([code, stderr]).toEqual([65, expect.stringMatching(/line 1 has no "data".*"durlog append" or --plain/)])
+})
+
+test('a record that is neither bytes nor text: the message names the option encoding', async () => {
+  const log = await scratchLog()
+  const message = /open the log with encoding: 'json'/
+  await expect(log.append({ a: 1 } as never)).rejects.toThrow(message)
+  expect(() => log.write({ a: 1 } as never)).toThrow(message)
+  expect(await codeOf(() => log.write(5 as never))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+})
+
+test.each([
+  [102.4, '102 us'],
+  [8.64, '8.6 us'],
+  [170_000, '170.0 ms'],
+])('doctor writes %d us as %s', (micros, text) => {
+  expect(judgeFlush({ writeUs: 3, syncUs: micros, quickSyncUs: micros }).found).toContain(`${text} for an fdatasync`)
+})
+
+test('ship --status of an empty log says that there are no records', async () => {
+  const dir = join(scratchDir(), 'log')
+  await durlog(['append', dir])
+  const { code, stdout } = await durlog(['ship', dir, '--status'])
+  expect([code, stdout.toString()]).toEqual([0, expect.stringMatching(/^log +no records, none synced$/m)])
+})

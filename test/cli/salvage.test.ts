@@ -1,0 +1,99 @@
+/** Commands on a log whose newest segment is corrupt. */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { open } from '../../src/index.js'
+import { durlog } from '../fixtures/command.js'
+import { openUntilDone, records, scratchDir } from '../fixtures/scratch.js'
+
+const COUNT = 2000
+const DAMAGED = 1900
+const NAME = /^\d{20}\.seg$/
+
+/** A closed log of several segments; a synced record of the newest one is damaged. */
+async function corruptLog(damaged = DAMAGED): Promise<string> {
+  const dir = join(scratchDir(), 'log')
+  const log = await open(dir, { segmentBytes: 65536 })
+  for (let i = 0; i < COUNT; i++) log.write(`record ${i}.`)
+  await log.close()
+  const newest = join(
+    dir,
+    readdirSync(dir)
+      .filter((name) => NAME.test(name))
+      .sort()
+      .at(-1) as string,
+  )
+  const bytes = readFileSync(newest)
+  const at = bytes.indexOf(`record ${damaged}.`)
+  bytes.writeUInt8(255, at)
+  writeFileSync(newest, bytes)
+  return dir
+}
+
+const lines = (bytes: Buffer): string[] => bytes.toString().trimEnd().split('\n')
+const WITHOUT_DAMAGED = Array.from({ length: COUNT }, (_, i) => i).filter((i) => i !== DAMAGED)
+
+describe('a log with damage in its newest segment', () => {
+  test('cat prints every record before the damage, and exits with 2', async () => {
+    const dir = await corruptLog()
+    for (const args of [
+      ['cat', dir],
+      ['tail', dir, '-n', String(COUNT)],
+    ]) {
+      const { code, stdout, stderr } = await durlog(args)
+      expect([code, stderr]).toEqual([2, expect.stringContaining('ERR_DURLOG_CORRUPT')])
+      expect(lines(stdout)).toEqual(Array.from({ length: DAMAGED }, (_, i) => `record ${i}.`))
+    }
+  })
+
+  test('export --salvage prints every intact record with its seq, reports the loss, and exits with 2', async () => {
+    const dir = await corruptLog()
+    const plain = await durlog(['export', dir])
+    expect([plain.code, lines(plain.stdout).length]).toEqual([2, DAMAGED])
+    const { code, stdout, stderr } = await durlog(['export', dir, '--salvage'])
+    expect([code, stderr]).toEqual([2, `durlog: lost seq ${DAMAGED}: ${stderr.split(': ').slice(2).join(': ')}`])
+    const found = lines(stdout).map((line) => JSON.parse(line))
+    expect(found.map(({ seq }) => seq)).toEqual(WITHOUT_DAMAGED)
+    expect(found.every(({ seq, data }) => data === `record ${seq}.`)).toBe(true)
+  })
+
+  test('append is refused and names --salvage; with it appends go on and all intact records keep their seqs', async () => {
+    const dir = await corruptLog()
+    const refused = await durlog(['append', dir], 'x\n')
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--salvage')])
+    const { code, stderr, stdout } = await durlog(['append', dir, '--salvage', '--json'], 'new\n')
+    expect([code, JSON.parse(stderr).warning.recovery.state]).toEqual([0, 'corrupt'])
+    const { first } = JSON.parse(stdout.toString())
+    expect(first).toBeGreaterThanOrEqual(COUNT)
+    const log = await openUntilDone(dir)
+    const found = await records(log.read({ salvage: true }))
+    expect(found.map(({ seq }) => seq)).toEqual([...WITHOUT_DAMAGED, first])
+  })
+
+  test('repair --salvage --apply lets the log take appends again, keeps seqs and removes no byte', async () => {
+    const dir = await corruptLog(COUNT - 1)
+    const files = readdirSync(dir).filter((name) => NAME.test(name))
+    const bytes = files.map((name) => readFileSync(join(dir, name)))
+    const dry = await durlog(['repair', dir, '--salvage'])
+    expect([dry.code, dry.stdout.toString()]).toEqual([2, expect.stringContaining(`record ${COUNT - 1} is lost`)])
+    expect((await durlog(['append', dir], 'x\n')).code).toBe(2)
+    const { code, stdout } = await durlog(['repair', dir, '--salvage', '--apply', '--json'])
+    expect(code).toBe(0)
+    const { nextSeq } = JSON.parse(stdout.toString())
+    expect(nextSeq).toBeGreaterThanOrEqual(COUNT)
+    expect(files.map((name) => readFileSync(join(dir, name)))).toEqual(bytes)
+    const log = await openUntilDone(dir)
+    expect(await log.append('new')).toBe(nextSeq)
+    const found = await records(log.read({ salvage: true }))
+    expect(found.map(({ seq }) => seq)).toEqual([...Array.from({ length: COUNT - 1 }, (_, i) => i), nextSeq])
+  })
+
+  test('repair --salvage of a log that is whole changes nothing', async () => {
+    const dir = join(scratchDir(), 'log')
+    await durlog(['append', dir], 'a\n')
+    const before = readdirSync(dir)
+    const { code, stdout } = await durlog(['repair', dir, '--salvage'])
+    expect([code, stdout.toString()]).toEqual([0, 'clean: nothing to remove\n'])
+    expect(readdirSync(dir)).toEqual(before)
+  })
+})
