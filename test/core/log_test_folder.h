@@ -1,4 +1,4 @@
-// A log in a folder of its own on the real file system, driven as the binding drives it.
+// A log in a new folder on the real file system, driven as the binding drives it.
 #ifndef DURLOG_TEST_CORE_LOG_TEST_FOLDER_H_
 #define DURLOG_TEST_CORE_LOG_TEST_FOLDER_H_
 
@@ -19,7 +19,7 @@
 
 namespace durlog {
 
-// Runs jobs on threads of its own, as libuv's pool does.
+// Runs jobs on separate threads, as libuv's pool does.
 class ThreadExecutor final : public Executor {
  public:
   explicit ThreadExecutor(size_t threads = 2) {

@@ -1,5 +1,5 @@
-// Files that are nothing but bytes in memory, for tests and fuzzers that need no disk. They forget
-// nothing and refuse nothing but size: a disk that does is in crash/.
+// Files in memory, for tests and fuzzers that need no disk. They lose nothing, and only a limit on
+// size makes a call fail. For a disk that fails, see crash/.
 #ifndef DURLOG_TEST_CORE_MEMORY_FILE_SYSTEM_H_
 #define DURLOG_TEST_CORE_MEMORY_FILE_SYSTEM_H_
 
@@ -23,7 +23,7 @@ namespace durlog {
 
 using MemoryBytes = std::vector<uint8_t>;
 
-// What the files of one file system share.
+// State shared by the files of one file system.
 struct MemoryDevice {
   uint32_t direct_alignment = 4096;
   bool overwrites_in_place = false;

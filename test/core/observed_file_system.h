@@ -118,7 +118,7 @@ class ObservedFile final : public File {
   Result<bool> TryLockRange(LockKind kind, uint64_t offset, uint64_t length) override {
     return inner_->TryLockRange(kind, offset, length);
   }
-  // Told of afterwards: others may have the lock by then.
+  // Called after the lock was released: another open may hold it by then.
   Status UnlockRange(uint64_t offset, uint64_t length) override {
     DURLOG_RETURN_IF_ERROR(inner_->UnlockRange(offset, length));
     return observer_({"unlocked", name_, offset, length});

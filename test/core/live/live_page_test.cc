@@ -58,7 +58,7 @@ TEST_F(LivePageTest, TheWordsCountWhileTheirWriterLives) {
   ASSERT_TRUE(early->Look());
   EXPECT_EQ(early->Look()->first_seq, 3u);
   EXPECT_EQ(early->Look()->synced_end, 20u);
-  EXPECT_FALSE(MakeReader()->Look()) << "nobody holds the page any more";
+  EXPECT_FALSE(MakeReader()->Look()) << "no writer holds the page any more";
   EXPECT_EQ(early->TakeCut(), kNoCut);
 }
 

@@ -1,5 +1,5 @@
-// Waiting for a writer elsewhere: nothing that it stores is slept through, and nobody is called for
-// nothing. A wake that is lost shows as a test that never ends: the waits here last an hour.
+// Waiting for a writer in another process: no store is missed, and no follower is called in vain. A
+// lost wake-up shows as a test that never ends, because the waits here last an hour.
 #include "live/live_watcher.h"
 
 #include <gtest/gtest.h>
@@ -108,11 +108,11 @@ TEST_F(LiveWatcherTest, ATrustedPageOutlivesItsWriter) {
   writer_ = std::nullopt;
   const std::unique_ptr<LiveWatcher> watcher = Start();
   watcher->Watch(10, LiveWatcher::kNever, (*page)->counted_page());
-  // The next writer finds nobody who was called for nothing.
+  // No follower was called in vain.
   Begin(&writer_.emplace());
   writer_->StoreEnds(0, 11, 11);
   AwaitCalls(1);
-  // The page that takes its place has counted for nobody.
+  // No reader has accepted the page that replaces it yet.
   const std::optional<FileId> counted = (*page)->counted_page();
   ASSERT_TRUE(folder_->Remove(kLiveName).ok());
   writer_ = std::nullopt;

@@ -1,4 +1,4 @@
-// What an append lacks on its way, and what must be left of it: nothing.
+// Appends that fail for lack of a resource must leave nothing in the log.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>

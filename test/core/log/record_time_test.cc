@@ -183,8 +183,8 @@ TEST_P(RecordTimeTest, ARollbackTakesItsTimesWithIt) {
     const bool writes = call.call == "write" || call.call == "write-direct";
     return writes ? Status::System("pwrite", ENOSPC, call.name) : Status::Ok();
   };
-  // A group that ends in a segment of its own, 500 ms after whose base time nothing is to be
-  // taken for later than the 1,000 ms of the segment before.
+  // The group ends in a new segment. A record 500 ms after that segment's base time must not be
+  // taken for newer than the 1,000 ms of the previous segment.
   AppendAt(*log, kLongAgoMs - kHourMs);
   Settle(*log);
   ASSERT_EQ(listener_.failures.size(), 1u);

@@ -73,7 +73,7 @@ TEST_P(WriteModeTest, TheModeFollowsWhatIsAskedFor) {
         if (mode == kMapped && policy.LeavesMap()) change_to(kDirect);
       } else {
         policy.NoteRecords(event == 'm' ? Level::kMemory : Level::kAsync, 1);
-        // The record that a direct log writes to the device all the same.
+        // A direct log writes this record to the device anyway.
         policy.NoteCommit(event == 'm' ? Level::kMemory : Level::kAsync);
         if (mode == kDirect && policy.EntersMap()) change_to(kMapped);
       }
@@ -83,7 +83,7 @@ TEST_P(WriteModeTest, TheModeFollowsWhatIsAskedFor) {
   EXPECT_EQ(changes, given.changes);
 }
 
-// What is decided for one combination of options and file system.
+// The decision for one combination of options and file system.
 struct Decisions {
   const char* name;
   Strategy strategy;

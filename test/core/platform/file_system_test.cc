@@ -1,4 +1,4 @@
-// Folders, files and the probe. Maps and locks have files of their own beside this one.
+// Folders, files and the probe. Maps and locks are tested in separate files.
 
 #include "platform/file_system.h"
 

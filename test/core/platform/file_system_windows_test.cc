@@ -33,7 +33,7 @@ TEST(WindowsReparseTest, LinksFoldersAndDevicesAreNotRegular) {
   EXPECT_FALSE(IsRegular(kReparse, IO_REPARSE_TAG_MOUNT_POINT));
   EXPECT_FALSE(IsRegular(FILE_ATTRIBUTE_DIRECTORY, 0));
   EXPECT_FALSE(IsRegular(FILE_ATTRIBUTE_DEVICE, 0));
-  // The tag is left over from something else where there is no reparse point.
+  // The tag has no meaning if the file is not a reparse point.
   EXPECT_TRUE(IsRegular(kPlain, IO_REPARSE_TAG_SYMLINK));
 }
 

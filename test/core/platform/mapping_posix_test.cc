@@ -1,4 +1,4 @@
-// What happens to a process whose store meets a page that cannot be had.
+// A process whose store hits a page that the kernel cannot provide.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -216,7 +216,7 @@ TEST_F(PlatformMappingPosixTest, FaultsOnManyThreadsFindTheirMap) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// A map of our own that nobody watches, with no file below it.
+// An anonymous map that the fault guard does not watch.
 void FaultOutsideOfAnyMapping(const std::string& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   void* raw = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -254,7 +254,7 @@ TEST_F(PlatformMappingDeathTest, AStoreAfterUnmappingStillKills) {
 
 void ExitWithOwnCode(int, siginfo_t* info, void*) { _exit(info->si_addr != nullptr ? 42 : 41); }
 
-// Before any map in the process: hence a program of its own, which the style below makes.
+// Must run before the process makes any map; the death-test style below starts a new process.
 TEST(PlatformFaultChainDeathTest, AForeignBusErrorReachesTheEarlierHandler) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(

@@ -1,5 +1,5 @@
-// Maps of files that nobody else touches. What becomes of a process whose store meets a page that
-// cannot be had is a matter of the system: see mapping_posix_test.cc.
+// Maps of files that no other process touches. For stores to a page that the kernel cannot provide,
+// which depend on the system, see mapping_posix_test.cc.
 
 #include <gtest/gtest.h>
 

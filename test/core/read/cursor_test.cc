@@ -1,4 +1,4 @@
-// A cursor beside a writer that changes the files between any two of its reads.
+// A cursor whose writer changes the files between any two reads.
 #include "read/cursor.h"
 
 #include <gtest/gtest.h>
@@ -44,8 +44,8 @@ class CursorTest : public testing::Test {
   void SetSegment(uint64_t first_seq, MemoryBytes image) {
     disk_.files[SegmentName(first_seq)] = std::make_shared<MemoryBytes>(std::move(image));
   }
-  // As a follower does: reads, and where there is nothing waits for Poll(). How many records came
-  // in as many turns as a follower takes within a fraction of a second.
+  // Reads as a follower does, and waits for Poll() if there is nothing to read. Returns the number
+  // of records delivered in as many turns as a follower takes in a fraction of a second.
   uint64_t Follow(uint64_t limit = Cursor::kNoLimit) {
     Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(disk_, "memory", 0);
     EXPECT_TRUE(cursor.ok()) << cursor.status().message();
@@ -97,7 +97,7 @@ TEST_F(CursorTest, DeliversAFrameFinishedAtAnyMoment) {
   const size_t second = PutRecord(&whole, kSegmentHeaderBytes, header, 0, "the first");
   const size_t payload = second + kFrameHeaderBytes;
   const size_t end = PutRecord(&whole, second, header, 1, "the second, which is longer");
-  // What a reader may find of it: all but the payload's end, the word alone, all but the payload.
+  // A reader may find: all except the payload's end, only the word, all except the payload.
   for (const size_t missing : {end - 8, second + 4, payload})
     ExpectBothWhereFinishedLater(whole, missing);
 }

@@ -250,7 +250,7 @@ TEST_F(PointReaderTest, ReplacedLogIsRead) {
   Close(std::move(log));
 }
 
-// Sealed segments that nobody has read since the process began.
+// Sealed segments that were not read since the process began.
 TEST_F(PointReaderTest, UnreadPartIsScannedOnce) {
   MemoryFileSystem disk;
   LogOptions options = SmallOptions(Strategy::kPwrite);

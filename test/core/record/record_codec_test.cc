@@ -42,7 +42,7 @@ DecodeStatus Decode(const Frame& frame, uint64_t room, uint32_t seed = kSeed) {
 
 DecodeStatus Decode(const Frame& frame) { return Decode(frame, frame.size()); }
 
-// A frame whose word is `word` and whose checksum fits all the same.
+// A frame whose word is `word` and whose checksum matches it.
 Frame Forge(uint32_t word, uint64_t seq, uint32_t unsynced, size_t covered, size_t bytes) {
   Frame frame(bytes, 0);
   Store32(frame.data(), word);

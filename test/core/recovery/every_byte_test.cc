@@ -92,7 +92,7 @@ class EveryByteTest : public testing::Test {
     return seq;
   }
 
-  // What is known to be synced by every frame but the one of record `but`.
+  // The synced end that every frame except that of record `but` proves.
   uint64_t SyncedEndWithout(uint64_t but) const {
     uint64_t synced_end = 0;
     for (const FrameReport& frame : frames_) {

@@ -1,6 +1,6 @@
-// Logs that are mutated at random: what `verify` says of one is what `open` does with it.
+// Randomly mutated logs: `verify` and `open` must agree about each.
 //
-// DURLOG_MUTATIONS and DURLOG_MUTATION_SEED change how many rounds there are and where they begin.
+// DURLOG_MUTATIONS sets the number of rounds, DURLOG_MUTATION_SEED the first seed.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -139,8 +139,8 @@ uint64_t FirstReadByOpen(MemoryFileSystem& disk) {
   return plan.ok() ? plan->scanned.front().first_seq : 0;
 }
 
-// Verify says corrupt and open goes on: right only where something lies in segments that an open
-// does not read, and everything else that verify found is what the open has cut, or costs nothing.
+// Verify reports corruption and open succeeds: allowed only if the damage is in segments that open
+// does not read, and everything else that verify found was cut by open or costs no record.
 void ExpectDamageOutsideOfOpen(const VerifyReport& report, const RecoveryReport& recovery,
                                uint64_t first_read) {
   bool outside = false;

@@ -1,4 +1,4 @@
-// Retention beside a power cut: a cursor is not taken back to records that are gone.
+// Retention and power cuts: a cut never takes a cursor back to removed records.
 #include "retention/cursor_syncs.h"
 
 #include <gtest/gtest.h>

@@ -16,7 +16,7 @@ constexpr uint64_t kCut = 3;  // the first record that goes
 
 class CutTest : public CraftedLogTest {
  protected:
-  // The segment's file. What it holds is kept whenever it is about to be changed or synced.
+  // The segment's file. Its content is saved before each change and each sync.
   std::unique_ptr<File> Watched() {
     const Observer observer = [this](const ObservedCall& call) {
       calls_.push_back(call.call);

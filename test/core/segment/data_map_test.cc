@@ -57,7 +57,7 @@ TEST_F(DataMapTest, AScanDoesNotReadWhatItsOwnReadaheadHasBroughtIn) {
   ASSERT_TRUE(file->WriteAt(0, zeros.data(), zeros.size()).ok());
   ASSERT_TRUE(file->SyncData().ok());
   ASSERT_TRUE(file->DropCache().ok());
-  // As one who opens a segment does: reads that follow each other make the system read ahead.
+  // Sequential reads, as when a segment is opened, make the system read ahead.
   uint8_t header[kSegmentHeaderBytes];
   ASSERT_TRUE(file->ReadAt(0, header, sizeof header).ok());
   const Result<SegmentScan> scan = ScanSegment(*file, ScanContext{0, 1, kFileBytes, false});
