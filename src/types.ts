@@ -270,6 +270,9 @@ export interface CursorOptions {
     | undefined
 }
 
+/** Where `ensureCursor` places a new cursor. */
+export type EnsureCursorOptions = Pick<CursorOptions, 'from'>
+
 /** As `ReadOptions`; it begins at the cursor's position. */
 export interface CursorReadOptions extends Omit<ReadOptions, 'from' | 'since'> {}
 
@@ -538,6 +541,11 @@ export interface ReadableLog<R extends LogRecord = LogRecord> extends AsyncDispo
    * time: ERR_DURLOG_LOCKED.
    */
   cursor(name: string, options?: CursorOptions): Promise<DurableCursor<R>>
+  /**
+   * Creates the cursor `name` at `from` unless it exists, and does not open it: its owner may be another process. From then
+   * on retention keeps the records that the cursor has not passed.
+   */
+  ensureCursor(name: string, options?: EnsureCursorOptions): Promise<void>
   /** Every cursor of the log, by name. */
   cursors(): Promise<CursorSummary[]>
   /** Removes a cursor that is not open; ERR_DURLOG_NOT_FOUND if there is none. */

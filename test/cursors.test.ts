@@ -409,3 +409,24 @@ test.each([
   const cursor = await log.cursor('fine')
   expect(await codeOf(() => cursor.read({ from: 1 } as object))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
 })
+
+test('ensureCursor creates a cursor once, and does not need the lock that its owner holds', async () => {
+  const log = await scratchLog()
+  await log.appendBatch(['a', 'b', 'c'])
+  await log.ensureCursor('mailer', { from: 1 })
+  expect((await log.cursors()).map(({ name, position, owned }) => [name, position, owned])).toEqual([
+    ['mailer', 1, false],
+  ])
+  const owner = await log.cursor('mailer')
+  await owner.commit(1)
+  await log.ensureCursor('mailer', { from: 'first' })
+  expect(owner.position).toBe(2)
+})
+
+test('ensureCursor called at the same time by several logs creates one cursor', async () => {
+  const log = await scratchLog()
+  await log.append('a')
+  const readers = await Promise.all([1, 2, 3].map(() => openUntilDone(log.dir, { readOnly: true })))
+  await Promise.all([log, ...readers].map((each) => each.ensureCursor('mailer')))
+  expect((await log.cursors()).map(({ name, state }) => [name, state])).toEqual([['mailer', 'ready']])
+})

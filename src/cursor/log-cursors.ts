@@ -3,8 +3,11 @@ import { closedError } from '../errors.js'
 import { waitForLock } from '../native/lock-wait.js'
 import { native } from '../native/native.js'
 import { checkCursorName, resolveCursorOptions } from '../options/cursor-options.js'
-import type { CursorOptions, CursorSummary, DurableCursor, OpenCursor } from '../types.js'
+import type { CursorOptions, CursorSummary, DurableCursor, EnsureCursorOptions, OpenCursor } from '../types.js'
 import { type CursorHost, NamedCursor } from './named-cursor.js'
+
+/** A process that creates a cursor holds its lock for two syncs. */
+const CREATION_WAIT_MS = 10_000
 
 export class LogCursors {
   readonly #host: CursorHost
@@ -31,6 +34,18 @@ export class LogCursors {
       await cursor.close()
       throw error
     }
+  }
+
+  async ensureCursor(name: string, { from }: EnsureCursorOptions = {}): Promise<void> {
+    checkCursorName(name)
+    // While another process creates the cursor, it is locked and not yet listed.
+    await waitForLock(CREATION_WAIT_MS, async () => {
+      this.#check()
+      const list = await native.listCursors(this.#host.source.dir)
+      if (list.some((existing) => existing.name === name)) return
+      const cursor = await this.cursor(name, { from })
+      await cursor.close()
+    })
   }
 
   async cursors(): Promise<CursorSummary[]> {

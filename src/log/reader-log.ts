@@ -10,6 +10,7 @@ import type {
   CursorOptions,
   CursorSummary,
   DurableCursor,
+  EnsureCursorOptions,
   LogReader,
   LogRecord,
   ReadableOptions,
@@ -75,6 +76,10 @@ export class ReaderLog implements ReadOnlyLog {
 
   cursor(name: string, options?: CursorOptions): Promise<DurableCursor> {
     return this.#cursors.cursor(name, options)
+  }
+
+  ensureCursor(name: string, options?: EnsureCursorOptions): Promise<void> {
+    return this.#cursors.ensureCursor(name, options)
   }
 
   cursors(): Promise<CursorSummary[]> {

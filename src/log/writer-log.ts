@@ -26,6 +26,7 @@ import type {
   CursorSummary,
   Durability,
   DurableCursor,
+  EnsureCursorOptions,
   Log,
   LogEvents,
   LogReader,
@@ -232,6 +233,10 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
 
   cursor(name: string, options?: CursorOptions): Promise<DurableCursor> {
     return this.#cursors.cursor(name, options)
+  }
+
+  ensureCursor(name: string, options?: EnsureCursorOptions): Promise<void> {
+    return this.#cursors.ensureCursor(name, options)
   }
 
   cursors(): Promise<CursorSummary[]> {
