@@ -35,6 +35,10 @@ export type DurlogErrorCode =
   | 'ERR_DURLOG_DESTINATION_UNREACHABLE'
   | 'ERR_DURLOG_CURSOR_OVERRUN'
   | 'ERR_DURLOG_NO_BINARY'
+  | 'ERR_DURLOG_STREAM_CHANGED'
+  | 'ERR_DURLOG_STREAM_ENDED'
+  | 'ERR_DURLOG_PRODUCER_FENCED'
+  | 'ERR_DURLOG_PRODUCER_GAP'
 
 /** Whether the record of a failed append may be on the device. */
 export type FailureOutcome = 'unknown' | 'not-written'
@@ -51,7 +55,7 @@ export interface DurlogErrorDetails {
   offset?: number
   /** ERR_DURLOG_LOCKED: the process that holds the log or the cursor. ERR_DURLOG_STALLED: the one that does not get on. */
   ownerPid?: number
-  /** ERR_DURLOG_SEQ_CONFLICT: the seq that the record would have got. */
+  /** ERR_DURLOG_SEQ_CONFLICT: the seq that the record would have got. ERR_DURLOG_PRODUCER_GAP: the producer's next seq. */
   nextSeq?: number
   /** ERR_DURLOG_CORRUPT: first and last seq that cannot be read any more. Of a cursor: that were cut or trimmed. */
   lostFirst?: number

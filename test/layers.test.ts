@@ -53,6 +53,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   pino: ['base', 'face'],
   ship: ['base', 'options', 'face'],
   jetstream: ['base', 'options', 'face', 'ship'],
+  streams: ['base', 'options', 'face'],
   terminal: [],
   cli: [...LIBRARY, 'ship', 'jetstream', 'terminal'],
   bench: ['face', 'terminal'],

@@ -115,6 +115,17 @@ describe('the module', () => {
     expect(run(program, ROOT)).toBe('ship []')
   })
 
+  test('of durlog/streams loads no other package, and durlog loads nothing of it', () => {
+    const program = `
+      require('durlog')
+      const { relative } = require('node:path')
+      const loaded = () => Object.keys(require.cache).map((file) => relative(process.cwd(), file))
+      const before = loaded().filter((file) => file.includes('streams'))
+      const { openStreams } = require('durlog/streams')
+      console.log(before, openStreams.name, loaded().filter((file) => !/^dist|[.]node$/.test(file)))`
+    expect(run(program, ROOT)).toBe('[] openStreams []')
+  })
+
   test('of durlog/jetstream says what to install where the client of NATS is missing', () => {
     const { project, installed } = packageWithoutBinaries()
     const program = `
@@ -184,9 +195,9 @@ describe('the binary', () => {
     const built = readdirSync(path('../dist/targets')).filter((file) => file.endsWith('.js'))
     const names = built.map((file) => file.slice(0, -'.js'.length)).sort()
     expect(names).toHaveLength(8)
-    const others = ['.', './package.json', './pino', './jetstream']
+    const others = ['.', './package.json', './pino', './jetstream', './streams']
     const subpaths = Object.keys(manifest.exports).filter((name) => !others.includes(name))
     expect(subpaths.sort()).toEqual(names.map((name) => `./${name}`))
-    expect(Object.keys(manifest.typesVersions['*']).sort()).toEqual([...names, 'pino', 'jetstream'].sort())
+    expect(Object.keys(manifest.typesVersions['*']).sort()).toEqual([...names, 'pino', 'jetstream', 'streams'].sort())
   })
 })

@@ -48,6 +48,10 @@ const EXIT_CODES: Record<DurlogErrorCode, number> = {
   ERR_DURLOG_DESTINATION_REFUSED: ExitCode.refused,
   ERR_DURLOG_DESTINATION_UNREACHABLE: ExitCode.unreachable,
   ERR_DURLOG_NO_BINARY: ExitCode.io,
+  ERR_DURLOG_STREAM_CHANGED: ExitCode.corrupt,
+  ERR_DURLOG_STREAM_ENDED: ExitCode.badInput,
+  ERR_DURLOG_PRODUCER_FENCED: ExitCode.badInput,
+  ERR_DURLOG_PRODUCER_GAP: ExitCode.badInput,
 }
 
 /** Whether the command has this option. */

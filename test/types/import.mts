@@ -11,6 +11,7 @@ import {
   trim,
 } from 'durlog'
 import { destination, type LogDestination, type PinoLogOptions, transport } from 'durlog/pino'
+import { openStreams, type Streams } from 'durlog/streams'
 
 const durability: Durability = 'full'
 const log: Log = await open('dir', { durability, segmentBytes: undefined, lock: { waitMs: 10 } })
@@ -84,3 +85,16 @@ const sink: { write(line: string): void } = lines
 void [sink, (await transport(options)).writable, await lines.log.sync()]
 // @ts-expect-error: a log that is opened for reading takes no lines
 await destination({ dir: 'dir', readOnly: true })
+
+const streams: Streams<{ id: number }> = await openStreams<{ id: number }>('dir', { durability: 'full' })
+const { seq: streamSeq, duplicate } = await streams
+  .stream('a')
+  .append({ id: 1 }, { expectedSeq: 0, producer: { id: 'p', epoch: 1, seq: 0 } })
+for await (const { value, position } of streams.stream('a').read({ from: streamSeq, follow: duplicate }))
+  void [value.id, position]
+const bytesOf: Streams<Uint8Array> = await openStreams('dir', { encoding: 'bytes' })
+await bytesOf.stream('a').append(new Uint8Array(1))
+// @ts-expect-error: the value is of another type
+await streams.stream('a').append({ name: 'x' })
+// @ts-expect-error: there is no such encoding
+await openStreams('dir', { encoding: 'xml' })

@@ -1,0 +1,69 @@
+/** Iterates over the records of all streams, in commit order: the main log's. */
+import type { DurableCursor, Log, LogReader } from '../index.js'
+import type { CommitOptions } from '../types.js'
+import type { StreamCodec } from './encoding.js'
+import { decodeEntry, EntryKind } from './entry.js'
+import type { CommittedRecord, StreamsCursor, StreamsReadOptions } from './types.js'
+
+export interface AllContext {
+  log: Log
+  codec: StreamCodec
+  /** Whether the entry at `position` does not count. */
+  isVoid(position: number): boolean
+  /** Deliver only what is synced. */
+  durableOnly: boolean
+}
+
+export function readAll<V>(
+  context: AllContext,
+  { from, follow, signal }: StreamsReadOptions,
+): AsyncGenerator<CommittedRecord<V>, void, undefined> {
+  return committed(context, () => context.log.read({ from, follow, signal, durableOnly: context.durableOnly }))
+}
+
+/** A cursor of the log, for records of streams. */
+export class AllCursor<V> implements StreamsCursor<V> {
+  readonly #context: AllContext
+  readonly #cursor: DurableCursor
+
+  constructor(context: AllContext, cursor: DurableCursor) {
+    this.#context = context
+    this.#cursor = cursor
+  }
+
+  get name(): string {
+    return this.#cursor.name
+  }
+
+  get position(): number {
+    return this.#cursor.position
+  }
+
+  read({ follow, signal }: Omit<StreamsReadOptions, 'from'> = {}): AsyncGenerator<CommittedRecord<V>, void, undefined> {
+    const { durableOnly } = this.#context
+    return committed(this.#context, () => this.#cursor.read({ follow, signal, durableOnly }))
+  }
+
+  commit(position: number, options?: CommitOptions): Promise<void> {
+    return this.#cursor.commit(position, options)
+  }
+
+  close(): Promise<void> {
+    return this.#cursor.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+}
+
+async function* committed<V>(
+  context: AllContext,
+  read: () => LogReader,
+): AsyncGenerator<CommittedRecord<V>, void, undefined> {
+  for await (const { seq: position, data } of read()) {
+    const { kind, stream, seq, timeMs, data: value } = decodeEntry(data, position)
+    if (kind !== EntryKind.append || context.isVoid(position)) continue
+    yield { stream, seq, value: context.codec.decode(value) as V, timestamp: timeMs, position }
+  }
+}

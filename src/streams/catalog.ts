@@ -1,0 +1,209 @@
+/** The catalog: the state of each stream as of the last checkpoint, in a small log. See docs/STREAMS.md. */
+import { DurlogError } from '../errors.js'
+import type { Log } from '../index.js'
+import { type ProducerState, type StreamCapture, type StreamDisk, StreamState } from './state.js'
+import type { StreamEncoding } from './types.js'
+
+const FORMAT_VERSION = 1
+/** Records that are written before their acknowledgement is awaited. */
+const SLICE_RECORDS = 256
+/** Dead records that the catalog may hold besides as many as there are streams. */
+const SLACK_RECORDS = 4096
+
+/** What a group says of the folder. */
+export interface CatalogHead {
+  version: number
+  /** The main log's UUID. */
+  log: string
+  encoding: StreamEncoding
+  /** The entries of the log before it are in the files and the catalog. */
+  position: number
+  lastTimeMs: number
+  /** Positions of entries that do not count and may still be in the log. */
+  voids: number[]
+}
+
+interface StoredStream {
+  kind: 'stream'
+  name: string
+  created: number
+  ended: boolean
+  disk: { first: number; next: number; bytes: number; crc: number; index: string }
+  producers: [id: string, epoch: number, seq: number, recent: number[]][]
+}
+
+type StoredRecord =
+  | { kind: 'begin' }
+  | StoredStream
+  | { kind: 'gone'; name: string }
+  | ({ kind: 'commit' } & CatalogHead)
+
+/** The state that the newest complete group leaves. */
+export interface CatalogState {
+  head: CatalogHead | undefined
+  streams: Map<string, StreamState>
+}
+
+export class Catalog {
+  readonly #log: Log
+  /** The seq of each stream's newest entry in a complete group. */
+  readonly #live = new Map<string, number>()
+  /** No record before it is live. */
+  #liveFrom = 0
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  /** Throws ERR_DURLOG_CORRUPT, or ERR_DURLOG_VERSION if a newer durlog has written it. */
+  async load(): Promise<CatalogState> {
+    const streams = new Map<string, StreamState>()
+    this.#live.clear()
+    let head: CatalogHead | undefined
+    let group: [seq: number, record: StoredRecord][] = []
+    for await (const { seq, data } of this.#log.read()) {
+      const record = this.#parse(data, seq)
+      if (record.kind === 'begin') {
+        // The group before it has no commit: a crash ended it.
+        group = []
+      } else if (record.kind !== 'commit') {
+        group.push([seq, record])
+      } else {
+        if (record.version > FORMAT_VERSION)
+          throw new DurlogError('ERR_DURLOG_VERSION', `a newer durlog wrote the catalog in ${this.#log.dir}: upgrade`)
+        for (const [at, changed] of group) this.#apply(streams, at, changed)
+        group = []
+        head = record
+      }
+    }
+    return { head, streams }
+  }
+
+  /**
+   * Stores a group durably: `changed` and `head`. Moves some of the oldest live entries to the end if the catalog has
+   * become long.
+   */
+  async store(changed: readonly CatalogChange[], head: Omit<CatalogHead, 'version'>): Promise<void> {
+    const log = this.#log
+    const groupStart = log.nextSeq
+    const newSeqs = new Map<string, number | undefined>()
+    const writer = new SliceWriter(log)
+    await writer.put({ kind: 'begin' })
+    for (const { state, capture, disk } of changed) {
+      if (capture !== undefined) newSeqs.set(state.name, await writer.put(storedStream(state, capture, disk)))
+      else {
+        await writer.put({ kind: 'gone', name: state.name })
+        newSeqs.set(state.name, undefined)
+      }
+    }
+    const liveFrom = await this.#moveOldest(groupStart, writer, newSeqs)
+    await writer.flush()
+    await log.append(JSON.stringify({ kind: 'commit', version: FORMAT_VERSION, ...head }), { durability: 'sync' })
+    for (const [name, seq] of newSeqs) {
+      if (seq === undefined) this.#live.delete(name)
+      else this.#live.set(name, seq)
+    }
+    this.#liveFrom = liveFrom
+  }
+
+  /** Removes what no group needs any more. */
+  async trim(): Promise<void> {
+    if (this.#liveFrom > this.#log.firstSeq) await this.#log.trimBefore(this.#liveFrom)
+  }
+
+  close(): Promise<void> {
+    return this.#log.close()
+  }
+
+  /** Copies live entries from the beginning of the catalog; returns the seq before which none is live then. */
+  async #moveOldest(
+    groupStart: number,
+    writer: SliceWriter,
+    newSeqs: Map<string, number | undefined>,
+  ): Promise<number> {
+    const from = Math.max(this.#liveFrom, this.#log.firstSeq)
+    if (groupStart - from <= 2 * this.#live.size + SLACK_RECORDS) return from
+    // Twice what this group has added, so that the catalog becomes shorter.
+    const end = Math.min(from + 2 * newSeqs.size + SLICE_RECORDS, groupStart)
+    for await (const { seq, data } of this.#log.read({ from, to: end - 1 })) {
+      const record = this.#parse(data, seq)
+      if (record.kind !== 'stream' || newSeqs.has(record.name) || this.#live.get(record.name) !== seq) continue
+      newSeqs.set(record.name, await writer.put(record))
+    }
+    return end
+  }
+
+  #apply(streams: Map<string, StreamState>, seq: number, record: StoredRecord): void {
+    if (record.kind === 'gone') {
+      streams.delete(record.name)
+      this.#live.delete(record.name)
+    } else if (record.kind === 'stream') {
+      streams.set(record.name, loadedStream(record))
+      this.#live.set(record.name, seq)
+    }
+  }
+
+  #parse(data: Buffer, seq: number): StoredRecord {
+    try {
+      return JSON.parse(data.toString()) as StoredRecord
+    } catch (cause) {
+      const message = `record ${seq} of the catalog in ${this.#log.dir} is not JSON`
+      throw new DurlogError('ERR_DURLOG_CORRUPT', message, { lostFirst: seq, lostLast: seq, cause })
+    }
+  }
+}
+
+/** A stream that a checkpoint has stored; without `capture` it was deleted. */
+export interface CatalogChange {
+  state: StreamState
+  capture: StreamCapture | undefined
+  disk: StreamDisk
+}
+
+/** Appends records a slice at a time, so that neither memory nor a turn of the event loop holds all of them. */
+class SliceWriter {
+  readonly #log: Log
+  #pending: Promise<number>[] = []
+  #next: number
+
+  constructor(log: Log) {
+    this.#log = log
+    this.#next = log.nextSeq
+  }
+
+  /** Returns the record's seq. */
+  async put(record: StoredRecord): Promise<number> {
+    const appended = this.#log.append(JSON.stringify(record), { durability: 'memory' })
+    // `flush` reports it; until then it is no unhandled rejection.
+    appended.catch(() => {})
+    this.#pending.push(appended)
+    if (this.#pending.length >= SLICE_RECORDS) await this.flush()
+    return this.#next++
+  }
+
+  async flush(): Promise<void> {
+    const pending = this.#pending
+    this.#pending = []
+    await Promise.all(pending)
+    // At `memory` everything may have settled at once: let the event loop turn.
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+function storedStream(state: StreamState, capture: StreamCapture, disk: StreamDisk): StoredStream {
+  const producers: StoredStream['producers'] = []
+  for (const [id, { epoch, seq, recent }] of capture.producers) producers.push([id, epoch, seq, recent])
+  const { name, created } = state
+  const { ended } = capture
+  return { kind: 'stream', name, created, ended, disk: { ...disk, index: disk.index.toString('base64') }, producers }
+}
+
+function loadedStream(record: StoredStream): StreamState {
+  const disk = { ...record.disk, index: Buffer.from(record.disk.index, 'base64') }
+  const state = new StreamState(record.name, record.created, disk, false)
+  state.ended = record.ended
+  state.endVisible = record.ended
+  for (const [id, epoch, producerSeq, recent] of record.producers)
+    state.producers.set(id, { epoch, seq: producerSeq, recent } satisfies ProducerState)
+  return state
+}

@@ -1,0 +1,52 @@
+/** How the values of a folder's streams become bytes of the log and of the streams' files. */
+import { DurlogError, invalidArgument } from '../errors.js'
+import { shown } from '../options/checks.js'
+import type { StreamEncoding } from './types.js'
+
+export interface StreamCodec {
+  readonly name: StreamEncoding
+  /** Whether a stream's file is JSON Lines; otherwise it is made of frames. */
+  readonly lines: boolean
+  /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
+  encode(value: unknown): Buffer
+  /** Throws a SyntaxError if `data` is not what `encode` has made. */
+  decode(data: Buffer): unknown
+}
+
+const CODECS: Record<StreamEncoding, StreamCodec> = {
+  json: { name: 'json', lines: true, encode: encodeJson, decode: decodeJson },
+  text: { name: 'text', lines: true, encode: encodeText, decode: decodeJson },
+  bytes: { name: 'bytes', lines: false, encode: encodeBytes, decode: (data) => data },
+}
+
+export function codecOf(encoding: StreamEncoding): StreamCodec {
+  return CODECS[encoding]
+}
+
+function encodeJson(value: unknown): Buffer {
+  let text: string | undefined
+  try {
+    text = JSON.stringify(value) as string | undefined
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new DurlogError('ERR_DURLOG_INVALID_ARGUMENT', `a value cannot be encoded as JSON: ${reason}`, { cause })
+  }
+  if (text === undefined) throw invalidArgument(`a value must be one that JSON has; got ${shown(value)}`)
+  return Buffer.from(text)
+}
+
+function encodeText(value: unknown): Buffer {
+  if (typeof value !== 'string') throw invalidArgument(`a value must be a string (encoding text); got ${shown(value)}`)
+  return Buffer.from(JSON.stringify(value))
+}
+
+/** A copy: the caller may change its bytes as soon as the call returns. */
+function encodeBytes(value: unknown): Buffer {
+  if (!(value instanceof Uint8Array))
+    throw invalidArgument(`a value must be a Uint8Array (encoding bytes); got ${shown(value)}`)
+  return Buffer.from(value)
+}
+
+function decodeJson(data: Buffer): unknown {
+  return JSON.parse(data.toString())
+}

@@ -1,0 +1,33 @@
+/** Reads and writes of files that are longer than one call of the system may make them. */
+import { copyFile, type FileHandle, open } from 'node:fs/promises'
+
+/** Copies a file; the copy's bytes are on the device, its name once the folder is synced. */
+export async function copyDurably(from: string, to: string): Promise<void> {
+  await copyFile(from, to)
+  const copy = await open(to, 'r+')
+  try {
+    await copy.sync()
+  } finally {
+    await copy.close()
+  }
+}
+
+/** The bytes from `from` to `to`, fewer if the file ends before. */
+export async function readRange(file: FileHandle, from: number, to: number): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafe(to - from)
+  let filled = 0
+  while (filled < bytes.length) {
+    const { bytesRead } = await file.read(bytes, filled, bytes.length - filled, from + filled)
+    if (bytesRead === 0) break
+    filled += bytesRead
+  }
+  return bytes.subarray(0, filled)
+}
+
+/** Writes all of `bytes` at `offset`. */
+export async function writeAll(file: FileHandle, bytes: Buffer, offset: number): Promise<void> {
+  for (let at = 0; at < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, at, bytes.length - at, offset + at)
+    at += bytesWritten
+  }
+}

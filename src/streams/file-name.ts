@@ -1,0 +1,40 @@
+/** The file name of a stream: docs/STREAMS.md, "Files". */
+import { createHash } from 'node:crypto'
+import { invalidArgument } from '../errors.js'
+import { shown } from '../options/checks.js'
+
+export const NAME_MAX_BYTES = 1024
+/** Longer file names are cut, so that a name with its extension fits the 255 bytes of every file system. */
+const ESCAPED_MAX_CHARACTERS = 180
+const CUT_CHARACTERS = 110
+const PLAIN = /^[a-z0-9._-]$/
+/** Windows reserves these names, with any extension. */
+const DEVICE = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)/
+
+/** Throws ERR_DURLOG_INVALID_ARGUMENT unless `name` is Unicode text of 1 to 1024 bytes. */
+export function checkStreamName(name: unknown): asserts name is string {
+  if (typeof name !== 'string' || name === '' || Buffer.byteLength(name) > NAME_MAX_BYTES || !isUnicode(name))
+    throw invalidArgument(
+      `a stream's name must be Unicode text of 1 to ${NAME_MAX_BYTES} bytes in UTF-8; got ${shown(name)}`,
+    )
+}
+
+/** Two different names have different file names, on a file system that ignores case too. */
+export function fileNameOf(name: string): string {
+  const bytes = Buffer.from(name)
+  const escapeFirst = DEVICE.test(name)
+  let escaped = ''
+  for (const [at, byte] of bytes.entries()) {
+    const character = String.fromCharCode(byte)
+    const atEdge = character === '.' && (at === 0 || at === bytes.length - 1)
+    const plain = PLAIN.test(character) && !atEdge && !(escapeFirst && at === 0)
+    escaped += plain ? character : `%${byte.toString(16).padStart(2, '0')}`
+  }
+  if (escaped.length <= ESCAPED_MAX_CHARACTERS) return escaped
+  return `${escaped.slice(0, CUT_CHARACTERS)}~${createHash('sha256').update(bytes).digest('hex')}`
+}
+
+/** Whether `text` has no half of a surrogate pair alone, which UTF-8 cannot express. */
+export function isUnicode(text: string): boolean {
+  return !/\p{Surrogate}/u.test(text)
+}

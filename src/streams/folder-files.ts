@@ -1,0 +1,59 @@
+/** Where the files of a folder of streams are, and how folders reach the device. */
+import { mkdir, open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileNameOf } from './file-name.js'
+
+export class FolderFiles {
+  readonly dir: string
+  readonly #extension: string
+
+  /** `lines`: the streams' files are JSON Lines. */
+  constructor(dir: string, lines: boolean) {
+    this.dir = dir
+    this.#extension = lines ? '.jsonl' : '.frames'
+  }
+
+  get log(): string {
+    return join(this.dir, 'log')
+  }
+
+  get catalog(): string {
+    return join(this.dir, 'catalog')
+  }
+
+  records(stream: string): string {
+    return join(this.dir, 'streams', fileNameOf(stream) + this.#extension)
+  }
+
+  index(stream: string): string {
+    return join(this.dir, 'index', fileNameOf(stream))
+  }
+
+  /** A path in `changed/` that is free as long as no two files of a stream are moved there in one millisecond. */
+  aside(stream: string): string {
+    return join(this.dir, 'changed', `${fileNameOf(stream)}-${Date.now()}${this.#extension}`)
+  }
+
+  /** Makes the folders, durably. */
+  async make(): Promise<void> {
+    for (const folder of ['streams', 'index', 'changed'])
+      await mkdir(join(this.dir, folder), { recursive: true, mode: 0o700 })
+    await syncFolder(this.dir)
+  }
+
+  /** Created, renamed and removed files are on the device. */
+  async sync(): Promise<void> {
+    for (const folder of ['streams', 'index', 'changed']) await syncFolder(join(this.dir, folder))
+  }
+}
+
+/** Windows cannot open a folder for that; NTFS logs its changes in order. */
+async function syncFolder(path: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const folder = await open(path, 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}

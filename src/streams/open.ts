@@ -1,0 +1,157 @@
+/** Opens a folder of streams: its logs, and what they hold. */
+import { resolve } from 'node:path'
+import { DurlogError, invalidArgument, ofFileSystem } from '../errors.js'
+import { type Log, open } from '../index.js'
+import { resolveDir } from '../options/call-options.js'
+import { Catalog, type CatalogHead } from './catalog.js'
+import { codecOf } from './encoding.js'
+import { decodeEntry, type Entry } from './entry.js'
+import { FolderFiles } from './folder-files.js'
+import { type ResolvedStreamsOptions, resolveStreamsOptions } from './options.js'
+import { type Opened, OWN_CURSOR, StreamStore } from './store.js'
+import { RECORD_MAX_BYTES } from './stream.js'
+import type { StepHook } from './stream-writer.js'
+import { StreamTable } from './table.js'
+import type { StreamEncoding, Streams, StreamsOptions } from './types.js'
+
+const LOG_SEGMENT_BYTES = 16 << 20
+const CATALOG_SEGMENT_BYTES = 1 << 20
+/** What an entry of the log has besides its value, at most: header, name, producer. */
+const ENTRY_OVERHEAD_BYTES = 2048
+
+/**
+ * Opens the folder of streams `dir`, making it unless `create` is false. When it resolves, every record that the log holds is in
+ * its stream's file.
+ *
+ * Rejects with ERR_DURLOG_INVALID_ARGUMENT (also if the folder has another encoding), ERR_DURLOG_NOT_FOUND,
+ * ERR_DURLOG_LOCKED (by process `ownerPid`), ERR_DURLOG_CORRUPT (the log and the catalog do not belong together), ERR_DURLOG_VERSION,
+ * or as `open` of durlog does.
+ */
+export function openStreams<V = unknown>(
+  dir: string | URL,
+  options?: StreamsOptions & { encoding?: 'json' | undefined },
+): Promise<Streams<V>>
+export function openStreams(dir: string | URL, options: StreamsOptions & { encoding: 'text' }): Promise<Streams<string>>
+export function openStreams(
+  dir: string | URL,
+  options: StreamsOptions & { encoding: 'bytes' },
+): Promise<Streams<Uint8Array>>
+export async function openStreams(dir: string | URL, options?: StreamsOptions): Promise<unknown> {
+  return openWithInternals(dir, options, {})
+}
+
+/** Of trials. */
+export interface Internals {
+  /** Called before each step of a checkpoint. */
+  onStep?: StepHook
+  logSegmentBytes?: number
+}
+
+/** As `openStreams`. */
+export async function openWithInternals(
+  dir: string | URL,
+  options: StreamsOptions | undefined,
+  { onStep = () => {}, logSegmentBytes = LOG_SEGMENT_BYTES }: Internals,
+): Promise<StreamStore<unknown>> {
+  const resolved = resolveStreamsOptions(options)
+  const files = new FolderFiles(resolve(resolveDir(dir)), codecOf(resolved.encoding).lines)
+  const log = await open(files.log, {
+    durability: resolved.durability,
+    segmentBytes: logSegmentBytes,
+    maxRecordBytes: Math.min(RECORD_MAX_BYTES + ENTRY_OVERHEAD_BYTES, logSegmentBytes - 8192),
+    lock: { waitMs: resolved.lockWaitMs },
+    create: resolved.create,
+  })
+  try {
+    return await openOwned(files, log, resolved, onStep)
+  } catch (error) {
+    await log.close()
+    throw ofFileSystem(error)
+  }
+}
+
+async function openOwned(
+  files: FolderFiles,
+  log: Log,
+  options: ResolvedStreamsOptions,
+  onStep: StepHook,
+): Promise<StreamStore<unknown>> {
+  await files.make()
+  const catalogLog = await open(files.catalog, { segmentBytes: CATALOG_SEGMENT_BYTES })
+  try {
+    const catalog = new Catalog(catalogLog)
+    let { head, table } = await load(log, catalog)
+    if (head === undefined) {
+      if (log.nextSeq > 0) throw apart(log, 'the catalog is missing')
+      await catalog.store([], { log: log.uuid, encoding: options.encoding, position: 0, lastTimeMs: 0, voids: [] })
+      ;({ head, table } = await load(log, catalog))
+    }
+    const { encoding, position } = head as CatalogHead
+    const fitting = withEncoding(files, options, encoding)
+    const cursor = await log.cursor(OWN_CURSOR)
+    const opened: Opened = {
+      log,
+      catalog,
+      cursor,
+      files: fitting.files,
+      table,
+      position,
+      load: async () => (await load(log, catalog)).table,
+    }
+    const store = new StreamStore(opened, fitting.options, onStep)
+    // If it fails, the records stay in the log, the streams can be read, and the next checkpoint tries again.
+    if (table.dirty.size > 0) await store.checkpoint().catch(() => {})
+    return store
+  } catch (error) {
+    await catalogLog.close()
+    throw error
+  }
+}
+
+/** The folder's encoding, unless the caller named another one. */
+function withEncoding(
+  files: FolderFiles,
+  options: ResolvedStreamsOptions,
+  encoding: StreamEncoding,
+): { files: FolderFiles; options: ResolvedStreamsOptions } {
+  if (encoding === options.encoding) return { files, options }
+  if (options.encodingNamed)
+    throw invalidArgument(`the streams in ${files.dir} have the encoding ${encoding}; got ${options.encoding}`)
+  return { files: new FolderFiles(files.dir, codecOf(encoding).lines), options: { ...options, encoding } }
+}
+
+/** The state that the catalog and the log after it leave. */
+async function load(log: Log, catalog: Catalog): Promise<{ head: CatalogHead | undefined; table: StreamTable }> {
+  const { head, streams } = await catalog.load()
+  const table = new StreamTable()
+  for (const [name, state] of streams) table.streams.set(name, state)
+  if (head === undefined) return { head, table }
+  if (head.log !== log.uuid) throw apart(log, `the catalog belongs to another log, ${head.log}`)
+  if (head.position < log.firstSeq || head.position > log.nextSeq)
+    throw apart(log, `the catalog continues at ${head.position}, the log has ${log.firstSeq} to ${log.nextSeq - 1}`)
+  table.lastTimeMs = head.lastTimeMs
+  for (const at of head.voids) table.voids.add(at)
+  await replay(log, table, head.position)
+  return { head, table }
+}
+
+async function replay(log: Log, table: StreamTable, from: number): Promise<void> {
+  let batch: Entry[] = []
+  if (from === log.nextSeq) return
+  for await (const { seq, data } of log.read({ from })) {
+    const entry = decodeEntry(data, seq)
+    // The reader's bytes belong to a larger block, which the table would keep in memory.
+    batch.push({ ...entry, data: Buffer.from(entry.data) })
+    if (entry.continues) continue
+    table.replay(batch, seq - batch.length + 1)
+    batch = []
+  }
+}
+
+function apart(log: Log, reason: string): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_CORRUPT',
+    `the log in ${log.dir} and its catalog do not belong together: ${reason}; restore the whole folder from one copy`,
+    { path: log.dir },
+  )
+}

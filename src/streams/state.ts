@@ -1,0 +1,88 @@
+/** One stream as the owner of the folder knows it. */
+import { EMPTY } from './entry.js'
+
+/** What the stream's files hold as of its last checkpoint. Never changed, only replaced. */
+export interface StreamDisk {
+  /** The seqs in the file: from `first` to `next` - 1. */
+  readonly first: number
+  readonly next: number
+  /** Where the last of them ends. */
+  readonly bytes: number
+  /** CRC-32 of these bytes. */
+  readonly crc: number
+  /** The index after its last full block. */
+  readonly index: Buffer
+}
+
+/** Of a stream that no checkpoint has stored. */
+export const NO_DISK: StreamDisk = { first: 0, next: 0, bytes: 0, crc: 0, index: EMPTY }
+
+/** A record that is not in the stream's file yet. */
+export interface TailRecord {
+  position: number
+  timeMs: number
+  data: Buffer
+}
+
+/** The appends of one producer to one stream. */
+export interface ProducerState {
+  epoch: number
+  /** The seq of its last append. */
+  seq: number
+  /** The stream's seqs of its last appends in this epoch, at most RECENT_APPENDS, oldest first. */
+  recent: number[]
+}
+
+/** A stream at the position of a checkpoint. */
+export interface StreamCapture {
+  next: number
+  ended: boolean
+  producers: Map<string, ProducerState>
+}
+
+export const RECENT_APPENDS = 16
+/** What a record in memory takes besides its bytes, roughly. */
+const TAIL_RECORD_OVERHEAD_BYTES = 128
+
+export class StreamState {
+  readonly name: string
+  /** The position of the entry that made it: tells it from another stream of the same name. */
+  readonly created: number
+  /** A deleted stream of the same name may have left files. */
+  readonly replaces: boolean
+  disk: StreamDisk
+  /** The records from `disk.next` on. */
+  tail: TailRecord[] = []
+  next: number
+  /** The records before it have reached the level. */
+  visible: number
+  ended = false
+  /** The end has reached the level. */
+  endVisible = false
+  deleted = false
+  producers: Map<string, ProducerState> = new Map()
+  /** Set while a checkpoint has yet to store it and it has changed since the checkpoint began. */
+  capture: StreamCapture | undefined
+
+  constructor(name: string, created: number, disk: StreamDisk, replaces: boolean) {
+    this.name = name
+    this.created = created
+    this.disk = disk
+    this.next = disk.next
+    this.visible = disk.next
+    this.replaces = replaces
+  }
+
+  /** The stream at this moment. */
+  copy(): StreamCapture {
+    const producers = new Map<string, ProducerState>()
+    for (const [id, { epoch, seq, recent }] of this.producers) producers.set(id, { epoch, seq, recent: [...recent] })
+    return { next: this.next, ended: this.ended, producers }
+  }
+}
+
+export function tailBytesOf(records: readonly TailRecord[]): number {
+  let bytes = 0
+  for (const { data } of records) bytes += data.length + TAIL_RECORD_OVERHEAD_BYTES
+  return bytes
+}

@@ -1,0 +1,220 @@
+/** A folder of streams that this process owns. */
+import { EventEmitter } from 'node:events'
+import { closedError, DurlogError, ofFileSystem } from '../errors.js'
+import type { CursorOptions, DurableCursor, Log } from '../index.js'
+import { bag } from '../options/checks.js'
+import { type AllContext, AllCursor, readAll } from './all-streams.js'
+import type { Catalog } from './catalog.js'
+import { Checkpointer } from './checkpoint.js'
+import { codecOf, type StreamCodec } from './encoding.js'
+import { checkStreamName } from './file-name.js'
+import type { FolderFiles } from './folder-files.js'
+import { checkBatch, checkReadOptions, type ResolvedStreamsOptions } from './options.js'
+import { Sequencer } from './sequencer.js'
+import { appendItem, infoOf, NamedStream, type StreamContext } from './stream.js'
+import type { StepHook } from './stream-writer.js'
+import type { StreamTable } from './table.js'
+import type {
+  CommittedRecord,
+  Stream,
+  StreamAppendResult,
+  StreamBatchItem,
+  StreamChange,
+  StreamInfo,
+  Streams,
+  StreamsCursor,
+  StreamsEvents,
+  StreamsReadOptions,
+} from './types.js'
+
+/** Records in memory beyond which appends wait, as a multiple of `checkpointBytes`. */
+const MAX_TAIL_CHECKPOINTS = 4
+export const OWN_CURSOR = 'durlog-streams'
+
+/** What `openStreams` has opened and loaded. */
+export interface Opened {
+  log: Log
+  catalog: Catalog
+  cursor: DurableCursor
+  files: FolderFiles
+  table: StreamTable
+  /** The position of the catalog's newest group. */
+  position: number
+  load(): Promise<StreamTable>
+}
+
+export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Streams<V> {
+  readonly dir: string
+  readonly changes: StreamChange[] = []
+  readonly #opened: Opened
+  readonly #options: ResolvedStreamsOptions
+  readonly #codec: StreamCodec
+  readonly #sequencer: Sequencer
+  readonly #checkpointer: Checkpointer
+  readonly #context: StreamContext
+  readonly #all: AllContext
+  #running: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
+  /** Why the last checkpoint failed. */
+  #failure: DurlogError | undefined
+  #closing: Promise<void> | undefined
+
+  constructor(opened: Opened, options: ResolvedStreamsOptions, onStep: StepHook) {
+    super()
+    const { log, files, table, position } = opened
+    this.dir = files.dir
+    this.#opened = opened
+    this.#options = options
+    this.#codec = codecOf(options.encoding)
+    const { lines } = this.#codec
+    const onChanged = (change: StreamChange): void => {
+      this.changes.push(change)
+      this.emit('changed', change)
+    }
+    this.#checkpointer = new Checkpointer({ ...opened, lines, encoding: options.encoding, onChanged, onStep }, position)
+    this.#sequencer = new Sequencer(
+      {
+        log,
+        durability: options.durability,
+        maxTailBytes: MAX_TAIL_CHECKPOINTS * options.checkpointBytes,
+        reload: () => this.#reload(),
+        onAppended: () => this.#onAppended(),
+        noRoom: () => this.#failure,
+      },
+      table,
+    )
+    const sequencer = this.#sequencer
+    this.#context = {
+      files,
+      codec: this.#codec,
+      sequencer,
+      table: () => sequencer.table,
+      checkOpen: () => this.#checkOpen(),
+    }
+    this.#all = {
+      log,
+      codec: this.#codec,
+      isVoid: (at) => sequencer.table.voids.has(at),
+      durableOnly: options.durability === 'sync' || options.durability === 'full',
+    }
+  }
+
+  stream(name: string): Stream<V> {
+    checkStreamName(name)
+    return new NamedStream<V>(this.#context, name)
+  }
+
+  async appendBatch(items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]> {
+    checkBatch(items)
+    const checked = items.map((item) => {
+      const { stream, value, ...options } = bag('a batch item', item, ['stream', 'value', 'expectedSeq', 'producer'])
+      checkStreamName(stream)
+      return appendItem(this.#codec, stream, value, options)
+    })
+    return this.#sequencer.submit(checked)
+  }
+
+  async *list(options?: { prefix?: string | undefined }): AsyncGenerator<StreamInfo, void, undefined> {
+    const { prefix = '' } = bag('list options', options, ['prefix']) as { prefix?: string }
+    for (const name of this.#sequencer.table.streams.keys()) {
+      this.#checkOpen()
+      const info = name.startsWith(prefix) ? infoOf(this.#context, name) : undefined
+      if (info !== undefined) yield info
+    }
+  }
+
+  readAll(options?: StreamsReadOptions): AsyncGenerator<CommittedRecord<V>, void, undefined> {
+    return readAll<V>(this.#all, checkReadOptions(options))
+  }
+
+  async cursor(name: string, options?: CursorOptions): Promise<StreamsCursor<V>> {
+    return new AllCursor<V>(this.#all, await this.#opened.log.cursor(name, options))
+  }
+
+  removeCursor(name: string): Promise<void> {
+    return this.#opened.log.removeCursor(name)
+  }
+
+  /** Of a call in the meantime: the checkpoint after the one that is in progress. */
+  async checkpoint(): Promise<void> {
+    this.#checkOpen()
+    await this.#running?.catch(() => {})
+    await this.#run()
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #close(): Promise<void> {
+    clearTimeout(this.#timer)
+    const { log, catalog, cursor } = this.#opened
+    try {
+      await this.#sequencer.close(closedError(this.dir))
+      await this.#running?.catch(() => {})
+      if (this.#sequencer.table.dirty.size > 0 && this.#checkpointer.latched === undefined) await this.#run()
+    } finally {
+      this.#sequencer.table.wakeAll()
+      await cursor.close()
+      await catalog.close().finally(() => log.close())
+    }
+  }
+
+  #checkOpen(): void {
+    if (this.#closing !== undefined) throw closedError(this.dir)
+  }
+
+  /** Begins a checkpoint now or later. */
+  #onAppended(): void {
+    if (this.#running !== undefined || this.#checkpointer.latched !== undefined) return
+    if (this.#sequencer.table.tailBytes >= this.#options.checkpointBytes && this.#failure === undefined) this.#begin()
+    else this.#timer ??= setTimeout(() => this.#begin(), this.#options.checkpointMs).unref()
+  }
+
+  #begin(): void {
+    if (this.#running !== undefined || this.#closing !== undefined) return
+    // The failure is an event.
+    this.#run().catch(() => {})
+  }
+
+  #run(): Promise<void> {
+    this.#running ??= this.#checkpointOnce().finally(() => {
+      this.#running = undefined
+      if (this.#sequencer.table.dirty.size > 0) this.#onAppended()
+      this.#sequencer.drain()
+    })
+    return this.#running
+  }
+
+  async #checkpointOnce(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const sequencer = this.#sequencer
+    const { rollbacks } = sequencer
+    const { log } = this.#opened
+    const isCurrent = (): boolean => sequencer.rollbacks === rollbacks && log.nextSeq >= sequencer.position
+    try {
+      if (!isCurrent()) throw new DurlogError('ERR_DURLOG_IO', 'a write of the log has failed')
+      const done = await this.#checkpointer.run(sequencer.table, sequencer.position, isCurrent)
+      this.#failure = undefined
+      this.emit('checkpoint', done)
+    } catch (cause) {
+      const error = ofFileSystem(cause)
+      this.#failure =
+        error instanceof DurlogError ? error : new DurlogError('ERR_DURLOG_IO', 'a checkpoint failed', { cause })
+      this.emit('checkpointFailed', this.#failure)
+      throw this.#failure
+    }
+  }
+
+  /** After records were given back: no checkpoint may hold streams of the table that is replaced. */
+  async #reload(): Promise<StreamTable> {
+    await this.#running?.catch(() => {})
+    return this.#opened.load()
+  }
+}

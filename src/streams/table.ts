@@ -1,0 +1,136 @@
+/** All streams of a folder, as the entries of the log so far leave them. */
+import { Decisions } from './decide.js'
+import { type Entry, EntryKind } from './entry.js'
+import { NO_DISK, type ProducerState, RECENT_APPENDS, type StreamDisk, StreamState, tailBytesOf } from './state.js'
+
+export class StreamTable {
+  readonly streams: Map<string, StreamState> = new Map()
+  /** Changed or deleted since the last checkpoint began. */
+  dirty: Map<string, StreamState> = new Map()
+  /** Of the checkpoint in progress: what it has yet to store. */
+  #frozen: Map<string, StreamState> = new Map()
+  /** What the records in memory take. */
+  tailBytes = 0
+  /** The time of the newest entry. */
+  lastTimeMs = 0
+  /** Positions of entries that do not count. */
+  readonly voids: Set<number> = new Set()
+  readonly #waiting = new Map<string, Set<() => void>>()
+
+  find = (name: string): StreamState | undefined => this.streams.get(name)
+
+  /** Applies the entries of one batch of the log if they count; returns whether they do. */
+  replay(batch: readonly Entry[], position: number): boolean {
+    const decisions = new Decisions(this.find)
+    try {
+      for (const entry of batch) {
+        const { outcome } = decisions.decide({ ...entry, expectedSeq: entry.seq })
+        if (outcome === 'duplicate') throw new Error('a duplicate')
+      }
+    } catch {
+      for (const at of batch.keys()) this.voids.add(position + at)
+      return false
+    }
+    for (const [at, entry] of batch.entries()) this.acknowledged(entry, this.apply(entry, position + at))
+    return true
+  }
+
+  /** Applies an entry that counts. */
+  apply(entry: Entry, position: number): StreamState {
+    this.lastTimeMs = entry.timeMs
+    const found = this.streams.get(entry.stream)
+    const state = found ?? this.#create(entry.stream, position)
+    this.#touch(state)
+    if (entry.kind === EntryKind.append) {
+      const record = { position, timeMs: entry.timeMs, data: entry.data }
+      state.tail.push(record)
+      this.tailBytes += tailBytesOf([record])
+      if (entry.producer !== undefined) {
+        const { id, epoch, seq } = entry.producer
+        state.producers.set(id, advanced(state.producers.get(id), epoch, seq, state.next))
+      }
+      state.next++
+    } else if (entry.kind === EntryKind.end) {
+      state.ended = true
+    } else {
+      state.deleted = true
+      this.streams.delete(entry.stream)
+      this.tailBytes -= tailBytesOf(state.tail)
+    }
+    return state
+  }
+
+  /** The entry, which has been applied to `state`, has reached the level. */
+  acknowledged(entry: Entry, state: StreamState): void {
+    if (entry.kind === EntryKind.append) state.visible = Math.max(state.visible, entry.seq + 1)
+    else if (entry.kind === EntryKind.end) state.endVisible = true
+    this.#wake(entry.stream)
+  }
+
+  /** Calls `wake` once, when something of the stream `name` becomes visible; returns what forgets it. */
+  onChange(name: string, wake: () => void): () => void {
+    const waiting = this.#waiting.get(name) ?? new Set()
+    this.#waiting.set(name, waiting.add(wake))
+    return () => {
+      waiting.delete(wake)
+      if (waiting.size === 0 && this.#waiting.get(name) === waiting) this.#waiting.delete(name)
+    }
+  }
+
+  /** Wakes everything that waits for a change. */
+  wakeAll(): void {
+    for (const name of [...this.#waiting.keys()]) this.#wake(name)
+  }
+
+  /** Begins a checkpoint of what is dirty. Later changes of a stream leave a copy of it in `capture` first. */
+  freeze(): Map<string, StreamState> {
+    this.#frozen = this.dirty
+    this.dirty = new Map()
+    return this.#frozen
+  }
+
+  /** The checkpoint has stored the stream's first records, as `disk` has them. */
+  stored(state: StreamState, disk: StreamDisk): void {
+    const gone = state.tail.slice(0, disk.next - state.disk.next)
+    if (!state.deleted) this.tailBytes -= tailBytesOf(gone)
+    state.tail = state.tail.slice(gone.length)
+    state.disk = disk
+  }
+
+  /** Ends a checkpoint. What it has not stored is dirty again. */
+  thaw(hasStored: boolean): void {
+    for (const [name, state] of this.#frozen) {
+      state.capture = undefined
+      // A newer stream of the same name is dirty already, and replaces it.
+      if (!hasStored && !this.dirty.has(name)) this.dirty.set(name, state)
+    }
+    this.#frozen = new Map()
+  }
+
+  #create(name: string, position: number): StreamState {
+    const replaces = this.dirty.has(name) || this.#frozen.has(name)
+    const state = new StreamState(name, position, NO_DISK, replaces)
+    this.streams.set(name, state)
+    return state
+  }
+
+  #touch(state: StreamState): void {
+    if (state.capture === undefined && this.#frozen.get(state.name) === state) state.capture = state.copy()
+    this.dirty.set(state.name, state)
+  }
+
+  #wake(name: string): void {
+    const waiting = this.#waiting.get(name)
+    if (waiting === undefined) return
+    this.#waiting.delete(name)
+    for (const wake of waiting) wake()
+  }
+}
+
+/** The state of a producer after its append `seq`, which has the stream's seq `streamSeq`. */
+function advanced(known: ProducerState | undefined, epoch: number, seq: number, streamSeq: number): ProducerState {
+  const recent = known?.epoch === epoch ? known.recent : []
+  recent.push(streamSeq)
+  if (recent.length > RECENT_APPENDS) recent.shift()
+  return { epoch, seq, recent }
+}

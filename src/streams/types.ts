@@ -1,0 +1,169 @@
+/** The public types of `durlog/streams`. */
+import type { EventEmitter } from 'node:events'
+import type { CommitOptions, CursorOptions, Durability, DurlogError } from '../index.js'
+
+/** How the values of all streams of a folder are stored: as JSON, as strings, or as bytes. */
+export type StreamEncoding = 'json' | 'text' | 'bytes'
+
+export interface StreamsOptions {
+  /** Fixed when the folder is made. Default `json`. */
+  encoding?: StreamEncoding | undefined
+  /** The level at which an append settles. Readers see records that have reached it. Default `sync`. */
+  durability?: Durability | undefined
+  /** Bytes of records after which a checkpoint begins: 64 KiB to 256 MiB. Default 16 MiB. Four times as many are held in memory. */
+  checkpointBytes?: number | undefined
+  /** Milliseconds between two checkpoints while records arrive: 10 to 3,600,000. Default 1000. */
+  checkpointMs?: number | undefined
+  lock?:
+    | {
+        /** How long to wait for another owner to close the folder, in milliseconds. Default 0: refuse at once. */
+        waitMs?: number | undefined
+      }
+    | undefined
+  /** Make the folder if it holds no streams. Default true; with false, ERR_DURLOG_NOT_FOUND. */
+  create?: boolean | undefined
+}
+
+/** Makes a retried append a duplicate. Each producer counts its appends to one stream from 0 in each epoch. */
+export interface Producer {
+  /** 1 to 128 bytes of UTF-8. */
+  id: string
+  /** Raised when a new instance of the producer takes over: earlier epochs are refused then. */
+  epoch: number
+  seq: number
+}
+
+export interface StreamAppendOptions {
+  /** The seq that the record must get; otherwise ERR_DURLOG_SEQ_CONFLICT with `nextSeq`. Default: any. */
+  expectedSeq?: number | undefined
+  producer?: Producer | undefined
+}
+
+export interface StreamBatchItem<V> extends StreamAppendOptions {
+  stream: string
+  value: V
+}
+
+export interface StreamAppendResult {
+  /** The record's seq in its stream. Of a duplicate: that of the original, or -1 if the producer has made 16 appends since. */
+  seq: number
+  /** Whether this append had been stored before. */
+  duplicate: boolean
+}
+
+export interface StreamReadOptions {
+  /** The first seq to deliver. Default: the oldest. */
+  from?: number | undefined
+  /** Wait for new records, and for the stream if it does not exist, until it has ended. Default false. */
+  follow?: boolean | undefined
+  /** Ends the iteration: it throws the signal's reason. */
+  signal?: AbortSignal | undefined
+}
+
+export interface StreamRecord<V> {
+  seq: number
+  value: V
+  /** When it was appended, in milliseconds since 1970. */
+  timestamp: number
+  /** Its place in the commit order of all streams. */
+  position: number
+}
+
+export interface StreamsReadOptions {
+  /** The first position to deliver. Default: the oldest that the log still holds. */
+  from?: number | undefined
+  /** Wait for new records. Default false. */
+  follow?: boolean | undefined
+  /** Ends the iteration: it throws the signal's reason. */
+  signal?: AbortSignal | undefined
+}
+
+export interface CommittedRecord<V> extends StreamRecord<V> {
+  stream: string
+}
+
+export interface StreamInfo {
+  name: string
+  /** The oldest seq that can be read; above 0 only if the file was damaged by another program. */
+  firstSeq: number
+  /** The seq of the next record. */
+  nextSeq: number
+  ended: boolean
+  /** The length of its file in bytes, as of the last checkpoint. */
+  fileBytes: number
+  /** The file's path. It exists after the first checkpoint of the stream. */
+  path: string
+}
+
+/** A file that another program has changed. */
+export interface StreamChange {
+  stream: string
+  /** Where the original is kept; '' if there was no file. */
+  original: string
+  /** The records that are lost; -1 if none is. */
+  lostFirst: number
+  lostLast: number
+}
+
+export interface StreamsCheckpoint {
+  /** Every record before it is in its stream's file. */
+  position: number
+  streams: number
+  records: number
+  durationMs: number
+}
+
+export type StreamsEvents = {
+  checkpoint: [checkpoint: StreamsCheckpoint]
+  /** Records stay in the log. After a failed sync of a file there is no checkpoint until the folder is opened again. */
+  checkpointFailed: [error: DurlogError]
+  changed: [change: StreamChange]
+}
+
+/** A handle of one stream; it costs nothing until it is used. */
+export interface Stream<V> {
+  readonly name: string
+  /** Appends a record, making the stream if there is none; settles when the level is reached. */
+  append(value: V, options?: StreamAppendOptions): Promise<StreamAppendResult>
+  /** Iterates over the records. Without `follow` a stream that does not exist is ERR_DURLOG_NOT_FOUND. */
+  read(options?: StreamReadOptions): AsyncGenerator<StreamRecord<V>, void, undefined>
+  /** No more appends: they are refused with ERR_DURLOG_STREAM_ENDED, and followers finish. */
+  end(): Promise<void>
+  /** Removes the stream; settles with whether it existed. Its space is free after the next checkpoint. */
+  delete(): Promise<boolean>
+  /** Undefined if there is no such stream. */
+  info(): Promise<StreamInfo | undefined>
+}
+
+/** A durable position in `readAll`. */
+export interface StreamsCursor<V> extends AsyncDisposable {
+  readonly name: string
+  /** The position of the next record to read. */
+  readonly position: number
+  /** Iterates over the records of all streams from the position on. */
+  read(options?: Omit<StreamsReadOptions, 'from'>): AsyncGenerator<CommittedRecord<V>, void, undefined>
+  /** Every record up to `position` is done. */
+  commit(position: number, options?: CommitOptions): Promise<void>
+  close(): Promise<void>
+}
+
+export interface Streams<V> extends EventEmitter<StreamsEvents>, AsyncDisposable {
+  /** The folder's absolute path. */
+  readonly dir: string
+  /** What other programs have changed, as far as it was found since the folder was opened or while it was. */
+  readonly changes: readonly StreamChange[]
+  stream(name: string): Stream<V>
+  /** Appends to several streams: all of it or, if one condition fails, nothing. */
+  appendBatch(items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]>
+  list(options?: { prefix?: string | undefined }): AsyncGenerator<StreamInfo, void, undefined>
+  /** Iterates over the records of all streams in commit order, deleted streams included. */
+  readAll(options?: StreamsReadOptions): AsyncGenerator<CommittedRecord<V>, void, undefined>
+  /** Opens the cursor `name`, or makes it. The log keeps every record that it has not committed. */
+  cursor(name: string, options?: CursorOptions): Promise<StreamsCursor<V>>
+  /** Removes a cursor that is not open. */
+  removeCursor(name: string): Promise<void>
+  /** Settles when everything appended before is in the streams' files. */
+  checkpoint(): Promise<void>
+  /** Waits for every append, makes a checkpoint and releases the folder. */
+  close(): Promise<void>
+}

@@ -1,0 +1,211 @@
+/** Appends to streams: order, conditions, producers, batches, ends and deletions. */
+import { expect, test } from 'vitest'
+import { codeOf } from '../fixtures/scratch.js'
+import { all, scratchStreams, values } from '../fixtures/streams.js'
+
+test('an append settles with the seq in its stream, and streams count apart', async () => {
+  const { streams } = await scratchStreams()
+  const [a, b] = [streams.stream('a'), streams.stream('b')]
+  const results = await Promise.all([a.append(1), b.append(2), a.append(3), b.append(4), a.append(5)])
+  expect(results.map(({ seq }) => seq)).toEqual([0, 0, 1, 1, 2])
+  expect(results.every(({ duplicate }) => !duplicate)).toBe(true)
+  expect(await values(a.read())).toEqual([1, 3, 5])
+  expect(await values(b.read())).toEqual([2, 4])
+})
+
+test('expectedSeq is the seq that the record gets, and a conflict stores nothing and says the actual one', async () => {
+  const { streams, reopen } = await scratchStreams()
+  const stream = streams.stream('s')
+  await stream.append('first', { expectedSeq: 0 })
+  const late = stream.append('late', { expectedSeq: 0 })
+  await expect(late).rejects.toMatchObject({ code: 'ERR_DURLOG_SEQ_CONFLICT', nextSeq: 1 })
+  const both = await Promise.allSettled([
+    stream.append('x', { expectedSeq: 1 }),
+    stream.append('y', { expectedSeq: 1 }),
+  ])
+  expect(both.map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
+  expect(await values((await reopen()).stream('s').read())).toEqual(['first', 'x'])
+})
+
+test('a retried append of a producer is stored once, and settles with the seq of the original', async () => {
+  const { streams, reopen } = await scratchStreams()
+  const producer = (seq: number) => ({ producer: { id: 'p', epoch: 1, seq } })
+  const stream = streams.stream('s')
+  await stream.append('other')
+  expect(await stream.append('a', producer(0))).toEqual({ seq: 1, duplicate: false })
+  const twice = await Promise.all([stream.append('b', producer(1)), stream.append('b', producer(1))])
+  expect(twice).toEqual([
+    { seq: 2, duplicate: false },
+    { seq: 2, duplicate: true },
+  ])
+  const again = (await reopen()).stream('s')
+  expect(await again.append('a', producer(0))).toEqual({ seq: 1, duplicate: true })
+  expect(await again.append('b', producer(1))).toEqual({ seq: 2, duplicate: true })
+  expect(await again.append('c', producer(2))).toEqual({ seq: 3, duplicate: false })
+  expect(await values(again.read())).toEqual(['other', 'a', 'b', 'c'])
+})
+
+test('a duplicate that is older than the last 16 appends of its producer has the seq -1', async () => {
+  const { streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  for (let seq = 0; seq < 17; seq++) await stream.append(seq, { producer: { id: 'p', epoch: 0, seq } })
+  const retry = (seq: number) => stream.append(seq, { producer: { id: 'p', epoch: 0, seq } })
+  expect(await retry(0)).toEqual({ seq: -1, duplicate: true })
+  expect(await retry(1)).toEqual({ seq: 1, duplicate: true })
+})
+
+test('a producer that leaves out a seq, or is of an earlier epoch, is refused', async () => {
+  const { streams, reopen } = await scratchStreams()
+  const stream = streams.stream('s')
+  const append = (epoch: number, seq: number) => stream.append('x', { producer: { id: 'p', epoch, seq } })
+  await expect(append(1, 1)).rejects.toMatchObject({ code: 'ERR_DURLOG_PRODUCER_GAP', nextSeq: 0 })
+  await append(1, 0)
+  await expect(append(1, 2)).rejects.toMatchObject({ code: 'ERR_DURLOG_PRODUCER_GAP', nextSeq: 1 })
+  await append(2, 0)
+  expect(await codeOf(append(1, 1))).toBe('ERR_DURLOG_PRODUCER_FENCED')
+  const again = (await reopen()).stream('s')
+  expect(await codeOf(again.append('x', { producer: { id: 'p', epoch: 1, seq: 1 } }))).toBe(
+    'ERR_DURLOG_PRODUCER_FENCED',
+  )
+  expect(await values(again.read())).toEqual(['x', 'x'])
+})
+
+test('a batch over several streams is stored whole, or not at all if one condition fails', async () => {
+  const { streams, reopen } = await scratchStreams()
+  const done = await streams.appendBatch([
+    { stream: 'a', value: 1 },
+    { stream: 'b', value: 2, expectedSeq: 0 },
+    { stream: 'a', value: 3, expectedSeq: 1 },
+  ])
+  expect(done.map(({ seq }) => seq)).toEqual([0, 0, 1])
+  const refused = streams.appendBatch([
+    { stream: 'a', value: 4 },
+    { stream: 'c', value: 5 },
+    { stream: 'b', value: 6, expectedSeq: 7 },
+  ])
+  await expect(refused).rejects.toMatchObject({ code: 'ERR_DURLOG_SEQ_CONFLICT', nextSeq: 1 })
+  const again = await reopen()
+  expect(await values(again.stream('a').read())).toEqual([1, 3])
+  expect(await values(again.stream('b').read())).toEqual([2])
+  expect(await again.stream('c').info()).toBeUndefined()
+})
+
+test('a retried batch of producers is stored once, and one that mixes stored and new appends is refused', async () => {
+  const { streams } = await scratchStreams()
+  const item = (stream: string, seq: number) => ({ stream, value: seq, producer: { id: 'p', epoch: 0, seq } })
+  await streams.appendBatch([item('a', 0), item('b', 0), item('a', 1)])
+  const retried = await streams.appendBatch([item('a', 0), item('b', 0), item('a', 1)])
+  expect(retried).toEqual([
+    { seq: 0, duplicate: true },
+    { seq: 0, duplicate: true },
+    { seq: 1, duplicate: true },
+  ])
+  expect(await codeOf(streams.appendBatch([item('a', 1), item('a', 2)]))).toBe('ERR_DURLOG_PRODUCER_GAP')
+  expect(await values(streams.stream('a').read())).toEqual([0, 1])
+})
+
+test('a stream that has ended takes no appends, and stays ended', async () => {
+  const { streams, reopen } = await scratchStreams()
+  const stream = streams.stream('s')
+  expect(await codeOf(stream.end())).toBe('ERR_DURLOG_NOT_FOUND')
+  await stream.append(1)
+  await stream.end()
+  await stream.end()
+  expect(await codeOf(stream.append(2))).toBe('ERR_DURLOG_STREAM_ENDED')
+  const again = (await reopen()).stream('s')
+  expect(await codeOf(again.append(2))).toBe('ERR_DURLOG_STREAM_ENDED')
+  expect(await again.info()).toMatchObject({ nextSeq: 1, ended: true })
+})
+
+test('the last append of a producer that is repeated after the end of the stream is a duplicate', async () => {
+  const { streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  await stream.append(1, { producer: { id: 'p', epoch: 0, seq: 0 } })
+  await stream.end()
+  expect(await stream.append(1, { producer: { id: 'p', epoch: 0, seq: 0 } })).toEqual({ seq: 0, duplicate: true })
+})
+
+test('a deleted stream is gone, and one of the same name begins at seq 0 without its producers', async () => {
+  const { streams, reopen } = await scratchStreams()
+  const stream = streams.stream('s')
+  expect(await stream.delete()).toBe(false)
+  await stream.append('old', { producer: { id: 'p', epoch: 0, seq: 0 } })
+  await streams.checkpoint()
+  expect(await stream.delete()).toBe(true)
+  expect(await codeOf(all(stream.read()))).toBe('ERR_DURLOG_NOT_FOUND')
+  expect(await stream.append('new', { producer: { id: 'p', epoch: 0, seq: 0 } })).toEqual({ seq: 0, duplicate: false })
+  expect(await values(stream.read())).toEqual(['new'])
+  const again = await reopen()
+  expect(await values(again.stream('s').read())).toEqual(['new'])
+  await again.stream('s').delete()
+  expect(await (await reopen()).stream('s').info()).toBeUndefined()
+})
+
+test.each([
+  [{ encoding: 'json' as const }, [null, 0, '', 'a\nb', { a: [1, { b: 'ü' }] }, [], true, '\ud800']],
+  [{ encoding: 'text' as const }, ['', 'a\nb\r\n', ' {"', '\u2028']],
+  [{ encoding: 'bytes' as const }, [Buffer.from([]), Buffer.from([0, 10, 255]), Buffer.alloc(100_000, 7)]],
+])(
+  'values of %o come back as they were, from memory, from the file and after opening again',
+  async (options, given) => {
+    const { streams, reopen } = await scratchStreams(options)
+    const stream = streams.stream('s')
+    for (const value of given) await stream.append(value)
+    expect(await values(stream.read())).toEqual(given)
+    await streams.checkpoint()
+    expect(await values(stream.read())).toEqual(given)
+    expect(await values((await reopen()).stream('s').read())).toEqual(given)
+  },
+)
+
+test.each([
+  ['json', undefined],
+  ['json', () => 1],
+  ['json', 1n],
+  ['text', 1],
+  ['bytes', 'text'],
+] as const)('a value that the encoding %s does not have is refused: %s', async (encoding, value) => {
+  const { streams } = await scratchStreams({ encoding })
+  expect(await codeOf(streams.stream('s').append(value))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  expect(await streams.stream('s').info()).toBeUndefined()
+})
+
+test('a record that is too long is refused before anything is written', async () => {
+  const { streams } = await scratchStreams({ encoding: 'bytes' })
+  const append = (bytes: number) => streams.stream('s').append(Buffer.alloc(bytes))
+  expect(await codeOf(append((8 << 20) + 1))).toBe('ERR_DURLOG_RECORD_TOO_LARGE')
+  expect(await append(8 << 20)).toEqual({ seq: 0, duplicate: false })
+})
+
+test.each([
+  [{ expectedSeq: -1 }],
+  [{ expected: 1 }],
+  [{ producer: { id: '', epoch: 0, seq: 0 } }],
+  [{ producer: { id: 'p', seq: 0 } }],
+  [{ producer: { id: '\ud800', epoch: 0, seq: 0 } }],
+])('append options that are wrong are refused: %o', async (options) => {
+  const { streams } = await scratchStreams()
+  expect(await codeOf(streams.stream('s').append(1, options as never))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+})
+
+test('appends wait for a checkpoint when four times checkpointBytes are in memory, and lose nothing', async () => {
+  const { streams } = await scratchStreams({ checkpointBytes: 65_536 })
+  const value = 'x'.repeat(10_000)
+  const results = await Promise.all(Array.from({ length: 200 }, () => streams.stream('s').append(value)))
+  expect(results.map(({ seq }) => seq)).toEqual(Array.from({ length: 200 }, (_, at) => at))
+  expect((await values(streams.stream('s').read())).length).toBe(200)
+})
+
+test('a folder has one owner, and one that is closed refuses calls', async () => {
+  const { dir, streams } = await scratchStreams()
+  const { openStreams } = await import('../../src/streams/index.js')
+  await expect(openStreams(dir)).rejects.toMatchObject({ code: 'ERR_DURLOG_LOCKED', ownerPid: process.pid })
+  const pending = streams.stream('s').append(1)
+  await streams.close()
+  expect(await pending).toEqual({ seq: 0, duplicate: false })
+  expect(await codeOf(streams.stream('s').append(1))).toBe('ERR_DURLOG_CLOSED')
+  expect(await codeOf(all(streams.stream('s').read()))).toBe('ERR_DURLOG_CLOSED')
+  const again = await openStreams(dir)
+  expect(await values(again.stream('s').read())).toEqual([1])
+  await again.close()
+})

@@ -1,0 +1,65 @@
+/** The catalog alone: groups, and how it stays short. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { open } from '../../src/index.js'
+import { Catalog, type CatalogChange } from '../../src/streams/catalog.js'
+import { StreamState } from '../../src/streams/state.js'
+import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
+
+/** A stream of `next` records. */
+function change(name: string, next: number): CatalogChange {
+  const disk = { first: 0, next, bytes: next * 10, crc: next, index: Buffer.from([next % 256]) }
+  const state = new StreamState(name, 0, disk, false)
+  state.producers.set('__proto__', { epoch: 1, seq: next, recent: [next] })
+  return { state, capture: state.copy(), disk }
+}
+
+const head = (position: number) => ({ log: 'uuid', encoding: 'json' as const, position, lastTimeMs: 1, voids: [7] })
+
+test('a catalog gives back the newest state of every stream, and stays short over thousands of groups', async () => {
+  const dir = join(scratchDir(), 'catalog')
+  const catalog = new Catalog(await openUntilDone(dir, { segmentBytes: 65_536, durability: 'memory' }))
+  const expected = new Map<string, number>()
+  for (let group = 0; group < 1200; group++) {
+    const changes: CatalogChange[] = []
+    for (let i = 0; i < 3; i++) {
+      // Most streams change seldom, and are moved.
+      const name = `s${(group * 7 + i * 13) % (group % 100 === 0 ? 300 : 20)}`
+      if (changes.some(({ state }) => state.name === name)) continue
+      const changed = change(name, group + 1)
+      if (group % 11 === 0) changed.capture = undefined
+      changes.push(changed)
+      if (changed.capture === undefined) expected.delete(name)
+      else expected.set(name, group + 1)
+    }
+    await catalog.store(changes, head(group))
+    await catalog.trim()
+  }
+  await catalog.close()
+  expect(readdirSync(dir).filter((file) => file.endsWith('.seg')).length).toBeLessThan(15)
+  const again = new Catalog(await openUntilDone(dir))
+  const { head: found, streams } = await again.load()
+  expect(found).toMatchObject(head(1199))
+  expect(new Map([...streams].map(([name, { next }]) => [name, next]))).toEqual(expected)
+  const some = streams.get('s1') as StreamState
+  expect([some.disk.index, some.producers.get('__proto__')]).toEqual([
+    Buffer.from([some.next % 256]),
+    { epoch: 1, seq: some.next, recent: [some.next] },
+  ])
+}, 120_000)
+
+test('a group without its commit does not count, nor does it spoil the next one', async () => {
+  const dir = join(scratchDir(), 'catalog')
+  const log = await open(dir, { segmentBytes: 65_536 })
+  const catalog = new Catalog(log)
+  await catalog.store([change('a', 1)], head(1))
+  await log.append(JSON.stringify({ kind: 'begin' }))
+  await log.append(JSON.stringify({ kind: 'gone', name: 'a' }))
+  expect([...(await catalog.load()).streams.keys()]).toEqual(['a'])
+  await catalog.store([change('b', 2)], head(2))
+  await catalog.close()
+  const { streams, head: found } = await new Catalog(await openUntilDone(dir)).load()
+  expect([...streams.keys()]).toEqual(['a', 'b'])
+  expect(found?.position).toBe(2)
+})

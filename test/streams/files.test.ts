@@ -1,0 +1,196 @@
+/** The files of streams: lines, names, what other programs do to them, and the space they take. */
+import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { fileNameOf } from '../../src/streams/file-name.js'
+import { openStreams } from '../../src/streams/index.js'
+import { layOutLines } from '../../src/streams/line-layout.js'
+import { codeOf, scratchDir } from '../fixtures/scratch.js'
+import { all, linesOf, scratchStreams, values } from '../fixtures/streams.js'
+
+const PAGE = 4096
+
+test('the file of a JSON stream is JSON Lines with the values, after every checkpoint', async () => {
+  const { streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  const given: unknown[] = []
+  for (const bytes of [10, 3000, 3000, 4094, 4095, 1, 9000, 10, 300_000, 5]) {
+    given.push('x'.repeat(bytes))
+    await stream.append(given.at(-1))
+    await streams.checkpoint()
+    const info = await stream.info()
+    expect(linesOf(info?.path as string)).toEqual(given)
+  }
+  expect(await values(stream.read())).toEqual(given)
+})
+
+test.each([
+  ['short lines', Array.from({ length: 500 }, (_, i) => i % 200)],
+  ['lines about as long as a page', [4094, 4095, 4096, 1, 4095]],
+  ['one long line', [300_000]],
+  ['many pages', Array.from({ length: 3000 }, (_, i) => 100 + (i % 500))],
+])('no buffered write of a line reaches over the end of a page: %s', (_, lengths) => {
+  const lines = lengths.map((length) => Buffer.alloc(length, 'x'))
+  for (const start of [0, 1, 100, PAGE - 1, PAGE, 3 * PAGE + 7]) {
+    let end = start
+    let file = Buffer.alloc(start, ' ')
+    const ends: number[] = []
+    for (const piece of layOutLines(start, lines)) {
+      expect(piece.offset).toBe(end)
+      end += piece.bytes.length
+      if (piece.direct) expect([piece.offset % PAGE, piece.bytes.length % PAGE]).toEqual([0, 0])
+      else expect(Math.floor(piece.offset / PAGE)).toBe(Math.floor((end - 1) / PAGE))
+      file = Buffer.concat([file, piece.bytes])
+      ends.push(...piece.ends)
+      expect(
+        piece.bytes
+          .subarray((piece.ends.at(-1) ?? piece.offset) - piece.offset)
+          .toString()
+          .trim(),
+      ).toBe('')
+    }
+    const found = ends.map((lineEnd, at) => file.subarray(ends[at - 1] ?? start, lineEnd).toString())
+    expect(found.map((line) => line.trim().length)).toEqual(lengths)
+    expect(found.every((line) => line.endsWith('\n'))).toBe(true)
+  }
+})
+
+test('names of any Unicode text stay in the folder, and no two share a file where case is ignored', async () => {
+  const names = [
+    'a',
+    'A',
+    'a/b',
+    'a%2fb',
+    '../../x',
+    '.',
+    '..',
+    'con',
+    'CON',
+    'con.x',
+    'é',
+    'e\u0301',
+    'ß',
+    'SS',
+    'x ',
+    'x.',
+    '日本',
+    '😀',
+    '\n\0',
+  ]
+  names.push('n'.repeat(1024), `${'n'.repeat(1023)}m`, 'Ä'.repeat(512))
+  const files = names.map((name) => fileNameOf(name).toLowerCase())
+  expect(new Set(files).size).toBe(names.length)
+  for (const file of files) expect(file).toMatch(/^(?!\.|(con|aux|nul|prn)(\.|$))[a-z0-9._%~-]{1,200}(?<!\.)$/)
+  const { streams, dir, reopen } = await scratchStreams()
+  for (const name of names) await streams.stream(name).append(name)
+  const again = await reopen()
+  for (const name of names) expect(await values(again.stream(name).read())).toEqual([name])
+  expect(readdirSync(join(dir, 'streams'))).toHaveLength(names.length)
+})
+
+test.each(['', 'n'.repeat(1025), 'é'.repeat(513), '\ud800', 7])(
+  'a name that is not Unicode text of 1 to 1024 bytes is refused',
+  async (name) => {
+    const { streams } = await scratchStreams()
+    expect(await codeOf(() => streams.stream(name as string))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  },
+)
+
+test('lines that another program has added are reported and kept aside, and the stream continues', async () => {
+  const { streams, dir } = await scratchStreams()
+  const stream = streams.stream('s')
+  await stream.append(1)
+  await streams.checkpoint()
+  const path = (await stream.info())?.path as string
+  appendFileSync(path, '{"foreign":true}\n')
+  await stream.append(2)
+  await streams.checkpoint()
+  expect(streams.changes).toMatchObject([{ stream: 's', lostFirst: -1, lostLast: -1 }])
+  expect(readFileSync(streams.changes[0]?.original as string, 'utf8')).toBe('1\n{"foreign":true}\n')
+  expect(streams.changes[0]?.original).toContain(join(dir, 'changed'))
+  expect(linesOf(path)).toEqual([1, 2])
+  expect(await values(stream.read())).toEqual([1, 2])
+})
+
+test.each([
+  ['shortened', (path: string) => truncateSync(path, 3)],
+  ['removed', (path: string) => rmSync(path)],
+])(
+  'a file that was %s is reported with what is lost, and the stream continues with the next seq',
+  async (_, change) => {
+    const { streams, reopen } = await scratchStreams()
+    const stream = streams.stream('s')
+    for (let i = 0; i < 20; i++) await stream.append(i)
+    await streams.checkpoint()
+    change((await stream.info())?.path as string)
+    expect(await codeOf(all(stream.read()))).toBe('ERR_DURLOG_STREAM_CHANGED')
+    await stream.append('next')
+    await streams.checkpoint()
+    expect(streams.changes).toMatchObject([{ stream: 's', lostFirst: 0, lostLast: 19 }])
+    expect(await all(stream.read())).toMatchObject([{ seq: 20, value: 'next' }])
+    const again = (await reopen()).stream('s')
+    expect(await again.append('after')).toEqual({ seq: 21, duplicate: false })
+    expect(await all(again.read())).toMatchObject([{ seq: 20 }, { seq: 21 }])
+    expect(await codeOf(all(again.read({ from: 5 })))).toBe('ERR_DURLOG_OUT_OF_RANGE')
+  },
+)
+
+test.each([
+  ['json' as const, (bytes: Buffer) => bytes.fill('{', 4, 5)],
+  ['bytes' as const, (bytes: Buffer) => bytes.fill('{', 20, 21)],
+])('a damaged record of a %s stream is reported when it is read', async (encoding, damage) => {
+  const { streams } = await scratchStreams({ encoding })
+  const stream = streams.stream('s')
+  for (let i = 0; i < 20; i++) await stream.append(encoding === 'json' ? i : Buffer.from([i]))
+  await streams.checkpoint()
+  const path = (await stream.info())?.path as string
+  writeFileSync(path, damage(readFileSync(path)))
+  await expect(all(stream.read())).rejects.toMatchObject({ code: 'ERR_DURLOG_STREAM_CHANGED', path })
+})
+
+test('the space of deleted streams is free after the next checkpoint', async () => {
+  const { streams, dir } = await scratchStreams()
+  for (let i = 0; i < 200; i++) for (let j = 0; j < 20; j++) void streams.stream(`s${i}`).append('x'.repeat(300))
+  await streams.checkpoint()
+  expect(readdirSync(join(dir, 'streams'))).toHaveLength(200)
+  expect(readdirSync(join(dir, 'index'))).toHaveLength(200)
+  await Promise.all(Array.from({ length: 199 }, (_, i) => streams.stream(`s${i}`).delete()))
+  await streams.checkpoint()
+  expect(readdirSync(join(dir, 'streams'))).toEqual(['s199.jsonl'])
+  expect(readdirSync(join(dir, 'index'))).toEqual(['s199'])
+})
+
+test('the log is trimmed once a checkpoint has moved its segments', async () => {
+  const { streams, dir } = await scratchStreams({ checkpointBytes: 2 ** 22 })
+  const value = 'x'.repeat(1 << 20)
+  for (let i = 0; i < 60; i++) await streams.stream(`s${i % 4}`).append(value)
+  await streams.checkpoint()
+  const segments = readdirSync(join(dir, 'log')).filter((file) => file.endsWith('.seg'))
+  expect(segments.length).toBeLessThan(3)
+})
+
+test('a folder that holds no streams is not made without create, and another encoding is refused', async () => {
+  const dir = join(scratchDir(), 'streams')
+  expect(await codeOf(openStreams(dir, { create: false }))).toBe('ERR_DURLOG_NOT_FOUND')
+  expect(existsSync(dir)).toBe(false)
+  const texts = await openStreams(dir, { encoding: 'text' })
+  await texts.stream('s').append('t')
+  await texts.close()
+  expect(await codeOf(openStreams(dir, { encoding: 'bytes' }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  const again = await openStreams(dir)
+  expect(await codeOf(again.stream('s').append({}))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  expect(await values(again.stream('s').read())).toEqual(['t'])
+  await again.close()
+})
+
+test.each(['log', 'catalog'])('a folder whose %s comes from another copy is refused', async (part) => {
+  const [one, two] = [await scratchStreams(), await scratchStreams()]
+  for (const { streams } of [one, two]) {
+    await streams.stream('s').append(1)
+    await streams.close()
+  }
+  const { cpSync } = await import('node:fs')
+  rmSync(join(one.dir, part), { recursive: true })
+  cpSync(join(two.dir, part), join(one.dir, part), { recursive: true })
+  expect(await codeOf(openStreams(one.dir))).toBe('ERR_DURLOG_CORRUPT')
+})

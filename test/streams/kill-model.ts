@@ -1,0 +1,115 @@
+/** What the streams of a kill trial must hold, by the lines that the children have said. */
+import type { Streams } from '../../src/streams/index.js'
+import { all } from '../fixtures/streams.js'
+import { ledgerValue, type TrialValue, trialValue } from './trial-values.mjs'
+
+interface Known {
+  /** By number: the seq of each append that must be there. */
+  acked: Map<number, number>
+  /** Numbers of deletions that were asked for, and whether they were acknowledged. */
+  deletions: Map<number, boolean>
+  /** The number of the last end that was acknowledged; -1 without. */
+  ended: number
+}
+
+export class KillModel {
+  /** By ledger: how many appends of its producer were acknowledged. */
+  readonly ledgers: Record<string, number> = { 'ledger-0': 0, 'ledger-1': 0 }
+  acknowledged = 0
+  compared = 0
+  batches = 0
+  readonly #streams = new Map<string, Known>()
+  readonly #refused = new Set<number>()
+  #broken = ''
+
+  /** Takes in one line of a child. */
+  said(line: string): void {
+    const [kind, a, b, c] = line.split(' ') as [string, string, string, string]
+    if (kind === 'v') this.#broken ||= line.slice(2)
+    else if (kind === 'a') this.#known(b).acked.set(Number(a), Number(c))
+    else if (kind === 'r') this.#refused.add(Number(a))
+    else if (kind === 'q') this.ledgers[a] = Math.max(this.ledgers[a] as number, Number(b) + 1)
+    else if (kind === 'D') this.#known(b).deletions.set(Number(a), false)
+    else if (kind === 'd') this.#known(b).deletions.set(Number(a), true)
+    else if (kind === 'e') this.#known(b).ended = Number(a)
+    if (kind === 'a' || kind === 'q') this.acknowledged++
+  }
+
+  /** Compares the streams with it, and continues from their state. */
+  async check(streams: Streams<unknown>): Promise<void> {
+    if (this.#broken !== '') throw new Error(this.#broken)
+    if (streams.changes.length > 0) throw new Error(`changed by no other program: ${JSON.stringify(streams.changes)}`)
+    const batches = new Map<number, number>()
+    for (const name of await this.#names(streams)) {
+      if (name.startsWith('ledger')) await this.#checkLedger(streams, name)
+      else await this.#checkStream(streams, name, batches)
+    }
+    for (const [first, missing] of batches)
+      if (missing !== 0) throw new Error(`of the batch ${first} ${missing} records are missing`)
+    this.batches += batches.size
+  }
+
+  async #names(streams: Streams<unknown>): Promise<Set<string>> {
+    const there = (await all(streams.list())).map(({ name }) => name)
+    return new Set([...there, ...[...this.#streams.keys()].map((name) => name.replace('_', ' '))])
+  }
+
+  async #checkLedger(streams: Streams<unknown>, name: string): Promise<void> {
+    let q = 0
+    for await (const { seq, value } of streams.stream(name).read()) {
+      if (seq !== q || JSON.stringify(value) !== JSON.stringify(ledgerValue(q)))
+        throw new Error(`${name} has ${JSON.stringify(value).slice(0, 40)} at seq ${seq}, not append ${q}`)
+      q++
+      this.compared++
+    }
+    const acked = this.ledgers[name] as number
+    if (q < acked) throw new Error(`${name} ends at ${q}; ${acked} appends were acknowledged`)
+    this.ledgers[name] = q
+  }
+
+  async #checkStream(streams: Streams<unknown>, name: string, batches: Map<number, number>): Promise<void> {
+    const known = this.#known(name.replace(' ', '_'))
+    const stream = streams.stream(name)
+    const info = await stream.info()
+    const found = new Map<number, number>()
+    let last = -1
+    for await (const { seq, value } of info === undefined ? [] : stream.read()) {
+      const { n, batch } = value as TrialValue
+      if (seq !== found.size) throw new Error(`"${name}" has seq ${seq} after ${found.size - 1}`)
+      if (n <= last) throw new Error(`"${name}" has append ${n} after ${last}`)
+      if (JSON.stringify(value) !== JSON.stringify(trialValue(n, batch))) throw new Error(`append ${n} has other bytes`)
+      if (this.#refused.has(batch?.[0] ?? n)) throw new Error(`append ${n} was refused, and is in "${name}"`)
+      const acked = known.acked.get(n)
+      if (acked !== undefined && acked !== seq) throw new Error(`append ${n} has seq ${seq}, acknowledged was ${acked}`)
+      if (batch !== undefined) batches.set(batch[0], (batches.get(batch[0]) ?? batch[1]) - 1)
+      found.set(n, seq)
+      last = n
+      this.compared++
+    }
+    this.#checkDeletions(name, known, [...found.keys()])
+    const ended = info?.ended ?? false
+    const lastDeletion = Math.max(-1, ...known.deletions.keys())
+    if (known.ended > lastDeletion && !ended) throw new Error(`"${name}" has not ended`)
+    this.#streams.set(name.replace(' ', '_'), { acked: found, deletions: new Map(), ended: ended ? last : -1 })
+  }
+
+  /** An append that is missing was deleted, with all before it; one before an acknowledged deletion is missing. */
+  #checkDeletions(name: string, { acked, deletions }: Known, found: readonly number[]): void {
+    const oldest = found[0] ?? Number.POSITIVE_INFINITY
+    for (const [at, isAcked] of deletions)
+      if (isAcked && oldest < at) throw new Error(`append ${oldest} to "${name}" was deleted by ${at}, and is there`)
+    const there = new Set(found)
+    const effective = Math.max(-1, ...[...deletions.keys()].filter((at) => at < oldest))
+    for (const n of acked.keys())
+      if (!there.has(n) && n > effective) throw new Error(`append ${n} to "${name}" was acknowledged, and is lost`)
+  }
+
+  #known(name: string): Known {
+    let known = this.#streams.get(name)
+    if (known === undefined) {
+      known = { acked: new Map(), deletions: new Map(), ended: -1 }
+      this.#streams.set(name, known)
+    }
+    return known
+  }
+}

@@ -1,0 +1,73 @@
+/** Reads growing JSON Lines files as another program does, and finds what it must never see. */
+import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
+import { join } from 'node:path'
+
+interface Seen {
+  /** Where the last complete line ends. */
+  lines: number
+  /** How far the file has been read. */
+  end: number
+}
+
+export class LineWatch {
+  /** Looks at files, and lines that were checked. */
+  looks = 0
+  lines = 0
+  readonly #folder: string
+  /** By inode and time of birth, as an inode is used again. */
+  readonly #seen = new Map<string, Seen>()
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  /** Throws if a file has an incomplete or invalid line, or is shorter than it was. */
+  look(): void {
+    let names: string[]
+    try {
+      names = readdirSync(this.#folder).filter((name) => name.endsWith('.jsonl'))
+    } catch {
+      return
+    }
+    for (const name of names) this.#lookAt(join(this.#folder, name))
+  }
+
+  #lookAt(path: string): void {
+    let file: number
+    try {
+      file = openSync(path, 'r')
+    } catch {
+      return
+    }
+    try {
+      const { ino, birthtimeNs } = fstatSync(file, { bigint: true })
+      const id = `${ino} ${birthtimeNs}`
+      const seen = this.#seen.get(id) ?? { lines: 0, end: 0 }
+      const bytes = readFrom(file, seen.lines)
+      const end = seen.lines + bytes.length
+      if (end < seen.end) throw new Error(`${path} had ${seen.end} bytes, and has ${end}`)
+      const complete = bytes.lastIndexOf(0x0a) + 1
+      for (const line of bytes.toString('utf8', 0, complete).split('\n').slice(0, -1)) {
+        JSON.parse(line)
+        this.lines++
+      }
+      const rest = bytes.toString('utf8', complete)
+      if (rest.trim() !== '') throw new Error(`${path} ends with an incomplete line: ${rest.trim().slice(0, 60)}`)
+      this.looks++
+      this.#seen.set(id, { lines: seen.lines + complete, end })
+    } finally {
+      closeSync(file)
+    }
+  }
+}
+
+function readFrom(file: number, offset: number): Buffer {
+  const parts: Buffer[] = []
+  for (let at = offset; ; ) {
+    const part = Buffer.allocUnsafe(65_536)
+    const count = readSync(file, part, 0, part.length, at)
+    if (count === 0) return Buffer.concat(parts)
+    parts.push(part.subarray(0, count))
+    at += count
+  }
+}

@@ -1,0 +1,168 @@
+/** Readers of one stream and of all: order, following, positions, cursors. */
+import { expect, test } from 'vitest'
+import { codeOf } from '../fixtures/scratch.js'
+import { all, scratchStreams, values } from '../fixtures/streams.js'
+
+test('a record has the same time and position in memory, in the file and after opening again', async () => {
+  const { streams, reopen } = await scratchStreams()
+  for (let i = 0; i < 40; i++) await streams.stream(i % 2 === 0 ? 'even' : 'odd').append(i)
+  const before = await all(streams.stream('odd').read())
+  expect(before.map(({ position }) => position)).toEqual(Array.from({ length: 20 }, (_, at) => 2 * at + 1))
+  await streams.checkpoint()
+  expect(await all(streams.stream('odd').read())).toEqual(before)
+  expect(await all((await reopen()).stream('odd').read())).toEqual(before)
+})
+
+test('reading begins at any seq, in the file, at its end and in memory', async () => {
+  const { streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  for (let i = 0; i < 50; i++) await stream.append(i)
+  await streams.checkpoint()
+  for (let i = 50; i < 60; i++) await stream.append(i)
+  for (const from of [0, 1, 15, 16, 17, 47, 48, 49, 50, 51, 59, 60])
+    expect(await values(stream.read({ from }))).toEqual(Array.from({ length: 60 - from }, (_, at) => from + at))
+  expect(await codeOf(all(stream.read({ from: 61 })))).toBe('ERR_DURLOG_OUT_OF_RANGE')
+})
+
+test('a stream longer than one read of its file is read whole', async () => {
+  const { streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  const long = 'y'.repeat(300_000)
+  const given: unknown[] = Array.from({ length: 3000 }, (_, at) => at)
+  given.splice(1000, 0, long, 'short', long)
+  await Promise.all(given.map((value) => stream.append(value)))
+  await streams.checkpoint()
+  expect(await values(stream.read())).toEqual(given)
+})
+
+test('a follower gets each record once and in order over checkpoints, and finishes when the stream ends', async () => {
+  const { streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  const followed = values(stream.read({ follow: true }))
+  const fromTen = values(stream.read({ from: 10, follow: true }))
+  for (let i = 0; i < 100; i++) {
+    await stream.append(i)
+    if (i % 20 === 7) await streams.checkpoint()
+  }
+  await stream.end()
+  const expected = Array.from({ length: 100 }, (_, at) => at)
+  expect(await followed).toEqual(expected)
+  expect(await fromTen).toEqual(expected.slice(10))
+})
+
+test('an append that has settled is read at once, by a reader that begins then', async () => {
+  const { streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  for (let i = 0; i < 20; i++) {
+    const { seq } = await stream.append(i)
+    expect(await values(stream.read({ from: seq }))).toEqual([i])
+  }
+})
+
+test('a follower ends with the reason of its signal, with an error if the stream is deleted or the folder closed', async () => {
+  const { streams } = await scratchStreams()
+  await streams.stream('a').append(1)
+  await streams.stream('b').append(1)
+  const abort = new AbortController()
+  const reason = new Error('enough')
+  const aborted = all(streams.stream('a').read({ follow: true, signal: abort.signal }))
+  const missing = all(streams.stream('none').read({ follow: true, signal: abort.signal }))
+  const deleted = codeOf(all(streams.stream('b').read({ from: 1, follow: true })))
+  const closed = codeOf(all(streams.stream('a').read({ from: 1, follow: true })))
+  await streams.stream('b').delete()
+  expect(await deleted).toBe('ERR_DURLOG_NOT_FOUND')
+  abort.abort(reason)
+  await expect(aborted).rejects.toBe(reason)
+  await expect(missing).rejects.toBe(reason)
+  await streams.close()
+  expect(await closed).toBe('ERR_DURLOG_CLOSED')
+})
+
+test('a reader of a stream that is deleted and made again does not mix the two', async () => {
+  const { streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  for (let i = 0; i < 5000; i++) void stream.append(`old ${i}`)
+  await streams.checkpoint()
+  const reader = stream.read()
+  expect((await reader.next()).value?.value).toBe('old 0')
+  await stream.delete()
+  for (let i = 0; i < 5000; i++) void stream.append(`new ${i}`)
+  await streams.checkpoint()
+  const found: unknown[] = []
+  const read = (async () => {
+    for await (const { value } of reader) found.push(value)
+  })()
+  expect(await codeOf(read)).toBe('ERR_DURLOG_NOT_FOUND')
+  expect(found.filter((value) => !(value as string).startsWith('old'))).toEqual([])
+})
+
+test('a reader without follow ends with the records of its beginning', async () => {
+  const { streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  await stream.append(0)
+  const found: unknown[] = []
+  for await (const { value } of stream.read()) {
+    found.push(value)
+    await stream.append(found.length)
+  }
+  expect(found).toEqual([0])
+})
+
+test('readAll delivers the records of all streams in commit order, batches and deleted streams included', async () => {
+  const { streams } = await scratchStreams()
+  await streams.stream('a').append(1)
+  await streams.appendBatch([
+    { stream: 'b', value: 2 },
+    { stream: 'a', value: 3 },
+  ])
+  await streams.stream('a').delete()
+  await streams.stream('b').append(4)
+  await streams.checkpoint()
+  const records = await all(streams.readAll())
+  expect(records.map(({ stream, seq, value }) => [stream, seq, value])).toEqual([
+    ['a', 0, 1],
+    ['b', 0, 2],
+    ['a', 1, 3],
+    ['b', 1, 4],
+  ])
+  const from = records[2]?.position as number
+  expect((await all(streams.readAll({ from }))).map(({ value }) => value)).toEqual([3, 4])
+  const followed = all(streams.readAll({ from, follow: true }), 3)
+  await streams.stream('c').append(5)
+  expect((await followed).map(({ value }) => value)).toEqual([3, 4, 5])
+})
+
+test('a cursor continues after its last commit, and the log keeps what it has not committed', async () => {
+  const { streams, reopen } = await scratchStreams({ checkpointBytes: 2 ** 26 })
+  const cursor = await streams.cursor('projector')
+  const value = 'x'.repeat(1 << 20)
+  for (let i = 0; i < 40; i++) await streams.stream(`s${i % 3}`).append(`${i} ${value}`)
+  await streams.checkpoint()
+  const first = await all(cursor.read(), 30)
+  expect(first.map((record) => Number.parseInt(record.value as string, 10))).toEqual(
+    Array.from({ length: 30 }, (_, i) => i),
+  )
+  await cursor.commit(first[29]?.position as number, { durability: 'sync' })
+  await cursor.close()
+  const again = await reopen()
+  const continued = await again.cursor('projector')
+  const rest = await all(continued.read())
+  expect(rest.map((record) => Number.parseInt(record.value as string, 10))).toEqual(
+    Array.from({ length: 10 }, (_, i) => 30 + i),
+  )
+  await continued.commit(rest[9]?.position as number)
+  await continued.close()
+})
+
+test('list has every stream with the prefix, and info says what readers may know', async () => {
+  const { streams } = await scratchStreams()
+  for (const name of ['user/1', 'user/2', 'other']) await streams.stream(name).append(name)
+  await streams.stream('user/2').end()
+  const found = await all(streams.list({ prefix: 'user/' }))
+  expect(found.map(({ name, nextSeq, ended }) => [name, nextSeq, ended])).toEqual([
+    ['user/1', 1, false],
+    ['user/2', 1, true],
+  ])
+  expect(await all(streams.list())).toHaveLength(3)
+  expect(await streams.stream('none').info()).toBeUndefined()
+})

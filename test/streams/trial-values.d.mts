@@ -1,0 +1,7 @@
+export interface TrialValue {
+  n: number
+  batch?: [first: number, count: number]
+  filler: string
+}
+export declare function trialValue(n: number, batch?: [first: number, count: number]): TrialValue
+export declare function ledgerValue(q: number): { q: number; filler: string }
