@@ -75,7 +75,9 @@ describe('shipping goes on', () => {
     ['after the last record of the destination', {}, 10, 10],
     ['with the last record, if the destination has only parts of it', { last: { ...last, whole: false } }, 9, 9],
     ['after the last record, whatever the cursor says', { position: 15 }, 10, 10],
-    ['with the oldest record, if the destination is empty', { last: undefined, first: 4, position: 10 }, 4, 4],
+    ['with the oldest record, if the destination is empty', { last: undefined, first: 0, position: 10 }, 0, 0],
+    ['after a gap, if the destination is empty and shipped records were trimmed', { last: undefined, first: 4 }, 4, 0],
+    ['with the oldest record, if it was trimmed before the cursor', { last: undefined, first: 4, position: 4 }, 4, 4],
     ['at the cursor, if the destination is empty and drops old records', { last: undefined, dropsOld: true }, 10, 10],
     ['after the last record, if the log begins there', { first: 10, crc: undefined }, 10, 10],
     ['after a gap, if the log begins later', { first: 13, crc: undefined }, 13, 10],
@@ -267,6 +269,22 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     const messages = await stored(look)
     expect(messages).toHaveLength(300 + 600 - begin)
     expect(messages[300]?.headers).toMatchObject({ 'Durlog-Seq': String(begin), 'Durlog-Gap': '300' })
+  })
+
+  test('that was emptied is a gap if the log has trimmed shipped records', async () => {
+    const { nats, look } = await stage()
+    const log = await manySegments()
+    await shipAll(log, nats)
+    const begin = await log.trimBefore(200)
+    expect(begin).toBeGreaterThan(0)
+    await look.manager.streams.purge(STREAM)
+    const stopping = shipper(log, nats)
+    const [error] = await once(stopping, 'error')
+    expect(error).toMatchObject({ code: 'ERR_DURLOG_DESTINATION_GAP', lostFirst: 0, lostLast: begin - 1 })
+    await stopping.close()
+    const shipping = shipper(log, nats, { onGap: 'skip' })
+    await shipping.idle()
+    expect((await stored(look))[0]?.headers).toMatchObject({ 'Durlog-Seq': String(begin), 'Durlog-Gap': '0' })
   })
 
   test('that is down for longer than retention holds records is told of the gap, or stops the shipper', async () => {

@@ -49,7 +49,7 @@ const COMMANDS: readonly Entry[] = [
   { name: 'ship', summary: 'ship records to NATS JetStream', load: () => import('./commands/ship.js') },
   {
     name: 'restore',
-    summary: 'bring a log back from NATS JetStream',
+    summary: 'restore a log from NATS JetStream',
     load: () => import('./commands/restore.js'),
   },
   {

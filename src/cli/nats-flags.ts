@@ -1,4 +1,4 @@
-/** The options by which `ship` and `restore` reach the servers. Secrets come from files or the environment alone. */
+/** The options by which `ship` and `restore` reach the servers. Secrets come only from files or the environment. */
 import { type Command, Option } from 'commander'
 import type { NatsAccess } from '../jetstream/index.js'
 import { parseMillis } from '../terminal/arguments.js'
@@ -12,6 +12,7 @@ export interface NatsFlags {
   tlsCa?: string
   tlsCert?: string
   tlsKey?: string
+  tlsFirst?: boolean
   domain?: string
   timeout?: number
   retryFor?: number
@@ -19,21 +20,22 @@ export interface NatsFlags {
 
 export const NATS_HELP = `
 The password and the token are read from the environment: NATS_PASSWORD, NATS_TOKEN. NATS_URL, NATS_USER, NATS_CREDS, NATS_CA,
-NATS_CERT and NATS_KEY stand in for what is not given.`
+NATS_CERT and NATS_KEY are the defaults of the arguments and options.`
 
 export function addNats(command: Command): Command {
   return command
-    .option('--stream <name>', 'the stream')
+    .option('--stream <name>', 'the name of the stream')
     .option('--subject <name>', "the log's subject (default: the stream's only one)")
     .addOption(new Option('--creds <file>', "a user's credentials, as nsc writes them").env('NATS_CREDS'))
     .addOption(new Option('--user <name>', 'the user').env('NATS_USER'))
-    .option('--tls', 'refuse a server without TLS')
-    .addOption(new Option('--tls-ca <file>', 'certificates of the authorities that are trusted').env('NATS_CA'))
+    .option('--tls', 'require TLS')
+    .addOption(new Option('--tls-ca <file>', 'certificates of the trusted authorities').env('NATS_CA'))
     .addOption(new Option('--tls-cert <file>', "the client's certificate").env('NATS_CERT'))
-    .addOption(new Option('--tls-key <file>', 'and its key').env('NATS_KEY'))
+    .addOption(new Option('--tls-key <file>', 'the key of that certificate').env('NATS_KEY'))
+    .option('--tls-first', 'begin with TLS, for servers with handshake_first')
     .option('--domain <name>', 'the JetStream domain')
-    .option('--timeout <ms>', 'how long an answer may take', parseMillis, 10_000)
-    .option('--retry-for <ms>', 'give up after so long without success (default: never)', parseMillis)
+    .option('--timeout <ms>', 'the longest time for an answer', parseMillis, 10_000)
+    .option('--retry-for <ms>', 'give up after this time without success (default: never)', parseMillis)
     .addHelpText('after', NATS_HELP)
 }
 
@@ -41,15 +43,15 @@ export function addNats(command: Command): Command {
 export function toAccess(urls: string | undefined, flags: NatsFlags): NatsAccess {
   const { env } = process
   const servers = (urls ?? env['NATS_URL'])?.split(',').map((url) => url.trim())
-  const { tlsCa: caFile, tlsCert: certFile, tlsKey: keyFile } = flags
-  const files = caFile ?? certFile ?? keyFile
+  const { tlsCa: caFile, tlsCert: certFile, tlsKey: keyFile, tlsFirst: handshakeFirst } = flags
+  const details = caFile ?? certFile ?? keyFile ?? handshakeFirst
   return {
     servers,
     credentialsFile: flags.creds,
     user: flags.user,
     pass: env['NATS_PASSWORD'],
     token: env['NATS_TOKEN'],
-    tls: files === undefined ? flags.tls : { caFile, certFile, keyFile },
+    tls: details === undefined ? flags.tls : { caFile, certFile, keyFile, handshakeFirst },
     domain: flags.domain,
     timeoutMs: flags.timeout,
   }

@@ -1,12 +1,9 @@
-/**
- * Messages of a subject as records again: parts put together, each record checked, none missing but those that the log
- * never held.
- */
+/** Makes records of the messages of a subject again: joins parts, checks each record, and refuses gaps. */
 import type { MsgHdrs } from '@nats-io/transport-node'
 import { DurlogError } from '../errors.js'
 import { recordCrc } from '../ship/record-crc.js'
 import { gapInStream } from './gap.js'
-import { parseMessage, type StoredPart } from './message.js'
+import { isDeletionMarker, parseMessage, type StoredPart } from './message.js'
 
 export interface RestoredRecord {
   seq: number
@@ -20,21 +17,22 @@ export class Assembler {
   #parts: Uint8Array[] = []
   #bytes = 0
 
-  /** For the records of the log `uuid` from `next` on. */
+  /** For the records of the log `uuid`, beginning with `next`. */
   constructor(uuid: string, next: number) {
     this.#uuid = uuid
     this.#next = next
   }
 
-  /** The seq of the record that comes next. */
+  /** The seq of the next record. */
   get next(): number {
     return this.#next
   }
 
-  /** The record that this message completes; undefined if more parts of it follow. `sequence` is the stream's. */
+  /** The record that this message completes; undefined if more parts follow. `sequence` is the message's in the stream. */
   add(headers: MsgHdrs | undefined, data: Uint8Array, sequence: number): RestoredRecord | undefined {
+    if (isDeletionMarker(headers)) return undefined
     const part = parseMessage(headers, data.length)
-    if (part === undefined) throw foreign(sequence, 'is not of durlog')
+    if (part === undefined) throw foreign(sequence, "is not durlog's")
     this.#check(part, sequence)
     if (!part.whole || this.#bytes > 0) {
       this.#parts.push(data)
@@ -49,10 +47,10 @@ export class Assembler {
 
   #check(part: StoredPart, sequence: number): void {
     if (part.uuid !== this.#uuid)
-      throw foreign(sequence, `is of the log ${part.uuid}, and those before it of ${this.#uuid}`)
+      throw foreign(sequence, `belongs to the log ${part.uuid}, and the previous ones to ${this.#uuid}`)
     if (part.voidFrom > this.#next) throw gapInStream(this.#next, part.voidFrom - 1)
     this.#next = Math.max(this.#next, part.seq)
-    if (part.seq < this.#next) throw foreign(sequence, `is record ${part.seq}, where ${this.#next} was to follow`)
+    if (part.seq < this.#next) throw foreign(sequence, `is record ${part.seq}, and ${this.#next} must follow`)
     if (part.offset !== this.#bytes) throw damaged(part.seq, sequence)
   }
 
@@ -65,14 +63,14 @@ export class Assembler {
   }
 }
 
-function foreign(sequence: number, what: string): DurlogError {
-  return new DurlogError('ERR_DURLOG_DESTINATION_OTHER', `the message with the sequence ${sequence} ${what}`)
+function foreign(sequence: number, reason: string): DurlogError {
+  return new DurlogError('ERR_DURLOG_DESTINATION_OTHER', `the message with the sequence ${sequence} ${reason}`)
 }
 
 function damaged(seq: number, sequence: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_CORRUPT',
-    `record ${seq}, the message with the sequence ${sequence}, is not what was shipped: its checksum or a part of it is wrong`,
+    `record ${seq}, the message with the sequence ${sequence}, differs from the shipped one: its checksum is wrong, or a part is missing`,
     { lostFirst: seq, lostLast: seq },
   )
 }

@@ -1,10 +1,10 @@
 import { DurlogError } from '../errors.js'
 
-/** Records that a stream does not hold between others. */
+/** The error for records that are missing between others of the stream. */
 export function gapInStream(first: number, last: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_DESTINATION_GAP',
-    `the stream has no records ${first} to ${last}: restore up to ${first - 1}, or from ${last + 1} on into another folder`,
+    `the stream has no records ${first} to ${last}: restore up to ${first - 1}, or beginning with ${last + 1} into another folder`,
     { lostFirst: first, lostLast: last },
   )
 }

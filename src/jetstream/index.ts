@@ -1,4 +1,4 @@
-/** durlog/jetstream: every record of a log, exactly once and in order, in a stream of NATS JetStream. */
+/** durlog/jetstream: ships every record of a log to a stream of NATS JetStream, exactly once and in order. */
 import type { ReadableLog } from '../index.js'
 import { LogShipper } from '../ship/shipper.js'
 import type { Shipper } from '../ship/types.js'
@@ -19,8 +19,8 @@ export { restore } from './restore.js'
 export type { JetStreamPlace, NatsAccess, NatsTls, RestoreOptions, RestoreReport, ShipOptions } from './types.js'
 
 /**
- * Ships every record of `log` to a subject of a stream, from now on until it is closed. `log` may be open for writing or read-only
- * beside its writer. Throws ERR_DURLOG_INVALID_ARGUMENT; whatever else goes wrong is the event `error`, or `retry`.
+ * Ships every record of `log` to a subject of a stream until the shipper is closed. `log` is open for writing, or read-only while
+ * another process writes it. Throws ERR_DURLOG_INVALID_ARGUMENT; other failures are the event `error` or `retry`.
  */
 export function ship(log: ReadableLog, options: ShipOptions): Shipper {
   const resolved = resolveShipOptions(log, options)

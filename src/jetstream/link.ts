@@ -1,27 +1,35 @@
-/** The connection to the servers. It does not reconnect by itself: the shipper's pauses do. */
-import { readFileSync } from 'node:fs'
+/** The connection to one of the servers. It does not reconnect by itself: the next `open` does, to another server. */
+import { isIP } from 'node:net'
 import type { JetStreamManager } from '@nats-io/jetstream'
-import type { Authenticator, ConnectionOptions, NatsConnection, Status, TlsOptions } from '@nats-io/transport-node'
+import type { ConnectionOptions, NatsConnection, Status } from '@nats-io/transport-node'
 import { DurlogError } from '../errors.js'
+import { readCredentials, readTls } from './credentials.js'
+import { findServer, type Greeting } from './greeting.js'
 import type { ResolvedPlace } from './options.js'
 import { loadPeers } from './peers.js'
-import { fromClientError, refused } from './refusals.js'
-import type { NatsTls } from './types.js'
+import { fromClientError, refused, Unanswered } from './refusals.js'
+import { parseClusterAddress, type ServerAddress } from './servers.js'
 
 export interface LiveLink {
   readonly nc: NatsConnection
   readonly manager: JetStreamManager
 }
 
+/** A server that leaves this many pings unanswered is left: between 4 and 6 s after it stopped. */
+const PING_INTERVAL_MS = 2000
+const MAX_UNANSWERED_PINGS = 2
+
 export class Link {
   readonly #place: ResolvedPlace
+  readonly #closing = new AbortController()
   /** Calls of `onLost`, for the present connection. */
   readonly #listeners = new Set<(error: Error) => void>()
   #live: LiveLink | undefined
-  /** Servers that the cluster has told of. */
-  #gossip: readonly string[] = []
+  /** Servers that the cluster has named. */
+  #named: readonly ServerAddress[] = []
+  /** The server of the newest connection. */
+  #newest: Greeting | undefined
   #connections = 0
-  #closed = false
 
   constructor(place: ResolvedPlace) {
     this.#place = place
@@ -35,22 +43,15 @@ export class Link {
   async open(): Promise<LiveLink> {
     this.#checkOpen()
     if (this.#live !== undefined) return this.#live
-    const { transport, jetStream } = await loadPeers()
-    const nc = await this.#connect(transport.connect, transport.credsAuthenticator)
-    const { domain } = this.#place.access
-    const manager = await jetStream.jetstreamManager(nc, {
-      checkAPI: false,
-      timeout: this.#place.timeoutMs,
-      ...(domain !== undefined && { domain }),
-    })
-    if (this.#closed) {
-      await this.#release(nc)
+    const live = await this.#makeLive()
+    if (this.#closing.signal.aborted) {
+      if (this.#isOwn(live.nc)) await live.nc.close()
       this.#checkOpen()
     }
-    this.#live = { nc, manager }
+    this.#live = live
     this.#connections++
-    void this.#watch(nc)
-    return this.#live
+    void this.#watch(live)
+    return live
   }
 
   /** Calls `listener` once when the connection is lost or the server refuses something. Returns what takes it back. */
@@ -59,62 +60,137 @@ export class Link {
     return () => this.#listeners.delete(listener)
   }
 
-  async close(): Promise<void> {
-    this.#closed = true
+  /** Closes the connection if `error` says that its server did not answer, so that the next `open` tries another one. */
+  async leaveAfter(error: unknown): Promise<void> {
     const nc = this.#live?.nc
-    this.#lose(new DurlogError('ERR_DURLOG_CLOSED', 'the shipper has been closed'))
-    if (nc !== undefined) await this.#release(nc)
+    if (error instanceof Unanswered && nc !== undefined && this.#isOwn(nc)) await this.#drop(nc, error)
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new DurlogError('ERR_DURLOG_CLOSED', 'the shipper has been closed'))
+    const nc = this.#live?.nc
+    this.#lose(this.#closing.signal.reason)
+    if (nc !== undefined && this.#isOwn(nc)) await nc.close()
   }
 
   #checkOpen(): void {
-    if (this.#closed) throw new DurlogError('ERR_DURLOG_CLOSED', 'the shipper has been closed')
+    this.#closing.signal.throwIfAborted()
   }
 
-  async #connect(
-    connect: (options: ConnectionOptions) => Promise<NatsConnection>,
-    credentials: typeof import('@nats-io/transport-node').credsAuthenticator,
-  ): Promise<NatsConnection> {
+  #isOwn(nc: NatsConnection): boolean {
+    return nc !== this.#place.access.connection
+  }
+
+  async #makeLive(): Promise<LiveLink> {
+    const { jetStream } = await loadPeers()
+    const nc = await this.#connect()
+    const { domain } = this.#place.access
+    const manager = await jetStream.jetstreamManager(nc, {
+      checkAPI: false,
+      timeout: this.#place.timeoutMs,
+      ...(domain !== undefined && { domain }),
+    })
+    return { nc, manager }
+  }
+
+  async #connect(): Promise<NatsConnection> {
     const { connection } = this.#place.access
     if (connection !== undefined) {
       if (connection.isClosed()) throw refused('the connection was closed by its owner: ship again with an open one')
       return connection
     }
     try {
-      return await connect(this.#connectionOptions(credentials))
+      const nc = await this.#connectToOne()
+      this.#noteServers(nc)
+      return nc
     } catch (error) {
       throw fromClientError(error, 'connecting')
     }
   }
 
-  #connectionOptions(credentials: typeof import('@nats-io/transport-node').credsAuthenticator): ConnectionOptions {
-    const { servers, credentialsFile, user, pass, token, tls, inboxPrefix } = this.#place.access
+  async #connectToOne(): Promise<NatsConnection> {
+    const { transport } = await loadPeers()
+    const { signal } = this.#closing
+    const tls = this.#tlsOptions()
+    const { timeoutMs } = this.#place
+    const server = await findServer(this.#serversInTurn(), {
+      timeoutMs,
+      handshakeFirst: tls?.handshakeFirst === true ? tls : undefined,
+      signal,
+    })
+    this.#newest = server
+    const connecting = transport.connect(this.#connectionOptions(server, tls, transport.credsAuthenticator))
+    return untilAborted(connecting, signal)
+  }
+
+  /** In random order, so that many shippers use all servers; the newest one last. */
+  #serversInTurn(): ServerAddress[] {
+    const known = new Map([...this.#place.servers, ...this.#named].map((server) => [keyOf(server), server]))
+    const newest = this.#newest === undefined ? undefined : keyOf(this.#newest)
+    return [...known]
+      .map(([key, server]) => ({ server, rank: key === newest ? 1 : Math.random() }))
+      .sort((a, b) => a.rank - b.rank)
+      .map(({ server }) => server)
+  }
+
+  #noteServers(nc: NatsConnection): void {
+    const urls = nc.info?.connect_urls ?? []
+    if (urls.length > 0) this.#named = urls.map(parseClusterAddress).filter((server) => server !== undefined)
+  }
+
+  #tlsOptions(): ReturnType<typeof readTls> | undefined {
+    const { access, requiresTls } = this.#place
+    if (typeof access.tls === 'object') return readTls(access.tls)
+    return requiresTls ? readTls({}) : undefined
+  }
+
+  #connectionOptions(
+    { host, port, tlsName, offersTls }: Greeting,
+    tls: ReturnType<typeof readTls> | undefined,
+    credentials: typeof import('@nats-io/transport-node').credsAuthenticator,
+  ): ConnectionOptions {
+    const { credentialsFile, user, pass, token, inboxPrefix } = this.#place.access
+    const address = `${host.includes(':') ? `[${host}]` : host}:${port}`
+    if (tls !== undefined && !offersTls && tls.handshakeFirst !== true)
+      throw refused(`${address} offers no TLS, and TLS is required: give the server a certificate, or ship without tls`)
+    // A cluster names its servers by their IP addresses; their certificates hold the name that the caller knows.
+    const servername = tlsName ?? this.#place.servers.find(({ host: name }) => isIP(name) === 0)?.host
+    const encrypted = offersTls || tls !== undefined
     return {
-      servers: [...new Set([...(servers as string[]), ...this.#gossip])],
+      servers: [address],
       name: 'durlog',
       reconnect: false,
       timeout: this.#place.timeoutMs,
+      pingInterval: PING_INTERVAL_MS,
+      maxPingOut: MAX_UNANSWERED_PINGS,
       noAsyncTraces: true,
       ...(user !== undefined && { user }),
       ...(pass !== undefined && { pass }),
       ...(token !== undefined && { token }),
       ...(inboxPrefix !== undefined && { inboxPrefix }),
-      ...(tls !== undefined && tls !== false && { tls: readTls(tls === true ? {} : tls) }),
+      ...(encrypted && { tls: { ...tls, ...(servername !== undefined && { servername }) } }),
       ...(credentialsFile !== undefined && { authenticator: readCredentials(credentialsFile, credentials) }),
     }
   }
 
   /** Follows the connection until it is closed. */
-  async #watch(nc: NatsConnection): Promise<void> {
+  async #watch({ nc }: LiveLink): Promise<void> {
     for await (const status of nc.status()) {
       if (this.#live?.nc !== nc) return
+      if (status.type === 'update') this.#noteServers(nc)
       const lost = lossOf(status)
-      if (lost !== undefined) this.#tell(lost)
+      if (lost instanceof Unanswered && this.#isOwn(nc)) void this.#drop(nc, lost)
+      else if (lost !== undefined) this.#tell(lost)
       if (status.type === 'close') break
     }
-    if (this.#live?.nc !== nc) return
-    this.#gossip = (nc.info?.connect_urls ?? []).slice()
     const reason = await nc.closed()
     if (this.#live?.nc === nc) this.#lose(new Error(`the connection was lost: ${reason?.message ?? 'closed'}`))
+  }
+
+  /** The client's own disconnect would first wait until a stopped server has read what was sent to it. */
+  async #drop(nc: NatsConnection, error: Error): Promise<void> {
+    this.#lose(error)
+    await nc.close()
   }
 
   #lose(error: Error): void {
@@ -127,45 +203,30 @@ export class Link {
     this.#listeners.clear()
     for (const listener of listeners) listener(error)
   }
+}
 
-  async #release(nc: NatsConnection): Promise<void> {
-    if (nc !== this.#place.access.connection) await nc.close()
-  }
+function keyOf({ host, port }: ServerAddress): string {
+  return `${host} ${port}`
+}
+
+/** Rejects at once when `signal` is aborted; a connection that is made later is closed. */
+function untilAborted(connecting: Promise<NatsConnection>, signal: AbortSignal): Promise<NatsConnection> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => {
+      reject(signal.reason)
+      connecting.then(
+        (nc) => nc.close(),
+        () => {},
+      )
+    }
+    signal.addEventListener('abort', abort, { once: true })
+    connecting.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+    if (signal.aborted) abort()
+  })
 }
 
 function lossOf(status: Status): Error | undefined {
+  if (status.type === 'staleConnection') return new Unanswered('the server answers no ping')
   if (status.type === 'disconnect') return new Error('the connection was lost')
   return status.type === 'error' ? fromClientError(status.error, 'the server refused') : undefined
-}
-
-function readCredentials(
-  path: string,
-  credentials: typeof import('@nats-io/transport-node').credsAuthenticator,
-): Authenticator {
-  const authenticate = credentials(readSecret(path))
-  return (nonce) => {
-    try {
-      return authenticate(nonce)
-    } catch (cause) {
-      throw refused(`${path} holds no credentials: ${(cause as Error).message}`, cause)
-    }
-  }
-}
-
-function readTls({ caFile, certFile, keyFile, handshakeFirst }: NatsTls): TlsOptions {
-  return {
-    ...(caFile !== undefined && { ca: readSecret(caFile).toString() }),
-    ...(certFile !== undefined && { cert: readSecret(certFile).toString() }),
-    ...(keyFile !== undefined && { key: readSecret(keyFile).toString() }),
-    ...(handshakeFirst !== undefined && { handshakeFirst }),
-  }
-}
-
-/** Read at each connection, so that a file that was replaced is noticed. */
-function readSecret(path: string): Buffer {
-  try {
-    return readFileSync(path)
-  } catch (cause) {
-    throw refused(`${path}, which says who is trusted, cannot be read: ${(cause as Error).message}`, cause)
-  }
 }

@@ -1,4 +1,4 @@
-/** A record as messages of a stream: one, or several where it is longer than a message may be. */
+/** A record as messages of a stream: one, or several if it is longer than a message may be. */
 import type { MsgHdrs } from '@nats-io/transport-node'
 import { DurlogError } from '../errors.js'
 import { recordCrc } from '../ship/record-crc.js'
@@ -12,7 +12,7 @@ export const Header = {
   generation: 'Durlog-Generation',
   time: 'Durlog-Time',
   crc: 'Durlog-Crc',
-  /** `<offset>/<length>` of a part; not in a message that is a whole record. */
+  /** `<offset>/<length>` of a part; absent in a message that is a whole record. */
   part: 'Durlog-Part',
   /** The first seq of a range of lost records that ends right before `void`, or this record. */
   gap: 'Durlog-Gap',
@@ -25,9 +25,10 @@ export const Header = {
   batchId: 'Nats-Batch-Id',
   batchSequence: 'Nats-Batch-Sequence',
   batchCommit: 'Nats-Batch-Commit',
+  markerReason: 'Nats-Marker-Reason',
 } as const
 
-/** More than the headers of a message ever take. */
+/** More than the headers of a message can take. */
 export const HEADER_ROOM_BYTES = 1024
 
 /** The longest record that a log can hold. */
@@ -47,15 +48,15 @@ export interface MessageShape {
   maxBytes: number
   /** Whether a longer record is split. */
   split: boolean
-  /** Behind each message id: tells messages apart from earlier ones that were removed. */
+  /** The end of each message id: distinguishes messages from earlier ones that were removed. */
   idSuffix: string
 }
 
-/** The messages of `record` from byte `offset` of it on. Throws ERR_DURLOG_RECORD_TOO_LARGE. */
+/** The messages of `record`, beginning at its byte `offset`. Throws ERR_DURLOG_RECORD_TOO_LARGE. */
 export function toMessages(record: ShipRecord, origin: ShipOrigin, shape: MessageShape, offset = 0): RecordMessage[] {
   const { seq, data, timestamp, gapFrom, voidFrom } = record
   const { maxBytes, split, idSuffix } = shape
-  if (data.length > maxBytes && (!split || maxBytes < 1)) throw tooLarge(seq, data.length, maxBytes)
+  if (data.length > maxBytes && !split) throw tooLarge(seq, data.length, maxBytes)
   const crc = recordCrc(origin.uuid, seq, timestamp, data).toString(16).padStart(8, '0')
   const whole = data.length <= maxBytes && offset === 0
   const messages: RecordMessage[] = []
@@ -77,17 +78,22 @@ export function toMessages(record: ShipRecord, origin: ShipOrigin, shape: Messag
   return messages
 }
 
-/** A message of the stream, read. */
+/** A stored message, parsed. */
 export interface StoredPart extends ShippedRecord {
-  /** Where its data begins in the record. */
+  /** The position of its data in the record. */
   readonly offset: number
-  /** Bytes of its data. */
+  /** The length of its data. */
   readonly partBytes: number
   /** Of the whole record. */
   readonly length: number
   readonly generation: number
   /** The first seq of a range that never held a record, and that ends right before this one; `seq` without any. */
   readonly voidFrom: number
+}
+
+/** Whether the server stored this message itself, when the last message of a subject expired or was removed. */
+export function isDeletionMarker(headers: MsgHdrs | undefined): boolean {
+  return headers?.has(Header.markerReason) === true
 }
 
 /** Undefined for a message that durlog did not publish. */
@@ -128,6 +134,6 @@ function wholeNumber(text: string): number | undefined {
 function tooLarge(seq: number, bytes: number, maxBytes: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_RECORD_TOO_LARGE',
-    `record ${seq} has ${bytes} bytes, and a message of this stream at most ${maxBytes}: raise the server's max_payload (and the stream's max_msg_size), or ship with oversized: 'split'`,
+    `record ${seq} has ${bytes} bytes, and a message of this stream at most ${maxBytes}: raise the server's max_payload and the stream's max_msg_size, or allow records to be split (oversized: 'split', without --no-split)`,
   )
 }

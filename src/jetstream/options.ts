@@ -1,8 +1,9 @@
-/** The options of `ship` and of its access to the servers: names, defaults, checks. */
+/** The names, defaults and checks of the options of `ship` and of the access to servers. */
 import { invalidArgument } from '../errors.js'
 import type { ReadableLog } from '../index.js'
 import { bag, choice, flag, shown, whole } from '../options/checks.js'
 import { type ResolvedShipperOptions, resolveShipperOptions, SHIPPER_OPTION_NAMES } from '../ship/options.js'
+import { resolveServers, type ServerAddress } from './servers.js'
 import type { JetStreamPlace, NatsAccess, NatsTls, ShipOptions } from './types.js'
 
 const ACCESS_NAMES: readonly string[] = [
@@ -29,6 +30,8 @@ export interface ResolvedPlace {
   stream: string
   subject: string | undefined
   access: NatsAccess
+  servers: readonly ServerAddress[]
+  requiresTls: boolean
   timeoutMs: number
 }
 
@@ -43,7 +46,7 @@ export interface ResolvedShipOptions extends ResolvedPlace {
 export function resolveShipOptions(log: unknown, options: unknown): ResolvedShipOptions {
   const known = log as Partial<ReadableLog> | null | undefined
   if (typeof known?.cursor !== 'function' || typeof known.uuid !== 'string')
-    throw invalidArgument(`log must be a log that open() gave; got ${shown(log)}`)
+    throw invalidArgument(`log must be a log that open() returned; got ${shown(log)}`)
   const given = bag('ship options', options, SHIP_NAMES) as unknown as ShipOptions
   return {
     ...resolvePlace(given),
@@ -73,14 +76,16 @@ export function resolvePlace(given: NatsAccess & Partial<JetStreamPlace>): Resol
   if (tls !== undefined && typeof tls !== 'boolean')
     bag('tls', tls, ['caFile', 'certFile', 'keyFile', 'handshakeFirst'] satisfies (keyof NatsTls)[])
   if (given.connection !== undefined && given.servers !== undefined)
-    throw invalidArgument('connection goes without servers; got both')
+    throw invalidArgument('connection and servers exclude each other; got both')
+  const { addresses, requiresTls } = resolveServers(given.servers)
+  if (requiresTls && tls === false) throw invalidArgument('tls must not be false for a server that begins with tls://')
   const timeoutMs = whole('timeoutMs', given.timeoutMs, { min: 1, max: 2 ** 31 - 1, unit: 'milliseconds' }, 10_000)
-  return { stream, subject, access: { ...given, servers: resolveServers(given.servers) }, timeoutMs }
-}
-
-function resolveServers(servers: unknown): string[] {
-  const list = servers === undefined ? ['nats://127.0.0.1:4222'] : Array.isArray(servers) ? servers : [servers]
-  if (list.length === 0 || !list.every((server) => typeof server === 'string' && server !== ''))
-    throw invalidArgument(`servers must be one or more of nats://host:port; got ${shown(servers)}`)
-  return list as string[]
+  return {
+    stream,
+    subject,
+    access: given,
+    servers: addresses,
+    requiresTls: requiresTls || (tls !== undefined && tls !== false),
+    timeoutMs,
+  }
 }

@@ -1,20 +1,24 @@
-/** How many messages are sent ahead of their acknowledgements, by what the stream has taken so far. */
+/** Decides how many messages are sent ahead of their acknowledgements, from what the stream has stored so far. */
 import { ShipConflict } from '../ship/conflict.js'
-import { DuplicateMessage } from './refusals.js'
+import { DuplicateMessage, Unanswered } from './refusals.js'
 import type { StreamFacts } from './stream.js'
 
-/** What a server takes in one batch unless it is configured to take less. */
+/** A server's limit for one batch, unless it is configured to a lower one. */
 const MAX_BATCH_MESSAGES = 1000
+/** Added to the length of batches after each one that was stored, until the limit is reached. */
+const BATCH_GROWTH_MESSAGES = 10
 
 export class Pace {
   #facts: Pick<StreamFacts, 'atomicBatches' | 'replicated'> = { atomicBatches: false, replicated: false }
-  /** Single messages on their way. */
+  /** Single messages that may wait for their acknowledgement at the same time. */
   #window: number = Number.MAX_SAFE_INTEGER
+  #batchLimit = MAX_BATCH_MESSAGES
+  /** Below the limit on a link or a server that is too slow for it. */
   #batch = MAX_BATCH_MESSAGES
-  /** The next message goes alone: its answer says what is wrong, where that of a batch may not. */
+  /** The next message is sent alone, because the refusal of a batch may not say the reason. */
   #alone = false
 
-  /** What the stream is, at the beginning of a session. */
+  /** Set at the beginning of each session. */
   set facts(facts: StreamFacts) {
     this.#facts = facts
   }
@@ -28,13 +32,13 @@ export class Pace {
   }
 
   get mode(): string {
-    if (this.#facts.atomicBatches) return `atomic batches of up to ${this.#batch}`
+    if (this.#facts.atomicBatches) return `atomic batches of up to ${this.#batchLimit}`
     return this.#facts.replicated
       ? 'single messages one at a time: allow the stream atomic batches (allow_atomic) to ship faster'
       : 'single messages, several on their way'
   }
 
-  /** How many more records may be published while `pending` messages wait for an answer, and `queued` for their batch. */
+  /** How many more records may be published while `pending` messages wait for an acknowledgement, and `queued` for their batch. */
   room(pending: number, queued: number): number {
     if (this.#alone || (this.#facts.replicated && !this.inBatches)) return pending + queued === 0 ? 1 : 0
     if (this.inBatches) return Math.max(0, this.#batch - queued)
@@ -43,18 +47,25 @@ export class Pace {
 
   stored(messages: number): void {
     this.#alone = false
-    if (!this.inBatches && this.#window < Number.MAX_SAFE_INTEGER) this.#window += messages / this.#window
+    if (this.inBatches) this.#batch = Math.min(this.#batchLimit, this.#batch + BATCH_GROWTH_MESSAGES)
+    else if (this.#window < Number.MAX_SAFE_INTEGER) this.#window += messages / this.#window
   }
 
-  /** A session has ended with `error` while `pending` messages waited. */
+  /** A session ended with `error` while `pending` messages waited. */
   failed(error: Error, pending: number): void {
-    if (error instanceof ShipConflict) {
-      // Others publish into the stream.
-      if (!this.inBatches) this.#window = Math.max(1, Math.floor(Math.min(this.#window, pending) / 2))
-      return
+    if (error instanceof DuplicateMessage) return
+    const tooMuch = error instanceof Unanswered
+    if (!this.inBatches) {
+      // A conflict means that others publish into the stream.
+      if (tooMuch || error instanceof ShipConflict)
+        this.#window = Math.max(1, Math.floor(Math.min(this.#window, pending) / 2))
+    } else if (tooMuch) {
+      this.#batch = Math.max(1, Math.floor(this.#batch / 2))
+    } else if (/too large/.test(error.message)) {
+      this.#batchLimit = Math.max(1, Math.floor(this.#batchLimit / 2))
+      this.#batch = Math.min(this.#batch, this.#batchLimit)
+    } else if (!(error instanceof ShipConflict)) {
+      this.#alone = true
     }
-    if (!this.inBatches || error instanceof DuplicateMessage) return
-    if (/too large/.test(error.message)) this.#batch = Math.max(1, Math.floor(this.#batch / 2))
-    else this.#alone = true
   }
 }

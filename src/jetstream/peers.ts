@@ -1,4 +1,4 @@
-/** The client's packages, which are installed by those who ship. */
+/** Loads the packages of the NATS client, which are optional peer dependencies. */
 import { DurlogError } from '../errors.js'
 
 type Transport = typeof import('@nats-io/transport-node')

@@ -1,7 +1,8 @@
-/** Messages on their way to a stream, and its answers, which come in the same order. */
+/** Messages that were sent to a stream and wait for their acknowledgements, which come in the same order. */
 import { clearTimeout, setTimeout } from 'node:timers'
 import type { Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node'
-import { type ApiError, DuplicateMessage, fromApiError } from './refusals.js'
+import type { Patience } from './patience.js'
+import { type ApiError, DuplicateMessage, fromApiError, Unanswered } from './refusals.js'
 
 export interface PubAck {
   seq: number
@@ -19,20 +20,22 @@ const PUBLISHING = 'publishing'
 export class Publications {
   readonly #nc: NatsConnection
   readonly #inbox: string
-  readonly #timeoutMs: number
+  readonly #patience: Patience
   readonly #onFailure: (error: Error) => void
   readonly #unsubscribe: () => void
   readonly #pending: Pending[] = []
   #taken = 0
   #count = 0
   #timer: NodeJS.Timeout | undefined
+  /** When the timer was started or refreshed. */
+  #waitingSince = 0
   #failed = false
 
-  /** `onFailure` is called at most once, and no answer is passed on after it. */
-  constructor(nc: NatsConnection, inbox: string, timeoutMs: number, onFailure: (error: Error) => void) {
+  /** Calls `onFailure` at most once, and `onAck` never after it. */
+  constructor(nc: NatsConnection, inbox: string, patience: Patience, onFailure: (error: Error) => void) {
     this.#nc = nc
     this.#inbox = inbox
-    this.#timeoutMs = timeoutMs
+    this.#patience = patience
     this.#onFailure = onFailure
     const subscription = nc.subscribe(`${inbox}.*`, {
       callback: (error, message) => (error === null ? this.#answer(message) : this.fail(error)),
@@ -40,12 +43,12 @@ export class Publications {
     this.#unsubscribe = () => subscription.unsubscribe()
   }
 
-  /** Messages that wait for their answer. */
+  /** Messages that wait for their acknowledgement. */
   get pending(): number {
     return this.#pending.length - this.#taken
   }
 
-  /** Publishes a message whose answer is not asked for. */
+  /** Publishes a message without asking for an acknowledgement. */
   send(subject: string, data: Uint8Array, headers: MsgHdrs): void {
     this.#publish(subject, data, { headers })
   }
@@ -63,7 +66,7 @@ export class Publications {
     this.#onFailure(error)
   }
 
-  /** Listens to no answer any more. */
+  /** Ignores all further answers. */
   stop(): void {
     this.#failed = true
     clearTimeout(this.#timer)
@@ -75,16 +78,18 @@ export class Publications {
     try {
       this.#nc.publish(subject, data, options)
     } catch (error) {
-      // The connection has been closed since.
+      // The connection was closed in the meantime.
       this.fail(error as Error)
     }
   }
 
   #startTimer(): NodeJS.Timeout {
-    return setTimeout(
-      () => this.fail(new Error(`${PUBLISHING}: no acknowledgement within ${this.#timeoutMs} ms`)),
-      this.#timeoutMs,
-    )
+    const { ms } = this.#patience
+    this.#waitingSince = performance.now()
+    return setTimeout(() => {
+      this.#patience.unanswered()
+      this.fail(new Unanswered(`${PUBLISHING}: no acknowledgement within ${ms} ms`))
+    }, ms)
   }
 
   #answer(message: Msg): void {
@@ -95,11 +100,21 @@ export class Publications {
       return
     }
     const { onAck } = this.#take()
-    if (this.pending === 0) {
-      clearTimeout(this.#timer)
-      this.#timer = undefined
-    } else this.#timer?.refresh()
+    this.#noteAnswer()
     onAck(message.json<PubAck>())
+  }
+
+  /** Each acknowledgement gives the next one the whole time again. */
+  #noteAnswer(): void {
+    const now = performance.now()
+    this.#patience.answered(now - this.#waitingSince)
+    this.#waitingSince = now
+    if (this.pending > 0) {
+      this.#timer?.refresh()
+      return
+    }
+    clearTimeout(this.#timer)
+    this.#timer = undefined
   }
 
   #failureIn(message: Msg): Error | undefined {
@@ -109,10 +124,10 @@ export class Publications {
     if (message.headers?.code === 503) return new Error(`${PUBLISHING}: no server answers for this subject now`)
     const { error, duplicate } = message.json<{ error?: ApiError; duplicate?: boolean }>()
     if (error !== undefined) return fromApiError(error, PUBLISHING)
-    return duplicate === true ? new DuplicateMessage(`${PUBLISHING}: the message is known already`) : undefined
+    return duplicate === true ? new DuplicateMessage(`${PUBLISHING}: the server knows the message already`) : undefined
   }
 
-  /** The oldest one. The array is cut now and then, so that taking one costs the same however many there are. */
+  /** Takes the oldest one. The array is cut now and then, so that the cost does not grow with its length. */
   #take(): Pending {
     const head = this.#pending[this.#taken++] as Pending
     if (this.#taken > 1024 || this.#taken === this.#pending.length) {

@@ -1,19 +1,21 @@
 /**
- * Publishes records, each directly after the one before it: the stream stores a message only if the subject's last message
- * has the sequence that the message names. Two ways:
+ * Publishes records, each directly after the previous one: the server stores a message only if the subject's last message
+ * has the sequence that the message names. There are two ways:
  *
- * - Batches, one at a time, stored whole or not at all. The first message names the last one's sequence, which is not known
- *   before. What comes meanwhile forms the next batch, and is made ready to be sent.
- * - Single messages with several on their way. The first names the last one's sequence, each of the others the message id
- *   of the one before it, which must then be the last one of the whole stream. (Its sequence cannot be foretold: if
- *   something else was stored in between, the one after the next would be stored in its place.) If something else is
- *   stored, all that are on their way are refused, and fewer are sent ahead from then on. A stream of several replicas
- *   cannot compare a message with one that is on its way, so there it is one at a time.
+ * - Batches, one at a time, stored whole or not at all. The first message names the sequence of the last stored one, which
+ *   is known only after the previous batch was acknowledged. Records that arrive meanwhile form the next batch, whose
+ *   messages are prepared in advance.
+ * - Single messages, several at a time. The first names the last sequence. Each other one names the message id of the
+ *   previous message, which must then be the last one of the whole stream. It cannot name a sequence: if another publisher's
+ *   message came in between, the prediction would be wrong by one, and a later message could be stored at the wrong place.
+ *   If another message is stored in between, the server refuses all that wait, and fewer are sent ahead afterwards. A
+ *   stream with several replicas cannot compare with a message that is still being replicated, so it gets one at a time.
  */
 import type { ShipOrigin, ShipRecord } from '../ship/types.js'
 import type { LiveLink } from './link.js'
 import { Header, type MessageShape, type RecordMessage, toMessages } from './message.js'
 import type { Pace } from './pace.js'
+import type { Patience } from './patience.js'
 import { Publications } from './publications.js'
 import { headerLines, rawHeaders } from './raw-headers.js'
 
@@ -21,8 +23,7 @@ export interface PublisherPlace {
   stream: string
   subject: string
   shape: MessageShape
-  timeoutMs: number
-  /** How many messages go together, or on their way. */
+  patience: Patience
   pace: Pace
   inbox: string
 }
@@ -30,13 +31,13 @@ export interface PublisherPlace {
 export interface PublisherStart {
   /** The stream's sequence of the subject's last message; 0 if it has none. */
   lastSequence: number
-  /** Of a record the first bytes of which are stored already. */
+  /** A record whose first bytes are already stored. */
   begun: { seq: number; offset: number } | undefined
 }
 
-/** A message of a batch that has not been sent. */
+/** A message that waits for its batch. */
 interface Queued extends RecordMessage {
-  /** Called once it is stored. */
+  /** Called after it is stored. */
   done?: () => void
 }
 
@@ -46,7 +47,7 @@ export class Publisher {
   readonly #onFailed: (error: Error, pending: number) => void
   readonly #rejects = new Set<(error: Error) => void>()
   #failure: Error | undefined
-  /** The sequence of the newest message that is acknowledged. */
+  /** The sequence of the newest acknowledged message. */
   #last: number
   /** The id of the newest message that was sent. */
   #sentId = ''
@@ -54,7 +55,7 @@ export class Publisher {
   #batches = 0
   readonly #queue: Queued[] = []
 
-  /** `onFailed` is called once, with how many messages waited. */
+  /** Calls `onFailed` once, with the number of messages that waited. */
   constructor(
     { nc }: LiveLink,
     place: PublisherPlace,
@@ -65,7 +66,7 @@ export class Publisher {
     this.#onFailed = onFailed
     this.#last = start.lastSequence
     this.#begun = start.begun
-    this.#publications = new Publications(nc, place.inbox, place.timeoutMs, (error) => this.#onFailure(error))
+    this.#publications = new Publications(nc, place.inbox, place.patience, (error) => this.#onFailure(error))
   }
 
   get room(): number {
@@ -109,7 +110,7 @@ export class Publisher {
     if (this.#publications.pending === 0) this.#sendBatch()
   }
 
-  /** A record is in more than one batch if it has more parts than a batch may have messages. */
+  /** A record with more parts than a batch may have messages is sent in several batches. */
   #sendBatch(): void {
     const { pace, subject } = this.#place
     const batch = this.#queue.splice(0, pace.batchMessages)
@@ -147,7 +148,7 @@ export class Publisher {
     }
   }
 
-  /** That the message before it is the last one. */
+  /** Headers by which the server stores the message only if the previous one is the last. */
   #condition(): string {
     return headerLines([
       [Header.expectedStream, this.#place.stream],

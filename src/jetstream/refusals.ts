@@ -1,24 +1,25 @@
-/** Which answers of a server are final, and what they are in durlog's words. */
+/** Decides which answers of a server are final, and turns them into errors of durlog. */
 import { types } from 'node:util'
 import { DurlogError } from '../errors.js'
 import { ShipConflict } from '../ship/conflict.js'
 
-/** Error codes of JetStream (`err_code`). Any other is passing: an election, a full stream, a server that starts. */
+/** Error codes of JetStream (`err_code`). A code that is not listed here passes: an election, a full stream, a starting server. */
 const STREAM_NOT_FOUND = 10059
 /** Another message is the last one: by its sequence, or by its id. */
 const WRONG_LAST: readonly number[] = [10071, 10164, 10070]
 const DUPLICATE_IN_BATCH = 10201
-/** Final, with what to do. */
+/** Final, with the remedy. */
 const REFUSED: Readonly<Record<number, string>> = {
-  10027: 'the account may have no more streams',
-  10052: 'the stream cannot be made like this; make it by hand',
+  10027: 'the account may have no more streams: delete one, or raise the limit',
+  10052: 'the stream cannot be created with this configuration: create it by hand',
   10054: 'the stream takes no message of this length: raise its max_msg_size',
-  10058: 'the stream exists with another configuration',
-  10060: 'the subject belongs to another stream: name that one',
-  10065: 'another stream takes this subject: name that one, or another subject',
-  10074: 'this server is in no cluster: ask for one replica',
-  10109: 'the stream is sealed: name another one',
+  10058: 'a stream of this name exists with another configuration',
+  10060: 'the subject belongs to another stream: use that stream',
+  10065: 'another stream takes this subject: use that stream, or another subject',
+  10074: 'this server is in no cluster: use one replica',
+  10109: 'the stream is sealed: use another stream',
   10122: 'the account allows no stream of this size',
+  10169: 'the stream holds counters (allow_msg_counter) and takes no records: use another stream',
 }
 
 /** `{"error": …}` of an answer. */
@@ -28,11 +29,14 @@ export interface ApiError {
   description?: string
 }
 
-/** The record is stored, or was stored and then removed: the server knows its message id. */
+/** The server knows the message id: the record is stored, or was stored and then removed. */
 export class DuplicateMessage extends Error {}
 
-/** The stream is not there, or not yet there again. */
+/** The server does not know the stream, or does not know it yet because it is starting. */
 export class StreamMissing extends Error {}
+
+/** The server did not answer in time: it may be stopped or unreachable. */
+export class Unanswered extends Error {}
 
 export function fromApiError(error: ApiError, doing: string): Error {
   const { err_code: code = 0, description = 'no reason given' } = error
@@ -49,45 +53,43 @@ export function refused(message: string, cause?: unknown): DurlogError {
 }
 
 /** Names of the client's errors. Its classes are not compared: an application may have a second copy of them. */
-const NO_PERMISSION: readonly string[] = [
-  'PermissionViolationError',
-  'AuthorizationError',
-  'UserAuthenticationExpiredError',
-]
+const NO_PERMISSION: readonly string[] = ['PermissionViolationError', 'AuthorizationError']
+const TIMEOUT = 'TimeoutError'
 
-/** Codes of Node's TLS: this client does not trust the server, or is itself asked for a certificate. */
-const NO_TRUST: readonly unknown[] = [
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-]
+/** Codes of Node's TLS for a certificate or a key that one of the two sides does not accept. */
+const NO_TRUST =
+  /CERT|^(HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_EXCEEDED)$|^UNABLE_TO_|^ERR_(OSSL|SSL|TLS)_/
+/** The other side went away during the handshake. */
+const HANDSHAKE_LOST = /UNEXPECTED_EOF|ALERT_INTERNAL_ERROR|ALERT_CLOSE_NOTIFY/
 
-/** What the client threw while `doing`. */
+/** The error of a target for an error that the client or Node threw while `doing`. */
 export function fromClientError(error: unknown, doing: string): Error {
   const chain = causesOf(error)
-  const own = chain.find((link) => link instanceof DurlogError)
+  const own = chain.find((link) => link instanceof DurlogError || link instanceof Unanswered)
   if (own !== undefined) return own
   const denied = chain.find(({ name }) => NO_PERMISSION.includes(name))
   if (denied !== undefined)
     return refused(
-      `${doing}: ${denied.message}; give this user the permissions that docs/SHIPPING.md lists, or other credentials`,
+      `${doing}: ${denied.message}; give this user the permissions that docs/SHIPPING.md lists, or use other credentials`,
       error,
     )
-  const distrusted = chain.find((link) => NO_TRUST.includes((link as NodeJS.ErrnoException).code))
+  const distrusted = chain.find((link) => isTlsRefusal((link as NodeJS.ErrnoException).code))
   if (distrusted !== undefined)
     return refused(
-      `${doing}: ${distrusted.message}; name the authorities that the server and this client are known by, and the server by the name in its certificate`,
+      `${doing}: ${distrusted.message}; check the validity, the names and the authority of both certificates, and that the client's key belongs to its certificate`,
       error,
     )
   const api = chain.find((link) => typeof (link as { apiError?: unknown }).apiError === 'function') as
     | { apiError(): ApiError }
     | undefined
   if (api !== undefined) return fromApiError(api.apiError(), doing)
-  return new Error(`${doing}: ${(error as Error).message}`, { cause: error })
+  const text = `${doing}: ${(error as Error).message}`
+  if (chain.some(({ name }) => name === TIMEOUT)) return new Unanswered(text, { cause: error })
+  return new Error(text, { cause: error })
+}
+
+function isTlsRefusal(code: unknown): boolean {
+  return typeof code === 'string' && NO_TRUST.test(code) && !HANDSHAKE_LOST.test(code)
 }
 
 function causesOf(error: unknown): Error[] {

@@ -1,4 +1,4 @@
-/** The folder that a log is restored into. A file in it says that the restore has not ended. */
+/** The folder that a log is restored into. A file in it marks the restore as unfinished. */
 import {
   closeSync,
   fsyncSync,
@@ -16,27 +16,27 @@ import { DurlogError } from '../errors.js'
 const NAME = 'restoring'
 const MAKING = 'restoring.new'
 
-/** What a restore that goes on has to agree with. */
+/** The properties that a continued restore must have in common with the first run. */
 export interface RestoreMark {
   stream: string
   subject: string
   uuid: string
-  /** The first seq that was restored. */
+  /** The first restored seq. */
   first: number
 }
 
-/** The mark of an earlier restore of this folder that has not ended; undefined for an empty folder, which is made. */
+/** The mark of an unfinished restore of this folder; undefined for an empty folder. Creates the folder if it is missing. */
 export function enterFolder(dir: string): RestoreMark | undefined {
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   const names = readdirSync(dir)
   if (names.includes(NAME)) return JSON.parse(readFileSync(join(dir, NAME), 'utf8')) as RestoreMark
   if (names.length === 0 || (names.length === 1 && names[0] === MAKING)) return undefined
-  throw new DurlogError('ERR_DURLOG_NOT_EMPTY', `${dir} is not empty: restore into an empty or a new folder`, {
+  throw new DurlogError('ERR_DURLOG_NOT_EMPTY', `${dir} is not empty: restore into a new or empty folder`, {
     path: dir,
   })
 }
 
-/** On the device before the first record is. */
+/** Writes the mark, which is on the device before the first record is. */
 export function markFolder(dir: string, mark: RestoreMark): void {
   const file = openSync(join(dir, MAKING), 'w', 0o600)
   try {
@@ -49,14 +49,14 @@ export function markFolder(dir: string, mark: RestoreMark): void {
   syncFolder(dir)
 }
 
-/** The restore has ended: the folder is a log like any other. */
+/** Removes the mark: the folder is an ordinary log. */
 export function unmarkFolder(dir: string): void {
   rmSync(join(dir, NAME), { force: true })
   syncFolder(dir)
 }
 
 function syncFolder(dir: string): void {
-  // A folder cannot be opened there.
+  // Windows does not open folders.
   if (process.platform === 'win32') return
   const folder = openSync(dir, 'r')
   try {

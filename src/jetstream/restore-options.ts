@@ -1,4 +1,4 @@
-/** The options of `restore`: names, defaults, checks. */
+/** The names, defaults and checks of the options of `restore`. */
 import { DurlogError, invalidArgument } from '../errors.js'
 import { checkSignal } from '../options/abort-signal.js'
 import { checkSeq, toTimeMs } from '../options/call-options.js'
@@ -42,7 +42,7 @@ export function resolveRestoreOptions(options: unknown): ResolvedRestoreOptions 
   if (typeof onProgress !== 'function') throw invalidArgument(`onProgress must be a function; got ${shown(onProgress)}`)
   const follow = flag('follow', given.follow, false)
   if (follow && (to !== undefined || toTime !== undefined))
-    throw invalidArgument('follow goes without to and toTime: it has no end')
+    throw invalidArgument('follow excludes to and toTime, because it does not end')
   return {
     ...resolvePlace(given),
     from,

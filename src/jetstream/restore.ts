@@ -1,5 +1,4 @@
-/** Brings a log back from a stream: the same seqs, times and UUID. */
-import { clearInterval, setInterval } from 'node:timers'
+/** Restores a log from a stream, with the same seqs, times and UUID. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ConsumerMessages } from '@nats-io/jetstream'
 import { DurlogError } from '../errors.js'
@@ -13,8 +12,9 @@ import { Assembler, type RestoredRecord } from './assembler.js'
 import { gapInStream } from './gap.js'
 import { Link, type LiveLink } from './link.js'
 import { MAX_RECORD_BYTES } from './message.js'
+import { Patience } from './patience.js'
 import { loadPeers } from './peers.js'
-import { fromClientError, StreamMissing } from './refusals.js'
+import { fromClientError, StreamMissing, Unanswered } from './refusals.js'
 import { enterFolder, markFolder, type RestoreMark, unmarkFolder } from './restore-folder.js'
 import { nothingThere, type ResolvedRestoreOptions, resolveRestoreOptions } from './restore-options.js'
 import { findStream, missingError } from './stream.js'
@@ -22,19 +22,21 @@ import { StreamSeqs } from './stream-seqs.js'
 import type { RestoreOptions, RestoreReport } from './types.js'
 
 const MIB = 2 ** 20
-/** On their way from the server. */
+/** Requested from the server in advance. */
 const READ_AHEAD_BYTES = 8 * MIB
+/** The server sends a sign of life after this time without a message; two missing ones end the connection. */
+const HEARTBEAT_MS = 2000
 const PROGRESS_EVERY = 1000
 const SEGMENT_BYTES = 64 * MIB
 const SEGMENT_OVERHEAD_BYTES = 8192
-/** What the core takes in one call. */
+/** The limit of one call of the core. */
 const VOID_SEQS_AT_ONCE = 1024
-/** Each takes 32 bytes of the log, as it did where it was shipped: as many as the largest segment has room for. */
+/** Each takes 32 bytes of the log: as many as fit into the largest segment. */
 const MAX_VOID_SEQS = 2 ** 25
 
 /**
- * Restores the log that was shipped to a subject into the folder `dir`, which is empty, new, or holds a restore of the same
- * records that did not end. Resolves once every record is on the device. Rejects with ERR_DURLOG_NOT_EMPTY, ERR_DURLOG_NOT_FOUND
+ * Restores the log that was shipped to a subject into the folder `dir`, which is empty, new, or holds an unfinished restore of
+ * the same records. Resolves after every record is on the device. Rejects with ERR_DURLOG_NOT_EMPTY, ERR_DURLOG_NOT_FOUND
  * (the stream holds no such record), ERR_DURLOG_CORRUPT (a checksum), ERR_DURLOG_DESTINATION_GAP and the like, or as `open` does.
  */
 export async function restore(dir: string | URL, options: RestoreOptions): Promise<RestoreReport> {
@@ -46,6 +48,7 @@ class Restore {
   readonly #options: ResolvedRestoreOptions
   readonly #link: Link
   readonly #pauses = new Pauses()
+  readonly #patience: Patience
   #subject = ''
   #log: RestoringLog | undefined
   /** The last seq to restore; Infinity with `follow`. */
@@ -57,6 +60,7 @@ class Restore {
     this.#dir = dir
     this.#options = options
     this.#link = new Link(options)
+    this.#patience = new Patience(options.timeoutMs)
   }
 
   async run(): Promise<RestoreReport> {
@@ -87,6 +91,7 @@ class Restore {
         return
       }
       if (error instanceof DurlogError) throw error
+      await this.#link.leaveAfter(error)
       const { failingMs } = this.#pauses
       if (failingMs > this.#options.retryForMs) throw unreachableError(failingMs, error as Error)
       await wait(this.#pauses.failed(), undefined, { signal: this.#options.signal }).catch(() => {})
@@ -104,7 +109,9 @@ class Restore {
       this.#subject = subject
       return new StreamSeqs(live, stream, subject)
     } catch (error) {
-      throw error instanceof StreamMissing ? missingError(stream, error) : error
+      throw error instanceof StreamMissing
+        ? missingError(stream, 'use the stream that the log was shipped to', error)
+        : error
     }
   }
 
@@ -113,7 +120,7 @@ class Restore {
     const last = await seqs.last()
     const begin = await seqs.find(before?.first ?? from ?? 0)
     if (last === undefined || begin === undefined) throw nothingThere(stream, this.#subject)
-    // Seqs before the first record that never held one are the log's too.
+    // Seqs without a record before the first record belong to the log too.
     const { voidFrom } = begin.part
     const first = from !== undefined && from > voidFrom ? from : voidFrom
     const mark = before ?? { stream, subject: this.#subject, uuid: last.part.uuid, first }
@@ -121,7 +128,7 @@ class Restore {
     if (mark.stream !== stream || mark.subject !== this.#subject || (from !== undefined && from !== mark.first))
       throw new DurlogError(
         'ERR_DURLOG_NOT_EMPTY',
-        `${this.#dir} holds a part of another restore: of ${mark.stream}, ${mark.subject}, from record ${mark.first} on. End that one, or name another folder`,
+        `${this.#dir} holds an unfinished restore of ${mark.stream}, ${mark.subject}, from record ${mark.first}. Finish it with the same arguments, or use another folder`,
         { path: this.#dir },
       )
     if (before === undefined) markFolder(this.#dir, mark)
@@ -140,7 +147,7 @@ class Restore {
     await this.#checkLastRecord(this.#log, seqs)
   }
 
-  /** What an earlier restore left is the beginning of what the stream holds. */
+  /** Compares the last record of an unfinished restore with the stream. */
   async #checkLastRecord(log: Log, seqs: StreamSeqs): Promise<void> {
     const record = await lastRecord(log)
     if (record === undefined) return
@@ -149,7 +156,7 @@ class Restore {
     if (found?.part.uuid === log.uuid && found.part.crc === recordCrc(log.uuid, seq, timestamp, data)) return
     throw new DurlogError(
       'ERR_DURLOG_DESTINATION_OTHER',
-      `the folder ends with record ${seq}, and the stream does not hold that one: restore into another folder`,
+      `the folder ends with record ${seq}, and the stream holds another record with that seq: restore into another folder`,
     )
   }
 
@@ -165,24 +172,18 @@ class Restore {
     if (begin === undefined && !follow) throw gapInStream(log.nextSeq, this.#end)
     const after = begin === undefined ? ((await seqs.last())?.sequence ?? 0) + 1 : begin.sequence
     const messages = await this.#consume(live, stream, after)
-    // The client waits for ever for a server that went away in silence.
-    const watch = setInterval(() => watchdog(), this.#options.timeoutMs)
-    let heard = true
-    const watchdog = (): void => {
-      if (!heard && !follow) messages.stop(new Error(`no message within ${this.#options.timeoutMs} ms`))
-      heard = false
-    }
+    void stopWithoutHeartbeat(messages)
     const forget = this.#link.onLost((error) => messages.stop(error))
+    // The stream holds nothing more, and its server has answered: this try has succeeded.
+    if (begin === undefined) this.#pauses.succeeded()
     try {
       for await (const message of messages) {
-        heard = true
         const record = assembler.add(message.headers, message.data, message.seq)
         if (record !== undefined && !(await this.#store(log, record))) break
         if (follow && messages.getPending() === 0) await log.sync()
       }
       if (!this.#done) throw new Error('the stream ended')
     } finally {
-      clearInterval(watch)
       forget()
       await messages.close().catch(() => {})
     }
@@ -191,9 +192,10 @@ class Restore {
   async #consume({ nc }: LiveLink, stream: string, sequence: number): Promise<ConsumerMessages> {
     const { jetStream } = await loadPeers()
     const { domain } = this.#options.access
+    const since = performance.now()
     try {
       const client = jetStream.jetstream(nc, {
-        timeout: this.#options.timeoutMs,
+        timeout: this.#patience.ms,
         ...(domain !== undefined && { domain }),
       })
       const consumer = await client.consumers.get(stream, {
@@ -201,13 +203,19 @@ class Restore {
         deliver_policy: jetStream.DeliverPolicy.StartSequence,
         opt_start_seq: sequence,
       })
-      return await consumer.consume({ max_bytes: Math.max(READ_AHEAD_BYTES, 2 * (nc.info?.max_payload ?? MIB)) })
+      this.#patience.answered(performance.now() - since)
+      return await consumer.consume({
+        max_bytes: Math.max(READ_AHEAD_BYTES, 2 * (nc.info?.max_payload ?? MIB)),
+        idle_heartbeat: HEARTBEAT_MS,
+      })
     } catch (error) {
-      throw fromClientError(error, 'reading the stream')
+      const failure = fromClientError(error, 'reading the stream')
+      if (failure instanceof Unanswered) this.#patience.unanswered()
+      throw failure
     }
   }
 
-  /** False once the last record is stored, or passed. */
+  /** Returns false after the last record was stored or passed. */
   async #store(log: RestoringLog, { seq, data, timestamp }: RestoredRecord): Promise<boolean> {
     if (timestamp > this.#options.toTimeMs || seq > this.#end) {
       this.#done = true
@@ -217,13 +225,13 @@ class Restore {
     await whenRoom(log, () => log.appendSync(data, { durability: 'memory', time: timestamp }))
     this.#pauses.succeeded()
     this.#records++
-    if (this.#records % PROGRESS_EVERY === 0) this.#tellProgress(log)
+    if (this.#records % PROGRESS_EVERY === 0) this.#reportProgress(log)
     if (seq < this.#end) return true
     this.#done = true
     return false
   }
 
-  /** The seqs up to `end` hold no record, as in the log that was shipped. */
+  /** Writes seqs without a record up to `end`, as in the shipped log. */
   async #storeVoid(log: RestoringLog, end: number, timestamp: number): Promise<void> {
     if (end - log.nextSeq > MAX_VOID_SEQS) throw tooManyVoids(log.nextSeq, end)
     while (log.nextSeq < end) {
@@ -232,7 +240,7 @@ class Restore {
     }
   }
 
-  #tellProgress(log: Log): void {
+  #reportProgress(log: Log): void {
     const total = this.#end - log.firstSeq + 1
     this.#options.onProgress(log.nextSeq - log.firstSeq, total)
   }
@@ -242,13 +250,20 @@ class Restore {
     await log.sync('full')
     const { uuid, firstSeq, nextSeq } = log
     await log.close()
-    // A replica stays one: the next `restore` of it goes on.
+    // A replica keeps its mark, so that the next `restore` continues it.
     if (!this.#options.follow) unmarkFolder(this.#dir)
     return { uuid, firstSeq, nextSeq, records: this.#records, resumed }
   }
 }
 
-/** Calls `store`, which takes what it is given at once or is refused for want of room. */
+/** Ends `messages` if their server sends neither a message nor a sign of life. */
+async function stopWithoutHeartbeat(messages: ConsumerMessages): Promise<void> {
+  for await (const { type } of messages.status()) {
+    if (type === 'heartbeats_missed') messages.stop(new Unanswered('the stream sends no heartbeat'))
+  }
+}
+
+/** Calls `store` again after each refusal for lack of room. */
 async function whenRoom(log: Log, store: () => void): Promise<void> {
   for (;;) {
     try {
@@ -275,7 +290,7 @@ async function lastRecord(log: Log): Promise<LogRecord | undefined> {
 function tooManyVoids(first: number, end: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_CORRUPT',
-    `the stream says that the seqs ${first} to ${end - 1} hold no record, and no writer's death leaves so many`,
+    `according to the stream, the seqs ${first} to ${end - 1} hold no record; the death of writers cannot leave so many`,
     { lostFirst: first, lostLast: end - 1 },
   )
 }

@@ -1,7 +1,8 @@
-/** Where in a stream the records of a log are. */
+/** Finds the records of a log in a stream. */
 import { DurlogError } from '../errors.js'
 import type { LiveLink } from './link.js'
-import { parseMessage, type StoredPart } from './message.js'
+import { isDeletionMarker, parseMessage, type StoredPart } from './message.js'
+import { askUntilAnswered } from './race.js'
 import { fromClientError } from './refusals.js'
 import { lastMessage } from './target.js'
 
@@ -25,14 +26,14 @@ export class StreamSeqs {
   /** Undefined if the subject is empty. */
   async last(): Promise<Located | undefined> {
     const message = await lastMessage(this.#live, this.#stream, this.#subject)
-    return message === null ? undefined : located(message)
+    return message === null || isDeletionMarker(message.header) ? undefined : located(message)
   }
 
   /** The first message of the record `seq`, or of the first record after it; undefined if there is none. */
   async find(seq: number): Promise<Located | undefined> {
     const last = await this.last()
     if (last === undefined || last.part.seq < seq) return undefined
-    // The message sought is not before `low`, and not after `high`.
+    // The message is between `low` and `high`.
     let low = 1
     let high = last.sequence
     while (low < high) {
@@ -45,10 +46,12 @@ export class StreamSeqs {
   }
 
   async #atOrAfter(sequence: number): Promise<Located | undefined> {
+    const query = { seq: sequence, next_by_subj: this.#subject }
     try {
-      const query = { seq: sequence, next_by_subj: this.#subject }
-      const message = await this.#live.manager.streams.getMessage(this.#stream, query)
-      return message === null ? undefined : located(message)
+      const message = await askUntilAnswered(() => this.#live.manager.streams.getMessage(this.#stream, query))
+      if (message === null) return undefined
+      // A marker is one message, and records may follow it.
+      return isDeletionMarker(message.header) ? await this.#atOrAfter(message.seq + 1) : located(message)
     } catch (error) {
       throw fromClientError(error, `looking for a record in ${this.#stream}`)
     }

@@ -1,46 +1,47 @@
-/** The stream that records go to: found or made, and what it can do. */
+/** The stream that records are shipped to: finds or creates it, and reads its properties. */
 import type { StreamConfig, StreamInfo } from '@nats-io/jetstream'
 import { DurlogError } from '../errors.js'
 import type { LiveLink } from './link.js'
 import { HEADER_ROOM_BYTES } from './message.js'
 import type { ResolvedPlace } from './options.js'
+import { askUntilAnswered } from './race.js'
 import { fromClientError, refused, StreamMissing } from './refusals.js'
 
 export interface StreamFacts {
   subject: string
-  /** Takes batches that are stored whole or not at all. */
+  /** Stores a batch whole or not at all. */
   atomicBatches: boolean
-  /** Several servers hold it, and one of them decides. */
+  /** Several servers hold it. */
   replicated: boolean
   dropsOld: boolean
-  /** Of a message's data. */
+  /** The longest data of a message. */
   maxDataBytes: number
   created: boolean
 }
 
 export interface StreamWish {
   replicas: number
-  /** Make it if it is missing. */
+  /** Create it if it is missing. */
   create: boolean
 }
 
-/** Throws as a target does; StreamMissing if it is missing and not to be made. */
+/** Throws as a target does; StreamMissing if it is missing and must not be created. */
 export async function findStream(link: LiveLink, place: ResolvedPlace, wish: StreamWish): Promise<StreamFacts> {
   const { stream } = place
   let info: StreamInfo
   let created = false
   try {
-    info = await link.manager.streams.info(stream)
+    info = await askUntilAnswered(() => link.manager.streams.info(stream))
   } catch (error) {
     const failure = fromClientError(error, `asking for the stream ${stream}`)
     if (!(failure instanceof StreamMissing) || !wish.create) throw failure
-    info = await makeStream(link, place, wish.replicas)
+    info = await createStream(link, place, wish.replicas)
     created = true
   }
   return { ...factsOf(info.config, place, link), created }
 }
 
-async function makeStream(link: LiveLink, place: ResolvedPlace, replicas: number): Promise<StreamInfo> {
+async function createStream(link: LiveLink, place: ResolvedPlace, replicas: number): Promise<StreamInfo> {
   const { stream, subject = stream.toLowerCase() } = place
   try {
     return await link.manager.streams.add({
@@ -52,7 +53,7 @@ async function makeStream(link: LiveLink, place: ResolvedPlace, replicas: number
       ...(takesAtomicBatches(link) && { allow_atomic: true }),
     })
   } catch (error) {
-    throw fromClientError(error, `making the stream ${stream}`)
+    throw fromClientError(error, `creating the stream ${stream}`)
   }
 }
 
@@ -66,8 +67,10 @@ function factsOf(config: StreamConfig, place: ResolvedPlace, { nc }: LiveLink): 
   const serverMax = nc.info?.max_payload ?? 2 ** 20
   const maxBytes = config.max_msg_size > 0 ? Math.min(serverMax, config.max_msg_size) : serverMax
   const limited = config.max_msgs > 0 || config.max_bytes > 0
+  const subject = subjectOf(config, place)
+  checkFit(config, subject, maxBytes)
   return {
-    subject: subjectOf(config, place),
+    subject,
     atomicBatches: config.allow_atomic === true,
     replicated: config.num_replicas > 1,
     dropsOld: config.max_age > 0 || config.retention !== 'limits' || (limited && config.discard === 'old'),
@@ -75,16 +78,28 @@ function factsOf(config: StreamConfig, place: ResolvedPlace, { nc }: LiveLink): 
   }
 }
 
+/** Throws for a stream that would never acknowledge a record, or would store it under another subject. */
+function checkFit({ name, no_ack, subject_transform }: StreamConfig, subject: string, maxBytes: number): void {
+  const source = subject_transform?.src || '>'
+  if (no_ack) throw refused(`the stream ${name} acknowledges nothing (no_ack): turn that off, or use another stream`)
+  if (subject_transform !== undefined && covers(source, subject))
+    throw refused(`the stream ${name} stores ${subject} under another subject (subject_transform): use another stream`)
+  if (maxBytes <= HEADER_ROOM_BYTES)
+    throw refused(
+      `the stream ${name} takes messages of at most ${maxBytes} bytes, and headers need up to ${HEADER_ROOM_BYTES}: raise its max_msg_size and the server's max_payload to 2048 or more`,
+    )
+}
+
 function subjectOf(config: StreamConfig, { stream, subject }: ResolvedPlace): string {
   const taken = config.subjects ?? []
   if (subject === undefined) {
     const [only, ...others] = taken
     if (only !== undefined && others.length === 0 && !/[*>]/.test(only)) return only
-    throw refused(`the stream ${stream} takes the subjects ${taken.join(', ') || '(none)'}: name the one for this log`)
+    throw refused(`the stream ${stream} takes the subjects ${taken.join(', ') || '(none)'}: set subject to one of them`)
   }
   if (!taken.some((pattern) => covers(pattern, subject)))
     throw refused(
-      `the stream ${stream} does not take the subject ${subject}, but ${taken.join(', ') || 'none'}: add it to the stream's subjects, or name another one`,
+      `the stream ${stream} does not take the subject ${subject}, only ${taken.join(', ') || 'none'}: add it to the stream, or use another subject`,
     )
   return subject
 }
@@ -100,10 +115,6 @@ export function covers(pattern: string, subject: string): boolean {
   return wanted.length === tokens.length
 }
 
-export function missingError(stream: string, cause: unknown): DurlogError {
-  return new DurlogError(
-    'ERR_DURLOG_DESTINATION_MISSING',
-    `there is no stream ${stream}, and records were shipped to it: it was deleted, or these are other servers. To ship again what the log still holds, make the stream by hand`,
-    { cause },
-  )
+export function missingError(stream: string, remedy: string, cause: unknown): DurlogError {
+  return new DurlogError('ERR_DURLOG_DESTINATION_MISSING', `there is no stream ${stream}: ${remedy}`, { cause })
 }

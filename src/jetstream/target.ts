@@ -3,34 +3,38 @@ import type { StoredMsg } from '@nats-io/jetstream'
 import { DurlogError } from '../errors.js'
 import type { ShipOrigin, ShippedRecord, ShipRecord, ShipTarget } from '../ship/types.js'
 import { Link, type LiveLink } from './link.js'
-import { parseMessage, type StoredPart } from './message.js'
+import { isDeletionMarker, parseMessage, type StoredPart } from './message.js'
 import type { ResolvedShipOptions } from './options.js'
 import { Pace } from './pace.js'
+import { Patience } from './patience.js'
 import { loadPeers } from './peers.js'
 import { Publisher } from './publisher.js'
+import { askUntilAnswered } from './race.js'
 import { DuplicateMessage, fromClientError, StreamMissing } from './refusals.js'
 import { findStream, missingError, type StreamFacts } from './stream.js'
 
-/** A server that starts may not know its streams yet: it is asked so often, with pauses, before a stream counts as deleted. */
-const ASKED_FOR_MISSING_STREAM = 4
+/** A server that is starting may not know its streams yet: only after so many questions does a stream count as missing. */
+const QUESTIONS_UNTIL_MISSING = 4
 
 export class JetStreamTarget implements ShipTarget {
   readonly #options: ResolvedShipOptions
   readonly #link: Link
   readonly #pace = new Pace()
+  readonly #patience: Patience
   #facts: StreamFacts | undefined
   #publisher: Publisher | undefined
   #forgetLoss: () => void = () => {}
   /** The sequence of the subject's last message when it was asked for. */
   #lastSequence = 0
   #missing = 0
-  /** How often message ids had to be made new. */
+  /** How often message ids had to be replaced. */
   #renewals = 0
   #wasDuplicate = false
 
   constructor(options: ResolvedShipOptions) {
     this.#options = options
     this.#link = new Link(options)
+    this.#patience = new Patience(options.timeoutMs)
   }
 
   get dropsOld(): boolean {
@@ -38,7 +42,7 @@ export class JetStreamTarget implements ShipTarget {
   }
 
   get room(): number {
-    // A publisher that has failed takes records, and rejects them.
+    // A failed publisher takes records and rejects them.
     return this.#publisher === undefined || this.#publisher.failed ? 1 : this.#publisher.room
   }
 
@@ -52,13 +56,12 @@ export class JetStreamTarget implements ShipTarget {
 
   async last(isFirst: boolean): Promise<ShippedRecord | undefined> {
     this.#endPublisher()
-    const live = await this.#link.open()
-    const facts = await this.#findStream(live, isFirst)
-    const found = await lastMessage(live, this.#options.stream, facts.subject)
-    const part = found === null ? undefined : parse(found, facts.subject)
-    this.#renewIds(found?.seq ?? 0)
-    await this.#startPublisher(live, facts, part)
-    return part
+    try {
+      return await this.#findLast(isFirst)
+    } catch (error) {
+      await this.#link.leaveAfter(error)
+      throw error
+    }
   }
 
   publish(records: readonly ShipRecord[], origin: ShipOrigin): Promise<void> {
@@ -75,20 +78,30 @@ export class JetStreamTarget implements ShipTarget {
     return this.#link.close()
   }
 
+  async #findLast(isFirst: boolean): Promise<StoredPart | undefined> {
+    const live = await this.#link.open()
+    const facts = await this.#findStream(live, isFirst)
+    const found = await lastMessage(live, this.#options.stream, facts.subject)
+    const part = found === null || isDeletionMarker(found.header) ? undefined : parse(found, facts.subject)
+    this.#renewIds(found?.seq ?? 0)
+    await this.#startPublisher(live, facts, part)
+    return part
+  }
+
   async #findStream(live: LiveLink, isFirst: boolean): Promise<StreamFacts> {
     const { replicas, create, stream } = this.#options
     try {
       this.#facts = await findStream(live, this.#options, { replicas, create: create && isFirst })
     } catch (error) {
-      if (!(error instanceof StreamMissing) || ++this.#missing < ASKED_FOR_MISSING_STREAM) throw error
-      throw missingError(stream, error)
+      if (!(error instanceof StreamMissing) || ++this.#missing < QUESTIONS_UNTIL_MISSING) throw error
+      throw missingError(stream, isFirst ? 'create it, or ship with create: true' : WAS_DELETED, error)
     }
     this.#missing = 0
     this.#pace.facts = this.#facts
     return this.#facts
   }
 
-  /** A message that is a duplicate and not there was removed: its id is remembered for the stream's duplicate window. */
+  /** The server remembers a message id for the stream's duplicate window, also if it has removed the message. */
   #renewIds(lastSequence: number): void {
     if (this.#wasDuplicate && lastSequence === this.#lastSequence) this.#renewals++
     this.#wasDuplicate = false
@@ -97,12 +110,12 @@ export class JetStreamTarget implements ShipTarget {
 
   async #startPublisher(live: LiveLink, facts: StreamFacts, part: StoredPart | undefined): Promise<void> {
     const { transport } = await loadPeers()
-    const { stream, timeoutMs, split, access } = this.#options
+    const { stream, split, access } = this.#options
     const place = {
       stream,
       subject: facts.subject,
       shape: { maxBytes: facts.maxDataBytes, split, idSuffix: this.#renewals === 0 ? '' : `:again-${this.#renewals}` },
-      timeoutMs,
+      patience: this.#patience,
       pace: this.#pace,
       inbox: transport.createInbox(access.inboxPrefix),
     }
@@ -123,10 +136,13 @@ export class JetStreamTarget implements ShipTarget {
   }
 }
 
-/** The subject's last message, of the stream's leader: another replica may lag. */
+const WAS_DELETED =
+  'it was deleted after records had been shipped to it, or these are other servers. To ship the records again, create the stream by hand'
+
+/** The subject's last message, from the stream's leader: another replica may be behind. */
 export async function lastMessage(live: LiveLink, stream: string, subject: string): Promise<StoredMsg | null> {
   try {
-    return await live.manager.streams.getMessage(stream, { last_by_subj: subject })
+    return await askUntilAnswered(() => live.manager.streams.getMessage(stream, { last_by_subj: subject }))
   } catch (error) {
     throw fromClientError(error, `asking for the last message of ${subject}`)
   }

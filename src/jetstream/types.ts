@@ -1,4 +1,4 @@
-/** What `ship` and `restore` are told. */
+/** The options and results of `ship` and `restore`. */
 import type { NatsConnection } from '@nats-io/transport-node'
 import type { ShipperOptions } from '../ship/types.js'
 
@@ -10,24 +10,24 @@ export interface NatsTls {
   handshakeFirst?: boolean | undefined
 }
 
-/** How to reach the servers: `connection`, or `servers` and what goes with it. */
+/** How to reach the servers: `connection`, or `servers` with the options for them. */
 export interface NatsAccess {
-  /** A connection of the caller's; it is not closed. It should reconnect by itself for ever (`maxReconnectAttempts: -1`). */
+  /** The caller's connection; it is not closed. It should reconnect by itself for ever (`maxReconnectAttempts: -1`). */
   connection?: NatsConnection | undefined
-  /** One or more `nats://host:port`. Default `nats://127.0.0.1:4222`. */
+  /** One or more of `nats://host:port` or `tls://host:port`, which requires TLS. Default `nats://127.0.0.1:4222`. */
   servers?: string | readonly string[] | undefined
   /** A file with the JWT and the seed of a user, as `nsc` writes it. */
   credentialsFile?: string | undefined
   user?: string | undefined
   pass?: string | undefined
   token?: string | undefined
-  /** `true`, or files: refuse a server without TLS. */
+  /** `true`, or files: require TLS. */
   tls?: boolean | NatsTls | undefined
-  /** Where answers are sent to; default `_INBOX`. */
+  /** The prefix of subjects for answers; default `_INBOX`. */
   inboxPrefix?: string | undefined
   /** The JetStream domain. */
   domain?: string | undefined
-  /** How long a connection, a question or an acknowledgement may take; default 10 s. */
+  /** The longest time for a connection, an answer or an acknowledgement; default 10 s. */
   timeoutMs?: number | undefined
 }
 
@@ -39,9 +39,9 @@ export interface JetStreamPlace {
 }
 
 export interface ShipOptions extends ShipperOptions, NatsAccess, JetStreamPlace {
-  /** Of a stream that is made; default 1. */
+  /** The replicas of a stream that is created; default 1. */
   replicas?: number | undefined
-  /** Make the stream if it is missing when nothing was shipped yet; default true. */
+  /** Create the stream if it is missing and nothing was shipped yet; default true. */
   create?: boolean | undefined
   /** A record longer than a message may be: `split` it into several (default), or `refuse` it, which stops the shipper. */
   oversized?: 'split' | 'refuse' | undefined
@@ -56,11 +56,11 @@ export interface RestoreOptions extends NatsAccess, JetStreamPlace {
   toTime?: Date | number | undefined
   /** Do not end: a replica for reading, until `signal`. */
   follow?: boolean | undefined
-  /** Of the log; default 64 MiB. A record must fit into a segment. */
+  /** The segment length of the log; default 64 MiB. A record must fit into a segment. */
   segmentBytes?: number | undefined
-  /** As for `ship`. */
+  /** See `ShipperOptions`. */
   retryForMs?: number | undefined
-  /** Called now and then with how many records are restored, and how many there are to restore. */
+  /** Called every 1000 records with the number of restored records and the total. */
   onProgress?: ((restored: number, total: number) => void) | undefined
   signal?: AbortSignal | undefined
 }
@@ -69,8 +69,8 @@ export interface RestoreReport {
   uuid: string
   firstSeq: number
   nextSeq: number
-  /** Records that this call restored. */
+  /** The number of records that this call restored. */
   records: number
-  /** Whether it went on with a restore that had not ended. */
+  /** Whether it continued an unfinished restore. */
   resumed: boolean
 }

@@ -1,2 +1,2 @@
-/** Something else was stored where a record was to go: nothing is wrong, and asking again at once finds out what it was. */
+/** Another message was stored at the place of a record. This is no failure: asking for the last record again shows which one it was. */
 export class ShipConflict extends Error {}

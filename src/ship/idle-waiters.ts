@@ -1,4 +1,4 @@
-/** Those who wait until the destination has every record of the log up to some seq. */
+/** Callers that wait until the destination has every record of the log up to some seq. */
 import type { ReadableLog } from '../index.js'
 import { isVoid } from './voids.js'
 
@@ -14,23 +14,23 @@ export class IdleWaiters {
   readonly #waiters = new Set<Waiter>()
   #shipped = -1
 
-  /** Calls `onVoid` where nothing but seqs without a record follow what is shipped, up to `seq`. */
+  /** Calls `onVoid(seq)` if only seqs without a record follow the shipped ones, up to `seq`. */
   constructor(log: ReadableLog, onVoid: (seq: number) => void) {
     this.#log = log
     this.#onVoid = onVoid
   }
 
-  /** Settles once `settle` was told of `seq`, or of what has no record between it and `seq`. */
+  /** Settles after a call of `settle` with `seq`, or with a lower one if there is no record between. */
   wait(seq: number): Promise<void> {
     return new Promise((resolve, reject) => this.#waiters.add({ seq, resolve, reject }))
   }
 
-  /** Every record up to `shipped` is in the destination; `nothingInFlight`: no other one is on its way there. */
+  /** Every record up to `shipped` is in the destination; with `nothingInFlight` no other one is being published. */
   settle(shipped: number, nothingInFlight: boolean): void {
     this.#shipped = shipped
     for (const waiter of this.#waiters) {
       if (shipped >= waiter.seq) this.#resolve(waiter)
-      else if (nothingInFlight) void this.#resolveBehindVoid(waiter)
+      else if (nothingInFlight) void this.#resolveAfterVoid(waiter)
     }
   }
 
@@ -39,8 +39,8 @@ export class IdleWaiters {
     this.#waiters.clear()
   }
 
-  /** Nothing is ever acknowledged for seqs that hold no record. */
-  async #resolveBehindVoid(waiter: Waiter): Promise<void> {
+  /** Seqs without a record are never acknowledged. */
+  async #resolveAfterVoid(waiter: Waiter): Promise<void> {
     const shipped = this.#shipped
     if (!(await isVoid(this.#log, shipped + 1, waiter.seq)) || this.#shipped !== shipped) return
     this.#onVoid(waiter.seq)

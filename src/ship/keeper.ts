@@ -1,8 +1,8 @@
-/** Trims the log behind what the destination has acknowledged. */
+/** Trims records that the destination has acknowledged. */
 import { inspect, type Log } from '../index.js'
 import type { KeepAfterAck } from './types.js'
 
-/** Trims that follow each other sooner would find little: they remove whole segments. */
+/** A trim removes whole segments, so more frequent trims would find little. */
 const INTERVAL_MS = 1000
 
 export class Keeper {
@@ -16,7 +16,7 @@ export class Keeper {
     this.#keep = keep
   }
 
-  /** Every record before `acknowledged` may go. What fails is passed to `onError`, and tried again later. */
+  /** Allows the removal of every record before `acknowledged`. A failure is passed to `onError`; the next call tries again. */
   acknowledged(acknowledged: number, onError: (error: unknown) => void): void {
     const now = performance.now()
     if (this.#running !== undefined || now - this.#last < INTERVAL_MS) return

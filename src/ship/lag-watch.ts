@@ -1,4 +1,4 @@
-/** How far the destination is behind the log, and since when. */
+/** Measures how many records the destination lacks, and for how long. */
 import { clearInterval, setInterval } from 'node:timers'
 import type { DurableCursor, ReadableLog } from '../index.js'
 import type { ShipLag } from './types.js'
@@ -13,7 +13,7 @@ export class LagWatch {
   #cursor: DurableCursor | undefined
   #lagging = false
 
-  /** Calls `onLagging` when the oldest record has waited for `limitMs`, and again only after there was no such record. */
+  /** Calls `onLagging` when the oldest record has waited for `limitMs`, and again only after all records were shipped. */
   constructor(log: ReadableLog, limitMs: number, onLagging: (lag: ShipLag) => void) {
     this.#log = log
     this.#timer = setInterval(() => {
@@ -45,7 +45,7 @@ export class LagWatch {
       // The clock may have been set back.
       return { records, bytes, ms: Math.max(0, Date.now() - oldest) }
     } catch {
-      // A trim or a cut is under way.
+      // A trim or a cut is running.
       return NO_LAG
     }
   }

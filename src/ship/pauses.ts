@@ -1,6 +1,6 @@
-/** Pauses between tries: each is twice the one before, up to a limit, and off by a quarter at random. */
+/** Pauses between tries: each is twice as long as the previous one, up to a limit, and varies by a quarter at random. */
 const FIRST_PAUSE_MS = 50
-const LONGEST_PAUSE_MS = 5000
+const LONGEST_PAUSE_MS = 2000
 
 export class Pauses {
   #failures = 0
@@ -11,7 +11,7 @@ export class Pauses {
     return this.#failures
   }
 
-  /** How long nothing has succeeded, in milliseconds of a clock that is never set. */
+  /** The time since the first of these failures, in milliseconds of a monotonic clock. */
   get failingMs(): number {
     return this.#failures === 0 ? 0 : performance.now() - this.#since
   }
@@ -20,7 +20,7 @@ export class Pauses {
     this.#failures = 0
   }
 
-  /** The pause after one more failure. */
+  /** Counts one more failure and returns the pause after it. */
   failed(): number {
     if (this.#failures === 0) this.#since = performance.now()
     const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.#failures, 16))

@@ -1,4 +1,4 @@
-/** Events a second over the last one to two windows. */
+/** The number of events per second, over the last one to two windows. */
 const WINDOW_MS = 2000
 
 export class Rate {

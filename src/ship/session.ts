@@ -1,4 +1,4 @@
-/** Publishes what a reader delivers, until the first failure. */
+/** Publishes the records of a reader until the first failure. */
 import { clearTimeout, setTimeout } from 'node:timers'
 import { DurlogError } from '../errors.js'
 import type { LogReader, LogRecord } from '../index.js'
@@ -11,7 +11,7 @@ export interface SessionLimits {
 }
 
 export interface SessionCalls {
-  /** Where the reader begins, and the first seq before it that the log has lost. */
+  /** The first seq of the reader, and the first lost seq before it. */
   start: Start
   /** `records` more records, up to `seq`, are acknowledged. */
   onShipped(seq: number, records: number, bytes: number): void
@@ -23,15 +23,15 @@ export class Session {
   readonly #limits: SessionLimits
   readonly #calls: SessionCalls
   #reader: LogReader | undefined
-  /** The seq that the next record has, unless some are missing in between. */
+  /** The seq of the next record if none is missing. */
   #next: number
-  /** From here on these hold no record; those before it are lost. */
+  /** Missing seqs from here on never held a record; missing seqs before it are lost. */
   #voidFrom: number
   #inFlight = 0
   #inFlightBytes = 0
   #failure: { error: unknown } | undefined
   #ended = false
-  /** Called when something has settled. */
+  /** Called after a publish has settled. */
   readonly #waiting = new Set<() => void>()
 
   constructor(target: ShipTarget, origin: ShipOrigin, limits: SessionLimits, calls: SessionCalls) {
@@ -47,7 +47,7 @@ export class Session {
     return this.#inFlight
   }
 
-  /** Resolves after `end`; rejects with the first failure. Nothing is on its way any more then. */
+  /** Resolves after `end`, rejects with the first failure; in both cases every publish has settled. */
   async ship(reader: LogReader): Promise<void> {
     this.#reader = reader
     try {
@@ -65,7 +65,7 @@ export class Session {
     if (this.#failure !== undefined) throw this.#failure.error
   }
 
-  /** Publishes nothing more, and gives what is on its way `waitMs` to be acknowledged. */
+  /** Publishes nothing more, and waits up to `waitMs` for acknowledgements. */
   async end(waitMs: number): Promise<void> {
     this.#ended = true
     this.#wakeUp()
@@ -118,7 +118,7 @@ export class Session {
     this.#publish(records, bytes)
   }
 
-  /** The reader has skipped damage right before the next record: what is missing there is lost. */
+  /** The reader has skipped damage before the next record: the seqs that are missing there are lost. */
   noteDamage(): void {
     this.#voidFrom = Number.POSITIVE_INFINITY
   }
@@ -141,7 +141,7 @@ export class Session {
     }
     this.#target.publish(records, this.#origin).then(
       () => {
-        // One behind a failure is not the next one, whatever was answered.
+        // After a failure a later acknowledgement does not continue the shipped records.
         if (this.#failure === undefined)
           this.#calls.onShipped((records.at(-1) as ShipRecord).seq, records.length, bytes)
         settle()

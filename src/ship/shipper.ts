@@ -1,6 +1,6 @@
 /**
  * Ships a log to a destination. A session begins by asking the destination for its last record and ends with the first
- * failure; what it had on its way is forgotten then, because the next session asks again.
+ * failure. Publishes that were not acknowledged are forgotten, because the next session asks again.
  */
 import { EventEmitter } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -19,12 +19,12 @@ import { gapError, type Start, whereToStart } from './start.js'
 import type { ShipEvents, Shipper, ShipStats, ShipTarget } from './types.js'
 import { unreachableError } from './unreachable.js'
 
-/** How long `close` waits for acknowledgements that are on their way. */
+/** The longest time that `close` waits for acknowledgements. */
 const CLOSE_WAIT_MS = 2000
-/** In a row, without a record shipped in between. */
+/** The number of conflicts without a shipped record after which a pause is made. */
 const CONFLICTS_WITHOUT_PAUSE = 3
 
-/** Codes of the log after which the next session may get further: it looks again at what the log holds. */
+/** Errors of the log that the next session may not meet again, because it reads the log's bounds anew. */
 const PASSING: readonly DurlogErrorCode[] = [
   'ERR_DURLOG_BACKPRESSURE',
   'ERR_DURLOG_TOO_MANY_FILES',
@@ -56,6 +56,8 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
   #failure: DurlogError | undefined
   #cutAt = Number.POSITIVE_INFINITY
   #isFirst = false
+  /** A start after lost records that no stored record names yet, although the cursor has passed them. */
+  #gap: Start | undefined
   #closing: Promise<void> | undefined
 
   constructor(log: ReadableLog, target: ShipTarget, options: ResolvedShipperOptions) {
@@ -116,7 +118,7 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
     this.#idle.reject(closedError())
   }
 
-  /** The last seq that is in the log now, synced. */
+  /** The last seq of the log, which is synced. */
   async #lastSynced(): Promise<number> {
     if (!this.#log.readOnly) return this.#log.sync()
     await this.#log.refresh()
@@ -151,7 +153,7 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
     this.#lagWatch.start(this.#cursor)
   }
 
-  /** The position was only in memory. Without this a crash of the machine makes the next shipper look further back. */
+  /** Syncs the position, which was only in memory. Otherwise a crash of the machine would move it back. */
   async #closeCursor(): Promise<void> {
     const cursor = this.#cursor
     if (cursor === undefined) return
@@ -173,6 +175,8 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
     this.#cutAt = Number.POSITIVE_INFINITY
     this.#acknowledge(start.seq - 1, 0)
     this.#state = 'shipping'
+    // The destination has answered and holds every record: this try has succeeded.
+    if (start.seq > this.#log.syncedSeq) this.#pauses.succeeded()
     this.#settleIdle()
     const origin = { uuid: this.#log.uuid, generation: cursor.generation }
     const session = new Session(this.#target, origin, this.#options, {
@@ -190,14 +194,15 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
   async #findStart(cursor: DurableCursor): Promise<Start> {
     await this.#findCut(cursor)
     const last = await this.#target.last(this.#isFirst)
-    // After `last`: another shipper of the same log may have just shipped its newest record.
+    // This follows `last`, because another shipper of the same log may have shipped its newest record just now.
     if (this.#log.readOnly) await this.#log.refresh()
     const { uuid, firstSeq, nextSeq } = this.#log
     const held = last !== undefined && last.uuid === uuid && last.seq >= firstSeq && last.seq < nextSeq
     const crc = held ? await this.#crcOf(last.seq) : undefined
     const { dropsOld } = this.#target
     const facts = { uuid, first: firstSeq, next: nextSeq, last, crc, position: cursor.position, cutAt: this.#cutAt }
-    return whereToStart({ ...facts, dropsOld })
+    const start = whereToStart({ ...facts, dropsOld })
+    return last === undefined && start.seq === this.#gap?.seq ? this.#gap : start
   }
 
   async #crcOf(seq: number): Promise<number> {
@@ -205,7 +210,7 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
     return recordCrc(this.#log.uuid, seq, timestamp, data)
   }
 
-  /** Learns of a cut of what had been shipped, also one while no shipper ran. */
+  /** Finds a cut of shipped records, also one that was made while no shipper ran. */
   async #findCut(cursor: DurableCursor): Promise<void> {
     const reader = cursor.read({ durableOnly: true })
     await reader.next().catch((error: Error) => this.#noteCut(error))
@@ -220,11 +225,13 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
   #reportGap({ seq, lostFrom }: Start): void {
     if (lostFrom >= seq) return
     if (!this.#options.skipGaps) throw gapError(lostFrom, seq - 1)
+    this.#gap = { seq, lostFrom }
     this.emit('gap', lostFrom, seq - 1)
   }
 
   #onShipped(seq: number, records: number, bytes: number): void {
     this.#pauses.succeeded()
+    this.#gap = undefined
     this.#records += records
     this.#bytes += bytes
     this.#rate.add(records)
@@ -235,7 +242,7 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
     this.#shipped = seq
     if (records > 0) {
       this.#isFirst = false
-      // At `memory` it is done in the call; a cut is found by the reader, which ends the session.
+      // At `memory` the call itself commits. If the log was cut, the reader reports it and ends the session.
       this.#cursor?.commit(seq).catch(() => {})
       this.emit('shipped', seq)
     }
@@ -243,9 +250,9 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
     if (records > 0) this.#settleIdle(records)
   }
 
-  /** `records` of the session have been acknowledged a moment ago. */
+  /** `records` are those of the session that were acknowledged just now. */
   #settleIdle(records = 0): void {
-    // Before the destination has answered only the cursor says how far it is.
+    // Before the destination has answered, only the cursor holds a position, and it is not relied on.
     if (this.#state !== 'shipping') return
     this.#idle.settle(this.#shipped, this.#session === undefined || this.#session.inFlight === records)
   }
@@ -275,7 +282,7 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
     this.#note(failure)
     this.#failure = failure
     this.#idle.reject(failure)
-    // Not in a stack of promises, where an exception of a listener would be lost.
+    // Outside the promise chain, which would swallow an exception of a listener.
     process.nextTick(() => this.emit('error', failure))
   }
 }

@@ -1,4 +1,4 @@
-/** Where shipping goes on: what the destination holds last, compared with the log. */
+/** Decides where shipping continues, by comparing the destination's last record with the log. */
 import { DurlogError } from '../errors.js'
 import type { ShippedRecord } from './types.js'
 
@@ -13,7 +13,7 @@ export interface StartFacts {
   crc: number | undefined
   /** The cursor's position: every record before it was acknowledged. -1 if it is not known. */
   position: number
-  /** The lowest seq that was cut from the log behind the cursor; Infinity if none was. */
+  /** The lowest seq that was cut from the log after the cursor had passed it; Infinity if there is none. */
   cutAt: number
   /** As ShipTarget.dropsOld. */
   dropsOld: boolean
@@ -22,32 +22,31 @@ export interface StartFacts {
 export interface Start {
   /** The next record to publish. */
   seq: number
-  /** The first seq of those before it that can be had nowhere any more; `seq` if there is none. */
+  /** The first seq before it that neither the log nor the destination holds; `seq` if there is none. */
   lostFrom: number
 }
 
 /**
- * | the destination's last record | then |
+ * | the destination's last record | result |
  * |---|---|
- * | none; the destination keeps what it has | from the oldest record of the log: it was never shipped, or the destination lost it |
- * | none; the destination drops old records by itself | from the cursor's position |
+ * | none; the destination keeps all records | start at the oldest record of the log; trimmed records that were shipped are lost |
+ * | none; the destination drops old records by itself | start at the cursor's position |
  * | another log's | ERR_DURLOG_DESTINATION_OTHER |
  * | at or above the log's end | ERR_DURLOG_DESTINATION_AHEAD |
- * | at or above what was cut from the log after it was shipped | ERR_DURLOG_DESTINATION_OTHER |
- * | in the log, and not the same | ERR_DURLOG_DESTINATION_OTHER |
- * | in the log, and the same; or right before the log's first | from the one after it, or from itself if parts of it are missing |
- * | before the log's first, with others between them | these are lost: from the log's first |
+ * | at or above records that were cut from the log after they were shipped | ERR_DURLOG_DESTINATION_OTHER |
+ * | in the log, with other content | ERR_DURLOG_DESTINATION_OTHER |
+ * | in the log, with the same content; or directly before the log's first | start after it, or with it if parts of it are missing |
+ * | further before the log's first | start at the log's first; the records between are lost |
  */
 export function whereToStart(facts: StartFacts): Start {
   const { first, next, last, position } = facts
   if (last === undefined) {
-    const seq = facts.dropsOld && position > first ? Math.min(position, next) : first
-    // What was trimmed before there was a cursor was never meant for the destination.
-    return { seq, lostFrom: position >= 0 && position < first ? position : seq }
+    if (facts.dropsOld && position > first) return { seq: Math.min(position, next), lostFrom: Math.min(position, next) }
+    return { seq: first, lostFrom: lostFromEmpty(first, position) }
   }
   if (last.uuid !== facts.uuid)
     throw other(
-      `its last record is of the log ${last.uuid}, and this one is ${facts.uuid}: give each log a subject of its own`,
+      `its last record belongs to the log ${last.uuid}, and this log is ${facts.uuid}: give each log a subject of its own`,
     )
   if (last.seq >= next)
     throw new DurlogError(
@@ -55,24 +54,33 @@ export function whereToStart(facts: StartFacts): Start {
       `the destination holds record ${last.seq}, and the log ends before ${next}: it was truncated, or it is an older copy. Nothing is overwritten; restore from the destination, or ship to another one`,
     )
   if (last.seq >= facts.cutAt)
-    throw other(`it holds records from ${facts.cutAt} on that were cut from the log after they were shipped`)
+    throw other(`record ${facts.cutAt} and later ones were cut from the log after they were shipped`)
   if (facts.crc !== undefined && facts.crc !== last.crc)
     throw other(`its record ${last.seq} is not the one that the log holds`)
   const lostFrom = last.whole ? last.seq + 1 : last.seq
   return { seq: Math.max(lostFrom, first), lostFrom }
 }
 
-function other(what: string): DurlogError {
+/**
+ * The first record that is in neither the log nor the destination, which is empty. Records that were trimmed before the cursor
+ * was created were never meant for the destination: then the cursor is still at the log's first record.
+ */
+function lostFromEmpty(first: number, position: number): number {
+  if (position > first) return 0
+  return position >= 0 ? position : first
+}
+
+function other(reason: string): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_DESTINATION_OTHER',
-    `the destination holds other records: ${what}. Nothing is overwritten`,
+    `the destination holds other records: ${reason}. Nothing is overwritten`,
   )
 }
 
 export function gapError(first: number, last: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_DESTINATION_GAP',
-    `records ${first} to ${last} are not in the destination, and the log has trimmed them: bring them back from a copy, or leave them out with onGap: 'skip'`,
+    `records ${first} to ${last} are not in the destination, and the log has trimmed them: restore the destination from a backup, or skip them with onGap: 'skip' (--skip-gaps)`,
     { lostFirst: first, lostLast: last },
   )
 }

@@ -1,15 +1,15 @@
-/** What a shipper is told, what it tells, and what a second engine would have to implement. */
+/** The options, results and events of a shipper, and the interface of an engine that it ships to. */
 import type { EventEmitter } from 'node:events'
 import type { DurlogError } from '../errors.js'
 
-/** A record on its way to the destination. */
+/** A record that is shipped. */
 export interface ShipRecord {
   readonly seq: number
   readonly data: Uint8Array
   readonly timestamp: number
-  /** The first seq of a range whose records the log has lost; it ends right before `voidFrom`, or this record. */
+  /** The first seq of a range whose records the log has lost; it ends directly before `voidFrom`, or this record. */
   readonly gapFrom?: number
-  /** The first seq of a range that never held a record, as its writer died; it ends right before this record. */
+  /** The first seq of a range that never held a record, because its writer died; it ends directly before this record. */
   readonly voidFrom?: number
 }
 
@@ -19,21 +19,21 @@ export interface ShippedRecord {
   readonly uuid: string
   readonly seq: number
   readonly timestamp: number
-  /** As `recordCrc` computes it. */
+  /** See `recordCrc`. */
   readonly crc: number
   /** False if the destination holds only the first parts of it. */
   readonly whole: boolean
 }
 
 /**
- * One place of an engine that holds the records of one log, in order. A target that fails throws a DurlogError if another
- * try cannot help, a ShipConflict if something else was stored in between, and any other error if another try may help.
+ * A place in an engine that holds the records of one log, in order. Its methods throw a DurlogError if another try cannot
+ * help, a ShipConflict if another message was stored in between, and any other error if another try may help.
  */
 export interface ShipTarget {
   /**
-   * Asks the destination for its last record; undefined if there is none. Connects if need be, and makes the destination
-   * if it is missing and `isFirst`, which says that nothing was ever shipped to it. Whatever is published afterwards
-   * is stored directly after this record or not at all. Publishes that are pending have failed by then.
+   * Asks the destination for its last record; undefined if there is none. Connects if there is no connection. Creates
+   * the destination if it is missing and `isFirst`, which means that nothing was ever shipped to it. Records that are
+   * published afterwards are stored directly after this one or not at all. Earlier publishes have failed by then.
    */
   last(isFirst: boolean): Promise<ShippedRecord | undefined>
   /** Whether the destination drops old records by itself, so that an empty one has not lost any. Known after `last`. */
@@ -41,11 +41,11 @@ export interface ShipTarget {
   /** How many records `publish` takes now; 0 until an earlier one settles. */
   readonly room: number
   /**
-   * Stores records directly after those that were published before, or after the last one. Resolves to nothing once all of
-   * them are stored as safely as the destination stores anything. If it rejects, those published later reject too.
+   * Stores records directly after the previously published ones, or after the last one. Resolves after all of them are
+   * stored as safely as the destination can. If it rejects, later publishes reject too.
    */
   publish(records: readonly ShipRecord[], from: ShipOrigin): Promise<void>
-  /** How it ships at this moment, for people. */
+  /** The present way of publishing, for people. */
   readonly mode: string
   /** Connections made after the first one. */
   readonly reconnects: number
@@ -55,36 +55,36 @@ export interface ShipTarget {
 /** The log that records come from. */
 export interface ShipOrigin {
   readonly uuid: string
-  /** How often the log had been cut. */
+  /** The number of cuts of the log. */
   readonly generation: number
 }
 
-/** What becomes of records that the destination has acknowledged. Records are removed in whole segments. */
+/** Which acknowledged records are removed from the log. Records are removed in whole segments. */
 export interface KeepAfterAck {
-  /** Those older than this may go. */
+  /** Remove records that are older than this. */
   maxAgeMs?: number | undefined
-  /** The oldest may go while the log takes more than this. */
+  /** Remove the oldest records while the log is larger than this. */
   maxBytes?: number | undefined
 }
 
 /** The part of the options that does not depend on the engine. */
 export interface ShipperOptions {
-  /** The name of the log's cursor that holds how far it is; one for each destination. Default `ship`. */
+  /** The name of the log's cursor that holds the position; one for each destination. Default `ship`. */
   cursor?: string | undefined
-  /** Records on their way at most, 1 to 65,536; default 2000. */
+  /** The most records that may wait for an acknowledgement, 1 to 65,536; default 2000. */
   maxInFlight?: number | undefined
-  /** Bytes of payload on their way at most, unless one record is longer; default 8 MiB. */
+  /** The most bytes of their payloads, unless one record is longer; default 8 MiB. */
   maxInFlightBytes?: number | undefined
-  /** Give up with ERR_DURLOG_DESTINATION_UNREACHABLE after so many milliseconds of failures in a row. Default: never. */
+  /** Give up with ERR_DURLOG_DESTINATION_UNREACHABLE after this many milliseconds of failures in a row. Default: never. */
   retryForMs?: number | undefined
   /** Emit `lagging` when the oldest record that is not shipped has waited this long; default 10 s. */
   laggingMs?: number | undefined
   /**
-   * If records were trimmed before they could be shipped: `stop` (default) with ERR_DURLOG_DESTINATION_GAP, or `skip` them; the
-   * record after them says so in the destination.
+   * If neither the log nor the destination holds records: `stop` (default) with ERR_DURLOG_DESTINATION_GAP, or `skip` them; the
+   * next record names the gap in the destination.
    */
   onGap?: 'stop' | 'skip' | undefined
-  /** Trim the log behind what is acknowledged. Only on a log that is open for writing. Default: never. */
+  /** Trim acknowledged records. Only on a log that is open for writing. Default: never. */
   keepAfterAck?: KeepAfterAck | undefined
   /** Closes the shipper. */
   signal?: AbortSignal | undefined
@@ -93,24 +93,24 @@ export interface ShipperOptions {
 export interface ShipLag {
   /** Synced records that are not acknowledged by the destination. */
   records: number
-  /** What their frames take in the log. */
+  /** The length of their frames in the log. */
   bytes: number
-  /** From the oldest of them until now. */
+  /** The age of the oldest of them. */
   ms: number
 }
 
 export interface ShipStats {
   /** `connecting` until the destination has answered, `waiting` before the next try, `stopped` by an error or `close`. */
   state: 'connecting' | 'shipping' | 'waiting' | 'stopped'
-  /** How records are published, in the engine's words. */
+  /** How records are published, in the words of the engine. */
   mode: string
   /** The last seq that the destination acknowledged; -1 if none is known. */
   shippedSeq: number
   lag: ShipLag
-  /** Records and bytes that were acknowledged since the shipper was made. */
+  /** Records and bytes that were acknowledged since the shipper was created. */
   records: number
   bytes: number
-  /** Records acknowledged a second, over the last seconds. */
+  /** Acknowledged records per second, over the last seconds. */
   rate: number
   inFlight: number
   reconnects: number
@@ -121,7 +121,7 @@ export interface ShipStats {
 
 export interface ShipRetry {
   error: Error
-  /** How many tries have failed in a row. */
+  /** The number of failed tries in a row. */
   attempt: number
   pauseMs: number
 }
@@ -129,10 +129,10 @@ export interface ShipRetry {
 export type ShipEvents = {
   /** Every record up to `seq` is acknowledged. */
   shipped: [seq: number]
-  /** The oldest record that is not shipped has waited longer than `laggingMs`. Once, until the shipper has caught up. */
+  /** The oldest record that is not shipped has waited longer than `laggingMs`. Emitted once, until the shipper has caught up. */
   lagging: [lag: ShipLag]
   retry: [retry: ShipRetry]
-  /** Records `first` to `last` were trimmed before they were shipped; only with `onGap: 'skip'`. */
+  /** Neither the log nor the destination holds records `first` to `last`; only with `onGap: 'skip'`. */
   gap: [first: number, last: number]
   /** The shipper has stopped. Without a listener it is an uncaught exception. */
   error: [error: DurlogError]
@@ -145,6 +145,6 @@ export interface Shipper extends EventEmitter<ShipEvents>, AsyncDisposable {
    * shipper, or ERR_DURLOG_CLOSED.
    */
   idle(): Promise<void>
-  /** Waits a moment for what is on its way, and closes the cursor and the connection, not the log. */
+  /** Waits briefly for acknowledgements, and closes the cursor and the connection, not the log. */
   close(): Promise<void>
 }

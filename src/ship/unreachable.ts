@@ -1,6 +1,6 @@
 import { DurlogError } from '../errors.js'
 
-/** The other side has failed for longer than was allowed. */
+/** The destination has failed for longer than retryForMs. */
 export function unreachableError(failingMs: number, cause: Error): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_DESTINATION_UNREACHABLE',

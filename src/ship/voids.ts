@@ -1,23 +1,23 @@
-/** Seqs that hold no record, as one of several writers died: nothing of them is ever shipped. */
+/** Seqs without a record, left by a writer that died; they are never shipped. */
 import { DurlogError } from '../errors.js'
 import type { ReadableLog } from '../index.js'
 
-/** The first seq after those that `error` says hold no record; undefined for another error. */
-function behindVoid(error: unknown): number | undefined {
+/** The first seq after the ones that, according to `error`, hold no record; undefined for another error. */
+function seqAfterVoid(error: unknown): number | undefined {
   const isVoid = error instanceof DurlogError && error.code === 'ERR_DURLOG_VOID'
   return isVoid && error.lostLast !== undefined ? error.lostLast + 1 : undefined
 }
 
-/** Whether the log, which holds `last`, has no record from `first` to `last`. What cannot be read counts as a record. */
+/** Whether the log, which holds `last`, has no record from `first` to `last`. A seq that cannot be read counts as a record. */
 export async function isVoid(log: ReadableLog, first: number, last: number): Promise<boolean> {
   for (let seq = first; seq <= last; ) {
     try {
       await log.get(seq)
       return false
     } catch (error) {
-      const behind = behindVoid(error)
-      if (behind === undefined) return false
-      seq = behind
+      const next = seqAfterVoid(error)
+      if (next === undefined) return false
+      seq = next
     }
   }
   return true
@@ -29,10 +29,10 @@ export function timeFrom(log: ReadableLog, first: number): number | undefined {
     try {
       return log.getSync(seq).timestamp
     } catch (error) {
-      const behind = behindVoid(error)
-      if (behind === undefined) throw error
-      if (behind >= log.nextSeq) return undefined
-      seq = behind
+      const next = seqAfterVoid(error)
+      if (next === undefined) throw error
+      if (next >= log.nextSeq) return undefined
+      seq = next
     }
   }
 }

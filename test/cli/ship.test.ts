@@ -6,6 +6,7 @@ import { durlog, startDurlog } from '../fixtures/command.js'
 import { missingServer } from '../fixtures/nats.mjs'
 import { scratchDir } from '../fixtures/scratch.js'
 import { admin, STREAM, SUBJECT, server, stored, textsOf } from '../fixtures/ship.js'
+import { speechlessServer } from '../fixtures/tcp-peers.js'
 
 if (missingServer !== '') process.stdout.write(`skipped: ${missingServer}\n`)
 
@@ -77,5 +78,37 @@ describe.skipIf(missingServer !== '')('durlog', () => {
     const [first, second] = [await threeRecords(), await threeRecords()]
     expect(await durlog(['ship', first, nats.url, ...WHERE, '--once'])).toMatchObject({ code: 0 })
     expect(await durlog(['ship', second, nats.url, ...WHERE, '--once'])).toMatchObject({ code: 76 })
+  })
+})
+
+describe.skipIf(missingServer !== '')('with a server that accepts connections and says nothing', () => {
+  test('ship ends at the first SIGTERM, while it tries and between tries', async () => {
+    const dir = await threeRecords()
+    for (const timeoutMs of ['100', '1000000']) {
+      const silent = await speechlessServer()
+      const child = startDurlog(['ship', dir, silent.url, '--stream', STREAM, '--timeout', timeoutMs])
+      const ended = once(child, 'close')
+      child.stderr?.resume()
+      await expect.poll(() => silent.accepted(), { timeout: 20_000 }).toBeGreaterThan(0)
+      child.kill('SIGTERM')
+      expect(await ended).toEqual([0, null])
+    }
+  })
+
+  test('ship and restore end after --retry-for with the status of an unreachable destination', async () => {
+    const silent = await speechlessServer()
+    const limits = ['--stream', STREAM, '--timeout', '100', '--retry-for', '300']
+    expect(await durlog(['ship', await threeRecords(), silent.url, ...limits])).toMatchObject({ code: 69 })
+    expect(await durlog(['restore', join(scratchDir(), 'back'), silent.url, ...limits])).toMatchObject({ code: 69 })
+  })
+
+  test('ship --once and restore end as soon as another server has done their work', async () => {
+    const silent = await speechlessServer()
+    const nats = await server()
+    const urls = `${silent.url},${nats.url}`
+    expect(await durlog(['ship', await threeRecords(), urls, '--stream', STREAM, '--once'])).toMatchObject({ code: 0 })
+    // The order of the servers is random.
+    for (let i = 0; i < 3; i++)
+      expect(await durlog(['restore', join(scratchDir(), 'back'), urls, '--stream', STREAM])).toMatchObject({ code: 0 })
   })
 })

@@ -1,4 +1,5 @@
 // npm run test:ship: 200,000 records to a cluster of three, while everything is killed. --records N, --kills N, --servers 1|3, --single.
+// --silence SECONDS: servers that are stopped, silent or dead for that long.
 // --restore N: that many records shipped and restored. --outage SECONDS: appends while the servers are down, and catching up.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,6 +8,7 @@ import { parseArgs } from 'node:util'
 import { missingServer } from '../fixtures/nats.mjs'
 import { runOutageTrial } from './outage-trial.mjs'
 import { runRestoreTrial } from './restore-trial.mjs'
+import { runSilenceTrial } from './silence-trial.mjs'
 import { runTrial } from './trial.mjs'
 
 const { values } = parseArgs({
@@ -16,12 +18,14 @@ const { values } = parseArgs({
     servers: { type: 'string', default: '3' },
     restore: { type: 'string' },
     outage: { type: 'string' },
+    silence: { type: 'string' },
     single: { type: 'boolean', default: false },
   },
 })
 
 function run(dir) {
   if (values.restore !== undefined) return runRestoreTrial(dir, Number(values.restore))
+  if (values.silence !== undefined) return runSilenceTrial(dir, Number(values.silence))
   if (values.outage !== undefined) return runOutageTrial(dir, Number(values.outage), Number(values.servers))
   const { records, kills, servers } = values
   const options = { records: Number(records), kills: Number(kills), servers: Number(servers) }

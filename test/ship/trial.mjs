@@ -217,7 +217,7 @@ class Trial {
 }
 
 /** Until it succeeds, for two minutes. */
-async function again(action) {
+export async function again(action) {
   const end = performance.now() + 120_000
   for (;;) {
     try {

@@ -19,25 +19,25 @@ interface Flags extends NatsFlags {
 export function register(program: Command): void {
   const command = program
     .command('restore')
-    .summary('bring a log back from NATS JetStream')
+    .summary('restore a log from NATS JetStream')
     .description(
-      'Make in DIR, a new or empty folder, the log that was shipped to a stream at URL: the same seqs, times, bytes and UUID. Run again after it was killed, it goes on. Needs the packages @nats-io/jetstream and @nats-io/transport-node.',
+      'Restore into DIR, a new or empty folder, the log that was shipped to a stream at URL, with the same seqs, times, bytes and UUID. If it is killed, run it again to continue. Needs the packages @nats-io/jetstream and @nats-io/transport-node.',
     )
     .argument('<dir>', "the log's folder")
     .argument('[url]', 'nats://host:port (default: NATS_URL, or nats://127.0.0.1:4222)')
-    .option('--from-seq <seq>', 'the first one (default: the oldest)', parseWhole)
-    .option('--to-seq <seq>', 'the last one (default: the newest)', parseWhole)
-    .option('--to-time <time>', 'up to this time: ISO 8601, or how long ago (90s, 15m, 2h, 7d)', parseTime)
+    .option('--from-seq <seq>', 'the first seq (default: the oldest)', parseWhole)
+    .option('--to-seq <seq>', 'the last seq (default: the newest)', parseWhole)
+    .option('--to-time <time>', 'end at this time: ISO 8601, or a time ago (90s, 15m, 2h, 7d)', parseTime)
     .option('--follow', 'do not end: a replica for reading, until SIGINT or SIGTERM')
-    .option('--segment-bytes <bytes>', 'of the log', parseBytes)
+    .option('--segment-bytes <bytes>', 'the segment length of the log', parseBytes)
   addJson(addNats(command)).action(run)
 }
 
 async function run(dir: string, url: string | undefined, flags: Flags): Promise<void> {
   const { stream, subject, fromSeq, toSeq, toTime, follow, segmentBytes, json } = flags
-  if (stream === undefined) throw new InputError('--stream names the stream', ExitCode.usage)
+  if (stream === undefined) throw new InputError('the option --stream is required', ExitCode.usage)
   const ending = new AbortController()
-  const end = (): void => ending.abort(new InputError('ended by a signal; run it again to go on', ExitCode.io))
+  const end = (): void => ending.abort(new InputError('ended by a signal; run it again to continue', ExitCode.io))
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end)
   let progress: Progress | undefined
   const onProgress = async (restored: number, total: number): Promise<void> => {

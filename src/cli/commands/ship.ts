@@ -37,18 +37,18 @@ export function register(program: Command): void {
     .command('ship')
     .summary('ship records to NATS JetStream')
     .description(
-      'Bring every synced record to a stream of NATS JetStream at URL (several with commas), exactly once and in order, until SIGINT or SIGTERM. The log may be written meanwhile. Needs the packages @nats-io/jetstream and @nats-io/transport-node.',
+      'Ship every synced record to a stream of NATS JetStream at URL (several with commas), exactly once and in order, until SIGINT or SIGTERM. Other processes may write the log meanwhile. Needs the packages @nats-io/jetstream and @nats-io/transport-node.',
     )
     .argument('<dir>', "the log's folder")
     .argument('[url]', 'nats://host:port (default: NATS_URL, or nats://127.0.0.1:4222)')
-    .option('--once', 'end when everything that is synced now is shipped')
-    .option('--status', 'tell how far shipping is, and ship nothing; asks no server')
+    .option('--once', 'end when all records that are synced now are shipped')
+    .option('--status', 'print the position of shipping, and ship nothing; asks no server')
     .option('--cursor <name>', "the log's cursor for this destination", 'ship')
-    .option('--replicas <count>', 'of a stream that is made', parseWhole, 1)
-    .option('--no-create', 'do not make a stream that is missing')
-    .option('--skip-gaps', 'go on after records that were trimmed before they were shipped')
+    .option('--replicas <count>', 'replicas of a stream that is created', parseWhole, 1)
+    .option('--no-create', 'do not create a missing stream')
+    .option('--skip-gaps', 'continue after records that neither the log nor the stream holds')
     .option('--no-split', 'stop at a record that is longer than a message may be')
-    .option('--max-in-flight <count>', 'records on their way', parseWhole, 2000)
+    .option('--max-in-flight <count>', 'records that may wait for an acknowledgement', parseWhole, 2000)
   addJson(addNats(command)).action(run)
 }
 
@@ -56,7 +56,7 @@ async function run(dir: string, url: string | undefined, flags: Flags): Promise<
   await using log = await open(dir, { readOnly: true })
   if (flags.status) return showStatus(log, flags)
   const { stream, subject } = flags
-  if (stream === undefined) throw new InputError('--stream names the stream', ExitCode.usage)
+  if (stream === undefined) throw new InputError('the option --stream is required', ExitCode.usage)
   const ending = new AbortController()
   const end = (): void => ending.abort()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end)
@@ -75,14 +75,14 @@ async function run(dir: string, url: string | undefined, flags: Flags): Promise<
   await watch(shipper, log, flags, ending.signal)
 }
 
-/** Until it is done, or has failed. */
+/** Returns when shipping is done; throws if it failed. */
 async function watch(shipper: Shipper, log: ReadOnlyLog, flags: Flags, ending: AbortSignal): Promise<void> {
   const failed = once(shipper, 'error').then(([error]) => {
     throw error
   })
-  tellNews(shipper, flags.json === true)
+  reportEvents(shipper, flags.json === true)
   const progress = await startProgress('ship', flags.once ? log.syncedSeq + 1 : 0, flags.json === true)
-  const timer = setInterval(progressTeller(progress, shipper, flags.json === true), PROGRESS_MS)
+  const timer = setInterval(progressReporter(progress, shipper, flags.json === true), PROGRESS_MS)
   const signalled = ending.aborted ? Promise.resolve() : once(ending, 'abort')
   try {
     await Promise.race([failed, signalled, ...(flags.once ? [shipper.idle()] : [])])
@@ -97,31 +97,31 @@ async function watch(shipper: Shipper, log: ReadOnlyLog, flags: Flags, ending: A
   await writeSummary(`shipped ${formatCounted(records, 'record')}${last}\n`)
 }
 
-/** Returns what tells how far the shipper is, to be called now and then. */
-function progressTeller(progress: Progress, shipper: Shipper, json: boolean): () => void {
-  let told: number | undefined
+/** Returns a function that reports the progress, to be called periodically. */
+function progressReporter(progress: Progress, shipper: Shipper, json: boolean): () => void {
+  let reported: number | undefined
   return () => {
     const { shippedSeq, lag, rate, state } = shipper.stats()
     progress.update(shippedSeq + 1)
-    if (!json || shippedSeq === told) return
-    told = shippedSeq
+    if (!json || shippedSeq === reported) return
+    reported = shippedSeq
     process.stderr.write(`${JSON.stringify({ event: 'shipped', shippedSeq, state, rate: Math.round(rate), lag })}\n`)
   }
 }
 
-function tellNews(shipper: Shipper, json: boolean): void {
-  const tell = (event: string, details: Record<string, unknown>, text: string): void =>
+function reportEvents(shipper: Shipper, json: boolean): void {
+  const report = (event: string, details: Record<string, unknown>, text: string): void =>
     void process.stderr.write(json ? `${JSON.stringify({ event, ...details })}\n` : `durlog: ${text}\n`)
   shipper.on('retry', ({ error, attempt, pauseMs }) =>
-    tell(
+    report(
       'retry',
       { message: error.message, attempt, pauseMs },
       `${error.message}; try ${attempt + 1} in ${pauseMs} ms`,
     ),
   )
-  shipper.on('lagging', (lag) => tell('lagging', { lag }, `${lag.records} records wait, the oldest for ${lag.ms} ms`))
+  shipper.on('lagging', (lag) => report('lagging', { lag }, `${lag.records} records wait, the oldest for ${lag.ms} ms`))
   shipper.on('gap', (first, last) =>
-    tell('gap', { first, last }, `records ${first} to ${last} were trimmed, and left out`),
+    report('gap', { first, last }, `records ${first} to ${last} were trimmed, and are skipped`),
   )
 }
 
@@ -140,6 +140,6 @@ async function showStatus(log: ReadOnlyLog, { cursor: name, json }: Flags): Prom
 
 function shippedText({ position, lagRecords, state }: CursorSummary): string {
   const waiting = `${formatCounted(lagRecords, 'record')} ${lagRecords === 1 ? 'waits' : 'wait'}`
-  if (state !== 'ready') return `the cursor is ${state}; the destination is asked when shipping goes on`
+  if (state !== 'ready') return `the cursor is ${state}; the next shipper asks the destination`
   return position === 0 ? `nothing yet; ${waiting}` : `to seq ${position - 1}; ${waiting}`
 }

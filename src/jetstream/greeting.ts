@@ -1,0 +1,135 @@
+/**
+ * Finds a server that answers, before the client connects to it. A stopped server still accepts connections and then says
+ * nothing, and the client never closes such a connection; a socket of durlog's own is always closed.
+ */
+import { lookup } from 'node:dns/promises'
+import { connect as connectTcp, isIP, type Socket } from 'node:net'
+import { clearTimeout, setTimeout } from 'node:timers'
+import { connect as connectTls, type ConnectionOptions as TlsConnectionOptions } from 'node:tls'
+import { DurlogError } from '../errors.js'
+import { firstSuccess } from './race.js'
+import { fromClientError, refused } from './refusals.js'
+import type { ServerAddress } from './servers.js'
+
+/** How long one server may be silent before the next one is tried as well. */
+const NEXT_SERVER_MS = 500
+/** How long a server may be silent before it is tested whether it expects TLS first. */
+const TEST_TLS_MS = 1000
+/** Longer than any greeting of a server. */
+const MAX_GREETING_BYTES = 2 ** 20
+
+export interface Greeting {
+  /** An IP address. */
+  host: string
+  port: number
+  /** The name that the server's certificate must have; undefined if only the IP address is known. */
+  tlsName: string | undefined
+  offersTls: boolean
+}
+
+export interface GreetingOptions {
+  timeoutMs: number
+  /** For a server that begins with TLS. */
+  handshakeFirst: TlsConnectionOptions | undefined
+  signal: AbortSignal
+}
+
+/** The first of `servers`, tried in this order, that greets. Rejects with a DurlogError if one of them refuses for good. */
+export async function findServer(servers: readonly ServerAddress[], options: GreetingOptions): Promise<Greeting> {
+  const tries = servers.map((server) => (signal: AbortSignal) => greetByName(server, { ...options, signal }))
+  try {
+    return await firstSuccess(tries, NEXT_SERVER_MS, options.signal)
+  } catch (errors) {
+    throw firstRefusal((errors as unknown[]).map((error) => fromClientError(error, 'connecting')))
+  }
+}
+
+function firstRefusal(errors: readonly Error[]): Error {
+  const refusal = errors.find((error) => error instanceof DurlogError)
+  return refusal ?? new Error([...new Set(errors.map(({ message }) => message))].join('; '), { cause: errors[0] })
+}
+
+/** A name may belong to several servers. */
+async function greetByName({ host, port }: ServerAddress, options: GreetingOptions): Promise<Greeting> {
+  if (isIP(host) !== 0) return greet({ host, port }, undefined, options)
+  const found = await lookup(host, { all: true })
+  const tries = found.map(({ address }) => (signal: AbortSignal) => {
+    return greet({ host: address, port }, host, { ...options, signal })
+  })
+  return firstSuccess(tries, NEXT_SERVER_MS, options.signal).catch((errors: unknown[]) => {
+    throw errors[0]
+  })
+}
+
+async function greet(
+  address: ServerAddress,
+  tlsName: string | undefined,
+  { timeoutMs, handshakeFirst, signal }: GreetingOptions,
+): Promise<Greeting> {
+  const tls = tlsName === undefined ? handshakeFirst : { ...handshakeFirst, servername: tlsName }
+  const listening = new AbortController()
+  const end = (): void => listening.abort(signal.reason)
+  signal.addEventListener('abort', end, { once: true })
+  const timer = setTimeout(() => {
+    listening.abort(new Error(`${nameOf(address)} accepted the connection and said nothing within ${timeoutMs} ms`))
+  }, timeoutMs)
+  try {
+    if (signal.aborted) throw signal.reason
+    const open = (): Socket => (handshakeFirst === undefined ? connectTcp(address) : connectTls({ ...address, ...tls }))
+    const greetings = [readGreeting(open(), address, listening.signal)]
+    if (handshakeFirst === undefined) greetings.push(expectNoTls(address, listening.signal))
+    const { tls_required, tls_available } = await Promise.race(greetings)
+    return { ...address, tlsName, offersTls: tls_required === true || tls_available === true }
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', end)
+    listening.abort()
+  }
+}
+
+interface ServerInfo {
+  tls_required?: boolean
+  tls_available?: boolean
+}
+
+/** Reads `INFO {…}` and closes the connection. */
+function readGreeting(socket: Socket, address: ServerAddress, signal: AbortSignal): Promise<ServerInfo> {
+  return new Promise<ServerInfo>((resolve, reject) => {
+    let text = ''
+    const fail = (reason: unknown): void => reject(reason)
+    socket.setEncoding('utf8')
+    socket.on('data', (chunk: string) => {
+      text += chunk
+      const end = text.indexOf('\r\n')
+      if (end === -1 && text.length < MAX_GREETING_BYTES) return
+      const [, json] = /^INFO\s+(.*)$/i.exec(text.slice(0, end)) ?? []
+      try {
+        resolve(JSON.parse(json ?? '') as ServerInfo)
+      } catch {
+        fail(refused(`${nameOf(address)} is not a NATS server: it does not begin with INFO; correct the address`))
+      }
+    })
+    socket.on('error', fail)
+    socket.on('close', () => fail(new Error(`${nameOf(address)} closed the connection`)))
+    signal.addEventListener('abort', () => fail(signal.reason), { once: true })
+  }).finally(() => socket.destroy())
+}
+
+/** Settles only if the server, which says nothing, begins with TLS. */
+function expectNoTls(address: ServerAddress, signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const timer = setTimeout(() => {
+      const socket = connectTls({ ...address, rejectUnauthorized: false })
+      socket.on('secureConnect', () => {
+        reject(refused(`${nameOf(address)} begins with TLS: set handshakeFirst in the option tls (--tls-first)`))
+      })
+      socket.on('error', () => {})
+      signal.addEventListener('abort', () => socket.destroy(), { once: true })
+    }, TEST_TLS_MS)
+    signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
+  })
+}
+
+function nameOf({ host, port }: ServerAddress): string {
+  return `${isIP(host) === 6 ? `[${host}]` : host}:${port}`
+}

@@ -1,0 +1,227 @@
+/** Servers and streams with which shipping can never succeed: the shipper stops at once, with the remedy. */
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { StreamConfig } from '@nats-io/jetstream'
+import { describe, expect, test } from 'vitest'
+import type { DurlogError, Log } from '../src/index.js'
+import { type NatsAccess, restore } from '../src/jetstream/index.js'
+import { missingServer, type NatsServer } from './fixtures/nats.mjs'
+import { Authority, missingOpenssl, Operator } from './fixtures/nats-identities.mjs'
+import { codeOf, scratchDir, scratchLog } from './fixtures/scratch.js'
+import { admin, makeStream, STREAM, SUBJECT, server, shipper, stored, textsOf } from './fixtures/ship.js'
+import { proxyTo, speechlessServer } from './fixtures/tcp-peers.js'
+
+for (const reason of [missingServer, missingOpenssl]) if (reason !== '') process.stdout.write(`skipped: ${reason}\n`)
+
+const REFUSED = 'ERR_DURLOG_DESTINATION_REFUSED'
+const secureUrl = ({ port }: NatsServer): string => `tls://localhost:${port}`
+
+async function logOf(count: number): Promise<Log> {
+  const log = await scratchLog()
+  for (let i = 0; i < count; i++) await log.append(`record ${i}`)
+  return log
+}
+
+/** The error that stops a shipper of three records. */
+async function stopError(to: NatsServer, access: NatsAccess = {}): Promise<DurlogError> {
+  const shipping = shipper(await logOf(3), to, access)
+  const [error] = await once(shipping, 'error')
+  return error
+}
+
+async function restoreCode(to: NatsServer, access: NatsAccess): Promise<string> {
+  return codeOf(
+    restore(join(scratchDir(), 'back'), {
+      servers: to.url,
+      stream: STREAM,
+      subject: SUBJECT,
+      retryForMs: 30_000,
+      ...access,
+    }),
+  )
+}
+
+describe.skipIf(missingServer !== '' || missingOpenssl !== '')(
+  'TLS that cannot succeed stops a shipper and a restore:',
+  () => {
+    function tlsServer(authority: Authority, more = '', years = {}): Promise<NatsServer> {
+      const { certFile, keyFile } = authority.certify('server', years)
+      return server(
+        `tls { cert_file: "${certFile}", key_file: "${keyFile}", ca_file: "${authority.file}", timeout: 30 ${more} }`,
+      )
+    }
+
+    test.each([
+      ['expired', { from: 2001, to: 2002 }],
+      ['is not valid yet', { from: 2050, to: 2059 }],
+    ])("the server's certificate %s", async (_why, years) => {
+      const authority = new Authority(scratchDir())
+      const to = await tlsServer(authority, '', years)
+      const access = { servers: secureUrl(to), tls: { caFile: authority.file } }
+      expect(await stopError(to, access)).toMatchObject({ code: REFUSED, message: expect.stringContaining('validity') })
+      expect(await restoreCode(to, access)).toBe(REFUSED)
+    })
+
+    test("the client's certificate is of another authority, belongs to another key, is missing, or is no certificate", async () => {
+      const authority = new Authority(scratchDir())
+      const to = await tlsServer(authority, ', verify: true')
+      const caFile = authority.file
+      const [one, two] = [authority.certify('one'), authority.certify('two')]
+      const noCertificate = join(scratchDir(), 'none.pem')
+      writeFileSync(noCertificate, 'no certificate')
+      const wrong = [
+        { caFile, ...new Authority(scratchDir()).certify('stranger') },
+        { caFile, certFile: one.certFile, keyFile: two.keyFile },
+        { caFile },
+        { caFile, certFile: noCertificate, keyFile: one.keyFile },
+        { caFile, certFile: one.certFile, keyFile: noCertificate },
+      ]
+      for (const tls of wrong) {
+        const access = { servers: secureUrl(to), tls }
+        expect((await stopError(to, access)).code).toBe(REFUSED)
+        expect(await restoreCode(to, access)).toBe(REFUSED)
+      }
+    })
+
+    test.each<[string, (to: NatsServer) => NatsAccess]>([
+      ['tls: true', ({ url }) => ({ servers: url, tls: true })],
+      ['tls://', (to) => ({ servers: secureUrl(to) })],
+    ])('the server has none, and %s demands it', async (_how, access) => {
+      const to = await server()
+      const error = await stopError(to, access(to))
+      expect(error).toMatchObject({ code: REFUSED, message: expect.stringContaining('offers no TLS') })
+      expect(await restoreCode(to, access(to))).toBe(REFUSED)
+    })
+
+    test('the server begins with TLS, and the client was not told so', async () => {
+      const authority = new Authority(scratchDir())
+      const to = await tlsServer(authority, ', handshake_first: true')
+      const tls = { caFile: authority.file }
+      const error = await stopError(to, { servers: secureUrl(to), tls })
+      expect(error).toMatchObject({ code: REFUSED, message: expect.stringContaining('handshakeFirst') })
+      expect(await restoreCode(to, { servers: to.url })).toBe(REFUSED)
+      const log = await logOf(3)
+      await shipper(log, to, { servers: secureUrl(to), tls: { ...tls, handshakeFirst: true } }).idle()
+    })
+  },
+)
+
+test('a server that begins with tls:// gets neither a password nor a record without TLS', async () => {
+  const plain = await speechlessServer(
+    'INFO {"server_id":"x","version":"2.12.0","max_payload":1048576,"headers":true}\r\n',
+  )
+  const servers = plain.url.replace('nats:', 'tls:')
+  const error = await stopError({ url: servers } as NatsServer, { servers, user: 'ada', pass: 'secret' })
+  expect(error.code).toBe(REFUSED)
+  expect(plain.received()).toBe('')
+})
+
+describe.skipIf(missingServer !== '')('a stream that can never hold the records stops a shipper:', () => {
+  test.each<[string, Partial<StreamConfig> & Record<string, unknown>, string]>([
+    ['it acknowledges nothing', { no_ack: true, allow_atomic: false }, 'no_ack'],
+    [
+      'it stores them under other subjects',
+      { subject_transform: { src: 'orders.>', dest: 'moved.>' } },
+      'subject_transform',
+    ],
+    ['it counts', { allow_msg_counter: true, allow_atomic: false }, 'allow_msg_counter'],
+    ['it counts, in batches', { allow_msg_counter: true, allow_direct: true }, 'allow_msg_counter'],
+    ['its messages are shorter than their headers', { max_msg_size: 512 }, 'at most 512 bytes'],
+  ])('%s', async (_what, config, reason) => {
+    const to = await server()
+    await makeStream(await admin(to), config as Partial<StreamConfig>)
+    expect(await stopError(to)).toMatchObject({ code: REFUSED, message: expect.stringContaining(reason) })
+  })
+
+  test('it is sealed while records are shipped', async () => {
+    const to = await server()
+    const look = await admin(to)
+    await makeStream(look)
+    const log = await logOf(3)
+    const shipping = shipper(log, to)
+    await shipping.idle()
+    const { config } = await look.manager.streams.info(STREAM)
+    await look.manager.streams.update(STREAM, { ...config, sealed: true } as never)
+    const stopped = once(shipping, 'error')
+    await log.append('after the seal')
+    const [error] = await stopped
+    expect(error).toMatchObject({ code: REFUSED, message: expect.stringContaining('sealed') })
+  })
+
+  test('it is missing, and nothing was shipped yet', async () => {
+    const error = await stopError(await server(), { create: false } as NatsAccess)
+    expect(error.code).toBe('ERR_DURLOG_DESTINATION_MISSING')
+    expect(error.message).not.toMatch(/shipped to it|to ship again/i)
+  })
+})
+
+describe.skipIf(missingServer !== '')('credentials', () => {
+  test('that were renewed in their file are used after the old ones have expired', async () => {
+    const operator = new Operator()
+    const to = await server(operator.configuration)
+    const credentialsFile = operator.writeCredentials(join(scratchDir(), 'ship.creds'), 6)
+    const log = await logOf(3)
+    const proxy = await proxyTo(to.port)
+    const shipping = shipper(log, to, { servers: proxy.url, credentialsFile })
+    await shipping.idle()
+    operator.writeCredentials(credentialsFile)
+    // The server ends the connection when the credentials expire.
+    await expect.poll(() => proxy.open(), { timeout: 30_000 }).toBe(0)
+    await log.append('record 3')
+    await shipping.idle()
+    expect(shipping.stats().reconnects).toBe(1)
+  })
+
+  test('that have expired, and were not renewed, stop a shipper', async () => {
+    const operator = new Operator()
+    const to = await server(operator.configuration)
+    const credentialsFile = operator.writeCredentials(join(scratchDir(), 'ship.creds'), -10)
+    expect((await stopError(to, { credentialsFile })).code).toBe(REFUSED)
+  })
+
+  test.each(['nats://ada:secret@localhost', 'http://localhost:4222', 'nats://'])(
+    'or an address that is none is refused in servers: %s',
+    async (servers) => {
+      const { ship } = await import('../src/jetstream/index.js')
+      const log = await scratchLog()
+      const code = await codeOf(() => ship(log, { stream: STREAM, servers }))
+      expect(code).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+      expect(await codeOf(() => ship(log, { stream: STREAM, servers }).close())).not.toContain('secret')
+    },
+  )
+})
+
+describe.skipIf(missingServer !== '')('a subject whose last message is a deletion marker of the server', () => {
+  /** Three records that have expired, so that the stream holds only the marker. */
+  async function expired() {
+    const to = await server()
+    const look = await admin(to)
+    const config = { max_age: 1e9, allow_msg_ttl: true, subject_delete_marker_ttl: 3600e9, allow_rollup_hdrs: true }
+    await makeStream(look, config as Partial<StreamConfig>)
+    const log = await logOf(3)
+    await using shipping = shipper(log, to)
+    await shipping.idle()
+    const isMarker = async (): Promise<boolean> =>
+      (await stored(look)).at(-1)?.headers['Nats-Marker-Reason'] === 'MaxAge'
+    await expect.poll(isMarker, { timeout: 30_000 }).toBe(true)
+    const { config: made } = await look.manager.streams.info(STREAM)
+    await look.manager.streams.update(STREAM, { ...made, max_age: 3600e9 })
+    return { to, look, log }
+  }
+
+  test('gets the next records, and is restored from them', async () => {
+    const { to, look, log } = await expired()
+    await log.append('record 3')
+    await shipper(log, to).idle()
+    const texts = textsOf((await stored(look)).filter(({ headers }) => headers['Durlog-Seq'] !== undefined))
+    expect(texts).toEqual(['record 3'])
+    const place = { servers: to.url, stream: STREAM, subject: SUBJECT }
+    expect(await restore(join(scratchDir(), 'back'), place)).toMatchObject({ firstSeq: 3, nextSeq: 4 })
+  })
+
+  test('holds no record to restore', async () => {
+    const { to } = await expired()
+    expect(await restoreCode(to, {})).toBe('ERR_DURLOG_NOT_FOUND')
+  })
+})
