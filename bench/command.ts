@@ -64,7 +64,7 @@ class Stage implements SuiteContext {
     this.#label = label
     this.#steps = steps
     this.#done = 0
-    this.#progress = await startProgress(label, steps, false)
+    this.#progress = startProgress(label, steps, false)
   }
 
   // An arrow function, because suites pass it as a callback.
@@ -79,7 +79,7 @@ class Stage implements SuiteContext {
     // Remove the progress bar before the table is printed.
     this.stop()
     await writeOut(formatResult(table))
-    this.#progress = await startProgress(this.#label, this.#steps, false)
+    this.#progress = startProgress(this.#label, this.#steps, false)
     this.#progress.update(this.#done)
   }
 

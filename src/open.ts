@@ -54,7 +54,7 @@ export async function open(dir: string | URL, options?: OpenOptions | ReadOnlyOp
   return openWriter(path, resolved)
 }
 
-/** Whose records a restored log holds, from which seq on; and how often it had been cut. */
+/** The log that a restored copy continues: its UUID, the first seq to restore, how often it was truncated. */
 export interface RestoredIdentity {
   uuid: string
   firstSeq: number
@@ -62,7 +62,7 @@ export interface RestoredIdentity {
 }
 
 /** A log that is being restored. */
-export interface RestoringLog extends Log {
+export interface RestoringLog extends OrderedLog {
   /** Takes 1 to 1024 seqs that hold no record, before a record of `time`. Throws like `write`. */
   writeVoid(seqs: number, time: number): void
 }

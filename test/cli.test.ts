@@ -188,7 +188,7 @@ describe('a stdout that is closed', () => {
   })
 })
 
-test('cursors tells where each one is, and who has it', async () => {
+test('cursors lists the position, the state and the owner of each cursor', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await openUntilDone(dir)
   await log.appendBatch(['a', 'b', 'c'])
@@ -205,7 +205,7 @@ test('cursors tells where each one is, and who has it', async () => {
   expect(json((await durlog(['cursors', dir, '--json'])).stdout)).toEqual(await log.cursors())
 })
 
-describe('reading beside a writer', () => {
+describe('reading while a writer has the log open', () => {
   test('cat, get, stat, verify and dump take no lock; append is refused with 75 and the owner', async () => {
     const dir = join(scratchDir(), 'log')
     const log = await openUntilDone(dir)
@@ -334,7 +334,7 @@ test('import names the wrong line, and appends those before it', async () => {
   expect((await durlog(['cat', dir])).stdout.toString()).toBe('a\n')
 })
 
-test('top shows rates, segments and cursors from beside the log', async () => {
+test('top shows rates, segments and cursors of a log in use', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await open(dir, { segmentBytes: 65536 })
   await log.appendBatch(['a', 'b', 'c'])
@@ -380,7 +380,7 @@ describe('a torn tail', () => {
     const frames = (await durlog(['dump', dir, '--json'])).stdout.toString().trimEnd().split('\n')
     const free = frames.map((line) => JSON.parse(line)).find(({ kind }) => kind === 'free')
     const bytes = readFileSync(join(dir, segment))
-    // A length without its record: what a crash leaves of an append that was under way.
+    // A length without its record, as a crash during an append leaves it.
     bytes.fill(0x41, free.offset, free.offset + 20)
     writeFileSync(join(dir, segment), bytes)
     return dir
@@ -470,7 +470,7 @@ describe('errors', () => {
 
   test('show the code, the message and what to do', async () => {
     const { stderr } = await durlog(['cat', '/nonexistent/log'])
-    expect(stderr).toMatch(/^durlog: ERR_DURLOG_NOT_FOUND: .*\n {2}check the folder's name/)
+    expect(stderr).toMatch(/^durlog: ERR_DURLOG_NOT_FOUND: .*\n {2}check the name of the folder/)
     expect(existsSync('/nonexistent/log')).toBe(false)
   })
 })
@@ -496,7 +496,7 @@ test('help lists every command and the exit codes, and loads no addon', async ()
     'bench',
   ])
     expect(stdout.toString()).toMatch(new RegExp(`^ {2}${name} `, 'm'))
-  expect(stdout.toString()).toContain('75 locked')
+  expect(stdout.toString()).toContain('75  another writer')
   expect((await durlog(['append', '--help'])).stdout.toString()).toContain('--durability <level>')
 })
 

@@ -1,6 +1,7 @@
 /** Appends the records of an input to a log, in order, with bounded memory. */
 import { DurlogError } from '../errors.js'
 import type { OrderedLog } from '../open.js'
+import { InterruptedError, onInterrupt } from '../terminal/interrupt.js'
 import type { Progress } from '../terminal/progress.js'
 import type { Durability } from '../types.js'
 import { type Input, isBlank, type Splitter } from './input.js'
@@ -132,14 +133,22 @@ export async function appendInput(
     await appender.finish()
     throw problem
   }
-  // A writer of a pipe that has no more to say would leave the failure unreported.
+  // Otherwise the failure would be reported at the next input only.
   appender.onFailure = (error) => input.chunks.destroy(error)
+  const stop = onInterrupt(() => input.chunks.destroy(new InterruptedError()))
   let readBytes = 0
-  for await (const chunk of input.chunks) {
-    await add(splitter.push(chunk as Buffer))
-    readBytes += (chunk as Buffer).length
-    progress.update(readBytes)
+  try {
+    for await (const chunk of input.chunks) {
+      await add(splitter.push(chunk as Buffer))
+      readBytes += (chunk as Buffer).length
+      progress.update(readBytes)
+    }
+    await add(splitter.end())
+  } catch (error) {
+    if (error instanceof InterruptedError) await appender.finish()
+    throw error
+  } finally {
+    stop()
   }
-  await add(splitter.end())
   await appender.finish()
 }

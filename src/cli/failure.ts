@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { DurlogError, type DurlogErrorCode } from '../errors.js'
 import { ExitCode } from '../terminal/exit-codes.js'
 import { InputError } from '../terminal/input-error.js'
+import { InterruptedError } from '../terminal/interrupt.js'
 import { OutputClosedError } from '../terminal/output.js'
 
 export interface Failure {
@@ -58,6 +59,7 @@ const EXIT_CODES: Record<DurlogErrorCode, number> = {
 type Has = (flag: string) => boolean
 
 const READ_SALVAGE = '"durlog cat DIR --salvage" prints the intact records'
+const SEEK = '"durlog cursors DIR --seek NAME --from SEQ" sets the position of the cursor'
 const SYSTEM_LOG = 'the device refused a write: look at the system log (dmesg), then run "durlog verify DIR"'
 
 const ADVICE: Partial<Record<DurlogErrorCode, (has: Has) => string>> = {
@@ -81,6 +83,8 @@ const ADVICE: Partial<Record<DurlogErrorCode, (has: Has) => string>> = {
   },
   ERR_DURLOG_SYNC_FAILED: () => SYSTEM_LOG,
   ERR_DURLOG_LATCHED: () => SYSTEM_LOG,
+  ERR_DURLOG_CURSOR_OVERRUN: () => SEEK,
+  ERR_DURLOG_CURSOR_CUT: () => SEEK,
   ERR_DURLOG_RECORD_EMPTY: () => 'a record has at least one byte',
   ERR_DURLOG_RECORD_TOO_LARGE: () => 'use a larger --max-record-bytes, and a larger --segment-bytes if necessary',
   ERR_DURLOG_UNSUPPORTED: () => 'leave --strategy and --preallocate at auto',
@@ -105,6 +109,8 @@ export function toFailure(error: unknown, has: Has): Failure {
     const code = error.exitCode === ExitCode.usage ? 'USAGE' : 'BAD_INPUT'
     return { code, message: error.message, advice: '', exitCode: error.exitCode, details: {} }
   }
+  if (error instanceof InterruptedError)
+    return { code: 'INTERRUPTED', message: error.message, advice: '', exitCode: error.exitCode, details: {} }
   const { code = 'ERR_UNEXPECTED', message = String(error) } = error as NodeJS.ErrnoException
   const exitCode = code === 'ENOSPC' ? ExitCode.noSpace : code === 'ENOENT' ? ExitCode.noLog : ExitCode.io
   return { code, message, advice: '', exitCode, details: {} }

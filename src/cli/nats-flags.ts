@@ -19,14 +19,15 @@ export interface NatsFlags {
 }
 
 export const NATS_HELP = `
-The password and the token are read from the environment: NATS_PASSWORD, NATS_TOKEN. NATS_URL, NATS_USER, NATS_CREDS, NATS_CA,
-NATS_CERT and NATS_KEY are the defaults of the arguments and options.`
+The environment variables NATS_PASSWORD and NATS_TOKEN hold the password and the
+token. NATS_URL, NATS_USER, NATS_CREDS, NATS_CA, NATS_CERT and NATS_KEY are the
+defaults of the arguments and options.`
 
 export function addNats(command: Command): Command {
   return command
     .option('--stream <name>', 'the name of the stream')
-    .option('--subject <name>', "the log's subject (default: the stream's only one)")
-    .addOption(new Option('--creds <file>', "a user's credentials, as nsc writes them").env('NATS_CREDS'))
+    .option('--subject <name>', 'the subject of the log (default: the only subject of the stream)')
+    .addOption(new Option('--creds <file>', 'the credentials of the user, a file that nsc writes').env('NATS_CREDS'))
     .addOption(new Option('--user <name>', 'the user').env('NATS_USER'))
     .option('--tls', 'require TLS')
     .addOption(new Option('--tls-ca <file>', 'certificates of the trusted authorities').env('NATS_CA'))

@@ -1,34 +1,63 @@
-/** Records to stdout, for cat and tail. */
-
+/** Records to stdout, for cat, tail and get. */
 import { ExitCode } from '../terminal/exit-codes.js'
-import { formatSeqs, Sink, writeOut } from '../terminal/output.js'
-import type { LogRecord, ReadableLog, ReadGap, ReadOptions } from '../types.js'
+import { reportOnInterrupt } from '../terminal/interrupt.js'
+import { formatCounted, formatSeqs, formatTime, Sink, writeOut } from '../terminal/output.js'
+import { startProgress } from '../terminal/progress.js'
+import type { LogReader, LogRecord, ReadGap } from '../types.js'
 import { toReadableJsonLine } from './records.js'
 
 export interface PrintFormat {
   json: boolean
   lengthPrefixed: boolean
+  /** Each record's time before it. */
+  times: boolean
 }
 
-/** Prints what `read` delivers. The exit status is `corrupt` if `salvage` skips something. */
-export async function printRecords(log: ReadableLog, read: ReadOptions, format: PrintFormat): Promise<void> {
-  const reader = log.read({ ...read, onGap: gapReporter(format.json) })
+export interface PrintOptions {
+  format: PrintFormat
+  /** Flush after each batch, so that output is seen while the reader waits. */
+  follow: boolean
+  /** Called with the last seq of each batch, once it is written. */
+  onWritten?: (seq: number) => Promise<void> | void
+}
+
+/** Prints what `reader` delivers, also what comes before an error. */
+export async function printRecords(reader: LogReader, { format, follow, onWritten }: PrintOptions): Promise<void> {
   const sink = new Sink()
   const put = putter(sink, format)
   try {
     for await (const records of reader.batches()) {
       for (const record of records) {
-        const bytes = format.json ? Buffer.from(toReadableJsonLine(record)) : record.data
+        const bytes = encode(record, format)
         if (put(bytes)) continue
         await sink.flush()
         if (!put(bytes)) await writeLarge(bytes, format)
       }
-      // A follower flushes before it waits, so that its output is seen.
-      if (read.follow) await sink.flush()
+      if (follow || onWritten !== undefined) await sink.flush()
+      await onWritten?.((records.at(-1) as LogRecord).seq)
     }
   } finally {
-    // Also the records before damage.
     await sink.flush()
+  }
+}
+
+/** As `printRecords` up to the end of the log, with progress if stdout is a file and a count at SIGINT. */
+export async function printAll(reader: LogReader, format: PrintFormat, first: number, end: number): Promise<void> {
+  const watched = process.stdout.isTTY !== true
+  const progress = startProgress('cat', Math.max(0, end - first), !watched || format.json)
+  let next = first
+  const stop = watched
+    ? reportOnInterrupt(() => `printed ${formatCounted(next - first, 'record')}, ${formatSeqs(first, next)}`)
+    : () => {}
+  const onWritten = (seq: number): void => {
+    next = seq + 1
+    progress.update(next - first)
+  }
+  try {
+    await printRecords(reader, { format, follow: false, onWritten })
+  } finally {
+    stop()
+    progress.stop()
   }
 }
 
@@ -37,10 +66,16 @@ export function gapReporter(json: boolean): (gap: ReadGap) => void {
   return ({ first, last, error }) => {
     process.exitCode = ExitCode.corrupt
     const { message } = error
-    const seqs = last === -1 ? `from ${first} on` : formatSeqs(first, last + 1)
+    const seqs = last === -1 ? `everything from seq ${first} on` : formatSeqs(first, last + 1)
     const text = json ? JSON.stringify({ gap: { first, last, message } }) : `durlog: lost ${seqs}: ${message}`
     process.stderr.write(`${text}\n`)
   }
+}
+
+function encode(record: LogRecord, { json, times }: PrintFormat): Uint8Array {
+  if (json) return Buffer.from(toReadableJsonLine(record, times))
+  if (!times) return record.data
+  return Buffer.concat([Buffer.from(`${formatTime(record.timestamp)}\t`), record.data])
 }
 
 function putter(sink: Sink, { json, lengthPrefixed }: PrintFormat): (data: Uint8Array) => boolean {
@@ -48,7 +83,7 @@ function putter(sink: Sink, { json, lengthPrefixed }: PrintFormat): (data: Uint8
   return lengthPrefixed ? (data) => sink.putPrefixed(data) : (data) => sink.putLine(data)
 }
 
-/** A record that is longer than the sink. */
+/** Writes a record that is longer than the sink. */
 async function writeLarge(data: Uint8Array, { json, lengthPrefixed }: PrintFormat): Promise<void> {
   if (!json && lengthPrefixed) {
     const prefix = Buffer.alloc(4)

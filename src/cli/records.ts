@@ -3,6 +3,7 @@
 import { TIME_MAX_MS } from '../options/call-options.js'
 import { parseIsoTime } from '../terminal/arguments.js'
 import { InputError } from '../terminal/input-error.js'
+import { formatTime } from '../terminal/output.js'
 import type { LogRecord } from '../types.js'
 
 export type Encoding = 'utf8' | 'base64' | 'json'
@@ -21,12 +22,16 @@ export function toJsonLine(record: LogRecord, encoding: ExportEncoding): string 
   return `{"seq":${seq},"timestamp":${timestamp},"data":${encodeData(record, encoding)}${named}}\n`
 }
 
-/** As UTF-8 if the payload is valid, else as base64 with `"encoding":"base64"`. */
-export function toReadableJsonLine(record: LogRecord): string {
+/**
+ * As UTF-8 if the payload is valid, else as base64 with `"encoding":"base64"`. The time is in milliseconds since 1970,
+ * or ISO 8601 with `iso`.
+ */
+export function toReadableJsonLine(record: LogRecord, iso = false): string {
   const { seq, timestamp, data } = record
   const text = decodeUtf8(data)
   const rest = text === undefined ? `"${data.toString('base64')}","encoding":"base64"` : JSON.stringify(text)
-  return `{"seq":${seq},"timestamp":${timestamp},"data":${rest}}\n`
+  const time = iso ? `"${formatTime(timestamp)}"` : timestamp
+  return `{"seq":${seq},"timestamp":${time},"data":${rest}}\n`
 }
 
 function encodeData({ seq, data }: LogRecord, encoding: Encoding): string {

@@ -5,6 +5,7 @@ import { COLOURED, PLAIN, renderTable } from './table.js'
 const CHUNK_BYTES = 256 * 1024
 const NEWLINE = 10
 const MIN_TEXT_COLUMNS = 20
+const DEFAULT_COLUMNS = 80
 
 /** The reader of stdout has closed it. Not a failure of the command. */
 export class OutputClosedError extends Error {}
@@ -101,13 +102,19 @@ export function formatWrapped(head: string, text: string, columns: number = term
 }
 
 function terminalColumns(): number {
-  return process.stdout.isTTY === true ? process.stdout.columns || 80 : Number.POSITIVE_INFINITY
+  return process.stdout.isTTY === true ? process.stdout.columns || DEFAULT_COLUMNS : Number.POSITIVE_INFINITY
 }
 
-/** A table with a header; plain columns where the terminal wants no colour. */
-export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+/** A table with a header; a list of fields for each row if the table is wider than `columns`. */
+export function formatTable(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  columns: number = process.stdout.columns || DEFAULT_COLUMNS,
+): string {
   const aligns = head.map((_, column) => (column === 0 ? 'left' : 'right'))
-  return `${renderTable(head, rows, aligns, useColour() ? COLOURED : PLAIN)}\n`
+  const table = renderTable(head, rows, aligns, useColour() ? COLOURED : PLAIN)
+  if (stripVTControlCharacters(table.slice(0, table.indexOf('\n'))).length <= columns) return `${table}\n`
+  return rows.map((row) => formatFields(head.map((name, i) => [name, row[i] ?? '']))).join('\n')
 }
 
 export function useColour(): boolean {

@@ -88,7 +88,7 @@ function diskNumber({ deviceNumber, device }: Mount): string {
 
 /** `folder` is the device's in /sys. */
 function describeDisk(folder: string): Disk {
-  // A partition has no queue of its own.
+  // A partition has no queue folder; its disk has.
   const whole = statSync(join(folder, 'queue'), { throwIfNoEntry: false }) ? folder : join(folder, '..')
   const read = (name: string): string => readText(join(whole, name))
   const [scsiDisk] = namesIn(join(whole, 'device/scsi_disk'))

@@ -20,7 +20,7 @@ describe('blank lines', () => {
     expect(await stored(dir)).toEqual(['a', 'b', 'c\r'])
   })
 
-  test('do not end an append from a program that goes on printing', async () => {
+  test('do not end an append from a program that continues to print', async () => {
     const dir = join(scratchDir(), 'log')
     const child = startDurlog(['append', dir, '--json'])
     const warned = new Promise<string>((resolve) => child.stderr?.once('data', (data: Buffer) => resolve(String(data))))

@@ -144,7 +144,7 @@ test.each([
   expect(judgeClock(times).verdict).toBe(verdict)
 })
 
-test('what a log could not do is told with the reason', () => {
+test('a finding gives the reason for which a log could not do something', () => {
   const stats = (of: Partial<LogStats>): LogStats => ({ reason: 'a reason', ...of }) as LogStats
   expect([judgeDirect(stats({ mode: 'direct' }), 512).verdict, judgeDirect(stats({ mode: 'pwrite' }), 0)]).toEqual([
     'OK',
@@ -194,7 +194,7 @@ describe('durlog doctor', () => {
     expect(findings.find(({ check }) => check === 'lock')).toMatchObject({ verdict: 'OK' })
   })
 
-  test('prints one line for each check where nobody watches, with what to do', async () => {
+  test('prints one line for each check with its remedy if stdout is no terminal', async () => {
     const { stdout } = await durlog(['doctor', scratchDir()])
     const lines = stdout.toString().trimEnd().split('\n')
     expect(lines).toHaveLength(EVERYWHERE.length + LIMITS.length + 1)

@@ -57,7 +57,7 @@ describe('a log with damage in its newest segment', () => {
     expect(found.every(({ seq, data }) => data === `record ${seq}.`)).toBe(true)
   })
 
-  test('append is refused and names --salvage; with it appends go on and all intact records keep their seqs', async () => {
+  test('append is refused and names --salvage; with it appends continue and all intact records keep their seqs', async () => {
     const dir = await corruptLog()
     const refused = await durlog(['append', dir], 'x\n')
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--salvage')])

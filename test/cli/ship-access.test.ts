@@ -104,7 +104,7 @@ describe.skipIf(missingServer !== '' || missingOpenssl !== '')('a server with TL
   }
   const env = { NATS_USER: 'ada', NATS_PASSWORD: 'secret' }
 
-  test('whoever trusts its authority and has the password', async () => {
+  test('a client that trusts its authority and has the password', async () => {
     const authority = new Authority(scratchDir())
     const to = await tlsServer(authority)
     const trusting = { flags: ['--tls-ca', authority.file], env }

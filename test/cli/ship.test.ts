@@ -44,7 +44,7 @@ describe.skipIf(missingServer !== '')('durlog', () => {
     expect((await durlog(['cat', part])).stdout.toString()).toBe('two\n')
   })
 
-  test('ship goes on until a signal, beside the writer', async () => {
+  test('ship continues until a signal, while a writer appends', async () => {
     const nats = await server()
     const dir = await threeRecords()
     const child = startDurlog(['ship', dir, nats.url, ...WHERE, '--json'])

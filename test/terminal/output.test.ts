@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatWrapped } from '../../src/terminal/output.js'
+import { formatTable, formatWrapped } from '../../src/terminal/output.js'
 
 test('text is broken at blanks, within the columns, and indented to the end of its head', () => {
   const text = 'a line that is too long for a narrow terminal is broken'
@@ -19,4 +19,14 @@ test('a word that is longer than the line is printed on a separate line', () => 
 test('no line is broken without a terminal', () => {
   const text = 'a word '.repeat(50).trim()
   expect(formatWrapped('OK ', text, Number.POSITIVE_INFINITY)).toBe(`OK ${text}\n`)
+})
+
+test('a table that is wider than the terminal is a list of fields for each row', () => {
+  const head = ['cursor', 'position']
+  const rows = [
+    ['a'.repeat(40), '1'],
+    ['b', '2'],
+  ]
+  expect(formatTable(head, rows, 80).startsWith('┌')).toBe(true)
+  expect(formatTable(head, rows, 50)).toBe(`cursor    ${'a'.repeat(40)}\nposition  1\n\ncursor    b\nposition  2\n`)
 })

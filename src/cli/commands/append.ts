@@ -41,7 +41,7 @@ async function run(dir: string, file: string | undefined, flags: Flags): Promise
   const startMs = performance.now()
   await using log = await openOrdered(dir, toOpenOptions(flags))
   reportRecovery(log, json === true)
-  const progress = await startProgress('append', input.totalBytes, json === true || input.totalBytes === 0)
+  const progress = startProgress('append', input.totalBytes, json === true || input.totalBytes === 0)
   const maxBytes = longestRecord(flags)
   const splitter = lengthPrefixed ? new PrefixSplitter(maxBytes) : new LineSplitter(maxBytes)
   const toRecord = (data: Buffer, place: string): Piece =>

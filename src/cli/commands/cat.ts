@@ -1,7 +1,9 @@
 import type { Command } from 'commander'
 import { open } from '../../index.js'
 import { addJson, addTimes, parseWhole, type TimeFlags } from '../../terminal/arguments.js'
-import { printRecords } from '../print.js'
+import { ExitCode } from '../../terminal/exit-codes.js'
+import { InputError } from '../../terminal/input-error.js'
+import { gapReporter, printAll, printRecords } from '../print.js'
 
 interface Flags extends TimeFlags {
   from?: number
@@ -9,6 +11,7 @@ interface Flags extends TimeFlags {
   follow?: boolean
   durableOnly?: boolean
   salvage?: boolean
+  times?: boolean
   lengthPrefixed?: boolean
   json?: boolean
 }
@@ -17,21 +20,27 @@ export function register(program: Command): void {
   const command = program
     .command('cat')
     .summary('print records')
-    .description('Print records as they are, a newline behind each. Takes no lock.')
-    .argument('<dir>', "the log's folder")
-    .option('--from <seq>', 'the first one (default: the oldest)', parseWhole)
-    .option('--to <seq>', 'the last one (default: the newest)', parseWhole)
+    .description('Print records as they are, each followed by a newline. Takes no lock.')
+    .argument('<dir>', 'the folder of the log')
+    .option('--from <seq>', 'the first record (default: the oldest)', parseWhole)
+    .option('--to <seq>', 'the last record (default: the newest)', parseWhole)
   addTimes(command)
-    .option('-f, --follow', 'wait for new ones')
-    .option('--durable-only', 'only what is known to be synced')
-    .option('--length-prefixed', 'write each behind its length (u32, little-endian) instead')
-    .option('--salvage', 'skip what is damaged, tell about it on stderr and end with 2')
+    .option('-t, --times', 'print the time of each record and a tab before it; with --json, times as ISO 8601')
+    .option('-f, --follow', 'wait for new records and print them')
+    .option('--durable-only', 'print only records that are known to be synced')
+    .option('--length-prefixed', 'print the length of each record (u32, little-endian) before it, and no newline')
+    .option('--salvage', 'skip damaged records, report them on stderr and exit with 2')
   addJson(command).action(run)
 }
 
 async function run(dir: string, flags: Flags): Promise<void> {
-  const { from, to, since, until, follow, durableOnly, salvage } = flags
+  const { from, to, since, until, follow, durableOnly, salvage, times, lengthPrefixed, json } = flags
+  if (times && lengthPrefixed) throw new InputError('--times goes without --length-prefixed', ExitCode.usage)
   await using log = await open(dir, { readOnly: true })
-  const format = { json: flags.json === true, lengthPrefixed: flags.lengthPrefixed === true }
-  await printRecords(log, { from, to, since, until, follow, durableOnly, salvage }, format)
+  const format = { json: json === true, lengthPrefixed: lengthPrefixed === true, times: times === true }
+  const onGap = gapReporter(format.json)
+  const reader = log.read({ from, to, since, until, follow, durableOnly, salvage, onGap })
+  if (follow) return await printRecords(reader, { format, follow: true })
+  const first = from ?? (since === undefined ? log.firstSeq : await log.seqAt(since))
+  await printAll(reader, format, first, to === undefined ? log.nextSeq : to + 1)
 }

@@ -1,34 +1,88 @@
-import type { Command } from 'commander'
-import { open } from '../../index.js'
-import { addJson } from '../../terminal/arguments.js'
+import { type Command, InvalidArgumentError } from 'commander'
+import { open, type ReadOnlyLog } from '../../index.js'
+import { addJson, parseWhole } from '../../terminal/arguments.js'
+import { ExitCode } from '../../terminal/exit-codes.js'
+import { InputError } from '../../terminal/input-error.js'
 import { formatTable, writeJson, writeOut } from '../../terminal/output.js'
+
+type Position = 'first' | 'next' | number
+
+interface Flags {
+  create?: string
+  seek?: string
+  remove?: string
+  from?: Position
+  json?: boolean
+}
+
+function parsePosition(text: string): Position {
+  if (text === 'first' || text === 'next') return text
+  if (/^\d+$/.test(text)) return parseWhole(text)
+  throw new InvalidArgumentError('It must be a seq, first or next.')
+}
 
 export function register(program: Command): void {
   const command = program
     .command('cursors')
-    .summary('tell how far each cursor of a log is')
+    .summary('list, create, move or remove cursors')
     .description(
-      "Tell each named cursor's position, how many records it is behind, whether it can be read from, and which process has it open. Takes no lock.",
+      'List the named cursors of a log: the seq that each reads next, how many records it has still to read, whether it can be read from, and the process that has it open. Takes no lock on the log.',
     )
-    .argument('<dir>', "the log's folder")
+    .argument('<dir>', 'the folder of the log')
+    .option('--create <name>', 'create a cursor')
+    .option('--seek <name>', 'set the position of a cursor that no process has open; needs --from')
+    .option('--remove <name>', 'remove a cursor that no process has open')
+    .option('--from <position>', 'the position: a seq, first or next (default for --create: first)', parsePosition)
   addJson(command).action(run)
 }
 
-async function run(dir: string, { json }: { json?: boolean }): Promise<void> {
-  const log = await open(dir, { readOnly: true })
-  try {
-    const cursors = await log.cursors()
-    if (json) return await writeJson(cursors)
-    if (cursors.length === 0) return await writeOut('no cursors\n')
-    const rows = cursors.map(({ name, position, lagRecords, state, owned, ownerPid }) => [
-      name,
-      position === -1 ? 'unknown' : String(position),
-      String(lagRecords),
-      state,
-      owned ? `process ${ownerPid ?? 'unknown'}` : 'none',
-    ])
-    await writeOut(formatTable(['cursor', 'position', 'behind', 'state', 'owner'], rows))
-  } finally {
-    await log.close()
-  }
+function checkFlags({ create, seek, remove, from }: Flags): void {
+  const actions = [create, seek, remove].filter((name) => name !== undefined).length
+  const problem =
+    actions > 1
+      ? 'only one of --create, --seek and --remove can be given'
+      : seek !== undefined && from === undefined
+        ? '--seek needs --from'
+        : from !== undefined && create === undefined && seek === undefined
+          ? '--from goes with --create or --seek'
+          : ''
+  if (problem !== '') throw new InputError(problem, ExitCode.usage)
+}
+
+async function run(dir: string, flags: Flags): Promise<void> {
+  checkFlags(flags)
+  await using log = await open(dir, { readOnly: true })
+  const { create, seek, remove, from, json } = flags
+  if (create !== undefined) await createCursor(log, create, from ?? 'first')
+  else if (seek !== undefined) await seekCursor(log, seek, from as Position)
+  else if (remove !== undefined) await log.removeCursor(remove)
+  await list(log, json === true)
+}
+
+async function createCursor(log: ReadOnlyLog, name: string, from: Position): Promise<void> {
+  const existing = (await log.cursors()).find((cursor) => cursor.name === name)
+  if (existing !== undefined)
+    throw new InputError(`the cursor ${name} exists, at seq ${existing.position}; --seek sets its position`)
+  await (await log.cursor(name, { from })).close()
+}
+
+async function seekCursor(log: ReadOnlyLog, name: string, from: Position): Promise<void> {
+  if (!(await log.cursors()).some((cursor) => cursor.name === name))
+    throw new InputError(`there is no cursor ${name}; --create creates it`)
+  await using cursor = await log.cursor(name)
+  await cursor.seek(typeof from === 'number' ? from : from === 'first' ? log.firstSeq : log.nextSeq)
+}
+
+async function list(log: ReadOnlyLog, json: boolean): Promise<void> {
+  const cursors = await log.cursors()
+  if (json) return writeJson(cursors)
+  if (cursors.length === 0) return writeOut('no cursors\n')
+  const rows = cursors.map(({ name, position, lagRecords, state, owned, ownerPid }) => [
+    name,
+    position === -1 ? 'unknown' : String(position),
+    String(lagRecords),
+    state,
+    owned ? `process ${ownerPid ?? 'unknown'}` : 'none',
+  ])
+  await writeOut(formatTable(['cursor', 'position', 'behind', 'state', 'owner'], rows))
 }

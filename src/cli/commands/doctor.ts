@@ -2,22 +2,24 @@ import type { Command } from 'commander'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { formatWrapped, useColour, writeJson, writeOut } from '../../terminal/output.js'
+import { startProgress } from '../../terminal/progress.js'
 import { type Examination, examine } from '../doctor/examine.js'
 import type { Finding, Verdict } from '../doctor/finding.js'
 
 export function register(program: Command): void {
   const command = program
     .command('doctor')
-    .summary('tell whether a disk is honest and fit for a log')
+    .summary('check whether a disk is safe and fit for a log')
     .description(
-      'Check the disk that DIR is on, or would be, and what the process may use: each line OK, WARN or FAIL, with what to do. Writes a little in a folder of its own in DIR and removes it; a log there may be open. Ends with 0 if everything is OK, 1 with a WARN, 2 with a FAIL.',
+      'Check the disk of DIR and the limits of the process. Each line is OK, WARN or FAIL, with a remedy. Writes a little to a temporary folder in DIR and removes it; a log in DIR may be in use. The exit status is 0 if all checks are OK, 1 for a WARN, 2 for a FAIL.',
     )
-    .argument('[dir]', "the log's folder; the nearest folder above it if it does not exist", '.')
+    .argument('[dir]', 'the folder of the log; if it does not exist, its nearest existing parent is checked', '.')
   addJson(command).action(run)
 }
 
 async function run(dir: string, { json }: { json?: boolean }): Promise<void> {
-  const examination = await examine(dir)
+  const progress = startProgress('doctor', 0, json === true)
+  const examination = await examine(dir).finally(() => progress.stop())
   process.exitCode = exitCodeOf(examination.findings)
   await (json ? writeJson(examination) : writeOut(describe(examination)))
 }
@@ -30,7 +32,7 @@ export function exitCodeOf(findings: readonly Finding[]): number {
 
 const COLOURS: Record<Verdict, number> = { OK: 32, WARN: 33, FAIL: 31, 'not checked here': 90 }
 
-/** One line for each check where nobody watches; on a terminal, lines of its width. */
+/** One line for each check; on a terminal, wrapped to its width. */
 function describe({ findings }: Examination): string {
   const width = Math.max(...findings.map(({ check }) => check.length))
   const lines = findings.map(({ check, verdict, found, advice }) => {

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { type Frame, frames, inspect } from '../../index.js'
 import { addJson } from '../../terminal/arguments.js'
 import { InputError } from '../../terminal/input-error.js'
-import { Sink } from '../../terminal/output.js'
+import { formatTime, Sink } from '../../terminal/output.js'
 
 interface Flags {
   segment?: string
@@ -12,10 +12,12 @@ interface Flags {
 export function register(program: Command): void {
   const command = program
     .command('dump')
-    .summary('print the files frame by frame')
-    .description('Print each frame of the segment files with its byte offset, damaged ones too. Takes no lock.')
-    .argument('<dir>', "the log's folder")
-    .option('--segment <name>', 'only this file')
+    .summary('print the segment files frame by frame')
+    .description(
+      'Print each frame of the segment files with its byte offset, also damaged frames. A "+" marks a batch that continues in the next frame. Takes no lock.',
+    )
+    .argument('<dir>', 'the folder of the log')
+    .option('--segment <name>', 'print only this file')
   addJson(command).action(run)
 }
 
@@ -39,14 +41,14 @@ async function run(dir: string, { segment, json }: Flags): Promise<void> {
   await sink.flush()
 }
 
-const HEADING = '      offset      bytes  kind                     seq     length   unsynced  time\n'
+const HEADING = '    offset      bytes kind             seq     length time\n'
 
+/** At most 80 columns, for the seqs of 12 digits. A "+" after the kind: the batch continues in the next frame. */
 function describe(frame: Frame): string {
-  const { offset, bytes, kind, seq, length, unsynced, timestampMs, batchContinues, problem } = frame
-  const place = `${String(offset).padStart(12)} ${String(bytes).padStart(10)}  ${kind.padEnd(8)}`
+  const { offset, bytes, kind, seq, length, timestampMs, batchContinues, problem } = frame
+  const name = batchContinues ? `${kind}+` : kind
+  const place = `${String(offset).padStart(10)} ${String(bytes).padStart(10)} ${name.padEnd(7)}`
   if (kind === 'free' || kind === 'padding') return `${place}\n`
   if (kind === 'damaged') return `${place} ${problem}\n`
-  const numbers = ` ${String(seq).padStart(19)} ${String(length).padStart(10)} ${String(unsynced).padStart(10)}`
-  const batch = batchContinues ? '  batch continues' : ''
-  return `${place}${numbers}  ${new Date(timestampMs).toISOString()}${batch}\n`
+  return `${place} ${String(seq).padStart(12)} ${String(length).padStart(10)} ${formatTime(timestampMs)}\n`
 }

@@ -1,7 +1,8 @@
 import { type Command, Option } from 'commander'
 import { open } from '../../index.js'
 import { addJson, addTimes, parseWhole, type TimeFlags } from '../../terminal/arguments.js'
-import { Sink, writeOut } from '../../terminal/output.js'
+import { reportOnInterrupt } from '../../terminal/interrupt.js'
+import { formatCounted, formatSeqs, Sink, writeOut } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
 import type { LogRecord } from '../../types.js'
 import { gapReporter } from '../print.js'
@@ -20,13 +21,20 @@ export function register(program: Command): void {
     .command('export')
     .summary('print records as lines of JSON')
     .description(
-      'Print each record as a line {"seq", "timestamp", "data"}, and "encoding" where "data" is not plain UTF-8: import gives back the same bytes. (With --encoding json the same values: white space and the spelling of numbers may change.) Takes no lock.',
+      'Print each record as a line of JSON with "seq", "timestamp" and "data", and with "encoding" if "data" is not plain UTF-8. "durlog import" gives back the same bytes; with --encoding json the same values, but white space and the spelling of numbers may change. Takes no lock.',
     )
-    .argument('<dir>', "the log's folder")
-    .addOption(new Option('--encoding <name>', 'how "data" is encoded').choices(EXPORT_ENCODINGS).default('auto'))
-    .option('--from <seq>', 'the first one (default: the oldest)', parseWhole)
-    .option('--to <seq>', 'the last one (default: the newest)', parseWhole)
-  addTimes(command).option(
+    .argument('<dir>', 'the folder of the log')
+    .addOption(
+      new Option(
+        '--encoding <name>',
+        'the encoding of "data"; auto: UTF-8 if the record is valid UTF-8, otherwise base64',
+      )
+        .choices(EXPORT_ENCODINGS)
+        .default('auto'),
+    )
+    .option('--from <seq>', 'the first record (default: the oldest)', parseWhole)
+    .option('--to <seq>', 'the last record (default: the newest)', parseWhole)
+  addTimes(command, 'export records').option(
     '--salvage',
     'skip damaged records, report them on stderr and exit with 2; all others keep their seqs',
   )
@@ -38,21 +46,27 @@ async function run(dir: string, { encoding, from, to, since, until, salvage, jso
   const first = Math.max(from ?? log.firstSeq, since === undefined ? 0 : await log.seqAt(since))
   const end = until === undefined ? log.nextSeq : await log.seqAt(until)
   const total = Math.max(0, Math.min(to ?? Number.POSITIVE_INFINITY, end - 1) - first + 1)
-  const progress = await startProgress('export', total, json === true || process.stdout.isTTY === true)
+  const progress = startProgress('export', total, json === true || process.stdout.isTTY === true)
   const onGap = gapReporter(json === true)
   const reader = log.read({ from, to, since, until, salvage, onGap })
   const sink = new Sink()
+  let next = first
+  const stop = reportOnInterrupt(
+    () => `exported ${formatCounted(next - first, 'record')}, up to ${formatSeqs(first, next)}`,
+  )
   try {
     for await (const records of reader.batches()) {
-      progress.update((records[0] as LogRecord).seq - first)
+      progress.update(next - first)
       for (const record of records) {
         const line = Buffer.from(toJsonLine(record, encoding))
         if (sink.put(line)) continue
         await sink.flush()
         if (!sink.put(line)) await writeOut(line)
       }
+      next = (records.at(-1) as LogRecord).seq + 1
     }
   } finally {
+    stop()
     progress.stop()
     await sink.flush()
   }

@@ -7,9 +7,9 @@ export function register(program: Command): void {
   const command = program
     .command('get')
     .summary('print one record')
-    .description('Print one record, byte for byte. Takes no lock.')
-    .argument('<dir>', "the log's folder")
-    .argument('<seq>', 'which one', parseWhole)
+    .description('Print the bytes of one record. Takes no lock.')
+    .argument('<dir>', 'the folder of the log')
+    .argument('<seq>', 'the seq of the record', parseWhole)
   addJson(command).action(run)
 }
 

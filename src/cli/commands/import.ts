@@ -67,7 +67,7 @@ async function run(dir: string, file: string | undefined, flags: Flags): Promise
   const startMs = performance.now()
   await using log = await openOrdered(dir, toOpenOptions(flags))
   reportRecovery(log, json === true)
-  const progress = await startProgress('import', input.totalBytes, json === true || input.totalBytes === 0)
+  const progress = startProgress('import', input.totalBytes, json === true || input.totalBytes === 0)
   const maxLineBytes = longestRecord(flags) * MAX_ESCAPE + MAX_ENVELOPE_BYTES
   const conversion = { toRecord: converter(flags, log.nextSeq), onBlank: warnOfBlankLines(json === true) }
   const appender = new Appender(log, durability)

@@ -6,6 +6,7 @@ import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import { formatBytes, writeJson, writeOut } from '../../terminal/output.js'
+import { startProgress } from '../../terminal/progress.js'
 import { describeProblem, exitCodeOfState } from './verify.js'
 
 interface Flags {
@@ -32,8 +33,17 @@ export function register(program: Command): void {
   addJson(command).action(run)
 }
 
-async function run(dir: string, { apply, backup, salvage, json }: Flags): Promise<void> {
-  if (backup !== undefined && !apply) throw new InputError('--backup needs --apply', ExitCode.usage)
+async function run(dir: string, flags: Flags): Promise<void> {
+  if (flags.backup !== undefined && !flags.apply) throw new InputError('--backup needs --apply', ExitCode.usage)
+  const progress = startProgress('repair', 0, flags.json === true)
+  try {
+    await work(dir, flags)
+  } finally {
+    progress.stop()
+  }
+}
+
+async function work(dir: string, { apply, backup, salvage, json }: Flags): Promise<void> {
   if (salvage) {
     const report = await verify(dir)
     if (report.state === 'corrupt') return salvageLog(dir, report, apply === true, json === true)

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import type { Command } from 'commander'
 import { restore } from '../../jetstream/index.js'
 import { addJson, parseBytes, parseTime, parseWhole } from '../../terminal/arguments.js'
@@ -6,6 +7,7 @@ import { InputError } from '../../terminal/input-error.js'
 import { formatCounted, formatSeqs, writeSummary } from '../../terminal/output.js'
 import { type Progress, startProgress } from '../../terminal/progress.js'
 import { addNats, type NatsFlags, toAccess } from '../nats-flags.js'
+import { runCopy } from './backup.js'
 
 interface Flags extends NatsFlags {
   fromSeq?: number
@@ -19,29 +21,31 @@ interface Flags extends NatsFlags {
 export function register(program: Command): void {
   const command = program
     .command('restore')
-    .summary('restore a log from NATS JetStream')
+    .summary('bring a log back from a backup or from NATS JetStream')
     .description(
-      'Restore into DIR, a new or empty folder, the log that was shipped to a stream at URL, with the same seqs, times, bytes and UUID. If it is killed, run it again to continue. Needs the packages @nats-io/jetstream and @nats-io/transport-node.',
+      'Create in DIR, a new or empty folder, the log that "durlog backup" copied to the folder SOURCE, or that "durlog ship" shipped to a stream of the server SOURCE: the same seqs, times, bytes and UUID. If it was interrupted, run it again to continue. A server needs --stream, and the packages @nats-io/jetstream and @nats-io/transport-node. All options except --json apply to a server.',
     )
-    .argument('<dir>', "the log's folder")
-    .argument('[url]', 'nats://host:port (default: NATS_URL, or nats://127.0.0.1:4222)')
-    .option('--from-seq <seq>', 'the first seq (default: the oldest)', parseWhole)
-    .option('--to-seq <seq>', 'the last seq (default: the newest)', parseWhole)
-    .option('--to-time <time>', 'end at this time: ISO 8601, or a time ago (90s, 15m, 2h, 7d)', parseTime)
-    .option('--follow', 'do not end: a replica for reading, until SIGINT or SIGTERM')
-    .option('--segment-bytes <bytes>', 'the segment length of the log', parseBytes)
+    .argument('<dir>', 'the folder of the log')
+    .argument('[source]', 'a folder, or nats://host:port (default: NATS_URL, or nats://127.0.0.1:4222)')
+    .option('--from-seq <seq>', 'the first record (default: the oldest)', parseWhole)
+    .option('--to-seq <seq>', 'the last record (default: the newest)', parseWhole)
+    .option('--to-time <time>', 'up to this time: ISO 8601, or how long ago (90s, 15m, 2h, 7d)', parseTime)
+    .option('--follow', 'keep the log up to date, for reading, until SIGINT or SIGTERM')
+    .option('--segment-bytes <bytes>', 'size of segment files', parseBytes)
   addJson(addNats(command)).action(run)
 }
 
 async function run(dir: string, url: string | undefined, flags: Flags): Promise<void> {
+  if (url !== undefined && statSync(url, { throwIfNoEntry: false })?.isDirectory())
+    return runCopy('restore', url, dir, flags.json === true)
   const { stream, subject, fromSeq, toSeq, toTime, follow, segmentBytes, json } = flags
-  if (stream === undefined) throw new InputError('the option --stream is required', ExitCode.usage)
+  if (stream === undefined) throw new InputError('--stream is missing: it names the stream', ExitCode.usage)
   const ending = new AbortController()
   const end = (): void => ending.abort(new InputError('ended by a signal; run it again to continue', ExitCode.io))
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end)
   let progress: Progress | undefined
   const onProgress = async (restored: number, total: number): Promise<void> => {
-    progress ??= await startProgress('restore', Number.isFinite(total) ? total : 0, json === true)
+    progress ??= startProgress('restore', Number.isFinite(total) ? total : 0, json === true)
     progress.update(restored)
   }
   try {

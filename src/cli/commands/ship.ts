@@ -39,11 +39,11 @@ export function register(program: Command): void {
     .description(
       'Ship every synced record to a stream of NATS JetStream at URL (several with commas), exactly once and in order, until SIGINT or SIGTERM. Other processes may write the log meanwhile. Needs the packages @nats-io/jetstream and @nats-io/transport-node.',
     )
-    .argument('<dir>', "the log's folder")
+    .argument('<dir>', 'the folder of the log')
     .argument('[url]', 'nats://host:port (default: NATS_URL, or nats://127.0.0.1:4222)')
     .option('--once', 'end when all records that are synced now are shipped')
     .option('--status', 'print the position of shipping, and ship nothing; asks no server')
-    .option('--cursor <name>', "the log's cursor for this destination", 'ship')
+    .option('--cursor <name>', 'the cursor of the log for this destination', 'ship')
     .option('--replicas <count>', 'replicas of a stream that is created', parseWhole, 1)
     .option('--no-create', 'do not create a missing stream')
     .option('--skip-gaps', 'continue after records that neither the log nor the stream holds')
@@ -54,7 +54,7 @@ export function register(program: Command): void {
 
 async function run(dir: string, url: string | undefined, flags: Flags): Promise<void> {
   await using log = await open(dir, { readOnly: true })
-  if (flags.status) return showStatus(log, flags)
+  if (flags.status) return await showStatus(log, flags)
   const { stream, subject } = flags
   if (stream === undefined) throw new InputError('the option --stream is required', ExitCode.usage)
   const ending = new AbortController()
@@ -81,7 +81,7 @@ async function watch(shipper: Shipper, log: ReadOnlyLog, flags: Flags, ending: A
     throw error
   })
   reportEvents(shipper, flags.json === true)
-  const progress = await startProgress('ship', flags.once ? log.syncedSeq + 1 : 0, flags.json === true)
+  const progress = startProgress('ship', flags.once ? log.syncedSeq + 1 : 0, flags.json === true)
   const timer = setInterval(progressReporter(progress, shipper, flags.json === true), PROGRESS_MS)
   const signalled = ending.aborted ? Promise.resolve() : once(ending, 'abort')
   try {

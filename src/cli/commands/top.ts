@@ -1,7 +1,16 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { type CursorSummary, inspect, open, type ReadOnlyLog } from '../../index.js'
 import { addJson, parseMillis, parseWhole } from '../../terminal/arguments.js'
-import { formatBytes, formatCounted, formatFields, formatTable, writeJson, writeOut } from '../../terminal/output.js'
+import {
+  formatBytes,
+  formatCount,
+  formatCounted,
+  formatFields,
+  formatSeqs,
+  formatTable,
+  writeJson,
+  writeOut,
+} from '../../terminal/output.js'
 
 interface Flags {
   interval: number
@@ -9,7 +18,7 @@ interface Flags {
   json?: boolean
 }
 
-/** What a log is like at one moment, and how fast it has become so since the last one. */
+/** A log at one moment, and its rates since the previous sample. */
 interface Sample {
   dir: string
   firstSeq: number
@@ -20,7 +29,7 @@ interface Sample {
   syncedPerSecond: number
   trimmedPerSecond: number
   commitsPerSecond: number
-  /** The mean of the commits between the two looks, in microseconds; 0 without any. */
+  /** The mean duration of the commits since the previous sample, in microseconds; 0 without any. */
   commitMicros: number
   segments: number
   bytes: number
@@ -28,8 +37,8 @@ interface Sample {
   cursors: (CursorSummary & { passedPerSecond: number })[]
 }
 
-/** Moves to the top left corner and clears the screen. */
 const MIN_INTERVAL_MS = 100
+/** Moves to the top left corner and clears the screen. */
 const CLEAR = '\u001b[H\u001b[2J'
 
 function parseInterval(text: string): number {
@@ -41,13 +50,13 @@ function parseInterval(text: string): number {
 export function register(program: Command): void {
   const command = program
     .command('top')
-    .summary('watch logs: rates, latency, segments, cursors')
+    .summary('watch rates, latency, segments and cursors')
     .description(
-      "Show, again and again, how fast logs grow and are trimmed, how long commits take, what the logs take, and how far each cursor is behind. Takes no lock and does not disturb the logs' writers.",
+      'Show once a second how fast logs grow and are trimmed, how long commits take, the size of the logs, and how many records each cursor has still to read. Takes no lock and does not slow down writers.',
     )
-    .argument('<dirs...>', "the logs' folders")
+    .argument('<dirs...>', 'the folders of the logs')
     .option('-i, --interval <ms>', 'time between two samples, at least 100', parseInterval, 1000)
-    .option('-n, --count <times>', 'how many looks (default: until interrupted)', parseWhole)
+    .option('-n, --count <times>', 'how many samples (default: until interrupted)', parseWhole)
   addJson(command).action(run)
 }
 
@@ -108,7 +117,7 @@ class LogView {
   }
 }
 
-/** 0 without a commit, and where another writer has begun a new page. */
+/** 0 without a commit, and after another writer has begun a new page. */
 function meanMicros(commits: number, micros: number): number {
   return commits > 0 && micros > 0 ? Math.round(micros / commits) : 0
 }
@@ -119,7 +128,9 @@ function formatSample(sample: Sample): string {
     ['log', dir],
     [
       'records',
-      `${nextSeq - firstSeq}, from ${firstSeq} to below ${nextSeq}, ${nextSeq - 1 - syncedSeq} of them not synced`,
+      nextSeq === firstSeq
+        ? 'none'
+        : `${formatCount(nextSeq - firstSeq)}, ${formatSeqs(firstSeq, nextSeq)}, ${formatCount(nextSeq - 1 - syncedSeq)} not synced`,
     ],
     [
       'a second',

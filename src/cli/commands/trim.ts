@@ -3,7 +3,9 @@ import { type TrimReport, trim } from '../../index.js'
 import { addJson, parseAge, parseBytes, parseMillis, parseTime, parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import { formatBytes, formatCounted, writeJson, writeOut } from '../../terminal/output.js'
+import { reportOnInterrupt } from '../../terminal/interrupt.js'
+import { formatBytes, formatCounted, formatSeqs, writeJson, writeOut } from '../../terminal/output.js'
+import { startProgress } from '../../terminal/progress.js'
 
 interface Flags {
   before?: number | Date
@@ -30,46 +32,58 @@ export function register(program: Command): void {
     .command('trim')
     .summary('remove old segments')
     .description(
-      'Remove old records, in whole segments, also while a service has the log open: its writer is asked, and does it within a second. At least one of --before, --max-bytes and --max-age.',
+      'Remove old records, in whole segments. If a process has the log open for writing, that process removes them, within a second. At least one of --before, --max-bytes and --max-age is needed.',
     )
-    .argument('<dir>', "the log's folder")
+    .argument('<dir>', 'the folder of the log')
     .option(
       '--before <seq|time>',
-      'the oldest record to keep, or a time (ISO 8601, or how long ago: 2h)',
+      'remove records before this seq, or before this time (ISO 8601, or how long ago: 2h)',
       parseSeqOrTime,
     )
-    .option('--max-bytes <bytes>', 'as much as the log may take, with room for what comes next', parseBytes)
+    .option(
+      '--max-bytes <bytes>',
+      'remove the oldest records until the log takes at most this much, with room for the next segment',
+      parseBytes,
+    )
     .option(
       '--max-age <age>',
-      'records that are older go (90s, 15m, 2h, 7d), if every cursor has passed them',
+      'remove records older than this (90s, 15m, 2h, 7d) that every cursor has passed',
       parseAge,
     )
     .option(
-      '--keep-for <whom>',
-      'cursors or nothing: whether --max-age keeps what cursors have still to read',
+      '--keep-for <readers>',
+      'cursors or nothing: whether --max-age keeps what cursors have still to read (default: cursors)',
       parseKeeper,
     )
-    .option('--dry-run', 'change nothing, tell what would go')
-    .option('--wait <ms>', 'how long to wait for the writer', parseMillis, 10_000)
+    .option('--dry-run', 'change nothing, report what would be removed')
+    .option('--wait <ms>', 'how long to wait until the writer has done it', parseMillis, 10_000)
   addJson(command).action(run)
 }
 
 async function run(dir: string, { before, maxBytes, maxAge, keepFor, dryRun, wait, json }: Flags): Promise<void> {
   if (before === undefined && maxBytes === undefined && maxAge === undefined)
-    throw new InputError('--before, --max-bytes or --max-age says what goes', ExitCode.usage)
-  const report = await trim(dir, { before, maxBytes, maxAgeMs: maxAge, keepFor, dryRun, waitMs: wait })
+    throw new InputError('one of --before, --max-bytes and --max-age is needed', ExitCode.usage)
+  const progress = startProgress('trim', 0, json === true)
+  const stop = reportOnInterrupt(() => "the log's writer may still do it")
+  let report: TrimReport
+  try {
+    report = await trim(dir, { before, maxBytes, maxAgeMs: maxAge, keepFor, dryRun, waitMs: wait })
+  } finally {
+    stop()
+    progress.stop()
+  }
   if (json) return writeJson(report)
   await writeOut(`${lines(report, dryRun === true).join('\n')}\n`)
 }
 
 function lines({ by, firstSeq, before, segments, bytes, overruns }: TrimReport, dryRun: boolean): string[] {
-  if (segments === 0) return [`nothing to remove; the oldest record is ${firstSeq}`]
+  if (segments === 0) return [`nothing to remove; the oldest seq is ${firstSeq}`]
   const what = `${formatCounted(segments, 'segment')}, ${formatBytes(bytes)}`
   const lost = overruns.map(
-    ({ cursor, lostFirst, lostLast }) => `the cursor ${cursor} had still to read ${lostFirst} to ${lostLast} of it`,
+    ({ cursor, lostFirst, lostLast }) => `the cursor ${cursor} had not read ${formatSeqs(lostFirst, lostLast + 1)}`,
   )
-  if (dryRun) return [`would remove ${what}; the oldest record would be ${before}`, ...lost]
+  if (dryRun) return [`would remove ${what}; the oldest seq would be ${before}`, ...lost]
   if (by === 'requested') return [`asked the log's writer to remove ${what}; it has not done so yet`, ...lost]
   const who = by === 'writer' ? "the log's writer removed" : 'removed'
-  return [`${who} ${what}; the oldest record is now ${firstSeq}`, ...lost]
+  return [`${who} ${what}; the oldest seq is now ${firstSeq}`, ...lost]
 }

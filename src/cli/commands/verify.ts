@@ -2,26 +2,29 @@ import type { Command } from 'commander'
 import { type VerifyReport, verify } from '../../index.js'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
+import { reportOnInterrupt } from '../../terminal/interrupt.js'
 import { formatBytes, formatCount, formatFields, formatSeqs, writeJson, writeOut } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
 
 export function register(program: Command): void {
   const command = program
     .command('verify')
-    .summary('read everything and tell what is damaged')
+    .summary('read everything and report damage')
     .description(
-      'Read every record and tell what is damaged. Changes nothing and takes no lock. Ends with 0 if the log is whole, 1 with a torn tail or a hole (nothing that was acknowledged at sync), 2 if it is corrupt.',
+      'Read every record and report damage. Changes nothing and takes no lock. The exit status is 0 if the log is whole; 1 for a torn tail or a hole, which hold nothing that was acknowledged at sync; 2 if synced records are damaged.',
     )
-    .argument('<dir>', "the log's folder")
+    .argument('<dir>', 'the folder of the log')
   addJson(command).action(run)
 }
 
 async function run(dir: string, { json }: { json?: boolean }): Promise<void> {
-  const progress = await startProgress('verify', 0, json === true)
+  const progress = startProgress('verify', 0, json === true)
+  const stop = reportOnInterrupt(() => 'nothing was changed, and nothing is known about the log')
   let report: VerifyReport
   try {
     report = await verify(dir)
   } finally {
+    stop()
     progress.stop()
   }
   process.exitCode = exitCodeOfState(report.state)

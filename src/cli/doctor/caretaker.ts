@@ -1,6 +1,6 @@
 /**
- * A process of its own beside the doctor, which makes the doctor's folder, tries the log in it as a second writer, and
- * removes it when the doctor has ended, however it ended.
+ * A helper process of the doctor. It makes the doctor's folder, tries to open the log there as a second writer, and
+ * removes the folder when the doctor has ended, even if the doctor was killed.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ export type Answer = { folder: string } | { refused: string } | { problem: strin
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 
-/** A doctor that is gone hears nothing: that is told by the channel's end, and must not end this process before. */
+/** If the doctor has ended, the message fails; this process ends when the channel closes, and not before. */
 const answer = (message: Answer): void => void process.send?.(message, () => {})
 
 /** The code that a second writer is refused with; '' if it is not. */

@@ -22,11 +22,11 @@ function judgeDisk({ name, model, cache, driveCache, backingFile }: Disk): Findi
       `${called} is a loop device: a sync is worth what it is for the file ${backingFile}`,
       `run durlog doctor on the folder of ${backingFile} too`,
     )
-  // The kernel takes the drive's answer unless somebody has overridden it.
+  // The kernel takes the drive's answer unless an administrator has overridden it.
   if (cache === 'write through' && driveCache.startsWith('write back'))
     return fail(
       CHECK,
-      `${called} has a write cache, and the kernel is told that it has none: no flush is sent, a power cut undoes sync and full`,
+      `${called} has a write cache, and the kernel is configured to assume none: it sends no flush, so a power cut undoes sync and full`,
       `echo "write back" > /sys/block/${name}/queue/write_cache`,
     )
   if (cache === 'write through')

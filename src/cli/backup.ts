@@ -1,0 +1,160 @@
+/** Copies a log to another folder, for `backup` and `restore`: the same seqs, times, bytes, UUID and cursors. */
+import { existsSync, readdirSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { inspect, type LogSummary, open, type ReadOnlyLog, verify } from '../index.js'
+import { openRestored, type RestoringLog } from '../open.js'
+import { DEFAULTS, SEGMENT_OVERHEAD_BYTES } from '../options/open-options.js'
+import { InputError } from '../terminal/input-error.js'
+import { formatSeqs } from '../terminal/output.js'
+import type { CursorSummary, LogRecord } from '../types.js'
+import { Appender, type Piece } from './appender.js'
+
+const MAX_RECORD_BYTES = 128 * 2 ** 20
+const MAX_VOID_SEQS = 1024
+
+export interface CopyReport {
+  uuid: string
+  firstSeq: number
+  nextSeq: number
+  /** Records and seqs without a record that this call copied. */
+  copied: number
+  cursors: string[]
+  /** Cursors that need a `seek` in the source, and are not copied. */
+  skippedCursors: string[]
+}
+
+/**
+ * Copies every synced record of the log in `from`, which may be open for writing, to the folder `to`, and its cursors;
+ * then verifies the copy. Continues an earlier copy of the same log. Throws InputError if `to` holds anything else.
+ */
+export async function copyLog(
+  from: string,
+  to: string,
+  onProgress: (done: number, total: number) => void,
+): Promise<CopyReport> {
+  if (resolve(from) === resolve(to)) throw new InputError(`${to} is the log itself: name another folder`)
+  await using source = await open(from, { readOnly: true })
+  const summary = await inspect(from)
+  // Before the end is decided: no position is after it then, except of a cursor that reads ahead of the syncs.
+  const cursors = await source.cursors()
+  await source.refresh()
+  const end = source.syncedSeq + 1
+  await using copy = await openCopy(summary, source.firstSeq, to)
+  const first = copy.nextSeq
+  await checkContinues(source, copy, end, to)
+  await copyRecords(source, copy, end, (seq) => onProgress(seq - first, end - first))
+  await copy.sync('full')
+  const skippedCursors = await copyCursors(cursors, copy)
+  const { uuid, firstSeq, nextSeq } = copy
+  await copy.close()
+  await checkCopy(to, firstSeq, nextSeq)
+  const names = cursors.map(({ name }) => name).filter((name) => !skippedCursors.includes(name))
+  return { uuid, firstSeq, nextSeq, copied: nextSeq - first, cursors: names, skippedCursors }
+}
+
+function openCopy(source: LogSummary, firstSeq: number, to: string): Promise<RestoringLog> {
+  // Not every build reports it yet.
+  const { uuid, segments, generation = 0 } = source as LogSummary & { generation?: number }
+  if (existsSync(to) && readdirSync(to).length > 0 && !readdirSync(to).some((name) => name.endsWith('.seg')))
+    throw new InputError(`${to} is not empty and holds no log: name an empty or a new folder`)
+  const segmentBytes = Math.max(...segments.map(({ bytes }) => bytes), 2 ** 16)
+  return openRestored(
+    to,
+    // The copy ends before the source does: its next seqs get other records.
+    { uuid, firstSeq, generation: generation + 1 },
+    {
+      durability: 'memory',
+      segmentBytes,
+      maxPendingBytes: Math.max(DEFAULTS.maxPendingBytes, segmentBytes),
+      maxRecordBytes: Math.min(MAX_RECORD_BYTES, segmentBytes - SEGMENT_OVERHEAD_BYTES),
+    },
+  )
+}
+
+/** An earlier copy is the beginning of the source. */
+async function checkContinues(source: ReadOnlyLog, copy: RestoringLog, end: number, to: string): Promise<void> {
+  if (copy.uuid !== source.uuid) throw new InputError(`${to} holds another log (${copy.uuid}): name another folder`)
+  const { nextSeq } = copy
+  if (nextSeq < source.firstSeq)
+    throw new InputError(
+      `${to} ends before seq ${nextSeq}, and the source was trimmed up to seq ${source.firstSeq}: name a new folder`,
+    )
+  const other = `${to} holds records that the source does not have, after a truncation for example: name a new folder`
+  if (nextSeq > end) throw new InputError(other)
+  const from = Math.max(copy.firstSeq, source.firstSeq, nextSeq - MAX_VOID_SEQS)
+  if (from >= nextSeq) return
+  const last = await lastOf(copy, from, nextSeq)
+  const expected = await lastOf(source, from, nextSeq)
+  const same =
+    last?.seq === expected?.seq &&
+    last?.timestamp === expected?.timestamp &&
+    (last === undefined || expected === undefined || last.data.equals(expected.data))
+  if (!same) throw new InputError(other)
+}
+
+/** The last record before `end`; undefined if there is none from `from` on. */
+async function lastOf(log: ReadOnlyLog | RestoringLog, from: number, end: number): Promise<LogRecord | undefined> {
+  let last: LogRecord | undefined
+  for await (const record of log.read({ from, to: end - 1 })) last = record
+  return last
+}
+
+async function copyRecords(
+  source: ReadOnlyLog,
+  copy: RestoringLog,
+  end: number,
+  onProgress: (seq: number) => void,
+): Promise<void> {
+  if (copy.nextSeq >= end) return
+  const appender = new Appender(copy, 'memory')
+  let next = copy.nextSeq
+  let timestamp = 0
+  for await (const records of source.read({ from: next, to: end - 1 }).batches()) {
+    let pieces: Piece[] = []
+    for (const { seq, data, timestamp: time } of records) {
+      timestamp = time
+      if (seq > next) {
+        await appender.add(pieces)
+        pieces = []
+        await appender.finish()
+        writeVoids(copy, seq, time)
+      }
+      pieces.push({ data, time })
+      next = seq + 1
+    }
+    await appender.add(pieces)
+    onProgress(next)
+  }
+  await appender.finish()
+  writeVoids(copy, end, timestamp)
+}
+
+/** Seqs up to `end` hold no record, as in the source. */
+function writeVoids(copy: RestoringLog, end: number, time: number): void {
+  while (copy.nextSeq < end) copy.writeVoid(Math.min(end - copy.nextSeq, MAX_VOID_SEQS), time)
+}
+
+/** Gives the copy the cursors of the source; returns the names of those that have no position to continue from. */
+async function copyCursors(cursors: readonly CursorSummary[], copy: RestoringLog): Promise<string[]> {
+  const skipped: string[] = []
+  for (const { name, position, state } of cursors) {
+    if (state !== 'ready') {
+      skipped.push(name)
+      continue
+    }
+    await using cursor = await copy.cursor(name)
+    await cursor.seek(Math.min(Math.max(position, copy.firstSeq), copy.nextSeq))
+  }
+  for (const { name } of await copy.cursors()) {
+    if (!cursors.some((cursor) => cursor.name === name)) await copy.removeCursor(name)
+  }
+  return skipped
+}
+
+async function checkCopy(to: string, firstSeq: number, nextSeq: number): Promise<void> {
+  const { state, ...found } = await verify(to)
+  if (state === 'clean' && found.firstSeq === firstSeq && found.nextSeq === nextSeq) return
+  throw new InputError(
+    `the copy in ${to} is ${state} and holds ${formatSeqs(found.firstSeq, found.nextSeq)}, not ${formatSeqs(firstSeq, nextSeq)}: the device may be failing; run "durlog doctor ${to}"`,
+  )
+}

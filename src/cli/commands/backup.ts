@@ -1,0 +1,46 @@
+import type { Command } from 'commander'
+import { addJson } from '../../terminal/arguments.js'
+import { reportOnInterrupt } from '../../terminal/interrupt.js'
+import { formatCount, formatCounted, formatSeqs, warn, writeJson, writeOut } from '../../terminal/output.js'
+import { type Progress, startProgress } from '../../terminal/progress.js'
+import { type CopyReport, copyLog } from '../backup.js'
+
+export function register(program: Command): void {
+  const command = program
+    .command('backup')
+    .summary('copy a log and its cursors to another folder')
+    .description(
+      'Copy every synced record of a log and its cursors to DEST, and verify the copy. The log may be in use. The copy has the same seqs, times, bytes and UUID. If DEST holds an earlier backup of the log, only newer records are copied. "durlog restore DIR DEST" brings it back.',
+    )
+    .argument('<dir>', 'the folder of the log')
+    .argument('<dest>', 'a new or empty folder, or an earlier backup of this log')
+  addJson(command).action(async (dir: string, dest: string, { json }: { json?: boolean }) =>
+    runCopy('backup', dir, dest, json === true),
+  )
+}
+
+/** Copies, and reports it. `label` is the command. */
+export async function runCopy(label: 'backup' | 'restore', from: string, to: string, json: boolean): Promise<void> {
+  let progress: Progress | undefined
+  let copied = 0
+  const stop = reportOnInterrupt(() => `copied ${formatCounted(copied, 'record')}; run it again to continue`)
+  const onProgress = (done: number, total: number): void => {
+    copied = done
+    progress ??= startProgress(label, total, json)
+    progress.update(done)
+  }
+  let report: CopyReport
+  try {
+    report = await copyLog(from, to, onProgress)
+  } finally {
+    stop()
+    progress?.stop()
+  }
+  for (const name of report.skippedCursors)
+    warn('CURSOR_SKIPPED', `the cursor ${name} has no valid position and was not copied`, json)
+  if (json) return writeJson(report)
+  const { firstSeq, nextSeq, cursors } = report
+  await writeOut(
+    `${to} holds ${formatSeqs(firstSeq, nextSeq)} and ${formatCounted(cursors.length, 'cursor')}, verified; ${formatCount(report.copied)} new\n`,
+  )
+}

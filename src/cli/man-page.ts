@@ -1,0 +1,54 @@
+/** The manual page durlog(1), from the texts of --help. */
+import type { Command } from 'commander'
+import { EXIT_CODES_HELP } from '../terminal/exit-codes.js'
+
+/** `text` as roff shows it literally. */
+function literal(text: string): string {
+  return text
+    .replace(/\\/g, '\\e')
+    .replace(/-/g, '\\-')
+    .replace(/^([.'])/gm, '\\&$1')
+}
+
+function section(command: Command): string[] {
+  const help = command.createHelp()
+  const entries = [
+    ...help.visibleArguments(command).map((item) => [help.argumentTerm(item), help.argumentDescription(item)]),
+    ...help.visibleOptions(command).map((item) => [help.optionTerm(item), help.optionDescription(item)]),
+  ] as [string, string][]
+  const args = command.registeredArguments.map((item) => help.argumentTerm(item))
+  const usage = [
+    'durlog',
+    command.name(),
+    '[options]',
+    ...help.visibleArguments(command).map((_, i) => argumentUsage(command, i, args)),
+  ]
+  return [
+    `.SS ${literal(usage.join(' '))}`,
+    literal(command.description()),
+    ...entries.flatMap(([term, description]) => ['.TP', `.B ${literal(term)}`, literal(description)]),
+  ]
+}
+
+function argumentUsage(command: Command, index: number, names: readonly string[]): string {
+  const argument = command.registeredArguments[index]
+  const name = `${names[index]}${argument?.variadic ? '...' : ''}`
+  return argument?.required ? `<${name}>` : `[${name}]`
+}
+
+export function manPage(commands: readonly Command[], version: string): string {
+  const lines = [
+    `.TH DURLOG 1 "" "durlog ${version}" "User Commands"`,
+    '.SH NAME',
+    literal('durlog - a durable append log'),
+    '.SH SYNOPSIS',
+    '.B durlog',
+    '.I command',
+    literal('[options] [arguments]'),
+    '.SH COMMANDS',
+    ...commands.flatMap(section),
+    '.SH EXIT STATUS',
+    literal(EXIT_CODES_HELP.trim().replace(/^Exit status: /, '')),
+  ]
+  return `${lines.join('\n')}\n`
+}

@@ -1,0 +1,124 @@
+/** `durlog backup`, and `durlog restore` of a backup. */
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { copyLog } from '../../src/cli/backup.js'
+import { open, verify } from '../../src/index.js'
+import { openRestored } from '../../src/open.js'
+import { durlog } from '../fixtures/command.js'
+import { openUntilDone, records, scratchDir } from '../fixtures/scratch.js'
+
+const OPTIONS = { segmentBytes: 65536 }
+
+/** The records of the log in `dir`, its UUID, and its cursors. */
+async function contents(dir: string): Promise<unknown> {
+  const log = await openUntilDone(dir, { readOnly: true })
+  const cursors = (await log.cursors()).map(({ name, position }) => ({ name, position }))
+  return { uuid: log.uuid, firstSeq: log.firstSeq, records: await records(log.read()), cursors }
+}
+
+test('a backup of a log in use, and its restore, have the same records, times, UUID and cursors', async () => {
+  const folder = scratchDir()
+  const dir = join(folder, 'log')
+  const log = await openUntilDone(dir, OPTIONS)
+  for (let i = 0; i < 3000; i++)
+    await log.append(Buffer.from([i & 255, i >> 8, 0]), { time: 1000 + i, durability: 'memory' })
+  await log.sync()
+  await log.trimBefore(2000)
+  await (await log.cursor('mailer')).commit(2500)
+  const copy = join(folder, 'copy')
+  const { code, stdout, stderr } = await durlog(['backup', dir, copy])
+  expect([code, stderr]).toEqual([0, ''])
+  expect(stdout.toString()).toMatch(/copy holds seq \d+ to 2999 and 1 cursor, verified; /)
+  expect(await contents(copy)).toEqual(await contents(dir))
+  const restored = join(folder, 'restored')
+  expect((await durlog(['restore', restored, copy])).stderr).toBe('')
+  expect(await contents(restored)).toEqual(await contents(dir))
+  const writer = await openUntilDone(restored)
+  expect(await writer.append('next')).toBe(3000)
+})
+
+test('a second backup copies only what is new, and follows cursors that moved or were removed', async () => {
+  const folder = scratchDir()
+  const dir = join(folder, 'log')
+  const log = await openUntilDone(dir, OPTIONS)
+  await log.appendBatch(['a', 'b', 'c'])
+  await (await log.cursor('gone')).close()
+  await using cursor = await log.cursor('kept')
+  const copy = join(folder, 'copy')
+  expect(await copyLog(dir, copy, () => {})).toMatchObject({ copied: 3, cursors: ['gone', 'kept'] })
+  await log.append('d')
+  await cursor.commit(2)
+  await log.removeCursor('gone')
+  expect(await copyLog(dir, copy, () => {})).toMatchObject({ copied: 1, nextSeq: 4, cursors: ['kept'] })
+  expect(await contents(copy)).toEqual(await contents(dir))
+})
+
+test('a backup taken while a writer appends is a log that is clean, up to a record that was synced', async () => {
+  const folder = scratchDir()
+  const dir = join(folder, 'log')
+  const log = await openUntilDone(dir, OPTIONS)
+  await log.append('0')
+  let stopped = false
+  let written = 1
+  const writing = (async () => {
+    while (!stopped) await log.append(String(written++))
+  })()
+  const copy = join(folder, 'copy')
+  for (let round = 0; round < 5; round++) {
+    const before = log.syncedSeq
+    const { nextSeq } = await copyLog(dir, copy, () => {})
+    expect(nextSeq).toBeGreaterThan(before)
+    expect((await verify(copy)).state).toBe('clean')
+  }
+  stopped = true
+  await writing
+  const copied = await openUntilDone(copy, { readOnly: true })
+  const found = (await records(copied.read())).map(({ seq, data }) => [String(seq), data.toString()])
+  expect(found.every(([seq, text]) => seq === text)).toBe(true)
+})
+
+test('seqs without a record are none in the backup', async () => {
+  const folder = scratchDir()
+  const dir = join(folder, 'log')
+  const identity = { uuid: '0b1e7f1c-6a8f-4f0e-9a55-0d8e2f6f3c11', firstSeq: 5, generation: 0 }
+  const log = await openRestored(dir, identity, OPTIONS)
+  log.writeVoid(3, 1000)
+  await log.append('eight')
+  log.writeVoid(2, 2000)
+  await log.append('eleven')
+  await log.close()
+  const copy = join(folder, 'copy')
+  expect(await copyLog(dir, copy, () => {})).toMatchObject({ firstSeq: 5, nextSeq: 12, copied: 7 })
+  expect(await contents(copy)).toEqual(await contents(dir))
+})
+
+test('a folder that holds anything else is refused, and stays as it is', async () => {
+  const folder = scratchDir()
+  const dir = join(folder, 'log')
+  await durlog(['append', dir], 'a\nb\n')
+  const other = join(folder, 'other')
+  await durlog(['append', other], 'x\n')
+  const files = join(folder, 'files')
+  mkdirSync(files)
+  writeFileSync(join(files, 'letter'), 'dear')
+  const changed = join(folder, 'changed')
+  await durlog(['backup', dir, changed])
+  const log = await open(changed)
+  await log.truncateAfter(0)
+  await log.append('other')
+  await log.close()
+  const longer = join(folder, 'longer')
+  cpSync(dir, longer, { recursive: true })
+  await durlog(['append', longer], 'c\n')
+  for (const [to, message] of [
+    [other, /holds another log/],
+    [files, /is not empty and holds no log/],
+    [changed, /holds records that the source does not have/],
+    [longer, /holds records that the source does not have/],
+    [dir, /is the log itself/],
+  ] as const) {
+    const { code, stderr } = await durlog(['backup', dir, to])
+    expect([code, stderr]).toEqual([65, expect.stringMatching(message)])
+  }
+})
