@@ -57,6 +57,7 @@ export const COMMANDS: readonly Entry[] = [
     summary: 'check whether a disk is safe and fit for a log',
     load: () => import('./commands/doctor.js'),
   },
+  { name: 'example', summary: 'print an example program', load: () => import('./commands/example.js') },
   {
     name: 'bench',
     summary: 'measure every strategy on this disk',

@@ -1,0 +1,17 @@
+// Ships every durable record of a log to a NATS JetStream stream, exactly once and in order. Appends do not wait for it.
+//
+//   node ship-to-jetstream.mjs DIR nats://127.0.0.1:4222
+import { open } from 'durlog'
+import { ship } from 'durlog/jetstream'
+
+const [dir = './orders', servers = 'nats://127.0.0.1:4222'] = process.argv.slice(2)
+const log = await open(dir)
+const shipper = ship(log, { servers, stream: 'ORDERS', subject: 'orders.eu-1' })
+shipper.on('retry', ({ error }) => console.error(`trying again: ${error.message}`))
+shipper.on('error', (error) => console.error(error.code, error.message))
+
+const seq = await log.append('order 17')
+await shipper.idle() // everything durable is in the stream
+console.log(`shipped ${seq}`)
+await shipper.close()
+await log.close()

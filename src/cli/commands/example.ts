@@ -1,0 +1,42 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import type { Command } from 'commander'
+import { ExitCode } from '../../terminal/exit-codes.js'
+import { InputError } from '../../terminal/input-error.js'
+import { writeOut } from '../../terminal/output.js'
+
+const FOLDER = new URL('../../../examples/', import.meta.url)
+
+export function register(program: Command): void {
+  program
+    .command('example')
+    .summary('print an example program')
+    .description('Print an example program, or list the examples if no name is given.')
+    .argument('[name]', 'the example, such as outbox-consumer')
+    .action(run)
+}
+
+/** The first sentence of the comment that each example begins with. */
+function summaryOf(file: string): string {
+  const comment = /^(?:\/\/ ?.*\n)+/.exec(readFileSync(new URL(file, FOLDER), 'utf8'))?.[0] ?? ''
+  return `${
+    comment
+      .replaceAll(/^\/\/ ?/gm, '')
+      .replaceAll('\n', ' ')
+      .split('. ')[0]
+  }`
+}
+
+async function run(name: string | undefined): Promise<void> {
+  const files = readdirSync(FOLDER).sort()
+  const nameOf = (file: string): string => file.replace(/\.[cm]js$/, '')
+  if (name === undefined) {
+    const lines = files.map((file) => `${nameOf(file).padEnd(20)}${summaryOf(file)}\n`)
+    await writeOut(lines.join(''))
+    return
+  }
+  const file = files.find((each) => each === name || nameOf(each) === name)
+  if (file === undefined) {
+    throw new InputError(`there is no example "${name}"; there are ${files.map(nameOf).join(', ')}`, ExitCode.usage)
+  }
+  await writeOut(readFileSync(new URL(file, FOLDER), 'utf8'))
+}

@@ -1,0 +1,200 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { get } from 'node:http'
+import { platform } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { open } from '../src/index.js'
+import { missingServer } from './fixtures/nats.mjs'
+import { scratchDir, texts } from './fixtures/scratch.js'
+import { admin, server, stored } from './fixtures/ship.js'
+
+const EXAMPLES = fileURLToPath(new URL('../examples/', import.meta.url))
+
+/** An example that runs until the test ends it, or by itself. */
+class Running {
+  readonly child: ChildProcess
+  readonly exited: Promise<unknown>
+  readonly #lines: AsyncIterator<string>
+  readonly #errors: Promise<string>
+
+  constructor(name: string, args: string[]) {
+    const child = spawn(process.execPath, [join(EXAMPLES, name), ...args], { stdio: 'pipe' })
+    onTestFinished(() => {
+      child.kill('SIGKILL')
+    })
+    this.child = child
+    this.exited = once(child, 'exit')
+    this.#errors = text(child.stderr)
+    this.#lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  }
+
+  async line(): Promise<string> {
+    const { value, done } = await this.#lines.next()
+    if (done) throw new Error(`the example ended: ${await this.#errors}`)
+    return value
+  }
+
+  say(line: string): void {
+    this.child.stdin?.write(`${line}\n`)
+  }
+
+  async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    this.child.kill(signal)
+    await this.exited
+  }
+
+  /** Everything that the example still prints, and its messages. */
+  async end(): Promise<{ lines: string[]; errors: string }> {
+    this.child.stdin?.end()
+    const lines: string[] = []
+    for (let next = await this.#lines.next(); !next.done; next = await this.#lines.next()) lines.push(next.value)
+    await this.exited
+    return { lines, errors: await this.#errors }
+  }
+}
+
+const start = (name: string, ...args: string[]): Running => new Running(name, args)
+const newLog = (): string => join(scratchDir(), 'log')
+
+test('the outbox sends every message in order although both its processes are killed', async () => {
+  const dir = newLog()
+  const first = start('outbox-producer.mjs', dir)
+  first.say('one')
+  first.say('two')
+  expect([await first.line(), await first.line()]).toEqual(['stored 0', 'stored 1'])
+  await first.kill()
+
+  const consumer = start('outbox-consumer.mjs', dir)
+  expect(await consumer.line()).toBe('sent one')
+  const second = start('outbox-producer.mjs', dir) // a second deploy, while the consumer holds the cursor
+  second.say('three')
+  expect([await consumer.line(), await consumer.line()]).toEqual(['sent two', 'sent three'])
+  await consumer.kill()
+
+  second.say('four')
+  expect([await second.line(), await second.line()]).toEqual(['stored 2', 'stored 3'])
+  const restarted = start('outbox-consumer.mjs', dir)
+  let line = await restarted.line()
+  if (line === 'sent three') line = await restarted.line() // killed before its commit
+  expect(line).toBe('sent four')
+  await restarted.kill('SIGTERM')
+  expect(restarted.child.exitCode).toBe(0)
+  await second.end()
+})
+
+test('event sourcing rebuilds the balance and refuses what it does not cover', async () => {
+  const dir = newLog()
+  const run = async (...args: string[]): Promise<string[]> =>
+    (await start('event-sourcing.mjs', dir, ...args).end()).lines
+  expect(await run('deposit', '10')).toEqual(['balance 10'])
+  expect(await run('withdraw', '4')).toEqual(['balance 6'])
+  expect(await run('withdraw', '7')).toEqual(['refused: the balance is 6', 'balance 6'])
+  expect(await run()).toEqual(['balance 6'])
+})
+
+test('the import stores each valid line once, also if it is repeated', async () => {
+  const dir = newLog()
+  const file = join(scratchDir(), 'messages.jsonl')
+  writeFileSync(file, '{"a":1}\n\n{"a":\n{"a":3}\n')
+  const first = await start('import-json-lines.mjs', dir, file).end()
+  expect(first).toEqual({ lines: ['2 records'], errors: `${file}:3: not valid JSON\n` })
+  writeFileSync(file, '{"a":1}\n\n{"a":\n{"a":3}\n{"a":4}\n')
+  expect((await start('import-json-lines.mjs', dir, file).end()).lines).toEqual(['3 records'])
+})
+
+test('server-sent events continue after the last event that a browser has', async () => {
+  const dir = newLog()
+  const log = await open(dir)
+  onTestFinished(() => log.close())
+  await log.appendBatch(['a', 'b\nc', 'd'])
+  const serving = start('server-sent-events.mjs', dir, '0')
+  const port = Number((await serving.line()).split(' ').at(-1))
+  const request = get({ host: '127.0.0.1', port, headers: { 'last-event-id': '0' } })
+  const [response] = await once(request, 'response')
+  let received = ''
+  for await (const chunk of response) {
+    received += chunk
+    if (received.includes('id: 2\n') && received.endsWith('\n\n')) break
+  }
+  expect(received).toBe('id: 1\ndata: b\ndata: c\n\nid: 2\ndata: d\n\n')
+  await serving.kill('SIGTERM')
+  expect(serving.child.exitCode).toBe(0)
+})
+
+test('the pino service has every line in its log after SIGTERM', async () => {
+  const dir = newLog()
+  const service = start('pino-service.mjs', dir)
+  const log = await openWhenReady(dir)
+  onTestFinished(() => log.close())
+  const reader = log.read({ follow: true })
+  const { port } = JSON.parse((await reader.next()).value?.data.toString() ?? '')
+  const [response] = await once(get({ host: '127.0.0.1', port, path: '/orders' }), 'response')
+  expect(await text(response)).toBe('ok\n')
+  await service.kill('SIGTERM')
+  expect(service.child.exitCode).toBe(0)
+  const messages = (await texts(log.read())).map((line) => JSON.parse(line).msg)
+  expect(messages).toEqual(['listening', 'request', 'stopped'])
+})
+
+/** Opens the log for reading once the example has created it. */
+async function openWhenReady(dir: string) {
+  for (;;) {
+    try {
+      return await open(dir, { readOnly: true })
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'ERR_DURLOG_NOT_FOUND') throw error
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+}
+
+describe.skipIf(platform() !== 'linux')('shared logs (Linux only)', () => {
+  test('a cluster of four processes stores every message', async () => {
+    expect((await start('cluster-outbox.mjs', newLog()).end()).lines).toEqual(['400 messages from 4 processes'])
+  })
+
+  test('worker threads append to one log', async () => {
+    const { lines } = await start('worker-threads.mjs', newLog()).end()
+    const steps = (name: string): string[] => lines.filter((line) => line.split(' ')[1] === name)
+    expect(lines.map((line) => Number(line.split(' ')[0]))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8])
+    for (const name of ['a', 'b', 'c']) expect(steps(name).map((line) => line.split(' ')[2])).toEqual(['0', '1', '2'])
+  })
+})
+
+test.skipIf(missingServer !== '')(`an order is in the stream after it was shipped ${missingServer}`, async () => {
+  const nats = await server()
+  expect((await start('ship-to-jetstream.mjs', newLog(), nats.url).end()).lines).toEqual(['shipped 0'])
+  expect((await stored(await admin(nats))).map((message) => message.text)).toEqual(['order 17'])
+})
+
+test('every example is run by a test, except that of Electron, whose syntax is checked', () => {
+  execFileSync(process.execPath, ['--check', join(EXAMPLES, 'electron-main.cjs')])
+  const source = readdirSync(EXAMPLES).filter((name) => name !== 'electron-main.cjs')
+  const tests = [
+    'cluster-outbox.mjs',
+    'event-sourcing.mjs',
+    'import-json-lines.mjs',
+    'outbox-consumer.mjs',
+    'outbox-producer.mjs',
+    'pino-service.mjs',
+    'server-sent-events.mjs',
+    'ship-to-jetstream.mjs',
+    'worker-threads.mjs',
+  ]
+  expect(source.sort()).toEqual(tests)
+})
+
+test('durlog example lists every example with its purpose, and prints one by name', async () => {
+  const cli = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
+  const durlog = async (...args: string[]): Promise<string> =>
+    text(spawn(process.execPath, [cli, 'example', ...args], { stdio: 'pipe' }).stdout)
+  const listed = (await durlog()).trimEnd().split('\n')
+  expect(listed).toHaveLength(readdirSync(EXAMPLES).length)
+  for (const line of listed) expect(line).toMatch(/^[a-z-]+ +[A-Z].{20,90}$/)
+  expect(await durlog('outbox-consumer')).toBe(readFileSync(join(EXAMPLES, 'outbox-consumer.mjs'), 'utf8'))
+})
