@@ -6,6 +6,8 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Log, open, type ReadableLog, verify } from '../src/index.js'
 import { type RestoreOptions, restore } from '../src/jetstream/index.js'
+import { enterFolder, markFolder } from '../src/jetstream/restore-folder.js'
+import { openRestored } from '../src/open.js'
 import { missingServer, type NatsServer } from './fixtures/nats.mjs'
 import { codeOf, openUntilDone, records, scratchDir, scratchLog } from './fixtures/scratch.js'
 import {
@@ -196,6 +198,23 @@ describe.skipIf(missingServer !== '')('a restore', () => {
       lostLast: 8,
     })
     await restore(join(scratchDir(), 'rest'), options(nats, { from: 9 }))
+  })
+
+  test.each([
+    ['bytes', 'another record 2', 1_700_000_000_020],
+    ['time', 'record 2', 1_700_000_000_021],
+  ])('does not continue a folder whose last record has other %s than the stream', async (_what, text, time) => {
+    const { nats, log } = await shippedLog(5)
+    const dir = join(scratchDir(), 'restored')
+    enterFolder(dir)
+    markFolder(dir, { stream: STREAM, subject: SUBJECT, uuid: log.uuid, first: 0 })
+    const begun = await openRestored(dir, { uuid: log.uuid, firstSeq: 0, generation: 1 }, {})
+    for (const seq of [0, 1]) begun.appendSync(`record ${seq}`, { time: 1_700_000_000_000 + 10 * seq })
+    begun.appendSync(text, { time })
+    await begun.close()
+    expect(await codeOf(restore(dir, options(nats)))).toBe('ERR_DURLOG_DESTINATION_OTHER')
+    expect(await codeOf(restore(dir, options(nats, { subject: 'orders.other' })))).not.toBe('none')
+    expect(readdirSync(dir)).toContain('restoring')
   })
 
   test('stops at a record whose checksum is wrong', async () => {

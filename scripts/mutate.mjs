@@ -1,0 +1,163 @@
+// npm run test:mutants: changes src/ in one place at a time, and reports the changes that no test notices.
+// --count N (200), --seed N, --minutes N (a limit for the whole run), --only PREFIX (src/ship), --list: only print the changes.
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+/** A change that makes a test hang is noticed. */
+const MUTANT_TIMEOUT_MS = 120_000
+
+/** The tests of each folder, the quick ones first. The first prefix that fits counts. */
+const TESTS = [
+  ['src/jetstream/restore-folder.ts', ['jetstream-restore-folder']],
+  ['src/jetstream/restore', ['jetstream-restore', 'ship-void', 'jetstream-failover', 'jetstream-refused']],
+  ['src/jetstream/stream-seqs.ts', ['ship-void', 'jetstream-restore', 'jetstream-refused']],
+  ['src/jetstream/assembler.ts', ['ship-void', 'jetstream-restore', 'jetstream-refused']],
+  ['src/jetstream/', ['jetstream-pace', 'jetstream', 'jetstream-refused', 'jetstream-truth', 'jetstream-failover']],
+  ['src/ship/', ['ship-limits', 'ship-void', 'jetstream-truth', 'jetstream', 'jetstream-failover']],
+  ['src/cursor/', ['cursors', 'ship-void']],
+  [
+    'src/log/',
+    ['log', 'waiters', 'call-queue', 'batch', 'rotate', 'trim', 'truncation', 'retention', 'streams', 'metrics'],
+  ],
+]
+/** Only types, or loaded by nothing but the published package. */
+const NOT_MUTATED = ['types.ts', 'index.ts', 'peers.ts']
+
+/** Each makes one change to a line, or none. */
+const OPERATORS = [
+  ['equality', / === | !== /, (text) => (text === ' === ' ? ' !== ' : ' === ')],
+  ['boundary', / <= | >= | < | > /, (text) => ({ ' < ': ' <= ', ' <= ': ' < ', ' > ': ' >= ', ' >= ': ' > ' })[text]],
+  ['logic', / && | \|\| /, (text) => (text === ' && ' ? ' || ' : ' && ')],
+  ['arithmetic', / \+ | - /, (text) => (text === ' + ' ? ' - ' : ' + ')],
+  ['boolean', /\btrue\b|\bfalse\b/, (text) => (text === 'true' ? 'false' : 'true')],
+  ['extreme', /Math\.(min|max)/, (text) => (text === 'Math.min' ? 'Math.max' : 'Math.min')],
+  ['increment', /\+\+|(?<=\w)--/, (text) => (text === '++' ? '--' : '++')],
+  ['condition', /^(\s*(?:\} else )?if \()(.*)(\) .*)$/, (_text, before, test, after) => `${before}!(${test})${after}`],
+  ['call', /^(\s*)((?:await |void )?(?:this|[a-z]\w*)[\w.#?]*\(.*\))$/, (_text, indent) => `${indent}void 0`],
+]
+
+const { values } = parseArgs({
+  options: {
+    count: { type: 'string', default: '200' },
+    seed: { type: 'string', default: '1' },
+    minutes: { type: 'string', default: '60' },
+    only: { type: 'string', default: '' },
+    list: { type: 'boolean', default: false },
+  },
+})
+
+/** A repeatable order (mulberry32). */
+function randomFrom(seed) {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
+  }
+}
+
+function isCode(line) {
+  return (
+    !/^\s*(\/\/|\/\*|\*|import |export (type|interface)|type |interface |throw |\|)/.test(line) &&
+    !/['"`].* (in|of|to|the) .*['"`]/.test(line)
+  )
+}
+
+function mutantsOf(file) {
+  const lines = readFileSync(join(ROOT, file), 'utf8').split('\n')
+  const found = []
+  for (const [i, line] of lines.entries()) {
+    if (!isCode(line)) continue
+    for (const [operator, pattern, change] of OPERATORS) {
+      const changed = line.replace(pattern, change)
+      if (changed !== line) found.push({ file, line: i, operator, changed })
+    }
+  }
+  return found
+}
+
+function testsOf(file) {
+  return TESTS.find(([prefix]) => file.startsWith(prefix))?.[1]
+}
+
+function allMutants() {
+  const files = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+    .map((name) => join('src', name))
+    .filter((file) => file.endsWith('.ts') && !NOT_MUTATED.some((name) => file.endsWith(`/${name}`)))
+    .filter((file) => file.startsWith(values.only) && testsOf(file) !== undefined)
+  const random = randomFrom(Number(values.seed))
+  return files
+    .sort()
+    .flatMap(mutantsOf)
+    .map((mutant) => ({ mutant, rank: random() }))
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ mutant }) => mutant)
+    .slice(0, Number(values.count))
+}
+
+/** A copy of what the tests need, so that the working tree stays as it is. */
+function copyTree() {
+  const dir = mkdtempSync(join(tmpdir(), 'durlog-mutants-'))
+  for (const name of ['src', 'test', 'scripts', 'bench', 'dist', 'docs', 'package.json', 'tsconfig.json'])
+    cpSync(join(ROOT, name), join(dir, name), { recursive: true })
+  for (const name of ['node_modules', 'build']) symlinkSync(join(ROOT, name), join(dir, name))
+  const config = readFileSync(join(ROOT, 'vitest.config.ts'), 'utf8')
+  // Only src/ is changed: nothing is built again.
+  writeFileSync(join(dir, 'vitest.config.ts'), config.replace(/.*globalSetup.*\n/, ''))
+  return dir
+}
+
+function isNoticed(dir, tests) {
+  const files = tests.map((name) => `test/${name}.test.ts`)
+  const { status } = spawnSync(
+    join(ROOT, 'node_modules/.bin/vitest'),
+    ['run', '--bail', '1', '--testTimeout', '40000', ...files],
+    {
+      cwd: dir,
+      stdio: 'ignore',
+      timeout: MUTANT_TIMEOUT_MS,
+      killSignal: 'SIGTERM',
+    },
+  )
+  return status !== 0
+}
+
+function run(dir, mutants) {
+  const end = performance.now() + Number(values.minutes) * 60_000
+  const survivors = []
+  let tried = 0
+  for (const { file, line, operator, changed } of mutants) {
+    if (performance.now() > end) break
+    const original = readFileSync(join(dir, file), 'utf8')
+    const lines = original.split('\n')
+    const before = lines[line]
+    lines[line] = changed
+    writeFileSync(join(dir, file), lines.join('\n'))
+    const noticed = isNoticed(dir, testsOf(file))
+    writeFileSync(join(dir, file), original)
+    tried++
+    if (!noticed) survivors.push(file)
+    console.log(`${noticed ? 'noticed ' : 'SURVIVED'} ${file}:${line + 1} ${operator}`)
+    if (!noticed) console.log(`  - ${before.trim()}\n  + ${changed.trim()}`)
+  }
+  console.log(`${tried - survivors.length} of ${tried} changes were noticed (seed ${values.seed})`)
+}
+
+const mutants = allMutants()
+if (values.list) {
+  for (const { file, line, operator, changed } of mutants)
+    console.log(`${file}:${line + 1} ${operator}: ${changed.trim()}`)
+} else {
+  const dir = copyTree()
+  try {
+    run(dir, mutants)
+  } finally {
+    rmSync(dir, { recursive: true, force: true })
+  }
+}

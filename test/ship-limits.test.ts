@@ -1,0 +1,138 @@
+/** The limits and the order of a shipper's work, without a server. */
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { CommitOptions, DurableCursor, Log } from '../src/index.js'
+import { Keeper } from '../src/ship/keeper.js'
+import { resolveShipperOptions } from '../src/ship/options.js'
+import { Pauses } from '../src/ship/pauses.js'
+import { LogShipper } from '../src/ship/shipper.js'
+import type { ShipperOptions, ShipRecord, ShipTarget } from '../src/ship/types.js'
+import { MemoryTarget } from './fixtures/memory-target.mjs'
+import { scratchLog } from './fixtures/scratch.js'
+
+function shipInto(log: Log, target: ShipTarget, options: ShipperOptions = {}): LogShipper {
+  const made = new LogShipper(log, target, resolveShipperOptions(log, options))
+  onTestFinished(() => made.close())
+  return made
+}
+
+async function filledLog(records: number): Promise<Log> {
+  const log = await scratchLog({ segmentBytes: 64 * 1024 })
+  for (let i = 0; i < records; i++) log.write(Buffer.alloc(1000, 'x'))
+  await log.sync()
+  return log
+}
+
+/** Takes any number of records, and acknowledges them when `release` is called. */
+class SlowTarget implements ShipTarget {
+  readonly dropsOld = false
+  readonly room = 1000
+  readonly mode = 'slow'
+  readonly reconnects = 0
+  mostRecords = 0
+  mostBytes = 0
+  #records = 0
+  #bytes = 0
+  #waiting: (() => void)[] = []
+
+  async last(): Promise<undefined> {
+    return undefined
+  }
+
+  publish(records: readonly ShipRecord[]): Promise<void> {
+    const bytes = records.reduce((sum, { data }) => sum + data.length, 0)
+    this.#records += records.length
+    this.#bytes += bytes
+    this.mostRecords = Math.max(this.mostRecords, this.#records)
+    this.mostBytes = Math.max(this.mostBytes, this.#bytes)
+    return new Promise((resolve) => {
+      this.#waiting.push(() => {
+        this.#records -= records.length
+        this.#bytes -= bytes
+        resolve()
+      })
+    })
+  }
+
+  release(): boolean {
+    const [first, ...others] = this.#waiting
+    this.#waiting = others
+    first?.()
+    return first !== undefined
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** Waits until the target is full, and then acknowledges until the shipper is idle. */
+async function shipSlowly(shipping: LogShipper, isFull: () => boolean, target: SlowTarget): Promise<void> {
+  await expect.poll(isFull, { timeout: 20_000 }).toBe(true)
+  let idle = false
+  void shipping.idle().then(() => {
+    idle = true
+  })
+  while (!idle) {
+    await new Promise(setImmediate)
+    target.release()
+  }
+}
+
+describe('a shipper', () => {
+  test('has at most maxInFlightBytes and maxInFlight without an acknowledgement', async () => {
+    const byBytes = new SlowTarget()
+    const few = shipInto(await filledLog(100), byBytes, { maxInFlightBytes: 10_000 })
+    await shipSlowly(few, () => byBytes.mostBytes >= 10_000, byBytes)
+    expect(byBytes.mostBytes).toBe(10_000)
+    const byRecords = new SlowTarget()
+    const seven = shipInto(await filledLog(100), byRecords, { maxInFlight: 7 })
+    await shipSlowly(seven, () => byRecords.mostRecords >= 7, byRecords)
+    expect(byRecords.mostRecords).toBe(7)
+  })
+
+  test('syncs the position of its cursor when it is closed', async () => {
+    const log = await filledLog(10)
+    const commits: [number, CommitOptions | undefined][] = []
+    const open = log.cursor.bind(log)
+    log.cursor = async (...args: Parameters<typeof open>): Promise<DurableCursor> => {
+      const cursor = await open(...args)
+      const commit = cursor.commit.bind(cursor)
+      cursor.commit = (seq, options) => {
+        commits.push([seq, options])
+        return commit(seq, options)
+      }
+      return cursor
+    }
+    const shipping = shipInto(log, new MemoryTarget())
+    await shipping.idle()
+    await shipping.close()
+    expect(commits.at(-1)).toEqual([9, { durability: 'sync' }])
+  })
+})
+
+describe('keepAfterAck', () => {
+  test.each([{ maxBytes: 0 }, { maxAgeMs: 0 }])('%j trims acknowledged records, and no others', async (keep) => {
+    const log = await filledLog(500)
+    const keeper = new Keeper(log, keep)
+    keeper.acknowledged(250, (error) => expect.unreachable(String(error)))
+    await keeper.settled()
+    expect(log.firstSeq).toBeGreaterThan(150)
+    expect(log.firstSeq).toBeLessThanOrEqual(250)
+  })
+})
+
+describe('pauses between tries', () => {
+  test('begin short, double, and are never much longer than two seconds', () => {
+    const pauses = new Pauses()
+    const made = Array.from({ length: 40 }, () => pauses.failed())
+    expect(made[0]).toBeLessThan(70)
+    expect(made.every((pause) => pause <= 2500)).toBe(true)
+    expect(made.slice(10).every((pause) => pause >= 1500)).toBe(true)
+    for (const [i, pause] of made.slice(0, 5).entries()) {
+      expect(pause).toBeGreaterThanOrEqual(Math.floor(50 * 2 ** i * 0.75))
+      expect(pause).toBeLessThanOrEqual(Math.ceil(50 * 2 ** i * 1.25))
+    }
+    pauses.succeeded()
+    expect(pauses.failures).toBe(0)
+    expect(pauses.failingMs).toBe(0)
+    expect(pauses.failed()).toBeLessThan(70)
+  })
+})
