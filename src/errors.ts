@@ -53,7 +53,7 @@ export interface DurlogErrorDetails {
   path?: string
   /** Byte offset within `path`. */
   offset?: number
-  /** ERR_DURLOG_LOCKED: the process that holds the log or the cursor. ERR_DURLOG_STALLED: the one that does not get on. */
+  /** ERR_DURLOG_LOCKED: the process that holds the log or the cursor. ERR_DURLOG_STALLED: the process that is not responding. */
   ownerPid?: number
   /** ERR_DURLOG_SEQ_CONFLICT: the seq that the record would have got. ERR_DURLOG_PRODUCER_GAP: the producer's next seq. */
   nextSeq?: number

@@ -24,7 +24,7 @@ export async function trim(dir: string | URL, options: TrimOptions): Promise<Tri
   const before = seal ? nextSeq : plan.before
   const segments = plan.segments + (seal ? 1 : 0)
   const report = { firstSeq, before, segments, bytes: plan.bytes + (seal ? segmentBytes : 0), overruns: plan.overruns }
-  if (resolved.dryRun || segments === 0) return { by: 'nobody', ...report }
+  if (resolved.dryRun || segments === 0) return { by: 'none', ...report }
   const request: TrimRequest = { before, seal }
   const deadline = performance.now() + resolved.waitMs
   let asked: string | undefined

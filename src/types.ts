@@ -1,4 +1,4 @@
-/** Every public type, and what it promises: one page to look them up, hence its length. */
+/** Every public type with its guarantees, on one page. */
 import type { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import type { DurlogError } from './errors.js'
@@ -8,15 +8,15 @@ import type { DurlogError } from './errors.js'
  * a record is acknowledged at a level, every record before it has reached that level too.
  *
  * - `memory`: in the kernel's page cache. Survives the death of the process, not a kernel panic or power loss.
- * - `async`: as `memory`, and writing back has been started but not awaited.
+ * - `async`: as `memory`, and writeback has been started but not awaited.
  * - `sync`: msync(MS_SYNC), fdatasync or an O_DSYNC write returned. Survives a kernel panic, and power loss
  *   if the drive honours flushes. On macOS it is a barrier in the drive's cache, which a power cut may empty: use
  *   `full` there.
- * - `full`: the strongest the platform has: F_FULLFSYNC on macOS, elsewhere fsync, metadata included.
+ * - `full`: the platform's strongest sync: F_FULLFSYNC on macOS, fsync elsewhere, metadata included.
  */
 export type Durability = 'memory' | 'async' | 'sync' | 'full'
 
-/** How bytes reach the segment file. `auto` chooses by file system and by what is asked of the log. */
+/** How bytes reach the segment file. `auto` chooses by file system and by the levels of the appends. */
 export type Strategy = 'auto' | 'mmap' | 'pwrite' | 'direct'
 
 /** How a segment's space is taken before it holds records. `auto` chooses by strategy and file system. */
@@ -45,9 +45,9 @@ export interface OpenOptions {
    */
   maxRecordBytes?: number | undefined
   /**
-   * The mapped window of `mmap` and `auto` in bytes: a power of two, 64 KiB to 64 MiB. Default 4 MiB. So much
-   * stays mapped behind the append point, and four times as much is populated ahead of a stream of records; a
-   * longer record is written to the file.
+   * The mapped window of `mmap` and `auto` in bytes: a power of two, 64 KiB to 64 MiB. Default 4 MiB. This much stays mapped
+   * before the append point, and four times as much is populated after it during a stream of records. A longer record
+   * is written to the file.
    */
   chunkBytes?: number | undefined
   /** XFS only: the extent size hint of new segments in bytes, a multiple of 4096; 0 gives none. Default 0. */
@@ -75,7 +75,7 @@ export interface OpenOptions {
    * strings, and have no value.
    */
   encoding?: 'json' | 'utf8' | 'buffer' | Encoding<unknown> | undefined
-  /** What is removed by itself, oldest first and in whole segments. Default: nothing. */
+  /** Removes old segments automatically, oldest first. Default: none are removed. */
   retention?: RetentionOptions | undefined
   /**
    * Several processes and worker threads write the log at the same time, each with `shared: true`. Linux only, on file
@@ -126,23 +126,23 @@ export interface TrimOptions {
   keepFor?: 'cursors' | 'nothing' | undefined
   /** Change nothing, and tell what would go. Default false. */
   dryRun?: boolean | undefined
-  /** How long to wait for the log's writer, in milliseconds; it goes on whether it is waited for or not. Default 10,000. */
+  /** How long to wait for the log's writer to trim, in milliseconds; it trims even if this call stops waiting. Default 10,000. */
   waitMs?: number | undefined
 }
 
 export interface TrimReport {
   /**
-   * - `caller`: nobody had the log open, and this call has removed what was to go.
-   * - `writer`: the process that has the log open has done so.
-   * - `requested`: it has been asked and had not done so after `waitMs`.
-   * - `nobody`: a dry run, or there was nothing to remove.
+   * - `caller`: no process had the log open, and this call removed the segments.
+   * - `writer`: the process that has the log open removed them.
+   * - `requested`: that process was asked and had not removed them after `waitMs`.
+   * - `none`: a dry run, or there was nothing to remove.
    */
-  by: 'caller' | 'writer' | 'requested' | 'nobody'
+  by: 'caller' | 'writer' | 'requested' | 'none'
   /** The log's oldest seq now. */
   firstSeq: number
   /** Where the log is to begin. */
   before: number
-  /** Whole segments in front of that when the call was made, and the bytes that they take. */
+  /** The number of whole segments before that seq at the time of the call, and their bytes. */
   segments: number
   bytes: number
   /** What cursors had still to read of it. */
@@ -200,7 +200,7 @@ export interface DecodedRecord<V> extends LogRecord {
   readonly value: V
 }
 
-/** How values become bytes, and these values again. What it throws is the `cause` of the error. */
+/** Converts values to bytes and back. An error that it throws becomes the `cause` of durlog's error. */
 export interface Encoding<V> {
   /** The bytes of a record, or a string for UTF-8. */
   encode(value: V): Payload
@@ -258,8 +258,8 @@ export type CursorDurability = 'memory' | 'sync' | 'full'
 
 export interface CursorOptions {
   /**
-   * Where a new cursor begins: at the oldest record (`first`), after the newest (`next`), or at a seq. Default `first`.
-   * A cursor that exists goes on at its position.
+   * The position of a new cursor: the oldest record (`first`), after the newest (`next`), or a seq. Default `first`. An
+   * existing cursor keeps its position.
    */
   from?: 'first' | 'next' | number | undefined
   lock?:
@@ -324,14 +324,14 @@ export interface DurableCursor<R extends LogRecord = LogRecord> extends AsyncDis
    */
   read(options?: CursorReadOptions): LogReader<R>
   /**
-   * Everything up to `seq` is done: the cursor goes on after it, in this process or the next. Seqs may be skipped; one that
-   * was committed before changes nothing. At `sync` and `full` it waits until the record itself is synced, on a writer's log
-   * by syncing it, and then brings the position to the device.
+   * Marks everything up to `seq` as done: the cursor continues after it, in this process or the next. Seqs may be skipped;
+   * committing a lower seq again changes nothing. `sync` and `full` wait until the record itself is synced (a writer's log
+   * syncs it), and then bring the position to the device.
    */
   commit(seq: number, options?: CommitOptions): Promise<void>
   /** Sets the position, forwards or back, durably. Ends the state after ERR_DURLOG_CURSOR_CUT and its like. */
   seek(seq: number): Promise<void>
-  /** Gives the cursor to the next owner. What was committed stays. Followers end; other readers fail. */
+  /** Releases the cursor for its next owner. The committed position stays. Followers end; other readers fail. */
   close(): Promise<void>
 }
 
@@ -495,9 +495,9 @@ export type LogEvents = {
   /** Retention could not find out what may go, or remove it. It tries again. */
   retentionFailed: [error: DurlogError]
   /**
-   * Of a log with `shared`: a writer in process `pid` (0 if it is not known) is alive and has not got on for a second, and
-   * `seq` and all after it wait: for its record, a sync that it makes for all, or the next segment. They are acknowledged
-   * once that process goes on or dies.
+   * With `shared`: a writer in process `pid` (0 if unknown) is alive but has made no progress for a second, and `seq` and all
+   * later records wait for its record, for the sync it makes for all members, or for the next segment. They are
+   * acknowledged once that process continues or dies.
    */
   stalled: [stall: { pid: number; seq: number }]
 }
@@ -521,17 +521,15 @@ export interface ReadableLog<R extends LogRecord = LogRecord> extends AsyncDispo
   /** One record. Rejects with ERR_DURLOG_OUT_OF_RANGE if there is none. */
   get(seq: number): Promise<R>
   /**
-   * As `get`, and blocks the thread until the record is read: a few microseconds where it is in the page cache,
-   * as long as the device takes where it is not, and the first time in a part of a segment that has not been
-   * read since the log was opened also as long as it takes to read up to there. Throws
-   * ERR_DURLOG_BACKPRESSURE while `trimBefore` or `truncateAfter` runs.
+   * As `get`, but blocks the thread until the record is read: a few microseconds if it is in the page cache, otherwise a
+   * device read. The first access to a part of a segment that was not read since the log was opened also reads up to that
+   * part. Throws ERR_DURLOG_BACKPRESSURE while `trimBefore` or `truncateAfter` runs.
    */
   getSync(seq: number): R
   /**
-   * The seq of the first record at or after `time`, `nextSeq` if there is none. Reads a few dozen records, and once the
-   * segment that holds the answer. Times are taken to rise with the seqs: where records were appended with a `time`
-   * of their own that goes back, it is one of the places where an earlier time is followed by a later one. Rejects
-   * like `get`.
+   * The seq of the first record at or after `time`; `nextSeq` if there is none. Reads a few dozen records, and once the
+   * segment that holds the answer. Assumes that times rise with seqs. If records were appended with an explicit `time` that
+   * goes back, the result is one of the places at which an earlier time is followed by a later one. Rejects like `get`.
    */
   seqAt(time: Date | number): Promise<number>
   /** A stream of `LogRecord`, in object mode. */
@@ -555,8 +553,8 @@ export interface ReadableLog<R extends LogRecord = LogRecord> extends AsyncDispo
 }
 
 /**
- * A log opened for reading only, beside a writer in any process or without one. It takes no lock and changes nothing
- * but the words of the file `live` by which a waiting follower is woken, and the files of its cursors.
+ * A log opened for reading only, with or without a writer in any process. It takes no lock. It changes only its cursors'
+ * files, and the words of the file `live` that wake a waiting follower.
  */
 export interface ReadOnlyLog<R extends LogRecord = LogRecord> extends ReadableLog<R> {
   readonly readOnly: true

@@ -31,7 +31,7 @@ test('a log that nobody has open is trimmed by the caller', async () => {
     overruns: [],
   })
   expect(await trim(dir, { before: new Date(Date.now() - HOUR_MS) })).toMatchObject({ by: 'caller', firstSeq: 12 })
-  expect(await trim(dir, { before: 15 })).toMatchObject({ by: 'nobody', firstSeq: 12, segments: 0 })
+  expect(await trim(dir, { before: 15 })).toMatchObject({ by: 'none', firstSeq: 12, segments: 0 })
   const log = await openUntilDone(dir)
   expect([log.firstSeq, log.nextSeq]).toEqual([12, 20])
 })
@@ -157,10 +157,10 @@ test('a dry run tells what would go and changes nothing, with a writer and witho
       const { by, before, segments, overruns } = await trim(dir, { ...options, dryRun: true })
       return [by, before, segments, overruns.length]
     }
-    expect(await tell({ maxAgeMs: HOUR_MS })).toEqual(['nobody', 4, 1, 0])
-    expect(await tell({ maxAgeMs: HOUR_MS, keepFor: 'nothing' })).toEqual(['nobody', 12, 3, 0])
-    expect(await tell({ maxBytes: 5 * 65536 })).toEqual(['nobody', 8, 2, 1])
-    expect(await tell({ before: 19 })).toEqual(['nobody', 16, 4, 1])
+    expect(await tell({ maxAgeMs: HOUR_MS })).toEqual(['none', 4, 1, 0])
+    expect(await tell({ maxAgeMs: HOUR_MS, keepFor: 'nothing' })).toEqual(['none', 12, 3, 0])
+    expect(await tell({ maxBytes: 5 * 65536 })).toEqual(['none', 8, 2, 1])
+    expect(await tell({ before: 19 })).toEqual(['none', 16, 4, 1])
     expect(trimRequests(dir)).toEqual([])
   }
   const again = await openUntilDone(dir)
