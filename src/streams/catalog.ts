@@ -1,4 +1,5 @@
 /** The catalog: the state of each stream as of the last checkpoint, in a small log. See docs/STREAMS.md. */
+import { setImmediate } from 'node:timers'
 import { DurlogError } from '../errors.js'
 import type { Log } from '../index.js'
 import { type ProducerState, type StreamCapture, type StreamDisk, StreamState } from './state.js'
@@ -80,10 +81,14 @@ export class Catalog {
   }
 
   /**
-   * Stores a group durably: `changed` and `head`. Moves some of the oldest live entries to the end if the catalog has
+   * Stores a group at `level`: `changed` and `head`. Moves some of the oldest live entries to the end if the catalog has
    * become long.
    */
-  async store(changed: readonly CatalogChange[], head: Omit<CatalogHead, 'version'>): Promise<void> {
+  async store(
+    changed: readonly CatalogChange[],
+    head: Omit<CatalogHead, 'version'>,
+    level: 'sync' | 'full' = 'sync',
+  ): Promise<void> {
     const log = this.#log
     const groupStart = log.nextSeq
     const newSeqs = new Map<string, number | undefined>()
@@ -98,7 +103,7 @@ export class Catalog {
     }
     const liveFrom = await this.#moveOldest(groupStart, writer, newSeqs)
     await writer.flush()
-    await log.append(JSON.stringify({ kind: 'commit', version: FORMAT_VERSION, ...head }), { durability: 'sync' })
+    await log.append(JSON.stringify({ kind: 'commit', version: FORMAT_VERSION, ...head }), { durability: level })
     for (const [name, seq] of newSeqs) {
       if (seq === undefined) this.#live.delete(name)
       else this.#live.set(name, seq)

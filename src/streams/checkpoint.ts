@@ -1,4 +1,5 @@
 /** Moves records from the log to the streams' files: docs/STREAMS.md, "Checkpoints". */
+import { setImmediate } from 'node:timers'
 import { DurlogError, ofFileSystem } from '../errors.js'
 import type { DurableCursor, Log } from '../index.js'
 import { AlignedMemory } from './aligned-memory.js'
@@ -20,6 +21,8 @@ export interface CheckpointContext {
   files: FolderFiles
   /** The log's cursor of this module: its position is that of the last checkpoint. */
   cursor: DurableCursor
+  /** That of the log's, the catalog's and the cursor's steps. */
+  level: 'sync' | 'full'
   lines: boolean
   encoding: CatalogHead['encoding']
   onChanged: (change: StreamChange) => void
@@ -53,27 +56,26 @@ export class Checkpointer {
     const { lastTimeMs } = table
     const changes: CatalogChange[] = []
     let records = 0
-    let hasStored = false
     try {
       this.#context.onStep('sync log')
-      await this.#context.log.sync('sync')
+      await this.#context.log.sync(this.#context.level)
       if (!isCurrent()) throw new DurlogError('ERR_DURLOG_IO', 'a write of the log failed during the checkpoint')
       await this.#writeFiles(frozen, changes)
       this.#context.onStep('catalog')
       const { log, encoding } = this.#context
       const voids = [...table.voids].filter((at) => at < position && at >= log.firstSeq)
       const head = { log: log.uuid, encoding, position, lastTimeMs, voids }
-      await this.#context.catalog.store(changes, head)
-      for (const { state, disk } of changes) {
+      await this.#context.catalog.store(changes, head, this.#context.level)
+      this.#position = position
+      for (const [at, { state, disk }] of changes.entries()) {
+        if (at % STREAMS_IN_TURN === STREAMS_IN_TURN - 1) await new Promise((resolve) => setImmediate(resolve))
         records += disk.next - state.disk.next
         table.stored(state, disk)
       }
-      hasStored = true
-      this.#position = position
     } catch (error) {
       throw ofFileSystem(error)
     } finally {
-      table.thaw(hasStored)
+      table.thaw()
     }
     await this.trim()
     return { position, streams: changes.length, records, durationMs: performance.now() - startMs }
@@ -81,9 +83,9 @@ export class Checkpointer {
 
   /** Lets the log and the catalog trim what no file, cursor or group needs. */
   async trim(): Promise<void> {
-    const { log, catalog, cursor, onStep } = this.#context
+    const { log, catalog, cursor, level, onStep } = this.#context
     onStep('trim')
-    if (this.#position > 0) await cursor.commit(this.#position - 1, { durability: 'sync' })
+    if (this.#position > 0) await cursor.commit(this.#position - 1, { durability: level })
     const cursors = await log.cursors()
     // A damaged cursor has the position -1, and keeps everything.
     const before = Math.min(...cursors.map(({ position }) => position))

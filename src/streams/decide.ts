@@ -1,7 +1,7 @@
 /** Decides whether an append, an end or a deletion counts. The owner and every replay decide by these functions. */
 import { DurlogError } from '../errors.js'
 import { EntryKind } from './entry.js'
-import type { ProducerState, StreamState } from './state.js'
+import { type ProducerState, RECENT_APPENDS, type StreamCapture, type StreamState } from './state.js'
 import type { Producer } from './types.js'
 
 export const MAX_PRODUCERS = 4096
@@ -19,73 +19,62 @@ export interface Verdict {
   seq: number
 }
 
-/** A stream as the earlier items of a batch leave it. */
+/** The part of a stream's state that decides. */
 interface View {
-  exists: boolean
-  next: number
-  ended: boolean
-  producers: Map<string, Pick<ProducerState, 'epoch' | 'seq'>>
+  readonly next: number
+  readonly ended: boolean
+  readonly producers: { get(id: string): ProducerState | undefined; readonly size: number }
 }
 
-/** Verdicts over several appends, each decided as if the earlier ones were applied, or over one end or deletion. */
-export class Decisions {
-  readonly #find: (name: string) => StreamState | undefined
-  readonly #views = new Map<string, View>()
-
-  constructor(find: (name: string) => StreamState | undefined) {
-    this.#find = find
+/**
+ * Decides by the state `view`, undefined if there is no such stream. Throws the refusal: SEQ_CONFLICT, STREAM_ENDED,
+ * PRODUCER_FENCED, PRODUCER_GAP, NOT_FOUND or OUT_OF_RANGE.
+ */
+export function decide(wanted: Wanted, view: View | undefined): Verdict {
+  const { stream, producer, expectedSeq, kind } = wanted
+  const next = view?.next ?? 0
+  if (kind !== EntryKind.append && view === undefined) throw noSuchStream(stream)
+  if (producer !== undefined) {
+    const known = view?.producers.get(producer.id)
+    if (checkProducer(stream, producer, known)) return { outcome: 'duplicate', seq: originalSeq(producer, known) }
+    if (known === undefined && view !== undefined && view.producers.size >= MAX_PRODUCERS)
+      throw tooManyProducers(stream)
   }
+  if (view?.ended === true && kind === EntryKind.end) return { outcome: 'duplicate', seq: next }
+  if (view?.ended === true && kind === EntryKind.append)
+    throw new DurlogError('ERR_DURLOG_STREAM_ENDED', `the stream "${stream}" has ended: append to another one`)
+  if (expectedSeq !== undefined && expectedSeq !== next) throw conflict(wanted, next)
+  return { outcome: 'stored', seq: next }
+}
 
-  /** Throws the refusal: SEQ_CONFLICT, STREAM_ENDED, PRODUCER_FENCED, PRODUCER_GAP or NOT_FOUND. */
-  decide(wanted: Wanted): Verdict {
-    const state = this.#find(wanted.stream)
-    const view = this.#viewOf(wanted.stream, state)
-    if (wanted.kind === EntryKind.append) return this.#decideAppend(wanted, view, state)
-    if (!view.exists) throw noSuchStream(wanted.stream)
-    const { next } = view
-    if (wanted.expectedSeq !== undefined && wanted.expectedSeq !== next) throw conflict(wanted, next)
-    if (wanted.kind === EntryKind.end && view.ended) return { outcome: 'duplicate', seq: next }
-    return { outcome: 'stored', seq: next }
-  }
+/** Decides the appends of a batch, each as if the earlier ones were applied. Throws the first refusal. */
+export function decideBatch(batch: readonly Wanted[], find: (name: string) => StreamState | undefined): Verdict[] {
+  if (batch.length === 1) return [decide(batch[0] as Wanted, find((batch[0] as Wanted).stream))]
+  const copies = new Map<string, StreamCapture>()
+  return batch.map((wanted) => {
+    const state = find(wanted.stream)
+    const view = copies.get(wanted.stream) ?? state
+    const verdict = decide(wanted, view)
+    if (verdict.outcome === 'duplicate') return verdict
+    const copy = copies.get(wanted.stream) ?? state?.copy() ?? { next: 0, ended: false, producers: new Map() }
+    copies.set(wanted.stream, copy)
+    if (wanted.producer !== undefined) advance(copy.producers, wanted.producer, copy.next)
+    copy.next++
+    return verdict
+  })
+}
 
-  #decideAppend(wanted: Wanted, view: View, state: StreamState | undefined): Verdict {
-    const { producer, expectedSeq } = wanted
-    if (producer !== undefined) {
-      const known = this.#producer(view, state, producer.id)
-      const duplicate = checkProducer(wanted.stream, producer, known)
-      if (duplicate) return { outcome: 'duplicate', seq: originalSeq(producer, state?.producers.get(producer.id)) }
-      const count = (state?.producers.size ?? 0) + view.producers.size
-      if (known === undefined && count >= MAX_PRODUCERS) throw tooManyProducers(wanted.stream)
-    }
-    if (view.ended)
-      throw new DurlogError('ERR_DURLOG_STREAM_ENDED', `the stream "${wanted.stream}" has ended: append to another one`)
-    if (expectedSeq !== undefined && expectedSeq !== view.next) throw conflict(wanted, view.next)
-    if (producer !== undefined) view.producers.set(producer.id, producer)
-    view.exists = true
-    return { outcome: 'stored', seq: view.next++ }
-  }
-
-  #viewOf(name: string, state: StreamState | undefined): View {
-    let view = this.#views.get(name)
-    if (view === undefined) {
-      const exists = state !== undefined
-      view = { exists, next: state?.next ?? 0, ended: state?.ended ?? false, producers: new Map() }
-      this.#views.set(name, view)
-    }
-    return view
-  }
-
-  #producer(view: View, state: StreamState | undefined, id: string): Pick<ProducerState, 'epoch' | 'seq'> | undefined {
-    return view.producers.get(id) ?? state?.producers.get(id)
-  }
+/** The producer's append gets the stream's seq `streamSeq`. */
+export function advance(producers: Map<string, ProducerState>, { id, epoch, seq }: Producer, streamSeq: number): void {
+  const known = producers.get(id)
+  const recent = known?.epoch === epoch ? known.recent : []
+  recent.push(streamSeq)
+  if (recent.length > RECENT_APPENDS) recent.shift()
+  producers.set(id, { epoch, seq, recent })
 }
 
 /** Whether the append was stored before. */
-function checkProducer(
-  stream: string,
-  { id, epoch, seq }: Producer,
-  known: Pick<ProducerState, 'epoch' | 'seq'> | undefined,
-): boolean {
+function checkProducer(stream: string, { id, epoch, seq }: Producer, known: ProducerState | undefined): boolean {
   if (known !== undefined && epoch < known.epoch)
     throw new DurlogError(
       'ERR_DURLOG_PRODUCER_FENCED',

@@ -1,4 +1,5 @@
 /** Where the files of a folder of streams are, and how folders reach the device. */
+import { randomBytes } from 'node:crypto'
 import { mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileNameOf } from './file-name.js'
@@ -29,9 +30,10 @@ export class FolderFiles {
     return join(this.dir, 'index', fileNameOf(stream))
   }
 
-  /** A path in `changed/` that is free as long as no two files of a stream are moved there in one millisecond. */
+  /** A new path in `changed/`. */
   aside(stream: string): string {
-    return join(this.dir, 'changed', `${fileNameOf(stream)}-${Date.now()}${this.#extension}`)
+    const unique = `${Date.now()}-${randomBytes(4).toString('hex')}`
+    return join(this.dir, 'changed', `${fileNameOf(stream)}-${unique}${this.#extension}`)
   }
 
   /** Makes the folders, durably. */

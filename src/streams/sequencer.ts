@@ -2,9 +2,10 @@
  * Appends in order: decides each append by the state that the earlier ones leave, frames it in the log in the same call, and
  * acknowledges it when it has reached the level. What cannot be framed at once holds up all later ones.
  */
+import { setImmediate } from 'node:timers'
 import { DurlogError } from '../errors.js'
 import type { Durability, Log } from '../index.js'
-import { Decisions, type Verdict, type Wanted } from './decide.js'
+import { decideBatch, type Verdict, type Wanted } from './decide.js'
 import { EMPTY, type Entry, EntryKind, encodeEntry } from './entry.js'
 import type { StreamState } from './state.js'
 import type { StreamTable } from './table.js'
@@ -111,8 +112,8 @@ export class Sequencer {
   }
 
   #decide(items: readonly Item[]): Verdict[] {
-    const decisions = new Decisions(this.table.find)
-    const verdicts = items.map((item) => decisions.decide(item))
+    const verdicts = decideBatch(items, this.table.find)
+    if (verdicts.length === 1) return verdicts
     const duplicates = verdicts.filter(({ outcome }) => outcome === 'duplicate').length
     if (duplicates > 0 && duplicates < items.length)
       throw new DurlogError(

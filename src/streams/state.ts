@@ -42,7 +42,7 @@ export interface StreamCapture {
 
 export const RECENT_APPENDS = 16
 /** What a record in memory takes besides its bytes, roughly. */
-const TAIL_RECORD_OVERHEAD_BYTES = 128
+export const TAIL_RECORD_OVERHEAD_BYTES = 128
 
 export class StreamState {
   readonly name: string

@@ -1,5 +1,6 @@
 /** A folder of streams that this process owns. */
 import { EventEmitter } from 'node:events'
+import { clearTimeout, setTimeout } from 'node:timers'
 import { closedError, DurlogError, ofFileSystem } from '../errors.js'
 import type { CursorOptions, DurableCursor, Log } from '../index.js'
 import { bag } from '../options/checks.js'
@@ -67,11 +68,15 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     this.#options = options
     this.#codec = codecOf(options.encoding)
     const { lines } = this.#codec
+    const level = options.durability === 'full' ? 'full' : 'sync'
     const onChanged = (change: StreamChange): void => {
       this.changes.push(change)
       this.emit('changed', change)
     }
-    this.#checkpointer = new Checkpointer({ ...opened, lines, encoding: options.encoding, onChanged, onStep }, position)
+    this.#checkpointer = new Checkpointer(
+      { ...opened, level, lines, encoding: options.encoding, onChanged, onStep },
+      position,
+    )
     this.#sequencer = new Sequencer(
       {
         log,

@@ -1,7 +1,7 @@
 /** All streams of a folder, as the entries of the log so far leave them. */
-import { Decisions } from './decide.js'
+import { advance, decideBatch } from './decide.js'
 import { type Entry, EntryKind } from './entry.js'
-import { NO_DISK, type ProducerState, RECENT_APPENDS, type StreamDisk, StreamState, tailBytesOf } from './state.js'
+import { NO_DISK, type StreamDisk, StreamState, TAIL_RECORD_OVERHEAD_BYTES, tailBytesOf } from './state.js'
 
 export class StreamTable {
   readonly streams: Map<string, StreamState> = new Map()
@@ -21,18 +21,21 @@ export class StreamTable {
 
   /** Applies the entries of one batch of the log if they count; returns whether they do. */
   replay(batch: readonly Entry[], position: number): boolean {
-    const decisions = new Decisions(this.find)
-    try {
-      for (const entry of batch) {
-        const { outcome } = decisions.decide({ ...entry, expectedSeq: entry.seq })
-        if (outcome === 'duplicate') throw new Error('a duplicate')
-      }
-    } catch {
+    if (!this.#counts(batch)) {
       for (const at of batch.keys()) this.voids.add(position + at)
       return false
     }
     for (const [at, entry] of batch.entries()) this.acknowledged(entry, this.apply(entry, position + at))
     return true
+  }
+
+  #counts(batch: readonly Entry[]): boolean {
+    const wanted = batch.map((entry) => ({ ...entry, expectedSeq: entry.seq }))
+    try {
+      return decideBatch(wanted, this.find).every(({ outcome }) => outcome === 'stored')
+    } catch {
+      return false
+    }
   }
 
   /** Applies an entry that counts. */
@@ -42,13 +45,9 @@ export class StreamTable {
     const state = found ?? this.#create(entry.stream, position)
     this.#touch(state)
     if (entry.kind === EntryKind.append) {
-      const record = { position, timeMs: entry.timeMs, data: entry.data }
-      state.tail.push(record)
-      this.tailBytes += tailBytesOf([record])
-      if (entry.producer !== undefined) {
-        const { id, epoch, seq } = entry.producer
-        state.producers.set(id, advanced(state.producers.get(id), epoch, seq, state.next))
-      }
+      state.tail.push({ position, timeMs: entry.timeMs, data: entry.data })
+      this.tailBytes += entry.data.length + TAIL_RECORD_OVERHEAD_BYTES
+      if (entry.producer !== undefined) advance(state.producers, entry.producer, state.next)
       state.next++
     } else if (entry.kind === EntryKind.end) {
       state.ended = true
@@ -95,14 +94,16 @@ export class StreamTable {
     if (!state.deleted) this.tailBytes -= tailBytesOf(gone)
     state.tail = state.tail.slice(gone.length)
     state.disk = disk
+    state.capture = undefined
+    this.#frozen.delete(state.name)
   }
 
-  /** Ends a checkpoint. What it has not stored is dirty again. */
-  thaw(hasStored: boolean): void {
+  /** Ends a checkpoint. Streams that it has not stored are dirty again. */
+  thaw(): void {
     for (const [name, state] of this.#frozen) {
       state.capture = undefined
       // A newer stream of the same name is dirty already, and replaces it.
-      if (!hasStored && !this.dirty.has(name)) this.dirty.set(name, state)
+      if (!this.dirty.has(name)) this.dirty.set(name, state)
     }
     this.#frozen = new Map()
   }
@@ -125,12 +126,4 @@ export class StreamTable {
     this.#waiting.delete(name)
     for (const wake of waiting) wake()
   }
-}
-
-/** The state of a producer after its append `seq`, which has the stream's seq `streamSeq`. */
-function advanced(known: ProducerState | undefined, epoch: number, seq: number, streamSeq: number): ProducerState {
-  const recent = known?.epoch === epoch ? known.recent : []
-  recent.push(streamSeq)
-  if (recent.length > RECENT_APPENDS) recent.shift()
-  return { epoch, seq, recent }
 }
