@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
@@ -13,6 +14,8 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
+    // Tests wait for the disk and for child processes more than they compute.
+    maxWorkers: availableParallelism() + 1,
     // Files share the machine's disk: each test waits for real syncs, none for a fixed time.
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -1,20 +1,19 @@
 // The program of the core's own tests, for this system or another one.
 import { googletestFolder } from './googletest.mjs'
-import { buildProgram, CORE_FLAGS, coreSources, coreTests, WARNINGS } from './native-program.mjs'
+import { buildProgram, CORE_FLAGS, coreSources, coreTests, WARNINGS, withTestHooks } from './native-program.mjs'
 
 /**
- * `flags` are the compiler's beside those of the core, `link` the linker's; without `system`, `processor` and `compiler`
- * the program is for this system.
+ * `flags` are added to those of the core, `link` goes to the linker; without `system`, `processor` and `compiler` the
+ * program is for this system. `rooms` limits it to the tests of these folders below test/core.
  */
-export async function buildCoreTests(output, { flags = [], link = [], system, processor, compiler } = {}) {
-  const googletest = await googletestFolder()
+export async function buildCoreTests(output, { flags = [], link = [], rooms, system, processor, compiler } = {}) {
+  const googletest = googletestFolder()
   const base = [...CORE_FLAGS, ...flags]
   const include = ['-isystem', `${googletest}/include`]
-  /** With the points at which a test stops a writer: see src-native/shared/steps.h. */
-  const flagsOf = (source) => [...base, ...(/\/shared\//.test(source) ? ['-DDURLOG_TEST_STEPS'] : []), ...WARNINGS]
+  const strict = [...base, ...WARNINGS]
   const sources = [
-    ...coreSources(system, processor).map((source) => ({ source, flags: flagsOf(source) })),
-    ...coreTests(system).map((source) => ({ source, flags: [...flagsOf(source), '-Itest/core', ...include] })),
+    ...withTestHooks(coreSources(system, processor), strict),
+    ...withTestHooks(coreTests(system, rooms), [...strict, '-Itest/core', ...include]),
     ...['gtest-all.cc', 'gtest_main.cc'].map((name) => ({
       source: `${googletest}/src/${name}`,
       flags: [...base, '-w', `-I${googletest}`, ...include],

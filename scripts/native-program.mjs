@@ -1,5 +1,5 @@
-// Compiles C++ programs that use the core without Node: its tests, crash explorer, fuzzers.
-// Objects are kept under build/ and made anew when a source, a header or the flags are newer.
+// Compiles C++ programs that use the core without Node: its tests, the explorers, the fuzzers.
+// Objects are kept in build/core, shared by all programs, and compiled again if a source, a header or the flags changed.
 import { execFile, execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
@@ -11,22 +11,69 @@ import { promisify } from 'node:util'
 const execute = promisify(execFile)
 const hostCommand = env.CXX ?? 'c++'
 
-/** A compiler: `run` takes its arguments, `name` distinguishes its objects from another one's. */
+/** A compiler: `run` takes its arguments, `name` distinguishes its objects from those of another compiler. */
 const HOST = { name: hostCommand, run: (args) => execute(hostCommand, args, { maxBuffer: 1 << 26 }) }
 
-// clang's -Wconversion has -Wsign-conversion in it, gcc's has not.
+// gcc's -Wconversion does not include -Wsign-conversion; clang's does.
 export const WARNINGS = '-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Werror'.split(' ')
-export const CORE_FLAGS = ['-std=c++17', '-O1', '-g', '-fno-exceptions', '-Isrc-native', '-pthread']
+export const CORE_FLAGS = ['-std=c++17', '-O1', '-fno-exceptions', '-Isrc-native', '-pthread']
+/** Without optimization, and with every name for a debugger. */
+export const DEBUG_FLAGS = ['-O0', '-g3']
+/** Defines the points at which a test stops a writer. Only sources that include the header see a difference. */
+const STEPS = { header: 'src-native/shared/steps.h', flag: '-DDURLOG_TEST_STEPS' }
 
 /** `-fsanitize=...` for `name` (address, undefined, thread), or nothing. */
 export function sanitizerFlags(name) {
   if (!name) return []
-  return [`-fsanitize=${name}`, '-fno-sanitize-recover=all', '-fno-omit-frame-pointer']
+  return [`-fsanitize=${name}`, '-fno-sanitize-recover=all', '-fno-omit-frame-pointer', '-g']
+}
+
+const INCLUDE = /^#include "(.+)"/gm
+const includedBy = new Map()
+
+/** The headers of the repository that `file` includes, directly or not. */
+function includesOf(file) {
+  const known = includedBy.get(file)
+  if (known !== undefined) return known
+  const found = new Set()
+  includedBy.set(file, found)
+  for (const [, name] of readFileSync(file, 'utf8').matchAll(INCLUDE)) {
+    const path = ['src-native', dirname(file), 'test/core']
+      .map((folder) => join(folder, name))
+      .find((candidate) => existsSync(candidate))
+    // A program of which some objects were compiled with another header would be undefined.
+    if (path === undefined) throw new Error(`${file} includes "${name}", which is not in the folders searched here`)
+    found.add(path)
+    for (const each of includesOf(path)) found.add(each)
+  }
+  return found
+}
+
+/**
+ * `sources` with their flags for a program that defines the test's steps and, if `standIns` names a folder, replaces the
+ * headers in it. Sources that include none of these headers keep `flags`, so that programs share their objects.
+ */
+export function withTestHooks(sources, flags, standIns = undefined) {
+  const replaced =
+    standIns === undefined
+      ? []
+      : readdirSync(standIns, { recursive: true })
+          .filter((name) => name.endsWith('.h'))
+          .map((name) => join('src-native', name))
+  return sources.map((source) => {
+    const includes = includesOf(source)
+    const own = [
+      ...(replaced.some((header) => includes.has(header)) ? [`-I${standIns}`] : []),
+      ...(includes.has(STEPS.header) ? [STEPS.flag] : []),
+    ]
+    // The folder of the stand-ins is searched before src-native.
+    return { source, flags: [...own, ...flags] }
+  })
 }
 
 const HOST_SYSTEM = { linux: 'linux', darwin: 'mac', win32: 'windows' }[platform] ?? 'linux'
 
-/** Every source of the core: all of src-native but the binding and the bench. */
+/** Every source of the core: all of src-native except the binding and the bench. */
 export function coreSources(system = HOST_SYSTEM, processor = arch) {
   const chosen = execFileSync(process.execPath, ['scripts/platform-sources.mjs', system, processor]).toString()
   const common = [
@@ -54,16 +101,17 @@ export function coreSources(system = HOST_SYSTEM, processor = arch) {
   ]
 }
 
-/** The core's tests that `system` can run, with the folders of their rooms. */
-export function coreTests(system = HOST_SYSTEM) {
+/** The core's tests that `system` can run: all, or those of the folders that `rooms` names. */
+export function coreTests(system = HOST_SYSTEM, rooms = []) {
   const others = system === 'windows' ? '_posix_test.cc' : '_windows_test.cc'
+  const wanted = (path) => rooms.length === 0 || rooms.includes(dirname(path))
   return readdirSync('test/core', { recursive: true })
-    .filter((path) => path.endsWith('_test.cc') && !path.endsWith(others))
+    .filter((path) => path.endsWith('_test.cc') && !path.endsWith(others) && wanted(path))
     .sort()
     .map((path) => `test/core/${path}`)
 }
 
-// The compiler's own list of what a source includes says whether its object is still good.
+// The compiler lists the files that a source includes; the object is stale if one of them is newer.
 function isFresh(object, dependencies) {
   if (!existsSync(object) || !existsSync(dependencies)) return false
   const made = statSync(object).mtimeMs
@@ -99,8 +147,7 @@ async function compileAll(sources, folder, compiler) {
 }
 
 /**
- * Builds `output` from `sources` ([{ source, flags }]) and returns its path. Rejects with the
- * compiler's own words.
+ * Builds `output` from `sources` ([{ source, flags }]) and returns its path. Rejects with the compiler's output.
  */
 export async function buildProgram(output, sources, linkFlags, compiler = HOST) {
   const folder = 'build/core'

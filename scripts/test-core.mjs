@@ -1,20 +1,98 @@
-// Builds and runs the core's own tests: node scripts/test-core.mjs [--sanitize address|undefined|thread] [gtest flags]
-import { spawnSync } from 'node:child_process'
-import { argv, exit, platform } from 'node:process'
+// Builds and runs the core's tests:
+//
+//   npm run test:core [-- folder ...] [--sanitize address|undefined|thread] [--debug] [--watch] [--gtest_filter='*X*' ...]
+//
+// `segment` builds and runs the tests of test/core/segment alone. --debug builds without optimization and with debug
+// information; the program is build/core-tests-debug. --watch runs again after each change of a source.
+import { spawn } from 'node:child_process'
+import { existsSync, watch } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { argv, env, exit, platform } from 'node:process'
+import { parseArgs } from 'node:util'
 import { buildCoreTests } from './core-tests.mjs'
-import { sanitizerFlags } from './native-program.mjs'
+import { NoGoogleTest } from './googletest.mjs'
+import { DEBUG_FLAGS, sanitizerFlags } from './native-program.mjs'
+
+/** Tests wait for the disk most of the time, so there are more processes than processors. */
+const SHARDS = 2 * availableParallelism()
+const SETTLED_MS = 200
+
+const { values, positionals: rooms } = parseArgs({
+  args: argv.slice(2).filter((arg) => !arg.startsWith('--gtest_')),
+  allowPositionals: true,
+  options: {
+    sanitize: { type: 'string', default: '' },
+    debug: { type: 'boolean', default: false },
+    watch: { type: 'boolean', default: false },
+  },
+})
+const gtestArgs = argv.slice(2).filter((arg) => arg.startsWith('--gtest_'))
+const unknown = rooms.find((room) => !existsSync(`test/core/${room}`))
+if (unknown !== undefined) {
+  console.error(`test/core has no folder "${unknown}"`)
+  exit(2)
+}
+
+async function build() {
+  const flags = [...(values.debug ? DEBUG_FLAGS : []), ...sanitizerFlags(values.sanitize)]
+  const name = ['core-tests', ...rooms, values.debug ? 'debug' : '', values.sanitize].filter(Boolean).join('-')
+  return buildCoreTests(`build/${name}`, { flags, link: flags, rooms })
+}
+
+/** The exit status of one shard. Its output is printed when it has ended, unless it is the only one. */
+function runShard(program, index, count) {
+  const shard = { GTEST_TOTAL_SHARDS: String(count), GTEST_SHARD_INDEX: String(index) }
+  const child = spawn(program, gtestArgs, {
+    stdio: ['ignore', count === 1 ? 'inherit' : 'pipe', 'inherit'],
+    env: { ...env, ...shard },
+  })
+  const output = []
+  child.stdout?.on('data', (chunk) => output.push(chunk))
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (status) => {
+      for (const chunk of output) process.stdout.write(chunk)
+      resolve(status ?? 1)
+    })
+  })
+}
+
+async function run() {
+  try {
+    const program = await build()
+    const isAll = rooms.length === 0 && !gtestArgs.some((arg) => arg.startsWith('--gtest_filter'))
+    const count = isAll ? SHARDS : 1
+    const statuses = await Promise.all(Array.from({ length: count }, (_, index) => runShard(program, index, count)))
+    return statuses.every((status) => status === 0) ? 0 : 1
+  } catch (error) {
+    if (error instanceof NoGoogleTest) {
+      console.log(`core tests: skipped: ${error.message}`)
+      return 0
+    }
+    console.error(error.stderr ?? error.message)
+    return 1
+  }
+}
+
+async function runAfterChanges() {
+  for (;;) {
+    await run()
+    console.log('waiting for a change in src-native or test/core')
+    await new Promise((resolve) => {
+      const watchers = ['src-native', 'test/core'].map((folder) =>
+        watch(folder, { recursive: true }, () => {
+          for (const watcher of watchers) watcher.close()
+          setTimeout(resolve, SETTLED_MS)
+        }),
+      )
+    })
+  }
+}
 
 if (platform === 'win32') {
   console.log('core tests: skipped on Windows; `npm run test:windows` on Linux runs them under Wine')
-  exit(0)
+} else if (values.watch) {
+  await runAfterChanges()
+} else {
+  exit(await run())
 }
-const rest = argv.slice(2)
-const sanitize = rest[0] === '--sanitize' ? rest.splice(0, 2)[1] : ''
-const flags = sanitizerFlags(sanitize)
-const program = await buildCoreTests(`build/core-tests${sanitize && `-${sanitize}`}`, { flags, link: flags }).catch(
-  (error) => {
-    console.error(error.stderr ?? error)
-    exit(1)
-  },
-)
-exit(spawnSync(program, rest, { stdio: 'inherit' }).status ?? 1)

@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { argv, execPath, exit, platform } from 'node:process'
-import { buildProgram, CORE_FLAGS, coreSources, sanitizerFlags, WARNINGS } from './native-program.mjs'
+import { buildProgram, CORE_FLAGS, coreSources, sanitizerFlags, WARNINGS, withTestHooks } from './native-program.mjs'
 
 const POINTS = 40_000
 const POINTS_OF_SEVERAL = 4000
@@ -47,18 +47,11 @@ const otherFiber = platform === 'linux' ? 'fiber_portable.cc' : 'fiber_linux.cc'
 const own = readdirSync(FOLDER)
   .filter((name) => name.endsWith('.cc') && name !== otherFiber)
   .map((name) => `${FOLDER}/${name}`)
-// Crashes happen at the steps of several writers too.
-// In front of the core's own folder: base/job.h is replaced by one whose jobs can be left.
-const flags = [
-  `-I${FOLDER}/interleaved`,
-  '-DDURLOG_TEST_STEPS',
-  ...CORE_FLAGS,
-  ...sanitizerFlags(sanitize),
-  ...WARNINGS,
-]
+const flags = [...CORE_FLAGS, ...sanitizerFlags(sanitize), ...WARNINGS]
 const explorer = await buildProgram(
   `build/crash_explorer${sanitize && `-${sanitize}`}`,
-  [...core, ...own].map((source) => ({ source, flags })),
+  // The stand-in for base/job.h has jobs that can be left. Crashes happen at the steps of several writers too.
+  withTestHooks([...core, ...own], flags, `${FOLDER}/interleaved`),
   sanitizerFlags(sanitize),
 ).catch((error) => {
   console.error(error.stderr ?? error)

@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { argv, exit, platform } from 'node:process'
-import { buildProgram, CORE_FLAGS, coreSources, WARNINGS } from './native-program.mjs'
+import { buildProgram, CORE_FLAGS, coreSources, WARNINGS, withTestHooks } from './native-program.mjs'
 
 const FOLDER = 'test/core/schedules'
 const CRASH_FOLDER = 'test/core/crash'
@@ -20,11 +20,10 @@ const own = readdirSync(FOLDER)
   .filter((name) => name.endsWith('.cc'))
   .map((name) => `${FOLDER}/${name}`)
 const shared = ['fiber_linux.cc', 'no_threads.cc'].map((name) => `${CRASH_FOLDER}/${name}`)
-// In front of the core's own folder: the words that members share are replaced by words that take turns.
-const flags = [`-I${FOLDER}/stand_in`, ...CORE_FLAGS, ...WARNINGS]
 const explorer = await buildProgram(
   'build/schedule_explorer',
-  [...core, ...own, ...shared].map((source) => ({ source, flags })),
+  // The words that members share are replaced by words that take turns.
+  withTestHooks([...core, ...own, ...shared], [...CORE_FLAGS, ...WARNINGS], `${FOLDER}/stand_in`),
   [],
 ).catch((error) => {
   console.error(error.stderr ?? error)

@@ -123,3 +123,31 @@ test.each(['src-native', 'test', 'scripts'])('CONTRIBUTING says what each part o
     'to be added to the tables of CONTRIBUTING.md',
   ).toEqual([])
 })
+
+/** The titles of the tests in a file, and the names of the core's tests. */
+const titlesIn = (path: string): string[] =>
+  [...read(path).matchAll(/\b(?:test|it)(?:\.\w+)*\([^'"`]*(['"`])(.*?)\1/g)].map(([, , title]) => title as string)
+const coreTests = [...paths]
+  .filter((path) => /^test\/core\/.*_test\.cc$/.test(path))
+  .flatMap((path) =>
+    [...read(path).matchAll(/^TEST(?:_[FP])?\((\w+),\s*(\w+)/gm)].map(([, suite, name]) => `${suite}.${name}`),
+  )
+
+/** What the commands in the code blocks of CONTRIBUTING select. */
+const selections = [...read('CONTRIBUTING.md').matchAll(/^```sh\n(.*?)^```/gms)]
+  .flatMap(([, block]) => (block as string).split('\n'))
+  .map((line) => line.replace(/\s+#.*/, ''))
+  .filter((line) => /--gtest_filter|vitest run|test:core -- /.test(line))
+
+test('CONTRIBUTING shows commands that select tests', () => {
+  expect(selections.length).toBeGreaterThan(3)
+})
+
+test.each(selections)('%s selects a test', (command) => {
+  const [, filter] = /--gtest_filter='([^']+)'/.exec(command) ?? []
+  if (filter !== undefined) expect(coreTests.filter((name) => withWildcards(filter).test(name))).not.toEqual([])
+  const [, folder] = /test:core -- (?:--\w+ )*(\w+)/.exec(command) ?? []
+  if (folder !== undefined) expect(coreTests.length > 0 && paths.has(`test/core/${folder}`)).toBe(true)
+  const [, file, title] = /vitest run (\S+)(?: -t '([^']+)')?/.exec(command) ?? []
+  if (file !== undefined) expect(titlesIn(file).filter((each) => each.includes(title ?? ''))).not.toEqual([])
+})

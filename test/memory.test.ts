@@ -1,4 +1,4 @@
-/** How much memory a read takes, against docs/SECURITY.md: measured in a process of its own. */
+/** How much memory a read takes, against docs/SECURITY.md: measured in a child process. */
 import { execFile } from 'node:child_process'
 import { closeSync, ftruncateSync, mkdirSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,12 +10,12 @@ import { CraftedSegment, HEADER_BYTES, segmentName } from './fixtures/crafted-lo
 import { openUntilDone, scratchDir } from './fixtures/scratch.js'
 
 const MIB = 2 ** 20
-const SEGMENT_BYTES = 2 ** 30
+const SEGMENT_BYTES = 128 * MIB
 /** The frame with its header ends at a multiple of 8. */
-const RECORD_BYTES = 48 * MIB - 24
-/** More than may be held at once. */
-const FRAMES = 4
-/** What the process itself takes more or less of. */
+const RECORD_BYTES = 12 * MIB - 24
+/** Together more than twice the bytes that may be held at once. */
+const FRAMES = 10
+/** The process's own memory varies by this much. */
 const SLACK_BYTES = 32 * MIB
 
 interface Peak {
@@ -28,7 +28,7 @@ async function peakOf(dir: string, call: string): Promise<Peak> {
   return JSON.parse((await promisify(execFile)(process.execPath, [child, dir, call])).stdout)
 }
 
-/** A sparse segment of 1 GiB with one atomic batch of long records, which ends or does not. */
+/** A sparse segment with one atomic batch of long records, which ends or does not. */
 function hugeSegment({ ends }: { ends: boolean }): string {
   const dir = join(scratchDir(), 'log')
   mkdirSync(dir)
@@ -50,7 +50,7 @@ function hugeSegment({ ends }: { ends: boolean }): string {
   return dir
 }
 
-describe.skipIf(process.platform !== 'linux')('peak memory, which only Linux tells of a process', () => {
+describe.skipIf(process.platform !== 'linux')('peak memory, which Linux reports of a process', () => {
   test('the first record of an 80 MiB batch is read with little more memory than it takes itself', async () => {
     const dir = join(scratchDir(), 'log')
     const log = await openUntilDone(dir, { segmentBytes: 128 * MIB, maxPendingBytes: 128 * MIB })
@@ -63,7 +63,7 @@ describe.skipIf(process.platform !== 'linux')('peak memory, which only Linux tel
     }
   })
 
-  test('a hostile segment of 1 GiB makes no call hold more than two of its frames', { timeout: 180_000 }, async () => {
+  test('a hostile batch makes no call hold more than two of its frames', async () => {
     const unfinished = hugeSegment({ ends: false })
     for (const call of ['first', 'verify']) {
       const { value, peakBytes } = await peakOf(unfinished, call)

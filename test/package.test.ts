@@ -35,28 +35,6 @@ test.each([
   expect(out.toString()).toBe(printed)
 })
 
-/** Unpacks a compiler below `dir`; why it can't be had, or ''. */
-function fetchCompiler(version: string, dir: string): string {
-  try {
-    const args = ['pack', `typescript@${version}`, '--silent', '--fetch-retries=0', '--fetch-timeout=20000']
-    execFileSync('npm', args, { cwd: dir, stdio: 'pipe', timeout: 40_000 })
-    execFileSync('tar', ['xzf', `typescript-${version}.tgz`], { cwd: dir, stdio: 'pipe' })
-    return ''
-  } catch (error) {
-    return `typescript@${version} can't be fetched: ${(error as Error).message.split('\n')[0]}`
-  }
-}
-
-test.for(['5.0.4', '5.4.5'])('its types compile with TypeScript %s', { timeout: 300_000 }, (version, { skip }) => {
-  const dir = scratchDir()
-  const problem = fetchCompiler(version, dir)
-  if (problem !== '') process.stdout.write(`skipped: ${problem}\n`)
-  skip(problem !== '', problem)
-  const tsc = join(dir, 'package/lib/tsc.js')
-  const flags = '--noEmit --strict --exactOptionalPropertyTypes --target es2022 --module nodenext --types node'
-  expect(execFileSync(process.execPath, [tsc, ...flags.split(' '), path('types/import.mts')]).toString()).toBe('')
-})
-
 test('its types serve ES modules and CommonJS, and refuse wrong options', () => {
   const tsc = path('../node_modules/typescript/bin/tsc')
   expect(execFileSync(process.execPath, [tsc, '-p', path('types/tsconfig.json')]).toString()).toBe('')

@@ -1,4 +1,5 @@
 /** A folder of streams that this process owns. */
+
 import { EventEmitter } from 'node:events'
 import { clearTimeout, setTimeout } from 'node:timers'
 import { closedError, DurlogError, ofFileSystem } from '../errors.js'

@@ -1,0 +1,54 @@
+/** The published types under the oldest TypeScript that docs/INSTALL.md names, and one in between. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { cacheFolder } from '../scripts/cache.mjs'
+
+const FLAGS = '--noEmit --strict --exactOptionalPropertyTypes --target es2022 --module nodenext --types node'
+
+/** The compiler, downloaded once; or why it cannot be. */
+function fetchCompiler(version: string): { tsc: string } | { problem: string } {
+  const folder = cacheFolder(`typescript-${version}`)
+  const tsc = join(folder, 'package/lib/tsc.js')
+  if (existsSync(tsc)) return { tsc }
+  mkdirSync(cacheFolder(), { recursive: true })
+  const making = mkdtempSync(`${folder}-`)
+  try {
+    const args = ['pack', `typescript@${version}`, '--silent', '--fetch-retries=0', '--fetch-timeout=20000']
+    execFileSync('npm', args, { cwd: making, stdio: 'pipe', timeout: 40_000 })
+    execFileSync('tar', ['xzf', `typescript-${version}.tgz`], { cwd: making, stdio: 'pipe' })
+    // Another process may have finished first.
+    if (!existsSync(folder)) renameSync(making, folder)
+    return { tsc }
+  } catch (error) {
+    return { problem: `typescript@${version} cannot be fetched: ${(error as Error).message.split('\n')[0]}` }
+  } finally {
+    rmSync(making, { recursive: true, force: true })
+  }
+}
+
+const types = (name: string): string => fileURLToPath(new URL(`types/${name}`, import.meta.url))
+
+function compile(version: string, skip: (note: string) => void, ...args: string[]): string {
+  const fetched = fetchCompiler(version)
+  if ('problem' in fetched) {
+    process.stdout.write(`skipped: ${fetched.problem}\n`)
+    skip(fetched.problem)
+    return ''
+  }
+  return execFileSync(process.execPath, [fetched.tsc, ...FLAGS.split(' '), ...args]).toString()
+}
+
+test.for(['5.0.4', '5.4.5'])('the types compile with TypeScript %s', { timeout: 300_000 }, (version, { skip }) => {
+  expect(compile(version, skip, types('import.mts'))).toBe('')
+})
+
+// The declarations of the NATS client do not compile with exactOptionalPropertyTypes, under any TypeScript.
+test('the types of durlog/jetstream compile with TypeScript 5.0.4 and skipLibCheck', { timeout: 300_000 }, ({
+  skip,
+}) => {
+  expect(compile('5.0.4', skip, '--skipLibCheck', types('jetstream.mts'))).toBe('')
+})
