@@ -6,7 +6,7 @@ import { openRestored, type RestoringLog } from '../open.js'
 import { DEFAULTS, SEGMENT_OVERHEAD_BYTES } from '../options/open-options.js'
 import { InputError } from '../terminal/input-error.js'
 import { formatSeqs } from '../terminal/output.js'
-import type { CursorSummary, LogRecord } from '../types.js'
+import type { CursorSummary, LogRecord, ReadOptions } from '../types.js'
 import { Appender, type Piece } from './appender.js'
 
 const MAX_RECORD_BYTES = 128 * 2 ** 20
@@ -23,6 +23,9 @@ export interface CopyReport {
   skippedCursors: string[]
 }
 
+/** With `salvage`, seqs of damaged records hold no record in the copy. */
+export type Salvage = Pick<ReadOptions, 'salvage' | 'onGap'>
+
 /**
  * Copies every synced record of the log in `from`, which may be open for writing, to the folder `to`, and its cursors;
  * then verifies the copy. Continues an earlier copy of the same log. Throws InputError if `to` holds anything else.
@@ -31,6 +34,7 @@ export async function copyLog(
   from: string,
   to: string,
   onProgress: (done: number, total: number) => void,
+  salvage: Salvage = {},
 ): Promise<CopyReport> {
   if (resolve(from) === resolve(to)) throw new InputError(`${to} is the log itself: name another folder`)
   await using source = await open(from, { readOnly: true })
@@ -42,7 +46,7 @@ export async function copyLog(
   await using copy = await openCopy(summary, source.firstSeq, to)
   const first = copy.nextSeq
   await checkContinues(source, copy, end, to)
-  await copyRecords(source, copy, end, (seq) => onProgress(seq - first, end - first))
+  await copyRecords(source, copy, end, salvage, (seq) => onProgress(seq - first, end - first))
   await copy.sync('full')
   const skippedCursors = await copyCursors(cursors, copy)
   const { uuid, firstSeq, nextSeq } = copy
@@ -95,7 +99,7 @@ async function checkContinues(source: ReadOnlyLog, copy: RestoringLog, end: numb
 /** The last record before `end`; undefined if there is none from `from` on. */
 async function lastOf(log: ReadOnlyLog | RestoringLog, from: number, end: number): Promise<LogRecord | undefined> {
   let last: LogRecord | undefined
-  for await (const record of log.read({ from, to: end - 1 })) last = record
+  for await (const record of log.read({ from, to: end - 1, salvage: true })) last = record
   return last
 }
 
@@ -103,13 +107,14 @@ async function copyRecords(
   source: ReadOnlyLog,
   copy: RestoringLog,
   end: number,
+  salvage: Salvage,
   onProgress: (seq: number) => void,
 ): Promise<void> {
   if (copy.nextSeq >= end) return
   const appender = new Appender(copy, 'memory')
   let next = copy.nextSeq
   let timestamp = 0
-  for await (const records of source.read({ from: next, to: end - 1 }).batches()) {
+  for await (const records of source.read({ ...salvage, from: next, to: end - 1 }).batches()) {
     let pieces: Piece[] = []
     for (const { seq, data, timestamp: time } of records) {
       timestamp = time

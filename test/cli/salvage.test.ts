@@ -88,6 +88,18 @@ describe('a log with damage in its newest segment', () => {
     expect(found.map(({ seq }) => seq)).toEqual([...Array.from({ length: COUNT - 1 }, (_, i) => i), nextSeq])
   })
 
+  test('backup --salvage makes a log that is clean, with every intact record at its seq', async () => {
+    const dir = await corruptLog()
+    const copy = `${dir}-copy`
+    expect((await durlog(['backup', dir, `${dir}-strict`])).code).toBe(2)
+    const { code, stderr } = await durlog(['backup', dir, copy, '--salvage'])
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`durlog: lost seq ${DAMAGED}: `)])
+    expect((await durlog(['verify', copy])).code).toBe(0)
+    const log = await openUntilDone(copy)
+    expect((await records(log.read())).map(({ seq }) => seq)).toEqual(WITHOUT_DAMAGED)
+    expect(await log.append('next')).toBe(COUNT)
+  })
+
   test('repair --salvage of a log that is whole changes nothing', async () => {
     const dir = join(scratchDir(), 'log')
     await durlog(['append', dir], 'a\n')

@@ -4,6 +4,7 @@ import { reportOnInterrupt } from '../../terminal/interrupt.js'
 import { formatCount, formatCounted, formatSeqs, warn, writeJson, writeOut } from '../../terminal/output.js'
 import { type Progress, startProgress } from '../../terminal/progress.js'
 import { type CopyReport, copyLog } from '../backup.js'
+import { gapReporter } from '../print.js'
 
 export function register(program: Command): void {
   const command = program
@@ -14,13 +15,18 @@ export function register(program: Command): void {
     )
     .argument('<dir>', 'the folder of the log')
     .argument('<dest>', 'a new or empty folder, or an earlier backup of this log')
-  addJson(command).action(async (dir: string, dest: string, { json }: { json?: boolean }) =>
-    runCopy('backup', dir, dest, json === true),
-  )
+    .option('--salvage', 'leave out damaged records, report them on stderr and exit with 2; all others keep their seqs')
+  addJson(command).action(async (dir: string, dest: string, flags: CopyFlags) => runCopy('backup', dir, dest, flags))
+}
+
+interface CopyFlags {
+  salvage?: boolean
+  json?: boolean
 }
 
 /** Copies, and reports it. `label` is the command. */
-export async function runCopy(label: 'backup' | 'restore', from: string, to: string, json: boolean): Promise<void> {
+export async function runCopy(label: string, from: string, to: string, flags: CopyFlags): Promise<void> {
+  const json = flags.json === true
   let progress: Progress | undefined
   let copied = 0
   const stop = reportOnInterrupt(() => `copied ${formatCounted(copied, 'record')}; run it again to continue`)
@@ -31,7 +37,7 @@ export async function runCopy(label: 'backup' | 'restore', from: string, to: str
   }
   let report: CopyReport
   try {
-    report = await copyLog(from, to, onProgress)
+    report = await copyLog(from, to, onProgress, { salvage: flags.salvage === true, onGap: gapReporter(json) })
   } finally {
     stop()
     progress?.stop()

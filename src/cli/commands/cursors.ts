@@ -63,7 +63,7 @@ async function createCursor(log: ReadOnlyLog, name: string, from: Position): Pro
   const existing = (await log.cursors()).find((cursor) => cursor.name === name)
   if (existing !== undefined)
     throw new InputError(`the cursor ${name} exists, at seq ${existing.position}; --seek sets its position`)
-  await (await log.cursor(name, { from })).close()
+  await log.ensureCursor(name, { from })
 }
 
 async function seekCursor(log: ReadOnlyLog, name: string, from: Position): Promise<void> {

@@ -37,7 +37,7 @@ export function register(program: Command): void {
 
 async function run(dir: string, url: string | undefined, flags: Flags): Promise<void> {
   if (url !== undefined && statSync(url, { throwIfNoEntry: false })?.isDirectory())
-    return runCopy('restore', url, dir, flags.json === true)
+    return runCopy('restore', url, dir, { json: flags.json === true })
   const { stream, subject, fromSeq, toSeq, toTime, follow, segmentBytes, json } = flags
   if (stream === undefined) throw new InputError('--stream is missing: it names the stream', ExitCode.usage)
   const ending = new AbortController()
