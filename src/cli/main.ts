@@ -22,6 +22,7 @@ async function main(args: readonly string[]): Promise<number> {
         help += text
       },
       writeErr: (text) => void (json || process.stderr.write(text)),
+      outputError: (text, write) => write(text.replace(/^error: /, 'durlog: USAGE: ')),
     })
   const named = args.filter((argument) => !argument.startsWith('-')).slice(0, 2)
   const chosen = named[0] === 'help' ? named[1] : named[0]

@@ -125,7 +125,7 @@ describe('cursors', () => {
       ['a', 2],
       ['b', 3],
     ])
-    expect(await positions('--seek', 'c', '--from', '2')).toMatch(/there is no cursor c; --create/)
+    expect(await positions('--seek', 'c', '--from', '2')).toMatch(/there is no cursor c; the log has a, b/)
     expect(await positions('--remove', 'b')).toEqual([['a', 2]])
   })
 

@@ -55,7 +55,7 @@ async function run(dir: string, flags: Flags): Promise<void> {
   const { create, seek, remove, from, json } = flags
   if (create !== undefined) await createCursor(log, create, from ?? 'first')
   else if (seek !== undefined) await seekCursor(log, seek, from as Position)
-  else if (remove !== undefined) await log.removeCursor(remove)
+  else if (remove !== undefined) await removeCursor(log, remove)
   await list(log, json === true)
 }
 
@@ -67,10 +67,20 @@ async function createCursor(log: ReadOnlyLog, name: string, from: Position): Pro
 }
 
 async function seekCursor(log: ReadOnlyLog, name: string, from: Position): Promise<void> {
-  if (!(await log.cursors()).some((cursor) => cursor.name === name))
-    throw new InputError(`there is no cursor ${name}; --create creates it`)
+  await checkExists(log, name)
   await using cursor = await log.cursor(name)
   await cursor.seek(typeof from === 'number' ? from : from === 'first' ? log.firstSeq : log.nextSeq)
+}
+
+async function removeCursor(log: ReadOnlyLog, name: string): Promise<void> {
+  await checkExists(log, name)
+  await log.removeCursor(name)
+}
+
+async function checkExists(log: ReadOnlyLog, name: string): Promise<void> {
+  const names = (await log.cursors()).map((cursor) => cursor.name)
+  if (names.includes(name)) return
+  throw new InputError(`there is no cursor ${name}; the log has ${names.length === 0 ? 'none' : names.join(', ')}`)
 }
 
 async function list(log: ReadOnlyLog, json: boolean): Promise<void> {

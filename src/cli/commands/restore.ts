@@ -39,7 +39,11 @@ async function run(dir: string, url: string | undefined, flags: Flags): Promise<
   if (url !== undefined && statSync(url, { throwIfNoEntry: false })?.isDirectory())
     return runCopy('restore', url, dir, { json: flags.json === true })
   const { stream, subject, fromSeq, toSeq, toTime, follow, segmentBytes, json } = flags
-  if (stream === undefined) throw new InputError('--stream is missing: it names the stream', ExitCode.usage)
+  if (stream === undefined)
+    throw new InputError(
+      '--stream is missing: it names the stream on the server; to restore a backup, name its folder',
+      ExitCode.usage,
+    )
   const ending = new AbortController()
   const end = (): void => ending.abort(new InputError('ended by a signal; run it again to continue', ExitCode.io))
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end)

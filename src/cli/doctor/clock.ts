@@ -18,16 +18,16 @@ export interface Times {
 
 export function judgeClock({ nowMs, fileMs, newestMs }: Times): Finding {
   const now = formatTime(nowMs)
-  if (nowMs < EARLIEST_MS || nowMs > LATEST_MS) return warn(CHECK, `it is ${now}, as the clock says`, ADVICE)
+  if (nowMs < EARLIEST_MS || nowMs > LATEST_MS) return warn(CHECK, `the clock says ${now}`, ADVICE)
   if (newestMs !== undefined && newestMs > nowMs + TOLERATED_MS)
     return warn(
       CHECK,
-      `it is ${now}, and the newest record is of ${formatTime(newestMs)}: the clock was set back, or that record's time was given`,
+      `it is ${now}, and the newest record has the time ${formatTime(newestMs)}: the clock was set back, or the record was appended with that time`,
       ADVICE,
     )
   if (Math.abs(fileMs - nowMs) > TOLERATED_MS)
-    return warn(CHECK, `it is ${now} here, and ${formatTime(fileMs)} where the files are kept`, ADVICE)
-  return ok(CHECK, newestMs === undefined ? now : `${now}; the newest record is of ${formatTime(newestMs)}`)
+    return warn(CHECK, `it is ${now} here, and ${formatTime(fileMs)} on the file system`, ADVICE)
+  return ok(CHECK, newestMs === undefined ? now : `${now}; the newest record has the time ${formatTime(newestMs)}`)
 }
 
 function formatTime(ms: number): string {

@@ -52,7 +52,7 @@ function nearestFolder(path: string): string {
 function folderFinding(asked: string, tried: string): Finding {
   try {
     if (asked !== tried && statSync(asked, { throwIfNoEntry: false }) !== undefined)
-      return fail('folder', `${asked} is no folder`, 'name a folder')
+      return fail('folder', `${asked} is not a folder`, 'name a folder')
     accessSync(tried, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
     return fail('folder', describeError(error), "look at the folder's owner and mode, and at who runs this")

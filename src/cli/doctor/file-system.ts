@@ -19,7 +19,7 @@ const KINDS: readonly Kind[] = [
     judge: (name) =>
       fail(
         CHECK,
-        `${name} is memory: every level is no more than memory, and all records are gone when the machine restarts`,
+        `${name} is in memory: no level is safer than memory, and all records are lost when the machine restarts`,
         'put the log on a disk',
       ),
   },
@@ -37,7 +37,7 @@ const KINDS: readonly Kind[] = [
     judge: (name) =>
       warn(
         CHECK,
-        `${name} is a container's own layer: every level holds as on the layer below, without maps, until the container is removed and the log with it`,
+        `${name} is the writable layer of a container: every level holds as on the layer below, without maps; the log is lost when the container is removed`,
         'mount a volume for the log',
       ),
   },
@@ -46,8 +46,8 @@ const KINDS: readonly Kind[] = [
     judge: (name) =>
       warn(
         CHECK,
-        `${name} is a network's file system, or passes on to another one: memory and async hold on this machine, sync and full as far as the other side keeps its word; readers elsewhere do not notice a truncation`,
-        'put the log on a local disk, or make sure that the other side syncs (NFS: export with sync) and locks',
+        `${name} is a network file system, or one that another program serves: memory and async hold on this machine, sync and full if the server honours a sync; readers on other machines do not notice a truncation`,
+        'put the log on a local disk, or make sure that the server syncs (NFS: export with sync) and locks',
       ),
   },
   {
@@ -55,7 +55,7 @@ const KINDS: readonly Kind[] = [
     judge: (name) =>
       warn(
         CHECK,
-        `${name} has no journal that a sync could rest on: after a power cut names and lengths of files may be wrong, at any level`,
+        `${name} has no journal: after a power cut names and lengths of files may be wrong, at any level`,
         'put the log on ext4 or XFS',
       ),
   },
@@ -76,7 +76,7 @@ const HARMFUL: readonly { option: RegExp; on?: RegExp; found: string; advice: st
   {
     option: /^volatile$/,
     on: /^overlay$/,
-    found: 'a sync does nothing: sync and full are no more than memory',
+    found: 'a sync does nothing: sync and full are no safer than memory',
     advice: 'mount it without volatile, or mount a volume for the log',
   },
   {
@@ -87,13 +87,13 @@ const HARMFUL: readonly { option: RegExp; on?: RegExp; found: string; advice: st
   },
 ]
 
-/** By name alone, as `stats().fileSystem` tells it where there is no mountinfo. */
+/** By the name in `stats().fileSystem`, on systems without mountinfo. */
 export function judgeFileSystem(name: string): Finding {
   const known = KINDS.find(({ names }) => names.includes(name) || (names.includes('fuse') && name.startsWith('fuse.')))
   if (known !== undefined) return known.judge(name)
   return warn(
     CHECK,
-    `${name}: not known here, so pwrite is used and no map; what a sync is worth there is not known either`,
+    `${name} is not known to durlog, which uses pwrite and no map there; it is not known either how safe a sync is`,
     'look at the lines below, or put the log on ext4 or XFS',
   )
 }

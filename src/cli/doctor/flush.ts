@@ -51,7 +51,7 @@ export function judgeFlush({ writeUs, syncUs, quickSyncUs }: FlushTimes): Findin
   if (quickSyncUs < SOONEST_FLUSH_US)
     return fail(
       CHECK,
-      `${figures}: no device is so fast, so nobody flushes; sync and full are no more than memory`,
+      `${figures}: no device is that fast, so no flush reaches one; sync and full are no safer than memory`,
       'look for a file system in memory, a mount without barriers, eatmydata, a virtual disk with cache=unsafe',
     )
   if (syncUs > SLOW_FLUSH_US)
@@ -60,7 +60,7 @@ export function judgeFlush({ writeUs, syncUs, quickSyncUs }: FlushTimes): Findin
       `${figures}: about ${Math.max(1, Math.round(1e6 / syncUs))} commits a second`,
       'a rotating, throttled, shared or busy disk: let many appends share a commit, or take a faster one',
     )
-  return ok(CHECK, `${figures}: as long as a device takes, which is no proof that it honours the flush`)
+  return ok(CHECK, `${figures}: as long as a device takes, which does not prove that it honours the flush`)
 }
 
 function formatMicros(micros: number): string {

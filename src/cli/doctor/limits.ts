@@ -42,7 +42,8 @@ export function softLimit(limits: string, name: string): number | undefined {
 export function judgeDescriptors(limits: string): Finding {
   const limit = softLimit(limits, 'Max open files')
   if (limit === undefined) return notChecked('descriptors', 'the system has no /proc/self/limits')
-  const found = `at most ${limit === Number.POSITIVE_INFINITY ? 'any number of' : formatCount(limit)} open files`
+  const found =
+    limit === Number.POSITIVE_INFINITY ? 'no limit of open files' : `at most ${formatCount(limit)} open files`
   const advice = 'raise it: ulimit -n, or LimitNOFILE of the service'
   if (limit < LEAST_DESCRIPTORS) return fail('descriptors', found, advice)
   return limit < FEW_DESCRIPTORS ? warn('descriptors', found, advice) : ok('descriptors', found)
@@ -52,7 +53,7 @@ export function judgeFileSize(limits: string): Finding {
   const limit = softLimit(limits, 'Max file size')
   if (limit === undefined) return notChecked('file size', 'the system has no /proc/self/limits')
   if (limit === Number.POSITIVE_INFINITY) return ok('file size', 'no limit')
-  const found = `a file may have ${formatBytes(limit)}`
+  const found = `a file may have at most ${formatBytes(limit)}`
   const advice = 'raise it: ulimit -f, or LimitFSIZE of the service; or open the log with a smaller segmentBytes'
   return limit < SEGMENT_BYTES ? fail('file size', `${found}, a segment has 64 MiB`, advice) : ok('file size', found)
 }
@@ -72,7 +73,7 @@ export function judgeThreads(setting: string | undefined): Finding {
   const size = Number(setting)
   const found = `UV_THREADPOOL_SIZE is ${setting}`
   const advice = 'set it to 4 or more, and to two for each log that commits all the time'
-  if (!Number.isInteger(size) || size < 1) return warn('threads', `${found}, which is no number of threads`, advice)
+  if (!Number.isInteger(size) || size < 1) return warn('threads', `${found}, which is not a number of threads`, advice)
   if (size < 2) return warn('threads', `${found}: files, names and every log wait for one thread`, advice)
   return ok('threads', `${found}; each log commits on one of them`)
 }

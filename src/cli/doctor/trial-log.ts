@@ -35,7 +35,7 @@ export function judgeLock(refused: string): Finding {
 
 export function judgeDirect({ mode, reason }: LogStats, logicalBlockBytes: number): Finding {
   if (mode !== 'direct')
-    return warn('direct I/O', reason, 'nothing is less safe; sync is faster where O_DIRECT works (ext4, XFS)')
+    return warn('direct I/O', reason, 'records are as safe; sync is faster on file systems with O_DIRECT (ext4, XFS)')
   const blocks = logicalBlockBytes > 0 ? `, to blocks of ${logicalBlockBytes} bytes` : ''
   return ok('direct I/O', `it works${blocks}; the log writes whole pieces of 4096 bytes`)
 }
@@ -45,7 +45,7 @@ export function judgeAllocation({ preallocate }: LogStats): Finding {
   return warn(
     'allocation',
     `"${preallocate}" instead of fallocate: a full disk shows when a record is appended, not before`,
-    'nothing is less safe; watch the free space',
+    'records are as safe; watch the free space',
   )
 }
 

@@ -19,7 +19,7 @@ function judgeDisk({ name, model, cache, driveCache, backingFile }: Disk): Findi
   if (backingFile !== '')
     return warn(
       CHECK,
-      `${called} is a loop device: a sync is worth what it is for the file ${backingFile}`,
+      `${called} is a loop device: a sync is as safe as on the disk of its file ${backingFile}`,
       `run durlog doctor on the folder of ${backingFile} too`,
     )
   // The kernel takes the drive's answer unless an administrator has overridden it.
