@@ -1,4 +1,4 @@
-// Finds a nats-server for tests, or builds one: prints its path. The folder build/ keeps what was built.
+// Finds or builds a nats-server for tests, and prints its path. Built servers are kept in build/.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 const VERSION = 'v2.15.2'
 const FOLDER = fileURLToPath(new URL('../build/nats-server', import.meta.url))
 const NAME = process.platform === 'win32' ? 'nats-server.exe' : 'nats-server'
-/** Atomic batches came with it. */
+/** The first version with atomic batches. */
 const OLDEST = [2, 12]
 
 function checkVersion(path) {
@@ -17,14 +17,14 @@ function checkVersion(path) {
   throw new Error(`${path} is ${printed.trim()}; ${OLDEST.join('.')} or later is needed`)
 }
 
-/** Where the Go toolchain is installed by its own archive it is not on every PATH. */
+/** If Go was installed from its archive, it may not be on PATH. */
 function findGo() {
   for (const go of ['go', '/usr/local/go/bin/go']) {
     try {
       execFileSync(go, ['version'], { stdio: 'ignore' })
       return go
     } catch {
-      // Not there.
+      // Not installed.
     }
   }
   throw new Error('NATS_SERVER is not set, and there is no Go to build nats-server with')
@@ -33,7 +33,7 @@ function findGo() {
 const BUILD_TIMEOUT_MS = 300_000
 const LOOK_AGAIN_MS = 200
 
-/** Whether this process is the one that builds; several test files ask at the same time. */
+/** Whether this process may build; several test files ask at the same time. */
 function takeTurn(turn) {
   try {
     mkdirSync(turn)
@@ -42,7 +42,7 @@ function takeTurn(turn) {
     if (error.code !== 'EEXIST') throw error
   }
   const { mtimeMs } = statSync(turn, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() }
-  // Of a process that was killed.
+  // The process that took the turn was killed.
   if (Date.now() - mtimeMs > BUILD_TIMEOUT_MS + 10_000) rmSync(turn, { recursive: true, force: true })
   else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_AGAIN_MS)
   return false
@@ -64,7 +64,7 @@ function build() {
 }
 
 function install(built) {
-  // Under another name until it is whole.
+  // The file has another name until it is complete.
   const bin = join(FOLDER, `making-${process.pid}`)
   mkdirSync(join(FOLDER, VERSION), { recursive: true })
   const env = { ...process.env, GOBIN: bin, GOFLAGS: '-buildvcs=false' }

@@ -32,7 +32,7 @@ async function shippedLog(count: number, more = ''): Promise<{ nats: NatsServer;
   const look = await admin(nats)
   await makeStream(look)
   const log = await scratchLog({ segmentBytes: 1024 * 1024 })
-  // Times of their own, so that none is the restore's by chance.
+  // Distinct times, which no clock of the restore can produce by chance.
   for (let i = 0; i < count; i++)
     log.appendSync(`record ${i}`, { durability: 'memory', time: 1_700_000_000_000 + 10 * i })
   await log.sync()
@@ -52,7 +52,7 @@ const options = ({ url }: NatsServer, more: Partial<RestoreOptions> = {}): Resto
   ...more,
 })
 
-/** Whatever a reader of `log` can see. */
+/** All records that a reader of `log` delivers. */
 const contentOf = async (log: ReadableLog): Promise<[seq: number, text: string, time: number][]> =>
   (await records(log.read())).map(({ seq, data, timestamp }) => [seq, data.toString(), timestamp])
 
@@ -74,7 +74,7 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
     expect(readdirSync(dir)).not.toContain('restoring')
   })
 
-  test('goes on and is shipped to the same subject, in a new generation', async () => {
+  test('can be appended to and shipped to the same subject, in a new generation', async () => {
     const { nats, look } = await shippedLog(10)
     const dir = join(scratchDir(), 'restored')
     await restore(dir, options(nats))
@@ -113,7 +113,7 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
     expect((await restored(dir)).content).toEqual(await contentOf(log))
   })
 
-  test('is the same after a restore that was killed, and run again', async () => {
+  test('is the same after its restore was killed and run again', async () => {
     const { nats, log } = await shippedLog(20_000)
     const dir = join(scratchDir(), 'restored')
     let kills = 0
@@ -122,7 +122,7 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
         stdio: ['ignore', 'pipe', 'inherit'],
       })
       onTestFinished(() => void child.kill('SIGKILL'))
-      // It stops by itself at that record, and never ends.
+      // The child loops at that record until it is killed.
       child.stdout.once('data', () => child.kill('SIGKILL'))
       const [, signal] = await once(child, 'close')
       if (signal === 'SIGKILL') kills++
@@ -135,7 +135,7 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
     expect(await verify(dir)).toMatchObject({ state: 'clean' })
   })
 
-  test('is a replica while its restore follows, and goes on when that is started again', async () => {
+  test('is a replica while its restore follows, and continues when that is started again', async () => {
     const { nats, log } = await shippedLog(10)
     const shipping = shipper(log, nats)
     const dir = join(scratchDir(), 'restored')
@@ -151,13 +151,13 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
       await following
     }
     expect((await restored(dir)).content).toEqual(await contentOf(log))
-    // Without `follow` it ends, and the folder is a log like any other.
+    // Without `follow` the restore ends, and the folder is an ordinary log.
     await restore(dir, options(nats))
     expect(readdirSync(dir)).not.toContain('restoring')
   })
 })
 
-/** Opened as soon as it is there. */
+/** The log, opened as soon as it exists. */
 async function expectLog(dir: string): ReturnType<typeof openReadOnly> {
   await expect.poll(() => codeOf(openReadOnly(dir).then((log) => log.close())), { timeout: 20_000 }).toBe('none')
   return openReadOnly(dir)
@@ -177,12 +177,12 @@ describe.skipIf(missingServer !== '')('a restore', () => {
   })
 
   test.each<[string, Partial<RestoreOptions>, string]>([
-    ['a stream that is not there', { stream: 'NOWHERE' }, 'ERR_DURLOG_DESTINATION_MISSING'],
+    ['a missing stream', { stream: 'NOWHERE' }, 'ERR_DURLOG_DESTINATION_MISSING'],
     ['a subject without records', { subject: 'orders.empty' }, 'ERR_DURLOG_NOT_FOUND'],
     ['a subject of others', { subject: 'orders.other' }, 'ERR_DURLOG_DESTINATION_OTHER'],
-    ['records that are not there yet', { from: 3 }, 'ERR_DURLOG_NOT_FOUND'],
+    ['records that are not shipped yet', { from: 3 }, 'ERR_DURLOG_NOT_FOUND'],
     ['an end before the beginning', { from: 2, to: 1 }, 'ERR_DURLOG_INVALID_ARGUMENT'],
-  ])('of %s says so', async (_what, given, code) => {
+  ])('of %s reports that', async (_what, given, code) => {
     const { nats, look } = await shippedLog(3)
     await publishOther(look, 'orders.other')
     expect(await codeOf(restore(join(scratchDir(), 'restored'), options(nats, given)))).toBe(code)
@@ -228,7 +228,7 @@ describe.skipIf(missingServer !== '')('a restore', () => {
     await expect(restore(dir, options(nats))).rejects.toMatchObject({ code: 'ERR_DURLOG_CORRUPT', lostFirst: 3 })
   })
 
-  test('goes on when the server was killed and started again', async () => {
+  test('continues when the server was killed and started again', async () => {
     const { nats, log } = await shippedLog(20_000)
     const dir = join(scratchDir(), 'restored')
     let restarted: Promise<unknown> | undefined

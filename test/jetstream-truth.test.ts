@@ -1,4 +1,4 @@
-/** The destination is the truth: what a shipper does where it and the log differ, and where it refuses. */
+/** The destination decides: how a shipper continues if the log and the destination differ, and when it refuses. */
 
 import { once } from 'node:events'
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -58,7 +58,7 @@ async function manySegments(): Promise<Log> {
   return log
 }
 
-describe('shipping goes on', () => {
+describe('shipping continues', () => {
   const uuid = 'a'
   const last = { uuid, seq: 9, timestamp: 1, crc: 7, whole: true }
   const facts: StartFacts = {
@@ -74,7 +74,7 @@ describe('shipping goes on', () => {
   test.each<[string, Partial<StartFacts>, number, number]>([
     ['after the last record of the destination', {}, 10, 10],
     ['with the last record, if the destination has only parts of it', { last: { ...last, whole: false } }, 9, 9],
-    ['after the last record, whatever the cursor says', { position: 15 }, 10, 10],
+    ['after the last record, at any position of the cursor', { position: 15 }, 10, 10],
     ['with the oldest record, if the destination is empty', { last: undefined, first: 0, position: 10 }, 0, 0],
     ['after a gap, if the destination is empty and shipped records were trimmed', { last: undefined, first: 4 }, 4, 0],
     ['with the oldest record, if it was trimmed before the cursor', { last: undefined, first: 4, position: 4 }, 4, 4],
@@ -91,7 +91,7 @@ describe('shipping goes on', () => {
     ['of another log', { last: { ...last, uuid: 'b' } }, 'ERR_DURLOG_DESTINATION_OTHER'],
     ['of another content', { crc: 8 }, 'ERR_DURLOG_DESTINATION_OTHER'],
     ['that was cut from the log', { cutAt: 9 }, 'ERR_DURLOG_DESTINATION_OTHER'],
-    ['behind the end of the log', { next: 9 }, 'ERR_DURLOG_DESTINATION_AHEAD'],
+    ['after the end of the log', { next: 9 }, 'ERR_DURLOG_DESTINATION_AHEAD'],
   ])('nowhere, if the last record of the destination is %s', (_what, given, code) => {
     expect(() => whereToStart({ ...facts, ...given })).toThrow(expect.objectContaining({ code }))
   })
@@ -99,7 +99,7 @@ describe('shipping goes on', () => {
 
 describe.skipIf(missingServer !== '')('a destination', () => {
   test.each([true, false])(
-    'that was purged gets again what the log holds (atomic batches: %s)',
+    'that was purged gets the log's records again (atomic batches: %s)',
     async (allow_atomic) => {
       const { nats, look } = await stage({ allow_atomic })
       const log = await scratchLog()
@@ -109,12 +109,12 @@ describe.skipIf(missingServer !== '')('a destination', () => {
       await look.manager.streams.purge(STREAM)
       await appendNames(log, 10)
       await shipping.idle()
-      // The server remembers the ids of what it has removed.
+      // The server remembers the ids of removed messages.
       expect(textsOf(await stored(look))).toEqual(names(40))
     },
   )
 
-  test('that was purged while no shipper ran is asked, whatever the cursor says', async () => {
+  test('that was purged while no shipper ran is asked, at any position of the cursor', async () => {
     const { nats, look } = await stage()
     const log = await scratchLog()
     await appendNames(log, 10)
@@ -136,7 +136,7 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     await appendNames(log, 20)
     const shipping = shipper(log, nats)
     await shipping.idle()
-    // A server that acknowledged without a sync, and lost its power.
+    // The server acknowledged without a sync and lost its power.
     await nats.kill()
     rmSync(nats.store, { recursive: true })
     cpSync(copy, nats.store, { recursive: true })
@@ -164,7 +164,7 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     for (let i = 0; i < 10; i++) await log.append(`${i}${long}`)
     await shipAll(log, nats)
     const { state } = await look.manager.streams.info(STREAM)
-    // Of the last record only the first part is left, and then it is gone from the log.
+    // The stream holds only the first part of the last record, which is then trimmed from the log.
     for (const back of [0, 1]) await look.manager.streams.deleteMessage(STREAM, state.last_seq - back)
     for (let i = 10; i < 20; i++) await log.append(`${i}${long}`)
     const begin = await log.trimBefore(15)
@@ -186,7 +186,7 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     expect(textsOf(await stored(look))).toEqual(['record 10', 'record 11'])
   })
 
-  test('that is ahead of the log stops the shipper, and is left as it is', async () => {
+  test('that is ahead of the log stops the shipper, and is not changed', async () => {
     const { nats, look } = await stage()
     const log = await scratchLog()
     await appendNames(log, 10)
@@ -198,7 +198,7 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     expect(textsOf(await stored(look))).toEqual(names(10))
   })
 
-  test('stops the shipper if records that it holds were replaced in the log, in its presence or before it', async () => {
+  test('stops the shipper if its records were replaced in the log, while the shipper ran or before', async () => {
     const { nats, look } = await stage()
     const log = await scratchLog()
     await appendNames(log, 10)
@@ -206,7 +206,7 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     await shipping.idle()
     const code = stopCode(shipping)
     await log.truncateAfter(4)
-    // The same bytes and as many: only the list of cuts tells, or the times.
+    // The bytes and the count are the same: only the list of cuts or the times differ.
     await appendNames(log, 5)
     expect(['ERR_DURLOG_DESTINATION_OTHER', 'ERR_DURLOG_DESTINATION_AHEAD']).toContain(await code)
     for (const cursor of ['ship', 'new'])
@@ -214,7 +214,7 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     expect(textsOf(await stored(look))).toEqual(names(10))
   })
 
-  test('goes on if what was cut from the log had not been shipped', async () => {
+  test('continues if the records that were cut from the log had not been shipped', async () => {
     const { nats, look } = await stage()
     const log = await scratchLog()
     await appendNames(log, 5)
@@ -249,7 +249,7 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     expect(await stopCode(shipper(log, nats))).toBe('ERR_DURLOG_DESTINATION_OTHER')
   })
 
-  test('is not shipped to across a gap that a trim has made, unless that is allowed', async () => {
+  test('is not shipped to across a gap that a trim made, unless that is allowed', async () => {
     const { nats, look } = await stage()
     const log = await manySegments()
     await using first = shipper(log, nats)
@@ -287,7 +287,7 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     expect((await stored(look))[0]?.headers).toMatchObject({ 'Durlog-Seq': String(begin), 'Durlog-Gap': '0' })
   })
 
-  test('that is down for longer than retention holds records is told of the gap, or stops the shipper', async () => {
+  test('that is down for longer than retention keeps records gets a note of the gap, or stops the shipper', async () => {
     const { nats, look } = await stage()
     const log = await scratchLog({ segmentBytes: 64 * 1024, retention: { maxBytes: 512 * 1024 } })
     const append = async (count: number): Promise<void> => {
@@ -328,7 +328,7 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     expect(await stopCode(shipper(log, nats))).toBe('ERR_DURLOG_DESTINATION_MISSING')
   })
 
-  test('that is full is tried again until it has room', async () => {
+  test('that is full is retried until it has room', async () => {
     const { nats, look } = await stage({ max_msgs: 5, discard: 'new' as never })
     const log = await scratchLog()
     await appendNames(log, 8)
@@ -411,7 +411,7 @@ describe.skipIf(missingServer !== '')('a destination', () => {
       }
       for (let i = 60; i < 80; i++) log.write(`in memory only ${i}`)
       await shipAll(reading, nats)
-      // What the device holds: the synced records, and a position of any moment.
+      // The device holds the synced records, and a position of any moment.
       const [segment] = (await inspect(log.dir)).segments
       const bytes = readFileSync(join(log.dir, segment?.name as string))
       for await (const { seq, offset } of frames(log.dir, segment?.name as string))
@@ -426,7 +426,7 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     },
   )
 
-  test('gets what a writer that died left in the log, and nothing that it had not synced', async () => {
+  test('gets the synced records of a writer that died, and no others', async () => {
     const { nats, look } = await stage()
     const log = await scratchLog()
     await appendNames(log, 5)

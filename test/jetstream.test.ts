@@ -27,7 +27,7 @@ async function appendNames(log: Log, count: number): Promise<void> {
   await Promise.all(names(count, log.nextSeq).map((name) => log.append(name)))
 }
 
-/** A server with the stream, a log, and a connection to look at it. */
+/** A server with the stream, a log, and a connection to inspect the stream. */
 async function stage(config: Parameters<typeof makeStream>[1] = {}): Promise<{
   nats: Awaited<ReturnType<typeof server>>
   look: Admin
@@ -42,7 +42,7 @@ async function stage(config: Parameters<typeof makeStream>[1] = {}): Promise<{
 describe.skipIf(missingServer !== '')('a shipped log', () => {
   test.each([
     ['in atomic batches', { allow_atomic: true }],
-    ['one message after the other, many on their way', { allow_atomic: false }],
+    ['single messages, many at a time', { allow_atomic: false }],
   ])('is in the stream once and in order, %s', async (_how, config) => {
     const { nats, look, log } = await stage(config)
     await appendNames(log, 2500)
@@ -76,7 +76,7 @@ describe.skipIf(missingServer !== '')('a shipped log', () => {
     expect(config).toMatchObject({ subjects: [SUBJECT], storage: 'file', num_replicas: 1, allow_atomic: true })
   })
 
-  test('is shipped beside its writer, by a log that is open for reading only', async () => {
+  test('is shipped by a read-only log while another one writes', async () => {
     const { nats, look, log } = await stage()
     await appendNames(log, 10)
     const reading = await openUntilDone(log.dir, { readOnly: true })
@@ -95,7 +95,7 @@ describe.skipIf(missingServer !== '')('a shipped log', () => {
     const shipping = shipper(reading, nats)
     log.write('in memory only')
     await shipping.idle()
-    // A whole exchange with the server: what was to be shipped has been.
+    // Closing exchanges messages with the server, so any shipped record would have arrived.
     await shipping.close()
     expect(textsOf(await stored(look))).toEqual(names(5))
     await log.sync()
@@ -103,7 +103,7 @@ describe.skipIf(missingServer !== '')('a shipped log', () => {
     expect(textsOf(await stored(look))).toEqual([...names(5), 'in memory only'])
   })
 
-  test('goes on where the destination ends, whatever its cursor says', async () => {
+  test('continues after the destination's last record, at any position of its cursor', async () => {
     const { nats, look, log } = await stage()
     await appendNames(log, 10)
     await using first = shipper(log, nats)
@@ -140,7 +140,7 @@ describe.skipIf(missingServer !== '')('a shipped log', () => {
     expect(textsOf(await stored(look, 'orders.us-1'))).toEqual(names(400))
   })
 
-  test('is split into several messages where a record is longer than one may be', async () => {
+  test('is split into several messages if a record is longer than one may be', async () => {
     const nats = await server('max_payload: 8192')
     const look = await admin(nats)
     await makeStream(look)
@@ -169,7 +169,7 @@ describe.skipIf(missingServer !== '')('a shipped log', () => {
     expect(await codeOf(shipping.idle())).toBe('ERR_DURLOG_RECORD_TOO_LARGE')
   })
 
-  test('is trimmed behind what was acknowledged, and never before it', async () => {
+  test('is trimmed after records were acknowledged, and never before', async () => {
     const { nats, look } = await stage()
     const log = await scratchLog({ segmentBytes: 64 * 1024 })
     const record = Buffer.alloc(1000, 'x')
@@ -189,7 +189,7 @@ describe.skipIf(missingServer !== '')('a shipped log', () => {
 })
 
 describe.skipIf(missingServer !== '')('a shipper', () => {
-  test('goes on when its server was killed and started again', async () => {
+  test('continues when its server was killed and started again', async () => {
     const { nats, look, log } = await stage()
     const shipping = shipper(log, nats)
     for (let i = 0; i < 5; i++) {
@@ -207,7 +207,7 @@ describe.skipIf(missingServer !== '')('a shipper', () => {
     expect(textsOf(await stored(look))).toEqual(names(1500))
   })
 
-  test('waits for a server that is not there yet, and tells of each try', async () => {
+  test('waits for a server that has not started, and reports each try', async () => {
     const { nats, look, log } = await stage()
     await nats.stop()
     await appendNames(log, 3)
@@ -220,7 +220,7 @@ describe.skipIf(missingServer !== '')('a shipper', () => {
     expect(textsOf(await stored(look))).toEqual(names(3))
   })
 
-  test('is not idle before its server has answered, whatever its cursor says', async () => {
+  test('is not idle before its server has answered, at any position of its cursor', async () => {
     const { nats, log } = await stage()
     await appendNames(log, 3)
     await using first = shipper(log, nats)
@@ -242,7 +242,7 @@ describe.skipIf(missingServer !== '')('a shipper', () => {
     expect(await stopCode(shipping)).toBe('ERR_DURLOG_DESTINATION_UNREACHABLE')
   })
 
-  test('tells that it lags, once', async () => {
+  test('reports once that it lags', async () => {
     const { nats, log } = await stage()
     await nats.stop()
     const shipping = shipper(log, nats, { laggingMs: 50 })

@@ -1,4 +1,4 @@
-/** Seqs that hold no record, as a writer of a shared log died, on their way to a destination and back. */
+/** Shipping and restoring seqs without a record, which a writer of a shared log left when it died. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { platform } from 'node:os'
@@ -40,7 +40,7 @@ function shipInto(log: ReadableLog, target: MemoryTarget, options: ShipperOption
 }
 
 describe('a shipper', () => {
-  test('names the seqs without a record in front of the record behind them', async () => {
+  test('names the seqs without a record in the next record', async () => {
     const destination: StoredRecord[] = []
     const log = await openUntilDone(craftedLog())
     await shipInto(log, new MemoryTarget(destination)).idle()
@@ -54,7 +54,7 @@ describe('a shipper', () => {
     expect(destination.some(({ gapFrom }) => gapFrom !== undefined)).toBe(false)
   })
 
-  test.each([false, true])('is idle, and not behind, where only such seqs follow (readOnly %s)', async (readOnly) => {
+  test.each([false, true])('is idle and has no lag if only such seqs follow (readOnly %s)', async (readOnly) => {
     const log = (await open(craftedLog(), { readOnly })) as ReadableLog
     onTestFinished(() => log.close())
     const destination: StoredRecord[] = []
@@ -63,13 +63,13 @@ describe('a shipper', () => {
     expect(shipping.stats()).toMatchObject({ shippedSeq: 14, lag: { records: 0, bytes: 0, ms: 0 } })
     expect(await log.cursors()).toMatchObject([{ name: 'ship', position: 17, lagRecords: 0 }])
     await shipping.close()
-    // The next one begins behind the destination's last record, and has nothing to do either.
+    // The next shipper begins after the destination's last record, and has nothing to do either.
     const again = shipInto(log, new MemoryTarget(destination))
     await again.idle()
     expect(again.stats()).toMatchObject({ shippedSeq: 14, records: 0 })
   })
 
-  test('goes on behind them, from wherever the destination ends', async () => {
+  test('continues after them, at any last record of the destination', async () => {
     const log = await openUntilDone(craftedLog())
     const whole: StoredRecord[] = []
     const first = shipInto(log, new MemoryTarget(whole))
@@ -87,7 +87,7 @@ describe('a shipper', () => {
     }
   })
 
-  test('calls it lost, and not empty, what was trimmed', async () => {
+  test('reports trimmed records as lost, and not as seqs without a record', async () => {
     const dir = craftedLog()
     const log = await openUntilDone(dir)
     const destination: StoredRecord[] = []
@@ -101,7 +101,7 @@ describe('a shipper', () => {
     expect(destination[1]).toMatchObject({ seq: 11, gapFrom: 3, voidFrom: 10 })
   })
 
-  test('calls it lost, and not empty, what is damaged in a log that was opened with salvage', async () => {
+  test('reports damaged records of a salvaged log as lost, and not as seqs without a record', async () => {
     const dir = join(scratchDir(), 'log')
     const damaged = segment(1n).records(0, 9)
     const at = (damaged.at.get(4) as number) + 24
@@ -142,7 +142,7 @@ async function serverWithStream(): Promise<NatsServer> {
   return nats
 }
 
-/** What `get` says of each seq from `first` to below `next`. */
+/** The result of `get` for each seq from `first` to below `next`. */
 async function seqsOf(dir: string, first: number, next: number): Promise<string[]> {
   const log = await openUntilDone(dir, { readOnly: true })
   const found: string[] = []
@@ -175,13 +175,13 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
     const dir = join(scratchDir(), 'restored')
     expect(await restore(dir, options(nats))).toMatchObject({ firstSeq: 0, nextSeq: 15, records: 8 })
     await expectSame(dir, original, 0, 15)
-    // It goes on, and is shipped on, as any other.
+    // It can be appended to and shipped again.
     const copy = await openUntilDone(dir)
     expect(await copy.append('on')).toBe(15)
     expect((await records(copy.read())).map(({ seq }) => seq)).toEqual([...SEQS, 15])
   })
 
-  test('begins and ends where it was told to, also among them', async () => {
+  test('begins and ends at the given seqs, also among them', async () => {
     const nats = await serverWithStream()
     const original = craftedLog()
     await shipAll(await openUntilDone(original), nats)
@@ -212,7 +212,7 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
     })
   })
 
-  test('is run again where it was stopped, with them at its end', async () => {
+  test('is continued after a stop, also if such seqs are at its end', async () => {
     const nats = await serverWithStream()
     const original = craftedLog()
     await shipAll(await openUntilDone(original), nats)
@@ -222,7 +222,7 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
     const { uuid } = await inspect(original)
     enterFolder(dir)
     markFolder(dir, { stream: STREAM, subject: SUBJECT, uuid, first: 0 })
-    // As it is left by a restore that was killed before its first record, and before a later one.
+    // This is the state after a restore was killed before its first record.
     const begun = await openRestored(dir, { uuid, firstSeq: 0, generation: 1 }, {})
     begun.writeVoid(2, 0)
     await begun.close()
@@ -234,7 +234,7 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
 describe.skipIf(missingServer !== '' || platform() !== 'linux')(
   'a log whose writers were killed within a batch',
   () => {
-    /** Kills a writer within a batch; the survivor's next append makes a void of it. */
+    /** Kills a writer within a batch; the other writer's next append makes its seqs void. */
     async function leaveVoid(log: Log): Promise<void> {
       const child = spawn(process.execPath, [BATCH_WRITER, log.dir], { stdio: ['ignore', 'pipe', 'inherit'] })
       onTestFinished(() => void child.kill('SIGKILL'))
@@ -251,7 +251,7 @@ describe.skipIf(missingServer !== '' || platform() !== 'linux')(
       return log.nextSeq - log.firstSeq - seqs.length
     }
 
-    test('is shipped while it happens, and restored with every seq as it was', async () => {
+    test('is shipped meanwhile, and restored with the same seqs', async () => {
       const nats = await serverWithStream()
       const log = await openUntilDone(join(scratchDir(), 'log'), { shared: true })
       const shipping = shipper(log, nats)

@@ -153,6 +153,6 @@ function parse(message: StoredMsg, subject: string): StoredPart {
   if (part !== undefined) return part
   throw new DurlogError(
     'ERR_DURLOG_DESTINATION_OTHER',
-    `the last message of ${subject} (sequence ${message.seq}) is not durlog's: give the log a subject of its own`,
+    `the last message of ${subject} (sequence ${message.seq}) is not durlog's: use a separate subject for the log`,
   )
 }

@@ -46,7 +46,7 @@ export function whereToStart(facts: StartFacts): Start {
   }
   if (last.uuid !== facts.uuid)
     throw other(
-      `its last record belongs to the log ${last.uuid}, and this log is ${facts.uuid}: give each log a subject of its own`,
+      `its last record belongs to the log ${last.uuid}, and this log is ${facts.uuid}: use a separate subject for each log`,
     )
   if (last.seq >= next)
     throw new DurlogError(

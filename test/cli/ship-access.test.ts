@@ -1,4 +1,4 @@
-/** Shipping and restoring by the command line, to a real server that lets in whom it knows. */
+/** Authentication of the command line, to a real server. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -42,7 +42,7 @@ async function threeRecords(): Promise<string> {
   return dir
 }
 
-/** Ships one way and restores the other; each has to be let in. */
+/** Ships with `one` and restores with `other`; both must be accepted. */
 async function expectLetIn(to: NatsServer, one: Way, other: Way): Promise<void> {
   expect(await shipOnce(await threeRecords(), to, one)).toBe(0)
   const back = join(scratchDir(), 'back')
@@ -112,14 +112,14 @@ describe.skipIf(missingServer !== '' || missingOpenssl !== '')('a server with TL
     const stranger = new Authority(scratchDir())
     await expectRefused(to, [
       { flags: ['--tls-ca', authority.file], env: { ...env, NATS_PASSWORD: 'wrong' } },
-      // The client is the one that refuses: it does not know the server.
+      // Here the client refuses, because it does not know the server.
       { flags: ['--tls'], env },
       { flags: ['--tls-ca', stranger.file], env },
       { flags: ['--tls-ca', join(scratchDir(), 'missing.pem')], env },
     ])
   })
 
-  test('a client with a certificate where it asks for one', async () => {
+  test('a client with a certificate, if it requires one', async () => {
     const authority = new Authority(scratchDir())
     const to = await tlsServer(authority, ', verify: true')
     const { certFile, keyFile } = authority.certify('client')

@@ -19,7 +19,7 @@ async function threeRecords(): Promise<string> {
 }
 
 describe.skipIf(missingServer !== '')('durlog', () => {
-  test('ship --once ships what is there; ship --status tells so; restore brings it back', async () => {
+  test('ship --once ships all records, ship --status reports it, and restore restores them', async () => {
     const nats = await server()
     const dir = await threeRecords()
     const before = await durlog(['ship', dir, '--status', '--json'])
@@ -61,7 +61,7 @@ describe.skipIf(missingServer !== '')('durlog', () => {
     expect(textsOf(await stored(await admin(nats)))).toEqual(['one', 'two', 'three', 'four'])
   })
 
-  test('ship and restore end with the status of what is wrong', async () => {
+  test('ship and restore end with the exit status of the failure', async () => {
     const nats = await server('authorization { user: a, password: b }')
     const dir = await threeRecords()
     const statusOf = async (...args: string[]): Promise<number | null> => (await durlog(args)).code
@@ -73,7 +73,7 @@ describe.skipIf(missingServer !== '')('durlog', () => {
     expect(await statusOf('ship', dir, nats.url, ...WHERE, '--once', '--retry-for', '100')).toBe(69)
   })
 
-  test('ship ends with the status of other records where the destination holds those', async () => {
+  test('ship ends with the status of other records if the destination holds other records', async () => {
     const nats = await server()
     const [first, second] = [await threeRecords(), await threeRecords()]
     expect(await durlog(['ship', first, nats.url, ...WHERE, '--once'])).toMatchObject({ code: 0 })

@@ -1,4 +1,4 @@
-/** What the client and the servers do without durlog: conditional atomic batches of the same messages, one after the other. */
+/** The rate of the client and the servers without durlog: the same messages in conditional atomic batches, one at a time. */
 import { createInbox, headers } from '@nats-io/transport-node'
 
 const BATCH = 1000

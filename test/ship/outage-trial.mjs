@@ -1,6 +1,6 @@
 /**
  * Appends at a fixed rate, without a shipper and with one whose servers are down; then how fast it catches up, with and
- * without appends beside it, and what the client and the servers can do without durlog in the same run.
+ * without concurrent appends, and the rate of the client and the servers without durlog in the same run.
  */
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -39,7 +39,7 @@ async function appendFor(log, ms, ended = () => false) {
   return times.sort((a, b) => a - b)
 }
 
-/** How much each round of catching up, and of the client's own limit, takes at most. */
+/** The longest time of a round of catching up, or of the client alone. */
 const MEASURED_MS = 8000
 const LIMIT_ROUNDS = 2
 
@@ -56,7 +56,7 @@ async function beside(log, loaded, measure) {
   }
 }
 
-/** Records a second that the client publishes into a stream of its own. */
+/** Records per second that the client publishes into a separate stream. */
 async function limitOf(urls, replicas, name) {
   const nc = await connect({ servers: urls })
   const manager = await jetstreamManager(nc, { checkAPI: false })
@@ -68,7 +68,7 @@ async function limitOf(urls, replicas, name) {
   return rate
 }
 
-/** Records a second that a shipper is acknowledged for, out of a backlog that it does not get to the end of. */
+/** Acknowledged records per second of a shipper whose backlog is longer than the round. */
 async function catchUp(log, place) {
   const shipper = ship(log, place)
   await new Promise((resolve) => shipper.once('shipped', resolve))
@@ -80,7 +80,7 @@ async function catchUp(log, place) {
   return Math.round(rate)
 }
 
-/** In turn, so that drift of the machine meets all alike. */
+/** The measurements alternate, so that drift of the machine affects all of them. */
 async function measureCatchUp(log, place, replicas) {
   const rates = { limit: [], shipped: [], limitBesideAppends: [], shippedBesideAppends: [] }
   for (let round = 0; round < LIMIT_ROUNDS; round++) {

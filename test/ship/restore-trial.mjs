@@ -1,4 +1,4 @@
-/** Ships a log and restores it, by a process that is killed: the copy prints the same bytes, and is whole. */
+/** Ships a log and restores it by a process that is killed: the copy has the same bytes and is undamaged. */
 import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -14,7 +14,7 @@ const GROUP = 1000
 
 const seconds = (since) => Math.round((performance.now() - since) / 100) / 10
 
-/** The SHA-256 of what `durlog cat` prints. */
+/** The SHA-256 of the output of `durlog cat`. */
 function digestOf(dir) {
   const printed = execFileSync(process.execPath, [MAIN, 'cat', dir], { maxBuffer: 2 ** 31 })
   return createHash('sha256').update(printed).digest('hex')
@@ -27,7 +27,7 @@ async function fill(log, records) {
     )
     log.writeMany(group)
     await log.drain()
-    // Several times in the log, not one for all.
+    // The records get several times, not one.
     if (from % (50 * GROUP) === 0) await log.sync()
   }
   await log.sync()
@@ -42,7 +42,7 @@ async function restoreAndKill(dir, options, stopAt) {
   if (signal !== 'SIGKILL') throw new Error('the restore ended before it was killed')
 }
 
-/** Rejects with what went wrong. */
+/** Rejects with the failure. */
 export async function runRestoreTrial(dir, records) {
   const server = await startServer(dir)
   try {

@@ -1,4 +1,4 @@
-/** Ships a log that another process writes, and says how far it is. */
+/** Ships a log that another process writes, and prints its progress. */
 import { open } from 'durlog'
 import { ship } from 'durlog/jetstream'
 import { say } from '../fixtures/say.mjs'

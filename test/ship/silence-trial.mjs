@@ -1,6 +1,6 @@
 /**
  * A cluster of three with replicas 3, and a log that gets 100 records a second. For some seconds a server is stopped, silent or
- * dead; measured is how long nothing is shipped, and what descriptors and memory the shipper has afterwards.
+ * dead. The trial measures how long nothing is shipped, and the descriptors and the memory of the shipper.
  */
 import { readdirSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -24,7 +24,7 @@ const MIB = 2 ** 20
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc')
 
-/** What lives in the heap, and outside of it for the heap's objects. */
+/** The bytes of live objects, in the heap and outside. */
 function liveMemory() {
   collect()
   const { heapUsed, external } = process.memoryUsage()
@@ -52,7 +52,7 @@ async function roles(servers) {
   return { leader, others: servers.filter((server) => server !== leader) }
 }
 
-/** Each returns the servers that the shipper is given, what breaks, and what repairs it. */
+/** Each returns the servers for the shipper, and functions that cause and end the fault. */
 const SCENARIOS = {
   'the leader is stopped': ({ servers, leader }) => ({
     given: servers.map(({ url }) => url),

@@ -1,5 +1,5 @@
 /**
- * A writer, a shipper and one server or three, each in a process of its own that is killed again and again. In the end
+ * A writer, a shipper and one server or three, each in a separate process that is killed again and again. In the end
  * the stream holds what the log holds: every record once, in order, byte for byte.
  */
 import { spawn } from 'node:child_process'
@@ -14,7 +14,7 @@ import { startCluster, startServer } from '../fixtures/nats.mjs'
 
 const STREAM = 'TRIAL'
 const SUBJECT = 'trial.log'
-/** How far the writer may be ahead of the shipper. */
+/** The most records that the writer may be ahead of the shipper. */
 const AHEAD = 5000
 const path = (name) => fileURLToPath(new URL(name, import.meta.url))
 
@@ -23,7 +23,7 @@ class Child {
   lives = 0
   stopped = false
 
-  /** `onLine(word, rest)` gets each line that it says. */
+  /** `onLine(word, rest)` is called for each line of its output. */
   constructor(script, args, onLine) {
     this.script = script
     this.args = args
@@ -116,7 +116,7 @@ class Trial {
       (life) => [this.dir, String(life)],
       (word, rest) => {
         if (word === 'open') opened()
-        if (word === 'open') this.tellTarget()
+        if (word === 'open') this.sendTarget()
         if (word === 'refused') this.problem = `an append was refused: ${rest}`
       },
     ).start()
@@ -126,14 +126,14 @@ class Trial {
       () => [this.dir, JSON.stringify(ship)],
       (word, rest) => {
         if (word === 'shipped') this.shipped = Math.max(this.shipped, Number(rest))
-        if (word === 'shipped') this.tellTarget()
+        if (word === 'shipped') this.sendTarget()
         if (word === 'stopped') this.problem = `the shipper stopped: ${rest}`
         if (word === 'retry') this.retries++
       },
     ).start()
   }
 
-  tellTarget() {
+  sendTarget() {
     this.writer.process.stdin.write(`${Math.min(this.options.records, this.shipped + AHEAD)}\n`)
   }
 
@@ -184,7 +184,7 @@ class Trial {
     return this.servers.find(({ dir }) => dir.endsWith(name))
   }
 
-  /** The stream beside the log. */
+  /** Compares the stream with the log. */
   async compare() {
     const log = await open(this.dir, { readOnly: true })
     const { nc, manager } = await this.admin()
@@ -216,7 +216,7 @@ class Trial {
   }
 }
 
-/** Until it succeeds, for two minutes. */
+/** Repeats `action` until it succeeds, for two minutes. */
 export async function again(action) {
   const end = performance.now() + 120_000
   for (;;) {
@@ -229,7 +229,7 @@ export async function again(action) {
   }
 }
 
-/** Rejects with what went wrong. `options`: records, kills (of each kind), servers (1 or 3), atomic (batches). */
+/** Rejects with the failure. `options`: records, kills (of each kind), servers (1 or 3), atomic (batches). */
 export function runTrial(dir, options) {
   return new Trial(dir, options).run()
 }

@@ -1,4 +1,4 @@
-/** Appends records at `sync` up to the seqs that it reads from stdin, and says how far it is. Its records name this life. */
+/** Appends records at `sync` up to the seqs that it reads from stdin, and prints its progress. Its records contain the number of its life. */
 import { createInterface } from 'node:readline'
 import { open } from 'durlog'
 import { say } from '../fixtures/say.mjs'
@@ -11,7 +11,7 @@ say(`open ${log.nextSeq}`)
 let target = 0
 let running = false
 
-/** Of 8 to 519 bytes; another life appends another one under the same seq. */
+/** 8 to 519 bytes, different in each life of the writer. */
 const payload = (seq) => `${life}:${seq}:`.padEnd(8 + ((seq * 7919) % 512), 'x')
 
 async function appendAll() {
