@@ -148,6 +148,7 @@
         'src-native/napi/log_wrap.cc',
         'src-native/napi/point_reader_wrap.cc',
         'src-native/napi/retention_wrap.cc',
+        'src-native/napi/work_queue.cc',
       ],
     },
     {

@@ -1,5 +1,5 @@
 // Which platform and checksum sources a system and processor need, one path a line, for binding.gyp.
-// By file name: posix_* for Linux and macOS, *_linux, *_darwin, windows_*, *_arm64_*.
+// By file name: posix_* for Linux and macOS, *_linux, *_darwin, windows_*, *_arm64_*; the others are for every system.
 import { readdirSync } from 'node:fs'
 
 const SYSTEMS = { linux: 'linux', mac: 'darwin', windows: 'windows' }
@@ -14,7 +14,8 @@ const posix = system !== 'windows'
 
 function belongs(name) {
   const systemOfFile = /(?:^|_)(linux|darwin|windows)(?:_|\.)/.exec(name)?.[1]
-  return systemOfFile ? systemOfFile === system : posix
+  if (systemOfFile) return systemOfFile === system
+  return posix || !name.startsWith('posix_')
 }
 
 const platform = readdirSync('src-native/platform').filter((name) => name.endsWith('.cc') && belongs(name))

@@ -1,5 +1,5 @@
 /** Looks at a log's files without opening it for writing: for tools. */
-import { promises } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { invalidArgument, ofFileSystem } from './errors.js'
 import {
@@ -54,19 +54,19 @@ export async function inspect(dir: string | URL): Promise<LogSummary> {
   const path = resolveDir(dir)
   for (;;) {
     const { uuid, firstSeq, nextSeq, syncedEnd } = await native.bounds(path)
-    const segments = await findSegments(path)
+    const segments = findSegments(path)
     if (segments !== undefined) return { dir: path, uuid, firstSeq, nextSeq, syncedSeq: syncedEnd - 1, segments }
   }
 }
 
 /** Undefined if one of them was removed meanwhile. */
-async function findSegments(path: string): Promise<SegmentSummary[] | undefined> {
+function findSegments(path: string): SegmentSummary[] | undefined {
   const segments: SegmentSummary[] = []
   try {
-    for (const name of (await promises.readdir(path)).sort()) {
+    for (const name of readdirSync(path).sort()) {
       const match = SEGMENT_NAME.exec(name)
       if (match === null) continue
-      const { size, blocks } = await promises.stat(join(path, name))
+      const { size, blocks } = statSync(join(path, name))
       segments.push({ name, firstSeq: Number(match[1]), bytes: size, allocatedBytes: blocks * 512 })
     }
     return segments

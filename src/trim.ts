@@ -31,7 +31,7 @@ export async function trim(dir: string | URL, options: TrimOptions): Promise<Tri
   for (;;) {
     try {
       const trimmed = { by: 'caller' as const, ...report, firstSeq: await trimHere(path, request, segmentBytes) }
-      if (asked !== undefined) await removeTrimRequest(path, asked)
+      if (asked !== undefined) removeTrimRequest(path, asked)
       return trimmed
     } catch (error) {
       if (!(error instanceof DurlogError) || error.code !== 'ERR_DURLOG_LOCKED') throw error

@@ -5,12 +5,13 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <utility>
 
 namespace durlog {
 
-// A worker calls RunOnce(). An owner that cannot wait calls Await(), which runs the job in the call
-// if no worker has begun it, so the owner never waits for a busy pool. What Run() writes may be
-// read once done() has returned true, or Await() has returned.
+// A worker calls RunOnce() or RunBriefly(). An owner that cannot wait calls Await(), which runs the
+// job in the call if no worker has begun it, so the owner never waits for a busy pool. Everything
+// that Run() has written may be read once done() has returned true, or Await() has returned.
 class Job {
  public:
   virtual ~Job() = default;
@@ -21,19 +22,32 @@ class Job {
   void RunOnce() {
     if (!Claim()) return;
     Run();
-    {
-      const std::lock_guard<std::mutex> guard(mutex_);
-      state_.store(kDone, std::memory_order_release);
-    }
-    finished_.notify_all();
+    Leave(kDone);
+  }
+
+  // As RunOnce(), on a thread that other work needs: false if the job has to wait for another
+  // process. It has not ended then, and must be run again on a thread that may wait.
+  bool RunBriefly() {
+    if (!Claim()) return true;
+    brief_ = true;
+    Run();
+    brief_ = false;
+    const bool ended = !std::exchange(unfinished_, false);
+    Leave(ended ? kDone : kQueued);
+    return ended;
   }
 
   void Await() {
-    RunOnce();
-    if (done()) return;
-    std::unique_lock<std::mutex> lock(mutex_);
-    finished_.wait(lock, [this] { return done(); });
+    for (;;) {
+      RunOnce();
+      if (done()) return;
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait(lock, [this] { return state_.load(std::memory_order_acquire) != kRunning; });
+    }
   }
+
+  // It waits for other processes, as a rule: it is not for a thread that other work needs.
+  virtual bool waits() const { return false; }
 
   bool done() const { return state_.load(std::memory_order_acquire) == kDone; }
 
@@ -43,6 +57,14 @@ class Job {
  protected:
   virtual void Run() = 0;
   bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+  // Called by Run() when it has waited for another process for some time. If it returns true, Run()
+  // returns at once, and is called again on a thread that may wait.
+  bool MustLeaveThread() {
+    unfinished_ = brief_;
+    return brief_;
+  }
+  // MustLeaveThread() has returned true.
+  bool leaves_thread() const { return unfinished_; }
 
  private:
   enum State { kQueued, kRunning, kDone };
@@ -50,10 +72,20 @@ class Job {
     State expected = kQueued;
     return state_.compare_exchange_strong(expected, kRunning, std::memory_order_acq_rel);
   }
+  void Leave(State state) {
+    {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      state_.store(state, std::memory_order_release);
+    }
+    changed_.notify_all();
+  }
   std::atomic<State> state_{kQueued};
   std::atomic<bool> cancelled_{false};
   std::mutex mutex_;
-  std::condition_variable finished_;
+  std::condition_variable changed_;
+  // Used by the thread that runs the job.
+  bool brief_ = false;
+  bool unfinished_ = false;
 };
 
 }  // namespace durlog

@@ -96,6 +96,24 @@ Napi::Value Measure(const Napi::CallbackInfo& info) {
   return object;
 }
 
+Status AddFile(const std::string& path, const std::string& name, const std::string& text) {
+  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<Directory> directory,
+                          DefaultFileSystem().OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
+                          directory->Open(name, OpenMode::kCreateNew));
+  DURLOG_RETURN_IF_ERROR(file->WriteAt(0, text.data(), text.size()));
+  return file->SyncFull();
+}
+
+Napi::Value AddFileTo(const Napi::CallbackInfo& info) {
+  const std::string path = info[0].As<Napi::String>();
+  const std::string name = info[1].As<Napi::String>();
+  const std::string text = info[2].As<Napi::String>();
+  return RunAsync(
+      info.Env(), [path, name, text] { return AddFile(path, name, text); },
+      [](Napi::Env env) { return env.Undefined(); });
+}
+
 Napi::Value Checksum(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   AlignedBuffer scratch;
@@ -107,7 +125,7 @@ Napi::Value Checksum(const Napi::CallbackInfo& info) {
 
 Napi::Object Init(Napi::Env env, Napi::Object exports) {
   // Deleted by node-addon-api when the environment goes.
-  env.SetInstanceData(std::make_unique<EnvironmentData>().release());
+  env.SetInstanceData(std::make_unique<EnvironmentData>(env).release());
   exports.Set("setErrorClass", Napi::Function::New(env, SetErrorClass));
   exports.Set("open", Napi::Function::New(env, OpenLog));
   exports.Set("openCursor", Napi::Function::New(env, OpenCursor));
@@ -122,6 +140,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports.Set("verify", Napi::Function::New(env, VerifyLog));
   exports.Set("frames", Napi::Function::New(env, FramesOf));
   exports.Set("repair", Napi::Function::New(env, RepairLog));
+  exports.Set("addFile", Napi::Function::New(env, AddFileTo));
   exports.Set("crc32c", Napi::Function::New(env, Checksum));
   return exports;
 }

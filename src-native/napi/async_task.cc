@@ -4,23 +4,26 @@
 #include <utility>
 
 #include "napi/convert.h"
+#include "napi/work_queue.h"
 
 namespace durlog {
 namespace {
 
-struct Task {
-  std::function<void()> work;
-  std::function<void(napi_env)> done;
-  napi_async_work handle = nullptr;
+class StatusJob final : public Job {
+ public:
+  StatusJob(std::function<Status()> work, bool waits) : work_(std::move(work)), waits_(waits) {}
+  bool waits() const override { return waits_; }
+  // After done().
+  const Status& status() const { return status_; }
+
+ protected:
+  void Run() override { status_ = work_(); }
+
+ private:
+  const std::function<Status()> work_;
+  const bool waits_;
+  Status status_;
 };
-
-void Execute(napi_env, void* data) { static_cast<Task*>(data)->work(); }
-
-void Complete(napi_env env, napi_status, void* data) {
-  const std::unique_ptr<Task> task(static_cast<Task*>(data));
-  napi_delete_async_work(env, task->handle);
-  task->done(env);
-}
 
 bool IsError(const Napi::Value& value) {
   bool is_error = false;
@@ -45,41 +48,30 @@ void Deferred::Reject(napi_env env, napi_value error) {
   if (deferred_ != nullptr) napi_reject_deferred(env, std::exchange(deferred_, nullptr), error);
 }
 
-bool QueueWork(napi_env env, std::function<void()> work, std::function<void(napi_env)> done) {
-  auto task = std::make_unique<Task>();
-  task->work = std::move(work);
-  task->done = std::move(done);
-  napi_value name;
-  if (napi_create_string_latin1(env, "durlog", NAPI_AUTO_LENGTH, &name) != napi_ok) return false;
-  if (napi_create_async_work(env, nullptr, name, Execute, Complete, task.get(), &task->handle) !=
-      napi_ok) {
-    return false;
-  }
-  if (napi_queue_async_work(env, task->handle) != napi_ok) {
-    napi_delete_async_work(env, task->handle);
-    return false;
-  }
-  static_cast<void>(task.release());  // Complete() owns it now
-  return true;
+bool QueueJob(napi_env env, std::shared_ptr<Job> job, std::function<void(napi_env)> done) {
+  WorkQueue& queue = *Napi::Env(env).GetInstanceData<EnvironmentData>()->work;
+  return queue.Queue(std::move(job), std::move(done));
 }
 
-Napi::Value RunAsync(Napi::Env env, std::function<Status()> work,
-                     std::function<Napi::Value(Napi::Env)> settle, std::function<void()> finally) {
+namespace {
+
+Napi::Value RunJob(Napi::Env env, std::shared_ptr<StatusJob> job,
+                   std::function<Napi::Value(Napi::Env)> settle, std::function<void()> finally) {
   const auto deferred = std::make_shared<Deferred>();
   const Napi::Value promise(env, deferred->MakePromise(env));
   if (promise.IsEmpty()) {
     if (finally) finally();
     return promise;
   }
-  const auto status = std::make_shared<Status>();
-  const bool queued = QueueWork(
-      env, [work = std::move(work), status] { *status = work(); },
-      [deferred, status, settle = std::move(settle), finally = std::move(finally)](napi_env raw) {
+  const bool queued = QueueJob(
+      env, job,
+      [deferred, job, settle = std::move(settle), finally = std::move(finally)](napi_env raw) {
         const Napi::Env done_env(raw);
         const Napi::HandleScope scope(done_env);
         if (finally) finally();
-        if (!status->ok()) {
-          const Napi::Value error = ToError(done_env, *status);
+        if (!job->done()) return;
+        if (!job->status().ok()) {
+          const Napi::Value error = ToError(done_env, job->status());
           if (!error.IsEmpty()) deferred->Reject(done_env, error);
           return;
         }
@@ -95,6 +87,20 @@ Napi::Value RunAsync(Napi::Env env, std::function<Status()> work,
     deferred->Reject(env, ToError(env, Status::Error(Code::kClosed, "the environment is closing")));
   }
   return promise;
+}
+
+}  // namespace
+
+Napi::Value RunAsync(Napi::Env env, std::function<Status()> work,
+                     std::function<Napi::Value(Napi::Env)> settle, std::function<void()> finally) {
+  return RunJob(env, std::make_shared<StatusJob>(std::move(work), false), std::move(settle),
+                std::move(finally));
+}
+
+Napi::Value RunWaiting(Napi::Env env, std::function<Status()> work,
+                       std::function<Napi::Value(Napi::Env)> settle) {
+  return RunJob(env, std::make_shared<StatusJob>(std::move(work), true), std::move(settle),
+                nullptr);
 }
 
 }  // namespace durlog

@@ -1,11 +1,13 @@
-// Blocking work behind a promise.
+// Blocking work whose end settles a promise.
 #ifndef DURLOG_NAPI_ASYNC_TASK_H_
 #define DURLOG_NAPI_ASYNC_TASK_H_
 
 #include <napi.h>
 
 #include <functional>
+#include <memory>
 
+#include "base/job.h"
 #include "base/status.h"
 
 namespace durlog {
@@ -29,18 +31,20 @@ class Deferred {
   napi_deferred deferred_ = nullptr;
 };
 
-// Runs `work` on a libuv worker; then, on the environment's thread, resolves with `settle`'s value
-// or rejects with work's error. `settle` is not called after an error; it may be called while the
-// environment is being torn down, when little can be made, and its empty value settles nothing.
-// `finally` comes before either. All are destroyed on the environment's thread. An Error that
-// `settle` returns rejects. Where there is no promise to be had `work` is not run.
+// Runs `work` on a worker: see WorkQueue. Then, on the environment's thread, resolves with
+// `settle`'s value or rejects with work's error. `settle` is not called after an error; it may be
+// called while the environment is being torn down, when little can be made, and its empty value
+// settles nothing. `finally` comes before either. All are destroyed on the environment's thread. An
+// Error that `settle` returns rejects. If no promise can be made, `work` is not run.
 Napi::Value RunAsync(Napi::Env env, std::function<Status()> work,
                      std::function<Napi::Value(Napi::Env)> settle,
                      std::function<void()> finally = nullptr);
+// The same for work that waits for other processes.
+Napi::Value RunWaiting(Napi::Env env, std::function<Status()> work,
+                       std::function<Napi::Value(Napi::Env)> settle);
 
-// Runs `work` on a libuv worker and then `done` on the environment's thread, also where the work
-// was cancelled. False where the environment takes no more work.
-bool QueueWork(napi_env env, std::function<void()> work, std::function<void(napi_env)> done);
+// Runs `job` on a worker, and then `done` on the environment's thread: see WorkQueue::Queue().
+bool QueueJob(napi_env env, std::shared_ptr<Job> job, std::function<void(napi_env)> done);
 
 }  // namespace durlog
 

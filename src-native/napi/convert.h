@@ -5,6 +5,7 @@
 #include <napi.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,12 +16,16 @@
 #include "inspect/repair.h"
 #include "inspect/verify.h"
 #include "log/log.h"
+#include "napi/work_queue.h"
 
 namespace durlog {
 
 // State of one environment (main thread or worker): nothing of the addon is shared between two.
 struct EnvironmentData {
+  explicit EnvironmentData(napi_env env) : work(std::make_shared<WorkQueue>(env)) {}
+
   Napi::FunctionReference error_class;
+  const std::shared_ptr<WorkQueue> work;
   // By name: see NewWrapped().
   std::map<std::string, Napi::FunctionReference> classes;
 };

@@ -8,6 +8,21 @@ namespace durlog {
 
 namespace {
 
+// Closes the log's files, and leaves the other writers of a shared log, which may take time.
+class LeaveJob final : public Job {
+ public:
+  explicit LeaveJob(std::unique_ptr<LogWriter> log)
+      : waits_(log->options().shared), log_(std::move(log)) {}
+  bool waits() const override { return waits_; }
+
+ protected:
+  void Run() override { log_.reset(); }
+
+ private:
+  const bool waits_;
+  std::unique_ptr<LogWriter> log_;
+};
+
 // A terminated worker_thread never collects its objects: the hook closes what it had open.
 void DropAtTeardown(void* data) { static_cast<LogHandle*>(data)->Drop(); }
 
@@ -47,12 +62,10 @@ void LogHandle::StoreCounters() {
 
 void LogHandle::Execute(std::shared_ptr<Job> job) {
   if (!on_progress_.IsEmpty()) on_progress_.Ref();
-  const bool queued = QueueWork(
-      env_, [job] { job->RunOnce(); },
-      [self = shared_from_this(), job](napi_env) {
-        self->OnJobDone();
-        if (!self->on_progress_.IsEmpty()) self->on_progress_.Unref();
-      });
+  const bool queued = QueueJob(env_, std::move(job), [self = shared_from_this()](napi_env) {
+    self->OnJobDone();
+    if (!self->on_progress_.IsEmpty()) self->on_progress_.Unref();
+  });
   // Without a worker the job runs on the first thread that awaits it: see Job::Await().
   if (!queued && !on_progress_.IsEmpty()) on_progress_.Unref();
 }
@@ -155,24 +168,21 @@ void LogHandle::FinishCloseIfIdle() {
   if (!closing_ || !log_->idle()) return;
   closed_ = true;
   StoreCounters();
-  auto log = std::make_shared<std::unique_ptr<LogWriter>>(std::move(log_));
-  const bool queued = QueueWork(
-      env_, [log] { log->reset(); },
-      [self = shared_from_this()](napi_env raw) {
-        const Napi::HandleScope scope(raw);
-        if (self->closing_) {
-          const Napi::Env env(raw);
-          if (self->close_failure_.ok()) {
-            self->closing_->Resolve(raw, env.Undefined());
-          } else if (const Napi::Value error = ToError(env, self->close_failure_);
-                     !error.IsEmpty()) {
-            self->closing_->Reject(raw, error);
-          }
-        }
-        self->closing_.reset();
-        self->on_progress_.Reset();
-      });
-  if (!queued) log->reset();
+  const auto leave = std::make_shared<LeaveJob>(std::move(log_));
+  const bool queued = QueueJob(env_, leave, [self = shared_from_this()](napi_env raw) {
+    const Napi::HandleScope scope(raw);
+    if (self->closing_) {
+      const Napi::Env env(raw);
+      if (self->close_failure_.ok()) {
+        self->closing_->Resolve(raw, env.Undefined());
+      } else if (const Napi::Value error = ToError(env, self->close_failure_); !error.IsEmpty()) {
+        self->closing_->Reject(raw, error);
+      }
+    }
+    self->closing_.reset();
+    self->on_progress_.Reset();
+  });
+  if (!queued) leave->RunOnce();
 }
 
 void LogHandle::Drop() {

@@ -18,20 +18,20 @@ namespace {
 // closed meanwhile.
 template <typename LogType, typename JobType, typename Finish>
 napi_value FinishLater(const Call& call, std::shared_ptr<JobType> job, Finish finish) {
-  return RunAsync(
-      call.env,
-      [job] {
-        if (job) job->Await();
-        return Status::Ok();
-      },
-      [handle = call.handle->shared_from_this(),
-       finish = std::move(finish)](Napi::Env env) -> Napi::Value {
-        LogType* const log = handle->As<LogType>();
-        if (log == nullptr) return FromSeq(env, 0);
-        const Result<uint64_t> seq = finish(log);
-        handle->StoreCounters();
-        return seq.ok() ? Napi::Value(FromSeq(env, *seq)) : ToError(env, seq.status());
-      });
+  const bool waits = job && job->waits();
+  const auto work = [job = std::move(job)] {
+    if (job) job->Await();
+    return Status::Ok();
+  };
+  const auto settle = [handle = call.handle->shared_from_this(),
+                       finish = std::move(finish)](Napi::Env env) -> Napi::Value {
+    LogType* const log = handle->As<LogType>();
+    if (log == nullptr) return FromSeq(env, 0);
+    const Result<uint64_t> seq = finish(log);
+    handle->StoreCounters();
+    return seq.ok() ? Napi::Value(FromSeq(env, *seq)) : ToError(env, seq.status());
+  };
+  return waits ? RunWaiting(call.env, work, settle) : RunAsync(call.env, work, settle);
 }
 
 // What the job could not begin for is left pending.

@@ -220,20 +220,26 @@ Napi::Value OpenLog(const Napi::CallbackInfo& info) {
   const auto on_progress =
       std::make_shared<Napi::FunctionReference>(Napi::Persistent(info[2].As<Napi::Function>()));
   const auto opened = std::make_shared<std::unique_ptr<LogWriter>>();
-  return RunAsync(
+  const auto settle = [opened, on_progress, shared = options.shared](Napi::Env done_env) {
+    return MakeObject(done_env, std::move(*opened), shared, on_progress->Value());
+  };
+  if (!options.shared) {
+    return RunAsync(
+        env,
+        [path, options, opened]() -> Status {
+          DURLOG_ASSIGN_OR_RETURN(*opened, Log::Open(DefaultFileSystem(), path, options));
+          return Status::Ok();
+        },
+        settle);
+  }
+  // It waits for a member that is joining or leaving.
+  return RunWaiting(
       env,
       [path, options, opened]() -> Status {
-        FileSystem& file_system = DefaultFileSystem();
-        if (options.shared) {
-          DURLOG_ASSIGN_OR_RETURN(*opened, SharedLog::Open(file_system, path, options));
-        } else {
-          DURLOG_ASSIGN_OR_RETURN(*opened, Log::Open(file_system, path, options));
-        }
+        DURLOG_ASSIGN_OR_RETURN(*opened, SharedLog::Open(DefaultFileSystem(), path, options));
         return Status::Ok();
       },
-      [opened, on_progress, shared = options.shared](Napi::Env done_env) {
-        return MakeObject(done_env, std::move(*opened), shared, on_progress->Value());
-      });
+      settle);
 }
 
 }  // namespace durlog

@@ -19,6 +19,8 @@ constexpr uint32_t kYields = 64;
 constexpr uint32_t kMaxPauseMicros = 2000;
 // How often to ask whether the member that syncs is still alive: one that dies rings no bell.
 constexpr uint64_t kBellMicros = 2000;
+// How long a job waits for another process on a thread that other work needs.
+constexpr uint64_t kBriefWaitMicros = 1000;
 
 bool IsForWantOfResources(const Status& status) {
   return status.code() == Code::kTooManyFiles || status.code() == Code::kOutOfMemory;
@@ -41,6 +43,7 @@ bool ReachJob::Pause() {
   if (pauses_ == kSpins) paused_since_ = now;
   if (cancelled()) return false;
   if (now - paused_since_ >= uint64_t{stall_ms_} * 1000) return false;
+  if (now - paused_since_ >= kBriefWaitMicros && MustLeaveThread()) return false;
   if (pauses_++ < kSpins + kYields) {
     YieldThread();
   } else {
@@ -51,7 +54,7 @@ bool ReachJob::Pause() {
 }
 
 void ReachJob::NoteStall(int64_t pid, uint64_t seq) {
-  if (!cancelled()) stall_ = Stall{pid, seq};
+  if (!cancelled() && !leaves_thread()) stall_ = Stall{pid, seq};
 }
 
 Result<bool> ReachJob::AwaitCommitted() {
@@ -188,7 +191,8 @@ Status ReachJob::SyncForAll() {
 Result<bool> ReachJob::AwaitSynced() {
   MembersPage& page = member_->page();
   FileSystem& clock = member_->file_system();
-  uint64_t waits_since = clock.MonotonicMicros();
+  const uint64_t began = clock.MonotonicMicros();
+  uint64_t waits_since = began;
   uint32_t heard = page.SyncBell();
   for (;;) {
     if (IsReached()) return true;
@@ -215,6 +219,7 @@ Result<bool> ReachJob::AwaitSynced() {
     }
     if (here.owns_lock()) here.unlock();
     page.WaitForSyncBell(bell, kBellMicros);
+    if (clock.MonotonicMicros() - began >= kBriefWaitMicros && MustLeaveThread()) return false;
     if (clock.MonotonicMicros() - waits_since < uint64_t{stall_ms_} * 1000) continue;
     if (const std::optional<int64_t> leader = page.OtherOwnerOf(PageLock::kSync)) {
       NoteStall(*leader, page.Load(EndWordOf(level_)));

@@ -152,7 +152,7 @@ void SharedLog::Harvest() {
 
 // Of a job that has waited for the next segment's file.
 void SharedLog::NoteRoom() {
-  if (!spare_job_ || !spare_job_->done() || !spare_job_->waited()) return;
+  if (!spare_job_ || !spare_job_->done() || !spare_job_->waits()) return;
   const std::optional<int64_t> pid = spare_job_->TakeStalledPid();
   if (pid) NoteStall(Stall{*pid, append_.seq}, &room_stalls_);
 }

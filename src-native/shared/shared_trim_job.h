@@ -23,6 +23,7 @@ class SharedTrimJob final : public Job {
         seq_(seq),
         stall_ms_(stall_ms) {}
 
+  bool waits() const override { return true; }
   // After done().
   const Status& status() const { return status_; }
 

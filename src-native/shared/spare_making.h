@@ -31,7 +31,7 @@ class SharedSpareJob final : public Job {
 
   // After done().
   const Status& status() const { return status_; }
-  bool waited() const { return stall_ms_ > 0; }
+  bool waits() const override { return stall_ms_ > 0; }
   // The process that another member of it belongs to has been waited for in vain; 0 if not known.
   std::optional<int64_t> TakeStalledPid() { return std::exchange(stalled_pid_, std::nullopt); }
 

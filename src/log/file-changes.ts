@@ -70,13 +70,13 @@ export class FileChanges implements RetentionHost {
   /** It is done again where the process dies in between, to no effect: what is to go has gone. */
   async #takeRequest(name: string): Promise<void> {
     const { dir, uuid, native, source } = this.#log
-    const request = await readTrimRequest(dir, uuid, name)
+    const request = readTrimRequest(dir, uuid, name)
     if (request === undefined || this.ended) return
     const isAll = request.before >= (native.counters[Counter.nextSeq] as number)
     // Several writers cannot seal a segment by hand: the one that they append to stays.
     if (request.seal && isAll && source !== undefined) await this.rotate()
     await this.#turns.take(() => this.#trim(request.before))
-    await removeTrimRequest(dir, name)
+    removeTrimRequest(dir, name)
   }
 
   get firstSeq(): number {

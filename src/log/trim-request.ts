@@ -3,9 +3,10 @@
  * one removes that one, whatever is asked meanwhile, and any number of writers may do the same one.
  */
 import { randomBytes } from 'node:crypto'
-import { constants, existsSync, promises, readdirSync } from 'node:fs'
+import { closeSync, constants, existsSync, fstatSync, openSync, readdirSync, readSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DurlogError, ofFileSystem } from '../errors.js'
+import { native } from '../native/native.js'
 
 const NAME = /^trim-request-[0-9a-f]{16}$/
 const LINE = /^([0-9a-f-]{36}) (\d{1,16})( seal)?\n$/
@@ -28,14 +29,9 @@ export async function writeTrimRequest(dir: string, uuid: string, request: TrimR
   const line = `${uuid} ${request.before}${request.seal ? ' seal' : ''}\n`
   for (;;) {
     const name = `trim-request-${randomBytes(8).toString('hex')}`
-    const kept = await withFile(dir, name, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, async (file) => {
-      await file.writeFile(line)
-      await file.sync()
-      // It has none where this process was stopped for so long that the request was taken for an unfinished one.
-      return (await file.stat()).nlink > 0
-    })
-    if (kept === true) return name
-    if (kept === undefined) throw new DurlogError('ERR_DURLOG_NOT_FOUND', `there is no folder ${dir}`, { path: dir })
+    await native.addFile(dir, name, line)
+    // A writer removes it as unfinished if this process was stopped for long before the line was written.
+    if (isTrimRequested(dir, name)) return name
   }
 }
 
@@ -53,49 +49,40 @@ export function isTrimRequested(dir: string, name: string): boolean {
   return existsSync(join(dir, name))
 }
 
-/** Undefined where it is gone, or being written. One that is for another log is removed, or was never finished. */
-export async function readTrimRequest(dir: string, uuid: string, name: string): Promise<TrimRequest | undefined> {
-  const found = await withFile(dir, name, constants.O_RDONLY, async (file) => {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_BYTES), 0, MAX_BYTES, 0)
-    return { text: buffer.toString('latin1', 0, bytesRead), time: (await file.stat()).mtimeMs }
-  })
-  if (found === undefined) return undefined
-  const match = LINE.exec(found.text)
-  if (match?.[1] === uuid) return { before: Number(match[2]), seal: match[3] !== undefined }
-  if (match !== null || Date.now() - found.time > UNFINISHED_MS) await removeTrimRequest(dir, name)
-  return undefined
-}
-
-/** Once it is done. Another writer may have removed it. */
-export async function removeTrimRequest(dir: string, name: string): Promise<void> {
+/**
+ * Undefined if it is gone, or being written. A request for another log is removed, as is one that was never finished. Small
+ * reads on this thread: a worker of Node's pool may be busy with anything.
+ */
+export function readTrimRequest(dir: string, uuid: string, name: string): TrimRequest | undefined {
+  const path = join(dir, name)
   try {
-    await promises.rm(join(dir, name), { force: true })
+    const file = openSync(path, constants.O_RDONLY | ITSELF)
+    try {
+      const stat = fstatSync(file)
+      if (!stat.isFile()) throw notAFile(path)
+      const bytes = Buffer.alloc(MAX_BYTES)
+      const match = LINE.exec(bytes.toString('latin1', 0, readSync(file, bytes, 0, MAX_BYTES, 0)))
+      if (match?.[1] === uuid) return { before: Number(match[2]), seal: match[3] !== undefined }
+      if (match !== null || Date.now() - stat.mtimeMs > UNFINISHED_MS) removeTrimRequest(dir, name)
+      return undefined
+    } finally {
+      closeSync(file)
+    }
   } catch (error) {
+    if (error instanceof DurlogError) throw error
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return undefined
+    // A link; a folder; a FIFO without a reader.
+    if (code === 'ELOOP' || code === 'EISDIR' || code === 'ENXIO') throw notAFile(path)
     throw ofFileSystem(error)
   }
 }
 
-/** Undefined if there is no such file. What is no regular file is left alone. */
-async function withFile<T>(
-  dir: string,
-  name: string,
-  flags: number,
-  use: (file: promises.FileHandle) => Promise<T>,
-): Promise<T | undefined> {
-  const path = join(dir, name)
+/** Once it is done. Another writer may have removed it. */
+export function removeTrimRequest(dir: string, name: string): void {
   try {
-    const file = await promises.open(path, flags | ITSELF, 0o600)
-    try {
-      if (!(await file.stat()).isFile()) throw notAFile(path)
-      return await use(file)
-    } finally {
-      await file.close()
-    }
+    rmSync(join(dir, name), { force: true })
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT') return undefined
-    // A link; a folder; a FIFO that nobody reads.
-    if (code === 'ELOOP' || code === 'EISDIR' || code === 'ENXIO') throw notAFile(path)
     throw ofFileSystem(error)
   }
 }

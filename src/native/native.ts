@@ -357,6 +357,8 @@ export interface Native {
   frames(dir: string, segment: string, offset: number, max: number): Promise<NativeFrame[]>
   /** Cuts torn tails and holes after copying the bytes into `backup`; a dry run unless `apply`. */
   repair(dir: string, apply: boolean, backup: string): Promise<NativeRepairReport>
+  /** Makes file `name` with `text`, which is on the device when this settles. Rejects if it exists. */
+  addFile(dir: string, name: string, text: string): Promise<void>
   crc32c(crc: number, data: Uint8Array): number
 }
 

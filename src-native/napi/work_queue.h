@@ -1,0 +1,71 @@
+// Jobs on libuv's workers, and on other threads if these are busy.
+#ifndef DURLOG_NAPI_WORK_QUEUE_H_
+#define DURLOG_NAPI_WORK_QUEUE_H_
+
+#include <node_api.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+
+#include "base/job.h"
+#include "platform/overflow_threads.h"
+
+namespace durlog {
+
+// That of one environment. Used on the environment's thread, except by its tasks.
+//
+// A worker of libuv's pool runs a job. The pool is shared with everything else in the process: if
+// no worker has begun the job within OverflowThreads::kGrace, a thread of this queue does. While
+// the pool is busy, jobs go to these threads at once, and some of them to the pool as well, which
+// shows when it is free again. So do jobs that wait for other processes: they must not occupy a
+// worker.
+class WorkQueue final : public std::enable_shared_from_this<WorkQueue> {
+ public:
+  explicit WorkQueue(napi_env env) : env_(env) {}
+  WorkQueue(const WorkQueue&) = delete;
+  WorkQueue& operator=(const WorkQueue&) = delete;
+
+  // Runs `job`, unless another thread awaits it first, and then calls `done` on the environment's
+  // thread. False if the environment takes no more work: neither of the two happens then.
+  bool Queue(std::shared_ptr<Job> job, std::function<void(napi_env)> done);
+
+ private:
+  class Task;
+  using Tasks = std::list<std::shared_ptr<Task>>;
+  using Clock = std::chrono::steady_clock;
+
+  static void Execute(napi_env env, void* task);
+  static void Complete(napi_env env, napi_status status, void* task);
+  static void CallDelivered(napi_env env, napi_value function, void* context, void* data);
+  static void StopAtTeardown(void* queue);
+
+  bool Start();
+  bool GoesToPool(const Job& job);
+  bool QueueInPool(Task& task);
+  void Deliver(Task& task);
+  void Finish(Task& task);
+  void HoldLoop(Task& task);
+  void ReleaseLoop(Task& task);
+  void OnRanInOverflow(Task* task);
+
+  const napi_env env_;
+  Tasks tasks_;  // in the pool, in an overflow thread, or not delivered
+  napi_threadsafe_function delivered_ = nullptr;
+  size_t loop_holders_ = 0;
+  bool stopped_ = false;
+  Clock::time_point next_probe_;
+  OverflowThreads overflow_;
+
+  // Shared with the tasks on other threads.
+  std::atomic<bool> pool_is_busy_{false};
+  std::mutex mutex_;
+  std::list<Task*> ran_;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_NAPI_WORK_QUEUE_H_
