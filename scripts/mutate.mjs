@@ -1,6 +1,6 @@
 // npm run test:mutants: changes src/ in one place at a time, and reports the changes that no test notices.
 // --count N (200), --seed N, --minutes N (a limit for the whole run), --only PREFIX (src/ship), --list: only print the changes.
-import { spawn } from 'node:child_process'
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,10 +9,9 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const VITEST = join(ROOT, 'node_modules/.bin/vitest')
 /** A change that makes a test hang is noticed. */
 const TEST_TIMEOUT_MS = 30_000
-const GROUP_TIMEOUT_MS = 180_000
+const MUTANT_TIMEOUT_MS = 240_000
 
 /** The tests of each folder: those that need no server, and the others, which run only if no quick one fails. */
 const TESTS = [
@@ -52,6 +51,9 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '60' },
     only: { type: 'string', default: '' },
     list: { type: 'boolean', default: false },
+    // For the child process.
+    in: { type: 'string' },
+    begin: { type: 'string', default: '0' },
   },
 })
 
@@ -117,47 +119,90 @@ function copyTree() {
   return dir
 }
 
-async function isNoticed(dir, groups) {
-  for (const names of groups) if (!(await doPass(dir, names))) return true
+/** Tries mutants in order, from `begin` on, in one vitest that stays loaded; sends the parent each result. */
+async function tryMutants(dir, mutants, begin) {
+  const { createVitest } = await import('vitest/node')
+  const options = { root: dir, watch: true, bail: 1, reporters: [{}], testTimeout: TEST_TIMEOUT_MS }
+  const vitest = await createVitest('test', options)
+  const checked = new Set()
+  for (let i = begin; i < mutants.length; i++) {
+    const groups = testsOf(mutants[i].file)
+    if (!checked.has(groups.join()) && (await isNoticed(vitest, groups)))
+      throw new Error(`${groups} fail without a change`)
+    checked.add(groups.join())
+    const { file, line, changed } = mutants[i]
+    const path = join(dir, file)
+    const original = readFileSync(join(ROOT, file), 'utf8')
+    const lines = original.split('\n')
+    lines[line] = changed
+    writeFileSync(path, lines.join('\n'))
+    vitest.invalidateFile(path)
+    const noticed = await isNoticed(vitest, groups)
+    writeFileSync(path, original)
+    vitest.invalidateFile(path)
+    process.send({ index: i, noticed })
+  }
+  await vitest.close()
+}
+
+async function isNoticed(vitest, groups) {
+  for (const names of groups) {
+    const specifications = await vitest.globTestSpecifications(names.map((name) => `/${name}.test.ts`))
+    if (specifications.length === 0) throw new Error(`there are no tests ${names.join(', ')}`)
+    const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications, false)
+    if (unhandledErrors.length > 0 || testModules.some((module) => !module.ok())) return true
+  }
   return false
 }
 
-/** Runs test files in a process group of their own, which is killed after a time: a change may cause an endless loop. */
-async function doPass(dir, names) {
-  const files = names.map((name) => `test/${name}.test.ts`)
-  const options = ['run', '--bail', '1', '--testTimeout', String(TEST_TIMEOUT_MS), ...files]
-  const child = spawn(VITEST, options, { cwd: dir, stdio: 'ignore', detached: true })
-  const timer = setTimeout(() => process.kill(-child.pid, 'SIGKILL'), GROUP_TIMEOUT_MS)
-  const [status] = await once(child, 'close')
-  clearTimeout(timer)
-  return status === 0
-}
-
+/** One mutant that no test ends is noticed: its process group is killed, and the next ones get a new process. */
 async function run(dir, mutants) {
   const end = performance.now() + Number(values.minutes) * 60_000
-  const survivors = []
-  let tried = 0
-  for (const { file, line, operator, changed } of mutants) {
-    if (performance.now() > end) break
-    const original = readFileSync(join(dir, file), 'utf8')
-    const lines = original.split('\n')
-    const before = lines[line]
-    lines[line] = changed
-    writeFileSync(join(dir, file), lines.join('\n'))
-    const noticed = await isNoticed(dir, testsOf(file))
-    writeFileSync(join(dir, file), original)
-    tried++
-    if (!noticed) survivors.push(file)
-    console.log(`${noticed ? 'noticed ' : 'SURVIVED'} ${file}:${line + 1} ${operator}`)
-    if (!noticed) console.log(`  - ${before.trim()}\n  + ${changed.trim()}`)
+  const results = []
+  while (results.length < mutants.length && performance.now() < end) {
+    const args = [...process.argv.slice(2), '--in', dir, '--begin', String(results.length)]
+    const child = fork(fileURLToPath(import.meta.url), args, {
+      cwd: dir,
+      detached: true,
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    })
+    const kill = () => process.kill(-child.pid, 'SIGKILL')
+    const begun = results.length
+    let timer = setTimeout(kill, MUTANT_TIMEOUT_MS)
+    child.on('message', ({ noticed }) => {
+      clearTimeout(timer)
+      report(mutants[results.length], noticed)
+      results.push(noticed)
+      timer = setTimeout(kill, performance.now() < end ? MUTANT_TIMEOUT_MS : 0)
+    })
+    const [status, signal] = await once(child, 'close')
+    clearTimeout(timer)
+    if (status !== 0 && signal !== 'SIGKILL' && results.length === begun)
+      throw new Error(`vitest ended with ${status ?? signal}`)
+    if (results.length < mutants.length && performance.now() < end) {
+      report(mutants[results.length], true)
+      results.push(true)
+    }
   }
-  console.log(`${tried - survivors.length} of ${tried} changes were noticed (seed ${values.seed})`)
+  console.log(
+    `${results.filter((noticed) => noticed).length} of ${results.length} changes were noticed (seed ${values.seed})`,
+  )
+}
+
+function report({ file, line, operator, changed }, noticed) {
+  console.log(`${noticed ? 'noticed ' : 'SURVIVED'} ${file}:${line + 1} ${operator}`)
+  if (noticed) return
+  const before = readFileSync(join(ROOT, file), 'utf8').split('\n')[line]
+  console.log(`  - ${before.trim()}\n  + ${changed.trim()}`)
 }
 
 const mutants = allMutants()
 if (values.list) {
   for (const { file, line, operator, changed } of mutants)
     console.log(`${file}:${line + 1} ${operator}: ${changed.trim()}`)
+} else if (values.in !== undefined) {
+  await tryMutants(values.in, mutants, Number(values.begin))
+  process.exit(0)
 } else {
   const dir = copyTree()
   try {

@@ -38,6 +38,14 @@ TEST_F(PlatformPosixTest, NewParentFoldersAreTheOwnersOnly) {
   EXPECT_EQ(OpenFolderCode(PathOf("a/b/c"), true), Code::kOk);
 }
 
+TEST_F(PlatformPosixTest, AFailedSyncOfAFolderIsReported) {
+  // The kernel refuses to sync a folder of procfs.
+  auto unsyncable = DefaultFileSystem().OpenDirectory("/proc", false);
+  if (!unsyncable.ok()) GTEST_SKIP() << "no /proc";
+  EXPECT_FALSE((*unsyncable)->Sync().ok());
+  EXPECT_TRUE(folder_->Sync().ok());
+}
+
 TEST_F(PlatformPosixTest, ASymbolicLinkIsNeverFollowed) {
   MakeFile("target", 10);
   ASSERT_EQ(symlink("target", PathOf("link").c_str()), 0);
