@@ -1,6 +1,7 @@
-// `npm version` runs this: a version that CHANGELOG.md does not describe, or still calls unreleased, is refused.
+// `npm version` runs this. Refuses a version that CHANGELOG.md does not describe or still calls unreleased, and, given a
+// tag as argument, a tag that is not "v" and the version.
 import { readFileSync } from 'node:fs'
-import { exit } from 'node:process'
+import { argv, exit } from 'node:process'
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
 const heading = readFileSync('CHANGELOG.md', 'utf8')
@@ -11,5 +12,11 @@ if (heading === undefined || !/\(\d{4}-\d{2}-\d{2}\)$/.test(heading)) {
   console.error(
     `CHANGELOG.md needs a heading "## ${version} (YYYY-MM-DD)"; it has ${heading ?? 'none for this version'}`,
   )
+  exit(1)
+}
+
+const [, , tag] = argv
+if (tag !== undefined && tag !== `v${version}`) {
+  console.error(`the tag is ${tag}, and package.json has version ${version}; the tag must be v${version}`)
   exit(1)
 }

@@ -1,5 +1,5 @@
-// Fuzzes the core: npm run fuzz -- [--seconds N] [decode|open]. Needs a clang++ with libFuzzer; where there
-// is none it says so and is done. What it finds new goes to build/fuzz, the small corpus is in test/fuzz.
+// Fuzzes the core: npm run fuzz -- [--seconds N] [decode|open]. Needs a clang++ with libFuzzer and is
+// skipped without one. New findings go to build/fuzz; the small corpus is in test/fuzz.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Removes the declarations that no type of the package's exports leads to: they describe the inside, and a sixth of
-// what is not binary in the package. After the bench's build, which is checked against some of them.
+// Removes the declarations that no type of the package's exports leads to: they describe internals, and are a sixth
+// of the package without its binaries. Runs after the bench's build, which is checked against some of them.
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 

@@ -1,6 +1,6 @@
 // npm run test:asan [-- FILE...]: the addon built with AddressSanitizer and UndefinedBehaviorSanitizer, in a copy of the
-// package under build/asan, and its tests under Node with gcc's runtime preloaded. No leaks are looked for: Node keeps
-// what it has until it ends.
+// package under build/asan, and its tests under Node with gcc's runtime preloaded. Leaks are not checked: Node frees little
+// before it exits.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, rmSync, symlinkSync, utimesSync } from 'node:fs'
 import { availableParallelism } from 'node:os'

@@ -1,5 +1,5 @@
 // Simulated crashes: node scripts/test-crash.mjs [--sanitize address|undefined] [crash_explorer's arguments]
-// Without arguments of its own: 40,000 crash points, and 4,000 of several writers of one log, none of which may break a
+// Without arguments: 40,000 crash points, and 4,000 of several writers of one log, none of which may break a
 // promise; then each broken disk or writer, which must be found out within the points that BROKEN gives it; then the
 // schedules of several writers (test-schedules.mjs).
 import { spawnSync } from 'node:child_process'
@@ -24,7 +24,7 @@ const BROKEN_WRITERS = ['publishes-first', 'acks-reserved', 'voids-live-owner']
 const SEVERAL = ['--writers', 'several']
 /** Seeds that found a bug once. They find it again for as long as the scenarios are made as they were. */
 const SEEDS_OF_FIXED_BUGS = [
-  [273, 'recovery was killed three times: its markers covered a record, and the one behind it was called misplaced'],
+  [273, 'recovery was killed three times: its markers covered a record, and the next one was called misplaced'],
   [9553, 'recovery cut a torn tail that only the page cache showed, and synced records were after the cut'],
 ]
 /** The same with several writers. */
@@ -39,7 +39,7 @@ if (platform === 'win32') {
 }
 const rest = argv.slice(2)
 const sanitize = rest[0] === '--sanitize' ? rest.splice(0, 2)[1] : ''
-// No platform but the simulated one: a call that reached the real disk would not link.
+// Only the simulated platform: a call that reached the real disk would not link.
 // The watcher of the live page is a thread of the platform's, and no part of a crash.
 const core = coreSources().filter((source) => !/\/platform\/|\/live_watcher\./.test(source))
 // Stacks that can be left are the system's; without them a job is not left before its end.

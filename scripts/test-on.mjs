@@ -4,8 +4,8 @@
 //   npm run test:windows             the same as test:on -- win32-x64
 //
 // The core's tests are cross-compiled; the addon is the package's binary, built anew where its sources have changed;
-// each vitest file runs by the plain runner in a process of its own. Where something is missing, it says so and is
-// done. Prints a table as docs/TESTING.md has them; fails where a test fails.
+// the plain runner runs each vitest file in a separate process. If something is missing, it is skipped with the
+// reason. Prints a table as docs/TESTING.md has them; fails where a test fails.
 import { execFileSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { resolve } from 'node:path'

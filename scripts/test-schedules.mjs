@@ -14,7 +14,7 @@ if (platform !== 'linux') {
   console.log('schedules of several writers: skipped, they need the stacks of fiber_linux.cc')
   exit(0)
 }
-// As for simulated crashes: no platform but the model, and no thread.
+// As for simulated crashes: only the model's platform, and no threads.
 const core = coreSources().filter((source) => !/\/platform\/|\/live_watcher\./.test(source))
 const own = readdirSync(FOLDER)
   .filter((name) => name.endsWith('.cc'))

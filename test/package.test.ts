@@ -35,6 +35,20 @@ test.each([
   expect(out.toString()).toBe(printed)
 })
 
+test('every file that README links to is in the package', () => {
+  const args = ['pack', '--dry-run', '--json', '--ignore-scripts']
+  const windows = process.platform === 'win32'
+  const [packed] = JSON.parse(execFileSync('npm', args, { cwd: ROOT, encoding: 'utf8', shell: windows })) as [
+    { files: { path: string }[] },
+  ]
+  const files = packed.files.map((file) => file.path)
+  const links = [...readFileSync(join(ROOT, 'README.md'), 'utf8').matchAll(/\]\((?!\w+:|#)([^)#]+)/g)]
+  expect(links.length).toBeGreaterThan(5)
+  expect(
+    links.map(([, link]) => link).filter((link) => !files.some((file) => file.startsWith(link as string))),
+  ).toEqual([])
+})
+
 test('its types serve ES modules and CommonJS, and refuse wrong options', () => {
   const tsc = path('../node_modules/typescript/bin/tsc')
   expect(execFileSync(process.execPath, [tsc, '-p', path('types/tsconfig.json')]).toString()).toBe('')

@@ -1,4 +1,4 @@
-// Holds the packed package to publint and to "are the types wrong". What they say is printed; silence is success.
+// Holds the packed package to publint and to "are the types wrong". Prints their findings.
 //
 //   npm run lint:package [-- durlog-0.1.0.tgz]
 import { execFileSync, spawnSync } from 'node:child_process'

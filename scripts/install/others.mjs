@@ -1,5 +1,5 @@
-// Programs that load the package in ways of their own: an older Node as Electron has it, and Jest, which gives each test
-// file a module registry and a global object of its own.
+// Programs that load the package in other ways: an older Node, like Electron's, and Jest, which gives each test file a
+// separate module registry and global object.
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { tool, toolVersion } from './tools.mjs'

@@ -2,7 +2,7 @@
 //
 //   node --import ./scripts/plain-runner/resolve.mjs scripts/plain-runner/main.mjs test/log.test.ts [name pattern]
 //
-// Prints a JSON line for each test: { name, state: pass | fail | skip, note, ms }. Exits with 1 where one failed.
+// Prints a JSON line for each test: { name, state: pass | fail | skip, note, ms }. Exits with 1 if one failed.
 import { writeSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { argv, cwd, exit } from 'node:process'

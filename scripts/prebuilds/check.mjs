@@ -82,7 +82,7 @@ function windowsProblems(file, { hasDelayedImports }) {
 }
 
 /**
- * What is wrong with the addon of `target`, one sentence each.
+ * The problems of the addon of `target`, one sentence each.
  *
  * @param {import('./targets.mjs').Target} target
  */

@@ -24,7 +24,7 @@ const NO_QEMU = 'qemu-aarch64 is not installed (Debian: qemu-user)'
 
 /**
  * @typedef {object} Host
- * @property {string[]} command Node: what comes before the script and its arguments
+ * @property {string[]} command Node: the words before the script and its arguments
  * @property {string[]} emulator what comes before a program of the system
  * @property {Record<string, string>} [env]
  * @property {(path: string) => string} [path] how the program calls a path of this machine
@@ -86,8 +86,8 @@ function findMusl(arch, emulator) {
 }
 
 /**
- * `command` as one program, which process.execPath names too: what is emulated or loaded by hand would name the
- * emulator or the loader, and its children would not start.
+ * Makes one program of `command` and lets process.execPath name it. Otherwise execPath would name the emulator or the
+ * loader, and child processes would not start.
  */
 function writeLauncher(name, command) {
   const folder = resolve(FOLDER, name)

@@ -1,4 +1,4 @@
-// What the C++ runtime does between a throw and a catch, as it is where nothing is caught. libc++
+// The functions that the C++ runtime calls between a throw and a catch, if nothing is caught. libc++
 // is compiled with exceptions, the core without: a throw of libc++ can only end the process.
 // libc++abi and libunwind come to the same end, with a twentieth of the addon in unwinding code.
 //

@@ -1,4 +1,4 @@
-// Checks every binary below prebuilds/, and runs each where it can be run.
+// Checks every binary below prebuilds/, and runs each one that this machine can run.
 //
 //   npm run test:prebuilds [-- linux-x64 ...] [--static]
 //

@@ -1,4 +1,4 @@
-// The cross compiler: one pinned zig from PyPI in an environment of its own below build/, with its caches.
+// The cross compiler: one pinned zig from PyPI in a separate Python environment below build/, with its caches.
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -10,7 +10,7 @@ const MAX_OUTPUT_BYTES = 64 * 2 ** 20
 const run = promisify(execFile)
 
 export const PYTHON = resolve(FOLDER, 'venv/bin/python')
-// What is compiled must not depend on what another program left in a cache, or on who runs this.
+// The output must not depend on other programs' caches or on the user.
 const environment = {
   ...process.env,
   ZIG_GLOBAL_CACHE_DIR: resolve(FOLDER, 'cache'),
@@ -32,7 +32,13 @@ export function installZig() {
   writeFileSync(mark, ZIG_VERSION)
 }
 
-/** Runs `zig <args>`. Rejects with the compiler's own words. */
+/** The folder that the compiler is installed in, with the sources and licences of its libraries. */
+export function zigFolder() {
+  const program = 'import os, ziglang; print(os.path.dirname(ziglang.__file__))'
+  return execFileSync(PYTHON, ['-c', program], { encoding: 'utf8' }).trim()
+}
+
+/** Runs `zig <args>`. Rejects with the compiler's output. */
 export async function zig(args) {
   try {
     await run(PYTHON, ['-m', 'ziglang', ...args], { env: environment, maxBuffer: MAX_OUTPUT_BYTES })

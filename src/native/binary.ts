@@ -67,6 +67,7 @@ function missingMessage(target: string): string {
     `no durlog binary for ${target}: the package has ${carried === '' ? 'none' : carried} in ${folder}.`,
     'In a clone of the repository run "npm ci && npm run build:native" on this system,',
     `then put build/Release/durlog.node at ${join(folder, target, 'durlog.node')} or set DURLOG_BINARY to its path.`,
-    'In a bundle, see "Bundlers" in docs/INSTALL.md.',
+    "A bundler must leave durlog out (Next.js: serverExternalPackages: ['durlog']; Vite: ssr.external: ['durlog']):",
+    'see "Bundlers" in docs/INSTALL.md.',
   ].join(' ')
 }
