@@ -116,8 +116,13 @@ describe('a stdout that is closed', () => {
     'export',
     'import',
     'trim',
+    'backup',
+    'restore',
+    'ship',
     'doctor',
     'bench',
+    'completion',
+    'man',
   ]
   const CALLS: string[][] = [
     ['append', 'DIR'],
@@ -141,6 +146,11 @@ describe('a stdout that is closed', () => {
     ['trim', 'DIR', '--before', '0'],
     ['trim', 'DIR', '--max-bytes', '0', '--dry-run'],
     ['trim', 'DIR', '--max-age', '0s', '--json'],
+    ['stat', 'DIR', '--since', '1h'],
+    ['tail', 'DIR', '--cursor', 'reader'],
+    ['cursors', 'DIR', '--create', 'reader'],
+    ['completion', 'bash'],
+    ['man'],
     ['--help'],
     ['help'],
     ...COMMANDS.flatMap((name) => [

@@ -1,4 +1,5 @@
 /** `tail -F`: follows whatever log is in a folder. */
+import { stat } from 'node:fs/promises'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DurlogError, type DurlogErrorCode } from '../errors.js'
 import { inspect, open, type ReadOnlyLog } from '../index.js'
@@ -69,11 +70,14 @@ async function followOne(log: ReadOnlyLog, from: number, options: PrintOptions):
   return place
 }
 
-/** Aborts `ending` when the folder no longer holds `log`. */
+/** Aborts `ending` when the folder no longer holds `log`. Looks into it only if its entries have changed. */
 async function watchForNewLog({ dir, uuid }: ReadOnlyLog, ending: AbortController): Promise<void> {
   const { signal } = ending
-  while (!signal.aborted) {
+  for (let seen = ''; !signal.aborted; ) {
     await wait(POLL_MS, undefined, { signal }).catch(() => {})
+    const { ino, mtimeMs } = (await stat(dir).catch(() => undefined)) ?? { ino: 0, mtimeMs: 0 }
+    if (seen === `${ino} ${mtimeMs}`) continue
+    seen = `${ino} ${mtimeMs}`
     const found = await inspect(dir).catch((error: unknown) => error)
     const gone = found instanceof Error ? isCode(found, 'ERR_DURLOG_NOT_FOUND') : (found as Place).uuid !== uuid
     if (gone) ending.abort()
