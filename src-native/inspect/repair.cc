@@ -52,14 +52,17 @@ Result<RepairReport> Repair(FileSystem& file_system, const std::string& path, bo
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
                           file_system.OpenDirectory(path, false));
   std::unique_ptr<FileLock> lock;
+  Evidence evidence = Evidence::kDevice;
   if (apply) {
     DURLOG_ASSIGN_OR_RETURN(lock, directory->Lock(kLockName));
+  } else {
+    DURLOG_ASSIGN_OR_RETURN(evidence, EvidenceForObserver(*directory));
   }
   DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(*directory));
   DURLOG_ASSIGN_OR_RETURN(
       RecoveryPlan plan,
       PlanRecovery(*directory, std::move(files), apply ? OpenMode::kReadWrite : OpenMode::kRead,
-                   ScanExtent::kUnsyncedEnd, Evidence::kDevice));
+                   ScanExtent::kUnsyncedEnd, evidence));
   RepairReport report;
   report.state = plan.report.state;
   report.cuts = plan.cuts;

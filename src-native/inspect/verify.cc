@@ -85,9 +85,10 @@ bool IsBeingWritten(const RecoveryPlan& plan, uint64_t written_end) {
 
 Result<VerifyReport> VerifyOnce(Directory& directory, const std::optional<LiveView>& live) {
   DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(directory));
+  DURLOG_ASSIGN_OR_RETURN(const Evidence evidence, EvidenceForObserver(directory));
   DURLOG_ASSIGN_OR_RETURN(RecoveryPlan plan,
                           PlanRecovery(directory, std::move(files), OpenMode::kRead,
-                                       ScanExtent::kEverything, Evidence::kDevice));
+                                       ScanExtent::kEverything, evidence));
   const uint64_t written_end = live ? live->memory_end : UINT64_MAX;
   if (IsBeingWritten(plan, written_end)) {
     plan.report.state = RecoveryState::kClean;

@@ -29,8 +29,13 @@ Status TruncateJob::Cut() {
   }
   DURLOG_RETURN_IF_ERROR(directory_.Sync());
   const uint64_t cut_offset = offset_;
-  DURLOG_ASSIGN_OR_RETURN(offset_,
-                          CutBehindMarker(*opened.file, opened.header, cut_offset, next_seq_));
+  if (void_seq_) {
+    DURLOG_ASSIGN_OR_RETURN(
+        offset_, CutInsideVoid(*opened.file, opened.header, cut_offset, *void_seq_, next_seq_));
+  } else {
+    DURLOG_ASSIGN_OR_RETURN(offset_,
+                            CutBehindMarker(*opened.file, opened.header, cut_offset, next_seq_));
+  }
   end_marked_ = offset_ > cut_offset;
   segment_ = std::make_shared<Segment>(first_seq, opened.header, std::move(opened.file));
   return Status::Ok();
@@ -47,6 +52,8 @@ Status TruncateJob::FindOffset(File& file, const SegmentHeader& header, uint64_t
   DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
   FrameScanner scanner(file, ContextOf(header, first_seq), file_bytes);
   bool inside_batch = false;
+  uint64_t last_offset = scanner.position();
+  uint64_t last_seq = first_seq;
   while (scanner.next_seq() < next_seq_) {
     DURLOG_ASSIGN_OR_RETURN(const ScannedFrame frame, scanner.Next());
     if (frame.status != DecodeStatus::kWhole) {
@@ -55,6 +62,8 @@ Status TruncateJob::FindOffset(File& file, const SegmentHeader& header, uint64_t
           .WithOffset(frame.offset)
           .WithLost(scanner.next_seq(), next_seq_ - 1);
     }
+    last_offset = frame.offset;
+    last_seq = frame.fields.seq;
     inside_batch = frame.fields.batch_continues;
     last_time_ms_ = std::max(last_time_ms_, frame.fields.time_ms);
   }
@@ -64,6 +73,10 @@ Status TruncateJob::FindOffset(File& file, const SegmentHeader& header, uint64_t
                              " is inside an atomic batch: cut in front of the batch or behind it");
   }
   offset_ = scanner.position();
+  if (scanner.next_seq() > next_seq_) {
+    offset_ = last_offset;
+    void_seq_ = last_seq;
+  }
   return Status::Ok();
 }
 

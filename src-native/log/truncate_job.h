@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -58,6 +59,7 @@ class TruncateJob final : public Job {
   const uint64_t end_;
   std::shared_ptr<Segment> segment_;
   uint64_t offset_ = 0;
+  std::optional<uint64_t> void_seq_;  // of the void at offset_ in which the cut falls
   uint32_t last_time_ms_ = 0;
   bool end_marked_ = false;
   bool changed_ = false;

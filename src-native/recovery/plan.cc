@@ -164,6 +164,15 @@ void Classify(RecoveryPlan* plan, size_t damaged) {
 
 }  // namespace
 
+Result<Evidence> EvidenceForObserver(Directory& directory) {
+  Result<std::unique_ptr<File>> lock = directory.Open(kLockName, OpenMode::kRead);
+  if (lock.status().code() == Code::kNotFound) return Evidence::kDevice;
+  if (!lock.ok()) return lock.TakeStatus();
+  const Result<bool> locked = (*lock)->IsLocked();
+  // A system without locks has no log that is shared: a writer's files are older than its records.
+  return locked.ok() && *locked ? Evidence::kCache : Evidence::kDevice;
+}
+
 Result<RecoveryPlan> PlanRecovery(Directory& directory, LogFiles files, OpenMode mode,
                                   ScanExtent extent, Evidence evidence) {
   RecoveryPlan plan;

@@ -68,6 +68,11 @@ enum class Evidence : uint8_t {
   kDevice,
 };
 
+// Where a caller without the log's lock reads: kCache while a writer has the log open. To sync a
+// file is to receive the system's only report of a failed writeback, and a writer that opens the
+// file later would acknowledge records that are gone.
+Result<Evidence> EvidenceForObserver(Directory& directory);
+
 // `files` is what the directory holds: kNotFound where there is no segment among it. A plan that is
 // to be applied needs kReadWrite, kDevice and the log's lock.
 Result<RecoveryPlan> PlanRecovery(Directory& directory, LogFiles files, OpenMode mode,

@@ -75,4 +75,20 @@ Result<uint64_t> CutBehindMarker(File& file, const SegmentHeader& header, uint64
   return offset + last.size;
 }
 
+// The shorter void and its marker take no more room than the longer one did: each seq of a void has
+// at least the bytes of a marker. With the first marker they may, at the end of a segment, so that
+// the last marker is left out: no record follows the first one.
+Result<uint64_t> CutInsideVoid(File& file, const SegmentHeader& header, uint64_t offset,
+                               uint64_t void_seq, uint64_t next_seq) {
+  DURLOG_ASSIGN_OR_RETURN(offset, CutBehindMarker(file, header, offset, void_seq));
+  const uint64_t seqs = next_seq - void_seq;
+  const uint64_t void_bytes = seqs * kMinRecordFrameBytes;
+  uint8_t frame[kFrameHeaderBytes];
+  EncodeVoid(void_seq, static_cast<uint32_t>(seqs),
+             static_cast<uint32_t>(void_bytes - kFrameHeaderBytes), header.crc_seed(), frame);
+  DURLOG_RETURN_IF_ERROR(file.WriteAt(offset, frame, sizeof frame));
+  DURLOG_RETURN_IF_ERROR(file.SyncData());
+  return CutBehindMarker(file, header, offset + void_bytes, next_seq);
+}
+
 }  // namespace durlog

@@ -20,6 +20,11 @@ Status CutSyncedRecords(File& file, uint64_t offset, uint64_t segment_bytes);
 // markers were cut.
 Result<uint64_t> CutBehindMarker(File& file, const SegmentHeader& header, uint64_t offset,
                                  uint64_t next_seq);
+// As CutBehindMarker, where `next_seq` falls into a void: that one begins at `offset` with the seq
+// `void_seq`, and a shorter one takes its place. The log first ends before the void, and then has
+// the shorter one appended: at every moment the device holds a log without its end.
+Result<uint64_t> CutInsideVoid(File& file, const SegmentHeader& header, uint64_t offset,
+                               uint64_t void_seq, uint64_t next_seq);
 
 }  // namespace durlog
 

@@ -8,11 +8,11 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type OpenOptions, verify } from '../../src/index.js'
+import { type OpenOptions, repair, type Strategy, verify } from '../../src/index.js'
 import { diskProblem, runTool } from '../fixtures/disk-image.js'
-import { evictInodes, type FailingDisk, fsyncAsAnotherProgram, makeFailingDisk } from '../fixtures/failing-disk.js'
+import { evictInode, type FailingDisk, fsyncAsAnotherProgram, makeFailingDisk } from '../fixtures/failing-disk.js'
 import { dyingOfFailedSync, shimProblem } from '../fixtures/fault-shim.js'
-import { openUntilDone, texts } from '../fixtures/scratch.js'
+import { codeOf, openUntilDone, texts } from '../fixtures/scratch.js'
 
 const CHILD = fileURLToPath(new URL('consumed-error-child.mjs', import.meta.url))
 const KIB = 1024
@@ -74,9 +74,13 @@ class Writer {
     return answer
   }
 
+  get ended(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null
+  }
+
   async kill(): Promise<void> {
     this.child.kill('SIGKILL')
-    if (this.child.exitCode === null && this.child.signalCode === null) await once(this.child, 'exit')
+    if (!this.ended) await once(this.child, 'exit')
   }
 }
 
@@ -180,11 +184,71 @@ describe('a log with several writers never acknowledges what a failed write has 
         if (evict) runTool('sync')
         else expect(fsyncAsAnotherProgram(newestOf(dir))).toMatch(/^(EIO|ENOSPC)$/)
         await busy.kill()
-        if (evict) evictInodes()
+        if (evict) evictInode(newestOf(dir))
         disk.heal()
         const after = await idle.append(AFTER, 'sync')
         await idle.kill()
         await expectKept(disk, dir, endOf(before, after))
+      })
+    }
+  }
+})
+
+describe('a log with one writer never acknowledges what a failed write has lost, whoever got to know of it', () => {
+  const STRATEGIES: readonly Strategy[] = ['mmap', 'pwrite', 'auto']
+  const CONSUMERS: Record<string, (segment: string, writer: Writer) => Promise<void>> = {
+    "another process's fsync": async (segment) => void fsyncAsAnotherProgram(segment),
+    'the writer, which is killed before it says so': async (_, writer) => void (await writer.append(1, 'sync')),
+    'no process, and the inode is evicted': async (segment, writer) => {
+      runTool('sync')
+      await writer.kill()
+      evictInode(segment)
+    },
+  }
+  for (const [name, consume] of Object.entries(CONSUMERS)) {
+    for (const type of TYPES) {
+      test.for(STRATEGIES)(`${name}, ${type}, %s`, async (strategy, { skip }) => {
+        skip(diskProblem(type) !== '', diskProblem(type))
+        skip(shimProblem() !== '', shimProblem())
+        const disk = diskOf(type)
+        const dir = join(disk.dir, 'log')
+        const writer = await Writer.open(dir, { strategy }, name.startsWith('the writer') ? dyingOfFailedSync() : {})
+        const before = await writer.append(BEFORE, 'sync')
+        failAfterRecords(disk, dir, BEFORE)
+        await writer.append(LOST, 'memory')
+        await consume(newestOf(dir), writer)
+        disk.heal()
+        // Direct writes are rolled back if there is no room, and the log takes the next record.
+        const late = writer.ended ? undefined : await writer.append(1, 'sync')
+        await writer.kill()
+        const next = await Writer.open(dir, { strategy })
+        const after = await next.append(AFTER, 'sync')
+        expect(after).toMatchObject({ code: '' })
+        await next.kill()
+        await expectKept(disk, dir, endOf(before, late, after))
+      })
+    }
+  }
+})
+
+describe('the report of a failed write is left to the writer', () => {
+  const OBSERVERS: Record<string, (dir: string) => Promise<unknown>> = {
+    verify: (dir) => verify(dir),
+    'a dry run of repair': (dir) => codeOf(repair(dir)),
+  }
+  for (const [name, observe] of Object.entries(OBSERVERS)) {
+    for (const shared of [false, true]) {
+      test(`by ${name} of a log that ${shared ? 'several writers have' : 'a writer has'} open`, async ({ skip }) => {
+        skip(diskProblem('ext4') !== '', diskProblem('ext4'))
+        const disk = diskOf('ext4')
+        const dir = join(disk.dir, 'log')
+        const writer = await Writer.open(dir, shared ? SHARED : { strategy: 'mmap' })
+        await writer.append(1, 'sync', shared ? FIRST_BYTES : RECORD_BYTES)
+        await writer.append(BEFORE - 1, 'sync')
+        await loseRecordsOf(disk, dir, writer)
+        runTool('sync')
+        await observe(dir)
+        expect(fsyncAsAnotherProgram(newestOf(dir))).toMatch(/^(EIO|ENOSPC)$/)
       })
     }
   }

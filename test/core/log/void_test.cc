@@ -1,6 +1,7 @@
 // Seqs without a record in a log that is restored: as in the one that it is restored from.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -109,6 +110,36 @@ TEST_P(RestoredVoidTest, IsOfASegmentThatMayHoldIt) {
   const Result<OpenedSegment> opened = OpenSegment(**directory, 0, OpenMode::kRead);
   ASSERT_TRUE(opened.ok());
   EXPECT_EQ(opened->header.version, kSharedVersion);
+}
+
+// A record appended after the truncation has a seq that the void had, and must be found there.
+TEST_P(RestoredVoidTest, IsShortenedByATruncationThatFallsIntoIt) {
+  for (uint64_t at = 0; at <= 7; ++at) {
+    std::filesystem::remove_all(PathOf("log"));
+    void_.clear();
+    std::unique_ptr<Log> log = Open(Restored());
+    ASSERT_NE(log, nullptr);
+    AppendRecord(*log);
+    AppendVoid(*log, 5);
+    AppendRecord(*log);
+    ASSERT_TRUE(log->Sync(Level::kSync).ok());
+    const Result<std::shared_ptr<TruncateJob>> begun = log->BeginTruncate(at);
+    ASSERT_TRUE(begun.ok()) << begun.status().message();
+    (*begun)->Await();
+    ASSERT_TRUE(log->FinishTruncate(**begun).ok());
+    EXPECT_EQ(log->next_seq(), at);
+    while (!void_.empty() && void_.back() >= at) void_.pop_back();
+    for (int i = 0; i < 3; ++i) AppendRecord(*log);
+    ASSERT_TRUE(log->Sync(Level::kSync).ok());
+    ExpectAsAppended(at + 3);
+    log.reset();
+    log = Open(SmallOptions(GetParam()));
+    ASSERT_NE(log, nullptr);
+    EXPECT_EQ(log->recovery().state, RecoveryState::kClean);
+    EXPECT_EQ(log->next_seq(), at + 3);
+    Close(std::move(log));
+    ExpectAsAppended(at + 3);
+  }
 }
 
 TEST_P(RestoredVoidTest, IsRefusedInAnyOtherLogAndBeyondItsBound) {
