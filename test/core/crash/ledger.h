@@ -20,6 +20,8 @@ struct Entry {
   uint32_t size = 0;
   bool batch_continues = false;
   uint64_t time_ms = kAnyTime;  // that it was given
+  // No record: one of the seqs of a void. All of its seqs but the last one continue, as in a batch.
+  bool is_void() const { return size == 0; }
 };
 
 // Some payloads are all zeros, which must be told from free space.
@@ -62,6 +64,23 @@ struct Ledger {
   bool MayEndAt(uint64_t seq) const {
     const Entry* const last = seq == 0 ? nullptr : Find(seq - 1);
     return last == nullptr || !last->batch_continues;
+  }
+  bool MayCutAt(uint64_t seq) const {
+    return MayEndAt(seq) || (seq > base && Find(seq - 1)->is_void());
+  }
+  // A truncation shortens a void.
+  void AllowEndAt(uint64_t seq) {
+    if (seq <= base || seq > next()) return;
+    Entry& last = entries[static_cast<size_t>(seq - 1 - base)];
+    if (last.is_void()) last.batch_continues = false;
+  }
+  // Where the void begins that `seq` falls into; `seq` itself if it falls into none.
+  uint64_t BeginOfVoidAt(uint64_t seq) const {
+    while (seq > base && Find(seq - 1) != nullptr && Find(seq - 1)->is_void() &&
+           Find(seq - 1)->batch_continues) {
+      --seq;
+    }
+    return seq;
   }
   void CutAt(uint64_t seq) {
     if (seq < next()) entries.resize(static_cast<size_t>(seq > base ? seq - base : 0));

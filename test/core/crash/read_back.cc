@@ -81,6 +81,8 @@ std::string ReadAll(FileSystem& disk, const std::string& path, uint64_t first, c
       buffer.resize(batch->need_bytes);
       continue;
     }
+    const uint64_t begin = batch->count == 0 ? batch->next_seq : batch->first_seq;
+    while (seq < begin && ledger.Find(seq) != nullptr && ledger.Find(seq)->is_void()) ++seq;
     if (batch->count == 0) break;
     if (batch->first_seq != seq) return "the cursor jumps to seq " + Text(batch->first_seq);
     for (size_t i = 0; i < batch->count; ++i, ++seq) {

@@ -83,6 +83,8 @@ Scenario MakeScenario(uint64_t seed, const Wish& wish) {
   scenario.gives_times = seed % 4 == 0;  // not drawn either
   scenario.rotates = seed % 3 == 2;
   scenario.retains = seed % 5 == 1;
+  scenario.voids = seed % 7 == 6;
+  if (scenario.voids) options.restored.uuid = LogUuid{1, 2, 3};
   scenario.traits = MakeTraits(&random, options);
   scenario.traits.lies = wish.lies;
   scenario.steps = static_cast<uint32_t>(random.Between(20, 120));

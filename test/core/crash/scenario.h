@@ -40,6 +40,7 @@ struct Scenario {
   uint32_t percent_switch = 0;     // of the system calls, at which somebody else goes on
   uint32_t percent_in_memory = 0;  // of the appends; the others take any level
   bool gives_times = false;        // to some of the appends
+  bool voids = false;              // some seqs hold no record, as in a log that is restored
   bool rotates = false;            // seals segments by hand
   bool retains = false;            // trims what a retention plans
   // Of a log that several write.

@@ -177,8 +177,11 @@ Ledger Session::LedgerNow() const {
   }
   if (storing_) now.in_memory = std::min(now.in_memory, memory_before_store_);
   if (cut_) {
-    now.synced = std::min(now.synced, *cut_);
-    now.in_memory = std::min(now.in_memory, *cut_);
+    // A void that is being shortened is gone for a moment.
+    const uint64_t end = ledger_.BeginOfVoidAt(*cut_);
+    now.synced = std::min(now.synced, end);
+    now.in_memory = std::min(now.in_memory, end);
+    now.AllowEndAt(*cut_);
   }
   return now;
 }

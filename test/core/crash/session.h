@@ -54,6 +54,7 @@ class Session final : public LogListener {
   void Step();
   void AppendOne();
   void AppendBatch();
+  void AppendVoid();
   void Settle(const Result<uint64_t>& result, uint64_t expected);
   void BeginStore();
   void EndStore();

@@ -10,6 +10,7 @@ namespace {
 // A log that has not come to rest after so many turns never will.
 constexpr int kMaxTurns = 2000;
 constexpr size_t kMaxBatch = 6;
+constexpr uint64_t kMaxVoid = 8;
 
 }  // namespace
 
@@ -40,6 +41,8 @@ void Session::Step() {
     Reopen();
   } else if (kind < 97 && scenario_.rotates) {
     Rotate();
+  } else if (kind >= 97 && scenario_.voids) {
+    AppendVoid();
   }
   if (cursor_ && going() && cursor_random_.OneIn(4)) MoveCursor();
   if (log_ && going() && random_.OneIn(2)) Turn();
@@ -132,6 +135,17 @@ void Session::AppendBatch() {
        (time_ms == kAnyTime ? "" : ", time " + std::to_string(time_ms)));
   BeginStore();
   const Result<uint64_t> result = log_->AppendBatch(bytes.data(), count, level, time_ms);
+  EndStore();
+  Settle(result, expected);
+}
+
+void Session::AppendVoid() {
+  const uint64_t seqs = random_.Between(1, kMaxVoid);
+  const uint64_t expected = log_->next_seq();
+  for (uint64_t i = 0; i < seqs; ++i) ledger_.entries.push_back(Entry{0, 0, i + 1 < seqs});
+  Note("void of " + std::to_string(seqs) + " at seq " + std::to_string(expected));
+  BeginStore();
+  const Result<uint64_t> result = log_->WriteVoid(seqs, disk_->now_ms());
   EndStore();
   Settle(result, expected);
 }
@@ -271,6 +285,7 @@ void Session::Truncate() {
     const Status status = log_->FinishTruncate(**begun);
     Note(status.ok() ? "truncated" : "truncation refused: " + status.message());
     if (status.ok()) {
+      ledger_.AllowEndAt(seq);
       ledger_.CutAt(seq);
       if (ledger_.cursor_in_memory > seq) ledger_.cursor_cut = std::min(ledger_.cursor_cut, seq);
       cut_.reset();
@@ -280,7 +295,7 @@ void Session::Truncate() {
       // How far it got is not known before the next open.
       ledger_.CutAt(ledger_.next());
       return;
-    } else if (ledger_.MayEndAt(seq) && !scenario_.faulty()) {
+    } else if (ledger_.MayCutAt(seq) && !scenario_.faulty()) {
       Fail("a truncation is refused: " + status.message());
     }
   } else {
