@@ -37,6 +37,18 @@ test('a failure reported while a call is being admitted fails that call if it mu
   expect(alone).toEqual(['ran'])
 })
 
+test('an aborted call leaves the queue at once, also if the call before it never starts', async () => {
+  const held = new CallQueue(() => {})
+  void held.hold<string>(() => undefined)
+  const controller = new AbortController()
+  const aborted = held.hold<string>(() => undefined, controller.signal)
+  void held.hold<string>(() => undefined)
+  held.admit()
+  controller.abort()
+  await expect(aborted).rejects.toMatchObject({ name: 'AbortError' })
+  expect(held.size).toBe(2)
+})
+
 test('a call that is made because another one failed waits after those that outlive the failure', () => {
   const held = new CallQueue(() => {})
   const order: string[] = []

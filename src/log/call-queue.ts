@@ -2,7 +2,7 @@
 
 import { type DurlogError, outcomeOfCall } from '../errors.js'
 import { onAbort } from '../options/abort-signal.js'
-import { Deque } from './deque.js'
+import { LinkedQueue } from './linked-queue.js'
 
 /** A call that waits for room, or for everything before it to settle. */
 export interface QueuedCall {
@@ -19,7 +19,7 @@ export interface QueuedCall {
  * reported while a call is being admitted takes effect after its `admit` has returned.
  */
 export class CallQueue {
-  #calls = new Deque<QueuedCall>()
+  readonly #calls = new LinkedQueue<QueuedCall>()
   #admitting = false
   /** The first failure reported while a call was being admitted. */
   #failure: DurlogError | undefined
@@ -43,8 +43,10 @@ export class CallQueue {
     if (this.#admitting) return
     this.#admitting = true
     for (let admitted = true; admitted; ) {
-      admitted = this.#calls.peek()?.admit() ?? false
-      if (admitted) this.#calls.shift()
+      const call = this.#calls.peek()
+      admitted = call?.admit() ?? false
+      // It has left if its signal was aborted while it was admitted.
+      if (admitted && this.#calls.peek() === call) this.#calls.shift()
       const failure = this.#failure
       this.#failure = undefined
       if (failure !== undefined) {
@@ -63,13 +65,7 @@ export class CallQueue {
 
   /** The queue is consistent before the first call fails: a caller's code may add to it. */
   #failAll(error: DurlogError): void {
-    const calls = this.#calls
-    const failed: QueuedCall[] = []
-    this.#calls = new Deque()
-    for (let call = calls.shift(); call !== undefined; call = calls.shift()) {
-      if (call.outlivesFailure) this.#calls.push(call)
-      else failed.push(call)
-    }
+    const failed = this.#calls.removeIf((call) => !call.outlivesFailure)
     for (const call of failed) call.fail(error)
   }
 
@@ -86,13 +82,13 @@ export class CallQueue {
       }
       const unwatch = onAbort(signal, () => {
         leave()
+        remove()
         reject(signal?.reason)
         this.#onLeft()
       })
-      this.push({
+      const remove = this.#calls.push({
         outlivesFailure,
         admit: () => {
-          if (left) return true
           try {
             const promise = start()
             if (promise === undefined) return false

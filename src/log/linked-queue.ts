@@ -1,0 +1,59 @@
+/** A queue that any of its items can leave; every operation takes constant time. */
+
+interface Entry<T> {
+  readonly item: T
+  previous: Entry<T> | undefined
+  next: Entry<T> | undefined
+  left: boolean
+}
+
+export class LinkedQueue<T> {
+  #first: Entry<T> | undefined
+  #last: Entry<T> | undefined
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** Returns a function that removes the item, if it is still in the queue. */
+  push(item: T): () => void {
+    const entry: Entry<T> = { item, previous: this.#last, next: undefined, left: false }
+    if (this.#last === undefined) this.#first = entry
+    else this.#last.next = entry
+    this.#last = entry
+    this.#size++
+    return () => this.#remove(entry)
+  }
+
+  peek(): T | undefined {
+    return this.#first?.item
+  }
+
+  shift(): T | undefined {
+    const first = this.#first
+    if (first !== undefined) this.#remove(first)
+    return first?.item
+  }
+
+  /** Removes the items that `leaves` is true of; returns them in order. */
+  removeIf(leaves: (item: T) => boolean): T[] {
+    const removed: T[] = []
+    for (let entry = this.#first; entry !== undefined; entry = entry.next) {
+      if (!leaves(entry.item)) continue
+      this.#remove(entry)
+      removed.push(entry.item)
+    }
+    return removed
+  }
+
+  #remove(entry: Entry<T>): void {
+    if (entry.left) return
+    entry.left = true
+    if (entry.previous === undefined) this.#first = entry.next
+    else entry.previous.next = entry.next
+    if (entry.next === undefined) this.#last = entry.previous
+    else entry.next.previous = entry.previous
+    this.#size--
+  }
+}

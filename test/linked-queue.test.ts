@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { LinkedQueue } from '../src/log/linked-queue.js'
+
+test('items come out in the order they went in, while others come in', () => {
+  const queue = new LinkedQueue<number>()
+  const out: number[] = []
+  let next = 0
+  for (let round = 0; round < 50; round++) {
+    for (let i = 0; i < round; i++) queue.push(next++)
+    for (let i = 0; i < round / 2; i++) out.push(queue.shift() as number)
+  }
+  while (queue.size > 0) out.push(queue.shift() as number)
+  expect(out).toEqual(Array.from({ length: next }, (_, i) => i))
+})
+
+test('an empty queue gives nothing', () => {
+  const queue = new LinkedQueue<string>()
+  expect([queue.size, queue.peek(), queue.shift(), queue.size]).toEqual([0, undefined, undefined, 0])
+  queue.push('a')
+  expect([queue.peek(), queue.shift(), queue.peek()]).toEqual(['a', 'a', undefined])
+})
+
+test('an item leaves from anywhere, once, and the others keep their order', () => {
+  const queue = new LinkedQueue<number>()
+  const removals = [0, 1, 2, 3, 4].map((item) => queue.push(item))
+  for (const item of [2, 0, 4, 2]) removals[item]?.()
+  expect(queue.size).toBe(2)
+  queue.push(5)
+  expect(queue.removeIf((item) => item === 3)).toEqual([3])
+  expect([queue.shift(), queue.shift(), queue.shift()]).toEqual([1, 5, undefined])
+  removals[1]?.()
+  expect(queue.size).toBe(0)
+})
