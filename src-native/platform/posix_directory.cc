@@ -10,6 +10,7 @@
 #include "platform/posix_error.h"
 #include "platform/posix_file.h"
 #include "platform/posix_lock.h"
+#include "platform/posix_new_file.h"
 #include "platform/posix_probe.h"
 #include "platform/posix_sync.h"
 
@@ -21,9 +22,8 @@ int FlagsFor(OpenMode mode) {
     case OpenMode::kRead:
       return O_RDONLY;
     case OpenMode::kReadWrite:
-      return O_RDWR;
     case OpenMode::kCreateNew:
-      return O_RDWR | O_CREAT | O_EXCL;
+      return O_RDWR;
     case OpenMode::kDirect:
       return O_RDWR | DirectOpenFlags() | DurableOpenFlags();
     case OpenMode::kDirectUnsynced:
@@ -51,7 +51,13 @@ Status PosixDirectory::CheckName(const std::string& name) const {
       .WithPath(path_);
 }
 
-Result<ScopedFd> PosixDirectory::OpenRegular(const std::string& name, int flags) const {
+Result<ScopedFd> PosixDirectory::CreateRegular(const std::string& name, int flags) {
+  DURLOG_ASSIGN_OR_RETURN(ScopedFd fd, OpenRegular(name, flags | O_CREAT | O_EXCL));
+  TakeAccessOfFolder(fd_.get(), fd.get(), name);
+  return fd;
+}
+
+Result<ScopedFd> PosixDirectory::OpenRegular(const std::string& name, int flags) {
   DURLOG_RETURN_IF_ERROR(CheckName(name));
   const std::string path = PathOf(name);
   // O_NONBLOCK, so that a FIFO of that name is refused below instead of waited for.
@@ -66,7 +72,8 @@ Result<ScopedFd> PosixDirectory::OpenRegular(const std::string& name, int flags)
 
 Result<std::unique_ptr<File>> PosixDirectory::Open(const std::string& name, OpenMode mode) {
   const bool direct = IsDirect(mode);
-  Result<ScopedFd> fd = OpenRegular(name, FlagsFor(mode));
+  Result<ScopedFd> fd = mode == OpenMode::kCreateNew ? CreateRegular(name, FlagsFor(mode))
+                                                     : OpenRegular(name, FlagsFor(mode));
   if (!fd.ok()) {
     Status status = fd.TakeStatus();
     if (direct && status.sys_errno() == EINVAL) {
@@ -125,8 +132,13 @@ Status PosixDirectory::Remove(const std::string& name) {
 Status PosixDirectory::Sync() { return SyncDirectoryOf(fd_.get(), path_); }
 
 Result<std::unique_ptr<FileLock>> PosixDirectory::Lock(const std::string& name) {
-  DURLOG_ASSIGN_OR_RETURN(ScopedFd fd, OpenRegular(name, O_RDWR | O_CREAT));
-  return LockOpenFile(std::move(fd), PathOf(name));
+  for (;;) {
+    Result<ScopedFd> fd = OpenRegular(name, O_RDWR);
+    if (fd.status().code() == Code::kNotFound) fd = CreateRegular(name, O_RDWR);
+    if (fd.ok()) return LockOpenFile(std::move(*fd), PathOf(name));
+    // Another process may have created it since.
+    if (fd.status().sys_errno() != EEXIST) return fd.TakeStatus();
+  }
 }
 
 Result<Capabilities> PosixDirectory::Probe() { return ProbeDirectory(fd_.get(), path_); }

@@ -28,7 +28,8 @@ class PosixDirectory final : public Directory {
  private:
   std::string PathOf(const std::string& name) const { return path_ + "/" + name; }
   Status CheckName(const std::string& name) const;
-  Result<ScopedFd> OpenRegular(const std::string& name, int flags) const;
+  Result<ScopedFd> OpenRegular(const std::string& name, int flags);
+  Result<ScopedFd> CreateRegular(const std::string& name, int flags);
 
   const ScopedFd fd_;
   const std::string path_;

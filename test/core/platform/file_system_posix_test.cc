@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "platform/file_system.h"
@@ -44,6 +45,39 @@ TEST_F(PlatformPosixTest, AFailedSyncOfAFolderIsReported) {
   if (!unsyncable.ok()) GTEST_SKIP() << "no /proc";
   EXPECT_FALSE((*unsyncable)->Sync().ok());
   EXPECT_TRUE(folder_->Sync().ok());
+}
+
+TEST_F(PlatformPosixTest, ANewFileTakesTheModeOfTheFirstSegment) {
+  MakeFile("first");
+  EXPECT_EQ(ModeOf(PathOf("first")), 0600u);
+  MakeFile("00000000000000000000.seg");
+  MakeFile("00000000000000001000.seg");
+  ASSERT_EQ(chmod(PathOf("00000000000000000000.seg").c_str(), 0640), 0);
+  const mode_t old_mask = umask(0077);
+  MakeFile("second");
+  const Result<std::unique_ptr<FileLock>> lock = folder_->Lock("lock");
+  umask(old_mask);
+  ASSERT_TRUE(lock.ok());
+  EXPECT_EQ(ModeOf(PathOf("second")), 0640u);
+  EXPECT_EQ(ModeOf(PathOf("lock")), 0640u);
+  EXPECT_EQ(ModeOf(PathOf("first")), 0600u);
+}
+
+TEST_F(PlatformPosixTest, ANewFileOfRootBelongsToTheOwnerOfTheFolderOrOfTheFirstSegment) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root may give a file to another user";
+  const auto owner_of = [this](const char* name) {
+    struct stat info;
+    return stat(PathOf(name).c_str(), &info) == 0 ? std::make_pair(info.st_uid, info.st_gid)
+                                                  : std::make_pair(uid_t{0}, gid_t{0});
+  };
+  ASSERT_EQ(chown(root_.c_str(), 12345, 12346), 0);
+  MakeFile("00000000000000000000.seg");
+  EXPECT_EQ(owner_of("00000000000000000000.seg"), std::make_pair(uid_t{12345}, gid_t{12346}));
+  ASSERT_EQ(chown(PathOf("00000000000000000000.seg").c_str(), 777, 778), 0);
+  MakeFile("live");
+  ASSERT_TRUE(folder_->Lock("lock").ok());
+  EXPECT_EQ(owner_of("live"), std::make_pair(uid_t{777}, gid_t{778}));
+  EXPECT_EQ(owner_of("lock"), std::make_pair(uid_t{777}, gid_t{778}));
 }
 
 TEST_F(PlatformPosixTest, ASymbolicLinkIsNeverFollowed) {

@@ -1,0 +1,67 @@
+#include "platform/posix_new_file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+
+#include "platform/posix_fd.h"
+
+namespace durlog {
+namespace {
+
+// The end of a segment's name: see record/segment_name.h.
+constexpr char kSegmentSuffix[] = ".seg";
+constexpr mode_t kPrivateMode = 0600;
+constexpr mode_t kAccessBits = 0666;
+
+struct CloseStream {
+  void operator()(DIR* stream) const { closedir(stream); }
+};
+
+bool IsSegmentName(const std::string& name) {
+  const std::string suffix = kSegmentSuffix;
+  return name.size() > suffix.size() &&
+         name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
+}
+
+// The name of the first segment other than `besides`; "" if there is none.
+std::string FirstSegmentIn(int folder, const std::string& besides) {
+  ScopedFd fd(
+      RetryInterrupted([&] { return openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  if (!fd.valid()) return "";
+  const std::unique_ptr<DIR, CloseStream> stream(fdopendir(fd.get()));
+  if (stream == nullptr) return "";
+  fd.Release();  // closed with the stream
+  std::string first;
+  while (const struct dirent* entry = readdir(stream.get())) {
+    const std::string name = entry->d_name;
+    if (!IsSegmentName(name) || name == besides) continue;
+    if (first.empty() || name < first) first = name;
+  }
+  return first;
+}
+
+}  // namespace
+
+void TakeAccessOfFolder(int folder, int fd, const std::string& name) {
+  struct stat model;
+  const std::string segment = FirstSegmentIn(folder, name);
+  mode_t mode = kPrivateMode;
+  if (!segment.empty() && fstatat(folder, segment.c_str(), &model, AT_SYMLINK_NOFOLLOW) == 0 &&
+      S_ISREG(model.st_mode)) {
+    mode = model.st_mode & kAccessBits;
+  } else if (fstat(folder, &model) != 0) {
+    return;
+  }
+  struct stat made;
+  if (fstat(fd, &made) != 0) return;
+  const bool differs = made.st_uid != model.st_uid || made.st_gid != model.st_gid;
+  if (differs && fchown(fd, model.st_uid, model.st_gid) != 0) return;
+  if (mode != (made.st_mode & 07777)) static_cast<void>(fchmod(fd, mode));
+}
+
+}  // namespace durlog

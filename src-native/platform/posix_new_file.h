@@ -1,0 +1,17 @@
+// Owner, group and mode of the files that durlog creates in a log's folder.
+#ifndef DURLOG_PLATFORM_POSIX_NEW_FILE_H_
+#define DURLOG_PLATFORM_POSIX_NEW_FILE_H_
+
+#include <string>
+
+namespace durlog {
+
+// Gives the new file `name`, which is open as `fd` and has mode 0600, the owner, group and mode of
+// the folder's first segment, or the owner and group of the folder if it has no other segment: a
+// process of root that writes the log of another user must not lock that user out. Best effort, as
+// only root may give a file to another user; the mode is set only after owner and group.
+void TakeAccessOfFolder(int folder, int fd, const std::string& name);
+
+}  // namespace durlog
+
+#endif  // DURLOG_PLATFORM_POSIX_NEW_FILE_H_
