@@ -38,6 +38,12 @@ bool LivePageReader::Map() {
   return true;
 }
 
+// Whether the log has several writers: then some of them may not have found this page.
+bool LivePageReader::IsHeldByMembers() {
+  const Result<std::optional<LockKind>> kind = file_->RangeLockOfOthers(0, 0);
+  return kind.ok() && *kind == LockKind::kShared;
+}
+
 // Whether this page is still the one that the next writer would find.
 bool LivePageReader::IsNamed() {
   const Result<std::unique_ptr<File>> named = directory_->Open(kLiveName, OpenMode::kRead);
@@ -52,7 +58,11 @@ std::optional<LiveView> LivePageReader::Look() {
     if (!mapping_ && !Map()) break;
     LiveView view;
     const Held held = ReadWords(&view);
-    if (mapping_->faulted() || (held == Held::kNo && !IsNamed())) {
+    // A member that joins after the file was removed does not store into it. That is asked only if
+    // the page has no news, so that reading costs nothing more.
+    const bool has_news = std::exchange(last_memory_end_, view.memory_end) != view.memory_end;
+    const bool may_be_left = held == Held::kNo || (!has_news && IsHeldByMembers());
+    if (mapping_->faulted() || (may_be_left && !IsNamed())) {
       mapping_.reset();
       file_.reset();
       page_.reset();

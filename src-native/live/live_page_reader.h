@@ -53,6 +53,7 @@ class LivePageReader {
 
   bool Map();
   bool IsNamed();
+  bool IsHeldByMembers();
   Held ReadWords(LiveView* view);
   uint64_t LowestCutSince(uint64_t since, uint64_t generation) const;
   uint64_t Load(size_t word) const { return words_[word].load(std::memory_order_acquire); }
@@ -63,7 +64,8 @@ class LivePageReader {
   std::optional<FileId> trusted_;
   std::unique_ptr<ReadOnlyMapping> mapping_;
   const LiveAtomic* words_ = nullptr;
-  bool counted_ = false;  // this page has
+  bool counted_ = false;          // this page has
+  uint64_t last_memory_end_ = 0;  // that the last look at this page found
 
   bool looked_ = false;
   LogUuid uuid_{};
