@@ -1,5 +1,5 @@
-// The memory of one run: what a run allocates is forgotten as a whole, whatever state it was left
-// in, and the state before the first turn is put back by one copy.
+// The memory of one run. Everything that a run allocates is dropped at once, whatever state it was
+// left in, and the state before the first turn is put back by one copy.
 #ifndef DURLOG_TEST_CORE_SCHEDULES_ARENA_H_
 #define DURLOG_TEST_CORE_SCHEDULES_ARENA_H_
 

@@ -1,12 +1,12 @@
 // schedule_explorer: docs/TESTING.md says what it does.
 //   --set short|long    which scenarios; short unless said
 //   --scenario NAME     one of them only
-//   --preemptions N     in place of the scenario's bound; -1: any number
+//   --preemptions N     instead of the scenario's bound; -1: any number
 //   --deaths N          likewise
 //   --most-runs N       of each scenario
 //   --broken NAME       publishes-first, skips-reserved or voids-living: ends at the first
 //   violation
-// Exits with 0 where every promise held, 1 where one was broken, 2 on bad arguments.
+// Exits with 0 if every promise held, 1 if one was broken, 2 on bad arguments.
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>

@@ -16,7 +16,7 @@
 
 namespace durlog::schedules {
 
-// A call is a turn: others may come in front of it, and the result is what its member learns.
+// A call is a turn: other members may take turns before it, and its member learns the result.
 class CallTurn {
  public:
   CallTurn(const ModelFiles& files, const char* call, std::string name)

@@ -29,11 +29,11 @@ struct Place {
   bool known = false;
 };
 
-// The places that two members have touched in some run, and one of them has stored to. What is done
-// to any other comes to the same in every order.
+// The places that two members have touched in some run, and one of them has stored to. The order of
+// accesses to any other place makes no difference.
 class ContestedWords {
  public:
-  // True where it is new.
+  // True if it is new.
   bool Insert(const Place& place) {
     std::vector<bool>& words = words_[static_cast<size_t>(place.kind)];
     if (words.size() <= place.index) words.resize(place.index + 1);
@@ -67,7 +67,7 @@ struct ModelInode {
   std::vector<HeldRange> locks;
 };
 
-// Time stands still. What is random is so by the member and how often it has asked.
+// Time does not pass. A random number depends on the member and on how many it has drawn.
 class ModelFiles final : public FileSystem {
  public:
   static constexpr size_t kMostMembers = 4;
@@ -82,7 +82,7 @@ class ModelFiles final : public FileSystem {
   }
   int64_t ProcessId() override { return static_cast<int64_t>(Acting()) + 1; }
 
-  // Whose calls these are while nobody takes turns.
+  // The member that makes the calls while no turns are taken.
   void set_acting(size_t member) { acting_ = member; }
   void DropLocksOf(size_t member);
   // The same files, all closed.

@@ -1,4 +1,4 @@
-// What the members of a run do.
+// The work of the members of a run.
 #ifndef DURLOG_TEST_CORE_SCHEDULES_SCENARIO_H_
 #define DURLOG_TEST_CORE_SCHEDULES_SCENARIO_H_
 

@@ -1,8 +1,8 @@
 // Depth-first search over everything that can happen, by runs from the beginning.
 //
-// What a member does next follows from what it has seen so far, so a state is what each member has
-// seen and what the words, names and locks are now. What follows a state that has been met is not
-// tried again. States are told apart by 64-bit hashes.
+// A member's next step follows from everything it has seen so far. So a state consists of all that
+// each member has seen, and of the words, names and locks as they are now. The runs that follow a
+// state are tried once. States are compared by 64-bit hashes.
 #ifndef DURLOG_TEST_CORE_SCHEDULES_SEARCH_H_
 #define DURLOG_TEST_CORE_SCHEDULES_SEARCH_H_
 
@@ -14,7 +14,7 @@
 
 namespace durlog::schedules {
 
-// A member takes the next turn, or dies in front of it.
+// A member takes the next turn, or dies before it.
 struct Choice {
   uint8_t member = 0;
   bool dies = false;
@@ -32,7 +32,7 @@ struct Choices {
 class StateSet {
  public:
   StateSet() : slots_(kFirstSlots) {}
-  // False where it was there.
+  // False if it was there already.
   bool Insert(uint64_t state);
   uint64_t size() const { return size_; }
   void Clear();
@@ -49,7 +49,7 @@ class Search {
  public:
   // To be called before each run; false once every run has been made.
   bool BeginRun();
-  // What happens next in `state`. Nothing where all that follows has been tried.
+  // The next choice in `state`. Nothing if every run that follows has been tried.
   std::optional<Choice> Next(uint64_t state, const Choices& choices);
   // Whether the last state of Next() was met for the first time.
   bool is_new() const { return is_new_; }

@@ -1,4 +1,4 @@
-// The members of one run and what they have been told. All of it is in the arena.
+// The members of one run, with the results of their calls. All of it is in the arena.
 #ifndef DURLOG_TEST_CORE_SCHEDULES_STAGE_H_
 #define DURLOG_TEST_CORE_SCHEDULES_STAGE_H_
 
@@ -22,7 +22,7 @@ struct Written {
   std::string payload;
   bool acknowledged = false;
   uint64_t seq = 0;
-  size_t batch = SIZE_MAX;  // what has the same number is there as a whole, or not at all
+  size_t batch = SIZE_MAX;  // records with the same number are all there, or none is
 };
 
 class Stage final : public LogListener {
@@ -31,7 +31,7 @@ class Stage final : public LogListener {
 
   Stage(const Scenario& scenario, ModelFiles& files) : scenario_(scenario), files_(files) {}
 
-  // Who joins before the first turn, and what is in the log by then.
+  // Lets members join before the first turn, and fills the log.
   void SetUp();
   // All of a member's work.
   void Work(size_t member);

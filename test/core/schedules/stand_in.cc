@@ -1,5 +1,5 @@
-// What the words and yields of stand_in/base call: a turn, or, while nobody takes turns, the
-// access.
+// The words and yields of stand_in/base call these functions: a turn, or, while no turns are taken,
+// the access.
 #include "base/shared_word.h"
 #include "base/yield.h"
 #include "turns.h"

@@ -41,7 +41,7 @@ class Trial {
   std::string wrong_;
 };
 
-// What the core makes once in a process must not be in the arena.
+// Objects that the core makes once in a process must not be in the arena.
 void Trial::WarmUp() {
   Scenario scenario;
   scenario.members = {"wbsl"};
@@ -72,7 +72,7 @@ RunEnd Trial::RunOnce(std::vector<std::string>* trail) {
   return end;
 }
 
-// As if everybody died at this moment.
+// As if every member died at this moment.
 std::string Trial::JudgeContent(uint64_t content) {
   if (!judged_.Insert(content)) return "";
   const std::unique_ptr<ModelFiles> copy = files_->Copy();

@@ -14,7 +14,7 @@ namespace {
 
 Turns* current = nullptr;
 
-// What a member that skips reservations sees: a record.
+// The word that a member which skips reservations sees: a record's.
 uint64_t AsCommitted(uint64_t word) {
   const uint64_t state = uint64_t{static_cast<uint32_t>(FrameState::kCommitted)} << kStateShift;
   return (word & kLengthMask) | state;
@@ -60,7 +60,7 @@ RunEnd Turns::Run() {
   return end_;
 }
 
-// Whoever waits would find what it found before, unless some of it has changed.
+// A member that waits would see the same as before, unless some of it has changed.
 bool Turns::HasNews(const Member& member) const {
   if (member.changed_something || member.calls_seen != files_->changes()) return true;
   return std::any_of(member.seen.begin(), member.seen.end(),
@@ -92,14 +92,14 @@ uint64_t Turns::StateNow() const {
     state = Mix(state ^ (running_ * 64 + static_cast<uint64_t>(preemptions_) + 1));
   }
   for (const Member& member : members_) {
-    // What a member that is through has seen makes no difference any more.
+    // The knowledge of a member that has finished makes no difference.
     const uint64_t known = member.done ? 1 : member.dead ? 2 : Mix(member.known + member.waits);
     state = Mix(state ^ known);
   }
   return state;
 }
 
-// Sets what happens next: a member's turn, or the end. Members die on the way.
+// Chooses the next event: a member's turn, or the end of the run. Members may die first.
 void Turns::Choose() {
   const AllocatesIn outside(AllocatesIn::kOutside);
   const auto is_over = [](const Member& member) { return member.done || member.dead; };
@@ -162,7 +162,7 @@ void Turns::TakeTurn() {
     Choose();
   }
   if (end_ != RunEnd::kNotYet || next_ != self) members_[self].fiber->Pause();
-  // Also where nothing is seen: it has come further.
+  // Even if it sees nothing: it has made progress.
   Learn(0);
 }
 
@@ -190,7 +190,8 @@ void Turns::Trace(const char* what, const uint64_t* word, uint64_t value) {
                     hex);
 }
 
-// Where members may die, each store is one: what a dead member has left is what recovery finds.
+// If members may die, each store is a turn: recovery finds exactly the stores that a dead member
+// made.
 bool Turns::IsTurn(const Place& place, bool stores) {
   if (files_->NoteTouch(place, running_, stores)) {
     const AllocatesIn outside(AllocatesIn::kOutside);

@@ -1,13 +1,13 @@
 // One run: members that take turns, one at each access to what they share.
 //
 // A turn is one load, store, compare-and-swap or addition of a contested word, or one call about
-// names or locks. The payload of a record is stored with the turn before it: nobody else touches
+// names or locks. The payload of a record is stored with the previous turn: no other member touches
 // those bytes. Turns follow each other in one order that all members see; how weakly a processor
 // may order them is not tried.
 //
 // A member that waits gets its next turn once something has changed of what it saw when it last
-// looked. What it knows then is taken to follow from that look and from what it knew before it
-// began to wait: so it is with every loop of src-native/shared that yields or sleeps.
+// looked. Its knowledge is then assumed to follow from that look and from its knowledge before it
+// began to wait. That is true of every loop in src-native/shared that yields or sleeps.
 #ifndef DURLOG_TEST_CORE_SCHEDULES_TURNS_H_
 #define DURLOG_TEST_CORE_SCHEDULES_TURNS_H_
 
@@ -34,18 +34,18 @@ enum class Lie : uint8_t {
 };
 
 struct Limits {
-  int preemptions = -1;   // switches away from a member that could go on; -1: any number
+  int preemptions = -1;   // switches away from a member that could continue; -1: any number
   int deaths = 0;         // members that may die
   size_t turns = 20'000;  // of a run: one that takes more does not end
 };
 
 enum class RunEnd : uint8_t {
   kNotYet,
-  kDone,     // every member is through, or dead
-  kKnown,    // what follows has been tried
-  kStuck,    // the members that live wait for something that nobody does
+  kDone,     // every member has finished or is dead
+  kKnown,    // the rest of the run has been tried
+  kStuck,    // each member that lives waits for an event that cannot come
   kTooLong,  // the turns of Limits are used up
-  kWrong,    // what is in the files must not be
+  kWrong,    // the files break a promise
 };
 
 class Turns {
@@ -61,17 +61,17 @@ class Turns {
   RunEnd Run();
   bool IsDead(size_t member) const { return members_[member].dead; }
   size_t running() const { return running_; }
-  // Part of the state: what the end of the run is judged by.
+  // Adds to the state a result by which the end of the run is judged.
   void Tell(uint64_t what) { told_ ^= what; }
   // Whether a word was contested that was not in any run before.
   bool met_new_words() const { return met_new_words_; }
-  // What is in the files, and what the members were told.
+  // A hash of the files and of the results that the members got.
   uint64_t Content() const { return files_->hash() ^ Mix(told_); }
-  // Called in each state that is new, as if nobody took turns. False where it must not be.
+  // Called in each new state, outside of turns. False if the state breaks a promise.
   void set_check(std::function<bool()> check) { check_ = std::move(check); }
   void set_trace(std::vector<std::string>* trace) { trace_ = trace; }
 
-  // Null while nobody takes turns: accesses are what they are then.
+  // Null while no turns are taken: accesses are then made at once.
   static Turns* Current();
 
   // Of the member that runs.

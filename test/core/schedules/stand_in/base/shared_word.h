@@ -1,4 +1,4 @@
-// Stands in for src-native/base/shared_word.h: each load and store of a word is a turn of its own.
+// Replaces src-native/base/shared_word.h: each load and store of a word is a separate turn.
 #ifndef DURLOG_BASE_SHARED_WORD_H_
 #define DURLOG_BASE_SHARED_WORD_H_
 
@@ -48,7 +48,7 @@ class SharedWord {
 };
 static_assert(sizeof(SharedWord) == sizeof(uint64_t), "it is the word itself");
 
-// One turn: what the real one does before its last compare-and-swap changes nothing.
+// One turn: the steps of the real one before its last compare-and-swap change nothing.
 inline void RaiseWord(SharedWord& word, uint64_t value) {
   schedules::RaiseWordTo(&word.value_, value);
 }

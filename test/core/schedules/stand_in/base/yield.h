@@ -1,4 +1,4 @@
-// Stands in for src-native/base/yield.h: whoever waits gets no turn before there is news for it.
+// Replaces src-native/base/yield.h: a member that waits gets its next turn once it has news.
 #ifndef DURLOG_BASE_YIELD_H_
 #define DURLOG_BASE_YIELD_H_
 
