@@ -63,6 +63,8 @@ Status Log::Rotate() {
                                                     " segments wait for the device");
     }
   }
+  // What failed before this append may succeed now.
+  chain_.DropFailedSpare();
   DropUnfitSpare();
   RequestSpare();
   if (mode_ == WriteMode::kMmap) return RotateMapped();

@@ -108,6 +108,30 @@ TEST_P(RotationStrategyTest, AnOldSpareGivesNoWrongTime) {
   EXPECT_GE(batch->base_time_ms + entry.time_ms, now_ms);
 }
 
+TEST_F(RotationTest, ASpareThatFailedLongAgoRejectsNoAppendForWhichThereIsRoom) {
+  bool disk_is_full = false;
+  int failures = 0;
+  observer_ = [&](const ObservedCall& call) {
+    const bool fails = disk_is_full && call.call == "allocate" && call.name.rfind("spare-", 0) == 0;
+    if (fails) ++failures;
+    return fails ? Status::System("fallocate", ENOSPC, call.name) : Status::Ok();
+  };
+  std::unique_ptr<Log> log = OpenObserved(SmallOptions(Strategy::kMmap));
+  HeldExecutor workers;
+  log->Attach(&workers, &listener_);
+  disk_is_full = true;
+  while (failures == 0) {
+    ASSERT_TRUE(log->Append(AsBytes(PayloadOf(900)), Level::kMemory).ok());
+    workers.RunAll();
+  }
+  ASSERT_TRUE(listener_.rotated.empty());
+  disk_is_full = false;
+  while (listener_.rotated.empty()) {
+    const Result<uint64_t> seq = log->Write(AsBytes(PayloadOf(900)));
+    ASSERT_TRUE(seq.ok()) << seq.status().message();
+  }
+}
+
 TEST_P(RotationStrategyTest, TimesThatGoBackOpenFewFiles) {
   std::unique_ptr<Log> log = OpenObserved(SmallOptions(GetParam()));
   HeldExecutor workers;
