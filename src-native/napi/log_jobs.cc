@@ -65,7 +65,7 @@ napi_value TrimShared(napi_env env, napi_callback_info info) {
   const std::shared_ptr<SharedTrimJob> job =
       call.handle->As<SharedLog>()->BeginTrim(call.SeqAt(0, 0));
   return FinishLater<SharedLog>(call, job, [job](SharedLog* log) -> Result<uint64_t> {
-    if (!job->status().ok()) return job->status();
+    DURLOG_RETURN_IF_ERROR(log->FinishTrim(*job));
     return log->Ends().first_seq;
   });
 }

@@ -259,6 +259,9 @@ class FileSystem {
   virtual uint64_t Random64() = 0;
   // 0 if unknown.
   virtual int64_t ProcessId() { return 0; }
+  // The namespace of that id, which means nothing to a process of another one; 0 if it is not
+  // known.
+  virtual uint32_t PidNamespace() { return 0; }
   // Changes with each boot, that is, whenever the page cache is lost. Zeros if the system does not
   // report it.
   virtual BootId CurrentBoot() { return BootId{}; }

@@ -12,6 +12,7 @@
 #include "platform/posix_directory.h"
 #include "platform/posix_error.h"
 #include "platform/posix_fd.h"
+#include "platform/posix_pid_namespace.h"
 #include "platform/posix_random.h"
 #include "platform/posix_sync.h"
 
@@ -84,6 +85,8 @@ uint64_t PosixFileSystem::NowMs() { return WallClockMs(); }
 uint64_t PosixFileSystem::Random64() { return SystemRandom64(); }
 
 int64_t PosixFileSystem::ProcessId() { return getpid(); }
+
+uint32_t PosixFileSystem::PidNamespace() { return SystemPidNamespace(); }
 
 BootId PosixFileSystem::CurrentBoot() {
   static const BootId boot = SystemBoot();

@@ -17,6 +17,7 @@ class PosixFileSystem final : public FileSystem {
   uint64_t MonotonicMicros() override { return SteadyMicros(); }
   uint64_t Random64() override;
   int64_t ProcessId() override;
+  uint32_t PidNamespace() override;
   BootId CurrentBoot() override;
 };
 

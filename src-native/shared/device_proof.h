@@ -1,4 +1,4 @@
-// Checks that the device holds what a member's own sync cannot vouch for.
+// Checks that the device holds the records that a member's sync cannot vouch for.
 //
 // The system reports a failed writeback once to each open of a file that is older than the failure.
 // If another process has received that report, an open that came later is never informed: its sync

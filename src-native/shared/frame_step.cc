@@ -11,7 +11,7 @@ FrameState StateOf(uint64_t word) {
   return static_cast<FrameState>(static_cast<uint32_t>(word) >> kStateShift);
 }
 
-// Whole frames of a batch follow its first one at once: that one's word is stored last.
+// The frames after the first one of a batch are whole: the first one's word is stored last.
 StepKind WalkBatch(SharedSegment& segment, uint64_t offset, FrameStep* step) {
   uint64_t word = step->word;
   while ((word & kBatchContinuesFlag) != 0) {
@@ -53,7 +53,7 @@ void StepAt(SharedSegment& segment, uint64_t offset, FrameStep* step) {
       step->seqs = ReservedSeqsOf(step->word);
       break;
     case FrameState::kVoid:
-      // Whoever else makes the same void may be storing the same bytes.
+      // Another member that makes the same void may be storing the same bytes.
       step->seqs = static_cast<uint32_t>(
           segment.WordAt(offset + kFrameUnsyncedOffset).load(std::memory_order_relaxed));
       break;
@@ -76,7 +76,7 @@ void MakeVoid(SharedSegment& segment, uint64_t offset, uint64_t seq, const Frame
   segment.WordAt(offset + 16).store(Load64(header + 16), std::memory_order_relaxed);
   AtStep(Step::kVoidStored);
   uint64_t expected = step.word;
-  // Where this fails, somebody else has made the void.
+  // If this fails, another member has made the void.
   static_cast<void>(segment.WordAt(offset).compare_exchange_strong(
       expected, Load64(header), std::memory_order_release, std::memory_order_relaxed));
 }

@@ -1,5 +1,5 @@
-// What stands at a place of a segment that several writers append to, and where the next frame
-// begins. Pure functions over mapped words.
+// The frame at a place of a segment that several writers append to, and the place of the next one.
+// Pure functions over mapped words.
 #ifndef DURLOG_SHARED_FRAME_STEP_H_
 #define DURLOG_SHARED_FRAME_STEP_H_
 
@@ -10,13 +10,13 @@
 
 namespace durlog {
 
-// The first eight bytes of a frame that is reserved: {reserved, length}, and in the checksum's
-// place who has reserved it and how many seqs it takes. So the next frame's place and seq are known
-// also where the owner dies.
+// The first eight bytes of a frame that is reserved: {reserved, length}, and in place of the
+// checksum the slot of its owner and the number of seqs that it takes. So the next frame's place
+// and seq are known even if the owner dies.
 inline constexpr uint64_t kMaxReservedSeqs = (uint64_t{1} << 24) - 1;
 inline constexpr uint64_t kMaxReservedBytes =
     kFrameHeaderBytes + (kLengthMask & ~uint64_t{kFrameAlignment - 1});
-// A slot's number has eight bits, and none is 0.
+// A slot's number has eight bits and is not 0.
 inline constexpr uint32_t kMaxSlot = 255;
 
 // `frame_bytes` is a multiple of eight.
@@ -32,10 +32,10 @@ constexpr uint64_t ReservedSeqsOf(uint64_t reserved_word) { return reserved_word
 
 enum class StepKind : uint8_t {
   kFree,      // nothing is reserved from here on
-  kReserved,  // by a writer that has not finished, or has died
+  kReserved,  // by a writer that has not finished, or is dead
   kWhole,     // a record, a whole batch, or a frame without records
   kEnd,       // no frame fits in the rest of the segment
-  kBad,       // no writer leaves this
+  kBad,       // bytes that no writer stores
 };
 
 struct FrameStep {
@@ -46,12 +46,12 @@ struct FrameStep {
   uint64_t word = 0;  // as it was loaded
 };
 
-// What stands at `offset`, where a frame begins or the last one has ended. What is seen of a whole
-// frame is all of it.
+// Finds out which frame is at `offset`, where a frame begins or the last one has ended. If the
+// frame is whole, all of its bytes are visible.
 void StepAt(SharedSegment& segment, uint64_t offset, FrameStep* step);
 
-// Makes a void of what is reserved at `offset` for the seqs from `seq` on; `step` is what StepAt()
-// has found there. The owner is known to store nothing any more. Any number of members may do so at
+// Makes a void of the reservation at `offset` for the seqs from `seq` on; `step` is the one that
+// StepAt() has found there. The owner stores nothing any more. Any number of members may do so at
 // the same time: they store the same bytes.
 void MakeVoid(SharedSegment& segment, uint64_t offset, uint64_t seq, const FrameStep& step);
 

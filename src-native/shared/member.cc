@@ -1,6 +1,7 @@
 #include "shared/member.h"
 
 #include <algorithm>
+#include <string>
 
 #include "shared/frame_step.h"
 
@@ -11,24 +12,27 @@ Status Member::TakeSlot() {
     DURLOG_ASSIGN_OR_RETURN(const bool taken, page_->TryLockSlot(slot));
     if (!taken) continue;
     slot_ = slot;
-    page_->PidOf(slot).store(static_cast<uint64_t>(file_system_.ProcessId()));
+    page_->NoteSlotOwner(slot);
     return Status::Ok();
   }
-  return Status::Error(Code::kLocked, "the log has as many writers as it can have, which is " +
-                                          std::to_string(kMaxSlot))
+  return Status::Error(Code::kLocked,
+                       "the log has " + std::to_string(kMaxSlot) +
+                           " writers, which is the most it can have: close it in one of them")
       .WithPath(directory_->path());
 }
 
+// Only once: the next member to join may have taken the slot since.
 void Member::LeaveSlot() {
-  if (slot_ == 0) return;
-  page_->PidOf(slot_).store(0);
-  page_->UnlockSlot(slot_);
+  const uint32_t slot = slot_.exchange(0);
+  if (slot == 0) return;
+  page_->ForgetSlotOwner(slot);
+  page_->UnlockSlot(slot);
 }
 
 uint32_t Member::CountMembers() {
   uint32_t members = 0;
   for (uint32_t slot = 1; slot <= kMaxSlot; ++slot) {
-    if (page_->PidOf(slot).load(std::memory_order_relaxed) != 0 && IsAlive(slot)) ++members;
+    if (page_->HasSlotOwner(slot) && IsAlive(slot)) ++members;
   }
   return members;
 }
@@ -44,6 +48,16 @@ Result<std::shared_ptr<SharedSegment>> Member::SegmentAt(uint64_t first_seq) {
   segments_.erase(segments_.begin(), segments_.lower_bound(std::min(done, first_seq)));
   segments_[first_seq] = segment;
   return segment;
+}
+
+Result<std::shared_ptr<SharedSegment>> Member::SegmentOf(PageWord word) {
+  for (;;) {
+    const uint64_t first_seq = page_->Load(word);
+    Result<std::shared_ptr<SharedSegment>> segment = SegmentAt(first_seq);
+    const bool trimmed =
+        segment.status().code() == Code::kNotFound && page_->Load(word) != first_seq;
+    if (!trimmed) return segment;
+  }
 }
 
 }  // namespace durlog

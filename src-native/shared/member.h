@@ -1,8 +1,9 @@
-// What one writer of a log has in common with its jobs: its place among the members, and the
-// segments that it has open. From any thread.
+// The parts of one writer of a log that its jobs share: its slot among the members, and the
+// segments that it has open. Every method may be called from any thread.
 #ifndef DURLOG_SHARED_MEMBER_H_
 #define DURLOG_SHARED_MEMBER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -26,30 +27,34 @@ class Member {
         directory_(std::move(directory)),
         lock_(std::move(lock)),
         page_(std::move(page)) {}
-  // The slot's lock goes with the page's file, so that what this member has left reserved is made
-  // void by the others.
+  // Closing the page's file releases the slot, so that other members make voids of what this member
+  // has reserved and not published.
   ~Member() = default;
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
-  // Under PageLock::kJoin. kLocked where every slot is taken.
+  // Under PageLock::kJoin. kLocked if every slot is taken.
   Status TakeSlot();
-  // Nothing is stored by this member from here on.
+  // This member stores nothing after this call.
   void LeaveSlot();
-  uint32_t slot() const { return slot_; }
-  // Whether the member who has reserved something as `slot` can still finish it. To be asked after
-  // the reservation was seen.
-  bool IsAlive(uint32_t slot) { return slot == slot_ || page_->IsSlotTaken(slot); }
-  // How many members there are.
+  // 0 before TakeSlot() and after LeaveSlot().
+  uint32_t slot() const { return slot_.load(std::memory_order_relaxed); }
+  // Whether the member that has reserved something from `slot` can still finish it. To be called
+  // after the reservation was seen.
+  bool IsAlive(uint32_t slot) { return slot == this->slot() || page_->IsSlotTaken(slot); }
   uint32_t CountMembers();
 
   // The segment, opened at most once while it may still change or has to be synced: the system
   // reports a failed writeback once to each open of a file.
   Result<std::shared_ptr<SharedSegment>> SegmentAt(uint64_t first_seq);
+  // The segment that `word` names. If it has been trimmed, the word has moved, and the segment that
+  // it names now is opened.
+  Result<std::shared_ptr<SharedSegment>> SegmentOf(PageWord word);
 
-  // Held by the thread that has PageLock::kSync: the lock is the open file's, and so every thread's
-  // of this member.
+  // Held by the thread that has PageLock::kSync, and by the one that has kRotate: a lock of the
+  // page belongs to the open file, and so to every thread of this member.
   std::mutex& syncing() { return syncing_; }
+  std::mutex& rotating() { return rotating_; }
 
   FileSystem& file_system() { return file_system_; }
   uint32_t direct_alignment() const { return direct_alignment_; }
@@ -66,8 +71,9 @@ class Member {
   const std::unique_ptr<File> lock_;
   const std::unique_ptr<MembersPage> page_;
   SharedLive live_;
-  uint32_t slot_ = 0;
+  std::atomic<uint32_t> slot_{0};
   std::mutex syncing_;
+  std::mutex rotating_;
   std::mutex mutex_;
   std::map<uint64_t, std::shared_ptr<SharedSegment>> segments_;
 };

@@ -29,7 +29,7 @@ size_t OwnerWordOf(PageLock lock) {
 
 }  // namespace
 
-Result<std::unique_ptr<MembersPage>> MembersPage::Open(Directory& directory, int64_t process_id) {
+Result<std::unique_ptr<MembersPage>> MembersPage::Open(Directory& directory, PageProcess process) {
   Status failure;
   for (int attempt = 0; attempt < kOpenAttempts; ++attempt) {
     Result<std::unique_ptr<File>> file = directory.Open(kSharedName, OpenMode::kReadWrite);
@@ -38,9 +38,9 @@ Result<std::unique_ptr<MembersPage>> MembersPage::Open(Directory& directory, int
     }
     if (file.ok()) {
       return std::unique_ptr<MembersPage>(
-          new MembersPage(std::move(*file), directory.path() + "/" + kSharedName, process_id));
+          new MembersPage(std::move(*file), directory.path() + "/" + kSharedName, process));
     }
-    // Another member may have made it in between.
+    // Another member may have made the file since.
     failure = file.TakeStatus();
   }
   return failure;
@@ -48,7 +48,7 @@ Result<std::unique_ptr<MembersPage>> MembersPage::Open(Directory& directory, int
 
 Result<bool> MembersPage::TryLock(PageLock lock) {
   Result<bool> locked = file_->TryLockRange(LockKind::kExclusive, static_cast<uint64_t>(lock), 1);
-  if (locked.ok() && *locked) NoteOwner(lock, static_cast<uint64_t>(process_id_));
+  if (locked.ok() && *locked) NoteOwner(lock, ProcessWord());
   return locked;
 }
 
@@ -57,15 +57,24 @@ void MembersPage::Unlock(PageLock lock) {
   static_cast<void>(file_->UnlockRange(static_cast<uint64_t>(lock), 1).ok());
 }
 
-// Not a SharedWord: no member decides anything by it, so no schedule has to try it. kJoin is locked
-// before the page is mapped.
-void MembersPage::NoteOwner(PageLock lock, uint64_t process_id) {
+// The namespace is in the high half.
+uint64_t MembersPage::ProcessWord() const {
+  return uint64_t{process_.name_space} << 32 | static_cast<uint32_t>(process_.id);
+}
+
+int64_t MembersPage::ProcessIdIn(uint64_t word) const {
+  return word >> 32 == process_.name_space ? static_cast<int64_t>(word & UINT32_MAX) : 0;
+}
+
+// Not a SharedWord: it is only reported and decides nothing, so the schedules need not try it.
+// kJoin is locked before the page is mapped.
+void MembersPage::NoteOwner(PageLock lock, uint64_t process) {
   const size_t word = OwnerWordOf(lock);
   if (mapping_) {
     reinterpret_cast<std::atomic<uint64_t>*>(mapping_->data())[word].store(
-        process_id, std::memory_order_relaxed);
+        process, std::memory_order_relaxed);
   } else {
-    static_cast<void>(file_->WriteAt(word * sizeof(uint64_t), &process_id, sizeof process_id).ok());
+    static_cast<void>(file_->WriteAt(word * sizeof(uint64_t), &process, sizeof process).ok());
   }
 }
 
@@ -73,10 +82,10 @@ std::optional<int64_t> MembersPage::OtherOwnerOf(PageLock lock) {
   const Result<std::optional<LockKind>> kind =
       file_->RangeLockOfOthers(static_cast<uint64_t>(lock), 1);
   if (kind.ok() && !kind->has_value()) return std::nullopt;
-  int64_t process_id = 0;
+  uint64_t process = 0;
   const Result<size_t> read =
-      file_->ReadAt(OwnerWordOf(lock) * sizeof(uint64_t), &process_id, sizeof process_id);
-  return read.ok() && *read == sizeof process_id ? process_id : 0;
+      file_->ReadAt(OwnerWordOf(lock) * sizeof(uint64_t), &process, sizeof process);
+  return read.ok() && *read == sizeof process ? ProcessIdIn(process) : 0;
 }
 
 Result<bool> MembersPage::TryLockSlot(uint32_t slot) {
@@ -92,6 +101,10 @@ bool MembersPage::IsSlotTaken(uint32_t slot) {
   return !kind.ok() || kind->has_value();
 }
 
+void MembersPage::NoteSlotOwner(uint32_t slot) { OwnerWord(slot).store(ProcessWord()); }
+
+void MembersPage::ForgetSlotOwner(uint32_t slot) { OwnerWord(slot).store(0); }
+
 Status MembersPage::Map() {
   DURLOG_ASSIGN_OR_RETURN(mapping_, file_->Map(0, kSharedPageBytes));
   DURLOG_RETURN_IF_ERROR(mapping_->Populate(0, kSharedPageBytes));
@@ -99,7 +112,7 @@ Status MembersPage::Map() {
   return Status::Ok();
 }
 
-// All of it is written, so that a store finds a block.
+// The whole page is written, so that a store to it needs no new block.
 Status MembersPage::Make(const LogUuid& uuid, uint64_t segment_bytes) {
   std::array<uint64_t, kPageWords> image{};
   const auto set = [&image](PageWord word, uint64_t value) {
@@ -108,7 +121,7 @@ Status MembersPage::Make(const LogUuid& uuid, uint64_t segment_bytes) {
   set(PageWord::kMagic, kPageMagic);
   set(PageWord::kVersion, kPageVersion);
   set(PageWord::kSegmentBytes, segment_bytes);
-  image[OwnerWordOf(PageLock::kJoin)] = static_cast<uint64_t>(process_id_);
+  image[OwnerWordOf(PageLock::kJoin)] = ProcessWord();
   image[static_cast<size_t>(PageWord::kUuid)] = Load64(uuid.data());
   image[static_cast<size_t>(PageWord::kUuid) + 1] = Load64(uuid.data() + 8);
   DURLOG_RETURN_IF_ERROR(file_->WriteAt(0, image.data(), kSharedPageBytes));
@@ -124,7 +137,7 @@ Status MembersPage::Join() {
     }
   }
   return Status::Error(Code::kIo,
-                       "the page that the log's writers share was removed or replaced while they "
+                       "the file that the log's writers share was removed or replaced while they "
                        "have the log open: close the log everywhere, and open it again")
       .WithPath(path_);
 }
@@ -134,6 +147,29 @@ LogUuid MembersPage::Uuid() {
   Store64(uuid.data(), Load(PageWord::kUuid));
   Store64(uuid.data() + 8, words_[static_cast<size_t>(PageWord::kUuid) + 1].load());
   return uuid;
+}
+
+void MembersPage::SetTime(uint64_t first_seq, uint32_t time_ms) {
+  Word(PageWord::kNewestTime).store(first_seq << 32 | time_ms, std::memory_order_release);
+}
+
+// The high half of the word names the segment by the low half of its first seq. Halves are compared
+// as serial numbers: no segment holds 2^31 seqs.
+uint32_t MembersPage::RaiseTime(uint64_t first_seq, uint32_t time_ms) {
+  SharedWord& word = Word(PageWord::kNewestTime);
+  const auto segment = static_cast<uint32_t>(first_seq);
+  uint64_t now = word.load(std::memory_order_acquire);
+  for (;;) {
+    const auto ahead = static_cast<int32_t>(static_cast<uint32_t>(now >> 32) - segment);
+    // That segment was sealed: the reservation is going to fail.
+    if (ahead > 0) return time_ms;
+    if (ahead == 0 && static_cast<uint32_t>(now) >= time_ms) return static_cast<uint32_t>(now);
+    if (ahead < 0 && time_ms == 0) return 0;
+    if (word.compare_exchange_weak(now, uint64_t{segment} << 32 | time_ms,
+                                   std::memory_order_acq_rel, std::memory_order_acquire)) {
+      return time_ms;
+    }
+  }
 }
 
 uint32_t MembersPage::SyncBell() { return static_cast<uint32_t>(Load(PageWord::kSyncBell)); }

@@ -1,9 +1,9 @@
 // The file `shared` in a log's folder: words that all writers of a log map, and the locks by which
-// they know of each other.
+// they find out about each other.
 //
-// It holds nothing that the segments do not: it is made anew by whoever opens the log while no
-// member is alive. Each word only ever rises, and is stored in one piece, so that a member that was
-// stopped with an old value in hand can do no harm.
+// The page holds nothing that the segments do not: the first member of a log makes it again. Almost
+// every word only rises and is stored in one piece, so that a member that was stopped and then
+// stores an old value does no harm.
 #ifndef DURLOG_SHARED_MEMBERS_PAGE_H_
 #define DURLOG_SHARED_MEMBERS_PAGE_H_
 
@@ -29,60 +29,76 @@ enum class PageWord : size_t {
   kUuid = 2,  // two words
   kLiveLineage = 4,
   kSegmentBytes = 5,
-  // Cache lines of their own, by who stores them how often.
+  // The next groups are in separate cache lines, as members store them at different rates.
   kActiveFirst = 8,     // first seq of the segment that is appended to
-  kCommittedFirst = 9,  // of a segment: all before it is whole
+  kCommittedFirst = 9,  // first seq of a segment: all segments before it are whole
   kRotations = 10,
-  kLatched = 11,   // not 0 once a sync has failed
-  kSpare = 12,     // what names the next segment's file until then; 0 for none
-  kFirstSeq = 13,  // of the log
+  kLatched = 11,     // not 0 once a sync has failed
+  kSpare = 12,       // the spare's base time plus one; 0 if there is none: see spare_making.h
+  kFirstSeq = 13,    // of the log
+  kNewestTime = 14,  // see RaiseTime()
   kSyncedEnd = 16,
   kFullEnd = 17,
-  kSyncedFirst = 18,      // of a segment: all before it is synced
-  kNamesFirst = 19,       // of a segment: its name and all before it are synced
+  kSyncedFirst = 18,      // first seq of a segment: all segments before it are synced
+  kNamesFirst = 19,       // first seq of a segment: its name and all earlier ones are synced
   kSyncedRotations = 20,  // of kRotations, at the last sync
-  kAsyncEnd = 21,         // writeback has been started of all in front of it, or it is synced
-  kSyncBell = 24,         // its low half goes up when a leader is through
-  kPids = 32,             // of the members, by slot
-  kLockOwners = 288,      // process ids, by PageLock: for messages and events only
+  kAsyncEnd = 21,         // every earlier record is synced, or its writeback has been started
+  kSyncBell = 24,         // its low half rises when a sync for all has ended
+  kPids = 32,             // processes of the members, by slot
+  kLockOwners = 288,      // processes, by PageLock: for messages and events only
 };
 
-// Bytes of the file that are locked by one member at a time; they need not exist.
+// Bytes of the file that one member at a time locks; the file may be shorter.
 enum class PageLock : uint64_t {
   kJoin = 8192,      // to join, to leave, to recover
-  kRotate = 8193,    // to give the next segment its name
-  kSpare = 8194,     // to make a spare
+  kRotate = 8193,    // to make the next segment's file and to give it its name
   kSync = 8195,      // to sync for all
   kTrim = 8196,      // to remove segments
-  kFirstSlot = 8448  // and one for each slot
+  kFirstSlot = 8448  // and one byte for each slot
+};
+
+// A process as the words of the page name it.
+struct PageProcess {
+  int64_t id = 0;           // 0: not known
+  uint32_t name_space = 0;  // of the id: see FileSystem::PidNamespace()
 };
 
 class MembersPage {
  public:
-  // Opens the file, or makes it. The page is not mapped yet. What this member locks is said to be
-  // locked by `process_id`.
-  static Result<std::unique_ptr<MembersPage>> Open(Directory& directory, int64_t process_id = 0);
+  // Opens the file, or makes it. The page is not mapped yet. `process` is the caller's.
+  static Result<std::unique_ptr<MembersPage>> Open(Directory& directory, PageProcess process = {});
 
-  // Of this open of the file: a member has one of its own.
+  // A lock belongs to this open of the file, of which each member has one.
   Result<bool> TryLock(PageLock lock);
   void Unlock(PageLock lock);
-  // The process of the member that has it, 0 if that is not known. Nothing where no other member
-  // has it.
+  // The process of the other member that has the lock: 0 if it is not known, or if its id belongs
+  // to another PID namespace. Nothing if no other member has the lock.
   std::optional<int64_t> OtherOwnerOf(PageLock lock);
   Result<bool> TryLockSlot(uint32_t slot);
   void UnlockSlot(uint32_t slot);
-  // Whether another member has the slot. A member that cannot be asked for counts as alive.
+  // Whether another member has the slot. If that cannot be found out, it counts as taken.
   bool IsSlotTaken(uint32_t slot);
+  void NoteSlotOwner(uint32_t slot);
+  void ForgetSlotOwner(uint32_t slot);
+  bool HasSlotOwner(uint32_t slot) { return OwnerWord(slot).load(std::memory_order_relaxed) != 0; }
+  // The process of the slot's member, 0 as for OtherOwnerOf().
+  int64_t SlotOwner(uint32_t slot) { return ProcessIdIn(OwnerWord(slot).load()); }
 
-  // Under kJoin, while no other member is alive: a page of zeros but for what it is of.
+  // Under kJoin, while no other member is alive: makes an empty page for the log `uuid`.
   Status Make(const LogUuid& uuid, uint64_t segment_bytes);
-  // Under kJoin: maps the page that the other members use. kIo where it is none.
+  // Under kJoin: maps the page that the other members use. kIo if there is none.
   Status Join();
 
   SharedWord& Word(PageWord word) { return words_[static_cast<size_t>(word)]; }
   uint64_t Load(PageWord word) { return Word(word).load(std::memory_order_acquire); }
   void Raise(PageWord word, uint64_t value) { RaiseWord(Word(word), value); }
-  SharedWord& PidOf(uint32_t slot) { return words_[static_cast<size_t>(PageWord::kPids) + slot]; }
+  // The time for a record that is about to be reserved in the segment of `first_seq`, in
+  // milliseconds since the segment's base time: `time_ms`, or the newest time that any member has
+  // got for that segment, if that is later. The caller has seen every earlier reservation, and gets
+  // a new time if another one comes first: so the times in a segment never fall.
+  uint32_t RaiseTime(uint64_t first_seq, uint32_t time_ms);
+  // For the first member: `time_ms` is the newest time in the segment of `first_seq`.
+  void SetTime(uint64_t first_seq, uint32_t time_ms);
   LogUuid Uuid();
 
   // Waits until RingSyncBell() is called after `count` was loaded, or for `micros`.
@@ -90,20 +106,38 @@ class MembersPage {
   void WaitForSyncBell(uint32_t count, uint64_t micros);
   void RingSyncBell();
 
-  // What is stored goes nowhere any more.
+  // Once true, stores to the page are lost.
   bool faulted() const { return mapping_->faulted(); }
 
  private:
-  MembersPage(std::unique_ptr<File> file, std::string path, int64_t process_id)
-      : file_(std::move(file)), path_(std::move(path)), process_id_(process_id) {}
+  MembersPage(std::unique_ptr<File> file, std::string path, PageProcess process)
+      : file_(std::move(file)), path_(std::move(path)), process_(process) {}
   Status Map();
-  void NoteOwner(PageLock lock, uint64_t process_id);
+  void NoteOwner(PageLock lock, uint64_t process);
+  SharedWord& OwnerWord(uint32_t slot) {
+    return words_[static_cast<size_t>(PageWord::kPids) + slot];
+  }
+  uint64_t ProcessWord() const;
+  int64_t ProcessIdIn(uint64_t word) const;
 
   const std::unique_ptr<File> file_;
   const std::string path_;
-  const int64_t process_id_;
+  const PageProcess process_;
   std::unique_ptr<Mapping> mapping_;
   SharedWord* words_ = nullptr;
+};
+
+// Unlocks a lock that the caller has taken.
+class PageLockRelease {
+ public:
+  PageLockRelease(MembersPage& page, PageLock lock) : page_(page), lock_(lock) {}
+  ~PageLockRelease() { page_.Unlock(lock_); }
+  PageLockRelease(const PageLockRelease&) = delete;
+  PageLockRelease& operator=(const PageLockRelease&) = delete;
+
+ private:
+  MembersPage& page_;
+  const PageLock lock_;
 };
 
 }  // namespace durlog

@@ -1,5 +1,5 @@
-// Makes the pages ahead of the append point present, so that a store is a store and not a page
-// fault, or a short one. Other members may be storing there: nothing is written.
+// Makes the pages ahead of the append point present, so that a store causes no page fault, or only
+// a short one. Other members may be storing there: nothing is written.
 #ifndef DURLOG_SHARED_POPULATE_JOB_H_
 #define DURLOG_SHARED_POPULATE_JOB_H_
 
@@ -14,23 +14,23 @@
 
 namespace durlog {
 
-// What was appended to the segment since the last job of the kind.
+// The bytes that were appended to the segment since the last populate job.
 struct AppendedStretch {
-  // Smaller ones are slower with the folios that readahead makes: see Mapping::SetReadahead().
+  // Smaller syncs are slower with the folios that readahead makes: see Mapping::SetReadahead().
   static constexpr uint64_t kBigSyncBytes = 1u << 20;
 
   uint64_t bytes = 0;
-  uint64_t own_bytes = 0;  // of them by this member
+  uint64_t own_bytes = 0;  // those that this member has appended
   uint64_t syncs = 0;
 
   bool beside_syncs() const { return syncs * kBigSyncBytes > bytes; }
-  // A member that populates a page pays for it, whoever has done so before.
+  // Each member that populates a page pays for it, even if another one has done so before.
   bool mostly_own() const { return own_bytes * 2 > bytes; }
 };
 
 class PopulateJob final : public Job {
  public:
-  // `left` is the segment that the member has left since, if it has.
+  // `left` is the segment that the member has left since the last job; null if it has left none.
   PopulateJob(std::shared_ptr<SharedSegment> segment, uint64_t begin, uint64_t end,
               const AppendedStretch& before, std::shared_ptr<SharedSegment> left)
       : segment_(std::move(segment)),
@@ -40,7 +40,7 @@ class PopulateJob final : public Job {
         left_(std::move(left)) {}
 
  protected:
-  // A page that cannot be had is met by the store.
+  // If a page is not available, the store that needs it fails.
   void Run() override {
     const bool beside_syncs = before_.beside_syncs();
     Mapping& mapping = segment_->mapping();
@@ -60,7 +60,7 @@ class PopulateJob final : public Job {
   }
 
  private:
-  // More at a time keeps the kernel's threads that end a sync waiting for a processor.
+  // Larger pieces make the kernel's threads that end a sync wait for a processor.
   static constexpr uint64_t kPieceBytes = 64u << 10;
 
   std::shared_ptr<SharedSegment> segment_;

@@ -13,7 +13,7 @@ namespace durlog {
 namespace {
 
 // A member stores a frame in less than a microsecond, unless the system has given its processor to
-// another one: then yielding is what it needs.
+// another thread: then it needs this one to yield.
 constexpr uint32_t kSpins = 32;
 constexpr uint32_t kYields = 64;
 constexpr uint32_t kMaxPauseMicros = 2000;
@@ -68,8 +68,7 @@ Result<bool> ReachJob::AwaitCommitted() {
     if (Pause()) continue;
     const FrameStep& stop = walk_.stop();
     if (stop.kind == StepKind::kReserved) {
-      const uint64_t pid = member_->page().PidOf(OwnerOf(stop.word)).load();
-      NoteStall(static_cast<int64_t>(pid), walk_.point().seq);
+      NoteStall(member_->page().SlotOwner(OwnerOf(stop.word)), walk_.point().seq);
     }
     return false;
   }
@@ -79,8 +78,8 @@ bool ReachJob::IsReached() {
   return !syncs_anyway_ && member_->page().Load(EndWordOf(level_)) >= end_;
 }
 
-// Segments in front of the one that begins with `first_seq`. One that is trimmed meanwhile was
-// synced before.
+// The unsynced segments before the one that begins with `first_seq`. A segment that is trimmed
+// meanwhile was synced.
 Result<std::vector<std::shared_ptr<SharedSegment>>> ReachJob::UnsyncedBefore(uint64_t first_seq) {
   std::vector<std::shared_ptr<SharedSegment>> segments;
   const uint64_t begin = member_->page().Load(PageWord::kSyncedFirst);
@@ -96,7 +95,7 @@ Result<std::vector<std::shared_ptr<SharedSegment>>> ReachJob::UnsyncedBefore(uin
   return segments;
 }
 
-// Under no lock: where two members start it at the same time, the second one finds little to do.
+// Under no lock: if two members start it at the same time, the second one finds little to do.
 Status ReachJob::StartWriteback() {
   MembersPage& page = member_->page();
   if (IsReached()) return Status::Ok();
@@ -139,8 +138,8 @@ Status ReachJob::SyncSegments(const std::vector<std::shared_ptr<SharedSegment>>&
   return Status::Ok();
 }
 
-// What another process was told of a failed writeback, no sync by this member reports: see
-// DeviceProof. The segments are synced.
+// If another process has received the report of a failed writeback, no sync by this member reports
+// it: see DeviceProof. The segments are synced.
 Status ReachJob::CheckDevice(const std::vector<std::shared_ptr<SharedSegment>>& sealed,
                              const LogPoint& committed) {
   const uint32_t alignment = member_->direct_alignment();
@@ -157,7 +156,7 @@ Status ReachJob::CheckDevice(const std::vector<std::shared_ptr<SharedSegment>>& 
   return check(*committed.segment, committed.offset);
 }
 
-// The caller holds PageLock::kSync. What is published was true before.
+// The caller holds PageLock::kSync. Every claim is true before it is published.
 Status ReachJob::SyncForAll() {
   MembersPage& page = member_->page();
   DURLOG_RETURN_IF_ERROR(walk_.Advance());
@@ -200,7 +199,7 @@ Result<bool> ReachJob::AwaitSynced() {
       return false;
     }
     const uint32_t bell = page.SyncBell();
-    // Somebody has ended a sync: that is progress.
+    // Another thread or member has ended a sync: that is progress.
     if (std::exchange(heard, bell) != bell) waits_since = clock.MonotonicMicros();
     std::unique_lock<std::mutex> here(member_->syncing(), std::try_to_lock);
     bool leads = here.owns_lock();
@@ -225,7 +224,7 @@ Result<bool> ReachJob::AwaitSynced() {
       NoteStall(*leader, page.Load(EndWordOf(level_)));
       return false;
     }
-    // This member's other thread syncs: that takes as long as the device takes.
+    // Another thread of this member syncs: that takes as long as the device takes.
     waits_since = clock.MonotonicMicros();
   }
 }

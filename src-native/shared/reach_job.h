@@ -10,7 +10,7 @@
 
 #include "base/job.h"
 #include "log/options.h"
-#include "shared/committed_walk.h"
+#include "shared/log_walk.h"
 #include "shared/member.h"
 #include "shared/stall.h"
 
@@ -18,26 +18,26 @@ namespace durlog {
 
 class ReachJob final : public Job {
  public:
-  // Every record below `end` is to reach `level`. The walk goes on from `from`. Gives up after
+  // Every record below `end` is to reach `level`. The walk starts at `from`. The job gives up after
   // `stall_ms` without progress by a living member.
   ReachJob(std::shared_ptr<Member> member, LogPoint from, uint64_t end, Level level,
            uint32_t stall_ms)
       : member_(std::move(member)),
-        walk_(*member_, std::move(from)),
+        walk_(*member_, AtReserved::kStop, std::move(from)),
         end_(end),
         level_(level),
         stall_ms_(stall_ms) {}
 
-  // Syncs once also where every record has reached the level: what is sealed counts as synced only
-  // then. Before it runs.
+  // Before it runs: the job syncs once even if every record has reached the level, because sealed
+  // segments count as synced only after a sync.
   void SyncAnyway() { syncs_anyway_ = true; }
-  // It waits behind another job of this member, which tells of a stall. Before it runs.
+  // Before it runs: another job of this member runs first, and reports a stall for both.
   void Follow() { follows_ = true; }
   bool follows() const { return follows_; }
-  // After done(). kSyncFailed where a sync failed: then the page says that the log is latched.
+  // After done(). If a sync failed, the page says that the log is latched.
   const Status& status() const { return status_; }
   const LogPoint& point() const { return walk_.point(); }
-  // Why not every record has reached the level, where no failure is the reason.
+  // The member because of which not every record has reached the level.
   const std::optional<Stall>& stall() const { return stall_; }
   Level level() const { return level_; }
 
@@ -46,7 +46,7 @@ class ReachJob final : public Job {
 
  private:
   Status Reach();
-  // False where it was cancelled, or has met a stall.
+  // False if the job was cancelled or has met a stall.
   Result<bool> AwaitCommitted();
   Result<bool> AwaitSynced();
   Status StartWriteback();
@@ -57,13 +57,13 @@ class ReachJob final : public Job {
   Status CheckDevice(const std::vector<std::shared_ptr<SharedSegment>>& sealed,
                      const LogPoint& committed);
   bool IsReached();
-  // Waits a little longer each time. False once it is enough.
+  // Waits a little longer each time. False once the waits have taken `stall_ms`.
   bool Pause();
-  // A member that lives is in the way for too long.
+  // A living member has held up the job for too long.
   void NoteStall(int64_t pid, uint64_t seq);
 
   const std::shared_ptr<Member> member_;
-  CommittedWalk walk_;
+  LogWalk walk_;
   const uint64_t end_;
   const Level level_;
   const uint32_t stall_ms_;

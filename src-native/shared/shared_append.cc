@@ -17,8 +17,8 @@ void StoreWords(SharedSegment& segment, uint64_t offset, const uint8_t* header) 
   segment.WordAt(offset + 16).store(Load64(header + 16), std::memory_order_relaxed);
 }
 
-// Everything of a frame but its first eight bytes, which are returned. What is behind the payload
-// is zero already.
+// Stores a frame without its first eight bytes, which are returned. The bytes after the payload are
+// zero already.
 uint64_t FillFrame(SharedSegment& segment, uint64_t offset, const FrameFields& fields,
                    Bytes payload) {
   uint8_t header[kFrameHeaderBytes];
@@ -38,46 +38,62 @@ Status SharedLog::CheckAppend(Bytes payload) const {
   return CheckRecord(payload, options_);
 }
 
-// A time that the segment cannot hold is refused: the segments are everybody's.
-Status SharedLog::SetFrameTime(uint64_t time_ms) {
+// Sets frame_time_ms_ for a record at the append point. False if the clock's time is too late for
+// the segment, which must be sealed. A time of the caller that the segment cannot hold is an error:
+// the other members append to the segment too.
+Result<bool> SharedLog::SetFrameTime(uint64_t time_ms) {
   if (clock_credit_-- == 0) {
     clock_credit_ = kAppendsPerClockRead;
     now_ms_ = member_->file_system().NowMs();
   }
   const bool exact = time_ms != kClockTime;
   const uint64_t record_ms = exact ? time_ms : now_ms_;
-  const uint64_t base_ms = append_.segment->header().base_time_ms;
-  if (exact && (record_ms < base_ms || record_ms - base_ms > UINT32_MAX)) {
-    return Status::Error(Code::kUnsupported,
-                         "a log in shared mode takes times from its present segment's beginning to "
-                         "49.7 days after it: restore others with the log open alone");
-  }
+  const SharedSegment& segment = *append_->point().segment;
+  const uint64_t base_ms = segment.header().base_time_ms;
   const uint64_t elapsed_ms = record_ms > base_ms ? record_ms - base_ms : 0;
-  frame_time_ms_ = static_cast<uint32_t>(std::min<uint64_t>(elapsed_ms, UINT32_MAX));
-  return Status::Ok();
+  if (exact && (record_ms < base_ms || elapsed_ms > UINT32_MAX)) {
+    return Status::Error(Code::kUnsupported,
+                         "a log in shared mode accepts only times from its newest segment's base "
+                         "time to 49.7 days after it: append records with other times while one "
+                         "process has the log open alone");
+  }
+  if (elapsed_ms > UINT32_MAX) return false;
+  const auto time = static_cast<uint32_t>(elapsed_ms);
+  const uint32_t newest = member_->page().RaiseTime(segment.first_seq(), time);
+  frame_time_ms_ = exact ? time : newest;
+  return true;
 }
 
-// The place is this member's until it publishes or dies. On failure nothing has been reserved.
+// Reserves a place, which is this member's until it publishes or dies. On failure nothing has been
+// reserved.
 Result<SharedLog::Place> SharedLog::Reserve(uint64_t frame_bytes, uint64_t seqs, uint64_t time_ms,
                                             uint64_t expected_seq) {
+  const LogPoint& point = append_->point();
   for (;;) {
-    FrameStep stop;
-    DURLOG_RETURN_IF_ERROR(CatchUp(&stop));
-    if (expected_seq != kAnySeq) {
-      DURLOG_RETURN_IF_ERROR(CheckExpectedSeq(expected_seq, append_.seq));
+    DURLOG_RETURN_IF_ERROR(CatchUp());
+    if (expected_seq != kAnySeq) DURLOG_RETURN_IF_ERROR(CheckExpectedSeq(expected_seq, point.seq));
+    if (point.seq + seqs > kMaxSeq) {
+      return Status::Error(Code::kOutOfRange,
+                           "the log has no seqs left: write to a new log in another folder");
     }
-    if (append_.seq + seqs > kMaxSeq) {
-      return Status::Error(Code::kOutOfRange, "the log's seqs are used up");
-    }
-    if (stop.kind == StepKind::kEnd || append_.offset + frame_bytes > append_.segment->bytes()) {
-      DURLOG_RETURN_IF_ERROR(stop.kind == StepKind::kEnd ? EnterNext() : Seal());
+    if (append_->stop().kind == StepKind::kEnd) {
+      DURLOG_RETURN_IF_ERROR(MakeNext());
       continue;
     }
-    DURLOG_RETURN_IF_ERROR(SetFrameTime(time_ms));
-    SharedSegment& segment = *append_.segment;
+    SharedSegment& segment = *point.segment;
+    if (point.offset + frame_bytes > segment.bytes()) {
+      DURLOG_RETURN_IF_ERROR(Seal(SealReason::kFull));
+      continue;
+    }
+    // After CatchUp() and before the reservation: see MembersPage::RaiseTime().
+    DURLOG_ASSIGN_OR_RETURN(const bool fits, SetFrameTime(time_ms));
+    if (!fits) {
+      DURLOG_RETURN_IF_ERROR(Seal(SealReason::kTime));
+      continue;
+    }
     AtStep(Step::kBeforeReserve);
     uint64_t free = 0;
-    if (!segment.WordAt(append_.offset)
+    if (!segment.WordAt(point.offset)
              .compare_exchange_strong(free, ReservedWord(frame_bytes, seqs, member_->slot()),
                                       std::memory_order_acq_rel, std::memory_order_relaxed)) {
       continue;
@@ -85,11 +101,11 @@ Result<SharedLog::Place> SharedLog::Reserve(uint64_t frame_bytes, uint64_t seqs,
     AtStep(Step::kReserved);
     if (segment.faulted()) {
       // Only this process sees what was stored.
-      Latch(FaultedPoint(*member_, append_));
+      Latch(FaultedPoint(*member_, point));
       return LatchedError();
     }
-    Place place{append_.offset, append_.seq, {StepKind::kWhole, false, frame_bytes, seqs, 0}};
-    MoveBehind(place.step, &append_);
+    Place place{point.offset, point.seq, {StepKind::kWhole, false, frame_bytes, seqs, 0}};
+    append_->Pass(place.step);
     return place;
   }
 }
@@ -99,22 +115,22 @@ FrameFields SharedLog::FieldsOf(uint64_t seq, size_t payload_bytes) const {
   fields.state = FrameState::kCommitted;
   fields.length = static_cast<uint32_t>(payload_bytes);
   fields.seq = seq;
-  // Never above it: what is synced was committed, and this record is not.
+  // At most `seq`: a synced record is committed, and this one is not.
   const uint64_t synced = std::min(member_->page().Load(PageWord::kSyncedEnd), seq);
   fields.unsynced = static_cast<uint32_t>(std::min<uint64_t>(seq - synced, UINT32_MAX));
   fields.time_ms = frame_time_ms_;
   return fields;
 }
 
-// Where a page was lost, the others must not see a frame whose bytes they do not see.
+// If a page was lost, the other members must not see a frame whose bytes they cannot see.
 Status SharedLog::Publish(const Place& place, uint64_t first_word) {
-  SharedSegment& segment = *append_.segment;
+  SharedSegment& segment = *append_->point().segment;
   AtStep(Step::kHeaderStored);
   if (!segment.faulted()) {
     segment.WordAt(place.offset).store(first_word, std::memory_order_release);
   }
   if (segment.faulted()) {
-    LogPoint at = append_;
+    LogPoint at = append_->point();
     at.offset = place.offset;
     Latch(FaultedPoint(*member_, at));
     return LatchedError();
@@ -123,21 +139,22 @@ Status SharedLog::Publish(const Place& place, uint64_t first_word) {
   return Status::Ok();
 }
 
-// A walk that fails is left to the job that waits for the record: the caller has no promise of it
-// yet that a failure could be told to.
+// If the walk fails, the job that waits for the record reports it: the caller has no promise yet
+// that could be rejected.
 void SharedLog::NoteAppended(const Place& place, Level level) {
-  if (committed_->Pass(*append_.segment, place.offset, place.step)) {
-    committed_->TellReaders();
+  const LogPoint& point = append_->point();
+  if (committed_->IsAt(*point.segment, place.offset)) {
+    committed_->Pass(place.step);
+    member_->live().RaiseMemoryEnd(point.seq);
   } else {
     static_cast<void>(committed_->Advance().ok());
   }
   RaiseReached();
-  uint64_t& wanted = wanted_[static_cast<size_t>(level)];
-  wanted = std::max(wanted, append_.seq);
-  own_end_ = append_.seq;
+  Want(level, point.seq);
+  own_end_ = point.seq;
   if (level > Level::kMemory) pending_bytes_ += place.step.bytes;
   stretch_.own_bytes += place.step.bytes;
-  if (append_.offset > append_.segment->bytes() / 8) RequestSpare(false);
+  if (point.offset > point.segment->bytes() / 8) RequestSpare(false);
   PopulateAhead();
 }
 
@@ -152,8 +169,8 @@ DURLOG_INLINE_CALLS Result<uint64_t> SharedLog::Append(Bytes payload, Level leve
                          std::to_string(pending_bytes()) + " bytes wait to be committed");
   }
   DURLOG_ASSIGN_OR_RETURN(const Place place, Reserve(frame_bytes, 1, time_ms, expected_seq));
-  const uint64_t word =
-      FillFrame(*append_.segment, place.offset, FieldsOf(place.seq, payload.size), payload);
+  const uint64_t word = FillFrame(*append_->point().segment, place.offset,
+                                  FieldsOf(place.seq, payload.size), payload);
   DURLOG_RETURN_IF_ERROR(Publish(place, word));
   NoteAppended(place, level);
   return place.seq;
@@ -177,7 +194,7 @@ Result<uint64_t> SharedLog::CheckBatch(const Bytes* payloads, size_t count) cons
   return frame_bytes;
 }
 
-// All of the batch is reserved in one piece, and its first frame published last.
+// The batch is one reservation, and its first frame is published last.
 Result<uint64_t> SharedLog::AppendBatch(const Bytes* payloads, size_t count, Level level,
                                         uint64_t time_ms, uint64_t expected_seq) {
   SyncEagerly();
@@ -188,7 +205,7 @@ Result<uint64_t> SharedLog::AppendBatch(const Bytes* payloads, size_t count, Lev
                          std::to_string(pending_bytes()) + " bytes wait to be committed");
   }
   DURLOG_ASSIGN_OR_RETURN(const Place place, Reserve(frame_bytes, count, time_ms, expected_seq));
-  SharedSegment& segment = *append_.segment;
+  SharedSegment& segment = *append_->point().segment;
   uint64_t first_word = 0;
   uint64_t offset = place.offset;
   for (size_t i = 0; i < count; ++i) {
@@ -208,7 +225,8 @@ Result<uint64_t> SharedLog::AppendBatch(const Bytes* payloads, size_t count, Lev
   return place.seq;
 }
 
-// The level is reached, or it is said why not: by a member that holds everybody up, or by a sync.
+// After success the level is reached. Fails if another member holds up the records before `end`, or
+// if a sync fails.
 Status SharedLog::AwaitHere(uint64_t end, Level level) {
   while (ReachedEnd(level) < end) {
     ReachJob job(member_, committed_->point(), end, level, options_.stall_ms);
@@ -216,7 +234,7 @@ Status SharedLog::AwaitHere(uint64_t end, Level level) {
     committed_->MoveTo(job.point());
     if (!job.status().ok()) NoteFailure(job.status());
     Refresh();
-    // Then nobody syncs any more.
+    // Once another member has latched the log, no member syncs.
     NoteLatchOfOthers();
     // The record is stored: whether it stays is not known.
     if (latched_) return failure_;

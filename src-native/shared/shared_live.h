@@ -1,4 +1,4 @@
-// The log's live page as its several writers keep it: see docs/FORMAT.md. From any thread.
+// The live page of a log with several writers: see docs/FORMAT.md. From any thread.
 #ifndef DURLOG_SHARED_SHARED_LIVE_H_
 #define DURLOG_SHARED_SHARED_LIVE_H_
 
@@ -11,26 +11,26 @@
 
 namespace durlog {
 
-// Each member has the file open and a shared lock on it: its words count while any member lives.
-// Without a page the members write all the same, and readers go by the segments.
+// Each member has a shared lock on the open file: the words count while any member lives.
+// Without a page the members write as usual, and readers read the segments.
 class SharedLive {
  public:
   SharedLive() = default;
   SharedLive(const SharedLive&) = delete;
   SharedLive& operator=(const SharedLive&) = delete;
 
-  // The page is what LivePageWriter has left in order. `lineage` is that of the page which the
-  // other members use; 0 for the first member. Returns the page's, 0 where there is none.
+  // The first member has made the page by LivePageWriter. `lineage` is that of the page which the
+  // other members use; 0 for the first member. Returns the page's lineage, 0 without a page.
   uint64_t Attach(FileSystem& file_system, Directory& directory, uint64_t lineage);
 
-  // The words count for this member no more.
+  // This member no longer vouches for the words.
   void Leave();
 
-  // After what they claim has become true.
+  // To be called after the claim has become true.
   void RaiseMemoryEnd(uint64_t end) { Raise(kLiveMemoryEndWord, end); }
   void RaiseSyncedEnd(uint64_t end) { Raise(kLiveSyncedEndWord, end); }
   void RaiseFirstSeq(uint64_t seq) { Raise(kLiveFirstSeqWord, seq); }
-  // Wakes the readers that wait for news, if any does.
+  // Wakes the readers that wait for news.
   void Ring() {
     if (words_ != nullptr) LiveBell::RingIfAwaited(*mapping_);
   }

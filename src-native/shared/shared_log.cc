@@ -1,4 +1,4 @@
-// What a member asks of the others, and what becomes of its jobs.
+// The requests of a member to its jobs, and their results.
 #include "shared/shared_log.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ Status SharedLog::LatchedError() const {
                        "log and open it again");
 }
 
-// Called by everything that changes what is reached, and never by Pump(): see Pump().
+// Called after everything that changes which ends are reached, and never by Pump(): see there.
 void SharedLog::Refresh() {
   if (!latched_) {
     Status advanced = committed_->Advance();
@@ -45,7 +45,7 @@ void SharedLog::RaiseReached() {
   raise(Level::kAsync, page.Load(PageWord::kAsyncEnd));
   raise(Level::kSync, synced);
   raise(Level::kFull, page.Load(PageWord::kFullEnd));
-  // Another member may have synced for this one.
+  // Another member may have synced for this one too.
   if (!WantsSync()) pending_bytes_ = syncing_bytes_ = next_syncing_bytes_ = 0;
 }
 
@@ -54,19 +54,17 @@ bool SharedLog::WantsSync() const {
 }
 
 void SharedLog::Look() {
-  FrameStep stop;
-  if (!latched_ && CatchUp(&stop).ok()) Refresh();
+  if (!latched_ && CatchUp().ok()) Refresh();
 }
 
 void SharedLog::RequestSync(Level level) {
   if (latched_) return;
-  uint64_t& wanted = wanted_[static_cast<size_t>(level)];
-  wanted = std::max(wanted, append_.seq);
+  Want(level, next_seq());
 }
 
 Status SharedLog::Sync(Level level) {
   if (latched_) return LatchedError();
-  return AwaitHere(append_.seq, level);
+  return AwaitHere(next_seq(), level);
 }
 
 std::shared_ptr<ReachJob> SharedLog::MakeReach(uint64_t end, Level level) {
@@ -95,10 +93,12 @@ void SharedLog::NoteStall(const std::optional<Stall>& stall, StallRow* row) {
   listener_->OnStalled(stall->pid, stall->seq, row->lasts());
 }
 
-// What was wanted and is not known to be reached is waited for by a job, also where it has been
-// reached meanwhile: the caller learns of it by the job's end.
+// A job waits for every end that is wanted and not known to be reached, even if it has been reached
+// meanwhile: the caller is notified by the job's end.
 void SharedLog::Pump() {
   clock_credit_ = 0;
+  // Whatever waited for it has been tried again since the last Harvest().
+  if (std::exchange(spare_failure_seen_, false)) spare_job_.reset();
   if (latched_ || closed_unsynced_) return;
   member_->live().Ring();
   if (!IsOut(memory_job_) && Wants(Level::kMemory)) {
@@ -125,8 +125,8 @@ std::shared_ptr<ReachJob> SharedLog::MakeSync() {
   return MakeReach(std::max(wanted(Level::kSync), wanted(Level::kAsync)), Level::kSync);
 }
 
-// A large group does not wait for the end of its turn, nor its sync for the event loop: while the
-// device takes one group the next one is framed, and is synced as soon as the device is free.
+// A large group waits neither for the end of its turn nor for the event loop: while the device
+// takes one group, the next one is framed, and its sync begins as soon as the device is free.
 void SharedLog::SyncEagerly() {
   if (pending_bytes_ < options_.eager_sync_bytes) return;
   if (IsOut(next_sync_job_) && !sync_job_->done()) return;
@@ -134,8 +134,8 @@ void SharedLog::SyncEagerly() {
   Pump();
 }
 
-// What the others have done is looked at only where a job has ended: its end is what tells the
-// caller to settle, and a level that is found to be reached without one would be told to nobody.
+// The progress of the other members is read only after a job has ended: the caller settles promises
+// after a job's end, and would not do so for a level that is found to be reached without one.
 void SharedLog::Harvest() {
   const bool memory = IsOut(memory_job_) && memory_job_->done();
   const bool sync = IsOut(sync_job_) && sync_job_->done();
@@ -150,11 +150,13 @@ void SharedLog::Harvest() {
   NoteLatchOfOthers();
 }
 
-// Of a job that has waited for the next segment's file.
+// The end of a job that has made the next segment's file, or has waited for it.
 void SharedLog::NoteRoom() {
-  if (!spare_job_ || !spare_job_->done() || !spare_job_->waits()) return;
+  if (!spare_job_ || !spare_job_->done()) return;
+  spare_failure_seen_ = spare_job_->failed();
+  if (!spare_job_->waits()) return;
   const std::optional<int64_t> pid = spare_job_->TakeStalledPid();
-  if (pid) NoteStall(Stall{*pid, append_.seq}, &room_stalls_);
+  if (pid) NoteStall(Stall{*pid, next_seq()}, &room_stalls_);
 }
 
 void SharedLog::NoteLatchOfOthers() {
@@ -164,8 +166,7 @@ void SharedLog::NoteLatchOfOthers() {
 
 void SharedLog::PrepareClose() {
   closing_ = true;
-  uint64_t& wanted = wanted_[static_cast<size_t>(Level::kSync)];
-  wanted = std::max(wanted, own_end_);
+  Want(Level::kSync, own_end_);
 }
 
 bool SharedLog::idle() const {
@@ -183,19 +184,24 @@ std::shared_ptr<SharedTrimJob> SharedLog::BeginTrim(uint64_t seq) {
   return job;
 }
 
-// For want of a descriptor or of memory nothing was done, and it is tried again.
+Status SharedLog::FinishTrim(const SharedTrimJob& trim) {
+  if (trim.stall()) listener_->OnStalled(trim.stall()->pid, trim.stall()->seq, false);
+  return trim.status();
+}
+
+// If descriptors or memory were lacking, nothing was done, and the next call tries again.
 void SharedLog::NoteFailure(Status status) {
   if (status.code() == Code::kTooManyFiles || status.code() == Code::kOutOfMemory) return;
   Latch(std::move(status));
 }
 
-// What this member has reserved and cannot finish is left to the others, who see it as dead.
+// The other members take this one for dead, and make voids of the places that it cannot finish.
 void SharedLog::Latch(Status status) {
   if (latched_) return;
   latched_ = true;
   failure_ = AsSyncFailure(std::move(status));
   member_->LeaveSlot();
-  if (listener_ != nullptr) listener_->OnFailure(failure_, 0, append_.seq, true);
+  if (listener_ != nullptr) listener_->OnFailure(failure_, 0, next_seq(), true);
 }
 
 LogStats SharedLog::Stats() const {

@@ -1,13 +1,14 @@
-// One of several writers of a log, each in a process or thread of its own.
+// One of several writers of a log, each in a separate process or thread.
 //
-// Threads: as with Log, every method is called by one thread, and what blocks is done by jobs. The
-// members know of each other by what they store into the segments, and by the page of MembersPage:
-// a member reserves the place of a record by a compare-and-swap on the frame's first eight bytes,
+// Threads: as with Log, every method is called by one thread, and blocking work is done by jobs.
+// The members find out about each other from the segments and from the page of MembersPage: a
+// member reserves the place of a record by a compare-and-swap on the frame's first eight bytes,
 // fills it, and publishes it by storing them again. A record counts once it and all before it are
-// whole. What a member leaves reserved when it dies is made void by the others.
+// whole. If a member dies, the others make voids of the places that it has reserved.
 #ifndef DURLOG_SHARED_SHARED_LOG_H_
 #define DURLOG_SHARED_SHARED_LOG_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -23,7 +24,7 @@
 #include "log/options.h"
 #include "record/record_codec.h"
 #include "recovery/report.h"
-#include "shared/committed_walk.h"
+#include "shared/log_walk.h"
 #include "shared/member.h"
 #include "shared/populate_job.h"
 #include "shared/reach_job.h"
@@ -35,47 +36,49 @@ namespace durlog {
 
 class SharedLog final : public LogWriter {
  public:
-  // Blocking: joins the members, or recovers or makes the log where there are none. kLocked where a
-  // writer has the log alone, kUnsupported where several cannot share it. The log has no executor
-  // yet: Attach() comes next.
+  // Blocking: joins the members, or recovers or makes the log if no member is alive. kLocked if one
+  // writer has the log alone, kUnsupported if several cannot share it. The log has no executor yet:
+  // Attach() comes next.
   static Result<std::unique_ptr<SharedLog>> Open(FileSystem& file_system, const std::string& path,
                                                  const LogOptions& options);
-  // Waits for the jobs that are out. After PrepareClose() it leaves in order: the last member marks
-  // the end of the log.
+  // Waits for the jobs that run. After PrepareClose() it leaves in order: the last member marks the
+  // end of the log.
   ~SharedLog() override;
   SharedLog(const SharedLog&) = delete;
   SharedLog& operator=(const SharedLog&) = delete;
 
   void Attach(Executor* executor, LogListener* listener) override;
 
-  // As those of Log. A level is reached when this record and all before it, whoever wrote them,
-  // have reached it.
+  // As those of Log. A level is reached when this record and all earlier ones, of all members, have
+  // reached it.
   Result<uint64_t> Append(Bytes payload, Level level, uint64_t time_ms = kClockTime,
                           uint64_t expected_seq = kAnySeq) override;
   Result<uint64_t> AppendBatch(const Bytes* payloads, size_t count, Level level,
                                uint64_t time_ms = kClockTime,
                                uint64_t expected_seq = kAnySeq) override;
-  // At kMemory when they return; kStalled where the record is stored, and one before it is not.
+  // At kMemory when they return; kStalled if the record is stored and an earlier one is not.
   Result<uint64_t> Write(Bytes payload) override;
   Result<uint64_t> WriteBatch(const Bytes* payloads, size_t count) override;
   Result<uint64_t> AppendSync(Bytes payload, Level level, uint64_t time_ms = kClockTime) override;
   Status Sync(Level level) override;
   void RequestSync(Level level) override;
-  // Looks how far the others have come.
+  // Finds out what the other members have done.
   void Look();
 
   void Pump() override;
   void Harvest() override;
-  // What this member has appended is synced before it is idle, unless another member holds that up
+  // The records of this member are synced before it is idle, unless another member holds that up
   // for too long: see LogListener::OnClosedUnsynced().
   void PrepareClose() override;
   std::shared_ptr<SharedTrimJob> BeginTrim(uint64_t seq);
+  // After the job is done.
+  Status FinishTrim(const SharedTrimJob& trim);
 
   bool idle() const override;
   bool latched() const { return latched_; }
   uint64_t first_seq() const { return member_->page().Load(PageWord::kFirstSeq); }
-  // Behind the last record that this member has appended or seen.
-  uint64_t next_seq() const { return append_.seq; }
+  // The seq after the last record that this member has appended or seen.
+  uint64_t next_seq() const { return append_->point().seq; }
   // As of the last call of another method.
   uint64_t ReachedEnd(Level level) const { return reached_[static_cast<size_t>(level)]; }
   uint64_t pending_bytes() const { return pending_bytes_ + syncing_bytes_ + next_syncing_bytes_; }
@@ -88,7 +91,7 @@ class SharedLog final : public LogWriter {
   LogEnds Ends() const override { return EndsOf(*this); }
 
  private:
-  // What this member has reserved in the segment that is appended to.
+  // A place that this member has reserved in the active segment.
   struct Place {
     uint64_t offset;
     uint64_t seq;
@@ -105,8 +108,8 @@ class SharedLog final : public LogWriter {
   Status Recover();
   Status MakeFirstSegment(uint64_t first_seq);
   Status Join();
-  Status VoidReservationsOf(bool everybody, LogPoint* point);
-  Status StartAt(uint64_t segment, uint64_t offset, uint64_t seq, bool marked);
+  Status VoidReservations(AtReserved policy, LogPoint* point);
+  Status StartAt(const LogPoint& point);
   void Leave();
   void LeaveLocks();
   Status MarkEnd(LogPoint end);
@@ -114,7 +117,7 @@ class SharedLog final : public LogWriter {
   // shared_append.cc
   Status CheckAppend(Bytes payload) const;
   Result<uint64_t> CheckBatch(const Bytes* payloads, size_t count) const;
-  Status SetFrameTime(uint64_t time_ms);
+  Result<bool> SetFrameTime(uint64_t time_ms);
   Result<Place> Reserve(uint64_t frame_bytes, uint64_t seqs, uint64_t time_ms,
                         uint64_t expected_seq);
   FrameFields FieldsOf(uint64_t seq, size_t payload_bytes) const;
@@ -125,15 +128,17 @@ class SharedLog final : public LogWriter {
   Status AwaitHere(uint64_t end, Level level);
 
   // shared_rotate.cc
-  Status CatchUp(FrameStep* stop);
-  Status Seal();
-  Status EnterNext();
+  enum class SealReason : uint8_t { kFull, kTime };
+  Status CatchUp();
+  Status Seal(SealReason reason);
+  Status MakeNext();
   Status Rotate(uint64_t first_seq);
-  Status GiveName(uint64_t first_seq);
+  Result<bool> GiveName(uint64_t first_seq);
+  bool FitsNow(uint64_t base_time_ms) const;
   void RequestSpare(bool waits);
   void PopulateAhead();
   bool TooMuchUnsynced() const;
-  void Enter(std::shared_ptr<SharedSegment> segment);
+  void NoteEntered();
 
   // shared_log.cc
   void Refresh();
@@ -145,6 +150,10 @@ class SharedLog final : public LogWriter {
   void NoteStall(const std::optional<Stall>& stall, StallRow* row);
   bool Wants(Level level) const {
     return wanted_[static_cast<size_t>(level)] > reached_[static_cast<size_t>(level)];
+  }
+  void Want(Level level, uint64_t end) {
+    uint64_t& wanted = wanted_[static_cast<size_t>(level)];
+    wanted = std::max(wanted, end);
   }
   bool WantsSync() const;
   void NoteFailure(Status status);
@@ -162,11 +171,11 @@ class SharedLog final : public LogWriter {
   RecoveryReport recovery_;
   LogStats stats_;
 
-  LogPoint append_;  // behind everything that is known to be reserved
-  std::unique_ptr<CommittedWalk> committed_;
+  std::unique_ptr<LogWalk> append_;     // past everything that is known to be reserved
+  std::unique_ptr<LogWalk> committed_;  // past everything that is known to be whole
   std::array<uint64_t, kLevelCount> reached_{};
   std::array<uint64_t, kLevelCount> wanted_{};
-  uint64_t own_end_ = 0;        // behind the last record that this member has appended
+  uint64_t own_end_ = 0;        // after the last record that this member has appended
   uint64_t pending_bytes_ = 0;  // appended since the last sync began
   uint64_t syncing_bytes_ = 0;  // of sync_job_
   uint64_t next_syncing_bytes_ = 0;
@@ -184,11 +193,13 @@ class SharedLog final : public LogWriter {
   StallRow memory_stalls_;
   StallRow sync_stalls_;
   StallRow room_stalls_;
-  uint64_t spare_asked_in_ = UINT64_MAX;  // segment by its first seq
-  std::shared_ptr<SharedSegment> left_;   // whose map is still populated
-  uint64_t populated_until_ = 0;          // of the segment that is appended to
-  uint64_t stretch_from_ = 0;             // where the append point was the last time
-  AppendedStretch stretch_;               // from there on
+  bool spare_failure_seen_ = false;         // of spare_job_, by Harvest()
+  uint64_t spare_asked_in_ = UINT64_MAX;    // segment by its first seq
+  std::shared_ptr<SharedSegment> entered_;  // in which the append point is
+  std::shared_ptr<SharedSegment> left_;     // the one before, while its map is still populated
+  uint64_t populated_until_ = 0;            // of the segment that is appended to
+  uint64_t stretch_from_ = 0;               // where the append point was the last time
+  AppendedStretch stretch_;                 // from there on
 
   bool latched_ = false;
   Status failure_;  // that latched it

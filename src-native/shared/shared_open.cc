@@ -16,12 +16,12 @@ namespace durlog {
 namespace {
 
 constexpr uint64_t kJoinPauseMicros = 1000;
-// How many stalls long it is waited for one who joins: it may be recovering the log.
+// How many stalls long to wait for a member that joins: it may be recovering the log.
 constexpr uint64_t kJoinStalls = 10;
-// How long an exclusive lock may be one that is about to go.
+// How often to look again at an exclusive lock that may be released soon.
 constexpr int kLastMemberPauses = 20;
 constexpr int kOpenAttempts = 100;
-// The owner's line in the file `lock`.
+// The digits of the owner's line in the file `lock`.
 constexpr size_t kOwnerDigits = 20;
 
 // Joining, leaving and recovering are done by one member at a time.
@@ -34,7 +34,7 @@ class JoinLock {
   JoinLock(const JoinLock&) = delete;
   JoinLock& operator=(const JoinLock&) = delete;
 
-  // kLocked where another member has not done with it for `wait_ms`.
+  // kLocked if another member keeps it for `wait_ms`.
   Status Take(uint64_t wait_ms) {
     const uint64_t begin = member_.file_system().MonotonicMicros();
     for (;;) {
@@ -45,8 +45,8 @@ class JoinLock {
     }
     const int64_t pid = page_.OtherOwnerOf(PageLock::kJoin).value_or(0);
     return Status::Error(Code::kLocked,
-                         "another writer is opening or closing the log and does not get on; let it "
-                         "go on, or end it")
+                         "another writer is opening or closing the log and is stopped or slow: "
+                         "resume or kill it")
         .WithOwner(pid)
         .WithPath(member_.directory().path());
   }
@@ -83,14 +83,16 @@ Status LockedAlone(File& lock, FileSystem& file_system, const std::string& path)
   const Result<size_t> read = lock.ReadAt(0, line, kOwnerDigits);
   const int64_t pid = read.ok() ? std::strtoll(line, nullptr, 10) : 0;
   return Status::Locked(pid, file_system.ProcessId())
-      .WithMessage("a writer has the log open alone: it can be shared once that one has closed it")
+      .WithMessage(
+          "a writer has the log open alone: close the log there, or open it with \"shared\" "
+          "in every process")
       .WithPath(path);
 }
 
-// Takes the log's lock alone where nobody else has even a shared one: no member is alive, and no
-// writer that is alone. The system lets go of the locks of a process that dies one after the other:
-// the last member's on the log may outlive kJoin for a moment, and is not to be taken for that of a
-// writer that is alone.
+// Takes the log's lock exclusively if no other process has it, not even shared: then no member is
+// alive, and no exclusive writer. When a process dies, the system releases its locks one after the
+// other: the last member's exclusive lock on the log may outlive kJoin for a moment, and must not
+// be taken for that of an exclusive writer.
 Result<bool> IsFirst(File& lock) {
   for (int pauses = 0;; ++pauses) {
     AtStep(Step::kJoining);
@@ -135,8 +137,9 @@ Result<std::unique_ptr<SharedLog>> SharedLog::Open(FileSystem& file_system, cons
   }
   DURLOG_ASSIGN_OR_RETURN(const Capabilities capabilities, directory->Probe());
   DURLOG_RETURN_IF_ERROR(CheckShareable(capabilities, path));
-  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<MembersPage> page,
-                          MembersPage::Open(*directory, file_system.ProcessId()));
+  DURLOG_ASSIGN_OR_RETURN(
+      std::unique_ptr<MembersPage> page,
+      MembersPage::Open(*directory, {file_system.ProcessId(), file_system.PidNamespace()}));
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<File> lock, OpenLockFile(*directory));
   auto member =
       std::make_shared<Member>(file_system, std::move(directory), std::move(lock), std::move(page),
@@ -148,7 +151,7 @@ Result<std::unique_ptr<SharedLog>> SharedLog::Open(FileSystem& file_system, cons
   if (first) {
     Status recovered = log->Recover();
     if (!recovered.ok()) {
-      // The next one to join takes what it cannot share for a writer that is alone.
+      // The next process to join would take the lock for that of an exclusive writer.
       static_cast<void>(member->lock().UnlockRange(0, 0).ok());
       return recovered;
     }
@@ -160,8 +163,8 @@ Result<std::unique_ptr<SharedLog>> SharedLog::Open(FileSystem& file_system, cons
   return log;
 }
 
-// A segment for several writers, with a marker where it takes the name of another one: what that
-// one held may be all that says that the records in front of it are synced.
+// Makes a segment for several writers. It begins with a marker, as it may take the name of another
+// segment, whose frames may be the only evidence that the earlier records are synced.
 Status SharedLog::MakeFirstSegment(uint64_t first_seq) {
   FileSystem& file_system = member_->file_system();
   Directory& directory = member_->directory();
@@ -170,8 +173,8 @@ Status SharedLog::MakeFirstSegment(uint64_t first_seq) {
   request.extent_size_hint = options_.extent_size_hint;
   const SegmentHeader header =
       SharedHeader(file_system, uuid_, file_system.NowMs(), options_.segment_bytes);
-  DURLOG_ASSIGN_OR_RETURN(Spare spare,
-                          MakeSharedSpare(directory, header, request, file_system.Random64()));
+  DURLOG_ASSIGN_OR_RETURN(
+      Spare spare, MakeSharedSpare(directory, header, request, SpareName(file_system.Random64())));
   uint8_t marker[kFrameHeaderBytes];
   EncodeMarker(first_seq, header.crc_seed(), marker);
   DURLOG_RETURN_IF_ERROR(spare.file->WriteAt(kSegmentHeaderBytes, marker, sizeof marker));
@@ -180,7 +183,7 @@ Status SharedLog::MakeFirstSegment(uint64_t first_seq) {
   return directory.Sync();
 }
 
-// No member is alive, and this one has the log's lock alone.
+// No member is alive, and this one has the log's lock exclusively.
 Status SharedLog::Recover() {
   FileSystem& file_system = member_->file_system();
   LivePageWriter live;
@@ -207,6 +210,7 @@ Status SharedLog::Recover() {
   DURLOG_RETURN_IF_ERROR(page.Make(uuid_, options_.segment_bytes));
   const uint64_t first_seq = folder.segments.empty() ? segment : folder.segments.front();
   page.Raise(PageWord::kFirstSeq, first_seq);
+  page.SetTime(segment, continues ? folder.last->scan.last_time_ms : 0);
   for (const PageWord word : {PageWord::kActiveFirst, PageWord::kCommittedFirst,
                               PageWord::kSyncedFirst, PageWord::kNamesFirst}) {
     page.Raise(word, segment);
@@ -217,26 +221,29 @@ Status SharedLog::Recover() {
   DURLOG_RETURN_IF_ERROR(member_->TakeSlot());
   live.StoreEnds(first_seq, folder.next_seq, folder.next_seq);
   page.Raise(PageWord::kLiveLineage, member_->live().Attach(file_system, member_->directory(), 0));
-  DURLOG_RETURN_IF_ERROR(
-      StartAt(segment, offset, folder.next_seq, !continues || folder.end_marked));
-  if (!continues || folder.last->from_device) append_.segment->TrustSyncs();
+  LogPoint end;
+  DURLOG_ASSIGN_OR_RETURN(end.segment, member_->SegmentAt(segment));
+  end.offset = offset;
+  end.seq = folder.next_seq;
+  end.after_marker = !continues || folder.end_marked;
+  DURLOG_RETURN_IF_ERROR(StartAt(end));
+  if (!continues || folder.last->from_device) end.segment->TrustSyncs();
   return Status::Ok();
 }
 
-Status SharedLog::StartAt(uint64_t segment, uint64_t offset, uint64_t seq, bool marked) {
-  DURLOG_ASSIGN_OR_RETURN(append_.segment, member_->SegmentAt(segment));
-  append_.offset = populated_until_ = offset;
-  append_.seq = seq;
-  append_.after_marker = marked;
+Status SharedLog::StartAt(const LogPoint& point) {
+  append_ = std::make_unique<LogWalk>(*member_, AtReserved::kPass, point);
+  committed_ = std::make_unique<LogWalk>(*member_, AtReserved::kStop, point);
+  entered_ = point.segment;
+  populated_until_ = point.offset;
   options_.max_record_bytes = static_cast<uint32_t>(std::min<uint64_t>(
       options_.max_record_bytes, options_.segment_bytes - 2 * kSegmentHeaderBytes));
-  committed_ = std::make_unique<CommittedWalk>(*member_, append_);
   reached_.fill(0);
   Refresh();
   return latched_ ? LatchedError() : Status::Ok();
 }
 
-// The members are alive, and none of them recovers or leaves.
+// Other members are alive, and none of them recovers or leaves.
 Status SharedLog::Join() {
   MembersPage& page = member_->page();
   DURLOG_RETURN_IF_ERROR(page.Join());
@@ -254,35 +261,23 @@ Status SharedLog::Join() {
     static_cast<void>(
         member_->live().Attach(member_->file_system(), member_->directory(), lineage));
   }
-  const uint64_t first = page.Load(PageWord::kCommittedFirst);
-  DURLOG_RETURN_IF_ERROR(StartAt(first, kSegmentHeaderBytes, first, false));
-  LogPoint point = committed_->point();
-  DURLOG_RETURN_IF_ERROR(VoidReservationsOf(false, &point));
+  LogPoint point;
+  DURLOG_ASSIGN_OR_RETURN(point.segment, member_->SegmentOf(PageWord::kCommittedFirst));
+  point.seq = point.segment->first_seq();
+  DURLOG_RETURN_IF_ERROR(StartAt(point));
+  point = committed_->point();
+  // Other members cannot tell what a dead member has reserved from our slot from what is ours.
+  DURLOG_RETURN_IF_ERROR(VoidReservations(AtReserved::kVoidOwn, &point));
   Refresh();
   return latched_ ? LatchedError() : Status::Ok();
 }
 
-// Moves `point` behind all that is reserved. What a dead member has reserved under the number of
-// our slot nobody else can tell from what is ours.
-Status SharedLog::VoidReservationsOf(bool everybody, LogPoint* point) {
-  for (;;) {
-    FrameStep step;
-    StepAt(*point->segment, point->offset, &step);
-    if (step.kind == StepKind::kBad) return DamagedPoint(*member_, *point);
-    if (step.kind == StepKind::kFree) return Status::Ok();
-    if (step.kind == StepKind::kEnd) {
-      if (member_->page().Load(PageWord::kActiveFirst) < point->seq) return Status::Ok();
-      DURLOG_ASSIGN_OR_RETURN(point->segment, member_->SegmentAt(point->seq));
-      point->offset = kSegmentHeaderBytes;
-      point->after_marker = false;
-      continue;
-    }
-    const bool dead = everybody || OwnerOf(step.word) == member_->slot();
-    if (step.kind == StepKind::kReserved && dead) {
-      MakeVoid(*point->segment, point->offset, point->seq, step);
-    }
-    MoveBehind(step, point);
-  }
+// Moves `point` past everything that is reserved.
+Status SharedLog::VoidReservations(AtReserved policy, LogPoint* point) {
+  LogWalk walk(*member_, policy, *point);
+  DURLOG_RETURN_IF_ERROR(walk.Advance());
+  *point = walk.point();
+  return Status::Ok();
 }
 
 SharedLog::~SharedLog() {
@@ -305,17 +300,17 @@ SharedLog::~SharedLog() {
   }
 }
 
-// Not left to the end of the last job that still holds the member.
+// Not left to the destructor of the member, which a job may hold for longer.
 void SharedLog::LeaveLocks() {
   member_->LeaveSlot();
   member_->live().Leave();
   static_cast<void>(member_->lock().UnlockRange(0, 0).ok());
 }
 
-// The last member marks the end: the next open knows that everything is synced. Where this fails it
-// reads a little more, and nothing is lost. Its lock is gone before anybody can join: what it has
-// alone here nobody can share. Where another one that joins or leaves is stopped, this one goes as
-// if it died.
+// The last member marks the end, so that the next open knows that everything is synced. If this
+// fails, the next open reads a little more, and nothing is lost. The exclusive lock is released
+// before another process can join, which needs a shared one. If another member that joins or leaves
+// is stopped, this one leaves as if it died.
 void SharedLog::Leave() {
   JoinLock leaving(*member_);
   if (!leaving.Take(options_.stall_ms).ok()) return LeaveLocks();
@@ -323,7 +318,7 @@ void SharedLog::Leave() {
   const Result<bool> last = member_->lock().TryLockRange(LockKind::kExclusive, 0, 0);
   if (last.ok() && *last) {
     LogPoint end = committed_->point();
-    if (VoidReservationsOf(true, &end).ok()) {
+    if (VoidReservations(AtReserved::kVoidAll, &end).ok()) {
       static_cast<void>(MarkEnd(std::move(end)).ok());
       WriteOwner(member_->lock(), "");
     }
@@ -333,8 +328,7 @@ void SharedLog::Leave() {
 
 Status SharedLog::MarkEnd(LogPoint end) {
   MembersPage& page = member_->page();
-  const uint64_t spare = page.Load(PageWord::kSpare);
-  if (spare != 0) static_cast<void>(member_->directory().Remove(SpareName(spare)).ok());
+  static_cast<void>(member_->directory().Remove(NextSpareName(page)).ok());
   if (page.Load(PageWord::kLatched) != 0) return LatchedError();
   if (!end.after_marker) {
     // All of it is synced before the marker says so.

@@ -1,5 +1,6 @@
 // The segment that the members append to, and the way to the next one.
 #include <algorithm>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -12,80 +13,75 @@
 namespace durlog {
 namespace {
 
-// What is populated ahead of the append point, and in one piece.
+// How far ahead of the append point pages are populated, and how many by one job.
 constexpr uint64_t kPopulateBytes = 4u << 20;
 constexpr uint64_t kFirstPopulateBytes = 128u << 10;
-// A name is given in some ten microseconds, by whoever has the lock.
+// The member that has the lock gives the name within some ten microseconds.
 constexpr int kRotateYields = 200;
-// Bounds the dirty page cache, and what the next open has to scan: see SyncBacklog.
+// Bounds the dirty page cache and the scan of the next open: see SyncBacklog.
 constexpr uint64_t kMinUnsyncedSegments = 4;
 constexpr uint64_t kMaxUnsyncedBytes = 256u << 20;
 
 }  // namespace
 
-// Moves the append point behind everything that is reserved; `stop` is what stands there. Where the
-// two points are one, so does the committed walk behind what is whole: a frame is looked at once.
-Status SharedLog::CatchUp(FrameStep* stop) {
-  MembersPage& page = member_->page();
+// Moves the append point past everything that is reserved; append_->stop() is the frame there. If
+// the two points are one, the committed point moves along: a frame is looked at once.
+Status SharedLog::CatchUp() {
   NoteLatchOfOthers();
   if (latched_) return LatchedError();
-  for (;;) {
-    const uint64_t active = page.Load(PageWord::kActiveFirst);
-    if (active <= append_.segment->first_seq()) break;
-    Result<std::shared_ptr<SharedSegment>> segment = member_->SegmentAt(active);
-    if (segment.ok()) {
-      Enter(std::move(*segment));
-      break;
-    }
-    // It was sealed and trimmed since.
-    if (page.Load(PageWord::kActiveFirst) == active) return segment.TakeStatus();
+  const LogPoint& point = append_->point();
+  const bool together = committed_->IsAt(*point.segment, point.offset);
+  const uint64_t before = point.offset;
+  Status advanced = append_->Advance();
+  if (!advanced.ok()) {
+    NoteFailure(advanced);
+    return latched_ ? LatchedError() : advanced;
   }
-  SharedSegment& segment = *append_.segment;
-  for (;;) {
-    StepAt(segment, append_.offset, stop);
-    if (stop->kind != StepKind::kWhole && stop->kind != StepKind::kReserved) break;
-    if (stop->kind == StepKind::kWhole) committed_->Pass(segment, append_.offset, *stop);
-    MoveBehind(*stop, &append_);
+  if (point.segment != entered_) {
+    NoteEntered();
+  } else if (together && point.offset != before && !append_->passed_reserved()) {
+    committed_->MoveTo(point);
   }
-  if (stop->kind != StepKind::kBad && !segment.faulted()) return Status::Ok();
-  Latch(segment.faulted() ? FaultedPoint(*member_, append_) : DamagedPoint(*member_, append_));
-  return LatchedError();
+  return Status::Ok();
 }
 
-// No record follows in this segment, and the next one's name is another.
-Status SharedLog::Seal() {
-  SharedSegment& segment = *append_.segment;
-  if (append_.seq == segment.first_seq()) {
-    return Status::Error(Code::kBatchTooLarge, "what is appended does not fit into a segment");
+// Ends the active segment before its end is reached: no record follows in it.
+Status SharedLog::Seal(SealReason reason) {
+  const LogPoint& point = append_->point();
+  SharedSegment& segment = *point.segment;
+  // The next segment must have another name, so the seal of an empty one takes a seq.
+  const bool is_empty = point.seq == segment.first_seq();
+  if (is_empty && reason == SealReason::kFull) {
+    return Status::Error(Code::kBatchTooLarge,
+                         "the batch does not fit into a segment: append fewer records at once, or "
+                         "open the log with a larger segmentBytes");
   }
   FrameStep seal;
   seal.kind = StepKind::kReserved;
-  seal.bytes = std::min(segment.bytes() - append_.offset, kMaxReservedBytes);
-  seal.word = ReservedWord(seal.bytes, 0, member_->slot());
+  seal.bytes = std::min(segment.bytes() - point.offset, kMaxReservedBytes);
+  seal.seqs = is_empty ? 1 : 0;
+  seal.word = ReservedWord(seal.bytes, seal.seqs, member_->slot());
   uint64_t free = 0;
-  if (!segment.WordAt(append_.offset)
+  if (!segment.WordAt(point.offset)
            .compare_exchange_strong(free, seal.word, std::memory_order_acq_rel,
                                     std::memory_order_relaxed)) {
-    return Status::Ok();  // somebody was faster, with a record or with the seal
+    return Status::Ok();  // another member has reserved the place, for a record or for the seal
   }
   AtStep(Step::kSealReserved);
-  if (!segment.faulted()) MakeVoid(segment, append_.offset, append_.seq, seal);
+  if (!segment.faulted()) MakeVoid(segment, point.offset, point.seq, seal);
   AtStep(Step::kSealStored);
   if (!segment.faulted()) return Status::Ok();
-  Latch(FaultedPoint(*member_, append_));
+  Latch(FaultedPoint(*member_, point));
   return LatchedError();
 }
 
-void SharedLog::Enter(std::shared_ptr<SharedSegment> segment) {
-  append_.seq = segment->first_seq();
-  append_.offset = kSegmentHeaderBytes;
-  append_.after_marker = false;
-  left_ = std::exchange(append_.segment, std::move(segment));
+void SharedLog::NoteEntered() {
+  left_ = std::exchange(entered_, append_->point().segment);
   populated_until_ = stretch_from_ = kSegmentHeaderBytes;
   stretch_ = {};
   if (listener_ != nullptr) {
     ++stats_.rotations;
-    listener_->OnRotated(append_.seq);
+    listener_->OnRotated(entered_->first_seq());
   }
 }
 
@@ -97,79 +93,90 @@ bool SharedLog::TooMuchUnsynced() const {
           segments * options_.segment_bytes >= kMaxUnsyncedBytes);
 }
 
-// The append point is at the end of a sealed segment.
-Status SharedLog::EnterNext() {
-  const uint64_t next = append_.seq;
-  if (member_->page().Load(PageWord::kActiveFirst) < next) {
-    // What is sealed is synced soon, whatever level was asked for.
-    wanted_[static_cast<size_t>(Level::kSync)] =
-        std::max(wanted_[static_cast<size_t>(Level::kSync)], next);
-    if (TooMuchUnsynced()) {
-      Pump();
-      return Status::Error(Code::kBackpressure, "segments wait for the device");
-    }
-    DURLOG_RETURN_IF_ERROR(Rotate(next));
+// The append point is at the end of a sealed segment. After success the next one has its name, and
+// CatchUp() enters it.
+Status SharedLog::MakeNext() {
+  const uint64_t next = append_->point().seq;
+  if (member_->page().Load(PageWord::kActiveFirst) >= next) return Status::Ok();
+  // A sealed segment is synced soon, whatever level was asked for.
+  Want(Level::kSync, next);
+  if (TooMuchUnsynced()) {
+    Pump();
+    return Status::Error(Code::kBackpressure, "segments wait for the device");
   }
-  // CatchUp() goes there.
-  return Status::Ok();
+  return Rotate(next);
 }
 
 Status SharedLog::Rotate(uint64_t first_seq) {
   MembersPage& page = member_->page();
   for (int yields = 0; yields < kRotateYields; ++yields) {
     if (page.Load(PageWord::kActiveFirst) >= first_seq) return Status::Ok();
-    DURLOG_ASSIGN_OR_RETURN(const bool alone, page.TryLock(PageLock::kRotate));
-    if (alone) {
-      Status named = GiveName(first_seq);
-      page.Unlock(PageLock::kRotate);
-      return named;
+    const std::unique_lock<std::mutex> here(member_->rotating(), std::try_to_lock);
+    if (!here.owns_lock()) break;  // this member's job makes the file
+    DURLOG_ASSIGN_OR_RETURN(const bool locked, page.TryLock(PageLock::kRotate));
+    if (locked) {
+      const PageLockRelease release(page, PageLock::kRotate);
+      DURLOG_ASSIGN_OR_RETURN(const bool named, GiveName(first_seq));
+      if (named) return Status::Ok();
+      break;
     }
     YieldThread();
   }
+  // The failure of the job that this append has waited for. Any other one says nothing about now.
+  spare_failure_seen_ = false;
+  if (spare_job_ && spare_job_->failed()) {
+    const std::shared_ptr<SharedSpareJob> failed = std::exchange(spare_job_, nullptr);
+    if (failed->waits()) return failed->status();
+  }
   RequestSpare(true);
-  return Status::Error(Code::kBackpressure, "another writer gives the next segment its name");
+  return Status::Error(Code::kBackpressure, "the next segment is being prepared");
 }
 
-// Under PageLock::kRotate. A member that died here may have given the name, and told nobody.
-Status SharedLog::GiveName(uint64_t first_seq) {
+// A record that is appended now must not get a time before the segment's base time, nor one that is
+// too long after it: the clock may have been set since the spare was made, or the log was idle.
+bool SharedLog::FitsNow(uint64_t base_time_ms) const {
+  const uint64_t now_ms = member_->file_system().NowMs();
+  return base_time_ms <= now_ms && now_ms - base_time_ms <= UINT32_MAX;
+}
+
+// Under PageLock::kRotate. False if there is no spare. A member may have died after any store here:
+// one that has given the name has perhaps not stored that it did.
+Result<bool> SharedLog::GiveName(uint64_t first_seq) {
   MembersPage& page = member_->page();
-  if (page.Load(PageWord::kActiveFirst) >= first_seq) return Status::Ok();
+  if (page.Load(PageWord::kActiveFirst) >= first_seq) return true;
   const std::string name = SegmentName(first_seq);
-  Result<std::unique_ptr<File>> named = member_->directory().Open(name, OpenMode::kRead);
+  const Status named = member_->directory().Open(name, OpenMode::kRead).TakeStatus();
   if (!named.ok()) {
-    if (named.status().code() != Code::kNotFound) return named.TakeStatus();
+    if (named.code() != Code::kNotFound) return named;
     const uint64_t spare = page.Load(PageWord::kSpare);
-    if (spare == 0) {
-      if (spare_job_ && spare_job_->done() && !spare_job_->status().ok()) {
-        return std::exchange(spare_job_, nullptr)->status();
-      }
-      RequestSpare(true);
-      return Status::Error(Code::kBackpressure, "the next segment is being prepared");
-    }
+    if (spare == 0) return false;
+    const bool fits = FitsNow(spare - 1);
     AtStep(Step::kBeforeRename);
-    Status renamed = member_->directory().Rename(SpareName(spare), name);
-    if (!renamed.ok() && renamed.code() != Code::kNotFound) return renamed;
-    AtStep(Step::kRenamed);
-    page.Word(PageWord::kSpare).store(0, std::memory_order_release);
-    if (!renamed.ok()) {
-      RequestSpare(true);
-      return Status::Error(Code::kBackpressure, "the next segment is being prepared");
+    const Status renamed = fits ? member_->directory().Rename(NextSpareName(page), name)
+                                : Status::Error(Code::kNotFound, "the spare does not fit");
+    if (renamed.code() == Code::kNotFound) {
+      page.Word(PageWord::kSpare).store(0, std::memory_order_release);
+      return false;
     }
+    if (!renamed.ok()) return renamed;
+    AtStep(Step::kRenamed);
   }
+  page.Word(PageWord::kSpare).store(0, std::memory_order_release);
   page.Word(PageWord::kRotations).fetch_add(1, std::memory_order_acq_rel);
   page.Raise(PageWord::kActiveFirst, first_seq);
   AtStep(Step::kActivated);
-  return Status::Ok();
+  return true;
 }
 
-// With `waits` whoever makes one is waited for, and a failure is told by the next rotation.
+// If an append waits for the spare, so does the job for another member that makes it, and the
+// append fails if the job does.
 void SharedLog::RequestSpare(bool waits) {
-  if (!waits && (spare_asked_in_ == append_.segment->first_seq() ||
+  if (!waits && (spare_asked_in_ == append_->point().segment->first_seq() ||
                  member_->page().Load(PageWord::kSpare) != 0)) {
     return;
   }
   if (spare_job_ && !spare_job_->done()) return;
-  spare_asked_in_ = append_.segment->first_seq();
+  spare_asked_in_ = append_->point().segment->first_seq();
   SpareRequest request;
   request.preallocation =
       options_.preallocation_auto ? Preallocation::kFallocate : options_.preallocation;
@@ -184,17 +191,18 @@ void SharedLog::RequestSpare(bool waits) {
 }
 
 void SharedLog::PopulateAhead() {
+  const LogPoint& point = append_->point();
   // A log of ten records dirties little.
-  const uint64_t ahead = std::min(kPopulateBytes, std::max(append_.offset, kFirstPopulateBytes));
-  if (append_.offset + ahead / 2 <= populated_until_) return;
+  const uint64_t ahead = std::min(kPopulateBytes, std::max(point.offset, kFirstPopulateBytes));
+  if (point.offset + ahead / 2 <= populated_until_) return;
   if (populate_job_ && !populate_job_->done()) return;
-  const uint64_t end = append_.segment->bytes();
+  const uint64_t end = point.segment->bytes();
   if (populated_until_ >= end) return;
-  const uint64_t begin = AlignDown(std::max(populated_until_, append_.offset), kSegmentHeaderBytes);
+  const uint64_t begin = AlignDown(std::max(populated_until_, point.offset), kSegmentHeaderBytes);
   populated_until_ = std::min(begin + ahead, end);
-  stretch_.bytes = append_.offset - std::exchange(stretch_from_, append_.offset);
+  stretch_.bytes = point.offset - std::exchange(stretch_from_, point.offset);
   populate_job_ =
-      std::make_shared<PopulateJob>(append_.segment, begin, populated_until_,
+      std::make_shared<PopulateJob>(point.segment, begin, populated_until_,
                                     std::exchange(stretch_, {}), std::exchange(left_, nullptr));
   executor_->Execute(populate_job_);
 }

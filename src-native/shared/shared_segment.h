@@ -1,8 +1,9 @@
 // A segment that several writers append to at the same time, mapped as a whole.
 //
-// Its frames follow each other without a gap, and where a frame begins never changes: whoever finds
-// a word of zero where the last frame ends may reserve from there, and only from there. So a writer
-// that was stopped for any time goes on correctly from any place where a frame ended before.
+// Its frames follow each other without a gap, and the place where a frame begins never changes. A
+// writer that finds a word of zero at the end of the last frame may reserve from there, and only
+// from there. So a writer that was stopped continues correctly from the end of any frame that it
+// knew.
 #ifndef DURLOG_SHARED_SHARED_SEGMENT_H_
 #define DURLOG_SHARED_SHARED_SEGMENT_H_
 
@@ -33,15 +34,15 @@ class SharedSegment {
   uint8_t* At(uint64_t offset) { return data_ + offset; }
   // Eight bytes of a frame; `offset` is a multiple of eight.
   SharedWord& WordAt(uint64_t offset) { return *reinterpret_cast<SharedWord*>(data_ + offset); }
-  // A store or load met a page that could not be had: what this member sees of the segment may be
-  // its own from here on, and nothing of it counts.
+  // A store or load met a page that could not be read or written: the member may see bytes that no
+  // other member sees, and nothing of the segment counts.
   bool faulted() const { return mapping_->faulted(); }
-  // What a sync by this member does not prove: nothing if it opened the segment before any record
-  // was stored there, or if it has just recovered it. Null then. Held with Member::syncing().
+  // The check that a sync by this member needs. Null if the member opened the segment before any
+  // record was stored there, or has just recovered it. Held with Member::syncing().
   DeviceProof* proof() { return proof_.get(); }
   // Every frame is on the device, and the page cache holds nothing else of the file.
   void TrustSyncs() { proof_.reset(); }
-  // Before a sync: nobody stores in front of `offset` any more. From any thread.
+  // Before a sync: no member stores before `offset` any more. From any thread.
   void DropBefore(uint64_t offset);
 
  private:

@@ -1,20 +1,22 @@
-// Takes segments off the front of a log that others may be writing.
+// Removes the oldest segments of a log that other members may be writing.
 #ifndef DURLOG_SHARED_SHARED_TRIM_JOB_H_
 #define DURLOG_SHARED_SHARED_TRIM_JOB_H_
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/job.h"
-#include "shared/committed_walk.h"
+#include "shared/log_walk.h"
 #include "shared/member.h"
+#include "shared/stall.h"
 
 namespace durlog {
 
-// Removes whole segments below a seq, oldest first; never one that is appended to. What is not
-// synced is synced first: where it cannot be, as another member holds it up, its segment stays, and
-// the status is kStalled. None is used again: a member that was stopped may still have it mapped.
+// Removes whole segments below a seq, oldest first, and never the active one. A segment that is not
+// synced is synced first; if another member holds that up, the segment stays and the status is
+// kStalled. No file is used again: a stopped member may still have it mapped.
 class SharedTrimJob final : public Job {
  public:
   SharedTrimJob(std::shared_ptr<Member> member, LogPoint committed, uint64_t seq, uint32_t stall_ms)
@@ -26,6 +28,8 @@ class SharedTrimJob final : public Job {
   bool waits() const override { return true; }
   // After done().
   const Status& status() const { return status_; }
+  // The member because of which the status is kStalled.
+  const std::optional<Stall>& stall() const { return stall_; }
 
  protected:
   void Run() override { status_ = Trim(); }
@@ -34,13 +38,14 @@ class SharedTrimJob final : public Job {
   Status Trim();
   Status SyncSealed();
   uint64_t SyncedFirst();
-  Status TrimAlone();
+  Status RemoveSegments();
 
   const std::shared_ptr<Member> member_;
   const LogPoint committed_;
   const uint64_t seq_;
   const uint32_t stall_ms_;
   Status status_;
+  std::optional<Stall> stall_;
 };
 
 }  // namespace durlog

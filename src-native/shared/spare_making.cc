@@ -1,7 +1,6 @@
 #include "shared/spare_making.h"
 
-#include <optional>
-#include <string>
+#include <mutex>
 
 #include "base/yield.h"
 #include "record/segment_name.h"
@@ -26,8 +25,7 @@ SegmentHeader SharedHeader(FileSystem& file_system, const LogUuid& uuid, uint64_
 }
 
 Result<Spare> MakeSharedSpare(Directory& directory, const SegmentHeader& header,
-                              const SpareRequest& request, uint64_t nonce) {
-  const std::string name = SpareName(nonce);
+                              const SpareRequest& request, const std::string& name) {
   DURLOG_ASSIGN_OR_RETURN(Spare spare, MakeSpare(directory, request, header, name));
   if (spare.blocks_allocated || spare.preallocated == Preallocation::kZero) return spare;
   spare.file.reset();
@@ -38,37 +36,36 @@ Result<Spare> MakeSharedSpare(Directory& directory, const SegmentHeader& header,
       .WithPath(directory.path());
 }
 
-Status SharedSpareJob::MakeAlone() {
-  MembersPage& page = member_->page();
-  if (page.Load(PageWord::kSpare) != 0) return Status::Ok();
-  const uint64_t nonce = member_->file_system().Random64() | 1;
-  DURLOG_ASSIGN_OR_RETURN(const Spare spare,
-                          MakeSharedSpare(member_->directory(), header_, request_, nonce));
-  AtStep(Step::kSpareMade);
-  page.Word(PageWord::kSpare).store(nonce, std::memory_order_release);
-  return Status::Ok();
+std::string NextSpareName(MembersPage& page) {
+  return SpareName(page.Load(PageWord::kRotations) + 1);
 }
 
-// Where there is a spare, the one who gives it its name is waited for, who may have been stopped.
-Status SharedSpareJob::Make() {
+// True if there is a spare now, false if another thread or member has the lock.
+Result<bool> SharedSpareJob::TryMake() {
   MembersPage& page = member_->page();
+  const std::unique_lock<std::mutex> here(member_->rotating(), std::try_to_lock);
+  if (!here.owns_lock()) return false;
+  DURLOG_ASSIGN_OR_RETURN(const bool locked, page.TryLock(PageLock::kRotate));
+  if (!locked) return false;
+  const PageLockRelease release(page, PageLock::kRotate);
+  if (page.Load(PageWord::kSpare) != 0) return true;
+  const std::string name = NextSpareName(page);
+  Status removed = member_->directory().Remove(name);
+  if (!removed.ok() && removed.code() != Code::kNotFound) return removed;
+  DURLOG_ASSIGN_OR_RETURN(const Spare spare,
+                          MakeSharedSpare(member_->directory(), header_, request_, name));
+  AtStep(Step::kSpareMade);
+  page.Word(PageWord::kSpare).store(header_.base_time_ms + 1, std::memory_order_release);
+  return true;
+}
+
+Status SharedSpareJob::Make() {
   const uint64_t begin = member_->file_system().MonotonicMicros();
   for (;;) {
-    const bool has_spare = page.Load(PageWord::kSpare) != 0;
-    if (!has_spare) {
-      DURLOG_ASSIGN_OR_RETURN(const bool alone, page.TryLock(PageLock::kSpare));
-      if (alone) {
-        Status made = MakeAlone();
-        page.Unlock(PageLock::kSpare);
-        return made;
-      }
-    }
-    if (stall_ms_ == 0 || cancelled()) return Status::Ok();
-    const std::optional<int64_t> owner =
-        page.OtherOwnerOf(has_spare ? PageLock::kRotate : PageLock::kSpare);
-    if (has_spare && !owner) return Status::Ok();
+    DURLOG_ASSIGN_OR_RETURN(const bool made, TryMake());
+    if (made || stall_ms_ == 0 || cancelled()) return Status::Ok();
     if (member_->file_system().MonotonicMicros() - begin >= uint64_t{stall_ms_} * 1000) {
-      stalled_pid_ = owner;
+      stalled_pid_ = member_->page().OtherOwnerOf(PageLock::kRotate);
       return Status::Ok();
     }
     SleepMicros(kPauseMicros);

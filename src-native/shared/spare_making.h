@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "base/job.h"
@@ -17,22 +18,28 @@ namespace durlog {
 // The header of a segment that several writers append to.
 SegmentHeader SharedHeader(FileSystem& file_system, const LogUuid& uuid, uint64_t base_time_ms,
                            uint64_t segment_bytes);
-// A file with that header, which has all of its blocks. kUnsupported where they cannot be had.
+// A file with that header and all of its blocks. kUnsupported if the blocks cannot be allocated.
 Result<Spare> MakeSharedSpare(Directory& directory, const SegmentHeader& header,
-                              const SpareRequest& request, uint64_t nonce);
+                              const SpareRequest& request, const std::string& name);
+
+// The name of the file for the next rotation. If a member dies while it makes the file, the next
+// one that makes it removes what the dead one has left under that name.
+std::string NextSpareName(MembersPage& page);
 
 class SharedSpareJob final : public Job {
  public:
-  // With `stall_ms` it waits as long for another member that makes one, or gives it its name; with
-  // 0 that is the other one's affair.
+  // With `stall_ms` the job waits that long for another member that makes the file or gives it its
+  // name; with 0 it leaves the file to that member.
   SharedSpareJob(std::shared_ptr<Member> member, const SpareRequest& request,
                  const SegmentHeader& header, uint32_t stall_ms)
       : member_(std::move(member)), request_(request), header_(header), stall_ms_(stall_ms) {}
 
   // After done().
   const Status& status() const { return status_; }
+  bool failed() const { return done() && !status_.ok(); }
+  // An append waits for it, and fails if it fails.
   bool waits() const override { return stall_ms_ > 0; }
-  // The process that another member of it belongs to has been waited for in vain; 0 if not known.
+  // The process of the member for which the job has waited too long, 0 if it is not known.
   std::optional<int64_t> TakeStalledPid() { return std::exchange(stalled_pid_, std::nullopt); }
 
  protected:
@@ -40,7 +47,7 @@ class SharedSpareJob final : public Job {
 
  private:
   Status Make();
-  Status MakeAlone();
+  Result<bool> TryMake();
 
   const std::shared_ptr<Member> member_;
   const SpareRequest request_;

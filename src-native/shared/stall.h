@@ -1,4 +1,4 @@
-// That a member which lives holds up what another one waits for.
+// A living member that holds up another one.
 #ifndef DURLOG_SHARED_STALL_H_
 #define DURLOG_SHARED_STALL_H_
 

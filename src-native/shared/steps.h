@@ -1,4 +1,4 @@
-// Points in the protocol of several writers at which a test stops a member for good.
+// The points in the protocol of several writers at which a test stops or kills a member.
 #ifndef DURLOG_SHARED_STEPS_H_
 #define DURLOG_SHARED_STEPS_H_
 
@@ -28,6 +28,7 @@ enum class Step : uint8_t {
   kRecovered,
   kLeaving,
   kMarked,
+  kTrimming,
   kSteps,  // how many there are
 };
 

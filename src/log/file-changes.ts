@@ -88,7 +88,10 @@ export class FileChanges implements RetentionHost {
   }
 
   trimBefore(seq: number): Promise<number> {
-    return this.#log.pipeline.alone(() => this.#turns.take(() => this.#trim(seq)))
+    const trim = (): Promise<number> => this.#turns.take(() => this.#trim(seq))
+    if (this.#log.source !== undefined) return this.#log.pipeline.alone(trim)
+    // A shared log is trimmed while its members append, this one too: another one may hold up the trim.
+    return this.#closed ? Promise.reject(closedError(this.#log.dir)) : trim()
   }
 
   async truncateAfter(seq: number): Promise<number> {

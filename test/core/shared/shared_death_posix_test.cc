@@ -1,15 +1,19 @@
-// A member that dies at any step costs the others nothing. It is a process of its own, which ends
-// itself with SIGKILL where the test says.
+// A member that dies at any step costs the others nothing. It is a separate process, which kills
+// itself with SIGKILL at the step that the test chooses.
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "recovery/log_files.h"
 #include "shared/steps.h"
 #include "shared_test_folder.h"
 
@@ -20,6 +24,8 @@ constexpr int kFirst = 0;
 constexpr int kStepCount = static_cast<int>(Step::kSteps);
 // Deaths at the same step, each later in the work.
 constexpr int kTimes = 2;
+// A user that needs no name.
+constexpr uid_t kService = 12345;
 
 Step fatal_step = Step::kSteps;
 int times_left = 0;
@@ -28,7 +34,7 @@ void DieAtStep(Step step) {
   if (step == fatal_step && times_left-- == 0) raise(SIGKILL);
 }
 
-// What the child tells of: a record that has been acknowledged.
+// A record that was acknowledged to the child, as the child reports it.
 struct Acknowledged {
   uint64_t seq;
   uint64_t number;  // its payload is PayloadOf(number)
@@ -36,7 +42,7 @@ struct Acknowledged {
 
 class MortalTestFolder : public SharedTestFolder {
  protected:
-  // Runs in the child: all that a member does, until it dies or is through.
+  // Runs in the child: the work of a member, until it dies or has finished.
   void Work(int out) {
     uint64_t number = 1'000'000;
     const auto tell = [out](uint64_t seq, uint64_t told) {
@@ -59,6 +65,7 @@ class MortalTestFolder : public SharedTestFolder {
       if (!first.ok()) _exit(2);
       for (uint64_t i = 0; i < 3; ++i) tell(*first + i, number + i);
       number += 3;
+      (*log)->BeginTrim(0)->RunOnce();
       Leave(std::move(*log));
     }
     _exit(0);
@@ -119,7 +126,7 @@ TEST_P(SharedDeathTest, CostsTheOthersNothing) {
     NoteOwn(*synced, number);
     ExpectAcknowledgedOnce();
     ExpectClean();
-    // The slot that the dead one had is the next one's.
+    // The next member gets the slot of the dead one.
     std::unique_ptr<SharedLog> next = OpenMember();
     ASSERT_NE(next, nullptr);
     ++number;
@@ -167,6 +174,42 @@ TEST_F(SharedDeathsTest, OneAfterTheOtherAtEveryStepCostTheSurvivorNothing) {
   ExpectClean();
   Leave(std::move(survivor));
   ExpectClean();
+}
+
+TEST_F(SharedDeathsTest, WhileMakingASpareLeaveOneFileAtMost) {
+  std::unique_ptr<SharedLog> survivor = OpenMember();
+  const auto spares = [this] {
+    Result<std::unique_ptr<Directory>> folder =
+        DefaultFileSystem().OpenDirectory(PathOf("log"), false);
+    return ListLogFiles(**folder)->spares.size();
+  };
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(KillAt(Step::kSpareMade, 0));
+    EXPECT_LE(spares(), 1u);
+  }
+  Leave(std::move(survivor));
+  EXPECT_EQ(spares(), 0u);
+}
+
+TEST_F(SharedDeathsTest, OfAMemberOfRootDoNotLockTheOwnerOfTheLogOut) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root may give a file to another user";
+  Leave(OpenMember());
+  const auto for_each_file = [this](const std::function<void(const std::string&)>& visit) {
+    for (const auto& entry : std::filesystem::directory_iterator(PathOf("log"))) {
+      visit(entry.path().string());
+    }
+  };
+  for_each_file([](const std::string& path) {
+    ASSERT_EQ(chown(path.c_str(), kService, kService), 0) << path;
+  });
+  ASSERT_EQ(chown(PathOf("log").c_str(), kService, kService), 0);
+  EXPECT_TRUE(KillAt(Step::kRenamed, 0));
+  for_each_file([](const std::string& path) {
+    struct stat info;
+    ASSERT_EQ(stat(path.c_str(), &info), 0) << path;
+    EXPECT_EQ(info.st_uid, kService) << path;
+    EXPECT_EQ(info.st_gid, kService) << path;
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(AtEveryStep, SharedDeathTest, testing::Range(kFirst, kStepCount));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "held_executor.h"
+#include "live/live_page_reader.h"
 #include "observed_file_system.h"
 #include "shared/steps.h"
 #include "shared_test_folder.h"
@@ -250,7 +251,7 @@ TEST_F(SharedLogTest, AsyncIsReachedOnceWritebackOfAllBeforeItHasBegunAndWaitsFo
   EXPECT_EQ(begun.size(), 3u);
   EXPECT_EQ(log.ReachedEnd(Level::kAsync), *seq + 1);
   EXPECT_EQ(log.ReachedEnd(Level::kSync), 0u);
-  // What one member has begun is begun for all; and once a segment is done, only the next one is.
+  // Writeback that one member has started counts for all, and starts once for each segment.
   other->Look();
   EXPECT_EQ(other->ReachedEnd(Level::kAsync), *seq + 1);
   begun.clear();
@@ -292,7 +293,7 @@ TEST_F(SharedLogTest, WhatOthersReachForAMemberIsToldToItByTheEndOfAJob) {
   ASSERT_TRUE(second->Sync(Level::kSync).ok());
   second->Look();
   ASSERT_TRUE(second->Sync(Level::kSync).ok());
-  // Whoever waits has looked before this, and looks again when a job has ended.
+  // A caller that waits has looked before this, and looks again when a job has ended.
   first->Harvest();
   EXPECT_EQ(first->ReachedEnd(Level::kSync), 0u);
   EXPECT_FALSE(first->idle());
@@ -360,7 +361,46 @@ TEST_F(SharedLogTest, AFailedSyncLatchesEveryMemberBeforeAnybodyIsAcknowledged) 
   EXPECT_EQ(Write(*again, PayloadOf(9)), 3u);
 }
 
-// What another member does once this thread's has published.
+TEST_F(SharedLogTest, ClosingALatchedMemberLeavesItsSlotToTheNextOne) {
+  bool fails = false;
+  ObservedFileSystem failing([&fails](const ObservedCall& call) {
+    return fails && call.call == "open" ? Status::System("openat", EIO, call.name) : Status::Ok();
+  });
+  std::unique_ptr<SharedLog> other = OpenMember();
+  Result<std::unique_ptr<SharedLog>> latched = SharedLog::Open(failing, PathOf("log"), Small());
+  ASSERT_TRUE(latched.ok()) << latched.status().message();
+  (*latched)->Attach(&inline_, &listener_);
+  const uint32_t slot = (*latched)->slot();
+  Write(**latched, PayloadOf(0));
+  while (listener_.rotated.empty()) Write(*other, PayloadOf(900));
+  // The failure latches this member alone.
+  fails = true;
+  EXPECT_FALSE((*latched)->Sync(Level::kSync).ok());
+  EXPECT_TRUE((*latched)->latched());
+  std::unique_ptr<SharedLog> next = OpenMember();
+  ASSERT_NE(next, nullptr);
+  EXPECT_EQ(next->slot(), slot);
+  latched->reset();
+  EXPECT_EQ(next->CountMembers(), 2u);
+}
+
+TEST_F(SharedLogTest, ReadersLeaveALivePageThatANewMemberCannotFind) {
+  std::unique_ptr<SharedLog> first = OpenMember();
+  Write(*first, PayloadOf(0));
+  Result<std::unique_ptr<LivePageReader>> reader =
+      LivePageReader::Open(DefaultFileSystem(), PathOf("log"));
+  ASSERT_TRUE(reader.ok());
+  ASSERT_TRUE((*reader)->Look());
+  Result<std::unique_ptr<Directory>> folder =
+      DefaultFileSystem().OpenDirectory(PathOf("log"), false);
+  ASSERT_TRUE((*folder)->Remove(kLiveName).ok());
+  std::unique_ptr<SharedLog> second = OpenMember();
+  Write(*second, PayloadOf(1));
+  // The first member has not looked at the log since: its page says nothing of the record.
+  EXPECT_FALSE((*reader)->Look());
+}
+
+// Runs once, when this thread's member has published.
 thread_local std::function<void()> when_published;
 
 void DoWhenPublished(Step step) {

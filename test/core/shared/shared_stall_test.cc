@@ -1,6 +1,6 @@
-// A member that is stopped, and not dead, holds up no other one for longer than its stall_ms says,
-// and each that gives up says who was in the way. The stopped one is a thread with a member of its
-// own, held at a step of the protocol.
+// A member that is stopped, and not dead, holds up each other one for that one's stall_ms at most;
+// then the other one reports which process is stopped. The stopped member runs in a separate thread
+// and is held at a step of the protocol.
 
 #include <gtest/gtest.h>
 
@@ -87,7 +87,7 @@ TEST_F(SharedStallTest, BeforeItsRecordIsStoredHoldsUpAcknowledgementsAndNothing
   EXPECT_EQ(stalled.owner_pid(), DefaultFileSystem().ProcessId());
   EXPECT_EQ(other->next_seq(), 2u);
   EXPECT_EQ(other->ReachedEnd(Level::kMemory), 0u);
-  // Reserving and storing goes on; what waits is told of, and not lost.
+  // Other records are reserved and stored; those that wait are reported, and not lost.
   const Result<uint64_t> third = other->Append(AsBytes(PayloadOf(2)), Level::kMemory);
   ASSERT_TRUE(third.ok());
   EXPECT_EQ(*third, 2u);
@@ -255,6 +255,23 @@ TEST_F(SharedStallTest, WhileItJoinsKeepsNobodyFromLeavingAndIsNamedToWhoJoins) 
   GoOn();
   ExpectRecords(0, 2);
   ExpectClean();
+}
+
+TEST_F(SharedStallTest, WhileItTrimsDelaysOnlyTrimsAndIsReported) {
+  std::unique_ptr<SharedLog> other = OpenMember(Impatient());
+  StopAnother(Step::kTrimming, [](SharedLog& log) {
+    const std::shared_ptr<SharedTrimJob> trim = log.BeginTrim(0);
+    trim->Await();
+    EXPECT_TRUE(trim->status().ok()) << trim->status().message();
+  });
+  EXPECT_TRUE(other->AppendSync(AsBytes(PayloadOf(0)), Level::kSync).ok());
+  const std::shared_ptr<SharedTrimJob> trim = other->BeginTrim(1);
+  trim->Await();
+  const Status stalled = other->FinishTrim(*trim);
+  EXPECT_EQ(stalled.code(), Code::kStalled);
+  EXPECT_EQ(stalled.owner_pid(), DefaultFileSystem().ProcessId());
+  EXPECT_EQ(listener_.stalls, 1);
+  EXPECT_EQ(listener_.stalled_pid, DefaultFileSystem().ProcessId());
 }
 
 }  // namespace

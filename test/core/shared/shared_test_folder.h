@@ -1,4 +1,4 @@
-// Several writers of one log in one process, each with opens of its own, as processes have them.
+// Several writers of one log in one process. Each opens the files again, as a process would.
 #ifndef DURLOG_TEST_CORE_SHARED_SHARED_TEST_FOLDER_H_
 #define DURLOG_TEST_CORE_SHARED_SHARED_TEST_FOLDER_H_
 

@@ -1,5 +1,5 @@
-// Members in threads of one process, with jobs on threads of their own. All maps of a file are one,
-// so that `npm run test:core -- --sanitize thread` sees every pair of accesses.
+// Members in threads of one process, with jobs on other threads. All maps of a file are at one
+// address, so that `npm run test:core -- --sanitize thread` sees every pair of accesses.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ constexpr int kMembers = 4;
 constexpr int kRounds = 3;
 constexpr int kAppends = 120;
 
-// What one thread's members have been acknowledged.
+// The records that were acknowledged to the members of one thread.
 using Acknowledged = std::map<uint64_t, std::string>;
 
 class SharedThreadsTest : public SharedTestFolder {

@@ -1,0 +1,80 @@
+// The file that becomes the next segment of a log with several writers.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <memory>
+#include <string>
+
+#include "observed_file_system.h"
+#include "shared_test_folder.h"
+
+namespace durlog {
+namespace {
+
+class SharedSpareTest : public SharedTestFolder {
+ protected:
+  SharedSpareTest()
+      : files_([this](const ObservedCall& call) {
+          const bool allocates = call.call == "allocate" || call.call == "write";
+          const bool fails = disk_is_full_ && allocates && call.name.rfind("spare-", 0) == 0;
+          if (fails) ++failures_;
+          return fails ? Status::System("fallocate", ENOSPC, call.name) : Status::Ok();
+        }) {}
+
+  std::unique_ptr<SharedLog> OpenOnDisk() {
+    Result<std::unique_ptr<SharedLog>> log = SharedLog::Open(files_, PathOf("log"), Small());
+    EXPECT_TRUE(log.ok()) << log.status().message();
+    (*log)->Attach(&inline_, &listener_);
+    return std::move(*log);
+  }
+  // Appends without waiting until the segment is full. Returns why the last append failed.
+  Status FillSegment(SharedLog& log) {
+    for (;;) {
+      const Result<uint64_t> seq = log.Append(AsBytes(PayloadOf(900)), Level::kMemory);
+      if (!seq.ok()) return seq.status();
+      if (!listener_.rotated.empty()) return Status::Ok();
+    }
+  }
+
+  bool disk_is_full_ = false;
+  int failures_ = 0;
+  ObservedFileSystem files_;
+};
+
+TEST_F(SharedSpareTest, AFailureLongAgoDoesNotRejectAnAppendForWhichThereIsRoom) {
+  std::unique_ptr<SharedLog> log = OpenOnDisk();
+  disk_is_full_ = true;
+  // Up to where the file is prepared, which nothing waits for.
+  while (failures_ == 0) Write(*log, PayloadOf(900));
+  disk_is_full_ = false;
+  Status failed = FillSegment(*log);
+  if (failed.code() == Code::kBackpressure) failed = FillSegment(*log);
+  EXPECT_TRUE(failed.ok()) << failed.message();
+}
+
+TEST_F(SharedSpareTest, AFailureThatNoAppendWaitedToSeeIsForgotten) {
+  std::unique_ptr<SharedLog> log = OpenOnDisk();
+  disk_is_full_ = true;
+  EXPECT_EQ(FillSegment(*log).code(), Code::kBackpressure);
+  // The append was aborted; turns of the event loop pass.
+  log->Harvest();
+  log->Pump();
+  disk_is_full_ = false;
+  Status failed = FillSegment(*log);
+  if (failed.code() == Code::kBackpressure) failed = FillSegment(*log);
+  EXPECT_TRUE(failed.ok()) << failed.message();
+}
+
+TEST_F(SharedSpareTest, AnAppendThatWaitsForTheFileFailsIfTheDiskIsFull) {
+  std::unique_ptr<SharedLog> log = OpenOnDisk();
+  disk_is_full_ = true;
+  Result<uint64_t> seq = uint64_t{0};
+  while (seq.ok()) seq = log->Write(AsBytes(PayloadOf(900)));
+  EXPECT_EQ(seq.status().code(), Code::kNoSpace) << seq.status().message();
+  disk_is_full_ = false;
+  EXPECT_TRUE(log->Write(AsBytes(PayloadOf(900))).ok());
+  ExpectClean();
+}
+
+}  // namespace
+}  // namespace durlog
