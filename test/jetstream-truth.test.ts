@@ -99,7 +99,7 @@ describe('shipping continues', () => {
 
 describe.skipIf(missingServer !== '')('a destination', () => {
   test.each([true, false])(
-    'that was purged gets the log's records again (atomic batches: %s)',
+    "that was purged gets the log's records again (atomic batches: %s)",
     async (allow_atomic) => {
       const { nats, look } = await stage({ allow_atomic })
       const log = await scratchLog()

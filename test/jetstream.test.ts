@@ -103,7 +103,7 @@ describe.skipIf(missingServer !== '')('a shipped log', () => {
     expect(textsOf(await stored(look))).toEqual([...names(5), 'in memory only'])
   })
 
-  test('continues after the destination's last record, at any position of its cursor', async () => {
+  test("continues after the destination's last record, at any position of its cursor", async () => {
     const { nats, look, log } = await stage()
     await appendNames(log, 10)
     await using first = shipper(log, nats)
