@@ -430,3 +430,22 @@ test('ensureCursor called at the same time by several logs creates one cursor', 
   await Promise.all([log, ...readers].map((each) => each.ensureCursor('mailer')))
   expect((await log.cursors()).map(({ name, state }) => [name, state])).toEqual([['mailer', 'ready']])
 })
+
+test.each(['sync', 'full'] as const)(
+  'a commit at %s writes a slot after one at memory has moved the position',
+  async (durability) => {
+    const log = await scratchLog()
+    await log.appendBatch(['a', 'b', 'c'])
+    const cursor = await log.cursor('mailer')
+    await seqs(cursor)
+    const bytes = (): Buffer => readFileSync(join(log.dir, 'mailer.cursor'))
+    await cursor.commit(1)
+    const inMemory = bytes()
+    await cursor.commit(1, { durability })
+    const synced = bytes()
+    expect(synced.equals(inMemory)).toBe(false)
+    // A second call has nothing to do.
+    await cursor.commit(1, { durability })
+    expect(bytes().equals(synced)).toBe(true)
+  },
+)

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -165,6 +165,13 @@ async function expectLog(dir: string): ReturnType<typeof openReadOnly> {
 const openReadOnly = (dir: string) => open(dir, { readOnly: true })
 
 describe.skipIf(missingServer !== '')('a restore', () => {
+  test('leaves no listener at its signal', async () => {
+    const { nats } = await shippedLog(3)
+    const { signal } = new AbortController()
+    await restore(join(scratchDir(), 'restored'), options(nats, { signal }))
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+  })
+
   test('refuses a folder that holds something else, and changes nothing in it', async () => {
     const { nats } = await shippedLog(3)
     const dir = scratchDir()
