@@ -31,6 +31,8 @@ class Job {
     while (!done()) crash::LetOthersRun();
   }
 
+  virtual bool waits() const { return false; }
+
   bool done() const { return state_ == State::kDone; }
 
   // A job that asks whether it is cancelled ends soon, with or without its work done.
@@ -39,6 +41,9 @@ class Job {
  protected:
   virtual void Run() = 0;
   bool cancelled() const { return cancelled_; }
+  // A fiber may always wait.
+  bool MustLeaveThread() { return false; }
+  bool leaves_thread() const { return false; }
 
  private:
   enum class State : uint8_t { kQueued, kRunning, kDone };
