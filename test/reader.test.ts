@@ -365,6 +365,9 @@ function sourceOf(log: Log, end: number) {
     limitFor(): number {
       return this.end
     },
+    acknowledgedEnd(): number {
+      return this.end
+    },
     seqs() {
       return { first: 0, next: this.end }
     },

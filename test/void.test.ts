@@ -64,6 +64,18 @@ describe('seqs without a record', () => {
     expect(await seqsOf(log, await log.seqAt((await log.get(seq)).timestamp))).toEqual([seq])
   })
 
+  test('are never the answer of seqAt: it is the next record, or nextSeq', async () => {
+    const segment = segmentOf(1n)
+    const at = (seq: number, ms: number): Buffer => segment.frame(seq, { ms })
+    segment.put(at(0, 10)).void(1, 3).put(at(4, 30)).put(at(5, 50)).void(6, 2).put(at(8, 70)).void(9, 2)
+    const dir = join(scratchDir(), 'log')
+    writeFiles(dir, new Map([[segmentName(0), segment.bytes]]))
+    const log = await openUntilDone(dir, { readOnly: true })
+    const base = (await log.get(0)).timestamp - 10
+    const found = [0, 10, 11, 30, 40, 50, 60, 70, 71].map((ms) => log.seqAt(base + ms))
+    expect(await Promise.all(found)).toEqual([0, 0, 4, 4, 5, 5, 8, 8, 11])
+  })
+
   test('are named by dump, and read by a reader written from the format document', async () => {
     const dir = writeLog()
     const kinds: string[] = []

@@ -157,10 +157,23 @@ void Log::NoteAppended(uint64_t frame_bytes, uint64_t records, Level level) {
 }
 
 // A reader that looks for a later record starts here. No batch is open, and no reader asks for the
-// record that comes next before it is there.
+// next record before it is there.
 void Log::NotePosition() {
   PositionIndex::Shared().Note(active_->header().salt, {next_seq_, append_offset_});
   note_from_ = append_offset_ + PositionIndex::kSpacingBytes;
+}
+
+// Of a batch whose frames begin at `offset`.
+void Log::NotePositionsInside(const Bytes* payloads, size_t count, uint64_t offset) {
+  uint64_t note_from = offset + PositionIndex::kSpacingBytes;
+  for (size_t i = 0; i < count; ++i) {
+    if (offset >= note_from) {
+      PositionIndex::Shared().Note(active_->header().salt, {next_seq_ + i, offset},
+                                   PositionIndex::Place::kInsideBatch);
+      note_from = offset + PositionIndex::kSpacingBytes;
+    }
+    offset += FrameBytes(payloads[i].size);
+  }
 }
 
 Status Log::StoreFrame(const FrameFields& fields, Bytes payload) {
@@ -246,6 +259,9 @@ Result<uint64_t> Log::AppendBatch(const Bytes* payloads, size_t count, Level lev
       fields.batch_continues = i + 1 < count;
       DURLOG_RETURN_IF_ERROR(StageFrame(fields, payloads[i]));
     }
+  }
+  if (frame_bytes > PositionIndex::kSpacingBytes) {
+    NotePositionsInside(payloads, count, append_offset_ - frame_bytes);
   }
   NoteAppended(frame_bytes, count, level);
   return first_seq;

@@ -156,6 +156,7 @@ class Log final : public LogWriter {
   Status StageFrame(const FrameFields& fields, Bytes payload);
   void NoteAppended(uint64_t frame_bytes, uint64_t records, Level level);
   void NotePosition();
+  void NotePositionsInside(const Bytes* payloads, size_t count, uint64_t offset);
   void CommitEagerly();
   Status AppendMarker();
 

@@ -67,10 +67,11 @@ class PointReaderWrap final : public Napi::ObjectWrap<PointReaderWrap> {
     const auto record = std::make_shared<PointRecord>();
     const uint64_t seq = NumberAt(info, 0);
     const uint64_t limit = LimitOf(info);
+    const uint64_t acknowledged_end = NumberAt(info, 2);
     return RunAsync(
         info.Env(),
-        [reader = reader_, record, seq, limit]() -> Status {
-          DURLOG_ASSIGN_OR_RETURN(*record, reader->Get(seq, limit));
+        [reader = reader_, record, seq, limit, acknowledged_end]() -> Status {
+          DURLOG_ASSIGN_OR_RETURN(*record, reader->Get(seq, limit, acknowledged_end));
           return Status::Ok();
         },
         [record, seq](Napi::Env env) { return FromRecord(env, seq, *record); });
@@ -79,7 +80,7 @@ class PointReaderWrap final : public Napi::ObjectWrap<PointReaderWrap> {
   Napi::Value GetSync(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     const uint64_t seq = NumberAt(info, 0);
-    const Result<PointRecord> record = reader_->Get(seq, LimitOf(info));
+    const Result<PointRecord> record = reader_->Get(seq, LimitOf(info), NumberAt(info, 2));
     if (record.ok()) return FromRecord(env, seq, *record);
     Throw(env, record.status());
     return Napi::Value();
@@ -87,7 +88,7 @@ class PointReaderWrap final : public Napi::ObjectWrap<PointReaderWrap> {
 
   Napi::Value GetCached(const Napi::CallbackInfo& info) {
     const uint64_t seq = NumberAt(info, 0);
-    const std::optional<PointRecord> record = reader_->GetCached(seq);
+    const std::optional<PointRecord> record = reader_->GetCached(seq, NumberAt(info, 1));
     return record ? FromRecord(info.Env(), seq, *record) : info.Env().Undefined();
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "read/position_index.h"
 #include "record/segment_name.h"
@@ -125,6 +126,8 @@ Cursor::Stop Cursor::Decode(const uint8_t* buffer, size_t read, bool whole_file_
   uint64_t seq = next_seq_;
   bool inside_batch = false;
   DecodedFrame frame;
+  uint64_t inside_from = begin + PositionIndex::kSpacingBytes;
+  std::vector<PositionIndex::Position> inside;  // a batch that may not be whole
   while (count < max_entries && seq < limit) {
     stop.status = DecodeFrame(buffer + at, read - at, room - at, crc_seed_, &frame);
     // Also of a frame that was cut off: no longer read is asked for by the length of stale bytes.
@@ -133,7 +136,11 @@ Cursor::Stop Cursor::Decode(const uint8_t* buffer, size_t read, bool whole_file_
     if (has_seq && frame.fields.seq != seq) stop.status = DecodeStatus::kBadCrc;
     if (stop.status != DecodeStatus::kWhole) break;
     const FrameFields& fields = frame.fields;
-    // The records of one batch have consecutive seqs.
+    if (inside_batch && fields.state != FrameState::kCommitted) {
+      stop.status = DecodeStatus::kBadState;
+      break;
+    }
+    // Records that are delivered together have consecutive seqs.
     if (fields.state == FrameState::kVoid && fields.seqs() > 0 && count > 0) break;
     if (fields.state == FrameState::kCommitted) {
       if (seq >= from_seq_) {
@@ -145,10 +152,18 @@ Cursor::Stop Cursor::Decode(const uint8_t* buffer, size_t read, bool whole_file_
     }
     seq += fields.seqs();
     at += static_cast<size_t>(fields.frame_bytes());
+    if (inside_batch && begin + at >= inside_from) {
+      inside.push_back({seq, begin + at});
+      inside_from = begin + at + PositionIndex::kSpacingBytes;
+    }
     if (inside_batch && begin + at > whole_until_) continue;
     offset_ = begin + at;
     next_seq_ = seq;
     batch->count = count;
+    for (const PositionIndex::Position& position : inside) {
+      PositionIndex::Shared().Note(header_.salt, position, PositionIndex::Place::kInsideBatch);
+    }
+    inside.clear();
     // Salvage stops inside batches, and a noted position never is in one.
     if (offset_ < note_from_ || salvaging_ || inside_batch) continue;
     PositionIndex::Shared().Note(header_.salt, {next_seq_, offset_});

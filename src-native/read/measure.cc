@@ -13,11 +13,12 @@
 namespace durlog {
 namespace {
 
-// Read a second time where the way to it had to be found: then it is known.
+// Read a second time if the way to it had to be found: then it is known. The record is
+// acknowledged.
 Result<PointRecord> Locate(PointReader& reader, uint64_t seq) {
-  DURLOG_ASSIGN_OR_RETURN(PointRecord record, reader.Get(seq, PointReader::kNoLimit));
+  DURLOG_ASSIGN_OR_RETURN(PointRecord record, reader.Get(seq, PointReader::kNoLimit, seq + 1));
   if (record.frame_offset != 0) return record;
-  return reader.Get(seq, PointReader::kNoLimit);
+  return reader.Get(seq, PointReader::kNoLimit, seq + 1);
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ struct LogDistance {
   uint64_t ms = 0;  // from the first one's time to the last one's; 0 where the clock was set back
 };
 
-// Reads the two records, `first` and `last`, and as PointReader does what is in front of them where
-// nothing is known of that part of a segment. Takes no lock.
+// Reads the two records, `first` and `last`, which are acknowledged, and as PointReader does what
+// is in front of them where nothing is known of that part of a segment. Takes no lock.
 Result<LogDistance> MeasureDistance(FileSystem& file_system, const std::string& path,
                                     uint64_t first, uint64_t last);
 

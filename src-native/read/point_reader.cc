@@ -40,13 +40,14 @@ Result<uint64_t> FirstNotBefore(uint64_t begin, uint64_t end, const IsBefore& is
 
 }  // namespace
 
-Result<PointRecord> PointReader::Get(uint64_t seq, uint64_t limit) {
-  Result<PointRecord> record = GetFrom(seq, limit);
+Result<PointRecord> PointReader::Get(uint64_t seq, uint64_t limit, uint64_t acknowledged_end) {
+  if (limit != kNoLimit) acknowledged_end = limit;
+  Result<PointRecord> record = GetFrom(seq, limit, acknowledged_end);
   if (record.ok() && record->seq != seq) return VoidError(seq, record->seq);
   return record;
 }
 
-std::optional<PointRecord> PointReader::GetCached(uint64_t seq) {
+std::optional<PointRecord> PointReader::GetCached(uint64_t seq, uint64_t acknowledged_end) {
   SegmentPointer segment;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -55,7 +56,7 @@ std::optional<PointRecord> PointReader::GetCached(uint64_t seq) {
   }
   if (!segment) return std::nullopt;
   Result<std::optional<PointRecord>> found =
-      RecordLookup(*segment, RecordLookup::Reading::kCached).Find(seq);
+      RecordLookup(*segment, acknowledged_end, RecordLookup::Reading::kCached).Find(seq);
   return found.ok() ? std::move(*found) : std::nullopt;
 }
 
@@ -70,11 +71,22 @@ Result<uint64_t> PointReader::SeqAt(uint64_t time_ms, uint64_t first, uint64_t e
       const uint64_t behind,
       FirstNotBefore(0, starts.size(), [&](uint64_t index) { return is_before(starts[index]); }));
   const uint64_t low = behind == 0 ? first : starts[behind - 1] + 1;
-  return FirstNotBefore(low, behind == starts.size() ? end - 1 : starts[behind], is_before);
+  DURLOG_ASSIGN_OR_RETURN(
+      const uint64_t found,
+      FirstNotBefore(low, behind == starts.size() ? end - 1 : starts[behind], is_before));
+  return SeqOfRecordFrom(found, end);
+}
+
+// `seq`, or the seq after the void that it is in; `end` if no record follows.
+Result<uint64_t> PointReader::SeqOfRecordFrom(uint64_t seq, uint64_t end) {
+  const Result<PointRecord> record = GetFrom(seq, end, end);
+  if (record.status().code() == Code::kVoid) return end;
+  if (!record.ok()) return record.status();
+  return record->seq;
 }
 
 Result<bool> PointReader::IsBefore(uint64_t seq, uint64_t time_ms, uint64_t end) {
-  const Result<PointRecord> record = GetFrom(seq, end);
+  const Result<PointRecord> record = GetFrom(seq, end, end);
   if (record.status().code() == Code::kVoid) return false;
   if (!record.ok()) return record.status();
   return record->timestamp_ms < time_ms;
@@ -96,18 +108,19 @@ void PointReader::Forget() {
   first_seqs_.clear();
 }
 
-Result<PointRecord> PointReader::GetFrom(uint64_t seq, uint64_t limit) {
-  std::optional<PointRecord> found = Find(seq);
-  if (!found && LookAround().ok()) found = Find(seq);
+// The first record at or after `seq`.
+Result<PointRecord> PointReader::GetFrom(uint64_t seq, uint64_t limit, uint64_t acknowledged_end) {
+  std::optional<PointRecord> found = Find(seq, acknowledged_end);
+  if (!found && LookAround().ok()) found = Find(seq, acknowledged_end);
   if (found) return std::move(*found);
   return ReadInOrder(seq, limit);
 }
 
 // An error here is met again by ReadInOrder(), which returns it.
-std::optional<PointRecord> PointReader::Find(uint64_t seq) {
+std::optional<PointRecord> PointReader::Find(uint64_t seq, uint64_t acknowledged_end) {
   const SegmentPointer segment = SegmentOf(seq);
   if (!segment) return std::nullopt;
-  Result<std::optional<PointRecord>> found = RecordLookup(*segment).Find(seq);
+  Result<std::optional<PointRecord>> found = RecordLookup(*segment, acknowledged_end).Find(seq);
   return found.ok() ? std::move(*found) : std::nullopt;
 }
 

@@ -43,15 +43,18 @@ class PointReader {
   PointReader(const PointReader&) = delete;
   PointReader& operator=(const PointReader&) = delete;
 
-  // Record `seq`, which is known to be there if it is below `limit`; with kNoLimit it may be behind
-  // the end of the log. kOutOfRange where it has been trimmed away or is not there, kCorrupt where
-  // it was synced and cannot be read, kVoid where a writer that died has left the seq without one.
-  Result<PointRecord> Get(uint64_t seq, uint64_t limit);
-  // As Get(), where that needs nothing but what is known and the page cache holds: does not wait
-  // for the device, and takes some 5 us. Nothing says nothing.
-  std::optional<PointRecord> GetCached(uint64_t seq);
+  // Record `seq`, which is known to be there if it is below `limit`; with kNoLimit it may be after
+  // the end of the log. kOutOfRange if it has been trimmed away or is not there, kCorrupt if it was
+  // synced and cannot be read, kVoid if a writer that died has left the seq without one.
+  //
+  // Records below `acknowledged_end`, and below `limit`, were acknowledged when the call was made:
+  // the rest of a batch that one of them belongs to is not read.
+  Result<PointRecord> Get(uint64_t seq, uint64_t limit, uint64_t acknowledged_end = 0);
+  // As Get(), if that needs only what is known and the page cache holds: does not wait for the
+  // device, and takes some 5 us. Nothing says nothing.
+  std::optional<PointRecord> GetCached(uint64_t seq, uint64_t acknowledged_end = 0);
   // The seq of the first record of [first, end) at or after `time_ms` (milliseconds since 1970);
-  // `end` where there is none. All of them are known to be there. Times are taken to rise with the
+  // `end` if there is none. All of them are known to be there. Times are taken to rise with the
   // seqs, as the clock makes them: where callers gave times that go back, or several writers raced,
   // it is one of the places where an earlier time is followed by a later one. Reads some records,
   // not the log: a binary search among the first records of the segments, and then within one.
@@ -64,14 +67,15 @@ class PointReader {
   using SegmentPointer = std::shared_ptr<const ReadableSegment>;
 
   // The first record at or after `seq`.
-  Result<PointRecord> GetFrom(uint64_t seq, uint64_t limit);
-  std::optional<PointRecord> Find(uint64_t seq);
+  Result<PointRecord> GetFrom(uint64_t seq, uint64_t limit, uint64_t acknowledged_end);
+  std::optional<PointRecord> Find(uint64_t seq, uint64_t acknowledged_end);
   SegmentPointer SegmentOf(uint64_t seq);
   std::optional<uint64_t> FirstSeqOf(uint64_t seq) const;
   SegmentPointer TakeKept(uint64_t first_seq);
   void Keep(const SegmentPointer& segment);
   Status LookAround();
   Result<bool> IsBefore(uint64_t seq, uint64_t time_ms, uint64_t end);
+  Result<uint64_t> SeqOfRecordFrom(uint64_t seq, uint64_t end);
   std::vector<uint64_t> SegmentsWithin(uint64_t begin, uint64_t end);
   Result<PointRecord> ReadInOrder(uint64_t seq, uint64_t limit);
 

@@ -1,8 +1,8 @@
-// Where some records of a segment stand, so that a read from the middle need not begin at its
-// start.
+// Where some records of a segment are, so that a read from the middle need not begin at its start.
 #ifndef DURLOG_READ_POSITION_INDEX_H_
 #define DURLOG_READ_POSITION_INDEX_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -14,36 +14,40 @@
 namespace durlog {
 
 // Filled by the log as it appends and by its readers, one position each 16 KiB, for the segments
-// used last. A position takes 16 bytes: 1 KiB for each MiB of log, 200 KiB for a million records of
-// 200 bytes. All of them together describe at most 8 GiB of log and take at most 16 MiB.
+// used last, also inside large batches. A position takes 16 bytes: 1 KiB for each MiB of log,
+// 200 KiB for a million records of 200 bytes. All of them together describe at most 8 GiB of log
+// and take at most 16 MiB.
 //
-// A position is a hint. It was a boundary between frames when it was noted, and no batch was open
-// there; the log can have been cut since. What is read from it proves itself by its seq and its
-// checksum, or the hint is dropped. Segments are identified by their salt, which no two share.
+// A position is a hint. It was a boundary between frames when it was noted; the log can have been
+// cut since. What is read from it proves itself by its seq and its checksum, or the hint is
+// dropped. Segments are identified by their salt, which no two share.
 //
 // For any thread.
 class PositionIndex {
  public:
   struct Position {
-    uint64_t seq;  // of the first record at or behind `offset`
+    uint64_t seq;  // of the first record at or after `offset`
     uint64_t offset;
   };
   struct Found {
     uint64_t seq;
     uint64_t offset;
-    uint64_t next_offset;  // of the next position that is known; 0 where there is none
+    uint64_t next_offset;  // of the next position that is known; 0 if there is none
   };
+  enum class Place : uint8_t { kBetweenBatches, kInsideBatch };
   static constexpr uint64_t kSpacingBytes = 16 << 10;
 
   // One for the process; never destroyed.
   static PositionIndex& Shared();
 
-  // Ignored where another position is nearer than kSpacingBytes.
-  void Note(uint64_t salt, Position position);
-  // The last known position that is not behind `seq`.
+  // Ignored if another position of the same kind is nearer than kSpacingBytes.
+  void Note(uint64_t salt, Position position, Place place = Place::kBetweenBatches);
+  // The last known position that is not after `seq`, with no batch open there.
   std::optional<Found> Find(uint64_t salt, uint64_t seq);
+  // As Find(), also inside a batch: for a reader that knows that the batch of `seq` is whole.
+  std::optional<Found> FindFrame(uint64_t salt, uint64_t seq);
   void Forget(uint64_t salt);
-  // After a cut in front of `seq`: what was noted behind it is no boundary any more.
+  // After a cut before `seq`: what was noted after it is no boundary any more.
   void ForgetBehind(uint64_t salt, uint64_t seq);
   void Clear();
 
@@ -52,10 +56,13 @@ class PositionIndex {
   static constexpr size_t kMaxPositions = 512 << 10;
   struct Segment {
     uint64_t salt;
-    std::vector<Position> positions;  // ascending
+    // Ascending, by place.
+    std::array<std::vector<Position>, 2> positions;
+    size_t size() const { return positions[0].size() + positions[1].size(); }
   };
 
-  // The segment, moved to the front; null where nothing is known of it.
+  static std::optional<Found> FindIn(const std::vector<Position>& positions, uint64_t seq);
+  // The segment, moved to the front; null if nothing is known of it.
   Segment* FindSegment(uint64_t salt);
   void DropOldest();
 

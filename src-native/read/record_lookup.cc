@@ -86,7 +86,10 @@ Result<bool> RecordLookup::BatchIsWhole(uint64_t seq) {
 
 Result<std::optional<PointRecord>> RecordLookup::Find(uint64_t seq) {
   const uint64_t salt = segment_.header.salt;
-  const std::optional<PositionIndex::Found> near = PositionIndex::Shared().Find(salt, seq);
+  const bool acknowledged = seq < acknowledged_end_;
+  const std::optional<PositionIndex::Found> near =
+      acknowledged ? PositionIndex::Shared().FindFrame(salt, seq)
+                   : PositionIndex::Shared().Find(salt, seq);
   batch_ =
       near ? Boundary{near->seq, near->offset} : Boundary{segment_.first_seq, kSegmentHeaderBytes};
   const uint64_t from = batch_.offset;
@@ -97,7 +100,7 @@ Result<std::optional<PointRecord>> RecordLookup::Find(uint64_t seq) {
   }
   DURLOG_ASSIGN_OR_RETURN(const bool found, HopTo(seq));
   if (!found) return std::optional<PointRecord>();
-  if (batch_.seq != seq || fields_.batch_continues) {
+  if (!acknowledged && (batch_.seq != seq || fields_.batch_continues)) {
     DURLOG_ASSIGN_OR_RETURN(const bool whole, BatchIsWhole(seq));
     if (!whole) return std::optional<PointRecord>();
   }
@@ -105,8 +108,11 @@ Result<std::optional<PointRecord>> RecordLookup::Find(uint64_t seq) {
   DURLOG_ASSIGN_OR_RETURN(const DecodeStatus status, Decode(offset_, seq, &frame));
   if (status != DecodeStatus::kWhole) return std::optional<PointRecord>();
   const uint64_t end = offset_ + frame.fields.frame_bytes();
-  if (!frame.fields.batch_continues && end >= from + PositionIndex::kSpacingBytes) {
-    PositionIndex::Shared().Note(salt, {seq + 1, end});
+  if (end >= from + PositionIndex::kSpacingBytes) {
+    PositionIndex::Shared().Note(salt, {seq + 1, end},
+                                 frame.fields.batch_continues
+                                     ? PositionIndex::Place::kInsideBatch
+                                     : PositionIndex::Place::kBetweenBatches);
   }
   PointRecord record;
   record.offset = static_cast<size_t>(frame.payload - buffer_.data());

@@ -37,10 +37,11 @@ struct ReadableSegment {
   std::unique_ptr<File> file;
 };
 
-// Frames in front of the record are passed by their headers alone: each has to carry the seq that
-// is expected there. The record itself is checked in full, with the whole of the atomic batch that
-// it belongs to. Its checksum covers the log's UUID, the segment's salt and the seq, so whatever
-// the position was, and whatever has become of the file since, what is found is the record.
+// Frames before the record are passed by their headers alone: each has to carry the seq that is
+// expected there. The record itself is checked in full and, if it is not known to be acknowledged,
+// with the whole of the atomic batch that it belongs to. Its checksum covers the log's UUID, the
+// segment's salt and the seq, so whatever the position was, and whatever has become of the file
+// since, what is found is the record.
 //
 // Serves one Find().
 class RecordLookup {
@@ -53,16 +54,18 @@ class RecordLookup {
     kCached,
   };
 
-  explicit RecordLookup(const ReadableSegment& segment, Reading reading = Reading::kAny)
-      : segment_(segment), reading_(reading) {}
+  // Records below `acknowledged_end` are acknowledged, and so are the batches that they belong to.
+  RecordLookup(const ReadableSegment& segment, uint64_t acknowledged_end,
+               Reading reading = Reading::kAny)
+      : segment_(segment), acknowledged_end_(acknowledged_end), reading_(reading) {}
 
-  // Nothing where the record was not found whole, or not near a known position: a Cursor finds
-  // out which, and notes positions on its way.
+  // Nothing if the record was not found whole, or not near a known position: a Cursor finds out
+  // which, and notes positions on its way.
   Result<std::optional<PointRecord>> Find(uint64_t seq);
 
  private:
   static constexpr size_t kWindowBytes = 64 << 10;
-  // How far behind a position a record is looked for, in reads; a Cursor is better at long ways.
+  // How far after a position a record is looked for, in reads; a Cursor is better at long ways.
   static constexpr size_t kMaxHopReads = 8;
 
   // A boundary between frames with no batch open.
@@ -79,6 +82,7 @@ class RecordLookup {
   Result<DecodeStatus> Decode(uint64_t offset, uint64_t seq, DecodedFrame* frame);
 
   const ReadableSegment& segment_;
+  const uint64_t acknowledged_end_;
   const Reading reading_;
   AlignedBuffer buffer_;
   uint64_t begin_ = 0;  // of what the buffer holds
@@ -87,7 +91,8 @@ class RecordLookup {
   size_t reads_ = 0;
   uint64_t offset_ = 0;  // of the record's frame
   FrameFields fields_;   // of the record, not checked before Decode()
-  Boundary batch_{};     // of the batch it belongs to, or the record itself
+  // Of the batch it belongs to, or the record itself; a frame of that batch if it is acknowledged.
+  Boundary batch_{};
 };
 
 }  // namespace durlog

@@ -91,6 +91,7 @@ export interface NativeRetentionPlan {
 
 export interface NativeRecovery {
   state: RecoveryState
+  scannedFrom: number
   scannedBytes: number
   /** Bytes that were cut away; 0 where nothing was. */
   discardedBytes: number
@@ -199,12 +200,15 @@ export interface NativeCursor {
 
 /** Single records by seq. Any number of calls at once; each ends even if the object is collected. */
 export interface NativePointReader {
-  /** Record `seq`, which is known to be there if it is below `limit` (-1: it may not be). */
-  get(seq: number, limit: number): Promise<LogRecord>
+  /**
+   * Record `seq`, which is known to be there if it is below `limit` (-1: it may not be). Records below `acknowledgedEnd` were
+   * acknowledged when the call was made.
+   */
+  get(seq: number, limit: number, acknowledgedEnd: number): Promise<LogRecord>
   /** As `get`; the calling thread reads. */
-  getSync(seq: number, limit: number): LogRecord
-  /** Record `seq` where it is in the page cache and its place is known; undefined says nothing. Takes some 5 us. */
-  getCached(seq: number): LogRecord | undefined
+  getSync(seq: number, limit: number, acknowledgedEnd: number): LogRecord
+  /** Record `seq` if it is in the page cache and its place is known; undefined says nothing. Takes some 5 us. */
+  getCached(seq: number, acknowledgedEnd: number): LogRecord | undefined
   /**
    * The seq of the first record from `first` to below `end` at or after `timeMs`, `end` if there is none. All of them
    * are there.
@@ -243,6 +247,14 @@ export interface NativeCursorSummary {
   owned: boolean
   /** 0 where it is not known. */
   ownerPid: number
+}
+
+export interface NativeCuts {
+  uuid: string
+  /** Of the log; -1 if its list of cuts is damaged. */
+  generation: number
+  /** The log's next seq after the deepest of its cuts since the generation that was asked for; -1 without any. */
+  lowest: number
 }
 
 export interface NativeBounds {
@@ -350,6 +362,8 @@ export interface Native {
   pointReader(dir: string, own: boolean): NativePointReader
   /** The folder's first and next seq, without the writer's lock. */
   bounds(dir: string): Promise<NativeBounds>
+  /** What was cut from the log since `generation`. */
+  cuts(dir: string, generation: number): Promise<NativeCuts>
   /** The page in which the log's writer publishes how far the log may be read; needs no writer. */
   openLivePage(dir: string, onChange: () => void): NativeLivePage
   verify(dir: string): Promise<NativeVerifyReport>

@@ -81,8 +81,9 @@ export class FolderSource implements ReadSource {
     const cut = this.#field('cut')
     if (cut === Number.POSITIVE_INFINITY) return
     this.lastTruncation = this.lastTruncation.followedBy(cut)
-    // Followers use this if the page is lost; records after the cut are no longer synced.
-    this.bounds = { ...this.bounds, syncedEnd: Math.min(this.bounds.syncedEnd, cut) }
+    // Readers use these if the page is lost; records after the cut are gone.
+    const { nextSeq, syncedEnd } = this.bounds
+    this.bounds = { ...this.bounds, nextSeq: Math.min(nextSeq, cut), syncedEnd: Math.min(syncedEnd, cut) }
   }
 
   /** Brings `bounds` to this moment where the page tells them; returns whether it does. */
@@ -117,8 +118,14 @@ export class FolderSource implements ReadSource {
 
   limitFor(seq: number): number {
     this.look()
-    if (this.#counts()) checkHeld(seq, this.#field('firstSeq'), this.#field('memoryEnd'))
-    return -1
+    if (!this.#counts()) return -1
+    const limit = this.#field('memoryEnd')
+    checkHeld(seq, this.#field('firstSeq'), limit)
+    return limit
+  }
+
+  acknowledgedEnd(): number {
+    return this.seqs().next
   }
 
   followLimit(durableOnly: boolean): number {

@@ -31,9 +31,10 @@ export class PointReads {
   get(seq: number): Promise<LogRecord> {
     return this.#read(() => {
       const limit = this.#source.limitFor(seq)
-      const record = this.#cachedInRow < MAX_CACHED_IN_ROW ? this.#native.getCached(seq) : undefined
+      const end = this.#source.acknowledgedEnd()
+      const record = this.#cachedInRow < MAX_CACHED_IN_ROW ? this.#native.getCached(seq, end) : undefined
       this.#cachedInRow = record === undefined ? 0 : this.#cachedInRow + 1
-      return record === undefined ? this.#native.get(seq, limit) : Promise.resolve(record)
+      return record === undefined ? this.#native.get(seq, limit, end) : Promise.resolve(record)
     })
   }
 
@@ -71,7 +72,7 @@ export class PointReads {
   getSync(seq: number): LogRecord {
     if (this.#change !== undefined)
       throw new DurlogError('ERR_DURLOG_BACKPRESSURE', 'the log is being trimmed or truncated: use "get", or try later')
-    return this.#native.getSync(seq, this.#source.limitFor(seq))
+    return this.#native.getSync(seq, this.#source.limitFor(seq), this.#source.acknowledgedEnd())
   }
 
   /**

@@ -24,6 +24,8 @@ export interface ReadSource {
   readonly ended: boolean
   /** The limit for a read of record `seq`, -1 if only the files show it. Throws if the log does not hold it. */
   limitFor(seq: number): number
+  /** Records below it were acknowledged, as of the last look. */
+  acknowledgedEnd(): number
   /** Seqs from `first` to below `limit` can be read now; the log ends before `next`. */
   range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }>
   /** Where the log begins and ends, as of the last look. */

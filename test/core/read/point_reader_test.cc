@@ -234,6 +234,47 @@ TEST_F(PointReaderTest, DamagedBatchIsNotRead) {
   EXPECT_EQ(Get(reader, 13), "behind 13");
 }
 
+TEST_F(PointReaderTest, ARecordOfALargeBatchIsReadWithoutTheRestOfIt) {
+  constexpr uint64_t kCount = 4000;
+  std::vector<std::string> texts;
+  for (uint64_t i = 0; i < kCount; ++i) texts.push_back(std::to_string(i) + std::string(1000, 'x'));
+  std::vector<Bytes> batch;
+  for (const std::string& text : texts) batch.push_back(AsBytes(text));
+  for (const bool noted_by_writer : {true, false}) {
+    MemoryFileSystem disk;
+    LogOptions options = SmallOptions(Strategy::kPwrite);
+    options.segment_bytes = 8 << 20;
+    options.max_pending_bytes = 8 << 20;
+    Result<std::unique_ptr<Log>> log = Log::Open(disk, "memory", options);
+    ASSERT_TRUE(log.ok());
+    (*log)->Attach(&executor_, &listener_);
+    ASSERT_TRUE((*log)->AppendBatch(batch.data(), batch.size(), Level::kSync).ok());
+    Settle(**log);
+    PointReader reader(disk, "memory", kForeign);
+    if (!noted_by_writer) {
+      PositionIndex::Shared().Clear();
+      // The first read of an unknown part scans it, and notes positions on the way.
+      ASSERT_TRUE(reader.Get(kCount - 1, PointReader::kNoLimit, kCount).ok());
+    }
+    uint64_t bytes_read = 0;
+    disk.after_read = [&bytes_read](size_t bytes) { bytes_read += bytes; };
+    for (const uint64_t seq : {uint64_t{3000}, uint64_t{17}, uint64_t{2000}, kCount - 1}) {
+      ASSERT_TRUE(reader.Get(seq, PointReader::kNoLimit, kCount).ok());
+      bytes_read = 0;
+      const Result<PointRecord> record = reader.Get(seq, PointReader::kNoLimit, kCount);
+      ASSERT_TRUE(record.ok()) << seq;
+      EXPECT_EQ(TextOf(*record), texts[seq]);
+      EXPECT_LT(bytes_read, 3 * PositionIndex::kSpacingBytes) << seq;
+    }
+    // Of what is not known to be acknowledged the whole batch is checked.
+    bytes_read = 0;
+    EXPECT_TRUE(reader.Get(2000, PointReader::kNoLimit).ok());
+    EXPECT_GT(bytes_read, kCount * 1000);
+    disk.after_read = nullptr;
+    Close(std::move(*log));
+  }
+}
+
 TEST_F(PointReaderTest, ReplacedLogIsRead) {
   std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kPwrite));
   AppendText(*log, 10, "first ");

@@ -21,6 +21,23 @@ TEST(PositionIndexTest, FindsTheNearestEarlierPosition) {
   EXPECT_EQ(index.Find(7, 5000)->next_offset, 0u);
 }
 
+TEST(PositionIndexTest, PositionsInsideBatchesAreOnlyForThoseWhoAskForThem) {
+  PositionIndex index;
+  index.Note(7, {0, kSpacing});
+  for (uint64_t i = 2; i <= 5; ++i) {
+    index.Note(7, {i * 100, i * kSpacing}, PositionIndex::Place::kInsideBatch);
+  }
+  index.Note(7, {550, 5 * kSpacing + 8});  // near one of the other kind
+  EXPECT_EQ(index.Find(7, 549)->seq, 0u);
+  EXPECT_EQ(index.FindFrame(7, 549)->seq, 500u);
+  EXPECT_EQ(index.FindFrame(7, 199)->seq, 0u);
+  EXPECT_EQ(index.FindFrame(7, 299)->next_offset, 3 * kSpacing);
+  EXPECT_EQ(index.Find(7, 600)->seq, 550u);
+  EXPECT_EQ(index.FindFrame(7, 600)->seq, 550u);
+  index.ForgetBehind(7, 350);
+  EXPECT_EQ(index.FindFrame(7, 600)->seq, 300u);
+}
+
 TEST(PositionIndexTest, KeepsPositionsApartInAnyOrder) {
   PositionIndex index;
   index.Note(7, {200, 2 * kSpacing});
