@@ -4,9 +4,13 @@ import type { DurlogError } from '../errors.js'
 import { Counter, type NativeFailure } from '../native/native.js'
 import { Waiters } from './waiters.js'
 
-/** Acknowledged within one turn of the event loop, at once and later: a millisecond's worth of each. */
-const MAX_IMMEDIATE_IN_TURN = 4096
+/** Acknowledged later within one turn of the event loop: a millisecond's worth. */
 const MAX_SETTLED_IN_TURN = 1024
+/** Calls that settle at once may take this long within one turn. */
+const MAX_IMMEDIATE_MS = 1
+/** The clock is read after calls of this cost: a call costs 1, and 1 more for each KiB and for each record of a batch. */
+const COST_PER_LOOK = 64
+const BYTES_PER_COST = 1024
 /** A level's counter has this index plus the level's code. */
 const FIRST_LEVEL_COUNTER = Counter.memoryEnd
 
@@ -20,7 +24,12 @@ export class Acknowledgements {
     new Waiters(),
   ]
   readonly #onTurn: () => void
-  #immediateInTurn = 0
+  /** Of calls that have settled at once since the clock was read. */
+  #cost = 0
+  /** When calls have taken long enough in this turn; undefined until the clock has been read in it. */
+  #deadline: number | undefined
+  /** Wait for the next turn. */
+  #yielding: (() => void)[] = []
   #settledInTurn = 0
   #turnScheduled = false
 
@@ -40,17 +49,30 @@ export class Acknowledgements {
     return this.#counters[FIRST_LEVEL_COUNTER + level] as number
   }
 
-  /** Settles with `seq` once it has reached `level`. */
-  wait(seq: number, level: number): Promise<number> {
-    if (this.end(level) > seq) {
-      if (this.#immediateInTurn < MAX_IMMEDIATE_IN_TURN) {
-        this.#immediateInTurn++
-        return Promise.resolve(seq)
-      }
-      // A loop of awaited appends that are all acknowledged at once would never let the event loop turn.
-      this.#scheduleTurn()
-    }
+  /** Settles with `seq` once it has reached `level`; `bytes` and `records` have been appended for it. */
+  wait(seq: number, level: number, bytes: number, records: number): Promise<number> {
+    if (this.end(level) > seq && this.#mayContinue(records + bytes / BYTES_PER_COST)) return Promise.resolve(seq)
     return (this.#waiters[level] as Waiters).wait(seq)
+  }
+
+  /** Settles at once, or in the next turn of the event loop if calls have taken long enough in this one. */
+  turn(): Promise<void> {
+    if (this.#mayContinue(1)) return Promise.resolve()
+    return new Promise((resolve) => this.#yielding.push(resolve))
+  }
+
+  /** A loop of awaited calls that all settle at once would never let the event loop turn. */
+  #mayContinue(cost: number): boolean {
+    this.#cost += cost
+    if (this.#cost < COST_PER_LOOK) return true
+    const now = performance.now()
+    this.#deadline ??= now + MAX_IMMEDIATE_MS
+    this.#scheduleTurn()
+    this.#cost = 0
+    if (now < this.#deadline) return true
+    this.#cost = COST_PER_LOOK
+    this.#settledInTurn = MAX_SETTLED_IN_TURN
+    return false
   }
 
   /** Settles promises whose level is reached, as many as this turn of the event loop may. */
@@ -94,8 +116,12 @@ export class Acknowledgements {
 
   readonly #turn = (): void => {
     this.#turnScheduled = false
-    this.#immediateInTurn = 0
+    this.#cost = 0
+    this.#deadline = undefined
     this.#settledInTurn = 0
-    this.#onTurn()
+    const yielding = this.#yielding
+    this.#yielding = []
+    for (const resolve of yielding) resolve()
+    if (this.size > 0) this.#onTurn()
   }
 }

@@ -138,7 +138,7 @@ export class WritePipeline {
   }
 
   drain(): Promise<void> {
-    if (!this.#gated && !this.#noRoom) return Promise.resolve()
+    if (!this.#gated && !this.#noRoom) return this.#acknowledgements.turn()
     return this.#hold(() => (this.#noRoom ? undefined : Promise.resolve()), undefined, true)
   }
 
@@ -147,9 +147,9 @@ export class WritePipeline {
       this.#shared?.look()
       const last = this.#nextSeq - 1
       if (this.#counter(Counter.latched) !== 0) throw latchedError(this.#dir)
-      if (this.#acknowledgements.end(level) > last) return Promise.resolve(last)
+      if (this.#acknowledgements.end(level) > last) return this.#acknowledgements.turn()
       this.#native.requestSync(level)
-      return this.#acknowledged(last, level)
+      return this.#acknowledged(last, level).then(() => {})
     })
     return this.#acknowledgements.end(level) - 1
   }
@@ -186,7 +186,7 @@ export class WritePipeline {
     } finally {
       this.#takeEvents()
     }
-    return refused === undefined ? this.#acknowledged(this.#acceptedSeq(), level) : undefined
+    return refused === undefined ? this.#acknowledged(this.#acceptedSeq(), level, data.length) : undefined
   }
 
   /**
@@ -271,9 +271,9 @@ export class WritePipeline {
     throw noRoom(refused)
   }
 
-  #acknowledged(seq: number, level: number): Promise<number> {
+  #acknowledged(seq: number, level: number, bytes = 0, records = 1): Promise<number> {
     if (!this.#tickScheduled) this.#scheduleTick()
-    return this.#acknowledgements.wait(seq, level)
+    return this.#acknowledgements.wait(seq, level, bytes, records)
   }
 
   #frameBatch(records: readonly Payload[], { level, time, expectedSeq }: AppendCall): Promise<BatchRange> | undefined {
@@ -289,7 +289,9 @@ export class WritePipeline {
     if (refused !== undefined) return undefined
     const last = this.#acceptedSeq()
     const first = last - records.length + 1
-    return this.#acknowledged(last, level).then(() => ({ first, last }))
+    let bytes = 0
+    for (const data of records) bytes += data.length
+    return this.#acknowledged(last, level, bytes, records.length).then(() => ({ first, last }))
   }
 
   /** As `CallQueue.hold`. */
