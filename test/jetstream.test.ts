@@ -50,7 +50,8 @@ describe.skipIf(missingServer !== '')('a shipped log', () => {
     await shipping.idle()
     await appendNames(log, 3)
     await shipping.idle()
-    expect(shipping.stats()).toMatchObject({ shippedSeq: 2502, records: 2503, inFlight: 0, state: 'shipping' })
+    // On a slow machine a session may end before records that are stored were acknowledged to it: `records` omits those.
+    expect(shipping.stats()).toMatchObject({ shippedSeq: 2502, inFlight: 0, state: 'shipping' })
     expect(shipping.stats().lag.records).toBe(0)
     const messages = await stored(look)
     expect(textsOf(messages)).toEqual(names(2503))
