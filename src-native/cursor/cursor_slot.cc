@@ -35,7 +35,9 @@ void EncodeCursorSlot(const CursorSlot& slot, uint8_t to[kCursorSlotBytes]) {
 CursorSlotState DecodeCursorSlot(const uint8_t from[kCursorSlotBytes], CursorSlot* slot) {
   if (Load64(from) != kCursorMagic) return CursorSlotState::kNone;
   if (Load32(from + kCrcAt) != Crc32c(0, from, kCrcAt)) return CursorSlotState::kNone;
-  if (Load32(from + kVersionAt) > kCursorVersion) return CursorSlotState::kNewerVersion;
+  const uint64_t version = Load64(from + kVersionAt);
+  if (version > kCursorVersion) return CursorSlotState::kNewerVersion;
+  if (version == 0) return CursorSlotState::kNone;
   std::memcpy(slot->uuid.data(), from + kUuidAt, slot->uuid.size());
   std::memcpy(slot->boot.data(), from + kBootAt, slot->boot.size());
   slot->counter = Load64(from + kCounterAt);

@@ -15,7 +15,7 @@ namespace durlog {
 // Everything of a frame except its payload.
 struct FrameFields {
   FrameState state = FrameState::kFree;
-  bool batch_continues = false;  // the next record belongs to the same atomic batch
+  bool batch_continues = false;  // bit 28, which means nothing unless the frame is a record
   uint32_t length = 0;           // payload bytes
   uint64_t seq = 0;
   // How many records before this one were not known to be synced; of a void: how many seqs it
@@ -31,6 +31,8 @@ struct FrameFields {
     if (state == FrameState::kCommitted) return 1;
     return state == FrameState::kVoid ? unsynced : 0;
   }
+  // The next record belongs to the same atomic batch.
+  bool continues_batch() const { return state == FrameState::kCommitted && batch_continues; }
   uint64_t frame_bytes() const { return FrameBytes(length); }
 };
 

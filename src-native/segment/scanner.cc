@@ -27,8 +27,10 @@ Result<DecodeStatus> FrameScanner::Decode(uint64_t offset, DecodedFrame* frame) 
   if (offset >= end_) return DecodeStatus::kFree;
   const uint64_t room = context_.segment_bytes - offset;
   DURLOG_ASSIGN_OR_RETURN(ReadWindow::View view, window_.At(offset, kFrameHeaderBytes));
+  // The file ends within a header: free, and damage only if a byte of it is not zero.
+  if (view.size < kFrameHeaderBytes) return DecodeStatus::kFree;
   DecodeStatus status = DecodeFrame(view.data, view.size, room, context_.crc_seed, frame);
-  if (status != DecodeStatus::kShort || view.size < kFrameHeaderBytes) return status;
+  if (status != DecodeStatus::kShort) return status;
   const uint64_t frame_bytes = frame->fields.frame_bytes();
   if (frame_bytes > end_ - offset) return DecodeStatus::kShort;
   DURLOG_ASSIGN_OR_RETURN(view, window_.At(offset, static_cast<size_t>(frame_bytes)));
@@ -51,6 +53,11 @@ Result<ScannedFrame> FrameScanner::Next() {
     frame.misplaced = position_ == kSegmentHeaderBytes;
     return frame;
   }
+  if (inside_batch_ && frame.fields.state != FrameState::kCommitted) {
+    frame.status = DecodeStatus::kBadState;
+    return frame;
+  }
+  inside_batch_ = frame.fields.continues_batch();
   position_ += frame.fields.frame_bytes();
   next_seq_ += frame.fields.seqs();
   return frame;
@@ -102,6 +109,7 @@ Result<std::optional<ScannedFrame>> FrameScanner::Resync() {
     frame.payload = decoded.payload;
     position_ = offset + fields.frame_bytes();
     next_seq_ = fields.seq + (fields.state == FrameState::kCommitted ? 1 : 0);
+    inside_batch_ = false;
     return std::optional<ScannedFrame>(frame);
   }
   return std::optional<ScannedFrame>();
@@ -145,8 +153,6 @@ Result<ScannedFrame> ScanWholeFrames(FrameScanner& scanner, SegmentScan* scan) {
       scan->payload_bytes += batch_bytes;
       batch_records = 0;
       batch_bytes = 0;
-    } else if (batch_records > 0) {
-      continue;  // a batch holds only records; let the seqs decide
     } else if (frame.fields.seqs() > 0) {
       scan->records_end = scanner.position();
     }
@@ -160,8 +166,7 @@ Result<bool> IsDamage(FrameScanner& scanner, const DataMap& data, const ScanCont
                       const ScannedFrame& frame, const SegmentScan& scan) {
   if (!context.recycled) {
     if (frame.offset != scan.end_offset) return true;
-    // A file that grows as it is written may end in zeros too few for a header.
-    if (frame.status != DecodeStatus::kFree && frame.status != DecodeStatus::kShort) return true;
+    if (frame.status != DecodeStatus::kFree) return true;
     return scanner.AnyNonZero(scan.end_offset, data);
   }
   // Stale bytes of the file's former life are no damage; something with our own seq is.

@@ -28,8 +28,9 @@ struct ScannedFrame {
   bool misplaced = false;            // whole, with a seq that no crash leaves there
 };
 
-// Frames in order of offset. Stops at the first that is not whole, or whose seq is not the
-// expected one (reported as kBadCrc: the frame is intact but not of this place).
+// Frames in order of offset. Stops at the first that is not whole, whose seq is not the expected
+// one (reported as kBadCrc: the frame is intact but not of this place), or that is no record inside
+// a batch (reported as kBadState).
 class FrameScanner {
  public:
   // `alignment` is for a file that is open for direct I/O.
@@ -48,6 +49,7 @@ class FrameScanner {
   uint64_t bytes_read() const { return window_.bytes_read(); }
   // Continue at a known frame start.
   void Seek(uint64_t offset, uint64_t next_seq) {
+    inside_batch_ = false;
     position_ = offset;
     next_seq_ = sought_seq_ = next_seq;
   }
@@ -76,6 +78,7 @@ class FrameScanner {
   uint64_t other_budget_;
   bool gave_up_ = false;
   bool any_seq_ = false;
+  bool inside_batch_ = false;
 };
 
 // Everything recovery wants to know of one segment.

@@ -38,6 +38,7 @@ function headerCopy(file, at) {
   if (crc32c(copy.subarray(0, 60)) !== copy.readUInt32LE(60)) return undefined
   const version = copy.readUInt32LE(8)
   if (version > 2) throw new Error(`format version ${version}`)
+  if (version === 0) return undefined
   const segmentBytes = Number(copy.readBigUInt64LE(48))
   if (copy.readUInt32LE(12) !== HEADER_BYTES) return undefined
   if (segmentBytes % 4096 !== 0 || segmentBytes < 8192 || segmentBytes > 2 ** 30) return undefined
@@ -66,8 +67,7 @@ const isLengthAllowed = (state, length) =>
 /** The frame at `at`; 'free' or 'broken' if there is none. `expected` is a bigint. */
 function frameAt(file, at, header, expected) {
   const end = Math.min(file.length, header.segmentBytes)
-  if (header.segmentBytes - at < FRAME_BYTES || at >= end) return 'free'
-  if (end - at < FRAME_BYTES) return 'broken'
+  if (end - at < FRAME_BYTES) return 'free'
   const word = file.readUInt32LE(at)
   if (word === 0) return 'free'
   const length = word & 0xfffffff
@@ -106,6 +106,10 @@ export function readSegment(file, firstSeq) {
       segment.endsWith = batch.length > 0 ? 'broken' : frame
       break
     }
+    if (batch.length > 0 && frame.state !== COMMITTED) {
+      segment.endsWith = 'broken'
+      break
+    }
     at += frame.bytes
     if (frame.state !== VOID && frame.seq - BigInt(frame.unsynced) > segment.syncedEnd)
       segment.syncedEnd = frame.seq - BigInt(frame.unsynced)
@@ -120,7 +124,6 @@ export function readSegment(file, firstSeq) {
       if (frame.continues) continue
     } else if (frame.state === MARKER) segment.markers += 1
     else if (frame.state === VOID) expected += BigInt(frame.unsynced)
-    if (frame.state !== COMMITTED && batch.length > 0) continue
     segment.records.push(...batch)
     batch = []
     segment.end = at
@@ -129,7 +132,7 @@ export function readSegment(file, firstSeq) {
   return segment
 }
 
-/** The whole log. Throws where a segment does not lead to the next one. */
+/** The whole log. Throws if a segment does not lead to the next one. */
 export function readLog(dir) {
   const names = readdirSync(dir, { withFileTypes: true })
     .filter((entry) => entry.isFile() && SEGMENT_NAME.test(entry.name))
@@ -137,9 +140,10 @@ export function readLog(dir) {
     .sort()
   const log = { uuid: '', firstSeq: Number.parseInt(names[0], 10), nextSeq: 0, syncedEnd: 0, records: [], segments: [] }
   log.nextSeq = log.firstSeq
-  for (const name of names) {
-    const firstSeq = Number.parseInt(name, 10)
-    if (firstSeq !== log.nextSeq) throw new Error(`${name} does not follow seq ${log.nextSeq - 1}`)
+  const left = new Map(names.map((name) => [Number.parseInt(name, 10), name]))
+  for (let firstSeq = log.firstSeq; left.has(firstSeq); firstSeq = log.nextSeq) {
+    const name = left.get(firstSeq)
+    left.delete(firstSeq)
     const segment = readSegment(readFileSync(join(dir, name)), firstSeq)
     if (log.uuid !== '' && segment.header.uuid !== log.uuid) throw new Error(`${name} is of another log`)
     log.uuid = segment.header.uuid
@@ -148,6 +152,7 @@ export function readLog(dir) {
     for (const record of segment.records) log.records.push(record)
     log.segments.push({ name, ...segment })
   }
+  for (const name of left.values()) throw new Error(`${name} does not follow seq ${log.nextSeq - 1}`)
   return log
 }
 

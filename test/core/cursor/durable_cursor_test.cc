@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/bytes.h"
+#include "checksum/crc32c.h"
 #include "cursor/cursor_file.h"
 #include "cursor/cursors.h"
 #include "cursor/cut_list.h"
@@ -193,6 +194,28 @@ TEST_F(DurableCursorTest, ACursorOfAnotherLogIsRefused) {
   EXPECT_EQ(DurableCursor::Open(file_system_, "memory", "c").status().code(), Code::kNotALog);
 }
 
+// Slot by slot, with a checksum that fits.
+TEST_F(DurableCursorTest, ASlotOfANewerFormatRefusesTheFileAndOneOfVersion0IsNotWhole) {
+  for (const uint64_t version : {uint64_t{0}, uint64_t{2}, uint64_t{1} << 32}) {
+    Make(5);
+    ASSERT_TRUE(Open()->Commit(7, 100).ok());  // in memory
+    uint8_t* const slot = Bytes().data() + kCursorSlotOffsets[0];
+    CursorSlot whole;
+    ASSERT_EQ(DecodeCursorSlot(slot, &whole), CursorSlotState::kWhole);
+    Store64(slot + 8, version);
+    Store64(slot + 80, Crc32c(0, slot, 80));
+    const Result<std::unique_ptr<DurableCursor>> opened =
+        DurableCursor::Open(file_system_, "memory", "c");
+    if (version == 0) {
+      ASSERT_TRUE(opened.ok());
+      EXPECT_EQ((*opened)->position(), 5u);
+    } else {
+      EXPECT_EQ(opened.status().code(), Code::kVersion);
+    }
+    file_system_.memory.files.erase("c.cursor");
+  }
+}
+
 TEST_F(DurableCursorTest, ASeekGoesBothWays) {
   std::unique_ptr<DurableCursor> cursor = Make(5);
   ASSERT_TRUE(cursor->Commit(50, 100).ok());
@@ -252,10 +275,15 @@ TEST_F(DurableCursorTest, AnOpenThatLostNothingRecordsNoCut) {
   EXPECT_EQ(file_system_.memory.files.count(kCutsName), 0u);
 }
 
-TEST_F(DurableCursorTest, ATruncationWithoutCursorsRecordsNoCut) {
+TEST_F(DurableCursorTest, ATruncationIsRecordedForSnapshotsWithoutCursorsToo) {
   Append(10);
-  TruncateTo(5);
+  TruncateTo(10);
   EXPECT_EQ(file_system_.memory.files.count(kCutsName), 0u);
+  TruncateTo(5);
+  const Result<CutsSince> cuts = FindCutsSince(file_system_, "memory", 0);
+  ASSERT_TRUE(cuts.ok());
+  EXPECT_EQ(cuts->generation, 1u);
+  EXPECT_EQ(cuts->lowest, 5u);
 }
 
 TEST_F(DurableCursorTest, TheListShowsEachCursorAndARemovedOneIsGone) {

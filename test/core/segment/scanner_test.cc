@@ -105,6 +105,68 @@ TEST_F(ScannerTest, UnfinishedBatchDoesNotCount) {
   EXPECT_EQ(scan.next_seq, 4u);
 }
 
+TEST_F(ScannerTest, AFrameThatIsNoRecordMakesItsBatchTheDamage) {
+  for (const FrameState state : {FrameState::kMarker, FrameState::kPadding, FrameState::kVoid}) {
+    bytes_->resize(kSegmentHeaderBytes);
+    PutRecord(0);
+    const size_t batch = PutRecord(1, 0, true);
+    FrameFields other;
+    other.state = state;
+    other.seq = 2;
+    Put(other, "");
+    PutRecord(2);
+    PutZeros(1000);
+    const SegmentScan scan = Scan();
+    EXPECT_TRUE(scan.damaged);
+    EXPECT_EQ(scan.damage, DecodeStatus::kBadState);
+    EXPECT_EQ(scan.end_offset, batch);
+    EXPECT_EQ(scan.next_seq, 1u);
+  }
+}
+
+TEST_F(ScannerTest, TheBatchBitOfAFrameThatIsNoRecordMeansNothing) {
+  for (const FrameState state : {FrameState::kMarker, FrameState::kPadding, FrameState::kVoid}) {
+    bytes_->resize(kSegmentHeaderBytes);
+    PutRecord(0);
+    FrameFields other;
+    other.state = state;
+    other.seq = 1;
+    other.batch_continues = true;
+    Put(other, "");
+    const size_t end = bytes_->size();
+    PutZeros(1000);
+    const SegmentScan scan = Scan();
+    EXPECT_FALSE(scan.damaged);
+    EXPECT_EQ(scan.end_offset, end);
+  }
+}
+
+TEST_F(ScannerTest, BytesAfterAZeroWordAreDamageAfterTheEnd) {
+  PutRecord(0);
+  const size_t end = bytes_->size();
+  PutZeros(1000);
+  (*bytes_)[end + 4] = 1;
+  const SegmentScan scan = Scan();
+  EXPECT_TRUE(scan.damaged);
+  EXPECT_EQ(scan.damage, DecodeStatus::kFree);
+  EXPECT_EQ(scan.end_offset, end);
+  EXPECT_FALSE(Scan(0, true).damaged);
+}
+
+TEST_F(ScannerTest, AFileMayEndWithinAHeaderOfZeros) {
+  PutRecord(0);
+  const size_t end = bytes_->size();
+  for (size_t rest = 1; rest < kFrameHeaderBytes; ++rest) {
+    bytes_->resize(end);
+    PutZeros(rest);
+    EXPECT_FALSE(Scan().damaged) << rest;
+    bytes_->back() = 1;
+    const SegmentScan scan = Scan();
+    EXPECT_TRUE(scan.damaged) << rest;
+    EXPECT_EQ(scan.end_offset, end) << rest;
+  }
+}
+
 TEST_F(ScannerTest, MarkerCarriesTheSyncedEnd) {
   PutRecord(0, 0);
   PutMarker(1);
