@@ -364,12 +364,19 @@ export type RecoveryState = 'clean' | 'torn-tail' | 'hole' | 'corrupt'
 /** What opening the log found, and what it did about it. */
 export interface LogRecovery {
   /**
+   * Of the segments that were read: those that hold records from `scannedFrom` on. Damage in an older segment is found by
+   * `verify`, by `repair` and when its records are read.
    * - `clean`: the log was closed, or ended at a whole record.
    * - `torn-tail`: an end that was never acknowledged was cut.
    * - `hole`: a damaged record before whole ones, none of them known to be synced: cut from the hole on.
    * - `corrupt`: damage of records known to be synced; opened only by `recovery: 'salvage'`.
    */
   state: RecoveryState
+  /**
+   * The first seq of the oldest segment that was read. Every record before it was known to be synced by what the newer
+   * segments say, and was not read.
+   */
+  scannedFrom: number
   /** Bytes read to decide it. */
   scannedBytes: number
   /** Bytes that were cut away. */
@@ -502,6 +509,16 @@ export type LogEvents = {
   stalled: [stall: { pid: number; seq: number }]
 }
 
+/** A place in a log, for a snapshot of what the records up to it amount to. */
+export interface LogPosition {
+  /** The log's. */
+  uuid: string
+  /** The log's, as it was before the records were read. */
+  generation: number
+  /** Of the last record that the snapshot covers; -1 for none. It must have been synced. */
+  seq: number
+}
+
 /** The methods that a writer and a reader of a log have in common. A method that returns a promise never throws. */
 export interface ReadableLog<R extends LogRecord = LogRecord> extends AsyncDisposable {
   /** The folder's absolute path, as it was when the log was opened. */
@@ -515,7 +532,17 @@ export interface ReadableLog<R extends LogRecord = LogRecord> extends AsyncDispo
   readonly nextSeq: number
   /** The last seq that is known to be synced, -1 if there is none. */
   readonly syncedSeq: number
+  /**
+   * How many times records have been cut from the log's end by `truncateAfter`. Of a read-only log as of `open` or the last
+   * `refresh`; an older generation is as safe in a snapshot. -1 if the list of cuts is damaged.
+   */
+  readonly generation: number
 
+  /**
+   * Whether this is the log of a snapshot, and none of the records that the snapshot covers has been cut since. A trim
+   * changes nothing about that. If not, the snapshot must not be used: other records may have the seqs.
+   */
+  isCurrent(position: LogPosition): Promise<boolean>
   /** Iterates over records in order, a batch at a time. Begins at the first `next`. */
   read(options?: ReadOptions): LogReader<R>
   /** One record. Rejects with ERR_DURLOG_OUT_OF_RANGE if there is none. */

@@ -185,6 +185,7 @@ describe('repair', () => {
     const backup = join(dir, '..', 'backup')
     for (const options of [{}, { apply: true, backup }]) {
       if (refuses(damage)) expect(await codeOf(repair(dir, options))).toBe(damage.open)
+      else if (damage.verify === 'corrupt') expect(await codeOf(repair(dir, options))).toBe('ERR_DURLOG_CORRUPT')
       else expect(await repair(dir, options)).toMatchObject({ state: 'clean', applied: false, cuts: [] })
     }
     expect(existsSync(backup)).toBe(false)
@@ -215,12 +216,15 @@ test('a cut of the only watermark leaves another: damage before it stays damage'
     [segmentName(10), last.bytes],
   ])
   writeFiles(dir, files)
-  for (let time = 0; time < 2; time += 1) {
-    const opened = await repair(dir, { apply: true, backup: join(dir, '..', 'backup') })
-    expect(opened.state).toBe(time === 0 ? 'hole' : 'clean')
+  for (const state of ['hole', 'clean'] as const) {
+    const opened = await open(dir, OPTIONS)
+    expect(opened.recovery).toMatchObject({ state, scannedFrom: 10 })
+    await opened.close()
   }
   expect(readFileSync(join(dir, segmentName(0))).equals(sealed.bytes)).toBe(true)
   expect(await stateOf(dir)).toBe('corrupt')
+  // An open does not read the older segment, and says so; a repair reads what verify reads.
+  expect(await codeOf(repair(dir))).toBe('ERR_DURLOG_CORRUPT')
   const log = await open(dir, OPTIONS)
   expect(log.nextSeq).toBe(10)
   await log.close()

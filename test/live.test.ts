@@ -1,14 +1,14 @@
 /** Readers that know of the writer by its page alone: another opening of the log, as in another process. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, rmSync, statSync, truncateSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { DurlogError, type Log, type ReadOnlyLog, type Strategy } from '../src/index.js'
-import { inspect, verify } from '../src/inspect.js'
+import { type Frame, frames, inspect, verify } from '../src/inspect.js'
 import { native } from '../src/native/native.js'
-import { codeOf, openUntilDone, records, scratchDir, texts } from './fixtures/scratch.js'
+import { codeOf, openUntilDone, records, scratchDir, scratchLog, texts } from './fixtures/scratch.js'
 
 const numbered = (first: number, count: number): string[] => Array.from({ length: count }, (_, i) => `r${first + i}`)
 const STRATEGIES: Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
@@ -252,3 +252,23 @@ test('a worker may be terminated while it follows', async () => {
   }
   expect(await texts(writer.read())).toEqual(numbered(0, 11))
 })
+
+test.each(['memory', 'sync'] as const)(
+  'damage to the newest record, acknowledged at %s, is corrupt for verify and for readers while the log is open',
+  async (durability) => {
+    const log = await scratchLog({ strategy: 'mmap' })
+    for (const text of ['first', 'second', 'newest']) await log.append(text, { durability })
+    const [segment] = (await inspect(log.dir)).segments
+    const name = segment?.name as string
+    const found: Frame[] = []
+    for await (const frame of frames(log.dir, name)) found.push(frame)
+    const file = openSync(join(log.dir, name), 'r+')
+    writeSync(file, 'X', (found[2]?.offset as number) + 24)
+    closeSync(file)
+    const report = await verify(log.dir)
+    expect([report.state, report.problems.map(({ lostFirst }) => lostFirst)]).toEqual(['corrupt', [2]])
+    const reader = await openUntilDone(log.dir, { readOnly: true })
+    expect(await codeOf(texts(reader.read()))).toBe('ERR_DURLOG_CORRUPT')
+    expect(await codeOf(reader.get(2))).toBe('ERR_DURLOG_CORRUPT')
+  },
+)

@@ -3,6 +3,7 @@ import { toRecovery } from '../src/log/recovery-report.js'
 
 const CLEAN = {
   state: 'clean',
+  scannedFrom: 12,
   scannedBytes: 4096,
   discardedBytes: 0,
   discardedRecords: 0,
@@ -13,7 +14,13 @@ const CLEAN = {
 } as const
 
 test('a clean log has neither damage nor loss', () => {
-  expect(toRecovery(CLEAN)).toEqual({ state: 'clean', scannedBytes: 4096, discardedBytes: 0, discardedRecords: 0 })
+  expect(toRecovery(CLEAN)).toEqual({
+    state: 'clean',
+    scannedFrom: 12,
+    scannedBytes: 4096,
+    discardedBytes: 0,
+    discardedRecords: 0,
+  })
 })
 
 test('damage is reported by file and offset, a loss by its seqs', () => {

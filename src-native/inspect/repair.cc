@@ -1,5 +1,6 @@
 #include "inspect/repair.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -62,12 +63,22 @@ Result<RepairReport> Repair(FileSystem& file_system, const std::string& path, bo
   DURLOG_ASSIGN_OR_RETURN(
       RecoveryPlan plan,
       PlanRecovery(*directory, std::move(files), apply ? OpenMode::kReadWrite : OpenMode::kRead,
-                   ScanExtent::kUnsyncedEnd, evidence));
+                   ScanExtent::kEverything, evidence));
   RepairReport report;
   report.state = plan.report.state;
   report.cuts = plan.cuts;
   if (plan.report.state == RecoveryState::kCorrupt) {
     return CorruptError(*directory, plan.report);
+  }
+  const auto differs =
+      std::find_if(plan.scanned.begin(), plan.scanned.end(),
+                   [](const ScannedSegment& segment) { return segment.header_copies_differ; });
+  if (differs != plan.scanned.end()) {
+    return Status::Error(Code::kCorrupt,
+                         "the two copies of the segment's header differ: its records can be read, "
+                         "but a repair changes no header; restore the file from a copy")
+        .WithPath(directory->path() + "/" + SegmentName(differs->first_seq))
+        .WithOffset(0);
   }
   if (!apply || plan.cuts.empty()) return report;
   DURLOG_RETURN_IF_ERROR(BackUp(file_system, *directory, plan.cuts, backup));

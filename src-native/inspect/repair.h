@@ -16,8 +16,9 @@ struct RepairReport {
   std::vector<Cut> cuts;
 };
 
-// What an open would cut, copied into the folder `backup` first. A dry run unless `apply`.
-// kCorrupt where synced records are damaged: there is nothing that a repair could cut.
+// Reads every segment, as Verify() does, and cuts what an open would cut, copied into the folder
+// `backup` first. A dry run unless `apply`. kCorrupt if Verify() would say so: there is nothing
+// that a repair could cut.
 Result<RepairReport> Repair(FileSystem& file_system, const std::string& path, bool apply,
                             const std::string& backup);
 

@@ -8,37 +8,29 @@
 #include "live/live_page_reader.h"
 #include "record/segment_name.h"
 #include "recovery/plan.h"
-#include "segment/open_segment.h"
 
 namespace durlog {
 namespace {
 
-// Damage found while segments were cut or trimmed beside the reading may be none: read again.
+// What looks like damage while segments are cut or trimmed may be none: the log is read again.
 constexpr int kVerifyAttempts = 8;
 
-Status CheckHeaders(Directory& directory, const RecoveryPlan& plan, VerifyReport* report) {
-  for (const uint64_t first_seq : plan.files.segments) {
+void CheckHeaders(const RecoveryPlan& plan, VerifyReport* report) {
+  for (const ScannedSegment& scanned : plan.scanned) {
     SegmentReport segment;
-    segment.name = SegmentName(first_seq);
-    segment.first_seq = first_seq;
-    Result<OpenedSegment> opened = OpenSegment(directory, first_seq, OpenMode::kRead);
-    if (opened.ok()) {
-      if (opened->one_header_copy_damaged) {
-        segment.header_problem = "one of the header's two copies is damaged";
-        report->state = RecoveryState::kCorrupt;
-        Problem problem;
-        problem.segment = segment.name;
-        problem.message = segment.header_problem;
-        report->problems.push_back(std::move(problem));
-      }
-    } else if (opened.status().code() == Code::kCorrupt) {
-      segment.header_problem = opened.status().message();
-    } else if (opened.status().code() != Code::kNotFound) {  // trimmed since it was listed
-      return opened.TakeStatus();
+    segment.name = SegmentName(scanned.first_seq);
+    segment.first_seq = scanned.first_seq;
+    if (!scanned.unreadable.ok()) segment.header_problem = scanned.unreadable.message();
+    if (scanned.header_copies_differ) {
+      segment.header_problem = "the header's two copies differ";
+      report->state = RecoveryState::kCorrupt;
+      Problem problem;
+      problem.segment = segment.name;
+      problem.message = segment.header_problem;
+      report->problems.push_back(std::move(problem));
     }
     report->segments.push_back(std::move(segment));
   }
-  return Status::Ok();
 }
 
 // Not only the damage that decides, but every segment that has some below `written_end`.
@@ -63,7 +55,7 @@ void ListDamage(const RecoveryPlan& plan, uint64_t written_end, VerifyReport* re
                       : scan.damaged           ? DescribeDecodeStatus(scan.damage)
                                                : "records are missing";
     const uint64_t next_whole = scan.records_after > 0 ? scan.first_after
-                                : last                 ? plan.synced_end
+                                : last                 ? plan.known_end
                                                        : plan.scanned[i + 1].first_seq;
     if (next_whole > scan.next_seq) {
       problem.lost_first = scan.next_seq;
@@ -86,9 +78,10 @@ bool IsBeingWritten(const RecoveryPlan& plan, uint64_t written_end) {
 Result<VerifyReport> VerifyOnce(Directory& directory, const std::optional<LiveView>& live) {
   DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(directory));
   DURLOG_ASSIGN_OR_RETURN(const Evidence evidence, EvidenceForObserver(directory));
-  DURLOG_ASSIGN_OR_RETURN(RecoveryPlan plan,
-                          PlanRecovery(directory, std::move(files), OpenMode::kRead,
-                                       ScanExtent::kEverything, evidence));
+  const uint64_t acknowledged_end = live ? live->memory_end : 0;
+  DURLOG_ASSIGN_OR_RETURN(RecoveryPlan plan, PlanRecovery(directory, std::move(files),
+                                                           OpenMode::kRead, ScanExtent::kEverything,
+                                                           evidence, acknowledged_end));
   const uint64_t written_end = live ? live->memory_end : UINT64_MAX;
   if (IsBeingWritten(plan, written_end)) {
     plan.report.state = RecoveryState::kClean;
@@ -96,7 +89,7 @@ Result<VerifyReport> VerifyOnce(Directory& directory, const std::optional<LiveVi
   }
   if (live) plan.synced_end = std::max(plan.synced_end, live->synced_end);
   VerifyReport report;
-  DURLOG_RETURN_IF_ERROR(CheckHeaders(directory, plan, &report));
+  CheckHeaders(plan, &report);
   report.state = std::max(report.state, plan.report.state);
   report.bounds = LogBounds{plan.files.segments.front(), plan.next_seq,
                             std::min(plan.synced_end, plan.next_seq), plan.identity.uuid};

@@ -31,6 +31,7 @@ CopyState DecodeCopy(const uint8_t* fields, SegmentHeader* header) {
   if (Crc32c(0, fields, kCrcOffset) != Load32(fields + kCrcOffset)) return CopyState::kDamaged;
   header->version = Load32(fields + kVersionOffset);
   if (header->version > kNewestVersion) return CopyState::kNewer;
+  if (header->version == 0) return CopyState::kDamaged;
   if (Load32(fields + kHeaderBytesOffset) != kSegmentHeaderBytes) return CopyState::kDamaged;
   if (!IsPossibleSize(Load64(fields + kSegmentBytesOffset))) return CopyState::kDamaged;
   std::memcpy(header->uuid.data(), fields + kUuidOffset, header->uuid.size());
@@ -106,7 +107,8 @@ Result<DecodedSegmentHeader> DecodeSegmentHeader(const uint8_t* block, size_t av
     return Status::Error(Code::kCorrupt, "both copies of the segment's header are damaged");
   }
   if (first_state != CopyState::kWhole) decoded.header = second;
-  decoded.one_copy_damaged = first_state != second_state;
+  decoded.copies_differ =
+      std::memcmp(block, block + kSegmentHeaderCopyOffset, kSegmentHeaderFieldBytes) != 0;
   return decoded;
 }
 

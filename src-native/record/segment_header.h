@@ -38,7 +38,7 @@ void EncodeSegmentHeader(const SegmentHeader& header, uint8_t block[kSegmentHead
 
 struct DecodedSegmentHeader {
   SegmentHeader header;
-  bool one_copy_damaged = false;
+  bool copies_differ = false;
 };
 
 // kCorrupt if neither copy is whole, kVersion if a newer version wrote it.

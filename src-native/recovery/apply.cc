@@ -110,7 +110,7 @@ Status ApplyRecovery(Directory& directory, const Capabilities& capabilities, Rec
   const size_t removed = plan->cuts.empty() ? 0 : plan->cuts.size() - 1;
   const size_t kept = plan->scanned.size() - removed;
   for (size_t i = 0; i < kept; ++i) {
-    if (!plan->scanned[i].unreadable.ok()) continue;  // evidence
+    if (!plan->scanned[i].file) continue;  // evidence, or known to be synced
     DURLOG_RETURN_IF_ERROR(SyncKept(directory, capabilities, plan->scanned[i], plan->synced_end));
   }
   if (!plan->cuts.empty()) {

@@ -36,6 +36,7 @@ Result<ScannedSegment> ScanOne(Directory& directory, uint64_t first_seq, OpenMod
   ScannedSegment segment;
   segment.first_seq = first_seq;
   segment.header = opened->header;
+  segment.header_copies_differ = opened->header_copies_differ;
   segment.file = std::move(opened->file);
   if (evidence == Evidence::kDevice) {
     if (mode == OpenMode::kReadWrite) DURLOG_RETURN_IF_ERROR(GiveBackDirtyZeros(*segment.file));
@@ -47,13 +48,14 @@ Result<ScannedSegment> ScanOne(Directory& directory, uint64_t first_seq, OpenMod
   return segment;
 }
 
-// Newest to oldest, until the data says that everything older is synced.
+// Newest to oldest; kUnsyncedEnd stops if the data says that everything older is synced.
 Status ScanBackwards(Directory& directory, OpenMode mode, ScanExtent extent, Evidence evidence,
                      RecoveryPlan* plan) {
   for (size_t i = plan->files.segments.size(); i-- > 0;) {
     DURLOG_ASSIGN_OR_RETURN(ScannedSegment segment, ScanOne(directory, plan->files.segments[i],
                                                             mode, evidence, plan->identity.uuid));
-    if (extent == ScanExtent::kEverything) segment.file.reset();
+    const bool older = !plan->scanned.empty() && plan->synced_end >= plan->scanned.back().first_seq;
+    if (older) segment.file.reset();
     plan->report.scanned_bytes += segment.scan.bytes_read;
     plan->synced_end = std::max(plan->synced_end, segment.scan.synced_end);
     const uint64_t first_seq = segment.first_seq;
@@ -61,6 +63,7 @@ Status ScanBackwards(Directory& directory, OpenMode mode, ScanExtent extent, Evi
     if (extent == ScanExtent::kUnsyncedEnd && plan->synced_end >= first_seq) break;
   }
   std::reverse(plan->scanned.begin(), plan->scanned.end());
+  plan->report.scanned_from = plan->scanned.front().first_seq;
   return Status::Ok();
 }
 
@@ -143,14 +146,14 @@ void Classify(RecoveryPlan* plan, size_t damaged) {
   report.segment = SegmentName(segment.first_seq);
   report.offset = segment.scan.end_offset;
   report.detail = Describe(segment);
-  if (damage_seq < plan->synced_end || IsNoCrash(*plan, damaged)) {
+  if (damage_seq < plan->known_end || IsNoCrash(*plan, damaged)) {
     report.state = RecoveryState::kCorrupt;
     report.lost_first = damage_seq;
-    const uint64_t next_whole = behind.records > 0 ? behind.first : plan->synced_end;
+    const uint64_t next_whole = behind.records > 0 ? behind.first : plan->known_end;
     report.lost_last = std::max(next_whole, damage_seq + 1) - 1;
     const ScannedSegment& last = plan->scanned.back();
     const uint64_t free_name = last.first_seq + (last.empty() ? 0 : 1);
-    plan->next_seq = std::max({plan->synced_end, damage_seq, free_name});
+    plan->next_seq = std::max({plan->known_end, damage_seq, free_name});
     // In front of the damage as well: segments that overlap hold what lies behind it, too.
     for (const ScannedSegment& each : plan->scanned) {
       plan->next_seq = std::max({plan->next_seq, each.scan.next_seq, each.scan.next_after});
@@ -174,7 +177,7 @@ Result<Evidence> EvidenceForObserver(Directory& directory) {
 }
 
 Result<RecoveryPlan> PlanRecovery(Directory& directory, LogFiles files, OpenMode mode,
-                                  ScanExtent extent, Evidence evidence) {
+                                  ScanExtent extent, Evidence evidence, uint64_t acknowledged_end) {
   RecoveryPlan plan;
   plan.files = std::move(files);
   if (plan.files.segments.empty()) {
@@ -183,6 +186,7 @@ Result<RecoveryPlan> PlanRecovery(Directory& directory, LogFiles files, OpenMode
   }
   DURLOG_ASSIGN_OR_RETURN(plan.identity, IdentifyLog(directory, plan.files.segments));
   DURLOG_RETURN_IF_ERROR(ScanBackwards(directory, mode, extent, evidence, &plan));
+  plan.known_end = std::max(plan.synced_end, acknowledged_end);
   const size_t damaged = FindDamage(plan.scanned);
   plan.next_seq = plan.scanned.back().scan.next_seq;
   if (damaged == plan.scanned.size()) return plan;

@@ -30,8 +30,10 @@ struct Cut {
 struct ScannedSegment {
   uint64_t first_seq = 0;
   SegmentHeader header;
+  bool header_copies_differ = false;
   uint64_t file_bytes = 0;
-  std::unique_ptr<File> file;  // of kUnsyncedEnd only: there may be more segments than descriptors
+  // Null if nothing in the segment can be unsynced: there may be more segments than descriptors.
+  std::unique_ptr<File> file;
   SegmentScan scan;
   // What was scanned is known to be on the device: see ShowDevice().
   bool from_device = false;
@@ -45,13 +47,15 @@ struct ScannedSegment {
 struct RecoveryPlan {
   LogIdentity identity;
   LogFiles files;
-  // The last segments, oldest first: as far back as anything may be unsynced.
+  // Oldest first: all segments, or the last ones as far back as anything may be unsynced.
   std::vector<ScannedSegment> scanned;
   RecoveryReport report;
   std::vector<Cut> cuts;    // in the order in which they must be made
   uint64_t synced_end = 0;  // every record below it was on the device, by what the data says
-  // After the cuts; where corrupt, behind every seq that may have been given out, and the name of
-  // no segment but an empty one.
+  // Every record below it is known to exist: synced by what the data says, or acknowledged.
+  uint64_t known_end = 0;
+  // After the cuts. If the state is kCorrupt: above every seq that may have been given out, and
+  // only an empty segment may have it as its name.
   uint64_t next_seq = 0;
 };
 
@@ -73,10 +77,12 @@ enum class Evidence : uint8_t {
 // file later would acknowledge records that are gone.
 Result<Evidence> EvidenceForObserver(Directory& directory);
 
-// `files` is what the directory holds: kNotFound where there is no segment among it. A plan that is
-// to be applied needs kReadWrite, kDevice and the log's lock.
+// `files` is what the directory holds: kNotFound if there is no segment among it. A plan that is
+// to be applied needs kReadWrite, kDevice and the log's lock. Records below `acknowledged_end` are
+// known to exist, whatever the data says: damage to one is no torn tail.
 Result<RecoveryPlan> PlanRecovery(Directory& directory, LogFiles files, OpenMode mode,
-                                  ScanExtent extent, Evidence evidence);
+                                  ScanExtent extent, Evidence evidence,
+                                  uint64_t acknowledged_end = 0);
 
 }  // namespace durlog
 

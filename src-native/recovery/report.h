@@ -18,6 +18,7 @@ enum class RecoveryState : uint8_t {
 
 struct RecoveryReport {
   RecoveryState state = RecoveryState::kClean;
+  uint64_t scanned_from = 0;  // the first seq of the oldest segment that was read
   uint64_t scanned_bytes = 0;
   uint64_t discarded_bytes = 0;
   uint64_t discarded_records = 0;

@@ -24,7 +24,7 @@ Result<OpenedSegment> OpenSegment(Directory& directory, uint64_t first_seq, Open
         .WithLost(first_seq, first_seq);
   }
   opened.header = decoded->header;
-  opened.one_header_copy_damaged = decoded->one_copy_damaged;
+  opened.header_copies_differ = decoded->copies_differ;
   return opened;
 }
 

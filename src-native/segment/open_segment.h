@@ -14,7 +14,7 @@ namespace durlog {
 struct OpenedSegment {
   std::unique_ptr<File> file;
   SegmentHeader header;
-  bool one_header_copy_damaged = false;
+  bool header_copies_differ = false;  // and `header` is the first one that is good
 };
 
 // Opens a segment and reads its header. kCorrupt if neither copy of the header is whole, kVersion

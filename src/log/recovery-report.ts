@@ -3,9 +3,11 @@ import type { NativeRecovery } from '../native/native.js'
 import type { LogRecovery } from '../types.js'
 
 export function toRecovery(found: NativeRecovery): LogRecovery {
-  const { state, scannedBytes, discardedBytes, discardedRecords, segment, offset, lostFirst, lostLast } = found
+  const { state, scannedFrom, scannedBytes, discardedBytes, discardedRecords, segment, offset, lostFirst, lostLast } =
+    found
   return {
     state,
+    scannedFrom,
     scannedBytes,
     discardedBytes,
     discardedRecords,

@@ -71,6 +71,40 @@ TEST_F(RepairTest, NothingIsCutWhereTheCopyFails) {
   EXPECT_EQ(BytesOf(disk_.files), before);
 }
 
+TEST_F(RepairTest, DamageInAnOlderSegmentIsCorruptAsForVerify) {
+  for (const bool apply : {false, true}) {
+    Build(0, 10);
+    Build(10, 20);
+    Build(20, 25);
+    Damage(0, 3);
+    Damage(20, 28);
+    const auto before = BytesOf(disk_.files);
+    const Result<RepairReport> report = Repair(disk_, kPath, apply, "backup");
+    EXPECT_EQ(report.status().code(), Code::kCorrupt);
+    EXPECT_EQ(report.status().path(), std::string(kPath) + "/" + SegmentName(0));
+    EXPECT_EQ(BytesOf(disk_.files), before);
+  }
+}
+
+TEST_F(RepairTest, ADamagedHeaderCopyIsCorruptAsForVerify) {
+  Build(0, 10);
+  Build(10, 15);
+  Overwrite(0, kSegmentHeaderCopyOffset, MemoryBytes(64, 0xff));
+  EXPECT_EQ(Repair(disk_, kPath, false, "").status().code(), Code::kCorrupt);
+}
+
+TEST_F(RepairTest, CutsTheEndOfALogWithOlderSegments) {
+  Build(0, 10);
+  Build(10, 20);
+  Build(20, 25);
+  Damage(20, 28);
+  const Result<RepairReport> report = Repair(disk_, kPath, true, "backup");
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->state, RecoveryState::kHole);
+  EXPECT_TRUE(report->applied);
+  EXPECT_EQ(Plan().next_seq, 28u);
+}
+
 TEST_F(RepairTest, WholeAndCorruptLogsStayUnchanged) {
   for (const bool corrupt : {false, true}) {
     Build(0, 5);

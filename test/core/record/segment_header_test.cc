@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <vector>
 
@@ -65,7 +66,7 @@ TEST(SegmentHeaderTest, HeaderHasTheDocumentedBytes) {
 TEST(SegmentHeaderTest, WhatWasEncodedIsDecoded) {
   const Result<DecodedSegmentHeader> decoded = Decode(GoldenBlock());
   ASSERT_TRUE(decoded.ok());
-  EXPECT_FALSE(decoded->one_copy_damaged);
+  EXPECT_FALSE(decoded->copies_differ);
   EXPECT_EQ(decoded->header.uuid, GoldenHeader().uuid);
   EXPECT_EQ(decoded->header.salt, 0x1122334455667788u);
   EXPECT_EQ(decoded->header.base_time_ms, 1'700'000'000'123u);
@@ -91,7 +92,7 @@ TEST(SegmentHeaderTest, TheSecondCopyReplacesADamagedFirst) {
       byte = static_cast<uint8_t>(byte ^ (1u << (bit % 8)));
       const Result<DecodedSegmentHeader> decoded = Decode(block);
       ASSERT_TRUE(decoded.ok()) << "copy " << copy << " bit " << bit;
-      EXPECT_TRUE(decoded->one_copy_damaged);
+      EXPECT_TRUE(decoded->copies_differ);
       EXPECT_EQ(decoded->header.salt, GoldenHeader().salt);
     }
   }
@@ -149,6 +150,31 @@ TEST(LogUuid, IsReadFromItsTextAndFromNoOther) {
         "0001020304050607-0809-0a0b-0c0d-0e0f"}) {
     EXPECT_EQ(ParseUuid(text), std::nullopt) << text;
   }
+}
+
+TEST(SegmentHeaderTest, TheFirstOfTwoGoodCopiesThatDifferCounts) {
+  uint8_t block[kSegmentHeaderBytes];
+  uint8_t other[kSegmentHeaderBytes];
+  SegmentHeader header;
+  header.segment_bytes = kMinSegmentBytes;
+  header.salt = 1;
+  EncodeSegmentHeader(header, block);
+  header.salt = 2;
+  EncodeSegmentHeader(header, other);
+  std::memcpy(block + kSegmentHeaderCopyOffset, other, kSegmentHeaderFieldBytes);
+  const Result<DecodedSegmentHeader> decoded = DecodeSegmentHeader(block, sizeof block);
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_EQ(decoded->header.salt, 1u);
+  EXPECT_TRUE(decoded->copies_differ);
+}
+
+TEST(SegmentHeaderTest, ThereIsNoVersion0) {
+  uint8_t block[kSegmentHeaderBytes];
+  SegmentHeader header;
+  header.version = 0;
+  header.segment_bytes = kMinSegmentBytes;
+  EncodeSegmentHeader(header, block);
+  EXPECT_EQ(DecodeSegmentHeader(block, sizeof block).status().code(), Code::kCorrupt);
 }
 
 }  // namespace

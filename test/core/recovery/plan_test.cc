@@ -118,5 +118,34 @@ TEST_F(RecoveryPlanTest, AFolderWithoutSegmentsIsNoLog) {
   EXPECT_EQ(plan.status().code(), Code::kNotFound);
 }
 
+TEST_F(RecoveryPlanTest, DamageBelowWhatIsAcknowledgedIsCorrupt) {
+  Build(0, 5);
+  Damage(0, 9);
+  Result<LogFiles> files = ListLogFiles(*directory_);
+  ASSERT_TRUE(files.ok());
+  for (const uint64_t acknowledged : {uint64_t{9}, uint64_t{10}}) {
+    const Result<RecoveryPlan> plan =
+        PlanRecovery(*directory_, *files, OpenMode::kRead, ScanExtent::kEverything,
+                     Evidence::kCache, acknowledged);
+    ASSERT_TRUE(plan.ok());
+    const bool known = acknowledged == 10;
+    EXPECT_EQ(plan->report.state, known ? RecoveryState::kCorrupt : RecoveryState::kTornTail);
+    EXPECT_EQ(plan->synced_end, 5u);
+    if (!known) continue;
+    EXPECT_EQ(plan->report.lost_first, 9u);
+    EXPECT_EQ(plan->report.lost_last, 9u);
+    EXPECT_EQ(plan->next_seq, 10u);
+  }
+}
+
+TEST_F(RecoveryPlanTest, TheReportSaysFromWhichSeqOnItHasRead) {
+  Build(0, 10);
+  Build(10, 20);
+  Build(20, 25);
+  EXPECT_EQ(Plan().report.scanned_from, 20u);
+  Build(20, 15);
+  EXPECT_EQ(Plan().report.scanned_from, 10u);
+}
+
 }  // namespace
 }  // namespace durlog
