@@ -23,6 +23,8 @@ export type Frame = NativeFrame
 export interface LogSummary {
   dir: string
   uuid: string
+  /** As `log.generation`. */
+  generation: number
   firstSeq: number
   nextSeq: number
   /** The last seq that the log's writer, or without one the data itself, says is synced; -1 if there is none. */
@@ -53,9 +55,11 @@ const SEGMENT_NAME = /^(\d{20})\.seg$/
 export async function inspect(dir: string | URL): Promise<LogSummary> {
   const path = resolveDir(dir)
   for (;;) {
+    const { generation } = await native.cuts(path, 0)
     const { uuid, firstSeq, nextSeq, syncedEnd } = await native.bounds(path)
     const segments = findSegments(path)
-    if (segments !== undefined) return { dir: path, uuid, firstSeq, nextSeq, syncedSeq: syncedEnd - 1, segments }
+    if (segments !== undefined)
+      return { dir: path, uuid, generation, firstSeq, nextSeq, syncedSeq: syncedEnd - 1, segments }
   }
 }
 

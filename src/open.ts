@@ -50,7 +50,7 @@ export function open(dir: string | URL, options?: OpenOptions | ReadOnlyOptions)
 export async function open(dir: string | URL, options?: OpenOptions | ReadOnlyOptions): Promise<unknown> {
   const path = resolveDir(dir)
   const resolved = resolveOptions(options)
-  if (resolved.readOnly) return new ReaderLog(path, await native.bounds(path), resolved)
+  if (resolved.readOnly) return openReader(path, resolved)
   return openWriter(path, resolved)
 }
 
@@ -92,10 +92,21 @@ export function openOrdered(dir: string, options: OpenOptions): Promise<OrderedL
   return openWriter(resolveDir(dir), resolveOptions(options))
 }
 
+async function openReader(dir: string, options: ResolvedOptions): Promise<ReaderLog> {
+  const { generation } = await native.cuts(dir, 0)
+  return new ReaderLog(dir, await native.bounds(dir), generation, options)
+}
+
 async function openWriter(dir: string, options: ResolvedOptions): Promise<WriterLog> {
   let log: WriterLog | undefined
   const onProgress = (): void => log?.onProgress()
   const core = await waitForLock(options.lockWaitMs, () => native.open(dir, options.native, onProgress))
-  log = new WriterLog(dir, core, options)
-  return log
+  try {
+    const { generation } = await native.cuts(dir, 0)
+    log = new WriterLog(dir, core, generation, options)
+    return log
+  } catch (error) {
+    await core.close()
+    throw error
+  }
 }

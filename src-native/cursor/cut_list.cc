@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "checksum/crc32c.h"
+#include "cursor/cursor_file.h"
 
 namespace durlog {
 namespace {
@@ -135,9 +136,25 @@ Result<CutList> ReadCuts(Directory& directory, const LogUuid& uuid) {
   return ListIn(bytes, directory, uuid);
 }
 
+Result<CutsSince> FindCutsSince(FileSystem& file_system, const std::string& path,
+                                uint64_t generation) {
+  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<Directory> directory,
+                          file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(const LogOfCursors log, FindLog(*directory));
+  CutsSince found;
+  found.uuid = log.uuid;
+  const Result<CutList> cuts = ReadCuts(*directory, log.uuid);
+  if (cuts.status().code() == Code::kCorrupt) return found;
+  if (!cuts.ok()) return cuts.status();
+  found.generation = cuts->generation;
+  found.lowest = cuts->LowestSince(generation);
+  return found;
+}
+
 Status StartGeneration(Directory& directory, const LogUuid& uuid, uint64_t generation) {
   CutList list;
   list.generation = generation;
+  list.entries.push_back({generation, 0});
   return MakeCuts(directory, uuid, list);
 }
 

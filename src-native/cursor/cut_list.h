@@ -1,10 +1,11 @@
-// The truncations of a log's end, so that a cursor that was closed meanwhile can detect them.
+// What has been cut from the end of a log, for cursors and snapshots that were made before the cut.
 #ifndef DURLOG_CURSOR_CUT_LIST_H_
 #define DURLOG_CURSOR_CUT_LIST_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "platform/file_system.h"
@@ -41,11 +42,22 @@ struct CutList {
 Result<CutList> ReadCuts(Directory& directory, const LogUuid& uuid);
 
 // Adds a cut and syncs it. Must be called before the segments change: a crash in between leaves a
-// recorded cut that did not happen, which is harmless; the reverse order would hide a cut from the
-// cursors. The caller holds the log's lock.
+// recorded cut that did not happen, which is harmless; the reverse order would hide a cut from
+// cursors and snapshots. The caller holds the log's lock.
 Status RecordCut(Directory& directory, const LogUuid& uuid, uint64_t next_seq);
 
-// For a log that is made: its first cut will be the one after `generation`. Durable.
+// The cuts of the log in a folder since a generation, for a snapshot. Changes nothing, and needs no
+// lock.
+struct CutsSince {
+  LogUuid uuid{};
+  std::optional<uint64_t> generation;  // the log's; nothing if the list is damaged
+  std::optional<uint64_t> lowest;      // next seq of the deepest of these cuts
+};
+Result<CutsSince> FindCutsSince(FileSystem& file_system, const std::string& path,
+                                uint64_t generation);
+
+// For a log that is made as the copy of another one: it begins with `generation`, and a position of
+// an older generation is taken for one that was cut. Durable.
 Status StartGeneration(Directory& directory, const LogUuid& uuid, uint64_t generation);
 
 }  // namespace durlog

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "cursor/cursor_file.h"
 #include "cursor/cut_list.h"
 #include "record/segment_name.h"
 #include "segment/cut.h"
@@ -20,7 +19,9 @@ Status TruncateJob::Cut() {
   DURLOG_ASSIGN_OR_RETURN(OpenedSegment opened,
                           OpenSegment(directory_, first_seq, OpenMode::kReadWrite));
   DURLOG_RETURN_IF_ERROR(FindOffset(*opened.file, opened.header, first_seq));
-  DURLOG_RETURN_IF_ERROR(RecordForCursors(opened.header.uuid));
+  if (next_seq_ < end_) {
+    DURLOG_RETURN_IF_ERROR(RecordCut(directory_, opened.header.uuid, next_seq_));
+  }
   changed_ = true;
   live_.Cut(next_seq_);
   while (segments_.size() > holder + 1) {
@@ -41,13 +42,6 @@ Status TruncateJob::Cut() {
   return Status::Ok();
 }
 
-Status TruncateJob::RecordForCursors(const LogUuid& uuid) {
-  if (next_seq_ == end_) return Status::Ok();
-  DURLOG_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListCursorNames(directory_));
-  if (names.empty()) return Status::Ok();
-  return RecordCut(directory_, uuid, next_seq_);
-}
-
 Status TruncateJob::FindOffset(File& file, const SegmentHeader& header, uint64_t first_seq) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
   FrameScanner scanner(file, ContextOf(header, first_seq), file_bytes);
@@ -64,7 +58,7 @@ Status TruncateJob::FindOffset(File& file, const SegmentHeader& header, uint64_t
     }
     last_offset = frame.offset;
     last_seq = frame.fields.seq;
-    inside_batch = frame.fields.batch_continues;
+    inside_batch = frame.fields.continues_batch();
     last_time_ms_ = std::max(last_time_ms_, frame.fields.time_ms);
   }
   if (inside_batch) {

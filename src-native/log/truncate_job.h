@@ -20,7 +20,7 @@ class TruncateJob final : public Job {
  public:
   // `segments`: every first seq, ascending; the first is <= next_seq. `end` is the log's next seq.
   // The cut is announced in `live` before the files change; nothing else stores there meanwhile.
-  // Where the log has cursors it is recorded for them, durably, before that.
+  // It is recorded for cursors and snapshots, durably, before that.
   TruncateJob(Directory& directory, LivePageWriter& live, std::vector<uint64_t> segments,
               uint64_t next_seq, uint64_t end)
       : directory_(directory),
@@ -49,7 +49,6 @@ class TruncateJob final : public Job {
 
  private:
   Status Cut();
-  Status RecordForCursors(const LogUuid& uuid);
   Status FindOffset(File& file, const SegmentHeader& header, uint64_t first_seq);
 
   Directory& directory_;

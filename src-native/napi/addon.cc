@@ -43,6 +43,14 @@ Napi::Value Inspect(Napi::Env env, Make make, Convert convert) {
       });
 }
 
+Napi::Value CutsOf(const Napi::CallbackInfo& info) {
+  const std::string path = info[0].As<Napi::String>();
+  const auto since = static_cast<uint64_t>(info[1].As<Napi::Number>().Int64Value());
+  return Inspect<CutsSince>(
+      info.Env(), [path, since] { return FindCutsSince(DefaultFileSystem(), path, since); },
+      FromCuts);
+}
+
 Napi::Value BoundsOf(const Napi::CallbackInfo& info) {
   const std::string path = info[0].As<Napi::String>();
   return Inspect<LogBounds>(
@@ -136,6 +144,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports.Set("pointReader", Napi::Function::New(env, MakePointReader));
   exports.Set("openLivePage", Napi::Function::New(env, OpenLivePage));
   exports.Set("measure", Napi::Function::New(env, Measure));
+  exports.Set("cuts", Napi::Function::New(env, CutsOf));
   exports.Set("bounds", Napi::Function::New(env, BoundsOf));
   exports.Set("verify", Napi::Function::New(env, VerifyLog));
   exports.Set("frames", Napi::Function::New(env, FramesOf));

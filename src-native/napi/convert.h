@@ -12,6 +12,7 @@
 #include "base/aligned_buffer.h"
 #include "base/bytes.h"
 #include "base/status.h"
+#include "cursor/cut_list.h"
 #include "inspect/frames.h"
 #include "inspect/repair.h"
 #include "inspect/verify.h"
@@ -61,6 +62,8 @@ bool ToOptions(Napi::Env env, const Napi::Object& object, LogOptions* options);
 
 Napi::Object FromRecovery(Napi::Env env, const RecoveryReport& report);
 Napi::Object FromStats(Napi::Env env, const LogStats& stats);
+// -1 for what there is not.
+Napi::Object FromCuts(Napi::Env env, const CutsSince& cuts);
 Napi::Object FromBounds(Napi::Env env, const LogBounds& bounds);
 Napi::Object FromVerify(Napi::Env env, const VerifyReport& report);
 Napi::Array FromFrames(Napi::Env env, const std::vector<FrameReport>& frames);

@@ -49,6 +49,7 @@ Napi::Object FromDistribution(Napi::Env env, const Distribution& distribution) {
 Napi::Object FromRecovery(Napi::Env env, const RecoveryReport& report) {
   Napi::Object object = Napi::Object::New(env);
   object.Set("state", NameOf(kRecoveryStates, report.state));
+  object.Set("scannedFrom", FromSeq(env, report.scanned_from));
   object.Set("scannedBytes", FromSeq(env, report.scanned_bytes));
   object.Set("discardedBytes", FromSeq(env, report.discarded_bytes));
   object.Set("discardedRecords", FromSeq(env, report.discarded_records));
@@ -82,6 +83,15 @@ Napi::Object FromStats(Napi::Env env, const LogStats& stats) {
   object.Set("lastCommitMs", FromSeq(env, stats.last_commit_ms));
   object.Set("commitMicros", FromDistribution(env, stats.commit_micros));
   object.Set("commitRecords", FromDistribution(env, stats.commit_records));
+  return object;
+}
+
+Napi::Object FromCuts(Napi::Env env, const CutsSince& cuts) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("uuid", FormatUuid(cuts.uuid));
+  object.Set("generation",
+             cuts.generation ? FromSeq(env, *cuts.generation) : Napi::Number::New(env, -1));
+  object.Set("lowest", cuts.lowest ? FromSeq(env, *cuts.lowest) : Napi::Number::New(env, -1));
   return object;
 }
 

@@ -19,8 +19,8 @@ export interface ChangingLog {
   /** Undefined where several write the log: then no change but a trim can be made. */
   readonly source: WriterSource | undefined
   readonly reads: LogReads
-  /** Before anything is appended behind the cut. */
-  onCut(nextSeq: number): void
+  /** Before anything is appended after the cut, which removed `records`. */
+  onCut(nextSeq: number, records: number): void
   /** Segments have been removed; the log began at `from`. */
   onTrimmed(from: number): void
   onOverrun(overrun: CursorOverrun): void
@@ -98,8 +98,9 @@ export class FileChanges implements RetentionHost {
     const { native, pipeline, reads, source } = this.#log
     if (source === undefined) throw needsTheLogAlone('truncateAfter')
     const cut = async (): Promise<number> => {
+      const { next } = source.seqs()
       const nextSeq = await source.cut(reads.during(() => native.truncateAfter(seq)))
-      this.#log.onCut(nextSeq)
+      this.#log.onCut(nextSeq, next - nextSeq)
       return nextSeq
     }
     // Synced before the cut: the core would sync in the call and block this thread.

@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream'
 import { LogCursors } from '../cursor/log-cursors.js'
 import { closedError } from '../errors.js'
-import type { NativeBounds } from '../native/native.js'
+import { type NativeBounds, native } from '../native/native.js'
 import type { ResolvedOptions } from '../options/open-options.js'
 import { FolderSource } from '../reader/folder-source.js'
 import { LogReads } from '../reader/log-reads.js'
@@ -11,6 +11,7 @@ import type {
   CursorSummary,
   DurableCursor,
   EnsureCursorOptions,
+  LogPosition,
   LogReader,
   LogRecord,
   ReadableOptions,
@@ -26,9 +27,11 @@ export class ReaderLog implements ReadOnlyLog {
   readonly #source: FolderSource
   readonly #reads: LogReads
   readonly #cursors: LogCursors
+  #generation: number
 
-  constructor(dir: string, bounds: NativeBounds, { salvage, codec }: ResolvedOptions) {
+  constructor(dir: string, bounds: NativeBounds, generation: number, { salvage, codec }: ResolvedOptions) {
     this.dir = dir
+    this.#generation = generation
     this.#source = new FolderSource(dir, salvage, bounds)
     this.#reads = new LogReads(this.#source, false, codec)
     this.#cursors = new LogCursors({
@@ -52,6 +55,14 @@ export class ReaderLog implements ReadOnlyLog {
 
   get syncedSeq(): number {
     return this.#source.bounds.syncedEnd - 1
+  }
+
+  get generation(): number {
+    return this.#generation
+  }
+
+  isCurrent(position: LogPosition): Promise<boolean> {
+    return this.#reads.isCurrent(this.uuid, position)
   }
 
   read(options?: ReadOptions): LogReader {
@@ -92,6 +103,8 @@ export class ReaderLog implements ReadOnlyLog {
 
   async refresh(): Promise<void> {
     if (this.#source.ended) throw closedError(this.dir)
+    // First: an older generation is safe.
+    this.#generation = (await native.cuts(this.dir, 0)).generation
     await this.#source.refresh()
   }
 

@@ -29,6 +29,7 @@ import type {
   EnsureCursorOptions,
   Log,
   LogEvents,
+  LogPosition,
   LogReader,
   LogRecord,
   LogRecovery,
@@ -71,9 +72,11 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   /** The exclusive seq up to which `synced` has been emitted. */
   #announcedSyncedEnd: number
   #closing: Promise<void> | undefined
+  #generation: number
 
-  constructor(dir: string, native: NativeLog, options: ResolvedOptions) {
+  constructor(dir: string, native: NativeLog, generation: number, options: ResolvedOptions) {
     super()
+    this.#generation = generation
     this.dir = dir
     this.uuid = native.uuid
     this.recovery = toRecovery(native.recovery)
@@ -109,7 +112,8 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     this.#changes = new FileChanges(
       {
         ...files,
-        onCut: (nextSeq) => {
+        onCut: (nextSeq, records) => {
+          if (records > 0) this.#generation++
           this.#diskUse.forget()
           this.#announcedSyncedEnd = Math.min(this.#announcedSyncedEnd, nextSeq)
         },
@@ -129,6 +133,14 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     const [firstSeq, nextSeq] = [this.#counter(Counter.firstSeq), this.#counter(Counter.nextSeq)]
     const bounds = { firstSeq, nextSeq, syncedEnd: this.#counter(Counter.syncedEnd), uuid: this.uuid }
     return new FolderSource(this.dir, salvage, bounds)
+  }
+
+  get generation(): number {
+    return this.#generation
+  }
+
+  isCurrent(position: LogPosition): Promise<boolean> {
+    return this.#reads.isCurrent(this.uuid, position)
   }
 
   get firstSeq(): number {

@@ -9,6 +9,7 @@ import type {
   AppendOptions,
   AppendSyncOptions,
   Durability,
+  LogPosition,
   Payload,
   ReadableOptions,
   ReadOptions,
@@ -37,6 +38,17 @@ export function levelCode(durability: Durability): number {
 export function checkSeq(name: string, seq: unknown, min = 0): void {
   whole(name, seq, { min, max: Number.MAX_SAFE_INTEGER - 1, unit: 'records' }, 0)
   if (seq === undefined) throw invalidArgument(`${name} must be a seq; got undefined`)
+}
+
+/** The place in a log up to which a snapshot covers it. More properties are no error: a snapshot holds more than its place. */
+export function checkLogPosition(value: unknown): LogPosition {
+  if (typeof value !== 'object' || value === null)
+    throw invalidArgument(`a position must be an object with uuid, generation and seq; got ${shown(value)}`)
+  const { uuid, generation, seq } = value as LogPosition
+  if (typeof uuid !== 'string') throw invalidArgument(`uuid must be the UUID of a log; got ${shown(uuid)}`)
+  checkSeq('generation', generation)
+  checkSeq('seq', seq, -1)
+  return { uuid, generation, seq }
 }
 
 const READ_OPTION_NAMES: readonly string[] = [

@@ -1,9 +1,10 @@
 /** How an open log is read, by its writer and by its readers alike. */
 import type { Readable } from 'node:stream'
 import { closedError } from '../errors.js'
-import { checkSeq, toTimeMs } from '../options/call-options.js'
+import { native } from '../native/native.js'
+import { checkLogPosition, checkSeq, toTimeMs } from '../options/call-options.js'
 import type { Codec } from '../options/encoding.js'
-import type { LogReader, LogRecord, ReadableOptions, ReadOptions } from '../types.js'
+import type { LogPosition, LogReader, LogRecord, ReadableOptions, ReadOptions } from '../types.js'
 import { RecordWithValue } from './decoded-record.js'
 import { PointReads } from './point-reads.js'
 import type { ReadSource } from './read-source.js'
@@ -62,6 +63,18 @@ export class LogReads {
         if (this.#source.lastTruncation === cut) throw error
       }
     }
+  }
+
+  /** Whether the log `uuid` still begins with the records that it had up to `position`. */
+  async isCurrent(uuid: string, position: LogPosition): Promise<boolean> {
+    const { generation, seq, ...of } = checkLogPosition(position)
+    this.#check()
+    if (of.uuid !== uuid) return false
+    // First: a cut is recorded before the log becomes shorter.
+    const { next } = await this.#source.range(false)
+    if (seq >= next) return false
+    const cuts = await native.cuts(this.#source.dir, generation)
+    return cuts.uuid === uuid && generation <= cuts.generation && (cuts.lowest === -1 || cuts.lowest > seq)
   }
 
   getSync(seq: number): LogRecord {

@@ -105,7 +105,9 @@ TEST_F(CutListTest, TheListOfAnotherLogIsNone) {
 TEST_F(CutListTest, AListThatStartsLaterGoesOnAfterItsGeneration) {
   ASSERT_TRUE(StartGeneration(*directory_, kUuid, 7).ok());
   EXPECT_EQ(Read().generation, 7u);
-  EXPECT_EQ(Read().LowestSince(0), std::nullopt);
+  EXPECT_EQ(Read().LowestSince(7), std::nullopt);
+  // Of an older position the copy knows nothing.
+  EXPECT_EQ(Read().LowestSince(6), 0u);
   Record(50);
   EXPECT_EQ(Read().generation, 8u);
   EXPECT_EQ(Read().LowestSince(7), 50u);
