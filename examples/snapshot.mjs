@@ -1,5 +1,7 @@
-// Balances that are rebuilt from a log, with a snapshot so that a start does not read all of it.
-// node snapshot.mjs DIR NAME AMOUNT
+// Snapshot: balances that are rebuilt from a log without reading all of it at each start. A truncation of records that the
+// snapshot covers makes it useless, which `isCurrent` detects.
+//
+//   node snapshot.mjs DIR NAME AMOUNT
 import { readFileSync } from 'node:fs'
 import { rename, writeFile } from 'node:fs/promises'
 import { open } from 'durlog'
@@ -36,7 +38,7 @@ for await (const record of log.read({ from: state.seq + 1 })) {
 const value = { name, amount: Number(amount) }
 apply({ seq: await log.append(value, { durability: 'memory' }), value })
 
-// Only records that are synced belong into a snapshot: a power cut may take others, and give away their seqs.
+// Only synced records belong in a snapshot: a power cut may remove others, and later records get their seqs.
 await log.sync()
 await writeFile(`${file}.new`, JSON.stringify({ uuid, generation, ...state }), { flush: true })
 await rename(`${file}.new`, file)

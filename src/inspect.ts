@@ -55,8 +55,8 @@ const SEGMENT_NAME = /^(\d{20})\.seg$/
 export async function inspect(dir: string | URL): Promise<LogSummary> {
   const path = resolveDir(dir)
   for (;;) {
-    const { generation } = await native.cuts(path, 0)
     const { uuid, firstSeq, nextSeq, syncedEnd } = await native.bounds(path)
+    const { generation } = await native.cuts(path, 0)
     const segments = findSegments(path)
     if (segments !== undefined)
       return { dir: path, uuid, generation, firstSeq, nextSeq, syncedSeq: syncedEnd - 1, segments }

@@ -93,8 +93,9 @@ export function openOrdered(dir: string, options: OpenOptions): Promise<OrderedL
 }
 
 async function openReader(dir: string, options: ResolvedOptions): Promise<ReaderLog> {
+  const bounds = await native.bounds(dir)
   const { generation } = await native.cuts(dir, 0)
-  return new ReaderLog(dir, await native.bounds(dir), generation, options)
+  return new ReaderLog(dir, bounds, generation, options)
 }
 
 async function openWriter(dir: string, options: ResolvedOptions): Promise<WriterLog> {

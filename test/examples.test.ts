@@ -184,6 +184,7 @@ test('every example is run by a test, except that of Electron, whose syntax is c
     'pino-service.mjs',
     'server-sent-events.mjs',
     'ship-to-jetstream.mjs',
+    'snapshot.mjs', // by test/snapshots.test.ts
     'worker-threads.mjs',
   ]
   expect(source.sort()).toEqual(tests)

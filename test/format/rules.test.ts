@@ -10,7 +10,7 @@ interface Rule {
   name: string
   /** Its segments by their first seqs. */
   segments: () => Record<number, Buffer>
-  reads: number[]
+  reads: readonly number[]
   next: number
   open: RecoveryState
   verify?: RecoveryState
