@@ -62,8 +62,8 @@ async function* committed<V>(
   read: () => LogReader,
 ): AsyncGenerator<CommittedRecord<V>, void, undefined> {
   for await (const { seq: position, data } of read()) {
-    const { kind, stream, seq, timeMs, data: value } = decodeEntry(data, position)
+    const { kind, stream, seq, timeMs, frame, valueAt } = decodeEntry(data, position)
     if (kind !== EntryKind.append || context.isVoid(position)) continue
-    yield { stream, seq, value: context.codec.decode(value) as V, timestamp: timeMs, position }
+    yield { stream, seq, value: context.codec.decode(frame.subarray(valueAt)) as V, timestamp: timeMs, position }
   }
 }

@@ -7,8 +7,8 @@ export interface StreamCodec {
   readonly name: StreamEncoding
   /** Whether a stream's file is JSON Lines; otherwise it is made of frames. */
   readonly lines: boolean
-  /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
-  encode(value: unknown): Buffer
+  /** Bytes, or a string that is stored as UTF-8. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+  encode(value: unknown): Buffer | string
   /** Throws a SyntaxError if `data` is not what `encode` has made. */
   decode(data: Buffer): unknown
 }
@@ -23,7 +23,7 @@ export function codecOf(encoding: StreamEncoding): StreamCodec {
   return CODECS[encoding]
 }
 
-function encodeJson(value: unknown): Buffer {
+function encodeJson(value: unknown): string {
   let text: string | undefined
   try {
     text = JSON.stringify(value) as string | undefined
@@ -32,12 +32,12 @@ function encodeJson(value: unknown): Buffer {
     throw new DurlogError('ERR_DURLOG_INVALID_ARGUMENT', `a value cannot be encoded as JSON: ${reason}`, { cause })
   }
   if (text === undefined) throw invalidArgument(`a value must be one that JSON has; got ${shown(value)}`)
-  return Buffer.from(text)
+  return text
 }
 
-function encodeText(value: unknown): Buffer {
+function encodeText(value: unknown): string {
   if (typeof value !== 'string') throw invalidArgument(`a value must be a string (encoding text); got ${shown(value)}`)
-  return Buffer.from(JSON.stringify(value))
+  return JSON.stringify(value)
 }
 
 /** A copy: the caller may change its bytes as soon as the call returns. */

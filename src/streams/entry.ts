@@ -1,5 +1,6 @@
 /** A record of the main log: docs/STREAMS.md, "A record of the main log". */
 import { DurlogError } from '../errors.js'
+import type { FrameMemory } from './frame-memory.js'
 import type { Producer } from './types.js'
 
 export const EntryKind = { append: 1, end: 2, delete: 3 } as const
@@ -15,36 +16,49 @@ export interface Entry {
   producer: Producer | undefined
   /** The next entry of the log belongs to the same batch. */
   continues: boolean
-  /** Of an append: the value's bytes. */
-  data: Buffer
+  /** Its bytes in the log. Of an append, the value begins at `valueAt`. */
+  frame: Buffer
+  valueAt: number
 }
 
 const Flag = { producer: 1, continues: 2 } as const
 const HEADER_BYTES = 16
 const PRODUCER_HEADER_BYTES = 14
+const LONG_TEXT = 8192
 export const EMPTY: Buffer = Buffer.alloc(0)
 
-export function encodeEntry(entry: Entry): Buffer {
-  const { producer, data } = entry
-  const nameBytes = Buffer.byteLength(entry.stream)
-  const idBytes = producer === undefined ? 0 : Buffer.byteLength(producer.id)
-  const valueAt = HEADER_BYTES + nameBytes + (producer === undefined ? 0 : PRODUCER_HEADER_BYTES + idBytes)
-  const bytes = Buffer.allocUnsafe(valueAt + data.length)
-  bytes[0] = entry.kind
-  bytes[1] = (producer === undefined ? 0 : Flag.producer) | (entry.continues ? Flag.continues : 0)
-  bytes.writeUInt16LE(nameBytes, 2)
-  bytes.writeUIntLE(entry.seq, 4, 6)
-  bytes.writeUIntLE(entry.timeMs, 10, 6)
-  bytes.write(entry.stream, HEADER_BYTES)
+/** Makes the bytes of an entry in `memory`; a string becomes UTF-8. */
+export function encodeEntry(
+  memory: FrameMemory,
+  entry: Omit<Entry, 'frame' | 'valueAt'>,
+  value: Buffer | string,
+): Entry {
+  const { kind, stream, seq, timeMs, producer, continues } = entry
+  const texts = stream.length + (producer?.id.length ?? 0)
+  const bytes = memory.reserve(HEADER_BYTES + PRODUCER_HEADER_BYTES + 3 * texts + mostBytes(value))
+  const start = memory.used
+  const nameBytes = bytes.write(stream, start + HEADER_BYTES)
+  bytes[start] = kind
+  bytes[start + 1] = (producer === undefined ? 0 : Flag.producer) | (continues ? Flag.continues : 0)
+  bytes.writeUInt16LE(nameBytes, start + 2)
+  bytes.writeUIntLE(seq, start + 4, 6)
+  bytes.writeUIntLE(timeMs, start + 10, 6)
+  let at = start + HEADER_BYTES + nameBytes
   if (producer !== undefined) {
-    const at = HEADER_BYTES + nameBytes
+    const idBytes = bytes.write(producer.id, at + PRODUCER_HEADER_BYTES)
     bytes.writeUInt16LE(idBytes, at)
     bytes.writeUIntLE(producer.epoch, at + 2, 6)
     bytes.writeUIntLE(producer.seq, at + 8, 6)
-    bytes.write(producer.id, at + PRODUCER_HEADER_BYTES)
+    at += PRODUCER_HEADER_BYTES + idBytes
   }
-  data.copy(bytes, valueAt)
-  return bytes
+  const end = at + (typeof value === 'string' ? bytes.write(value, at) : value.copy(bytes, at))
+  return { kind, stream, seq, timeMs, producer, continues, frame: memory.take(end), valueAt: at - start }
+}
+
+/** At least as many bytes as `value` takes; of a long string exactly as many. */
+function mostBytes(value: Buffer | string): number {
+  if (typeof value !== 'string') return value.length
+  return value.length < LONG_TEXT ? 3 * value.length : Buffer.byteLength(value)
 }
 
 /** Throws ERR_DURLOG_CORRUPT if `bytes`, the record of the log at `position`, is no entry. */
@@ -75,7 +89,8 @@ export function decodeEntry(bytes: Buffer, position: number): Entry {
     timeMs: bytes.readUIntLE(10, 6),
     producer,
     continues: (flags & Flag.continues) !== 0,
-    data: bytes.subarray(at),
+    frame: bytes,
+    valueAt: at,
   }
 }
 

@@ -14,6 +14,12 @@ export interface Piece {
   ends: number[]
 }
 
+/** The value of a record that is placed in a file. */
+export interface Placed {
+  readonly data: Buffer
+  readonly length: number
+}
+
 const NEWLINE = 0x0a
 const SPACE = 0x20
 const NEWLINE_BYTES = Buffer.from([NEWLINE])
@@ -23,7 +29,7 @@ const BUFFERED_PAGES_MAX = 16
 const DIRECT_BYTES = 1 << 18
 
 /** Places `lines`, which have no newline yet, from offset `start` on, a piece at a time. */
-export function layOutLines(start: number, lines: readonly Buffer[]): Iterable<Piece> {
+export function layOutLines(start: number, lines: readonly Placed[]): Iterable<Piece> {
   let total = 0
   let longest = 0
   for (const { length } of lines) {
@@ -35,7 +41,7 @@ export function layOutLines(start: number, lines: readonly Buffer[]): Iterable<P
 }
 
 /** Each write lies within a page; a line that does not fit into the rest of one begins on the next page. */
-function* inPages(start: number, lines: readonly Buffer[]): Generator<Piece> {
+function* inPages(start: number, lines: readonly Placed[]): Generator<Piece> {
   let parts: Buffer[] = []
   let piece: Piece = { offset: start, bytes: NEWLINE_BYTES, direct: false, ends: [] }
   let at = start
@@ -50,7 +56,7 @@ function* inPages(start: number, lines: readonly Buffer[]): Generator<Piece> {
       parts = []
       piece = { ...piece, offset: at, ends: [] }
     }
-    parts.push(line, NEWLINE_BYTES)
+    parts.push(line.data, NEWLINE_BYTES)
     at += line.length + 1
     piece.ends.push(at)
   }
@@ -58,17 +64,17 @@ function* inPages(start: number, lines: readonly Buffer[]): Generator<Piece> {
 }
 
 /** Writes of whole blocks, after spaces up to the first block. The last line of each is filled up before its newline. */
-function* inBlocks(start: number, lines: readonly Buffer[]): Generator<Piece> {
+function* inBlocks(start: number, lines: readonly Placed[]): Generator<Piece> {
   let offset = Math.ceil(start / PAGE_BYTES) * PAGE_BYTES
   if (offset > start) yield { offset: start, bytes: Buffer.alloc(offset - start, SPACE), direct: false, ends: [] }
   for (let first = 0; first < lines.length; ) {
     let [last, used] = [first, 0]
     for (; last < lines.length && (used === 0 || used < DIRECT_BYTES); last++)
-      used += (lines[last] as Buffer).length + 1
+      used += (lines[last] as Placed).length + 1
     const piece: Piece = { offset, bytes: Buffer.alloc(roundUp(used), SPACE), direct: true, ends: [] }
     let at = 0
     for (; first < last; first++) {
-      at += (lines[first] as Buffer).copy(piece.bytes, at)
+      at += (lines[first] as Placed).data.copy(piece.bytes, at)
       if (first === last - 1) at = piece.bytes.length - 1
       piece.bytes[at++] = NEWLINE
       piece.ends.push(offset + at)

@@ -141,7 +141,7 @@ async function replay(log: Log, table: StreamTable, from: number): Promise<void>
   for await (const { seq, data } of log.read({ from })) {
     const entry = decodeEntry(data, seq)
     // The reader's bytes belong to a larger block, which the table would keep in memory.
-    batch.push({ ...entry, data: Buffer.from(entry.data) })
+    batch.push({ ...entry, frame: Buffer.from(entry.frame) })
     if (entry.continues) continue
     table.replay(batch, seq - batch.length + 1)
     batch = []

@@ -7,13 +7,15 @@ import { DurlogError } from '../errors.js'
 import type { Durability, Log } from '../index.js'
 import { decideBatch, type Verdict, type Wanted } from './decide.js'
 import { EMPTY, type Entry, EntryKind, encodeEntry } from './entry.js'
+import { FrameMemory } from './frame-memory.js'
 import type { StreamState } from './state.js'
 import type { StreamTable } from './table.js'
 import type { StreamAppendResult } from './types.js'
 
 /** An append, an end or a deletion. */
 export interface Item extends Wanted {
-  data: Buffer
+  /** A string is stored as UTF-8. */
+  value: Buffer | string
 }
 
 export interface SequencerContext {
@@ -43,6 +45,7 @@ export class Sequencer {
   rollbacks = 0
   readonly #context: SequencerContext
   readonly #log: Log
+  readonly #memory = new FrameMemory()
   #waiting: Waiting[] = []
   /** The log holds a call. */
   #held = false
@@ -56,6 +59,11 @@ export class Sequencer {
     this.#log = context.log
     this.table = table
     this.position = context.log.nextSeq
+  }
+
+  /** The table is about to be replaced: it may hold what the log does not. */
+  get isLoading(): boolean {
+    return this.#reloading !== undefined
   }
 
   /** Stores all of `items` or nothing; the results are in their order. */
@@ -131,9 +139,10 @@ export class Sequencer {
 
   #entriesOf(items: readonly Item[], verdicts: readonly Verdict[]): Entry[] {
     const timeMs = Math.max(Date.now(), this.table.lastTimeMs)
-    return items.map(({ kind, stream, producer, data }, at) => {
+    return items.map(({ kind, stream, producer, value }, at) => {
       const { seq } = verdicts[at] as Verdict
-      return { kind, stream, seq, timeMs, producer, continues: at < items.length - 1, data }
+      const continues = at < items.length - 1
+      return encodeEntry(this.#memory, { kind, stream, seq, timeMs, producer, continues }, value)
     })
   }
 
@@ -161,8 +170,8 @@ export class Sequencer {
   }
 
   #frame(entries: readonly Entry[]): Promise<number> {
-    if (entries.length === 1) return this.#log.append(encodeEntry(entries[0] as Entry))
-    return this.#log.appendBatch(entries.map(encodeEntry)).then((range) => range.first)
+    if (entries.length === 1) return this.#log.append((entries[0] as Entry).frame)
+    return this.#log.appendBatch(entries.map(({ frame }) => frame)).then((range) => range.first)
   }
 
   #apply(entries: readonly Entry[], position: number): StreamState[] {
@@ -260,5 +269,5 @@ export class Sequencer {
 
 /** An item without a value. */
 export function bareItem(kind: EntryKind, stream: string): Item {
-  return { kind, stream, expectedSeq: undefined, producer: undefined, data: EMPTY }
+  return { kind, stream, expectedSeq: undefined, producer: undefined, value: EMPTY }
 }

@@ -1,5 +1,5 @@
 /** One stream as the owner of the folder knows it. */
-import { EMPTY } from './entry.js'
+import { EMPTY, type Entry } from './entry.js'
 
 /** What the stream's files hold as of its last checkpoint. Never changed, only replaced. */
 export interface StreamDisk {
@@ -18,10 +18,28 @@ export interface StreamDisk {
 export const NO_DISK: StreamDisk = { first: 0, next: 0, bytes: 0, crc: 0, index: EMPTY }
 
 /** A record that is not in the stream's file yet. */
-export interface TailRecord {
-  position: number
-  timeMs: number
-  data: Buffer
+export class TailRecord {
+  readonly position: number
+  readonly timeMs: number
+  /** Its entry in the log, and where the value begins in it. */
+  readonly #frame: Buffer
+  readonly #valueAt: number
+
+  constructor(position: number, { timeMs, frame, valueAt }: Pick<Entry, 'timeMs' | 'frame' | 'valueAt'>) {
+    this.position = position
+    this.timeMs = timeMs
+    this.#frame = frame
+    this.#valueAt = valueAt
+  }
+
+  /** The value's bytes; a new view of them each time. */
+  get data(): Buffer {
+    return this.#frame.subarray(this.#valueAt)
+  }
+
+  get length(): number {
+    return this.#frame.length - this.#valueAt
+  }
 }
 
 /** The appends of one producer to one stream. */
@@ -83,6 +101,6 @@ export class StreamState {
 
 export function tailBytesOf(records: readonly TailRecord[]): number {
   let bytes = 0
-  for (const { data } of records) bytes += data.length + TAIL_RECORD_OVERHEAD_BYTES
+  for (const { length } of records) bytes += length + TAIL_RECORD_OVERHEAD_BYTES
   return bytes
 }

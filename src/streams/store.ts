@@ -203,7 +203,8 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     const sequencer = this.#sequencer
     const { rollbacks } = sequencer
     const { log } = this.#opened
-    const isCurrent = (): boolean => sequencer.rollbacks === rollbacks && log.nextSeq >= sequencer.position
+    const isCurrent = (): boolean =>
+      !sequencer.isLoading && sequencer.rollbacks === rollbacks && log.nextSeq >= sequencer.position
     try {
       if (!isCurrent()) throw new DurlogError('ERR_DURLOG_IO', 'a write of the log has failed')
       const done = await this.#checkpointer.run(sequencer.table, sequencer.position, isCurrent)

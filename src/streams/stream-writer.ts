@@ -131,10 +131,7 @@ export class StreamWriter {
     const rest = withoutZeros(bytes)
     if (!this.#context.lines) {
       let at = 0
-      for (const { bytes } of layOutFrames(
-        offset,
-        records.map(({ data }) => data),
-      )) {
+      for (const { bytes } of layOutFrames(offset, records)) {
         const part = rest.subarray(at, at + bytes.length)
         if (!isPrefix(part, bytes)) return false
         at += bytes.length
@@ -156,7 +153,7 @@ export class StreamWriter {
     const { first, next, bytes: from, index, crc: crcBefore } = this.#disk
     const kept = found.ends.length
     const start = from + found.kept.length
-    const added = records.slice(kept).map(({ data }) => data)
+    const added = records.slice(kept)
     const end = { bytes: from, crc: crcBefore }
     const parts = [index, encodeEnds(found.ends, records, 0)]
     if (kept > 0) {

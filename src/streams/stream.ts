@@ -31,10 +31,13 @@ export class NamedStream<V> implements Stream<V> {
     this.name = name
   }
 
-  async append(value: V, options?: StreamAppendOptions): Promise<StreamAppendResult> {
-    const item = appendItem(this.#context.codec, this.name, value, options)
-    const [result] = await this.#context.sequencer.submit([item])
-    return result as StreamAppendResult
+  append(value: V, options?: StreamAppendOptions): Promise<StreamAppendResult> {
+    try {
+      const item = appendItem(this.#context.codec, this.name, value, options)
+      return this.#context.sequencer.submit([item]).then(onlyResult)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   read(options?: StreamReadOptions): AsyncGenerator<StreamRecord<V>, void, undefined> {
@@ -63,13 +66,15 @@ export class NamedStream<V> implements Stream<V> {
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT or ERR_DURLOG_RECORD_TOO_LARGE. */
 export function appendItem(codec: StreamCodec, stream: string, value: unknown, options: unknown): Item {
-  const data = codec.encode(value)
-  if (data.length > RECORD_MAX_BYTES)
+  const encoded = codec.encode(value)
+  // A character takes at most 3 bytes of UTF-8.
+  if (3 * encoded.length > RECORD_MAX_BYTES && Buffer.byteLength(encoded) > RECORD_MAX_BYTES)
     throw new DurlogError(
       'ERR_DURLOG_RECORD_TOO_LARGE',
-      `a record has at most ${RECORD_MAX_BYTES} bytes; got ${data.length}: split it`,
+      `a record has at most ${RECORD_MAX_BYTES} bytes; got ${Buffer.byteLength(encoded)}: split it`,
     )
-  return { kind: EntryKind.append, stream, data, ...resolveAppendOptions(options) }
+  const { expectedSeq, producer } = resolveAppendOptions(options)
+  return { kind: EntryKind.append, stream, value: encoded, expectedSeq, producer }
 }
 
 /** What readers may know of the stream; undefined before its first record is visible. */
@@ -85,4 +90,8 @@ export function infoOf({ table, files }: ReadContext, name: string): StreamInfo 
     fileBytes: disk.bytes,
     path: files.records(name),
   }
+}
+
+function onlyResult([result]: readonly StreamAppendResult[]): StreamAppendResult {
+  return result as StreamAppendResult
 }

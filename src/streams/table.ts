@@ -1,7 +1,7 @@
 /** All streams of a folder, as the entries of the log so far leave them. */
 import { advance, decideBatch } from './decide.js'
 import { type Entry, EntryKind } from './entry.js'
-import { NO_DISK, type StreamDisk, StreamState, TAIL_RECORD_OVERHEAD_BYTES, tailBytesOf } from './state.js'
+import { NO_DISK, type StreamDisk, StreamState, TAIL_RECORD_OVERHEAD_BYTES, TailRecord, tailBytesOf } from './state.js'
 
 export class StreamTable {
   readonly streams: Map<string, StreamState> = new Map()
@@ -45,8 +45,9 @@ export class StreamTable {
     const state = found ?? this.#create(entry.stream, position)
     this.#touch(state)
     if (entry.kind === EntryKind.append) {
-      state.tail.push({ position, timeMs: entry.timeMs, data: entry.data })
-      this.tailBytes += entry.data.length + TAIL_RECORD_OVERHEAD_BYTES
+      const record = new TailRecord(position, entry)
+      state.tail.push(record)
+      this.tailBytes += record.length + TAIL_RECORD_OVERHEAD_BYTES
       if (entry.producer !== undefined) advance(state.producers, entry.producer, state.next)
       state.next++
     } else if (entry.kind === EntryKind.end) {

@@ -164,6 +164,6 @@ export interface Streams<V> extends EventEmitter<StreamsEvents>, AsyncDisposable
   removeCursor(name: string): Promise<void>
   /** Settles when everything appended before is in the streams' files. */
   checkpoint(): Promise<void>
-  /** Waits for every append, makes a checkpoint and releases the folder. */
+  /** Waits for every append, makes a checkpoint and releases the folder. If the checkpoint fails it rejects, and the log has the records. */
   close(): Promise<void>
 }

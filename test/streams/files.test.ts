@@ -35,7 +35,10 @@ test.each([
     let end = start
     let file = Buffer.alloc(start, ' ')
     const ends: number[] = []
-    for (const piece of layOutLines(start, lines)) {
+    for (const piece of layOutLines(
+      start,
+      lines.map((data) => ({ data, length: data.length })),
+    )) {
       expect(piece.offset).toBe(end)
       end += piece.bytes.length
       if (piece.direct) expect([piece.offset % PAGE, piece.bytes.length % PAGE]).toEqual([0, 0])

@@ -72,7 +72,7 @@ function setUp(): { log: PlayedLog; sequencer: Sequencer; append(stream: string,
       stream,
       expectedSeq: undefined,
       producer: undefined,
-      data: Buffer.from(text),
+      value: text,
     }
     return (await sequencer.submit([item]))[0]?.seq as number
   }
