@@ -97,6 +97,21 @@ test('event sourcing rebuilds the balance and refuses what it does not cover', a
   expect(await run()).toEqual(['balance 6'])
 })
 
+test('an agent session stores a retried message once, and is a JSON Lines file', async () => {
+  const dir = newLog()
+  const run = async (...args: string[]): Promise<string[]> =>
+    (await start('agent-session.mjs', dir, ...args).end()).lines
+  const path = join(dir, 'streams', 'user%2f7.jsonl')
+  expect(await run('user/7', 'hello')).toEqual(['hello is message 0', 'new: 0 hello', path])
+  expect(await run('user/7', 'hello', 'again')).toEqual([
+    'hello is message 0 already',
+    'again is message 1',
+    'new: 1 again',
+    path,
+  ])
+  expect(readFileSync(path, 'utf8')).toBe('{"role":"user","text":"hello"}\n{"role":"user","text":"again"}\n')
+})
+
 test('the import stores each valid line once, also if it is repeated', async () => {
   const dir = newLog()
   const file = join(scratchDir(), 'messages.jsonl')
@@ -176,6 +191,7 @@ test('every example is run by a test, except that of Electron, whose syntax is c
   execFileSync(process.execPath, ['--check', join(EXAMPLES, 'electron-main.cjs')])
   const source = readdirSync(EXAMPLES).filter((name) => name !== 'electron-main.cjs')
   const tests = [
+    'agent-session.mjs',
     'cluster-outbox.mjs',
     'event-sourcing.mjs',
     'import-json-lines.mjs',
