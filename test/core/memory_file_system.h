@@ -27,9 +27,9 @@ using MemoryBytes = std::vector<uint8_t>;
 struct MemoryDevice {
   uint32_t direct_alignment = 4096;
   bool overwrites_in_place = false;
-  size_t longest_write = SIZE_MAX;    // for more there is no room
-  std::optional<CacheUse> cache_use;  // what every file says of itself after its cache was dropped
-  bool tells_what_is_read = true;     // and what has been read since
+  size_t longest_write = SIZE_MAX;    // a longer write fails with kNoSpace
+  std::optional<CacheUse> cache_use;  // the cache use of every file after its cache was dropped
+  bool tells_what_is_read = true;     // cache_use counts the bytes read since
   std::mutex names;                   // guards the folders: jobs open and rename on their workers
   std::mutex mutex;                   // guards awaiting_full_sync
   std::set<const MemoryBytes*> awaiting_full_sync;  // written to since their last SyncFull()
@@ -218,7 +218,7 @@ class MemoryFileSystem final : public FileSystem {
   MemoryFolder files;  // of the path "memory"
   MemoryDevice device;
   MemoryFolder elsewhere;  // of every other path: backups
-  // Where set, called with the length when a file has been read: what a writer does at that moment.
+  // If set, called with the length after each read of a file, so that a test can play a writer.
   std::function<void(size_t)> after_read;
 
  private:

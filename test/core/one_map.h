@@ -1,5 +1,5 @@
-// All maps of a file at one address, so that ThreadSanitizer sees that members who map it meet in
-// the same words.
+// Gives all maps of a file the same address, so that ThreadSanitizer sees that the members of a log
+// access the same words.
 #ifndef DURLOG_TEST_CORE_ONE_MAP_H_
 #define DURLOG_TEST_CORE_ONE_MAP_H_
 
@@ -32,7 +32,7 @@ class OneMap final : public Mapping {
   const std::shared_ptr<Mapping> inner_;
 };
 
-// From any thread. Files are mapped as a whole.
+// Any thread may call it. Files are mapped as a whole.
 class MapsByFile {
  public:
   Result<std::unique_ptr<Mapping>> Map(File& file, uint64_t offset, size_t length) {

@@ -1,4 +1,4 @@
-// What a session does with a cursor of its log, and what it expects of it after an end.
+// The steps that a session takes with a cursor, and the checks of the cursor after a crash.
 #include <algorithm>
 
 #include "session.h"
@@ -10,8 +10,8 @@ constexpr char kPath[] = "/log";
 
 }  // namespace
 
-// It never goes back further than its level allows, is never ahead of the log unless it says what
-// was cut, and knows of each truncation that was acknowledged.
+// The cursor never goes back further than its level allows. It is ahead of the log only if it
+// reports the cut records, and it reports each truncation that was acknowledged.
 void Session::OpenCursor() {
   Result<std::unique_ptr<DurableCursor>> opened = DurableCursor::Open(*disk_, kPath, "c");
   if (!opened.ok()) return Fail("the cursor does not open: " + opened.status().message());
@@ -33,9 +33,9 @@ void Session::OpenCursor() {
   if (!cut.ok()) return Fail("the cuts cannot be read: " + cut.status().message());
   if (!cut.value() && *position > log_->next_seq()) return Fail("the cursor is ahead of the log");
   if (*position > ledger_.cursor_cut && (!cut.value() || *cut.value() > ledger_.cursor_cut)) {
-    return Fail("the cursor does not know what was cut");
+    return Fail("the cursor does not report the cut records");
   }
-  // Taken back to before the cut, it may pass what has these seqs now.
+  // If the cursor is moved to before the cut, it may pass the records that now have these seqs.
   if (*position <= ledger_.cursor_cut) ledger_.cursor_cut = UINT64_MAX;
   ledger_.cursor_in_memory = *position;
 }
@@ -68,7 +68,7 @@ void Session::MoveCursor() {
   if (!cursor_random_.OneIn(3)) return;
   Result<uint64_t> durable = cursor_->Sync(synced_end, cursor_random_.OneIn(2));
   if (!durable.ok()) return Fail("a sync of the cursor is refused: " + durable.status().message());
-  if (*durable < std::min(to, synced_end)) return Fail("the cursor's sync leaves a record out");
+  if (*durable < std::min(to, synced_end)) return Fail("the cursor's sync omits a record");
   ledger_.cursor_synced = *durable;
   Note("the cursor is synced at " + std::to_string(*durable));
 }

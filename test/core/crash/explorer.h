@@ -1,4 +1,4 @@
-// What all sessions of one seed share: the counts, the first violation, the switches.
+// The state that all sessions of one seed share: the counts, the first violation, the switches.
 #ifndef DURLOG_TEST_CORE_CRASH_EXPLORER_H_
 #define DURLOG_TEST_CORE_CRASH_EXPLORER_H_
 
@@ -13,17 +13,17 @@ namespace durlog::crash {
 enum class Count : uint8_t {
   kPowerCuts,
   kProcessDeaths,
-  kInRecovery,  // of both: while an open was recovering
-  kClean,       // what recovery said
+  kInRecovery,  // those of both kinds that hit an open during recovery
+  kClean,       // the state that recovery found
   kTornTail,
   kHole,
-  kFaults,  // that struck
+  kFaults,  // faults that struck
   kLatched,
-  kNoSpace,  // appends refused for want of room
+  kNoSpace,  // appends refused because the disk was full
 };
 inline constexpr size_t kCountKinds = 9;
 
-// A point is one state of the disk after a crash, opened and checked.
+// A crash point is one state of the disk after a crash, which is opened and checked.
 struct Tally {
   std::array<uint64_t, kCountKinds> counts{};
 
@@ -46,7 +46,7 @@ class Explorer {
   const std::string& violation() const { return violation_; }
   const std::vector<std::string>& trail() const { return trail_; }
 
-  // The first is kept. `trail` is how it came to it.
+  // Keeps the first violation. `trail` lists the events that led to it.
   void Fail(const std::string& violation, std::vector<std::string> trail) {
     if (failed()) return;
     violation_ = violation;

@@ -1,4 +1,4 @@
-// A stack of its own that can be left and taken up again: how one thread plays several workers.
+// A separate stack that can be suspended and resumed, so that one thread can run several workers.
 #ifndef DURLOG_TEST_CORE_CRASH_FIBER_H_
 #define DURLOG_TEST_CORE_CRASH_FIBER_H_
 
@@ -7,7 +7,7 @@
 
 namespace durlog::crash {
 
-// Where the system has no such thing (fiber_portable.cc), a fiber runs to its end at once.
+// If the system has no such stacks (fiber_portable.cc), a fiber runs to its end at once.
 class Fiber {
  public:
   explicit Fiber(std::function<void()> work);
@@ -15,10 +15,10 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // Goes on until the fiber pauses or is done. Not for one that is done.
+  // Runs the fiber until it pauses or is done. The fiber must not be done yet.
   void Resume();
   bool done() const;
-  // Back to whoever resumed this fiber, which is the one that is running.
+  // Returns to the caller of Resume(). This fiber must be the one that is running.
   void Pause();
 
  private:

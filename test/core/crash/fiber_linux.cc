@@ -10,7 +10,7 @@
 namespace durlog::crash {
 namespace {
 
-// A session within a session within a session finds room on one.
+// Enough for three nested sessions.
 constexpr size_t kStackBytes = 512 << 10;
 
 std::vector<void*>& SpareStacks() {
@@ -35,7 +35,7 @@ struct Fiber::State {
   ucontext_t resumer;
   bool done = false;
 
-  // makecontext hands over ints only.
+  // makecontext passes only ints.
   static void Enter(unsigned high, unsigned low) {
     const uint64_t bits = (uint64_t{high} << 32) | low;
     auto* const state = reinterpret_cast<State*>(static_cast<uintptr_t>(bits));

@@ -1,4 +1,4 @@
-// What the application knows: which records it appended, and what it was told of them.
+// The application's knowledge: the records that it appended, and the result of each append.
 #ifndef DURLOG_TEST_CORE_CRASH_LEDGER_H_
 #define DURLOG_TEST_CORE_CRASH_LEDGER_H_
 
@@ -13,18 +13,19 @@ namespace durlog::crash {
 
 constexpr uint64_t kAnyTime = UINT64_MAX;
 
-// A record is its nonce: no two appends share one, so that what comes back is told from what was
-// meant to be gone.
+// The nonce identifies a record. No two appends share one, so a record that is read back differs
+// from every record that was cut or trimmed.
 struct Entry {
   uint64_t nonce = 0;
   uint32_t size = 0;
   bool batch_continues = false;
-  uint64_t time_ms = kAnyTime;  // that it was given
-  // No record: one of the seqs of a void. All of its seqs but the last one continue, as in a batch.
+  uint64_t time_ms = kAnyTime;  // the time passed to the append
+  // A seq of a void, which holds no record. Each seq of a void except the last one has
+  // batch_continues set.
   bool is_void() const { return size == 0; }
 };
 
-// Some payloads are all zeros, which must be told from free space.
+// Some payloads are all zeros: recovery must not take them for free space.
 inline bool IsZeroPayload(const Entry& entry) { return entry.nonce % 16 == 0; }
 
 inline void FillPayload(const Entry& entry, std::vector<uint8_t>* payload) {
@@ -36,23 +37,23 @@ inline void FillPayload(const Entry& entry, std::vector<uint8_t>* payload) {
   }
 }
 
-// What must, may and must not be found by whoever opens the log next.
+// The records that the next open must find, may find, and must not find.
 struct Ledger {
-  bool created = false;         // an open has returned: the log is there
-  bool closed_cleanly = false;  // and the last close has
-  // The log begins at or above first_low (all below was trimmed, and told so), and not above
-  // first_high (a trim that is out may get that far).
+  bool created = false;         // an open has returned, so the log exists
+  bool closed_cleanly = false;  // the last close has returned
+  // The log begins at or above first_low (a trim of everything below it was acknowledged), and not
+  // above first_high (a trim in progress may reach it).
   uint64_t first_low = 0;
   uint64_t first_high = 0;
-  // Every record below is acknowledged at sync, or at memory, and nobody asked to cut it.
+  // Every record below is acknowledged at sync, or at memory, and no call has asked to cut it.
   uint64_t synced = 0;
   uint64_t in_memory = 0;
-  // A cursor's position, as of its last commit at sync and in memory; a truncation has cut the log
-  // to end before `cursor_cut`, below the position.
+  // The position of the cursor at its last commit, at sync and in memory. A truncation has cut the
+  // log to end before `cursor_cut`, which is below the position.
   uint64_t cursor_synced = 0;
   uint64_t cursor_in_memory = 0;
   uint64_t cursor_cut = UINT64_MAX;
-  // Records from `base` on, those included of which nothing was promised. There are no others.
+  // All records from `base` on, including the unacknowledged ones. The log holds no other records.
   uint64_t base = 0;
   std::vector<Entry> entries;
 
@@ -60,7 +61,7 @@ struct Ledger {
   const Entry* Find(uint64_t seq) const {
     return seq < base || seq >= next() ? nullptr : &entries[static_cast<size_t>(seq - base)];
   }
-  // Whether the log may end in front of `seq` without tearing a batch.
+  // Whether the log may end before `seq` without tearing a batch.
   bool MayEndAt(uint64_t seq) const {
     const Entry* const last = seq == 0 ? nullptr : Find(seq - 1);
     return last == nullptr || !last->batch_continues;
@@ -68,13 +69,13 @@ struct Ledger {
   bool MayCutAt(uint64_t seq) const {
     return MayEndAt(seq) || (seq > base && Find(seq - 1)->is_void());
   }
-  // A truncation shortens a void.
+  // A truncation may shorten a void.
   void AllowEndAt(uint64_t seq) {
     if (seq <= base || seq > next()) return;
     Entry& last = entries[static_cast<size_t>(seq - 1 - base)];
     if (last.is_void()) last.batch_continues = false;
   }
-  // Where the void begins that `seq` falls into; `seq` itself if it falls into none.
+  // The first seq of the void that `seq` is in the middle of; `seq` itself if there is none.
   uint64_t BeginOfVoidAt(uint64_t seq) const {
     while (seq > base && Find(seq - 1) != nullptr && Find(seq - 1)->is_void() &&
            Find(seq - 1)->batch_continues) {

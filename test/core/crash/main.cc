@@ -1,15 +1,16 @@
-// crash_explorer: docs/TESTING.md says what it does.
+// crash_explorer: see docs/TESTING.md.
 //   --points N         crash points to try (20000)
 //   --seed S           the first seed (1)
 //   --jobs N           processes to share the work (2)
 //   --strategy NAME    one strategy only; --preallocate NAME likewise
-//   --faults always    every seed has a call that fails or a disk that runs full; else three in ten
-//   --writers several  several processes with one log open at a time
-//   --broken NAME      early-ack, no-directory-sync, no-cut or kept-cache; of several writers also
+//   --faults always    every seed has a failing call or a full disk; otherwise three in ten have
+//   --writers several  several processes have the log open at the same time
+//   --broken NAME      early-ack, no-directory-sync, no-cut or kept-cache; with several writers
+//   also
 //                      publishes-first, acks-reserved or voids-live-owner: ends at the first
 //                      violation
-//   --replay SEED      one seed, told call by call where it fails
-// Exits with 0 where every promise held, 1 where one was broken, 2 on bad arguments.
+//   --replay SEED      runs one seed; if it fails, prints every call
+// Exits with 0 if every promise held, 1 if one was broken, 2 on bad arguments.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,11 +37,11 @@ struct Arguments {
   bool replay = false;
   bool broken = false;
   Wish wish;
-  std::string switches;  // those that a replay needs as well
+  std::string switches;  // the switches that a replay also needs
 };
 
 Scenario RunSeed(uint64_t seed, const Wish& wish, Explorer* explorer) {
-  // The process remembers where records stand; no seed may depend on those before it.
+  // The process caches record positions; a seed must not depend on earlier seeds.
   PositionIndex::Shared().Clear();
   if (wish.shared) {
     const Scenario shared = MakeSharedScenario(seed, wish);
@@ -56,7 +57,7 @@ Scenario RunSeed(uint64_t seed, const Wish& wish, Explorer* explorer) {
   return scenario;
 }
 
-// Every jobs-th seed from `worker` on.
+// Runs every jobs-th seed from `worker` on.
 Report Work(const Arguments& arguments, uint64_t worker) {
   Report report;
   const uint64_t share = (arguments.points + arguments.jobs - 1) / arguments.jobs;
@@ -75,7 +76,7 @@ Report Work(const Arguments& arguments, uint64_t worker) {
   return report;
 }
 
-// A process each: the simulation has no thread but one.
+// Each worker is a process, because the simulation has only one thread.
 Report WorkTogether(const Arguments& arguments) {
   std::vector<int> pipes;
   for (uint64_t worker = 0; worker < arguments.jobs; ++worker) {

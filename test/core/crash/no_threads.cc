@@ -1,4 +1,4 @@
-// The simulated process has no threads but its seeded workers.
+// The simulated process has no threads except its seeded workers.
 #include "platform/thread.h"
 
 namespace durlog {

@@ -1,4 +1,4 @@
-// Byte-range locks of one simulated file, as the system keeps them for opens of it.
+// Byte-range locks of one simulated file, as the system keeps them per open file.
 #ifndef DURLOG_TEST_CORE_CRASH_RANGE_LOCKS_H_
 #define DURLOG_TEST_CORE_CRASH_RANGE_LOCKS_H_
 
@@ -13,7 +13,7 @@ namespace durlog::crash {
 
 class RangeLocks {
  public:
-  // An open of the file, and the process that has made it.
+  // An open file, and the process that has opened it.
   struct Owner {
     const void* open;
     uint32_t process;
@@ -50,7 +50,7 @@ class RangeLocks {
     return std::nullopt;
   }
 
-  // A process dies.
+  // For a process that dies.
   void ReleaseAllOf(uint32_t process) {
     held_.erase(
         std::remove_if(held_.begin(), held_.end(),

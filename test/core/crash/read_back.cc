@@ -39,7 +39,7 @@ std::string CheckBounds(const Found& found, const Ledger& ledger, Survived survi
     return "trimmed records are back: " + range + ", trimmed below " + Text(ledger.first_low);
   }
   if (found.first > ledger.first_high) {
-    return "records are gone that nobody trimmed: " + range + ", trimmed below " +
+    return "records are gone that were not trimmed: " + range + ", trimmed below " +
            Text(ledger.first_high);
   }
   if (!ledger.MayEndAt(found.next)) return "a batch is torn: " + range;
@@ -63,7 +63,7 @@ std::string CheckRecord(uint64_t seq, const uint8_t* payload, size_t size, uint6
   return "seq " + Text(seq) + " is not the record that was appended";
 }
 
-// Everything from `first` on; `*end` is where the cursor found the end.
+// Reads everything from `first` on and sets `*end` to the end that the cursor found.
 std::string ReadAll(FileSystem& disk, const std::string& path, uint64_t first, const Ledger& ledger,
                     Random* random, uint64_t* end) {
   Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(disk, path, first);
@@ -77,7 +77,7 @@ std::string ReadAll(FileSystem& disk, const std::string& path, uint64_t first, c
                                                       entries.size(), Cursor::kNoLimit);
     if (!batch.ok()) return "the cursor fails: " + Describe(batch.status());
     if (batch->count == 0 && batch->need_bytes > 0) {
-      if (batch->need_bytes <= buffer.size()) return "the cursor asks for room it has";
+      if (batch->need_bytes <= buffer.size()) return "the cursor asks for a buffer that it has";
       buffer.resize(batch->need_bytes);
       continue;
     }

@@ -1,4 +1,4 @@
-// Reading a log as two strangers would, and holding both to the ledger.
+// Reads a log in two independent ways and compares both results with the ledger.
 #ifndef DURLOG_TEST_CORE_CRASH_READ_BACK_H_
 #define DURLOG_TEST_CORE_CRASH_READ_BACK_H_
 
@@ -11,7 +11,7 @@
 
 namespace durlog::crash {
 
-// What must be there after the crash at hand.
+// The kind of crash, which decides which records must have survived.
 enum class Survived : uint8_t { kPowerCut, kProcessDeath };
 
 struct Found {
@@ -21,8 +21,8 @@ struct Found {
   RecoveryState state = RecoveryState::kClean;
 };
 
-// Reads the log with Verify and with a Cursor. "" where both agree with each other and with the
-// ledger, otherwise what is wrong.
+// Reads the log with Verify and with a Cursor. Returns "" if both agree with each other and with
+// the ledger, otherwise the violation.
 std::string ReadBack(FileSystem& disk, const std::string& path, const Ledger& ledger,
                      Survived survived, Random* random, Found* found);
 

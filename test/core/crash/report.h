@@ -1,4 +1,4 @@
-// What the explorer reports: how many trials of what, and what was found.
+// The explorer's report: the number of trials of each kind, and the violations.
 #ifndef DURLOG_TEST_CORE_CRASH_REPORT_H_
 #define DURLOG_TEST_CORE_CRASH_REPORT_H_
 
@@ -14,7 +14,7 @@ namespace durlog::crash {
 
 struct Violation {
   uint64_t seed = 0;
-  uint64_t points_before = 0;  // tried by the same worker until it was found
+  uint64_t points_before = 0;  // crash points that the same worker tried before it
   std::string what;
 };
 
@@ -27,7 +27,7 @@ struct Report {
   void Add(const Report& other);
   void Print(const std::string& switches) const;
 
-  // For a pipe between two processes.
+  // The text form that is sent through a pipe.
   std::string Serialize() const;
   static Report Parse(const std::string& text);
 };

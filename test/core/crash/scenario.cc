@@ -41,7 +41,7 @@ DiskTraits MakeTraits(Random* random, const LogOptions& options) {
   return traits;
 }
 
-// Of what several writers call while they have the log open.
+// A fault in one of the calls that several writers make while they have the log open.
 Fault MakeSharedFault(Random* random) {
   static constexpr Call kCalls[] = {Call::kSyncMap, Call::kSyncMap,  Call::kSyncFull,
                                     Call::kRename,  Call::kAllocate, Call::kSyncDirectory};
@@ -74,8 +74,8 @@ Scenario MakeScenario(uint64_t seed, const Wish& wish) {
   options.preallocation = kPreallocations[scenario.preallocation];
   options.segment_bytes = uint64_t{64 << 10} << (random.OneIn(2) ? 0 : random.Below(3));
   options.chunk_bytes = uint64_t{16 << 10} << random.Below(3);
-  // Few, so that the mode often changes; not drawn, so that the seeds that are known stay what they
-  // are.
+  // A low number, so that the mode often changes. It is not drawn from `random`, so that known
+  // seeds still lead to the same events.
   options.map_after_records = static_cast<uint32_t>(1 + seed % 8);
   options.max_pending_bytes = random.OneIn(4) ? 16 << 10 : 1 << 20;
   options.max_record_bytes = static_cast<uint32_t>(options.segment_bytes - 8192);
@@ -101,7 +101,7 @@ Scenario MakeScenario(uint64_t seed, const Wish& wish) {
 }
 
 Scenario MakeSharedScenario(uint64_t seed, const Wish& wish) {
-  static constexpr int kTaken[] = {0, 3, 6};  // of kPreallocations: what a shared log takes
+  static constexpr int kTaken[] = {0, 3, 6};  // the kPreallocations that a shared log supports
   Random random(Mix(seed));
   Scenario scenario;
   scenario.preallocation = kTaken[random.Below(sizeof kTaken / sizeof kTaken[0])];

@@ -1,4 +1,4 @@
-// What one seed means: a disk, options, and how much is to be done.
+// A scenario, derived from one seed: a disk, options, and an amount of work.
 #ifndef DURLOG_TEST_CORE_CRASH_SCENARIO_H_
 #define DURLOG_TEST_CORE_CRASH_SCENARIO_H_
 
@@ -11,14 +11,14 @@
 
 namespace durlog::crash {
 
-// A writer among several that is broken on purpose: the explorer must find it out.
+// A way in which one of several writers is broken on purpose: the explorer must detect it.
 enum class BrokenMember : uint8_t {
   kNone,
-  kPublishesFirst,        // and stores the record afterwards
-  kAcknowledgesReserved,  // as synced, what is only reserved
+  kPublishesFirst,        // publishes a record before storing it
+  kAcknowledgesReserved,  // acknowledges as synced a record that is only reserved
 };
 
-// What the driver was asked for; nothing where the seed may choose.
+// The settings requested on the command line; an empty one is chosen by the seed.
 struct Wish {
   std::optional<Strategy> strategy;
   std::optional<int> preallocation;  // index into kPreallocationNames; 0 is auto
@@ -37,13 +37,13 @@ struct Scenario {
   Fault fault{Call::kRead, 0, 0, 0};  // times 0: none
   uint32_t steps = 0;
   uint32_t percent_jobs_at_once = 0;
-  uint32_t percent_switch = 0;     // of the system calls, at which somebody else goes on
-  uint32_t percent_in_memory = 0;  // of the appends; the others take any level
-  bool gives_times = false;        // to some of the appends
-  bool voids = false;              // some seqs hold no record, as in a log that is restored
-  bool rotates = false;            // seals segments by hand
-  bool retains = false;            // trims what a retention plans
-  // Of a log that several write.
+  uint32_t percent_switch = 0;     // share of system calls at which another worker continues
+  uint32_t percent_in_memory = 0;  // share of appends at memory; the others use any level
+  bool gives_times = false;        // some appends pass a time
+  bool voids = false;              // some seqs hold no record, as in a restored log
+  bool rotates = false;            // some steps call rotate
+  bool retains = false;            // some trims follow a retention plan
+  // For a log with several writers.
   uint32_t members = 0;
   bool members_die = false;
   BrokenMember broken = BrokenMember::kNone;
@@ -57,11 +57,11 @@ inline constexpr const char* kPreallocationNames[] = {
 inline constexpr int kStrategyCount = 4;
 inline constexpr int kPreallocationCount = 8;
 
-// The options refuse a map over blocks that are not there.
+// Whether the options accept the pair: they refuse a map over unallocated blocks.
 bool IsAllowed(Strategy strategy, int preallocation);
 
 Scenario MakeScenario(uint64_t seed, const Wish& wish);
-// Of a log that several write at a time.
+// A scenario with several writers.
 Scenario MakeSharedScenario(uint64_t seed, const Wish& wish);
 
 }  // namespace durlog::crash

@@ -70,15 +70,15 @@ void SeededWorkers::AtCall() {
 void SeededWorkers::GiveWay() {
   if (running_ != nullptr) return running_->Pause();
   if (begun_.empty()) {
-    std::fprintf(stderr, "a job is awaited that nobody runs\n");
+    std::fprintf(stderr, "a job is awaited that no worker runs\n");
     std::abort();
   }
-  // Not one from the queue: only those that have begun can be what is waited for.
+  // Not a job from the queue: the caller can wait only for a job that has begun.
   Resume(static_cast<size_t>(random_.Below(begun_.size())));
 }
 
 void SeededWorkers::Finish() {
-  // One may wait for another, so none is insisted on.
+  // A job may wait for another one, so each turn resumes a random job.
   while (!begun_.empty()) Resume(static_cast<size_t>(random_.Below(begun_.size())));
 }
 

@@ -1,5 +1,5 @@
-// Workers whose moments are drawn from a seed, all on the one thread: a job may begin at once or
-// late, ahead of an older one, and stop at any of its system calls while others go on.
+// Workers whose schedule is drawn from a seed, all on one thread. A job may begin at once or late,
+// before an older one, and may stop at any of its system calls while other jobs run.
 #ifndef DURLOG_TEST_CORE_CRASH_SEEDED_WORKERS_H_
 #define DURLOG_TEST_CORE_CRASH_SEEDED_WORKERS_H_
 
@@ -16,36 +16,37 @@
 
 namespace durlog::crash {
 
-// The newest is the one whose session is running; they come and go like a stack.
+// The newest instance belongs to the running session; instances are created and destroyed in
+// stack order.
 class SeededWorkers final : public Executor {
  public:
-  // Of the threads of several processes.
+  // The limit on jobs that have begun, with several processes.
   static constexpr size_t kManyBegun = 32;
 
-  // How many in a hundred: jobs that begin within Execute(); system calls at which a job is left,
-  // and at which the log's own thread lets one go on.
+  // `percent_at_once`: the share of jobs that begin within Execute(). `percent_switch`: the share
+  // of system calls at which a job is suspended, or at which the log's thread lets a job continue.
   SeededWorkers(uint64_t seed, uint32_t percent_at_once, uint32_t percent_switch,
                 size_t max_begun = kPoolThreads);
   ~SeededWorkers() override;
 
   void Execute(std::shared_ptr<Job> job) override { Execute(std::move(job), 0); }
-  // For one of several processes; 0 is nobody's.
+  // Queues a job for one of several processes; 0 means no process.
   void Execute(std::shared_ptr<Job> job, uint32_t owner);
   bool idle() const { return queue_.empty() && begun_.empty(); }
-  // Lets one of the jobs that wait, if any does, go on until it is left or done.
+  // Lets one waiting job, if there is one, run until it is suspended or done.
   void RunOne();
-  // At a system call, whoever makes it.
+  // Called at every system call, by a job or by the log's thread.
   void AtCall();
-  // Somebody cannot go on before another job has.
+  // Called when the caller can continue only after another job has made progress.
   void GiveWay();
-  // Whether this is called from within a job, and whose it is.
+  // Whether the call comes from within a job, and which process owns that job.
   bool running() const { return running_ != nullptr; }
   uint32_t running_owner() const { return running_ != nullptr ? running_owner_ : 0; }
-  // Every job that has begun, to its end.
+  // Runs every job that has begun to its end.
   void Finish();
-  // From outside of the jobs: those of `owner` get no further.
+  // Stops the jobs of `owner`: they do not continue. Not to be called from within a job.
   void Abandon(uint32_t owner);
-  // As Finish(), with those that were abandoned.
+  // As Finish(), including the abandoned jobs.
   void FinishAll();
 
  private:

@@ -6,11 +6,11 @@ namespace durlog::crash {
 namespace {
 
 constexpr char kPath[] = "/log";
-// How many ends are tried of a session, by how many ends lie behind it.
+// How many ends of a session are tried, by the number of sessions that it continues.
 constexpr uint32_t kPointsAtDepth[] = {14, 2, 1, 1, 0};
 constexpr int kMaxDepth = 4;
 
-// One process has the log: no other one meets its locks.
+// Only one process has the log open, so a lock affects no other process.
 bool OnlyReads(Call call) { return ChangesNothing(call) || call == Call::kLock; }
 
 const char* NameOf(RecoveryState state) {
@@ -56,7 +56,7 @@ void Session::Fail(const std::string& what) { explorer_->Fail(what, trail_.Whole
 
 void Session::Run(Survived survived, uint32_t steps) {
   if (!Arrive(survived)) return;
-  // What a recovery has cut must be gone at once.
+  // The records that the recovery has cut must be gone immediately.
   ExploreMaybe(log_->recovery().state == RecoveryState::kClean ? 20 : 90);
   for (uint32_t i = 0; i < steps && going(); ++i) {
     if (i == steps / 4 && trail_.depth() == 0) {
@@ -72,7 +72,7 @@ void Session::Run(Survived survived, uint32_t steps) {
 
 bool Session::Arrive(Survived survived) {
   Found found;
-  // Whatever was in memory only is no promise any more, not even to the crash after this one.
+  // Records that were only in memory are no longer promised, now and after later crashes.
   if (survived == Survived::kPowerCut || disk_->HasLostSectors()) {
     ledger_.in_memory = ledger_.synced;
     ledger_.cursor_in_memory = ledger_.cursor_synced;
@@ -84,7 +84,7 @@ bool Session::Arrive(Survived survived) {
   }
   const bool struck = disk_->fault_has_struck();
   if (!OpenLog()) return false;
-  // Then it may have lost what only the cache held.
+  // If the fault struck during the open, records that only the cache held may be lost.
   if (!struck && disk_->fault_has_struck()) {
     ledger_.in_memory = ledger_.synced;
     found.exists = false;
@@ -103,7 +103,7 @@ bool Session::Arrive(Survived survived) {
          ", the open ends it at " + std::to_string(log_->next_seq()));
     return false;
   }
-  // What an open keeps, it says is durable; what it cut is gone for good.
+  // Records that an open keeps are durable; records that it has cut never come back.
   ledger_.CutAt(log_->next_seq());
   ledger_.created = true;
   ledger_.closed_cleanly = false;
@@ -119,8 +119,8 @@ bool Session::Arrive(Survived survived) {
   return going();
 }
 
-// To look at a log writes back and drops what the cache holds of it: the open shall find the disk
-// as it was.
+// Reading a log back writes and drops its cached pages. Works on a copy, so that the open finds the
+// disk unchanged.
 std::string Session::LookAtCopy(Survived survived, Found* found) {
   Random unused(0);
   const std::unique_ptr<SimulatedDisk> copy = disk_->AfterKill(&unused, false);
@@ -131,7 +131,7 @@ std::string Session::LookAtCopy(Survived survived, Found* found) {
 bool Session::OpenLog() {
   Result<std::unique_ptr<Log>> opened = Log::Open(*disk_, kPath, scenario_.options);
   for (int i = 0; i < 8 && !opened.ok() && scenario_.faulty() && trail_.depth() == 0; ++i) {
-    // A fault may make it fail; whoever comes back when it is over finds everything.
+    // A fault may make the open fail; an open after the fault must find everything.
     Note("open failed: " + opened.status().message());
     disk_->clear_fault();
     disk_->set_capacity_blocks(UINT64_MAX);
@@ -154,18 +154,18 @@ void Session::OnCall(Call call) {
 
 void Session::TryEnd(Call call) {
   if (points_left_ == 0 || !going()) return;
-  // Ends between two reads leave the same disk; they are tried now and then all the same.
+  // Ends between two reads leave the same disk, so they are tried less often.
   const uint64_t rarity = (trail_.depth() == 0 ? 10u : 12u) * (OnlyReads(call)      ? 12u
                                                                : call == Call::kNow ? 4u
                                                                                     : 1u);
   if (!crashes_.OneIn(rarity)) return;
-  Note(std::string("-- the end is tried here: ") + crash::NameOf(call));
+  Note(std::string("-- a crash is tried here: ") + crash::NameOf(call));
   Explore(crashes_.Percent(70));
 }
 
 void Session::ExploreMaybe(uint32_t percent) {
   if (points_left_ == 0 || !going() || !crashes_.Percent(percent)) return;
-  Note("-- the end is tried between two steps");
+  Note("-- a crash is tried between two steps");
   Explore(crashes_.Percent(80));
 }
 
@@ -177,7 +177,7 @@ Ledger Session::LedgerNow() const {
   }
   if (storing_) now.in_memory = std::min(now.in_memory, memory_before_store_);
   if (cut_) {
-    // A void that is being shortened is gone for a moment.
+    // A void that is being shortened is absent for a moment.
     const uint64_t end = ledger_.BeginOfVoidAt(*cut_);
     now.synced = std::min(now.synced, end);
     now.in_memory = std::min(now.in_memory, end);

@@ -1,6 +1,5 @@
-// One process with the log open: it arrives at a disk, checks what it finds against the ledger,
-// and goes on appending. At any system call it may come to an end: then another session takes up
-// what is left of the disk.
+// One process that opens the log on a disk, checks its contents against the ledger, and appends
+// more. It may end at any system call; then another session continues with the remaining disk.
 #ifndef DURLOG_TEST_CORE_CRASH_SESSION_H_
 #define DURLOG_TEST_CORE_CRASH_SESSION_H_
 
@@ -23,13 +22,13 @@ namespace durlog::crash {
 
 class Session final : public LogListener {
  public:
-  // `parent` is the session whose end this one was born from; null for the first.
+  // `parent` is the session whose end led to this one; null for the first.
   Session(Explorer* explorer, SimulatedDisk* disk, const Scenario& scenario, const Ledger& ledger,
           uint64_t seed, const Session* parent);
   ~Session() override;
 
-  // Checks the disk, opens the log, checks again, and takes `steps` steps. `survived` says what
-  // kind of crash the disk comes from.
+  // Checks the disk, opens the log, checks again, and takes `steps` steps. `survived` is the kind
+  // of crash that the disk has been through.
   void Run(Survived survived, uint32_t steps);
 
   void OnFailure(const Status& status, uint64_t first_seq, uint64_t unknown_before,
@@ -87,8 +86,8 @@ class Session final : public LogListener {
   SimulatedDisk* const disk_;
   const Scenario& scenario_;
   Trail trail_;
-  Random random_;   // what is done
-  Random crashes_;  // where it ends
+  Random random_;   // chooses the steps
+  Random crashes_;  // chooses the crashes
   uint32_t points_left_;
   uint64_t next_nonce_;
   Ledger ledger_;
@@ -97,13 +96,13 @@ class Session final : public LogListener {
   std::unique_ptr<DurableCursor> cursor_;
   Random cursor_random_;
 
-  // Stores are under way, and what was in memory before them.
+  // Whether stores are in progress, and the in-memory end before them.
   bool storing_ = false;
   uint64_t memory_before_store_ = 0;
   std::shared_ptr<TrimJob> trim_;
-  std::optional<uint64_t> cut_;  // a truncation is out
+  std::optional<uint64_t> cut_;  // set while a truncation is in progress
   bool struck_before_open_ = false;
-  bool failed_softly_ = false;  // something was refused, and the log was not latched
+  bool failed_softly_ = false;  // a call was refused without latching the log
 };
 
 }  // namespace durlog::crash

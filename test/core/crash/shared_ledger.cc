@@ -13,7 +13,7 @@ std::string Text(uint64_t number) { return std::to_string(number); }
 
 std::vector<uint8_t> PayloadOf(uint64_t id, uint64_t size) {
   std::vector<uint8_t> payload(static_cast<size_t>(size));
-  // Some are zeros behind the id, which must be told from free space.
+  // Some payloads are zeros after the id: recovery must not take them for free space.
   for (size_t at = 0; id % 16 != 0 && at < payload.size(); ++at) {
     payload[at] = static_cast<uint8_t>(Mix(id + at / 8) >> (at % 8 * 8));
   }
@@ -105,7 +105,7 @@ std::string SharedLedger::CheckPlaces(const Listing& listing) const {
          Text(voids_allowed_);
 }
 
-// Each writer's records in its order, and batches whole.
+// Checks that each writer's records are in its order, and that batches are complete.
 std::string SharedLedger::CheckOrder(const Listing& listing) const {
   std::map<uint32_t, uint64_t> last;
   for (size_t i = 0; i < listing.ids.size(); ++i) {

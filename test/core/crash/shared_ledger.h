@@ -1,5 +1,5 @@
-// What the writers of a log that several have open know together: which records they appended, and
-// what they were told of them.
+// The joint knowledge of the writers that have one log open: the records that they appended, and
+// the result of each append.
 #ifndef DURLOG_TEST_CORE_CRASH_SHARED_LEDGER_H_
 #define DURLOG_TEST_CORE_CRASH_SHARED_LEDGER_H_
 
@@ -14,7 +14,7 @@ namespace durlog::crash {
 // A seq that holds no record.
 constexpr uint64_t kVoidSeq = 0;
 
-// A record is its id, which no two appends share; `first` and `count` are of its batch.
+// The id identifies a record; no two appends share one. `first` and `count` belong to its batch.
 struct SharedRecord {
   uint32_t member = 0;
   uint64_t size = 0;
@@ -22,10 +22,10 @@ struct SharedRecord {
   uint64_t count = 0;
 };
 
-// The payload of a record, which has at least eight bytes, begins with its id.
+// The payload of a record: at least eight bytes, of which the first eight are its id.
 std::vector<uint8_t> PayloadOf(uint64_t id, uint64_t size);
 
-// What is found in a log: the id at each seq from `first` on, or kVoidSeq.
+// The contents of a log: the id at each seq from `first` on, or kVoidSeq.
 struct Listing {
   uint64_t first = 0;
   std::vector<uint64_t> ids;
@@ -35,29 +35,30 @@ struct Listing {
 
 class SharedLedger {
  public:
-  bool created = false;         // an open has returned: the log is there
+  bool created = false;         // an open has returned, so the log exists
   bool closed_cleanly = false;  // the last writer to leave did so in order
   // The log begins at or above first_low, and not above first_high.
   uint64_t first_low = 0;
   uint64_t first_high = 0;
-  // Every record below was acknowledged at sync, or at memory.
+  // Every record below is acknowledged at sync, or at memory.
   uint64_t synced = 0;
   uint64_t in_memory = 0;
 
-  // About to be appended by `member`, in one piece; returns the first one's id.
+  // Notes that `member` is about to append records of these sizes as one batch; returns the id of
+  // the first one.
   uint64_t Intend(uint32_t member, const std::vector<uint64_t>& sizes);
-  // They have got the seqs from `seq` on. "" or what is wrong.
+  // Notes that the records have the seqs from `seq` on. Returns "" or the violation.
   std::string Place(uint64_t first_id, uint64_t count, uint64_t seq);
-  // The append was refused and has left nothing.
+  // Notes that the append was refused and has written nothing.
   void Withdraw(uint64_t first_id, uint64_t count);
-  // The writer has died, maybe with what it has reserved: at most one append.
+  // Notes that the writer has died. It may leave the reservation of at most one append.
   void Bury(uint32_t member);
-  // The log was opened by the first writer: what is not in it is gone for good.
+  // Notes that the first writer has opened the log: records that are not in it never come back.
   void Open(const Listing& listing);
 
   const SharedRecord* Find(uint64_t id) const;
-  // Whether the log may hold that, where every record below `floor` was promised: "" or what is
-  // wrong.
+  // Checks whether the log may hold this, given that every record below `floor` was promised.
+  // Returns "" or the violation.
   std::string Check(const Listing& listing, uint64_t floor) const;
 
  private:
@@ -67,9 +68,9 @@ class SharedLedger {
   uint64_t next_id_ = 1;
   std::map<uint64_t, SharedRecord> records_;
   std::map<uint64_t, uint64_t> placed_;     // by seq: the id, or kVoidSeq
-  std::set<uint64_t> open_;                 // ids that may be at any seq that is not known
-  std::map<uint32_t, uint64_t> under_way_;  // by member: how many records its append has
-  uint64_t voids_allowed_ = 0;              // besides those in placed_
+  std::set<uint64_t> open_;                 // ids that may be at any seq that is not in placed_
+  std::map<uint32_t, uint64_t> under_way_;  // by member: the number of records in its append
+  uint64_t voids_allowed_ = 0;              // in addition to those in placed_
 };
 
 }  // namespace durlog::crash

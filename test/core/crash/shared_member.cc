@@ -9,7 +9,7 @@ namespace durlog::crash {
 namespace {
 
 constexpr char kPath[] = "/log";
-// A log that has not come to rest after so many turns never will.
+// A log that is not idle after this many turns never becomes idle.
 constexpr int kMaxTurns = 4000;
 constexpr uint64_t kIdBytes = sizeof(uint64_t);
 
@@ -153,7 +153,7 @@ void SharedMember::Settle(const Result<uint64_t>& result, uint64_t first_id, uin
   }
   const Code code = result.status().code();
   Note("refused: " + result.status().message());
-  // Stored, and not known to stay.
+  // After a failed sync the records are stored, but may be lost later.
   if (code != Code::kSyncFailed) session_->ledger().Withdraw(first_id, count);
   const bool excused = session_->disk().fault_has_struck();
   if (code == Code::kNoSpace) session_->NoteNoSpace();
@@ -163,7 +163,7 @@ void SharedMember::Settle(const Result<uint64_t>& result, uint64_t first_id, uin
   Turn();
 }
 
-// One turn of the event loop, after some of the others have got on.
+// One turn of the event loop, after some of the other members have run.
 void SharedMember::Turn() {
   session_->GiveWay();
   if (!going()) return;
@@ -174,7 +174,7 @@ void SharedMember::Turn() {
 
 void SharedMember::Drain() {
   for (int i = 0; going() && (!log_->idle() || trim_); ++i) {
-    if (i > kMaxTurns) return session_->Fail("the log does not come to rest");
+    if (i > kMaxTurns) return session_->Fail("the log does not become idle");
     Turn();
   }
 }
@@ -198,9 +198,9 @@ void SharedMember::Leave() {
   Drain();
   if (!going()) return;
   if (!log_->latched() && log_->ReachedEnd(Level::kSync) < log_->next_seq())
-    session_->Fail("what is closed is not synced");
+    session_->Fail("a closed log is not synced");
   RaiseReached(&synced_, &in_memory_);
-  // It is alive, and counts as there, until the log is gone.
+  // The member counts as alive until its log is destroyed.
   log_.reset();
   if (!going()) return;
   left_ = true;

@@ -1,4 +1,4 @@
-// One of the writers of a SharedSession: opens the log, appends in every way there is, and leaves.
+// One writer of a SharedSession: opens the log, appends in every possible way, and leaves.
 #ifndef DURLOG_TEST_CORE_CRASH_SHARED_MEMBER_H_
 #define DURLOG_TEST_CORE_CRASH_SHARED_MEMBER_H_
 
@@ -23,18 +23,18 @@ class SharedMember final : public LogListener, public Executor {
   SharedMember(SharedSession* session, uint32_t process, uint32_t steps, uint64_t seed);
   ~SharedMember() override;
 
-  // On the session's own thread, or first thing of Run().
+  // Called on the session's thread, or at the beginning of Run().
   bool Open();
-  // Until it has taken its steps, and has left the log, or stays.
+  // Takes the steps, and then leaves the log or stays in it.
   void Run();
-  // Nothing of it counts any more.
+  // The results of its calls no longer count.
   void Die() { dead_ = true; }
   bool dead() const { return dead_; }
   bool has_left() const { return left_; }
   uint32_t process() const { return process_; }
-  // Null before the open, and after it has left.
+  // Null before the open, and after the member has left.
   SharedLog* log() { return log_.get(); }
-  // What it was told, also after it has left.
+  // Raises both to the ends that were acknowledged to this member, also after it has left.
   void RaiseReached(uint64_t* synced, uint64_t* in_memory) const;
 
   void OnFailure(const Status& status, uint64_t, uint64_t, bool) override;

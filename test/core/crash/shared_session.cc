@@ -14,19 +14,19 @@ namespace durlog::crash {
 namespace {
 
 constexpr char kPath[] = "/log";
-// How many ends are tried of a session, by how many ends lie behind it.
+// How many ends of a session are tried, by the number of sessions that it continues.
 constexpr uint32_t kPointsAtDepth[] = {16, 2, 1, 0};
 constexpr int kMaxDepth = 3;
-// Of the workers; a session that is not through then hangs.
+// A session whose workers need more turns than this hangs.
 constexpr int kMaxTurns = 200'000;
-// Of the ends while a log is made: that is much the same each time.
+// The creation of a log is much the same each time, so few ends are tried in it.
 constexpr uint64_t kRarityInCreation = 60;
 constexpr uint64_t kRarityInRecovery = 25;
 
-// Innermost: the one whose steps are told of.
+// The innermost session, which receives the steps.
 SharedSession* g_session = nullptr;
 
-// A call at which nothing has changed, and in which a lock may be held that is this thread's.
+// Calls that change nothing, and calls during which this thread may hold a lock.
 bool OnlyReads(Call call) { return ChangesNothing(call) || call == Call::kNow; }
 
 class MemberJob final : public Job {
@@ -96,7 +96,7 @@ SharedSession::SharedSession(Explorer* explorer, SimulatedDisk* disk, const Scen
   if (explorer_->tracing()) disk_->on_trace = [this](const std::string& what) { Note(what); };
 }
 
-// Nobody looks at the disk any more: everybody gets through, the dead too.
+// The disk is no longer inspected: all members run to their end, including the killed ones.
 SharedSession::~SharedSession() {
   ending_ = true;
   disk_->on_call = nullptr;
@@ -130,7 +130,7 @@ void SharedSession::GiveWay() {
 }
 
 void SharedSession::Run(Survived survived, uint32_t members, uint32_t steps) {
-  // What the first one recovers is what there is: it is alone until then.
+  // The first member recovers the log before any other member joins.
   members_.push_back(std::make_unique<SharedMember>(this, 1, steps, random_.Next()));
   if (!Arrive(survived)) return;
   workers_.Execute(std::make_shared<MemberJob>(members_[0].get()), 1);
@@ -141,19 +141,19 @@ void SharedSession::Run(Survived survived, uint32_t members, uint32_t steps) {
   if (trail_.depth() == 0 && scenario_.fault.times > 0) disk_->set_fault(scenario_.fault);
   const bool may_die = scenario_.members_die;
   for (int turns = 0; going() && !workers_.idle(); ++turns) {
-    if (turns > kMaxTurns) return Fail("the writers do not get on");
+    if (turns > kMaxTurns) return Fail("the writers make no progress");
     workers_.RunOne();
     if (may_die && going() && random_.OneIn(300)) KillOne();
   }
   if (!going()) return;
   NoteLeft();
   while (points_left_ > 0 && going() && crashes_.OneIn(2)) {
-    Note("-- the end is tried when all are through");
+    Note("-- a crash is tried after all members are done");
     Explore(crashes_.OneIn(2));
   }
 }
 
-// Whoever has not left has just not said so; a disk with nobody on it was closed in order.
+// The log was closed in order if every member has left it and no call has failed.
 void SharedSession::NoteLeft() {
   const auto left = [](const std::unique_ptr<SharedMember>& member) { return member->has_left(); };
   ledger_.closed_cleanly =
@@ -173,7 +173,7 @@ void SharedSession::KillOne() {
 }
 
 bool SharedSession::Arrive(Survived survived) {
-  // What was in memory only is no promise any more, not even to the crash after this one.
+  // Records that were only in memory are no longer promised, now and after later crashes.
   if (survived == Survived::kPowerCut || disk_->HasLostSectors()) {
     ledger_.in_memory = ledger_.synced;
   }
@@ -195,7 +195,7 @@ bool SharedSession::Arrive(Survived survived) {
                                                            : Count::kHole];
   }
   if (ledger_.closed_cleanly && state != RecoveryState::kClean) {
-    Fail("a log that everybody left is not found clean");
+    Fail("a log that every member has left is not found clean");
   }
   Listing kept;
   wrong = LookAtCopy(survived, &exists, &kept);
@@ -204,13 +204,13 @@ bool SharedSession::Arrive(Survived survived) {
     Fail("verify promised that the log ends at " + std::to_string(found.next()) +
          ", the open ends it at " + std::to_string(kept.next()));
   }
-  if (kept.next() != first.log()->next_seq()) Fail("the log counts otherwise than its readers");
+  if (kept.next() != first.log()->next_seq()) Fail("the log and its readers disagree on its end");
   ledger_.Open(kept);
   return going();
 }
 
-// To look at a log writes back and drops what the cache holds of it: the open shall find the disk
-// as it was.
+// Reading a log back writes and drops its cached pages. Works on a copy, so that the open finds the
+// disk unchanged.
 std::string SharedSession::LookAtCopy(Survived survived, bool* exists, Listing* found) {
   Random unused(0);
   const std::unique_ptr<SimulatedDisk> copy = disk_->AfterKill(&unused, false);
@@ -257,7 +257,7 @@ void SharedSession::TryEnd(const std::string& where) {
   const uint64_t rarity =
       recovering_ ? (trail_.depth() == 0 ? kRarityInCreation : kRarityInRecovery) : rarity_;
   if (points_left_ == 0 || !going() || !crashes_.OneIn(rarity)) return;
-  Note("-- the end is tried here: " + where);
+  Note("-- a crash is tried here: " + where);
   Explore(crashes_.Percent(70));
 }
 
@@ -283,7 +283,7 @@ void SharedSession::Explore(bool power) {
            static_cast<uint32_t>(crashes_.Between(1, 3)), steps);
 }
 
-// Writers that are broken on purpose, from outside: by what they would store.
+// Breaks a writer from outside: makes the stores that a broken writer would make.
 void SharedSession::Break(durlog::Step step) {
   const uint32_t process = workers_.running_owner();
   if (process == 0 || process > members_.size() || members_[process - 1]->log() == nullptr) return;
@@ -298,7 +298,7 @@ void SharedSession::Break(durlog::Step step) {
   }
 }
 
-// Of a single record that `slot` has reserved and not stored.
+// Publishes a single record that `slot` has reserved and not stored.
 void SharedSession::PublishFirst(uint32_t slot) {
   for (const std::string& name : disk_->Names()) {
     if (name.find(".seg") == std::string::npos) continue;

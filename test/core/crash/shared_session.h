@@ -1,6 +1,6 @@
-// Several processes with one log open at the same time, each a fiber: they append side by side, one
-// may die while the others go on, and at any step of any of them all may come to an end. Then
-// another session takes up what is left of the disk.
+// Several processes that have one log open at the same time; each is a fiber. They append
+// concurrently, one may die while the others continue, and all may end at any step of any of them.
+// Then another session continues with the remaining disk.
 #ifndef DURLOG_TEST_CORE_CRASH_SHARED_SESSION_H_
 #define DURLOG_TEST_CORE_CRASH_SHARED_SESSION_H_
 
@@ -22,7 +22,7 @@ namespace durlog::crash {
 
 class SharedSession {
  public:
-  // `parent` is the session whose end this one was born from; null for the first.
+  // `parent` is the session whose end led to this one; null for the first.
   SharedSession(Explorer* explorer, SimulatedDisk* disk, const Scenario& scenario,
                 const SharedLedger& ledger, uint64_t seed, const SharedSession* parent);
   ~SharedSession();
@@ -42,7 +42,7 @@ class SharedSession {
   void Note(const std::string& what);
   void NoteLatched();
   void NoteNoSpace() { ++explorer_->tally[Count::kNoSpace]; }
-  // Somebody waits for somebody else.
+  // Called when one member waits for another.
   void GiveWay();
 
  private:
@@ -63,12 +63,12 @@ class SharedSession {
   Explorer* const explorer_;
   SimulatedDisk* const disk_;
   const Scenario& scenario_;
-  SharedSession* const outer_;  // whose steps are told of when this one has ended
+  SharedSession* const outer_;  // receives the steps again when this one has ended
   Trail trail_;
-  Random random_;   // what is done
-  Random crashes_;  // where it ends
+  Random random_;   // chooses the steps
+  Random crashes_;  // chooses the crashes
   uint32_t points_left_;
-  const uint64_t rarity_;  // of the ends that are tried
+  const uint64_t rarity_;  // a crash is tried at one in this many points
   SharedLedger ledger_;
   SeededWorkers workers_;
   std::vector<std::unique_ptr<SharedMember>> members_;

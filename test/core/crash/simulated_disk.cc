@@ -98,7 +98,7 @@ void SimulatedDisk::Trace(const std::string& what) {
   if (on_trace) on_trace(what);
 }
 
-// What a kernel does on its own account while nobody has asked it to.
+// Writeback that the kernel starts by itself, without a request from a process.
 void SimulatedDisk::Drift() {
   const uint64_t limit = *order_ - random_.Below(std::min<uint64_t>(*order_, 6));
   if (traits_.habit == Habit::kOneJournal) {
@@ -116,7 +116,7 @@ void SimulatedDisk::ChangeNames(const std::string& removed, const std::string& a
   name_changes_.push_back(NameChange{(*order_)++, removed, added, std::move(inode)});
 }
 
-// A name that a younger change has already settled is left alone: kNameToo runs ahead.
+// Skips a name that a younger change has already set: kNameToo commits names out of order.
 void SimulatedDisk::ApplyNames(std::map<std::string, DurableName>* names,
                                const NameChange& change) const {
   const auto settle = [&](const std::string& name, Inode inode) {

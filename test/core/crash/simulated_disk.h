@@ -1,9 +1,9 @@
-// A file system in memory that can lose power, lose its process, run full and fail: the platform
-// layer as the core sees it, over SimulatedInode's model of cache and device.
+// A file system in memory that can lose power, lose its process, run full and fail. It implements
+// the core's platform layer on top of SimulatedInode, which models the cache and the device.
 //
-// Names: a creation, rename or removal is one change of the folder's own journal. It is durable
-// after Directory::Sync, and may be before, in the order in which the changes were made. How much
-// more a sync makes durable than it has to depends on the file system: see Habit.
+// Names: a creation, rename or removal is one change in the folder's journal. It is durable after
+// Directory::Sync, and may become durable earlier. Changes become durable in the order in which
+// they were made. Some file systems make more durable at a sync than they must: see Habit.
 #ifndef DURLOG_TEST_CORE_CRASH_SIMULATED_DISK_H_
 #define DURLOG_TEST_CORE_CRASH_SIMULATED_DISK_H_
 
@@ -20,14 +20,14 @@
 
 namespace durlog::crash {
 
-// What a file system does beyond what POSIX asks of it.
+// The changes that a sync makes durable in addition to those that POSIX requires.
 enum class Habit : uint8_t {
-  kNothingMore,  // each inode and the folder have a journal of their own
+  kNothingMore,  // each inode has its own journal, and so has the folder
   kOneJournal,   // ext4, XFS: a sync takes every earlier metadata change with it, in one order
-  kNameToo,      // Btrfs: a file's sync takes its name with it, ahead of older changes
+  kNameToo,      // Btrfs: a file's sync makes its name durable, ahead of older changes
 };
 
-// What can fail, and where the power can go.
+// The calls that can fail, and at which the power can be cut.
 enum class Call : uint8_t {
   kOpenDirectory,
   kOpen,
@@ -56,7 +56,7 @@ enum class Call : uint8_t {
 };
 inline constexpr size_t kCallCount = 24;
 const char* NameOf(Call call);
-// The disk and its cache are as they were; kLock and kNow are for the caller to judge.
+// Whether the call leaves the disk and its cache unchanged. The caller judges kLock and kNow.
 bool ChangesNothing(Call call);
 
 // The n-th call of a kind fails.
@@ -67,19 +67,19 @@ struct Fault {
   uint64_t times;
 };
 
-// A disk that is broken on purpose: the explorer must find it out.
+// A disk that is broken on purpose: the explorer must detect each of these lies.
 struct Lies {
   bool commit_sync = false;     // fdatasync, msync and direct writes say OK and do nothing
   bool directory_sync = false;  // so does the folder's
-  bool truncate = false;        // a file cut short is cut in the cache only
-  bool cache = false;           // what a failed sync has left in the cache stays there
-  bool owners = false;          // nobody is seen to hold a lock
+  bool truncate = false;        // a truncation changes the cache only
+  bool cache = false;           // sectors of a failed sync stay in the cache
+  bool owners = false;          // every lock looks free
 };
 
 struct DiskTraits {
   Capabilities capabilities;
   Habit habit = Habit::kNothingMore;
-  bool can_allocate = true;  // fallocate is there
+  bool can_allocate = true;  // fallocate is supported
   uint64_t max_file_bytes = 0;
   Lies lies;
 };
@@ -92,7 +92,7 @@ class SimulatedDisk final : public FileSystem {
   // FileSystem
   Result<std::unique_ptr<Directory>> OpenDirectory(const std::string& path, bool create) override;
   uint64_t NowMs() override;
-  // Stands still. Who waits for time to pass lets others get on.
+  // The clock does not advance. A caller that waits for time to pass lets other workers run.
   uint64_t MonotonicMicros() override {
     Wait();
     return 0;
@@ -100,14 +100,14 @@ class SimulatedDisk final : public FileSystem {
   uint64_t Random64() override { return random_.Next(); }
   BootId CurrentBoot() override { return BootId{boot_}; }
 
-  // As OpenDirectory(), by one of several processes.
+  // OpenDirectory() as called by one of several processes.
   Result<std::unique_ptr<Directory>> OpenDirectoryAs(uint32_t process, const std::string& path,
                                                      bool create);
-  // A process dies, with its locks and its maps. What it would do yet must not happen.
+  // Kills a process and drops its locks and maps. The process must make no further call.
   void Kill(uint32_t process);
-  // From here on every lock can be had, and nobody is seen to hold one.
+  // While set, every lock is free and can be taken.
   void set_lock_free(bool lock_free) { lock_free_ = lock_free; }
-  // What the page cache holds of a file, which is there.
+  // The contents of a file in the page cache. The file must exist.
   uint8_t* CacheOf(const std::string& name) { return names_.at(name)->cache(); }
   std::vector<std::string> Names() const;
 
@@ -120,28 +120,29 @@ class SimulatedDisk final : public FileSystem {
     fault_.nth += calls_[static_cast<size_t>(fault.call)];
   }
   void clear_fault() { fault_.times = 0; }
-  // Nothing fails, nobody is told and nothing drifts while the disk is looked at from outside.
+  // While set, no call fails, no callback runs and no page is written back: for inspecting the
+  // disk.
   void set_quiet(bool quiet) { quiet_ = quiet; }
   bool fault_has_struck() const { return struck_; }
-  // Whether a failed sync has left anything in the cache that looks well and is not on the device.
+  // Whether a failed sync has left sectors clean in the cache that are not on the device.
   bool HasLostSectors() const;
   const DiskTraits& traits() const { return traits_; }
 
-  // Called at every call's beginning, and in the middle of some writes.
+  // Called at the beginning of every call, and in the middle of some writes.
   std::function<void(Call)> on_call;
-  // Where set, called by who waits for others.
+  // If set, called when a caller waits for other workers.
   std::function<void()> on_wait;
-  // Told of what a program must not do whatever the disk does.
+  // Called when the program makes a call that is wrong on any disk.
   std::function<void(const std::string&)> on_misuse;
-  // Where set, told of every call.
+  // If set, receives a description of every call.
   std::function<void(const std::string&)> on_trace;
 
-  // Takes note of stores into maps; those that come later are told from those that came before.
+  // Records the stores into maps so far, so that AfterKill() can revert only later ones.
   void AbsorbStores();
-  // The disk as it is when the machine comes up again.
+  // The disk after a power cut and a reboot.
   std::unique_ptr<SimulatedDisk> AfterPowerCut(Random* random);
-  // The disk as the next process finds it. With `in_store`, the process died in the middle of its
-  // stores since AbsorbStores().
+  // The disk as the next process finds it. If `in_store` is set, the process died in the middle of
+  // the stores that follow AbsorbStores().
   std::unique_ptr<SimulatedDisk> AfterKill(Random* random, bool in_store);
 
  private:
@@ -150,7 +151,7 @@ class SimulatedDisk final : public FileSystem {
   friend class SimulatedMapping;
   using Inode = std::shared_ptr<SimulatedInode>;
 
-  // One name on the device, and the change that put it there or took it away (inode null).
+  // One name on the device, and the change that added it or removed it (inode null).
   struct DurableName {
     Inode inode;
     uint64_t order;
@@ -162,7 +163,7 @@ class SimulatedDisk final : public FileSystem {
     Inode inode;
   };
 
-  // At the beginning of each call: count, tell, fail if it is time to.
+  // Begins each call: counts it, runs the callbacks, and returns the error if a fault is due.
   Status Enter(Call call, const std::string& name);
   void Interrupt(Call call);
   void Wait() {

@@ -8,7 +8,7 @@
 namespace durlog::crash {
 namespace {
 
-// Of the first `length` bytes at `offset` those in front of the last border of a sector.
+// How many of the `length` bytes at `offset` precede the last sector boundary in that range.
 size_t WholeSectors(uint64_t offset, uint64_t length) {
   const uint64_t end = AlignDown(offset + length, kSectorBytes);
   return end > offset ? static_cast<size_t>(end - offset) : 0;
@@ -45,7 +45,8 @@ void SimulatedFile::CheckAligned(const char* call, uint64_t offset, const void* 
 
 void SimulatedFile::CheckDirect(uint64_t offset, const void* from, size_t length) {
   CheckAligned("write", offset, from, length);
-  // The kernel does not keep the two in step: a dirty page of the map may land on the write later.
+  // The kernel does not keep the two coherent: writeback of a dirty page of the map may later
+  // overwrite the direct write.
   if (inode_->IsMapped(offset, offset + length) && inode_->IsPopulated(offset, offset + length)) {
     disk_->Misuse("a direct write beneath a dirty map: " + Where(offset, length));
   }
@@ -54,8 +55,8 @@ void SimulatedFile::CheckDirect(uint64_t offset, const void* from, size_t length
 void SimulatedFile::PutBuffered(uint64_t offset, const uint8_t* from, size_t length) {
   size_t done = 0;
   if (length > kSectorBytes && disk_->random_.OneIn(4)) {
-    // The process, or the machine, may be gone before all of it is in the cache. A sector is never
-    // half copied: the kernel looks at signals, and for room, between pages.
+    // The process may be killed, or the power cut, before all of the bytes are in the cache. A
+    // sector is never half copied: the kernel checks for signals, and for space, between pages.
     done = WholeSectors(offset, disk_->random_.Below(length));
     inode_->Write(offset, from, done);
     disk_->Interrupt(Call::kWrite);
@@ -65,7 +66,7 @@ void SimulatedFile::PutBuffered(uint64_t offset, const uint8_t* from, size_t len
 
 void SimulatedFile::PutDirect(uint64_t offset, const uint8_t* from, size_t length) {
   if (length == 0) return;
-  // What the cache holds of these blocks goes first, and out of the cache.
+  // Cached contents of these blocks are written first and then dropped from the cache.
   const bool lies = disk_->traits_.lies.commit_sync;
   const bool durable = mode_ == OpenMode::kDirect && !lies;
   if (!lies) {
@@ -89,7 +90,7 @@ Status SimulatedFile::WriteAt(uint64_t offset, const void* from, size_t length) 
   if (offset + length > inode_->capacity()) return Status::System("pwrite", EFBIG, name_);
   if (direct()) CheckDirect(offset, from, length);
   uint64_t until = offset + length;
-  // A write that fails may have begun.
+  // A write that fails may have written some sectors.
   if (!status.ok()) until = offset + WholeSectors(offset, disk_->random_.Below(length + 1));
   uint64_t fits_until = until;
   const bool moves = !disk_->traits_.capabilities.overwrites_in_place;
@@ -144,7 +145,7 @@ Status SimulatedFile::DropCache() {
   return Status::Ok();
 }
 
-// Not every kernel tells.
+// Not every kernel supports this query.
 std::optional<CacheUse> SimulatedFile::CacheUseOf(uint64_t offset, uint64_t length) {
   if (disk_->random_.OneIn(4)) return std::nullopt;
   CacheUse use;
@@ -158,11 +159,11 @@ std::optional<size_t> SimulatedFile::ReadCachedAt(uint64_t offset, void* to, siz
   return inode_->Read(offset, to, length);
 }
 
-// Some file systems know of no holes.
+// Some file systems do not report holes.
 Result<uint64_t> SimulatedFile::NextData(uint64_t offset) {
   DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kNextData, name_));
   if (!disk_->traits_.can_allocate) return offset;
-  // What is dirty is data, zeros too.
+  // Dirty pages are data, even if they hold zeros.
   for (uint64_t block = AlignDown(offset, kBlockBytes); block < inode_->size();
        block += kBlockBytes) {
     const uint64_t end = std::min(block + kBlockBytes, inode_->size());
@@ -210,7 +211,7 @@ Status SimulatedFile::Allocate(Preallocation how, uint64_t offset, uint64_t leng
   if (how == Preallocation::kZeroRange && fits_until > offset) {
     inode_->ZeroRange(offset, fits_until - offset);
   }
-  // ext4 grows the file as it goes, so that a call that fails has moved the end all the same.
+  // ext4 extends the file block by block, so a call that fails may still have moved the end.
   if (how != Preallocation::kKeepSize && fits_until > inode_->size()) inode_->Resize(fits_until);
   return room ? Status::Ok() : NoSpace("fallocate");
 }

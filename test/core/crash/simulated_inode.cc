@@ -60,7 +60,7 @@ void SimulatedInode::CutCache(uint64_t size) {
   if (size < size_) {
     std::memset(cache_.get() + size, 0, static_cast<size_t>(size_ - size));
     std::memset(seen_.get() + size, 0, static_cast<size_t>(size_ - size));
-    // A sector that the cut falls into keeps what it owes to the device.
+    // A sector that the cut divides stays dirty.
     Forget(AlignUp(size, kSectorBytes), size_);
   }
   size_ = size;
@@ -70,7 +70,7 @@ void SimulatedInode::Resize(uint64_t size) {
   if (size == size_) return;
   const uint64_t tail_end = std::min(AlignUp(size, kBlockBytes), size_);
   CutCache(size);
-  // The zeros behind a cut are data like any other: they may be written before the cut is.
+  // The zeros after a cut are ordinary data: they may be written before the cut is.
   if (size < tail_end) Touch(size, tail_end);
   changes_.push_back(Change{Change::Kind::kResize, (*order_)++, size, 0, false});
 }
@@ -305,8 +305,8 @@ std::shared_ptr<SimulatedInode> SimulatedInode::AfterPowerCut(Random* random, Su
   return copy;
 }
 
-// The process died in the middle of a store into the map: what stands between the last system
-// call and now is there in part. The order is the core's: payload, header, first word.
+// The process died in the middle of a store into the map: only part of the stores since the last
+// Absorb() happened. The order is the core's: payload, header, first word.
 void SimulatedInode::RevertStore(Random* random) {
   uint64_t first = capacity_;
   uint64_t last = 0;

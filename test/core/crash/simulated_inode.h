@@ -1,19 +1,19 @@
-// One file of the simulated disk: what the page cache holds of it, and what the device does.
+// One file of the simulated disk: its contents in the page cache and on the device.
 //
 // The model. The device takes 512-byte sectors, each whole or not at all. A write goes to the
 // cache and makes its sectors dirty; a dirty sector may reach the device at any time and in any
 // order, and has reached it once a sync that covers it has returned. Changes of the size and of
-// the block map are a journal: they reach the device in the order in which they were made, and a
-// sector that was written behind such a change never reaches the device before the change does.
-// So a file that was cut and has grown again reads as zeros there, or as what was written since;
-// that is what ext4, XFS and Btrfs guarantee. The zeroed rest of the block in which a cut falls
-// goes with the cut or before it (ext4 in ordered mode, XFS), unless a sync in between has failed
-// and dropped that page, which leaves the old bytes behind the cut.
+// the block map form a journal: they reach the device in the order in which they were made, and a
+// sector that was written after such a change never reaches the device before the change does. So
+// the part of a file that was cut and has grown again reads as zeros, or as bytes that were written
+// since; ext4, XFS and Btrfs guarantee this. The zeroed rest of the block that contains a cut
+// reaches the device with the cut or before it (ext4 in ordered mode, XFS), unless a sync in
+// between has failed and dropped that page, which leaves the old bytes after the cut.
 //
 // A failed sync leaves sectors clean in the cache that are not on the device. Some of them are
-// stuck, as ext4 leaves the pages of an extent that is still marked unwritten: writing them again
-// through the cache changes the cache only. Dropping the cache shows what the device holds, and
-// ends that; so does a direct write.
+// stuck, like the pages that ext4 leaves in an extent that is still marked unwritten: writing them
+// again through the cache changes the cache only. Dropping the cache ends this state and shows the
+// contents of the device; a direct write ends it too.
 #ifndef DURLOG_TEST_CORE_CRASH_SIMULATED_INODE_H_
 #define DURLOG_TEST_CORE_CRASH_SIMULATED_INODE_H_
 
@@ -31,7 +31,7 @@ namespace durlog::crash {
 inline constexpr uint64_t kSectorBytes = 512;
 inline constexpr uint64_t kBlockBytes = 4096;
 
-// The blocks of the device, counted only.
+// The number of blocks on the device.
 struct BlockPool {
   uint64_t limit = UINT64_MAX;
   uint64_t used = 0;
@@ -39,7 +39,7 @@ struct BlockPool {
   uint64_t free() const { return used < limit ? limit - used : 0; }
 };
 
-// How much of what was not synced a power cut leaves behind.
+// How many of the unsynced sectors survive a power cut.
 enum class Survival : uint8_t { kNothing, kSome, kMost, kEverything };
 
 class SimulatedInode {
@@ -52,34 +52,35 @@ class SimulatedInode {
   uint64_t size() const { return size_; }
   uint64_t capacity() const { return capacity_; }
   uint8_t* cache() { return cache_.get(); }
-  // Of the processes that are there: a crash leaves none.
+  // The locks of the live processes; none survives a crash.
   RangeLocks& locks() { return locks_; }
 
-  // The page cache. Room on the device is the caller's business.
+  // These access the page cache. The caller checks the space on the device.
   size_t Read(uint64_t offset, void* to, size_t length) const;
-  // As O_DIRECT: what the device holds, once what is dirty of the range has been written.
+  // An O_DIRECT read: writes the dirty sectors of the range and then reads the device.
   size_t ReadDevice(uint64_t offset, void* to, size_t length);
   void Write(uint64_t offset, const void* from, size_t length);
   void Resize(uint64_t size);
-  // A cut that a broken disk forgets: the cache shows it, the device never hears of it.
+  // A truncation on a broken disk: the cache shows it, but it never reaches the device.
   void CutCache(uint64_t size);
   void ZeroRange(uint64_t offset, uint64_t length);
 
-  // Mapped ranges may be stored to behind our back; Absorb() finds out what has changed.
+  // Programs store to mapped ranges without a call; Absorb() finds the changed bytes.
   void AddMapping(uint64_t offset, uint64_t length, uint32_t process);
   void RemoveMapping(uint64_t offset, uint64_t length, uint32_t process);
-  // A process dies, with its maps and its locks.
+  // Drops the maps and locks of a process that dies.
   void ForgetProcess(uint32_t process);
   bool IsMapped(uint64_t begin, uint64_t end) const;
-  // Pages that a worker has made writable are dirty until the next sync, stored to or not.
+  // Marks pages as made writable by a worker: they are dirty until the next sync, even if no byte
+  // is stored.
   void Populate(uint64_t begin, uint64_t end);
   bool IsPopulated(uint64_t begin, uint64_t end) const;
   void Absorb();
 
-  // To the device.
+  // These write to the device.
   void SyncRange(uint64_t begin, uint64_t end);
   void SyncAll() { SyncRange(0, capacity_); }
-  // As O_DIRECT|O_DSYNC: of the sectors of the range only those that `take` says.
+  // An O_DIRECT|O_DSYNC write, of only those sectors of the range for which `take` returns true.
   template <typename Take>
   void SyncSectors(uint64_t begin, uint64_t end, Take take) {
     Absorb();
@@ -88,29 +89,29 @@ class SimulatedInode {
       if (take()) FlushSector(s);
     }
   }
-  // The sync failed: some sectors made it, the others are clean in the cache, lost to the device.
+  // A failed sync: some sectors reach the device, and the others are clean in the cache only.
   void FailSync(uint64_t begin, uint64_t end, Random* random);
-  // Forgets what the cache holds of the range and is not dirty.
+  // Drops the clean sectors of the range from the cache.
   void DropCache(uint64_t begin, uint64_t end);
-  // What is still to be written of the range.
+  // The number of dirty bytes in the range.
   uint64_t DirtyBytes(uint64_t begin, uint64_t end);
-  // Whether the cache shows anything that is clean and not on the device.
+  // Whether the cache holds a clean sector that is not on the device.
   bool HasLostSectors() const;
-  // The flusher comes by.
+  // Background writeback of some dirty sectors.
   void WriteBackSome(uint64_t begin, uint64_t end, Random* random);
-  // Metadata changes below this place in the journal.
+  // Commits the metadata changes below this position in the journal.
   void CommitBefore(uint64_t order);
   bool HasPendingChanges() const { return !changes_.empty(); }
 
-  // Copies, for the disk after a crash. `journal_end` is the place up to which the disk's journal
-  // has been written, where it has only one.
+  // Copies for the disk after a crash. If the disk has only one journal, `journal_end` is the
+  // position up to which it has been written.
   std::shared_ptr<SimulatedInode> AfterPowerCut(Random* random, Survival survival,
                                                 uint64_t journal_end,
                                                 std::shared_ptr<uint64_t> order);
   std::shared_ptr<SimulatedInode> AfterKill(Random* random, std::shared_ptr<uint64_t> order);
 
-  // Blocks. False where the pool has no room; then those in front are allocated, and `*fits_until`
-  // says where they end.
+  // Allocates blocks. Returns false if the pool is full: then the blocks before `*fits_until` are
+  // allocated.
   bool AllocateBlocks(uint64_t begin, uint64_t end, BlockPool* pool, uint64_t* fits_until);
   bool IsAllocated(uint64_t begin, uint64_t end) const;
   uint64_t CountBlocks() const;
@@ -127,18 +128,18 @@ class SimulatedInode {
     uint64_t order;
     uint64_t begin;  // kResize: the new size
     uint64_t end;
-    bool tail_lost;  // the zeros behind the cut, in its own block, never made it
+    bool tail_lost;  // the zeros between the cut and the end of its block were never written
   };
   struct MappedRange {
     uint64_t begin;
     uint64_t end;
     uint32_t process;
   };
-  // What a failed sync has made of a sector.
+  // The state of a sector after a failed sync.
   enum class Loss : uint8_t {
     kNone,
-    kClean,  // on the device after the next write and sync
-    kStuck,  // not before the cache was dropped
+    kClean,  // reaches the device with the next write and sync
+    kStuck,  // reaches the device only after the cache was dropped
   };
 
   static Memory Allocate(uint64_t bytes);
@@ -147,7 +148,7 @@ class SimulatedInode {
   static void Apply(const Change& change, uint8_t* device, uint64_t* device_size);
   void ApplyToDevice(const Change& change) { Apply(change, device_.get(), &device_size_); }
   void FlushSector(uint64_t sector);
-  // The device with the changes of size that the journal still holds back: readers see these.
+  // The device with the pending size changes of the journal applied, as readers see it.
   std::vector<uint8_t> DeviceAsRead() const;
   void RevertStore(Random* random);
 
@@ -158,7 +159,7 @@ class SimulatedInode {
   Memory cache_;
   Memory seen_;  // the cache as it was when Absorb() last looked
   Memory device_;
-  // For each sector 0, or the place in the journal that must be on the device before it, plus one.
+  // For each sector: 0, or 1 + the journal position that must be on the device before the sector.
   std::vector<uint64_t> dirty_;
   std::vector<Loss> lost_;  // by sector
   std::vector<Change> changes_;

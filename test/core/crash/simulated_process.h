@@ -1,4 +1,4 @@
-// A simulated disk as one of several processes sees it.
+// A view of a simulated disk for one of several processes.
 #ifndef DURLOG_TEST_CORE_CRASH_SIMULATED_PROCESS_H_
 #define DURLOG_TEST_CORE_CRASH_SIMULATED_PROCESS_H_
 
@@ -9,7 +9,7 @@
 
 namespace durlog::crash {
 
-// The locks that are taken by way of it are those of process `id`: see SimulatedDisk::Kill().
+// Locks that are taken through this view belong to process `id`: see SimulatedDisk::Kill().
 class SimulatedProcess final : public FileSystem {
  public:
   SimulatedProcess(SimulatedDisk* disk, uint32_t id) : disk_(disk), id_(id) {}

@@ -1,5 +1,4 @@
-// What has led to a violation, for whoever reads it: the events of a session, and of those that it
-// continues.
+// The events that led to a violation: those of a session, and of the sessions that it continues.
 #ifndef DURLOG_TEST_CORE_CRASH_TRAIL_H_
 #define DURLOG_TEST_CORE_CRASH_TRAIL_H_
 
@@ -11,14 +10,14 @@ namespace durlog::crash {
 
 class Trail {
  public:
-  // Of a session that continues that of `outer`, which outlives it; null for the first one.
+  // The session continues the one of `outer`, which outlives it; null for the first session.
   explicit Trail(const Trail* outer)
       : outer_(outer), depth_(outer == nullptr ? 0 : outer->depth_ + 1) {}
 
   // How many sessions it continues.
   int depth() const { return depth_; }
   void Note(std::string event) { events_.push_back(std::move(event)); }
-  // From the first session on.
+  // The events of all sessions, from the first one on.
   std::vector<std::string> Whole() const {
     std::vector<std::string> whole;
     if (outer_ != nullptr) whole = outer_->Whole();

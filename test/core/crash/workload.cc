@@ -1,4 +1,4 @@
-// What a session does with the log that it has open.
+// The steps that a session takes with its open log.
 #include <algorithm>
 #include <cerrno>
 
@@ -7,7 +7,7 @@
 namespace durlog::crash {
 namespace {
 
-// A log that has not come to rest after so many turns never will.
+// A log that is not idle after this many turns never becomes idle.
 constexpr int kMaxTurns = 2000;
 constexpr size_t kMaxBatch = 6;
 constexpr uint64_t kMaxVoid = 8;
@@ -63,7 +63,8 @@ Entry Session::NewEntry(uint64_t max_bytes) {
   return Entry{next_nonce_++, static_cast<uint32_t>(std::min(size, max_bytes)), false};
 }
 
-// Mostly the clock's. Some follow each other in one segment, the others begin one.
+// Usually the clock's time. Some of the other times fit into the current segment, and some require
+// a new one.
 uint64_t Session::AnyTime() {
   static_assert(kAnyTime == Log::kClockTime, "a record without a time has the clock's");
   static constexpr int64_t kFromNowMs[] = {
@@ -79,10 +80,10 @@ void Session::BeginStore() {
   memory_before_store_ = log_->ReachedEnd(Level::kMemory);
 }
 
-// The process may have died on its way through what has just been done.
+// Ends the process in the middle of the stores since BeginStore().
 void Session::EndStore() {
   if (points_left_ > 0 && going() && crashes_.OneIn(60)) {
-    Note("-- the end is tried in a store");
+    Note("-- a crash is tried in a store");
     Explore(false);
   }
   storing_ = false;
@@ -150,7 +151,7 @@ void Session::AppendVoid() {
   Settle(result, expected);
 }
 
-// Brings the ledger in line with what the append was told.
+// Updates the ledger with the result of the append.
 void Session::Settle(const Result<uint64_t>& result, uint64_t expected) {
   if (result.ok()) {
     if (*result != expected) Fail("an append got seq " + std::to_string(*result));
@@ -161,14 +162,14 @@ void Session::Settle(const Result<uint64_t>& result, uint64_t expected) {
                               code == Code::kClosed || code == Code::kBatchTooLarge;
     if (code == Code::kNoSpace) ++explorer_->tally[Count::kNoSpace];
     if (!nothing_done) failed_softly_ = true;
-    // With the log latched, what failed on the way may be there and may not.
+    // If the log is latched, the records of the failed append may or may not be in it.
     if (nothing_done || !log_->latched()) ledger_.CutAt(expected);
     if (code == Code::kBackpressure) Turn();
     const bool excused = scenario_.faulty() && trail_.depth() == 0;
     if (!nothing_done && !excused) Fail("an append fails: " + result.status().message());
   }
   if (log_ && !log_->latched() && log_->next_seq() != ledger_.next()) {
-    Fail("the log counts to " + std::to_string(log_->next_seq()) + ", its user to " +
+    Fail("the log ends at " + std::to_string(log_->next_seq()) + ", the ledger at " +
          std::to_string(ledger_.next()));
   }
 }
@@ -196,7 +197,7 @@ void Session::CheckAcks() {
   }
 }
 
-// One turn of the event loop: some jobs get done, their results are picked up, a commit starts.
+// One turn of the event loop: some jobs run, the log processes their results and starts a commit.
 void Session::Turn() {
   for (uint64_t i = random_.Below(3); i > 0; --i) workers_.RunOne();
   log_->Harvest();
@@ -208,7 +209,7 @@ void Session::Drain() {
   Note("drain");
   for (int i = 0; going(); ++i) {
     if ((log_->idle() && !trim_) || (log_->latched() && workers_.idle())) return CheckFault();
-    if (i > kMaxTurns) return Fail("the log does not come to rest");
+    if (i > kMaxTurns) return Fail("the log does not become idle");
     workers_.RunOne();
     log_->Harvest();
     if (trim_ && trim_->done()) FinishTrim();
@@ -228,7 +229,8 @@ void Session::BeginTrim() {
   workers_.Execute(trim_);
 }
 
-// A limit of bytes goes past the cursor and says so, a limit of age does not.
+// A byte limit may trim records that the cursor has not read and must report it; an age limit may
+// not trim them.
 uint64_t Session::PlanRetention() {
   RetentionPolicy policy;
   const bool by_age = random_.OneIn(2);
@@ -243,11 +245,11 @@ uint64_t Session::PlanRetention() {
   }
   const RetentionPlan& plan = job->plan().value();
   const std::optional<uint64_t> position = cursor_ ? cursor_->position() : std::nullopt;
-  // One that was passed before has lost what it lost.
+  // Ignores a cursor whose records were trimmed by an earlier plan.
   if (position && std::max(*position, log_->first_seq()) < plan.before) {
-    if (by_age) Fail("a limit of age goes past the cursor");
+    if (by_age) Fail("an age limit trims past the cursor");
     const bool told = plan.overruns.size() == 1 && plan.overruns[0].last + 1 == plan.before;
-    if (!by_age && !told) Fail("a limit of bytes goes past the cursor and does not say so");
+    if (!by_age && !told) Fail("a byte limit trims past the cursor and does not report it");
   }
   return plan.before;
 }
@@ -262,9 +264,9 @@ void Session::FinishTrim() {
   trim_.reset();
 }
 
-// As the layer above does it: everything settled and synced before, nothing meanwhile.
+// Truncates as the binding does: drains and syncs first, and appends nothing until it is done.
 void Session::Truncate() {
-  if (cut_) return;  // one has failed half-way
+  if (cut_) return;  // an earlier one has failed half-way
   log_->RequestSync(Level::kSync);
   Drain();
   if (!going()) return;
@@ -289,10 +291,10 @@ void Session::Truncate() {
       ledger_.CutAt(seq);
       if (ledger_.cursor_in_memory > seq) ledger_.cursor_cut = std::min(ledger_.cursor_cut, seq);
       cut_.reset();
-      if (log_->next_seq() != seq) Fail("a truncation ends elsewhere");
+      if (log_->next_seq() != seq) Fail("a truncation ends at another seq");
       ExploreMaybe(40);
     } else if (log_->latched()) {
-      // How far it got is not known before the next open.
+      // Only the next open finds out how much was cut.
       ledger_.CutAt(ledger_.next());
       return;
     } else if (ledger_.MayCutAt(seq) && !scenario_.faulty()) {
@@ -304,7 +306,7 @@ void Session::Truncate() {
   cut_.reset();
 }
 
-// As the layer above does it: as a truncation.
+// Rotates as the binding does: drains and syncs first, as for a truncation.
 void Session::Rotate() {
   if (cut_) return;
   log_->RequestSync(Level::kSync);
@@ -362,7 +364,7 @@ void Session::CloseLog() {
   ledger_.closed_cleanly = clean;
 }
 
-// The owner is gone without a word; what was in the cache stays there.
+// The owner disappears without a close; its bytes stay in the cache.
 void Session::DropLog() {
   Note("drop");
   ledger_ = LedgerNow();
@@ -381,8 +383,8 @@ void Session::CheckLatch() {
   }
 }
 
-// At rest. A sync that failed latches the log; a disk that has only run full does not, but in the
-// middle of a truncation, which cannot go back.
+// Called when the log is idle. A failed sync latches the log. A full disk does not, except in the
+// middle of a truncation, which cannot be rolled back.
 void Session::CheckFault() {
   const bool sync_failed =
       disk_->fault_has_struck() && !struck_before_open_ &&
@@ -393,8 +395,8 @@ void Session::CheckFault() {
   if (only_full && log_->latched() && !cut_) Fail("a full disk has latched the log");
 }
 
-// Whatever has failed: once it is over, either the log goes on, or it is latched and the next
-// open goes on.
+// After any fault is cleared, either the log takes appends again, or it is latched and the next
+// open takes appends.
 void Session::MakeRoomAgain() {
   if (trail_.depth() > 0 || !scenario_.faulty()) return;
   Note("room again");
@@ -417,11 +419,12 @@ void Session::MakeRoomAgain() {
     ledger_.entries.push_back(entry);
     const Result<uint64_t> result =
         log_->AppendSync(Bytes{payload.data(), payload.size()}, Level::kSync);
-    // One may still be told why the segment that somebody waited for could not be made.
+    // One append may still report why the segment that an earlier append waited for was not
+    // created.
     const bool late_news = !told && !result.ok() && result.status().code() == Code::kNoSpace;
     told = told || late_news;
     if (!result.ok() && result.status().code() != Code::kBackpressure && !late_news) {
-      return Fail("with the fault gone, an append fails: " + result.status().message());
+      return Fail("after the fault is cleared, an append fails: " + result.status().message());
     }
     Settle(result, expected);
     Drain();

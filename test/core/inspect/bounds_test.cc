@@ -17,7 +17,7 @@ TEST_F(BoundsTest, WithoutAWriterTheFilesDecide) {
   const Row rows[] = {
       {true, 20, 20, 20},   // all synced
       {false, 20, 20, 15},  // an end that may not be on the device
-      {false, 17, 17, 15},  // a hole: what an open would cut is not counted
+      {false, 17, 17, 15},  // a hole: the records that an open would cut are not counted
       {false, 19, 19, 15},  // a torn tail
   };
   for (const Row& row : rows) {

@@ -1,4 +1,4 @@
-// write() in a log that goes by pwrite, while a commit is out.
+// Tests of write() in a pwrite log while a commit is in flight.
 #include <gtest/gtest.h>
 
 #include <cerrno>

@@ -130,7 +130,7 @@ class Mutator {
   std::mt19937_64 random_;
 };
 
-// Where an open begins to read: what is damaged in front of it is not its business.
+// The first seq that an open reads: it does not examine damage before this seq.
 uint64_t FirstReadByOpen(MemoryFileSystem& disk) {
   const auto directory = disk.OpenDirectory("memory", false);
   Result<LogFiles> files = ListLogFiles(**directory);

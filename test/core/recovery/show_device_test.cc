@@ -68,7 +68,7 @@ TEST_F(ShowDeviceTest, NothingIsLeftInTheCacheWhenItSaysSo) {
   }
 }
 
-// The sync that fails tells of a writeback whose pages may look whole.
+// The failed sync reports a writeback error, but the affected pages may look intact.
 TEST_F(ShowDeviceTest, AfterAFailedSyncNothingIsKnownOfTheDevice) {
   std::unique_ptr<File> file = MakeTail();
   if (!file) GTEST_SKIP() << kNotTold;

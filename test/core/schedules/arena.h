@@ -1,5 +1,5 @@
-// The memory of one run. Everything that a run allocates is dropped at once, whatever state it was
-// left in, and the state before the first turn is put back by one copy.
+// The memory of one run. All allocations of a run are dropped at once, in any state, and one copy
+// restores the state before the first turn.
 #ifndef DURLOG_TEST_CORE_SCHEDULES_ARENA_H_
 #define DURLOG_TEST_CORE_SCHEDULES_ARENA_H_
 
@@ -7,17 +7,18 @@
 
 namespace durlog::schedules {
 
-// There is one, behind operator new: arena.cc. Nothing in it is ever destroyed.
+// There is one arena, which operator new uses: see arena.cc. No object in it is ever destroyed.
 class Arena {
  public:
-  // Everything in it is gone.
+  // Drops all allocations.
   static void Clear();
-  // Puts back what was in it at the last Keep().
+  // Restores the contents at the last Keep().
   static void Keep();
   static void Restore();
 };
 
-// While one lives, what is allocated is in the arena, or outside of it; the innermost counts.
+// While an instance lives, allocations are made in the arena, or outside of it. The innermost
+// instance decides.
 class AllocatesIn {
  public:
   enum Where : bool { kOutside, kArena };

@@ -52,7 +52,7 @@ std::string Compare(const Records& records, const Stage& stage) {
     const bool is_there = at != found.end();
     known += is_there ? 1 : 0;
     if (record.acknowledged && !is_there) {
-      // Whole segments go, so what is left of a trim begins behind it.
+      // A trim removes whole segments, so the log now begins after this record.
       if (record.seq < stage.trimmed_below() && IsBeforeAll(record.seq, records)) continue;
       return "record " + record.payload + " was acknowledged as seq " + std::to_string(record.seq) +
              ", and is not there";
@@ -66,7 +66,7 @@ std::string Compare(const Records& records, const Stage& stage) {
       return "a batch is torn at " + record.payload;
     }
   }
-  return known == found.size() ? "" : "there is a record that nobody has written";
+  return known == found.size() ? "" : "there is a record that no member has written";
 }
 
 std::string CheckVerdict(ModelFiles& files, bool must_be_clean) {
@@ -78,7 +78,7 @@ std::string CheckVerdict(ModelFiles& files, bool must_be_clean) {
          (report->problems.empty() ? "" : ": " + report->problems.front().message);
 }
 
-// Opens the log as the next member does, and leaves it in order.
+// Opens the log as the next member does, and closes it in order.
 std::string OpenAndLeave(ModelFiles& files) {
   Scenario scenario;
   scenario.members = {"jwl"};
@@ -101,7 +101,7 @@ std::string Judge(ModelFiles& files, const Stage& stage) {
   Records kept;
   wrong = ReadAll(files, &kept);
   if (!wrong.empty()) return "opened again, " + wrong;
-  // The record of OpenAndLeave() is behind all others.
+  // The record of OpenAndLeave() is the last one.
   const size_t before = records.size();
   if (kept.size() != before + 1) return "opening again changed what is in the log";
   kept.erase(std::prev(kept.end()));

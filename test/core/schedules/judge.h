@@ -9,9 +9,9 @@
 
 namespace durlog::schedules {
 
-// All members are gone. Each acknowledged record that is not trimmed is there with its seq and
-// bytes, each record once, a batch as a whole or not at all; the next open takes the log up, and
-// leaves it clean. "" where all of that holds. The files are changed.
+// Checks the log after all members have left or died. Each acknowledged record that is not trimmed
+// has its seq and bytes, no record is there twice, each batch is complete or absent, and the next
+// open recovers the log and leaves it clean. Returns "" if all of this holds. Changes the files.
 std::string Judge(ModelFiles& files, const Stage& stage);
 
 }  // namespace durlog::schedules

@@ -1,11 +1,11 @@
-// schedule_explorer: docs/TESTING.md says what it does.
-//   --set short|long    which scenarios; short unless said
-//   --scenario NAME     one of them only
-//   --preemptions N     instead of the scenario's bound; -1: any number
-//   --deaths N          likewise
-//   --most-runs N       of each scenario
+// schedule_explorer: see docs/TESTING.md.
+//   --set short|long    the set of scenarios (short)
+//   --scenario NAME     only this scenario
+//   --preemptions N     replaces the scenario's bound; -1: any number
+//   --deaths N          replaces the scenario's bound
+//   --most-runs N       the limit on the runs of each scenario
 //   --broken NAME       publishes-first, skips-reserved or voids-living: ends at the first
-//   violation
+//                       violation
 // Exits with 0 if every promise held, 1 if one was broken, 2 on bad arguments.
 #include <cstdio>
 #include <cstdlib>
@@ -51,7 +51,7 @@ bool ParseOne(const std::string& name, const std::string& value, Arguments* argu
   return true;
 }
 
-// Whether nothing was wrong.
+// Returns whether every promise held.
 bool Try(const Scenario& scenario, const Arguments& arguments) {
   const std::clock_t begin = std::clock();
   const Outcome outcome = TryAll(scenario, arguments.lie, arguments.most_runs);

@@ -34,7 +34,7 @@ Result<bool> ModelFile::TryLockRange(LockKind kind, uint64_t begin, uint64_t len
   return true;
 }
 
-// Only what was locked as one range is unlocked, or all of it.
+// Unlocks one range that was locked as a whole, or all ranges.
 Status ModelFile::UnlockRange(uint64_t begin, uint64_t length) {
   const uint64_t end = EndOf(begin, length);
   std::vector<HeldRange>& locks = inode_->locks;

@@ -56,7 +56,7 @@ class ModelDirectory final : public Directory {
   }
   Status Sync() override { return Status::Ok(); }
   Result<std::unique_ptr<FileLock>> Lock(const std::string&) override {
-    return Status::Error(Code::kUnsupported, "no writer is alone here");
+    return Status::Error(Code::kUnsupported, "the model has no exclusive writer");
   }
   Result<Capabilities> Probe() override {
     Capabilities capabilities;
@@ -141,7 +141,7 @@ void ModelFiles::NoteStore(const Place& place, uint64_t before, uint64_t after) 
   words_hash_ ^= Mix(key ^ before) ^ Mix(key ^ after);
 }
 
-// A lock's open file is its member's: each has one open of a file that it locks.
+// A lock's open file identifies its member: each member opens a file that it locks only once.
 void ModelFiles::NoteCallChange() {
   ++changes_;
   calls_hash_ = 0;

@@ -1,5 +1,5 @@
-// The file system that the members of one run share: bytes in memory, names, and locks of ranges
-// that belong to an open file and go with its member.
+// The file system that the members of one run share: bytes in memory, names, and range locks. A
+// lock belongs to an open file and ends with its member.
 #ifndef DURLOG_TEST_CORE_SCHEDULES_MODEL_FILES_H_
 #define DURLOG_TEST_CORE_SCHEDULES_MODEL_FILES_H_
 
@@ -21,7 +21,7 @@ using crash::Mix;
 enum class FileKind : uint8_t { kSegment, kMembersPage, kLivePage };
 inline constexpr size_t kFileKinds = 3;
 
-// A word of a file. The same place of every segment counts as one.
+// A word of a file. The same word of every segment counts as one place.
 struct Place {
   FileKind kind = FileKind::kSegment;
   size_t index = 0;  // of the word
@@ -29,11 +29,11 @@ struct Place {
   bool known = false;
 };
 
-// The places that two members have touched in some run, and one of them has stored to. The order of
-// accesses to any other place makes no difference.
+// The places that two members have accessed in some run, at least one of them with a store. The
+// order of accesses to other places makes no difference.
 class ContestedWords {
  public:
-  // True if it is new.
+  // Returns true if the place is new.
   bool Insert(const Place& place) {
     std::vector<bool>& words = words_[static_cast<size_t>(place.kind)];
     if (words.size() <= place.index) words.resize(place.index + 1);
@@ -89,9 +89,10 @@ class ModelFiles final : public FileSystem {
   std::unique_ptr<ModelFiles> Copy() const;
 
   Place PlaceOf(const uint64_t* word) const;
-  // Of all words that a turn has stored, and of names and locks.
+  // The hash of all words that a turn has stored, and of names and locks.
   uint64_t hash() const { return words_hash_ ^ calls_hash_; }
-  // Whether another member has touched it in this run, and either has stored.
+  // Notes an access. Returns whether another member has accessed the place in this run and one of
+  // the two has stored to it.
   bool NoteTouch(const Place& place, size_t member, bool stores);
   void NoteStore(const Place& place, uint64_t before, uint64_t after);
   // How often names or locks have changed.
@@ -107,7 +108,7 @@ class ModelFiles final : public FileSystem {
   Inode Make(const std::string& name);
 
   std::map<std::string, Inode> names_;
-  std::vector<Inode> inodes_;  // those without a name too: members may have them mapped
+  std::vector<Inode> inodes_;  // including those without a name: members may have them mapped
   std::array<uint64_t, kMostMembers> asked_{};
   size_t acting_ = 0;
   uint64_t opens_ = 0;

@@ -10,22 +10,23 @@
 
 namespace durlog::schedules {
 
-// A member's work is a word: w writes a record, f one of which two fill a segment, b a batch of
-// two, s appends one at `sync` and a at `async`, t trims all that may go, j joins (the others have
-// joined before the first turn), l leaves.
+// A member's work is a string with one letter for each step: w writes a record, f writes a record
+// of which two fill a segment, b writes a batch of two, s appends a record at `sync`, a appends one
+// at `async`, t trims all that may be trimmed, j joins (members without it have joined before the
+// first turn), l leaves.
 struct Scenario {
   std::string name;
   std::vector<std::string> members;
-  // Behind what is in the segment before the first turn; a record takes 32. 0: all of an empty one,
-  // and no spare has been made.
+  // The free bytes in the segment before the first turn; a record takes 32. 0: the segment is empty
+  // and there is no spare.
   uint64_t room_bytes = 0;
-  bool without_spare = false;  // the next segment's file has to be made first
+  bool without_spare = false;  // the next segment's file does not exist yet
   Limits limits;
 };
 
-// Those of every run of the tests: some seconds.
+// The scenarios of every test run; they take some seconds.
 std::vector<Scenario> ShortScenarios();
-// Minutes.
+// These take minutes.
 std::vector<Scenario> LongScenarios();
 
 }  // namespace durlog::schedules

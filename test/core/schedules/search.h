@@ -1,8 +1,8 @@
-// Depth-first search over everything that can happen, by runs from the beginning.
+// Depth-first search over all sequences of events. Each run starts from the beginning.
 //
-// A member's next step follows from everything it has seen so far. So a state consists of all that
-// each member has seen, and of the words, names and locks as they are now. The runs that follow a
-// state are tried once. States are compared by 64-bit hashes.
+// A member's next step depends only on the values that it has seen so far. So a state consists of
+// all values that each member has seen, and of the current words, names and locks. The runs that
+// follow a state are tried once. States are compared by 64-bit hashes.
 #ifndef DURLOG_TEST_CORE_SCHEDULES_SEARCH_H_
 #define DURLOG_TEST_CORE_SCHEDULES_SEARCH_H_
 
@@ -28,11 +28,11 @@ struct Choices {
   void Add(Choice choice) { list[count++] = choice; }
 };
 
-// Hashes that are none of them 0.
+// A set of hashes; 0 is not a valid hash.
 class StateSet {
  public:
   StateSet() : slots_(kFirstSlots) {}
-  // False if it was there already.
+  // Returns false if the state was in the set already.
   bool Insert(uint64_t state);
   uint64_t size() const { return size_; }
   void Clear();
@@ -47,14 +47,14 @@ class StateSet {
 
 class Search {
  public:
-  // To be called before each run; false once every run has been made.
+  // Call before each run. Returns false once every run has been made.
   bool BeginRun();
-  // The next choice in `state`. Nothing if every run that follows has been tried.
+  // Returns the next choice in `state`, or nullopt if every run that follows has been tried.
   std::optional<Choice> Next(uint64_t state, const Choices& choices);
-  // Whether the last state of Next() was met for the first time.
+  // Whether the last state passed to Next() was new.
   bool is_new() const { return is_new_; }
   void StartAnew();
-  // The next run is the last one again.
+  // Makes the next run repeat the last one.
   void Repeat();
 
   uint64_t states() const { return states_.size(); }

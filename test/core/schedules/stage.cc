@@ -27,7 +27,7 @@ LogOptions Stage::Options() {
 }
 
 void Stage::SetUp() {
-  // The vector is not to grow while members hold on to what is in it.
+  // The vector must not reallocate while members hold references to its elements.
   written_.reserve(32);
   for (size_t member = 0; member < scenario_.members.size(); ++member) {
     files_.set_acting(member);

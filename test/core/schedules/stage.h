@@ -17,12 +17,12 @@
 
 namespace durlog::schedules {
 
-// A record that a member has appended, or has tried to.
+// A record that a member has appended or tried to append.
 struct Written {
   std::string payload;
   bool acknowledged = false;
   uint64_t seq = 0;
-  size_t batch = SIZE_MAX;  // records with the same number are all there, or none is
+  size_t batch = SIZE_MAX;  // of the records with the same number, all are in the log or none
 };
 
 class Stage final : public LogListener {
@@ -33,18 +33,18 @@ class Stage final : public LogListener {
 
   // Lets members join before the first turn, and fills the log.
   void SetUp();
-  // All of a member's work.
+  // Does all of a member's work.
   void Work(size_t member);
 
   const std::vector<Written>& written() const { return written_; }
-  // Below it, records may have been trimmed.
+  // Records below this seq may have been trimmed.
   uint64_t trimmed_below() const { return trimmed_below_; }
-  // The first thing that no member may meet; "" for none.
+  // The first violation that a member has observed; "" for none.
   const std::string& violation() const { return violation_; }
 
   // LogListener
   void OnFailure(const Status& status, uint64_t, uint64_t, bool) override {
-    Fail("a member gave up: " + status.message());
+    Fail("a member's log has failed: " + status.message());
   }
   void OnRotated(uint64_t) override {}
 

@@ -14,7 +14,7 @@ namespace {
 
 Turns* current = nullptr;
 
-// The word that a member which skips reservations sees: a record's.
+// The word as a member that skips reservations sees it: the word of a record.
 uint64_t AsCommitted(uint64_t word) {
   const uint64_t state = uint64_t{static_cast<uint32_t>(FrameState::kCommitted)} << kStateShift;
   return (word & kLengthMask) | state;
@@ -60,7 +60,7 @@ RunEnd Turns::Run() {
   return end_;
 }
 
-// A member that waits would see the same as before, unless some of it has changed.
+// Whether a value that a waiting member has seen has changed since.
 bool Turns::HasNews(const Member& member) const {
   if (member.changed_something || member.calls_seen != files_->changes()) return true;
   return std::any_of(member.seen.begin(), member.seen.end(),
@@ -92,7 +92,7 @@ uint64_t Turns::StateNow() const {
     state = Mix(state ^ (running_ * 64 + static_cast<uint64_t>(preemptions_) + 1));
   }
   for (const Member& member : members_) {
-    // The knowledge of a member that has finished makes no difference.
+    // The values that a finished member has seen make no difference.
     const uint64_t known = member.done ? 1 : member.dead ? 2 : Mix(member.known + member.waits);
     state = Mix(state ^ known);
   }
@@ -268,7 +268,7 @@ bool Turns::Swap(uint64_t* word, uint64_t* expected, uint64_t desired) {
 
 uint64_t Turns::Add(uint64_t* word, uint64_t added) {
   uint64_t before = *word;
-  // Adding nothing is how the live page's bell is looked at: see LiveBell.
+  // The live page's bell is read by adding 0: see LiveBell.
   if (added == 0) return Load(word);
   do {
     before = *word;

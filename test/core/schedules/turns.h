@@ -1,13 +1,12 @@
-// One run: members that take turns, one at each access to what they share.
+// One run: members that take turns. Each access to shared state is a turn.
 //
 // A turn is one load, store, compare-and-swap or addition of a contested word, or one call about
 // names or locks. The payload of a record is stored with the previous turn: no other member touches
-// those bytes. Turns follow each other in one order that all members see; how weakly a processor
-// may order them is not tried.
+// those bytes. All members see the turns in the same order: weaker memory orders are not tried.
 //
-// A member that waits gets its next turn once something has changed of what it saw when it last
-// looked. Its knowledge is then assumed to follow from that look and from its knowledge before it
-// began to wait. That is true of every loop in src-native/shared that yields or sleeps.
+// A waiting member gets its next turn once a value has changed that it saw when it last looked. The
+// model assumes that its state then depends only on that look and on its state before the wait.
+// That is true of every loop in src-native/shared that yields or sleeps.
 #ifndef DURLOG_TEST_CORE_SCHEDULES_TURNS_H_
 #define DURLOG_TEST_CORE_SCHEDULES_TURNS_H_
 
@@ -25,25 +24,25 @@
 
 namespace durlog::schedules {
 
-// How member 0 is broken.
+// A way in which member 0 is broken.
 enum class Lie : uint8_t {
   kNone,
   kPublishesFirst,  // its frame's header is stored after it has published the frame
-  kSkipsReserved,   // takes what another one has reserved for a whole record
-  kVoidsLiving,     // takes every other member for dead
+  kSkipsReserved,   // treats another member's reservation as a complete record
+  kVoidsLiving,     // treats every other member as dead
 };
 
 struct Limits {
   int preemptions = -1;   // switches away from a member that could continue; -1: any number
   int deaths = 0;         // members that may die
-  size_t turns = 20'000;  // of a run: one that takes more does not end
+  size_t turns = 20'000;  // a run that takes more turns counts as endless
 };
 
 enum class RunEnd : uint8_t {
   kNotYet,
   kDone,     // every member has finished or is dead
   kKnown,    // the rest of the run has been tried
-  kStuck,    // each member that lives waits for an event that cannot come
+  kStuck,    // each live member waits for an event that cannot come
   kTooLong,  // the turns of Limits are used up
   kWrong,    // the files break a promise
 };
@@ -56,32 +55,33 @@ class Turns {
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
 
-  // Each member's work is done in a fiber. Before Run().
+  // Adds a member, whose work runs in a fiber. Call before Run().
   void Add(std::function<void()> work);
   RunEnd Run();
   bool IsDead(size_t member) const { return members_[member].dead; }
   size_t running() const { return running_; }
   // Adds to the state a result by which the end of the run is judged.
   void Tell(uint64_t what) { told_ ^= what; }
-  // Whether a word was contested that was not in any run before.
+  // Whether a word was contested for the first time in any run.
   bool met_new_words() const { return met_new_words_; }
-  // A hash of the files and of the results that the members got.
+  // A hash of the files and of the members' results.
   uint64_t Content() const { return files_->hash() ^ Mix(told_); }
-  // Called in each new state, outside of turns. False if the state breaks a promise.
+  // `check` is called in each new state, outside of turns. It returns false if the state breaks a
+  // promise.
   void set_check(std::function<bool()> check) { check_ = std::move(check); }
   void set_trace(std::vector<std::string>* trace) { trace_ = trace; }
 
-  // Null while no turns are taken: accesses are then made at once.
+  // Null while no turns are taken; accesses then happen immediately.
   static Turns* Current();
 
-  // Of the member that runs.
+  // Accesses of the running member.
   uint64_t Load(const uint64_t* word);
   void Store(uint64_t* word, uint64_t value, bool postponable);
   bool Swap(uint64_t* word, uint64_t* expected, uint64_t desired);
   uint64_t Add(uint64_t* word, uint64_t added);
   void Raise(uint64_t* word, uint64_t value);
   void WaitForNews();
-  // A call about names or locks: before it, and with its result.
+  // A call about names or locks: the first runs before it, the second takes its result.
   void BeginCall() { TakeTurn(); }
   void EndCall(const char* call, const std::string& name, uint64_t result, uint64_t changes_before);
   bool BelievesAlive() const { return lie_ != Lie::kVoidsLiving || running_ != 0; }
@@ -97,14 +97,14 @@ class Turns {
   };
   struct Member {
     std::unique_ptr<crash::Fiber> fiber;
-    uint64_t known = 0;  // hash of all that it has seen
+    uint64_t known = 0;  // hash of all values that it has seen
     bool done = false;
     bool dead = false;
     bool waits = false;
-    // Since it last waited: a look.
+    // The state since it last waited.
     bool changed_something = true;
     uint64_t calls_seen = 0;  // ModelFiles::changes()
-    uint64_t look = 0;        // hash of what it has seen, and where
+    uint64_t look = 0;        // hash of the values that it has seen, and their places
     std::vector<Seen> seen;
     uint64_t known_before_looks = 0;
     std::vector<Postponed> postponed;

@@ -25,7 +25,7 @@ class LogWalkTest : public SharedTestFolder {
  protected:
   void TearDown() override { step_hook_for_tests = nullptr; }
 
-  // A member that appends nothing: only its walk is of interest.
+  // A member that appends nothing and is only walked.
   std::shared_ptr<Member> MakeMember(FileSystem& files = DefaultFileSystem()) {
     Result<std::unique_ptr<Directory>> directory = files.OpenDirectory(PathOf("log"), false);
     Result<std::unique_ptr<MembersPage>> page = MembersPage::Open(**directory);
@@ -46,7 +46,7 @@ TEST_F(LogWalkTest, ARecordThatWasPublishedBeforeItsWriterDiedIsNotMadeVoid) {
   ASSERT_TRUE(segment.ok()) << segment.status().message();
   begin.segment = *segment;
   LogWalk walk(*member, AtReserved::kStop, begin);
-  // The walk sees the reservation; then the owner publishes, is acknowledged and is gone.
+  // The walk sees the reservation; then the owner publishes, is acknowledged and leaves.
   when_reserved = [&walk] { EXPECT_TRUE(walk.Advance().ok()); };
   step_hook_for_tests = RunWhenReserved;
   EXPECT_EQ(Write(*owner, PayloadOf(0)), 0u);
@@ -82,13 +82,13 @@ TEST_F(LogWalkTest, AReservationIsMadeVoidOnceItsWriterIsDead) {
 
 class TrimRaceTest : public LogWalkTest {
  protected:
-  // Appends until `log` has begun `segments` more; returns the first seq of the last one.
+  // Appends until `log` has begun `segments` more segments; returns the first seq of the last one.
   uint64_t AppendSegments(SharedLog& log, size_t segments) {
     const size_t begun = listener_.rotated.size() + segments;
     while (listener_.rotated.size() < begun) Write(log, std::string(20'000, 'x'));
     return listener_.rotated.back();
   }
-  // The file system of a member that is overtaken when it first opens the segment of `first_seq`:
+  // The file system of a member that is overtaken: when it first opens the segment of `first_seq`,
   // `writer` begins two more segments and trims the log.
   std::unique_ptr<FileSystem> OvertakenAt(uint64_t first_seq, SharedLog* writer) {
     return std::make_unique<ObservedFileSystem>(

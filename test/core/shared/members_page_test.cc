@@ -47,7 +47,7 @@ TEST_F(MembersPageTest, TimesInASegmentNeverFall) {
   // The next segment has another base time.
   EXPECT_EQ(page->RaiseTime(20, 5), 5u);
   EXPECT_EQ(page->RaiseTime(20, 0), 5u);
-  // A member that was stopped in the segment before changes nothing.
+  // A member that was stopped in the previous segment changes nothing.
   EXPECT_EQ(page->RaiseTime(10, 700), 700u);
   EXPECT_EQ(page->RaiseTime(20, 0), 5u);
   const uint64_t beyond = uint64_t{1} << 32;

@@ -1,5 +1,5 @@
-// A member that dies at any step costs the others nothing. It is a separate process, which kills
-// itself with SIGKILL at the step that the test chooses.
+// The death of a member at any step loses no record of another member. The member is a separate
+// process, which kills itself with SIGKILL at the step that the test chooses.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -22,9 +22,9 @@ namespace {
 
 constexpr int kFirst = 0;
 constexpr int kStepCount = static_cast<int>(Step::kSteps);
-// Deaths at the same step, each later in the work.
+// The number of deaths at the same step, each later in the work.
 constexpr int kTimes = 2;
-// A user that needs no name.
+// A user id without an account.
 constexpr uid_t kService = 12345;
 
 Step fatal_step = Step::kSteps;
@@ -34,7 +34,7 @@ void DieAtStep(Step step) {
   if (step == fatal_step && times_left-- == 0) raise(SIGKILL);
 }
 
-// A record that was acknowledged to the child, as the child reports it.
+// An acknowledged record, as the child reports it.
 struct Acknowledged {
   uint64_t seq;
   uint64_t number;  // its payload is PayloadOf(number)
@@ -71,7 +71,7 @@ class MortalTestFolder : public SharedTestFolder {
     _exit(0);
   }
 
-  // A child that dies at `step`, for the `times`th time that it comes there. Whether it did.
+  // Runs a child that dies when it reaches `step` for the `times`th time. Returns whether it died.
   bool KillAt(Step step, int times) {
     int ends[2];
     EXPECT_EQ(pipe(ends), 0);

@@ -214,7 +214,7 @@ TEST_F(SharedLogTest, ALargeGroupsSyncWaitsBehindTheOneThatRuns) {
   };
   append(1);
   log->Pump();
-  const size_t first = held.held();  // and what populates the map
+  const size_t first = held.held();  // includes the job that populates the map
   append(2);
   log->Pump();
   EXPECT_EQ(held.held(), first);
@@ -244,14 +244,14 @@ TEST_F(SharedLogTest, AsyncIsReachedOnceWritebackOfAllBeforeItHasBegunAndWaitsFo
   ASSERT_TRUE(opened.ok()) << opened.status().message();
   SharedLog& log = **opened;
   log.Attach(&inline_, &listener_);
-  // Of three segments, by another member.
+  // Another member fills three segments.
   while (listener_.rotated.size() < 2) Write(*other, PayloadOf(900));
   const Result<uint64_t> seq = log.AppendSync(AsBytes(PayloadOf(0)), Level::kAsync);
   ASSERT_TRUE(seq.ok()) << seq.status().message();
   EXPECT_EQ(begun.size(), 3u);
   EXPECT_EQ(log.ReachedEnd(Level::kAsync), *seq + 1);
   EXPECT_EQ(log.ReachedEnd(Level::kSync), 0u);
-  // Writeback that one member has started counts for all, and starts once for each segment.
+  // Writeback that one member has started counts for all members, and starts once per segment.
   other->Look();
   EXPECT_EQ(other->ReachedEnd(Level::kAsync), *seq + 1);
   begun.clear();
@@ -293,7 +293,7 @@ TEST_F(SharedLogTest, WhatOthersReachForAMemberIsToldToItByTheEndOfAJob) {
   ASSERT_TRUE(second->Sync(Level::kSync).ok());
   second->Look();
   ASSERT_TRUE(second->Sync(Level::kSync).ok());
-  // A caller that waits has looked before this, and looks again when a job has ended.
+  // A waiting caller looks before this, and again when a job has ended.
   first->Harvest();
   EXPECT_EQ(first->ReachedEnd(Level::kSync), 0u);
   EXPECT_FALSE(first->idle());
@@ -314,7 +314,7 @@ TEST_F(SharedLogTest, ATrimRemovesWholeSegmentsForAllMembers) {
   EXPECT_GT(first->first_seq(), 200u);
   EXPECT_LE(first->first_seq(), 400u);
   EXPECT_EQ(second->first_seq(), first->first_seq());
-  // The member that was idle all the while, in a segment that is gone.
+  // This member was idle meanwhile, in a segment that has been removed.
   EXPECT_EQ(Write(*second, PayloadOf(600)), 600u);
   ExpectRecords(first->first_seq(), 601);
 }
@@ -373,7 +373,7 @@ TEST_F(SharedLogTest, ClosingALatchedMemberLeavesItsSlotToTheNextOne) {
   const uint32_t slot = (*latched)->slot();
   Write(**latched, PayloadOf(0));
   while (listener_.rotated.empty()) Write(*other, PayloadOf(900));
-  // The failure latches this member alone.
+  // The failure latches only this member.
   fails = true;
   EXPECT_FALSE((*latched)->Sync(Level::kSync).ok());
   EXPECT_TRUE((*latched)->latched());
@@ -396,11 +396,11 @@ TEST_F(SharedLogTest, ReadersLeaveALivePageThatANewMemberCannotFind) {
   ASSERT_TRUE((*folder)->Remove(kLiveName).ok());
   std::unique_ptr<SharedLog> second = OpenMember();
   Write(*second, PayloadOf(1));
-  // The first member has not looked at the log since: its page says nothing of the record.
+  // The first member has not looked at the log since, so its page does not contain the record.
   EXPECT_FALSE((*reader)->Look());
 }
 
-// Runs once, when this thread's member has published.
+// Runs once, after this thread's member has published.
 thread_local std::function<void()> when_published;
 
 void DoWhenPublished(Step step) {
@@ -444,7 +444,7 @@ TEST_F(SharedLogTest, AMemberThatOpensAsSoonAsTheLastOneHasLeftIsLetIn) {
   EXPECT_EQ(Write(*next, PayloadOf(1)), 1u);
 }
 
-// The log's lock as a last member has it whose process is being ended: until a joiner has looked.
+// The log's lock as held by the last member while its process is ending: until a joiner has looked.
 File* dying_lock = nullptr;
 int looks = 0;
 

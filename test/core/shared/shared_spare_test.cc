@@ -1,4 +1,4 @@
-// The file that becomes the next segment of a log with several writers.
+// Tests of the spare: the file that becomes the next segment of a log with several writers.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -44,7 +44,7 @@ class SharedSpareTest : public SharedTestFolder {
 TEST_F(SharedSpareTest, AFailureLongAgoDoesNotRejectAnAppendForWhichThereIsRoom) {
   std::unique_ptr<SharedLog> log = OpenOnDisk();
   disk_is_full_ = true;
-  // Up to where the file is prepared, which nothing waits for.
+  // Appends until the spare is prepared; no append waits for it.
   while (failures_ == 0) Write(*log, PayloadOf(900));
   disk_is_full_ = false;
   Status failed = FillSegment(*log);
@@ -56,7 +56,7 @@ TEST_F(SharedSpareTest, AFailureThatNoAppendWaitedToSeeIsForgotten) {
   std::unique_ptr<SharedLog> log = OpenOnDisk();
   disk_is_full_ = true;
   EXPECT_EQ(FillSegment(*log).code(), Code::kBackpressure);
-  // The append was aborted; turns of the event loop pass.
+  // The append was aborted, and the event loop takes some turns.
   log->Harvest();
   log->Pump();
   disk_is_full_ = false;

@@ -1,6 +1,6 @@
-// A member that is stopped, and not dead, holds up each other one for that one's stall_ms at most;
-// then the other one reports which process is stopped. The stopped member runs in a separate thread
-// and is held at a step of the protocol.
+// A stopped member that is not dead delays another member for at most the stall_ms of that other
+// member, which then reports the stopped process. The stopped member runs in a separate thread and
+// is held at a step of the protocol.
 
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ class SharedStallTest : public SharedTestFolder {
     options.stall_ms = 20;
     return options;
   }
-  // Returns once another member has come to `step` in its `work`.
+  // Returns once another member has reached `step` in its `work`.
   void StopAnother(Step step, const std::function<void(SharedLog&)>& work) {
     slow_ = std::thread([this, step, work] {
       InlineExecutor executor;
@@ -87,7 +87,7 @@ TEST_F(SharedStallTest, BeforeItsRecordIsStoredHoldsUpAcknowledgementsAndNothing
   EXPECT_EQ(stalled.owner_pid(), DefaultFileSystem().ProcessId());
   EXPECT_EQ(other->next_seq(), 2u);
   EXPECT_EQ(other->ReachedEnd(Level::kMemory), 0u);
-  // Other records are reserved and stored; those that wait are reported, and not lost.
+  // Other records are reserved and stored; the waiting ones are reported and not lost.
   const Result<uint64_t> third = other->Append(AsBytes(PayloadOf(2)), Level::kMemory);
   ASSERT_TRUE(third.ok());
   EXPECT_EQ(*third, 2u);
@@ -117,7 +117,7 @@ TEST_F(SharedStallTest, WhileItSyncsForAllEndsAnAppendAndAFlushThatWaitByTheCode
   }
   EXPECT_FALSE(other->latched());
   EXPECT_EQ(other->ReachedEnd(Level::kSync), 0u);
-  // At memory nothing is held up.
+  // Appends at memory are not delayed.
   EXPECT_EQ(Write(*other, PayloadOf(3)), 3u);
   GoOn();
   EXPECT_TRUE(other->Sync(Level::kFull).ok());

@@ -1,4 +1,4 @@
-// Members in threads of one process, with jobs on other threads. All maps of a file are at one
+// Members in threads of one process, with jobs on other threads. All maps of a file have the same
 // address, so that `npm run test:core -- --sanitize thread` sees every pair of accesses.
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ class SharedThreadsTest : public SharedTestFolder {
     return log;
   }
 
-  // One append of a kind that `turn` chooses.
+  // Makes one append of the kind that `turn` selects.
   static void AppendOne(SharedLog& log, const std::string& text, int turn,
                         Acknowledged* acknowledged) {
     if (turn % 10 == 3) {
@@ -56,7 +56,7 @@ class SharedThreadsTest : public SharedTestFolder {
     (*acknowledged)[*seq] = text;
   }
 
-  // Joins, appends, trims now and then, and leaves: every other time without closing.
+  // Joins, appends, sometimes trims, and leaves: every second time without closing.
   void RunMember(int member, Acknowledged* acknowledged) {
     ThreadExecutor executor(2);
     RecordingListener listener;
@@ -85,7 +85,7 @@ class SharedThreadsTest : public SharedTestFolder {
 };
 
 TEST_F(SharedThreadsTest, JoinAppendSyncRotateTrimReadAndLeaveBesideEachOther) {
-  // Keeps the log from being recovered in between.
+  // Keeps the log open, so that no other open recovers it.
   Result<std::unique_ptr<SharedLog>> opened = OpenIn(&inline_, &listener_);
   ASSERT_TRUE(opened.ok()) << opened.status().message();
   std::unique_ptr<SharedLog> first = std::move(*opened);

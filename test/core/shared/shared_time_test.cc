@@ -103,7 +103,7 @@ TEST_F(SharedTimeTest, TimesDoNotFallInASegmentThatIsOpenedAgain) {
 
 TEST_F(SharedTimeTest, ASpareFromBeforeTheClockWasSetIsMadeAgain) {
   std::unique_ptr<SharedLog> log = OpenByClock();
-  // Up to where the next segment's file is prepared.
+  // Appends until the next segment's file is prepared.
   while (log->next_seq() < 500) Append(*log);
   ASSERT_TRUE(listener_.rotated.empty());
   files_.clock_ahead_ms = kFiftyDaysMs;

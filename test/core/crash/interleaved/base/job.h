@@ -1,5 +1,5 @@
-// Stands in for src-native/base/job.h, so that a job can be left in the middle of its work: workers
-// are fibers here, and whoever awaits a job that another fiber has begun lets that one go on.
+// Replaces src-native/base/job.h, so that a job can be suspended in the middle of its work. Workers
+// are fibers here, and waiting for a job that another fiber has begun lets that fiber continue.
 #ifndef DURLOG_BASE_JOB_H_
 #define DURLOG_BASE_JOB_H_
 
@@ -8,7 +8,7 @@
 namespace durlog {
 
 namespace crash {
-// seeded_workers.cc: gives the workers of the session that is running a turn.
+// seeded_workers.cc: gives the workers of the running session a turn.
 void LetOthersRun();
 }  // namespace crash
 
@@ -35,7 +35,7 @@ class Job {
 
   bool done() const { return state_ == State::kDone; }
 
-  // A job that asks whether it is cancelled ends soon, with or without its work done.
+  // A job that checks whether it is cancelled ends soon, with or without its work done.
   void Cancel() { cancelled_ = true; }
 
  protected:

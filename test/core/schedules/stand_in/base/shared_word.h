@@ -8,7 +8,7 @@
 namespace durlog {
 
 namespace schedules {
-// stand_in.cc. With `postponable`, a broken member may make it late.
+// stand_in.cc. If `postponable` is set, a broken member may delay the store.
 uint64_t LoadWord(const uint64_t* word);
 void StoreWord(uint64_t* word, uint64_t value, bool postponable);
 bool SwapWord(uint64_t* word, uint64_t* expected, uint64_t desired);
@@ -35,7 +35,7 @@ class SharedWord {
   uint64_t fetch_add(uint64_t added, std::memory_order) {
     return schedules::AddToWord(&value_, added);
   }
-  // Of readers that wait, which no schedule has.
+  // Used only by waiting readers, and no schedule has any.
   uint64_t exchange(uint64_t value, std::memory_order) {
     const uint64_t before = load();
     store(value);
@@ -46,9 +46,9 @@ class SharedWord {
   friend void RaiseWord(SharedWord& word, uint64_t value);
   uint64_t value_ = 0;
 };
-static_assert(sizeof(SharedWord) == sizeof(uint64_t), "it is the word itself");
+static_assert(sizeof(SharedWord) == sizeof(uint64_t), "a SharedWord holds only the word");
 
-// One turn: the steps of the real one before its last compare-and-swap change nothing.
+// One turn: the real RaiseWord() changes nothing before its last compare-and-swap.
 inline void RaiseWord(SharedWord& word, uint64_t value) {
   schedules::RaiseWordTo(&word.value_, value);
 }

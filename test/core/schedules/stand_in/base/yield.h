@@ -1,4 +1,5 @@
-// Replaces src-native/base/yield.h: a member that waits gets its next turn once it has news.
+// Replaces src-native/base/yield.h: a waiting member gets its next turn after a change that it can
+// see.
 #ifndef DURLOG_BASE_YIELD_H_
 #define DURLOG_BASE_YIELD_H_
 
