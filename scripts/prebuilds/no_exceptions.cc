@@ -1,5 +1,5 @@
-// The functions that the C++ runtime calls between a throw and a catch, if nothing is caught. libc++
-// is compiled with exceptions, the core without: a throw of libc++ can only end the process.
+// The functions that the C++ runtime calls between a throw and a catch, if nothing is caught.
+// libc++ is compiled with exceptions, the core without: a throw of libc++ can only end the process.
 // libc++abi and libunwind come to the same end, with a twentieth of the addon in unwinding code.
 //
 // The linker takes an object of an archive only for a symbol that is missing, so each symbol that

@@ -79,9 +79,9 @@ Result<VerifyReport> VerifyOnce(Directory& directory, const std::optional<LiveVi
   DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(directory));
   DURLOG_ASSIGN_OR_RETURN(const Evidence evidence, EvidenceForObserver(directory));
   const uint64_t acknowledged_end = live ? live->memory_end : 0;
-  DURLOG_ASSIGN_OR_RETURN(RecoveryPlan plan, PlanRecovery(directory, std::move(files),
-                                                           OpenMode::kRead, ScanExtent::kEverything,
-                                                           evidence, acknowledged_end));
+  DURLOG_ASSIGN_OR_RETURN(RecoveryPlan plan,
+                          PlanRecovery(directory, std::move(files), OpenMode::kRead,
+                                       ScanExtent::kEverything, evidence, acknowledged_end));
   const uint64_t written_end = live ? live->memory_end : UINT64_MAX;
   if (IsBeingWritten(plan, written_end)) {
     plan.report.state = RecoveryState::kClean;
