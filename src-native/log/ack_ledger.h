@@ -1,4 +1,4 @@
-// Which records have reached which level: the one place where an acknowledgement is decided.
+// Tracks which records have reached which level. Only this class decides acknowledgements.
 #ifndef DURLOG_LOG_ACK_LEDGER_H_
 #define DURLOG_LOG_ACK_LEDGER_H_
 
@@ -12,31 +12,32 @@
 
 namespace durlog {
 
-// An end is exclusive: it stands for every record below it. The wanted end of a level is what
-// callers have asked for, its reached end what has come true, and so what may be acknowledged. What
-// has reached a level has reached every lower one: the reached ends never rise with the level.
+// An end is exclusive: it covers every record below it. A level has two ends. Callers have
+// requested the level for every record below its wanted end. Every record below its reached end has
+// the level and may be acknowledged. A record that reaches a level has reached every lower level
+// too, so a reached end is never above that of a lower level.
 class AckLedger {
  public:
-  // Asks that every record below `end` reach `level`.
+  // Requests `level` for every record below `end`.
   void Want(Level level, uint64_t end) {
     uint64_t& wanted = wanted_[static_cast<size_t>(level)];
     wanted = std::max(wanted, end);
   }
 
-  // Every record below `end` has reached `level`. To be called after that has come true. Commits
-  // may finish in another order than they began: an end never goes back here.
+  // Notes that every record below `end` has reached `level`. Call it only once that is true.
+  // Commits may finish in another order than they began, so this never lowers an end.
   void Reach(Level level, uint64_t end) {
     for (size_t i = 0; i <= static_cast<size_t>(level); ++i)
       reached_[i] = std::max(reached_[i], end);
   }
 
-  // The records from `end` on, none of which had reached any level, were taken back.
+  // Notes that the records from `end` on were rolled back. None of them had reached any level.
   void Withdraw(uint64_t end) {
     for (uint64_t& wanted : wanted_) wanted = std::min(wanted, end);
   }
 
-  // For a log whose records are the ones below `end`, all of them on the device: after a recovery,
-  // or after a truncation, which may take back what had been acknowledged.
+  // Notes that the log holds exactly the records below `end`, all of them on the device. Called
+  // after a recovery, and after a truncation, which may remove acknowledged records.
   void Reset(uint64_t end) {
     wanted_.fill(end);
     reached_.fill(end);
@@ -46,8 +47,8 @@ class AckLedger {
   uint64_t memory_end() const { return ReachedEnd(Level::kMemory); }
   uint64_t synced_end() const { return ReachedEnd(Level::kSync); }
 
-  // The level that the next commit has to bring about: the highest that a record is wanted at and
-  // has not reached. Nothing where there is no such record.
+  // The level of the next commit: the highest level that a record is wanted at and has not reached.
+  // Nothing if every record has reached its level.
   std::optional<Level> DueLevel() const {
     for (size_t i = kLevelCount; i-- > 0;) {
       if (wanted_[i] > reached_[i]) return static_cast<Level>(i);

@@ -25,44 +25,45 @@ struct CommitPlan {
   bool zero_ahead = false;
   StagedGroup group;
   std::vector<SyncTarget> targets;
-  // A tail that is given up with this commit: unmapped by the worker, after the sync.
+  // A tail that the log gives up with this commit. The worker unmaps it after the sync.
   std::unique_ptr<MappedTail> retired_tail;
 };
 
 enum class CommitOutcome : uint8_t {
   kDone,
-  // Nothing of the group is in the log: there was no room, no memory, no descriptor, or no segment
-  // to write to. The segments are as before.
+  // No record of the group is in the log, because there was no space, no memory, no descriptor, or
+  // no segment to write to. The segments are unchanged.
   kRolledBack,
-  // A write or sync failed, and what is on the device is not known.
+  // A write or sync failed, and the content of the device is unknown.
   kFailed,
 };
 
-// Two phases: writes, which put the group into the page cache (past it, where they are direct), and
-// syncs. The log's thread may go on from the first without waiting for the second.
+// A commit has two phases. The writes put the group into the page cache, or past it if they are
+// direct. The syncs follow. The log's thread may continue after the writes without waiting for the
+// syncs.
 class CommitJob final : public Job {
  public:
   CommitJob(FileSystem& file_system, Directory& directory, CommitPlan plan)
       : file_system_(file_system), directory_(directory), plan_(std::move(plan)), writes_(*this) {}
 
-  // Waits for the writes, or makes them if no worker has begun. False where they have failed, or
-  // were taken back: then the outcome says which.
+  // Waits for the writes, or does them if no worker has begun. False if they failed or were rolled
+  // back: outcome() distinguishes the two.
   bool AwaitWrites() {
     writes_.Await();
     return written_;
   }
-  // Segments that got their names in this commit, oldest first; at the first call. After done(), or
-  // once AwaitWrites() has said true.
+  // The segments that got their names in this commit, oldest first. A second call returns none.
+  // Call it after done(), or after AwaitWrites() has returned true.
   std::vector<std::shared_ptr<Segment>> TakeActivated() { return std::exchange(activated_, {}); }
   // After done().
   CommitPlan& plan() { return plan_; }
   CommitOutcome outcome() const { return outcome_; }
   const Status& status() const { return status_; }
-  // How long it took.
+  // How long the commit took.
   uint64_t micros() const { return micros_; }
-  // When it ended, by FileSystem::MonotonicMicros().
+  // When the commit ended, by FileSystem::MonotonicMicros().
   uint64_t ended_micros() const { return ended_micros_; }
-  // Lets go of segments, maps and buffers: a worker may hold the job a while yet.
+  // Releases the segments, maps and buffers, because a worker may hold the job for longer.
   void Release();
 
  protected:

@@ -1,8 +1,8 @@
 // The writer of a log.
 //
-// Threads: every method is called by one thread, the log's own. What blocks is done by jobs on
-// the executor's workers, which touch nothing but what they were given; the log picks up their
-// results in Harvest(). So there is no lock, and no state that two threads share.
+// Threads: every method is called by one thread, the log's own. Jobs on the executor's workers do
+// everything that blocks. A job uses only the data that it was given, and the log collects its
+// result in Harvest(). So there is no lock and no state that two threads share.
 #ifndef DURLOG_LOG_LOG_H_
 #define DURLOG_LOG_LOG_H_
 
@@ -46,74 +46,77 @@ class Log final : public LogWriter {
   // Blocking: locks, recovers, creates. The log has no executor yet: Attach() comes next.
   static Result<std::unique_ptr<Log>> Open(FileSystem& file_system, const std::string& path,
                                            const LogOptions& options);
-  // Waits for the jobs that are out. Does not sync: see PrepareClose().
+  // Waits for the running jobs. Does not sync: see PrepareClose().
   ~Log() override;
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
-  // Both outlive the log.
+  // Both must outlive the log.
   void Attach(Executor* executor, LogListener* listener) override;
 
-  // Frames and copies the record, and returns its seq. Refused: kRecordEmpty, kRecordTooLarge,
-  // kLatched, kClosed; kBackpressure where nothing was done and a later try may succeed; kNoSpace
-  // where a mapped segment could not be had. The level is reached when ReachedEnd(level) > seq. An
-  // append that finds that a commit was rolled back is refused with kBackpressure, after the
-  // listener has been called: a caller that appends in order can stop before it stores a record
-  // after a lost one.
+  // Frames and copies the record, and returns its seq. Fails with kRecordEmpty, kRecordTooLarge,
+  // kLatched or kClosed; with kBackpressure if nothing was done and a later try may succeed; with
+  // kNoSpace if no mapped segment could be allocated. The record has reached `level` once
+  // ReachedEnd(level) > seq. If an append finds that a commit was rolled back, it fails with
+  // kBackpressure after the listener has been called. So a caller that appends in order can stop
+  // before it stores a record after a lost one.
   //
-  // A `time_ms` that is not the clock's is kept exactly: where the active segment cannot hold it,
-  // as it is before the newest record's or more than 49.7 days after the base time, it begins the
-  // next segment.
+  // A `time_ms` other than kClockTime is stored exactly. If it is before the newest record's time,
+  // or more than 49.7 days after the active segment's base time, that segment cannot hold it and
+  // the record begins the next one.
   Result<uint64_t> Append(Bytes payload, Level level, uint64_t time_ms = kClockTime,
                           uint64_t expected_seq = kAnySeq) override;
-  // As Append, for all or none of `count` records, also after a crash. Returns the first seq.
+  // As Append(), for `count` records: all or none are in the log, also after a crash. Returns the
+  // first seq.
   Result<uint64_t> AppendBatch(const Bytes* payloads, size_t count, Level level,
                                uint64_t time_ms = kClockTime,
                                uint64_t expected_seq = kAnySeq) override;
-  // At kMemory when it returns.
+  // The record is at kMemory when this returns.
   Result<uint64_t> Write(Bytes payload) override;
-  // As Write, for all or none of `count` records, also after a crash. Returns the first seq.
+  // As Write(), for `count` records: all or none are in the log, also after a crash. Returns the
+  // first seq.
   Result<uint64_t> WriteBatch(const Bytes* payloads, size_t count) override;
-  // At `level` when it returns; the caller's thread does the commit.
+  // The record is at `level` when this returns; the caller's thread does the commit.
   Result<uint64_t> AppendSync(Bytes payload, Level level, uint64_t time_ms = kClockTime) override;
-  // Takes `seqs` seqs, at most kMaxVoidSeqs, that hold no record: as in the log that this one is
-  // restored from. At kMemory when it returns; `time_ms` is the time of the record behind them.
+  // Appends a void: `seqs` seqs, at most kMaxVoidSeqs, that hold no record in the log that this one
+  // is restored from. The void is at kMemory when this returns. `time_ms` is the time of the next
+  // record.
   Result<uint64_t> WriteVoid(uint64_t seqs, uint64_t time_ms);
   static constexpr uint64_t kMaxVoidSeqs = 1024;
-  // Every record so far is at `level` when it returns; the caller's thread does the commits.
+  // Every record so far is at `level` when this returns; the caller's thread does the commits.
   Status Sync(Level level) override;
-  // Asks that everything so far reach `level`.
+  // Requests `level` for every record so far, without waiting.
   void RequestSync(Level level) override;
 
-  // Starts a commit unless one is out or none is wanted.
+  // Starts a commit if one is wanted and none is running.
   void Pump() override;
-  // Picks up what jobs have done. Cheap when there is nothing.
+  // Collects the results of finished jobs. Cheap if there are none.
   void Harvest() override;
 
-  // Removes the segments all of whose records are below `seq`. Null where there is none.
+  // Begins to remove the segments whose records are all below `seq`. Null if there are none.
   std::shared_ptr<TrimJob> BeginTrim(uint64_t seq);
   void FinishTrim(const TrimJob& job);
-  // What `policy` would trim now. No trim and no truncation begins before the job is done, and one
-  // such job is out at a time.
+  // Begins to compute what `policy` would trim now. The caller begins no trim, truncation or second
+  // retention job before this one is done.
   std::shared_ptr<RetentionJob> BeginRetention(const RetentionPolicy& policy);
-  // Cuts the records from `next_seq` on. Nothing may be pending; appends answer kBackpressure
-  // until FinishTruncate.
+  // Cuts the records from `next_seq` on. No append may be pending. Appends fail with kBackpressure
+  // until FinishTruncate().
   Result<std::shared_ptr<TruncateJob>> BeginTruncate(uint64_t next_seq);
   Status FinishTruncate(TruncateJob& job);
-  // Seals the active segment: what is appended from now on goes into the next one. Nothing may be
-  // pending; appends answer kBackpressure until FinishRotate. Null where it holds no record.
+  // Seals the active segment: later appends go into the next one. No append may be pending. Appends
+  // fail with kBackpressure until FinishRotate(). Null if the active segment holds no record.
   Result<std::shared_ptr<RotateJob>> BeginRotate();
   Status FinishRotate(RotateJob& job);
-  // No append from here on; marks the end, so that the next open knows everything is synced.
-  // idle() is true when that is done.
+  // Refuses appends from now on, and marks the end of the log, so that the next open knows that
+  // everything is synced. idle() is true once that is done.
   void PrepareClose() override;
 
   bool idle() const override { return commit_ == nullptr && !CommitWanted(); }
   bool latched() const { return latched_; }
-  // That of the first segment that no trim is removing.
+  // The first seq of the oldest segment that no trim is removing.
   uint64_t first_seq() const { return std::max(trimming_to_, chain_.first_seqs().front()); }
   uint64_t next_seq() const { return next_seq_; }
-  // Every record below it has reached `level`.
+  // Every record below the result has reached `level`.
   uint64_t ReachedEnd(Level level) const { return acks_.ReachedEnd(level); }
   uint64_t pending_bytes() const { return staging_.pending_bytes(); }
   const LogOptions& options() const override { return options_; }
@@ -123,9 +126,9 @@ class Log final : public LogWriter {
   LogEnds Ends() const override { return EndsOf(*this); }
 
  private:
-  // Large enough that a commit of it costs little more than one of less.
+  // A commit of this size costs little more than a smaller one.
   static constexpr uint64_t kMinEagerCommitBytes = 128 << 10;
-  // A word of zero is free space: a frame that is being stored is invisible until its word is.
+  // A word of zero marks free space: a frame is invisible until its first word is stored.
   static constexpr size_t kWordBytes = 4;
 
   Log(FileSystem& file_system, std::unique_ptr<Directory> directory, std::unique_ptr<FileLock> lock,
@@ -202,7 +205,8 @@ class Log final : public LogWriter {
   LogPosition AppendPoint() const {
     return LogPosition{next_seq_, active_, append_offset_, last_time_ms_};
   }
-  // What readers elsewhere may see. A truncation that is out has lowered the ends already.
+  // Publishes how far readers outside this log may read. Does nothing during a rotation, or during
+  // a truncation, which has already lowered the ends.
   void PublishEnds() {
     if (exclusive_) return;
     live_.StoreEnds(first_seq(), acks_.memory_end(), acks_.synced_end());
@@ -225,8 +229,8 @@ class Log final : public LogWriter {
   Staging staging_;
   SyncBacklog backlog_;
   AckLedger acks_;
-  std::shared_ptr<SegmentSurvey> survey_;  // null until retention asks, and after a truncation
-  std::vector<SealedSegment> sealed_;      // since it was asked last
+  std::shared_ptr<SegmentSurvey> survey_;  // null at first, and after a truncation
+  std::vector<SealedSegment> sealed_;      // since the last retention job began
   const std::shared_ptr<CursorSyncs> cursor_syncs_ = std::make_shared<CursorSyncs>();
 
   // The append point.
@@ -235,16 +239,16 @@ class Log final : public LogWriter {
   uint64_t append_offset_ = 0;
   uint64_t next_seq_ = 0;
   std::unique_ptr<MappedTail> tail_;  // kMmap only
-  std::shared_ptr<Job> left_run_;     // of the tail before: see TailLegacy
+  std::shared_ptr<Job> left_run_;     // of the previous tail: see TailLegacy
   uint64_t note_from_ = 0;            // the offset from which a position is worth noting
   uint32_t last_time_ms_ = 0;         // of the active segment's last frame
-  uint32_t frame_time_ms_ = 0;        // of the frames at hand, which may still be refused
+  uint32_t frame_time_ms_ = 0;        // of the frames being appended, which may still be refused
   uint64_t now_ms_ = 0;               // the clock when it was last read
-  uint64_t record_ms_ = 0;            // the time of the record at hand
-  bool exact_time_ = false;           // given by the caller, and kept as it is
-  uint32_t clock_credit_ = 0;         // appends until it is read again
+  uint64_t record_ms_ = 0;            // the time of the record being appended
+  bool exact_time_ = false;           // the caller gave record_ms_; it is stored exactly
+  uint32_t clock_credit_ = 0;         // appends until the clock is read again
 
-  // The commit that is out. While there is none, the next append or Pump() may begin one.
+  // The running commit. While it is null, the next append or Pump() may begin one.
   std::shared_ptr<CommitJob> commit_;
   uint64_t last_commit_micros_ = 0;
   uint64_t last_commit_ended_micros_ = 0;  // of records; 0 before the first
@@ -255,12 +259,12 @@ class Log final : public LogWriter {
   Status failure_;                                      // of the last commit that failed
   uint64_t failed_from_ = UINT64_MAX;                   // and the first seq that it lost
 
-  uint64_t trimming_to_ = 0;  // where the log begins when the trim that is out is done
+  uint64_t trimming_to_ = 0;  // the log's first seq once the running trim is done
   bool latched_ = false;
   bool closing_ = false;
-  bool exclusive_ = false;    // a truncation or a rotation is out: the files are its own
+  bool exclusive_ = false;    // a truncation or a rotation is running: only it uses the files
   bool end_marked_ = false;   // the log's last frame is a marker, or the log is new
-  bool marking_end_ = false;  // that marker is on its way
+  bool marking_end_ = false;  // that marker is staged or being committed
 };
 
 }  // namespace durlog

@@ -1,4 +1,4 @@
-// The segments that a log consists of, and the files that are going to be the next ones.
+// The segments of a log, and the files that will become its next segments.
 #ifndef DURLOG_LOG_SEGMENT_CHAIN_H_
 #define DURLOG_LOG_SEGMENT_CHAIN_H_
 
@@ -18,11 +18,11 @@
 
 namespace durlog {
 
-// A segment starts as a spare, made by a job long before it is needed; it is in the chain once it
-// has a name. A trimmed segment may be kept, and becomes a spare again.
+// A segment starts as a spare, which a job makes long before it is needed. It joins the chain when
+// it gets its name. A trimmed segment's file may be kept and become a spare again.
 class SegmentChain {
  public:
-  // All of them outlive the chain.
+  // All arguments must outlive the chain.
   SegmentChain(FileSystem& file_system, Directory& directory, const LogOptions& options,
                const Capabilities& capabilities, const WritePolicy& policy);
   // Waits for the jobs that use the folder, and removes the spare.
@@ -33,38 +33,40 @@ class SegmentChain {
   // Ascending; never empty once the log is open.
   const std::vector<uint64_t>& first_seqs() const { return first_seqs_; }
   void Assign(std::vector<uint64_t> first_seqs) { first_seqs_ = std::move(first_seqs); }
-  // A segment got its name. One that holds no record yet is replaced by its successor.
+  // Adds a segment that got its name. If the last segment holds no record, its successor has the
+  // same first seq and replaces it.
   void Add(uint64_t first_seq);
 
   // A job that makes a spare for the log `uuid`, for records from `base_time_ms` on. For a log that
   // stores into a map, `first_chunk_bytes` of it are mapped as well.
   std::shared_ptr<SpareJob> MakeSpare(const LogUuid& uuid, uint64_t base_time_ms,
                                       uint64_t first_chunk_bytes);
-  // MakeSpare, for the next segment. There is none yet; the caller has the job executed.
+  // Makes the spare for the next segment, as MakeSpare(). Requires that there is none. The caller
+  // executes the job.
   const std::shared_ptr<SpareJob>& RequestSpare(const LogUuid& uuid, uint64_t base_time_ms,
                                                 uint64_t first_chunk_bytes);
-  // The next segment, whether its job is done or not; null without one.
+  // The spare for the next segment, whether or not its job is done; null if there is none.
   const SpareJob* spare() const { return spare_.get(); }
-  // Whether the spare is there to be renamed at once. kBackpressure while its job has not done it,
-  // and then the spare is awaited; the job's own failure, after which there is no spare.
+  // OK if the spare can be renamed at once. While its job is running, fails with kBackpressure, and
+  // the spare counts as awaited. If the job has failed, returns its failure and drops the spare.
   Status CheckSpare();
-  // Waits for a spare that is awaited. False where there is none.
+  // Waits for the spare if CheckSpare() found it unfinished. False if there is no such spare.
   bool AwaitSpare();
-  // The spare becomes a segment, whether its job is done or not.
+  // Hands over the spare, which becomes a segment, whether or not its job is done.
   std::shared_ptr<SpareJob> TakeSpare();
   // Drops a spare whose job failed before anything awaited it: the next request tries again.
   void DropFailedSpare();
-  // Gives up the spare that there is, and removes its file.
+  // Drops the spare, which must exist, and removes its file.
   void DropSpare();
 
-  // What a trim removes: the segments whose records are all below `seq` and below `keep`.
+  // The segments that a trim removes: those whose records are all below `seq` and below `keep`.
   std::vector<TrimJob::Item> ItemsBelow(uint64_t seq, uint64_t keep, bool recycle);
   void FinishTrim(const TrimJob& job);
 
-  // The job uses the folder, which must not be closed before it is done.
+  // Makes the destructor wait for `job`, which uses the folder.
   void Watch(std::shared_ptr<Job> job) { watched_.Add(std::move(job)); }
 
-  // Spares that had been segments.
+  // The number of spares that were made from trimmed segments.
   uint64_t recycled() const { return recycled_; }
 
  private:
@@ -76,7 +78,7 @@ class SegmentChain {
   std::vector<uint64_t> first_seqs_;
   std::shared_ptr<SpareJob> spare_;
   bool spare_awaited_ = false;
-  std::vector<std::string> recyclable_;  // names of files that wait to be spares
+  std::vector<std::string> recyclable_;  // names of files that can become spares
   uint64_t recycled_ = 0;
   JobList watched_;
 };

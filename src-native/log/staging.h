@@ -1,4 +1,4 @@
-// The group that is being formed: what has been appended since the last commit began.
+// Collects the next group: the records appended since the last commit began.
 #ifndef DURLOG_LOG_STAGING_H_
 #define DURLOG_LOG_STAGING_H_
 
@@ -18,29 +18,29 @@
 
 namespace durlog {
 
-// Where the commits write, records are framed here, into one buffer for each segment. Where records
-// are stored into a map, the group has a size and no pieces.
+// If the commits write the records, they are framed here, into one buffer for each segment. If
+// records are stored into a map, the group has a size and no pieces.
 //
-// A direct write takes whole blocks: a piece begins with the bytes that the file already has in the
-// first one. The last block of the group before is kept for that.
+// A direct write takes whole blocks, so a piece begins with the bytes that the file already has in
+// its first block. The last block of the previous group is kept for that.
 class Staging {
  public:
-  // `block_bytes`: of direct writes.
+  // `block_bytes` is the block size of direct writes.
   explicit Staging(uint32_t block_bytes) : block_bytes_(block_bytes) {}
 
-  // Nothing waits to be written. Records in a map may still be counted.
+  // Whether nothing waits to be written. The group may still count records in a map.
   bool empty() const { return pieces_.empty(); }
-  // Segments that the next commit writes to.
+  // The number of segments that the next commit writes to.
   size_t segment_count() const { return pieces_.size(); }
-  // Of the records in the group, as frames.
+  // The size of the group's frames.
   uint64_t group_bytes() const { return group_bytes_; }
-  // Of the group, and of those that commits have taken and not settled.
+  // The size of the frames of this group and of the groups that commits have taken and not settled.
   uint64_t pending_bytes() const { return pending_bytes_; }
   uint64_t first_seq() const { return start_.seq; }
 
-  // Makes room for `frame_bytes` of frames in `segment`, padding to whole blocks included; null for
-  // a segment that appending has not reached yet. To be called before anything else changes: a
-  // rotation, or a batch, that fails half-way could not be taken back.
+  // Makes room for `frame_bytes` of frames in `segment`, including the padding to whole blocks.
+  // `segment` is null if appending has not reached it yet. Call it before anything else changes: a
+  // rotation or a batch that fails half-way could not be undone.
   Status Reserve(const Segment* segment, uint64_t frame_bytes) {
     const bool continues = Continues(segment);
     if (!continues && next_buffer_.capacity() == 0) next_buffer_ = TakeBuffer();
@@ -52,8 +52,8 @@ class Staging {
     return NoMemory();
   }
 
-  // Frames a record, or a marker, at `offset` of `segment`. After Reserve() of at least its size.
-  // `direct` where the commits write past the page cache.
+  // Frames a record, or a marker, at `offset` of `segment`. Requires a Reserve() of at least its
+  // size. `direct` is true if the commits write past the page cache.
   Status Stage(const std::shared_ptr<Segment>& segment, uint64_t offset, bool direct,
                const FrameFields& fields, Bytes payload) {
     if (!Continues(segment.get())) {
@@ -65,27 +65,27 @@ class Staging {
     return Status::Ok();
   }
 
-  // Records that were staged or stored, and are to be committed.
+  // Counts the frames of records that were staged or stored and are to be committed.
   void Count(uint64_t frame_bytes) {
     group_bytes_ += frame_bytes;
     pending_bytes_ += frame_bytes;
   }
 
-  // Hands the group over; the next one begins at `next`. `direct` as for Stage().
+  // Returns the group and begins the next one at `next`. `direct` as for Stage().
   StagedGroup Take(LogPosition next, bool direct);
-  // A group that was taken needs no memory any more.
+  // Takes back the buffers of a group that Take() has returned; the group is no longer pending.
   void Settle(StagedGroup& group);
 
-  // The group begins elsewhere in the files, at `position`; its first seq stays.
+  // Moves the start of the group in the files to `position`. Its first seq stays.
   void MoveStart(LogPosition position);
-  // Appending goes on at `position`; there is nothing in the group, and the bytes before it have to
-  // be read from the file.
+  // Appending continues at `position` with an empty group. The bytes before `position` have to be
+  // read from the file.
   void Restart(LogPosition position);
-  // The file's last block is no longer what was last staged for it.
+  // Call it if the last block of the file is no longer the one that was staged last.
   void ForgetLastBlock() { last_block_ = LastBlock{}; }
-  // Takes the group back, and gives up the segments that only it would have made.
+  // Drops the group, and gives up the segments that only this group would have created.
   void Discard(Directory& directory);
-  // Lets go of the group: it will not be committed, and its segments are left as they are.
+  // Drops the group, which will not be committed, and leaves its segments unchanged.
   void Abandon();
 
  private:
@@ -110,7 +110,7 @@ class Staging {
   std::vector<StagedPiece> pieces_;
   uint64_t group_bytes_ = 0;
   uint64_t pending_bytes_ = 0;
-  AlignedBuffer next_buffer_;  // of the piece that is begun next
+  AlignedBuffer next_buffer_;  // of the next piece
   std::vector<AlignedBuffer> buffers_;
   LastBlock last_block_;
 };

@@ -1,4 +1,4 @@
-// What no sync has covered yet.
+// Tracks the bytes that were written and that no sync has covered yet.
 #ifndef DURLOG_LOG_SYNC_BACKLOG_H_
 #define DURLOG_LOG_SYNC_BACKLOG_H_
 
@@ -14,28 +14,28 @@
 
 namespace durlog {
 
-// What a commit's sync has to cover in one segment.
+// The part of one segment that a commit has to sync.
 struct SyncTarget {
   std::shared_ptr<Segment> segment;
   uint64_t begin = 0;
   uint64_t end = 0;
-  // The range alone is synced, through a map of it: not the pages populated ahead, which are dirty
-  // too. Otherwise the whole file is.
+  // If true, only the range is synced, through a map of it, and not the pages populated ahead,
+  // which are dirty too. If false, the whole file is synced.
   bool range_only = false;
-  // Maps that together cover the range; none where it is not mapped any more.
+  // Maps that together cover the range; empty if it is no longer mapped.
   std::vector<Chunk> chunks;
-  // An fsync whatever the commit's level is: nothing is written to the segment afterwards.
+  // The file is fsynced at every commit level, because nothing is written to it afterwards.
   bool full = false;
 };
 
-// Adds an fsync of `segment` to what a commit syncs.
+// Adds an fsync of `segment` to `targets`.
 void AddFullTarget(const std::shared_ptr<Segment>& segment, std::vector<SyncTarget>* targets);
 
-// Ranges whose bytes are in the page cache only, and full segments that no fsync has covered since
-// they were last written to. Direct writes never come here; the segments that they fill do.
+// Holds the ranges whose bytes are only in the page cache, and the full segments that were written
+// to after their last fsync. Direct writes add no range, but the segments that they fill are added.
 class SyncBacklog {
  public:
-  // Small segments may be more than a few.
+  // A limit on the open files if segments are small.
   static constexpr size_t kMaxSegments = 64;
 
   void MarkDirty(const std::shared_ptr<Segment>& segment, uint64_t begin, uint64_t end) {
@@ -45,26 +45,27 @@ class SyncBacklog {
       dirty_.back().end = end;
     }
   }
-  // No record is added to `segment` any more.
+  // Notes that no further record is added to `segment`.
   void Seal(std::shared_ptr<Segment> segment) { sealed_.push_back(std::move(segment)); }
 
-  // What a commit at `level` syncs; at kSync and above that is all of the backlog.
+  // The targets of a commit at `level`. At kSync and above they are the whole backlog.
   std::vector<SyncTarget> TargetsFor(Level level) const;
-  // They have been synced, at kSync or above.
+  // Removes targets that were synced at kSync or above.
   void Settle(const std::vector<SyncTarget>& targets);
 
-  // Bytes that were taken back, from `offset` on or from the first.
+  // Forgets the bytes of `segment` from `offset` on, which were rolled back.
   void Forget(const Segment* segment, uint64_t offset = 0);
-  // Appending goes on in the segment `first_seq`: neither it nor a later one is sealed.
+  // Notes that appending continues in the segment `first_seq`: neither it nor a later one is
+  // sealed.
   void Unseal(uint64_t first_seq);
   void Clear();
 
-  // More would be too much: it bounds the dirty page cache, the open files, and what the next open
-  // has to scan.
+  // Whether no segment may be added before a sync. The limit bounds the dirty page cache, the open
+  // files, and the bytes that the next open has to scan.
   bool IsFull(uint64_t segment_bytes) const;
-  // Segments with bytes that no sync has covered.
+  // The number of segments with bytes that no sync has covered.
   size_t segment_count() const { return dirty_.size(); }
-  // The first seq of the oldest segment in the backlog; `otherwise` where there is none.
+  // The first seq of the oldest segment in the backlog, or `otherwise` if that is lower.
   uint64_t OldestSegment(uint64_t otherwise) const;
 
  private:

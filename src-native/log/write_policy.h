@@ -1,4 +1,4 @@
-// What `auto` decides: how records reach the file, and what is made ready for them.
+// Decides how records reach the file, and how files and pages are prepared for them.
 #ifndef DURLOG_LOG_WRITE_POLICY_H_
 #define DURLOG_LOG_WRITE_POLICY_H_
 
@@ -12,36 +12,37 @@
 
 namespace durlog {
 
-// A pure function of the options, of what the file system can do, and of what has been asked for.
-// An option that is not `auto` makes the decision; then each function returns what was asked for,
-// or what comes nearest to it here.
+// The decisions depend only on the options, on the capabilities of the file system, and on the
+// levels that appends have requested. If an option is not `auto`, it decides: the functions return
+// the requested behaviour, or the nearest one that the file system supports.
 //
-// A stray write() among synced appends is cheaper as a direct commit of its own than as two changes
-// of mode: each of them syncs the file or dirties pages ahead of the append point. In a map, on the
-// other hand, a small commit costs two to four direct ones. So the pull towards the map grows with
-// each record that is wanted in memory, and goes back twice as fast with each commit that a caller
-// wants synced. The mode changes at either end of the range, never in between.
+// A stray write() among synced appends is cheaper as a separate direct commit than as two changes
+// of mode, because each change syncs the file or dirties pages ahead of the append point. In a map,
+// on the other hand, a small commit costs as much as two to four direct ones. So the pull towards
+// the map grows by one for each record that is wanted in memory, and shrinks by two for each commit
+// that a caller wants synced. The mode changes only when the pull reaches an end of its range.
 class WritePolicy {
  public:
   WritePolicy(const LogOptions& options, const Capabilities& capabilities);
 
-  // What the log starts with.
+  // The mode in which the log starts.
   WriteMode first_mode() const { return first_mode_; }
   // Why the mode is what it is, for stats().
   const std::string& reason() const { return reason_; }
-  // The blocks of a segment cannot be had beforehand, so a store to a map of it could fail.
+  // Excludes the map from now on. Called if the blocks of a segment cannot be allocated in advance,
+  // because a store into a map of it could then fail.
   void RefuseMap();
 
   void NoteRecords(Level level, uint64_t count) {
     if (level < Level::kSync) pull_ = count < full_pull_ - pull_ ? pull_ + count : full_pull_;
   }
-  // A commit with records in it, at the level that was asked for.
+  // Notes a commit that holds records, at the level that was requested for it.
   void NoteCommit(Level level) {
     if (level >= Level::kSync) pull_ -= std::min(pull_, kSyncedCommitWeight);
   }
-  // Whether a log that is not in the map is to go there.
+  // Whether a log that does not store into a map should begin to.
   bool EntersMap() const { return auto_mode_ && can_map_ && pull_ == full_pull_; }
-  // Whether a log that is in the map is to write directly from the next commit on.
+  // Whether a log that stores into a map should write directly from the next commit on.
   bool LeavesMap() const { return auto_mode_ && direct_io_ && pull_ == 0; }
 
   // Whether a commit at `level` writes zeros ahead of its records, so that the next ones find
@@ -49,21 +50,24 @@ class WritePolicy {
   bool ZerosAhead(Level level) const {
     return auto_preallocation_ && overwrites_in_place_ && level >= Level::kSync;
   }
-  // How the pages ahead of a store are made ready. A caller that asked for the map itself wants its
-  // msyncs small. The extents of a recycled segment are written: zeros would go to the device too.
+  // How the pages ahead of a store are prepared. If the caller chose the map, they are only
+  // touched, which keeps its msyncs small. A recycled segment's extents are written already, and
+  // zeros would only add writes to the device.
   Populating PopulatesWith(bool recycled) const {
     return auto_mode_ && !recycled ? Populating::kWriteZeros : Populating::kTouch;
   }
 
-  // How a spare's blocks are had. With `auto` at once, as the commits write the zeros; where every
-  // write finds a new place anyway, blocks set aside are of no use to it.
+  // How a spare's blocks are allocated. With `auto` they are allocated at once and the commits
+  // write the zeros. If the file system writes every block to a new place, allocating in advance is
+  // useless, so there is none.
   Preallocation SparePreallocation() const;
-  // From which offset of the active segment on the next one is made ready: long before it is
-  // needed, and not for a log that stays small. Stores into a map are the fastest.
+  // The offset in the active segment from which the next segment is prepared: long before it is
+  // needed, and never in a log that stays small. It is lower for a map, because stores into a map
+  // fill a segment fastest.
   uint64_t SpareDueAt(WriteMode mode, uint64_t segment_bytes) const {
     return segment_bytes / (mode == WriteMode::kMmap ? 8 : 2);
   }
-  // Whether a trimmed segment is kept to be used again.
+  // Whether a trimmed segment's file is kept for reuse.
   bool Recycles(WriteMode mode) const;
 
  private:
