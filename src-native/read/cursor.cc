@@ -174,7 +174,7 @@ Cursor::Stop Cursor::Decode(const uint8_t* buffer, size_t read, bool whole_file_
   const size_t decoded = static_cast<size_t>(offset_ - begin);
   std::memcpy(stop.header, buffer + decoded, std::min(read - decoded, sizeof stop.header));
   stop.at_limit = seq >= limit;
-  // The records in front of the frame that was cut off are delivered first.
+  // The records before the truncated frame are delivered first.
   const bool cut_off = stop.status == DecodeStatus::kShort && !whole_file_read;
   stop.inside_batch = inside_batch && !stop.at_limit && begin + at > whole_until_ &&
                       (cut_off || count == max_entries);

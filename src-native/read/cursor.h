@@ -36,7 +36,7 @@ class Cursor {
   static constexpr uint64_t kNoLimit = UINT64_MAX;
   static constexpr size_t kCachedBytes = 64 << 10;
 
-  // At `from_seq`, which may be ahead of the end. kOutOfRange where it has been trimmed away.
+  // At `from_seq`, which may be after the end. kOutOfRange if it was trimmed.
   static Result<std::unique_ptr<Cursor>> Open(FileSystem& file_system, const std::string& path,
                                               uint64_t from_seq);
 
@@ -94,7 +94,7 @@ class Cursor {
   const std::unique_ptr<Directory> directory_;
   const uint64_t from_seq_;
   LogUuid uuid_{};
-  // Why the segment of from_seq_ cannot be read; Next() returns it, SkipDamage() goes on after it.
+  // Why the segment of from_seq_ cannot be read; Next() returns it, SkipDamage() skips it.
   Status unreadable_;
   std::unique_ptr<File> file_;  // null where unreadable_ is not OK
   SegmentHeader header_;

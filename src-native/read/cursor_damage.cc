@@ -10,7 +10,7 @@
 
 namespace durlog {
 
-// At something that is not a record, with no segment that goes on from here.
+// At bytes that are not a record, and no segment continues from here.
 Status Cursor::CheckDamage(const Stop& stop, uint64_t limit) {
   DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory_));
   if (files.segments.empty() || files.segments.front() > next_seq_) {
@@ -64,7 +64,7 @@ Status Cursor::LostError(uint64_t next_whole) const {
   return Status::Error(Code::kCorrupt,
                        "synced records cannot be read: seq " + std::to_string(next_seq_) + " to " +
                            std::to_string(next_whole - 1) +
-                           "; restore them from a copy, or read with salvage to go on behind them")
+                           "; restore them from a copy, or read with salvage to skip them")
       .WithPath(directory_->path() + "/" + SegmentName(segment_first_seq_))
       .WithOffset(offset_)
       .WithLost(next_seq_, next_whole - 1);

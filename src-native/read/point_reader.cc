@@ -11,7 +11,7 @@
 namespace durlog {
 namespace {
 
-// What a Cursor reads at a time.
+// The bytes that a Cursor reads at once.
 constexpr size_t kScanBytes = 256 << 10;
 
 // The seqs from `seq` to below `next` hold no record.

@@ -22,7 +22,7 @@ struct PointRecord {
   uint32_t length = 0;
   uint64_t seq = 0;
   uint64_t timestamp_ms = 0;  // since the Unix epoch
-  // Where it stands; 0 where it was not found by a known position.
+  // Its offset; 0 if it was not found by a known position.
   uint64_t segment_first_seq = 0;
   uint64_t frame_offset = 0;
 
@@ -46,7 +46,7 @@ struct ReadableSegment {
 // Serves one Find().
 class RecordLookup {
  public:
-  // What is read of the file.
+  // The part of the file that is read at once.
   enum class Reading : uint8_t {
     kAny,
     // One piece of at most kWindowBytes, and only if the page cache holds it: does not wait for the

@@ -14,7 +14,7 @@ export interface Piece {
   time?: number
 }
 
-/** What is stored. */
+/** The stored records. */
 export interface AppendSummary {
   /** -1 without any record. */
   first: number

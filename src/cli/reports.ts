@@ -3,7 +3,7 @@ import { formatBytes, formatCounted, warn, writeSummary } from '../terminal/outp
 import type { Durability, Log } from '../types.js'
 import type { AppendSummary } from './appender.js'
 
-/** What is stored, also if the command fails: a caller can resume after `records` records. */
+/** The stored records, also if the command fails: a caller can resume after `records` records. */
 export async function reportAppended(
   verb: string,
   { first, last, records, bytes, uncertain, blankLines }: AppendSummary,

@@ -2,7 +2,7 @@
 import { DurlogError } from '../errors.js'
 import type { LogReader, LogRecord } from '../types.js'
 
-/** What a reader needs of its cursor. */
+/** The part of a cursor that its reader uses. */
 export interface PassedRecords {
   isClosed(): boolean
   /** False if the log may have been cut since the cursor was last compared with its cuts. */

@@ -43,7 +43,7 @@ export class NamedCursor implements DurableCursor {
   #failure: DurlogError | undefined
   /** Calls that change the file one at a time; never rejects. */
   #turn: Promise<unknown> = DONE
-  /** What a power cut leaves of the position, by level. */
+  /** The position that survives a power cut, by level. */
   readonly #reached = { sync: 0, full: 0 }
   readonly #waiting = new Set<() => void>()
   #closing: Promise<void> | undefined
@@ -210,8 +210,9 @@ export class NamedCursor implements DurableCursor {
       const { first, next } = await this.#source.range(false)
       if (seen !== this.#source.lastTruncation) continue
       const position = to === 'first' ? first : to === 'next' ? next : to
-      if (position < first) throw outOfRange(`records before ${first} have been trimmed; can't go on from ${position}`)
-      if (position > next) throw outOfRange(`the log ends before ${next}; can't go on from ${position}`)
+      if (position < first)
+        throw outOfRange(`records before ${first} have been trimmed; the cursor cannot continue at ${position}`)
+      if (position > next) throw outOfRange(`the log ends before ${next}; the cursor cannot continue at ${position}`)
       await this.#native.place(position, this.#source.followLimit(true), generation)
       this.#position = position
       this.#delivered = position
@@ -282,7 +283,7 @@ export class NamedCursor implements DurableCursor {
 function cutError(name: string, cut: number, reached: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_CURSOR_CUT',
-    `records ${cut} to ${reached - 1}, which the cursor "${name}" had passed, were cut from the log; other records may have their seqs: seek to where it has to go on`,
+    `records ${cut} to ${reached - 1}, which the cursor "${name}" had passed, were cut from the log; other records may have their seqs: seek to the seq to continue at`,
     { lostFirst: cut, lostLast: reached - 1 },
   )
 }
@@ -290,7 +291,7 @@ function cutError(name: string, cut: number, reached: number): DurlogError {
 function trimmedError(name: string, from: number, first: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_CURSOR_OVERRUN',
-    `records ${from} to ${first - 1}, which the cursor "${name}" had still to read, have been trimmed: seek to ${first} to go on`,
+    `records ${from} to ${first - 1}, which the cursor "${name}" had not read, have been trimmed: seek to ${first} to continue`,
     { lostFirst: from, lostLast: first - 1 },
   )
 }

@@ -1,7 +1,7 @@
 /** The memory of a reader's batches: one buffer serves several small batches, two tables of records take turns. */
 
 const BATCH_BYTES = 2 * 1024 * 1024
-/** A smaller rest of a batch's buffer is not worth a read of its own. */
+/** A smaller rest of a batch's buffer is not worth a separate read. */
 const MIN_READ_BYTES = 64 * 1024
 /** The shortest frame: a buffer holds no more records than this allows. */
 const MIN_FRAME_BYTES = 32
@@ -32,7 +32,7 @@ export class BatchMemory {
     if (this.#buffer.length - this.#usedBytes < Math.max(MIN_READ_BYTES, this.#needBytes)) {
       this.#buffer = Buffer.allocUnsafeSlow(Math.max(BATCH_BYTES, this.#needBytes))
       this.#usedBytes = 0
-      // A worker goes on filling it while the caller holds records in it.
+      // A worker continues to fill it while the caller holds records in it.
       this.#markAsUntransferable(this.#buffer.buffer)
     }
     const buffer = this.#buffer.subarray(this.#usedBytes)

@@ -16,7 +16,7 @@ const POLL_INTERVAL_MS = 5
 /** Without a page, finding what is synced reads the last segment: it takes at most this share of the time. */
 const MAX_BOUNDS_SHARE = 0.2
 
-/** Sources with followers: a caller may hold nothing but the promise of its next record, which only its source holds. */
+/** Sources with followers: a caller may hold only the promise of its next record, which only its source references. */
 const followed = new Set<FolderSource>()
 
 /** Waits for the page to say more than `limit`, or for a cut after `seen`. */

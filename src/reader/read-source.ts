@@ -12,7 +12,7 @@ export interface ReadCounts {
 export interface ReadSource {
   readonly dir: string
   readonly salvage: boolean
-  /** What has been decoded for readers. */
+  /** Counters of the records decoded for readers. */
   readonly counts: ReadCounts
   /** The newest cut of the log's end: a new object after each. */
   readonly lastTruncation: Truncation

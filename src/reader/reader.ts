@@ -16,7 +16,7 @@ import type { Truncation } from './truncation.js'
 
 /** A follower at most this far behind the end takes records that are in memory without a worker thread. */
 const MAX_CACHED_RECORDS = 256
-/** Then one batch comes from a worker thread all the same: without it the event loop might never turn. */
+/** After that, one batch is read by a worker thread: otherwise the event loop might never turn. */
 const MAX_CACHED_IN_ROW = 64
 /** Makes a Buffer over existing memory without the checks of Buffer.from, which are half of a record's cost. */
 const BufferOver = (Buffer as unknown as Record<symbol, unknown>)[Symbol.species] as new (
@@ -244,7 +244,7 @@ export class Reader implements LogReader {
         continue
       }
       if (batch.nextSeq > this.#position) {
-        this.#position = batch.nextSeq // nothing but seqs without a record
+        this.#position = batch.nextSeq // only seqs without a record
         continue
       }
       if (fetch.limit !== limit) continue
@@ -262,7 +262,7 @@ export class Reader implements LogReader {
       this.#seenTruncation = this.#source.lastTruncation
       const since = this.#since === undefined ? 0 : await this.#seqAt(this.#since)
       const until = this.#until === undefined ? Number.POSITIVE_INFINITY : await this.#seqAt(this.#until)
-      // What was found out before a cut is not of the log as it is now.
+      // Facts learned before a cut are not valid for the log after it.
       this.#source.look()
       if (this.#source.lastTruncation !== this.#seenTruncation) continue
       const from = Math.max(this.#from ?? first, since)

@@ -60,7 +60,7 @@ export class WriterSource implements ReadSource {
     for (const done of waiting) done()
   }
 
-  /** Awaits a truncation; readers are told before the caller's promise settles. */
+  /** Awaits a truncation; readers are notified before the caller's promise settles. */
   async cut(truncation: Promise<number>): Promise<number> {
     this.#cutting = truncation.catch(() => {})
     const nextSeq = await truncation

@@ -11,7 +11,7 @@ const SLICE_RECORDS = 256
 /** Dead records that the catalog may hold besides as many as there are streams. */
 const SLACK_RECORDS = 4096
 
-/** What a group says of the folder. */
+/** The folder's state in a group. */
 export interface CatalogHead {
   version: number
   /** The main log's UUID. */

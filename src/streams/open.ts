@@ -16,7 +16,7 @@ import type { StreamEncoding, Streams, StreamsOptions } from './types.js'
 
 const LOG_SEGMENT_BYTES = 16 << 20
 const CATALOG_SEGMENT_BYTES = 1 << 20
-/** What an entry of the log has besides its value, at most: header, name, producer. */
+/** The largest overhead of an entry in the log: header, name, producer. */
 const ENTRY_OVERHEAD_BYTES = 2048
 
 /**

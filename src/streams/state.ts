@@ -1,7 +1,7 @@
 /** One stream as the owner of the folder knows it. */
 import { EMPTY, type Entry } from './entry.js'
 
-/** What the stream's files hold as of its last checkpoint. Never changed, only replaced. */
+/** The content of the stream's files as of its last checkpoint. Never changed, only replaced. */
 export interface StreamDisk {
   /** The seqs in the file: from `first` to `next` - 1. */
   readonly first: number
@@ -59,7 +59,7 @@ export interface StreamCapture {
 }
 
 export const RECENT_APPENDS = 16
-/** What a record in memory takes besides its bytes, roughly. */
+/** The approximate overhead of a record in memory. */
 export const TAIL_RECORD_OVERHEAD_BYTES = 128
 
 export class StreamState {

@@ -26,7 +26,7 @@ export interface StreamWriterContext {
   onStep: StepHook
 }
 
-/** What a file holds after its last checkpoint, and what of it is kept. */
+/** The bytes of a file after its last checkpoint, and the part of them that is kept. */
 interface Found {
   /** The offset after each kept record. */
   ends: number[]

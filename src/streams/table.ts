@@ -9,7 +9,7 @@ export class StreamTable {
   dirty: Map<string, StreamState> = new Map()
   /** Of the checkpoint in progress: what it has yet to store. */
   #frozen: Map<string, StreamState> = new Map()
-  /** What the records in memory take. */
+  /** The bytes of the records in memory. */
   tailBytes = 0
   /** The time of the newest entry. */
   lastTimeMs = 0

@@ -34,7 +34,7 @@ export class Sink {
     return true
   }
 
-  /** Adds a record behind its length as u32, little-endian. False: no room, flush and add it again. */
+  /** Adds the length of a record as little-endian u32, then the record. False if there is no room: flush and add it again. */
   putPrefixed(data: Uint8Array): boolean {
     const end = this.#used + 4 + data.length
     if (end > CHUNK_BYTES) return false

@@ -49,7 +49,7 @@ function unescapeMount(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)))
 }
 
-/** One line of /proc/self/mountinfo (proc_pid_mountinfo(5)); undefined where it is none. */
+/** Parses one line of /proc/self/mountinfo (proc_pid_mountinfo(5)); undefined if it is malformed. */
 export function parseMountLine(line: string): Mount | undefined {
   const [before, after] = line.split(' - ')
   const fields = before?.split(' ') ?? []
@@ -79,7 +79,7 @@ export function findMount(dir: string): Mount | undefined {
   return found
 }
 
-/** Btrfs mounts carry a number of their own; the device's node has the disk's. */
+/** A Btrfs mount has a different device number; the device's node has the disk's. */
 function diskNumber({ deviceNumber, device }: Mount): string {
   if (!deviceNumber.startsWith('0:')) return deviceNumber
   const number = statSync(device, { throwIfNoEntry: false })?.rdev ?? 0
@@ -110,7 +110,7 @@ function foldersFrom(folder: string): string[] {
   return [folder, ...below.flatMap(foldersFrom)]
 }
 
-/** The block device of `mount`, then those below it down to the disks; none where there is no device. */
+/** The block device of `mount`, then those below it down to the disks; empty if there is no device. */
 export function disksOf(mount: Mount): Disk[] {
   let folder: string
   try {

@@ -22,7 +22,7 @@ function shownWidth(text: string): number {
   return stripVTControlCharacters(text).length
 }
 
-/** The table's lines, joined, without a newline at the end. Cells may carry colours of their own. */
+/** The table's lines, joined, without a newline at the end. Cells may contain colours. */
 export function renderTable(
   head: readonly string[],
   rows: readonly (readonly string[])[],

@@ -67,7 +67,7 @@ async function salvageLog(dir: string, report: VerifyReport, apply: boolean, jso
   }
   if (json) return writeJson({ state, applied: apply, nextSeq, problems })
   const end = apply
-    ? `the log takes appends again, from seq ${nextSeq} on; the damaged bytes stay where they are\n`
+    ? `the log accepts appends again, from seq ${nextSeq} on; the damaged bytes stay unchanged\n`
     : 'nothing was changed; --apply gives these records up\n'
   await writeOut(`${state}\n${problems.map(describeProblem).join('')}${end}`)
 }

@@ -1,4 +1,4 @@
-/** What a file system and its mount options mean for the levels. */
+/** The effect of a file system and its mount options on the levels. */
 import type { Mount } from '../../terminal/storage.js'
 import { type Finding, fail, ok, warn } from './finding.js'
 

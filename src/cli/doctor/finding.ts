@@ -1,9 +1,9 @@
-/** What one check found. */
+/** The result of one check. */
 
 export type Verdict = 'OK' | 'WARN' | 'FAIL' | 'not checked here'
 
 export interface Finding {
-  /** What was checked, such as "write cache". */
+  /** The subject of the check, such as "write cache". */
   check: string
   verdict: Verdict
   found: string

@@ -1,4 +1,4 @@
-/** What the disk has room for and what the process may use. */
+/** The room on the disk and the limits of the process. */
 import { readFileSync, type StatsFs } from 'node:fs'
 import { formatBytes, formatCount } from '../../terminal/output.js'
 import { type Finding, fail, notChecked, ok, warn } from './finding.js'

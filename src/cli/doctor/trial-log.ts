@@ -1,4 +1,4 @@
-/** What a log of its own, in the doctor's folder, can do on this file system. */
+/** Tries a log in the doctor's folder on this file system. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { open } from '../../index.js'
