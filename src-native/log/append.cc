@@ -1,4 +1,4 @@
-// Appending: from a payload to a frame at the append point. group_commit.cc has what follows.
+// Appending: from a payload to a frame at the append point. group_commit.cc commits the frames.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -14,7 +14,7 @@ Status BackpressureError(std::string reason) {
   return Status::Error(Code::kBackpressure, std::move(reason));
 }
 
-Status RolledBackError() { return BackpressureError("a commit that failed has been taken back"); }
+Status RolledBackError() { return BackpressureError("a commit failed and was rolled back"); }
 
 }  // namespace
 
@@ -36,7 +36,7 @@ Status Log::CheckOpen() const {
   return Status::Ok();
 }
 
-// The files belong to that job.
+// Only that job may use the files.
 Status Log::CheckExclusiveJob() const {
   if (exclusive_) return BackpressureError("a truncation or a rotation is under way");
   return Status::Ok();
@@ -58,8 +58,8 @@ void Log::SetRecordTime(uint64_t time_ms) {
   record_ms_ = exact_time_ ? time_ms : now_ms_;
 }
 
-// Whether the record at hand may follow one of `last_time_ms` in a segment of that base time. The
-// clock may be set back, and then says nothing: the record gets the time of the one before it.
+// Whether the next record may follow a record of `last_time_ms` in a segment of that base time. If
+// the clock was set back, it is ignored: the record gets the time of the previous one.
 bool Log::TakesRecordTime(uint64_t base_time_ms, uint32_t last_time_ms) const {
   if (record_ms_ < base_time_ms) return !exact_time_;
   const uint64_t elapsed_ms = record_ms_ - base_time_ms;
@@ -67,9 +67,10 @@ bool Log::TakesRecordTime(uint64_t base_time_ms, uint32_t last_time_ms) const {
   return elapsed_ms <= UINT32_MAX;
 }
 
-// After this `frame_bytes` fit into the active segment, all of them, and frame_time_ms_ is theirs.
+// After success, `frame_bytes` fit into the active segment, and frame_time_ms_ is set for the
+// frames.
 Status Log::MakeRoom(uint64_t frame_bytes, uint64_t time_ms) {
-  // One group larger than the bound is let through when it is alone.
+  // A group larger than the bound is accepted if nothing else is pending.
   if (staging_.pending_bytes() > 0 &&
       staging_.pending_bytes() + frame_bytes > options_.max_pending_bytes) {
     return BackpressureError(std::to_string(staging_.pending_bytes()) +
@@ -87,7 +88,7 @@ Status Log::MakeRoom(uint64_t frame_bytes, uint64_t time_ms) {
   if (mode_ == WriteMode::kMmap && !tail_) {
     DURLOG_RETURN_IF_ERROR(EnsureMapped());
   }
-  // The map may have been left on the way.
+  // Rotate() may have left the map.
   if (!stages && mode_ != WriteMode::kMmap) {
     DURLOG_RETURN_IF_ERROR(staging_.Reserve(active_.get(), frame_bytes));
   }
@@ -103,14 +104,15 @@ FrameFields Log::NextFields(size_t payload_bytes) {
   fields.state = FrameState::kCommitted;
   fields.length = static_cast<uint32_t>(payload_bytes);
   fields.seq = next_seq_;
-  // Bounded: no more than a few segments are ever unsynced.
+  // The value is bounded, because only a few segments may be unsynced.
   fields.unsynced = static_cast<uint32_t>(next_seq_ - acks_.synced_end());
   fields.time_ms = frame_time_ms_;
   return fields;
 }
 
-// A large group does not wait for the end of its turn: while the device takes it the next one is
-// framed. Before the append and not after it, as what is harvested may be that there was no room.
+// Commits a large group before the end of its turn, so that the next group is framed while the
+// device writes this one. Called before an append and not after it, because Harvest() may find that
+// a commit was rolled back.
 void Log::CommitEagerly() {
   if (staging_.group_bytes() < eager_commit_bytes_ || (commit_ && !commit_->done())) return;
   Harvest();
@@ -121,12 +123,12 @@ DURLOG_INLINE_CALLS Result<uint64_t> Log::Append(Bytes payload, Level level, uin
                                                  uint64_t expected_seq) {
   const uint64_t rollbacks = rollbacks_;
   CommitEagerly();
-  // Before anything is appended after it: see Append() in log.h.
+  // Nothing may be appended after a lost record: see Append() in log.h.
   if (rollbacks_ != rollbacks) return RolledBackError();
   if (!Takes(payload)) return CheckAppend(payload);
   if (expected_seq != kAnySeq) DURLOG_RETURN_IF_ERROR(CheckExpectedSeq(expected_seq, next_seq_));
   const uint64_t frame_bytes = FrameBytes(payload.size);
-  // Idle and about to be asked for memory: this is the moment to go where memory is fast.
+  // The log is idle and the append wants memory: change to the map now, where memory is fast.
   if (level < Level::kSync && mode_ == WriteMode::kDirect && policy_.EntersMap() && !commit_ &&
       staging_.empty()) {
     DURLOG_RETURN_IF_ERROR(EnsureMapped());
@@ -156,14 +158,14 @@ void Log::NoteAppended(uint64_t frame_bytes, uint64_t records, Level level) {
   acks_.Want(level, next_seq_);
 }
 
-// A reader that looks for a later record starts here. No batch is open, and no reader asks for the
-// next record before it is there.
+// Notes a position from which a reader that looks for a later record can start. No batch is open
+// here, and no reader asks for the next record before it is appended.
 void Log::NotePosition() {
   PositionIndex::Shared().Note(active_->header().salt, {next_seq_, append_offset_});
   note_from_ = append_offset_ + PositionIndex::kSpacingBytes;
 }
 
-// Of a batch whose frames begin at `offset`.
+// Notes positions inside a batch whose frames begin at `offset`.
 void Log::NotePositionsInside(const Bytes* payloads, size_t count, uint64_t offset) {
   uint64_t note_from = offset + PositionIndex::kSpacingBytes;
   for (size_t i = 0; i < count; ++i) {
@@ -181,7 +183,7 @@ Status Log::StoreFrame(const FrameFields& fields, Bytes payload) {
                                    : StageFrame(fields, payload);
 }
 
-// Everything but the word, then the word: a process that dies in between leaves free space.
+// Stores the first word last: a process that dies before that leaves free space.
 Status Log::StoreMapped(const FrameFields& fields, Bytes payload, bool publish) {
   const uint64_t at = append_offset_;
   const uint64_t frame_bytes = fields.frame_bytes();
@@ -192,7 +194,7 @@ Status Log::StoreMapped(const FrameFields& fields, Bytes payload, bool publish) 
   } else {
     Status mapped = tail_->Ensure(at, frame_bytes);
     if (!mapped.ok()) {
-      // Nothing was stored. The next append maps anew.
+      // Nothing was stored. The next append maps the file again.
       tail_.reset();
       return mapped;
     }
@@ -222,7 +224,7 @@ Status Log::StageFrame(const FrameFields& fields, Bytes payload) {
   return Status::Ok();
 }
 
-// The bytes of their frames.
+// Returns the size of the batch's frames.
 Result<uint64_t> Log::CheckBatch(const Bytes* payloads, size_t count) const {
   uint64_t frame_bytes = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -230,7 +232,7 @@ Result<uint64_t> Log::CheckBatch(const Bytes* payloads, size_t count) const {
     frame_bytes += FrameBytes(payloads[i].size);
   }
   if (count == 0) return Status::Error(Code::kInvalidArgument, "a batch has at least one record");
-  // A batch never spans segments, so that its frames live and die with one file.
+  // A batch never spans segments, so that a trim keeps or removes it as a whole.
   if (frame_bytes > options_.segment_bytes - kSegmentHeaderBytes) {
     return Status::Error(Code::kBatchTooLarge, "the batch takes " + std::to_string(frame_bytes) +
                                                    " bytes and must fit into one segment");
@@ -267,12 +269,12 @@ Result<uint64_t> Log::AppendBatch(const Bytes* payloads, size_t count, Level lev
   return first_seq;
 }
 
-// Preallocation is quick, and the caller waits anyway.
+// Waits for a spare if the append needs one: preallocation is quick, and the caller waits anyway.
 template <typename AppendOnce>
 Result<uint64_t> Log::AppendAwaitingSpare(const AppendOnce& append) {
   const uint64_t rollbacks = rollbacks_;
   Result<uint64_t> appended = append();
-  // A caller that does not wait for what failed is not behind it.
+  // This caller did not wait for the appends that failed, so its record may follow the rollback.
   if (!appended.ok() && rollbacks_ != rollbacks) appended = append();
   if (appended.ok() || !chain_.AwaitSpare()) return appended;
   return append();
@@ -282,7 +284,7 @@ Result<uint64_t> Log::AppendAwaitingSpare(const AppendOnce& append) {
 template <typename AppendOnce>
 Result<uint64_t> Log::WriteWith(const AppendOnce& append) {
   if (mode_ != WriteMode::kMmap && policy_.EntersMap()) {
-    // What is staged or under way comes before this record, and so must be in memory before it.
+    // Earlier records that are staged or being committed must be in memory before this one.
     if (next_seq_ > 0) DURLOG_RETURN_IF_ERROR(AwaitLevel(next_seq_ - 1, Level::kMemory));
     DURLOG_RETURN_IF_ERROR(EnsureMapped());
   }
@@ -337,7 +339,7 @@ Result<uint64_t> Log::WriteVoid(uint64_t seqs, uint64_t time_ms) {
   return WriteWith([&] { return AppendVoid(seqs, time_ms); });
 }
 
-// A frame without a record, which says that every record before it is on the device.
+// Appends a frame without a record, which marks that every earlier record is on the device.
 Status Log::AppendMarker() {
   if (append_offset_ + kFrameHeaderBytes > active_->bytes()) return Status::Ok();
   if (mode_ == WriteMode::kMmap && !tail_) DURLOG_RETURN_IF_ERROR(EnsureMapped());

@@ -9,7 +9,7 @@
 namespace durlog {
 namespace {
 
-// Half a millisecond of a fast disk, and some thousand small commits.
+// A fast disk writes this in half a millisecond, and it lasts for some thousand small commits.
 constexpr uint64_t kZeroAheadBytes = 1u << 20;
 constexpr uint32_t kMinZeroBlockBytes = 4096;
 
@@ -41,7 +41,7 @@ void CommitJob::Write() {
 
 void CommitJob::Sync() {
   status_ = SyncTargets();
-  // Unmapped before the job is done: then the file may be cut.
+  // The maps go before the job is done, because the file may be cut after that.
   plan_.retired_tail.reset();
   for (SyncTarget& target : plan_.targets) target.chunks.clear();
   if (status_.ok()) outcome_ = CommitOutcome::kDone;
@@ -56,8 +56,8 @@ Status CommitJob::WritePieces() {
   return Status::Ok();
 }
 
-// Preparing a spare and opening a file change nothing in the log: where they fail, for want of a
-// descriptor say, the group can be taken back whatever the reason was.
+// Preparing a spare and opening a file change nothing in the log. If one of them fails, for example
+// because there is no descriptor, the group can be rolled back whatever the error is.
 Status CommitJob::OpenSegment(const std::shared_ptr<Segment>& segment) {
   if (!segment->active()) {
     untouched_ = true;
@@ -73,16 +73,16 @@ Status CommitJob::OpenSegment(const std::shared_ptr<Segment>& segment) {
   return Status::Ok();
 }
 
-// The fsync of `full` covers what is written before it: a write that waits for the device as well
-// would pay for it twice.
+// The fsync of `full` covers the earlier writes. If each write waited for the device too, the
+// commit would wait twice.
 OpenMode CommitJob::DirectMode() const {
   return plan_.level == Level::kFull ? OpenMode::kDirectUnsynced : OpenMode::kDirect;
 }
 
-// A durable write into an unwritten extent leaves its conversion to the journal, which doubles its
-// cost; so where a small write would meet one, zeros go out with it for many writes to come. A
-// large write amortises the conversion by itself. (One of 100 KiB does, too, but then conversions
-// never cease, and twice as long a delay of the event loop comes with a fifth more records.)
+// The journal converts an unwritten extent when a durable write goes into it, which doubles the
+// cost of the write. So a small write into such an extent also writes zeros for many later writes.
+// A large write amortises the conversion itself. (A write of 100 KiB does too, but then conversions
+// never cease: throughput rises by a fifth, and the delay of the event loop doubles.)
 uint64_t CommitJob::ZerosUntil(const StagedPiece& piece, uint64_t end) const {
   const Segment& segment = *piece.segment;
   if (!plan_.zero_ahead || end <= segment.written_until ||
@@ -98,7 +98,7 @@ Status CommitJob::WritePiece(StagedPiece& piece) {
   const uint64_t end = direct ? AlignUp(piece.end, plan_.direct_alignment) : piece.end;
   const uint64_t zeros_until = ZerosUntil(piece, end);
   Status written = WriteUntil(piece, zeros_until);
-  // There may be room for the frames without the zeros.
+  // The frames may fit without the zeros.
   const bool lacks_room = written.code() == Code::kNoSpace || written.code() == Code::kOutOfMemory;
   if (lacks_room && zeros_until > end) written = WriteUntil(piece, end);
   DURLOG_RETURN_IF_ERROR(std::move(written));
@@ -106,12 +106,12 @@ Status CommitJob::WritePiece(StagedPiece& piece) {
   return piece.segment->file().StartWriteback(piece.begin, piece.end - piece.begin);
 }
 
-// The frames, and zeros behind them up to `until`.
+// Writes the frames, followed by zeros up to `until`.
 Status CommitJob::WriteUntil(StagedPiece& piece, uint64_t until) {
   Segment& segment = *piece.segment;
   const size_t length = static_cast<size_t>(until - piece.buffer_offset);
   if (!piece.buffer.Reserve(length, piece.used())) {
-    return Status::Error(Code::kOutOfMemory, "there is no memory for the zeros behind a group");
+    return Status::Error(Code::kOutOfMemory, "there is no memory for the zeros after a group");
   }
   std::memset(piece.buffer.data() + piece.used(), 0, length - piece.used());
   if (plan_.mode == WriteMode::kPwrite) {
@@ -119,8 +119,9 @@ Status CommitJob::WriteUntil(StagedPiece& piece, uint64_t until) {
     DURLOG_RETURN_IF_ERROR(
         segment.file().WriteAt(piece.begin, piece.buffer.data() + skip, length - skip));
   } else {
-    // Whole blocks: the next group writes over the zeros behind the last frame. The bytes in front
-    // of the first frame are the same as on the device, so that tearing cannot hurt them.
+    // A direct write takes whole blocks, and the next group overwrites the zeros after the last
+    // frame. The bytes before the first frame are the same as on the device, so a torn write cannot
+    // damage them.
     DURLOG_RETURN_IF_ERROR(
         segment.direct(DirectMode()).WriteAt(piece.buffer_offset, piece.buffer.data(), length));
   }
@@ -145,7 +146,7 @@ Status CommitJob::SyncOne(SyncTarget& target) {
   return Status::Ok();
 }
 
-// More than the tail keeps mapped. No page of the new map is ever touched.
+// Syncs a range that the tail no longer maps as a whole. No page of the new map is ever touched.
 Status CommitJob::SyncRange(SyncTarget& target) {
   File& file = target.segment->file();
   const uint64_t begin = AlignDown(target.begin, plan_.map_alignment);
@@ -168,18 +169,18 @@ Status CommitJob::SyncTargets() {
     entries_synced = entries_synced && piece.segment->entry_synced;
   }
   if (entries_synced) return Status::Ok();
-  // A record is not durable before the name of its file is.
+  // A record is durable only if the name of its file is.
   DURLOG_RETURN_IF_ERROR(directory_.Sync());
   for (SyncTarget& target : plan_.targets) target.segment->entry_synced = true;
   for (StagedPiece& piece : plan_.group.pieces) piece.segment->entry_synced = true;
   return Status::Ok();
 }
 
-// There was no room for all of the group, and so for none of it: what did get written must not be
-// where a later append lands. Newest segment first, so that no gap is ever visible.
+// Removes everything of the group that was written, so that none of it can follow a later frame.
+// Starts with the newest segment, so that no gap is ever visible.
 Status CommitJob::UndoWrites() {
-  // One that took the place of an empty segment, and its name, cannot give them back: it stays, and
-  // appending goes on in it.
+  // A segment that has replaced an empty one under the same name cannot be removed. It stays, and
+  // appending continues in it.
   const bool replaced = !activated_.empty() &&
                         activated_.front()->first_seq() == plan_.group.start.segment->first_seq();
   for (size_t i = activated_.size(); i-- > (replaced ? 1u : 0u);) {

@@ -1,4 +1,4 @@
-// Group commit: everything appended while one commit runs forms the next.
+// Group commit: all records appended while one commit runs form the next one.
 #include <algorithm>
 #include <utility>
 
@@ -8,8 +8,8 @@
 namespace durlog {
 namespace {
 
-// A commit that begins within a turn pays where the turn frames more while it runs: not where a
-// sync takes so long that two of them cost more than what they overlap.
+// A commit that begins within a turn saves time if the turn frames enough while it runs. If a sync
+// takes long, two syncs cost more than the overlap saves, so a longer sync needs a larger group.
 constexpr uint64_t kFramedBytesPerMicro = 512;
 
 }  // namespace
@@ -25,14 +25,14 @@ Level Log::WantedLevel() const {
 
 void Log::Pump() {
   clock_credit_ = 0;
-  live_.Ring();  // for what has been stored into a map since
+  live_.Ring();  // for records stored into a map since the last Pump()
   if (commit_ || latched_ || exclusive_) return;
-  // The marker comes last of all: it may only say "synced" of what is.
+  // The marker comes last, because it may only mark records that are synced.
   if (closing_ && !end_marked_ && !marking_end_ && acks_.synced_end() == next_seq_) {
     marking_end_ = true;
     Status marked = AppendMarker();
     if (!marked.ok()) {
-      // Without it the next open reads a little more. Nothing is lost.
+      // Without the marker the next open reads a little more. Nothing is lost.
       marking_end_ = false;
       end_marked_ = true;
     }
@@ -51,7 +51,7 @@ CommitPlan Log::MakePlan(Level level) {
   const bool direct = mode_ == WriteMode::kDirect;
   CommitPlan plan;
   plan.mode = mode_;
-  // A direct write is durable whether asked to be or not.
+  // A direct write is durable at any level.
   plan.level = direct ? std::max(level, Level::kSync) : level;
   plan.direct_alignment = capabilities_.direct_alignment;
   plan.map_alignment = capabilities_.map_alignment;
@@ -63,7 +63,7 @@ CommitPlan Log::MakePlan(Level level) {
     }
   }
   if (plan.group.has_records()) policy_.NoteCommit(level);
-  // Not while a worker is dirtying the pages ahead.
+  // The log stays in the map while a worker is dirtying the pages ahead.
   const bool leave_map = mode_ == WriteMode::kMmap && plan.level >= Level::kSync &&
                          plan.group.has_records() && policy_.LeavesMap() && tail_ &&
                          !tail_->populating() && !closing_;
@@ -74,8 +74,8 @@ CommitPlan Log::MakePlan(Level level) {
 
 void Log::AddTargets(CommitPlan* plan, bool leave_map) {
   plan->targets = backlog_.TargetsFor(plan->level);
-  // All of the file before direct writes begin: a page of zeros written back later would overwrite
-  // their records.
+  // The whole file is synced before direct writes begin: a page of zeros that is written back later
+  // would overwrite their records.
   for (SyncTarget& target : plan->targets) {
     target.range_only = tail_ && !leave_map && target.segment == active_;
     if (target.range_only) target.chunks = tail_->Covering(target.begin, target.end);
@@ -85,7 +85,7 @@ void Log::AddTargets(CommitPlan* plan, bool leave_map) {
   if (active_->active()) AddFullTarget(active_, &plan->targets);
 }
 
-// From the next group on records are written directly; the worker unmaps the file after its sync.
+// Records are written directly from the next group on. The worker unmaps the file after its sync.
 void Log::LeaveMap(CommitPlan* plan) {
   plan->retired_tail = std::move(tail_);
   mode_ = WriteMode::kDirect;
@@ -102,7 +102,7 @@ void Log::FinishCommit() {
   const std::shared_ptr<CommitJob> job = std::move(commit_);
   commit_.reset();
   job->Await();
-  // The lesser of two, as a single slow one says nothing.
+  // The shorter of the last two, because a single slow commit means nothing.
   const uint64_t micros =
       std::min(job->micros(), std::exchange(last_commit_micros_, job->micros()));
   eager_commit_bytes_ = std::max(kMinEagerCommitBytes, micros * kFramedBytesPerMicro);
@@ -118,7 +118,7 @@ void Log::Finish(CommitJob& job) {
       FinishRolledBack(job);
       break;
     case CommitOutcome::kFailed:
-      // What was stored or written meanwhile is in the log, acknowledged or not.
+      // Records stored or written since then are in the log, acknowledged or not.
       Latch(job.status(), 0, mode_ == WriteMode::kMmap ? next_seq_ : staging_.first_seq());
       break;
   }
@@ -134,7 +134,7 @@ void Log::FinishDone(CommitJob& job) {
   ++stats_.commits;
   stats_.committed_records += plan.group.end_seq - plan.group.start.seq;
   stats_.committed_bytes += plan.group.frame_bytes;
-  // One into the page cache alone takes a microsecond, and to note it would be felt.
+  // A commit into the page cache takes only a microsecond, so noting it would slow it down.
   if (plan.group.has_records() && plan.level > Level::kMemory) NoteCommit(job);
   if (marking_end_) {
     marking_end_ = false;
@@ -151,7 +151,7 @@ void Log::NoteCommit(CommitJob& job) {
   commit_records_.Record(group.end_seq - group.start.seq, last_commit_ended_micros_);
 }
 
-// Nothing of the group is in the log, so nothing that was appended after it may be either.
+// No record of the group is in the log, so no record appended after it may be in it either.
 void Log::FinishRolledBack(CommitJob& job) {
   const StagedGroup& group = job.plan().group;
   staging_.Discard(*directory_);
@@ -178,12 +178,12 @@ void Log::RunCommitHere() {
   FinishCommit();
 }
 
-// Brings what is staged into the page cache. It waits for the writes of the commit that is out, and
-// not for its syncs. It is a commit of its own: if there is no room for it, nothing that was
-// acknowledged in memory is taken back.
+// Brings the staged records into the page cache. Waits for the writes of the running commit, but
+// not for its syncs. This is a separate commit: if there is no room for it, no record that was
+// acknowledged in memory is rolled back.
 void Log::WriteHere() {
   if (commit_) {
-    // What it wrote comes before what is staged; if it was rolled back, so is that.
+    // Its records precede the staged ones: if they are rolled back, so are the staged ones.
     if (!commit_->AwaitWrites()) return FinishCommit();
     for (const std::shared_ptr<Segment>& segment : commit_->TakeActivated()) {
       NoteActivated(*segment);

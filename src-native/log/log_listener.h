@@ -7,22 +7,23 @@
 
 namespace durlog {
 
-// Called on the log's thread, from within Harvest() or from within the call that could not wait.
+// The methods are called on the log's thread, from within Harvest() or from within a call that
+// could not wait.
 class LogListener {
  public:
   virtual ~LogListener() = default;
-  // Appends from `first_seq` on that have not reached their level never will. Below
-  // `unknown_before` they may be on the device, from there on they are not. Unless `latched`, the
-  // seqs from `first_seq` on are given out again.
+  // The appends from `first_seq` on that have not reached their level never will. Those below
+  // `unknown_before` may be on the device; those from there on are not. Unless `latched`, the seqs
+  // from `first_seq` on are assigned again.
   virtual void OnFailure(const Status& status, uint64_t first_seq, uint64_t unknown_before,
                          bool latched) = 0;
   virtual void OnRotated(uint64_t first_seq) = 0;
-  // Of a log that several write: a member of process `pid` (0 if that is not known) lives and does
-  // not get on, and `seq` and all after it wait for it. `lasts`: so it has been for so long that a
-  // close would not wait any more.
+  // For a shared log: a member in process `pid` (0 if unknown) is alive but makes no progress, and
+  // `seq` and all later records wait for it. `lasts`: this has lasted so long that a close no
+  // longer waits.
   virtual void OnStalled(int64_t /*pid*/, uint64_t /*seq*/, bool /*lasts*/) {}
-  // After PrepareClose(): the log becomes idle although not all that was appended is synced. It is
-  // stored.
+  // Called after PrepareClose() if the log becomes idle although not every record is synced. Every
+  // record is stored.
   virtual void OnClosedUnsynced(const Status& /*stalled*/) {}
 };
 

@@ -9,13 +9,13 @@
 
 namespace durlog {
 
-// Of all commits, and of those of the last minute.
+// The values of all commits, and of those of the last minute.
 struct Distribution {
   Histogram all;
   Histogram last_minute;
 };
 
-// What a log is made of, and what it has done since it was opened.
+// A log's configuration and state, and its counters since it was opened.
 struct LogStats {
   Strategy strategy = Strategy::kAuto;
   WriteMode mode = WriteMode::kDirect;
@@ -36,8 +36,8 @@ struct LogStats {
   uint64_t trimmed_bytes = 0;  // of the files
   // When the last commit above kMemory ended, in milliseconds since 1970; 0 before the first.
   uint64_t last_commit_ms = 0;
-  Distribution commit_micros;   // what a commit took that brought records to its level
-  Distribution commit_records;  // and how many these were
+  Distribution commit_micros;   // the time of each commit that brought records to its level
+  Distribution commit_records;  // and its number of records
 };
 
 }  // namespace durlog

@@ -1,5 +1,5 @@
-// A log that is open for writing, as the binding uses it: by this process alone (Log), or by
-// several (SharedLog). Each method is described there.
+// The binding's interface to a log that is open for writing, by this process alone (Log) or by
+// several (SharedLog). Those classes describe each method.
 #ifndef DURLOG_LOG_LOG_WRITER_H_
 #define DURLOG_LOG_LOG_WRITER_H_
 
@@ -17,7 +17,7 @@
 
 namespace durlog {
 
-// How far a log has come. Ends are exclusive.
+// The ends of a log. They are exclusive.
 struct LogEnds {
   uint64_t first_seq = 0;
   uint64_t next_seq = 0;
@@ -29,7 +29,8 @@ struct LogEnds {
   bool latched = false;
 };
 
-// Of a log whose type is known: a virtual call each would be felt in every append.
+// Takes the concrete type of the log, because a virtual call for each end would slow down every
+// append.
 template <typename LogType>
 LogEnds EndsOf(const LogType& log) {
   LogEnds ends;
@@ -44,20 +45,20 @@ LogEnds EndsOf(const LogType& log) {
   return ends;
 }
 
-// The clock is read for the first append after a Pump(), and then for every so many: a turn of the
-// event loop is a moment, and reading the clock costs as much as a checksum.
+// The clock is read for the first append after a Pump(), and then for every 16th: a turn of the
+// event loop is short, and reading the clock costs as much as a checksum.
 inline constexpr uint32_t kAppendsPerClockRead = 16;
 
 // kRecordEmpty, kRecordTooLarge.
 Status CheckRecord(Bytes payload, const LogOptions& options);
 // kSeqConflict unless `next_seq` is the seq that an append expects.
 Status CheckExpectedSeq(uint64_t expected_seq, uint64_t next_seq);
-// What latches a log: kSyncFailed, whatever failed.
+// Returns the error with which a log latches: kSyncFailed, whatever failed.
 Status AsSyncFailure(Status status);
 
 class LogWriter {
  public:
-  // The time of an append that names none.
+  // The time of an append that gives none.
   static constexpr uint64_t kClockTime = UINT64_MAX;
   // The expected seq of an append that takes the next one, whichever that is.
   static constexpr uint64_t kAnySeq = UINT64_MAX;

@@ -9,13 +9,13 @@
 namespace durlog {
 namespace {
 
-// What is written past the map is copied in steps of this size, as its checksum must be that of
-// the bytes that are written.
+// A payload that is written around the map is copied in steps of this size, so that the checksum is
+// that of the bytes written.
 constexpr size_t kCopyStepBytes = 1 << 20;
 
 }  // namespace
 
-// The first frame's word is published last: a reader sees the whole batch or nothing of it.
+// The first frame's word is published last: a reader sees the whole batch or no part of it.
 Status Log::StoreMappedBatch(const Bytes* payloads, size_t count) {
   const uint64_t begin = append_offset_;
   uint32_t first_word = 0;
@@ -34,7 +34,7 @@ Status Log::StoreMappedBatch(const Bytes* payloads, size_t count) {
   return Status::Ok();
 }
 
-// For a batch so long that its beginning is no longer mapped.
+// Used for a batch so long that its beginning is no longer mapped.
 Status Log::WriteWord(uint64_t at, uint32_t word) {
   uint8_t bytes[kWordBytes];
   Store32(bytes, word);
@@ -42,14 +42,15 @@ Status Log::WriteWord(uint64_t at, uint32_t word) {
   return written.ok() ? written : TakeBack(at, std::move(written));
 }
 
-// Faulting in so many pages costs more than a write; the map shows what is written here.
+// Writes a long frame to the file, because faulting in its pages would cost more. The map shows the
+// bytes that are written here.
 Status Log::WriteAround(uint64_t at, uint8_t* header, uint32_t crc, Bytes payload, bool publish) {
   AlignedBuffer copy;
   if (!copy.Reserve(kCopyStepBytes, 0)) {
     return Status::Error(Code::kOutOfMemory, "no memory to copy the record");
   }
   File& file = active_->file();
-  // A worker that populates what is ahead would write its zeros over the frame.
+  // A worker that populates the pages ahead would write its zeros over the frame.
   tail_->SkipTo(at + FrameBytes(payload.size));
   Status status;
   for (size_t done = 0; status.ok() && done < payload.size;) {
@@ -66,8 +67,8 @@ Status Log::WriteAround(uint64_t at, uint8_t* header, uint32_t crc, Bytes payloa
   return status.ok() ? status : TakeBack(at, std::move(status));
 }
 
-// What a failed append has left after `at` must not follow a later frame, so it is cut. If it is
-// not known what is there, or the cut fails, the log latches.
+// Cuts the bytes that a failed append has left after `at`, because they must not follow a later
+// frame. If the bytes there are unknown, or the cut fails, the log latches.
 Status Log::TakeBack(uint64_t at, Status failure) {
   if (latched_) return failure;
   tail_.reset();

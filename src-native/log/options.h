@@ -1,4 +1,4 @@
-// What a log is opened with.
+// The options with which a log is opened.
 #ifndef DURLOG_LOG_OPTIONS_H_
 #define DURLOG_LOG_OPTIONS_H_
 
@@ -13,23 +13,23 @@ namespace durlog {
 enum class Level : uint8_t {
   kMemory = 0,  // in the page cache: survives the process
   kAsync = 1,   // and its writeback has been started
-  kSync = 2,    // on the device, as fdatasync or O_DSYNC says it
-  kFull = 3,    // the strongest the platform has, metadata included
+  kSync = 2,    // on the device, as after fdatasync or O_DSYNC
+  kFull = 3,    // the strongest sync of the platform, metadata included
 };
 inline constexpr int kLevelCount = 4;
 
 enum class Strategy : uint8_t { kAuto, kMmap, kPwrite, kDirect };
 
-// How the bytes of a record get to the file: by the strategy of that name, and with kAuto by one
-// that WritePolicy picks.
+// How the bytes of a record get to the file. Each strategy but kAuto has the mode of the same name;
+// with kAuto, WritePolicy picks the mode.
 enum class WriteMode : uint8_t {
   kMmap,    // stored into mapped pages by the appending thread
   kPwrite,  // staged, then pwrite by the commit
   kDirect,  // staged, then O_DIRECT|O_DSYNC by the commit
 };
 
-// Whose records a log that is made will hold: those of a log that is restored. Its segments are of
-// version 2.
+// The identity of a log that is restored, for the new log that will hold its records. The new log's
+// segments have version 2.
 struct RestoredIdentity {
   LogUuid uuid{};           // zeros: a new log, with a random one
   uint64_t first_seq = 0;   // of the first record
@@ -38,27 +38,27 @@ struct RestoredIdentity {
 
 struct LogOptions {
   Strategy strategy = Strategy::kAuto;
-  // With `preallocation_auto`, what suits the mode at the time a spare is made.
+  // If true, WritePolicy picks the preallocation when a spare is made.
   bool preallocation_auto = true;
   Preallocation preallocation = Preallocation::kFallocate;
   uint64_t segment_bytes = 64u << 20;      // a multiple of 4096, at least 64 KiB
-  uint64_t max_pending_bytes = 32u << 20;  // framed and not yet committed
+  uint64_t max_pending_bytes = 32u << 20;  // framed but not yet committed
   uint32_t max_record_bytes = 16u << 20;   // payload
   uint64_t chunk_bytes = 4u << 20;         // TailShape::window_bytes; a power of two
   uint32_t map_after_records = 32;         // of kAuto: see WritePolicy
   uint32_t extent_size_hint = 0;
-  uint32_t max_recyclable = 2;  // trimmed segments that wait to be used again
-  // Of a log that several write: how long a living writer may hold up the others' acknowledgements
-  // before that is told.
+  uint32_t max_recyclable = 2;  // trimmed segments kept for reuse
+  // For a shared log: how long a living writer may delay the acknowledgements of the others before
+  // the log reports it as stalled.
   uint32_t stall_ms = 1000;
-  // Of such a log: so much is synced before its turn has ended. Large enough that a sync of it
-  // costs little more than one of less.
+  // For a shared log: a sync begins once this much is unsynced, before the turn ends. A sync of
+  // this size costs little more than a smaller one.
   uint32_t eager_sync_bytes = 64u << 10;
-  bool shared = false;  // a SharedLog is meant
+  bool shared = false;  // open a SharedLog
   bool create = true;
   RestoredIdentity restored;
   bool salvage = false;
-  // Which level most appends will ask for: where kAuto starts.
+  // The level that most appends will request. It decides the mode in which kAuto starts.
   Level expected_level = Level::kSync;
 };
 

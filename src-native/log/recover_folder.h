@@ -1,4 +1,4 @@
-// What every open for writing does with the files that it finds, before anything is appended.
+// Recovery of a log's files: every open for writing does it before the first append.
 #ifndef DURLOG_LOG_RECOVER_FOLDER_H_
 #define DURLOG_LOG_RECOVER_FOLDER_H_
 
@@ -17,16 +17,17 @@ namespace durlog {
 struct RecoveredFolder {
   LogUuid uuid{};
   RecoveryReport report;
-  std::vector<uint64_t> segments;  // what there are by now, ascending; none: the log is new
+  std::vector<uint64_t> segments;  // first seqs after recovery, ascending; empty if the log is new
   uint64_t next_seq = 0;
-  bool end_marked = false;  // a marker says that everything is synced
-  // The segment to append to. Nothing where there is none, or none that may be changed.
+  bool end_marked = false;  // a marker shows that everything is synced
+  // The segment to append to. Nothing if there is none, or none that may be changed.
   std::optional<ScannedSegment> last;
 };
 
-// Recovers the log in `directory`, whose lock the caller has alone. Cuts are announced in `live`,
-// which is attached. A folder without segments is to become the log that `options` say is restored.
-// kCorrupt unless it is to be salvaged, which changes nothing in what is damaged.
+// Recovers the log in `directory`. The caller holds its lock exclusively. Announces cuts in `live`,
+// which is attached. If the folder has no segments and `options` name a restored log, the folder
+// takes that log's identity. A damaged log fails with kCorrupt unless `options` ask for salvage,
+// which never changes damaged bytes.
 Status RecoverFolder(FileSystem& file_system, Directory& directory,
                      const Capabilities& capabilities, const LogOptions& options,
                      LivePageWriter* live, RecoveredFolder* folder);

@@ -1,4 +1,4 @@
-// Finds out what a log's retention removes.
+// Computes which segments a log's retention removes.
 #ifndef DURLOG_LOG_RETENTION_JOB_H_
 #define DURLOG_LOG_RETENTION_JOB_H_
 
@@ -11,8 +11,8 @@
 
 namespace durlog {
 
-// Reads, and syncs the cursors' files. The segments are those at the time when the job is made:
-// none of them is trimmed or truncated before it is done.
+// Reads the segments, and syncs the cursors' files. The segments are those at the time when the job
+// is made. The caller trims and truncates none of them before the job is done.
 class RetentionJob final : public Job {
  public:
   RetentionJob(FileSystem& file_system, Directory& directory, LogShape shape,

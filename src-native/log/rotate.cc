@@ -1,4 +1,4 @@
-// The segment at the append point: rotation to the next one, and the map of it.
+// Rotation to the next segment, and the map of the active one.
 #include <algorithm>
 #include <utility>
 
@@ -9,7 +9,8 @@ namespace durlog {
 
 void Log::RequestSpare() {
   if (chain_.spare() != nullptr) return;
-  // A log's first segment may stay its only one; the next one follows a stream of records.
+  // The log's first segment may stay its only one, so little of it is mapped. The next segment
+  // follows a stream of records, so more of it is mapped.
   uint64_t first_chunk_bytes = 0;
   if (mode_ == WriteMode::kMmap) {
     first_chunk_bytes = tail_ ? tail_->lead_bytes() : ShapeOf(active_->header()).chunk_bytes();
@@ -17,9 +18,9 @@ void Log::RequestSpare() {
   executor_->Execute(chain_.RequestSpare(uuid_, record_ms_, first_chunk_bytes));
 }
 
-// One whose base time does not allow the time of the record at hand. One that was made for a record
-// which is cut or rolled back by now may begin after the clock and after every record there is: the
-// clock's records would get its time.
+// Drops a spare whose base time does not allow the time of the next record. Also drops one that was
+// made for a record that has been cut or rolled back, if its base time is after the clock and after
+// every record: later records would get that time.
 void Log::DropUnfitSpare() {
   const SpareJob* const spare = chain_.spare();
   if (spare == nullptr) return;
@@ -34,7 +35,7 @@ bool Log::TooMuchUnsynced() const {
          staging_.segment_count() >= SyncBacklog::kMaxSegments;
 }
 
-// A segment that this thread needs now, while no commit has activated it.
+// Activates the active segment if this thread needs its file and no commit has activated it.
 Status Log::ActivateHere() {
   if (active_->active()) return Status::Ok();
   DURLOG_RETURN_IF_ERROR(active_->Activate(*directory_));
@@ -49,27 +50,27 @@ void Log::NoteActivated(const Segment& segment) {
   listener_->OnRotated(segment.first_seq());
 }
 
-// Called where the next frame does not fit. A staged segment is only an idea until its commit
-// activates it. Nothing has changed on failure.
+// Called if the next frame does not fit. A staged segment has no name until its commit activates
+// it. A failure changes nothing.
 Status Log::Rotate() {
   if (TooMuchUnsynced()) {
     const uint64_t rollbacks = rollbacks_;
     Harvest();
     if (latched_) return LatchedError();
     Pump();
-    // After a rollback the append point is another one, and the append would be behind a lost one.
+    // After a rollback the append point has moved, and the append would follow a lost one.
     if (TooMuchUnsynced() || rollbacks_ != rollbacks) {
       return Status::Error(Code::kBackpressure, std::to_string(backlog_.segment_count()) +
                                                     " segments wait for the device");
     }
   }
-  // What failed before this append may succeed now.
+  // A spare that failed before this append may succeed now.
   chain_.DropFailedSpare();
   DropUnfitSpare();
   RequestSpare();
   if (mode_ == WriteMode::kMmap) return RotateMapped();
-  // A sealed segment is synced soon, whatever level was asked for. Its commit begins while it is
-  // still the active one: a group that has to be rolled back resumes in a segment that exists.
+  // A sealed segment is synced soon, whatever levels were requested. Its commit begins while it is
+  // still the active segment, so that after a rollback appending resumes in a segment that exists.
   if (mode_ != WriteMode::kDirect && next_seq_ > 0) {
     acks_.Want(Level::kSync, next_seq_);
     Pump();
@@ -78,13 +79,14 @@ Status Log::Rotate() {
   return Status::Ok();
 }
 
-// The active segment where it holds no record: the next one takes its name. Activating that one
-// closes this one's file, which must not be mapped, and no commit may be syncing it.
+// Returns the active segment if it holds no record, because the next segment takes its name.
+// Activating the next segment closes this one's file, so it must not be mapped and no commit may be
+// syncing it.
 std::shared_ptr<Segment> Log::TakeReplaced() {
   if (active_->first_seq() != next_seq_) return nullptr;
   if (commit_) commit_->Await();
   tail_.reset();
-  // What a refused batch left there is cut, and there is no file to sync.
+  // The bytes of a refused batch in it have been cut, and its file will not exist.
   backlog_.Forget(active_.get());
   return active_;
 }
@@ -99,15 +101,15 @@ void Log::EnterSegment(std::shared_ptr<Segment> next) {
   last_time_ms_ = 0;
 }
 
-// For a retention that has asked before, and so asks again. A group that is rolled back may unseal
-// the segment: then it is noted once more, before anything asks for its time.
+// Notes the sealed segment for the next retention job, if there has been one. If a rollback unseals
+// the segment, it is noted again when it is sealed, before a job needs its time.
 void Log::NoteSealed() {
   if (!survey_) return;
   sealed_.push_back({active_->first_seq(), active_->header().base_time_ms + last_time_ms_});
 }
 
-// A mapped segment has to exist before the first store. Renaming comes before the sync of the
-// sealed segment begins: the journal would let the one wait for the other.
+// A mapped segment has to exist before the first store. The file is renamed before the sync of the
+// sealed segment begins, because the journal would make the rename wait for the sync.
 Status Log::RotateMapped() {
   Status spare = chain_.CheckSpare();
   if (spare.code() == Code::kBackpressure) return spare;
@@ -129,7 +131,7 @@ Status Log::RotateMapped() {
     Pump();
   }
   EnterSegment(std::move(next));
-  // Where the commit has just left the map for direct writes, they begin here.
+  // If the commit has just left the map, direct writes begin here.
   staging_.MoveStart(AppendPoint());
   if (mode_ != WriteMode::kMmap) return Status::Ok();
   TailLegacy legacy = tail_ ? tail_->Leave() : TailLegacy{};
@@ -168,7 +170,7 @@ Status Log::FinishRotate(RotateJob& job) {
   NoteSealed();
   backlog_.Forget(active_.get());
   ResumeAt(next, kSegmentHeaderBytes, 0);
-  // With a marker of its own the next open need not read the sealed segment.
+  // A marker in the new segment saves the next open from reading the sealed one.
   end_marked_ = false;
   PublishEnds();
   return mode_ == WriteMode::kMmap ? EnsureMapped() : Status::Ok();
@@ -182,8 +184,8 @@ TailShape Log::ShapeOf(const SegmentHeader& header) const {
   return shape;
 }
 
-// From here on records are stored into memory. Direct writes are over by now: the two never work
-// on one file at a time, as the cache and the device would not agree.
+// Records are stored into memory from now on. All direct writes have ended: if both worked on one
+// file at a time, the page cache and the device would differ.
 Status Log::EnsureMapped(TailLegacy legacy) {
   if (commit_ && mode_ != WriteMode::kMmap) {
     commit_->Await();

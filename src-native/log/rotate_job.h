@@ -11,21 +11,22 @@
 
 namespace durlog {
 
-// The sealed segment is synced, and then its successor gets its name, durably: from then on the
-// sealed one may be trimmed, and a crash leaves the log with its seqs.
+// Syncs the sealed segment, and then durably names its successor. After that the sealed segment may
+// be trimmed, and after a crash the log continues with the same seqs.
 class RotateJob final : public Job {
  public:
-  // Every record of `sealed` is synced, and nothing writes to it. `next` has not been activated;
-  // with `maps`, records will be stored into what its spare has mapped.
+  // Requires that every record of `sealed` is synced, that nothing writes to it, and that `next`
+  // has not been activated. With `maps`, records will be stored into the chunk that its spare has
+  // mapped.
   RotateJob(Directory& directory, std::shared_ptr<Segment> sealed, std::shared_ptr<Segment> next,
             bool maps)
       : directory_(directory), sealed_(std::move(sealed)), next_(std::move(next)), maps_(maps) {}
 
   // After done().
   const Status& status() const { return status_; }
-  // Where status() is not OK: false if the log is as it was, and the rotation may be tried again.
+  // If status() is not OK: false if the log is unchanged and the rotation may be tried again.
   bool changed() const { return changed_; }
-  // Where status() is OK, the segment that is appended to from now on.
+  // If status() is OK, the segment that is appended to from now on.
   std::shared_ptr<Segment> TakeSegment() { return std::move(next_); }
 
  protected:

@@ -7,14 +7,14 @@
 namespace durlog {
 namespace {
 
-// Buffers that are kept between commits; larger ones go back to the allocator.
+// Limits for the buffers that are kept between commits. Larger ones are freed.
 constexpr size_t kMaxKeptBuffers = 2;
 constexpr size_t kMaxKeptBufferBytes = 8u << 20;
 
 }  // namespace
 
 Status Staging::NoMemory() {
-  return Status::Error(Code::kOutOfMemory, "there is no memory to stage what is appended");
+  return Status::Error(Code::kOutOfMemory, "there is no memory to stage the record");
 }
 
 Status Staging::BeginPiece(const std::shared_ptr<Segment>& segment, uint64_t offset, bool direct) {
@@ -30,7 +30,7 @@ Status Staging::BeginPiece(const std::shared_ptr<Segment>& segment, uint64_t off
   return Status::Ok();
 }
 
-// What the file has before the first frame in its block.
+// Fills in the file's bytes between the start of the block and the first frame.
 Status Staging::FillFirstBlock(StagedPiece* piece) const {
   uint8_t* const to = piece->buffer.data();
   const size_t head = piece->used();
@@ -44,13 +44,13 @@ Status Staging::FillFirstBlock(StagedPiece* piece) const {
                             segment.file().ReadAt(piece->buffer_offset, to, head));
     std::memset(to + read, 0, head - read);
   } else {
-    // A block that is longer than the header, of a segment that has no file yet.
+    // The segment has no file yet, and its first block is longer than the header.
     EncodeSegmentHeader(segment.header(), to);
   }
   return Status::Ok();
 }
 
-// Only up to the last frame: the next direct write writes these bytes again.
+// Keeps the last block up to the end of the last frame; the next direct write writes it again.
 void Staging::KeepLastBlock(const StagedPiece& piece) {
   last_block_.segment = piece.segment.get();
   last_block_.offset = AlignDown(piece.end, block_bytes_);

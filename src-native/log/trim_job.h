@@ -1,4 +1,4 @@
-// Takes segments off the front of a log.
+// Removes segments from the front of a log.
 #ifndef DURLOG_LOG_TRIM_JOB_H_
 #define DURLOG_LOG_TRIM_JOB_H_
 
@@ -13,7 +13,7 @@
 
 namespace durlog {
 
-// Removes whole segments, oldest first, or puts them by under a spare's name.
+// Removes whole segments, oldest first, or renames them to spares.
 class TrimJob final : public Job {
  public:
   struct Item {
@@ -26,11 +26,11 @@ class TrimJob final : public Job {
 
   // After done().
   const Status& status() const { return status_; }
-  // How many of the items are gone; all where status() is OK.
+  // How many of the items were removed; all of them if status() is OK.
   size_t trimmed() const { return trimmed_; }
-  // And what their files took, as far as that could be found out.
+  // The size of the removed files, as far as it could be read.
   uint64_t trimmed_bytes() const { return trimmed_bytes_; }
-  // Names under which a file now waits to be a segment again.
+  // The names of the files that were kept as spares.
   const std::vector<std::string>& recyclable() const { return recyclable_; }
 
  protected:

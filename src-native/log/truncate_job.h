@@ -1,4 +1,4 @@
-// Takes records off the end of a log.
+// Removes records from the end of a log.
 #ifndef DURLOG_LOG_TRUNCATE_JOB_H_
 #define DURLOG_LOG_TRUNCATE_JOB_H_
 
@@ -14,13 +14,13 @@
 
 namespace durlog {
 
-// Cuts a log so that `next_seq` is the next to be given out. Segments newer than the one that
-// holds the cut go first, newest of all first: a crash leaves a log without its end.
+// Cuts a log so that the next append gets `next_seq`. Removes the segments newer than the one that
+// holds the cut first, from the newest on, so that a crash leaves a log that only lacks its end.
 class TruncateJob final : public Job {
  public:
-  // `segments`: every first seq, ascending; the first is <= next_seq. `end` is the log's next seq.
-  // The cut is announced in `live` before the files change; nothing else stores there meanwhile.
-  // It is recorded for cursors and snapshots, durably, before that.
+  // `segments` holds every first seq, ascending; the first is <= next_seq. `end` is the log's next
+  // seq. The cut is first recorded durably for cursors and snapshots, then announced in `live`, and
+  // then the files change. The caller stores nothing in `live` meanwhile.
   TruncateJob(Directory& directory, LivePageWriter& live, std::vector<uint64_t> segments,
               uint64_t next_seq, uint64_t end)
       : directory_(directory),
@@ -29,17 +29,17 @@ class TruncateJob final : public Job {
         next_seq_(next_seq),
         end_(end) {}
 
-  // After done(). The cut is durable where status() is OK.
+  // After done(). The cut is durable if status() is OK.
   const Status& status() const { return status_; }
-  // Where status() is OK, the segment that is appended to from now on.
+  // If status() is OK, the segment that is appended to from now on.
   std::shared_ptr<Segment> TakeSegment() { return std::move(segment_); }
-  // Whether anything was changed; where not, a failure leaves the log as it was.
+  // Whether anything was changed. If not, a failure leaves the log unchanged.
   bool changed() const { return changed_; }
   uint64_t offset() const { return offset_; }
   uint64_t next_seq() const { return next_seq_; }
-  // Of the last record in front of the cut; 0 where it is in another segment.
+  // The time of the last record before the cut; 0 if that record is in another segment.
   uint32_t last_time_ms() const { return last_time_ms_; }
-  // Whether a marker in front of offset() says that what stays is synced.
+  // Whether a marker before offset() shows that the remaining records are synced.
   bool end_marked() const { return end_marked_; }
   // Segments left, ascending; also right after a failure.
   const std::vector<uint64_t>& segments() const { return segments_; }
