@@ -11,9 +11,9 @@
 
 namespace durlog::bench {
 
-// Append() wakes a thread that waits, and waits until it has written the record: what an append
-// costs whose caller may not wait for the device itself, without an event loop or a line of
-// JavaScript. Neither thread spins.
+// Append() wakes a waiting thread, and waits until that thread has written the record. This
+// measures the cost of an append whose caller may not wait for the device itself, without an event
+// loop or any JavaScript. Neither thread spins.
 template <class Writer>
 class Handed {
  public:

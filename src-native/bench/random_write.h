@@ -1,5 +1,6 @@
-// 4 KiB random O_DIRECT writes at a queue depth, into files whose blocks came to be in different
-// ways: what a disk image, a database file or a log's recycled segment costs while it fills up.
+// Random O_DIRECT writes of 4 KiB at a queue depth, into files whose blocks were allocated in
+// different ways. This measures the cost of writes to a disk image, a database file or a log's
+// recycled segment while it fills up.
 #ifndef DURLOG_BENCH_RANDOM_WRITE_H_
 #define DURLOG_BENCH_RANDOM_WRITE_H_
 

@@ -1,4 +1,4 @@
-// What has been cut from the end of a log, for cursors and snapshots that were made before the cut.
+// The list of cuts at the end of a log, for cursors and snapshots that were made before a cut.
 #ifndef DURLOG_CURSOR_CUT_LIST_H_
 #define DURLOG_CURSOR_CUT_LIST_H_
 

@@ -76,8 +76,8 @@ class DurableCursor {
   Status broken_;
 
   mutable std::mutex mutex_;
-  CursorSlot newest_;    // what the newest slot holds
-  bool placed_ = false;  // the file is whole and holds a position
+  CursorSlot newest_;    // the content of the newest slot
+  bool placed_ = false;  // the file is complete and holds a position
   bool latched_ = false;
   size_t memory_slot_ = 0;  // the next one to be stored into
   size_t synced_slot_ = kFirstSyncedSlot;

@@ -28,11 +28,11 @@ enum LiveWord : size_t {
   kLiveFirstSeqWord = 7,
   kLiveMemoryEndWord = 8,  // on a separate cache line: every append stores it
   kLiveSyncedEndWord = 9,
-  kLiveBellWord = 12,          // its low half: goes up each time the waiting readers are woken
+  kLiveBellWord = 12,          // its low half grows each time the waiting readers are woken
   kLiveWaitingWord = 13,       // not 0 while a reader may be waiting; readers store it and the bell
-  kLiveOldestCutsWord = 16,    // the lowest next seq of the cuts that are in the ring no more
-  kLiveCommitsWord = 17,       // commits above `memory`; only one writer that is alone counts them
-  kLiveCommitMicrosWord = 18,  // what they have taken
+  kLiveOldestCutsWord = 16,    // the lowest next seq of the cuts that the ring no longer holds
+  kLiveCommitsWord = 17,       // commits above `memory`; only an exclusive writer counts them
+  kLiveCommitMicrosWord = 18,  // their total time
   kLiveRingWord = 32,
 };
 // The next seq of cut g is in slot g % kLiveRingCuts.

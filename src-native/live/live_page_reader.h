@@ -1,4 +1,5 @@
-// A reader's side of the page that tells how far a log that is written elsewhere may be read.
+// The reader's side of the live page, which shows how far a log that another process writes may be
+// read.
 #ifndef DURLOG_LIVE_LIVE_PAGE_READER_H_
 #define DURLOG_LIVE_LIVE_PAGE_READER_H_
 
@@ -13,18 +14,18 @@
 
 namespace durlog {
 
-// One moment of the log. The ends are exclusive.
+// The state of the log at one moment. The ends are exclusive.
 struct LiveView {
   LogUuid uuid{};
   uint64_t first_seq = 0;
-  uint64_t memory_end = 0;  // what is acknowledged at `memory`
-  uint64_t synced_end = 0;  // what is acknowledged at `sync`
-  // Since the page was made; 0 where several write.
+  uint64_t memory_end = 0;  // the end of the records acknowledged at `memory`
+  uint64_t synced_end = 0;  // the end of the records acknowledged at `sync`
+  // Counts since the page was created; 0 in a shared log.
   uint64_t commits = 0;
-  uint64_t commit_micros = 0;  // in all
+  uint64_t commit_micros = 0;  // their total
 };
 
-// One thread at a time.
+// Used by one thread at a time.
 class LivePageReader {
  public:
   static Result<std::unique_ptr<LivePageReader>> Open(FileSystem& file_system,

@@ -39,8 +39,8 @@ void Throw(Napi::Env env, const Status& status);
 // Leaves kInvalidArgument pending; false.
 bool Refuse(Napi::Env env, const std::string& what);
 
-// None of these runs JavaScript, except CollectElements(): what they borrow stays valid until the
-// caller runs some. False always means that an error is pending.
+// None of these functions runs JavaScript, except CollectElements(). Borrowed bytes stay valid
+// until the caller runs JavaScript. A result of false always means that an error is pending.
 
 // A record's bytes, borrowed from a Uint8Array, or from `scratch` for a string (as UTF-8). A string
 // of more than `max_bytes` is not copied: the payload has its size, by which the core

@@ -89,7 +89,8 @@ Napi::Value ToError(Napi::Env env, const Status& status, const char* outcome) {
 
 void Throw(Napi::Env env, const Status& status) {
   const Napi::Value error = ToError(env, status);
-  // While an environment is being torn down nothing can be thrown any more, and nobody listens.
+  // While an environment is being torn down, no error can be thrown, and no JavaScript would catch
+  // it.
   if (!error.IsEmpty()) napi_throw(env, error);
 }
 

@@ -9,10 +9,10 @@
 namespace durlog {
 namespace {
 
-// The TypeScript side checks the options and words the errors; this keeps the core safe from a
-// caller that went around it. Each answers false with an error pending. In a worker that is being
-// terminated a property cannot be had, and Napi::Value would end the process if it were asked of
-// the nothing that came instead.
+// The TypeScript side checks the options and words the errors; these checks protect the core from a
+// caller that bypassed it. Each returns false with an error pending. In a worker that is being
+// terminated a property cannot be read, and Napi::Value would end the process if it were called
+// with the missing value.
 bool NumberIn(napi_env env, napi_value object, const char* name, double min, double max,
               uint64_t* value) {
   napi_value property = nullptr;

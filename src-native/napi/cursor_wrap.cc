@@ -34,8 +34,8 @@ class CursorWrap final : public Napi::ObjectWrap<CursorWrap> {
   explicit CursorWrap(const Napi::CallbackInfo& info) : Napi::ObjectWrap<CursorWrap>(info) {}
 
  private:
-  // What a read in flight needs: the cursor outlives a close(), and the memory that is being
-  // written to is not collected.
+  // The references that a read in flight needs: the cursor outlives a close(), and the buffers that
+  // the read fills are not collected.
   struct Read {
     std::shared_ptr<Cursor> cursor;
     Napi::ObjectReference buffer;

@@ -53,10 +53,11 @@ struct Call {
     napi_get_value_int64(env, argv[index], &seq);
     return static_cast<uint64_t>(seq);
   }
-  // Why there was no room; nothing after success, or with an error pending. The counters hold the
-  // seq: a number would cost a tenth of the call. They also tell success from a call that did
-  // nothing: in a worker that is being terminated arguments cannot be had and errors not be thrown,
-  // while its JavaScript still runs for a moment.
+  // Returns the reason why there was no room; nothing after success, or with an error pending. The
+  // counters hold the seq, because returning a number would cost a tenth of the call. They also
+  // distinguish success from a call that did nothing: in a worker that is being terminated,
+  // arguments cannot be read and errors cannot be thrown, while its JavaScript still runs for a
+  // moment.
   napi_value Appended(const Result<uint64_t>& result) const {
     handle->StoreCounters();
     if (result.ok()) {

@@ -14,17 +14,18 @@
 
 namespace durlog {
 
-// Shared by the JavaScript object and by every job that is out, so that a job that ends after the
-// object was collected, or after its worker_thread was terminated, still finds it.
+// Shared by the JavaScript object and by every running job, so that a job that ends after the
+// object was collected, or after its worker_thread was terminated, can still use it.
 //
-// No call into the log calls JavaScript back: an append may find that an earlier commit has failed,
-// and what runs then could call the log again before the append is done. Such events are queued;
-// the `events` counter says how many wait, and JavaScript takes them after the call has returned.
+// No call into the log calls JavaScript back. An append may find that an earlier commit has failed,
+// and a callback could then call the log again before the append is done. Such events are queued.
+// The `events` counter is the number of queued events, and JavaScript takes them after the call has
+// returned.
 class LogHandle final : public Executor,
                         public LogListener,
                         public std::enable_shared_from_this<LogHandle> {
  public:
-  // As `Counter` in src/native/native.ts numbers them.
+  // In the order of `Counter` in src/native/native.ts.
   enum Counter : size_t {
     kFirstSeq,
     kNextSeq,
@@ -36,7 +37,7 @@ class LogHandle final : public Executor,
     kLatched,
     kEvents,
     kAccepted,
-    kCounters,  // how many there are
+    kCounters,  // the number of counters
   };
 
   LogHandle(napi_env env, std::unique_ptr<LogWriter> log);
@@ -45,31 +46,32 @@ class LogHandle final : public Executor,
   void CountAccepted() { ++counters_[kAccepted]; }
 
   // `on_progress()` is called when a job is done; `counters` is a Float64Array that the handle
-  // keeps up to date. The function is held only while a job is out, so that a log that is never
-  // closed can be collected; the log's JavaScript object holds it otherwise.
+  // keeps up to date. The function is referenced only while a job is running, so that a log that is
+  // never closed can be collected; at other times the log's JavaScript object references it.
   void Connect(const Napi::Function& on_progress, const Napi::Float64Array& counters);
 
   // Null once closed.
   LogWriter* log() { return log_.get(); }
-  // What kind of log it is the methods of its object know. Null once closed.
+  // The methods of the log's object know the type of the log. Null once closed.
   template <typename LogType>
   LogType* As() {
     return static_cast<LogType*>(log_.get());
   }
-  // Where a string becomes UTF-8, for the length of one call.
+  // The buffer in which a string is converted to UTF-8, for one call.
   AlignedBuffer* scratch() { return &scratch_; }
   void BoundScratch() {
     if (scratch_.capacity() > kMaxKeptScratchBytes) scratch_ = AlignedBuffer();
   }
 
   void StoreCounters();
-  // The events that wait, oldest first, as an array of `NativeEvent`. Also after the log is closed.
+  // The queued events, oldest first, as an array of `NativeEvent`. Works after the log is closed
+  // too.
   Napi::Value TakeEvents(Napi::Env env);
 
-  // A promise for the end of the log: drained, marked, unlocked. Rejects if the sync fails that
-  // brings the rest to the device; the log is closed all the same.
+  // A promise that settles when the log is drained, marked and unlocked. Rejects if the last sync
+  // fails; the log is then closed too.
   napi_value Close(napi_env env);
-  // Without a marker and without waiting for a promise; for teardown.
+  // Closes the log without a marker and without a promise, for teardown.
   void Drop();
 
   void Execute(std::shared_ptr<Job> job) override;

@@ -13,9 +13,9 @@
 namespace durlog {
 namespace {
 
-// Waits on a worker for `job`, which may be null. Then, on the log's thread, `finish(log)` makes
-// what the promise is settled with: a seq, or why there is none. It is 0 where the log has been
-// closed meanwhile.
+// Waits on a worker for `job`, which may be null. Then, on the log's thread, the promise settles
+// with the result of `finish(log)`: a seq or an error. The seq is 0 if the log has been closed
+// meanwhile.
 template <typename LogType, typename JobType, typename Finish>
 napi_value FinishLater(const Call& call, std::shared_ptr<JobType> job, Finish finish) {
   const bool waits = job && job->waits();
@@ -34,7 +34,7 @@ napi_value FinishLater(const Call& call, std::shared_ptr<JobType> job, Finish fi
   return waits ? RunWaiting(call.env, work, settle) : RunAsync(call.env, work, settle);
 }
 
-// What the job could not begin for is left pending.
+// If the job could not begin, its error is left pending.
 template <typename JobType>
 bool HasBegun(const Call& call, const Result<std::shared_ptr<JobType>>& begun) {
   if (begun.ok()) return true;

@@ -34,18 +34,17 @@ struct RetainedSegment {
 struct RetainedLog {
   std::vector<RetainedSegment> segments;  // oldest first; the last is the one that is appended to
   uint64_t next_seq = 0;
-  // The first seq of the oldest segment that has to stay: of the one that is appended to, or of one
-  // that is not synced.
+  // The first seq of the oldest segment that has to stay: the active segment, or one that is not
+  // synced.
   uint64_t keep = 0;
-  uint64_t room_bytes = 0;  // what comes next takes, before the next decision
+  uint64_t room_bytes = 0;  // the bytes that later records take before the next decision
   std::vector<CursorPlace> cursors;
 };
 
-// Whether every record of segment `index` is from before `time_ms`. False where that cannot be
-// read.
+// Whether every record of segment `index` is older than `time_ms`. False if that cannot be read.
 using IsOlder = std::function<bool(size_t index, uint64_t time_ms)>;
 
-// Records that a cursor had still to read.
+// Removed records that a cursor had not read yet.
 struct CursorOverrun {
   std::string cursor;
   uint64_t first = 0;
@@ -55,16 +54,16 @@ struct CursorOverrun {
 struct RetentionPlan {
   // Segments wholly below this seq are removed; the log's first seq if none is.
   uint64_t before = 0;
-  uint64_t segments = 0;  // how many these are
-  uint64_t bytes = 0;     // and what they take
-  // The segment that is appended to holds records, all of which may go: it is to be sealed first.
+  uint64_t segments = 0;  // the number of these segments
+  uint64_t bytes = 0;     // and their size
+  // The active segment holds records that may all be removed: it is to be sealed first.
   bool seal = false;
-  // More would have to go than may, as it is not synced yet.
+  // The policy asks for more than may be removed, because some segments are not synced yet.
   bool over = false;
   std::vector<CursorOverrun> overruns;  // by `max_bytes` and `before`, in the order of the cursors
 };
 
-// Segments go oldest first and without a gap: one that stays keeps everything behind it.
+// Segments are removed oldest first and without a gap: if one stays, all later ones stay.
 RetentionPlan PlanRetention(const RetentionPolicy& policy, const RetainedLog& log, uint64_t now_ms,
                             const IsOlder& is_older);
 

@@ -7,7 +7,8 @@
 namespace durlog {
 namespace {
 
-// Also the size of the folios that come of it: what an msync after a small store writes back.
+// This is also the size of the resulting folios, and so the amount that an msync after a small
+// store writes back.
 constexpr size_t kZeroStepBytes = 256 << 10;
 constexpr size_t kPageBytes = 4096;
 // Not const: read-only data takes its full size in each published binary, .bss takes none.

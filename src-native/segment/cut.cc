@@ -11,10 +11,10 @@ namespace {
 
 // Truncating zeroes the rest of the file system's block.
 constexpr uint64_t kBlockBytes = 4096;
-// What every device writes as a whole.
+// The unit that every device writes as a whole.
 constexpr uint64_t kSectorBytes = 512;
 
-// `allocated_bytes` is 0 where the file has no blocks but those that were written.
+// `allocated_bytes` is 0 if the file only has blocks that were written.
 Status CutAndAllocate(File& file, uint64_t offset, uint64_t allocated_bytes) {
   DURLOG_RETURN_IF_ERROR(file.Truncate(offset));
   if (allocated_bytes > 0) {

@@ -145,12 +145,13 @@ class MappedTail {
   bool populating() const;
   // How far ahead of the append point pages are populated.
   uint64_t lead_bytes() const { return lead_bytes_; }
-  // The longest frame that can be stored, and what stays mapped behind the append point.
+  // The longest frame that can be stored, and the length that stays mapped before the append point.
   uint64_t window_bytes() const { return shape_.window_bytes; }
 
  private:
-  // A log of ten records dirties little. Chunks and the lead grow fast: a stream of records needs
-  // what a busy machine, or a journal that commits, may hold up the worker for.
+  // The first chunk is small, so that a log of ten records dirties little. Chunks and the lead grow
+  // fast: the lead has to last a stream of records while a busy machine or a journal commit delays
+  // the worker.
   static constexpr uint64_t kFirstChunkShare = 16;
   static constexpr uint64_t kGrowth = 4;
   static constexpr uint64_t kWindowsAhead = 4;

@@ -81,12 +81,12 @@ class FrameScanner {
   bool inside_batch_ = false;
 };
 
-// Everything recovery wants to know of one segment.
+// The result of scanning one segment for recovery.
 struct SegmentScan {
-  uint64_t end_offset = kSegmentHeaderBytes;   // behind the last whole record of a whole batch
-  uint64_t records_end = kSegmentHeaderBytes;  // same, in front of the markers at the end
-  uint64_t next_seq = 0;                       // the seq that would stand there
-  uint64_t records = 0;                        // whole ones before the end
+  uint64_t end_offset = kSegmentHeaderBytes;   // after the last whole record of a whole batch
+  uint64_t records_end = kSegmentHeaderBytes;  // same, before the markers at the end
+  uint64_t next_seq = 0;                       // the seq of the next record there
+  uint64_t records = 0;                        // whole records before the end
   uint64_t payload_bytes = 0;
   uint64_t bytes_read = 0;
   // The highest synced end in any valid frame, before or after damage; 0 if there is none.

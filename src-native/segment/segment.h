@@ -17,14 +17,15 @@ namespace durlog {
 // How a spare is to be made.
 struct SpareRequest {
   Preallocation preallocation = Preallocation::kFallocate;
-  // A trimmed segment under a spare's name, to be used again; "" for a new file.
+  // A trimmed segment under a spare's name, to be reused; "" for a new file.
   std::string recycled_name;
   uint32_t extent_size_hint = 0;  // bytes; 0 for none
-  // For a log that stores into a map: so much is mapped and populated as well, where the blocks are
-  // allocated; 0 for nothing.
+  // For a log that stores into a map: the length that is mapped and populated too, if the blocks
+  // are allocated; 0 for none.
   uint64_t first_chunk_bytes = 0;
   Populating populating = Populating::kTouch;
-  // Of direct writes, by which zeros are written where the file system lets us; 0 for no such try.
+  // The alignment of direct writes, which write the zeros if the file system allows them; 0 to use
+  // no direct writes.
   uint32_t direct_alignment = 0;
 };
 
@@ -32,9 +33,10 @@ struct SpareRequest {
 struct Spare {
   std::string name;
   std::unique_ptr<File> file;
-  Preallocation preallocated = Preallocation::kNone;  // what it came to, where the wish failed
-  bool blocks_allocated = false;                      // all of them, and the file has its full size
-  Chunk first_chunk;  // without a mapping if none was requested or mapping failed
+  Preallocation preallocated =
+      Preallocation::kNone;       // the kind that succeeded, if the requested one failed
+  bool blocks_allocated = false;  // all of them, and the file has its full size
+  Chunk first_chunk;              // without a mapping if none was requested or mapping failed
 };
 
 // Makes a spare and syncs it. Where the file system lacks the wished preallocation, the nearest

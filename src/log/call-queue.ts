@@ -6,7 +6,7 @@ import { LinkedQueue } from './linked-queue.js'
 
 /** A call that waits for room, or for everything before it to settle. */
 export interface QueuedCall {
-  /** The call is not failed by a commit that fails while it waits. */
+  /** If a commit fails while the call waits, the call does not fail. */
   readonly outlivesFailure: boolean
   /** Starts the call if possible; true once it may leave the queue. Runs no code of the caller. */
   admit(): boolean
@@ -15,8 +15,8 @@ export interface QueuedCall {
 }
 
 /**
- * Calls that wait, in the order in which they were made: none starts before the one in front of it. A failure that is
- * reported while a call is being admitted takes effect after its `admit` has returned.
+ * Waiting calls, in the order in which they were made: none starts before the previous one. A failure that is reported
+ * while a call is being admitted takes effect after its `admit` has returned.
  */
 export class CallQueue {
   readonly #calls = new LinkedQueue<QueuedCall>()
@@ -45,7 +45,7 @@ export class CallQueue {
     for (let admitted = true; admitted; ) {
       const call = this.#calls.peek()
       admitted = call?.admit() ?? false
-      // It has left if its signal was aborted while it was admitted.
+      // The call has already left if its signal was aborted during `admit`.
       if (admitted && this.#calls.peek() === call) this.#calls.shift()
       const failure = this.#failure
       this.#failure = undefined
@@ -63,15 +63,15 @@ export class CallQueue {
     else this.#failAll(error)
   }
 
-  /** The queue is consistent before the first call fails: a caller's code may add to it. */
+  /** Empties the queue before the first call fails, because the caller's code may add to it. */
   #failAll(error: DurlogError): void {
     const failed = this.#calls.removeIf((call) => !call.outlivesFailure)
     for (const call of failed) call.fail(error)
   }
 
   /**
-   * Calls `start` when its turn has come, and again at each `admit` while it returns undefined. With
-   * `outlivesFailure` it isn't failed by a commit that fails meanwhile.
+   * Calls `start` when its turn has come, and again at each `admit` while it returns undefined. With `outlivesFailure`,
+   * a commit that fails meanwhile does not fail the call.
    */
   hold<T>(start: () => Promise<T> | undefined, signal?: AbortSignal, outlivesFailure = false): Promise<T> {
     return new Promise((resolve, reject) => {

@@ -1,6 +1,7 @@
 /**
- * Requests to a log's writers to trim, each a file of its own in the log's folder: see docs/FORMAT.md. So whoever has done
- * one removes that one, whatever is asked meanwhile, and any number of writers may do the same one.
+ * Requests to a log's writers to trim, each in a separate file in the log's folder: see docs/FORMAT.md. So a writer
+ * that has served a request removes only that one, even if others are made meanwhile, and any number of writers may
+ * serve the same one.
  */
 import { randomBytes } from 'node:crypto'
 import { closeSync, constants, existsSync, fstatSync, openSync, readdirSync, readSync, rmSync } from 'node:fs'
@@ -10,21 +11,21 @@ import { native } from '../native/native.js'
 
 const NAME = /^trim-request-[0-9a-f]{16}$/
 const LINE = /^([0-9a-f-]{36}) (\d{1,16})( seal)?\n$/
-/** The longest line; what is longer is none. */
+/** The longest line. A longer one is not a request. */
 const MAX_BYTES = 64
-/** A request that has no line yet was never finished if it is older. */
+/** A request older than this that has no line yet was never finished. */
 const UNFINISHED_MS = 60_000
-/** No link is followed, and no FIFO waited for. Windows has neither flag. */
+/** Refuses links, and does not wait for a FIFO. Windows has neither flag. */
 const ITSELF = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
 export interface TrimRequest {
-  /** Whole segments whose records are all before it are to go. */
+  /** Whole segments whose records are all below this seq are to be removed. */
   before: number
-  /** If that is every record: the segment that is appended to is to be sealed first. */
+  /** If that includes every record, the active segment is to be sealed first. */
   seal: boolean
 }
 
-/** Durable when it settles, with the name of the request. */
+/** Resolves with the name of the request once it is durable. */
 export async function writeTrimRequest(dir: string, uuid: string, request: TrimRequest): Promise<string> {
   const line = `${uuid} ${request.before}${request.seal ? ' seal' : ''}\n`
   for (;;) {
@@ -35,12 +36,12 @@ export async function writeTrimRequest(dir: string, uuid: string, request: TrimR
   }
 }
 
-/** A call or two on this thread: once a second they cost less than the way to another one and back. */
+/** Makes one or two calls on this thread: once a second they cost less than a change to another thread and back. */
 export function trimRequests(dir: string): string[] {
   try {
     return readdirSync(dir).filter((name) => NAME.test(name))
   } catch {
-    // Whatever is wrong with the folder is told by whoever needs it.
+    // If the folder cannot be read, the calls that need it report the error.
     return []
   }
 }
@@ -50,8 +51,8 @@ export function isTrimRequested(dir: string, name: string): boolean {
 }
 
 /**
- * Undefined if it is gone, or being written. A request for another log is removed, as is one that was never finished. Small
- * reads on this thread: a worker of Node's pool may be busy with anything.
+ * Undefined if the request is gone or being written. A request for another log is removed, and so is one that was never
+ * finished. Makes small reads on this thread, because the workers of Node's pool may all be busy.
  */
 export function readTrimRequest(dir: string, uuid: string, name: string): TrimRequest | undefined {
   const path = join(dir, name)
@@ -78,7 +79,7 @@ export function readTrimRequest(dir: string, uuid: string, name: string): TrimRe
   }
 }
 
-/** Once it is done. Another writer may have removed it. */
+/** Removes a request that has been served. Another writer may have removed it before. */
 export function removeTrimRequest(dir: string, name: string): void {
   try {
     rmSync(join(dir, name), { force: true })

@@ -1,9 +1,9 @@
-/** Work that is done one piece after the other. */
+/** Runs pieces of asynchronous work one after the other. */
 export class Turns {
-  /** Settles when all that was given has; undefined where it has. */
+  /** Settles when all work so far has; undefined if it already has. */
   #last: Promise<void> | undefined
 
-  /** Starts `work` when everything that was given before has settled: in this call where that is so. */
+  /** Starts `work` when all earlier work has settled: within this call if it already has. */
   take<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#last === undefined ? work() : this.#last.then(work)
     const last = turn
