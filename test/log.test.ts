@@ -107,7 +107,7 @@ describe('when there is no room', () => {
     const log = await scratchLog({ ...small, strategy: 'direct' })
     const appends = Array.from({ length: 100 }, () => log.append(Buffer.alloc(4000, 1)))
     expect(log.stats().waitingForRoom).toBeGreaterThan(0)
-    expect(() => log.write('x')).toThrow(/no room for now: calls that wait for room: \d+;/)
+    expect(() => log.write('x')).toThrow(/no room for now: calls waiting for room: \d+;/)
     expect(await codeOf(() => log.write('x'))).toBe('ERR_DURLOG_BACKPRESSURE')
     expect(await codeOf(() => log.writeMany(['x', 'y']))).toBe('ERR_DURLOG_BACKPRESSURE')
     expect(await codeOf(() => log.appendSync('x'))).toBe('ERR_DURLOG_BACKPRESSURE')

@@ -38,7 +38,7 @@ Status Log::CheckOpen() const {
 
 // Only that job may use the files.
 Status Log::CheckExclusiveJob() const {
-  if (exclusive_) return BackpressureError("a truncation or a rotation is under way");
+  if (exclusive_) return BackpressureError("a truncation or a rotation is running");
   return Status::Ok();
 }
 

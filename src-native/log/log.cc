@@ -1,4 +1,4 @@
-// What can be asked of a log besides appending: a sync, a trim, a truncation, its end.
+// The operations of a log other than appends: sync, trim, retention, truncation and close.
 #include "log/log.h"
 
 #include <string>
@@ -35,11 +35,11 @@ void Log::PrepareClose() {
 }
 
 std::shared_ptr<TrimJob> Log::BeginTrim(uint64_t seq) {
-  // The segment that is appended to stays, and one that is not synced yet.
+  // The active segment stays, and so does every segment that is not synced yet.
   const uint64_t keep = backlog_.OldestSegment(active_->first_seq());
   std::vector<TrimJob::Item> items = chain_.ItemsBelow(seq, keep, policy_.Recycles(mode_));
   if (items.empty()) return nullptr;
-  // Before they go, so that no reader begins with them.
+  // Published before the files are removed, so that no reader begins with them.
   trimming_to_ = chain_.first_seqs()[items.size()];
   live_.StoreFirstSeq(trimming_to_);
   auto job = std::make_shared<TrimJob>(*directory_, std::move(items), options_.segment_bytes);
@@ -74,12 +74,12 @@ std::shared_ptr<RetentionJob> Log::BeginRetention(const RetentionPolicy& policy)
   return job;
 }
 
-// Before a job that has the log's files to itself.
+// Checks that a job may start that has the log's files to itself.
 Status Log::CheckExclusive() const {
   if (latched_) return LatchedError();
   if (closing_) return Status::Error(Code::kClosed, "the log is closed");
   if (!exclusive_) return Status::Ok();
-  return Status::Error(Code::kBackpressure, "a truncation or a rotation is under way");
+  return Status::Error(Code::kBackpressure, "a truncation or a rotation is running");
 }
 
 Result<std::shared_ptr<TruncateJob>> Log::BeginTruncate(uint64_t next_seq) {
@@ -89,7 +89,7 @@ Result<std::shared_ptr<TruncateJob>> Log::BeginTruncate(uint64_t next_seq) {
                                                 " to " + std::to_string(next_seq_) +
                                                 " (exclusive)");
   }
-  // What stays has to be durable when the cut is.
+  // The remaining records have to be durable when the cut is.
   if (next_seq_ > first_seq()) DURLOG_RETURN_IF_ERROR(AwaitLevel(next_seq_ - 1, Level::kSync));
   DURLOG_RETURN_IF_ERROR(ActivateHere());
   exclusive_ = true;
@@ -103,7 +103,8 @@ Result<std::shared_ptr<TruncateJob>> Log::BeginTruncate(uint64_t next_seq) {
 
 Status Log::FinishTruncate(TruncateJob& job) {
   exclusive_ = false;
-  // Also after a failure: a trim that counted on segments that are gone would take the last ones.
+  // Done after a failure too: with removed segments in the list, a later trim could remove the last
+  // ones.
   chain_.Assign(job.segments());
   survey_.reset();
   sealed_.clear();
@@ -118,7 +119,7 @@ Status Log::FinishTruncate(TruncateJob& job) {
   PositionIndex::Shared().ForgetBehind(active_->header().salt, next_seq_);
   acks_.Reset(next_seq_);
   end_marked_ = job.end_marked();
-  // Once more: a reader may have opened a segment that was still to go.
+  // Announced again, because a reader may have opened a segment before it was removed.
   live_.Cut(next_seq_);
   PublishEnds();
   return Status::Ok();

@@ -24,7 +24,7 @@ Result<std::unique_ptr<Log>> Log::Open(FileSystem& file_system, const std::strin
                                        const LogOptions& options) {
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
                           file_system.OpenDirectory(path, options.create));
-  // Without create, a folder that holds no log is left as it was found: without a lock file.
+  // Without `create`, a folder that holds no log stays unchanged: no lock file is created.
   if (!options.create) {
     DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory));
     if (files.segments.empty()) {

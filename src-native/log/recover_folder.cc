@@ -19,7 +19,7 @@ Status RemoveSpares(Directory& directory, const LogFiles& files) {
   return Status::Ok();
 }
 
-// RFC 9562: version 4, made of random bits, and the variant of that document.
+// A version 4 UUID of RFC 9562: random bits, with that document's variant.
 LogUuid MakeUuid(FileSystem& file_system) {
   LogUuid uuid;
   for (size_t i = 0; i < uuid.size(); i += 8) Store64(uuid.data() + i, file_system.Random64());
@@ -28,7 +28,7 @@ LogUuid MakeUuid(FileSystem& file_system) {
   return uuid;
 }
 
-// Records in memory that a cursor has passed may be gone: after a write that failed.
+// A failed write may have lost records in memory that a cursor has passed.
 Status RecordLostRecords(FileSystem& file_system, Directory& directory, const LogOfCursors& log,
                          uint64_t next_seq) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t highest,
@@ -66,7 +66,7 @@ Status RecoverFolder(FileSystem& file_system, Directory& directory,
     return Status::Error(Code::kOutOfRange, "the log's seqs are used up")
         .WithPath(directory.path());
   }
-  // Not before the log is known to be ours: a refusal changes nothing.
+  // Done once it is known that the log can be opened: a refusal changes nothing.
   DURLOG_RETURN_IF_ERROR(RemoveSpares(directory, plan.files));
   if (folder->uuid == LogUuid{}) folder->uuid = MakeUuid(file_system);  // no header could be read
   live->Attach(file_system, directory, capabilities, folder->uuid);
@@ -75,11 +75,11 @@ Status RecoverFolder(FileSystem& file_system, Directory& directory,
   const bool cuts = !plan.cuts.empty();
   live->BeginRecovery(plan.next_seq, cuts);
   DURLOG_RETURN_IF_ERROR(ApplyRecovery(directory, capabilities, &plan));
-  // Once more: a reader may have opened a segment that was still to go.
+  // Announced again, because a reader may have opened a segment before it was removed.
   if (cuts) live->Cut(plan.next_seq);
   folder->segments = std::move(plan.files.segments);
   folder->next_seq = plan.next_seq;
-  // Salvage never writes over the evidence: appends go after it, into a new segment, or into an
+  // Salvage never overwrites damaged bytes: appends go into a new segment after them, or into an
   // empty one that an earlier salvage made.
   ScannedSegment& last = plan.scanned.back();
   if (corrupt && !(last.empty() && last.first_seq == plan.next_seq)) return Status::Ok();

@@ -9,14 +9,14 @@ void RotateJob::Run() {
 
 Status RotateJob::Rotate() {
   DURLOG_RETURN_IF_ERROR(next_->AwaitSpare(directory_));
-  // A sync that fails is never tried again.
+  // A failed sync is never retried.
   changed_ = true;
   DURLOG_RETURN_IF_ERROR(sealed_->file().SyncFull());
   Status activated = next_->Activate(directory_);
   // For any other reason the file may have its new name on the device.
   changed_ = activated.code() != Code::kNoSpace;
   DURLOG_RETURN_IF_ERROR(std::move(activated));
-  // A truncation may be what comes next, and it cuts no file that is mapped.
+  // The next job may be a truncation, which cannot cut a mapped file.
   changed_ = true;
   if (!maps_) DURLOG_RETURN_IF_ERROR(next_->DropFirstChunk());
   DURLOG_RETURN_IF_ERROR(directory_.Sync());

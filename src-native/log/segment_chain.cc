@@ -33,7 +33,7 @@ std::shared_ptr<SpareJob> SegmentChain::MakeSpare(const LogUuid& uuid, uint64_t 
   request.direct_alignment = capabilities_.direct_io ? capabilities_.direct_alignment : 0;
   request.first_chunk_bytes = first_chunk_bytes;
   SegmentHeader header;
-  // A restored log has the voids of the one that it is restored from.
+  // A restored log may hold voids, which version 1 does not have.
   if (options_.restored.uuid != LogUuid{}) header.version = kSharedVersion;
   header.uuid = uuid;
   header.salt = file_system_.Random64();

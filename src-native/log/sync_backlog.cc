@@ -6,7 +6,7 @@
 namespace durlog {
 namespace {
 
-// Below this many, their size does not matter.
+// With fewer segments than this, their size does not matter.
 constexpr size_t kMinSegments = 4;
 constexpr uint64_t kMaxBytes = 256u << 20;
 
@@ -33,7 +33,7 @@ std::vector<SyncTarget> SyncBacklog::TargetsFor(Level level) const {
     targets.push_back(std::move(target));
   }
   if (level < Level::kSync) return targets;
-  // A full segment is fsynced, so that `full` need not go through all of them.
+  // A full segment is fsynced, so that a commit at kFull need not fsync all segments.
   for (const std::shared_ptr<Segment>& segment : sealed_) AddFullTarget(segment, &targets);
   return targets;
 }

@@ -11,7 +11,7 @@
 
 namespace durlog {
 
-// Everything that can refuse comes before the first thing that changes a file.
+// Every step that can refuse comes before the first step that changes a file.
 Status TruncateJob::Cut() {
   size_t holder = segments_.size() - 1;
   while (holder > 0 && segments_[holder] > next_seq_) --holder;

@@ -37,7 +37,7 @@ struct RetainedLog {
   // The first seq of the oldest segment that has to stay: the active segment, or one that is not
   // synced.
   uint64_t keep = 0;
-  uint64_t room_bytes = 0;  // the bytes that later records take before the next decision
+  uint64_t room_bytes = 0;  // kept free for records appended before the next decision
   std::vector<CursorPlace> cursors;
 };
 

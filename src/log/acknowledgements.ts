@@ -1,10 +1,10 @@
-/** Appends that are framed and have not reached their level: one promise each, settled oldest first. */
+/** The promises of appends that are framed and have not reached their level, settled oldest first. */
 import { setImmediate } from 'node:timers'
 import type { DurlogError } from '../errors.js'
 import { Counter, type NativeFailure } from '../native/native.js'
 import { Waiters } from './waiters.js'
 
-/** Acknowledged later within one turn of the event loop: a millisecond's worth. */
+/** Most promises that `settle` resolves within one turn of the event loop. They take about a millisecond. */
 const MAX_SETTLED_IN_TURN = 1024
 /** Calls that settle at once may take this long within one turn. */
 const MAX_IMMEDIATE_MS = 1
@@ -24,11 +24,11 @@ export class Acknowledgements {
     new Waiters(),
   ]
   readonly #onTurn: () => void
-  /** Of calls that have settled at once since the clock was read. */
+  /** The cost of the calls that have settled at once since the clock was read. */
   #cost = 0
-  /** When calls have taken long enough in this turn; undefined until the clock has been read in it. */
+  /** The time from which no call of this turn settles at once; undefined until the clock has been read in this turn. */
   #deadline: number | undefined
-  /** Wait for the next turn. */
+  /** Resolve functions of the calls that wait for the next turn. */
   #yielding: (() => void)[] = []
   #settledInTurn = 0
   #turnScheduled = false
@@ -44,12 +44,12 @@ export class Acknowledgements {
     return memory.size + async.size + sync.size + full.size
   }
 
-  /** Every record below it has reached `level`. */
+  /** Every record below the result has reached `level`. */
   end(level: number): number {
     return this.#counters[FIRST_LEVEL_COUNTER + level] as number
   }
 
-  /** Settles with `seq` once it has reached `level`; `bytes` and `records` have been appended for it. */
+  /** Settles with `seq` once it has reached `level`. `bytes` and `records` are the size of the append. */
   wait(seq: number, level: number, bytes: number, records: number): Promise<number> {
     if (this.end(level) > seq && this.#mayContinue(records + bytes / BYTES_PER_COST)) return Promise.resolve(seq)
     return (this.#waiters[level] as Waiters).wait(seq)
@@ -61,7 +61,7 @@ export class Acknowledgements {
     return new Promise((resolve) => this.#yielding.push(resolve))
   }
 
-  /** A loop of awaited calls that all settle at once would never let the event loop turn. */
+  /** Whether a call may settle at once. A loop of awaited calls that all settle at once would block the event loop. */
   #mayContinue(cost: number): boolean {
     this.#cost += cost
     if (this.#cost < COST_PER_LOOK) return true
@@ -75,7 +75,7 @@ export class Acknowledgements {
     return false
   }
 
-  /** Settles promises whose level is reached, as many as this turn of the event loop may. */
+  /** Settles the promises whose level is reached, at most MAX_SETTLED_IN_TURN in one turn of the event loop. */
   settle(): void {
     for (let level = 0; level < this.#waiters.length; level++) {
       const waiters = this.#waiters[level] as Waiters
@@ -87,14 +87,14 @@ export class Acknowledgements {
     }
   }
 
-  /** The event loop has turned: as many promises as before may be settled. */
+  /** Notes that the event loop has turned, so that the full number of promises may be settled again. */
   startTurn(): void {
     this.#settledInTurn = 0
   }
 
   /** Rejects the appends of a failed commit; first settles those whose level was reached before. */
   fail(failure: NativeFailure, errorFor: (seq: number) => DurlogError): void {
-    // Seqs from the failed one on that have been reached since belong to other records.
+    // Seqs from the failed one on that have been reached since then belong to other records.
     const end = failure.latched ? Number.POSITIVE_INFINITY : failure.firstSeq
     for (const [level, waiters] of this.#waiters.entries()) waiters.settle(Math.min(end, this.end(level)))
     // A latched log reaches no further level.
@@ -102,7 +102,7 @@ export class Acknowledgements {
     for (const waiters of this.#waiters) waiters.rejectFrom(firstSeq, errorFor)
   }
 
-  /** Settles those whose level is reached, and rejects all others. */
+  /** Settles the appends whose level is reached, and rejects all others. */
   giveUp(error: DurlogError): void {
     for (const [level, waiters] of this.#waiters.entries()) waiters.settle(this.end(level))
     for (const waiters of this.#waiters) waiters.rejectFrom(0, () => error)

@@ -91,7 +91,7 @@ export function removeTrimRequest(dir: string, name: string): void {
 function notAFile(path: string): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_NOT_A_LOG',
-    `${path} is named like a request to trim and is no regular file: remove it`,
+    `${path} has the name of a trim request and is not a regular file: remove it`,
     {
       path,
     },

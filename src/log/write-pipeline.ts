@@ -1,7 +1,7 @@
 /**
- * The path of every call that changes the log. It is framed at once, or waits for room and for the calls before it. A
+ * The path of every call that changes the log. A call is framed at once, or waits for room and for the earlier calls. A
  * commit starts when the current turn of the event loop has made its calls. A promise settles when its level is
- * reached. The flags change together, hence its length.
+ * reached. This file is long because its flags change together.
  */
 import {
   closedError,
@@ -29,12 +29,12 @@ import { CallQueue } from './call-queue.js'
 import { CommitDelay } from './commit-delay.js'
 import { ExclusiveCall } from './exclusive-call.js'
 
-/** The `time` of an append that has none, if another argument follows it. */
+/** The `time` argument of an append without a time, if another argument follows it. */
 const CLOCK_TIME = -1
 
-/** Called by the pipeline, never from within a call that changes the log. */
+/** The pipeline calls these methods, but never from within a call that changes the log. */
 export interface PipelineListener {
-  /** The end of the log may have moved: at memory, synced, or both. */
+  /** The ends of the log may have moved: at memory, synced, or both. */
   onMoved(): void
   onRotated(firstSeq: number): void
   onLatched(error: DurlogError): void
@@ -42,11 +42,11 @@ export interface PipelineListener {
 }
 
 export class WritePipeline {
-  /** Commits that failed. */
+  /** The number of failed commits. */
   failures = 0
   readonly #dir: string
   readonly #native: NativeLog
-  /** The same, where several write the log. */
+  /** The same object for a shared log; undefined for others. */
   readonly #shared: NativeSharedLog | undefined
   readonly #counters: Float64Array
   readonly #maxRecordBytes: number
@@ -54,15 +54,15 @@ export class WritePipeline {
   readonly #acknowledgements: Acknowledgements
   readonly #held = new CallQueue(() => this.#admit())
   readonly #commitDelay: CommitDelay | undefined
-  /** Calls wait in `#held`: others wait there already, or the log is closing. */
+  /** New calls wait in `#held`, because others wait there already or the log is closing. */
   #gated = false
-  /** The core refused a write and has made no room since. */
+  /** The core refused a write, and has made no room since then. */
   #noRoom = false
   #tickScheduled = false
   #closed = false
-  /** As the core counts them. */
+  /** The last value read of the core's counter of accepted calls. */
   #accepted = 0
-  /** An exclusive call is under way in the core, or the core is closed. */
+  /** An exclusive call is running in the core, or the core is closed. */
   #suspended = false
 
   constructor(dir: string, native: NativeLog, options: ResolvedOptions, listener: PipelineListener) {
@@ -125,7 +125,7 @@ export class WritePipeline {
     this.#seqUnless(this.#inCall(() => this.#native.writeVoid(seqs, time)))
   }
 
-  /** A call of the core that does its work before it returns. */
+  /** Makes a call of the core that does its work before it returns. */
   #inCall<T>(call: () => T): T {
     try {
       return call()
@@ -156,12 +156,12 @@ export class WritePipeline {
 
   flushSync(level: number): number {
     if (this.#suspended)
-      throw this.#closed ? closedError(this.#dir) : noRoom('a trim, a truncation or a rotation is under way')
+      throw this.#closed ? closedError(this.#dir) : noRoom('a trim, a truncation or a rotation is running')
     for (let waiting = Number.POSITIVE_INFINITY; this.#held.size < waiting; ) {
       waiting = this.#held.size
       this.#inCall(() => this.#native.flushSync(level))
       this.#acceptedSeq()
-      // There is room now for calls that waited for it.
+      // There is room now for the waiting calls.
       this.#noRoom = false
       this.#admit()
       if (this.#suspended) break
@@ -169,12 +169,15 @@ export class WritePipeline {
     return this.#acknowledgements.end(level) - 1
   }
 
-  /** Calls `start` at once if no call waits, else in its turn; again after each progress while it returns undefined. */
+  /**
+   * Calls `start` at once if no call waits, else in its turn. While it returns undefined, calls it again after each
+   * progress.
+   */
   inOrder<T>(start: () => Promise<T> | undefined): Promise<T> {
     return (this.#gated ? undefined : start()) ?? this.#hold(start)
   }
 
-  /** The promise of a record that the core has framed in this call; undefined where it has no room. */
+  /** Frames a record in the core and returns its promise; undefined if the core has no room. */
   frame(data: Payload, { level, time, expectedSeq }: AppendCall): Promise<number> | undefined {
     let refused: Refused
     try {
@@ -190,8 +193,8 @@ export class WritePipeline {
   }
 
   /**
-   * Runs `work` once everything before it has settled; what comes after it waits until it has ended. With `syncedFirst`
-   * every record is synced before, or never will be. After what is `final` the core is not called again.
+   * Runs `work` once all earlier calls have settled; later calls wait until it has ended. With `syncedFirst`, every
+   * record is synced before `work` starts, unless it never will be. After `final` work the core is not called again.
    */
   alone<T>(work: () => Promise<T>, options: { syncedFirst?: boolean; final?: boolean } = {}): Promise<T> {
     if (this.#closed) return Promise.reject(closedError(this.#dir))
@@ -219,7 +222,7 @@ export class WritePipeline {
     })
   }
 
-  /** Runs `work` as the last call: those after it are refused with ERR_DURLOG_CLOSED. */
+  /** Runs `work` as the last call: later calls fail with ERR_DURLOG_CLOSED. */
   close(work: () => Promise<void>): Promise<void> {
     const closed = this.alone(work, { final: true })
     this.#closed = true
@@ -235,7 +238,7 @@ export class WritePipeline {
     }
   }
 
-  /** A job of the core is done: called on the log's own thread, between two turns of the event loop. */
+  /** Called when a job of the core is done, on the log's own thread, between two turns of the event loop. */
   onProgress(): void {
     this.#noRoom = false
     this.#acknowledgements.startTurn()
@@ -251,13 +254,13 @@ export class WritePipeline {
     return this.#counters[index] as number
   }
 
-  /** Names both seqs if the core has refused the expected one: the counters hold the next seq. */
+  /** Adds both seqs to the error if the core has refused the expected one: the counters hold the next seq. */
   #withConflict(error: unknown, expectedSeq: number | undefined): unknown {
     const conflict = error instanceof DurlogError && error.code === 'ERR_DURLOG_SEQ_CONFLICT'
     return conflict && expectedSeq !== undefined ? seqConflict(this.#nextSeq, expectedSeq) : error
   }
 
-  /** The last seq of the log, after a call that was not refused; throws where the core has not done it. */
+  /** The last seq of the log, after a call that was not refused. Throws if the core has not done the call. */
   #acceptedSeq(): number {
     const accepted = this.#counter(Counter.accepted)
     if (accepted === this.#accepted) throw terminatedError(this.#dir)
@@ -303,12 +306,12 @@ export class WritePipeline {
     return promise
   }
 
-  /** Whether everything so far is synced, or never will be; if not, asks for it. */
+  /** Whether every record so far is synced, or never will be. If not, requests a sync. */
   #isSynced(): boolean {
     const last = this.#nextSeq - 1
     if (this.#counter(Counter.syncedEnd) > last || this.#counter(Counter.latched) !== 0) return true
     this.#native.requestSync(LEVELS.sync)
-    // If it fails, the core refuses the call, or syncs in it.
+    // If the sync fails, the core refuses the call, or syncs within it.
     this.#acknowledged(last, LEVELS.sync).catch(() => {})
     return false
   }
@@ -331,7 +334,7 @@ export class WritePipeline {
 
   readonly #continued = (): void => this.#scheduleTick()
 
-  /** The next commit starts when this turn and its microtasks have made their appends. */
+  /** Schedules the next commit for when this turn and its microtasks have made their appends. */
   #scheduleTick(): void {
     if (this.#tickScheduled) return
     this.#tickScheduled = true
@@ -353,8 +356,8 @@ export class WritePipeline {
   }
 
   /**
-   * To be called after every call that may commit, before the appended record is waited for: its seq may be one that
-   * a failed group has given back.
+   * Call it after every call that may commit, before waiting for the appended record: a failed group may have freed the
+   * record's seq for reuse.
    */
   #takeEvents(): void {
     if ((this.#counters[Counter.events] as number) === 0) return
@@ -377,7 +380,7 @@ export class WritePipeline {
     if (failure.latched) process.nextTick(() => this.#listener.onLatched(failure.error))
   }
 
-  /** A log that is closing gives up what waits for another process that does not get on. */
+  /** If the log is closing, gives up the calls that wait for another process that makes no progress. */
   #onStalled({ stalledPid: pid, firstSeq: seq, lasts }: NativeStall): void {
     process.nextTick(() => this.#listener.onStalled({ pid, seq }))
     if (!this.#closed || this.#suspended || !lasts) return
@@ -389,16 +392,16 @@ export class WritePipeline {
     this.#scheduleTick()
   }
 
-  /** For a call that may not wait, while others do. */
+  /** The error of a call that may not wait, while other calls wait. */
   #refusal(): DurlogError {
-    return this.#closed ? closedError(this.#dir) : noRoom(`calls that wait for room: ${this.#held.size}`)
+    return this.#closed ? closedError(this.#dir) : noRoom(`calls waiting for room: ${this.#held.size}`)
   }
 }
 
 function seqConflict(nextSeq: number, seq: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_SEQ_CONFLICT',
-    `the next record gets seq ${nextSeq}, not ${seq} (expectedSeq): read what was appended meanwhile, then decide again`,
+    `the next record gets seq ${nextSeq}, not ${seq} (expectedSeq): read the records appended meanwhile, then decide again`,
     { nextSeq },
   )
 }

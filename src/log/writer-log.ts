@@ -58,16 +58,16 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   readonly #counters: Float64Array
   readonly #options: ResolvedOptions
   readonly #pipeline: WritePipeline
-  /** An append without options. */
+  /** The options of an append that gives none. */
   readonly #appendCall: AppendCall
-  /** Of a log that several write: what this one has appended is not all. */
+  /** The core's log if it is shared: other writers append records too. */
   readonly #shared: NativeSharedLog | undefined
   readonly #source: WriterSource | FolderSource
   readonly #reads: LogReads
   readonly #cursors: LogCursors
   readonly #changes: FileChanges
   readonly #diskUse: DiskUse
-  /** What subscribers have been told of. */
+  /** The counts in the last message to subscribers. */
   #told = { commits: 0, records: 0, bytes: 0 }
   /** The exclusive seq up to which `synced` has been emitted. */
   #announcedSyncedEnd: number
@@ -126,7 +126,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     publish('recovered', this, () => ({ recovery: this.recovery }))
   }
 
-  /** What several write is read as what another process writes. */
+  /** A shared log is read like a log that another process writes. */
   #makeSource(): WriterSource | FolderSource {
     const { salvage } = this.#options
     if (this.#shared === undefined) return new WriterSource(this.dir, salvage, this.#counters)
@@ -260,7 +260,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   }
 
   writable(options?: WritableOptions): LogWritable {
-    // Bytes and text are what a stream takes anyway.
+    // A stream takes bytes and text without a codec.
     const codec = this.#options.codec?.objects ? this.#options.codec : undefined
     const { level, ...chunks } = resolveWritableOptions(options, this.#options.level, codec !== undefined)
     const { maxRecordBytes } = this.#options.native
@@ -293,7 +293,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
       ...this.#source.counts,
       cursors: this.#cursors.opened(),
       ...(this.#shared !== undefined && { shared: this.#shared.members() }),
-      // Not for a caller that looks at another field in a loop.
+      // A getter, so that a caller that reads another field in a loop does not pay for this one.
       get diskBytes(): number {
         return diskUse.bytes()
       },
@@ -327,12 +327,12 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     return codec === undefined ? values : values.map((value) => codec.encode(value))
   }
 
-  /** The core calls it, by way of `open`: see `Native.open`. */
+  /** Called by the core, through `open`: see `Native.open`. */
   onProgress(): void {
     this.#pipeline.onProgress()
   }
 
-  /** What the others have done is not in the counters. */
+  /** Updates the counters of a shared log, which lack the work of other writers. */
   #look(): void {
     if (this.#closing === undefined) this.#shared?.look()
   }
@@ -351,7 +351,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     }
   }
 
-  /** Nothing if no commit has ended since the last message. */
+  /** Undefined if no commit has ended since the last message. */
   #commitsSince(): CommitMessage | undefined {
     if (this.#closing !== undefined) return undefined
     const { commits, committedRecords: records, committedBytes: bytes } = this.#native.stats()
