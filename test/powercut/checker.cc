@@ -11,7 +11,7 @@
 namespace powercut {
 namespace {
 
-// Second cuts are made in a sample of the disks: so many in each that is taken.
+// Second cuts are made in a sample of the disks; this is their number in each sampled disk.
 constexpr uint64_t kAgainPerDisk = 6;
 
 }  // namespace
@@ -52,8 +52,8 @@ void Checker::Run() {
   }
 }
 
-// Second cuts are shared out evenly among the kinds of recovery seen: most disks are found clean,
-// and it is after the others that a recovery has work to do which a second cut can undo.
+// Second cuts are divided evenly among the kinds of recovery: most disks are found clean, and only
+// the recovery of the others writes changes that a second cut can undo.
 bool Checker::WorthCuttingAgain(const std::string& recovery, double progress) {
   const double share = static_cast<double>(options_.again_count) * progress /
                        static_cast<double>(tally_.recoveries.size());
@@ -89,7 +89,7 @@ void Checker::Build(const Cuts& cuts) {
   }
 }
 
-// Empty, or why the file system of the disk that has been built cannot be mounted.
+// Returns "", or why the file system of the rebuilt disk cannot be mounted.
 std::string Checker::TryMount(std::optional<Mount>* mount) {
   try {
     mount->emplace(disk_.device(), disk_.directory(), recording_.file_system);
@@ -100,8 +100,8 @@ std::string Checker::TryMount(std::optional<Mount>* mount) {
 }
 
 // When it replays its journal, XFS takes the LSN in a metadata block's first sector for the age of
-// the whole block (xlog_recover_get_buf_lsn). A block torn within its 4 KiB can pass for newer than
-// the journal; it then stays torn, and the mount fails with EBADMSG. Such a disk says nothing about
+// the whole block (xlog_recover_get_buf_lsn). A block that is torn within its 4 KiB can look newer
+// than the journal; it then stays torn, and the mount fails with EBADMSG. Such a disk is no test of
 // a log: the same cut is made again on a medium that tears between 4 KiB sectors, and counted.
 Verifier::Answer Checker::Verify(Cuts* cuts) {
   Cut& last = cuts->again != nullptr ? cuts->second : cuts->first;

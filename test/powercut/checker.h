@@ -1,5 +1,5 @@
-// Takes a recording from cut to cut: rebuilds each disk, mounts it, has the verifier look at it,
-// and cuts again what the verifier's own recovery did to a sample of them.
+// Tries all cuts of a recording: rebuilds and mounts each disk, and has the verifier check it. In a
+// sample of the disks it also makes second cuts among the writes of the verifier's recovery.
 #ifndef DURLOG_TEST_POWERCUT_CHECKER_H_
 #define DURLOG_TEST_POWERCUT_CHECKER_H_
 
@@ -18,13 +18,13 @@
 namespace powercut {
 
 struct CheckOptions {
-  std::string verifier;  // a command; README.md has what it is asked and what it answers
-  std::string seed;      // handed to the verifier, as it was to the workload
+  std::string verifier;  // a command; README.md describes its questions and answers
+  std::string seed;      // passed to the verifier, as it was to the workload
   uint64_t plan_seed;
   uint64_t at_flush_limit;
   uint64_t between_count;
-  uint64_t again_count;       // second cuts, about
-  uint64_t violations_limit;  // stop there
+  uint64_t again_count;       // approximate number of second cuts
+  uint64_t violations_limit;  // stops after this many violations
   std::string keep;           // folder for the recordings of failing cuts
 };
 
@@ -34,20 +34,20 @@ struct Tally {
   uint64_t torn_4096 = 0;
   uint64_t again = 0;
   uint64_t file_system_torn = 0;  // torn at 512 B and made again: see Checker::Verify()
-  std::map<std::string, uint64_t> recoveries;  // how often the verifier named which, first cuts
+  std::map<std::string, uint64_t> recoveries;  // by the verifier's word: the number of first cuts
   uint64_t disks() const { return at_flush + torn_512 + torn_4096 + again; }
 };
 
 struct Violation {
   std::string text;
   Cut cut;
-  std::string again_file;  // "" unless it was the second cut, and kept
-  std::string again_cut;   // "" unless it was the second cut
+  std::string again_file;  // "" unless a second cut failed and its recording was kept
+  std::string again_cut;   // "" unless a second cut failed
   uint64_t disks_before;
 };
 
-// A disk: a cut of the recording and, unless `again` is null, one of what the verifier did to the
-// disk that the first cut left.
+// A disk: a cut of the recording and, unless `again` is null, a second cut among the writes that
+// the verifier made to the disk of the first cut.
 struct Cuts {
   Cut first;
   const Recording* again;
@@ -59,7 +59,7 @@ class Checker {
   Checker(const Recording& recording, CheckOptions options);
 
   void Run();
-  // One disk alone. If `image_path` is not empty, it is saved there before it is mounted.
+  // Checks one disk. If `image_path` is not empty, the disk is saved there before it is mounted.
   Verifier::Answer Replay(const Cuts& cuts, const std::string& image_path);
 
   const Tally& tally() const { return tally_; }
@@ -85,7 +85,7 @@ class Checker {
   Tally tally_;
   std::vector<Violation> violations_;
   std::map<std::string, uint64_t> again_by_recovery_;
-  // The verifier's work on the disk that was verified last: (mounted, answered].
+  // The verifier's operations on the last verified disk: (mounted, answered].
   uint64_t verify_begin_ = 0;
   uint64_t verify_end_ = 0;
 };

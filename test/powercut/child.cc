@@ -15,7 +15,7 @@ constexpr int kCommandTimeoutMs = 120000;
 
 [[noreturn]] void Become(const std::string& command, const Child::Environment& environment,
                          int input, int output) {
-  // The rig's death is the child's: it would keep the rig's mounts alive.
+  // The child dies with the rig: otherwise it would keep the rig's mounts alive.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setpgid(0, 0);
   std::signal(SIGPIPE, SIG_DFL);
@@ -103,7 +103,7 @@ std::string Child::Wait(int timeout_ms) {
   while (Clock::now() < deadline) {
     const std::string ending = Reap(WNOHANG);
     if (pid_ < 0) return ending;
-    // Its output is read, so that it never waits for a reader; after its end this is a short sleep.
+    // Reads its output, so that it never waits for a reader. After its end this is a short sleep.
     constexpr int kPollMs = 20;
     if (!ReadLine(kPollMs)) usleep(1000);
   }
@@ -113,7 +113,7 @@ std::string Child::Wait(int timeout_ms) {
 std::string Child::Kill() {
   if (pid_ < 0) return "";
   const pid_t group = pid_;
-  // The end of its input tells it to leave; and one that has died needs a moment to be told how.
+  // The end of its input asks it to exit. The exit status of a dead child takes a moment to arrive.
   to_.Close();
   std::string ending;
   constexpr int kAttempts = 20;

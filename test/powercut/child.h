@@ -1,5 +1,6 @@
-// A program of the seam (workload, verifier) or of the system (mkfs) as a child: started by the
-// shell, spoken to in lines, killed with everything it started when the rig is done with it.
+// A child process: a program of the seam (workload, verifier) or of the system (mkfs). The shell
+// starts it, and it exchanges lines with the rig. At the end the rig kills it with all of its
+// children.
 #ifndef DURLOG_TEST_POWERCUT_CHILD_H_
 #define DURLOG_TEST_POWERCUT_CHILD_H_
 
@@ -18,19 +19,20 @@ class Child {
  public:
   using Environment = std::vector<std::pair<std::string, std::string>>;
 
-  // Runs `command` by /bin/sh. Its standard error is the rig's.
+  // Runs `command` with /bin/sh. It shares the rig's standard error.
   Child(const std::string& command, const Environment& environment);
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // False if the child no longer reads.
+  // Returns false if the child no longer reads.
   bool Send(const std::string& text);
-  // The next line of its standard output; nothing at its end or when the time is up.
+  // Returns the next line of its standard output, or nullopt at the end or after the timeout.
   std::optional<std::string> ReadLine(int timeout_ms);
-  // Waits for its end: "" if it exited with 0, else what happened. Killed when the time is up.
+  // Waits for its end and kills it after the timeout. Returns "" if it exited with 0, otherwise a
+  // description.
   std::string Wait(int timeout_ms);
-  // Kills it if it still runs: how it had ended, or that it did not answer.
+  // Kills it if it still runs. Returns how it had ended, or that it did not answer.
   std::string Kill();
 
  private:

@@ -8,8 +8,8 @@
 namespace powercut {
 namespace {
 
-// Which part of the unflushed writes survives. Each finds damage that the others rarely make: a
-// hole needs most to survive and one piece to be lost, a reordering the reverse.
+// The share of the unflushed writes that survives. Each mood finds damage that the others rarely
+// cause: for a hole, most pieces survive and one is lost; for a reordering, the reverse.
 enum class Mood {
   kFew,
   kHalf,
@@ -30,8 +30,8 @@ struct Piece {
   uint64_t end;
 };
 
-// The pieces that reach the medium on their own. Writes are sometimes taken whole even where the
-// sector is smaller: a drive tears at the edges of requests more often than within them.
+// The pieces that reach the medium independently. Some writes are kept whole even if the sector is
+// smaller: a drive tears at the edges of requests more often than within them.
 std::vector<Piece> PiecesOf(const Recording& recording, const Cut& cut, Random& random) {
   std::vector<Piece> pieces;
   const bool all_whole = Below(random, 3) == 0;
@@ -72,9 +72,9 @@ bool Survives(Mood mood, uint64_t piece, uint64_t chosen, Random& random) {
   return false;
 }
 
-// The stretches between flushes, as the index after their last operation: the flush that ends it,
-// or the recording's end. At that index with nothing surviving, the disk is the one that the
-// flush before left, and every acknowledgement made since is demanded of it.
+// The stretches between flushes, each as the index after its last operation: the flush that ends
+// it, or the end of the recording. A cut at that index with no survivors leaves the disk of the
+// previous flush, and it must hold everything acknowledged since.
 std::vector<uint64_t> StretchEnds(const Recording& recording) {
   std::vector<uint64_t> ends;
   for (uint64_t i = recording.begin; i < recording.end; ++i) {
@@ -126,8 +126,8 @@ std::vector<Cut> PlanCuts(const Recording& recording, const PlanOptions& options
   const uint64_t between_count = recording.end > recording.begin ? options.between_count : 0;
   for (uint64_t i = 0; i < between_count; ++i) {
     const uint32_t sector_bytes = options.sectors_bytes[i % options.sectors_bytes.size()];
-    // Half of them anywhere, half spread evenly over the stretches: one journal commit can hold
-    // more writes than all the appends around it.
+    // Half of the cuts are anywhere, and half are spread evenly over the stretches: one journal
+    // commit can contain more writes than all the appends before and after it.
     uint64_t index = recording.begin + 1 + Below(random, recording.end - recording.begin);
     if (Below(random, 2) == 0) {
       const uint64_t end = ends[Below(random, ends.size())];

@@ -1,5 +1,5 @@
-// A cut: where in a recording the power failed, and which of the writes that no flush covered
-// reached the medium. A cut is three numbers, and with the recording it is always the same disk.
+// A cut: the point in a recording at which the power failed, and the choice of unflushed writes
+// that reached the medium. It consists of three numbers, which determine the disk for a recording.
 #ifndef DURLOG_TEST_POWERCUT_CUT_H_
 #define DURLOG_TEST_POWERCUT_CUT_H_
 
@@ -13,9 +13,9 @@
 namespace powercut {
 
 struct Cut {
-  // The operations before `index` were issued; those up to the last flush among them are durable.
+  // The operations before `index` were issued; those up to their last flush are durable.
   uint64_t index;
-  // The unit that the medium writes as a whole. 0: nothing that no flush covered has survived.
+  // The unit that the medium writes as a whole. 0: no unflushed write has survived.
   uint32_t sector_bytes;
   // Chooses the survivors.
   uint64_t seed;
@@ -31,9 +31,9 @@ void ForEachSurvivor(const Recording& recording, const Cut& cut,
                      const std::function<void(const DiskOp&, uint64_t, uint64_t)>& survivor);
 
 struct PlanOptions {
-  uint64_t at_flush_limit;              // of the flushes, at most so many are cut at
+  uint64_t at_flush_limit;              // the most cuts that are made at flushes
   uint64_t between_count;               // cuts between flushes, with random survivors
-  std::vector<uint32_t> sectors_bytes;  // taken in turn
+  std::vector<uint32_t> sectors_bytes;  // used in turn
   uint64_t seed;
 };
 

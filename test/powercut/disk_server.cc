@@ -58,13 +58,13 @@ void GetAttributes(fuse_req_t req, fuse_ino_t inode, fuse_file_info*) {
   fuse_reply_attr(req, &st, kForeverSeconds);
 }
 
-// Accepted and ignored: opening `notes` with O_TRUNC must not fail, and must not lose notes.
+// Accepts and ignores the call: opening `notes` with O_TRUNC must not fail and must not lose notes.
 void SetAttributes(fuse_req_t req, fuse_ino_t inode, struct stat*, int, fuse_file_info* info) {
   GetAttributes(req, inode, info);
 }
 
 void OpenFile(fuse_req_t req, fuse_ino_t inode, fuse_file_info* info) {
-  // A note must reach the server before write(2) returns, and as the bytes that were written.
+  // A note must reach the server unchanged, before write(2) returns.
   info->direct_io =
       inode == kNotesInode || ServedBy(req).caching == DiskServer::Caching::kNone ? 1 : 0;
   fuse_reply_open(req, info);
@@ -137,9 +137,9 @@ fuse_lowlevel_ops Operations() {
 // The server's whole life: it ends when the file system is unmounted or the rig dies.
 int Serve(Served served, const std::string& mount_point, const UniqueFd& ready) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // Memory reclaim that waits for this process must not be waited for by it.
+  // This process must not wait for memory reclaim, because reclaim may wait for this process.
   prctl(PR_SET_IO_FLUSHER, 1);
-  // A Ctrl-C is for the rig, which still needs this server to unmount what stands on it.
+  // The rig handles Ctrl-C. It still needs this server to unmount the file systems on the disk.
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_IGN);
   char name[] = "powercut";
   char option[] = "-o";
@@ -178,7 +178,7 @@ DiskServer::DiskServer(RecordedDisk& disk, std::string mount_point, Caching cach
 }
 
 DiskServer::~DiskServer() {
-  // Detached: whoever still holds a file of it (a loop device on its way out) lets go of it later.
+  // Lazy unmount: a loop device that is being detached may still hold a file for a moment.
   umount2(mount_point_.c_str(), MNT_DETACH);
   int status = 0;
   constexpr int kAttempts = 500;

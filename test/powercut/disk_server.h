@@ -1,5 +1,5 @@
-// The FUSE file system: `disk` is the disk image of a RecordedDisk, `notes` takes the lines that
-// programs want placed in the order of the disk's writes. A process of its own serves both, so
+// The FUSE file system. `disk` is the disk image of a RecordedDisk; `notes` receives lines from
+// programs and places them in the order of the disk's writes. A separate process serves both, so
 // that a rig that is killed in the middle of a mount cannot leave that mount waiting for itself.
 #ifndef DURLOG_TEST_POWERCUT_DISK_SERVER_H_
 #define DURLOG_TEST_POWERCUT_DISK_SERVER_H_
@@ -14,8 +14,8 @@ namespace powercut {
 
 class DiskServer {
  public:
-  // Whether the kernel may cache the image above this file system. The rig rewrites the image of
-  // rebuilt disks behind the kernel's back, so those must not be cached.
+  // Whether the kernel may cache the image above this file system. The rig rewrites the images of
+  // rebuilt disks without the kernel's knowledge, so those must not be cached.
   enum class Caching { kPageCache, kNone };
 
   // Mounts on the existing, empty `mount_point`. `disk` must outlive the server.

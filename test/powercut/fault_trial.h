@@ -1,15 +1,15 @@
-// A disk that fails on demand, under a driver that says when, one line a command:
+// A disk that fails on demand. A driver program controls it with one command per line:
 //
 //   fresh                a new file system, mounted: answers "ok <directory>"
 //   arm write|flush <nth> <errno> <ms>
-//                        the n-th from now fails with errno, or (errno 0) is late by so much
+//                        the n-th from now fails with errno, or (errno 0) is delayed by <ms>
 //   fired                answers "ok <how often the fault has struck>"
-//   remount              unmounts, and mounts again
-//   off                  the power goes: nothing reaches the disk from here on
-//   on                   and comes back: the disk as its flushes had left it, mounted
+//   remount              unmounts and mounts again
+//   off                  cuts the power: no later write reaches the disk
+//   on                   restores the power: the disk has its flushed contents, and is mounted
 //   tell <text>          prints the text; no answer
 //
-// The other answers are "ok", or "failed" and why. The driver's end is the trial's.
+// The other answers are "ok", or "failed" and the reason. The trial ends with the driver.
 #ifndef DURLOG_TEST_POWERCUT_FAULT_TRIAL_H_
 #define DURLOG_TEST_POWERCUT_FAULT_TRIAL_H_
 
@@ -27,7 +27,7 @@ class FaultTrial {
  public:
   FaultTrial(const FileSystem& file_system, const std::string& driver);
 
-  // Until the driver ends: "" if it exited with 0, else what happened.
+  // Serves the driver until it ends. Returns "" if it exited with 0, otherwise a description.
   std::string Run();
 
  private:

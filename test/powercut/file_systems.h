@@ -1,4 +1,4 @@
-// The file systems under trial, and what each needs of its disk.
+// The file systems under trial, and the requirements of each on its disk.
 #ifndef DURLOG_TEST_POWERCUT_FILE_SYSTEMS_H_
 #define DURLOG_TEST_POWERCUT_FILE_SYSTEMS_H_
 
@@ -13,14 +13,14 @@ struct FileSystem {
   const char* name;
   uint64_t image_bytes;
   const char* make_command;  // followed by the device
-  // What the medium writes as a whole. Btrfs does not outlive the tearing of its own 4 KiB
-  // superblock, so there the medium never tears within 4 KiB.
+  // The units that the medium writes as a whole. Btrfs does not survive a torn 4 KiB superblock, so
+  // its medium never tears within 4 KiB.
   std::vector<uint32_t> sectors_bytes;
 };
 
 inline const FileSystem& FileSystemNamed(const std::string& name) {
-  // Nothing is left to be initialized in the background: it would fill the log with writes that
-  // are not the workload's. XFS refuses to be smaller than 300 MB, Btrfs than 110 MB.
+  // Background initialization is off: it would fill the log with writes that are not the
+  // workload's. XFS needs at least 300 MB, Btrfs at least 110 MB.
   static const FileSystem kFileSystems[] = {
       {"ext4",
        uint64_t{96} << 20,

@@ -1,5 +1,5 @@
 // The rig's program: `powercut run` records a workload and checks its cuts, `powercut replay` makes
-// one cut again, `powercut faults` lends a driver a disk that fails. run.mjs and faults.mjs start
+// one cut again, `powercut faults` gives a driver a disk that fails. run.mjs and faults.mjs start
 // it; its results are lines of JSON.
 #include <sys/types.h>
 

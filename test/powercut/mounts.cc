@@ -45,7 +45,7 @@ LoopDevice::LoopDevice(const std::string& file, bool direct_io) {
   ThrowErrno("attaching a loop device to " + file);
 }
 
-// False if another process took the free device first.
+// Returns false if another process took the free device first.
 bool LoopDevice::TryAttach(int file, bool direct_io) {
   const UniqueFd control = Open("/dev/loop-control", O_RDWR);
   const int number = ioctl(control.get(), LOOP_CTL_GET_FREE);

@@ -1,6 +1,6 @@
-// Everything the rig attaches to the system, each undone by its destructor; and, should the rig
-// itself be killed, by the kernel: the mounts live in a namespace of the rig's own, and a loop
-// device lets go of its file when its last user is gone.
+// Everything that the rig attaches to the system. Destructors undo each attachment. If the rig is
+// killed, the kernel undoes them: the mounts are in the rig's private namespace, and a loop device
+// releases its file after its last user has gone.
 #ifndef DURLOG_TEST_POWERCUT_MOUNTS_H_
 #define DURLOG_TEST_POWERCUT_MOUNTS_H_
 
@@ -10,7 +10,7 @@
 
 namespace powercut {
 
-// From here on this process and its children see mounts of their own; nobody else sees them.
+// From now on, only this process and its children see the mounts that they make.
 void EnterPrivateMountNamespace();
 
 class ScratchDirectory {
@@ -21,7 +21,7 @@ class ScratchDirectory {
   ScratchDirectory& operator=(const ScratchDirectory&) = delete;
 
   const std::string& path() const { return path_; }
-  // Makes an empty folder in it and returns its path.
+  // Makes an empty folder in this one and returns its path.
   std::string MakeFolder(const std::string& name) const;
 
  private:
@@ -35,14 +35,14 @@ class LoopDevice {
   LoopDevice& operator=(const LoopDevice&) = delete;
 
   const std::string& path() const { return path_; }
-  // Empties the kernel's cache of the device. Nothing may be mounted from it.
+  // Empties the kernel's cache of the device, which must not be mounted.
   void DropCache();
 
  private:
   bool TryAttach(int file, bool direct_io);
 
   std::string path_;
-  UniqueFd device_;  // holding it open keeps the device attached between mounts
+  UniqueFd device_;  // the open descriptor keeps the device attached between mounts
 };
 
 class Mount {

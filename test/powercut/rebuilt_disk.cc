@@ -6,7 +6,8 @@
 
 namespace powercut {
 
-// The loop device reads and writes past every cache, so that a disk never shows through the next.
+// The loop device reads and writes past every cache, so that a disk never shows contents of the
+// previous one.
 RebuiltDisk::RebuiltDisk(const Recording& recording)
     : recording_(recording),
       directory_(scratch_.MakeFolder("mnt")),
@@ -41,7 +42,7 @@ void RebuiltDisk::Apply(const DiskOp& op, const uint8_t* data, uint64_t begin, u
   changed_.push_back({begin, end});
 }
 
-// Back to the durable image: what was applied for the last cut, and what was written to it since.
+// Returns to the durable image: undoes the pieces of the last cut, and the writes made since.
 void RebuiltDisk::Reset() {
   for (uint64_t i = 0; i < disk_.op_count(); ++i) {
     const DiskOp& op = disk_.ops()[i];

@@ -1,5 +1,5 @@
-// The disk as it could be after a power cut, mountable: one image, one loop device and one mount
-// point, taken from cut to cut by changing only what differs.
+// A mountable disk as it could be after a power cut: one image, one loop device and one mount
+// point. Only the differences between two cuts are written.
 #ifndef DURLOG_TEST_POWERCUT_REBUILT_DISK_H_
 #define DURLOG_TEST_POWERCUT_REBUILT_DISK_H_
 
@@ -19,14 +19,14 @@ class RebuiltDisk {
   // `recording` must outlive it.
   explicit RebuiltDisk(const Recording& recording);
 
-  // Makes the disk of `cut`. Fastest if the cuts come in the order of their index; one before an
-  // earlier cut's last flush is refused. Nothing may be mounted.
+  // Makes the disk of `cut`. The cuts must not go back before the last flush of an earlier cut, and
+  // are fastest in the order of their index. The disk must not be mounted.
   void Build(const Cut& cut);
-  // Makes the disk of a second cut, `again_cut`, in the recording of what a program did to the
-  // disk of the first.
+  // Makes the disk of a second cut, `again_cut`, in the recording `again` of a program's writes to
+  // the disk of the first cut.
   void BuildAgain(const Cut& cut, const Recording& again, const Cut& again_cut);
 
-  // The log of what has been done to the disk since it was built.
+  // The log of the operations on the disk since it was built.
   const RecordedDisk& disk() const { return disk_; }
   // The device to mount, and an empty folder to mount it on.
   const std::string& device() const { return loop_.path(); }
@@ -49,7 +49,7 @@ class RebuiltDisk {
   std::string directory_;
   Memory durable_;  // the disk as the operations before durable_index_ made it
   uint64_t durable_index_ = 0;
-  RecordedDisk disk_;  // what is served: durable_, but for changed_ and its own log
+  RecordedDisk disk_;  // the served disk: durable_ with changed_ and the later writes
   std::vector<Extent> changed_;
   DiskServer server_;
   LoopDevice loop_;

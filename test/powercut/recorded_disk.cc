@@ -11,7 +11,7 @@
 namespace powercut {
 namespace {
 
-// Reserved addresses, not memory: a run that needs more fails with "overflowed", never silently.
+// Reserved addresses, not memory. A run that needs more fails with "overflowed", never silently.
 constexpr uint64_t kMaxOps = uint64_t{8} << 20;
 constexpr uint64_t kMaxDataBytes = uint64_t{8} << 30;
 constexpr uint64_t kMaxNoteBytes = uint64_t{256} << 20;

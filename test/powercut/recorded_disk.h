@@ -1,7 +1,7 @@
-// A disk in memory that remembers, in order, everything that was done to it: each write, each
-// flush, and the notes that programs placed between them. It lives in memory shared by the FUSE
-// server (which alone writes to it while a file system is mounted) and the rig (which reads and
-// resets it while nothing is mounted).
+// A disk in memory that logs all operations in order: each write, each flush, and the notes that
+// programs placed between them. The FUSE server and the rig share its memory: only the server
+// writes to it while a file system is mounted, and the rig reads and resets it while none is
+// mounted.
 #ifndef DURLOG_TEST_POWERCUT_RECORDED_DISK_H_
 #define DURLOG_TEST_POWERCUT_RECORDED_DISK_H_
 
@@ -23,18 +23,18 @@ struct DiskOp {
   OpKind kind;
   uint64_t offset;
   uint64_t length;
-  uint64_t data;  // where the bytes of a kWrite start in the log's data
+  uint64_t data;  // the offset of the bytes of a kWrite in the log's data
 };
 
-// What the disk does once to the n-th operation of a kind from when it is armed.
+// A fault that strikes once, at the n-th operation of its kind after the fault was armed.
 struct DiskFault {
   OpKind kind;
   uint64_t nth;  // from 1 on; 0 for none
-  int error;     // errno that it fails with; 0: it is late, and succeeds
+  int error;     // errno of the failure; 0: the operation is delayed and succeeds
   uint32_t delay_ms;
 };
 
-// Memory of its own, zero until written, that costs nothing where it is not touched.
+// Private memory: zero until written; untouched pages cost nothing.
 class Memory {
  public:
   enum class Sharing { kPrivate, kSharedWithChildren };
@@ -43,7 +43,7 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  // Zero again.
+  // Sets all bytes to zero.
   void Clear();
   uint8_t* data() const { return data_; }
   uint64_t size() const { return size_; }
@@ -53,7 +53,7 @@ class Memory {
   uint64_t size_;
 };
 
-// Makes `op` (not a flush) on `image`, as far as the bytes [begin, end) of the disk go.
+// Applies `op` (not a flush) to the bytes [begin, end) of `image`.
 void ApplyOp(uint8_t* image, const DiskOp& op, const uint8_t* log_data, uint64_t begin,
              uint64_t end);
 
@@ -64,14 +64,15 @@ class RecordedDisk {
   uint8_t* image() const { return image_.data(); }
   uint64_t image_bytes() const { return image_.size(); }
 
-  // For the server. False: outside of the disk, or the log is full (see overflowed()).
+  // For the server. Return false if the range is outside of the disk or the log is full (see
+  // overflowed()).
   bool Write(uint64_t offset, const void* bytes, uint64_t length);
   bool Zero(uint64_t offset, uint64_t length);
   bool Flush();
-  // `text` is one or more whole lines. Its position is the number of operations logged so far: as
-  // the writer of a note waits for it, everything the note speaks of has been logged before it.
+  // `text` is one or more whole lines. Its position is the number of operations logged so far. The
+  // writer of a note waits for the call, so the note follows all operations that it refers to.
   bool AddNote(std::string_view text);
-  // Before an operation: what it is to fail with, or 0.
+  // Called before an operation. Returns the errno with which it must fail, or 0.
   int Strike(OpKind kind);
 
   // For the rig.
@@ -79,20 +80,20 @@ class RecordedDisk {
   const DiskOp* ops() const { return reinterpret_cast<const DiskOp*>(ops_.data()); }
   const uint8_t* log_data() const { return data_.data(); }
   uint64_t log_data_bytes() const { return counters_->data_bytes; }
-  // Each note as "<position> <length>\n<text>".
+  // All notes, each as "<position> <length>\n<text>".
   std::string_view notes() const;
   bool overflowed() const { return counters_->overflowed.load(std::memory_order_acquire); }
-  // Forgets the log, not the image. Only while no file system is mounted from this disk.
+  // Clears the log, not the image. Call only while no file system is mounted from this disk.
   void ClearLog();
-  // A new disk, all zeros.
+  // Makes the disk new: all zeros.
   void Clear();
   void Arm(const DiskFault& fault);
-  // How often the fault that was armed last has struck.
+  // How often the last armed fault has struck.
   uint64_t fired() const { return counters_->fired.load(std::memory_order_acquire); }
-  // The power goes: from here on everything succeeds and nothing reaches the disk.
+  // Cuts the power: from now on every operation succeeds without an effect on the disk.
   void PowerOff() { counters_->off.store(true, std::memory_order_release); }
-  // Makes the disk what its flushes had made durable when the power went, as far as the log goes
-  // back. Only while no file system is mounted from it.
+  // Restores the contents that flushes had made durable before PowerOff(), as far back as the log
+  // reaches. Call only while no file system is mounted from this disk.
   void PowerOn();
 
  private:

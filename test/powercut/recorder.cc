@@ -15,7 +15,7 @@ void SyncFileSystem(const std::string& directory) {
   if (syncfs(fd.get()) != 0) ThrowErrno("syncfs of " + directory);
 }
 
-// A trial in which nothing could go wrong proves nothing.
+// A recording without writes, flushes or notes tests nothing.
 void RequireSubstance(const Recording& recording) {
   const auto count = [&](OpKind kind) {
     return recording.CountOps(kind, recording.begin, recording.end);
@@ -44,7 +44,7 @@ Recording Record(const RecordOptions& options) {
     const std::string ending = workload.Wait(kWorkloadTimeoutMs);
     if (!ending.empty()) throw std::runtime_error("the workload " + ending);
   }
-  // What the unmount writes is not the workload's: the power is cut before it.
+  // The writes of the unmount are not the workload's: the power is cut before it.
   const uint64_t end = disk.op_count();
   mount.Unmount();
   Recording recording = Recording::Of(disk, options.file_system->name, begin, end);

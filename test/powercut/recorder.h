@@ -1,4 +1,4 @@
-// Runs a workload on a fresh file system and keeps what it did to the disk.
+// Runs a workload on a fresh file system and records its operations on the disk.
 #ifndef DURLOG_TEST_POWERCUT_RECORDER_H_
 #define DURLOG_TEST_POWERCUT_RECORDER_H_
 
@@ -11,12 +11,12 @@ namespace powercut {
 
 struct RecordOptions {
   const FileSystem* file_system;
-  std::string workload;  // a command; README.md has what it is given and what it must do
+  std::string workload;  // a command; README.md describes its environment and its task
   std::string seed;
   bool direct_io;  // of the loop device
 };
 
-// Throws if the workload fails, or if nothing came of it that could be tried.
+// Throws if the workload fails or leaves nothing to test.
 Recording Record(const RecordOptions& options);
 
 }  // namespace powercut

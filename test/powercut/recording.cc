@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kMagic[] = "durlog-powercut-1";
 
-// "<position> <length>\n<text>", again and again: one Note for each line of each text.
+// Parses a sequence of "<position> <length>\n<text>": one Note for each line of each text.
 std::vector<Note> ParseNotes(std::string_view text) {
   std::vector<Note> notes;
   while (!text.empty()) {

@@ -1,6 +1,6 @@
-// What every part of the rig needs of Unix: descriptors that close themselves, errno as an
-// exception, and the wish to stop. The rig is a program of its own, so unlike durlog's core it
-// throws: every mount, loop device and child is undone by a destructor on the way out.
+// Unix helpers for all parts of the rig: descriptors that close themselves, errno as an exception,
+// and the stop flag. The rig is a separate program, so unlike durlog's core it throws: destructors
+// undo every mount, loop device and child on the way out.
 #ifndef DURLOG_TEST_POWERCUT_UNIX_H_
 #define DURLOG_TEST_POWERCUT_UNIX_H_
 
@@ -47,8 +47,8 @@ inline UniqueFd Open(const std::string& path, int flags, mode_t mode = 0600) {
   return UniqueFd(fd);
 }
 
-// SIGINT, SIGTERM and SIGHUP only set this flag; whoever waits looks at it and throws, so that the
-// destructors run.
+// SIGINT, SIGTERM and SIGHUP only set this flag. Functions that wait check it and throw, so that
+// the destructors run.
 inline volatile std::sig_atomic_t g_stop_requested = 0;
 
 inline void ThrowIfStopped() {

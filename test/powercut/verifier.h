@@ -1,5 +1,5 @@
-// The verifier program of the seam: it stays resident over thousands of disks, and is started
-// anew when it died or did not answer.
+// The verifier program of the seam. It checks thousands of disks in one process, and is restarted
+// if it dies or does not answer.
 #ifndef DURLOG_TEST_POWERCUT_VERIFIER_H_
 #define DURLOG_TEST_POWERCUT_VERIFIER_H_
 
@@ -14,22 +14,22 @@ namespace powercut {
 
 class Verifier {
  public:
-  // `notes_path` takes the verifier's own notes; `recorded_path` will hold the workload's.
+  // The verifier writes its own notes to `notes_path`; `recorded_path` will hold the workload's.
   Verifier(std::string command, std::string notes_path, std::string recorded_path,
            std::string seed);
 
   struct Question {
     std::string directory;
-    uint64_t notes;  // of the workload's notes, so many were made before the cut
-    std::vector<std::string> again_notes;  // its own of the first disk, before the second cut
-    bool again;                            // a second cut
+    uint64_t notes;  // how many of the workload's notes were made before the cut
+    std::vector<std::string> again_notes;  // its own notes on the first disk, before the second cut
+    bool again;                            // whether this is a second cut
   };
   struct Answer {
     bool ok;
-    std::string text;  // what the recovery found (any word), or the violation
+    std::string text;  // the result of the recovery (any word), or the violation
   };
   Answer Ask(const Question& question);
-  // Ends the program, and with it its hold on any file.
+  // Ends the program, which closes its files.
   void Kill() { child_.reset(); }
 
  private:
