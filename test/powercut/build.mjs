@@ -9,15 +9,15 @@ const here = dirname(fileURLToPath(import.meta.url))
 const flags = '-std=c++17 -O1 -g'.split(' ')
 
 export const binFolder = join(here, 'bin')
-/** What breaks durlog from outside, by LD_PRELOAD. */
+/** The library that breaks durlog from outside, loaded with LD_PRELOAD. */
 export const shim = join(binFolder, 'broken_shim.so')
 const shimSource = join(here, 'durlog', 'broken_shim.c')
 
-/** In the repository's folder, as the other C++ programs are built. */
+/** Builds in the repository's folder, like the other C++ programs. */
 export async function build() {
   mkdirSync(binFolder, { recursive: true })
   const fuse = (what) => execFileSync('pkg-config', [what, 'fuse3'], { encoding: 'utf8' }).trim().split(/\s+/)
-  // As system headers: libfuse's own are not held to our warnings.
+  // libfuse's headers count as system headers, to which our warnings do not apply.
   const includes = fuse('--cflags').map((flag) => flag.replace(/^-I/, '-isystem'))
   const sources = readdirSync(here)
     .filter((name) => name.endsWith('.cc'))
@@ -28,7 +28,7 @@ export async function build() {
   })
 }
 
-/** Why durlog itself cannot be tried, or null. It is built by its own scripts: what is tried is what is shipped. */
+/** Why durlog cannot be tried, or null. Its own scripts build it, so that the trials use the shipped package. */
 export function whyNoPackage() {
   const missing = ['build/Release/durlog.node', 'dist/index.js'].filter(
     (name) => !existsSync(join(here, '../..', name)),

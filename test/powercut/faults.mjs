@@ -1,6 +1,6 @@
-// npm run test:faults: one write or flush of the disk fails or is late, under every way to write, and the log is opened
-// again. Exits with 1 if anything acknowledged was lost, an open failed on a disk that works, or a durlog that trusts the
-// page cache got away on ext4.
+// npm run test:faults: one write or flush of the disk fails or is delayed, with every way to write, and the log is opened
+// again. Exits with 1 if an acknowledged record was lost, an open failed on a working disk, or a durlog that trusts the
+// page cache was not caught on ext4.
 //   --fs=ext4,xfs,btrfs  --seed=N  --short (each fault with each way once)  --case=N (one of them)
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
@@ -26,7 +26,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   })
 }
 
-/** Trials on one file system: what each found. */
+/** Runs the trials on one file system and returns the result of each. */
 async function tryOn(fileSystem, extent, environment = '') {
   const script = join(import.meta.dirname, 'durlog', 'fault-driver.mjs')
   const driver = `${environment} '${process.execPath}' '${script}' ${options.seed} ${extent} ${options.case}`

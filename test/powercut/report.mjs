@@ -1,4 +1,4 @@
-// The run's summary as a table, and for each violation how to see it again.
+// The run's summary as a table, and for each violation the command that reproduces it.
 
 const columns = [
   ['writer', (r) => r.name],

@@ -1,4 +1,4 @@
-// What the rig needs of the machine. Each function answers with a reason not to run, or null.
+// The rig's requirements on the machine. Each function returns a reason not to run, or null.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 
@@ -17,7 +17,7 @@ function missingPrograms() {
   return missing
 }
 
-/** Installs what is missing from Debian's packages where that is possible and wanted. */
+/** Installs missing tools from Debian's packages if that is possible and wanted. */
 function whyToolsAreMissing(install) {
   if (missingPrograms().length === 0) return null
   if (!install) return `missing: ${missingPrograms().join(', ')}`

@@ -1,5 +1,5 @@
 // npm run test:powercut: records each writer on each file system, cuts the power at every flush and between flushes,
-// and prints what was found. Exits with 1 if anything acknowledged was lost, or a broken writer got away.
+// and prints the results. Exits with 1 if an acknowledged record was lost or a broken writer was not caught.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -13,8 +13,8 @@ import { writers } from './writers.mjs'
 
 const here = dirname(fileURLToPath(import.meta.url))
 const program = join(binFolder, 'powercut')
-// A recording stays short, because a file system replays its whole journal on every disk: many recordings with seeds
-// of their own find more than one long one.
+// A recording stays short, because a file system replays its whole journal on every disk: many recordings with
+// different seeds find more than one long recording.
 const betweenPerRecording = 120
 const againPerRecording = 90
 const brokenRecordingsLimit = 8
@@ -38,9 +38,9 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   })
 }
 
-/** One recording and its cuts: the program's line of JSON. */
+/** Makes one recording and its cuts. Returns the program's line of JSON. */
 function record(fileSystem, pair, seed, settings) {
-  // Even and odd seeds take the loop device with and without direct-io: it orders and splits its writes otherwise.
+  // Even seeds use direct-io on the loop device and odd seeds do not: this changes how it orders and splits writes.
   const args = { fs: fileSystem, ...pair, seed, 'direct-io': seed % 2 === 0 ? 'on' : 'off', ...settings }
   const child = spawn(program, ['run', ...Object.entries(args).map(([name, value]) => `--${name}=${value}`)], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -61,7 +61,7 @@ function record(fileSystem, pair, seed, settings) {
   })
 }
 
-/** The writer as it should be: recordings until enough disks have been rebuilt. */
+/** Tries the intact writer: makes recordings until enough disks have been rebuilt. */
 async function tryWriter(fileSystem, name, writer) {
   const pair = { workload: writer.workload, verifier: writer.verifier }
   const recordings = []
@@ -83,7 +83,7 @@ async function tryWriter(fileSystem, name, writer) {
   return recordings
 }
 
-/** A broken writer: recordings until it is caught, and after how many disks; null if it got away. */
+/** Tries a broken writer until it is caught. Returns the number of disks that took, or null if it was not caught. */
 async function tryBroken(fileSystem, pair) {
   let disks = 0
   for (let round = 0; round < brokenRecordingsLimit && !stopped; ++round) {
@@ -122,7 +122,7 @@ async function main() {
       results[index] = await tryOn(fileSystem, name)
     }
   }
-  // All of them come to their end, so that nothing stays mounted, before one's failure is told.
+  // Waits for the end of all of them, so that nothing stays mounted, before it reports a failure.
   const ends = await Promise.allSettled(Array.from({ length: Number(options.jobs) }, worker))
   if (stopped) throw new Error('stopped by a signal')
   for (const end of ends) if (end.status === 'rejected') throw end.reason

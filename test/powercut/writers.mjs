@@ -1,5 +1,5 @@
-// The seam: who is tried. A writer is a workload command and a verifier command (README.md has what they are told and
-// what they answer), and the broken versions of itself that the rig must catch.
+// The seam: the writers under trial. A writer consists of a workload command and a verifier command (README.md describes
+// their input and output), and of broken versions of itself that the rig must catch.
 import { join } from 'node:path'
 import { shim } from './build.mjs'
 import { combinationOfSeed } from './durlog/combinations.mjs'
@@ -14,7 +14,7 @@ const shared = { workload: node('shared/workload.mjs'), verifier: node('shared/v
 export const writers = {
   durlog: {
     ...durlog,
-    // What a seed's recording tries, for the printed line.
+    // The combination that a seed's recording tries, for the printed line.
     describe(seed) {
       const { strategy, preallocate } = combinationOfSeed(seed)
       return `${strategy} on ${preallocate}`
@@ -25,7 +25,7 @@ export const writers = {
       'no-invalidation': { ...durlog, verifier: breaking('no-invalidation', durlog.verifier) },
     },
   },
-  // A log whose retention waits for its cursors, and a destination that it is shipped to.
+  // A log whose retention waits for its cursors, and a destination to which it is shipped.
   consumer: {
     ...consumer,
     describe(seed) {
@@ -34,7 +34,7 @@ export const writers = {
     },
     broken: { 'ack-before-sync': { ...consumer, workload: breaking('ack-before-sync', consumer.workload) } },
   },
-  // Several processes at a time. Btrfs refuses them: a store to a map of it can fail.
+  // Several processes at the same time. Shared logs refuse Btrfs, where a store to a map can fail.
   shared: {
     ...shared,
     fileSystems: ['ext4', 'xfs'],
@@ -42,7 +42,7 @@ export const writers = {
       'ack-before-sync': { ...shared, workload: breaking('ack-before-sync', shared.workload) },
       'no-directory-sync': { ...shared, workload: breaking('no-directory-sync', shared.workload) },
       'no-invalidation': { ...shared, verifier: breaking('no-invalidation', shared.verifier) },
-      // Of several writers one does not sync when it is its turn to sync for all; or does not wait for who does.
+      // One of several writers does not sync when it must sync for all, or does not wait for the writer that does.
       'one-syncs-nothing': { ...shared, workload: `POWERCUT_LIAR='${shim}' ${shared.workload}` },
       'ack-without-leader': { ...shared, workload: `POWERCUT_IMPATIENT=1 ${shared.workload}` },
     },

@@ -1,9 +1,9 @@
-// Breaks a durlog from outside, by LD_PRELOAD: DURLOG_BREAK says what is left out.
+// Breaks a durlog from outside, with LD_PRELOAD. DURLOG_BREAK names the calls that it leaves out:
 //
 //   ack-before-sync    syncs of segment files, and O_DSYNC
 //   no-directory-sync  fsync of folders
-//   no-invalidation    marking where a segment is cut, cutting it, and removing it
-//   kept-cache         dropping a segment's cache, and writing past it
+//   no-invalidation    the marker at a cut, the truncation of a segment, and its removal
+//   kept-cache         dropping a segment's cache, and direct I/O
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,7 +21,7 @@ static int Breaks(const char* what) {
   return broken != NULL && strcmp(broken, what) == 0;
 }
 
-// A segment is named by its first seq in 20 digits.
+// A segment's name is its first seq in 20 digits.
 static int IsSegmentName(const char* path) {
   const char* slash = strrchr(path, '/');
   const char* name = slash != NULL ? slash + 1 : path;
@@ -65,7 +65,7 @@ static int OpenFlags(const char* path, int flags) {
   return Breaks("ack-before-sync") && IsSegmentName(path) ? flags & ~O_SYNC : flags;
 }
 
-// As a file system that has no direct I/O.
+// Behaves like a file system without direct I/O.
 static int Refuses(const char* path, int flags) {
   if (!Breaks("kept-cache") || (flags & O_DIRECT) == 0 || !IsSegmentName(path)) return 0;
   errno = EINVAL;
@@ -114,7 +114,8 @@ int ftruncate64(int fd, off64_t size) {
   return NEXT(ftruncate64)(fd, size);
 }
 
-// The marker at a cut is a write of its own. So may be the one at a log's end, which is not missed.
+// The marker at a cut is a separate write. The marker at a log's end may be one too; its loss does
+// no harm.
 enum { kMarkerBytes = 24 };
 
 static int IsMarker(int fd, size_t length) {

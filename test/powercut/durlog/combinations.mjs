@@ -1,11 +1,11 @@
-// How the log under trial is opened: every strategy with every preallocation that it takes.
+// The options of the log under trial: every strategy with every preallocation that it supports.
 import { between, pick, seededRandom } from './random.mjs'
 
 const KIB = 1024
 const preallocations = ['auto', 'zero', 'fallocate', 'recycle', 'none', 'keep-size', 'zero-range', 'sparse']
 const mappable = preallocations.filter((name) => !['none', 'keep-size', 'sparse'].includes(name))
 
-// Neighbours differ in both, so that a few seeds in a row already try unlike things.
+// Neighbours differ in both, so that a few consecutive seeds already try different combinations.
 export const combinations = preallocations.flatMap((_, i) =>
   ['auto', 'mmap', 'pwrite', 'direct'].map((strategy, j) => {
     const allowed = strategy === 'mmap' ? mappable : preallocations
@@ -17,7 +17,7 @@ export function combinationOfSeed(seed) {
   return combinations[Number(seed) % combinations.length]
 }
 
-/** Options for `open`. Each life of a workload's process has its own; the first has the seed's combination. */
+/** Options for `open`. Each life of a workload uses different ones; the first uses the seed's combination. */
 export function openOptions(seed, life) {
   const random = seededRandom(seed, life, 1)
   const keep = life === 0 || random() < 0.6

@@ -1,4 +1,4 @@
-// Every fault with every way to write, and what comes after it.
+// Every fault with every way to write, and the event that follows it.
 import { constants } from 'node:os'
 
 const { EIO, ENOSPC } = constants.errno
@@ -19,23 +19,23 @@ const afters = ['reopen', 'remount', 'cut']
 
 const ways = strategies.flatMap((strategy) =>
   preallocations
-    // The options refuse a map over blocks that are not there.
+    // The options refuse a map over unallocated blocks.
     .filter((preallocate) => strategy !== 'mmap' || preallocate !== 'none')
     .map((preallocate) => ({ strategy, preallocate })),
 )
 
-// A data write that fails and a reopen in the same mount is what lost records: the short form always tries it.
+// A failed data write followed by a reopen in the same mount once lost records: the short form always tries it.
 function isInShortForm({ fault, levelNumber, afterNumber, turn }) {
   if (levelNumber !== turn % levels.length) return false
   return afterNumber === (fault.name === 'write EIO' ? 0 : (turn + faults.indexOf(fault)) % afters.length)
 }
 
-// What a durlog that trusts the cache gets wrong on ext4.
+// The cases in which a durlog that trusts the cache fails on ext4.
 function isForBroken({ fault, strategy, after, preallocate }) {
   return fault.name === 'write EIO' && after === 'reopen' && strategy === 'pwrite' && preallocate !== 'zero'
 }
 
-/** `full`: all of them; `short`: each fault with each way once, levels and what comes after in turn; `broken`. */
+/** `full`: all cases; `short`: each fault with each way once, with alternating levels and next events; `broken`. */
 export function faultCases(extent, seed) {
   const cases = []
   for (const [f, fault] of faults.entries()) {

@@ -1,5 +1,5 @@
-// fault-driver.mjs <seed> full|short|broken [<case's number>]: lets the disk under a log fail, opens the log again in the same
-// mount, after mounting again or after a power cut, appends, and holds what is there against what was acknowledged.
+// fault-driver.mjs <seed> full|short|broken [<case's number>]: makes the disk under a log fail, opens the log again in the
+// same mount, after a remount or after a power cut, appends, and compares the log with the acknowledgements.
 import { spawnSync } from 'node:child_process'
 import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -32,7 +32,7 @@ async function ask(command) {
   return value.slice(3)
 }
 
-/** What was appended and what was promised of it. */
+/** The appended records and their acknowledgements. */
 class Trial {
   constructor(number, directory, options) {
     this.number = number
@@ -40,7 +40,7 @@ class Trial {
     this.options = options
     this.random = seededRandom(seed, number)
     this.records = []
-    /** Below it every record was acknowledged at `sync`, or kept by an open. */
+    /** Every record below this seq was acknowledged at `sync`, or kept by an open. */
     this.syncedEnd = 0
   }
 
@@ -48,30 +48,30 @@ class Trial {
     return contentOf(seed + this.number, this.records[seq].id, this.records[seq].length)
   }
 
-  /** Throws what the log threw; the record may be there then, or not. */
+  /** Throws the error of the log; the record may or may not be in the log then. */
   async append(level) {
     const seq = this.log.nextSeq
     this.records.length = seq
     this.records.push({ id: this.nextId++, length: between(this.random, 200, 9 * KIB) })
     const durability = level === 'memory+sync' ? 'memory' : level
     const given = await this.log.append(this.contentAt(seq), { durability })
-    demand(given === seq, `seq ${given} was given where ${seq} was next`)
+    demand(given === seq, `seq ${given} was assigned, but ${seq} was next`)
     if (level === 'memory+sync' && seq % 3 < 2) return
     if (level === 'memory+sync') await this.log.sync()
     this.syncedEnd = seq + 1
   }
   nextId = 0
 
-  /** Opens the log and holds it against what was acknowledged; what it keeps is promised from here on. */
+  /** Opens the log and compares it with the acknowledgements. All records that it keeps are then promised. */
   async arrive() {
     this.log = await open(this.directory, this.options)
     const { nextSeq: next, recovery, syncedSeq } = this.log
     demand(next >= this.syncedEnd, `seq ${next} to ${this.syncedEnd - 1} are lost (recovery: ${recovery.state})`)
-    demand(next <= this.records.length, `${next} records of ${this.records.length}`)
+    demand(next <= this.records.length, `${next} records, only ${this.records.length} were appended`)
     demand(syncedSeq === next - 1, `open keeps ${next} records and syncs to seq ${syncedSeq}`)
     let seq = 0
     for await (const { data } of this.log.read()) {
-      demand(data.equals(this.contentAt(seq)), `record ${seq} is not what was appended`)
+      demand(data.equals(this.contentAt(seq)), `record ${seq} differs from the appended one`)
       ++seq
     }
     demand(seq === next, `reading ends before seq ${seq}, the log before ${next}`)
@@ -80,7 +80,7 @@ class Trial {
   }
 }
 
-/** Whether the file system still takes and syncs anything in this mount. */
+/** Whether the file system can still write and sync in this mount. */
 function isAlive(directory) {
   const file = join(directory, 'alive')
   try {
@@ -98,14 +98,14 @@ function isAlive(directory) {
 const close = (trial) => trial.log.close().catch(() => {})
 
 async function leave(trial, how) {
-  // The power goes while the log is open: closing it writes nothing more.
+  // The power is cut while the log is open, so that closing it writes nothing.
   if (how === 'cut') await ask('off')
   await close(trial)
   if (how === 'cut') await ask('on')
   if (how === 'remount') await ask('remount')
 }
 
-/** Appends until the fault has struck and a little longer; the code of the first append that failed. */
+/** Appends until shortly after the fault has struck. Returns the code of the first append that failed. */
 async function appendIntoFault(trial, { fault, nth, level }) {
   await ask(`arm ${fault.kind} ${nth} ${fault.errno} ${fault.ms}`)
   const fired = async () => Number(await ask('fired')) > 0
@@ -121,20 +121,20 @@ async function appendIntoFault(trial, { fault, nth, level }) {
     if (code !== '' || (await fired())) --left
   }
   if (!(await fired())) spawnSync('sync', ['-f', dirname(trial.directory)])
-  demand(await fired(), 'the fault did not strike: this trial shows nothing')
-  demand(fault.errno !== 0 || code === '', `a device that is late fails an append: ${code}`)
+  demand(await fired(), 'the fault did not strike: this trial tests nothing')
+  demand(fault.errno !== 0 || code === '', `an append fails on a slow device: ${code}`)
   demand(code === '' || code.startsWith('ERR_DURLOG_'), `an append fails with ${code}`)
   return code
 }
 
-/** A mount that the file system has given up (an aborted journal, a shut-down XFS) may refuse; no other. */
+/** Only a mount that has failed (an aborted journal, a shut-down XFS) may refuse the open. */
 async function arriveOrRemount(trial) {
   const root = dirname(trial.directory)
   try {
     return await trial.arrive()
   } catch (error) {
     if (error instanceof Violation) throw error
-    demand(!isAlive(root), `open fails at the first try, and the device works: ${error.code}: ${error.message}`)
+    demand(!isAlive(root), `the first open fails although the device works: ${error.code}: ${error.message}`)
   }
   await ask('remount')
   return `dead mount, ${await trial.arrive()}`

@@ -1,4 +1,4 @@
-// What the kernel, or another program on the same file system, may do at any moment while a log is written.
+// Actions that the kernel, or another program on the same file system, may take at any time while a log is written.
 import { spawnSync } from 'node:child_process'
 import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,14 +16,14 @@ export function disturb(directory) {
   for (const folder of [here, there]) mkdirSync(folder, { recursive: true })
   const file = openSync(join(here, 'file'), 'w')
   writeSync(file, 'neighbour')
-  // To and fro: what was moved out of a folder in this transaction makes Btrfs commit all of it.
+  // Moves the file back and forth: a rename out of a folder in this transaction makes Btrfs commit all of it.
   renameSync(join(here, 'file'), join(there, 'file'))
   renameSync(join(there, 'file'), join(here, 'file'))
   fsyncSync(file)
   closeSync(file)
 }
 
-/** Behind the last byte of a segment that is not zero. */
+/** The offset after the last nonzero byte of a segment. */
 function endOfData(file) {
   const bytes = readFileSync(file)
   let end = bytes.length
@@ -31,11 +31,11 @@ function endOfData(file) {
   return end
 }
 
-/** Writes back the last `length` bytes of a segment, and not what stands in front of them; `directory` is to disturb. */
+/** Writes back the last `length` bytes of a segment without the earlier ones; `directory` is for disturb(). */
 export async function writeBackEnd(segment, length, directory) {
   const range = `${Math.max(0, endOfData(segment) - length)} ${length + 4 * KIB}`
   spawnSync('xfs_io', ['-c', `sync_range -w ${range}`, '-c', `sync_range -a ${range}`, segment])
-  // Btrfs enters what was written into its trees a little later.
+  // Btrfs adds written data to its trees a little later.
   await new Promise((resolve) => setTimeout(resolve, 20))
   for (let i = 0; i < 3; ++i) disturb(directory)
 }

@@ -1,5 +1,5 @@
-// life.mjs <number> close|kill: opens the log, appends in every way there is, truncates, trims, moves a cursor, and closes
-// it or dies.
+// life.mjs <number> close|kill: opens the log, appends in every possible way, truncates, trims, moves a cursor, and closes
+// the log or dies.
 import { join } from 'node:path'
 import { open } from '../../../dist/index.js'
 import { openOptions } from './combinations.mjs'
@@ -17,7 +17,7 @@ const directory = process.env.POWERCUT_DIR
 const life = Number(process.argv[2])
 const random = seededRandom(seed, life, 2)
 const options = openOptions(seed, life)
-// Each life leans to a level: a log that is only ever synced behaves unlike one that is written in memory.
+// Each life prefers one level: a log that is always synced behaves differently from one that is written in memory.
 const favourite = pick(random, LEVELS)
 
 const log = await open(join(directory, 'log'), options)
@@ -28,7 +28,7 @@ note(`c ${cursor.position}`)
 
 let nextSeq = log.nextSeq
 let nextId = 1 + life * 1_000_000
-/** Where a truncation may cut: not within a batch. */
+/** The seqs at which a truncation may cut: none is within a batch. */
 let borders = [nextSeq]
 const waiting = new Set()
 
@@ -43,7 +43,7 @@ function recordBytes() {
   return between(random, 1, 600)
 }
 
-/** Notes what is about to be appended, and gives its payloads. */
+/** Notes the records that are about to be appended, and returns their payloads. */
 function intend(lengths) {
   const count = lengths.length
   note(`i ${nextSeq} ${nextId} ${lengths.join(' ')}`)
@@ -56,7 +56,7 @@ function intend(lengths) {
 }
 
 function expectSeq(found, expected) {
-  if (found !== expected) throw new Error(`seq ${found} was given where ${expected} was next`)
+  if (found !== expected) throw new Error(`seq ${found} was assigned, but ${expected} was next`)
 }
 
 function track(promise) {
@@ -89,7 +89,7 @@ function appendBatch() {
   )
 }
 
-/** Calls what takes a record in the call, until there is room for it. */
+/** Repeats a call that appends synchronously until there is room for the record. */
 async function taken(call) {
   for (;;) {
     try {
@@ -101,7 +101,7 @@ async function taken(call) {
   }
 }
 
-/** With nothing else on its way: then the next seq is known, whether there is room or not. */
+/** Writes while no other append is pending: then the next seq is known, whether there is room or not. */
 async function write() {
   await Promise.all(waiting)
   const { seq, payloads } = intend([recordBytes()])
@@ -122,7 +122,7 @@ async function sync() {
   track(log.sync(durability).then((seq) => seq >= 0 && note(`a ${seq} ${durability}`)))
 }
 
-/** Most cut a little off. What is still on its way settles before the cut. */
+/** Most truncations cut only a few records. Pending appends settle before the cut. */
 async function truncate() {
   const least = log.firstSeq
   borders = borders.filter((border) => border >= least)
@@ -139,7 +139,7 @@ async function truncate() {
   note(`S ${next}`)
 }
 
-/** Of a record that is acknowledged. */
+/** Commits an acknowledged record. */
 async function commit() {
   await Promise.all(waiting)
   const from = Math.max(cursor.position, log.firstSeq)
@@ -157,7 +157,7 @@ function trim() {
   track(log.trimBefore(seq).then((first) => note(`R ${first}`)))
 }
 
-/** The kernel writes a record's pages back, and those in front of it not yet: it may, in any order. */
+/** Writes a record's pages back before the earlier pages, as the kernel may do. */
 async function writeBackOutOfOrder() {
   await Promise.all(waiting)
   const file = newestSegment(join(directory, 'log'))

@@ -1,24 +1,24 @@
-// What the notes promise of the log that a power cut leaves.
+// The promises that the notes make about the log after a power cut.
 
 const SYNCED_LEVELS = ['sync', 'full']
 
 export class Model {
-  /** By seq: the record that was last meant to stand there. */
+  /** By seq: the last record that was appended at that seq. */
   records = []
-  /** Below it every record was acknowledged at `sync`, or kept by a recovery. */
+  /** Every record below this seq was acknowledged at `sync`, or kept by a recovery. */
   durableEnd = 0
-  /** Below it every record was acknowledged at some level. */
+  /** Every record below this seq was acknowledged at some level. */
   acknowledgedEnd = 0
   /** The log may begin no later than `firstLimit`, and no earlier than `trimmed`. */
   firstLimit = 0
   trimmed = 0
   uuid = undefined
-  /** The cursor: no record before `durable` may come again, and none from `furthest` on was ever committed. */
+  /** The cursor: no record before `durable` may be delivered again, and none from `furthest` on was ever committed. */
   cursor = undefined
-  /** A truncation that was begun: what stands from there on may be gone or not. */
+  /** A truncation that has begun: records from this seq on may or may not be gone. */
   #truncating = Number.POSITIVE_INFINITY
 
-  /** Throws where the workload itself saw what must not be. */
+  /** Throws if the workload itself has seen a violation. */
   add(line) {
     const [kind, ...words] = line.split(' ')
     const number = Number(words[0])
@@ -34,17 +34,17 @@ export class Model {
     else if (kind === 'K') this.#committed(number, words[1])
     else if (kind === 's') this.cursor.durable = Math.min(this.cursor.durable, number)
     else if (kind === 'S') this.cursor = { durable: number, furthest: number }
-    else throw new Error(`what is the note ${line}?`)
+    else throw new Error(`unknown note: ${line}`)
   }
 
-  /** What was only in memory may be gone from here on. */
+  /** Records that were only in memory may be gone after this. */
   powerCut() {
     this.acknowledgedEnd = this.durableEnd
   }
 
   #intend(seq, id, lengths) {
     if (seq !== this.records.length)
-      throw new Error(`seq ${seq} was to be written when ${this.records.length} was next`)
+      throw new Error(`an append was noted at seq ${seq}, but ${this.records.length} was next`)
     lengths.forEach((length, i) => {
       this.records.push({ id: id + i, length, batchEnd: seq + lengths.length, batchFirst: seq })
     })
@@ -86,18 +86,18 @@ export class Model {
     if (SYNCED_LEVELS.includes(level)) this.cursor.durable = Math.max(this.cursor.durable, position)
   }
 
-  /** Whether the cursor may be there: undefined, or what is wrong with it. */
+  /** Returns undefined if the cursor may be at `position`, otherwise the reason. */
   whyNotAtPosition(position) {
     const { durable, furthest } = this.cursor
     if (position < durable) return `the cursor is back at ${position}: ${durable} was committed at sync`
-    if (position > furthest) return `the cursor is at ${position}, and was never moved beyond ${furthest}`
+    if (position > furthest) return `the cursor is at ${position}, but was never moved beyond ${furthest}`
     return undefined
   }
 
-  /** Whether a log may end before `next`: undefined, or what is wrong with it. */
+  /** Returns undefined if a log may end before `next`, otherwise the reason. */
   whyNotEndAt(next) {
     if (next < this.durableEnd) return `record ${next} is lost: those below ${this.durableEnd} were acknowledged`
-    if (next > this.records.length) return `there are ${next} records, ${this.records.length} were ever appended`
+    if (next > this.records.length) return `there are ${next} records, only ${this.records.length} were appended`
     const last = this.records[next - 1]
     if (last !== undefined && last.batchEnd > next)
       return `a batch is torn: it has seqs ${last.batchFirst} to ${last.batchEnd - 1}, the log ends before ${next}`

@@ -1,4 +1,4 @@
-// Numbers that follow from a seed, so that a workload, a verifier and a replay agree.
+// Random numbers from a seed, so that a workload, a verifier and a replay agree.
 
 /** A generator of numbers from 0 to below 1 (mulberry32). */
 export function seededRandom(...seeds) {

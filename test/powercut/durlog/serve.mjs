@@ -6,14 +6,14 @@ import { open } from '../../../dist/index.js'
 
 const recorded = readFileSync(process.env.POWERCUT_RECORDED, 'utf8').split('\n')
 
-/** Something that the notes promise does not hold. */
+/** A promise in the notes does not hold. */
 export class Violation extends Error {}
 
 export function demand(holds, text) {
   if (!holds) throw new Violation(text)
 }
 
-/** What `log.recovery` says must agree with itself, and a power cut never damages what was synced. */
+/** `log.recovery` must be consistent, and a power cut must never damage synced records. */
 export function checkRecovery({ state, discardedBytes, discardedRecords, damage, lost }) {
   const cut = state === 'torn-tail' || state === 'hole'
   demand(state === 'clean' || cut, `recovery is ${state}`)
@@ -23,7 +23,7 @@ export function checkRecovery({ state, discardedBytes, discardedRecords, damage,
   demand(discardedRecords > 0 === (state === 'hole'), `recovery is ${state} and discarded ${discardedRecords} records`)
 }
 
-/** The log that a cut has left in `directory`. */
+/** Opens the log that a cut has left in `directory`. */
 export async function openAfterCut(directory, options) {
   try {
     return await open(join(directory, 'log'), options)
@@ -32,7 +32,7 @@ export async function openAfterCut(directory, options) {
   }
 }
 
-/** `model` after the first `notes` notes of the workload, a power cut, and what was noted since. */
+/** Applies the first `notes` notes of the workload to `model`, then a power cut, and then the later notes. */
 export function replay(model, notes, again) {
   for (const line of recorded.slice(0, notes)) model.add(line)
   model.powerCut()
@@ -40,7 +40,7 @@ export function replay(model, notes, again) {
   return model
 }
 
-/** Answers each question with what `check(directory, cut, notes, again)` returns or throws. */
+/** Answers each question with the result or the error of `check(directory, cut, notes, again)`. */
 export async function serve(check) {
   const input = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
   for (;;) {

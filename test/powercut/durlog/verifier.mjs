@@ -1,4 +1,4 @@
-// The verifier: opens the log that a power cut left, holds it against the notes, and appends to it.
+// The verifier: opens the log that a power cut left, compares it with the notes, and appends to it.
 import { combinations } from './combinations.mjs'
 import { contentOf, expectedContent, looksLike } from './content.mjs'
 import { Model } from './model.mjs'
@@ -19,17 +19,20 @@ function checkBounds(log, model) {
 async function checkRecords(log, model) {
   let seq = log.firstSeq
   for await (const record of log.read()) {
-    demand(record.seq === seq, `seq ${record.seq} is read where ${seq} is next`)
+    demand(record.seq === seq, `seq ${record.seq} is read, but ${seq} is next`)
     const expected = model.records[seq]
     const text = () =>
       `id ${expected.id} of ${expected.length} bytes, found ${record.data.length}: ${looksLike(record.data)}`
-    demand(record.data.equals(expectedContent(seed, expected)), `record ${seq} is not what was appended: ${text()}`)
+    demand(
+      record.data.equals(expectedContent(seed, expected)),
+      `record ${seq} differs from the appended one: ${text()}`,
+    )
     ++seq
   }
   demand(seq === log.nextSeq, `reading ends before seq ${seq}, the log before ${log.nextSeq}`)
 }
 
-/** Past the end of the log, or of what a truncation cut, it says so; it reads nothing instead of what was there. */
+/** A cursor past the end of the log, or in cut records, must report that and must not read other records instead. */
 async function checkCursor(log, model) {
   if (model.cursor === undefined) return
   const cursor = await log.cursor('reader')
@@ -49,7 +52,7 @@ async function checkCursor(log, model) {
   demand(position <= log.nextSeq, `the cursor is at ${position}, and the log ends before ${log.nextSeq}`)
 }
 
-/** As long as those that recovery discarded: behind a frame of the same size, what it left would be met again. */
+/** Usually the length of a discarded record: after a frame of the same size, recovery could find the old frames again. */
 function lengthAfter(discarded, i, random) {
   const record = discarded[i]
   return record !== undefined && random() < 0.8 ? record.length : between(random, 1, 3000)
@@ -63,7 +66,7 @@ async function appendAfter(log, discarded, cut, random) {
     const length = lengthAfter(discarded, i, random)
     note(`i ${seq} ${id} ${length}`)
     const found = await log.append(contentOf(seed, id, length), { durability })
-    demand(found === seq, `seq ${found} was given where ${seq} was next`)
+    demand(found === seq, `seq ${found} was assigned, but ${seq} was next`)
     note(`a ${seq} ${durability}`)
   }
 }

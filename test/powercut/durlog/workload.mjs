@@ -1,5 +1,5 @@
-// The workload: several processes one after the other ("lives"), on one log. Some close it, some are killed with
-// SIGKILL while appends are on their way. life.mjs, or the script that is named, is what each does.
+// The workload: several processes ("lives") on one log, one after another. Some close it, and some are killed with
+// SIGKILL while appends are pending. Each runs life.mjs, or the script that the first argument names.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { between, seededRandom } from './random.mjs'

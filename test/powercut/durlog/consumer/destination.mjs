@@ -1,4 +1,4 @@
-// Shipping to a destination that outlives the cut: what it has stored is in the notes, before the shipper is told.
+// Shipping to a destination that outlives the cut. Each stored record is noted before the shipper is notified.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,8 +10,8 @@ import { note } from '../notes.mjs'
 import { SHIP_CURSOR } from './log.mjs'
 
 /**
- * A shipper to a destination that holds `stored`; `onStored` is called with what it gets. `onFailure` gets what stops the
- * shipper or lets it try again, neither of which a cut is a reason for.
+ * Starts a shipper to a destination that holds `stored`. `onStored` receives the shipped records; `onFailure` receives
+ * the errors that stop the shipper or make it retry, neither of which a cut may cause.
  */
 export function startShipping(log, stored, onStored, onFailure) {
   const target = new MemoryTarget(stored, (record) => {
@@ -24,7 +24,7 @@ export function startShipping(log, stored, onStored, onFailure) {
   return shipper
 }
 
-/** The last record of the destination, kept from one life of a workload to the next: outside of the disk under trial. */
+/** The last record of the destination. It is kept between the lives of a workload, outside of the disk under trial. */
 export class LastRecord {
   #file = join(tmpdir(), `destination-${process.ppid}.json`)
 

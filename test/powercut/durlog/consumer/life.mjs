@@ -1,5 +1,5 @@
-// life.mjs <number> close|kill: a log with retention, two consumers and a shipper. Appends at every level, commits, trims what
-// every cursor has passed, ships what is synced, and closes the log or dies.
+// life.mjs <number> close|kill: a log with retention, two consumers and a shipper. Appends at every level, commits, trims
+// the records that every cursor has passed, ships the synced records, and closes the log or dies.
 import { join } from 'node:path'
 import { open } from '../../../../dist/index.js'
 import { openOptions } from '../combinations.mjs'
@@ -55,7 +55,7 @@ function append() {
   nextId += count
   track(
     log.appendBatch(payloads, { durability, time: timeOf(first) }).then((range) => {
-      if (range.first !== first) throw new Error(`seq ${range.first} was given where ${first} was next`)
+      if (range.first !== first) throw new Error(`seq ${range.first} was assigned, but ${first} was next`)
       note(`a ${range.last} ${durability}`)
     }),
   )
@@ -73,7 +73,7 @@ async function commit() {
   note(`K ${name} ${seq + 1} ${durability}`)
 }
 
-/** Everything is old enough to go: cursors alone hold it. */
+/** Every record is old enough to be removed: only cursors hold it. */
 async function retain() {
   note(`R ${await log.retain()}`)
 }
@@ -85,7 +85,7 @@ async function step() {
   const changes = []
   if (random() < 0.8) changes.push(commit())
   if (random() < 0.7) changes.push(retain())
-  // Beside each other, as a consumer and the timer of retention are.
+  // Concurrently, like a consumer and the retention timer.
   await Promise.all(changes)
   if (random() < 0.4) await Promise.all(waiting)
 }

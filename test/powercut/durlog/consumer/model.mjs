@@ -1,21 +1,21 @@
-// What the notes promise of a log whose retention waits for its cursors, and of the destination that it is shipped to.
+// The promises that the notes make about a log whose retention waits for its cursors, and about its destination.
 //
-//   c <cursor> <position>          the cursor is open there
-//   k <cursor> <position>          a commit that brings it there
-//   K <cursor> <position> <level>  and has reached that level
+//   c <cursor> <position>          the cursor was opened at <position>
+//   k <cursor> <position>          a commit that will move it to <position>
+//   K <cursor> <position> <level>  that commit has reached <level>
 //   d <seq> <crc>                  the destination has stored the record
-//   i, o, a, R                     as in notes.mjs; a trim goes no further than the cursors have got
+//   i, o, a, R                     as in notes.mjs; a trim removes no record that a cursor has still to read
 import { Model } from '../model.mjs'
 import { CURSORS } from './log.mjs'
 
 const SYNCED_LEVELS = ['sync', 'full']
 
 export class ConsumerModel extends Model {
-  /** By name: no record before `durable` may come again, and none from `furthest` on was ever committed. */
+  /** By name: no record before `durable` may be delivered again, and none from `furthest` on was ever committed. */
   cursors = new Map(CURSORS.map((name) => [name, { durable: 0, furthest: 0 }]))
   /** The checksums of the records that the destination holds, by seq. */
   destination = []
-  /** What was wrong with the order in which it got them. */
+  /** A violation of the order in which it received them. */
   disorder = undefined
 
   add(line) {
@@ -25,7 +25,7 @@ export class ConsumerModel extends Model {
     else if (kind === 'k') this.#move(words[0], Number(words[1]), 'furthest')
     else if (kind === 'K' && SYNCED_LEVELS.includes(words[2])) this.#move(words[0], Number(words[1]), 'durable')
     else if (kind !== 'K') super.add(line)
-    // The shipper's cursor is where the destination is.
+    // The shipper's cursor is at the end of the destination.
     this.firstLimit = Math.min(this.destination.length, ...[...this.cursors.values()].map(({ furthest }) => furthest))
   }
 
@@ -45,11 +45,11 @@ export class ConsumerModel extends Model {
     cursor[which] = Math.max(cursor[which], position)
   }
 
-  /** Whether that cursor may be there: undefined, or what is wrong with it. */
+  /** Returns undefined if the cursor `name` may be at `position`, otherwise the reason. */
   whyNotAt(name, position) {
     const { durable, furthest } = this.cursors.get(name)
     if (position < durable) return `the cursor ${name} is back at ${position}: ${durable} was committed at sync`
-    if (position > furthest) return `the cursor ${name} is at ${position}, and was never moved beyond ${furthest}`
+    if (position > furthest) return `the cursor ${name} is at ${position}, but was never moved beyond ${furthest}`
     return undefined
   }
 }

@@ -1,5 +1,5 @@
-// The verifier of the consumers' log: what the cut left holds every record that some cursor has still to read, and shipping it
-// on gives the destination every record once.
+// The verifier of the consumers' log: after the cut the log must hold every record that a cursor has still to read, and
+// when shipping continues the destination must receive every record once.
 import { crc32 } from 'node:zlib'
 import { combinations } from '../combinations.mjs'
 import { contentOf, expectedContent } from '../content.mjs'
@@ -23,14 +23,14 @@ async function checkLog(log, model) {
   demand(!reason, reason)
   let seq = log.firstSeq
   for await (const record of log.read()) {
-    demand(record.seq === seq, `seq ${record.seq} is read where ${seq} is next`)
-    demand(record.data.equals(expectedContent(seed, model.records[seq])), `record ${seq} is not what was appended`)
+    demand(record.seq === seq, `seq ${record.seq} is read, but ${seq} is next`)
+    demand(record.data.equals(expectedContent(seed, model.records[seq])), `record ${seq} differs from the appended one`)
     ++seq
   }
   demand(seq === log.nextSeq, `reading ends before seq ${seq}, the log before ${log.nextSeq}`)
 }
 
-/** Nothing that a cursor has still to read has been removed: no limit of bytes is set. */
+/** No record that a cursor has still to read may have been removed: no byte limit is set. */
 async function checkCursor(log, model, name) {
   const cursor = await log.cursor(name)
   const reason = model.whyNotAt(name, cursor.position)
@@ -44,12 +44,12 @@ async function checkCursor(log, model, name) {
   await cursor.close()
 }
 
-/** What the destination holds, and the record that it tells a shipper of. */
+/** The contents of the destination, and the last record that it reports to a shipper. */
 function destinationOf(model) {
   demand(model.disorder === undefined, model.disorder)
   return model.destination.map((crc, seq) => {
     const data = expectedContent(seed, model.records[seq])
-    demand(crc32(data) === crc, `the destination's record ${seq} is not what was appended`)
+    demand(crc32(data) === crc, `the destination's record ${seq} differs from the appended one`)
     return { uuid: model.uuid, seq, data, timestamp: timeOf(model.records[seq].batchFirst) }
   })
 }
@@ -58,7 +58,7 @@ async function shipOn(log, model) {
   const stored = destinationOf(model)
   let failed
   const failure = new Promise((_, reject) => {
-    failed = (error) => reject(new Violation(`the shipper says ${error.code}: ${error.message}`))
+    failed = (error) => reject(new Violation(`the shipper fails: ${error.code}: ${error.message}`))
   })
   const shipper = startShipping(log, stored, () => {}, failed)
   try {
@@ -70,11 +70,11 @@ async function shipOn(log, model) {
     const whole = seq === i && gapFrom === undefined
     return !whole || !data.equals(expectedContent(seed, model.records[i]))
   })
-  demand(wrong === -1, `the destination holds record ${stored[wrong]?.seq} where ${wrong} belongs`)
+  demand(wrong === -1, `the destination holds record ${stored[wrong]?.seq} instead of ${wrong}`)
   demand(stored.length === log.nextSeq, `the destination ends before ${stored.length}, the log before ${log.nextSeq}`)
 }
 
-/** Appends and consumes, with retention beside it. */
+/** Appends and consumes while retention runs. */
 async function goOn(directory, cut, random) {
   const log = await openAfter(directory, random, { retention: RETENTION })
   const cursors = new Map()

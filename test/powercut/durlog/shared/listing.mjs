@@ -1,4 +1,4 @@
-// What a log holds: by seq, without a gap, the id of the record there, or that it is a void.
+// The contents of a log: for each seq, without a gap, the id of the record or VOID.
 import { VOID } from './model.mjs'
 
 /** Calls `look(seq, id, bytes)` for each record. */

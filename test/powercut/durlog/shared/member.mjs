@@ -1,5 +1,5 @@
-// member.mjs <number> close|kill: one of several writers of the log. It appends in every way there is, trims, and closes
-// the log, or says that it waits to be killed and goes on writing.
+// member.mjs <number> close|kill: one of several writers of the log. It appends in every possible way, trims, and closes
+// the log, or reports that it waits to be killed and continues to write.
 import { join } from 'node:path'
 import { open } from '../../../../dist/index.js'
 import { contentOf } from '../content.mjs'
@@ -15,7 +15,7 @@ const LEVELS = ['memory', 'async', 'sync', 'full']
 
 const seed = Number(process.env.POWERCUT_SEED)
 const directory = process.env.POWERCUT_DIR
-// A broken application, to try the verifier: it tells of `sync` what has only reached `memory`.
+// A broken application that tests the verifier: it reports `sync` for records that have only reached `memory`.
 const impatient = process.env.POWERCUT_IMPATIENT === '1'
 const [number, ending] = [Number(process.argv[2]), process.argv[3]]
 const neighbour = join(directory, `beside ${number}`)
@@ -70,7 +70,7 @@ function appendBatch() {
   track(log.appendBatch(payloads, { durability }).then(({ first }) => acknowledged(first, id, count, durability)))
 }
 
-/** Calls what takes a record in the call, until there is room for it. A record behind a stopped writer is stored. */
+/** Repeats a synchronous append until there is room. A record that waits for a stopped writer is already stored. */
 async function taken(call) {
   for (;;) {
     try {
@@ -83,7 +83,7 @@ async function taken(call) {
   }
 }
 
-/** With nothing else on its way: what was appended before and waits for room would come after it. */
+/** Writes while no other append is pending: an earlier append that waits for room would get a later seq. */
 async function write() {
   await Promise.all(waiting)
   const { id, payloads } = intend([recordBytes()])
@@ -139,7 +139,7 @@ async function step() {
   }
   if (random() < 0.1) disturb(neighbour)
   if (random() < 0.5) await Promise.all(waiting)
-  // The others get on as well.
+  // Gives the other members time.
   await new Promise((resolve) => setImmediate(resolve))
 }
 

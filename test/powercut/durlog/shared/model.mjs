@@ -1,15 +1,15 @@
-// What the notes of several writers promise of the log that a power cut leaves. A writer learns its record's seq by the
-// acknowledgement alone, so records are known by their ids. The notes, each by any of the writers, are
+// The promises that the notes of several writers make about the log after a power cut. A writer learns its record's seq
+// only from the acknowledgement, so ids identify records. Any of the writers makes these notes:
 //
 //   i <id> <length>...                before the call: records with ids from <id> on; several lengths are an atomic batch
-//   a <seq> <id> <count> <level>      acknowledged: they have the seqs from <seq> on, and all up to there is at <level>
-//   l <seq> <level>                   all up to <seq> is at <level>
-//   k <member>                        before it is killed
-//   r <seq>, R <first>                before a trim of what stands before <seq>, and after it
-//   o <next> <uuid> <first> <id>...   opened while nobody else had it open: what it holds from <first> on, - for a void.
-//                                     All other records are gone for good
+//   a <seq> <id> <count> <level>      acknowledged: they have the seqs from <seq> on; all seqs to their end are at <level>
+//   l <seq> <level>                   all seqs up to <seq> are at <level>
+//   k <member>                        before the member is killed
+//   r <seq>, R <first>                before a trim of the records before <seq>, and after it
+//   o <next> <uuid> <first> <id>...   opened by the only process that has it open: its ids from <first> on, - for a void.
+//                                     All other records never come back
 //
-// An id is the number of its member times IDS_OF_A_MEMBER, and more.
+// An id is the number of its member times IDS_OF_A_MEMBER, plus a counter.
 export const IDS_OF_A_MEMBER = 1_000_000
 export const VOID = '-'
 
@@ -22,22 +22,22 @@ export function memberOf(id) {
 export class SharedModel {
   /** By id: its length, and the batch that it belongs to. */
   records = new Map()
-  /** Below it every record was acknowledged at `sync`, or kept by a recovery; and the same at any level. */
+  /** Every record below durableEnd was acknowledged at `sync` or kept by a recovery; acknowledgedEnd: at any level. */
   durableEnd = 0
   acknowledgedEnd = 0
   /** The log may begin no later than `firstLimit`, and no earlier than `trimmed`. */
   firstLimit = 0
   trimmed = 0
   uuid = undefined
-  /** By seq: the id that is known to stand there, or VOID. */
+  /** By seq: the known id of its record, or VOID. */
   #placed = []
-  /** Ids that may stand at any seq that is not known: appended, neither acknowledged nor gone. */
+  /** Ids that may be at any seq that is not in #placed: appended, not acknowledged, and not known to be gone. */
   #open = new Set()
   #killed = new Set()
-  /** The most seqs that each member can have reserved when it was killed. */
+  /** The most seqs that each member can have had reserved when it was killed. */
   #largestBatch = new Map()
 
-  /** Throws where the workload itself saw what must not be. */
+  /** Throws if the workload itself has seen a violation. */
   add(line) {
     const [kind, ...words] = line.split(' ')
     const number = Number(words[0])
@@ -48,10 +48,10 @@ export class SharedModel {
     else if (kind === 'r') this.firstLimit = Math.max(this.firstLimit, number)
     else if (kind === 'R') this.trimmed = Math.max(this.trimmed, number)
     else if (kind === 'o') this.#opened(number, words[1], Number(words[2]), words.slice(3))
-    else throw new Error(`what is the note ${line}?`)
+    else throw new Error(`unknown note: ${line}`)
   }
 
-  /** What was only in memory may be gone from here on. */
+  /** Records that were only in memory may be gone after this. */
   powerCut() {
     this.acknowledgedEnd = this.durableEnd
   }
@@ -71,7 +71,7 @@ export class SharedModel {
     for (let i = 0; i < count; ++i) {
       const known = this.#placed[seq + i]
       if (known !== undefined && known !== id + i)
-        throw new Error(`seq ${seq + i} was acknowledged for id ${id + i}, and is of ${known}`)
+        throw new Error(`seq ${seq + i} was acknowledged for id ${id + i}, but belongs to ${known}`)
       this.#placed[seq + i] = id + i
       this.#open.delete(id + i)
     }
@@ -96,18 +96,18 @@ export class SharedModel {
     this.durableEnd = this.acknowledgedEnd = next
   }
 
-  /** Records that the log which ends before `next` has lost, by seq as far as that is known. */
+  /** The acknowledged records that a log which ends before `next` has lost, by seq if it is known. */
   lostFrom(next) {
     return this.#placed.slice(next).flatMap((id) => (id === undefined || id === VOID ? [] : [this.records.get(id)]))
   }
 
-  /** Whether a log may hold `ids` from `first` on: undefined, or what is wrong with it. */
+  /** Returns undefined if a log may hold `ids` from `first` on, otherwise the reason. */
   whyNot({ first, next, uuid, ids }) {
     if (this.uuid !== undefined && uuid !== this.uuid) return `the log ${this.uuid} is now ${uuid}`
     if (next < this.acknowledgedEnd) return `seq ${next} is lost: those below ${this.acknowledgedEnd} were acknowledged`
     if (first + ids.length !== next) return `${ids.length} seqs from ${first} on do not end before ${next}`
     if (next > 0 && first < this.trimmed) return `seq ${first} is back: all before ${this.trimmed} were trimmed`
-    if (next > 0 && first > this.firstLimit) return `the log begins at ${first}, trimmed was to ${this.firstLimit}`
+    if (next > 0 && first > this.firstLimit) return `the log begins at ${first}, but was trimmed to ${this.firstLimit}`
     return this.#whyNotPlaced(first, ids) ?? this.#whyNotOrdered(first, ids) ?? this.#whyNotVoids(first, ids)
   }
 
@@ -116,30 +116,30 @@ export class SharedModel {
       const known = this.#placed[first + i]
       if (known === undefined ? id === VOID || this.#open.has(id) : known === id) continue
       const was = known === undefined ? 'which was gone, or never appended' : `and ${known} was known to be there`
-      return `seq ${first + i} is of ${id}, ${was}`
+      return `seq ${first + i} belongs to ${id}, ${was}`
     }
     return undefined
   }
 
-  /** Each member's records in its order, and batches whole. */
+  /** Checks that each member's records are in its order, and that batches are complete. */
   #whyNotOrdered(first, ids) {
     const last = new Map()
     for (const [i, id] of ids.entries()) {
       if (id === VOID) continue
       const before = last.get(memberOf(id)) ?? -1
-      if (id <= before) return `seq ${first + i} is of ${id}, after ${before} of the same writer`
+      if (id <= before) return `seq ${first + i} belongs to ${id}, after ${before} of the same writer`
       last.set(memberOf(id), id)
       const { batch } = this.records.get(id)
       const begin = i - (id - batch.first)
       for (let k = 0; k < batch.count; ++k) {
         if (ids[begin + k] !== batch.first + k)
-          return `a batch is torn: ${batch.count} from ${batch.first} on, seq ${first + begin + k} is of ${ids[begin + k]}`
+          return `a batch is torn: ${batch.count} from ${batch.first} on, seq ${first + begin + k} belongs to ${ids[begin + k]}`
       }
     }
     return undefined
   }
 
-  /** A writer reserves one place at a time, so that each one that was killed leaves one void at most. */
+  /** A writer reserves one place at a time, so each killed writer leaves at most one void. */
   #whyNotVoids(first, ids) {
     const voids = ids.filter((id) => id === VOID).length
     let allowed = this.#placed.slice(0, first).filter((id) => id === VOID).length

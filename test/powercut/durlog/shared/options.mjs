@@ -1,10 +1,10 @@
-// How a log that several write is opened.
+// The options of a log with several writers.
 import { between, pick, seededRandom } from '../random.mjs'
 
 const KIB = 1024
 export const MAX_RECORD_BYTES = 40 * KIB
 
-/** Those of the segments are in force as the first member gives them. */
+/** The segment options of the first member apply to all members. */
 export function sharedOptions(seed, member) {
   const random = seededRandom(seed, member, 11)
   return {

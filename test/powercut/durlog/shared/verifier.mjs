@@ -1,5 +1,5 @@
-// The verifier: opens the log of several writers that a power cut left, in shared mode or alone, holds it against the
-// notes, and appends to it.
+// The verifier: opens the log of several writers that a power cut left, in shared or exclusive mode, compares it with
+// the notes, and appends to it.
 import { contentOf, expectedContent } from '../content.mjs'
 import { note } from '../notes.mjs'
 import { between, pick, seededRandom } from '../random.mjs'
@@ -9,7 +9,7 @@ import { IDS_OF_A_MEMBER, SharedModel } from './model.mjs'
 import { MAX_RECORD_BYTES, sharedOptions } from './options.mjs'
 
 const RECORDS_AFTER = 4
-/** Of the verifier as a member; plus the number of the cut. */
+/** The verifier's member number, to which the number of the cut is added. */
 const MEMBER = 3000
 const seed = Number(process.env.POWERCUT_SEED)
 
@@ -22,8 +22,8 @@ function openAfter(directory, random) {
 async function checkRecords(log, model) {
   const listing = await listingOf(log, (seq, id, bytes) => {
     const record = model.records.get(id)
-    demand(record !== undefined, `seq ${seq} is of ${id}, which nobody appended`)
-    demand(bytes.equals(expectedContent(seed, record)), `seq ${seq}, id ${id}, is not what was appended`)
+    demand(record !== undefined, `seq ${seq} belongs to ${id}, which no writer appended`)
+    demand(bytes.equals(expectedContent(seed, record)), `seq ${seq}, id ${id}, differs from the appended record`)
   })
   const reason = model.whyNot(listing)
   demand(reason === undefined, reason)
@@ -31,7 +31,7 @@ async function checkRecords(log, model) {
   return listing
 }
 
-/** As long as those that recovery discarded: behind a frame of the same size, what it left would be met again. */
+/** Usually the length of a discarded record: after a frame of the same size, recovery could find the old frames again. */
 function lengthAfter(lost, i, random) {
   return lost[i] !== undefined && random() < 0.8 ? lost[i].length : between(random, 4, 3000)
 }

@@ -1,5 +1,5 @@
-// The workload: two to four processes on one log at a time. Some are killed with SIGKILL while the others write on, some
-// all at once; in between the log is opened with nobody else there, in shared mode or alone.
+// The workload: two to four processes on one log at the same time. Some are killed with SIGKILL while the others
+// continue, and some all at once. In between, a single process opens the log in shared or exclusive mode.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -16,7 +16,7 @@ const directory = join(process.env.POWERCUT_DIR, 'log')
 const random = seededRandom(seed, 13)
 let members = 0
 
-/** Of the members of each phase, the first can be one whose syncs do nothing: the rig has to find that out. */
+/** The syncs of the first member of each phase can do nothing: the rig must detect that. */
 function environmentOf(isFirst) {
   const liar = process.env.POWERCUT_LIAR
   return isFirst && liar ? { ...process.env, LD_PRELOAD: liar, DURLOG_BREAK: 'ack-before-sync' } : process.env
@@ -42,7 +42,7 @@ async function expectEnd({ number, ending, ended }) {
   process.exit(1)
 }
 
-/** When it is through with its steps, and in the middle of something. */
+/** Kills it after its steps, in the middle of an operation. */
 async function killWhenReady(member) {
   await Promise.race([member.ready, member.ended])
   await new Promise((resolve) => setTimeout(resolve, random() * 3))
@@ -50,14 +50,14 @@ async function killWhenReady(member) {
   member.child.kill('SIGKILL')
 }
 
-/** With nobody else there: what it finds is what there is. */
+/** Opens the log while no other process has it open, so that the note lists the whole log. */
 async function openFirst(options) {
   const log = await open(directory, options)
   note(openedNote(await listingOf(log)))
   return log
 }
 
-/** One writer that has the log alone goes on where several have written. */
+/** Opens the log of several writers in exclusive mode and appends to it. */
 async function writeAlone() {
   const log = await openFirst({ segmentBytes: 65_536 })
   const number = ++members
@@ -78,7 +78,7 @@ async function writeTogether(allDie) {
     startMember(allDie || (i > 0 && random() < 0.4) ? 'kill' : 'close', i === 0),
   )
   await Promise.all(present.map(({ opened, ended }) => Promise.race([opened, ended])))
-  // Not the last to leave: that one marks the end of the log.
+  // This process must not be the last to leave: the last one marks the end of the log.
   await first.close()
   await Promise.all(
     present.map(async (member) => {
