@@ -1,4 +1,4 @@
-/** Loops of awaited calls that settle at once let the event loop turn. */
+/** Loops of awaited calls that settle at once, and large chunks of a stream, let the event loop turn. */
 import { expect, test } from 'vitest'
 import type { Log } from '../src/index.js'
 import { scratchLog } from './fixtures/scratch.js'
@@ -34,4 +34,43 @@ const LOOPS: [string, number, (log: Log) => () => Promise<unknown>][] = [
 test.each(LOOPS)('a loop of %s at memory lets the event loop turn', async (_title, most, makeCall) => {
   const log = await scratchLog({ durability: 'memory', segmentBytes: 64 * 2 ** 20 })
   expect(await callsInTurn(makeCall(log), most)).toBeLessThan(most)
+})
+
+const CHUNKS: [string, Buffer, number][] = [
+  ['100,000 short lines', Buffer.from('line\n'.repeat(100_000)), 100_000],
+  ['2,000 lines of 16 KiB', Buffer.from(`${'x'.repeat(16_383)}\n`.repeat(2000)), 2000],
+]
+
+test.each(CHUNKS)('a writable that splits a chunk of %s lets the event loop turn', async (_title, chunk, lines) => {
+  const log = await scratchLog({ durability: 'memory' })
+  const writable = log.writable({ split: 'lines' })
+  let mostInTurn = 0
+  let before = 0
+  let done = false
+  const look = (): void => {
+    mostInTurn = Math.max(mostInTurn, log.nextSeq - before)
+    before = log.nextSeq
+    if (!done) setImmediate(look)
+  }
+  look()
+  await new Promise<void>((resolve) => writable.end(chunk, resolve))
+  done = true
+  look()
+  expect(log.nextSeq).toBe(lines)
+  expect(mostInTurn).toBeLessThan(lines / 4)
+})
+
+test('a writable that skips a chunk of empty lines lets the event loop turn', async () => {
+  const log = await scratchLog({ durability: 'memory' })
+  const writable = log.writable({ split: 'lines', skipEmpty: true })
+  let turns = 0
+  let done = false
+  const turn = (): void => {
+    turns++
+    if (!done) setImmediate(turn)
+  }
+  turn()
+  await new Promise<void>((resolve) => writable.end(Buffer.from('\n'.repeat(409_600)), resolve))
+  done = true
+  expect(turns).toBeGreaterThan(50)
 })

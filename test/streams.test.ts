@@ -162,7 +162,21 @@ test('without a byte a chunk or a line is refused, or left out with skipEmpty', 
   }
 })
 
-test('a line that is too long ends the stream before it is held in memory, behind the lines in front of it', async () => {
+test('a writable reports each chunk, and stores nothing after the one that fails, if chunks span many groups', async () => {
+  const log = await scratchLog({ maxRecordBytes: 100 })
+  const writable = log.writable({ split: 'lines', durability: 'memory' })
+  const failed = new Promise<unknown>((resolve) => writable.once('error', resolve))
+  const chunks = ['a\n'.repeat(10_000), 'b\n'.repeat(10_000), `${'c\n'.repeat(10_000)}${'x'.repeat(101)}`, 'd\n']
+  writable.cork()
+  const results = chunks.map((chunk) => new Promise<unknown>((resolve) => writable.write(chunk, (e) => resolve(e))))
+  writable.uncork()
+  expect(await failed).toMatchObject({ code: 'ERR_DURLOG_RECORD_TOO_LARGE' })
+  expect((await Promise.all(results)).map((error) => error === null)).toEqual([true, true, false, false])
+  expect([writable.appended, writable.lastSeq]).toEqual([30_000, 29_999])
+  expect(log.nextSeq).toBe(30_000)
+})
+
+test('a line that is too long ends the stream before it is held in memory, after the lines before it', async () => {
   const log = await scratchLog({ maxRecordBytes: 100 })
   const writable = log.writable({ split: 'lines' })
   const chunks = ['one\ntwo\n', 'x'.repeat(60), 'x'.repeat(60), '\nthree\n']

@@ -6,24 +6,21 @@ const NEWLINE = 10
 /** Holds the line that has not ended, which is at most `maxBytes` long. */
 export class LineSplitter {
   readonly #maxBytes: number
-  readonly #skipEmpty: boolean
   #rest: Buffer[] = []
   #restBytes = 0
 
-  constructor(maxBytes: number, skipEmpty: boolean) {
+  constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
-    this.#skipEmpty = skipEmpty
   }
 
   /**
-   * Adds the lines that end in `chunk` to `lines`, each without its newline. Throws ERR_DURLOG_RECORD_TOO_LARGE if the one
-   * that has not ended is too long: those before it have been added.
+   * Yields the lines that end in `chunk`, each without its newline. Throws ERR_DURLOG_RECORD_TOO_LARGE after the last if the
+   * one that has not ended is too long.
    */
-  split(chunk: Buffer, lines: Buffer[]): void {
+  *split(chunk: Buffer): Generator<Buffer, void> {
     let begin = 0
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, begin)) {
-      const line = this.#take(chunk.subarray(begin, end))
-      if (line.length > 0 || !this.#skipEmpty) lines.push(line)
+      yield this.#take(chunk.subarray(begin, end))
       begin = end + 1
     }
     const rest = chunk.subarray(begin)
@@ -36,7 +33,7 @@ export class LineSplitter {
     this.#restBytes += rest.length
   }
 
-  /** What comes after the last newline; undefined if there is nothing. */
+  /** The bytes after the last newline; undefined if there are none. */
   last(): Buffer | undefined {
     return this.#restBytes === 0 ? undefined : this.#take(Buffer.alloc(0))
   }

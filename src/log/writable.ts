@@ -1,5 +1,6 @@
 /** A Node stream that appends. */
 import { Writable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import type { Codec } from '../options/encoding.js'
 import type { LogWritable, Payload } from '../types.js'
 import type { Reached } from './append-in-order.js'
@@ -25,13 +26,34 @@ export function makeWritable(append: AppendInOrder, options: ResolvedWritable): 
   return new RecordWritable(append, options)
 }
 
-/** What chunks that are appended together come to. */
-interface Group {
-  records: Payload[]
-  /** How many of the records there are up to the end of each chunk. */
-  ends: number[]
-  /** Why the chunk after the last has no records. */
-  failure: { error: unknown } | undefined
+type Failure = NonNullable<Reached['failure']>
+
+/** At most this much is appended in one turn of the event loop: a few milliseconds' work. */
+const MAX_RECORDS_IN_TURN = 4096
+const MAX_BYTES_IN_TURN = 2 ** 20
+
+/** Records that are appended in one turn of the event loop. */
+class Group {
+  readonly records: Payload[] = []
+  /** For each chunk that ends in the group: the number of the group's records up to its end. */
+  readonly ends: number[] = []
+  #taken = 0
+  #bytes = 0
+
+  /** Skipped records count too, as finding them takes time. */
+  get isFull(): boolean {
+    return this.#taken >= MAX_RECORDS_IN_TURN || this.#bytes >= MAX_BYTES_IN_TURN
+  }
+
+  add(record: Payload, skipEmpty: boolean): void {
+    this.#taken++
+    this.#bytes += record.length
+    if (record.length > 0 || !skipEmpty) this.records.push(record)
+  }
+
+  endChunk(): void {
+    this.ends.push(this.records.length)
+  }
 }
 
 /** Node gives a group of chunks one result; each chunk's callback gets its own. */
@@ -49,7 +71,7 @@ class RecordWritable extends Writable implements LogWritable {
     super({ highWaterMark: options.highWaterMark, objectMode: options.codec !== undefined })
     this.#append = append
     this.#options = options
-    this.#splitter = options.lines ? new LineSplitter(options.maxRecordBytes, options.skipEmpty) : undefined
+    this.#splitter = options.lines ? new LineSplitter(options.maxRecordBytes) : undefined
   }
 
   override write(chunk: unknown, callback?: WriteCallback): boolean
@@ -67,7 +89,7 @@ class RecordWritable extends Writable implements LogWritable {
     this.#store([chunk], callback)
   }
 
-  /** Chunks that came while earlier ones were pending are appended as one group. */
+  /** Chunks that came while earlier ones were pending are appended together. */
   override _writev(chunks: { chunk: unknown }[], callback: WriteCallback): void {
     this.#store(
       chunks.map(({ chunk }) => chunk),
@@ -78,40 +100,55 @@ class RecordWritable extends Writable implements LogWritable {
   /** The last line may have no newline. */
   override _final(callback: WriteCallback): void {
     const last = this.#splitter?.last()
-    if (last === undefined) callback()
-    else this.#appendGroup({ records: [last], ends: [], failure: undefined }, callback)
+    const group = new Group()
+    if (last !== undefined) group.add(last, false)
+    report(this.#appendGroup(group), callback)
   }
 
   #store(chunks: unknown[], callback: WriteCallback): void {
-    const group: Group = { records: [], ends: [], failure: undefined }
+    report(this.#appendChunks(chunks), callback)
+  }
+
+  /** Appends group after group, with a turn of the event loop between two. Returns the first failure. */
+  async #appendChunks(chunks: unknown[]): Promise<Failure | undefined> {
+    let group = new Group()
     for (const chunk of chunks) {
       try {
-        this.#take(chunk, group.records)
+        for (const record of this.#recordsOf(chunk)) {
+          if (group.isFull) {
+            const failure = await this.#appendGroup(group)
+            if (failure !== undefined) return failure
+            group = new Group()
+            await setImmediate()
+          }
+          group.add(record, this.#options.skipEmpty)
+        }
       } catch (error) {
-        group.failure = { error }
-        break
+        return (await this.#appendGroup(group)) ?? { error }
       }
-      group.ends.push(group.records.length)
+      group.endChunk()
     }
-    this.#appendGroup(group, callback)
+    return this.#appendGroup(group)
   }
 
-  #take(chunk: unknown, records: Payload[]): void {
-    const { codec, skipEmpty } = this.#options
-    if (codec !== undefined) return void records.push(codec.encode(chunk))
-    const bytes = chunk as Buffer
-    if (this.#splitter !== undefined) this.#splitter.split(bytes, records as Buffer[])
-    else if (bytes.length > 0 || !skipEmpty) records.push(bytes)
+  /** One by one: a chunk may hold more lines than one turn of the event loop may take. */
+  #recordsOf(chunk: unknown): Iterable<Payload> {
+    const { codec } = this.#options
+    if (codec !== undefined) return [codec.encode(chunk)]
+    return this.#splitter?.split(chunk as Buffer) ?? [chunk as Buffer]
   }
 
-  #appendGroup({ records, ends, failure }: Group, callback: WriteCallback): void {
-    this.#append(records).then((appended) => {
-      this.appended += appended.reached
-      if (appended.reached > 0) this.lastSeq = appended.lastSeq
-      const whole = ends.findIndex((end) => end > appended.reached)
-      this.#reached += whole === -1 ? ends.length : whole
-      const failed = appended.failure ?? failure
-      callback(failed === undefined ? null : (failed.error as Error))
-    }, callback)
+  /** Returns the error of the first record that was not stored. */
+  async #appendGroup({ records, ends }: Group): Promise<Failure | undefined> {
+    const { reached, lastSeq, failure } = await this.#append(records)
+    this.appended += reached
+    if (reached > 0) this.lastSeq = lastSeq
+    const whole = ends.findIndex((end) => end > reached)
+    this.#reached += whole === -1 ? ends.length : whole
+    return failure
   }
+}
+
+function report(appended: Promise<Failure | undefined>, callback: WriteCallback): void {
+  appended.then((failure) => callback(failure === undefined ? null : (failure.error as Error)), callback)
 }
