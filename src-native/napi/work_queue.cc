@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "platform/work_claim.h"
+
 namespace durlog {
 namespace {
 
@@ -16,10 +18,10 @@ class WorkQueue::Task final : public OverflowWork, public std::enable_shared_fro
        std::function<void(napi_env)> done)
       : queue_(std::move(queue)), job_(std::move(job)), done_(std::move(done)) {}
 
-  bool taken() const override { return taker_.load(std::memory_order_acquire) != Taker::kNone; }
-  bool TakeForOverflow() override { return handed_over_ || Take(Taker::kOverflow); }
+  bool taken() const override { return claim_.taken(); }
+  bool TakeForOverflow() override { return claim_.TakeForOverflow(); }
   void RunInOverflow() override {
-    if (watched && !handed_over_) queue_->pool_is_busy_.store(true, std::memory_order_relaxed);
+    if (watched && !begun_in_pool_) queue_->pool_is_busy_.store(true, std::memory_order_relaxed);
     job_->RunOnce();
     queue_->OnRanInOverflow(this);
   }
@@ -27,17 +29,15 @@ class WorkQueue::Task final : public OverflowWork, public std::enable_shared_fro
   void RunInPool() {
     const bool in_time = Clock::now() - queued_at_ < OverflowThreads::kGrace;
     if (in_time) queue_->pool_is_busy_.store(false, std::memory_order_relaxed);
-    if (!Take(Taker::kPool) || job_->RunBriefly()) return;
-    handed_over_ = true;
+    if (!claim_.TakeForPool() || job_->RunBriefly()) return;
+    begun_in_pool_ = true;
+    claim_.HandOver();
     if (queue_->overflow_.Run(shared_from_this())) return;
-    handed_over_ = false;
-    job_->RunOnce();
+    if (claim_.TakeBack()) job_->RunOnce();
   }
-  bool RanInPool() const {
-    return taker_.load(std::memory_order_acquire) == Taker::kPool && !handed_over_;
-  }
-  // Nothing of it is run any more, if nothing has been.
-  bool Cancel() { return Take(Taker::kPool); }
+  bool RanInPool() const { return claim_.taken_by_pool(); }
+  // If no thread has taken it, none will.
+  bool Cancel() { return claim_.TakeForPool(); }
 
   // The closure is destroyed on the environment's thread: other threads may hold the task longer.
   std::function<void(napi_env)> TakeDone() {
@@ -55,18 +55,12 @@ class WorkQueue::Task final : public OverflowWork, public std::enable_shared_fro
   bool watched = false;
 
  private:
-  enum class Taker : uint8_t { kNone, kPool, kOverflow };
-  bool Take(Taker taker) {
-    Taker none = Taker::kNone;
-    return taker_.compare_exchange_strong(none, taker, std::memory_order_acq_rel);
-  }
-
   const std::shared_ptr<WorkQueue> queue_;
   std::shared_ptr<Job> job_;
   std::function<void(napi_env)> done_;
   const Clock::time_point queued_at_ = Clock::now();
-  std::atomic<Taker> taker_{Taker::kNone};
-  std::atomic<bool> handed_over_{false};
+  WorkClaim claim_;
+  bool begun_in_pool_ = false;  // written by the worker before it hands the work over
 };
 
 // A thread-safe function adds its cleanup hook when it is made. This queue's hook comes later and
