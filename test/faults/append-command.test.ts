@@ -31,14 +31,18 @@ describe.skipIf(problem !== '')('append, while one system call fails', () => {
         args: ['append', dir, input, '--json', ...LAYOUT],
         fault,
       })
-      const { error } = JSON.parse(stderr)
-      expect([code, error.code]).toEqual(
-        fault.errno === ENOSPC ? [73, 'ERR_DURLOG_NO_SPACE'] : [74, 'ERR_DURLOG_SYNC_FAILED'],
-      )
+      // A spare whose allocation failed is made again if no append needed it yet.
+      const refused = fault.errno === EIO || code !== 0
+      if (refused) {
+        const { error } = JSON.parse(stderr)
+        expect([code, error.code]).toEqual(
+          fault.errno === ENOSPC ? [73, 'ERR_DURLOG_NO_SPACE'] : [74, 'ERR_DURLOG_SYNC_FAILED'],
+        )
+      }
       const { records, uncertain } = JSON.parse(stdout)
       const log = await openUntilDone(dir)
       const stored = await texts(log.read())
-      expect(stored).toEqual(LINES.slice(0, stored.length))
+      expect(stored).toEqual(refused ? LINES.slice(0, stored.length) : LINES)
       expect(stored.length).toBeGreaterThanOrEqual(records)
       expect(stored.length).toBeLessThanOrEqual(records + uncertain)
       if (fault.errno === ENOSPC) expect(uncertain).toBe(0)
