@@ -1,4 +1,4 @@
-// Where a log begins and ends, as seen from outside.
+// The bounds of a log that this process does not have open for writing.
 #ifndef DURLOG_INSPECT_BOUNDS_H_
 #define DURLOG_INSPECT_BOUNDS_H_
 
@@ -17,7 +17,7 @@ struct LogBounds {
   LogUuid uuid{};
 };
 
-// By the live page while the log has a writer, else by the files.
+// Read from the live page while the log has a writer, otherwise from the files.
 Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path);
 
 }  // namespace durlog

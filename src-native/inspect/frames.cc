@@ -38,7 +38,7 @@ Result<std::vector<FrameReport>> ListFrames(FileSystem& file_system, const std::
       frames.push_back(frame);
       continue;
     }
-    // Up to where frames can be read again, or to the end.
+    // Up to the next frame that can be read, or to the end.
     DURLOG_ASSIGN_OR_RETURN(const std::optional<ScannedFrame> next, scanner.Resync());
     const uint64_t until = next ? next->offset : end;
     frame.bytes = until - found.offset;

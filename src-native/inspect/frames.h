@@ -20,8 +20,8 @@ struct FrameReport {
   uint64_t time_ms = 0;  // since the Unix epoch
 };
 
-// Frames of one segment from `offset` on (0: from the first), at most `max`; damage is one entry
-// that reaches to the next whole frame. Ends with the free space, if there is any.
+// At most `max` frames of one segment from `offset` on (0: from the first). Damage is one entry
+// that reaches to the next whole frame. The list ends with the free space, if there is any.
 Result<std::vector<FrameReport>> ListFrames(FileSystem& file_system, const std::string& path,
                                             const std::string& segment, uint64_t offset,
                                             size_t max);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kCopyStepBytes = 1u << 20;
 
-// The bytes [offset, end of file); steps that are all zero are left as holes.
+// Copies the bytes [offset, end of file). Steps that are all zero are left as holes.
 Status CopyEnd(File& from, uint64_t offset, File& to) {
   AlignedBuffer buffer;
   if (!buffer.Reserve(kCopyStepBytes, 0)) {

@@ -1,4 +1,4 @@
-// Cuts what an open would cut, and keeps a copy of it.
+// Makes the cuts that an open would make, and keeps a copy of the bytes.
 #ifndef DURLOG_INSPECT_REPAIR_H_
 #define DURLOG_INSPECT_REPAIR_H_
 
@@ -16,9 +16,9 @@ struct RepairReport {
   std::vector<Cut> cuts;
 };
 
-// Reads every segment, as Verify() does, and cuts what an open would cut, copied into the folder
-// `backup` first. A dry run unless `apply`. kCorrupt if Verify() would say so: there is nothing
-// that a repair could cut.
+// Reads every segment in the same way as Verify(), copies the bytes that an open would cut into the
+// folder `backup`, and cuts them. A dry run unless `apply`. kCorrupt if Verify() would return it,
+// because a repair could then cut nothing.
 Result<RepairReport> Repair(FileSystem& file_system, const std::string& path, bool apply,
                             const std::string& backup);
 

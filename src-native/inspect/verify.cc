@@ -12,7 +12,8 @@
 namespace durlog {
 namespace {
 
-// What looks like damage while segments are cut or trimmed may be none: the log is read again.
+// Bytes that look damaged while segments are cut or trimmed may be intact, so the log is read
+// again.
 constexpr int kVerifyAttempts = 8;
 
 void CheckHeaders(const RecoveryPlan& plan, VerifyReport* report) {
@@ -33,7 +34,7 @@ void CheckHeaders(const RecoveryPlan& plan, VerifyReport* report) {
   }
 }
 
-// Not only the damage that decides, but every segment that has some below `written_end`.
+// Lists every segment with damage below `written_end`, not only the first damage.
 void ListDamage(const RecoveryPlan& plan, uint64_t written_end, VerifyReport* report) {
   for (size_t i = 0; i < plan.scanned.size(); ++i) {
     const ScannedSegment& segment = plan.scanned[i];
@@ -65,7 +66,7 @@ void ListDamage(const RecoveryPlan& plan, uint64_t written_end, VerifyReport* re
   }
 }
 
-// Whether nothing is damaged but what is still being written, from `written_end` on.
+// True if the only damage is in bytes that are still being written, from `written_end` on.
 bool IsBeingWritten(const RecoveryPlan& plan, uint64_t written_end) {
   const bool readable =
       std::all_of(plan.scanned.begin(), plan.scanned.end(),

@@ -1,4 +1,4 @@
-// Reads a whole log and lists what is damaged. It takes no lock and changes nothing.
+// Reads a whole log and lists the damage. It takes no lock and changes nothing.
 #ifndef DURLOG_INSPECT_VERIFY_H_
 #define DURLOG_INSPECT_VERIFY_H_
 
@@ -18,13 +18,13 @@ struct SegmentReport {
   uint64_t first_seq = 0;
   uint64_t records = 0;
   uint64_t end_offset = 0;
-  std::string header_problem;  // "" where both copies are whole
+  std::string header_problem;  // "" if both copies are whole
 };
 
 struct Problem {
   std::string segment;
   uint64_t offset = 0;
-  uint64_t lost_first = 1;  // first > last where no seq is lost
+  uint64_t lost_first = 1;  // first > last if no seq is lost
   uint64_t lost_last = 0;
   std::string message;
 };
@@ -38,8 +38,8 @@ struct VerifyReport {
   std::vector<Problem> problems;
 };
 
-// Reads every byte of every segment. Beside a writer, what it has not acknowledged yet is still
-// being written, and no damage.
+// Reads every byte of every segment. While a writer has the log open, records that it has not
+// acknowledged are still being written and are not damage.
 Result<VerifyReport> Verify(FileSystem& file_system, const std::string& path);
 
 }  // namespace durlog

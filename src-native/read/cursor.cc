@@ -16,7 +16,7 @@ namespace {
 // A frame that is not whole is decoded again at growing intervals, up to this many polls.
 constexpr uint32_t kMaxPollsToDecode = 8;
 
-// A segment that is removed between the listing and its opening is looked for again.
+// If a segment is removed between the listing and its opening, the cursor looks for it again.
 constexpr int kOpenAttempts = 8;
 
 }  // namespace
@@ -68,10 +68,10 @@ void Cursor::FollowHint() {
   hinted_ = true;
 }
 
-// A hint that leads nowhere is from before a cut: back to the segment's start.
+// A hint that leads to no frame is from before a cut: the cursor returns to the segment's start.
 Result<bool> Cursor::LeaveHint(const Stop& stop, bool moved) {
   if (moved) hinted_ = false;
-  // A longer read decides.
+  // Only a longer read can decide.
   if (moved || stop.at_limit || stop.need_bytes > 0 || stop.inside_batch) return false;
   hinted_ = false;
   PositionIndex::Shared().Forget(header_.salt);
@@ -113,8 +113,8 @@ Result<Cursor::Stop> Cursor::Fill(uint8_t* buffer, size_t capacity, CursorEntry*
   return stop;
 }
 
-// Decodes what one read has brought. Position and count only advance over whole batches, and over
-// the records of one that is known to be whole.
+// Decodes the bytes of one read. Position and count only advance over whole batches, and over the
+// records of a batch that is known to be whole.
 Cursor::Stop Cursor::Decode(const uint8_t* buffer, size_t read, bool whole_file_read,
                             CursorEntry* entries, size_t max_entries, uint64_t limit,
                             CursorBatch* batch) {
@@ -130,7 +130,8 @@ Cursor::Stop Cursor::Decode(const uint8_t* buffer, size_t read, bool whole_file_
   std::vector<PositionIndex::Position> inside;  // a batch that may not be whole
   while (count < max_entries && seq < limit) {
     stop.status = DecodeFrame(buffer + at, read - at, room - at, crc_seed_, &frame);
-    // Also of a frame that was cut off: no longer read is asked for by the length of stale bytes.
+    // Also set for a frame that was cut off, so that the length in stale bytes causes no longer
+    // read.
     const bool has_seq = stop.status == DecodeStatus::kWhole ||
                          (stop.status == DecodeStatus::kShort && read - at >= kFrameHeaderBytes);
     if (has_seq && frame.fields.seq != seq) stop.status = DecodeStatus::kBadCrc;
@@ -164,7 +165,7 @@ Cursor::Stop Cursor::Decode(const uint8_t* buffer, size_t read, bool whole_file_
       PositionIndex::Shared().Note(header_.salt, position, PositionIndex::Place::kInsideBatch);
     }
     inside.clear();
-    // Salvage stops inside batches, and a noted position never is in one.
+    // Salvage may stop inside a batch, and a noted position must never be inside one.
     if (offset_ < note_from_ || salvaging_ || inside_batch) continue;
     PositionIndex::Shared().Note(header_.salt, {next_seq_, offset_});
     note_from_ = offset_ + PositionIndex::kSpacingBytes;
@@ -186,9 +187,9 @@ Cursor::Stop Cursor::Decode(const uint8_t* buffer, size_t read, bool whole_file_
   return stop;
 }
 
-// kWhole where the batch at the position is there to its end, else what stopped it. The records of
-// a whole one are delivered as the buffer holds them: reading a batch takes no more memory than
-// its longest record.
+// kWhole if the batch at the position is complete, otherwise the reason why it is not. The records
+// of a whole batch are delivered in the pieces that fit into the buffer, so reading a batch takes
+// no more memory than its longest record.
 Result<DecodeStatus> Cursor::CheckBatch() {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t bytes, file_->Size());
   FrameScanner scanner(*file_, ContextOf(header_, segment_first_seq_), bytes);
@@ -212,14 +213,14 @@ Result<CursorBatch> Cursor::Next(uint8_t* buffer, size_t capacity, CursorEntry* 
     const uint64_t before = offset_;
     batch.base_time_ms = header_.base_time_ms;
     DURLOG_ASSIGN_OR_RETURN(Stop stop, Fill(buffer, capacity, entries, max_entries, limit, &batch));
-    // Records prove a hint right; to leave it later would be to read them twice.
+    // Records prove that a hint is right. A later return to the start would read them twice.
     if (batch.count > 0) hinted_ = false;
     if (batch.count > 0 || stop.at_limit) return batch;
     if (hinted_) {
       DURLOG_ASSIGN_OR_RETURN(const bool left, LeaveHint(stop, offset_ > before));
       if (left) continue;
     }
-    if (offset_ > before) {  // nothing but what is skipped
+    if (offset_ > before) {  // only skipped frames
       looked_again = looked_behind = false;
       continue;
     }
@@ -233,21 +234,21 @@ Result<CursorBatch> Cursor::Next(uint8_t* buffer, size_t capacity, CursorEntry* 
     }
     DURLOG_ASSIGN_OR_RETURN(const bool entered, EnterNextSegment());
     if (entered) continue;
-    // What was read may have been overtaken by the writer between the read and the look around.
+    // The writer may have changed these bytes between the read and the listing.
     if (!looked_again) {
       looked_again = true;
       continue;
     }
     Status damage = CheckDamage(stop, limit);
     if (damage.ok()) return batch;
-    // What says that the record had been synced was read after the record: if that was being
-    // written, it is there by now.
+    // The evidence that the record was synced was read after the record. If the record was still
+    // being written at the first read, it is complete by now.
     if (looked_behind) return damage;
     looked_behind = true;
   }
 }
 
-// A position that is still a guess, damage and the end of a segment are left to Next().
+// A position that is still a hint, damage and the end of a segment are left to Next().
 std::optional<CursorBatch> Cursor::NextCached(uint8_t* buffer, size_t capacity,
                                               CursorEntry* entries, size_t max_entries,
                                               uint64_t limit) {
@@ -274,7 +275,7 @@ Result<bool> Cursor::EnterNextSegment() {
   return entered;
 }
 
-// A segment without a record makes way for another of the same name where the next record does not
+// A segment without records is replaced by another one of the same name if the next record does not
 // fit into it.
 Result<bool> Cursor::IsReplaced() {
   const Result<OpenedSegment> opened =
@@ -284,8 +285,8 @@ Result<bool> Cursor::IsReplaced() {
   return opened.status();
 }
 
-// What was decoded, not what the file has now: a frame that has become whole since must not be
-// taken for the one that was not.
+// Keeps the bytes that were decoded, not those that the file has now: a frame that has become whole
+// in between must not be mistaken for the incomplete one.
 void Cursor::KeepEnd(const Stop& stop) {
   if (std::memcmp(end_header_, stop.header, sizeof end_header_) == 0) return;
   std::memcpy(end_header_, stop.header, sizeof end_header_);
@@ -300,7 +301,8 @@ Result<bool> Cursor::Poll() {
   static_cast<void>(read);
   if (offset_ < header_.segment_bytes && Load32(header) != 0) {
     if (std::memcmp(header, end_header_, sizeof header) != 0) return true;
-    // The header may have been there before the payload, and says nothing of when that has come.
+    // The header may have been stored before the payload, so it does not show when the payload is
+    // complete.
     if (++polls_ >= polls_to_decode_) {
       polls_ = 0;
       polls_to_decode_ = std::min(2 * polls_to_decode_, kMaxPollsToDecode);

@@ -1,4 +1,4 @@
-// Reading a log in order, beside its writer or without one.
+// Reads a log in order, with or without a concurrent writer.
 #ifndef DURLOG_READ_CURSOR_H_
 #define DURLOG_READ_CURSOR_H_
 
@@ -13,7 +13,7 @@
 
 namespace durlog {
 
-// Where a record's payload is in the batch buffer.
+// The place of a record's payload in the batch buffer.
 struct CursorEntry {
   uint32_t offset;
   uint32_t length;
@@ -23,49 +23,50 @@ struct CursorEntry {
 struct CursorBatch {
   size_t count = 0;
   uint64_t first_seq = 0;  // the others follow one by one
-  uint64_t next_seq = 0;   // the cursor's, behind them and behind the seqs without a record
+  uint64_t next_seq = 0;   // of the cursor, after these and after the seqs without a record
   uint64_t base_time_ms = 0;
-  // Where count is 0: how large a buffer the next record needs; 0 at the end of the log.
+  // If count is 0: the buffer size that the next record needs; 0 at the end of the log.
   size_t need_bytes = 0;
 };
 
-// Needs no lock: a record is there once its word is, and its checksum says whether all of it is.
-// One thread at a time.
+// Needs no lock: a record is present once its word is stored, and its checksum shows whether all of
+// it is. For one thread at a time.
 class Cursor {
  public:
   static constexpr uint64_t kNoLimit = UINT64_MAX;
   static constexpr size_t kCachedBytes = 64 << 10;
 
-  // At `from_seq`, which may be after the end. kOutOfRange if it was trimmed.
+  // Starts at `from_seq`, which may be after the end. kOutOfRange if it was trimmed.
   static Result<std::unique_ptr<Cursor>> Open(FileSystem& file_system, const std::string& path,
                                               uint64_t from_seq);
 
-  // Reads the segment straight into `buffer`; `entries` say where in it the payloads are. Delivers
-  // records below `limit`, none of an atomic batch before all of it is there. An end that is
-  // torn, or being written, is the end; damage of synced records is kCorrupt.
+  // Reads the segment directly into `buffer`; `entries` are the places of the payloads in it.
+  // Delivers records below `limit`, and no record of an atomic batch before the whole batch is
+  // present. An end that is torn or still being written counts as the end; damage of synced records
+  // is kCorrupt.
   Result<CursorBatch> Next(uint8_t* buffer, size_t capacity, CursorEntry* entries,
                            size_t max_entries, uint64_t limit);
-  // As Next(), but without waiting for the device: nothing unless records at the position are in
-  // the page cache. Reads at most kCachedBytes, which takes some 10 us.
+  // Like Next(), but does not wait for the device: delivers nothing unless records at the position
+  // are in the page cache. Reads at most kCachedBytes, which takes some 10 us.
   std::optional<CursorBatch> NextCached(uint8_t* buffer, size_t capacity, CursorEntry* entries,
                                         size_t max_entries, uint64_t limit);
-  // Whether Next() could deliver something that it did not see when it last found the end.
+  // True if Next() could deliver something that was not there when it last found the end.
   Result<bool> Poll();
-  // After kCorrupt: goes to the next whole record; its seq, or nothing where there is none. From
-  // then on the whole records of a damaged batch are delivered one by one.
+  // After kCorrupt: moves to the next whole record and returns its seq, or nothing if there is
+  // none. From then on the whole records of a damaged batch are delivered one by one.
   Result<std::optional<uint64_t>> SkipDamage();
 
   uint64_t seq() const { return next_seq_ < from_seq_ ? from_seq_ : next_seq_; }
 
  private:
-  // The bytes where decoding stopped.
+  // The bytes at which decoding stopped.
   struct Stop {
     DecodeStatus status = DecodeStatus::kFree;
     uint64_t offset = 0;
     size_t need_bytes = 0;
     bool at_limit = false;
-    bool inside_batch = false;  // whose end the buffer does not hold
-    // What was decoded at the cursor's position, as far as there was so much.
+    bool inside_batch = false;  // of which the buffer does not hold the end
+    // The bytes that were decoded at the cursor's position, as many as there were.
     uint8_t header[kFrameHeaderBytes] = {};
   };
 
@@ -94,21 +95,22 @@ class Cursor {
   const std::unique_ptr<Directory> directory_;
   const uint64_t from_seq_;
   LogUuid uuid_{};
-  // Why the segment of from_seq_ cannot be read; Next() returns it, SkipDamage() skips it.
+  // The reason why the segment of from_seq_ cannot be read. Next() returns it, SkipDamage() skips
+  // it.
   Status unreadable_;
-  std::unique_ptr<File> file_;  // null where unreadable_ is not OK
+  std::unique_ptr<File> file_;  // null if unreadable_ is not OK
   SegmentHeader header_;
   uint32_t crc_seed_ = 0;
   uint64_t segment_first_seq_ = 0;
   uint64_t offset_ = 0;
   uint64_t next_seq_ = 0;
-  uint64_t whole_until_ = 0;  // a batch that has been seen to its end ends here
+  uint64_t whole_until_ = 0;  // the end of a batch that was read to its end
   bool salvaging_ = false;
-  bool hinted_ = false;     // offset_ is from the position index and has not proved right yet
+  bool hinted_ = false;     // offset_ is from the position index and not yet proved
   uint64_t note_from_ = 0;  // the next position worth noting
-  // The header bytes that were decoded at the end and taken for the end.
+  // The header bytes that were decoded at the end of the log.
   uint8_t end_header_[kFrameHeaderBytes] = {};
-  // While they stay the same, every so many calls of Poll() ask for another decode.
+  // While they stay the same, Poll() requests another decode only at intervals.
   uint32_t polls_to_decode_ = 1;
   uint32_t polls_ = 0;
 };

@@ -1,4 +1,4 @@
-// A cursor at what it cannot read: whether that is damage, and how it is skipped.
+// A cursor at bytes that it cannot read: whether they are damage, and how they are skipped.
 #include <algorithm>
 #include <cstring>
 
@@ -10,7 +10,7 @@
 
 namespace durlog {
 
-// At bytes that are not a record, and no segment continues from here.
+// Called at bytes that are not a record, if no segment continues from here.
 Status Cursor::CheckDamage(const Stop& stop, uint64_t limit) {
   DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory_));
   if (files.segments.empty() || files.segments.front() > next_seq_) {
@@ -33,8 +33,8 @@ Status Cursor::CheckDamage(const Stop& stop, uint64_t limit) {
   return Status::Ok();
 }
 
-// The rule of recovery: it is damage, and not an end that is torn or still being written, if a
-// whole record after it says that it had been synced.
+// The rule of recovery: the bytes are damage, and not an end that is torn or still being written,
+// if a whole record after them states that the missing record was synced.
 Result<bool> Cursor::DamageIsSynced(uint64_t* next_whole) {
   *next_whole = 0;
   DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory_));
@@ -70,7 +70,7 @@ Status Cursor::LostError(uint64_t next_whole) const {
       .WithLost(next_seq_, next_whole - 1);
 }
 
-// What reaches past the name of the next segment is not of this place.
+// Frames with seqs above the next segment's name do not belong to this place.
 Result<bool> Cursor::SkipWithinSegment(uint64_t end_seq) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t bytes, file_->Size());
   FrameScanner scanner(*file_, ContextOf(header_, segment_first_seq_), bytes);

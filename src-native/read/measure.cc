@@ -13,8 +13,8 @@
 namespace durlog {
 namespace {
 
-// Read a second time if the way to it had to be found: then it is known. The record is
-// acknowledged.
+// Reads the record again if its place had to be searched, because the place is known then. The
+// record is acknowledged.
 Result<PointRecord> Locate(PointReader& reader, uint64_t seq) {
   DURLOG_ASSIGN_OR_RETURN(PointRecord record, reader.Get(seq, PointReader::kNoLimit, seq + 1));
   if (record.frame_offset != 0) return record;
@@ -30,7 +30,7 @@ Result<LogDistance> MeasureDistance(FileSystem& file_system, const std::string& 
   DURLOG_ASSIGN_OR_RETURN(const PointRecord to, Locate(reader, last));
   LogDistance distance;
   distance.ms = to.timestamp_ms - std::min(from.timestamp_ms, to.timestamp_ms);
-  // Not found by a short way twice: the log is being cut.
+  // The known place was wrong twice: the log is being cut.
   if (from.frame_offset == 0 || to.frame_offset == 0) return distance;
   const uint64_t end = to.frame_offset + FrameBytes(to.length);
   if (from.segment_first_seq == to.segment_first_seq) {

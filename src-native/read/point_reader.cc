@@ -14,7 +14,7 @@ namespace {
 // The bytes that a Cursor reads at once.
 constexpr size_t kScanBytes = 256 << 10;
 
-// The seqs from `seq` to below `next` hold no record.
+// The error for seqs from `seq` to below `next` that hold no record.
 Status VoidError(uint64_t seq, uint64_t next) {
   return Status::Error(Code::kVoid, "seq " + std::to_string(seq) +
                                         " holds no record: its writer died before it had finished; "
@@ -23,7 +23,7 @@ Status VoidError(uint64_t seq, uint64_t next) {
       .WithLost(seq, next - 1);
 }
 
-// The first of [begin, end) that is not before what is sought; `end` where all are.
+// The first value of [begin, end) that is not before the target; `end` if all are.
 template <typename IsBefore>
 Result<uint64_t> FirstNotBefore(uint64_t begin, uint64_t end, const IsBefore& is_before) {
   while (begin < end) {
@@ -63,7 +63,7 @@ std::optional<PointRecord> PointReader::GetCached(uint64_t seq, uint64_t acknowl
 Result<uint64_t> PointReader::SeqAt(uint64_t time_ms, uint64_t first, uint64_t end) {
   const auto is_before = [&](uint64_t seq) { return IsBefore(seq, time_ms, end); };
   if (first >= end) return end;
-  // Also looks around where the last segment is a new one.
+  // This first lookup also lists the folder again if the last segment is a new one.
   DURLOG_ASSIGN_OR_RETURN(const bool all_before, is_before(end - 1));
   if (all_before) return end;
   const std::vector<uint64_t> starts = SegmentsWithin(first + 1, end - 1);
@@ -77,7 +77,7 @@ Result<uint64_t> PointReader::SeqAt(uint64_t time_ms, uint64_t first, uint64_t e
   return SeqOfRecordFrom(found, end);
 }
 
-// `seq`, or the seq after the void that it is in; `end` if no record follows.
+// `seq`, or the seq after the void that contains it; `end` if no record follows.
 Result<uint64_t> PointReader::SeqOfRecordFrom(uint64_t seq, uint64_t end) {
   const Result<PointRecord> record = GetFrom(seq, end, end);
   if (record.status().code() == Code::kVoid) return end;
@@ -92,7 +92,7 @@ Result<bool> PointReader::IsBefore(uint64_t seq, uint64_t time_ms, uint64_t end)
   return record->timestamp_ms < time_ms;
 }
 
-// The first seqs of the segments that begin in [begin, end), as of the last look around.
+// The first seqs of the segments that begin in [begin, end), as of the last listing.
 std::vector<uint64_t> PointReader::SegmentsWithin(uint64_t begin, uint64_t end) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto from = std::lower_bound(first_seqs_.begin(), first_seqs_.end(), begin);
@@ -116,7 +116,7 @@ Result<PointRecord> PointReader::GetFrom(uint64_t seq, uint64_t limit, uint64_t 
   return ReadInOrder(seq, limit);
 }
 
-// An error here is met again by ReadInOrder(), which returns it.
+// ReadInOrder() meets the same error again and returns it.
 std::optional<PointRecord> PointReader::Find(uint64_t seq, uint64_t acknowledged_end) {
   const SegmentPointer segment = SegmentOf(seq);
   if (!segment) return std::nullopt;
@@ -124,13 +124,14 @@ std::optional<PointRecord> PointReader::Find(uint64_t seq, uint64_t acknowledged
   return found.ok() ? std::move(*found) : std::nullopt;
 }
 
-// Of the segment that holds `seq` by what is known. With mutex_ held.
+// Looks for the segment of `seq` among the known segments. The caller holds mutex_.
 std::optional<uint64_t> PointReader::FirstSeqOf(uint64_t seq) const {
   const auto behind = std::upper_bound(first_seqs_.begin(), first_seqs_.end(), seq);
   return behind == first_seqs_.begin() ? std::nullopt : std::optional<uint64_t>(*std::prev(behind));
 }
 
-// The segment that holds `seq` by what is known; null where that is nothing, or wrong.
+// The segment that holds `seq`, by the known segments; null if it is not known, or if the knowledge
+// is outdated.
 PointReader::SegmentPointer PointReader::SegmentOf(uint64_t seq) {
   std::unique_lock<std::mutex> lock(mutex_);
   const std::optional<uint64_t> known = FirstSeqOf(seq);

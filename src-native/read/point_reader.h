@@ -17,50 +17,51 @@
 
 namespace durlog {
 
-// Reads beside the log's writer. A Cursor has the last word on what is missing, damaged or trimmed
-// away: this class only knows the short way to what is there.
+// Reads while the log's writer appends. If a record is missing, damaged or trimmed, a Cursor
+// decides: this class only uses known positions to find present records quickly.
 //
 // For any thread; several may read at once.
 class PointReader {
  public:
   static constexpr uint64_t kNoLimit = UINT64_MAX;
-  // Open segments that are kept, used last.
+  // The number of segments that stay open: those used last.
   static constexpr size_t kMaxKeptSegments = 16;
 
-  // Who writes the log.
+  // The process that writes the log.
   enum class Writer : uint8_t {
     // This process. It calls Forget() before each change of the log other than an append, and reads
-    // nothing until that is made. Segments are kept open.
+    // nothing until the change is made. Segments are kept open.
     kOwn,
-    // Another one, or none. A segment is opened by its name for each read, so that a name that is
-    // gone, or belongs to another file by now, is noticed.
+    // Another process, or none. A segment is opened by its name for each read, so that a name that
+    // was removed, or now belongs to another file, is noticed.
     kForeign,
   };
 
-  // Opens nothing yet. `path` must mean the same folder for as long as the reader lives.
+  // Opens nothing yet. `path` must refer to the same folder during the life of the reader.
   PointReader(FileSystem& file_system, std::string path, Writer writer)
       : file_system_(file_system), path_(std::move(path)), writer_(writer) {}
   PointReader(const PointReader&) = delete;
   PointReader& operator=(const PointReader&) = delete;
 
-  // Record `seq`, which is known to be there if it is below `limit`; with kNoLimit it may be after
-  // the end of the log. kOutOfRange if it has been trimmed away or is not there, kCorrupt if it was
-  // synced and cannot be read, kVoid if a writer that died has left the seq without one.
+  // Reads record `seq`. If `seq` is below `limit`, the record is known to exist; with kNoLimit it
+  // may be after the end of the log. kOutOfRange if it was trimmed or does not exist, kCorrupt if
+  // it was synced and cannot be read, kVoid if a writer that died left the seq without a record.
   //
-  // Records below `acknowledged_end`, and below `limit`, were acknowledged when the call was made:
-  // the rest of a batch that one of them belongs to is not read.
+  // Records below `acknowledged_end`, and below `limit`, were acknowledged when the call was made,
+  // so the rest of their batch is not read.
   Result<PointRecord> Get(uint64_t seq, uint64_t limit, uint64_t acknowledged_end = 0);
-  // As Get(), if that needs only what is known and the page cache holds: does not wait for the
-  // device, and takes some 5 us. Nothing says nothing.
+  // Like Get(), if known positions and the page cache are enough: does not wait for the device, and
+  // takes some 5 us. An empty result means that Get() must decide.
   std::optional<PointRecord> GetCached(uint64_t seq, uint64_t acknowledged_end = 0);
   // The seq of the first record of [first, end) at or after `time_ms` (milliseconds since 1970);
-  // `end` if there is none. All of them are known to be there. Times are taken to rise with the
-  // seqs, as the clock makes them: where callers gave times that go back, or several writers raced,
-  // it is one of the places where an earlier time is followed by a later one. Reads some records,
-  // not the log: a binary search among the first records of the segments, and then within one.
-  // Errors as for Get().
+  // `end` if there is none. All of them are known to exist. The search assumes that times rise with
+  // the seqs, as the clock makes them. If callers passed times that fall, or several writers raced,
+  // the result is one of the places where an earlier time is followed by a later one. It reads some
+  // records, not the whole log: a binary search over the first records of the segments, and then
+  // within one segment. Errors as for Get().
   Result<uint64_t> SeqAt(uint64_t time_ms, uint64_t first, uint64_t end);
-  // Closes the files; the next read opens what it needs. Not while a read is under way.
+  // Closes the files; the next read opens the files that it needs. Must not be called during a
+  // read.
   void Forget();
 
  private:
@@ -86,7 +87,7 @@ class PointReader {
   std::mutex mutex_;  // for all below
   std::shared_ptr<Directory> directory_;
   LogUuid uuid_{};
-  std::vector<uint64_t> first_seqs_;  // ascending, as of the last look around
+  std::vector<uint64_t> first_seqs_;  // ascending, as of the last listing
   std::list<SegmentPointer> kept_;    // used last, first
 };
 

@@ -1,4 +1,5 @@
-// Where some records of a segment are, so that a read from the middle need not begin at its start.
+// The places of some records of a segment, so that a read from the middle need not begin at its
+// start.
 #ifndef DURLOG_READ_POSITION_INDEX_H_
 #define DURLOG_READ_POSITION_INDEX_H_
 
@@ -13,14 +14,14 @@
 
 namespace durlog {
 
-// Filled by the log as it appends and by its readers, one position each 16 KiB, for the segments
-// used last, also inside large batches. A position takes 16 bytes: 1 KiB for each MiB of log,
-// 200 KiB for a million records of 200 bytes. All of them together describe at most 8 GiB of log
-// and take at most 16 MiB.
+// The log fills it as it appends, and readers fill it as they read: one position per 16 KiB, also
+// inside large batches, for the segments used last. A position takes 16 bytes, which is 1 KiB per
+// MiB of log, or 200 KiB for a million records of 200 bytes. All positions together describe at
+// most 8 GiB of log and take at most 16 MiB.
 //
-// A position is a hint. It was a boundary between frames when it was noted; the log can have been
-// cut since. What is read from it proves itself by its seq and its checksum, or the hint is
-// dropped. Segments are identified by their salt, which no two share.
+// A position is a hint. It was a boundary between frames when it was noted, and the log may have
+// been cut since. The seq and the checksum of the frame at that place prove the hint, or the hint
+// is dropped. Segments are identified by their salt, which is unique.
 //
 // For any thread.
 class PositionIndex {
@@ -47,7 +48,7 @@ class PositionIndex {
   // As Find(), also inside a batch: for a reader that knows that the batch of `seq` is whole.
   std::optional<Found> FindFrame(uint64_t salt, uint64_t seq);
   void Forget(uint64_t salt);
-  // After a cut before `seq`: what was noted after it is no boundary any more.
+  // Called after a cut before `seq`: positions noted after it are no longer boundaries.
   void ForgetBehind(uint64_t salt, uint64_t seq);
   void Clear();
 
@@ -62,7 +63,7 @@ class PositionIndex {
   };
 
   static std::optional<Found> FindIn(const std::vector<Position>& positions, uint64_t seq);
-  // The segment, moved to the front; null if nothing is known of it.
+  // The segment, moved to the front; null if no position of it is known.
   Segment* FindSegment(uint64_t salt);
   void DropOldest();
 

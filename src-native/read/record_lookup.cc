@@ -6,14 +6,14 @@
 
 namespace durlog {
 
-// As much of the file as may be read, into the buffer.
+// The buffer size: as many bytes of the file as may be read.
 Result<size_t> RecordLookup::ReadFile(uint64_t offset, size_t length) {
   if (reading_ == Reading::kAny) return segment_.file->ReadAt(offset, buffer_.data(), length);
   if (reads_ > 0 || length > kWindowBytes) return size_t{0};
   return segment_.file->ReadCachedAt(offset, buffer_.data(), length).value_or(0);
 }
 
-// `wanted` bytes at `offset`; null where no more may be read, or the file ends before. Valid until
+// `wanted` bytes at `offset`; null if no more may be read, or if the file ends before. Valid until
 // the next call.
 Result<const uint8_t*> RecordLookup::Read(uint64_t offset, size_t wanted) {
   if (offset < begin_ || offset + wanted > begin_ + filled_) {
@@ -34,7 +34,7 @@ Result<const uint8_t*> RecordLookup::Read(uint64_t offset, size_t wanted) {
   return buffer_.data() + (offset - begin_);
 }
 
-// From batch_ to the record's frame.
+// Steps from batch_ to the record's frame.
 Result<bool> RecordLookup::HopTo(uint64_t seq) {
   uint64_t at = batch_.seq;
   offset_ = batch_.offset;
@@ -60,7 +60,7 @@ Result<DecodeStatus> RecordLookup::Decode(uint64_t offset, uint64_t seq, Decoded
   if (room < kFrameHeaderBytes) return DecodeStatus::kFree;
   DURLOG_ASSIGN_OR_RETURN(const uint8_t* from, Read(offset, kFrameHeaderBytes));
   if (from == nullptr) return DecodeStatus::kShort;
-  // Seq and length are checked before memory is taken for the length.
+  // Seq and length are checked before memory is allocated for the length.
   const FrameFields fields = PeekFrame(from);
   if (fields.seq != seq) return DecodeStatus::kBadCrc;
   const uint64_t frame_bytes = fields.frame_bytes();
@@ -70,7 +70,7 @@ Result<DecodeStatus> RecordLookup::Decode(uint64_t offset, uint64_t seq, Decoded
   return DecodeFrame(from, static_cast<size_t>(frame_bytes), room, segment_.crc_seed, frame);
 }
 
-// None of an atomic batch is there before all of it is.
+// No record of an atomic batch is returned before the whole batch is present.
 Result<bool> RecordLookup::BatchIsWhole(uint64_t seq) {
   Boundary at = batch_;
   DecodedFrame frame;
@@ -93,7 +93,7 @@ Result<std::optional<PointRecord>> RecordLookup::Find(uint64_t seq) {
   batch_ =
       near ? Boundary{near->seq, near->offset} : Boundary{segment_.first_seq, kSegmentHeaderBytes};
   const uint64_t from = batch_.offset;
-  // Everything of interest is before the next position.
+  // The record and its batch are before the next position.
   if (near && near->next_offset > from) {
     next_read_bytes_ =
         static_cast<size_t>(std::min<uint64_t>(next_read_bytes_, near->next_offset - from));

@@ -37,16 +37,16 @@ struct ReadableSegment {
   std::unique_ptr<File> file;
 };
 
-// Frames before the record are passed by their headers alone: each has to carry the seq that is
-// expected there. The record itself is checked in full and, if it is not known to be acknowledged,
-// with the whole of the atomic batch that it belongs to. Its checksum covers the log's UUID, the
-// segment's salt and the seq, so whatever the position was, and whatever has become of the file
-// since, what is found is the record.
+// Frames before the record are stepped over by their headers alone. Each header must have the
+// expected seq. The record itself is checked in full. If it is not known to be acknowledged, the
+// whole of its atomic batch is checked too. The record's checksum covers the log's UUID, the
+// segment's salt and the seq, so the result is the right record even if the position was wrong or
+// the file has changed since.
 //
 // Serves one Find().
 class RecordLookup {
  public:
-  // The part of the file that is read at once.
+  // The part of the file that one read covers.
   enum class Reading : uint8_t {
     kAny,
     // One piece of at most kWindowBytes, and only if the page cache holds it: does not wait for the
@@ -59,13 +59,14 @@ class RecordLookup {
                Reading reading = Reading::kAny)
       : segment_(segment), acknowledged_end_(acknowledged_end), reading_(reading) {}
 
-  // Nothing if the record was not found whole, or not near a known position: a Cursor finds out
-  // which, and notes positions on its way.
+  // Nothing if no whole record was found, or no known position is near. A Cursor finds out which,
+  // and notes positions on its way.
   Result<std::optional<PointRecord>> Find(uint64_t seq);
 
  private:
   static constexpr size_t kWindowBytes = 64 << 10;
-  // How far after a position a record is looked for, in reads; a Cursor is better at long ways.
+  // The largest distance from a position at which a record is searched, in reads. A Cursor is
+  // faster over longer distances.
   static constexpr size_t kMaxHopReads = 8;
 
   // A boundary between frames with no batch open.
@@ -78,7 +79,7 @@ class RecordLookup {
   Result<size_t> ReadFile(uint64_t offset, size_t length);
   Result<bool> HopTo(uint64_t seq);
   Result<bool> BatchIsWhole(uint64_t seq);
-  // kBadCrc where the frame is not of `seq`.
+  // kBadCrc if the frame has another seq.
   Result<DecodeStatus> Decode(uint64_t offset, uint64_t seq, DecodedFrame* frame);
 
   const ReadableSegment& segment_;
@@ -91,7 +92,8 @@ class RecordLookup {
   size_t reads_ = 0;
   uint64_t offset_ = 0;  // of the record's frame
   FrameFields fields_;   // of the record, not checked before Decode()
-  // Of the batch it belongs to, or the record itself; a frame of that batch if it is acknowledged.
+  // The frame of the batch that contains the record, or of the record itself. If the batch is
+  // acknowledged, any frame of it.
   Boundary batch_{};
 };
 

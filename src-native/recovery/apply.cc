@@ -25,8 +25,8 @@ Status RewriteThroughCache(File& file, uint64_t begin, uint64_t end, AlignedBuff
   return file.SyncData();
 }
 
-// Whole blocks; the rest of a file that ends within one goes through the cache, as the file must
-// not grow.
+// Writes whole blocks directly. The rest of a file that ends within a block goes through the cache,
+// because the file must not grow.
 Status RewriteDirectly(File& file, File& direct, uint64_t begin, uint64_t end, uint64_t alignment,
                        AlignedBuffer* buffer) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
@@ -43,9 +43,10 @@ Status RewriteDirectly(File& file, File& direct, uint64_t begin, uint64_t end, u
   return RewriteThroughCache(file, std::max(begin, blocks_end), end, buffer);
 }
 
-// Same bytes over themselves: a crash in between leaves each sector as it was or as it is. Past
-// the cache where possible: over blocks that a failed writeback left unwritten, ext4 takes a write
-// through the cache, syncs it with success, and reads zeros after the next mount.
+// Writes the same bytes over themselves, so that a crash leaves each sector with either version of
+// the same bytes. It writes past the cache if possible: if a failed writeback left blocks
+// unwritten, ext4 accepts a write through the cache, reports its sync as successful, and reads
+// zeros after the next mount.
 Status RewriteRange(Directory& directory, const Capabilities& capabilities,
                     const ScannedSegment& segment, uint64_t begin, uint64_t end) {
   AlignedBuffer buffer;
@@ -74,8 +75,8 @@ Result<uint64_t> OffsetOfSeq(const ScannedSegment& segment, uint64_t seq) {
   return scanner.position();
 }
 
-// The marker that says all is synced may itself be in the page cache only, where its writer was
-// killed: a direct write behind it would leave it there, and a gap on the device.
+// If its writer was killed, the marker that states that all records are synced may be in the page
+// cache only. A direct write after it would leave it there, and leave a gap on the device.
 Status SyncKept(Directory& directory, const Capabilities& capabilities,
                 const ScannedSegment& segment, uint64_t synced_end) {
   if (segment.from_device || segment.scan.next_seq < synced_end) return Status::Ok();
@@ -87,9 +88,10 @@ Status SyncKept(Directory& directory, const Capabilities& capabilities,
   return RewriteRange(directory, capabilities, segment, begin, segment.scan.end_offset);
 }
 
-// A marker where the log is going to end, and it behind it: what is cut may be all that says how
-// much in front of it was synced, and damage there must not pass for another torn tail. False
-// where there is no room for it: the next open knows less then, and nothing is lost.
+// Writes a marker where the log is going to end, and moves the end after it. The bytes that are cut
+// may be the only ones that state how far the log was synced, and later damage before the cut must
+// not be classified as another torn tail. False if there is no room for the marker: then the next
+// open knows a lower synced end, and no record is lost.
 Result<bool> MarkSynced(ScannedSegment* segment) {
   const uint64_t at = segment->scan.end_offset;
   if (at + kFrameHeaderBytes > segment->header.segment_bytes) return false;
@@ -126,18 +128,18 @@ Status ApplyRecovery(Directory& directory, const Capabilities& capabilities, Rec
       plan->scanned.pop_back();
       plan->files.segments.pop_back();
     } else {
-      // By the data none of it was synced. But the page cache may show the work of a truncation
-      // that was killed, and the device still hold synced records.
+      // The data states that none of it was synced. But the page cache may show the work of a
+      // truncation that was killed, while the device still holds synced records.
       DURLOG_RETURN_IF_ERROR(
           CutSyncedRecords(*segment.file, segment.scan.end_offset, segment.header.segment_bytes));
     }
   }
-  // What was found may be the work of a truncation that was killed before its sync: then the
-  // records that it cut are on the device still.
+  // The files may be the work of a truncation that was killed before its sync. Then the device
+  // still holds the records that it cut.
   ScannedSegment& last = plan->scanned.back();
   if (last.unreadable.ok()) DURLOG_RETURN_IF_ERROR(last.file->SyncFull());
-  // Always: the newest segment may have got its name from a process that was killed before it
-  // could sync the folder, and no commit of ours will do it.
+  // Always: the newest segment may have been renamed by a process that was killed before it could
+  // sync the folder, and no later commit of this writer syncs the folder.
   return directory.Sync();
 }
 

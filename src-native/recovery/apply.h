@@ -7,10 +7,10 @@
 
 namespace durlog {
 
-// Rewrites what is kept, was not known to be synced and may be in the cache only, past the cache
-// where the file system lets us; notes that in front of the cuts, and makes them. When this
-// returns, nothing that was cut can come back, everything kept is durable, and where there was a
-// cut the log says so.
+// Rewrites the kept records that were not known to be synced and may be in the cache only, past the
+// cache if the file system allows it. Writes a marker before each cut, and makes the cuts. When
+// this returns, no byte that was cut can return, every kept record is durable, and if there was a
+// cut the log states it.
 Status ApplyRecovery(Directory& directory, const Capabilities& capabilities, RecoveryPlan* plan);
 
 }  // namespace durlog

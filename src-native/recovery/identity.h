@@ -1,4 +1,5 @@
-// Whose segments a folder holds: a header's UUID says so, and most of them decide.
+// The log that the segments of a folder belong to: each header has a UUID, and the majority
+// decides.
 #ifndef DURLOG_RECOVERY_IDENTITY_H_
 #define DURLOG_RECOVERY_IDENTITY_H_
 
@@ -10,14 +11,15 @@
 
 namespace durlog {
 
-// Whose segments these are.
+// The log that the segments belong to.
 struct LogIdentity {
-  LogUuid uuid{};          // zeros where no header can be read
-  bool undisputed = true;  // no segment is known to be another log's
+  LogUuid uuid{};          // zeros if no header can be read
+  bool undisputed = true;  // no segment is known to belong to another log
 };
-// The UUID of most segments; of the oldest and the newest where these agree, and no other is read.
+// The UUID of most segments. If the oldest and the newest segment agree, theirs, and no other
+// segment is read.
 Result<LogIdentity> IdentifyLog(Directory& directory, const std::vector<uint64_t>& segments);
-// kCorrupt unless the segment is of the log `uuid`.
+// kCorrupt unless the segment belongs to the log `uuid`.
 Status CheckIdentity(const Directory& directory, uint64_t first_seq, const SegmentHeader& header,
                      const LogUuid& uuid);
 

@@ -15,8 +15,8 @@ struct LogFiles {
   std::vector<std::string> spares;
 };
 
-// kNotALog where a segment's name belongs to a link or a folder: what it leads to is not ours to
-// write to, and the log would begin or end elsewhere without it.
+// kNotALog if a link or a folder has a segment's name: durlog must not write to the target of the
+// link, and without that segment the log would begin or end at another seq.
 Result<LogFiles> ListLogFiles(Directory& directory);
 
 }  // namespace durlog

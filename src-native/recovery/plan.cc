@@ -10,7 +10,8 @@
 namespace durlog {
 namespace {
 
-// Of a segment whose frames cannot be checked only the name is known, and how many there may be.
+// If the frames of a segment cannot be checked, only its name and the largest possible number of
+// frames are known.
 Result<ScannedSegment> Unreadable(Directory& directory, uint64_t first_seq, Status reason) {
   DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
                           directory.Open(SegmentName(first_seq), OpenMode::kRead));
@@ -48,7 +49,7 @@ Result<ScannedSegment> ScanOne(Directory& directory, uint64_t first_seq, OpenMod
   return segment;
 }
 
-// Newest to oldest; kUnsyncedEnd stops if the data says that everything older is synced.
+// Newest to oldest. kUnsyncedEnd stops if the data states that all older records are synced.
 Status ScanBackwards(Directory& directory, OpenMode mode, ScanExtent extent, Evidence evidence,
                      RecoveryPlan* plan) {
   for (size_t i = plan->files.segments.size(); i-- > 0;) {
@@ -67,8 +68,8 @@ Status ScanBackwards(Directory& directory, OpenMode mode, ScanExtent extent, Evi
   return Status::Ok();
 }
 
-// Index of the first scanned segment that cannot be read or else does not lead to the next one;
-// size() for none.
+// Index of the first scanned segment that cannot be read or does not lead to the next one; size()
+// if there is none.
 size_t FindDamage(const std::vector<ScannedSegment>& scanned) {
   const auto unreadable =
       std::find_if(scanned.begin(), scanned.end(),
@@ -77,7 +78,8 @@ size_t FindDamage(const std::vector<ScannedSegment>& scanned) {
   for (size_t i = 0; i < scanned.size(); ++i) {
     const bool last = i + 1 == scanned.size();
     if (scanned[i].scan.damaged) {
-      // Behind the end of a sealed segment nothing matters that is not a record of its own.
+      // After the end of a sealed segment, damage does not matter if the next segment continues the
+      // seqs.
       if (last || scanned[i].scan.next_seq != scanned[i + 1].first_seq) return i;
     } else if (!last && scanned[i].scan.next_seq != scanned[i + 1].first_seq) {
       return i;
@@ -86,7 +88,7 @@ size_t FindDamage(const std::vector<ScannedSegment>& scanned) {
   return scanned.size();
 }
 
-// Behind the damage: the first whole record's seq, and how many there are.
+// The whole records after the damage: the first seq, and the number of records.
 struct Behind {
   uint64_t first = 0;
   uint64_t records = 0;
@@ -106,8 +108,7 @@ Behind CountBehind(const std::vector<ScannedSegment>& scanned, size_t damaged) {
 }
 
 void PlanCuts(RecoveryPlan* plan, size_t damaged) {
-  // Newest first: whenever the power goes, what is left is a log without its end, never one with
-  // a gap.
+  // Newest first: a power cut at any point leaves a log without its end, never one with a gap.
   for (size_t i = plan->scanned.size(); i-- > damaged;) {
     const ScannedSegment& segment = plan->scanned[i];
     Cut cut;
@@ -120,8 +121,8 @@ void PlanCuts(RecoveryPlan* plan, size_t damaged) {
   }
 }
 
-// What no crash leaves behind, whatever had been synced. Among segments of several logs a cut could
-// also turn the vote on whose folder it is.
+// True for damage that no crash causes, whatever had been synced. If segments of several logs are
+// in the folder, a cut could also change the majority that identifies the log.
 bool IsNoCrash(const RecoveryPlan& plan, size_t damaged) {
   const std::vector<ScannedSegment>& scanned = plan.scanned;
   if (!plan.identity.undisputed || !scanned[damaged].unreadable.ok()) return true;
@@ -154,7 +155,8 @@ void Classify(RecoveryPlan* plan, size_t damaged) {
     const ScannedSegment& last = plan->scanned.back();
     const uint64_t free_name = last.first_seq + (last.empty() ? 0 : 1);
     plan->next_seq = std::max({plan->known_end, damage_seq, free_name});
-    // In front of the damage as well: segments that overlap hold what lies behind it, too.
+    // The loop also visits segments before the damage, because overlapping segments also hold seqs
+    // after it.
     for (const ScannedSegment& each : plan->scanned) {
       plan->next_seq = std::max({plan->next_seq, each.scan.next_seq, each.scan.next_after});
     }
@@ -172,7 +174,7 @@ Result<Evidence> EvidenceForObserver(Directory& directory) {
   if (lock.status().code() == Code::kNotFound) return Evidence::kDevice;
   if (!lock.ok()) return lock.TakeStatus();
   const Result<bool> locked = (*lock)->IsLocked();
-  // A system without locks has no log that is shared: a writer's files are older than its records.
+  // A system without locks has no log in shared mode: a writer's files are older than its records.
   return locked.ok() && *locked ? Evidence::kCache : Evidence::kDevice;
 }
 

@@ -1,4 +1,4 @@
-// What an open makes of the files it finds. docs/FORMAT.md holds the table of cases.
+// The plan of an open: the state of the files, and the cuts. docs/FORMAT.md has the table of cases.
 //
 // Planning only reads; ApplyRecovery() changes the files. A repair's dry run is the plan.
 #ifndef DURLOG_RECOVERY_PLAN_H_
@@ -18,7 +18,7 @@
 
 namespace durlog {
 
-// Cut the file at `offset`, or remove it whole.
+// Cut the file at `offset`, or remove the whole file.
 struct Cut {
   std::string name;
   uint64_t offset = 0;
@@ -35,10 +35,10 @@ struct ScannedSegment {
   // Null if nothing in the segment can be unsynced: there may be more segments than descriptors.
   std::unique_ptr<File> file;
   SegmentScan scan;
-  // What was scanned is known to be on the device: see ShowDevice().
+  // The scanned bytes are known to be on the device: see ShowDevice().
   bool from_device = false;
-  // Not OK where the header cannot be read or is another log's: then nothing in it can be checked,
-  // and there is no file.
+  // Not OK if the header cannot be read or is another log's. Then nothing in the segment can be
+  // checked, and `file` is null.
   Status unreadable;
 
   bool empty() const { return unreadable.ok() && !scan.damaged && scan.records == 0; }
@@ -47,15 +47,16 @@ struct ScannedSegment {
 struct RecoveryPlan {
   LogIdentity identity;
   LogFiles files;
-  // Oldest first: all segments, or the last ones as far back as anything may be unsynced.
+  // Oldest first: all segments, or the last ones as far back as a record may be unsynced.
   std::vector<ScannedSegment> scanned;
   RecoveryReport report;
   std::vector<Cut> cuts;    // in the order in which they must be made
   uint64_t synced_end = 0;  // every record below it was on the device, by what the data says
-  // Every record below it is known to exist: synced by what the data says, or acknowledged.
+  // Every record below it is known to exist: the data states that it was synced, or it was
+  // acknowledged.
   uint64_t known_end = 0;
-  // After the cuts. If the state is kCorrupt: above every seq that may have been given out, and
-  // only an empty segment may have it as its name.
+  // After the cuts. If the state is kCorrupt, it is above every seq that may have been assigned,
+  // and only an empty segment may have it as its name.
   uint64_t next_seq = 0;
 };
 
@@ -64,22 +65,22 @@ enum class ScanExtent : uint8_t {
   kEverything,
 };
 
-// Where a plan's evidence is read.
+// The place from which a plan reads its evidence.
 enum class Evidence : uint8_t {
-  // What readers see. After a failed writeback that may be more than there is.
+  // The contents that readers see. After a failed writeback the device may hold less.
   kCache,
-  // What is on the device: what the cache holds dirty is written first, and the cache is dropped.
+  // The contents of the device: dirty pages are written first, and the cache is dropped.
   kDevice,
 };
 
-// Where a caller without the log's lock reads: kCache while a writer has the log open. To sync a
-// file is to receive the system's only report of a failed writeback, and a writer that opens the
-// file later would acknowledge records that are gone.
+// The evidence for a caller without the log's lock: kCache while a writer has the log open. A sync
+// of a file receives the system's only report of a failed writeback, and a writer that opens the
+// file later would then acknowledge records that are lost.
 Result<Evidence> EvidenceForObserver(Directory& directory);
 
-// `files` is what the directory holds: kNotFound if there is no segment among it. A plan that is
-// to be applied needs kReadWrite, kDevice and the log's lock. Records below `acknowledged_end` are
-// known to exist, whatever the data says: damage to one is no torn tail.
+// `files` is the contents of the directory; kNotFound if it has no segment. A plan that is to be
+// applied needs kReadWrite, kDevice and the log's lock. Records below `acknowledged_end` are known
+// to exist, whatever the data states: damage to one is not a torn tail.
 Result<RecoveryPlan> PlanRecovery(Directory& directory, LogFiles files, OpenMode mode,
                                   ScanExtent extent, Evidence evidence,
                                   uint64_t acknowledged_end = 0);

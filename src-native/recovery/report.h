@@ -1,4 +1,4 @@
-// The verdict of a recovery. docs/FORMAT.md holds the table of cases.
+// The result of a recovery. docs/FORMAT.md has the table of cases.
 #ifndef DURLOG_RECOVERY_REPORT_H_
 #define DURLOG_RECOVERY_REPORT_H_
 
@@ -11,8 +11,8 @@ namespace durlog {
 
 enum class RecoveryState : uint8_t {
   kClean,     // the log ends where its last record does
-  kTornTail,  // an end that was never acknowledged at sync is cut off
-  kHole,      // as kTornTail, and whole records, none of them known to be synced, go with it
+  kTornTail,  // an end that was never acknowledged at sync
+  kHole,      // as kTornTail, with whole records in it, none of them known to be synced
   kCorrupt,   // damage below what is known to have been synced
 };
 
@@ -22,14 +22,14 @@ struct RecoveryReport {
   uint64_t scanned_bytes = 0;
   uint64_t discarded_bytes = 0;
   uint64_t discarded_records = 0;
-  std::string segment;  // file name of the damage; "" without any
+  std::string segment;  // file name of the damage; "" if there is none
   uint64_t offset = 0;
-  uint64_t lost_first = 1;  // kCorrupt: the seqs lost; first > last where there are none
+  uint64_t lost_first = 1;  // kCorrupt: the seqs lost; first > last if there are none
   uint64_t lost_last = 0;
-  std::string detail;  // what is wrong there, one clause
+  std::string detail;  // the fault at that place, as one clause
 };
 
-// Error for a log that needs salvage or repair, from the plan's report.
+// The error for a log that needs salvage or repair, made from the plan's report.
 Status CorruptError(const Directory& directory, const RecoveryReport& report);
 
 }  // namespace durlog

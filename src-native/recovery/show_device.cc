@@ -12,7 +12,7 @@ constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kMaxStepBytes = 256u << 10;
 constexpr uint64_t kStepsOfFile = 256;
 
-// Whether the range is zeros in the page cache, and a hole from where these end.
+// True if the page cache holds zeros for the range; if these end early, the rest must be a hole.
 Result<bool> IsCachedZero(File& file, uint64_t begin, uint64_t end, AlignedBuffer* buffer) {
   const size_t length = static_cast<size_t>(end - begin);
   const std::optional<size_t> read = file.ReadCachedAt(begin, buffer->data(), length);
@@ -22,9 +22,9 @@ Result<bool> IsCachedZero(File& file, uint64_t begin, uint64_t end, AlignedBuffe
   return data >= end;
 }
 
-// Whether the page cache holds nothing of the file, as far as the system is known to tell. An
-// overlay file system answers for its own cache, which is always empty, and not for that of the
-// file below: so it has to tell of a page that was just read.
+// True if the page cache holds no page of the file and the system is known to report this
+// correctly. An overlay file system reports on its own cache, which is always empty, and not on
+// that of the file below. It must therefore first report a page that was just read.
 Result<bool> IsCacheEmpty(File& file) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
   const std::optional<CacheUse> before = file.CacheUseOf(0, file_bytes);
@@ -68,9 +68,9 @@ Status GiveBackDirtyZeros(File& file) {
 }
 
 Result<bool> ShowDevice(File& file) {
-  // Nothing is acknowledged on this sync, so its failure is no verdict: it may be an old one that
-  // was never reported. But the call that reports it may have left the rest undone: hence a second
-  // one.
+  // No acknowledgement relies on this sync, so its failure has no consequence: it may be an old
+  // failure that was never reported. But the call that reports it may have skipped other pages, so
+  // the file is synced a second time.
   const bool synced = file.SyncData().ok();
   if (!synced) {
     Status again = file.SyncData();

@@ -1,4 +1,4 @@
-// Makes reading a segment's file show what the device holds.
+// Makes reads of a segment's file return the contents of the device.
 #ifndef DURLOG_RECOVERY_SHOW_DEVICE_H_
 #define DURLOG_RECOVERY_SHOW_DEVICE_H_
 
@@ -6,21 +6,22 @@
 
 namespace durlog {
 
-// A writer that stores into a map puts up to 16 MiB of zeros ahead of its records. To write those
-// that only the cache holds, and to read them back, takes longer than the records do: so the blocks
-// at the file's end become unwritten ones, which read as zeros too. The file's bytes do not change,
-// also where it fails. The file is open kReadWrite and the caller has the log's lock: a writer's
-// next record would fall among these zeros.
+// A writer that stores into a map puts up to 16 MiB of zeros ahead of its records. Writing the
+// zeros that are only in the cache, and reading them back, takes longer than doing so for the
+// records. This function therefore turns the blocks at the file's end into unwritten blocks, which
+// also read as zeros. The file's bytes do not change, even if the call fails. The file must be open
+// kReadWrite, and the caller must have the log's lock, because a writer's next record would be
+// stored among these zeros.
 //
-// Where a writeback has failed, there may be something else on the device below zeros in the cache.
-// It can only be what a writer cut, or took back, in a call that failed.
+// After a failed writeback, the device may hold other bytes under zeros in the cache. They can only
+// be bytes that a writer cut or rolled back in a call that failed.
 Status GiveBackDirtyZeros(File& file);
 
-// Syncs the file and drops its cache: after a failed writeback the cache shows a whole page over
-// blocks that were never written.
+// Syncs the file and drops its cache, because after a failed writeback the cache shows a whole page
+// over blocks that were never written.
 //
-// True if the sync succeeded and nothing was left in the cache: then all that is read from now on
-// is on the device already. False where that is not so, or the system cannot tell.
+// True if the sync succeeded and the cache was empty after it: then all bytes that are read from
+// now on are already on the device. False if not, or if the system cannot report it.
 Result<bool> ShowDevice(File& file);
 
 }  // namespace durlog
