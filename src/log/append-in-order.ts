@@ -8,14 +8,16 @@ import type { WritePipeline } from './write-pipeline.js'
 export interface Reached {
   /** How many have reached their level, counted from the first. */
   reached: number
-  /** The seqs of the first and the last of these; -1 without any. */
+  /** The seqs of the first and the last of these; -1 if there are none. */
   firstSeq: number
   lastSeq: number
-  /** The error of the next one. */
+  /** The error of the record after them. */
   failure: { error: unknown } | undefined
 }
 
-/** Appends `list` in order and nothing after the first that fails; `times` are the records' own. Never rejects. */
+/**
+ * Appends `list` in order and stops at the first record that fails. `times` holds the records' times. Never rejects.
+ */
 export async function appendInOrder(
   pipeline: WritePipeline,
   list: readonly Payload[],

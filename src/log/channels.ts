@@ -1,4 +1,4 @@
-/** What a log tells `node:diagnostics_channel`. Free where nobody subscribes. */
+/** The messages that a log publishes on `node:diagnostics_channel`. They cost nothing without a subscriber. */
 import { type Channel, channel } from 'node:diagnostics_channel'
 import type { DurlogError } from '../errors.js'
 import type { LogRecovery } from '../types.js'
@@ -12,9 +12,9 @@ export interface CommitMessage {
 }
 
 interface Messages {
-  /** Commits that have ended since the last message, what they held, and how far the log is. */
+  /** The commits that have ended since the last message, their records and bytes, and the ends of the log. */
   commit: CommitMessage
-  /** The first seq of the segment that took over. */
+  /** The first seq of the new active segment. */
   rotate: { firstSeq: number }
   /** Segments were removed: the log's first seq before and after. */
   trim: { from: number; firstSeq: number }
@@ -31,7 +31,10 @@ const channels: { [Name in keyof Messages]: Channel } = {
   recovered: channel('durlog:recovered'),
 }
 
-/** Publishes what `message` makes, if that is anything, with the log's folder and UUID, if anybody subscribes to `durlog:${name}`. */
+/**
+ * If `durlog:${name}` has a subscriber, publishes the result of `message`, unless it is undefined, with the log's
+ * folder and UUID.
+ */
 export function publish<Name extends keyof Messages>(
   name: Name,
   { dir, uuid }: { dir: string; uuid: string },

@@ -11,7 +11,7 @@ export class CommitDelay {
     this.#start = start
   }
 
-  /** Starts the commit after the delay, unless one waits already. */
+  /** Starts the commit after the delay, unless a commit is waiting already. */
   request(): void {
     if (this.#waiting) return
     this.#waiting = true

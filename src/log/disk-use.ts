@@ -1,4 +1,4 @@
-/** What the files of an open log take: its segments, and the files that are going to be segments. */
+/** The disk space of an open log: its segments and the files that will become segments. */
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ofFileSystem } from '../errors.js'
@@ -8,14 +8,14 @@ const SPARE = /^spare-[0-9a-f]{16}$/
 
 export class DiskUse {
   readonly #dir: string
-  /** Lengths of segments that are full. */
+  /** The lengths of full segments. */
   #sealed = new Map<string, number>()
 
   constructor(dir: string) {
     this.#dir = dir
   }
 
-  /** Reads the folder, and the lengths that it does not know yet. */
+  /** Reads the folder, and the file lengths that are not known yet. */
   bytes(): number {
     return this.#inFolder((names) => this.#sum(names))
   }
@@ -25,7 +25,9 @@ export class DiskUse {
     return this.#inFolder((names) => names.filter((name) => SEGMENT.test(name)).length)
   }
 
-  /** The log's end was cut: a segment that was full may be appended to again, or have another file. */
+  /**
+   * Call it after a cut of the log's end: a segment that was full may be appended to again, or may have another file.
+   */
   forget(): void {
     this.#sealed = new Map()
   }
@@ -49,7 +51,7 @@ export class DiskUse {
     return sum
   }
 
-  /** 0 for a file that has gone meanwhile. */
+  /** 0 for a file that was removed meanwhile. */
   #lengthOf(name: string): number {
     return statSync(join(this.#dir, name), { throwIfNoEntry: false })?.size ?? 0
   }

@@ -16,12 +16,12 @@ export interface ChangingLog {
   readonly uuid: string
   readonly native: NativeLog
   readonly pipeline: WritePipeline
-  /** Undefined where several write the log: then no change but a trim can be made. */
+  /** Undefined for a shared log, whose only possible change is a trim. */
   readonly source: WriterSource | undefined
   readonly reads: LogReads
-  /** Before anything is appended after the cut, which removed `records`. */
+  /** Called before any append after the cut, which removed `records` records. */
   onCut(nextSeq: number, records: number): void
-  /** Segments have been removed; the log began at `from`. */
+  /** Called after segments were removed; the log began at `from` before. */
   onTrimmed(from: number): void
   onOverrun(overrun: CursorOverrun): void
   onRetentionFailed(error: DurlogError): void
@@ -32,7 +32,7 @@ export class FileChanges implements RetentionHost {
   readonly #turns = new Turns()
   readonly #retention: Retention | undefined
   readonly #stopTicker: () => void
-  /** Requests are being taken. */
+  /** Whether trim requests are being served. */
   #taking = false
   #closed = false
 
@@ -60,20 +60,23 @@ export class FileChanges implements RetentionHost {
     })
   }
 
-  /** One that fails keeps no other one from being done. */
+  /** Serves every request, even if another one fails. */
   async #takeRequests(names: readonly string[]): Promise<void> {
     const failures: unknown[] = []
     for (const name of names) await this.#takeRequest(name).catch((error: unknown) => failures.push(error))
     if (failures.length > 0) throw failures[0]
   }
 
-  /** It is done again where the process dies in between, to no effect: what is to go has gone. */
+  /**
+   * If the process dies before the request is removed, it is served again without effect, as the segments are already
+   * removed.
+   */
   async #takeRequest(name: string): Promise<void> {
     const { dir, uuid, native, source } = this.#log
     const request = readTrimRequest(dir, uuid, name)
     if (request === undefined || this.ended) return
     const isAll = request.before >= (native.counters[Counter.nextSeq] as number)
-    // Several writers cannot seal a segment by hand: the one that they append to stays.
+    // A shared log cannot be rotated by a call, so its active segment stays.
     if (request.seal && isAll && source !== undefined) await this.rotate()
     await this.#turns.take(() => this.#trim(request.before))
     removeTrimRequest(dir, name)
@@ -90,7 +93,7 @@ export class FileChanges implements RetentionHost {
   trimBefore(seq: number): Promise<number> {
     const trim = (): Promise<number> => this.#turns.take(() => this.#trim(seq))
     if (this.#log.source !== undefined) return this.#log.pipeline.alone(trim)
-    // A shared log is trimmed while its members append, this one too: another one may hold up the trim.
+    // A shared log is trimmed while its members append, including this one, because another member may delay the trim.
     return this.#closed ? Promise.reject(closedError(this.#log.dir)) : trim()
   }
 
@@ -118,7 +121,7 @@ export class FileChanges implements RetentionHost {
     return this.#retention.retain()
   }
 
-  /** Appends go on beside it: a segment that they write to, or that is not synced, is not removed. */
+  /** Appends continue meanwhile: the active segment, and any that is not synced, is not removed. */
   retainOnce(policy: NativeRetentionPolicy): Promise<NativeRetentionPlan> {
     return this.#turns.take(async () => {
       if (this.#closed) throw closedError(this.#log.dir)

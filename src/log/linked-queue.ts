@@ -36,7 +36,7 @@ export class LinkedQueue<T> {
     return first?.item
   }
 
-  /** Removes the items that `leaves` is true of; returns them in order. */
+  /** Removes the items for which `leaves` returns true, and returns them in order. */
   removeIf(leaves: (item: T) => boolean): T[] {
     const removed: T[] = []
     for (let entry = this.#first; entry !== undefined; entry = entry.next) {

@@ -110,7 +110,7 @@ export class ReaderLog implements ReadOnlyLog {
 
   stats(): ReadOnlyStats {
     const current = this.#source.lookAtBounds()
-    // Nothing of the folder is kept: another process may cut the log, and give a name to another file.
+    // The folder's state is not cached: another process may cut the log, and may give a file's name to another file.
     const diskUse = new DiskUse(this.dir)
     return {
       current,
@@ -120,7 +120,7 @@ export class ReaderLog implements ReadOnlyLog {
       ...this.#source.commits(),
       ...this.#source.counts,
       cursors: this.#cursors.opened(),
-      // Not for a caller that looks at another field in a loop.
+      // A getter, so that a caller that reads another field in a loop does not pay for this one.
       get segments(): number {
         return diskUse.segments()
       },

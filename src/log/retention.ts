@@ -1,19 +1,22 @@
-/** Removes what a log's retention allows: when a segment has been sealed, at intervals, and when it is asked for. */
+/**
+ * Removes the segments that a log's retention allows to remove: after a segment is sealed, at intervals, and on
+ * request.
+ */
 import { DurlogError } from '../errors.js'
 import type { NativeRetentionPlan, NativeRetentionPolicy } from '../native/native.js'
 import type { CursorOverrun } from '../types.js'
 import { Turns } from './turns.js'
 
 const MAX_TICKS_BETWEEN = 60
-/** A record is removed at most this part of `maxAgeMs` late, or a minute. */
+/** A record is removed late by at most this part of `maxAgeMs`, or by a minute. */
 const AGE_PART = 8
 
-/** The log whose records go. */
+/** The log whose records are removed. */
 export interface RetentionHost {
   readonly firstSeq: number
-  /** Nothing is removed from a log that is closed, or whose end on the device is not known. */
+  /** No record is removed from a log that is closed, or whose end on the device is unknown. */
   readonly ended: boolean
-  /** Plans, and removes what may go; no other change of the files comes in between. */
+  /** Plans and removes; no other change of the files happens in between. */
   retainOnce(policy: NativeRetentionPolicy): Promise<NativeRetentionPlan>
   rotate(): Promise<number>
   onOverrun(overrun: CursorOverrun): void
@@ -42,7 +45,7 @@ export class Retention {
     return this.#passes.take(() => this.#pass())
   }
 
-  /** At once where bytes are limited: a log of small segments that are only to grow old seals many in a second. */
+  /** Makes a pass at once only if bytes are limited, because a log with small segments may seal many in a second. */
   onRotated(): void {
     if (this.#policy.maxBytes !== -1) this.#retainBeside()
   }

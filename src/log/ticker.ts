@@ -1,4 +1,4 @@
-/** A timer for a log that is open. */
+/** A timer for an open log. */
 import { clearInterval, setInterval } from 'node:timers'
 
 const TICK_MS = 1000
@@ -9,8 +9,8 @@ interface Ticked {
 }
 
 /**
- * Calls `onTick` once a second. Keeps neither the process alive nor a log that was never closed and is not used any
- * more. Returns a function that stops it.
+ * Calls `onTick` once a second, and returns a function that stops it. Does not keep the process alive, and allows an
+ * unused log that was never closed to be collected.
  */
 export function startTicker(ticked: Ticked): () => void {
   const weak = new WeakRef(ticked)
