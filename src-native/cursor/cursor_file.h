@@ -1,4 +1,4 @@
-// The files of a log's cursors, by their names, and what is in one.
+// The files of a log's cursors: their names and their content.
 #ifndef DURLOG_CURSOR_CURSOR_FILE_H_
 #define DURLOG_CURSOR_CURSOR_FILE_H_
 
@@ -24,10 +24,10 @@ struct CursorFileView {
   std::optional<CursorSlot> newest;
   size_t newest_at = 0;
   bool newer_version = false;
-  // Shorter than a cursor's file is: its owner died before it had a position.
+  // The file is too short: its owner died before the cursor had a position.
   bool unfinished = false;
 };
-// Also beside its owner: of a slot that is being stored the one before it counts.
+// Callable while the owner stores a position: the previous slot counts until the new one is whole.
 Result<CursorFileView> ReadCursorFile(File& file);
 
 // The position that a slot holds in this boot. After a reboot it is the part that had to survive a
@@ -43,16 +43,16 @@ struct LogOfCursors {
 // kNotFound if the folder holds no log.
 Result<LogOfCursors> FindLog(Directory& directory);
 
-// Where a cursor is, as its file says.
+// The position of a cursor according to its file.
 struct CursorPlace {
   std::string name;
-  std::optional<uint64_t> position;  // nothing where the file cannot be read, or is damaged
+  std::optional<uint64_t> position;  // nothing if the file cannot be read, or is damaged
 };
-// Of the cursors of `log`, by name.
+// The places of the cursors of `log`, by name.
 Result<std::vector<CursorPlace>> ListCursorPlaces(Directory& directory, const BootId& boot,
                                                   const LogOfCursors& log);
-// A power cut takes the cursor back to no record before `place` once the log begins there: the
-// position, which may be in memory only, is on the device.
+// Brings the position, which may be in memory only, to the device, so that a power cut does not
+// take the cursor back to a record before `place`.
 Status SyncCursorPlace(Directory& directory, const CursorPlace& place);
 
 // The highest position of the cursors of `log`; 0 without any.

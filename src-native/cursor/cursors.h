@@ -22,12 +22,12 @@ Result<OwnedCursorFile> TakeCursorFile(Directory& directory, const std::string& 
 
 struct CursorSummary {
   std::string name;
-  std::optional<uint64_t> position;  // nothing where the file is damaged
+  std::optional<uint64_t> position;  // nothing if the file is damaged
   std::optional<uint64_t> cut;       // the log was cut to end before it, below the position
   bool owned = false;
   int64_t owner_pid = 0;  // 0 if unknown
 };
-// In the order of their names. Changes nothing; kNotFound where the folder has no log.
+// In the order of their names. Changes nothing; kNotFound if the folder has no log.
 Result<std::vector<CursorSummary>> ListCursors(FileSystem& file_system, const std::string& path);
 
 // kNotFound if there is none, kLocked while it is open.

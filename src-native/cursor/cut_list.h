@@ -37,8 +37,8 @@ struct CutList {
   std::optional<uint64_t> LowestSince(uint64_t generation) const;
 };
 
-// Empty where the log `uuid` has no such file. kCorrupt where it cannot be read, kVersion where a
-// newer version wrote it.
+// Empty if the log `uuid` has no such file. kCorrupt if it cannot be read, kVersion if a newer
+// version wrote it.
 Result<CutList> ReadCuts(Directory& directory, const LogUuid& uuid);
 
 // Adds a cut and syncs it. Must be called before the segments change: a crash in between leaves a
@@ -56,8 +56,8 @@ struct CutsSince {
 Result<CutsSince> FindCutsSince(FileSystem& file_system, const std::string& path,
                                 uint64_t generation);
 
-// For a log that is made as the copy of another one: it begins with `generation`, and a position of
-// an older generation is taken for one that was cut. Durable.
+// Makes a log that is created as the copy of another one begin with `generation`. A position of an
+// older generation is treated as cut. Durable when it returns.
 Status StartGeneration(Directory& directory, const LogUuid& uuid, uint64_t generation);
 
 }  // namespace durlog

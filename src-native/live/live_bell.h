@@ -1,11 +1,10 @@
 // How the writer of a log wakes readers in other processes and threads that wait for its next
 // record.
 //
-// A reader takes the bell's count, says that it waits, looks at the page once more and then waits
-// for as long as the count stays the same. The writer stores what is new and then looks whether a
-// reader waits. Both change the same word, one of them first: either the reader's look finds what
-// is new, or the writer finds the reader. A reader that dies leaves its word behind, which costs
-// one wake.
+// A reader reads the bell's count, sets the waiting word, checks the page once more, and then waits
+// while the count stays the same. The writer stores the new end and then checks the waiting word.
+// Both change that word, so one of them is first: either the reader's check finds the new end, or
+// the writer finds the reader. A reader that dies leaves the word set, which costs one wake.
 #ifndef DURLOG_LIVE_LIVE_BELL_H_
 #define DURLOG_LIVE_LIVE_BELL_H_
 
@@ -20,14 +19,14 @@ namespace durlog {
 // The bell of a page that is mapped for writing. From any thread.
 class LiveBell {
  public:
-  // The bell of the page that is called `live` now. Null where that page is not `page`, or may not
-  // be written to.
+  // Opens the bell of the page that currently has the name `live`. Null if that page is not `page`,
+  // or is not writable.
   static std::unique_ptr<LiveBell> Open(Directory& directory, const FileId& page);
 
-  // Before the last look at the page; the count to wait on.
+  // Call it before the last check of the page. Returns the count to wait on.
   uint32_t Prepare();
-  // Returns when the count is `count` no more, after `micros`, or for no reason. False where the
-  // system cannot wait for another process: nothing has been waited for.
+  // Returns when the count is no longer `count`, after `micros`, or spuriously. False if the system
+  // cannot wait for another process; it has then not waited.
   bool Wait(uint32_t count, uint64_t micros);
   void Ring() { RingOn(*mapping_); }
 

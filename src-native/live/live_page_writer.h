@@ -1,7 +1,7 @@
-// The writer's side of the page by which readers in other processes know how far they may read.
+// The writer's side of the live page, which shows readers in other processes how far they may read.
 //
-// The words count for as long as a process holds the lock on the page's file: the system lets go of
-// it when the process dies. Without a page everything works by the segments alone.
+// The page's words are valid while a process holds the lock on its file; the system releases the
+// lock when the process dies. Without a page, readers read the segments alone.
 #ifndef DURLOG_LIVE_LIVE_PAGE_WRITER_H_
 #define DURLOG_LIVE_LIVE_PAGE_WRITER_H_
 
@@ -16,26 +16,28 @@
 
 namespace durlog {
 
-// Used by one thread at a time. Stores go nowhere until Attach() has found a page.
+// Used by one thread at a time. Stores have no effect until Attach() has found a page.
 class LivePageWriter {
  public:
   LivePageWriter() : words_(nowhere_.data()) {}
   LivePageWriter(const LivePageWriter&) = delete;
   LivePageWriter& operator=(const LivePageWriter&) = delete;
 
-  // Finds or makes the page of the log `uuid` in `directory`, which must outlive this. The caller
-  // holds the log's lock and has changed nothing yet. Where there can be no page, none is left that
-  // readers could go by.
+  // Finds or makes the page of the log `uuid` in `directory`, which must outlive this object. The
+  // caller holds the log's lock and has changed no file yet. If no page can be made, no page is
+  // left that readers could use.
   void Attach(FileSystem& file_system, Directory& directory, const Capabilities& capabilities,
               const LogUuid& uuid);
-  // The log is going to end at `next_seq`; `cuts` where whole records go. Before a file changes.
+  // Announces that the log will end at `next_seq`; `cuts` is true if whole records will be removed.
+  // Call it before a file changes.
   void BeginRecovery(uint64_t next_seq, bool cuts);
-  // From here on the words count. After StoreEnds().
+  // Makes the words valid. Call it after StoreEnds().
   void Announce(FileSystem& file_system);
 
-  // Before the files change: a reader that sees any of the change sees the new generation too.
+  // Call it before the files change, so that a reader that sees any of the change sees the new
+  // generation too.
   void Cut(uint64_t next_seq);
-  // After what they claim has become true.
+  // Call the stores below only once their values are true.
   void StoreMemoryEnd(uint64_t memory_end) {
     words_[kLiveMemoryEndWord].store(memory_end, std::memory_order_release);
   }
@@ -43,17 +45,18 @@ class LivePageWriter {
   void StoreFirstSeq(uint64_t first_seq) {
     words_[kLiveFirstSeqWord].store(first_seq, std::memory_order_release);
   }
-  // A commit has ended that took so long.
+  // Notes a commit that has ended and took `micros`.
   void NoteCommit(uint64_t micros) {
     words_[kLiveCommitMicrosWord].store(Load(kLiveCommitMicrosWord) + micros,
                                         std::memory_order_relaxed);
     words_[kLiveCommitsWord].store(Load(kLiveCommitsWord) + 1, std::memory_order_release);
   }
-  // Wakes the readers that wait for news, if any does. After what is new has been stored.
+  // Wakes the waiting readers, if there are any. Call it after the new ends have been stored.
   void Ring() {
     if (mapping_) LiveBell::RingIfAwaited(*mapping_);
   }
-  // Gives the page up where a store met one that could not be had: the words are stale then.
+  // Gives the page up if a store into it has failed for lack of memory or a block: the words are
+  // stale then.
   void CheckStores() {
     if (mapping_ && mapping_->faulted()) GiveUp();
   }

@@ -40,8 +40,8 @@ class LiveWatcher {
   // Asks for a call once the page counts and more than `memory_end` is in memory, or more than
   // `synced_end` synced (kNever: not waited for); or once it no longer counts, or a cut has been
   // met. `counted` is the page that has counted for the caller: it counts here too, even if its
-  // writer had gone before this watcher saw it. Takes the place of what was asked for before. From
-  // any thread.
+  // writer had gone before this watcher saw it. Replaces the previous request. Callable from any
+  // thread.
   void Watch(uint64_t memory_end, uint64_t synced_end,
              const std::optional<FileId>& counted = std::nullopt);
   void Unwatch();
@@ -72,12 +72,12 @@ class LiveWatcher {
   const std::unique_ptr<LivePageReader> page_;
   const std::function<void()> on_change_;
   std::optional<FileId> bell_page_;
-  bool cut_met_ = false;  // and not called for: the request had changed by then
+  bool cut_met_ = false;  // and not reported yet, because the request had changed
 
   std::mutex mutex_;
   std::condition_variable asked_;
   std::optional<Ends> watched_;
-  uint64_t request_ = 0;  // goes up with each Watch() and Unwatch()
+  uint64_t request_ = 0;  // grows with each Watch() and Unwatch()
   uint64_t served_ = 0;   // the request that the thread works on
   bool stopping_ = false;
   bool waits_on_bell_ = false;

@@ -132,7 +132,7 @@ Napi::Value Checksum(const Napi::CallbackInfo& info) {
 }
 
 Napi::Object Init(Napi::Env env, Napi::Object exports) {
-  // Deleted by node-addon-api when the environment goes.
+  // Deleted by node-addon-api when the environment ends.
   env.SetInstanceData(std::make_unique<EnvironmentData>(env).release());
   exports.Set("setErrorClass", Napi::Function::New(env, SetErrorClass));
   exports.Set("open", Napi::Function::New(env, OpenLog));

@@ -40,7 +40,7 @@ void LivePageWatch::Stop() {
   }
 }
 
-// The environment is null once the function is being let go of.
+// The environment is null once the function is being released.
 void LivePageWatch::CallOnChange(napi_env env, napi_value on_change, void*, void*) {
   if (env == nullptr || on_change == nullptr) return;
   napi_value receiver;

@@ -85,7 +85,7 @@ class LogHandle final : public Executor,
   // A longer string is copied into memory that is given back afterwards.
   static constexpr size_t kMaxKeptScratchBytes = 1 << 20;
 
-  // A failure; where the status is ok a rotation, or a stall.
+  // A failure; if the status is OK, a rotation or a stall.
   struct Event {
     Status status;
     uint64_t first_seq = 0;

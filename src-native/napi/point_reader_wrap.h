@@ -6,7 +6,7 @@
 
 namespace durlog {
 
-// `pointReader(dir, own)`; `own` says that this process writes the log. Opens nothing.
+// `pointReader(dir, own)`; `own` is true if this process writes the log. Opens no file.
 Napi::Value MakePointReader(const Napi::CallbackInfo& info);
 
 }  // namespace durlog

@@ -7,7 +7,7 @@
 namespace durlog {
 namespace {
 
-// While the pool is busy, one job in this time goes there as well.
+// While the pool is busy, one job in this time is given to it too.
 constexpr std::chrono::milliseconds kProbeInterval{20};
 
 }  // namespace
@@ -164,7 +164,7 @@ void WorkQueue::OnRanInOverflow(Task* task) {
 }
 
 // One task for each call: an exception of one must not be pending when another one is delivered.
-// The environment is null once the function is being let go of.
+// The environment is null once the function is being released.
 void WorkQueue::CallDelivered(napi_env env, napi_value, void* context, void*) {
   if (env == nullptr) return;
   const std::shared_ptr<WorkQueue> queue = static_cast<WorkQueue*>(context)->shared_from_this();

@@ -30,7 +30,7 @@ class WorkQueue final : public std::enable_shared_from_this<WorkQueue> {
   WorkQueue& operator=(const WorkQueue&) = delete;
 
   // Runs `job`, unless another thread awaits it first, and then calls `done` on the environment's
-  // thread. False if the environment takes no more work: neither of the two happens then.
+  // thread. False if the environment takes no more work; then neither happens.
   bool Queue(std::shared_ptr<Job> job, std::function<void(napi_env)> done);
 
  private:

@@ -1,4 +1,4 @@
-// The places of a log's cursors, on the device before anything in front of them goes.
+// Brings the places of a log's cursors to the device before the records below them are removed.
 #ifndef DURLOG_RETENTION_CURSOR_SYNCS_H_
 #define DURLOG_RETENTION_CURSOR_SYNCS_H_
 
@@ -11,15 +11,16 @@
 
 namespace durlog {
 
-// A position may be in memory only: a power cut takes the cursor back. Once the records in between
-// have gone, it must not. Used by one thread at a time.
+// A position may be in memory only, and a power cut then takes the cursor back. That must not
+// happen once the records in between have been removed. Used by one thread at a time.
 class CursorSyncs {
  public:
-  // As ListCursorPlaces(), of what Sync() has not failed for.
+  // As ListCursorPlaces(), but without the positions of cursors for which Sync() has failed.
   Result<std::vector<CursorPlace>> List(Directory& directory, const BootId& boot,
                                         const LogOfCursors& log) const;
-  // Brings the places to the device. False where that fails for one of them: its position is not
-  // known then, here and in each later List(), as another sync would succeed and say nothing.
+  // Brings the places to the device. False if that fails for one of them. Its position is then
+  // unknown, here and in each later List(), because a second sync could succeed without having
+  // written it.
   bool Sync(Directory& directory, std::vector<CursorPlace>* places);
 
  private:

@@ -17,11 +17,11 @@ namespace durlog {
 struct RetentionPolicy {
   // The bytes that the log's segments may take, including room for the next ones.
   std::optional<uint64_t> max_bytes;
-  // A segment whose newest record is older goes, once every cursor has passed it.
+  // A segment whose newest record is older is removed once every cursor has passed it.
   std::optional<uint64_t> max_age_ms;
   // False: cursors hold nothing back.
   bool keep_for_cursors = true;
-  // Records below it go, whatever cursors have still to read.
+  // Records below this seq are removed even if cursors have not read them.
   std::optional<uint64_t> before;
 };
 

@@ -11,8 +11,8 @@ namespace durlog {
 
 // Truncates the file, gives it back as zeros the blocks that were preallocated, and syncs it.
 Status CutSegment(File& file, uint64_t offset, uint64_t segment_bytes);
-// As CutSegment, where what is cut was synced: whenever the power goes, nothing whole is left
-// behind something that is not, which the next open would have to call corrupt.
+// As CutSegment(), for synced records. A power cut at any moment leaves no whole frame after a
+// damaged one, which the next open would have to report as corrupt.
 Status CutSyncedRecords(File& file, uint64_t offset, uint64_t segment_bytes);
 // As CutSyncedRecords, and writes a marker at `offset` together with the last sector of the cut:
 // the removed frames may have been the only evidence that the records below `next_seq` were synced.
@@ -20,9 +20,9 @@ Status CutSyncedRecords(File& file, uint64_t offset, uint64_t segment_bytes);
 // markers were cut.
 Result<uint64_t> CutBehindMarker(File& file, const SegmentHeader& header, uint64_t offset,
                                  uint64_t next_seq);
-// As CutBehindMarker, where `next_seq` falls into a void: that one begins at `offset` with the seq
-// `void_seq`, and a shorter one takes its place. The log first ends before the void, and then has
-// the shorter one appended: at every moment the device holds a log without its end.
+// As CutBehindMarker(), for a `next_seq` inside a void, which begins at `offset` with the seq
+// `void_seq`. A shorter void replaces it. The log is first cut before the void, and then the
+// shorter void is appended, so that at every moment the device holds a valid prefix of the log.
 Result<uint64_t> CutInsideVoid(File& file, const SegmentHeader& header, uint64_t offset,
                                uint64_t void_seq, uint64_t next_seq);
 

@@ -78,11 +78,11 @@ struct TailShape {
   }
 };
 
-// Left by the tail of a sealed segment to the next segment's tail.
+// The state that the tail of a sealed segment passes to the next segment's tail.
 struct TailLegacy {
   std::vector<Chunk> chunks;  // to be unmapped by a worker
   uint64_t lead_bytes = 0;
-  std::shared_ptr<Job> run;  // may still write zeros behind the sealed segment's end
+  std::shared_ptr<Job> run;  // may still write zeros after the sealed segment's end
 };
 
 // Used by the appending thread alone. Offsets only grow.
@@ -97,8 +97,9 @@ class MappedTail {
   MappedTail(const MappedTail&) = delete;
   MappedTail& operator=(const MappedTail&) = delete;
 
-  // Makes [offset, offset + length) storable, waiting for the worker if it is behind. `length` is
-  // at most window_bytes(): for a longer frame SkipTo() its end, and write it to the file.
+  // Makes [offset, offset + length) storable, and waits for the worker if it has not mapped that
+  // range yet. `length` is at most window_bytes(); for a longer frame, call SkipTo() with its end
+  // and write it to the file.
   Status Ensure(uint64_t offset, uint64_t length) {
     if (InCurrent(offset, length)) return Status::Ok();
     return EnsureChunks(offset, offset + length);
@@ -111,12 +112,12 @@ class MappedTail {
       StoreAcross(offset, from, length, 0);
     }
   }
-  // As Store(), and returns the CRC of what was stored, continued from `crc`: see CopyAndCrc32c().
+  // As Store(), and returns the CRC of the stored bytes, continued from `crc`: see CopyAndCrc32c().
   uint32_t StoreWithCrc(uint64_t offset, const void* from, size_t length, uint32_t crc) {
     if (!InCurrent(offset, length)) return StoreAcross(offset, from, length, crc);
     return CopyAndCrc32c(crc, current_ + (offset - current_begin_), from, length);
   }
-  // The first word of a frame, last of all and in one piece: from here on a reader sees it.
+  // Stores the first word of a frame, last and in one piece. A reader sees the frame from then on.
   void Publish(uint64_t offset, uint32_t word) {
     // Frames start on multiples of eight, so the word is aligned and the store is one.
     static_assert(kFrameAlignment % alignof(std::atomic<uint32_t>) == 0, "the word is aligned");
@@ -125,23 +126,23 @@ class MappedTail {
         InCurrent(offset, sizeof word) ? current_ + (offset - current_begin_) : Find(offset);
     reinterpret_cast<std::atomic<uint32_t>*>(at)->store(word, std::memory_order_release);
   }
-  // Whether a store into the chunks that the last frame touched met a page that could not be had;
-  // the tail is of no more use then. After Ensure().
+  // Whether a store into the chunks that the last frame touched met a page that the system could
+  // not provide; the tail is unusable then. After Ensure().
   bool faulted() const { return current_mapping_->faulted() || (spans_chunks_ && AnyFaulted()); }
 
-  // Whether the byte there can still be stored to.
+  // Whether the byte at `offset` can still be stored to.
   bool Holds(uint64_t offset) const { return InCurrent(offset, 1) || Find(offset) != nullptr; }
-  // Mappings that together cover [begin, end), or nothing where some of it is no longer mapped.
+  // Mappings that together cover [begin, end); empty if a part of it is no longer mapped.
   std::vector<Chunk> Covering(uint64_t begin, uint64_t end) const;
   // Stores continue at `offset`; no job touches the file below it any more.
   void SkipTo(uint64_t offset);
   // Calls the chunk jobs back and unmaps what they have mapped, so that the file may be cut or
   // written past the cache. Nothing can be stored afterwards.
   void Quiesce();
-  // Gives up the tail of a sealed segment without waiting for anything. Nothing can be stored
-  // afterwards, and the file must not be written behind its last frame before the run is done.
+  // Gives up the tail of a sealed segment without waiting. No store is possible afterwards, and the
+  // file must not be written after its last frame before the run is done.
   TailLegacy Leave();
-  // A ChunkJob is out. While it is, the range ahead of the append point is being dirtied.
+  // Whether a ChunkJob is running. While one is, it dirties the range ahead of the append point.
   bool populating() const;
   // How far ahead of the append point pages are populated.
   uint64_t lead_bytes() const { return lead_bytes_; }

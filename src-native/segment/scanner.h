@@ -16,7 +16,7 @@ struct ScanContext {
   uint64_t first_seq = 0;
   uint32_t crc_seed = 0;
   uint64_t segment_bytes = 0;  // no frame reaches past this
-  bool recycled = false;       // behind the end there may be stale bytes
+  bool recycled = false;       // there may be stale bytes after the end
 };
 
 // One frame as the scanner meets it.
@@ -102,7 +102,7 @@ struct SegmentScan {
   // The number of valid records after the damage.
   uint64_t records_after = 0;
   uint64_t first_after = 0;
-  uint64_t next_after = 0;  // behind the last of them, or of a torn batch's whole ones
+  uint64_t next_after = 0;  // after the last of them, or of a torn batch's whole ones
   bool gave_up = false;
 };
 

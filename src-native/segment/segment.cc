@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kZeroStepBytes = 4u << 20;
 
-// What to try instead where the file system has no such call; kNone ends the line.
+// The kind to try next if the file system does not support this one; kNone is the last.
 Preallocation Weaker(Preallocation how) {
   switch (how) {
     case Preallocation::kZeroRange:
@@ -83,7 +83,7 @@ Result<Spare> FillSpare(Directory& directory, const SpareRequest& request,
                         const SegmentHeader& header, Spare spare) {
   File& file = *spare.file;
   if (request.extent_size_hint != 0) {
-    // A hint: where the file system has none, nothing is lost.
+    // This is only a hint: a file system without it loses nothing.
     Status hint = file.SetExtentSizeHint(request.extent_size_hint);
     if (!hint.ok() && hint.code() != Code::kUnsupported) return hint;
   }
@@ -197,7 +197,7 @@ Status Segment::TakeName(Directory& directory, const std::string& spare_name) {
   }
   Result<std::unique_ptr<File>> file = directory.Open(name_, OpenMode::kReadWrite);
   if (!file.ok()) {
-    // Without a file there is nothing to go back to, whatever the reason was.
+    // Without a file the previous state cannot be restored, whatever the error was.
     return Status::Error(Code::kIo, "the segment could neither be replaced (" + renamed.message() +
                                         ") nor be opened again (" + file.status().message() + ")")
         .WithPath(directory.path() + "/" + name_);

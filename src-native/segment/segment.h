@@ -35,12 +35,12 @@ struct Spare {
   std::unique_ptr<File> file;
   Preallocation preallocated =
       Preallocation::kNone;       // the kind that succeeded, if the requested one failed
-  bool blocks_allocated = false;  // all of them, and the file has its full size
+  bool blocks_allocated = false;  // every block, and the file has its full size
   Chunk first_chunk;              // without a mapping if none was requested or mapping failed
 };
 
-// Makes a spare and syncs it. Where the file system lacks the wished preallocation, the nearest
-// weaker one is taken; a full disk is an error, and leaves no file behind.
+// Makes a spare and syncs it. If the file system lacks the requested preallocation, the nearest
+// weaker one is used. A full disk is an error, and leaves no file.
 Result<Spare> MakeSpare(Directory& directory, const SpareRequest& request,
                         const SegmentHeader& header, const std::string& name);
 
@@ -70,19 +70,19 @@ class SpareJob final : public Job {
   Result<Spare> spare_;
 };
 
-// Waits for the job and gives up what it made: its file goes, best effort, as it takes room and the
-// next open would remove it anyway.
+// Waits for the job and removes its file. A failure is ignored, because the next open removes the
+// file.
 void RemoveSpare(Directory& directory, SpareJob& job);
 
-// Shared by the log and by the commits that write and sync it. The identity never changes; the
-// files are opened by Activate() on whichever thread comes first, and a later thread sees them
-// because it was handed the segment by that one.
+// Shared by the log and by the commits that write and sync it. The identity never changes. The
+// first thread that needs the files opens them with Activate(), and later threads see them because
+// that thread passes the segment to them.
 class Segment {
  public:
-  // One that exists: recovered from disk.
+  // A segment that exists: recovered from disk.
   Segment(uint64_t first_seq, const SegmentHeader& header, std::unique_ptr<File> file);
-  // One that will exist once Activate() has given the spare its name. `replaced` is null, or has
-  // the same first seq, holds no record and bears that name until then.
+  // A segment that will exist once Activate() has given the spare its name. `replaced` is null, or
+  // has the same first seq, holds no record and bears that name until then.
   Segment(uint64_t first_seq, std::shared_ptr<SpareJob> spare,
           std::shared_ptr<Segment> replaced = nullptr);
 
@@ -94,7 +94,7 @@ class Segment {
   Preallocation preallocated() const { return preallocated_; }
 
   bool active() const { return file_ != nullptr; }
-  // Waits for the spare that is to become the segment, and says whether there is one.
+  // Waits for the spare that will become the segment. OK if there is one.
   Status AwaitSpare(Directory& directory);
   // Waits for the spare and renames it. The new entry is durable after the folder's next sync.
   // Closes the files of a replaced segment, which must not be in use; a failure opens them again.
@@ -103,23 +103,23 @@ class Segment {
   void Discard(Directory& directory);
   // After Activate().
   File& file() { return *file_; }
-  // A store into a map finds a block wherever it goes.
+  // Whether every store into a map of the file has an allocated block.
   bool blocks_allocated() const { return blocks_allocated_; }
   // The chunk that the spare had mapped; without a mapping from the second call on.
   Chunk TakeFirstChunk() { return std::exchange(first_chunk_, Chunk{}); }
-  // Before the file is written to instead: unmaps the chunk, and syncs the pages that it dirtied,
-  // so that none is written back over a direct write.
+  // Call it before the file is written without the map. Unmaps the chunk and syncs the pages that
+  // it dirtied, so that none is written back over a direct write.
   Status DropFirstChunk();
-  // After Activate(). Opens the file kDirect or kDirectUnsynced, once each. kUnsupported where the
+  // After Activate(). Opens the file as kDirect or kDirectUnsynced, once each. kUnsupported if the
   // file system refuses.
   Status OpenDirect(Directory& directory, OpenMode mode);
   // After OpenDirect() with the same mode.
   File& direct(OpenMode mode) { return mode == OpenMode::kDirect ? *direct_ : *direct_unsynced_; }
 
-  // Whether the folder's sync has covered our name. Touched by the commit that runs, and by
-  // the log between commits.
+  // Whether a sync of the folder has covered the segment's name. Touched by the commit that runs,
+  // and by the log between commits.
   bool entry_synced = false;
-  // Up to here the extents are known to be written, by records or by zeros. Touched as above.
+  // The extents up to here are known to be written, by records or by zeros. Touched as above.
   uint64_t written_until = 0;
 
  private:

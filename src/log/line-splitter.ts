@@ -14,8 +14,8 @@ export class LineSplitter {
   }
 
   /**
-   * Yields the lines that end in `chunk`, each without its newline. Throws ERR_DURLOG_RECORD_TOO_LARGE after the last if the
-   * one that has not ended is too long.
+   * Yields the lines that end in `chunk`, each without its newline. Throws ERR_DURLOG_RECORD_TOO_LARGE after the last
+   * one if the unfinished line is too long.
    */
   *split(chunk: Buffer): Generator<Buffer, void> {
     let begin = 0

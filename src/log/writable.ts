@@ -6,15 +6,15 @@ import type { LogWritable, Payload } from '../types.js'
 import type { Reached } from './append-in-order.js'
 import { LineSplitter } from './line-splitter.js'
 
-/** Appends in order, and nothing after the first that fails. */
+/** Appends in order, and stops at the first record that fails. */
 export type AppendInOrder = (list: readonly Payload[]) => Promise<Reached>
 type WriteCallback = (error?: Error | null) => void
 
 export interface ResolvedWritable {
   highWaterMark: number
-  /** Chunks and lines without a byte make no record. */
+  /** Whether empty chunks and lines are skipped. */
   skipEmpty: boolean
-  /** Lines are records, wherever chunks end. */
+  /** Whether each line is a record, independent of the chunks. */
   lines: boolean
   maxRecordBytes: number
   /** For chunks that are values. */
@@ -40,7 +40,7 @@ class Group {
   #taken = 0
   #bytes = 0
 
-  /** Skipped records count too, as finding them takes time. */
+  /** Counts skipped records too, because finding them takes time. */
   get isFull(): boolean {
     return this.#taken >= MAX_RECORDS_IN_TURN || this.#bytes >= MAX_BYTES_IN_TURN
   }
@@ -56,7 +56,7 @@ class Group {
   }
 }
 
-/** Node gives a group of chunks one result; each chunk's callback gets its own. */
+/** Node reports one result for a group of chunks, but here each chunk's callback gets a separate result. */
 class RecordWritable extends Writable implements LogWritable {
   appended = 0
   lastSeq = -1
@@ -131,7 +131,7 @@ class RecordWritable extends Writable implements LogWritable {
     return this.#appendGroup(group)
   }
 
-  /** One by one: a chunk may hold more lines than one turn of the event loop may take. */
+  /** Yields records one by one, because a chunk may hold more lines than one turn of the event loop may take. */
   #recordsOf(chunk: unknown): Iterable<Payload> {
     const { codec } = this.#options
     if (codec !== undefined) return [codec.encode(chunk)]

@@ -61,7 +61,7 @@ export interface NativeOptions {
   uuid: string
   firstSeq: number
   generation: number
-  /** The level most appends will ask for: where the `auto` strategy starts. */
+  /** The level that most appends will request. It decides how the `auto` strategy starts. */
   expectedLevel: number
   /** Trimmed segments that may wait to be used again: 0 to 2. */
   maxRecyclable: number
@@ -71,7 +71,7 @@ export interface NativeOptions {
 export interface NativeRetentionPolicy {
   maxBytes: number
   maxAgeMs: number
-  /** Records below it go, whatever cursors have still to read. */
+  /** Records below this seq are removed even if cursors have not read them. */
   before: number
   keepForCursors: boolean
 }
@@ -93,7 +93,7 @@ export interface NativeRecovery {
   state: RecoveryState
   scannedFrom: number
   scannedBytes: number
-  /** Bytes that were cut away; 0 where nothing was. */
+  /** The number of bytes cut; 0 if there was no cut. */
   discardedBytes: number
   /** Whole records among them, none of which had been acknowledged at sync. */
   discardedRecords: number
@@ -134,7 +134,7 @@ export interface NativeLog {
   appendBatch(list: readonly Payload[], level: number, time?: number, expectedSeq?: number): Refused
   /** At `memory` when it returns. */
   write(data: Payload): Refused
-  /** As `write`, for all of them or none; the seq of the first, or why there is no room. */
+  /** As `write`, for all of the records or none. Returns the seq of the first, or the reason why there is no room. */
   writeMany(list: readonly Payload[]): number | string
   /** At `level` when it returns. */
   appendSync(data: Payload, level: number, time?: number): Refused
@@ -177,7 +177,7 @@ export interface NativeSharedLog extends NativeLog {
 export interface NativeBatch {
   count: number
   firstSeq: number
-  /** Where the cursor is behind it: there may be seqs without a record. */
+  /** The position of the cursor after it: there may be seqs without a record. */
   nextSeq: number
   baseTimeMs: number
   /** Where count is 0: bytes the next record needs (buffer too small), or 0 at the end of the log. */
@@ -185,7 +185,7 @@ export interface NativeBatch {
 }
 
 export interface NativeCursor {
-  /** Fills `buffer` with records below `limit` (-1: whatever is there). One call at a time. */
+  /** Fills `buffer` with records below `limit` (-1: no limit). One call at a time. */
   next(buffer: Uint8Array, entries: Uint32Array, limit: number): Promise<NativeBatch>
   /** As `next`, at once and on this thread, where records below `limit` are in the page cache; undefined otherwise. */
   nextCached(buffer: Uint8Array, entries: Uint32Array, limit: number): NativeBatch | undefined
@@ -207,7 +207,10 @@ export interface NativePointReader {
   get(seq: number, limit: number, acknowledgedEnd: number): Promise<LogRecord>
   /** As `get`; the calling thread reads. */
   getSync(seq: number, limit: number, acknowledgedEnd: number): LogRecord
-  /** Record `seq` if it is in the page cache and its place is known; undefined says nothing. Takes some 5 us. */
+  /**
+   * Record `seq` if it is in the page cache and its place is known; undefined does not mean that there is no such
+   * record. Takes about 5 us.
+   */
   getCached(seq: number, acknowledgedEnd: number): LogRecord | undefined
   /**
    * The seq of the first record from `first` to below `end` at or after `timeMs`, `end` if there is none. All of them
@@ -240,7 +243,7 @@ export interface NativeDurableCursor {
 
 export interface NativeCursorSummary {
   name: string
-  /** Absent where the file is damaged. */
+  /** Absent if the file is damaged. */
   position?: number
   /** The log was cut to end before it, below the position. */
   cut?: number
@@ -267,7 +270,7 @@ export interface NativeBounds {
 
 /** Indices into the fields that `NativeLivePage.look` fills. Ends are exclusive. */
 export const LiveField = {
-  /** 1 where the page counts, by a writer that lives or has lived since it was first looked at. */
+  /** 1 if the page is valid, because a writer is alive or has been since the page was first read. */
   counts: 0,
   firstSeq: 1,
   /** Every record below it is acknowledged at `memory`. */
@@ -276,7 +279,7 @@ export const LiveField = {
   syncedEnd: 3,
   /** The lowest next seq of the cuts since the call before; Infinity without any. */
   cut: 4,
-  /** Commits above `memory` since the page was made, and what they have taken in all; 0 where several write. */
+  /** Commits above `memory` since the page was created, and their total time; 0 in a shared log. */
   commits: 5,
   commitMicros: 6,
 } as const
