@@ -12,7 +12,7 @@ const sourceNames = readdirSync(fileURLToPath(new URL('../src', import.meta.url)
   encoding: 'utf8',
 })
   .filter((name) => name.endsWith('.ts') && !/^(cli|terminal)/.test(name))
-  // A class may have the name of the interface that it implements: what the library exports is the interface.
+  // A class may have the name of the interface that it implements; the library exports only the interface.
   .sort((a, b) => Number(/[\\/]/.test(b)) - Number(/[\\/]/.test(a)))
 const declared = new Map(sourceNames.flatMap((name) => [...declarationsOf(read(`src/${name}`))]))
 
@@ -34,7 +34,7 @@ function exportsOf(index: string): Map<string, Declaration> {
 
 const exported = exportsOf(read('src/index.ts'))
 
-/** Its own members and those of what it extends, except of exports: these have a section of their own. */
+/** Its own members and those of the types that it extends, except exported types, which have separate sections. */
 function membersOf(declaration: Declaration): Member[] {
   const inherited = declaration.bases.flatMap(({ name, omitted }) => {
     const base = exported.has(name) ? undefined : declared.get(name)
@@ -50,7 +50,7 @@ interface Section {
   entries: string[]
 }
 
-/** The page by its headings of the third level, which name one export or two; an entry is a row or a heading below. */
+/** The page by its third-level headings, each of which names one or two exports. An entry is a row or a heading below. */
 function sectionsOf(page: string): Map<string, Section> {
   const sections = new Map<string, Section>()
   for (const text of page.split(/^(?=##? |### )/m)) {
@@ -64,7 +64,7 @@ function sectionsOf(page: string): Map<string, Section> {
   return sections
 }
 
-/** The sections that the page must have, by title: a function's with its parameters, all others with their entries. */
+/** The required sections of the page, by title: a function's section has its parameters, others have their entries. */
 function sectionsWanted(page: Map<string, Section>): Map<string, Section> {
   const wanted = new Map<string, Section>()
   for (const [name, declaration] of exported) {
@@ -141,7 +141,7 @@ test.each([
   expect(complaints(api.replace(entry, ''))).toEqual([complaint])
 })
 
-test('an entry for what does not exist is reported with the line to delete', () => {
+test('an entry for a member that does not exist is reported with the line to delete', () => {
   const page = api
     .replace('| `dir` | the folder', '| `colour` | blue |\n| `dir` | the folder')
     .replace('#### `get(seq)`', '#### `get(seq, options?)`')
@@ -156,7 +156,7 @@ test('an entry for what does not exist is reported with the line to delete', () 
 
 const UNITS: Readonly<Record<string, number>> = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 }
 
-/** "64 KiB" as 65,536; NaN for what is no number. */
+/** "64 KiB" as 65,536; NaN for text that is not a number. */
 function amount(text: string): number {
   const [, number, unit] = /^(\d+)(?: (\w+))?$/.exec(text) ?? []
   return Number(number) * (UNITS[unit ?? ''] ?? 1)
@@ -170,8 +170,8 @@ const numbers = [...api.matchAll(/^\| `([\w.]+)` \| (\d[^|]*) \| (\d[^|]*?) to (
   )
   .filter(([name]) => name !== 'highWaterMark')
 
-test.each(numbers)('open takes %s as docs/API.md says: %d unless given, %d to %d', (name, preset, min, max) => {
-  // Options that bound others are at their largest.
+test.each(numbers)('open accepts %s as in docs/API.md: default %d, range %d to %d', (name, preset, min, max) => {
+  // Options that limit other options have their largest value.
   const roomy: OpenOptions = { segmentBytes: 2 ** 30, maxPendingBytes: 2 ** 31 }
   const withOption = (value: number): OpenOptions =>
     name === 'lock.waitMs' ? { lock: { waitMs: value } } : { ...roomy, [name as string]: value }
@@ -182,7 +182,7 @@ test.each(numbers)('open takes %s as docs/API.md says: %d unless given, %d to %d
   for (const value of [min - 1, max + 1]) expect(() => resolveOptions(withOption(value))).toThrow(/must be/)
 })
 
-test('the ranges of every number that open takes are held', () => {
+test('open enforces the range of every number option', () => {
   expect(numbers.map(([name]) => name)).toEqual([
     'segmentBytes',
     'maxPendingBytes',
@@ -194,7 +194,7 @@ test('the ranges of every number that open takes are held', () => {
   ])
 })
 
-test('every code is raised somewhere, and every code that is raised or documented is a DurlogErrorCode', () => {
+test('every code has code that raises it, and every code that is raised or documented is a DurlogErrorCode', () => {
   const codes = (declared.get('DurlogErrorCode') as Declaration).literals
   const raising = sourceNames.filter((name) => name !== 'errors.ts').map((name) => `src/${name}`)
   const raised = [...raising, 'src-native/napi/convert_error.cc'].flatMap(

@@ -4,7 +4,7 @@ import { codeOf, scratchLog, texts } from './fixtures/scratch.js'
 
 const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
 
-test.each(STRATEGIES)('a batch takes consecutive seqs among other appends (%s)', async (strategy) => {
+test.each(STRATEGIES)('a batch gets consecutive seqs while other appends run (%s)', async (strategy) => {
   const log = await scratchLog({ strategy })
   const [first, batch, second] = await Promise.all([
     log.append('before'),
@@ -25,25 +25,28 @@ test.each(STRATEGIES)('writeMany returns the range of records that can be read a
   expect(await texts(log.read())).toEqual(['before', 'a', 'b', 'c', 'after'])
 })
 
-test.each(STRATEGIES)('writeMany fills segment after segment, a batch never in two (%s)', async (strategy) => {
-  const log = await scratchLog({ strategy, segmentBytes: 65536 })
-  const list = Array.from({ length: 30 }, (_, i) => `${i} ${'x'.repeat(500)}`)
-  const firsts: number[] = []
-  while (firsts.length < 40) {
-    try {
-      firsts.push(log.writeMany(list).first)
-    } catch (error) {
-      expect(error).toMatchObject({ code: 'ERR_DURLOG_BACKPRESSURE' })
-      await log.drain()
+test.each(STRATEGIES)(
+  'writeMany fills several segments and never splits a batch between two (%s)',
+  async (strategy) => {
+    const log = await scratchLog({ strategy, segmentBytes: 65536 })
+    const list = Array.from({ length: 30 }, (_, i) => `${i} ${'x'.repeat(500)}`)
+    const firsts: number[] = []
+    while (firsts.length < 40) {
+      try {
+        firsts.push(log.writeMany(list).first)
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'ERR_DURLOG_BACKPRESSURE' })
+        await log.drain()
+      }
     }
-  }
-  expect(firsts).toEqual(firsts.map((_, i) => i * 30))
-  await log.sync()
-  expect(log.stats().rotations).toBeGreaterThan(5)
-  expect(await texts(log.read())).toEqual(firsts.flatMap(() => list))
-})
+    expect(firsts).toEqual(firsts.map((_, i) => i * 30))
+    await log.sync()
+    expect(log.stats().rotations).toBeGreaterThan(5)
+    expect(await texts(log.read())).toEqual(firsts.flatMap(() => list))
+  },
+)
 
-test('one wrong record refuses all of writeMany before anything is written', async () => {
+test('writeMany with one invalid record is refused before anything is written', async () => {
   const log = await scratchLog({ maxRecordBytes: 1000, segmentBytes: 65536 })
   expect(await codeOf(() => log.writeMany(['a', '', 'c']))).toBe('ERR_DURLOG_RECORD_EMPTY')
   expect(await codeOf(() => log.writeMany(['a', Buffer.alloc(1001)]))).toBe('ERR_DURLOG_RECORD_TOO_LARGE')
@@ -58,7 +61,7 @@ test('a batch of one is a record', async () => {
   expect(await log.appendBatch(['only'])).toEqual({ first: 0, last: 0 })
 })
 
-test('one wrong record refuses the whole batch before anything is written', async () => {
+test('a batch with one invalid record is refused before anything is written', async () => {
   const log = await scratchLog({ maxRecordBytes: 1000 })
   expect(await codeOf(log.appendBatch(['a', '', 'c']))).toBe('ERR_DURLOG_RECORD_EMPTY')
   expect(await codeOf(log.appendBatch(['a', Buffer.alloc(1001)]))).toBe('ERR_DURLOG_RECORD_TOO_LARGE')
@@ -75,7 +78,7 @@ test('a batch that can never fit is refused, and the log stays usable', async ()
   expect(await log.append('x')).toBe(0)
 })
 
-test('batches keep their order where they wait for room, and the list may change meanwhile', async () => {
+test('batches keep their order if they wait for room, and the caller may change the list meanwhile', async () => {
   const log = await scratchLog({ maxPendingBytes: 65536, strategy: 'direct' })
   const list = ['a'.repeat(10_000), 'b'.repeat(10_000)]
   const batches = Array.from({ length: 20 }, () => log.appendBatch(list))
@@ -85,7 +88,7 @@ test('batches keep their order where they wait for room, and the list may change
   expect(log.nextSeq).toBe(40)
 })
 
-test('a batch of a hundred thousand records comes back in order', async () => {
+test('a batch of a hundred thousand records is read back in order', async () => {
   const log = await scratchLog()
   const list = Array.from({ length: 100_000 }, (_, i) => `r${i}`)
   expect(await log.appendBatch(list)).toEqual({ first: 0, last: 99_999 })
@@ -99,7 +102,7 @@ test('a list of more records than can ever fit is refused before it is copied', 
   expect(await log.append('still first')).toBe(0)
 })
 
-/** A list whose third element, when it is read, does `harm`. */
+/** A list whose third element calls `harm` when it is read. */
 function harmfulList(payloads: Payload[], harm: () => Payload): Payload[][] {
   const withGetter = payloads.slice()
   Object.defineProperty(withGetter, 2, { get: harm, enumerable: true })
@@ -121,7 +124,7 @@ test('a getter in the list that closes the log refuses the batch', async () => {
   }
 })
 
-test('a getter in the list that detaches an earlier record refuses the batch; nothing of it is stored', async () => {
+test('a getter in the list that detaches an earlier record refuses the batch, and no record of it is stored', async () => {
   const log = await scratchLog()
   for (const index of [0, 1]) {
     const early = new Uint8Array(100_000).fill(1)
@@ -135,7 +138,7 @@ test('a getter in the list that detaches an earlier record refuses the batch; no
   expect(await log.append('first')).toBe(0)
 })
 
-test('a getter in the list that appends comes before the batch', async () => {
+test('a record that a getter in the list appends comes before the batch', async () => {
   const log = await scratchLog()
   const harm = (): Payload => {
     void log.append('from the getter')
@@ -158,7 +161,7 @@ test('a list whose length changes, or that subclasses Array, is read once', asyn
 
 const residentBytes = (): number => process.memoryUsage.rss()
 
-/** Bytes that a refused call leaves in memory. */
+/** The bytes that refused calls leave in memory. */
 async function keptBy(log: Log, call: (text: string) => Promise<unknown>): Promise<number> {
   const text = 'x'.repeat(300 * 2 ** 20)
   await codeOf(log.append(text)) // V8 flattens the string once
@@ -175,7 +178,7 @@ test('a string that is refused for its length leaves no copy in memory', async (
   expect(await log.append('still first')).toBe(0)
 })
 
-test('text of every length and width of character comes back whole, in a batch and alone', async () => {
+test('text of every length and character width is read back unchanged, from a batch and from a single append', async () => {
   const log = await scratchLog()
   const list = [1, 100, 21_844, 21_845, 21_846, 65_536, 200_000].flatMap((units) =>
     ['a', '\u00e9', '\u20ac', '\u{1f600}'].map((character) => character.repeat(units)),

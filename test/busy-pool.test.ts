@@ -1,4 +1,4 @@
-/** Work of others in libuv's pool, and the other way round. */
+/** Other work in libuv's pool does not delay a log, and a log does not delay other work. */
 import { execFile } from 'node:child_process'
 import { platform } from 'node:os'
 import { fileURLToPath } from 'node:url'
@@ -20,7 +20,7 @@ async function linesOf(child: string, env: NodeJS.ProcessEnv = {}): Promise<stri
 
 // A FIFO holds a worker until it has a writer.
 describe.skipIf(platform() === 'win32')('a pool whose workers are all occupied', () => {
-  test.each(['1', '4'])('holds up no call of a log (UV_THREADPOOL_SIZE %s)', async (size) => {
+  test.each(['1', '4'])('delays no call of a log (UV_THREADPOOL_SIZE %s)', async (size) => {
     expect(await linesOf(CHILD, { UV_THREADPOOL_SIZE: size })).toEqual([
       'append',
       'rotation',

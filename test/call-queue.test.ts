@@ -6,7 +6,7 @@ import { codeOf, scratchLog } from './fixtures/scratch.js'
 const failure = new DurlogError('ERR_DURLOG_NO_SPACE', 'no room')
 const never = new Promise<string>(() => {})
 
-test('a failure reported while a call is being admitted fails the calls after it, and not the one that starts', async () => {
+test('a failure during the admission of a call fails the later calls, and not that call if it starts', async () => {
   const held = new CallQueue(() => {})
   const first = held.hold(() => {
     held.fail(failure)
@@ -21,7 +21,7 @@ test('a failure reported while a call is being admitted fails the calls after it
   expect(held.size).toBe(0)
 })
 
-test('a failure reported while a call is being admitted fails that call if it must wait on', async () => {
+test('a failure during the admission of a call fails that call if it must still wait', async () => {
   const held = new CallQueue(() => {})
   let starts = 0
   const first = held.hold(() => {
@@ -37,7 +37,7 @@ test('a failure reported while a call is being admitted fails that call if it mu
   expect(alone).toEqual(['ran'])
 })
 
-test('an aborted call leaves the queue at once, also if the call before it never starts', async () => {
+test('an aborted call leaves the queue at once, even if the previous call never starts', async () => {
   const held = new CallQueue(() => {})
   void held.hold<string>(() => undefined)
   const controller = new AbortController()
@@ -49,7 +49,7 @@ test('an aborted call leaves the queue at once, also if the call before it never
   expect(held.size).toBe(2)
 })
 
-test('a call that is made because another one failed waits after those that outlive the failure', () => {
+test('a call that is made in response to a failure waits after the calls that survive the failure', () => {
   const held = new CallQueue(() => {})
   const order: string[] = []
   const call = (name: string, outlivesFailure: boolean, fail = () => {}) => ({

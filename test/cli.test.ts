@@ -10,7 +10,7 @@ const json = (bytes: Buffer): unknown => JSON.parse(bytes.toString())
 const lines = (count: number): string => Array.from({ length: count }, (_, i) => `${i + 1}\n`).join('')
 
 describe('append and cat', () => {
-  test('a million lines appended at sync come back byte for byte, and verify finds the log clean', async () => {
+  test('a million lines appended at sync are printed byte for byte, and verify finds the log clean', async () => {
     const dir = join(scratchDir(), 'log')
     const input = lines(1_000_000)
     const appended = await durlog(['append', dir, '--durability', 'sync', '--json'], input)
@@ -24,7 +24,7 @@ describe('append and cat', () => {
     expect(json(verified.stdout)).toMatchObject({ state: 'clean', records: 1_000_000, problems: [] })
   })
 
-  test.each(['memory', 'async', 'sync', 'full'])('append at %s prints the seqs that it gave', async (durability) => {
+  test.each(['memory', 'async', 'sync', 'full'])('append at %s prints the assigned seqs', async (durability) => {
     const dir = join(scratchDir(), 'log')
     await durlog(['append', dir], 'first\n')
     const { code, stdout } = await durlog(['append', dir, '--durability', durability], 'a\nb\nc')
@@ -101,7 +101,7 @@ describe('append and cat', () => {
   })
 })
 
-describe('a stdout that is closed', () => {
+describe('if stdout is closed', () => {
   const COMMANDS = [
     'append',
     'cat',
@@ -159,7 +159,7 @@ describe('a stdout that is closed', () => {
     ]),
   ]
 
-  test.each(CALLS)('%s %s %s: the command ends without an error, with its own status', async (...args) => {
+  test.each(CALLS)('%s %s %s: the command ends without an error, with its usual status', async (...args) => {
     const dir = join(scratchDir(), 'log')
     const log = await open(dir)
     await log.append('a record')
@@ -308,7 +308,7 @@ test('import --keep gives each record the seq of its line, or refuses the line',
 test('export and import --keep into an empty folder give back the same bytes, seqs and times', async () => {
   const DAY_MS = 86_400_000
   const log = await openUntilDone(join(scratchDir(), 'first'), { segmentBytes: 65536 })
-  // Far apart, far in the past, and back: as a clock that was set back leaves them at a segment's end.
+  // The times are far apart, far in the past, and go back, as after a clock was set back at a segment's end.
   const times = [1_000_000_000_000, 1_000_000_000_001, 1_000_000_000_000 + 60 * DAY_MS, 1_000_000_000_000 - DAY_MS, 0]
   for (const [i, time] of times.entries()) {
     await log.append(`record ${i}`, { time })
@@ -326,7 +326,7 @@ test('export and import --keep into an empty folder give back the same bytes, se
   expect((await durlog(['export', copy])).stdout).toEqual(exported.stdout)
 })
 
-test('import --keep refuses a line without a time that a record may have', async () => {
+test('import --keep refuses a line without a valid time', async () => {
   for (const timestamp of ['', ',"timestamp":-1', ',"timestamp":"now"', ',"timestamp":1e300']) {
     const { code, stderr } = await durlog(
       ['import', join(scratchDir(), 'log'), '--keep'],
@@ -336,7 +336,7 @@ test('import --keep refuses a line without a time that a record may have', async
   }
 })
 
-test('import names the wrong line, and appends those before it', async () => {
+test('import names the invalid line, and appends the lines before it', async () => {
   const dir = join(scratchDir(), 'log')
   const { code, stderr } = await durlog(['import', dir], '{"data":"a"}\n{"data":5}\n')
   expect(code).toBe(65)
@@ -382,7 +382,7 @@ test('trim removes whole segments and prints the new first seq', async () => {
 })
 
 describe('a torn tail', () => {
-  /** A log of three records whose last segment has a damaged frame at its end, as a crash leaves one. */
+  /** A log of three records whose last segment ends with a damaged frame, as after a crash. */
   async function tornLog(): Promise<string> {
     const dir = join(scratchDir(), 'log')
     await durlog(['append', dir, '--durability', 'memory'], 'one\ntwo\nthree\n')
@@ -390,13 +390,13 @@ describe('a torn tail', () => {
     const frames = (await durlog(['dump', dir, '--json'])).stdout.toString().trimEnd().split('\n')
     const free = frames.map((line) => JSON.parse(line)).find(({ kind }) => kind === 'free')
     const bytes = readFileSync(join(dir, segment))
-    // A length without its record, as a crash during an append leaves it.
+    // A length without its record, as after a crash during an append.
     bytes.fill(0x41, free.offset, free.offset + 20)
     writeFileSync(join(dir, segment), bytes)
     return dir
   }
 
-  test('verify exits with 1; repair reports what it would cut, and cuts only with --apply, after a backup', async () => {
+  test('verify exits with 1; repair reports the cut that it would make, and cuts only with --apply, after a backup', async () => {
     const dir = await tornLog()
     expect((await durlog(['verify', dir])).code).toBe(1)
     const dry = await durlog(['repair', dir, '--json'])
@@ -417,7 +417,7 @@ describe('a torn tail', () => {
   })
 })
 
-test('verify exits with 2 if synced records are damaged; cat --salvage prints the whole ones and exits with 2', async () => {
+test('verify exits with 2 if synced records are damaged; cat --salvage prints the intact ones and exits with 2', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await open(dir, { segmentBytes: 65536 })
   await Promise.all(Array.from({ length: 10_000 }, (_, i) => log.append(String(i + 1))))
@@ -478,7 +478,7 @@ describe('errors', () => {
     expect(JSON.parse(told.stderr).error).toMatchObject({ exitCode: code })
   })
 
-  test('show the code, the message and what to do', async () => {
+  test('show the code, the message and the remedy', async () => {
     const { stderr } = await durlog(['cat', '/nonexistent/log'])
     expect(stderr).toMatch(/^durlog: ERR_DURLOG_NOT_FOUND: .*\n {2}check the name of the folder/)
     expect(existsSync('/nonexistent/log')).toBe(false)

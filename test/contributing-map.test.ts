@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 
-/** Not kept in the repository, like every node_modules and build. */
+/** Folders that are not in the repository, in addition to every node_modules and build. */
 const MADE = ['dist', 'prebuilds', '.git']
 
 /** Files and folders of the repository, as paths with slashes. */
@@ -25,7 +25,7 @@ const names = [...new Set([...paths].map((path) => basename(path)))]
 const scripts = Object.keys((JSON.parse(read('package.json')) as { scripts: object }).scripts)
 const documents = [...paths].filter((path) => path.endsWith('.md') && !path.startsWith('.'))
 
-/** A heading's anchor, as code hosts make it. */
+/** A heading's anchor, as code hosts generate it. */
 function anchorOf(heading: string): string {
   return heading
     .toLowerCase()
@@ -44,10 +44,10 @@ const withWildcards = (pattern: string): RegExp =>
 const exists = (path: string): boolean =>
   path.includes('*') ? [...paths].some((there) => withWildcards(path).test(there)) : paths.has(path)
 
-/** Whatever `markdown`, the document at `path`, names and the repository does not have. */
+/** The names in `markdown`, the document at `path`, that do not exist in the repository. */
 function missingIn(path: string, markdown: string): string[] {
   const missing: string[] = []
-  // Paths from the root, wherever they are named.
+  // Paths from the root, anywhere in the text.
   for (const [named] of markdown.matchAll(/(?<![\w./-])(?:src-native|src|test|scripts|docs|bench)\/[\w./*-]*[\w*]/g))
     if (!exists(named)) missing.push(named)
   // Names of files without a folder.

@@ -22,18 +22,18 @@ async function seqs(cursor: DurableCursor, max?: number): Promise<number[]> {
   return (await records(cursor.read(), max)).map(({ seq }) => seq)
 }
 
-/** Each of its own, so that a truncation may cut between them. */
+/** Appends each record separately, so that a truncation may cut between them. */
 async function appendEach(log: Log, list: string[]): Promise<void> {
   await Promise.all(list.map((data) => log.append(data)))
 }
 
-/** A cursor that is opened again, as the next process would. */
+/** Opens a cursor again, as the next process would. */
 async function again(log: ReadableLog, cursor: DurableCursor): Promise<DurableCursor> {
   await cursor.close()
   return log.cursor(cursor.name, { from: 'next' })
 }
 
-/** Runs the owner of cursor `c` in another process; `line` resolves to what it says next. */
+/** Runs the owner of cursor `c` in another process; `line` resolves to its next line of output. */
 function ownerProcess(dir: string): { say(command: string): Promise<string>; kill(): Promise<void> } {
   const child = spawn(process.execPath, [OWNER, dir], { stdio: ['pipe', 'pipe', 'inherit'] })
   onTestFinished(() => {
@@ -52,7 +52,7 @@ function ownerProcess(dir: string): { say(command: string): Promise<string>; kil
   }
 }
 
-test.each([false, true])('a cursor goes on behind its last commit (on a read-only log: %s)', async (readOnly) => {
+test.each([false, true])('a cursor continues after its last commit (on a read-only log: %s)', async (readOnly) => {
   const writer = await scratchLog()
   await writer.appendBatch(['a', 'b', 'c', 'd', 'e'])
   const log = readOnly ? await openUntilDone(writer.dir, { readOnly }) : writer
@@ -90,7 +90,7 @@ test('a new cursor begins at the oldest record, after the newest or at a seq, an
   expect(readdirSync(log.dir).filter((name) => name.startsWith('ahead'))).toEqual([])
 })
 
-test('a commit may skip records, ignores an older seq and goes to no record that is not there', async () => {
+test('a commit may skip records, ignores an older seq and refuses a seq without a record', async () => {
   const log = await scratchLog()
   await log.appendBatch(['a', 'b', 'c', 'd'])
   const cursor = await log.cursor('c')
@@ -213,7 +213,7 @@ test('lag says how many records, bytes and milliseconds a cursor is behind', asy
   const cursor = await log.cursor('c')
   const all = cursor.lag
   expect([all.records, all.ms]).toEqual([500, 499])
-  // Frames of 1024 bytes; what is free at the end of each of the segments counts too.
+  // Frames of 1024 bytes; the free space at the end of each segment counts too.
   expect(all.bytes).toBeGreaterThanOrEqual(500 * 1024)
   expect(all.bytes).toBeLessThan(510 * 1024)
   await cursor.commit(497)
@@ -222,7 +222,7 @@ test('lag says how many records, bytes and milliseconds a cursor is behind', asy
   expect(cursor.lag).toEqual({ records: 0, bytes: 0, ms: 0 })
 })
 
-test('one open of a cursor owns it at a time, in this process and in a worker thread', async () => {
+test('only one open of a cursor owns it at any time, in this process and in a worker thread', async () => {
   const log = await scratchLog()
   const reader = await openUntilDone(log.dir, { readOnly: true })
   const cursor = await log.cursor('c')
@@ -236,7 +236,7 @@ test('one open of a cursor owns it at a time, in this process and in a worker th
   expect((await waiting).position).toBe(0)
 })
 
-test('the lock of a killed owner is free, and its commit is there; while it lives its process is named', async () => {
+test('the lock of a killed owner is free, and its commit is kept; while it lives, the error names its process', async () => {
   const log = await scratchLog()
   await log.appendBatch(['a', 'b', 'c'])
   const owner = ownerProcess(log.dir)
@@ -267,7 +267,7 @@ test('cursors are listed by name, and a removed one begins anew', async () => {
   await a.close()
 })
 
-test('a log closes its cursors, and their records are no business of recovery', async () => {
+test('a log closes its cursors, and recovery ignores their records', async () => {
   const log = await scratchLog()
   await log.append('a')
   const cursor = await log.cursor('c')
@@ -295,7 +295,7 @@ test.each([false, true])(
     await writer.truncateAfter(1)
     await appendEach(writer, ['C', 'D', 'E', 'F', 'G'])
     const { code, lostFirst, lostLast } = await next
-    // Record 5 was delivered, if not committed.
+    // Record 5 was delivered but not committed.
     expect([code, lostFirst, lostLast]).toEqual(['ERR_DURLOG_CURSOR_CUT', 2, 5])
     expect(await codeOf(cursor.commit(5))).toBe('ERR_DURLOG_CURSOR_CUT')
     expect(await codeOf(records(cursor.read()))).toBe('ERR_DURLOG_CURSOR_CUT')
@@ -327,7 +327,7 @@ test('a cursor in another process finds a truncation that was made while it was 
   expect(await second.say('read')).toBe('ERR_DURLOG_CURSOR_CUT 4 5')
 })
 
-test('a truncation behind a cursor is no news to it', async () => {
+test('a cursor does not report a truncation after its position', async () => {
   const log = await scratchLog()
   await appendEach(log, ['a', 'b', 'c', 'd'])
   const cursor = await log.cursor('c')
@@ -343,7 +343,7 @@ test('a truncation behind a cursor is no news to it', async () => {
   expect((await again(log, cursor)).position).toBe(3)
 })
 
-test('a cursor whose next records were trimmed says which, and a seek goes on behind them', async () => {
+test('a cursor whose next records were trimmed names them, and a seek continues after them', async () => {
   const log = await scratchLog({ segmentBytes: 65_536 })
   const cursor = await log.cursor('c')
   for (let i = 0; i < 200; i++) await log.append('x'.repeat(1000), { durability: 'memory' })
@@ -361,7 +361,7 @@ test('a cursor whose next records were trimmed says which, and a seek goes on be
   expect((await seqs(cursor)).length).toBe(200 - first)
 })
 
-test('a damaged cursor file fails by code until a seek', async () => {
+test('a damaged cursor file fails with a code until a seek', async () => {
   const log = await scratchLog()
   await log.appendBatch(['a', 'b'])
   const cursor = await log.cursor('c')
@@ -410,7 +410,7 @@ test.each([
   expect(await codeOf(() => cursor.read({ from: 1 } as object))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
 })
 
-test('ensureCursor creates a cursor once, and does not need the lock that its owner holds', async () => {
+test('ensureCursor creates a cursor once, and works while its owner holds the lock', async () => {
   const log = await scratchLog()
   await log.appendBatch(['a', 'b', 'c'])
   await log.ensureCursor('mailer', { from: 1 })
@@ -444,7 +444,7 @@ test.each(['sync', 'full'] as const)(
     await cursor.commit(1, { durability })
     const synced = bytes()
     expect(synced.equals(inMemory)).toBe(false)
-    // A second call has nothing to do.
+    // A second call changes nothing.
     await cursor.commit(1, { durability })
     expect(bytes().equals(synced)).toBe(true)
   },

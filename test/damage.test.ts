@@ -59,7 +59,7 @@ async function stateOf(dir: string): Promise<string> {
 
 const refuses = ({ open: found }: Damage): boolean => found.startsWith('ERR_')
 const isCut = ({ open: found }: Damage): boolean => found === 'torn-tail' || found === 'hole'
-/** A strict open reads the end alone, so readers find what is wrong before that. */
+/** A strict open reads only the end of the log, so readers find the damage before that. */
 const isMetByReaders = (damage: Damage): boolean =>
   damage.open === 'clean' && damage.verify === 'corrupt' && damage.lost !== undefined
 
@@ -132,7 +132,7 @@ describe('salvage', () => {
       expect(await readSeqs(log, true)).toEqual([...whole, next])
       await log.close()
       if (refuses(damage)) expectUntouched(dir, evidence)
-      // What was written after the damage is a log again.
+      // The records written after the damage are a valid log again.
       const strict = await open(dir, OPTIONS)
       expect(strict.recovery.state).toBe('clean')
       expect(strict.nextSeq).toBe(next + 1)
@@ -141,7 +141,7 @@ describe('salvage', () => {
     },
   )
 
-  test.each(DAMAGED_LOGS.filter(refuses))('of $name gives no seq twice when nothing was appended', async (damage) => {
+  test.each(DAMAGED_LOGS.filter(refuses))('of $name assigns no seq twice if nothing was appended', async (damage) => {
     const { dir, evidence } = damagedLog(damage)
     const first = await open(dir, { ...OPTIONS, recovery: 'salvage' })
     const next = first.nextSeq
@@ -166,7 +166,7 @@ describe('repair', () => {
     for (const { segment, offset, removed } of done.cuts) {
       const before = evidence.get(segment) as Buffer
       const saved = readFileSync(join(backup, removed ? segment : `${segment}.from-${offset}`))
-      // The copy may end where nothing but zeros follows.
+      // The copy may end before the trailing zeros.
       const gone = before.subarray(removed ? 0 : offset)
       expect(Buffer.concat([saved, Buffer.alloc(gone.length - saved.length)]).equals(gone)).toBe(true)
       if (!removed)
@@ -204,8 +204,8 @@ describe('repair', () => {
   })
 })
 
-test('a cut of the only watermark leaves another: damage before it stays damage', async () => {
-  // Records 0 to 9 were synced, but none of them says so: only 11 does, after a torn 10.
+test('a cut of the only watermark writes another: damage before it is still reported', async () => {
+  // Records 0 to 9 were synced, but only record 11, after a torn record 10, has a watermark that covers them.
   const sealed = new CraftedSegment({ salt: 1n }).records(0, 9, (seq) => seq)
   const last = new CraftedSegment({ salt: 2n }).records(10, 11, (seq) => seq - 10)
   last.bytes.writeUInt8(0xff, last.offset(10) + 30)
@@ -223,7 +223,7 @@ test('a cut of the only watermark leaves another: damage before it stays damage'
   }
   expect(readFileSync(join(dir, segmentName(0))).equals(sealed.bytes)).toBe(true)
   expect(await stateOf(dir)).toBe('corrupt')
-  // An open does not read the older segment, and says so; a repair reads what verify reads.
+  // An open does not read the older segment, and reports that; a repair reads the same segments as verify.
   expect(await codeOf(repair(dir))).toBe('ERR_DURLOG_CORRUPT')
   const log = await open(dir, OPTIONS)
   expect(log.nextSeq).toBe(10)

@@ -25,9 +25,9 @@ inElectron.for([
 const lastAcknowledged = (told: readonly Told[], from: string): number =>
   told.reduce((last, event) => (event.from === from ? Math.max(last, event.acknowledged ?? -1) : last), -1)
 
-/** The log at `dir` holds all that was acknowledged, whole. */
+/** Checks that the log at `dir` holds every acknowledged record unchanged. */
 async function expectKept(dir: string, last: number): Promise<void> {
-  // The process of a window may outlive the application's own for a moment.
+  // The process of a window may outlive the application's main process for a moment.
   const log = await openUntilDone(dir, { lock: { waitMs: 30_000 } })
   expect(log.recovery.state).toMatch(/^(clean|torn-tail)$/)
   expect(last).toBeGreaterThan(0)

@@ -24,7 +24,7 @@ const BIGINT: Encoding<bigint> = {
   decode: (data) => data.readBigInt64LE(),
 }
 
-test('with an encoding every way to append takes values, and every way to read has them', async () => {
+test('with an encoding every way to append takes values, and every way to read returns them', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await openJson(dir)
   await log.append({ id: 0 })
@@ -67,7 +67,7 @@ test('a value is decoded when it is first asked for, and once', async () => {
   await log.close()
 })
 
-test('an encoding of the caller keeps what it makes', async () => {
+test('the values of a custom encoding are kept unchanged', async () => {
   const log = await open(join(scratchDir(), 'log'), { encoding: BIGINT })
   await log.append(2n ** 62n)
   await pipeline(Readable.from([-1n, 5n]), log.writable())
@@ -97,7 +97,7 @@ test.each<[OpenOptions['encoding'], unknown]>([
   expect(log.nextSeq).toBe(0)
 })
 
-test('what was not written with the encoding fails where its value is asked for, and can be read all the same', async () => {
+test('a record that was not written with the encoding can be read, and fails only when its value is requested', async () => {
   const dir = join(scratchDir(), 'log')
   const bytes = await open(dir)
   await bytes.append('{"id":')

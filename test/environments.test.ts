@@ -14,7 +14,7 @@ const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
 
 const rounds = Number(process.env['DURLOG_WORKER_ROUNDS'] ?? 50)
 
-/** Ends the worker when it has posted `messages` messages; resolves to the highest seq that it reported. */
+/** Terminates the worker after it has posted `messages` messages; resolves to the highest seq that it reported. */
 async function terminateAfter(worker: Worker, messages: number): Promise<number> {
   let last = -1
   let told = 0
@@ -39,7 +39,7 @@ test.each(STRATEGIES)(
     for (let round = 0; round < Math.ceil(rounds / STRATEGIES.length); round++) {
       const messages = random() < 0.4 ? Math.floor(random() * 4) : Math.floor(random() * 200)
       const last = await terminateAfter(new Worker(RESTLESS, { workerData: { dir, options } }), messages)
-      // Whatever was at the device when it ended is finished by another thread.
+      // Another thread finishes the commit that was in flight when the worker ended.
       const log = await openUntilDone(dir, { ...options, lock: { waitMs: 30_000 } })
       expect(log.nextSeq).toBeGreaterThan(last)
       expect(await texts(log.read())).toHaveLength(log.nextSeq - log.firstSeq)
@@ -49,7 +49,7 @@ test.each(STRATEGIES)(
   },
 )
 
-/** What `script` prints; it must end by itself with status 0 and an empty stderr. */
+/** Returns the output of `script`, which must end by itself with status 0 and an empty stderr. */
 function run(script: string, ...flags: string[]): string {
   return execFileSync(
     process.execPath,
@@ -124,7 +124,7 @@ test('an unreachable log is collected, and its lock and files are released', () 
   expect(told.trim()).toBe('collected')
 })
 
-test('a follower gets its next record even if nothing but its own loop refers to it', () => {
+test('a follower gets its next record even if only its own loop refers to it', () => {
   const told = run(
     `
     import { setImmediate as turn } from 'node:timers/promises'

@@ -22,7 +22,7 @@ async function callsInTurn(call: () => Promise<unknown>, most: number): Promise<
   return calls
 }
 
-/** Each count takes several milliseconds at the least. */
+/** Each count takes at least several milliseconds. */
 const LOOPS: [string, number, (log: Log) => () => Promise<unknown>][] = [
   ['appends of 1 MiB', 40, (log) => () => log.append(MIB)],
   ['batches of 1,000 records', 40, (log) => () => log.appendBatch(RECORDS)],

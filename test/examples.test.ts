@@ -48,7 +48,7 @@ class Running {
     await this.exited
   }
 
-  /** Everything that the example still prints, and its messages. */
+  /** The rest of the example's output, and its messages. */
   async end(): Promise<{ lines: string[]; errors: string }> {
     this.child.stdin?.end()
     const lines: string[] = []
@@ -87,7 +87,7 @@ test('the outbox sends every message in order although both its processes are ki
   await second.end()
 })
 
-test('event sourcing rebuilds the balance and refuses what it does not cover', async () => {
+test('event sourcing rebuilds the balance and refuses a withdrawal that it does not cover', async () => {
   const dir = newLog()
   const run = async (...args: string[]): Promise<string[]> =>
     (await start('event-sourcing.mjs', dir, ...args).end()).lines
@@ -122,7 +122,7 @@ test('the import stores each valid line once, also if it is repeated', async () 
   expect((await start('import-json-lines.mjs', dir, file).end()).lines).toEqual(['3 records'])
 })
 
-test('server-sent events continue after the last event that a browser has', async () => {
+test('server-sent events continue after the last event that a browser has received', async () => {
   const dir = newLog()
   const log = await open(dir)
   onTestFinished(() => log.close())

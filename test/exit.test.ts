@@ -8,10 +8,10 @@ import { codeOf, openUntilDone, scratchDir, scratchLog, texts } from './fixtures
 
 const FIXTURE = new URL('./fixtures/exiting.mjs', import.meta.url)
 const APPENDED = 500
-// Windows ends a process that is sent SIGTERM without running any handler.
+// On Windows, SIGTERM ends a process without running a handler.
 const ENDS_WITH_HANDLER = ['process.exit', 'uncaught', ...(process.platform === 'win32' ? [] : ['SIGTERM'])]
 
-/** The records of a process that ended so, in order. */
+/** The records of a process that ended in this way, in order. */
 async function recordsAfter(...args: string[]): Promise<string[]> {
   const dir = join(scratchDir(), 'log')
   const child = spawnSync(process.execPath, [fileURLToPath(FIXTURE), dir, ...args], { encoding: 'utf8' })
@@ -40,7 +40,7 @@ describe('at exit', () => {
     },
   )
 
-  test('a terminated worker keeps what is at memory, and of the rest a beginning', async () => {
+  test('a terminated worker keeps the records that are at memory, and a prefix of the others', async () => {
     const dir = join(scratchDir(), 'log')
     const worker = new Worker(FIXTURE, { workerData: [dir, 'stays'] })
     await new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject))
@@ -53,7 +53,7 @@ describe('at exit', () => {
 })
 
 describe('flushSync', () => {
-  test('brings every record to the level in the call, those that wait for room too', async () => {
+  test('brings every record to the level during the call, including those that wait for room', async () => {
     const log = await scratchLog({ maxPendingBytes: 65_536, maxRecordBytes: 40_000, strategy: 'direct' })
     expect(log.flushSync()).toBe(-1)
     const appends = Array.from({ length: 100 }, (_, i) => log.append(`${i} ${'x'.repeat(4000)}`))

@@ -23,7 +23,7 @@ describe('expectedSeq', () => {
     expect(await texts(log.read())).toEqual(['a', 'b', 'c', 'd'])
   })
 
-  test.each(STRATEGIES)('of appends that race for each seq exactly one wins (%s)', async (strategy) => {
+  test.each(STRATEGIES)('exactly one of the appends that race for a seq gets it (%s)', async (strategy) => {
     const log = await scratchLog({ strategy })
     const wins: string[] = []
     const contender = async (name: string): Promise<void> => {
@@ -41,7 +41,7 @@ describe('expectedSeq', () => {
     expect(await texts(log.read())).toEqual(wins)
   })
 
-  test('is judged when an append that waits for room gets its turn', async () => {
+  test('is checked when an append that waits for room gets its turn', async () => {
     const small = { maxPendingBytes: 65536, maxRecordBytes: 40_000, strategy: 'direct' } as const
     const log = await scratchLog(small)
     const before = Array.from({ length: 50 }, () => log.append(Buffer.alloc(4000, 1)))
@@ -54,7 +54,7 @@ describe('expectedSeq', () => {
     expect(outcomes[1]).toEqual({ status: 'rejected', reason })
   })
 
-  test('is a seq', async () => {
+  test('must be a seq', async () => {
     const log = await scratchLog()
     for (const expectedSeq of [-1, 1.5, '0', null, Number.NaN])
       expect(await codeOf(log.append('a', { expectedSeq: expectedSeq as number }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')

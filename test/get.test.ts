@@ -43,7 +43,7 @@ function openFilesBelow(dir: string): string[] {
       const path = readlinkSync(`/proc/self/fd/${fd}`)
       return path.startsWith(dir) ? [path] : []
     } catch {
-      return [] // the one that listed them
+      return [] // the descriptor that listed them
     }
   })
 }
@@ -77,7 +77,7 @@ describe('get and getSync', () => {
     await later
   })
 
-  test('getSync refuses what get refuses, with the same code', async () => {
+  test('getSync refuses the same calls as get, with the same codes', async () => {
     const dir = join(scratchDir(), 'log')
     const log = await openUntilDone(dir)
     await log.append('a')
@@ -113,7 +113,7 @@ describe('get and getSync', () => {
   })
 })
 
-describe('get beside changes', () => {
+describe('get during changes', () => {
   test('a trim removes records for the writer and for readers, and leaves no removed file open', async () => {
     const dir = join(scratchDir(), 'log')
     const log = await openUntilDone(dir, { ...SMALL, preallocate: 'none' })
@@ -158,7 +158,7 @@ describe('get beside changes', () => {
         expect(log.getSync(500).data.toString()).toBe(`after ${round} 500`)
         await log.truncateAfter(-1)
       }
-      // The second result occurs only if a read met the truncation.
+      // The second result occurs only if a read ran during the truncation.
       expect(told).toContain('the record')
       for (const each of told) expect(['the record', 'ERR_DURLOG_OUT_OF_RANGE']).toContain(each)
     },

@@ -1,4 +1,4 @@
-/** What calls leave in the JavaScript heap: measured in a process of its own. bench/targets/heap.mjs makes more calls. */
+/** The memory that calls leave in the JavaScript heap, measured in a separate process. See also bench/targets/heap.mjs. */
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { scratchDir } from './fixtures/scratch.js'
 
 const PROGRAM = fileURLToPath(new URL('../bench/targets/heap.mjs', import.meta.url))
-/** A class defined for each object took 5 KB each; what the engine itself takes more or less of does not grow with the count. */
+/** Defining a class for each object took 5 KB per object; the engine's own variation does not grow with the count. */
 const MAX_GROWTH_BYTES = 256 * 1024
 
 test.each([

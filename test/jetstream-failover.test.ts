@@ -110,8 +110,8 @@ async function shipAll(shipping: ReturnType<typeof shipper>): Promise<void> {
   await shipping.idle().finally(() => shipping.close())
 }
 
-describe.skipIf(missingServer !== '')('a server that accepts connections and says nothing', () => {
-  test('costs no socket for longer than one try', async () => {
+describe.skipIf(missingServer !== '')('a server that accepts connections and sends nothing', () => {
+  test('holds no socket for longer than one try', async () => {
     const silent = await speechlessServer()
     const log = await scratchLog()
     const shipping = shipper(log, { url: silent.url } as NatsServer, { timeoutMs: 100 })
@@ -128,7 +128,7 @@ describe.skipIf(missingServer !== '')('a server that accepts connections and say
     const log = await scratchLog()
     await appendNames(log, 3)
     const servers = [silent.url, nats.url]
-    // The order is random: both are the first one at times.
+    // The order is random: each is sometimes the first one.
     for (let i = 0; i < 6; i++) await shipAll(shipper(log, nats, { servers, cursor: `cursor-${i}`, timeoutMs: 30_000 }))
     const dir = join(scratchDir(), 'restored')
     await restore(dir, { servers, stream: STREAM, subject: SUBJECT, timeoutMs: 30_000 })
@@ -146,7 +146,7 @@ describe.skipIf(missingServer !== '')('a server that accepts connections and say
   })
 })
 
-describe.skipIf(missingServer !== '')('a link that breaks twice while nothing is to be done', () => {
+describe.skipIf(missingServer !== '')('a link that breaks twice while idle', () => {
   const PULL = 'CONSUMER.MSG.NEXT'
   const pulls = (text: string): number => text.split(PULL).length
 

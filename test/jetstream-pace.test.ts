@@ -1,4 +1,4 @@
-/** How long a publisher waits and how much it sends ahead: without a server, with a clock that the test moves. */
+/** A publisher's timeouts and its limit on unacknowledged messages, without a server and with a fake clock. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Pace } from '../src/jetstream/pace.js'
 import { Patience } from '../src/jetstream/patience.js'
@@ -19,7 +19,7 @@ afterEach(() => {
 describe('the wait for an acknowledgement', () => {
   const LIMIT_MS = 10_000
 
-  /** Publications over a connection that keeps what it gets, and `answer`, which acknowledges the oldest message. */
+  /** Publications over a connection that keeps its messages, and `answer`, which acknowledges the oldest one. */
   function stage(patience = new Patience(LIMIT_MS)) {
     const replies: string[] = []
     let onMessage: (error: Error | null, message: unknown) => void = () => {}
@@ -43,7 +43,7 @@ describe('the wait for an acknowledgement', () => {
     return { send, answer, acks, failures, publications }
   }
 
-  test('begins again with each acknowledgement, and ends with the last one', () => {
+  test('restarts with each acknowledgement, and ends with the last one', () => {
     const { send, answer, acks, failures } = stage()
     for (let i = 0; i < 4; i++) send()
     for (let i = 0; i < 4; i++) {
@@ -55,7 +55,7 @@ describe('the wait for an acknowledgement', () => {
     expect(failures).toEqual([])
   })
 
-  test('ends the session when nothing comes, once', () => {
+  test('ends the session once if no acknowledgement arrives', () => {
     const { send, answer, failures, publications } = stage()
     send()
     send()
@@ -69,7 +69,7 @@ describe('the wait for an acknowledgement', () => {
     expect(failures).toHaveLength(1)
   })
 
-  test('doubles after each wait in vain up to the limit, and is short again after an answer', () => {
+  test('doubles after each timeout up to the limit, and is short again after an answer', () => {
     const patience = new Patience(LIMIT_MS)
     const waits: number[] = []
     for (let i = 0; i < 5; i++) {
@@ -98,7 +98,7 @@ describe('the wait for an acknowledgement', () => {
     lost.send()
     lost.answer({ seq: 1 })
     lost.send()
-    // The second message's answer never came.
+    // The second message's answer never arrived.
     const skipped = stage()
     skipped.send()
     skipped.send()
@@ -116,7 +116,7 @@ describe('the wait for an acknowledgement', () => {
   })
 })
 
-describe('what is sent ahead', () => {
+describe('the limit on unacknowledged messages', () => {
   const facts = { subject: 's', dropsOld: false, maxDataBytes: 1, created: false }
   const batches = { ...facts, atomicBatches: true, replicated: false }
   const single = { ...facts, atomicBatches: false, replicated: false }
@@ -126,7 +126,7 @@ describe('what is sent ahead', () => {
     return pace
   }
 
-  test('is halved by each wait in vain, and grows with each batch up to the limit of a server', () => {
+  test('is halved by each timeout, and grows with each batch up to the limit of a server', () => {
     const pace = paceOf(batches)
     expect([pace.batchMessages, pace.room(0, 0), pace.room(5, 999), pace.room(5, 1000)]).toEqual([1000, 1000, 1, 0])
     pace.failed(new Unanswered('no answer'), 1000)
@@ -184,8 +184,8 @@ describe('what is sent ahead', () => {
   })
 })
 
-describe('a question', () => {
-  test('is asked again each second until one of them is answered', async () => {
+describe('a request', () => {
+  test('is repeated each second until it is answered', async () => {
     const asked: ((answer: string) => void)[] = []
     const answer = askUntilAnswered(() => new Promise<string>((resolve) => asked.push(resolve)))
     vi.advanceTimersByTime(3500)
@@ -206,7 +206,7 @@ describe('the first success of several tries', () => {
   const never = (): Promise<never> => new Promise(() => {})
   const signal = new AbortController().signal
 
-  test('begins the next try after a failure at once, and after a silence with a delay', async () => {
+  test('begins the next try at once after a failure, and with a delay if there is no answer', async () => {
     const begun: string[] = []
     let ended = 0
     const tries = ['fails', 'is silent', 'answers', 'is late'].map((name) => async (ending: AbortSignal) => {

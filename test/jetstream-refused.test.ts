@@ -63,7 +63,7 @@ describe.skipIf(missingServer !== '' || missingOpenssl !== '')(
       expect(await restoreCode(to, access)).toBe(REFUSED)
     })
 
-    test("the client's certificate is of another authority, belongs to another key, is missing, or is no certificate", async () => {
+    test("the client's certificate has another authority, belongs to another key, is missing, or is invalid", async () => {
       const authority = new Authority(scratchDir())
       const to = await tlsServer(authority, ', verify: true')
       const caFile = authority.file
@@ -94,7 +94,7 @@ describe.skipIf(missingServer !== '' || missingOpenssl !== '')(
       expect(await restoreCode(to, access(to))).toBe(REFUSED)
     })
 
-    test('the server begins with TLS, and the client was not told so', async () => {
+    test('the server begins with TLS, and the client is not configured for that', async () => {
       const authority = new Authority(scratchDir())
       const to = await tlsServer(authority, ', handshake_first: true')
       const tls = { caFile: authority.file }
@@ -149,7 +149,7 @@ describe.skipIf(missingServer !== '')('a stream that can never hold the records 
     expect(error).toMatchObject({ code: REFUSED, message: expect.stringContaining('sealed') })
   })
 
-  test('it is missing, and nothing was shipped yet', async () => {
+  test('it is missing, and no record was shipped yet', async () => {
     const error = await stopError(await server(), { create: false } as NatsAccess)
     expect(error.code).toBe('ERR_DURLOG_DESTINATION_MISSING')
     expect(error.message).not.toMatch(/shipped to it|to ship again/i)

@@ -32,7 +32,7 @@ async function shippedLog(count: number, more = ''): Promise<{ nats: NatsServer;
   const look = await admin(nats)
   await makeStream(look)
   const log = await scratchLog({ segmentBytes: 1024 * 1024 })
-  // Distinct times, which no clock of the restore can produce by chance.
+  // Distinct times that the clock of the restore cannot produce by chance.
   for (let i = 0; i < count; i++)
     log.appendSync(`record ${i}`, { durability: 'memory', time: 1_700_000_000_000 + 10 * i })
   await log.sync()
@@ -64,7 +64,7 @@ async function restored(dir: string): Promise<{ uuid: string; content: Awaited<R
 }
 
 describe.skipIf(missingServer !== '')('a restored log', () => {
-  test('has the seqs, times, bytes and UUID of the one that was shipped', async () => {
+  test('has the seqs, times, bytes and UUID of the shipped log', async () => {
     const { nats, log } = await shippedLog(3000)
     const dir = join(scratchDir(), 'restored')
     const report = await restore(dir, options(nats))
@@ -103,7 +103,7 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
     }
   })
 
-  test('has its long records in one piece again', async () => {
+  test('has its long records unsplit again', async () => {
     const { nats, log } = await shippedLog(0, 'max_payload: 8192')
     const long = 'x'.repeat(100_000)
     for (const data of ['before', long, 'between', long, 'after']) await log.append(data)
@@ -113,7 +113,7 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
     expect((await restored(dir)).content).toEqual(await contentOf(log))
   })
 
-  test('is the same after its restore was killed and run again', async () => {
+  test('is identical if its restore was killed and run again', async () => {
     const { nats, log } = await shippedLog(20_000)
     const dir = join(scratchDir(), 'restored')
     let kills = 0
@@ -151,7 +151,7 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
       await following
     }
     expect((await restored(dir)).content).toEqual(await contentOf(log))
-    // Without `follow` the restore ends, and the folder is an ordinary log.
+    // Without `follow`, the restore ends, and the folder is an ordinary log.
     await restore(dir, options(nats))
     expect(readdirSync(dir)).not.toContain('restoring')
   })
@@ -165,7 +165,7 @@ async function expectLog(dir: string): ReturnType<typeof openReadOnly> {
 const openReadOnly = (dir: string) => open(dir, { readOnly: true })
 
 describe.skipIf(missingServer !== '')('a restore', () => {
-  test('leaves no listener at its signal', async () => {
+  test('leaves no listener on its signal', async () => {
     const { nats } = await shippedLog(3)
     const { signal } = new AbortController()
     await restore(join(scratchDir(), 'restored'), options(nats, { signal }))

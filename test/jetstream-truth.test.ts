@@ -1,4 +1,4 @@
-/** The destination decides: how a shipper continues if the log and the destination differ, and when it refuses. */
+/** The destination decides: a shipper continues, or refuses to, if the log and the destination differ. */
 
 import { once } from 'node:events'
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -50,7 +50,7 @@ async function shipAll(log: ReadableLog, nats: Awaited<ReturnType<typeof server>
   await shipping.idle()
 }
 
-/** A log in segments so small that a trim finds some, with record 0 to 299. */
+/** A log of records 0 to 299, in segments small enough that a trim removes some. */
 async function manySegments(): Promise<Log> {
   const log = await scratchLog({ segmentBytes: 64 * 1024 })
   for (let i = 0; i < 300; i++) log.write(`record ${i} `.padEnd(1000, '.'))
@@ -114,7 +114,7 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     },
   )
 
-  test('that was purged while no shipper ran is asked, at any position of the cursor', async () => {
+  test('that was purged while no shipper ran is queried, at any position of the cursor', async () => {
     const { nats, look } = await stage()
     const log = await scratchLog()
     await appendNames(log, 10)
@@ -157,7 +157,7 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     expect(textsOf(await stored(look)).join('')).toBe(`before${long}after`)
   })
 
-  test('with a part of a record that the log has trimmed gets the next records whole', async () => {
+  test('with a part of a record that the log has trimmed gets the next records complete', async () => {
     const { nats, look } = await stage({}, 'max_payload: 8192')
     const log = await scratchLog({ segmentBytes: 64 * 1024 })
     const long = 'x'.repeat(20_000)
@@ -175,7 +175,7 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     expect(textsOf(after).join('')).toBe(Array.from({ length: 20 - begin }, (_, i) => `${begin + i}${long}`).join(''))
   })
 
-  test('that drops old records by itself is not given them again', async () => {
+  test('that drops old records by itself does not get them again', async () => {
     const { nats, look } = await stage({ max_age: 3600e9 })
     const log = await scratchLog()
     await appendNames(log, 10)
@@ -241,7 +241,7 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     expect(textsOf(await stored(look))).toEqual(names(3))
   })
 
-  test('with messages that are not of durlog stops the shipper', async () => {
+  test('with messages that durlog did not write stops the shipper', async () => {
     const { nats, look } = await stage()
     await publishOther(look, SUBJECT)
     const log = await scratchLog()
@@ -249,7 +249,7 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     expect(await stopCode(shipper(log, nats))).toBe('ERR_DURLOG_DESTINATION_OTHER')
   })
 
-  test('is not shipped to across a gap that a trim made, unless that is allowed', async () => {
+  test('gets no records after a gap that a trim made, unless that is allowed', async () => {
     const { nats, look } = await stage()
     const log = await manySegments()
     await using first = shipper(log, nats)
@@ -315,7 +315,7 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     )
   })
 
-  test('that was deleted stops the shipper, and is not made again', async () => {
+  test('that was deleted stops the shipper, and is not created again', async () => {
     const { nats, look } = await stage()
     const log = await scratchLog()
     await appendNames(log, 3)
@@ -411,7 +411,7 @@ describe.skipIf(missingServer !== '')('a destination', () => {
       }
       for (let i = 60; i < 80; i++) log.write(`in memory only ${i}`)
       await shipAll(reading, nats)
-      // The device holds the synced records, and a position of any moment.
+      // The device holds the synced records, and an arbitrary position.
       const [segment] = (await inspect(log.dir)).segments
       const bytes = readFileSync(join(log.dir, segment?.name as string))
       for await (const { seq, offset } of frames(log.dir, segment?.name as string))

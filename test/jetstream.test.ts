@@ -50,7 +50,7 @@ describe.skipIf(missingServer !== '')('a shipped log', () => {
     await shipping.idle()
     await appendNames(log, 3)
     await shipping.idle()
-    // On a slow machine a session may end before records that are stored were acknowledged to it: `records` omits those.
+    // On a slow machine a session may end before it gets the acknowledgements of stored records: `records` omits those.
     expect(shipping.stats()).toMatchObject({ shippedSeq: 2502, inFlight: 0, state: 'shipping' })
     expect(shipping.stats().lag.records).toBe(0)
     const messages = await stored(look)
@@ -66,7 +66,7 @@ describe.skipIf(missingServer !== '')('a shipped log', () => {
     })
   })
 
-  test('by a shipper that makes the stream', async () => {
+  test('by a shipper that creates the stream', async () => {
     const nats = await server()
     const look = await admin(nats)
     const log = await scratchLog()
@@ -117,7 +117,7 @@ describe.skipIf(missingServer !== '')('a shipped log', () => {
     expect(textsOf(await stored(look))).toEqual(names(20))
   })
 
-  test('is there once if two shippers ship it at the same time', async () => {
+  test('is stored once if two shippers ship it at the same time', async () => {
     const { nats, look, log } = await stage()
     const pair = ['one', 'two'].map((cursor) => shipper(log, nats, { cursor, maxInFlight: 7 }))
     for (let i = 0; i < 20; i++) await appendNames(log, 25)
@@ -141,7 +141,7 @@ describe.skipIf(missingServer !== '')('a shipped log', () => {
     expect(textsOf(await stored(look, 'orders.us-1'))).toEqual(names(400))
   })
 
-  test('is split into several messages if a record is longer than one may be', async () => {
+  test('is split into several messages if a record is longer than a message may be', async () => {
     const nats = await server('max_payload: 8192')
     const look = await admin(nats)
     await makeStream(look)
@@ -252,7 +252,7 @@ describe.skipIf(missingServer !== '')('a shipper', () => {
     expect(lag).toMatchObject({ records: 4 })
   })
 
-  test('is closed by its signal, and closes neither the log nor the connection that it was given', async () => {
+  test('is closed by its signal, and closes neither the log nor the given connection', async () => {
     const { look, nats, log } = await stage()
     const ending = new AbortController()
     const options = { connection: look.nc, servers: undefined, signal: ending.signal }
@@ -266,7 +266,7 @@ describe.skipIf(missingServer !== '')('a shipper', () => {
     expect(textsOf(await stored(look))).toEqual(names(3))
   })
 
-  test('is the only one at its cursor', async () => {
+  test('is the only shipper that uses its cursor', async () => {
     const { nats, log } = await stage()
     await appendNames(log, 1)
     const first = shipper(log, nats)

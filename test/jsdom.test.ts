@@ -1,4 +1,4 @@
-/** durlog in a window of jsdom, where globals are a browser's: what Jest's environment jsdom gives a test file. */
+/** durlog in a window of jsdom with a browser's globals, as in a test file with Jest's environment jsdom. */
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { runInContext } from 'node:vm'
@@ -23,7 +23,7 @@ test.each([{}, { commitDelayMicros: 200 }, { commitDelayMicros: 2000 }, { shared
       return last
     })()
     for (const durability of LEVELS) await log.append(durability, { durability })
-    // More than are settled in one turn of the event loop.
+    // More appends than one turn of the event loop settles.
     await Promise.all(Array.from({ length: 2000 }, (_, i) => log.append(`record ${i}`)))
     expect(await following).toBe(2003)
     expect((await texts(log.read())).slice(0, 4)).toEqual(LEVELS)
@@ -53,7 +53,7 @@ test('bytes, a folder and a date of either realm are accepted', async () => {
   await encoded.close()
 })
 
-test('a record that another realm cannot make bytes of is refused', async () => {
+test('a record that cannot be converted to bytes in another realm is refused', async () => {
   const { open } = requireIn(openWindow())
   const log = await open(join(scratchDir(), 'log'))
   for (const data of [new ArrayBuffer(4), new Int8Array(4), { length: 4 }, [1, 2]] as never[]) {

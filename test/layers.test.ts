@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-/** A path as every system writes it here. */
+/** A path with slashes on every system. */
 const slashed = (path: string): string => path.split(sep).join('/')
 
-/** Rooms of the C++ core, the lowest first. A file includes its own room and those below it. */
+/** Rooms of the C++ core, the lowest first. A file includes only its own room and lower ones. */
 const CORE = [
   'base',
   'platform',
@@ -24,7 +24,7 @@ const CORE = [
   'shared',
   'napi',
 ]
-/** The bench's addon measures raw system calls. It knows nothing of segments and logs. */
+/** The bench's addon measures raw system calls. It uses no segments and no logs. */
 const BENCH = ['base', 'platform', 'checksum', 'bench']
 
 function filesBelow(folder: string, ending: RegExp): string[] {
@@ -33,7 +33,7 @@ function filesBelow(folder: string, ending: RegExp): string[] {
     .map((entry) => slashed(relative(root, join(entry.parentPath, entry.name))))
 }
 
-/** The includes of `source`, a file in `room`, that point up. */
+/** The includes of `source`, a file in `room`, that name a higher room. */
 function includesPointingUp(room: string, source: string): string[] {
   const order = room === 'bench' ? BENCH : CORE
   const own = order.indexOf(room)
@@ -45,9 +45,9 @@ function includesPointingUp(room: string, source: string): string[] {
     .map(([line]) => line)
 }
 
-/** Rooms of the library, the lowest first: `base` is its errors and types, `face` what index.ts exports. */
+/** Rooms of the library, the lowest first: `base` is its errors and types, `face` the exports of index.ts. */
 const LIBRARY = ['base', 'native', 'options', 'reader', 'cursor', 'log', 'face']
-/** Rooms of TypeScript, and which of the others each may import. */
+/** Rooms of TypeScript, and the rooms that each may import. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   ...Object.fromEntries(LIBRARY.map((room, at) => [room, LIBRARY.slice(0, at)])),
   pino: ['base', 'face'],
@@ -58,7 +58,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   cli: [...LIBRARY, 'ship', 'jetstream', 'terminal'],
   bench: ['face', 'terminal'],
 }
-/** The one way from the command line to the bench: a path, loaded when `durlog bench` runs. */
+/** The only import of the bench by the command line: a path that is loaded when `durlog bench` runs. */
 const BENCH_PATH = "new URL('../../bench/dist/command.js', import.meta.url)"
 
 function roomOf(path: string): string {
@@ -75,7 +75,7 @@ function targetOf(path: string, specifier: string): string | undefined {
   return specifier.startsWith('.') ? slashed(relative(root, join(root, dirname(path), specifier))) : undefined
 }
 
-/** The imports of `source` that the room of the file `path` must not have. */
+/** The imports of `source` that the room of the file `path` does not allow. */
 function forbiddenImports(path: string, source: string): string[] {
   const room = roomOf(path)
   return [...source.matchAll(/\b(?:from|import\(|import|new URL\()\s*'([^']+)'/g)]
@@ -91,7 +91,7 @@ function forbiddenImports(path: string, source: string): string[] {
     })
 }
 
-test('an include in src-native points into its own room or down', () => {
+test('an include in src-native names its own room or a lower one', () => {
   const files = filesBelow('src-native', /\.(cc|h)$/)
   expect(files.length).toBeGreaterThan(50)
   for (const file of files) {
@@ -100,7 +100,7 @@ test('an include in src-native points into its own room or down', () => {
   }
 })
 
-test('an include that points up is found', () => {
+test('an include of a higher room is found', () => {
   expect(includesPointingUp('segment', '#include "log/log.h"\n#include "base/bytes.h"\n')).toEqual([
     '#include "log/log.h"',
   ])
@@ -117,7 +117,7 @@ test('only the binding includes Node-API', () => {
   }
 })
 
-test('an import in TypeScript points into its own room or down', () => {
+test('an import in TypeScript names its own room or a lower one', () => {
   const files = [...filesBelow('src', /\.ts$/), ...filesBelow('bench', /\.(ts|mjs)$/)].filter(
     (file) => !/[\\/](dist|node_modules)[\\/]/.test(file),
   )

@@ -25,7 +25,7 @@ linuxOnly('three hundred opens and closes leave no descriptor and no mapping beh
   for (let i = 0; i < 20; i++) await cycle(i)
   const before = held()
   for (let i = 0; i < 300; i++) await cycle(i)
-  // Readers that were left in the middle are closed when they are collected, at the latest.
+  // Readers that were abandoned are closed at the latest when they are collected.
   expect(held().descriptors).toBeLessThanOrEqual(before.descriptors + 30)
   expect(held().mappings).toBe(0)
 })
@@ -48,7 +48,7 @@ linuxOnly.each(strategies)(
     const held = readdirSync('/proc/self/fd').filter((fd) => linked(fd).startsWith(dir)).length
     const mapped = readFileSync('/proc/self/maps', 'utf8').split(dir).length - 1
     expect(log.stats().segments).toBeGreaterThan(40)
-    // Those of the folder, its lock and its page, of the newest segments and of the next one.
+    // The descriptors of the folder, its lock and its page, of the newest segments and of the next one.
     expect(held).toBeLessThan(20)
     expect(mapped).toBeLessThan(20)
   },

@@ -1,4 +1,4 @@
-/** Where sizes meet borders, and where one process meets another. */
+/** Sizes at boundaries, and logs that several processes use. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -12,11 +12,11 @@ import { codeOf, openUntilDone, records, scratchDir, scratchLog } from './fixtur
 const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
 const FOLLOWER = fileURLToPath(new URL('./fixtures/follow-process.mjs', import.meta.url))
 const KIB = 1024
-/** A frame's header, and what a segment has in front of its first frame. */
+/** The bytes of a frame's header, and of a segment before its first frame. */
 const FRAME_HEADER_BYTES = 24
 const SEGMENT_HEADER_BYTES = 4096
 
-/** The same for the same seq and size, and different everywhere else. */
+/** The same bytes for the same seq and size, and different bytes for all others. */
 function bytesFor(seq: number, size: number): Buffer {
   const data = Buffer.allocUnsafe(size)
   for (let i = 0; i < size; i++) data[i] = (seq * 131 + (i >> 2)) % 251
@@ -33,7 +33,7 @@ test.each(
     const log = await open(dir, options)
     const random = randomFrom(17)
     const sizes = Array.from({ length: 120 }, (_, i) =>
-      // Close to a chunk, close to a page, and anything.
+      // Close to a chunk, close to a page, and arbitrary.
       i % 3 === 0
         ? 64 * KIB - FRAME_HEADER_BYTES - 4 + (i % 9)
         : i % 3 === 1
@@ -157,7 +157,7 @@ test('a second writer is refused with the pid of the owner, in this process and 
   await second.kill()
 })
 
-test('a reader sees all of a batch or nothing of it', async () => {
+test('a reader gets all records of a batch or none', async () => {
   const log = await scratchLog({ durability: 'memory', strategy: 'mmap', chunkBytes: 64 * KIB })
   const reader = await openUntilDone(log.dir, { readOnly: true })
   for (let round = 0; round < 12; round++) {

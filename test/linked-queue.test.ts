@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { LinkedQueue } from '../src/log/linked-queue.js'
 
-test('items come out in the order they went in, while others come in', () => {
+test('items are removed in the order of their addition, while others are added', () => {
   const queue = new LinkedQueue<number>()
   const out: number[] = []
   let next = 0
@@ -20,7 +20,7 @@ test('an empty queue gives nothing', () => {
   expect([queue.peek(), queue.shift(), queue.peek()]).toEqual(['a', 'a', undefined])
 })
 
-test('an item leaves from anywhere, once, and the others keep their order', () => {
+test('an item can be removed once from any place, and the others keep their order', () => {
   const queue = new LinkedQueue<number>()
   const removals = [0, 1, 2, 3, 4].map((item) => queue.push(item))
   for (const item of [2, 0, 4, 2]) removals[item]?.()

@@ -1,4 +1,4 @@
-/** Readers that know of the writer by its page alone: another opening of the log, as in another process. */
+/** Readers that learn of the writer only from its page: another opening of the log, as in another process. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readdirSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs'
@@ -57,7 +57,7 @@ test('after a truncation a durableOnly reader gets nothing that is not synced', 
 })
 
 test.each(STRATEGIES)(
-  'past a cut a reader elsewhere gets ERR_DURLOG_OUT_OF_RANGE; before it, it continues with the new records (%s)',
+  'after a cut a reader of another opening gets ERR_DURLOG_OUT_OF_RANGE if it is past the cut, else the new records (%s)',
   async (strategy) => {
     const { writer, reader } = await writerAndReader(strategy)
     await Promise.all(numbered(0, 100).map((text) => writer.append(text)))
@@ -86,7 +86,7 @@ test('get finds no cut record, and finds the one in its place', async () => {
   expect((await reader.get(9)).data.toString()).toBe('r24')
 })
 
-test('inspect, stat and an opening for reading know what is synced while the log is open', async () => {
+test('inspect, stat and an opening for reading report the synced end while the log is open', async () => {
   const { dir, writer, reader } = await writerAndReader('mmap')
   for (const text of numbered(0, 10)) writer.write(text)
   await writer.sync()
@@ -110,7 +110,7 @@ test('syncedSeq is the same for the writer, a reader, inspect and verify', async
   expect([(await inspect(dir)).syncedSeq, (await verify(dir)).syncedSeq]).toEqual([1, 1])
 })
 
-test('a reader continues from one writer to the next', async () => {
+test('a reader continues when another writer opens the log', async () => {
   const { dir, writer, reader } = await writerAndReader()
   const found = texts(reader.read({ follow: true, durableOnly: true }), 6)
   await writer.appendBatch(['a', 'b'])
@@ -148,7 +148,7 @@ test('readers of a log whose page is cut read the files', async () => {
   expect(readdirSync(dir)).not.toContain('live')
 })
 
-test('a follower that loses the page after a truncation does not use the synced end from before', async () => {
+test('a follower that loses the page after a truncation does not use the old synced end', async () => {
   const { dir, writer, reader } = await writerAndReader('mmap')
   await Promise.all(numbered(0, 100).map((text) => writer.append(text)))
   await reader.refresh()
@@ -157,11 +157,11 @@ test('a follower that loses the page after a truncation does not use the synced 
   expect((await follower.next()).value?.seq).toBe(50)
   await writer.truncateAfter(50)
   for (const text of numbered(51, 200)) writer.write(text)
-  reader.getSync(50) // the cut is noticed before the page goes
+  reader.getSync(50) // the reader notices the cut before the page is removed
   let synced = false
   const next = follower.next().then(({ value }) => ({ value, synced }))
   truncateSync(join(dir, 'live'), 0)
-  // Each of these takes a look at the files, as the follower does meanwhile.
+  // Each of these calls reads the files, as the follower does meanwhile.
   const others = other.read({ from: 251, follow: true })
   for (let i = 0; i < 20; i++) {
     const arrived = others.next()
@@ -175,7 +175,7 @@ test('a follower that loses the page after a truncation does not use the synced 
   await follower.return()
 })
 
-test('readers of the same process never take a truncation for damage', async () => {
+test('readers of the same process never report a truncation as damage', async () => {
   const dir = scratchDir()
   const writer = await openUntilDone(dir, { segmentBytes: 65536 })
   for (let round = 0; round < 5; round++) {
@@ -219,7 +219,7 @@ test('a follower keeps its process alive while it waits, and no longer', async (
   expect(await exited).toEqual([0, null])
 })
 
-test('a follower that finds no thread to watch with still gets its records', async () => {
+test('a follower that cannot start a thread to watch the log still gets its records', async () => {
   const { openLivePage } = native
   let refused = 0
   const opening = vi.spyOn(native, 'openLivePage').mockImplementation((dir, onChange) => {

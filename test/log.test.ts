@@ -28,7 +28,7 @@ describe('append', () => {
     },
   )
 
-  test('syncedSeq includes a record acknowledged at sync, and every one before it', async () => {
+  test('syncedSeq includes a record acknowledged at sync, and every earlier record', async () => {
     const log = await scratchLog()
     expect(log.syncedSeq).toBe(-1)
     const earlier = log.append('a', { durability: 'memory' })
@@ -95,7 +95,7 @@ describe('append', () => {
 describe('when there is no room', () => {
   const small = { maxPendingBytes: 65536, maxRecordBytes: 40_000, segmentBytes: 1024 * 1024 }
 
-  test.each(STRATEGIES)('appends wait, keep their order and all arrive (%s)', async (strategy) => {
+  test.each(STRATEGIES)('appends wait, keep their order and are all stored (%s)', async (strategy) => {
     const log = await scratchLog({ ...small, strategy })
     const payloads = Array.from({ length: 200 }, (_, i) => `${i} ${'x'.repeat(3000)}`)
     const seqs = await Promise.all(payloads.map((payload) => log.append(payload)))
@@ -118,7 +118,7 @@ describe('when there is no room', () => {
     expect((await log.get(100)).data.toString()).toBe('behind them')
   })
 
-  test('a signal cancels an append that waits, and only that one', async () => {
+  test('a signal cancels only the waiting append that has it', async () => {
     const log = await scratchLog(small)
     const controller = new AbortController()
     const before = Array.from({ length: 50 }, () => log.append(Buffer.alloc(4000, 1)))
@@ -168,14 +168,14 @@ describe('write', () => {
     expect(await texts(log.read())).toEqual(['a', 'b', 'c'])
   })
 
-  test('throws what append rejects with', async () => {
+  test('throws the same errors that append rejects with', async () => {
     const log = await scratchLog({ maxRecordBytes: 10 })
     expect(await codeOf(() => log.write(''))).toBe('ERR_DURLOG_RECORD_EMPTY')
     expect(await codeOf(() => log.write('12345678901'))).toBe('ERR_DURLOG_RECORD_TOO_LARGE')
     expect(await codeOf(() => log.write(5 as unknown as string))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
   })
 
-  test.each(STRATEGIES)('in a tight loop, with drain after each refusal, loses nothing (%s)', async (strategy) => {
+  test.each(STRATEGIES)('loses no record in a tight loop with drain after each refusal (%s)', async (strategy) => {
     const log = await scratchLog({ strategy, maxPendingBytes: 65536, segmentBytes: 4 * 2 ** 20 })
     const payloads = Array.from({ length: 5000 }, (_, i) => `${i} ${'y'.repeat(1000)}`)
     await writeAll(log, payloads)
@@ -183,7 +183,7 @@ describe('write', () => {
     let next = 0
     for await (const { seq, data } of log.read()) {
       expect(seq).toBe(next)
-      if (!data.toString().startsWith(`${next} `)) throw new Error(`record ${next} is another`)
+      if (!data.toString().startsWith(`${next} `)) throw new Error(`record ${next} has the bytes of another one`)
       next++
     }
     expect(next).toBe(5000)
@@ -199,15 +199,15 @@ test.each(STRATEGIES)('appendSync has reached its level when it returns (%s)', a
   expect(await texts(log.read())).toEqual([...LEVELS])
 })
 
-test.each(STRATEGIES)('write settles the appends before it, whatever level they wait for (%s)', async (strategy) => {
+test.each(STRATEGIES)('write settles earlier appends at any level (%s)', async (strategy) => {
   const log = await scratchLog({ strategy })
-  // What write waits for by itself is a commit that brings these up as well, with no event of its own.
+  // The commit that write waits for also brings the earlier appends to their level, without a separate event.
   const before = (['async', 'sync', 'full'] as const).map((durability) => log.append(durability, { durability }))
   expect(log.write('behind them')).toBe(3)
   expect(await Promise.all(before)).toEqual([0, 1, 2])
 })
 
-test.each(STRATEGIES)('appendSync stores a record or throws, whatever else is under way (%s)', async (strategy) => {
+test.each(STRATEGIES)('appendSync stores a record or throws while other calls are pending (%s)', async (strategy) => {
   const log = await scratchLog({ strategy, segmentBytes: 65536, maxPendingBytes: 65536, maxRecordBytes: 50_000 })
   const data = Buffer.alloc(20_000, 1)
   const stored: number[] = []
@@ -226,7 +226,7 @@ test.each(STRATEGIES)('appendSync stores a record or throws, whatever else is un
   expect(new Set(stored).size).toBe(stored.length)
 })
 
-test('appendSync settles the appends before it', async () => {
+test('appendSync settles earlier appends', async () => {
   const log = await scratchLog()
   const before = log.append('first')
   expect(log.appendSync('second')).toBe(1)
@@ -248,7 +248,7 @@ describe('sync', () => {
     expect(log.syncedSeq).toBe(3)
   })
 
-  test('may be called many times at once', async () => {
+  test('may be called many times concurrently', async () => {
     const log = await scratchLog()
     log.write('a')
     expect(await Promise.all(Array.from({ length: 20 }, () => log.sync()))).toEqual(new Array(20).fill(0))
@@ -280,7 +280,7 @@ describe('events', () => {
   test('a listener that throws is an uncaught exception, and promises still settle', () => {
     const fixture = fileURLToPath(new URL('fixtures/throwing-listener.mjs', import.meta.url))
     const lines = execFileSync(process.execPath, [fixture, scratchDir()]).toString().trim().split('\n')
-    // Either comes first: a commit that ends while the next one is being started is told before its promises settle.
+    // Either order is possible: if a commit ends while the next one starts, its event precedes its promises.
     expect(lines.filter((line) => line.startsWith('appended'))).toEqual(['appended 0', 'appended 1'])
     expect(lines.filter((line) => line.startsWith('uncaught'))).toEqual(['uncaught: from a listener'])
     expect(lines).toHaveLength(3)
@@ -299,7 +299,7 @@ describe('get', () => {
     expect(timestamp).toBeLessThanOrEqual(Date.now() + CLOCK_STEP_MS)
   })
 
-  test('of a missing seq is out of range; of a value that is no seq, an invalid argument', async () => {
+  test('refuses a missing seq as out of range, and a value that is not a seq as an invalid argument', async () => {
     const log = await scratchLog()
     expect(await codeOf(log.get(0))).toBe('ERR_DURLOG_OUT_OF_RANGE')
     await log.append('a')
@@ -319,7 +319,7 @@ describe('get', () => {
 })
 
 describe('truncateAfter', () => {
-  test('cuts every later record for good, and its seqs are given out again', async () => {
+  test('cuts every later record permanently, and their seqs are assigned again', async () => {
     const dir = scratchDir()
     const log = await openUntilDone(dir)
     for (const text of ['a', 'b', 'c', 'd']) await log.append(text)
@@ -350,7 +350,7 @@ describe('truncateAfter', () => {
     expect(found.slice(1)).toEqual(Array.from({ length: 15 }, (_, i) => `again ${i + 5}`))
   })
 
-  test('waits for the appends before it; those after it wait for it', async () => {
+  test('waits for earlier appends; later appends wait for it', async () => {
     const log = await scratchLog()
     const before = [log.append('a'), log.append('b'), log.append('c')]
     const cut = log.truncateAfter(0)
@@ -394,7 +394,7 @@ describe('trimBefore', () => {
     expect(await texts(log.read())).toEqual(['a', 'b'])
   })
 
-  test('many at once, mixed with cuts and appends, run one after the other', async () => {
+  test('many concurrent calls, mixed with cuts and appends, run one after another', async () => {
     const log = await scratchLog({ segmentBytes: 65536 })
     for (let i = 0; i < 20; i++) await log.append(Buffer.alloc(20_000, i))
     const [, first, next, seq] = await Promise.all([
@@ -410,7 +410,7 @@ describe('trimBefore', () => {
 })
 
 describe('close', () => {
-  test('waits for every append, and every record is there afterwards', async () => {
+  test('waits for every append, and every record is stored afterwards', async () => {
     const dir = scratchDir()
     const log = await openUntilDone(dir)
     const appends = Array.from({ length: 100 }, (_, i) => log.append(`a${i}`))
@@ -423,7 +423,7 @@ describe('close', () => {
     expect(again.syncedSeq).toBe(100)
   })
 
-  test('may be called again and again', async () => {
+  test('may be called repeatedly', async () => {
     const log = await scratchLog()
     expect(log.close()).toBe(log.close())
     await log.close()
@@ -449,12 +449,12 @@ describe('close', () => {
     for (const call of calls) expect(await codeOf(async () => call())).toBe('ERR_DURLOG_CLOSED')
   })
 
-  test('lets the next writer in', async () => {
+  test('lets the next writer open the log', async () => {
     const dir = scratchDir()
     for (let i = 0; i < 20; i++) {
       const log = await open(dir)
       expect(await log.append('x')).toBe(i)
-      // What `await using` calls, a syntax that not every Node with the tests' TypeScript has.
+      // `await using` calls this; not every Node version that runs the tests supports that syntax.
       await log[Symbol.asyncDispose]()
     }
   })
@@ -498,7 +498,7 @@ const WRITING = [
 ] as const satisfies (keyof Log)[]
 
 describe('a log that is opened for reading', () => {
-  test('reads beside the writer, and has no method that writes', async () => {
+  test('reads while the writer appends, and has no method that writes', async () => {
     const dir = scratchDir()
     const writer = await openUntilDone(dir)
     await writer.append('a')
@@ -518,14 +518,14 @@ describe('a log that is opened for reading', () => {
     expect(await codeOf(log.get(2))).toBe('ERR_DURLOG_OUT_OF_RANGE')
   })
 
-  test('is not made where there is none', async () => {
+  test('is not created if it does not exist', async () => {
     const dir = scratchDir()
     expect(await codeOf(open(`${dir}/none`, { readOnly: true }))).toBe('ERR_DURLOG_NOT_FOUND')
     expect(await codeOf(open(`${dir}/none`, { create: false }))).toBe('ERR_DURLOG_NOT_FOUND')
   })
 })
 
-test('stats report what was chosen and what was done', async () => {
+test('stats report the chosen options and the completed operations', async () => {
   const log = await scratchLog()
   await log.append('a')
   const stats = log.stats()
@@ -542,7 +542,7 @@ test('stats report what was chosen and what was done', async () => {
   expect(stats.reason).not.toBe('')
 })
 
-test.each([300, 2500])('a commit delay of %i microseconds delays, and loses nothing', async (commitDelayMicros) => {
+test.each([300, 2500])('a commit delay of %i microseconds delays, and loses no record', async (commitDelayMicros) => {
   const log = await scratchLog({ commitDelayMicros })
   expect(await Promise.all([log.append('a'), log.append('b')])).toEqual([0, 1])
   expect(await log.append('c')).toBe(2)
@@ -551,7 +551,7 @@ test.each([300, 2500])('a commit delay of %i microseconds delays, and loses noth
   expect(await last).toBe(3)
 })
 
-test('a folder name that is no path is refused', async () => {
+test('a folder name that is not a path is refused', async () => {
   for (const dir of ['', undefined, 5, 'a\0b', new URL('http://x/y')])
     expect(await codeOf(open(dir as string))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
 })
@@ -573,7 +573,7 @@ test.each(['memory', 'sync'] as const)(
       while (going) {
         await log.append('x', { durability })
         acknowledged += 1
-        // Reached only by a loop that starves the timer that ends it.
+        // Only a loop that starves the timer that ends it gets here.
         if (acknowledged > 100_000) going = false
       }
     })
@@ -598,7 +598,7 @@ test('the uuid is of version 4, as RFC 9562 defines it', async () => {
   }
 })
 
-test('a second open in one process says that the process has the log open already', async () => {
+test('a second open in one process reports that the process has the log open already', async () => {
   const log = await scratchLog()
   await expect(open(log.dir)).rejects.toMatchObject({
     code: 'ERR_DURLOG_LOCKED',
@@ -607,7 +607,7 @@ test('a second open in one process says that the process has the log open alread
   })
 })
 
-// A child can give its rights up for good.
+// A child process can give up its rights permanently.
 const AS_NOBODY = `
 const { open } = await import(process.argv[1])
 process.setgid(65534)

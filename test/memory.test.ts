@@ -1,4 +1,4 @@
-/** How much memory a read takes, against docs/SECURITY.md: measured in a child process. */
+/** The memory that a read takes, compared with docs/SECURITY.md and measured in a child process. */
 import { execFile } from 'node:child_process'
 import { closeSync, ftruncateSync, mkdirSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,9 +13,9 @@ const MIB = 2 ** 20
 const SEGMENT_BYTES = 128 * MIB
 /** The frame with its header ends at a multiple of 8. */
 const RECORD_BYTES = 12 * MIB - 24
-/** Together more than twice the bytes that may be held at once. */
+/** Together more than twice the bytes that may be held at the same time. */
 const FRAMES = 10
-/** The process's own memory varies by this much. */
+/** The variation of the process's own memory. */
 const SLACK_BYTES = 32 * MIB
 
 interface Peak {
@@ -28,7 +28,7 @@ async function peakOf(dir: string, call: string): Promise<Peak> {
   return JSON.parse((await promisify(execFile)(process.execPath, [child, dir, call])).stdout)
 }
 
-/** A sparse segment with one atomic batch of long records, which ends or does not. */
+/** A sparse segment with one atomic batch of long records, with or without its end. */
 function hugeSegment({ ends }: { ends: boolean }): string {
   const dir = join(scratchDir(), 'log')
   mkdirSync(dir)
@@ -50,8 +50,8 @@ function hugeSegment({ ends }: { ends: boolean }): string {
   return dir
 }
 
-describe.skipIf(process.platform !== 'linux')('peak memory, which Linux reports of a process', () => {
-  test('the first record of an 80 MiB batch is read with little more memory than it takes itself', async () => {
+describe.skipIf(process.platform !== 'linux')('peak memory of a process, as Linux reports it', () => {
+  test('the first record of an 80 MiB batch is read with little more memory than the record takes', async () => {
     const dir = join(scratchDir(), 'log')
     const log = await openUntilDone(dir, { segmentBytes: 128 * MIB, maxPendingBytes: 128 * MIB })
     await log.appendBatch(Array.from({ length: 8 }, (_, i) => Buffer.alloc(10 * MIB, i)))

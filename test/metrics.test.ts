@@ -5,14 +5,14 @@ import { expect, onTestFinished, test } from 'vitest'
 import { inspect } from '../src/index.js'
 import { openUntilDone, scratchDir, scratchLog, texts } from './fixtures/scratch.js'
 
-/** What the files of the log in `dir` take. */
+/** The disk space of the files of the log in `dir`. */
 function taken(dir: string): number {
   return readdirSync(dir)
     .filter((name) => name.endsWith('.seg') || name.startsWith('spare-'))
     .reduce((sum, name) => sum + statSync(join(dir, name)).size, 0)
 }
 
-test('stats count what was appended, read and trimmed', async () => {
+test('stats count appended, read and trimmed records', async () => {
   const log = await scratchLog({ segmentBytes: 65536 })
   expect(log.stats()).toMatchObject({
     appendedRecords: 0,
@@ -37,12 +37,12 @@ test('stats count what was appended, read and trimmed', async () => {
   expect(stats.readBytes).toBeGreaterThanOrEqual(22 * 15_000)
 })
 
-test('stats tell what the files take, while segments come and go', async () => {
+test('stats report the disk space of the files while segments are added and removed', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await openUntilDone(dir, { segmentBytes: 65536 })
   expect(log.stats().diskBytes).toBe(65536)
   for (let i = 0; i < 20; i++) await log.append(Buffer.alloc(15_000, i))
-  // The next segment's spare may be being made.
+  // The next segment's spare may be in preparation.
   await expect.poll(() => log.stats().diskBytes - taken(dir)).toBe(0)
   expect(log.stats().diskBytes).toBeGreaterThanOrEqual(5 * 65536)
   await log.trimBefore(9)
@@ -50,7 +50,7 @@ test('stats tell what the files take, while segments come and go', async () => {
   await expect.poll(() => log.stats().diskBytes - taken(dir)).toBe(0)
 })
 
-test('stats tell how long commits took and how many records they held', async () => {
+test('stats report the durations of commits and their numbers of records', async () => {
   const log = await scratchLog()
   const before = Date.now()
   for (let i = 0; i < 10; i++) await log.append('one')
@@ -62,12 +62,12 @@ test('stats tell how long commits took and how many records they held', async ()
   expect(commitMicros.all.p50).toBeGreaterThan(0)
   expect(commitMicros.all.p50).toBeLessThanOrEqual(commitMicros.all.p99)
   expect(commitMicros.all.p99).toBeLessThanOrEqual(commitMicros.all.max)
-  // The clock of records goes in steps of up to 10 ms.
+  // The clock of records advances in steps of up to 10 ms.
   expect(lastCommitMs).toBeGreaterThanOrEqual(before - 10)
   expect(lastCommitMs).toBeLessThanOrEqual(Date.now() + 1)
 })
 
-test('commits into the page cache alone are not among those that are timed', async () => {
+test('commits into only the page cache are not timed', async () => {
   const log = await scratchLog({ strategy: 'pwrite' })
   for (let i = 0; i < 10; i++) log.write('in memory')
   expect(log.stats().commits).toBeGreaterThan(0)
@@ -77,7 +77,7 @@ test('commits into the page cache alone are not among those that are timed', asy
   expect(log.stats().commitMicros.all.count).toBe(1)
 })
 
-test('stats have the cursors that are open in the log, with their lag', async () => {
+test('stats list the cursors that are open in the log, with their lag', async () => {
   const log = await scratchLog()
   await log.appendBatch(['a', 'b', 'c'])
   const late = await log.cursor('late')
@@ -91,7 +91,7 @@ test('stats have the cursors that are open in the log, with their lag', async ()
   expect(log.stats().cursors).toHaveLength(1)
 })
 
-test('stats of a read-only log follow its writer, and say what the files take', async () => {
+test('stats of a read-only log follow its writer, and report the disk space of the files', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await openUntilDone(dir, { segmentBytes: 65536 })
   const reader = await openUntilDone(dir, { readOnly: true })
@@ -123,7 +123,7 @@ test('stats of a read-only log follow its writer, and say what the files take', 
   await expect.poll(() => reader.stats().diskBytes - log.stats().diskBytes).toBe(0)
 })
 
-test('stats of a read-only log tell whether their seqs are of this moment, and never go back', async () => {
+test('stats of a read-only log report whether their seqs are current, and never go back', async () => {
   const dir = join(scratchDir(), 'log')
   const make = async (text: string): Promise<void> => {
     const log = await openUntilDone(dir)
@@ -147,7 +147,7 @@ test('stats of a read-only log tell whether their seqs are of this moment, and n
   expect(reader.stats()).toMatchObject({ current: false, nextSeq: 4, syncedSeq: 3 })
 })
 
-test('diskBytes knows the new length of a segment that was full, cut, and filled again', async () => {
+test('diskBytes includes the new length of a segment that was full, cut, and filled again', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await openUntilDone(dir, { segmentBytes: 65536, preallocate: 'none', strategy: 'pwrite' })
   const fill = async (bytes: number): Promise<void> => {
@@ -162,7 +162,7 @@ test('diskBytes knows the new length of a segment that was full, cut, and filled
   expect(log.stats().diskBytes).toBe(taken(dir))
 })
 
-test('inspect of a log that is trimmed meanwhile tells of what is there', async () => {
+test('inspect of a log that is trimmed meanwhile reports the remaining files', async () => {
   const log = await scratchLog({ segmentBytes: 65536, preallocate: 'none', strategy: 'pwrite' })
   for (let round = 0; round < 20; round++) {
     for (let i = 0; i < 10; i++) {
@@ -174,13 +174,13 @@ test('inspect of a log that is trimmed meanwhile tells of what is there', async 
   }
 })
 
-test('inspect takes no cursor for a segment', async () => {
+test('inspect does not count a cursor as a segment', async () => {
   const log = await scratchLog()
   await log.cursor('00000000000000000007')
   expect((await inspect(log.dir)).segments.map(({ name }) => name)).toEqual(['00000000000000000000.seg'])
 })
 
-test('the channels of node:diagnostics_channel tell of commits, rotations, trims and openings', async () => {
+test('the channels of node:diagnostics_channel report commits, rotations, trims and openings', async () => {
   const dir = join(scratchDir(), 'log')
   const told: [string, Record<string, unknown>][] = []
   for (const name of ['commit', 'rotate', 'trim', 'recovered', 'latched']) {

@@ -16,7 +16,7 @@ async function errorOf(call: () => unknown): Promise<unknown> {
   return undefined
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: what a caller without types may write.
+// biome-ignore lint/suspicious/noExplicitAny: a caller without types may pass anything.
 type Untyped = any
 
 const WRONG: [title: string, call: (log: Untyped) => unknown, message: RegExp][] = [
@@ -63,7 +63,7 @@ const WRONG: [title: string, call: (log: Untyped) => unknown, message: RegExp][]
   ['open, unknown key', (log) => open(log.dir, { readonly: true } as Untyped), /"readonly".*readOnly/],
 ]
 
-test.each(WRONG)('%s: refused with ERR_DURLOG_INVALID_ARGUMENT, and says what is allowed', async (_, call, message) => {
+test.each(WRONG)('%s: refused with ERR_DURLOG_INVALID_ARGUMENT and the allowed values', async (_, call, message) => {
   const log = await scratchLog()
   const error = await errorOf(() => call(log as Log))
   expect(error).toBeInstanceOf(DurlogError)
@@ -82,7 +82,7 @@ test('a getter among the options that closes the log refuses the append', async 
   expect(await errorOf(() => log.append('x', options))).toMatchObject({ code: 'ERR_DURLOG_CLOSED' })
 })
 
-test('a log stays in its folder, however the working directory changes', async () => {
+test('a log stays in its folder if the working directory changes', async () => {
   const [here, there] = [scratchDir(), scratchDir()]
   mkdirSync(join(there, 'log'))
   const was = process.cwd()
@@ -139,7 +139,7 @@ function polluted<T>(added: Record<string, unknown>, call: () => T): T {
   }
 }
 
-test('properties of a polluted Object.prototype are no options: durability stays sync', async () => {
+test('properties of a polluted Object.prototype are not options: durability stays sync', async () => {
   const dir = join(scratchDir(), 'log')
   const added = { durability: 'memory', create: false, readOnly: true, recovery: 'salvage', waitMs: -1 }
   const log = await polluted(added, () => open(dir, { strategy: 'mmap', lock: {} }))

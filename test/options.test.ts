@@ -4,7 +4,7 @@ import { checkPayload, levelCode } from '../src/options/call-options.js'
 import { resolveOptions } from '../src/options/open-options.js'
 import type { OpenOptions } from '../src/types.js'
 
-/** The error that options are refused with, given as a caller without types might. */
+/** The error for invalid options, passed as by a caller without types. */
 function refusal(options: unknown): DurlogError {
   try {
     resolveOptions(options as OpenOptions)
@@ -12,7 +12,7 @@ function refusal(options: unknown): DurlogError {
     expect(error).toBeInstanceOf(DurlogError)
     return error as DurlogError
   }
-  throw new Error('the options were taken')
+  throw new Error('the options were accepted')
 }
 
 describe('defaults', () => {
@@ -107,17 +107,17 @@ describe('refusals', () => {
     },
   )
 
-  test('options that are no object are refused', () => {
+  test('options that are not an object are refused', () => {
     for (const options of [null, 5, 'sync', []]) expect(refusal(options).code).toBe('ERR_DURLOG_INVALID_ARGUMENT')
   })
 })
 
-test('an unknown level is refused, names of object members included', () => {
+test('an unknown level is refused, including names of object members', () => {
   expect(['memory', 'async', 'sync', 'full'].map((name) => levelCode(name as 'sync'))).toEqual([0, 1, 2, 3])
   expect(() => levelCode('toString' as 'sync')).toThrow(/durability must be one of/)
 })
 
-test('a record is refused by its type, when empty and when too long', () => {
+test('a record is refused if its type is wrong, if it is empty and if it is too long', () => {
   const refused = (data: unknown): string => {
     try {
       checkPayload(data, 4)

@@ -7,11 +7,11 @@ import { scratchDir } from './fixtures/scratch.js'
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url))
 const ROOT = path('..')
-/** The binary for this system: on a foreign one, the environment names it. */
+/** The binary for this system. The environment names it on a system without a published one. */
 const BINARY = process.env['DURLOG_BINARY'] ?? join(ROOT, 'build/Release/durlog.node')
 const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
-/** What `program` prints, run as a CommonJS script in `cwd`. */
+/** The output of `program`, run as a CommonJS script in `cwd`. */
 function run(program: string, cwd: string, environment: Record<string, string> = {}): string {
   const env = { ...process.env, ...environment }
   return execFileSync(process.execPath, ['--no-warnings', '-e', program], { cwd, env }).toString().trim()
@@ -107,7 +107,7 @@ describe('the module', () => {
     expect(run(program, ROOT)).toBe('ship []')
   })
 
-  test('of durlog/streams loads no other package, and durlog loads nothing of it', () => {
+  test('of durlog/streams loads no other package, and durlog loads no file of it', () => {
     const program = `
       require('durlog')
       const { relative } = require('node:path')
@@ -118,7 +118,7 @@ describe('the module', () => {
     expect(run(program, ROOT)).toBe('[] openStreams []')
   })
 
-  test('of durlog/jetstream says what to install where the client of NATS is missing', () => {
+  test('of durlog/jetstream names the package to install if the client of NATS is missing', () => {
     const { project, installed } = packageWithoutBinaries()
     const program = `
       const { ship } = require('${join(installed, 'dist/jetstream/index.js').replaceAll('\\', '/')}')
@@ -142,7 +142,7 @@ describe('the module', () => {
 })
 
 describe('the binary', () => {
-  test('that is missing is reported with the ones that exist, how to build it and where to put it', () => {
+  test('that is missing is reported with the existing ones, how to build it and where to put it', () => {
     const { project, installed } = packageWithoutBinaries()
     mkdirSync(join(installed, 'prebuilds/plan9-x64'), { recursive: true })
     const program = `try { require('durlog') } catch (error) { console.log(error.code, error.message) }`

@@ -11,7 +11,7 @@ import { codeOf, scratchDir, texts } from './fixtures/scratch.js'
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url))
 const CHILD = path('fixtures/pino-child.mjs')
-/** 50 in a trial by hand: DURLOG_PINO_KILLS=50 npx vitest run test/pino.test.ts -t kill */
+/** For a longer trial: DURLOG_PINO_KILLS=50 npx vitest run test/pino.test.ts -t kill */
 const KILLS = Number(process.env['DURLOG_PINO_KILLS'] ?? 4)
 const LINES_A_KILL = 400
 
@@ -20,7 +20,7 @@ async function linesIn(dir: string): Promise<string[]> {
   return texts(log.read()).finally(() => log.close())
 }
 
-/** How many lines the log in `dir` holds, each of them whole and in its place. */
+/** The number of lines in the log in `dir`; fails unless each is complete and in its place. */
 async function countWhole(dir: string): Promise<number> {
   const lines = await linesIn(dir)
   for (const [i, line] of lines.entries()) {
@@ -31,7 +31,7 @@ async function countWhole(dir: string): Promise<number> {
   return lines.length
 }
 
-/** Lets a process log from line `start` on and kills it soon after it said that `target` lines are flushed; how many were. */
+/** Runs a process that logs from line `start` on; kills it after `target` flushed lines. Returns how many were flushed. */
 async function logUntilKilled(dir: string, kind: string, start: number, target: number): Promise<number> {
   const child = spawn(process.execPath, [CHILD, dir, kind, 'stays', String(start)], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -41,7 +41,7 @@ async function logUntilKilled(dir: string, kind: string, start: number, target: 
   child.stdout.on('data', (chunk: Buffer) => {
     told += chunk.toString()
     if (Number(told.trimEnd().split('\n').at(-1)) < target) return
-    // At any point of the lines and flushes that follow.
+    // At a random point in the following lines and flushes.
     child.stdout.removeAllListeners('data').resume()
     setTimeout(() => child.kill('SIGKILL'), Math.random() * 20)
   })
@@ -50,7 +50,7 @@ async function logUntilKilled(dir: string, kind: string, start: number, target: 
   return Number(told.slice(0, told.lastIndexOf('\n')).split('\n').at(-1))
 }
 
-/** A destination, closed when the test is done. */
+/** A destination that is closed when the test is done. */
 async function makeDestination(options: Partial<PinoLogOptions> = {}): Promise<LogDestination> {
   const made = await destination({ dir: join(scratchDir(), 'log'), ...options })
   onTestFinished(() => made.close())
@@ -63,7 +63,7 @@ const finished = async (stream: Awaited<ReturnType<typeof transport>>): Promise<
 }
 
 describe.each(['transport', 'destination'])('by a %s, pino', (kind) => {
-  test('has every line that was flushed after each kill -9, whole and in order', { timeout: 600_000 }, async () => {
+  test('has every flushed line after each kill -9, complete and in order', { timeout: 600_000 }, async () => {
     const dir = join(scratchDir(), 'log')
     let stored = 0
     for (let kill = 0; kill < KILLS; kill++) {
@@ -75,7 +75,7 @@ describe.each(['transport', 'destination'])('by a %s, pino', (kind) => {
     if (KILLS > 4) process.stdout.write(`${kind}: ${stored} lines, ${KILLS} kills\n`)
   })
 
-  test.each(['natural', 'process.exit', 'uncaught'])('keeps every line at an end by %s', async (end) => {
+  test.each(['natural', 'process.exit', 'uncaught'])('keeps every line if the process ends by %s', async (end) => {
     const dir = join(scratchDir(), 'log')
     spawnSync(process.execPath, [CHILD, dir, kind, end, '0'])
     expect(await countWhole(dir)).toBe(1000)
@@ -90,7 +90,7 @@ test('as one of several targets the transport has every line', async () => {
 })
 
 describe('a destination', () => {
-  test('stores a line without its break, and nothing for an empty one', async () => {
+  test('stores a line without its line break, and no record for an empty line', async () => {
     const stream = await makeDestination()
     for (const line of ['a\n', 'b\r\n', '\n', 'no break', 'two\nlines\n']) stream.write(line)
     expect(await texts(stream.log.read())).toEqual(['a', 'b', 'no break', 'two\nlines'])
@@ -110,7 +110,7 @@ describe('a destination', () => {
     },
   )
 
-  test('has synced a fatal line and those before it when the call returns', async () => {
+  test('has synced a fatal line and all earlier lines when the call returns', async () => {
     const stream = await makeDestination()
     const logger = pino(stream)
     logger.info('one')
@@ -124,7 +124,7 @@ describe('a destination', () => {
     expect(spawnSync(process.execPath, args, { encoding: 'utf8' }).stdout).toBe('999\n')
   })
 
-  test('with little room loses nothing', async () => {
+  test('loses no line if there is little room', async () => {
     const stream = await makeDestination({ maxPendingBytes: 65_536, maxRecordBytes: 40_000, strategy: 'pwrite' })
     const lines = Array.from({ length: 500 }, (_, i) => `${i} ${'x'.repeat(5000)}`)
     for (const line of lines) stream.write(`${line}\n`)
@@ -142,7 +142,7 @@ describe('a destination', () => {
     expect(await texts(stream.log.read({ from: 10 }))).toEqual(Array.from({ length: 100 }, (_, i) => String(i)))
   })
 
-  test('emits an error for a line that is too long, and goes on', async () => {
+  test('emits an error for a line that is too long, and continues', async () => {
     const stream = await makeDestination({ maxRecordBytes: 1000 })
     const failed = once(stream, 'error')
     stream.write(`${'x'.repeat(1001)}\n`)
@@ -164,7 +164,7 @@ describe('a destination', () => {
 })
 
 describe('a transport', () => {
-  test('stores lines that come in pieces, cut within a character too', async () => {
+  test('stores lines that arrive in pieces, even if a piece ends within a character', async () => {
     const dir = join(scratchDir(), 'log')
     const stream = await transport({ dir })
     const text = Buffer.from('é first\r\nsecond €\n\nwithout a break')
@@ -173,7 +173,7 @@ describe('a transport', () => {
     expect(await linesIn(dir)).toEqual(['é first', 'second €', 'without a break'])
   })
 
-  test('with little room loses nothing', async () => {
+  test('loses no line if there is little room', async () => {
     const dir = join(scratchDir(), 'log')
     const stream = await transport({ dir, maxPendingBytes: 65_536, maxRecordBytes: 40_000, strategy: 'pwrite' })
     const lines = Array.from({ length: 500 }, (_, i) => `${i} ${'x'.repeat(5000)}`)
@@ -182,7 +182,7 @@ describe('a transport', () => {
     expect(await linesIn(dir)).toEqual(lines)
   })
 
-  test('makes its writer wait while the log is trimmed, and loses nothing', async () => {
+  test('makes its writer wait while the log is trimmed, and loses no line', async () => {
     const log = await open(join(scratchDir(), 'log'), { segmentBytes: 65_536, maxRecordBytes: 40_000 })
     for (let i = 0; i < 10; i++) log.write('x'.repeat(20_000))
     const stream = new LineStream(log, 'memory')
@@ -194,7 +194,7 @@ describe('a transport', () => {
     await finished(stream)
   })
 
-  test('warns of a line that is too long, and goes on', async () => {
+  test('warns of a line that is too long, and continues', async () => {
     const dir = join(scratchDir(), 'log')
     const stream = await transport({ dir, maxRecordBytes: 1000 })
     const warned = once(process, 'warning')
@@ -213,7 +213,7 @@ test.each([
   expect(await codeOf(destination(options as PinoLogOptions))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
 })
 
-test('durlog cat hands its lines to pino-pretty', async () => {
+test('durlog cat pipes its lines to pino-pretty', async () => {
   const stream = await makeDestination()
   pino(stream).info({ order: 17 }, 'paid')
   await stream.close()

@@ -8,7 +8,7 @@ import { codeOf, openUntilDone, records, scratchDir, scratchLog, texts, writeAll
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, i) => `record ${i}`)
 
 describe('read', () => {
-  test('from a seq that was trimmed fails, and skips nothing', async () => {
+  test('from a seq that was trimmed fails instead of skipping records', async () => {
     const log = await scratchLog({ segmentBytes: 65_536, durability: 'memory' })
     for (let i = 0; i < 200; i++) await log.append('x'.repeat(1000))
     await log.sync()
@@ -18,7 +18,7 @@ describe('read', () => {
     expect(await codeOf(log.read({ from: 0, follow: true }).next())).toBe('ERR_DURLOG_OUT_OF_RANGE')
   })
 
-  test('delivers the records that are there when it begins, and finishes', async () => {
+  test('delivers the records that exist when it begins, and finishes', async () => {
     const log = await scratchLog()
     expect(await texts(log.read())).toEqual([])
     await log.appendBatch(numbered(3))
@@ -51,13 +51,13 @@ describe('read', () => {
     expect((await records(log.read())).map(({ seq }) => seq)[0]).toBe(first)
   })
 
-  test('options of the wrong kind are refused at the call', async () => {
+  test('options of the wrong type are refused in the call', async () => {
     const log = await scratchLog()
     for (const options of [{ from: -1 }, { to: 'x' }, { follow: 1 }, { form: 1 }, { onGap: 1 }, { signal: {} }])
       expect(await codeOf(() => log.read(options as object))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
   })
 
-  test('records of every size come back whole, across batches, chunks and segments', async () => {
+  test('records of every size are read back unchanged, across batches, chunks and segments', async () => {
     const log = await scratchLog({ segmentBytes: 8 * 2 ** 20, chunkBytes: 65536, maxRecordBytes: 6 * 2 ** 20 })
     const sizes = [
       1, 7, 8, 9, 4071, 4072, 4073, 65_535, 65_536, 65_537, 1_048_575, 1_048_577, 3_000_000, 5_000_000, 2, 3,
@@ -90,7 +90,7 @@ describe('read', () => {
     expect(results.map(({ done }) => done)).toEqual([false, false, false, false, false, true, true])
   })
 
-  test('nextBuffered returns decoded records, and nothing else', async () => {
+  test('nextBuffered returns only decoded records', async () => {
     const log = await scratchLog()
     await log.appendBatch(numbered(3))
     const reader = log.read()
@@ -103,7 +103,7 @@ describe('read', () => {
     await reader.return()
   })
 
-  test('batches gives every record once, in arrays of at most so many', async () => {
+  test('batches delivers every record once, in arrays of at most the given length', async () => {
     const log = await scratchLog()
     await log.appendBatch(numbered(5000))
     const sizes: number[] = []
@@ -117,7 +117,7 @@ describe('read', () => {
     expect(Math.min(...sizes)).toBeGreaterThan(0)
   })
 
-  test('a follower gets the records that are there as a batch, and closes when it is left', async () => {
+  test('a follower gets the existing records as a batch, and closes when its loop is left', async () => {
     const log = await scratchLog()
     await log.appendBatch(numbered(3))
     const reader = log.read({ follow: true })
@@ -149,7 +149,7 @@ describe('read', () => {
     expect(await reader.return()).toEqual({ done: true, value: undefined })
   })
 
-  test('appends meanwhile do not disturb it', async () => {
+  test('concurrent appends do not disturb it', async () => {
     const log = await scratchLog({ segmentBytes: 2 ** 20, durability: 'memory' })
     await writeAll(
       log,
@@ -159,7 +159,7 @@ describe('read', () => {
     let next = 0
     for await (const { seq, data } of log.read()) {
       if (seq !== next || Number.parseInt(data.toString(), 10) !== next)
-        throw new Error(`${seq} where ${next} should be`)
+        throw new Error(`got seq ${seq} instead of ${next}`)
       next++
       if (next % 50 === 0) await log.append(`${appended++} ${'x'.repeat(500)}`)
     }
@@ -190,7 +190,7 @@ describe('follow', () => {
     await reader.return()
   })
 
-  test('many followers of one log all get everything', async () => {
+  test('many followers of one log each get every record', async () => {
     const log = await scratchLog({ segmentBytes: 65536 })
     const followers = Array.from({ length: 8 }, (_, i) =>
       texts(log.read({ follow: true, durableOnly: i % 2 === 0 }), 200),
@@ -231,7 +231,7 @@ describe('follow', () => {
     expect(await found).toEqual(['a', 'b'])
   })
 
-  test('a signal ends it with its reason, in the middle of waiting too', async () => {
+  test('a signal ends it with its reason, even while it waits', async () => {
     const log = await scratchLog()
     await log.append('a')
     const controller = new AbortController()
@@ -252,7 +252,7 @@ describe('follow', () => {
     expect(await waiting).toEqual({ done: true, value: undefined })
   })
 
-  test('past a cut it is out of range; before the cut it continues with the new records', async () => {
+  test('a follower past a cut is out of range; one before the cut continues with the new records', async () => {
     const log = await scratchLog()
     await Promise.all(numbered(10).map((text) => log.append(text)))
     const past = log.read({ follow: true })
@@ -270,7 +270,7 @@ describe('follow', () => {
 })
 
 describe('from another opening of the log', () => {
-  test('follow delivers what the writer appends, across segments', async () => {
+  test('follow delivers the records that the writer appends, across segments', async () => {
     const dir = scratchDir()
     const writer = await openUntilDone(dir, { segmentBytes: 65536 })
     const log = await openUntilDone(dir, { readOnly: true })
@@ -280,7 +280,7 @@ describe('from another opening of the log', () => {
     expect(await found).toEqual(payloads)
   })
 
-  test('durableOnly delivers synced records, and only those', async () => {
+  test('durableOnly delivers only synced records', async () => {
     const dir = scratchDir()
     const writer = await openUntilDone(dir)
     const log = await openUntilDone(dir, { readOnly: true })
@@ -308,7 +308,7 @@ describe('from another opening of the log', () => {
   })
 })
 
-test('a million small records come back in order', async () => {
+test('a million small records are read back in order', async () => {
   const log = await scratchLog({ segmentBytes: 16 * 2 ** 20 })
   await writeAll(
     log,
@@ -321,7 +321,7 @@ test('a million small records come back in order', async () => {
   for (let result = await reader.next(); !result.done; result = await reader.next()) {
     let record: LogRecord | undefined = result.value
     for (; record !== undefined; record = reader.nextBuffered()) {
-      if (record.seq !== next || record.data.toString() !== String(next)) throw new Error(`record ${next} is another`)
+      if (record.seq !== next || record.data.toString() !== String(next)) throw new Error(`record ${next} is wrong`)
       next++
     }
   }
@@ -340,7 +340,7 @@ test('a follower that always finds its next record in memory lets the event loop
   expect(turned).toBe(true)
 })
 
-test('batches of a follower that waits can be left at once', async () => {
+test('the loop over batches of a waiting follower can be left at once', async () => {
   const log = await scratchLog()
   await log.append('first')
   const batches = log.read({ follow: true }).batches()
@@ -350,7 +350,7 @@ test('batches of a follower that waits can be left at once', async () => {
   expect(await waiting).toEqual({ done: true, value: undefined })
 })
 
-/** A source whose log ends at `end`, with what the reader waits for. */
+/** A source whose log ends at `end`, with the events that the reader waits for. */
 function sourceOf(log: Log, end: number) {
   return {
     dir: log.dir,
@@ -388,7 +388,7 @@ function sourceOf(log: Log, end: number) {
   }
 }
 
-test('a next that is called while an earlier one is filled gets the later record', async () => {
+test('a call of next during an earlier pending call gets the later record', async () => {
   const log = await scratchLog()
   await writeAll(log, numbered(82))
   const source = sourceOf(log, 2)
@@ -399,7 +399,7 @@ test('a next that is called while an earlier one is filled gets the later record
     await new Promise(setImmediate)
     source.end += 2
     source.wake()
-    // One of these counts of microtasks ends when the records have come and the earlier call has not taken its own.
+    // One of these counts of microtasks ends after the records arrive and before the earlier call takes its record.
     for (let i = 0; i < turns; i++) await undefined
     const later = reader.next()
     seqs.push((await earlier).value?.seq, (await later).value?.seq)
@@ -438,7 +438,7 @@ describe.each([false, true])('a reader whose log is cut ahead of it (on a read-o
   })
 })
 
-test('a reader reads the log as it is after a cut that comes while it finds the place of a time', async () => {
+test('a reader reads the new records after a cut that happens while it searches for a time', async () => {
   const log = await scratchLog()
   await writeAll(log, numbered(100))
   const source = sourceOf(log, 100)
@@ -453,7 +453,7 @@ test('a reader reads the log as it is after a cut that comes while it finds the 
   expect((await records(reader)).map(({ seq }) => seq)).toEqual(Array.from({ length: 20 }, (_, i) => i))
 })
 
-test('a follower that continues after a cut is told of another one that comes meanwhile', async () => {
+test('a follower that continues after a cut notices another cut that happens meanwhile', async () => {
   const log = await scratchLog()
   await log.appendBatch(numbered(10))
   const source = sourceOf(log, 10)
@@ -461,7 +461,7 @@ test('a follower that continues after a cut is told of another one that comes me
   for (let seq = 0; seq < 5; seq++) expect((await reader.next()).value?.seq).toBe(seq)
   source.cut(8)
   const next = reader.next()
-  source.cut(3) // while the reader opens its cursor anew
+  source.cut(3) // while the reader opens its cursor again
   expect(await codeOf(next)).toBe('ERR_DURLOG_OUT_OF_RANGE')
 })
 

@@ -24,7 +24,7 @@ async function fill(log: Log, segments: number, time?: number): Promise<void> {
   for (let i = 0; i < segments * 4; i++) await log.append(Buffer.alloc(15_000, i), { time })
 }
 
-test('maxBytes bounds what the log takes on the disk, while records are appended', async () => {
+test('maxBytes limits the disk space of the log while records are appended', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await openRetaining(dir, { maxBytes: BOUND })
   let most = 0
@@ -40,20 +40,20 @@ test('maxBytes bounds what the log takes on the disk, while records are appended
   expect((await texts(log.read())).length).toBe(kept)
 })
 
-test.each(['memory', 'sync'] as const)('appends go on beside retention (%s)', async (durability) => {
+test.each(['memory', 'sync'] as const)('appends continue while retention runs (%s)', async (durability) => {
   const log = await openRetaining(join(scratchDir(), 'log'), { maxBytes: BOUND })
   for (let i = 0; i < 400; i++) {
     await log.append(Buffer.alloc(15_000), { durability })
-    // Refused with ERR_DURLOG_BACKPRESSURE while other calls wait, as they do beside `trimBefore`.
+    // Refused with ERR_DURLOG_BACKPRESSURE while other calls wait, as during `trimBefore`.
     log.write('beside')
   }
-  // What is not synced yet stays.
+  // Records that are not synced yet are kept.
   await log.sync()
   await log.retain()
   expect(log.firstSeq).toBeGreaterThan(600)
 })
 
-test('records that are too old go, and those that a cursor has still to read only after it', async () => {
+test('records that are too old are removed, but not before every cursor has read them', async () => {
   const log = await openRetaining(join(scratchDir(), 'log'), { maxAgeMs: HOUR_MS })
   await fill(log, 3, Date.now() - 2 * HOUR_MS)
   await fill(log, 2)
@@ -66,7 +66,7 @@ test('records that are too old go, and those that a cursor has still to read onl
   expect(await log.retain()).toBe(12)
 })
 
-test('with keepFor "nothing" old records go whatever cursors have still to read, and the cursor is told', async () => {
+test('with keepFor "nothing" old records are removed even if a cursor has not read them, and the cursor reports it', async () => {
   const log = await openRetaining(join(scratchDir(), 'log'), { maxAgeMs: HOUR_MS, keepFor: 'nothing' })
   await fill(log, 3, Date.now() - 2 * HOUR_MS)
   await fill(log, 1)
@@ -75,7 +75,7 @@ test('with keepFor "nothing" old records go whatever cursors have still to read,
   expect(await codeOf(cursor.read().next())).toBe('ERR_DURLOG_CURSOR_OVERRUN')
 })
 
-test('the last segment of a quiet log is sealed, so that its old records go too', async () => {
+test('the last segment of a quiet log is sealed, so that its old records are removed too', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await openRetaining(dir, { maxAgeMs: HOUR_MS })
   await log.append('old', { time: Date.now() - 2 * HOUR_MS })
@@ -86,7 +86,7 @@ test('the last segment of a quiet log is sealed, so that its old records go too'
   expect(await texts(log.read())).toEqual(['new'])
 })
 
-test('old records of a log that nobody calls go by the timer, which does not keep the process alive', async () => {
+test('a timer removes old records of an idle log, and does not keep the process alive', async () => {
   const dir = join(scratchDir(), 'log')
   const program = `
     import { open } from ${JSON.stringify(new URL('../dist/index.js', import.meta.url).href)}
@@ -112,7 +112,7 @@ test('old records of a log that nobody calls go by the timer, which does not kee
   expect(await run('leave')).toEqual(['0', 0])
 })
 
-test('where maxBytes forces past a cursor an event names it and what it loses, and its read says so', async () => {
+test('if maxBytes removes unread records of a cursor, an event names both and the cursor fails to read', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await openRetaining(dir, { maxBytes: BOUND })
   await fill(log, 1)
@@ -128,7 +128,7 @@ test('where maxBytes forces past a cursor an event names it and what it loses, a
   const first = await log.retain()
   await log.sync()
   expect(new Set(overruns.map(({ cursor }) => cursor))).toEqual(new Set(['slow']))
-  // One after the other, without a gap.
+  // One after another, without a gap.
   let next = 1
   for (const { lostFirst, lostLast } of overruns) {
     expect(lostFirst).toBe(next)
@@ -144,11 +144,11 @@ test('where maxBytes forces past a cursor an event names it and what it loses, a
   await slow.seek(first)
   const reader = slow.read()
   expect((await reader.next()).value?.seq).toBe(first)
-  // Windows removes no folder while a file of it is open.
+  // Windows removes no folder while a file in it is open.
   await reader.return()
 })
 
-test('a log that was closed with too much in it is brought below the bound when it is opened', async () => {
+test('a log that was closed above its limit is trimmed below the limit when it is opened', async () => {
   const dir = join(scratchDir(), 'log')
   const before = await open(dir, { segmentBytes: SEGMENT_BYTES })
   await fill(before, 20)
@@ -158,7 +158,7 @@ test('a log that was closed with too much in it is brought below the bound when 
   expect(bytesIn(dir)).toBeLessThanOrEqual(BOUND)
 })
 
-test('what may not be read is told by an event, and the next pass tries again', async () => {
+test('a segment that cannot be read is reported by an event, and the next pass tries again', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await openRetaining(dir, { maxBytes: BOUND })
   const failed = once(log, 'retentionFailed')
@@ -172,7 +172,7 @@ test('what may not be read is told by an event, and the next pass tries again', 
   expect(await log.retain()).toBeGreaterThan(40)
 })
 
-test('a pass and other changes of the log made at once do not disturb each other', async () => {
+test('a pass and concurrent changes of the log do not disturb each other', async () => {
   const log = await openRetaining(join(scratchDir(), 'log'), { maxBytes: BOUND })
   for (let round = 0; round < 20; round++) {
     await fill(log, 1)

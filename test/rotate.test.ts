@@ -49,7 +49,7 @@ test('rotate of a segment without records changes nothing', async () => {
   expect(await again.append('b')).toBe(1)
 })
 
-test('what is cut and trimmed around a rotation leaves the records that were kept', async () => {
+test('cuts and trims before and after a rotation leave all other records', async () => {
   const log = await openUntilDone(join(scratchDir(), 'log'), { segmentBytes: 65536 })
   for (const text of ['a', 'b', 'c']) await log.append(text)
   const [first, next, , seq, trimmed] = await Promise.all([

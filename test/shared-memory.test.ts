@@ -10,7 +10,7 @@ const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
 const FLIPPER = fileURLToPath(new URL('./fixtures/flipping-worker.mjs', import.meta.url))
 const KIB = 1024
 
-/** A payload that changes all the time; `flips` counts the changes. */
+/** A payload that changes constantly; `flips` counts the changes. */
 async function restlessPayload(size: number): Promise<{ payload: Uint8Array; flips: () => number }> {
   const bytes = new SharedArrayBuffer(size)
   const control = new Int32Array(new SharedArrayBuffer(8))
@@ -26,12 +26,12 @@ async function restlessPayload(size: number): Promise<{ payload: Uint8Array; fli
 
 // Longer than a chunk: a mapped log writes such a record to the file itself.
 test.each(STRATEGIES.flatMap((strategy) => [20 * KIB, 100 * KIB].map((size) => [strategy, size] as const)))(
-  'a payload that another thread changes while it is appended is stored whole (%s, %d bytes)',
+  'a payload that another thread changes while it is appended is stored as a valid record (%s, %d bytes)',
   async (strategy, size) => {
     const { payload, flips } = await restlessPayload(size)
     const log = await scratchLog({ strategy, chunkBytes: 64 * KIB, segmentBytes: 4096 * KIB })
     let appended = 0
-    // The other thread must have had its turn beside the appends.
+    // The other thread must have run during the appends.
     for (const end = flips() + 20; flips() < end || appended < 200; appended += 4) {
       await log.append(payload, { durability: 'sync' })
       await log.appendBatch([payload.subarray(1), payload])

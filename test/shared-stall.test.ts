@@ -1,6 +1,6 @@
 /**
- * A writer of a shared log that is stopped, and not dead, while the others wait for its record. The stopped process is a
- * real one; the reservation is put into the segment in its name, since no signal comes in the microsecond in which it has one.
+ * A writer of a shared log that is stopped, and not dead, while the others wait for its record. The stopped process is
+ * real, but the test writes the reservation into the segment: a writer has one only for a microsecond.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,7 +14,7 @@ import { openUntilDone, records, scratchDir } from './fixtures/scratch.js'
 
 const IDLE_WRITER = fileURLToPath(new URL('fixtures/shared-idle.mjs', import.meta.url))
 const SHARED: OpenOptions = { shared: true, segmentBytes: 65_536 }
-/** Behind the header and the marker of the first segment. */
+/** After the header and the marker of the first segment. */
 const FIRST_FRAME = 4096 + 24
 
 /** Another member, which is stopped; it has slot 2. */
@@ -26,7 +26,7 @@ async function stopMember(dir: string): Promise<ChildProcess> {
   return child
 }
 
-/** As if slot 2 had reserved the log's first frame, of 32 bytes, for one record. */
+/** Writes the reservation of the log's first frame, of 32 bytes, for one record by slot 2. */
 function reserveFirst(dir: string): void {
   const word = Buffer.alloc(8)
   word.writeUInt32LE(((1 << 29) | (32 - 24)) >>> 0, 0)
@@ -46,8 +46,8 @@ async function heldUp(): Promise<{ log: Log; child: ChildProcess }> {
   return { log, child }
 }
 
-describe.skipIf(platform() !== 'linux')('behind a writer that is stopped', () => {
-  test('an append waits, is told who is in the way, and is acknowledged once that one is dead', async () => {
+describe.skipIf(platform() !== 'linux')('after the reservation of a stopped writer', () => {
+  test('an append waits, reports the stopped process, and is acknowledged once that process is dead', async () => {
     const { log, child } = await heldUp()
     const appended = [log.append('at memory', { durability: 'memory' }), log.append('at sync')]
     const [stall] = await once(log, 'stalled')
@@ -64,14 +64,14 @@ describe.skipIf(platform() !== 'linux')('behind a writer that is stopped', () =>
     ])
   })
 
-  test('a log closes, says that its records are stored and not acknowledged, and they stay', async () => {
+  test('a log closes and reports that its records are stored and not acknowledged, and they are kept', async () => {
     const { log, child } = await heldUp()
     const appended = [log.append('at memory', { durability: 'memory' }), log.append('at sync'), log.sync()]
     const ends = await Promise.allSettled([...appended, log.close()])
     for (const end of ends)
       expect(end).toMatchObject({ status: 'rejected', reason: { code: 'ERR_DURLOG_STALLED', ownerPid: child.pid } })
     expect(ends[0]).toMatchObject({ reason: { outcome: 'unknown' } })
-    // Another member still waits for the stopped one, and goes on where it dies.
+    // Another member still waits for the stopped one, and continues when that one dies.
     const other = await openUntilDone(log.dir, SHARED)
     const third = other.append('of another one')
     child.kill('SIGKILL')
@@ -84,7 +84,7 @@ describe.skipIf(platform() !== 'linux')('behind a writer that is stopped', () =>
     expect((await verify(log.dir)).state).toBe('clean')
   })
 
-  test('a log that has nothing to be acknowledged closes as ever', async () => {
+  test('a log without pending acknowledgements closes as usual', async () => {
     const dir = join(scratchDir(), 'log')
     const log = await open(dir, SHARED)
     const child = await stopMember(dir)

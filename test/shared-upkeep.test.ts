@@ -1,4 +1,4 @@
-/** What is done to a log beside its writers while several have it open: trims, requests to trim, cursors. */
+/** Operations on a log while several writers have it open: trims, requests to trim, cursors. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
@@ -39,10 +39,10 @@ async function startWriter(dir: string): Promise<{ kill(): Promise<void> }> {
   }
 }
 
-/** ms between two ticks of the clock that a log reads, at most. */
+/** The longest time in ms between two ticks of the clock that a log reads. */
 const TICK = 10
 
-/** Until every record that was appended before is older than a millisecond by the log's clock. */
+/** Waits until every earlier record is older than a millisecond by the log's clock. */
 async function untilOlder(): Promise<void> {
   const now = Date.now()
   while (Date.now() <= now + 1 + TICK) await new Promise((resolve) => setImmediate(resolve))
@@ -50,7 +50,7 @@ async function untilOlder(): Promise<void> {
 
 const segmentsOf = (dir: string): number => readdirSync(dir).filter((name) => name.endsWith('.seg')).length
 
-describe.skipIf(platform() !== 'linux')('beside several writers', () => {
+describe.skipIf(platform() !== 'linux')('while several writers have the log open', () => {
   test('durlog trim removes segments while two members and another process append', async () => {
     const [first, second] = await twoMembers(20)
     const writer = await startWriter(first.dir)
@@ -71,7 +71,7 @@ describe.skipIf(platform() !== 'linux')('beside several writers', () => {
     expect((await verify(first.dir)).state).toBe('clean')
   })
 
-  test('a request to remove everything removes what is sealed, and is not met again', async () => {
+  test('a request to remove everything removes the sealed segments, and is executed only once', async () => {
     const [first, second] = await twoMembers(10)
     const failures: unknown[] = []
     for (const log of [first, second]) log.on('retentionFailed', (error) => failures.push(error))
@@ -84,7 +84,7 @@ describe.skipIf(platform() !== 'linux')('beside several writers', () => {
     expect((await records(first.read())).map(({ seq }) => seq)).toEqual([8, 9, 10])
   })
 
-  test('a request to trim removes what has not been synced too, once it is', async () => {
+  test('a request to trim also removes unsynced records, once they are synced', async () => {
     const log = await openUntilDone(join(scratchDir(), 'log'), { ...SHARED, durability: 'memory' })
     for (let i = 0; i < 20; i++) await log.append(Buffer.alloc(15_000, i))
     expect(await trim(log.dir, { before: 17, waitMs: 60_000 })).toMatchObject({
@@ -94,7 +94,7 @@ describe.skipIf(platform() !== 'linux')('beside several writers', () => {
     })
   })
 
-  test('a limit of bytes by another process holds while members append', async () => {
+  test('a byte limit set by another process is enforced while members append', async () => {
     const [first, second] = await twoMembers(40)
     expect(segmentsOf(first.dir)).toBe(10)
     const report = await trim(first.dir, { maxBytes: 4 * 65_536, waitMs: 60_000 })
@@ -105,7 +105,7 @@ describe.skipIf(platform() !== 'linux')('beside several writers', () => {
     expect(await second.append('two')).toBe(41)
   })
 
-  test('two members that trim at the same time both end, and what is kept is whole', async () => {
+  test('two members that trim at the same time both finish, and the kept records are intact', async () => {
     const [first, second] = await twoMembers(40)
     const trims = [first.trimBefore(21), second.trimBefore(30), first.trimBefore(9), second.trimBefore(25)]
     const appended = await first.append('meanwhile')
@@ -117,7 +117,7 @@ describe.skipIf(platform() !== 'linux')('beside several writers', () => {
     expect((await verify(first.dir)).state).toBe('clean')
   })
 
-  test('what only one writer can do is refused by a code and says what to do', async () => {
+  test('calls that need an exclusive writer are refused with a code and the remedy', async () => {
     const [first] = await twoMembers(1)
     expect(await codeOf(first.rotate())).toBe('ERR_DURLOG_UNSUPPORTED')
     expect(await codeOf(first.retain())).toBe('ERR_DURLOG_INVALID_ARGUMENT')
@@ -126,7 +126,7 @@ describe.skipIf(platform() !== 'linux')('beside several writers', () => {
     expect(await codeOf(openUntilDone(dir, { ...SHARED, retention }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
   })
 
-  test('a cursor delivers every writer’s records, and goes on where it was committed', async () => {
+  test('a cursor delivers every writer’s records, and continues after its last commit', async () => {
     const [first, second] = await twoMembers(0)
     const writer = await startWriter(first.dir)
     const cursor = await first.cursor('reader')
@@ -150,7 +150,7 @@ describe.skipIf(platform() !== 'linux')('beside several writers', () => {
     expect(first.syncedSeq).toBeGreaterThanOrEqual(seen.filter((seq) => seq % 14 === 0).at(-1) as number)
   })
 
-  test('a cursor is told of a trim by another member, and kept by a limit of age', async () => {
+  test('a cursor notices a trim by another member, and an age limit keeps its records', async () => {
     const [first, second] = await twoMembers(20)
     const cursor = await first.cursor('slow', { from: 5 })
     await untilOlder()

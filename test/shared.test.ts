@@ -13,11 +13,11 @@ import { codeOf, openUntilDone, records, scratchDir } from './fixtures/scratch.j
 const WRITER = fileURLToPath(new URL('fixtures/shared-writer.mjs', import.meta.url))
 const SHARED: OpenOptions = { shared: true, segmentBytes: 65_536 }
 
-/** What a writer has said: its records by their seqs, and whether it is through. */
+/** The output of a writer: its records by their seqs, and whether it is done. */
 interface Writer {
   acknowledged: Map<number, string>
   opened: Promise<void>
-  /** Settles when it has ended, however. */
+  /** Settles when it has ended in any way. */
   ended: Promise<void>
   done: boolean
   kill(): void
@@ -63,7 +63,7 @@ function startWorker(...args: readonly string[]): Writer {
   })
 }
 
-/** Every record that there is, by its seq; fails if the log is not whole. */
+/** Every record of the log, by its seq; fails if the log is damaged. */
 async function readBack(dir: string): Promise<Map<number, string>> {
   const report = await verify(dir)
   expect(report.state).toBe('clean')
@@ -77,9 +77,9 @@ function expectHeld(found: Map<number, string>, writers: readonly Writer[]): voi
     for (const [seq, text] of acknowledged) expect(found.get(seq), `seq ${seq}`).toBe(text)
 }
 
-describe.skipIf(platform() !== 'linux')('a log that several write', () => {
+describe.skipIf(platform() !== 'linux')('a log with several writers', () => {
   for (const level of ['memory', 'sync', 'full'] as const) {
-    test(`four processes at ${level} lose nothing and keep one order`, async () => {
+    test(`four processes at ${level} lose no record and agree on one order`, async () => {
       const dir = join(scratchDir(), 'log')
       const writers = ['a', 'b', 'c', 'd'].map((name) => startProcess(dir, name, '300', level))
       await Promise.all(writers.map(({ ended }) => ended))
@@ -115,7 +115,7 @@ describe.skipIf(platform() !== 'linux')('a log that several write', () => {
     expectHeld(await readBack(dir), writers)
   })
 
-  test('a killed process costs the others nothing', async () => {
+  test('killing a process loses no record of the others', async () => {
     const dir = join(scratchDir(), 'log')
     const log = await openUntilDone(dir, SHARED)
     const killed: Writer[] = []
@@ -132,7 +132,7 @@ describe.skipIf(platform() !== 'linux')('a log that several write', () => {
     expect(log.stats().shared).toMatchObject({ members: 1 })
   })
 
-  test('a terminated worker thread costs the others nothing', async () => {
+  test('terminating a worker thread loses no record of the others', async () => {
     const dir = join(scratchDir(), 'log')
     const log = await openUntilDone(dir, SHARED)
     const ended: Writer[] = []
@@ -148,7 +148,7 @@ describe.skipIf(platform() !== 'linux')('a log that several write', () => {
     expectHeld(await readBack(dir), ended)
   })
 
-  test('when all are killed the next open recovers what was acknowledged', async () => {
+  test('if all are killed, the next open recovers the acknowledged records', async () => {
     const dir = join(scratchDir(), 'log')
     const all: Writer[] = []
     for (let round = 0; round < 4; round++) {
@@ -165,7 +165,7 @@ describe.skipIf(platform() !== 'linux')('a log that several write', () => {
     }
   })
 
-  test('shared and alone refuse each other', async () => {
+  test('shared and exclusive opens refuse each other', async () => {
     const dir = join(scratchDir(), 'log')
     const shared = await open(dir, SHARED)
     const refused = await open(dir).catch((error: Error) => error)
@@ -178,7 +178,7 @@ describe.skipIf(platform() !== 'linux')('a log that several write', () => {
     await openUntilDone(dir, SHARED)
   })
 
-  test('expectedSeq sees what the others have appended', async () => {
+  test('expectedSeq takes the records of other writers into account', async () => {
     const dir = join(scratchDir(), 'log')
     const [first, second] = [await openUntilDone(dir, SHARED), await openUntilDone(dir, SHARED)] as [Log, Log]
     expect(await first.append('one', { expectedSeq: 0 })).toBe(0)
@@ -186,14 +186,14 @@ describe.skipIf(platform() !== 'linux')('a log that several write', () => {
     expect(conflict).toMatchObject({ code: 'ERR_DURLOG_SEQ_CONFLICT', nextSeq: 1 })
     expect(await second.appendBatch(['two', 'three'], { expectedSeq: 1 })).toEqual({ first: 1, last: 2 })
     expect(first.nextSeq).toBe(3)
-    // One of many that race for the same seq gets it.
+    // One of many appends that race for the same seq gets it.
     const raced = await Promise.allSettled(
       Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? first : second).append(`race ${i}`, { expectedSeq: 3 })),
     )
     expect(raced.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
   })
 
-  test('a refused append leaves no expected seq behind', async () => {
+  test('a refused append leaves no expected seq set', async () => {
     const log = await openUntilDone(join(scratchDir(), 'log'), { ...SHARED, maxRecordBytes: 100 })
     let appended = 0
     for (const data of ['x'.repeat(101), '', 5 as unknown as string]) {
@@ -208,7 +208,7 @@ describe.skipIf(platform() !== 'linux')('a log that several write', () => {
     }
   })
 
-  test('what needs the log alone says so', async () => {
+  test('a call that needs an exclusive writer is refused with that reason', async () => {
     const log = await openUntilDone(join(scratchDir(), 'log'), SHARED)
     await log.append('one')
     expect(await codeOf(log.truncateAfter(-1))).toBe('ERR_DURLOG_UNSUPPORTED')
@@ -217,11 +217,11 @@ describe.skipIf(platform() !== 'linux')('a log that several write', () => {
     expect(await codeOf(open(log.dir, { ...SHARED, recovery: 'salvage' }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
   })
 
-  test('an append in front of bytes that no writer leaves is told that its outcome is unknown', async () => {
+  test('an append before bytes that no writer leaves fails with an unknown outcome', async () => {
     for (const call of ['append', 'appendSync'] as const) {
       const log = await open(join(scratchDir(), 'log'), SHARED)
       onTestFinished(() => log.close().catch(() => {}))
-      // The first record's frame ends here, behind the header and the marker of a segment that is the first.
+      // The first record's frame ends here, after the header and the marker of the first segment.
       const file = openSync(join(log.dir, '00000000000000000000.seg'), 'r+')
       writeSync(file, Buffer.alloc(8, 0xff), 0, 8, 4096 + 24 + 32)
       closeSync(file)
@@ -231,7 +231,7 @@ describe.skipIf(platform() !== 'linux')('a log that several write', () => {
     }
   })
 
-  test('each call that writes works as alone, and a trim is everybody’s', async () => {
+  test('each writing call works as in an exclusive log, and a trim affects every member', async () => {
     const dir = join(scratchDir(), 'log')
     const [first, second] = [await openUntilDone(dir, SHARED), await openUntilDone(dir, SHARED)] as [Log, Log]
     expect(first.write('a')).toBe(0)
@@ -247,7 +247,7 @@ describe.skipIf(platform() !== 'linux')('a log that several write', () => {
     expect(second.stats()).toMatchObject({ mode: 'mmap', shared: { members: 2, slot: 2 } })
   })
 
-  test('durlog append --shared writes beside another process', async () => {
+  test('durlog append --shared appends while another process writes', async () => {
     const dir = join(scratchDir(), 'log')
     const log = await openUntilDone(dir, SHARED)
     await log.append('one')

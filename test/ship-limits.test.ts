@@ -22,7 +22,7 @@ async function filledLog(records: number): Promise<Log> {
   return log
 }
 
-/** Takes any number of records, and acknowledges them when `release` is called. */
+/** A target that accepts any number of records and acknowledges them when `release` is called. */
 class SlowTarget implements ShipTarget {
   readonly dropsOld = false
   readonly room = 1000

@@ -20,7 +20,7 @@ import { readLog } from './format/independent-reader.mjs'
 const BATCH_WRITER = fileURLToPath(new URL('fixtures/batch-writer.mjs', import.meta.url))
 
 const segment = (salt: bigint): CraftedSegment => new CraftedSegment({ version: 2, salt })
-/** Voids at the beginning, of a batch, around a border and at the end. */
+/** Voids at the beginning, of a batch, around a segment boundary and at the end. */
 const FILES: Files = new Map([
   [segmentName(0), segment(1n).void(0, 2).records(2, 3).void(4, 1).records(5, 6).void(7, 3).bytes],
   [segmentName(10), segment(2n).void(10, 1).records(11, 14).void(15, 2).marker(17).bytes],
@@ -181,7 +181,7 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
     expect((await records(copy.read())).map(({ seq }) => seq)).toEqual([...SEQS, 15])
   })
 
-  test('begins and ends at the given seqs, also among them', async () => {
+  test('begins and ends at the given seqs, even if these hold no record', async () => {
     const nats = await serverWithStream()
     const original = craftedLog()
     await shipAll(await openUntilDone(original), nats)
@@ -212,7 +212,7 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
     })
   })
 
-  test('is continued after a stop, also if such seqs are at its end', async () => {
+  test('is continued after a stop, even if such seqs are at its end', async () => {
     const nats = await serverWithStream()
     const original = craftedLog()
     await shipAll(await openUntilDone(original), nats)

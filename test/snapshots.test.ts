@@ -34,7 +34,7 @@ test('a snapshot is current until a record that it covers is cut', async () => {
   expect(await next.isCurrent(at(9))).toBe(false)
 })
 
-test('the generation counts truncations that removed records, in every way to see it', async () => {
+test('the generation counts truncations that removed records, and every API reports the same value', async () => {
   const log = await scratchLog()
   await writeAll(log, numbered(10))
   expect([log.generation, (await inspect(log.dir)).generation]).toEqual([0, 0])
@@ -51,7 +51,7 @@ test('the generation counts truncations that removed records, in every way to se
   expect((await openUntilDone(log.dir)).generation).toBe(2)
 })
 
-test('a snapshot of another log, of a generation to come or with a damaged list of cuts is not current', async () => {
+test('a snapshot of another log, of a future generation or with a damaged list of cuts is not current', async () => {
   const log = await scratchLog()
   await writeAll(log, numbered(10))
   const { uuid, generation } = log
@@ -65,7 +65,7 @@ test('a snapshot of another log, of a generation to come or with a damaged list 
   expect((await inspect(log.dir)).generation).toBe(-1)
 })
 
-test('a position that is none is refused', async () => {
+test('an invalid position is refused', async () => {
   const log = await scratchLog()
   const { uuid, generation } = log
   const positions = [
@@ -92,7 +92,7 @@ test('the example of docs/SNAPSHOTS.md keeps its balances over restarts and a tr
   await log.append('{"name":"bob","amount":1}')
   await log.close()
   expect(await run('ann', '1')).toBe('replayed 1 records: {"ann":6,"bob":3}')
-  // The snapshot covers records 0 to 3. Others get the seqs of 1 to 3.
+  // The snapshot covers records 0 to 3. After a cut, other records get seqs 1 to 3.
   const cut = await openUntilDone(dir)
   await cut.truncateAfter(0)
   for (const name of ['eve', 'eve', 'eve', 'eve']) await cut.append(`{"name":"${name}","amount":1}`)

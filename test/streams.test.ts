@@ -6,7 +6,7 @@ import { codeOf, scratchLog, texts } from './fixtures/scratch.js'
 
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, i) => `record ${i}`)
 
-test('a writable makes each chunk one record, and has finished when all have reached their level', async () => {
+test('a writable makes each chunk one record, and finishes when all have reached their level', async () => {
   const log = await scratchLog()
   await pipeline(Readable.from(numbered(1000)), log.writable({ durability: 'sync' }))
   expect(log.syncedSeq).toBe(999)
@@ -111,7 +111,7 @@ test('a readable fails with the error of the read', async () => {
   )
 })
 
-test('a writable tells how far it got', async () => {
+test('a writable reports how far it got', async () => {
   const log = await scratchLog({ maxRecordBytes: 10 })
   await log.append('before')
   const writable = log.writable()
@@ -123,7 +123,7 @@ test('a writable tells how far it got', async () => {
   expect(await texts(log.read())).toEqual(['before', 'a', 'b'])
 })
 
-test('a writable that splits makes each line a record, wherever chunks end', async () => {
+test('a writable that splits makes each line a record, regardless of where chunks end', async () => {
   const lines = Array.from({ length: 500 }, (_, i) => `line ${i} ${'ä'.repeat(i % 7)}`)
   const bytes = Buffer.from(`${lines.join('\n')}\nthe last has no newline`)
   for (const step of [1, 7, 1000, bytes.length]) {
@@ -138,7 +138,7 @@ test('a writable that splits makes each line a record, wherever chunks end', asy
   }
 })
 
-test('without a byte a chunk or a line is refused, or left out with skipEmpty', async () => {
+test('an empty chunk or line is refused, or skipped with skipEmpty', async () => {
   const cases: [object, string[], string[] | string][] = [
     [{}, ['a', '', 'b'], 'ERR_DURLOG_RECORD_EMPTY'],
     [{ skipEmpty: true }, ['a', '', 'b'], ['a', 'b']],

@@ -1,6 +1,6 @@
 /**
- * In a worker that is being terminated Node refuses the core its arguments and its errors, while JavaScript still runs for
- * a moment. The core is then as here: its calls return nothing, and have done nothing.
+ * In a worker that is being terminated, Node gives the core no access to its arguments and cannot throw its errors, while
+ * JavaScript still runs for a moment. The core then behaves as in this test: its calls do nothing and return undefined.
  */
 import { expect, test } from 'vitest'
 import { WritePipeline } from '../src/log/write-pipeline.js'
@@ -8,7 +8,7 @@ import { Counter, type NativeLog } from '../src/native/native.js'
 import type { ResolvedOptions } from '../src/options/open-options.js'
 import { codeOf } from './fixtures/scratch.js'
 
-/** A log of ten records, all at every level, whose core does nothing from now on. */
+/** A log of ten records, all acknowledged at every level, whose core does nothing from now on. */
 function pipelineOfDeafCore(): WritePipeline {
   const counters = new Float64Array(Object.keys(Counter).length).fill(10, Counter.nextSeq, Counter.pendingBytes)
   const deaf = () => undefined
@@ -29,7 +29,7 @@ const calls: Record<string, (pipeline: WritePipeline) => unknown> = {
   flushSync: (pipeline) => pipeline.flushSync(0),
 }
 
-test.each(Object.keys(calls))('%s acknowledges nothing that the core has not done', async (name) => {
+test.each(Object.keys(calls))('%s acknowledges only work that the core has done', async (name) => {
   const made = (async () => calls[name]?.(pipelineOfDeafCore()))()
   expect(await codeOf(made)).toBe('ERR_DURLOG_CLOSED')
 })

@@ -22,7 +22,7 @@ async function fill(log: Log, count: number): Promise<void> {
   await Promise.all(appends)
 }
 
-/** What `seqAt` has to say of a log that `fill` has filled. */
+/** The expected results of `seqAt` for a log that `fill` has filled. */
 const seqAtOf = (log: ReadableLog, time: number): number => {
   const seq = Math.max(0, Math.ceil((time - BEGIN) / STEP_MS)) * PER_TIME
   return Math.min(Math.max(seq, log.firstSeq), log.nextSeq)
@@ -36,7 +36,7 @@ async function expectRight(log: ReadableLog): Promise<void> {
 
 describe('seqAt', () => {
   test.each(STRATEGIES)(
-    'is the first record at or after the time, in the writer and beside it (%s)',
+    'is the first record at or after the time, in the writer and in a reader (%s)',
     async (strategy) => {
       const dir = join(scratchDir(), 'log')
       const log = await openUntilDone(dir, { strategy, ...SMALL })
@@ -47,7 +47,7 @@ describe('seqAt', () => {
     },
   )
 
-  test('knows the segments that have been added, trimmed and cut since it was last asked', async () => {
+  test('includes the changes of segments that were added, trimmed and cut since the last call', async () => {
     const dir = join(scratchDir(), 'log')
     const log = await openUntilDone(dir, SMALL)
     const reader = await openUntilDone(dir, { readOnly: true })
@@ -77,7 +77,7 @@ describe('seqAt', () => {
     expect(await log.seqAt(BEGIN + 0.5)).toBe(1)
   })
 
-  test('refuses what is no time', async () => {
+  test('refuses a value that is not a time', async () => {
     const log = await scratchLog()
     for (const time of ['2026', Number.NaN, -1, new Date('never'), undefined])
       expect(await codeOf(log.seqAt(time as number))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
@@ -87,7 +87,7 @@ describe('seqAt', () => {
 })
 
 describe('since and until', () => {
-  test('bound what is read, with from and to if these are given', async () => {
+  test('limit the records that are read, together with from and to', async () => {
     const log = await scratchLog(SMALL)
     await fill(log, 100)
     const seqs = async (options: Parameters<Log['read']>[0]): Promise<number[]> =>
@@ -103,7 +103,7 @@ describe('since and until', () => {
     expect(() => log.read({ since: 'yesterday' as unknown as number })).toThrow(/since must be a Date/)
   })
 
-  test('a follower begins at the time and goes on', async () => {
+  test('a follower begins at the time and continues', async () => {
     const dir = join(scratchDir(), 'log')
     const log = await openUntilDone(dir)
     await fill(log, 10)
@@ -115,7 +115,7 @@ describe('since and until', () => {
     await reader.return()
   })
 
-  test('durlog cat, tail and export take them', async () => {
+  test('durlog cat, tail and export accept them', async () => {
     const dir = join(scratchDir(), 'log')
     const log = await open(dir)
     for (let i = 0; i < 20; i++) await log.append(`r${i}`, { time: BEGIN + i * 60_000 })

@@ -9,17 +9,17 @@ import { codeOf, openUntilDone, scratchDir, texts } from './fixtures/scratch.js'
 
 const HOUR_MS = 3_600_000
 
-/** A log of 20 records of which four fill a segment; the first twelve are two hours old. */
+/** A log of 20 records, of which four fill a segment; the first twelve are two hours old. */
 async function makeLog(dir: string): Promise<Log> {
   const log = await open(dir, { segmentBytes: 65536 })
   for (let i = 0; i < 20; i++)
     await log.append(Buffer.alloc(15_000, i), { time: Date.now() - (i < 12 ? 2 * HOUR_MS : 0) })
   return log
 }
-/** One that a test makes. */
+/** The path of a request that a test makes. */
 const requestOf = (dir: string): string => join(dir, 'trim-request-0123456789abcdef')
 
-test('a log that nobody has open is trimmed by the caller', async () => {
+test('a log that no process has open is trimmed by the caller', async () => {
   const dir = join(scratchDir(), 'log')
   await (await makeLog(dir)).close()
   expect(await trim(dir, { before: 11 })).toEqual({
@@ -64,7 +64,7 @@ test('a log that another process has open is trimmed by that process, while it a
   expect((await texts(reader.read({ to: 19 }))).length).toBe(12)
 })
 
-test('a request that the writer has not seen is done by the next one, and one for another log is removed', async () => {
+test('a request that the writer has not seen is executed by the next writer; a request for another log is removed', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await makeLog(dir)
   expect(await trim(dir, { before: 8, waitMs: 0 })).toMatchObject({ by: 'requested', firstSeq: 0, before: 8 })
@@ -84,7 +84,7 @@ test('a request that the writer has not seen is done by the next one, and one fo
   expect(next.firstSeq).toBe(8)
 })
 
-test('half a request is none, until the rest of it is there', async () => {
+test('an incomplete request is ignored until it is complete', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await makeLog(dir)
   writeFileSync(requestOf(dir), `${log.uuid} 1`)
@@ -94,7 +94,7 @@ test('half a request is none, until the rest of it is there', async () => {
   await expect.poll(() => next.firstSeq, { timeout: 20_000 }).toBe(12)
 })
 
-test('half a request that nobody will finish is removed', async () => {
+test('an incomplete request that no process will finish is removed', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await makeLog(dir)
   await log.close()
@@ -105,7 +105,7 @@ test('half a request that nobody will finish is removed', async () => {
   expect(next.firstSeq).toBe(0)
 })
 
-test('two requests at the same time are both done', async () => {
+test('two concurrent requests are both executed', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await makeLog(dir)
   onTestFinished(() => log.close())
@@ -118,7 +118,7 @@ test('two requests at the same time are both done', async () => {
   expect(trimRequests(dir)).toEqual([])
 })
 
-test('calls at the same time on a log that no process has open are all done', async () => {
+test('concurrent calls on a log that no process has open are all executed', async () => {
   const dir = join(scratchDir(), 'log')
   await (await makeLog(dir)).close()
   const calls = [9, 17, 5, 13].map((before) => trim(dir, { before, waitMs: 60_000 }))
@@ -128,7 +128,7 @@ test('calls at the same time on a log that no process has open are all done', as
   expect(log.firstSeq).toBe(16)
 })
 
-test('old records of a log that is seldom appended to go with the segment that they share', async () => {
+test('a trim seals and removes the last segment of a rarely used log if its records are old', async () => {
   for (const held of [false, true]) {
     const dir = join(scratchDir(), 'log')
     const log = await open(dir, { segmentBytes: 65536 })
@@ -146,7 +146,7 @@ test('old records of a log that is seldom appended to go with the segment that t
   }
 })
 
-test('a dry run tells what would go and changes nothing, with a writer and without', async () => {
+test('a dry run reports what would be removed and changes nothing, with a writer and without', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await makeLog(dir)
   const cursor = await log.cursor('slow')
@@ -207,7 +207,7 @@ test.each<[string, unknown, RegExp]>([
   expect(((await refusal.catch((error: unknown) => error)) as DurlogError).code).toBe('ERR_DURLOG_INVALID_ARGUMENT')
 })
 
-test('trim of what is no log is refused, and leaves nothing there', async () => {
+test('trim of a folder without a log is refused, and creates nothing in it', async () => {
   const dir = scratchDir()
   expect(await codeOf(trim(dir, { before: 5 }))).toBe('ERR_DURLOG_NOT_FOUND')
   expect(trimRequests(dir)).toEqual([])
@@ -222,7 +222,7 @@ test('a request that is made while an earlier one is removed is not lost', async
     const [name] = await Promise.all([writeTrimRequest(dir, uuid, later), removeTrimRequest(dir, earlier)])
     expect(trimRequests(dir)).toEqual([name])
     expect(await readTrimRequest(dir, uuid, name)).toEqual(later)
-    // Each of several writers that have done it removes it.
+    // Each of several writers that have executed the request removes it.
     await Promise.all([removeTrimRequest(dir, name), removeTrimRequest(dir, name)])
   }
 })

@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { Truncation } from '../src/reader/truncation.js'
 
-test('a cut knows the lowest one after it, however many there were', () => {
+test('a cut knows the lowest later cut, after any number of them', () => {
   const first = new Truncation(Number.POSITIVE_INFINITY)
   expect(first.lowestLater()).toBe(Number.POSITIVE_INFINITY)
   const seen = first.followedBy(7)

@@ -1,4 +1,4 @@
-/** The published types under the oldest TypeScript that docs/INSTALL.md names, and one in between. */
+/** The published types with the oldest TypeScript that docs/INSTALL.md names, and with a later version. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { cacheFolder } from '../scripts/cache.mjs'
 
 const FLAGS = '--noEmit --strict --exactOptionalPropertyTypes --target es2022 --module nodenext --types node'
 
-/** The compiler, downloaded once; or why it cannot be. */
+/** The compiler, which is downloaded once, or the reason why that fails. */
 function fetchCompiler(version: string): { tsc: string } | { problem: string } {
   const folder = cacheFolder(`typescript-${version}`)
   const tsc = join(folder, 'package/lib/tsc.js')
@@ -46,7 +46,7 @@ test.for(['5.0.4', '5.4.5'])('the types compile with TypeScript %s', { timeout: 
   expect(compile(version, skip, types('import.mts'))).toBe('')
 })
 
-// The declarations of the NATS client do not compile with exactOptionalPropertyTypes, under any TypeScript.
+// The declarations of the NATS client do not compile with exactOptionalPropertyTypes in any TypeScript version.
 test('the types of durlog/jetstream compile with TypeScript 5.0.4 and skipLibCheck', { timeout: 300_000 }, ({
   skip,
 }) => {

@@ -1,4 +1,4 @@
-/** Seqs without a record: readers pass over them, and who asks for one is told so. */
+/** Seqs without a record: readers skip them, and a call that requests one fails with a code. */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { frames, type ReadableLog } from '../src/index.js'
@@ -7,7 +7,7 @@ import { codeOf, openUntilDone, records, scratchDir } from './fixtures/scratch.j
 import { readLog } from './format/independent-reader.mjs'
 
 const segmentOf = (salt: bigint): CraftedSegment => new CraftedSegment({ version: 2, salt })
-/** Voids within a segment, of a batch, around a border and at the end. */
+/** Voids within a segment, of a batch, around a segment boundary and at the end. */
 const FILES: Files = new Map([
   [segmentName(0), segmentOf(1n).records(0, 2).void(3, 1).records(4, 5).void(6, 3).records(9, 9).void(10, 1).bytes],
   [segmentName(11), segmentOf(2n).void(11, 1).records(12, 14).void(15, 2).marker(17).bytes],
@@ -26,13 +26,13 @@ async function seqsOf(log: ReadableLog, from: number): Promise<number[]> {
 }
 
 describe('seqs without a record', () => {
-  test('are passed over by a reader, wherever it begins', async () => {
+  test('are skipped by a reader that begins at any seq', async () => {
     const log = await openUntilDone(writeLog(), { readOnly: true })
     expect(log.nextSeq).toBe(17)
     for (let from = 0; from <= 17; from++) expect(await seqsOf(log, from)).toEqual(SEQS.filter((seq) => seq >= from))
   })
 
-  test('are passed over by a follower that waits behind them', async () => {
+  test('are skipped by a follower that waits after them', async () => {
     const dir = writeLog()
     const log = await openUntilDone(dir)
     const reader = log.read({ from: 13, follow: true })
@@ -44,7 +44,7 @@ describe('seqs without a record', () => {
     await reader.return()
   })
 
-  test.each([false, true])('reject get by a code of their own, readOnly %s', async (readOnly) => {
+  test.each([false, true])('make get fail with a distinct code, readOnly %s', async (readOnly) => {
     const dir = writeLog()
     const log: ReadableLog = await (readOnly ? openUntilDone(dir, { readOnly: true }) : openUntilDone(dir))
     for (const seq of VOID) {
@@ -55,7 +55,7 @@ describe('seqs without a record', () => {
     expect(await codeOf(log.get(17))).toBe('ERR_DURLOG_OUT_OF_RANGE')
   })
 
-  test('do not lead seqAt astray', async () => {
+  test('do not change the result of seqAt for records', async () => {
     const log = await openUntilDone(writeLog())
     const first = (await log.get(0)).timestamp
     expect(await log.seqAt(first)).toBe(0)

@@ -18,7 +18,7 @@ test('each waiter resolves with its own seq once the level has passed it, and no
   expect(waiters.size).toBe(0)
 })
 
-test('at most the given number are settled, and the rest at the next call', async () => {
+test('a call settles at most the given number of waiters, and the next call settles the rest', async () => {
   const waiters = new Waiters()
   const promises = [0, 1, 2].map((seq) => waiters.wait(seq))
   expect(waiters.settle(3, 2)).toBe(2)
@@ -39,14 +39,14 @@ test('order and seqs survive growth while the ring is wrapped', async () => {
   expect(await Promise.all(promises)).toEqual(Array.from({ length: next }, (_, seq) => seq))
 })
 
-test('two waiters may wait for one seq', async () => {
+test('two waiters may wait for the same seq', async () => {
   const waiters = new Waiters()
   const both = Promise.all([waiters.wait(7), waiters.wait(7)])
   waiters.settle(8)
   expect(await both).toEqual([7, 7])
 })
 
-test('a failure rejects from its first seq on, oldest first, and keeps those before', async () => {
+test('a failure rejects the waiters from its first seq on, oldest first, and keeps earlier ones', async () => {
   const waiters = new Waiters()
   const promises = [0, 1, 2, 3].map((seq) => waiters.wait(seq))
   const order: number[] = []

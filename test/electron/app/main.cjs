@@ -1,5 +1,5 @@
-// An application for the tests: plays the scenario that DURLOG_SCENARIO names, and tells what came of it in the file
-// DURLOG_REPORT, a line of JSON for each event, written past the streams so that nothing told is lost.
+// An application for the tests: runs the scenario that DURLOG_SCENARIO names, and writes the result to the file
+// DURLOG_REPORT, a line of JSON for each event, with synchronous writes so that no event is lost.
 const { appendFileSync } = require('node:fs')
 const { join } = require('node:path')
 const { app, BrowserWindow, ipcMain, utilityProcess } = require('electron')

@@ -1,4 +1,4 @@
-// Appends without end and tells the main process of each acknowledgement. The page before this one may still hold the
+// Appends without end and reports each acknowledgement to the main process. The previous page may still hold the
 // log: its lock goes with its environment.
 const { join } = require('node:path')
 const { ipcRenderer } = require('electron')
