@@ -3,8 +3,8 @@ import { googletestFolder } from './googletest.mjs'
 import { buildProgram, CORE_FLAGS, coreSources, coreTests, WARNINGS, withTestHooks } from './native-program.mjs'
 
 /**
- * `flags` are added to those of the core, `link` goes to the linker; without `system`, `processor` and `compiler` the
- * program is for this system. `rooms` limits it to the tests of these folders below test/core.
+ * `flags` are added to those of the core, `link` is passed to the linker; without `system`, `processor` and `compiler`
+ * the program is for this system. `rooms` limits it to the tests of these folders below test/core.
  */
 export async function buildCoreTests(output, { flags = [], link = [], rooms, system, processor, compiler } = {}) {
   const googletest = googletestFolder()

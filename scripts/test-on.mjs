@@ -1,11 +1,11 @@
-// Runs the tests on another system that this machine can play: under qemu, musl or Wine.
+// Runs the tests for another system on this machine: under qemu, musl or Wine.
 //
 //   npm run test:on -- linux-arm64 [part of a file's name ...]
 //   npm run test:windows             the same as test:on -- win32-x64
 //
-// The core's tests are cross-compiled; the addon is the package's binary, built anew where its sources have changed;
-// the plain runner runs each vitest file in a separate process. If something is missing, it is skipped with the
-// reason. Prints a table as docs/TESTING.md has them; fails where a test fails.
+// The core's tests are cross-compiled; the addon is the package's binary, rebuilt if its sources have changed; the
+// plain runner runs each vitest file in a separate process. If something is missing, it is skipped with the reason.
+// Prints a table in the form of docs/TESTING.md; fails if a test fails.
 import { execFileSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { resolve } from 'node:path'

@@ -106,7 +106,7 @@ function addon(): BenchAddon {
   return loaded
 }
 
-/** Whether there are baselines: Linux has them, where the bench's own addon has been built or shipped. */
+/** Whether there are baselines: on Linux, if the bench's addon has been built or shipped. */
 export function baselinesSupported(): boolean {
   loaded ??= loadBenchAddon() as BenchAddon | undefined
   return loaded?.supported === true

@@ -50,7 +50,7 @@ class Undo {
 }
 
 function mount(type: ImageFileSystem, image: string, point: string, undo: Undo): void {
-  // Direct I/O on the image keeps the host's page cache out of the figures, where the host can.
+  // Direct I/O on the image keeps the host's page cache out of the figures, if the host supports it.
   const loop = attachLoop(image)
   undo.push(() => runTool('losetup', ['--detach', loop]))
   const [program, ...args] = FORMAT[type] as [string, ...string[]]

@@ -7,9 +7,9 @@ export interface Load {
 }
 
 /**
- * Keeps `depth` calls of `append` under way until `millis` have passed (looked at every `depth` calls), then
- * waits for the last. Counts what had settled. Callbacks, as `await` in a loop for each place costs twice as much,
- * and the clock is to see the log, not the load.
+ * Keeps `depth` calls of `append` in flight until `millis` have passed (checked every `depth` calls), then waits for
+ * the last. Counts the settled calls. Uses callbacks, because an `await` in a loop for each of them costs twice as
+ * much, and the time should be that of the log and not of the load.
  */
 export function keepInFlight(append: () => Promise<unknown>, depth: number, millis: number): Promise<Load> {
   return new Promise((resolve, reject) => {
@@ -58,14 +58,14 @@ export function timeEachSync(append: () => unknown, count: number): Float64Array
   return latencies
 }
 
-/** Lets the event loop come round, so that what waits behind a synchronous loop gets its turn. */
+/** Lets the event loop turn, so that work that waits for the end of a synchronous loop can run. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
 /**
- * Calls `write` `count` times in bursts of `burst` with a turn of the event loop after each, everything in the
- * time. Where it throws ERR_DURLOG_BACKPRESSURE `drain` is awaited.
+ * Calls `write` `count` times in bursts of `burst` with a turn of the event loop after each; the time includes
+ * everything. If `write` throws ERR_DURLOG_BACKPRESSURE, awaits `drain`.
  */
 export async function writeInBursts(
   write: () => unknown,

@@ -1,6 +1,6 @@
 /**
- * Alternatives to durlog, each behind the same two calls and measured if it is installed.
- * `durable` means: the promise settles after a sync of the device; else: in the kernel's page cache.
+ * Alternatives to durlog, each used through the same two calls and measured if it is installed. `durable` means: the
+ * promise settles after a sync of the device; else: in the kernel's page cache.
  */
 import { type FileHandle, open as openFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'

@@ -24,7 +24,7 @@ export interface Summary {
   rounds?: { p50: number; opsPerSecond: number }[]
 }
 
-/** Where a percentile curve has its points. */
+/** The points of a percentile curve. */
 export const CURVE_SHARES: readonly number[] = [0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9999]
 
 /** The value below which `share` (0 to 1) of the sorted values lie, interpolated; NaN of none. */
@@ -62,8 +62,8 @@ export interface Measured {
   latencies: LatenciesUs
   bytesPerOperation: number
   /**
-   * Operations and wall time in microseconds, where several operations were under way at once or one latency
-   * stands for many; else the rate is that of the latencies, one after another.
+   * Operations and wall time in microseconds, if several operations were in flight at once or one latency stands for
+   * many; else the rate is that of the latencies, one after another.
    */
   operations?: number | undefined
   elapsedUs?: number | undefined

@@ -16,7 +16,7 @@ export interface Chart {
   yLabel: string
   log: boolean
   x: number[]
-  /** Where the x axis has its marks, and their text. */
+  /** The marks of the x axis, and their text. */
   ticks?: [number, string][]
   series: Series[]
 }

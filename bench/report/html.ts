@@ -9,7 +9,9 @@ import type { Report, SuiteResult, TableResult } from './report.js'
 
 const require = createRequire(import.meta.url)
 
-/** A number as a bar behind it, so that throughputs compare at a glance; prints and needs no script. */
+/**
+ * A number with a bar in its background, so that throughputs compare at a glance. Works in print and needs no script.
+ */
 function barCell(text: string, share: number): string {
   const width = Math.max(0.5, share * 100).toFixed(1)
   return `<td class="bar"><span style="width:${width}%"></span><b>${escapeHtml(text)}</b></td>`

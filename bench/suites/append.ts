@@ -19,7 +19,7 @@ import type { Row, TableResult } from '../report/report.js'
 const MIB = 2 ** 20
 const PROCESSES = 4
 const BLOCK_BYTES = 4096
-/** Where a mapped file of several processes keeps its append point. */
+/** The size of the header in which a mapped file of several processes keeps its append point. */
 const SHARED_HEADER_BYTES = 4096
 
 interface Method {

@@ -61,7 +61,7 @@ async function writeRaw(path: string, file: BaselineFile, work: Work): Promise<L
   return latencies
 }
 
-/** durlog's own: `append` at full, or at memory with one `sync('full')` behind all. */
+/** durlog: `append` at full, or at memory with one `sync('full')` after all appends. */
 async function writeLog(dir: string, work: Work): Promise<LatenciesUs> {
   const log = await open(dir)
   const payload = makePayload(work.stepBytes)

@@ -1,4 +1,4 @@
-/** durlog beside its alternatives, each at the same durability. */
+/** Compares durlog with its alternatives at the same durability. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { open } from 'durlog'

@@ -18,7 +18,7 @@ const LEVELS = ['memory', 'sync']
 /** Microseconds on a clock that all processes share. */
 const nowUs = () => Number(process.hrtime.bigint()) / 1000
 
-/** When each of so many paced calls had settled. */
+/** The times at which paced calls settled. */
 async function pace(call) {
   const times = []
   for (let i = 0; i < RECORDS; i += 1) {

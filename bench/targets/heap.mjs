@@ -1,4 +1,5 @@
-// The JavaScript heap that reads, cursors and opens leave behind. Its child mode is also a program of test/heap.test.ts.
+// Measures the JavaScript heap that remains after reads, cursors and opens. Its child mode is also a program of
+// test/heap.test.ts.
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'

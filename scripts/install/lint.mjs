@@ -14,7 +14,7 @@ function run(args) {
   return status === 0 ? '' : `${stdout}${stderr}`
 }
 
-/** What the linters say of the tarball; '' where they are content. */
+/** The linters' complaints about the tarball; '' if there are none. */
 export function lintTarball(tarball) {
   fetchTool('linters')
   const folder = mkdtempSync(join(tmpdir(), 'durlog-lint-'))

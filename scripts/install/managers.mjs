@@ -25,14 +25,10 @@ function yarn4(linker) {
 const PNP = ['--no-warnings', '--require', './.pnp.cjs', '--experimental-loader', './.pnp.loader.mjs']
 
 /**
- * @typedef {object} Manager
- * @property {string} name as the table shows it
- * @property {() => string[]} install the command
- * @property {Record<string, string>} [files] what the project holds beside package.json
- * @property {Record<string, string>} [env]
- * @property {string[]} [nodeOptions]
- * @property {() => string[]} [runtime] what runs the program in place of Node
- * @property {boolean} [fromRegistry] takes no tarball from a path
+ * @typedef {object} Manager @property {string} name as the table shows it @property {() => string[]} install the
+ * command @property {Record<string, string>} [files] the project's files other than package.json @property
+ * {Record<string, string>} [env] @property {string[]} [nodeOptions] @property {() => string[]} [runtime] what runs the
+ * program in place of Node @property {boolean} [fromRegistry] takes no tarball from a path
  */
 
 /** @type {readonly Manager[]} */

@@ -88,7 +88,7 @@ function tryIn(project, command, env) {
   return { passed: imported.passed && imported.text.endsWith('function'), text: imported.text }
 }
 
-/** One row: the install and a cell for each runtime; "yes", "no" or "-" where it does not apply. */
+/** One row: the install and a cell for each runtime; "yes", "no" or "-" if it does not apply. */
 function tryManager(manager, tarball, registry, path) {
   const env = { ...manager.env, PATH: path }
   if (manager.fromRegistry) env.NPM_CONFIG_REGISTRY = registry

@@ -110,7 +110,7 @@ async function buildTarget(target) {
     const file = join(output, `${addon}.node`)
     const linked = join(folder, `${addon}.node`)
     await zig(['c++', ...objects, ...linkFlags(target, build, addon, folder), '-o', linked])
-    // Alone: on Windows the linker leaves an import library beside its output.
+    // In a separate folder: on Windows the linker leaves an import library next to its output.
     const bytes = readFileSync(linked)
     writeFileSync(file, bytes)
     const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 16)

@@ -156,7 +156,7 @@ export function hostOf({ name }) {
 }
 
 /**
- * Runs a script on `host`. Its output goes through a file: Wine has no pipes that Node takes for a terminal's.
+ * Runs a script on `host`. Writes its output to a file, because Wine has no pipes that Node accepts as a terminal's.
  *
  * @param {Host} host
  */

@@ -34,7 +34,7 @@ export function addonsOf({ libc }) {
   return libc === 'glibc' ? ['durlog', 'durlog_bench'] : ['durlog']
 }
 
-/** The targets that `names` name, or all. Throws where a name is none of them. */
+/** The targets in `names`, or all of them. Throws if a name is unknown. */
 export function chooseTargets(names) {
   const unknown = names.find((name) => !TARGETS.some((target) => target.name === name))
   if (unknown !== undefined) {

@@ -1,5 +1,5 @@
 // Node-API for a Windows binary without an import library. An import library binds the binary to one file name,
-// node.exe, and fails where the host has another: electron.exe, bun.exe, a single-executable application. Here the
+// node.exe, and fails if the host has another name: electron.exe, bun.exe, a single-executable application. Here the
 // pointers that `__declspec(dllimport)` calls go through are defined in the binary itself and filled when it is loaded.
 import { createRequire } from 'node:module'
 

@@ -45,7 +45,7 @@ class Baseline {
 
 // Methods: direct-dsync, direct-dsync-handed, direct, pwrite, pwrite-range, pwrite-fdatasync,
 // pwrite-fsync, mmap, mmap-populated, mmap-msync, mmap-msync-async, write-append, writev-append,
-// stdio-flush, stdio, aio-append, direct-append. Null where the name is none of them.
+// stdio-flush, stdio, aio-append, direct-append. Null for any other name.
 std::unique_ptr<Baseline> MakeBaseline(const Spec& spec);
 
 }  // namespace durlog::bench

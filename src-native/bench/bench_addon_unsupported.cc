@@ -1,4 +1,4 @@
-// Where the baselines' system calls do not exist, the bench shows durlog's own figures alone.
+// If the baselines' system calls do not exist, the bench shows only durlog's figures.
 #include <napi.h>
 
 static Napi::Object InitBench(Napi::Env env, Napi::Object exports) {

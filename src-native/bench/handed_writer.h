@@ -1,4 +1,4 @@
-// A writer whose records go to the file by way of a second thread.
+// A writer whose records are written by a second thread.
 #ifndef DURLOG_BENCH_HANDED_WRITER_H_
 #define DURLOG_BENCH_HANDED_WRITER_H_
 

@@ -19,7 +19,7 @@ class IoUringRing {
   IoUringRing& operator=(const IoUringRing&) = delete;
   ~IoUringRing();
 
-  // kIo with ENOSYS or EPERM where the kernel or a sandbox refuses io_uring.
+  // kIo with ENOSYS or EPERM if the kernel or a sandbox refuses io_uring.
   Status Open(uint32_t entries);
   // A zeroed entry for the caller to fill in. Never more than `entries` between two Submits.
   io_uring_sqe* Prepare();

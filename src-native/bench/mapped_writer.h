@@ -1,4 +1,4 @@
-// A store into a shared map: faulting as it goes, populated ahead, or followed by msync.
+// Stores into a shared map: with page faults, with pages populated ahead, or followed by msync.
 #ifndef DURLOG_BENCH_MAPPED_WRITER_H_
 #define DURLOG_BENCH_MAPPED_WRITER_H_
 
@@ -20,7 +20,7 @@ class Populator {
   ~Populator() { Stop(); }
   void Start(uint8_t* base, uint64_t bytes);
   void Stop();
-  // Says where the append point is, and waits until `end` is populated. 0 or errno.
+  // Publishes the append point, and waits until `end` is populated. 0 or errno.
   int Reach(uint64_t end) {
     wanted_.store(end, std::memory_order_relaxed);
     if (end <= populated_.load(std::memory_order_acquire)) return 0;

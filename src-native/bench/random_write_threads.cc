@@ -45,7 +45,7 @@ int AllocateCluster(const Shared& shared, uint64_t cluster) {
   return failed == 0 ? 0 : errno;
 }
 
-// 0 or errno; EAGAIN where the cluster is being allocated by another thread.
+// 0 or errno; EAGAIN if another thread is allocating the cluster.
 int WriteBlock(Shared* shared, uint64_t block) {
   const uint64_t cluster = block * kBlockBytes / kClusterBytes;
   const ClusterState state = shared->clusters.Claim(cluster);

@@ -27,7 +27,7 @@ Status CloseFile(ScopedFd* file, const std::string& path);
 // extent size hint of 1 MiB).
 Status PrepareFile(const std::string& path, const std::string& preallocate, uint64_t bytes);
 
-// Sets an XFS extent size hint; kUnsupported where the file system has none.
+// Sets an XFS extent size hint; kUnsupported if the file system has none.
 Status SetExtentSizeHint(int fd, uint32_t bytes, const std::string& path);
 
 // Whether records written over `preallocate` leave the file as it was for the next round:

@@ -37,7 +37,8 @@ Result<std::unique_ptr<DurableCursor>> DurableCursor::Open(FileSystem& file_syst
   return cursor;
 }
 
-// A new cursor that was given no position is no cursor. Its lock is held while the name goes.
+// Removes the file of a new cursor that never got a position. The lock is held while the name is
+// removed.
 DurableCursor::~DurableCursor() {
   if (placed_) return;
   const Result<uint64_t> bytes = file_->Size();

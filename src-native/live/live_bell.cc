@@ -26,8 +26,8 @@ bool LiveBell::Wait(uint32_t count, uint64_t micros) {
   return mapping_->WaitOn(kLiveBellWord * sizeof(uint64_t), count, micros);
 }
 
-// The word goes down before the count goes up: a reader that raises it again after that waits on
-// the newer count, or finds what is new.
+// The waiting word is cleared before the count grows: a reader that sets the word after that waits
+// on the newer count, or finds the new end.
 void LiveBell::RingOn(Mapping& mapping) {
   WaitingOf(mapping).store(0, std::memory_order_seq_cst);
   CountOf(mapping).fetch_add(1, std::memory_order_seq_cst);

@@ -81,8 +81,8 @@ std::optional<LiveView> LivePageReader::Look() {
 
 uint64_t LivePageReader::TakeCut() { return std::exchange(cut_, kNoCut); }
 
-// A writer stores its session last of all before it takes the lock, so where the lock is held and
-// the session is the same before and after, the words are that writer's.
+// A writer stores its session as the last step before it takes the lock. So if the lock is held and
+// the session is the same before and after the read, the words are that writer's.
 LivePageReader::Held LivePageReader::ReadWords(LiveView* view) {
   const uint64_t session = Load(kLiveSessionWord);
   const bool same_page = looked_ && Load(kLiveLineageWord) == lineage_;

@@ -80,8 +80,8 @@ void LivePageWriter::Announce(FileSystem& file_system) {
   CheckStores();
 }
 
-// The name goes before the lock: a reader that has found the words to count would keep to them for
-// as long as `live` is this file.
+// The name is removed before the lock is released: a reader that has found the words valid keeps
+// using them while `live` is this file.
 void LivePageWriter::GiveUp() {
   if (directory_ == nullptr) return;
   Status removed = directory_->Remove(kLiveName);

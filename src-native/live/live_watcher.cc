@@ -55,7 +55,7 @@ void LiveWatcher::Unwatch() {
   ++request_;
 }
 
-// A bell wakes the readers of other processes too: it is rung only where the thread waits for it.
+// A bell wakes the readers of other processes too, so it is rung only if the thread waits for it.
 void LiveWatcher::WakeThread() {
   std::shared_ptr<LiveBell> bell;
   {

@@ -21,9 +21,9 @@ class Deferred {
   Deferred(const Deferred&) = delete;
   Deferred& operator=(const Deferred&) = delete;
 
-  // Once. Null where there can be no promise.
+  // Call it once. Null if no promise can be made.
   napi_value MakePromise(napi_env env);
-  // Nothing without a promise.
+  // Without a promise these do nothing.
   void Resolve(napi_env env, napi_value value);
   void Reject(napi_env env, napi_value error);
 

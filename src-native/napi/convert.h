@@ -31,7 +31,7 @@ struct EnvironmentData {
   std::map<std::string, Napi::FunctionReference> classes;
 };
 
-// The one place where a Status becomes a DurlogError. `outcome` is "" or what became of the
+// Only this function converts a Status to a DurlogError. `outcome` is "" or the outcome of the
 // record ("unknown", "not-written").
 Napi::Value ToError(Napi::Env env, const Status& status, const char* outcome = "");
 // Leaves the error pending in `env`.

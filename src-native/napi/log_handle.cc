@@ -23,7 +23,7 @@ class LeaveJob final : public Job {
   std::unique_ptr<LogWriter> log_;
 };
 
-// A terminated worker_thread never collects its objects: the hook closes what it had open.
+// A terminated worker_thread never collects its objects, so the hook closes its open logs.
 void DropAtTeardown(void* data) { static_cast<LogHandle*>(data)->Drop(); }
 
 }  // namespace
@@ -43,7 +43,7 @@ void LogHandle::Connect(const Napi::Function& on_progress, const Napi::Float64Ar
   StoreCounters();
 }
 
-// After each call: one that had to wait has done a commit by itself, and no job will tell of it.
+// Called after each call: one that had to wait has made a commit itself, and no job will report it.
 void LogHandle::StoreCounters() {
   // Seqs are below 2^53, and a signed conversion is one instruction.
   const auto number = [](uint64_t value) {

@@ -12,9 +12,8 @@
 namespace durlog {
 namespace {
 
-// A decision is made when a segment has been sealed. Until the next one the log takes the segment
-// that is appended to, the one that is prepared to follow it, and, where the removal takes longer,
-// one more.
+// A decision is made after a segment is sealed. Until the next decision the log uses the active
+// segment, the spare for the next one, and one more if the removal takes longer.
 constexpr uint64_t kRoomSegments = 2;
 
 }  // namespace

@@ -16,7 +16,8 @@ size_t RemovableIn(const RetainedLog& log) {
   return count;
 }
 
-// Where a cursor is, as far as the log goes; a cursor whose position is not known may be anywhere.
+// The position of a cursor, limited to the log's records. A cursor whose position is unknown may be
+// anywhere.
 uint64_t PlaceIn(const RetainedLog& log, const CursorPlace& cursor) {
   const uint64_t first_seq = log.segments.front().first_seq;
   return std::max(cursor.position.value_or(first_seq), first_seq);

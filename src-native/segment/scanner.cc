@@ -48,8 +48,8 @@ Result<ScannedFrame> FrameScanner::Next() {
   if (any_seq_) next_seq_ = frame.fields.seq;
   if (frame.fields.seq != next_seq_) {
     frame.status = DecodeStatus::kBadCrc;
-    // Only the first frame proves it: the markers of cuts that were interrupted may cover a record
-    // in front of a whole one.
+    // Only the first frame proves this, because the marker of an interrupted cut may cover a record
+    // before a whole one.
     frame.misplaced = position_ == kSegmentHeaderBytes;
     return frame;
   }
@@ -73,9 +73,9 @@ bool FrameScanner::IsPlausible(const FrameFields& fields, uint64_t offset) const
   return fields.frame_bytes() <= context_.segment_bytes - offset && fields.unsynced <= fields.seq;
 }
 
-// A payload may hold numbers that pass for a header: in front of zeros nearly any word does, as
-// long as seq 0 is sought. One that claims nothing of what was sought is passed over when there
-// are too many; only those that would make it a loss are worth giving up for.
+// A payload may hold numbers that look like a header: if seq 0 is sought, nearly any word before
+// zeros does. If too many of them are no evidence of a loss, they are skipped. The scan gives up
+// only if too many would be evidence of one.
 bool FrameScanner::IsAffordable(const FrameFields& fields, uint64_t offset) {
   const uint64_t cost = std::min(fields.frame_bytes(), end_ - offset);
   const bool evidence = fields.synced_end() > sought_seq_;

@@ -55,8 +55,8 @@ class FrameScanner {
   }
   // Takes each whole frame's seq for what it is, as a dump does that begins in the middle.
   void AcceptAnySeq() { any_seq_ = true; }
-  // Resync() stopped looking because the file is full of things that look like frames and claim
-  // that what was sought had been synced.
+  // Whether Resync() stopped because too many byte sequences in the file look like frames which
+  // show that the sought record had been synced.
   bool gave_up() const { return gave_up_; }
 
  private:
@@ -94,8 +94,8 @@ struct SegmentScan {
 
   uint32_t last_time_ms = 0;  // of the whole records before the end
 
-  bool damaged = false;  // something that is neither whole nor free is at end_offset
-  // A whole frame of another place follows the whole ones. No crash leaves that: the file
+  bool damaged = false;  // the bytes at end_offset are neither a whole frame nor free space
+  // A whole frame whose seq belongs elsewhere follows the others. No crash causes this: the file
   // had another name.
   bool misplaced = false;
   DecodeStatus damage = DecodeStatus::kFree;

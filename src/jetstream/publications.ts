@@ -6,7 +6,7 @@ import { type ApiError, DuplicateMessage, fromApiError, Unanswered } from './ref
 
 export interface PubAck {
   seq: number
-  /** Of a batch: how many messages it had. */
+  /** The number of messages of a batch. */
   count?: number
 }
 

@@ -27,7 +27,7 @@ export class JetStreamTarget implements ShipTarget {
   /** The sequence of the subject's last message when it was asked for. */
   #lastSequence = 0
   #missing = 0
-  /** How often message ids had to be replaced. */
+  /** The number of times that message ids were replaced. */
   #renewals = 0
   #wasDuplicate = false
 

@@ -95,9 +95,9 @@ export interface NativeRecovery {
   scannedBytes: number
   /** The number of bytes cut; 0 if there was no cut. */
   discardedBytes: number
-  /** Whole records among them, none of which had been acknowledged at sync. */
+  /** The number of whole records in them, none of which had been acknowledged at sync. */
   discardedRecords: number
-  /** Segment file and byte offset of the damage; '' and -1 where there was none. */
+  /** Segment file and byte offset of the damage; '' and -1 if there was none. */
   segment: string
   offset: number
   /** For `corrupt`: the seqs that are lost; first > last where unknown. */
@@ -168,7 +168,7 @@ export interface NativeFolderPlan extends NativeRetentionPlan {
 
 /** One of several writers of a log. It has no `truncateAfter` and no `rotate`. */
 export interface NativeSharedLog extends NativeLog {
-  /** Looks how far the others have come: `nextSeq` and the ends are those of this moment. */
+  /** Updates `nextSeq` and the ends with the progress of the other writers. */
   look(): void
   members(): { members: number; slot: number }
 }
@@ -180,7 +180,7 @@ export interface NativeBatch {
   /** The position of the cursor after it: there may be seqs without a record. */
   nextSeq: number
   baseTimeMs: number
-  /** Where count is 0: bytes the next record needs (buffer too small), or 0 at the end of the log. */
+  /** If count is 0: the bytes that the next record needs (buffer too small), or 0 at the end of the log. */
   needBytes: number
 }
 
@@ -223,18 +223,18 @@ export interface NativePointReader {
 
 /** A named cursor that this process owns. `sync` and `place` one at a time. */
 export interface NativeDurableCursor {
-  /** The seq of the next record to read; -1 before the first `place` of a new one. Throws where it is damaged. */
+  /** The seq of the next record to read; -1 before the first `place` of a new one. Throws if the file is damaged. */
   position(): number
   /**
-   * Compares the position, and `reached` if that is higher, with what was cut since. The log's next seq right after the
-   * deepest cut below them; Infinity without any. Reads one small file.
+   * Compares the position, and `reached` if that is higher, with the cuts since then. Returns the log's next seq right
+   * after the deepest cut below them, or Infinity if there is none. Reads one small file.
    */
   findCut(reached: number): number
-  /** For `place`: the cuts up to it are known to whoever chooses the position. Reads the same file. */
+  /** The generation for `place`: the caller that chooses the position knows the cuts up to it. Reads the same file. */
   newestGeneration(): number
   /** Moves forward, in memory. Records below `syncedEnd` are synced. */
   commit(position: number, syncedEnd: number): void
-  /** Settles with what a power cut leaves of the position, at least. */
+  /** Settles with the lowest position that a power cut can leave. */
   sync(syncedEnd: number, full: boolean): Promise<number>
   /** Moves both ways, durably. */
   place(position: number, syncedEnd: number, generation: number): Promise<void>
@@ -248,7 +248,7 @@ export interface NativeCursorSummary {
   /** The log was cut to end before it, below the position. */
   cut?: number
   owned: boolean
-  /** 0 where it is not known. */
+  /** 0 if unknown. */
   ownerPid: number
 }
 
@@ -308,7 +308,7 @@ export interface NativeFrame {
   unsynced: number
   timestampMs: number
   batchContinues: boolean
-  /** Why it is damaged; '' where it is not. */
+  /** The reason why it is damaged; '' if it is not. */
   problem: string
 }
 

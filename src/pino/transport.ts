@@ -15,8 +15,8 @@ export async function transport(options: PinoLogOptions): Promise<Writable> {
 }
 
 /**
- * Stores each line as one record. A chunk is done when its lines are stored, so that pino's thread waits where the
- * log has no room.
+ * Stores each line as one record. A chunk is done when its lines are stored, so that pino's thread waits if the log has
+ * no room.
  */
 export class LineStream extends Writable {
   readonly #log: Log
