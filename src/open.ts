@@ -50,8 +50,8 @@ export function open(dir: string | URL, options?: OpenOptions | ReadOnlyOptions)
 export async function open(dir: string | URL, options?: OpenOptions | ReadOnlyOptions): Promise<unknown> {
   const path = resolveDir(dir)
   const resolved = resolveOptions(options)
-  if (resolved.readOnly) return openReader(path, resolved)
-  return openWriter(path, resolved)
+  if (resolved.readOnly) return await openReader(path, resolved)
+  return await openWriter(path, resolved)
 }
 
 /** The log that a restored copy continues: its UUID, the first seq to restore, how often it was truncated. */

@@ -1,5 +1,8 @@
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { DurlogError, withOutcome } from '../src/errors.js'
+import { open } from '../src/index.js'
+import { scratchDir } from './fixtures/scratch.js'
 
 test('a detail that does not apply is not a property of the error', () => {
   const error = new DurlogError('ERR_DURLOG_IO', 'pwrite failed', { errno: 5, syscall: 'pwrite' })
@@ -29,3 +32,16 @@ test('the outcome is reported with the code, and the cause is kept', () => {
   expect(error.cause).toBe(cause)
   expect(withOutcome(cause, 'not-written').message).toContain('not written')
 })
+
+test.each([{ create: false }, { readOnly: true } as const])(
+  'the stack of a failed open names its caller: %o',
+  async (options) => {
+    async function opensMissingLog(): Promise<void> {
+      await open(join(scratchDir(), 'missing'), options)
+    }
+    const error = (await opensMissingLog().catch((reason: unknown) => reason)) as DurlogError
+    expect(error.code).toBe('ERR_DURLOG_NOT_FOUND')
+    expect(error.stack).toMatch(/^DurlogError: .*\n/)
+    expect(error.stack).toContain('opensMissingLog')
+  },
+)
