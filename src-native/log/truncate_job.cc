@@ -20,7 +20,10 @@ Status TruncateJob::Cut() {
                           OpenSegment(directory_, first_seq, OpenMode::kReadWrite));
   DURLOG_RETURN_IF_ERROR(FindOffset(*opened.file, opened.header, first_seq));
   if (next_seq_ < end_) {
-    DURLOG_RETURN_IF_ERROR(RecordCut(directory_, opened.header.uuid, next_seq_));
+    Status recorded = RecordCut(directory_, opened.header.uuid, next_seq_);
+    // The error may be that of a sync, which latches the log.
+    changed_ = recorded.code() == Code::kIo;
+    if (!recorded.ok()) return recorded;
   }
   changed_ = true;
   live_.Cut(next_seq_);

@@ -152,6 +152,8 @@ void MappedTail::SkipTo(uint64_t offset) {
 
 void MappedTail::Quiesce() {
   for (const std::shared_ptr<ChunkJob>& job : ahead_) job->Cancel();
+  // A run also unmaps retired chunks, and may not have begun.
+  if (run_) run_->Await();
   for (const std::shared_ptr<ChunkJob>& job : ahead_) {
     job->Await();
     job->Release();
