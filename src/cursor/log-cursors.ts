@@ -67,7 +67,7 @@ export class LogCursors {
     }))
   }
 
-  /** Those that are open here. */
+  /** The cursors that are open in this process. */
   opened(): OpenCursor[] {
     const range = this.#host.source.seqs()
     return [...this.#open]
@@ -92,7 +92,7 @@ export class LogCursors {
   }
 }
 
-/** How many records a cursor has still to read. Those that were trimmed are not among them. */
+/** The number of records that a cursor still has to read, without those that were trimmed. */
 function lagOf(position: number, { first, next }: { first: number; next: number }): number {
   return position === -1 ? 0 : Math.max(0, next - Math.max(position, first))
 }

@@ -20,12 +20,12 @@ import { CursorReader, type PassedRecords } from './cursor-reader.js'
 export interface CursorHost {
   readonly source: ReadSource
   read(options?: ReadOptions): LogReader
-  /** Brings every record so far to `level`; undefined where another process writes the log. */
+  /** Brings every record so far to `level`; undefined if another process writes the log. */
   readonly sync: ((level: 'sync' | 'full') => Promise<number>) | undefined
 }
 
 const DONE = Promise.resolve()
-/** For a wait that asks for synced records: that does not look at the files by a cursor. */
+/** For a wait for synced records, which checks the files without a cursor. */
 const NO_FILES = { poll: () => true }
 
 export class NamedCursor implements DurableCursor {
@@ -39,7 +39,7 @@ export class NamedCursor implements DurableCursor {
   #delivered = 0
   /** The newest cut that the position and what was delivered have been compared with. */
   #seen: Truncation
-  /** Why the position cannot be read from, until a `seek`. */
+  /** The reason why the position cannot be read from, until a `seek`. */
   #failure: DurlogError | undefined
   /** Calls that change the file one at a time; never rejects. */
   #turn: Promise<unknown> = DONE
@@ -58,12 +58,12 @@ export class NamedCursor implements DurableCursor {
     this.#seen = host.source.lastTruncation
   }
 
-  /** Takes the position of the file, or `from` where that has none. */
+  /** Takes the position from the file, or from `from` if the file has none. */
   async start(from: 'first' | 'next' | number): Promise<void> {
     try {
       this.#position = this.#native.position()
     } catch (error) {
-      this.#failure = error as DurlogError // damage, as its position cannot be lacking for another reason
+      this.#failure = error as DurlogError // damage, the only reason for a missing position
       return
     }
     if (this.#position === -1) return this.#place(from)
@@ -149,7 +149,7 @@ export class NamedCursor implements DurableCursor {
     this.#position = seq + 1
   }
 
-  /** Of a record that is newer than what this process has seen of the log. */
+  /** For a record that is newer than the log's end as this process last saw it. */
   async #commitAhead(seq: number, durability: CursorDurability): Promise<void> {
     const { next } = await this.#source.range(false)
     if (seq >= next) throw outOfRange(`the log ends before ${next}; can't commit ${seq}`)
@@ -239,14 +239,14 @@ export class NamedCursor implements DurableCursor {
     if (end > this.#delivered) this.#delivered = end
   }
 
-  /** The position is known to be of the log as it is now. */
+  /** Throws if the cursor is closed, or cannot be read from after a comparison with the cuts of the log. */
   #checkReady(): void {
     this.#checkOpen()
     this.#compare()
     if (this.#failure !== undefined) throw this.#failure
   }
 
-  /** Before anything that was read after a cut is delivered or committed. */
+  /** Compares the position with new cuts: before a record that was read after a cut is delivered or committed. */
   #compare(): void {
     if (this.#source.lastTruncation === this.#seen || this.#failure !== undefined) return
     this.#findCut()

@@ -1,9 +1,9 @@
-/** The memory of a reader's batches: one buffer serves several small batches, two tables of records take turns. */
+/** The memory of a reader's batches: one buffer serves several small batches, and two tables of records alternate. */
 
 const BATCH_BYTES = 2 * 1024 * 1024
-/** A smaller rest of a batch's buffer is not worth a separate read. */
+/** If fewer bytes of a batch's buffer are left, the next batch gets a new buffer. */
 const MIN_READ_BYTES = 64 * 1024
-/** The shortest frame: a buffer holds no more records than this allows. */
+/** The bytes of the shortest frame, which limits the number of records in a buffer. */
 const MIN_FRAME_BYTES = 32
 /** A buffer for a long record needs no longer a table of records than any other. */
 const MAX_ENTRIES = BATCH_BYTES / MIN_FRAME_BYTES
@@ -42,7 +42,7 @@ export class BatchMemory {
     return { buffer, entries }
   }
 
-  /** The records in `entries` stay valid; the next batch comes after them in the buffer. What they take there. */
+  /** Keeps the records in `entries` valid; the next batch follows them in the buffer. Returns the bytes they take. */
   keep(entries: Uint32Array, count: number): number {
     const last = (count - 1) * ENTRY_NUMBERS
     const usedBytes = (entries[last] as number) + (entries[last + 1] as number)

@@ -1,4 +1,4 @@
-/** A log that another process or thread writes, as readers see it: by its writer's page, or by the files alone. */
+/** The source of a log that another process or thread writes: its writer's page, or the files alone. */
 import { clearTimeout, setTimeout } from 'node:timers'
 import {
   LIVE_FIELD_COUNT,
@@ -11,7 +11,7 @@ import {
 import { checkHeld, type ReadCounts, type ReadSource } from './read-source.js'
 import { Truncation } from './truncation.js'
 
-/** How often a follower of a log without a page looks for new records. */
+/** The interval at which a follower of a log without a page checks for new records. */
 const POLL_INTERVAL_MS = 5
 /** Without a page, finding what is synced reads the last segment: it takes at most this share of the time. */
 const MAX_BOUNDS_SHARE = 0.2
@@ -19,7 +19,7 @@ const MAX_BOUNDS_SHARE = 0.2
 /** Sources with followers: a caller may hold only the promise of its next record, which only its source references. */
 const followed = new Set<FolderSource>()
 
-/** Waits for the page to say more than `limit`, or for a cut after `seen`. */
+/** Waits until the page shows an end above `limit`, or a cut after `seen`. */
 interface Follower {
   limit: number
   durableOnly: boolean
@@ -55,7 +55,7 @@ export class FolderSource implements ReadSource {
     return this.#ended
   }
 
-  /** Closes the page. Readers that still deliver their records go by its last fields. */
+  /** Closes the page. Readers that still deliver their records use its last fields. */
   end(): void {
     if (this.#ended) return
     this.look()
@@ -86,7 +86,7 @@ export class FolderSource implements ReadSource {
     this.bounds = { ...this.bounds, nextSeq: Math.min(nextSeq, cut), syncedEnd: Math.min(syncedEnd, cut) }
   }
 
-  /** Brings `bounds` to this moment where the page tells them; returns whether it does. */
+  /** Updates `bounds` if the page is valid; returns whether it is. */
   lookAtBounds(): boolean {
     this.look()
     if (this.#ended || !this.#counts()) return false
@@ -145,7 +145,7 @@ export class FolderSource implements ReadSource {
     try {
       this.#watch()
     } catch {
-      // No thread or descriptor to watch with. The follower looks by itself, and then asks again.
+      // No thread or descriptor is free to watch with. The follower checks the page itself, and then asks again.
       this.#followers.delete(follower)
       return this.#pollFiles(cursor, limit, durableOnly, done)
     }
@@ -156,7 +156,7 @@ export class FolderSource implements ReadSource {
     }
   }
 
-  /** Wakes the followers that have something to read. */
+  /** Wakes the followers that have records to read. */
   changed(): void {
     this.look()
     for (const follower of this.#followers) {
@@ -187,7 +187,7 @@ export class FolderSource implements ReadSource {
     }
   }
 
-  /** Without a page that counts, only the files can tell whether there is more. */
+  /** Without a valid page, only the files show whether there are more records. */
   #pollFiles(
     cursor: Pick<NativeCursor, 'poll'>,
     limit: number,

@@ -1,4 +1,4 @@
-/** How an open log is read, by its writer and by its readers alike. */
+/** The reads of an open log, in its writer and in its readers. */
 import type { Readable } from 'node:stream'
 import { closedError } from '../errors.js'
 import { native } from '../native/native.js'
@@ -47,7 +47,7 @@ export class LogReads {
     return this.#uncut(() => this.#points.seqAt(timeMs))
   }
 
-  /** What `read` resolves to, once the log is not cut meanwhile. `check` throws if it must not be tried again. */
+  /** Repeats `read` until no cut happens during it; returns its result. `check` throws to prevent a repetition. */
   async #uncut<T>(read: () => Promise<T>, check?: () => void): Promise<T> {
     this.#check()
     for (;;) {

@@ -5,8 +5,8 @@ import type { LogRecord } from '../types.js'
 import type { ReadSource } from './read-source.js'
 
 /**
- * From the page cache a record takes less than to hand it to a worker. But a caller that awaits one after the other would
- * never let the event loop turn.
+ * A read from the page cache takes less time than handing it to a worker. But a caller that awaits one record after the
+ * other would then block the event loop.
  */
 const MAX_CACHED_IN_ROW = 64
 
@@ -16,7 +16,7 @@ export class PointReads {
   /** Settles when the change in progress has been made or has failed. */
   #change: Promise<unknown> | undefined
   #reading = 0
-  /** Records since the last one that came from a worker. */
+  /** The number of records since the last one that came from a worker. */
   #cachedInRow = 0
   /** Settles when `#reading` is 0. */
   #idle: Promise<void> | undefined

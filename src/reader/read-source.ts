@@ -1,4 +1,4 @@
-/** Where records come from, and how far they may be read now. */
+/** The source of records, and the end up to which they may be read now. */
 import { outOfRange } from '../errors.js'
 import type { NativeCursor } from '../native/native.js'
 import type { Truncation } from './truncation.js'
@@ -8,7 +8,7 @@ export interface ReadCounts {
   readBytes: number
 }
 
-/** Where records come from: this process's writer, or a log that another process or thread writes. */
+/** The source of records: this process's writer, or a log that another process or thread writes. */
 export interface ReadSource {
   readonly dir: string
   readonly salvage: boolean
@@ -24,11 +24,11 @@ export interface ReadSource {
   readonly ended: boolean
   /** The limit for a read of record `seq`, -1 if only the files show it. Throws if the log does not hold it. */
   limitFor(seq: number): number
-  /** Records below it were acknowledged, as of the last look. */
+  /** Records below it were acknowledged, as of the last check. */
   acknowledgedEnd(): number
   /** Seqs from `first` to below `limit` can be read now; the log ends before `next`. */
   range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }>
-  /** Where the log begins and ends, as of the last look. */
+  /** The bounds of the log, as of the last check. */
   seqs(): { first: number; next: number }
   /** The seq below which a follower may read; -1 if only the files show it. */
   followLimit(durableOnly: boolean): number

@@ -24,7 +24,7 @@ const BufferOver = (Buffer as unknown as Record<symbol, unknown>)[Symbol.species
   offset: number,
   length: number,
 ) => Buffer
-/** How many records `batches` gives at once. */
+/** The number of records that `batches` returns at once. */
 const BATCH_RECORDS = { min: 1, max: 65_536, unit: 'records' }
 const DEFAULT_BATCH_RECORDS = 1024
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined }
@@ -358,7 +358,7 @@ export class Reader implements LogReader {
     if (more && this.#position < this.#stop) this.#request(limit)
   }
 
-  /** Settles when there may be more than `limit` allowed, or the iteration ends. */
+  /** Settles when there may be records from `limit` on, or when the iteration ends. */
   #more(limit: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const cancel = this.#source.onMore(this.#cursor as NativeCursor, limit, this.#durableOnly, (error) => {

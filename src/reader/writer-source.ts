@@ -2,7 +2,7 @@ import { Counter } from '../native/native.js'
 import { checkHeld, type ReadCounts, type ReadSource } from './read-source.js'
 import { Truncation } from './truncation.js'
 
-/** A log that this process writes, as its readers see it: the counters, and a wake-up when they have moved. */
+/** The source of a log that this process writes: its counters, and a wake-up when they change. */
 export class WriterSource implements ReadSource {
   readonly dir: string
   readonly salvage: boolean
