@@ -1,4 +1,4 @@
-/** `durlog append` and `durlog import`: where records come from, and what is reported of them. */
+/** `durlog append` and `durlog import`: the sources of records, and the reports about them. */
 import { execFileSync } from 'node:child_process'
 import { createWriteStream, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -33,20 +33,20 @@ describe('blank lines', () => {
     expect(await stored(dir)).toEqual(['first', 'last'])
   })
 
-  test('count as lines: import names the line that is wrong', async () => {
+  test('count as lines: import names the invalid line', async () => {
     const dir = join(scratchDir(), 'log')
     const { code, stderr } = await durlog(['import', dir], '{"data":"a"}\n\n\n5\n')
     expect([code, stderr]).toEqual([65, expect.stringContaining('line 4 has no "data"')])
   })
 
-  test('a length-prefixed record of one carriage return is no blank line', async () => {
+  test('a length-prefixed record of one carriage return is not a blank line', async () => {
     const dir = join(scratchDir(), 'log')
     await durlog(['append', dir, '--length-prefixed'], Buffer.from([1, 0, 0, 0, 13]))
     expect(await stored(dir)).toEqual(['\r'])
   })
 })
 
-describe('a file that is no regular file', () => {
+describe('a file that is not a regular file', () => {
   test.skipIf(process.platform === 'win32')('append reads every byte of a FIFO', async () => {
     const folder = scratchDir()
     const fifo = join(folder, 'fifo')

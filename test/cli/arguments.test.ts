@@ -1,4 +1,4 @@
-/** How the command reads times and durations. */
+/** The formats of times and durations on the command line. */
 import { describe, expect, test } from 'vitest'
 import { parseAge, parseBytes, parseMillis, parseTime } from '../../src/terminal/arguments.js'
 import { durlog } from '../fixtures/command.js'
@@ -23,7 +23,7 @@ describe('a time', () => {
     },
   )
 
-  test('trim --before refuses what is neither a seq nor a time', async () => {
+  test('trim --before refuses a value that is neither a seq nor a time', async () => {
     for (const before of ['--before=record 12', '--before=-5']) {
       const { code, stderr } = await durlog(['trim', 'DIR', before])
       expect([code, stderr]).toEqual([64, expect.stringContaining("'--before <seq|time>' argument")])
@@ -46,7 +46,7 @@ describe('a duration', () => {
     expect(() => parseMillis(text)).toThrow(/up to 2147483647 ms/)
   })
 
-  test('top refuses an interval that no timer can wait, and one that is busy', async () => {
+  test('top refuses an interval that is too long for a timer, and one that is too short', async () => {
     for (const interval of ['99999999999', '0']) {
       const { code, stderr } = await durlog(['top', 'DIR', '-i', interval])
       expect([code, stderr]).toEqual([64, expect.stringContaining('--interval')])

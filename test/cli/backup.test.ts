@@ -38,7 +38,7 @@ test('a backup of a log in use, and its restore, have the same records, times, U
   expect(await writer.append('next')).toBe(3000)
 })
 
-test('a second backup copies only what is new, and follows cursors that moved or were removed', async () => {
+test('a second backup copies only new data, and updates cursors that moved or were removed', async () => {
   const folder = scratchDir()
   const dir = join(folder, 'log')
   const log = await openUntilDone(dir, OPTIONS)
@@ -54,7 +54,7 @@ test('a second backup copies only what is new, and follows cursors that moved or
   expect(await contents(copy)).toEqual(await contents(dir))
 })
 
-test('a backup taken while a writer appends is a log that is clean, up to a record that was synced', async () => {
+test('a backup taken while a writer appends is a clean log up to a synced record', async () => {
   const folder = scratchDir()
   const dir = join(folder, 'log')
   const log = await openUntilDone(dir, OPTIONS)
@@ -78,7 +78,7 @@ test('a backup taken while a writer appends is a log that is clean, up to a reco
   expect(found.every(([seq, text]) => seq === text)).toBe(true)
 })
 
-test('seqs without a record are none in the backup', async () => {
+test('seqs without a record have no record in the backup', async () => {
   const folder = scratchDir()
   const dir = join(folder, 'log')
   const identity = { uuid: '0b1e7f1c-6a8f-4f0e-9a55-0d8e2f6f3c11', firstSeq: 5, generation: 0 }
@@ -93,7 +93,7 @@ test('seqs without a record are none in the backup', async () => {
   expect(await contents(copy)).toEqual(await contents(dir))
 })
 
-test('a folder that holds anything else is refused, and stays as it is', async () => {
+test('a folder that holds other files is refused and not changed', async () => {
   const folder = scratchDir()
   const dir = join(folder, 'log')
   await durlog(['append', dir], 'a\nb\n')

@@ -48,7 +48,7 @@ describe('the file system', () => {
     expect(mount(fileSystem, options)).toMatchObject({ verdict, found: expect.stringMatching(found) })
   })
 
-  test('without mountinfo it is judged by its name', () => {
+  test('is judged by its name if there is no mountinfo', () => {
     expect([judgeFileSystem('apfs').verdict, judgeFileSystem('unknown').verdict]).toEqual(['OK', 'WARN'])
   })
 })
@@ -144,7 +144,7 @@ test.each([
   expect(judgeClock(times).verdict).toBe(verdict)
 })
 
-test('a finding gives the reason for which a log could not do something', () => {
+test('a finding gives the reason why a log could not use a feature', () => {
   const stats = (of: Partial<LogStats>): LogStats => ({ reason: 'a reason', ...of }) as LogStats
   expect([judgeDirect(stats({ mode: 'direct' }), 512).verdict, judgeDirect(stats({ mode: 'pwrite' }), 0)]).toEqual([
     'OK',
@@ -157,7 +157,7 @@ test('a finding gives the reason for which a log could not do something', () => 
   expect(judgeMap(stats({ mode: 'pwrite' }), false).verdict).toBe('not checked here')
 })
 
-test('the exit status is that of the worst line', () => {
+test('the exit status corresponds to the worst line', () => {
   const [good, doubtful, bad, none] = [ok('a', ''), warn('b', '', ''), fail('c', '', ''), notChecked('d', '')]
   expect(
     [
@@ -183,7 +183,7 @@ describe('durlog doctor', () => {
   ]
   const LIMITS = ['free space', 'inodes', 'descriptors', 'file size', 'threads']
 
-  test('leaves the folder as it was, and ends with the status that its lines have', async () => {
+  test('leaves the folder unchanged, and exits with the status of its lines', async () => {
     const dir = scratchDir()
     const { code, stdout, stderr } = await durlog(['doctor', dir, '--json'])
     const { findings } = told(stdout)
@@ -194,7 +194,7 @@ describe('durlog doctor', () => {
     expect(findings.find(({ check }) => check === 'lock')).toMatchObject({ verdict: 'OK' })
   })
 
-  test('prints one line for each check with its remedy if stdout is no terminal', async () => {
+  test('prints one line for each check with its remedy if stdout is not a terminal', async () => {
     const { stdout } = await durlog(['doctor', scratchDir()])
     const lines = stdout.toString().trimEnd().split('\n')
     expect(lines).toHaveLength(EVERYWHERE.length + LIMITS.length + 1)
@@ -218,7 +218,7 @@ describe('durlog doctor', () => {
     expect((await durlog(['verify', log.dir])).code).toBe(0)
   })
 
-  test('a folder that does not exist is not made: the nearest one above it is tried', async () => {
+  test('a folder that does not exist is not created: the nearest existing parent is checked', async () => {
     const dir = scratchDir()
     const { stdout } = await durlog(['doctor', join(dir, 'not/yet'), '--json'])
     expect(told(stdout)).toMatchObject({ dir: join(dir, 'not/yet'), tried: dir })
@@ -246,7 +246,7 @@ describe('durlog doctor', () => {
     expect([code, told(stdout).findings[1]]).toMatchObject([2, { check: 'log', verdict: 'FAIL' }])
   })
 
-  test.each(['SIGINT', 'SIGKILL'] as const)('ended by %s while it tries, it leaves nothing behind', async (signal) => {
+  test.each(['SIGINT', 'SIGKILL'] as const)('leaves no files if it is ended by %s during a check', async (signal) => {
     const dir = scratchDir()
     const child = startDurlog(['doctor', dir])
     // The helper process that removes the folder holds stderr open until it is done.

@@ -1,4 +1,4 @@
-/** The completion scripts and the manual page, which are made from the texts of --help. */
+/** The completion scripts and the manual page, which are generated from the texts of --help. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

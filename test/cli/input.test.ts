@@ -22,12 +22,12 @@ function prefixed(...records: string[]): Buffer {
 }
 
 describe('lines', () => {
-  test.each([1, 2, 3, 5, 100])('are the same however the input is cut (pieces of %i bytes)', (size) => {
+  test.each([1, 2, 3, 5, 100])('do not depend on the division of the input (pieces of %i bytes)', (size) => {
     const input = Buffer.from('one\ntwo\r\n\u00e4\u00f6\u00fc\nlast without newline')
     expect(split(new LineSplitter(100), input, size)).toEqual(['one', 'two\r', 'äöü', 'last without newline'])
   })
 
-  test('blank ones are delivered: the caller counts lines', () => {
+  test('blank ones are delivered, because the caller counts lines', () => {
     expect(split(new LineSplitter(100), Buffer.from('\n\na\n\r\n'), 2)).toEqual(['', '', 'a', '\r'])
     expect(['', '\r', ' ', 'a', '\r\r'].map((line) => isBlank(Buffer.from(line)))).toEqual([
       true,
@@ -46,7 +46,7 @@ describe('lines', () => {
 })
 
 describe('length-prefixed records', () => {
-  test.each([1, 3, 4, 7, 100])('are the same however the input is cut (pieces of %i bytes)', (size) => {
+  test.each([1, 3, 4, 7, 100])('do not depend on the division of the input (pieces of %i bytes)', (size) => {
     expect(split(new PrefixSplitter(100), prefixed('a', 'line\nbreak', 'c'), size)).toEqual(['a', 'line\nbreak', 'c'])
   })
 

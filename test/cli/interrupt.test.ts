@@ -1,10 +1,10 @@
-/** Ctrl-C on a command that works for a while. */
+/** Ctrl-C during a command that runs for a while. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { startDurlog } from '../fixtures/command.js'
 import { openUntilDone, scratchDir, texts } from '../fixtures/scratch.js'
 
-test.skipIf(process.platform === 'win32')('append reports what it has stored, and stored that', async () => {
+test.skipIf(process.platform === 'win32')('append reports exactly the records that it has stored', async () => {
   const dir = join(scratchDir(), 'log')
   const child = startDurlog(['append', dir])
   const output = { stdout: '', stderr: '' }
@@ -13,7 +13,7 @@ test.skipIf(process.platform === 'win32')('append reports what it has stored, an
       output[name] += chunk.toString()
     })
   child.stdin?.write('a\nb\n\n')
-  // The warning of the blank line comes after both have been read.
+  // The warning about the blank line is printed after both records have been read.
   await new Promise((resolve) => child.stderr?.once('data', resolve))
   child.kill('SIGINT')
   expect(await new Promise((resolve) => child.on('close', resolve))).toBe(130)
@@ -33,7 +33,7 @@ test.skipIf(process.platform === 'win32')('export reports how many records it ha
   child.stderr?.on('data', (chunk: Buffer) => {
     stderr += chunk.toString()
   })
-  // Nothing more is read: the command waits with the rest.
+  // The test reads no more output, so the command waits with the rest.
   await new Promise((resolve) => child.stdout?.once('readable', resolve))
   child.kill('SIGINT')
   const code = new Promise((resolve) => child.on('exit', resolve))

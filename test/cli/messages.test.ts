@@ -1,4 +1,4 @@
-/** Messages that say what to do next, with options that the command has. */
+/** Messages with a remedy that names options of the command. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'

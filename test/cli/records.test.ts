@@ -38,7 +38,7 @@ test.each(ENCODINGS)('a line without data is refused with its place (%s)', (enco
   }
 })
 
-test('data of the wrong kind is refused', () => {
+test('data of the wrong type is refused', () => {
   expect(() => fromJsonLine(Buffer.from('{"data":5}'), 'utf8', 'line 1')).toThrow(/must be a string/)
   expect(() => fromJsonLine(Buffer.from('{"data":"***"}'), 'base64', 'line 1')).toThrow(/not base64/)
   expect(() => fromJsonLine(Buffer.from('{"data":""}'), 'utf8', 'line 1')).toThrow(/empty/)

@@ -100,7 +100,7 @@ describe('a log with damage in its newest segment', () => {
     expect(await log.append('next')).toBe(COUNT)
   })
 
-  test('repair --salvage of a log that is whole changes nothing', async () => {
+  test('repair --salvage of an intact log changes nothing', async () => {
     const dir = join(scratchDir(), 'log')
     await durlog(['append', dir], 'a\n')
     const before = readdirSync(dir)

@@ -1,4 +1,4 @@
-/** Authentication of the command line, to a real server. */
+/** Authentication of the command line with a real server. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -23,7 +23,7 @@ interface Way {
 
 const urlOf = ({ port }: NatsServer): string => `nats://localhost:${port}`
 
-/** The exit status of `durlog` with nothing in the environment that names a server or a user but `env`. */
+/** The exit status of `durlog`; only `env` names a server or a user in its environment. */
 async function statusOf(args: readonly string[], { flags, env = {} }: Way): Promise<number | null> {
   const clean = Object.entries(process.env).filter(([name]) => !name.startsWith('NATS_'))
   const child = startDurlog([...args, ...WHERE, ...flags], { env: { ...Object.fromEntries(clean), ...env } })
@@ -79,7 +79,7 @@ describe.skipIf(missingServer !== '')('a server lets in', () => {
     await expectRefused(to, [{ flags: [] }, { flags: [], env: { NATS_TOKEN: 'another' } }])
   })
 
-  test('credentials from a file, and refuses those of another operator, and a file that is none', async () => {
+  test('credentials from a file, and refuses those of another operator and a file without credentials', async () => {
     const operator = new Operator()
     const dir = scratchDir()
     const to = await server(operator.configuration)
@@ -129,7 +129,7 @@ describe.skipIf(missingServer !== '' || missingOpenssl !== '')('a server with TL
     await expectRefused(to, [{ flags: ['--tls-ca', authority.file], env }])
   })
 
-  test('the same by the options of ship and restore', async () => {
+  test('the same clients if they use the options of ship and restore', async () => {
     const authority = new Authority(scratchDir())
     const to = await tlsServer(authority)
     const log = await open(await threeRecords(), { readOnly: true })

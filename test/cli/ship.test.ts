@@ -81,8 +81,8 @@ describe.skipIf(missingServer !== '')('durlog', () => {
   })
 })
 
-describe.skipIf(missingServer !== '')('with a server that accepts connections and says nothing', () => {
-  test('ship ends at the first SIGTERM, while it tries and between tries', async () => {
+describe.skipIf(missingServer !== '')('with a server that accepts connections and sends nothing', () => {
+  test('ship ends at the first SIGTERM, during a try and between tries', async () => {
     const dir = await threeRecords()
     for (const timeoutMs of ['100', '1000000']) {
       const silent = await speechlessServer()

@@ -71,10 +71,10 @@ describe('tail --cursor', () => {
     expect((await durlog(['tail', dir, '--cursor', 'reader'])).stdout.toString()).toBe('')
   })
 
-  test('commits only what its reader has taken', async () => {
+  test('commits only records that its reader has taken', async () => {
     const dir = join(scratchDir(), 'log')
     const log = await openUntilDone(dir)
-    // More than the pipe and the command hold.
+    // More than the buffers of the pipe and the command hold.
     for (let i = 0; i < 64; i++) log.write(`${i} ${'x'.repeat(2 ** 16)}`)
     await log.sync()
     const { child, until } = start(['tail', dir, '--cursor', 'reader', '-f'])

@@ -1,10 +1,10 @@
-// Appends to a log in every way until it is killed, and prints each acknowledgement to stdout as a line, before it does
+// Appends to a log in every way until it is killed, and prints each acknowledgement as a line to stdout before it does
 // anything else:
 //   o NEXT FIRST      opened
 //   a FIRST LAST GEN  records FIRST to LAST of generation GEN are acknowledged
-//   T SEQ / t FIRST   a trim was asked for / has been acknowledged
-//   C SEQ / c SEQ     a cut behind SEQ was asked for / has been acknowledged
-//   n                 it was refused, and nothing was cut
+//   T SEQ / t FIRST   a trim was requested / has been acknowledged
+//   C SEQ / c SEQ     a cut after SEQ was requested / has been acknowledged
+//   n                 the cut was refused, and no record was cut
 import { open } from '../../dist/index.js'
 import { say } from '../fixtures/say.mjs'
 import { payloadOf, randomFrom } from './payload.mjs'
@@ -43,7 +43,7 @@ function appendBatch() {
   )
 }
 
-/** `write` and `appendSync` say by a throw that there is no room; then the record has no place yet. */
+/** `write` and `appendSync` throw if there is no room; then the record has no place yet. */
 async function appendNow(call) {
   try {
     const seq = call(payloadOf(next, generation, next, next))
@@ -69,7 +69,7 @@ async function cut() {
   try {
     await log.truncateAfter(seq)
   } catch (error) {
-    // In the middle of a batch.
+    // A cut in the middle of a batch.
     if (error.code !== 'ERR_DURLOG_INVALID_ARGUMENT') throw error
     say('n')
     return

@@ -1,6 +1,6 @@
 /**
- * kill -9 in the middle of everything: a child appends and says what was acknowledged; it is killed, and the log
- * must hold all of that. `npm run test:kill -- --rounds 1000` for more rounds, `--seed` for others.
+ * kill -9 at random moments: a child appends and prints the acknowledgements; it is killed, and the log must hold all
+ * acknowledged records. `npm run test:kill -- --rounds 1000` runs more rounds, `--seed` others.
  */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
@@ -26,23 +26,23 @@ const SEGMENT_BYTES: readonly number[] = [65_536, 262_144, 1_048_576]
 
 const rounds = Number(process.env['DURLOG_KILL_ROUNDS'] ?? 100)
 const seed = Number(process.env['DURLOG_KILL_SEED'] ?? 1)
-/** Lives of one log, one after the other: what recovery left is killed again. */
+/** The number of lives of one log: the recovered log is appended to and killed again. */
 const LIVES = 5
 
 const totals = { kills: 0, acknowledged: 0, checked: 0, batches: 0, recovered: new Map<string, number>() }
 
-/** The parent's knowledge of a log: which records must be there, and which must not. */
+/** The parent's knowledge of a log: the records that it must hold, and those that it must not hold. */
 class Expected {
-  /** By seq: the generation of each record that must be there. */
+  /** By seq: the generation of each record that the log must hold. */
   readonly acked = new Map<number, number>()
   generation = 1
-  /** Records from here on were made in this generation, or must not be. */
+  /** Records from this seq on must be of this generation. */
   freshFrom = 0
   firstAtLeast = 0
   firstAtMost = 0
   cutBehind: number | undefined
 
-  /** Takes in one line of the child. */
+  /** Processes one line of the child. */
   told(line: string): void {
     const [kind, a, b, c] = line.split(' ') as [string, string, string, string]
     switch (kind) {
@@ -71,7 +71,7 @@ class Expected {
     }
   }
 
-  /** Compares the log with it, and continues from the log's state. */
+  /** Compares the log with this knowledge, and continues from the log's state. */
   async check(log: Log): Promise<void> {
     expect(log.firstSeq).toBeGreaterThanOrEqual(this.firstAtLeast)
     expect(log.firstSeq).toBeLessThanOrEqual(this.firstAtMost)
@@ -86,19 +86,19 @@ class Expected {
         .split(' ')
         .map(Number) as [number, number, number, number]
       if (ownSeq !== seq || !data.equals(payloadOf(seq, generation, first, last)))
-        throw new Error(`record ${seq} has other bytes than were appended`)
+        throw new Error(`the bytes of record ${seq} differ from the appended ones`)
       const acked = this.acked.get(seq)
       if (acked !== undefined && acked !== generation)
-        throw new Error(`record ${seq} is of generation ${generation}, acknowledged was ${acked}`)
+        throw new Error(`record ${seq} is of generation ${generation}, but ${acked} was acknowledged`)
       if (seq >= this.freshFrom && generation !== this.generation)
         throw new Error(`record ${seq} of generation ${generation} had been cut, and has come back`)
-      // A trim goes by segments, and a batch is within one.
+      // A trim removes whole segments, and a batch is within one segment.
       if (seq > first && seq === log.firstSeq) throw new Error(`the batch ${first} to ${last} has lost its beginning`)
       if (last > first && seq === first) totals.batches++
       insideBatchTo = Math.max(insideBatchTo, last)
       found.set(seq, generation)
     }
-    if (insideBatchTo >= next) throw new Error(`a batch that ends at ${insideBatchTo} is there only up to ${next - 1}`)
+    if (insideBatchTo >= next) throw new Error(`a batch that ends at ${insideBatchTo} is stored only up to ${next - 1}`)
     expect(next).toBe(log.nextSeq)
     for (const seq of this.acked.keys()) {
       if (seq >= log.firstSeq && seq <= (this.cutBehind ?? Number.POSITIVE_INFINITY) && !found.has(seq))
@@ -114,7 +114,7 @@ class Expected {
   }
 }
 
-/** Runs the child until it has said `lines` lines, kills it, and passes on every line that it did say. */
+/** Runs the child until it has printed `lines` lines, kills it, and passes on every line that it has printed. */
 async function runAndKill(request: object, lines: number, onLine: (line: string) => void): Promise<void> {
   const child = spawn(process.execPath, [CHILD, JSON.stringify(request)], { stdio: ['ignore', 'pipe', 'pipe'] })
   let rest = ''
@@ -141,7 +141,7 @@ function pick<T>(random: () => number, from: readonly T[]): T {
   return from[Math.floor(random() * from.length)] as T
 }
 
-/** Early deaths in the middle of opening, and late ones after some hundred acknowledgements. */
+/** Some children die early, in the middle of opening, and some after several hundred acknowledgements. */
 function linesBeforeDeath(random: () => number): number {
   return random() < 0.15 ? 1 + Math.floor(random() * 2) : 2 + Math.floor(random() ** 2 * 400)
 }
@@ -165,7 +165,7 @@ async function killAgainAndAgain(strategy: Strategy, durability: Durability, kil
       const request = { dir, seed: lifeSeed, options, generation: expected.generation }
       try {
         await runAndKill(request, linesBeforeDeath(random), (line) => expected.told(line))
-        // At once: the dead owner's lock is no lock.
+        // The log is opened at once: the dead owner holds no lock.
         const log = await open(dir, { ...options, strategy: pick(random, STRATEGIES), preallocate: 'auto' })
         try {
           await expected.check(log)
@@ -182,7 +182,7 @@ async function killAgainAndAgain(strategy: Strategy, durability: Durability, kil
   }
 }
 
-/** How many of `rounds` fall to the `index`-th of `parts`. */
+/** How many of `rounds` the `index`-th of `parts` runs. */
 function share(index: number, parts: number): number {
   return Math.floor((rounds * (index + 1)) / parts) - Math.floor((rounds * index) / parts)
 }

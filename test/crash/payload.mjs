@@ -1,4 +1,4 @@
-// The payload of a record of the kill trial, by its place: the child makes it, the parent makes it again and compares.
+// The payload of a record of the kill trial, by its place: the child appends it, and the parent compares it.
 
 /** A small seeded generator of numbers in [0, 1). */
 export function randomFrom(seed) {
@@ -11,7 +11,7 @@ export function randomFrom(seed) {
   }
 }
 
-/** Most are small, some are longer than a page, a few longer than a mapped chunk's worth of pages. */
+/** Most payloads are small, some are longer than a page, a few are longer than a mapped chunk. */
 function fillerBytes(random, alone) {
   // A batch must fit into one segment.
   const kind = random() * (alone ? 1 : 0.9)
@@ -21,8 +21,8 @@ function fillerBytes(random, alone) {
 }
 
 /**
- * The record with `seq`, made in `generation` (how often the log was opened or cut before) as one of the batch
- * `first` to `last`, which are both `seq` where it stands alone.
+ * The record with `seq`, appended in `generation` (how often the log was opened or cut before) as one of the batch
+ * `first` to `last`, which are both `seq` for a single record.
  */
 export function payloadOf(seq, generation, first, last) {
   const random = randomFrom(seq * 31 + generation * 1_000_003)

@@ -1,5 +1,5 @@
-// One of several writers that are killed: appends until then, at all levels, and says what was acknowledged, a line of
-// "first last name counter" each.
+// One of several writers that are killed: appends at all levels until then, and prints a line "first last name counter"
+// for each acknowledgement.
 import { writeSync } from 'node:fs'
 import { open } from '../../dist/index.js'
 import { randomFrom } from './payload.mjs'
@@ -17,7 +17,7 @@ const fillerBytes = random() < 0.3 ? 30_000 : 900
 
 async function lane() {
   for (;;) {
-    // Not faster than the parent can compare.
+    // Appends no faster than the parent can compare.
     if (random() < 0.9) await new Promise((resolve) => setTimeout(resolve, random() * 10))
     const durability = LEVELS[Math.floor(random() * LEVELS.length)]
     const first = counter

@@ -1,8 +1,8 @@
 /**
- * kill -9 among several writers of one log: 2 to 6 of them append, a random one is killed at a random moment and another
- * one takes its place. Nothing acknowledged may be lost or change its place, each writer's records stay in its order, two
- * followers get every record that stays and no other, and neither they nor a survivor may hang.
- * `npm run test:shared -- --kills 2000` for more, `--seed` for others.
+ * kill -9 of writers of a shared log: 2 to 6 of them append, a random one is killed at a random moment and another one
+ * takes its place. No acknowledged record may be lost or change its place, each writer's records stay in its order, two
+ * followers get exactly the records that are kept, and neither they nor a survivor may hang.
+ * `npm run test:shared -- --kills 2000` runs more kills, `--seed` others.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { platform } from 'node:os'
@@ -17,13 +17,13 @@ import { randomFrom } from './payload.mjs'
 const CHILD = fileURLToPath(new URL('shared-child.mjs', import.meta.url))
 const kills = Number(process.env['DURLOG_SHARED_KILLS'] ?? 20)
 const seed = Number(process.env['DURLOG_SHARED_SEED'] ?? 1)
-/** Of one log; then all of its writers are killed, and it is read back. */
+/** The kills of one log; then all of its writers are killed, and it is read back. */
 const KILLS_OF_A_LOG = 20
 const OPTIONS = { shared: true, segmentBytes: 65_536 } as const
 
 const random = randomFrom(seed)
 const totals = { kills: 0, acknowledged: 0, followed: 0, voids: 0 }
-/** From each kill to the next acknowledgement of each survivor. */
+/** The times from each kill to the next acknowledgement of each survivor. */
 const resumedMs: number[] = []
 
 /** `last - first + 1` records, with counters from `counter` on. */
@@ -33,7 +33,7 @@ interface Told {
   counter: number
 }
 
-/** What stands at each seq. */
+/** The text of the record at each seq. */
 type Found = ReadonlyMap<number, string>
 
 class Member {
@@ -70,7 +70,7 @@ class Member {
     this.#child.kill('SIGKILL')
   }
 
-  /** Its next acknowledgement: one that comes after this call. */
+  /** Settles at its next acknowledgement after this call. */
   next(): Promise<void> {
     return new Promise((resolve) => this.#onTold.push(resolve))
   }
@@ -110,7 +110,7 @@ async function trial(dir: string, rounds: number): Promise<Member[]> {
   return members
 }
 
-/** Each acknowledged record is there, under its seq alone. Returns how many there are. */
+/** Checks that each acknowledged record is stored, only under its seq. Returns how many there are. */
 function checkAcknowledged(found: Found, members: readonly Member[]): number {
   const seen = new Set<number>()
   for (const { name, told } of members) {
@@ -126,7 +126,7 @@ function checkAcknowledged(found: Found, members: readonly Member[]): number {
   return seen.size
 }
 
-/** A writer's records are in the order in which it appended them, and none is there twice. */
+/** Checks that a writer's records are in the order in which it appended them, and that none is stored twice. */
 function checkOrder(found: Found): void {
   const counters = new Map<string, number>()
   for (const [seq, text] of found) {
@@ -149,7 +149,7 @@ async function check(dir: string, members: readonly Member[]): Promise<Found> {
   return found
 }
 
-/** Follows the log until `isDone` says of the last seq that it is the last. */
+/** Follows the log until `isDone` returns true for the last seq. */
 async function follow(dir: string, durableOnly: boolean, isDone: (last: number) => boolean): Promise<Found> {
   const reader = await open(dir, { readOnly: true })
   const delivered = new Map<number, string>()
@@ -166,19 +166,19 @@ async function follow(dir: string, durableOnly: boolean, isDone: (last: number) 
   return delivered
 }
 
-/** A follower has had every record that there is now; the last ones may have come after it was done. */
+/** Checks that a follower got every current record; the last ones may have been appended after it was done. */
 function checkFollowed(delivered: Found, found: Found): void {
   const last = [...delivered.keys()].at(-1) ?? -1
   for (const [seq, text] of found) {
     if (seq <= last && delivered.get(seq) !== text)
-      throw new Error(`a follower had ${delivered.get(seq)} at seq ${seq}, which is ${text}`)
+      throw new Error(`a follower got ${delivered.get(seq)} at seq ${seq}, which is ${text}`)
   }
   for (const seq of delivered.keys())
-    if (!found.has(seq)) throw new Error(`a follower had seq ${seq}, which is not there`)
+    if (!found.has(seq)) throw new Error(`a follower got seq ${seq}, which is not in the log`)
   totals.followed += delivered.size
 }
 
-/** For the printed line; no time is asserted, as the machine may be busy with others. */
+/** For the printed line; no time is asserted, because the machine may be busy. */
 function timesOf(values: readonly number[]): Record<string, number> {
   const sorted = [...values].sort((one, other) => one - other)
   const at = (share: number): number => Math.round(sorted[Math.floor(share * (sorted.length - 1))] ?? 0)
@@ -207,7 +207,7 @@ test.skipIf(platform() !== 'linux')(
       const members = await trial(dir, Math.min(KILLS_OF_A_LOG, kills - totals.kills))
       const log = await open(dir, OPTIONS)
       acknowledged = await log.append('the last')
-      // The follower may have had that one before it was known here to be the last.
+      // The follower may have received that record before this process knew that it is the last one.
       await log.append('behind it')
       const delivered = await Promise.all(following)
       await log.close()

@@ -1,4 +1,4 @@
-/** What `durlog append` reports when appends fail while it runs. */
+/** The report of `durlog append` if appends fail while it runs. */
 import { writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'

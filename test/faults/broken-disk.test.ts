@@ -1,4 +1,4 @@
-/** Disks that break under a living log: truncated, read-only, shut down, failing to read and write. */
+/** Disks that break under an open log: truncated, read-only, shut down, failing to read and write. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdirSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
@@ -80,7 +80,7 @@ describe('a segment that another process truncates under the map', () => {
       expectLatched(told)
       expect(told.readable).toBe('none')
       expect(told.close).toBe('none')
-      // The bytes cut by the other process are gone; those before are still a log.
+      // The bytes cut by the other process are gone; the bytes before them are still a valid log.
       expect(statSync(segmentOf(dir)).size).toBeGreaterThanOrEqual(65_536)
       const log = await openUntilDone(dir, { recovery: 'salvage' })
       const left = (await texts(log.read({ salvage: true }))).map((text) => text.split(' ')[0])
@@ -153,7 +153,7 @@ describe('a device that fails', () => {
       const dir = join(disk.dir, 'log')
       const kept = `${disk.image}-kept`
       const told = await breakUnder(dir, { strategy, segmentBytes: 2 ** 20 }, (child) => {
-        // Nothing is acknowledged while the image is put by; from then on all of the device lies beyond its end.
+        // No append is acknowledged while the image is replaced; after that the whole device is beyond its end.
         child.kill('SIGSTOP')
         runTool('sync', '-f', disk.dir)
         runTool('cp', '--sparse=always', disk.image, kept)
@@ -173,7 +173,7 @@ describe('a folder that may not be written', () => {
   const NOBODY = 65_534
   const root = process.getuid?.() === 0
   test.skipIf(process.platform === 'win32')(
-    "open is refused with the system's error, and leaves nothing behind",
+    "open is refused with the system's error, and creates no files",
     async () => {
       const folder = scratchDir()
       runTool('chmod', '555', folder)

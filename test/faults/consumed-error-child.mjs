@@ -1,11 +1,11 @@
-// Has a log open and does what its parent asks for by messages; answers each with what came of it.
+// Has a log open and executes requests from its parent; answers each with its outcome.
 import { open } from '../../dist/index.js'
 
 const { dir, options } = JSON.parse(process.argv[2])
 const log = await open(dir, options)
 
 const commands = {
-  /** Appends records of `bytes`, one after the other: the seqs that were acknowledged, and the code of the first failure. */
+  /** Appends records of `bytes`, one after another. Returns the acknowledged seqs and the code of the first failure. */
   async append({ count, bytes, durability }) {
     const acked = []
     for (let i = 0; i < count; ++i) {

@@ -1,6 +1,6 @@
 /**
- * A write of the device fails, and the kernel reports that to another process than the one that syncs next: a record must
- * not be acknowledged at `sync` on the word of a sync that knows nothing of the failure.
+ * A write to the device fails, and the kernel reports that to another process than the one that syncs next. A record must
+ * not be acknowledged at `sync` because of a sync that did not receive the failure.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,7 +18,7 @@ const CHILD = fileURLToPath(new URL('consumed-error-child.mjs', import.meta.url)
 const KIB = 1024
 const SEGMENT_BYTES = 256 * KIB
 /**
- * Each record takes one page with its frame. So what is lost begins where a write of the device begins: a loop device
+ * Each record takes one page with its frame. So the lost bytes begin at the beginning of a device write: a loop device
  * reports a write that fails in its middle as done.
  */
 const PAGE_BYTES = 4 * KIB
@@ -93,7 +93,7 @@ function newestOf(dir: string): string {
   return segmentsOf(dir).at(-1) as string
 }
 
-/** The log as a power cut leaves it has every record below `end`, and takes more. */
+/** Checks that the log after a power cut holds every record below `end`, and takes more. */
 async function expectKept(disk: FailingDisk, dir: string, end: number): Promise<void> {
   disk.remount()
   const log = await openUntilDone(dir)
@@ -111,7 +111,7 @@ function endOf(...outcomes: (Outcome | undefined)[]): number {
 const SHARED: OpenOptions = { shared: true }
 const TYPES = ['ext4', 'xfs'] as const
 
-/** From here on the device takes no write of the newest segment after its first `records`. */
+/** After this call the device fails every write of the newest segment after its first `records`. */
 function failAfterRecords(disk: FailingDisk, dir: string, records: number): void {
   disk.failWritesOf(newestOf(dir), (1 + records) * PAGE_BYTES, SEGMENT_BYTES)
 }
@@ -128,15 +128,15 @@ function diskOf(type: (typeof TYPES)[number]): FailingDisk {
   return disk
 }
 
-describe('a log with several writers never acknowledges what a failed write has lost, whoever got to know of it', () => {
-  /** Who receives the kernel's report, on a disk under an idle member. */
+describe('a log with several writers never acknowledges records lost by a failed write, whichever process was notified', () => {
+  /** The process that receives the kernel's report, on a disk under an idle member. */
   const CONSUMERS: Record<string, (dir: string) => Promise<void>> = {
     "another process's fsync": async (dir) => expect(fsyncAsAnotherProgram(newestOf(dir))).toMatch(/^(EIO|ENOSPC)$/),
     verify: async (dir) => {
       runTool('sync')
       await verify(dir)
     },
-    'a leader that is killed before it says so': async (dir) => {
+    'a leader that is killed before it reports the failure': async (dir) => {
       const leader = await Writer.open(dir, SHARED, dyingOfFailedSync())
       expect(await leader.append(1, 'sync')).toBeUndefined()
     },
@@ -194,11 +194,12 @@ describe('a log with several writers never acknowledges what a failed write has 
   }
 })
 
-describe('a log with one writer never acknowledges what a failed write has lost, whoever got to know of it', () => {
+describe('a log with one writer never acknowledges records lost by a failed write, whichever process was notified', () => {
   const STRATEGIES: readonly Strategy[] = ['mmap', 'pwrite', 'auto']
   const CONSUMERS: Record<string, (segment: string, writer: Writer) => Promise<void>> = {
     "another process's fsync": async (segment) => void fsyncAsAnotherProgram(segment),
-    'the writer, which is killed before it says so': async (_, writer) => void (await writer.append(1, 'sync')),
+    'the writer, which is killed before it reports the failure': async (_, writer) =>
+      void (await writer.append(1, 'sync')),
     'no process, and the inode is evicted': async (segment, writer) => {
       runTool('sync')
       await writer.kill()

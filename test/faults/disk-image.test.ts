@@ -14,7 +14,7 @@ test.for(['ext4', 'xfs'] as const)(
     onTestFinished(remove)
     writeFileSync(join(disk.dir, 'file'), 'kept')
     runTool('sync', '-f', disk.dir)
-    // `unshare` copies all mounts; what is unmounted here stays mounted there.
+    // `unshare` copies all mounts; a file system that is unmounted here stays mounted there.
     const holder = spawn('unshare', ['--mount', 'sh', '-c', 'echo ready; read line'], {
       stdio: ['pipe', 'pipe', 'inherit'],
     })

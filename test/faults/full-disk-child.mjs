@@ -1,4 +1,4 @@
-// Appends to a log on a disk that gets full, makes room, appends again, and reports the outcome as JSON.
+// Appends to a log until its disk is full, frees space, appends again, and reports the outcome as JSON.
 
 import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** Disks without room: at creation, at rotation and in the middle of appending, on each file system. */
+/** Full disks: at creation, at rotation and in the middle of appending, on each file system. */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -31,7 +31,7 @@ interface Told {
   read: string[]
 }
 
-/** Each refusal was for lack of room; exactly the acknowledged records are there; appends worked afterwards. */
+/** Checks that each refusal was for lack of space, the log holds exactly the acknowledged records, and appends work. */
 async function expectRefusedAndKept(
   child: { code: unknown; stdout: string; stderr: string },
   dir: string,
@@ -74,7 +74,7 @@ describe.each(TYPES)('a full %s', (type) => {
   )
 
   test.skipIf(problem !== '')(
-    'a log is not made while there is no room for it, and is made once there is',
+    'a log is not created while there is no space for it, and is created once there is',
     async () => {
       const { dir: mounted } = (made as { disk: Disk }).disk
       const makeRoom = fillDisk(mounted, 65_536)
@@ -108,7 +108,7 @@ describe('a limit on the size of files', () => {
   )
 
   test.skipIf(problem !== '').each(['auto', 'mmap', 'pwrite', 'direct'])(
-    'a log whose segments would exceed it is not made (%s)',
+    'a log whose segments would exceed it is not created (%s)',
     async (strategy) => {
       const dir = join(scratchDir(), 'log')
       const request = { dir, limit: true, options: { segmentBytes: MIB, strategy, preallocate: 'fallocate' } }

@@ -37,7 +37,7 @@ for (let round = 0; round < rounds; round++) {
   told.push(await drained, await trimmed)
   timesFired += fired()
   disarm()
-  // What has failed alone leaves no mark; a latched log stays latched.
+  // An append that failed without latching the log does not affect later ones; a latched log stays latched.
   await append()
 }
 arm(fault)

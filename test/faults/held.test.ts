@@ -31,7 +31,7 @@ async function meet(options: OpenOptions, fault: object): Promise<{ told: Told; 
   return { told, left }
 }
 
-/** Every call has settled; each acknowledged record is at its seq, and no unwritten one is there. */
+/** Checks that every call has settled, each acknowledged record is at its seq, and no unwritten one is in the log. */
 function expectTrue({ told, left }: { told: Told; left: string[] }): void {
   expect(told.orphans).toEqual([])
   expect(told.fired).toBeGreaterThan(0)
@@ -47,7 +47,7 @@ function expectTrue({ told, left }: { told: Told; left: string[] }): void {
 const problem = shimProblem()
 if (problem !== '') process.stdout.write(`skipped: ${problem}\n`)
 
-describe.skipIf(problem !== '')('calls that wait for room behind a commit that fails', () => {
+describe.skipIf(problem !== '')('calls that wait for room while a commit fails', () => {
   test.each([
     ['pwrite', 'pwrite', ENOSPC],
     ['pwrite', 'pwrite', EFBIG],

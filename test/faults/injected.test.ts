@@ -1,4 +1,4 @@
-/** Single system calls that fail under an open log: the outcome of each append, and the records that are there. */
+/** Single system calls that fail under an open log: the outcome of each append, and the records in the log. */
 import { statfsSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -52,7 +52,7 @@ interface Request {
 
 const SEGMENT_BYTES = 262_144
 
-/** Runs the scenario in a child that must live to its end, and looks at the log that it leaves. */
+/** Runs the scenario in a child that must run to its end, and inspects the log that it leaves. */
 async function meet(request: Request): Promise<{ told: Told; left: string[] }> {
   const folder = scratchDir()
   const dir = join(folder, 'log')
@@ -75,14 +75,14 @@ async function meet(request: Request): Promise<{ told: Told; left: string[] }> {
   }
 }
 
-/** Acknowledged records are there, in order; those reported as not written are not. */
+/** Checks that acknowledged records are in the log, in order, and records reported as not written are not. */
 function expectKept({ told, left }: { told: Told; left: string[] }): void {
   const acked = [...told.early, ...told.fates].filter(({ seq }) => seq !== undefined)
   for (const { text, seq } of acked) expect({ text: left[seq as number], seq }).toEqual({ text, seq })
   const absent = told.fates.filter(({ code, outcome }) => outcome === 'not-written' || code === 'ERR_DURLOG_LATCHED')
   for (const { text } of absent) expect(left).not.toContain(text)
   expect(new Set(left).size).toBe(left.length)
-  // A spare has become a segment or is gone: no error names it.
+  // A spare has become a segment or was removed: no error names it.
   for (const { path } of told.fates) expect(path ?? '').not.toContain('spare-')
 }
 
@@ -109,7 +109,7 @@ const LATCHING: Case[] = [
   ['auto', 'sync', 'folder sync'],
 ]
 
-/** Asked after a sync on ext4 that returned 0: see platform/sync_linux.cc. */
+/** A call that follows a successful sync on ext4: see platform/sync_linux.cc. */
 const CONFIRMED: Case[] = [
   ['mmap', 'sync', 'confirmation'],
   ['pwrite', 'sync', 'confirmation'],
@@ -119,7 +119,7 @@ const [EXT4, OVERLAY] = [0xef53, 0x794c7630]
 const confirms = [EXT4, OVERLAY].includes(statfsSync(tmpdir()).type)
 if (!confirms) console.log(`skipped: no sync is confirmed on the file system of ${tmpdir()}, which is not ext4`)
 
-/** A segment that can't be prepared in the background holds nothing yet: another one is prepared. */
+/** A segment that can't be prepared in the background holds no record yet: another one is prepared. */
 const UNHARMED: [strategy: Strategy, call: string][] = [
   ['mmap', 'fallocate'],
   ['mmap', 'spare fsync'],

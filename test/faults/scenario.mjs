@@ -1,4 +1,4 @@
-// Under fault_shim.c: appends, meets the fault, and reports as JSON the outcome of every call.
+// Under fault_shim.c: appends while the fault strikes, and reports as JSON the outcome of every call.
 import { open } from '../../dist/index.js'
 import { arm, disarm, fired } from './shim.mjs'
 
@@ -54,7 +54,7 @@ const appendGroup = async (size) => {
 
 const early = await appendGroup(before)
 arm(fault)
-// Two groups at a time: one is at the device while the next is framed behind it.
+// Two groups at a time: one is being synced while the next is framed after it.
 const fates = []
 for (let group = 0; group < groups && fired() === 0; group++) {
   const first = appendGroup(groupSize)

@@ -21,7 +21,7 @@ const WORDS = 6 + CALLS.length
 
 const fd = openSync(process.env.DURLOG_FAULT_CONTROL, 'r+')
 
-/** From now on, `times` calls from the `nth` on fail with `errno`; counting begins anew. */
+/** From now on, `times` calls from the `nth` on fail with `errno`. The count restarts at 0. */
 export function arm({ call, errno, nth = 1, times = 1, partial = false }) {
   const words = new Uint32Array(WORDS)
   words.set([CALLS.indexOf(call), errno, nth, times, partial ? 1 : 0])

@@ -17,7 +17,7 @@ export interface FoundSegment {
   records: FoundRecord[]
   markers: number
   syncedEnd: bigint
-  /** Behind the last whole frame of a whole batch. */
+  /** The offset after the last complete frame of a complete batch. */
   end: number
   nextSeq: number
   endsWith: 'free' | 'broken'

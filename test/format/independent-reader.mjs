@@ -1,5 +1,5 @@
-// A second reader of durlog's logs, written from docs/FORMAT.md alone: nothing of src/ is used here.
-// As a program: node test/format/independent-reader.mjs DIR prints what it finds, as JSON lines.
+// A second reader of durlog's logs, written only from docs/FORMAT.md: it uses no code of src/.
+// As a program, node test/format/independent-reader.mjs DIR prints the log as JSON lines.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { argv } from 'node:process'
@@ -22,7 +22,7 @@ const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   return crc >>> 0
 })
 
-/** CRC-32C of all `parts` in a row. */
+/** CRC-32C of the concatenated `parts`. */
 export function crc32c(...parts) {
   let crc = 0xffffffff
   for (const part of parts) for (const byte of part) crc = CRC_TABLE[(crc ^ byte) & 255] ^ (crc >>> 8)
@@ -86,7 +86,7 @@ function frameAt(file, at, header, expected) {
   return { state, bytes, seq, unsynced, ms: head.readUInt32LE(20), payload, continues: ((word >>> 28) & 1) === 1 }
 }
 
-/** The content of one segment: whole records of whole batches, and how it ends. */
+/** The content of one segment: the records of complete batches, and the kind of its end. */
 export function readSegment(file, firstSeq) {
   const header = readHeader(file)
   const segment = {
@@ -145,7 +145,7 @@ export function readLog(dir) {
     const name = left.get(firstSeq)
     left.delete(firstSeq)
     const segment = readSegment(readFileSync(join(dir, name)), firstSeq)
-    if (log.uuid !== '' && segment.header.uuid !== log.uuid) throw new Error(`${name} is of another log`)
+    if (log.uuid !== '' && segment.header.uuid !== log.uuid) throw new Error(`${name} belongs to another log`)
     log.uuid = segment.header.uuid
     log.nextSeq = segment.nextSeq
     log.syncedEnd = Math.max(log.syncedEnd, Number(segment.syncedEnd))

@@ -8,7 +8,7 @@ import { crc32c, type FoundLog, readLog } from './independent-reader.mjs'
 const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
 const LEVELS = ['memory', 'async', 'sync', 'full'] as const
 
-/** Lengths around every border of the format, and some that fill segments. */
+/** Lengths around every boundary of the format, and some that fill segments. */
 function payloadOf(seq: number): Buffer {
   const lengths = [1, 7, 8, 9, 25, 4071, 4072, 4073, 9000, 64]
   return Buffer.alloc(lengths[seq % lengths.length] as number, seq % 251)
@@ -37,7 +37,7 @@ async function expectTheSame(dir: string, found: FoundLog): Promise<void> {
   expect(found.uuid).toBe(summary.uuid.replaceAll('-', ''))
 }
 
-/** Two lives of a log in small segments; what the reader finds after each. */
+/** Opens a log with small segments, fills it and closes it, twice. */
 async function writeTwice(dir: string, options: OpenOptions): Promise<void> {
   for (const count of [60, 40]) {
     const log = await open(dir, { segmentBytes: 65536, maxRecordBytes: 16384, ...options })
@@ -47,7 +47,7 @@ async function writeTwice(dir: string, options: OpenOptions): Promise<void> {
 }
 
 describe('a reader written from docs/FORMAT.md alone', () => {
-  test('knows the checksum by its check value and the example by its bytes', () => {
+  test('computes the check value of the checksum and reads the bytes of the example', () => {
     expect(crc32c(Buffer.from('123456789'))).toBe(0xe3069283)
     const identity = Buffer.from('000102030405060708090a0b0c0d0e0f8877665544332211', 'hex')
     expect(crc32c(identity)).toBe(0xed97321e)
@@ -104,7 +104,7 @@ describe('a reader written from docs/FORMAT.md alone', () => {
     await expectTheSame(dir, found)
   })
 
-  test('reads a log beside its writer, to the last record in memory', async () => {
+  test('reads a log while its writer has it open, up to the last record in memory', async () => {
     const dir = join(scratchDir(), 'log')
     const log = await open(dir, { strategy: 'mmap', segmentBytes: 65536, maxRecordBytes: 16384 })
     for (let i = 0; i < 5; i++) log.write(payloadOf(i))
@@ -114,7 +114,7 @@ describe('a reader written from docs/FORMAT.md alone', () => {
     await log.close()
   })
 
-  test('ends a truncated log where the cut is', async () => {
+  test('ends a truncated log at the cut', async () => {
     const dir = join(scratchDir(), 'log')
     const log = await open(dir, { segmentBytes: 65536, maxRecordBytes: 16384 })
     await fill(log, 50)

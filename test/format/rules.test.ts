@@ -1,4 +1,4 @@
-/** The rules of docs/FORMAT.md that a reader could take either way: durlog and the independent reader agree on each. */
+/** Rules of docs/FORMAT.md that a reader could misunderstand: durlog and the independent reader agree on each. */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { open, type RecoveryState, verify } from '../../src/index.js'
@@ -24,7 +24,7 @@ const VOID = 5
 const unsynced = (seq: number): number => seq
 const records0To2 = (version = 1): CraftedSegment => new CraftedSegment({ version }).records(0, 2, unsynced)
 
-/** A frame that is no record, with a claim of nothing. */
+/** A frame that is not a record and marks no record as synced. */
 function other(segment: CraftedSegment, state: number, seq: number, continues = false): Buffer {
   const isVoid = state === VOID
   return segment.frame(seq, {
@@ -48,7 +48,7 @@ function batchBitOn(state: number): Buffer {
   return segment.records(3 + (state === VOID ? 1 : 0), 5, unsynced).bytes
 }
 
-/** As a dead writer leaves the place of a batch of three records of 40 bytes. */
+/** The reservation of a dead writer for a batch of three records of 40 bytes. */
 function reservedBatch(): Buffer {
   const segment = records0To2(2)
   segment.bytes.writeUInt32LE(3 * 40 - 24 + RESERVED * 2 ** 29, segment.end)
@@ -62,7 +62,7 @@ function withBytes(at: number, bytes: number[], fileEnds?: number): Buffer {
   return fileEnds === undefined ? segment.bytes : segment.bytes.subarray(0, segment.end + fileEnds)
 }
 
-/** Changes one copy of the header, with a checksum that fits. */
+/** Changes one copy of the header, with a valid checksum. */
 function otherHeader(copyAt: number, change: (copy: Buffer) => void): Buffer {
   const { bytes } = records0To2()
   const copy = bytes.subarray(copyAt, copyAt + 64)

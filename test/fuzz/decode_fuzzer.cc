@@ -1,4 +1,4 @@
-// Hostile bytes into the frame decoder, the header decoder and the scanner of one segment.
+// Feeds hostile bytes to the frame decoder, the header decoder and the scanner of one segment.
 #include <cstdint>
 
 #include "record/record_codec.h"
@@ -9,7 +9,7 @@
 namespace durlog {
 namespace {
 
-// A copy of exactly `size` bytes on the heap, so that a read past them is seen.
+// A copy of exactly `size` bytes on the heap, so that a read past the end is detected.
 void DecodeAlone(const uint8_t* data, size_t size, uint64_t room) {
   const MemoryBytes bytes(data, data + size);
   DecodedFrame frame;

@@ -1,4 +1,4 @@
-// A whole hostile folder: looked at, repaired, opened, appended to, read back and opened again.
+// Builds a hostile folder, and inspects, repairs, opens, appends to, reads and reopens its log.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -39,7 +39,7 @@ std::string NameOf(uint8_t kind, uint8_t seq) {
   }
 }
 
-// | kind | seq | length u16 | bytes |, as often as there are bytes.
+// The input is a sequence of | kind | seq | length u16 | bytes |.
 MemoryFolder SplitIntoFiles(const uint8_t* data, size_t size) {
   MemoryFolder files;
   while (size >= 4) {
@@ -67,7 +67,7 @@ bool SameBytes(const MemoryFolder& before, const MemoryFolder& after) {
   return true;
 }
 
-// Every seq that can be read, damage skipped; each larger than the one before.
+// Every seq that can be read, without damaged ones; each is larger than the previous one.
 std::vector<uint64_t> ReadAll(MemoryFileSystem& disk, uint64_t from) {
   std::vector<uint64_t> seqs;
   Result<std::unique_ptr<Cursor>> opened = Cursor::Open(disk, "memory", from);
@@ -95,7 +95,7 @@ std::vector<uint64_t> ReadAll(MemoryFileSystem& disk, uint64_t from) {
     Require(batch->need_bytes > buffer.size() && batch->need_bytes <= (256u << 20));
     buffer.resize(batch->need_bytes);
   }
-  Require(false);  // it goes round in circles
+  Require(false);  // the reader loops
   return seqs;
 }
 
@@ -179,7 +179,7 @@ void OpenAndAppend(MemoryFileSystem& disk, uint8_t choice) {
   Require((*again)->recovery().state == RecoveryState::kClean);
   Require((*again)->next_seq() == next_seq + 10);
   ReadAll(disk, (*again)->first_seq());
-  // From here, because what is wrong further in front is not looked at by an open.
+  // Begins here, because an open does not examine damage in earlier segments.
   const std::vector<uint64_t> seqs = ReadAll(disk, next_seq);
   Require(seqs.size() == 10);
   for (uint64_t i = 0; i < 10; ++i) Require(seqs[i] == next_seq + i);
@@ -194,7 +194,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const uint8_t choice = data[0];
   MemoryFileSystem disk;
   disk.files = SplitIntoFiles(data + 1, size - 1);
-  // The process remembers positions by salt, and here every run has the same salts.
+  // The process caches positions by salt, and every run has the same salts here.
   PositionIndex::Shared().Clear();
   LookAt(disk);
   const MemoryFolder files = CopyOf(disk.files);

@@ -1,4 +1,4 @@
-// What the fuzzers hold the core to.
+// The check that the fuzzers use for the core's promises.
 #ifndef DURLOG_TEST_FUZZ_REQUIRE_H_
 #define DURLOG_TEST_FUZZ_REQUIRE_H_
 

@@ -1,5 +1,5 @@
-// Lets a fuzzer past the checksums: where a checksum field reads kSignMe, the right one is put
-// there.
+// Lets a fuzzer pass the checksums: replaces each checksum field that contains kSignMe with the
+// right checksum.
 #ifndef DURLOG_TEST_FUZZ_SIGNED_IMAGE_H_
 #define DURLOG_TEST_FUZZ_SIGNED_IMAGE_H_
 
@@ -16,7 +16,7 @@ namespace durlog {
 
 inline constexpr uint32_t kSignMe = 0x5a5a5a5a;
 
-// One frame; a length that reaches past the image is signed as far as there are bytes.
+// Signs one frame; if its length exceeds the image, signs the bytes that exist.
 inline void SignFrame(MemoryBytes* image, size_t at, uint32_t seed) {
   uint8_t* const frame = image->data() + at;
   if (Load32(frame + kFrameCrcOffset) != kSignMe) return;
@@ -27,8 +27,8 @@ inline void SignFrame(MemoryBytes* image, size_t at, uint32_t seed) {
   Store32(frame + kFrameCrcOffset, Crc32c(seed, frame, covered));
 }
 
-// A segment's image from a fuzzer's input: 64 bytes of header, put at both its places, then frames.
-// Shorter inputs are taken as they are.
+// Makes a segment's image from a fuzzer's input: 64 bytes of header, which are stored at both
+// header places, and then frames. Shorter inputs are used unchanged.
 inline MemoryBytes SignedSegment(const uint8_t* data, size_t size) {
   if (size < kSegmentHeaderFieldBytes) return MemoryBytes(data, data + size);
   MemoryBytes image(kSegmentHeaderBytes, 0);
@@ -38,7 +38,7 @@ inline MemoryBytes SignedSegment(const uint8_t* data, size_t size) {
   image.insert(image.end(), data + kSegmentHeaderFieldBytes, data + size);
   const Result<DecodedSegmentHeader> header = DecodeSegmentHeader(image.data(), image.size());
   const uint32_t seed = header.ok() ? header->header.crc_seed() : 0;
-  // From the end, so that a frame inside another's payload is signed before that one is.
+  // From the end, so that a frame inside the payload of another one is signed first.
   for (size_t at = AlignDown(image.size(), kFrameAlignment); at > kSegmentHeaderBytes;) {
     at -= kFrameAlignment;
     if (image.size() - at >= kFrameHeaderBytes) SignFrame(&image, at, seed);

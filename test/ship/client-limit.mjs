@@ -3,7 +3,7 @@ import { createInbox, headers } from '@nats-io/transport-node'
 
 const BATCH = 1000
 const UUID = '0b5fa4b1-3c41-4f0e-9a60-0d1fb7a3a001'
-/** As long as those of a shipped record. */
+/** As long as the headers of a shipped record. */
 const RECORD_HEADERS = {
   'Durlog-Uuid': UUID,
   'Durlog-Generation': '0',

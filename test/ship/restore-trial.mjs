@@ -27,7 +27,7 @@ async function fill(log, records) {
     )
     log.writeMany(group)
     await log.drain()
-    // The records get several times, not one.
+    // The records get several different times.
     if (from % (50 * GROUP) === 0) await log.sync()
   }
   await log.sync()

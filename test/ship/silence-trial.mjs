@@ -44,7 +44,8 @@ async function roles(servers) {
   const { nc, manager } = await admin(servers)
   const name = await again(async () => {
     const { cluster } = await manager.streams.info(STREAM)
-    if (!cluster.leader || cluster.replicas.some(({ current }) => !current)) throw new Error('the cluster is not whole')
+    if (!cluster.leader || cluster.replicas.some(({ current }) => !current))
+      throw new Error('the cluster is incomplete')
     return cluster.leader
   })
   await nc.close()

@@ -1,6 +1,6 @@
 /**
- * A writer, a shipper and one server or three, each in a separate process that is killed again and again. In the end
- * the stream holds what the log holds: every record once, in order, byte for byte.
+ * A writer, a shipper and one server or three, each in a separate process that is killed repeatedly. In the end the
+ * stream has the contents of the log: every record once, in order, byte for byte.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

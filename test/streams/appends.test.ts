@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { codeOf } from '../fixtures/scratch.js'
 import { all, scratchStreams, values } from '../fixtures/streams.js'
 
-test('an append settles with the seq in its stream, and streams count apart', async () => {
+test('an append settles with the seq in its stream, and each stream counts separately', async () => {
   const { streams } = await scratchStreams()
   const [a, b] = [streams.stream('a'), streams.stream('b')]
   const results = await Promise.all([a.append(1), b.append(2), a.append(3), b.append(4), a.append(5)])
@@ -13,7 +13,7 @@ test('an append settles with the seq in its stream, and streams count apart', as
   expect(await values(b.read())).toEqual([2, 4])
 })
 
-test('expectedSeq is the seq that the record gets, and a conflict stores nothing and says the actual one', async () => {
+test('expectedSeq is the seq that the record gets; a conflict stores nothing and reports the actual seq', async () => {
   const { streams, reopen } = await scratchStreams()
   const stream = streams.stream('s')
   await stream.append('first', { expectedSeq: 0 })
@@ -54,7 +54,7 @@ test('a duplicate that is older than the last 16 appends of its producer has the
   expect(await retry(1)).toEqual({ seq: 1, duplicate: true })
 })
 
-test('a producer that leaves out a seq, or is of an earlier epoch, is refused', async () => {
+test('a producer that skips a seq, or has an earlier epoch, is refused', async () => {
   const { streams, reopen } = await scratchStreams()
   const stream = streams.stream('s')
   const append = (epoch: number, seq: number) => stream.append('x', { producer: { id: 'p', epoch, seq } })
@@ -70,7 +70,7 @@ test('a producer that leaves out a seq, or is of an earlier epoch, is refused', 
   expect(await values(again.read())).toEqual(['x', 'x'])
 })
 
-test('a batch over several streams is stored whole, or not at all if one condition fails', async () => {
+test('a batch over several streams is stored completely, or not at all if one condition fails', async () => {
   const { streams, reopen } = await scratchStreams()
   const done = await streams.appendBatch([
     { stream: 'a', value: 1 },
@@ -117,7 +117,7 @@ test('a stream that has ended takes no appends, and stays ended', async () => {
   expect(await again.info()).toMatchObject({ nextSeq: 1, ended: true })
 })
 
-test('the last append of a producer that is repeated after the end of the stream is a duplicate', async () => {
+test("a producer's last append is a duplicate if it is repeated after the end of the stream", async () => {
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')
   await stream.append(1, { producer: { id: 'p', epoch: 0, seq: 0 } })
@@ -125,7 +125,7 @@ test('the last append of a producer that is repeated after the end of the stream
   expect(await stream.append(1, { producer: { id: 'p', epoch: 0, seq: 0 } })).toEqual({ seq: 0, duplicate: true })
 })
 
-test('a deleted stream is gone, and one of the same name begins at seq 0 without its producers', async () => {
+test('a deleted stream is gone, and a new one with its name begins at seq 0 without its producers', async () => {
   const { streams, reopen } = await scratchStreams()
   const stream = streams.stream('s')
   expect(await stream.delete()).toBe(false)
@@ -188,7 +188,7 @@ test.each([
   expect(await codeOf(streams.stream('s').append(1, options as never))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
 })
 
-test('appends wait for a checkpoint when four times checkpointBytes are in memory, and lose nothing', async () => {
+test('appends wait for a checkpoint if four times checkpointBytes are in memory, and none is lost', async () => {
   const { streams } = await scratchStreams({ checkpointBytes: 65_536 })
   const value = 'x'.repeat(10_000)
   const results = await Promise.all(Array.from({ length: 200 }, () => streams.stream('s').append(value)))
@@ -196,7 +196,7 @@ test('appends wait for a checkpoint when four times checkpointBytes are in memor
   expect((await values(streams.stream('s').read())).length).toBe(200)
 })
 
-test('a folder has one owner, and one that is closed refuses calls', async () => {
+test('a folder has one owner, and a closed one refuses calls', async () => {
   const { dir, streams } = await scratchStreams()
   const { openStreams } = await import('../../src/streams/index.js')
   await expect(openStreams(dir)).rejects.toMatchObject({ code: 'ERR_DURLOG_LOCKED', ownerPid: process.pid })

@@ -1,4 +1,4 @@
-/** The catalog alone: groups, and how it stays short. */
+/** The catalog without the log: its groups, and its length. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -17,14 +17,14 @@ function change(name: string, next: number): CatalogChange {
 
 const head = (position: number) => ({ log: 'uuid', encoding: 'json' as const, position, lastTimeMs: 1, voids: [7] })
 
-test('a catalog gives back the newest state of every stream, and stays short over thousands of groups', async () => {
+test('a catalog returns the newest state of every stream, and stays short over thousands of groups', async () => {
   const dir = join(scratchDir(), 'catalog')
   const catalog = new Catalog(await openUntilDone(dir, { segmentBytes: 65_536, durability: 'memory' }))
   const expected = new Map<string, number>()
   for (let group = 0; group < 1200; group++) {
     const changes: CatalogChange[] = []
     for (let i = 0; i < 3; i++) {
-      // Most streams change seldom, and are moved.
+      // Most streams rarely change, and are moved.
       const name = `s${(group * 7 + i * 13) % (group % 100 === 0 ? 300 : 20)}`
       if (changes.some(({ state }) => state.name === name)) continue
       const changed = change(name, group + 1)
@@ -49,7 +49,7 @@ test('a catalog gives back the newest state of every stream, and stays short ove
   ])
 }, 120_000)
 
-test('a group without its commit does not count, nor does it spoil the next one', async () => {
+test('a group without its commit is ignored, and the next group is valid', async () => {
   const dir = join(scratchDir(), 'catalog')
   const log = await open(dir, { segmentBytes: 65_536 })
   const catalog = new Catalog(log)

@@ -1,4 +1,4 @@
-/** The files of streams: lines, names, what other programs do to them, and the space they take. */
+/** The files of streams: lines, names, changes by other programs, and disk space. */
 import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -58,7 +58,7 @@ test.each([
   }
 })
 
-test('names of any Unicode text stay in the folder, and no two share a file where case is ignored', async () => {
+test('files for names of any Unicode text stay in the folder, and no two differ only in case', async () => {
   const names = [
     'a',
     'A',
@@ -99,7 +99,7 @@ test.each(['', 'n'.repeat(1025), 'é'.repeat(513), '\ud800', 7])(
   },
 )
 
-test('lines that another program has added are reported and kept aside, and the stream continues', async () => {
+test('lines that another program has added are reported and moved aside, and the stream continues', async () => {
   const { streams, dir } = await scratchStreams()
   const stream = streams.stream('s')
   await stream.append(1)
@@ -172,7 +172,7 @@ test('the log is trimmed once a checkpoint has moved its segments', async () => 
   expect(segments.length).toBeLessThan(3)
 })
 
-test('a folder that holds no streams is not made without create, and another encoding is refused', async () => {
+test('a folder without streams is not created without the create option, and another encoding is refused', async () => {
   const dir = join(scratchDir(), 'streams')
   expect(await codeOf(openStreams(dir, { create: false }))).toBe('ERR_DURLOG_NOT_FOUND')
   expect(existsSync(dir)).toBe(false)

@@ -2,9 +2,9 @@
 // before it does anything else:
 //   o                 opened
 //   a N STREAM SEQ    append number N is acknowledged
-//   r N               it was refused
+//   r N               append number N was refused
 //   q STREAM Q SEQ    append Q of the stream's producer is acknowledged, or was stored before
-//   D N STREAM        a deletion is asked for; d N STREAM: it is acknowledged
+//   D N STREAM        a deletion is requested; d N STREAM: it is acknowledged
 //   e N STREAM        an end is acknowledged
 //   v TEXT            a promise was broken
 import { openWithInternals } from '../../dist/streams/open.js'
@@ -34,7 +34,7 @@ let number = firstNumber
 let pending = []
 const next = new Map()
 
-/** Waits for `work` later; an append that is refused is said to be. */
+/** Waits for `work` later, and prints whether an append was refused. */
 function later(n, work) {
   pending.push(
     work.catch((error) => {
@@ -83,7 +83,7 @@ function appendToLedger() {
   const q = ledgers[name]++
   const producer = { id: 'bookkeeper', epoch: 3, seq: q }
   const stream = streams.stream(name)
-  // Now and then the same append twice, as a client does that has lost the answer.
+  // Sometimes repeats an append, like a client that has lost the answer.
   for (let times = random() < 0.2 ? 2 : 1; times > 0; times--)
     later(
       -1,

@@ -1,14 +1,14 @@
-/** What the streams of a kill trial must hold, by the lines that the children have said. */
+/** The required contents of the streams of a kill trial, according to the lines that the children have printed. */
 import type { Streams } from '../../src/streams/index.js'
 import { all } from '../fixtures/streams.js'
 import { ledgerValue, type TrialValue, trialValue } from './trial-values.mjs'
 
 interface Known {
-  /** By number: the seq of each append that must be there. */
+  /** By number: the seq of each append that must be stored. */
   acked: Map<number, number>
-  /** Numbers of deletions that were asked for, and whether they were acknowledged. */
+  /** Numbers of requested deletions, and whether they were acknowledged. */
   deletions: Map<number, boolean>
-  /** The number of the last end that was acknowledged; -1 without. */
+  /** The number of the last acknowledged end, or -1. */
   ended: number
 }
 
@@ -22,7 +22,7 @@ export class KillModel {
   readonly #refused = new Set<number>()
   #broken = ''
 
-  /** Takes in one line of a child. */
+  /** Processes one line of a child. */
   said(line: string): void {
     const [kind, a, b, c] = line.split(' ') as [string, string, string, string]
     if (kind === 'v') this.#broken ||= line.slice(2)
@@ -35,17 +35,17 @@ export class KillModel {
     if (kind === 'a' || kind === 'q') this.acknowledged++
   }
 
-  /** Compares the streams with it, and continues from their state. */
+  /** Compares the streams with the model, and continues from their state. */
   async check(streams: Streams<unknown>): Promise<void> {
     if (this.#broken !== '') throw new Error(this.#broken)
-    if (streams.changes.length > 0) throw new Error(`changed by no other program: ${JSON.stringify(streams.changes)}`)
+    if (streams.changes.length > 0) throw new Error(`false report of changes: ${JSON.stringify(streams.changes)}`)
     const batches = new Map<number, number>()
     for (const name of await this.#names(streams)) {
       if (name.startsWith('ledger')) await this.#checkLedger(streams, name)
       else await this.#checkStream(streams, name, batches)
     }
     for (const [first, missing] of batches)
-      if (missing !== 0) throw new Error(`of the batch ${first} ${missing} records are missing`)
+      if (missing !== 0) throw new Error(`${missing} records of the batch ${first} are missing`)
     this.batches += batches.size
   }
 
@@ -78,9 +78,10 @@ export class KillModel {
       if (seq !== found.size) throw new Error(`"${name}" has seq ${seq} after ${found.size - 1}`)
       if (n <= last) throw new Error(`"${name}" has append ${n} after ${last}`)
       if (JSON.stringify(value) !== JSON.stringify(trialValue(n, batch))) throw new Error(`append ${n} has other bytes`)
-      if (this.#refused.has(batch?.[0] ?? n)) throw new Error(`append ${n} was refused, and is in "${name}"`)
+      if (this.#refused.has(batch?.[0] ?? n)) throw new Error(`append ${n} was refused, but is in "${name}"`)
       const acked = known.acked.get(n)
-      if (acked !== undefined && acked !== seq) throw new Error(`append ${n} has seq ${seq}, acknowledged was ${acked}`)
+      if (acked !== undefined && acked !== seq)
+        throw new Error(`append ${n} has seq ${seq}, but ${acked} was acknowledged`)
       if (batch !== undefined) batches.set(batch[0], (batches.get(batch[0]) ?? batch[1]) - 1)
       found.set(n, seq)
       last = n
@@ -97,11 +98,11 @@ export class KillModel {
   #checkDeletions(name: string, { acked, deletions }: Known, found: readonly number[]): void {
     const oldest = found[0] ?? Number.POSITIVE_INFINITY
     for (const [at, isAcked] of deletions)
-      if (isAcked && oldest < at) throw new Error(`append ${oldest} to "${name}" was deleted by ${at}, and is there`)
+      if (isAcked && oldest < at) throw new Error(`append ${oldest} to "${name}" was deleted by ${at}, but is stored`)
     const there = new Set(found)
     const effective = Math.max(-1, ...[...deletions.keys()].filter((at) => at < oldest))
     for (const n of acked.keys())
-      if (!there.has(n) && n > effective) throw new Error(`append ${n} to "${name}" was acknowledged, and is lost`)
+      if (!there.has(n) && n > effective) throw new Error(`append ${n} to "${name}" was acknowledged, but is lost`)
   }
 
   #known(name: string): Known {

@@ -1,6 +1,6 @@
 /**
- * kill -9 of a process that appends to streams, at random and at each step of a checkpoint. Then every acknowledged record is
- * there, and the files are JSON Lines at every moment. DURLOG_STREAM_KILLS=300 for more kills, DURLOG_STREAM_SEED for others.
+ * kill -9 of a process that appends to streams, at random and at each step of a checkpoint. Every acknowledged record is then
+ * stored, and the files are always JSON Lines. DURLOG_STREAM_KILLS=300 runs more kills, DURLOG_STREAM_SEED others.
  */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
@@ -16,13 +16,13 @@ import { LineWatch } from './line-watch.js'
 const CHILD = fileURLToPath(new URL('kill-child.mjs', import.meta.url))
 const kills = Number(process.env['DURLOG_STREAM_KILLS'] ?? 12)
 const seed = Number(process.env['DURLOG_STREAM_SEED'] ?? 1)
-/** Lives of one folder, one after the other. */
+/** The number of successive lives of one folder. */
 const LIVES = 8
-/** Numbers of a life's appends, at most. */
+/** The most append numbers of one life. */
 const NUMBERS = 1_000_000
 const LEVELS = ['sync', 'sync', 'memory'] as const
 
-/** Runs a child until it has said `lines` lines, or has killed itself; looks at the files meanwhile. */
+/** Runs a child until it has printed `lines` lines or killed itself, and checks the files meanwhile. */
 async function runAndKill(request: object, lines: number, onLine: (line: string) => void, watch: LineWatch) {
   const child = spawn(process.execPath, [CHILD, JSON.stringify(request)], { stdio: ['ignore', 'pipe', 'pipe'] })
   let [said, rest, errors] = [0, '', '']
@@ -78,7 +78,7 @@ test(
         const lines = atStep ? 4000 : 1 + Math.floor(random() ** 2 * 1500)
         try {
           await runAndKill(request, lines, (line) => model.said(line), watch)
-          // Before anything is recovered, and after.
+          // Before the recovery, and after it.
           watch.look()
           const streams = await openStreams(dir)
           try {

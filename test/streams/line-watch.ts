@@ -1,20 +1,20 @@
-/** Reads growing JSON Lines files as another program does, and finds what it must never see. */
+/** Reads growing JSON Lines files like another program, and detects states that it must never see. */
 import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 
 interface Seen {
-  /** Where the last complete line ends. */
+  /** The end of the last complete line. */
   lines: number
-  /** How far the file has been read. */
+  /** The end of the bytes that have been read. */
   end: number
 }
 
 export class LineWatch {
-  /** Looks at files, and lines that were checked. */
+  /** The counts of reads of files, and of checked lines. */
   looks = 0
   lines = 0
   readonly #folder: string
-  /** By inode and time of birth, as an inode is used again. */
+  /** By inode and time of birth, because inodes are reused. */
   readonly #seen = new Map<string, Seen>()
 
   constructor(folder: string) {
@@ -45,7 +45,7 @@ export class LineWatch {
       const seen = this.#seen.get(id) ?? { lines: 0, end: 0 }
       const bytes = readFrom(file, seen.lines)
       const end = seen.lines + bytes.length
-      if (end < seen.end) throw new Error(`${path} had ${seen.end} bytes, and has ${end}`)
+      if (end < seen.end) throw new Error(`${path} had ${seen.end} bytes, and now has ${end}`)
       const complete = bytes.lastIndexOf(0x0a) + 1
       for (const line of bytes.toString('utf8', 0, complete).split('\n').slice(0, -1)) {
         JSON.parse(line)

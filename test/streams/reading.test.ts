@@ -24,7 +24,7 @@ test('reading begins at any seq, in the file, at its end and in memory', async (
   expect(await codeOf(all(stream.read({ from: 61 })))).toBe('ERR_DURLOG_OUT_OF_RANGE')
 })
 
-test('a stream longer than one read of its file is read whole', async () => {
+test('a stream longer than one read of its file is read completely', async () => {
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')
   const long = 'y'.repeat(300_000)
@@ -50,7 +50,7 @@ test('a follower gets each record once and in order over checkpoints, and finish
   expect(await fromTen).toEqual(expected.slice(10))
 })
 
-test('an append that has settled is read at once, by a reader that begins then', async () => {
+test('a reader that begins after an append has settled reads it at once', async () => {
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')
   for (let i = 0; i < 20; i++) {
@@ -78,7 +78,7 @@ test('a follower ends with the reason of its signal, with an error if the stream
   expect(await closed).toBe('ERR_DURLOG_CLOSED')
 })
 
-test('a reader of a stream that is deleted and made again does not mix the two', async () => {
+test('a reader of a stream that is deleted and created again does not mix the two', async () => {
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')
   for (let i = 0; i < 5000; i++) void stream.append(`old ${i}`)
@@ -96,7 +96,7 @@ test('a reader of a stream that is deleted and made again does not mix the two',
   expect(found.filter((value) => !(value as string).startsWith('old'))).toEqual([])
 })
 
-test('a reader without follow ends with the records of its beginning', async () => {
+test('a reader without follow ends with the records that exist when it begins', async () => {
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')
   await stream.append(0)
@@ -132,7 +132,7 @@ test('readAll delivers the records of all streams in commit order, batches and d
   expect((await followed).map(({ value }) => value)).toEqual([3, 4, 5])
 })
 
-test('a cursor continues after its last commit, and the log keeps what it has not committed', async () => {
+test('a cursor continues after its last commit, and the log keeps the records after it', async () => {
   const { streams, reopen } = await scratchStreams({ checkpointBytes: 2 ** 26 })
   const cursor = await streams.cursor('projector')
   const value = 'x'.repeat(1 << 20)
@@ -154,7 +154,7 @@ test('a cursor continues after its last commit, and the log keeps what it has no
   await continued.close()
 })
 
-test('list has every stream with the prefix, and info says what readers may know', async () => {
+test('list returns every stream with the prefix, and info returns the public state of a stream', async () => {
   const { streams } = await scratchStreams()
   for (const name of ['user/1', 'user/2', 'other']) await streams.stream(name).append(name)
   await streams.stream('user/2').end()

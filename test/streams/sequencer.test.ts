@@ -1,4 +1,4 @@
-/** The order of appends over a log that holds calls, and one that gives records back. */
+/** The order of appends over a log that delays calls, and over one that rolls records back. */
 import { expect, test } from 'vitest'
 import { DurlogError, type Log } from '../../src/index.js'
 import { decodeEntry, EntryKind } from '../../src/streams/entry.js'
@@ -9,7 +9,7 @@ import { StreamTable } from '../../src/streams/table.js'
 class PlayedLog {
   readonly records: Buffer[] = []
   synced = 0
-  /** Calls are held until `admit`. */
+  /** Calls are delayed until `admit`. */
   holds = false
   #held: (() => void)[] = []
   #waiting: { first: number; end: number; resolve(first: number): void; reject(error: unknown): void }[] = []
@@ -39,7 +39,7 @@ class PlayedLog {
     for (const { first, resolve } of this.#waiting.splice(0)) resolve(first)
   }
 
-  /** The commit of what waits fails, and its seqs are given to others. */
+  /** Fails the commit of the waiting records, whose seqs are then assigned to other records. */
   giveBack(): void {
     this.records.length = this.synced
     for (const { reject } of this.#waiting.splice(0)) reject(new DurlogError('ERR_DURLOG_NO_SPACE', 'no space'))
@@ -85,7 +85,7 @@ function textsOf({ table }: Sequencer, stream: string): string[] {
   return (table.find(stream)?.tail ?? []).map(({ data }) => data.toString())
 }
 
-test('records that the log gives back are gone from their streams, and later appends get their seqs', async () => {
+test('records that the log rolls back are gone from their streams, and later appends get their seqs', async () => {
   const { log, sequencer, append } = setUp()
   const first = append('a', 'kept')
   log.commit()
@@ -104,7 +104,7 @@ test('records that the log gives back are gone from their streams, and later app
   expect(sequencer.rollbacks).toBe(1)
 })
 
-test('an append that the log holds keeps its place before later ones', async () => {
+test('an append that the log delays keeps its place before later ones', async () => {
   const { log, sequencer, append } = setUp()
   log.holds = true
   const held = [append('a', 'one'), append('a', 'two'), append('b', 'three')]
@@ -118,7 +118,7 @@ test('an append that the log holds keeps its place before later ones', async () 
   expect(textsOf(sequencer, 'a')).toEqual(['one', 'two'])
 })
 
-test('a held append that is framed after records were given back is judged by what is in the log', async () => {
+test('a delayed append that is framed after a rollback is checked against the records in the log', async () => {
   const { log, sequencer, append } = setUp()
   const lost = append('a', 'lost')
   lost.catch(() => {})

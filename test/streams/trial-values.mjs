@@ -1,7 +1,7 @@
-// The values of the kill trial of streams, by their numbers: the child makes them, the parent makes them again and compares.
+// The values of the kill trial of streams, by their numbers: the child appends them, and the parent compares them.
 import { randomFrom } from '../crash/payload.mjs'
 
-/** Most are short, some about as long as a page, a few as long as what an agent's tool prints. */
+/** Most are short, some about as long as a page, a few as long as the output of an agent's tool. */
 function fillerBytes(random) {
   const kind = random()
   if (kind < 0.75) return Math.floor(random() * 300)
