@@ -63,8 +63,8 @@ Result<CursorFileView> ReadCursorFile(File& file) {
   return view;
 }
 
-// Only what is synced is trimmed: below `first_seq` the log has lost nothing, and so given no seq
-// to another record, whatever the boot.
+// Only synced records are trimmed, so in no boot has the log lost a record below `first_seq` and
+// assigned its seq to another one.
 uint64_t PositionIn(const BootId& boot, const CursorSlot& slot, uint64_t first_seq) {
   if (boot != BootId{} && slot.boot == boot) return slot.position;
   return std::max(slot.durable, std::min(slot.position, first_seq));

@@ -18,9 +18,9 @@ inline constexpr size_t kCursorSlotBytes = 88;
 inline constexpr uint64_t kCursorMagic = 0x0a0d535255435544;  // "DUCURS\r\n"
 inline constexpr uint32_t kCursorVersion = 1;
 
-// The first two take turns in memory. The last two, in a block of the device each, take turns at
-// `sync`: whatever becomes of the others in a power cut, the last one that was synced stays whole.
-// In front of the first is the line of the file's lock.
+// The first two slots are written alternately in memory. The last two, each in a separate block of
+// the device, are written alternately at `sync`, so that the last synced slot survives a power cut
+// whatever happens to the others. The line of the file's lock precedes the first slot.
 inline constexpr std::array<uint64_t, 4> kCursorSlotOffsets = {1024, 2048, 4096, 8192};
 inline constexpr size_t kFirstSyncedSlot = 2;
 

@@ -32,7 +32,7 @@ Status FindOwner(File& file, CursorSummary* summary) {
 
 }  // namespace
 
-// In between the lock and the file, the owner before may have removed what the name led to.
+// Between the lock and the open, the previous owner may have removed the file of that name.
 Result<OwnedCursorFile> TakeCursorFile(Directory& directory, const std::string& file_name) {
   const std::string path = directory.path() + "/" + file_name;
   for (int attempt = 0; attempt < kTakeAttempts; ++attempt) {

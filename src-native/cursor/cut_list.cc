@@ -55,7 +55,7 @@ CutList DecodeCuts(const uint8_t* from) {
   return list;
 }
 
-// The slot with the newer list; null where neither is whole.
+// The slot with the newer list; null if neither is whole.
 const uint8_t* NewestSlot(const CutsFile& bytes) {
   const uint8_t* newest = nullptr;
   for (size_t at = 0; at < kCutsFileBytes; at += kCutsSlotBytes) {

@@ -48,7 +48,7 @@ DurableCursor::~DurableCursor() {
 }
 
 Status DurableCursor::Load(uint64_t log_first_seq) {
-  // After a sync that failed the cache may show what the device does not hold.
+  // After a failed sync the page cache may show data that the device does not hold.
   DURLOG_ASSIGN_OR_RETURN(const bool on_device, ShowDevice(*file_));
   static_cast<void>(on_device);
   DURLOG_ASSIGN_OR_RETURN(const CursorFileView view, ReadCursorFile(*file_));
@@ -200,7 +200,7 @@ Status DurableCursor::SyncSlot(size_t slot, bool full) {
   return full ? file_->SyncFull() : file_->SyncData();
 }
 
-// The kernel may have dropped what it could not write, and reports that only once.
+// The kernel may have dropped data that it could not write, and reports that only once.
 Status DurableCursor::Latch(Status cause) {
   latched_ = true;
   const std::string reason = cause.message();

@@ -44,7 +44,7 @@ bool LivePageReader::IsHeldByMembers() {
   return kind.ok() && *kind == LockKind::kShared;
 }
 
-// Whether this page is still the one that the next writer would find.
+// Whether the next writer would find this page.
 bool LivePageReader::IsNamed() {
   const Result<std::unique_ptr<File>> named = directory_->Open(kLiveName, OpenMode::kRead);
   if (!named.ok()) return named.status().code() != Code::kNotFound;

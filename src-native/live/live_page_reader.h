@@ -35,8 +35,8 @@ class LivePageReader {
   // first saw it. A page that was valid once stays valid: its content remains true until a writer
   // changes it.
   std::optional<LiveView> Look();
-  // The lowest next seq of the cuts that earlier calls of Look() have met; kNoCut for none. What
-  // has been read above it is not what the log holds now. Starts anew with each call.
+  // The lowest next seq of the cuts that earlier calls of Look() have met; kNoCut for none. Records
+  // read at or above it may no longer be in the log. Each call resets it.
   uint64_t TakeCut();
   // The page that counts or has counted for this reader, as the last call of Look() found it.
   std::optional<FileId> counted_page() const { return counted_ ? page_ : std::nullopt; }

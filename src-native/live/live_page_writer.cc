@@ -9,7 +9,7 @@
 namespace durlog {
 namespace {
 
-// Where asking for a lock takes it for a moment, a reader that asks may be in the way.
+// On systems that can only test a lock by taking it, a reader's test may make an attempt fail.
 constexpr int kLockAttempts = 1000;
 
 }  // namespace

@@ -103,7 +103,7 @@ bool LiveWatcher::HasChanged(const Ends& seen) {
   return view->memory_end > seen.memory || view->synced_end > seen.synced;
 }
 
-// The bell of the page that page_ looks at: one that has been made anew has another.
+// Finds the bell of the page that page_ reads. A page that was created again has another bell.
 void LiveWatcher::FindBell() {
   const std::optional<FileId> page = page_->page();
   if (page == bell_page_) return;

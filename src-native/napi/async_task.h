@@ -12,9 +12,8 @@
 
 namespace durlog {
 
-// The other end of a promise. In a worker_thread that is being terminated JavaScript may still call
-// and nothing can be made any more; what Napi::Promise::Deferred hands out then was never
-// initialized.
+// Settles a promise. In a worker_thread that is being terminated, JavaScript may still make calls,
+// but no promise can be created. Napi::Promise::Deferred would then return an uninitialized value.
 class Deferred {
  public:
   Deferred() = default;

@@ -48,21 +48,21 @@ bool Refuse(Napi::Env env, const std::string& what);
 bool ToPayload(napi_env env, napi_value value, size_t max_bytes, AlignedBuffer* scratch,
                Bytes* payload);
 
-// The elements of an array. A getter may run JavaScript, so the caller looks again at what it
-// holds. False for anything else, and for more than `max_count`.
+// The elements of an array. A getter may run JavaScript, so the caller checks its own state again.
+// False for anything else, and for more than `max_count`.
 bool CollectElements(napi_env env, napi_value array, size_t max_count,
                      std::vector<napi_value>* elements);
-// As ToPayload, for records that are all borrowed at once. Where their frames take more than
+// As ToPayload(), for records that are all borrowed at once. If their frames take more than
 // `max_frame_bytes` together, no string is copied.
 bool ToPayloads(napi_env env, const std::vector<napi_value>& elements, uint64_t max_frame_bytes,
                 AlignedBuffer* scratch, std::vector<Bytes>* payloads);
 
-// False, with an error pending, where something is missing or out of range.
+// False, with an error pending, if an option is missing or out of range.
 bool ToOptions(Napi::Env env, const Napi::Object& object, LogOptions* options);
 
 Napi::Object FromRecovery(Napi::Env env, const RecoveryReport& report);
 Napi::Object FromStats(Napi::Env env, const LogStats& stats);
-// -1 for what there is not.
+// A missing value becomes -1.
 Napi::Object FromCuts(Napi::Env env, const CutsSince& cuts);
 Napi::Object FromBounds(Napi::Env env, const LogBounds& bounds);
 Napi::Object FromVerify(Napi::Env env, const VerifyReport& report);

@@ -47,7 +47,7 @@ bool NameIn(napi_env env, napi_value object, const char* name, std::string* valu
   return true;
 }
 
-// Of a log that is restored; '' for a new one.
+// The UUID of a restored log; '' for a new one.
 bool RestoredIn(napi_env env, napi_value object, RestoredIdentity* restored) {
   std::string uuid;
   if (!NameIn(env, object, "uuid", &uuid)) return false;

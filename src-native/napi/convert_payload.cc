@@ -15,7 +15,7 @@ bool NoMemory(napi_env env) {
   return false;
 }
 
-// False, and nothing pending, for what is no Uint8Array.
+// False, without a pending error, for a value that is not a Uint8Array.
 bool BorrowBytes(napi_env env, napi_value value, Bytes* payload) {
   napi_typedarray_type type = napi_int8_array;
   void* data = nullptr;

@@ -6,12 +6,12 @@
 
 namespace durlog {
 
-// Of a log opened alone.
+// The calls of an exclusive log.
 napi_value TrimBefore(napi_env env, napi_callback_info info);
 napi_value PlanRetention(napi_env env, napi_callback_info info);
 napi_value TruncateAfter(napi_env env, napi_callback_info info);
 napi_value Rotate(napi_env env, napi_callback_info info);
-// Of a shared one.
+// The calls of a shared log.
 napi_value TrimShared(napi_env env, napi_callback_info info);
 
 }  // namespace durlog

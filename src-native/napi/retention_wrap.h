@@ -8,7 +8,7 @@
 
 namespace durlog {
 
-// Of a `NativeRetentionPolicy`, which the caller has checked.
+// Converts a `NativeRetentionPolicy`, which the caller has checked.
 RetentionPolicy ToRetentionPolicy(const Napi::Object& object);
 Napi::Object FromRetentionPlan(Napi::Env env, const RetentionPlan& plan);
 

@@ -88,7 +88,7 @@ void WorkQueue::StopAtTeardown(void* data) {
   napi_release_threadsafe_function(std::exchange(queue->delivered_, nullptr), napi_tsfn_abort);
   for (Tasks::iterator at = queue->tasks_.begin(); at != queue->tasks_.end();) {
     const std::shared_ptr<Task> task = *at++;
-    // Node completes what is in the pool.
+    // Node completes the work in the pool.
     if (task->work != nullptr) continue;
     queue->tasks_.erase(task->place);
     static_cast<void>(task->TakeDone());

@@ -33,8 +33,8 @@ struct LogShape {
   std::vector<SealedSegment> sealed;
 };
 
-// Reads the cursors' files, and of the segments what `survey` does not know. Where segments are to
-// go, the cursors' positions are on the device when it returns.
+// Reads the cursors' files, and the segments that `survey` does not know. If the plan removes
+// segments, the cursors' positions are on the device when this returns.
 Result<RetentionPlan> PlanShape(FileSystem& file_system, Directory& directory,
                                 const LogShape& shape, const RetentionPolicy& policy,
                                 SegmentSurvey* survey, CursorSyncs* syncs);

@@ -65,7 +65,7 @@ RetentionPlan PlanRetention(const RetentionPolicy& policy, const RetainedLog& lo
   size_t count = std::max(RemovedForRoom(policy, log, removable, &plan.over),
                           RemovedBefore(policy, log, removable));
   while (count < removable && MayGoByAge(policy, log, count, passed, now_ms, is_older)) ++count;
-  // One that is not synced stays for now, old or not.
+  // A segment that is not synced stays, however old it is.
   if (count == active && log.segments[active].first_seq < log.next_seq) {
     plan.seal = MayGoByAge(policy, log, active, passed, now_ms, is_older);
   }

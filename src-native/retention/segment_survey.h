@@ -10,14 +10,14 @@
 
 namespace durlog {
 
-// Remembers what does not change any more, so that a pass over many segments opens few files. Used
-// by one thread at a time.
+// Remembers the values that no longer change, so that a pass over many segments opens few files.
+// Used by one thread at a time.
 class SegmentSurvey {
  public:
   // `directory` outlives the survey.
   explicit SegmentSurvey(Directory& directory) : directory_(directory) {}
 
-  // Of a segment that is not appended to.
+  // For a segment that is not the active one.
   Result<uint64_t> BytesOf(uint64_t first_seq);
   // Whether every record of the segment `first_seq` is older than `time_ms`, provided that the
   // log's times rise. `next_first_seq` is the first seq of the next segment. False if the times

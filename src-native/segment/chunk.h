@@ -9,7 +9,7 @@
 
 namespace durlog {
 
-// Offsets are the segment's. Where `mapping` is set, its pages are populated.
+// Offsets are the segment's. If `mapping` is set, its pages are populated.
 struct Chunk {
   uint64_t begin = 0;
   uint64_t end = 0;

@@ -54,7 +54,8 @@ void MappedTail::PrepareAhead() {
     ahead_.push_back(job);
     jobs.push_back(std::move(job));
   }
-  // A segment that one chunk covers prepares nothing, and would pass on what is retired forever.
+  // If one chunk covers the segment, no job is needed, and the retired chunks would never be
+  // unmapped.
   const bool may_unmap = !retired_.empty() && (!run_ || run_->done());
   if (jobs.empty() && !may_unmap) return;
   run_ = std::make_shared<ChunkRun>(std::move(jobs), std::exchange(retired_, {}));
@@ -168,7 +169,7 @@ TailLegacy MappedTail::Leave() {
   chunks_.clear();
   for (const std::shared_ptr<ChunkJob>& job : ahead_) {
     job->Cancel();
-    // One that a worker has under way unmaps what it maps when the worker is through with it.
+    // If a worker is running a job, that job unmaps its chunk when it ends.
     if (job->done()) legacy.chunks.push_back(std::move(job->chunk()));
   }
   if (run_ && !run_->done()) legacy.run = run_;

@@ -33,7 +33,7 @@ class ChunkJob final : public Job {
   // After done().
   const Status& status() const { return status_; }
   Chunk& chunk() { return chunk_; }
-  // Lets go of the segment and of what is still mapped: a worker may hold the job a while yet.
+  // Releases the segment and the mapping, because a worker may hold the job for longer.
   void Release() {
     segment_.reset();
     chunk_.mapping.reset();
@@ -136,8 +136,8 @@ class MappedTail {
   std::vector<Chunk> Covering(uint64_t begin, uint64_t end) const;
   // Stores continue at `offset`; no job touches the file below it any more.
   void SkipTo(uint64_t offset);
-  // Calls the chunk jobs back and unmaps what they have mapped, so that the file may be cut or
-  // written past the cache. Nothing can be stored afterwards.
+  // Cancels the chunk jobs and unmaps their chunks, so that the file may be cut or written past the
+  // cache. Nothing can be stored afterwards.
   void Quiesce();
   // Gives up the tail of a sealed segment without waiting. No store is possible afterwards, and the
   // file must not be written after its last frame before the run is done.

@@ -21,8 +21,8 @@ FrameScanner::FrameScanner(File& file, const ScanContext& context, uint64_t file
       evidence_budget_(SaturatingMultiply(end_, kResyncBudgetFactor)),
       other_budget_(evidence_budget_) {}
 
-// A frame is first asked for with what the window holds, then with the length it claims: the
-// length has been checked against the segment by then.
+// First decodes the frame from the bytes in the window, then with the length in its header, which
+// has been checked against the segment by then.
 Result<DecodeStatus> FrameScanner::Decode(uint64_t offset, DecodedFrame* frame) {
   if (offset >= end_) return DecodeStatus::kFree;
   const uint64_t room = context_.segment_bytes - offset;
@@ -161,7 +161,7 @@ Result<ScannedFrame> ScanWholeFrames(FrameScanner& scanner, SegmentScan* scan) {
   }
 }
 
-// Whether what follows the end is more than space that was never used.
+// Whether the bytes after the end are anything other than unused space.
 Result<bool> IsDamage(FrameScanner& scanner, const DataMap& data, const ScanContext& context,
                       const ScannedFrame& frame, const SegmentScan& scan) {
   if (!context.recycled) {
@@ -226,7 +226,8 @@ Result<SegmentScan> ScanSegment(File& file, const ScanContext& context) {
         PassMisplaced(FrameScanner(file, context, file_bytes), stop.offset, &scan));
   }
   DURLOG_ASSIGN_OR_RETURN(scan.damaged, IsDamage(scanner, data, context, stop, scan));
-  // In a recycled file a hole may read as stale bytes, so what follows the end is always searched.
+  // In a recycled file a hole may read as stale bytes, so the bytes after the end are always
+  // searched.
   if (scan.damaged || context.recycled) {
     scanner.Seek(stop.offset, scan.next_seq);
     DURLOG_RETURN_IF_ERROR(ScanBehindDamage(scanner, &scan));

@@ -53,7 +53,7 @@ class FrameScanner {
     position_ = offset;
     next_seq_ = sought_seq_ = next_seq;
   }
-  // Takes each whole frame's seq for what it is, as a dump does that begins in the middle.
+  // Accepts the seq of each whole frame, for a dump that begins in the middle.
   void AcceptAnySeq() { any_seq_ = true; }
   // Whether Resync() stopped because too many byte sequences in the file look like frames which
   // show that the sought record had been synced.

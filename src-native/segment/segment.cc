@@ -44,7 +44,7 @@ Status WriteZeros(File& file, const AlignedBuffer& zeros, uint64_t begin, uint64
 }
 
 // Zeros from the header's end to the segment's, in steps that a slow disk can interleave with
-// commits. Whole blocks go past the page cache where possible: cached zeros are large folios, and a
+// commits. Whole blocks bypass the page cache if possible: cached zeros are large folios, and a
 // one-byte store to one writes all of it back.
 Status ZeroSegment(Directory& directory, File& file, const std::string& name, uint64_t bytes,
                    uint32_t direct_alignment) {
@@ -150,14 +150,15 @@ Segment::Segment(uint64_t first_seq, std::shared_ptr<SpareJob> spare,
       name_(SegmentName(first_seq)),
       spare_(std::move(spare)),
       replaced_(std::move(replaced)) {
-  // One that was never activated has no file; the name belongs to the one that it was to replace.
+  // A segment that was never activated has no file; its name belongs to the segment that it should
+  // have replaced.
   if (replaced_ && !replaced_->active()) replaced_ = replaced_->replaced_;
 }
 
 Status Segment::AwaitSpare(Directory& directory) {
   if (!spare_) return Status::Error(Code::kIo, "the segment was given up").WithPath(name_);
   spare_->Await();
-  // The spare is gone; what could not be made is the segment.
+  // The error names the segment, because the spare no longer exists.
   if (!spare_->spare().ok()) {
     return Status(spare_->spare().status()).WithPath(directory.path() + "/" + name_);
   }

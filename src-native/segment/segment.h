@@ -14,7 +14,7 @@
 
 namespace durlog {
 
-// How a spare is to be made.
+// The parameters of a spare.
 struct SpareRequest {
   Preallocation preallocation = Preallocation::kFallocate;
   // A trimmed segment under a spare's name, to be reused; "" for a new file.

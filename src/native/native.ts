@@ -16,7 +16,7 @@ export const Counter = {
   latched: 7,
   /** Not a seq: how many events wait for `takeEvents`. Look after each call that may commit. */
   events: 8,
-  /** Not a seq: how many calls have done what they say: an append, a flush. */
+  /** Not a seq: the number of calls that succeeded, such as an append or a flush. */
   accepted: 9,
 } as const
 
@@ -57,7 +57,10 @@ export interface NativeOptions {
   /** `open` resolves to a NativeSharedLog. */
   shared: boolean
   salvage: boolean
-  /** Of a log that is restored, and made by this open; '' for any other, and `firstSeq` and `generation` say nothing then. */
+  /**
+   * The UUID of a restored log that this open creates. '' for any other log: then `firstSeq` and `generation` have no
+   * meaning.
+   */
   uuid: string
   firstSeq: number
   generation: number
@@ -77,14 +80,14 @@ export interface NativeRetentionPolicy {
 }
 
 export interface NativeRetentionPlan {
-  /** Segments wholly below it may go; the first seq where none may. */
+  /** Segments wholly below it may be removed; the first seq if none may. */
   before: number
-  /** How many these are, and the bytes that they take. */
+  /** The number of these segments, and their size. */
   segments: number
   bytes: number
-  /** The segment that is appended to holds records, all of which may go once it is sealed. */
+  /** The active segment holds records that may all be removed once it is sealed. */
   seal: boolean
-  /** More would have to go, and is not synced yet. */
+  /** The policy asks to remove more, which is not synced yet. */
   over: boolean
   overruns: CursorOverrun[]
 }
@@ -100,7 +103,7 @@ export interface NativeRecovery {
   /** Segment file and byte offset of the damage; '' and -1 if there was none. */
   segment: string
   offset: number
-  /** For `corrupt`: the seqs that are lost; first > last where unknown. */
+  /** For `corrupt`: the lost seqs; first > last if unknown. */
   lostFirst: number
   lostLast: number
 }
@@ -128,7 +131,7 @@ export interface NativeLog {
   readonly uuid: string
   /**
    * `time` is omitted or -1 for the clock's. Throws ERR_DURLOG_SEQ_CONFLICT unless the next seq is `expectedSeq`; then
-   * `nextSeq` in the counters is the one that the record would have got.
+   * `nextSeq` in the counters is the seq that the record would have got.
    */
   append(data: Payload, level: number, time?: number, expectedSeq?: number): Refused
   appendBatch(list: readonly Payload[], level: number, time?: number, expectedSeq?: number): Refused
@@ -147,7 +150,7 @@ export interface NativeLog {
   /** Events since the last call, oldest first: the core never calls back from within a call. */
   takeEvents(): (NativeFailure | NativeStall | NativeRotation)[]
   stats(): NativeStats
-  /** Takes 1 to 1024 seqs without a record, at `memory`. Of a log that is restored. `time` is the next record's. */
+  /** Takes 1 to 1024 seqs without a record, at `memory`, in a restored log. `time` is the next record's. */
   writeVoid(seqs: number, time: number): Refused
   /** Removes whole segments below `seq`; resolves to the new firstSeq once durable. */
   trimBefore(seq: number): Promise<number>
@@ -187,7 +190,7 @@ export interface NativeBatch {
 export interface NativeCursor {
   /** Fills `buffer` with records below `limit` (-1: no limit). One call at a time. */
   next(buffer: Uint8Array, entries: Uint32Array, limit: number): Promise<NativeBatch>
-  /** As `next`, at once and on this thread, where records below `limit` are in the page cache; undefined otherwise. */
+  /** As `next`, at once and on this thread, if records below `limit` are in the page cache; undefined otherwise. */
   nextCached(buffer: Uint8Array, entries: Uint32Array, limit: number): NativeBatch | undefined
   /** Whether there is something new at the cursor: one small read, which never waits for the device's queue. */
   poll(): boolean
@@ -217,7 +220,7 @@ export interface NativePointReader {
    * are there.
    */
   seqAt(timeMs: number, first: number, end: number): Promise<number>
-  /** Closes the files; settles when they are closed. The next call opens what it needs. */
+  /** Closes the files; settles when they are closed. The next call opens the files that it needs. */
   forget(): Promise<void>
 }
 
@@ -356,7 +359,7 @@ export interface Native {
   removeCursor(dir: string, name: string): Promise<void>
   /** What `policy` would trim from a log that another process may have open. */
   planRetention(dir: string, policy: NativeRetentionPolicy): Promise<NativeFolderPlan>
-  /** The bytes that records `first` to `last` take, and from the one's time to the other's. Reads the two. */
+  /** The size of the records `first` to `last`, and the time between the two. Reads both records. */
   measure(dir: string, first: number, last: number): { bytes: number; ms: number }
   /**
    * `own`: this process writes the log. Before each change but an append it lets every call end, calls `forget`,

@@ -22,8 +22,8 @@ interface Calls {
 const callsOf = new WeakMap<AbortSignal, Calls>()
 
 /**
- * Calls `callback` when `signal` is aborted; returns what ends that. Any number of calls add one listener to a signal:
- * Node warns of a leak at the eleventh.
+ * Calls `callback` when `signal` is aborted; returns a function that cancels this. Any number of calls add one listener
+ * to a signal: Node warns of a leak at the eleventh.
  */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal === undefined) return () => {}

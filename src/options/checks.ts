@@ -1,4 +1,4 @@
-/** Checks of single values. Each throws ERR_DURLOG_INVALID_ARGUMENT with the name, the value and what is allowed. */
+/** Checks of single values. Each throws ERR_DURLOG_INVALID_ARGUMENT with the name, the value and the values allowed. */
 import { invalidArgument } from '../errors.js'
 
 /** `value` as an error shows it: short, with a string in quotes. */

@@ -8,7 +8,7 @@ import { bag, choice, whole } from './checks.js'
 const KIB = 1024
 const KEEPERS = ['cursors', 'nothing'] as const
 const MIN_SEGMENT_BYTES = 64 * KIB
-/** What a bounded log needs room for: a sealed segment, the one that is appended to, the next, and one more. */
+/** A bounded log needs room for a sealed segment, the active one, the next, and one more. */
 const MIN_SEGMENTS = 4
 /** By default a bounded log is trimmed in steps of this part of it. */
 const DEFAULT_SEGMENTS = 8

@@ -257,7 +257,7 @@ export class LogShipper extends EventEmitter<ShipEvents> implements Shipper {
     this.#idle.settle(this.#shipped, this.#session === undefined || this.#session.inFlight === records)
   }
 
-  /** Waits before the next session. Throws what ends the shipper. */
+  /** Waits before the next session. Throws the error that ends the shipper. */
   async #afterFailure(error: Error): Promise<void> {
     if (this.#ending.signal.aborted) return
     this.#note(error)
