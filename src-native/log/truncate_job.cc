@@ -54,7 +54,7 @@ Status TruncateJob::FindOffset(File& file, const SegmentHeader& header, uint64_t
   while (scanner.next_seq() < next_seq_) {
     DURLOG_ASSIGN_OR_RETURN(const ScannedFrame frame, scanner.Next());
     if (frame.status != DecodeStatus::kWhole) {
-      return Status::Error(Code::kCorrupt, "the record to cut behind cannot be read")
+      return Status::Error(Code::kCorrupt, "a record before the cut cannot be read")
           .WithPath(directory_.path() + "/" + SegmentName(first_seq))
           .WithOffset(frame.offset)
           .WithLost(scanner.next_seq(), next_seq_ - 1);
