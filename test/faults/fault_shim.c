@@ -1,6 +1,6 @@
-// Preloaded into a child: makes the n-th of one kind of system call on the files below a folder
-// fail. What is to fail stands in a small file that the child writes whenever it likes, and what
-// has happened comes back in it.
+// Preloaded into a child: makes the n-th system call of one kind on the files below a folder fail.
+// The child requests the fault in a small file, which it may write at any time, and reads the
+// result from the same file.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// As test/faults/shim.mjs numbers them.
+// The same numbers as in test/faults/shim.mjs.
 enum Call {
   kNone,
   kFdatasync,
@@ -34,7 +34,7 @@ enum Call {
   kCalls
 };
 
-// As test/faults/shim.mjs lays it out.
+// The same layout as in test/faults/shim.mjs.
 struct Control {
   uint32_t call;     // the kind to fail
   uint32_t error;    // with this errno
@@ -73,7 +73,7 @@ static int IsBelow(int fd) {
          (path[folder_length] == '/' || path[folder_length] == '\0');
 }
 
-// A segment that is being prepared.
+// Whether the file is a segment in preparation.
 static int IsSpare(int fd) {
   char link[64];
   char path[4096];
@@ -90,7 +90,7 @@ static int IsFolder(int fd) {
   return fstat(fd, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-// Counts a call that was made; 1 where it is to fail, errno set.
+// Counts a call. Returns 1 with errno set if the call must fail.
 static int Fails(enum Call call) {
   pthread_mutex_lock(&mutex);
   const uint32_t seen = ++control->seen[call];
@@ -102,7 +102,8 @@ static int Fails(enum Call call) {
   return fails;
 }
 
-// With DURLOG_DIE_OF_FAILED_SYNC a process is killed once the kernel has reported a failed sync to it.
+// With DURLOG_DIE_OF_FAILED_SYNC a process is killed once the kernel has reported a failed sync to
+// it.
 static int DieIfFailed(int result) {
   if (result != 0 && getenv("DURLOG_DIE_OF_FAILED_SYNC") != NULL) kill(getpid(), SIGKILL);
   return result;

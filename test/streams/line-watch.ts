@@ -10,7 +10,7 @@ interface Seen {
 }
 
 export class LineWatch {
-  /** The counts of reads of files, and of checked lines. */
+  /** How many reads of files were made, and how many lines were checked. */
   looks = 0
   lines = 0
   readonly #folder: string
