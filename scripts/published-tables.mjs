@@ -1,0 +1,224 @@
+// The tables of README.md and docs/BENCHMARKS.md, made from bench/results.json. In a document,
+// `<!-- figures: NAME -->` and `<!-- end -->` enclose the table NAME.
+import { formatNumber } from '../bench/dist/report/format.js'
+
+export const DOCUMENTS = ['README.md', 'docs/BENCHMARKS.md']
+export const FILE_SYSTEMS = ['ext4', 'xfs', 'btrfs']
+
+const number = (value) => (typeof value === 'number' ? formatNumber(value) : '')
+const times = (value) => (typeof value === 'number' ? `${formatNumber(value)}x` : '')
+
+/** A Markdown table; the columns after the first `labelCount` are aligned to the right. */
+function markdownTable(head, labelCount, rows) {
+  const line = (cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  const rule = head.map((_, column) => (column < labelCount ? '---' : '---:'))
+  return [line(head), line(rule), ...rows.map(line)].join('\n')
+}
+
+/** The table of `suite` on `fileSystem` whose title starts with `title`. */
+function tableOf(results, fileSystem, suite, title) {
+  const tables = results.fileSystems[fileSystem].suites.find(({ name }) => name === suite).tables
+  const table = tables.find((candidate) => candidate.title.startsWith(title))
+  if (table === undefined) throw new Error(`the results for ${fileSystem} have no table "${title}" in ${suite}`)
+  return table
+}
+
+/** The row with these labels, or the first of a table if none are given. */
+function rowOf(table, ...labels) {
+  return table.rows.find((row) => labels.every((label, column) => row.labels[column] === label))
+}
+
+/** The rows of one table on ext4; `cells` makes a row's figures. */
+function rowsOf(results, suite, title, cells) {
+  return tableOf(results, 'ext4', suite, title).rows.map((row) => [...row.labels, ...cells(row)])
+}
+
+/** For each file system the figures of the row with the same labels; `cells` takes that row. */
+function acrossFileSystems(results, suite, title, cells) {
+  const first = tableOf(results, 'ext4', suite, title)
+  return first.rows.map(({ labels }) => [
+    ...labels,
+    ...FILE_SYSTEMS.flatMap((name) => cells(rowOf(tableOf(results, name, suite, title), ...labels))),
+  ])
+}
+
+function machine(results) {
+  const { cpu, cores, memoryBytes, platform, kernel, node } = results.machine
+  const hardware = `${cpu}, ${cores} cores, ${Math.round(memoryBytes / 2 ** 30)} GiB of memory`
+  return `Run \`${results.run}\`, commit ${results.commit}: ${hardware}, ${platform}, Linux ${kernel}, Node ${node}.`
+}
+
+function strategies(title) {
+  return (results) => {
+    const head = ['strategy', 'preallocation']
+    for (const name of FILE_SYSTEMS) head.push(`${name} p50 us`, 'of the floor', '1,024 in flight /s')
+    const cells = (row) => [number(row?.figures?.p50), times(row?.ratio), number(row?.extras?.[0])]
+    return markdownTable(head, 2, acrossFileSystems(results, 'strategies', title, cells))
+  }
+}
+
+function memory(results) {
+  const head = ['strategy', 'preallocation', ...FILE_SYSTEMS.flatMap((name) => [`${name} p50 us`, 'of write(2)'])]
+  const cells = (row) => [number(row?.figures?.p50), times(row?.ratio)]
+  return markdownTable(head, 2, acrossFileSystems(results, 'strategies', 'memory, records of 128 B', cells))
+}
+
+function peersOn(results, fileSystem, durable) {
+  const start = durable ? 'durable' : 'not durable'
+  const alone = tableOf(results, fileSystem, 'vs', `${start}, one at a time`)
+  const many = tableOf(results, fileSystem, 'vs', `${start}, 1024`)
+  const own = rowOf(many, 'durlog').figures.opsPerSecond
+  return alone.rows.map(({ labels, figures }) => {
+    const rate = rowOf(many, ...labels).figures.opsPerSecond
+    return { labels, p50: figures.p50, rate, share: own / rate }
+  })
+}
+
+function peers(durable) {
+  return (results) => {
+    const head = ['log', 'by']
+    for (const name of FILE_SYSTEMS) head.push(`${name} p50 us`, '1,024 in flight /s')
+    const measured = FILE_SYSTEMS.map((name) => peersOn(results, name, durable))
+    const rows = measured[0].map(({ labels }, i) => [
+      ...labels,
+      ...measured.flatMap((list) => [number(list[i].p50), number(list[i].rate)]),
+    ])
+    return markdownTable(head, 2, rows)
+  }
+}
+
+function readmePeers(results) {
+  const rows = peersOn(results, 'ext4', true)
+    .sort((a, b) => b.rate - a.rate)
+    .map(({ labels, p50, rate, share }) => [labels[0], number(p50), number(rate), times(share)])
+  return markdownTable(['256 B, on the device', 'one at a time, p50 us', '1,024 in flight, /s', 'durlog is'], 1, rows)
+}
+
+/** What durlog's own work costs beyond the raw calls, in the rows where that is most. */
+function readmeSlower(results) {
+  const ratioOf = (suite, title, ...labels) => rowOf(tableOf(results, 'ext4', suite, title), ...labels)?.ratio
+  const target = (id) => results.targets.find((row) => row.id === id)?.ratio
+  const rows = [
+    ['one 256 B append at `sync`, p50', 'O_DIRECT + O_DSYNC', ratioOf('strategies', 'sync, records of 256 B', 'auto')],
+    [
+      "5 MiB in 4 KiB appends, one `sync('full')`",
+      'a growing file',
+      ratioOf('overwrite', '5 MiB in 4 KiB steps, one', 'durlog'),
+    ],
+    ['5 MiB as one append at `full`', 'a growing file', ratioOf('overwrite', '5 MiB at once', 'durlog')],
+    [
+      'HTTP round trip, append at `async`',
+      'a map and MS_ASYNC',
+      ratioOf('wal', 'HTTP round trip, answered after the append, not', 'durlog append at async'),
+    ],
+    ['1 MiB appends at `sync`, time', 'O_DIRECT on written blocks', 1 / target('commit-1mib')],
+  ]
+  return markdownTable(
+    ['work', 'compared with', 'durlog takes'],
+    2,
+    rows.map(([work, other, ratio]) => [work, other, times(ratio)]),
+  )
+}
+
+function writers(results) {
+  const sizes = ['128 B', '1 B', '4095 B']
+  const tables = sizes.map((size) =>
+    results.fileSystems.ext4.suites
+      .find(({ name }) => name === 'append')
+      .tables.find(({ title }) => title.startsWith('4 processes') && title.endsWith(` × ${size}`)),
+  )
+  const head = ['method', ...sizes.flatMap((size) => [`${size}, us a call`, 'of write(2)'])]
+  const rows = tables[0].rows.map(({ labels }) => [
+    labels[0],
+    ...tables.flatMap((table) => {
+      const row = rowOf(table, ...labels)
+      return [number(row?.extras?.[1]), times(row?.ratio)]
+    }),
+  ])
+  return markdownTable(head, 1, rows)
+}
+
+function latency(suite, title, label, figure = 'p50', unit = 'p50 us') {
+  return (results) => {
+    const rows = rowsOf(results, suite, title, (row) => [
+      number(row.figures?.[figure]),
+      number(row.figures?.p99),
+      times(row.ratio),
+    ])
+    const full = [label, unit, 'p99 us', 'ratio']
+    const used = full.map((_, column) => column === 0 || rows.some((row) => row[column] !== ''))
+    const keep = (cells) => cells.filter((_, column) => used[column])
+    return markdownTable(keep(full), 1, rows.map(keep))
+  }
+}
+
+function extras(suite, title) {
+  return (results) => {
+    const table = tableOf(results, 'ext4', suite, title)
+    const rows = table.rows.map((row) => [
+      ...row.labels,
+      ...row.extras.map((value) => number(value) || String(value)),
+      times(row.ratio),
+    ])
+    return markdownTable([...table.labels, ...table.extras, 'ratio'], 1, rows)
+  }
+}
+
+function scans(results) {
+  const table = tableOf(results, 'ext4', 'read', 'scan')
+  const rows = table.rows.map(({ labels, figures }) => [
+    ...labels,
+    number(figures.opsPerSecond),
+    number(figures.megabytesPerSecond),
+  ])
+  return markdownTable(['record', 'by', 'records/s', 'MB/s'], 2, rows)
+}
+
+function targets(results) {
+  const rows = results.targets.map((row) => {
+    const goal = row.min ?? row.max
+    const sign = row.min === undefined ? '≤' : '≥'
+    const unit = row.on === 'ratio' ? 'x' : ` ${row.unit}`
+    return [
+      row.title,
+      goal === undefined ? '' : `${sign} ${number(goal)}${unit}`,
+      `${number(row.value)} ${row.unit}`,
+      row.baseline === null ? '' : `${number(row.baseline)} (${row.baselineName})`,
+      times(row.ratio),
+      row.met === undefined ? '' : row.met ? 'met' : '**missed**',
+    ]
+  })
+  return markdownTable(['figure', 'target', 'median', 'baseline', 'ratio', ''], 1, rows)
+}
+
+const TABLES = {
+  machine,
+  'durable-256': strategies('sync, records of 256 B'),
+  'durable-4096': strategies('sync, records of 4 KiB'),
+  memory,
+  peers: peers(true),
+  'peers-memory': peers(false),
+  'readme-peers': readmePeers,
+  'readme-slower': readmeSlower,
+  writers,
+  'wal-durable': latency('wal', 'flush, durable', 'method'),
+  'wal-memory': latency('wal', 'flush, not durable', 'method'),
+  'http-durable': latency('wal', 'HTTP round trip, answered after the append, durable', 'method'),
+  'http-memory': latency('wal', 'HTTP round trip, answered after the append, not', 'method'),
+  'overwrite-steps': latency('overwrite', '5 MiB in 4 KiB steps, fsync', 'file'),
+  'overwrite-once': extras('overwrite', '5 MiB at once'),
+  'overwrite-end': extras('overwrite', '5 MiB in 4 KiB steps, one'),
+  open: latency('recovery', 'open, by', 'sealed segments'),
+  scans,
+  'single-reads': latency('read', 'one record', 'call'),
+  targets,
+}
+
+/** `markdown` with each enclosed table made anew from `results`. */
+export function withTables(markdown, results) {
+  return markdown.replace(/<!-- figures: (\S+) -->\n[\s\S]*?<!-- end -->/g, (_, name) => {
+    const table = TABLES[name]
+    if (table === undefined) throw new Error(`there is no table "${name}"`)
+    return `<!-- figures: ${name} -->\n${table(results)}\n<!-- end -->`
+  })
+}
