@@ -28,7 +28,7 @@ const TESTS = [
     ['batch', 'rotate', 'trim', 'truncation', 'retention', 'streams', 'metrics'],
   ],
 ]
-/** Only types, or loaded by nothing but the published package. */
+/** Only types, or loaded only by the published package. */
 const NOT_MUTATED = ['types.ts', 'index.ts', 'peers.ts']
 
 /** Each makes one change to a line, or none. */

@@ -641,7 +641,7 @@ export interface Log<V = Payload, R extends LogRecord = LogRecord> extends Reada
 
   /**
    * A stream that makes each chunk, or each line, one record; it finishes when all have reached their level. Nothing after
-   * a chunk that fails is stored, the callback of each `write` reports its own chunk, and the stream tells how far it got.
+   * a chunk that fails is stored, the callback of each `write` reports its own chunk, and `lastSeq` is the last stored record.
    * In object mode where an `encoding` makes records of values that are no bytes.
    */
   writable(options?: WritableOptions): LogWritable

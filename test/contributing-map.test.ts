@@ -133,7 +133,7 @@ const coreTests = [...paths]
     [...read(path).matchAll(/^TEST(?:_[FP])?\((\w+),\s*(\w+)/gm)].map(([, suite, name]) => `${suite}.${name}`),
   )
 
-/** What the commands in the code blocks of CONTRIBUTING select. */
+/** The tests that the commands in the code blocks of CONTRIBUTING select. */
 const selections = [...read('CONTRIBUTING.md').matchAll(/^```sh\n(.*?)^```/gms)]
   .flatMap(([, block]) => (block as string).split('\n'))
   .map((line) => line.replace(/\s+#.*/, ''))

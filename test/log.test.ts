@@ -616,7 +616,7 @@ const { code, errnoName, syscall, message } = await open(process.argv[2]).catch(
 console.log(JSON.stringify({ code, errnoName, syscall, message }))`
 
 test('a folder without permission is refused with EACCES', ({ skip }) => {
-  skip(process.getuid?.() !== 0, 'only root can become somebody else')
+  skip(process.getuid?.() !== 0, 'only root can become another user')
   const dir = join(scratchDir(), 'log')
   mkdirSync(dir)
   chmodSync(dirname(dir), 0o755)

@@ -112,7 +112,7 @@ const depthOne = {
       max: 1.25,
       baseline: FLOOR,
     },
-    { id: `append-1-${bytes}-handed`, title: '  beside the floor on a second thread', unit: 'us', baseline: HANDED },
+    { id: `append-1-${bytes}-handed`, title: '  against the floor on a second thread', unit: 'us', baseline: HANDED },
     {
       id: `append-sync-1-${bytes}`,
       title: `appendSync ${bytes} B, p50`,
@@ -146,7 +146,7 @@ const bigCommits = {
       min: 0.85,
       baseline: FLOOR,
     },
-    { id: 'commit-1mib-unwritten', title: '  beside unwritten extents', unit: 'MB/s', baseline: UNWRITTEN },
+    { id: 'commit-1mib-unwritten', title: '  against unwritten extents', unit: 'MB/s', baseline: UNWRITTEN },
     { id: 'commit-1mib-recycled', title: '  into recycled segments', unit: 'MB/s', baseline: FLOOR },
     {
       id: 'commit-1mib-2',
@@ -156,7 +156,7 @@ const bigCommits = {
       min: 0.95,
       baseline: FLOOR,
     },
-    { id: 'commit-1mib-2-unwritten', title: '  beside unwritten extents', unit: 'MB/s', baseline: UNWRITTEN },
+    { id: 'commit-1mib-2-unwritten', title: '  against unwritten extents', unit: 'MB/s', baseline: UNWRITTEN },
     { id: 'commit-1mib-p50', title: 'append 1 MiB at sync, p50', unit: 'us', baseline: FLOOR },
   ],
   async run({ dir }) {

@@ -130,7 +130,7 @@ function pack() {
   return join(work, packed.trim().split('\n').at(-1))
 }
 
-/** A registry that has the tarball, in a process of its own. */
+/** A registry that serves the tarball, in a child process. */
 async function startRegistry(tarball) {
   const args = ['scripts/install/registry.mjs', tarball, 'package.json', usualRegistry()]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -138,7 +138,7 @@ async function startRegistry(tarball) {
   return { address: address.toString().trim(), stop: () => child.kill() }
 }
 
-/** What is wrong with the tarball itself, one sentence each. */
+/** The defects of the tarball itself, one sentence each. */
 function tryTarball(tarball) {
   const { size } = statSync(tarball)
   console.log(`tarball: ${size.toLocaleString('en-US')} bytes`)

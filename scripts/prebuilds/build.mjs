@@ -81,7 +81,7 @@ async function compile(sources, flags, folder) {
   return objects
 }
 
-/** What is linked in place of parts of the C++ runtime, and of an import library. */
+/** Objects linked in place of parts of the C++ runtime, and of an import library. */
 function runtimeSources(target, folder) {
   const write = (name, text) => {
     const path = join(folder, name)

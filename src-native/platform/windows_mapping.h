@@ -1,7 +1,7 @@
 // A mapped view of a file.
 //
 // Faults: Windows refuses to cut a file while a view of it exists (ERROR_USER_MAPPED_FILE), so
-// what is left is a page that the device or a network share fails to give. That raises the
+// only a page that the device or a network share fails to provide remains. That raises the
 // exception EXCEPTION_IN_PAGE_ERROR at the store. A vectored handler could see it, but has nothing
 // to put in the page's place: there is no mapping over part of a view, and without that the store
 // only faults again. So the process dies of it, faulted() is always false, and the probe says

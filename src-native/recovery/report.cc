@@ -7,10 +7,11 @@ Status CorruptError(const Directory& directory, const RecoveryReport& report) {
                                ? ""
                                : ": seq " + std::to_string(report.lost_first) + " to " +
                                      std::to_string(report.lost_last);
-  return Status::Error(Code::kCorrupt,
-                       "synced records are damaged (" + report.detail + ")" + lost +
-                           "; restore them from a copy, or open with recovery 'salvage' to go on "
-                           "without them")
+  return Status::Error(
+             Code::kCorrupt,
+             "synced records are damaged (" + report.detail + ")" + lost +
+                 "; restore them from a copy, or open with recovery 'salvage' to skip them "
+                 "without them")
       .WithPath(directory.path() + "/" + report.segment)
       .WithOffset(report.offset)
       .WithLost(report.lost_first, report.lost_last);

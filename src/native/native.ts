@@ -25,7 +25,7 @@ export interface NativeRotation {
   firstSeq: number
 }
 
-/** Another writer of a shared log lives and does not get on. */
+/** Another writer of a shared log is alive but makes no progress. */
 export interface NativeStall {
   /** 0 if it is not known. */
   stalledPid: number
@@ -108,7 +108,7 @@ export interface NativeRecovery {
   lostLast: number
 }
 
-/** What the core knows of them. */
+/** The statistics that the core provides. */
 export type NativeStats = Omit<
   LogStats,
   | 'pendingBytes'
@@ -368,7 +368,7 @@ export interface Native {
   pointReader(dir: string, own: boolean): NativePointReader
   /** The folder's first and next seq, without the writer's lock. */
   bounds(dir: string): Promise<NativeBounds>
-  /** What was cut from the log since `generation`. */
+  /** The cuts of the log since `generation`. */
   cuts(dir: string, generation: number): Promise<NativeCuts>
   /** The page in which the log's writer publishes how far the log may be read; needs no writer. */
   openLivePage(dir: string, onChange: () => void): NativeLivePage

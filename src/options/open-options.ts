@@ -92,7 +92,7 @@ function resolveChunkBytes(value: unknown, segmentBytes: number): number {
   return chunkBytes
 }
 
-/** What one of several writers may not ask for: the log is everybody's. */
+/** Options that a shared writer must not set: they would affect the other writers. */
 function checkShared(strategy: Strategy, preallocate: Preallocation, { recovery, retention }: OpenOptions): void {
   if (!SHARED_STRATEGIES.includes(strategy))
     throw invalidArgument(`strategy must be one of ${SHARED_STRATEGIES.join(', ')} with "shared"; got "${strategy}"`)

@@ -69,7 +69,11 @@ describe('the write cache', () => {
   test.each([
     ['write back', [disk({})], 'OK'],
     ['write through', [disk({ cache: 'write through' })], 'OK'],
-    ['a cache that the kernel was told is none', [disk({ cache: 'write through', driveCache: 'write back' })], 'FAIL'],
+    [
+      'a cache that the kernel was configured to ignore',
+      [disk({ cache: 'write through', driveCache: 'write back' })],
+      'FAIL',
+    ],
     ['memory', [disk({ name: 'zram0', cache: 'write through' })], 'FAIL'],
     ['a loop device', [disk({ name: 'loop0', backingFile: '/a.img' })], 'WARN'],
     ['a mapper over a disk', [disk({ name: 'dm-0' }), disk({})], 'OK'],
