@@ -1,6 +1,6 @@
 /** A Node stream that appends. */
 import { Writable } from 'node:stream'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate } from 'node:timers'
 import type { Codec } from '../options/encoding.js'
 import type { LogWritable, Payload } from '../types.js'
 import type { Reached } from './append-in-order.js'
@@ -119,7 +119,7 @@ class RecordWritable extends Writable implements LogWritable {
             const failure = await this.#appendGroup(group)
             if (failure !== undefined) return failure
             group = new Group()
-            await setImmediate()
+            await new Promise((resolve) => setImmediate(resolve))
           }
           group.add(record, this.#options.skipEmpty)
         }
