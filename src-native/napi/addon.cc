@@ -11,9 +11,9 @@
 #include "inspect/verify.h"
 #include "napi/async_task.h"
 #include "napi/convert.h"
-#include "napi/cursor_wrap.h"
 #include "napi/durable_cursor_wrap.h"
 #include "napi/live_page_wrap.h"
+#include "napi/log_reader_wrap.h"
 #include "napi/log_wrap.h"
 #include "napi/point_reader_wrap.h"
 #include "napi/retention_wrap.h"
@@ -136,7 +136,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   env.SetInstanceData(std::make_unique<EnvironmentData>(env).release());
   exports.Set("setErrorClass", Napi::Function::New(env, SetErrorClass));
   exports.Set("open", Napi::Function::New(env, OpenLog));
-  exports.Set("openCursor", Napi::Function::New(env, OpenCursor));
+  exports.Set("openLogReader", Napi::Function::New(env, OpenLogReader));
   exports.Set("openDurableCursor", Napi::Function::New(env, OpenDurableCursor));
   exports.Set("listCursors", Napi::Function::New(env, ListCursorsOf));
   exports.Set("removeCursor", Napi::Function::New(env, RemoveCursorOf));

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "read/cursor.h"
+#include "read/log_reader.h"
 #include "recovery/identity.h"
 #include "recovery/log_files.h"
 #include "segment/open_segment.h"
@@ -11,7 +11,7 @@
 namespace durlog {
 namespace {
 
-// The bytes that a Cursor reads at once.
+// The bytes that a LogReader reads at once.
 constexpr size_t kScanBytes = 256 << 10;
 
 // The error for seqs from `seq` to below `next` that hold no record.
@@ -187,17 +187,17 @@ Status PointReader::LookAround() {
 }
 
 Result<PointRecord> PointReader::ReadInOrder(uint64_t seq, uint64_t limit) {
-  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<Cursor> cursor,
-                          Cursor::Open(file_system_, path_, seq));
+  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<LogReader> reader,
+                          LogReader::Open(file_system_, path_, seq));
   PointRecord record;
   for (size_t bytes = kScanBytes;;) {
     if (!record.memory.Reserve(bytes, 0)) {
       return Status::Error(Code::kOutOfMemory,
                            "no memory for a record of " + std::to_string(bytes) + " bytes");
     }
-    CursorEntry entry;
-    DURLOG_ASSIGN_OR_RETURN(const CursorBatch batch,
-                            cursor->Next(record.memory.data(), bytes, &entry, 1, limit));
+    ReadEntry entry;
+    DURLOG_ASSIGN_OR_RETURN(const ReadBatch batch,
+                            reader->Next(record.memory.data(), bytes, &entry, 1, limit));
     if (batch.count > 0) {
       record.offset = entry.offset;
       record.length = entry.length;
@@ -205,7 +205,7 @@ Result<PointRecord> PointReader::ReadInOrder(uint64_t seq, uint64_t limit) {
       record.timestamp_ms = batch.base_time_ms + entry.time_ms;
       return record;
     }
-    if (cursor->seq() > seq) return VoidError(seq, cursor->seq());
+    if (reader->seq() > seq) return VoidError(seq, reader->seq());
     if (batch.need_bytes <= bytes) {
       return Status::Error(Code::kOutOfRange, "there is no record " + std::to_string(seq));
     }

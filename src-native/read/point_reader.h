@@ -17,7 +17,7 @@
 
 namespace durlog {
 
-// Reads while the log's writer appends. If a record is missing, damaged or trimmed, a Cursor
+// Reads while the log's writer appends. If a record is missing, damaged or trimmed, a LogReader
 // decides: this class only uses known positions to find present records quickly.
 //
 // For any thread; several may read at once.

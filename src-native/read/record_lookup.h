@@ -59,13 +59,13 @@ class RecordLookup {
                Reading reading = Reading::kAny)
       : segment_(segment), acknowledged_end_(acknowledged_end), reading_(reading) {}
 
-  // Nothing if no whole record was found, or no known position is near. A Cursor finds out which,
-  // and notes positions on its way.
+  // Nothing if no whole record was found, or no known position is near. A LogReader finds out
+  // which, and notes positions on its way.
   Result<std::optional<PointRecord>> Find(uint64_t seq);
 
  private:
   static constexpr size_t kWindowBytes = 64 << 10;
-  // The largest distance from a position at which a record is searched, in reads. A Cursor is
+  // The largest distance from a position at which a record is searched, in reads. A LogReader is
   // faster over longer distances.
   static constexpr size_t kMaxHopReads = 8;
 

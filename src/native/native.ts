@@ -180,19 +180,19 @@ export interface NativeSharedLog extends NativeLog {
 export interface NativeBatch {
   count: number
   firstSeq: number
-  /** The position of the cursor after it: there may be seqs without a record. */
+  /** The position of the reader after it: there may be seqs without a record. */
   nextSeq: number
   baseTimeMs: number
   /** If count is 0: the bytes that the next record needs (buffer too small), or 0 at the end of the log. */
   needBytes: number
 }
 
-export interface NativeCursor {
+export interface NativeLogReader {
   /** Fills `buffer` with records below `limit` (-1: no limit). One call at a time. */
   next(buffer: Uint8Array, entries: Uint32Array, limit: number): Promise<NativeBatch>
   /** As `next`, at once and on this thread, if records below `limit` are in the page cache; undefined otherwise. */
   nextCached(buffer: Uint8Array, entries: Uint32Array, limit: number): NativeBatch | undefined
-  /** Whether there is something new at the cursor: one small read, which never waits for the device's queue. */
+  /** Whether there is something new at its position: one small read, which never waits for the device's queue. */
   poll(): boolean
   /** After ERR_DURLOG_CORRUPT: moves past the damage; resolves to the next whole seq, or -1 at the end. */
   skipDamage(): Promise<number>
@@ -352,7 +352,7 @@ export interface Native {
    * wait or room was made.
    */
   open(dir: string, options: NativeOptions, onProgress: () => void): Promise<NativeLog | NativeSharedLog>
-  openCursor(dir: string, fromSeq: number): Promise<NativeCursor>
+  openLogReader(dir: string, fromSeq: number): Promise<NativeLogReader>
   /** Takes the cursor's lock; rejects with ERR_DURLOG_LOCKED. */
   openDurableCursor(dir: string, name: string): Promise<NativeDurableCursor>
   listCursors(dir: string): Promise<NativeCursorSummary[]>
@@ -402,7 +402,7 @@ addon.setErrorClass(DurlogError)
 export const native: Native = {
   ...addon,
   open: withCallerStack(addon.open),
-  openCursor: withCallerStack(addon.openCursor),
+  openLogReader: withCallerStack(addon.openLogReader),
   openDurableCursor: withCallerStack(addon.openDurableCursor),
   listCursors: withCallerStack(addon.listCursors),
   removeCursor: withCallerStack(addon.removeCursor),

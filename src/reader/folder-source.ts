@@ -4,8 +4,8 @@ import {
   LIVE_FIELD_COUNT,
   LiveField,
   type NativeBounds,
-  type NativeCursor,
   type NativeLivePage,
+  type NativeLogReader,
   native,
 } from '../native/native.js'
 import { checkHeld, type ReadCounts, type ReadSource } from './read-source.js'
@@ -134,12 +134,12 @@ export class FolderSource implements ReadSource {
   }
 
   onMore(
-    cursor: Pick<NativeCursor, 'poll'>,
+    reader: Pick<NativeLogReader, 'poll'>,
     limit: number,
     durableOnly: boolean,
     done: (error?: unknown) => void,
   ): () => void {
-    if (!this.#counts()) return this.#pollFiles(cursor, limit, durableOnly, done)
+    if (!this.#counts()) return this.#pollFiles(reader, limit, durableOnly, done)
     const follower = { limit, durableOnly, seen: this.lastTruncation, done }
     this.#followers.add(follower)
     try {
@@ -147,7 +147,7 @@ export class FolderSource implements ReadSource {
     } catch {
       // No thread or descriptor is free to watch with. The follower checks the page itself, and then asks again.
       this.#followers.delete(follower)
-      return this.#pollFiles(cursor, limit, durableOnly, done)
+      return this.#pollFiles(reader, limit, durableOnly, done)
     }
     if (!this.#watched) queueMicrotask(() => this.changed())
     this.#watched = true
@@ -189,7 +189,7 @@ export class FolderSource implements ReadSource {
 
   /** Without a valid page, only the files show whether there are more records. */
   #pollFiles(
-    cursor: Pick<NativeCursor, 'poll'>,
+    reader: Pick<NativeLogReader, 'poll'>,
     limit: number,
     durableOnly: boolean,
     done: (error?: unknown) => void,
@@ -202,7 +202,7 @@ export class FolderSource implements ReadSource {
       if (this.#ended) return true
       this.look()
       if (this.lastTruncation !== lastTruncation || this.#counts()) return true
-      if (!durableOnly) return cursor.poll()
+      if (!durableOnly) return reader.poll()
       const start = performance.now()
       await this.refresh()
       intervalMs = Math.max(POLL_INTERVAL_MS, (performance.now() - start) / MAX_BOUNDS_SHARE)

@@ -1,6 +1,6 @@
 /** The source of records, and the end up to which they may be read now. */
 import { outOfRange } from '../errors.js'
-import type { NativeCursor } from '../native/native.js'
+import type { NativeLogReader } from '../native/native.js'
 import type { Truncation } from './truncation.js'
 
 export interface ReadCounts {
@@ -34,7 +34,7 @@ export interface ReadSource {
   followLimit(durableOnly: boolean): number
   /** Calls `done` once when there may be records from `limit` on; returns a function that cancels it. */
   onMore(
-    cursor: Pick<NativeCursor, 'poll'>,
+    reader: Pick<NativeLogReader, 'poll'>,
     limit: number,
     durableOnly: boolean,
     done: (error?: unknown) => void,

@@ -3,7 +3,7 @@
  * of batch, fetch and truncation, hence its length.
  */
 import { DurlogError, outOfRange } from '../errors.js'
-import { type NativeBatch, type NativeCursor, native } from '../native/native.js'
+import { type NativeBatch, type NativeLogReader, native } from '../native/native.js'
 import { onAbort } from '../options/abort-signal.js'
 import { resolveReadOptions } from '../options/call-options.js'
 import { whole } from '../options/checks.js'
@@ -58,12 +58,12 @@ export class Reader implements LogReader {
   #count = 0
   #baseTimeMs = 0
 
-  #cursor: NativeCursor | undefined
-  /** Made with the cursor. */
+  #nativeReader: NativeLogReader | undefined
+  /** Made with the native reader. */
   #batches: BatchMemory | undefined
   /** The seq of the first record that is read. */
   #begin = 0
-  /** The seq after the newest batch from the cursor. */
+  /** The seq after the newest batch from the native reader. */
   #position = 0
   /** The seq at which the iteration ends because `to` or `until` says so. */
   #stop: number
@@ -219,7 +219,7 @@ export class Reader implements LogReader {
 
   /** Makes the next batch ready, or finishes. */
   async #fill(): Promise<void> {
-    if (this.#cursor === undefined) await this.#open()
+    if (this.#nativeReader === undefined) await this.#open()
     while (!this.#done) {
       this.#source.look()
       if (this.#source.lastTruncation !== this.#seenTruncation) {
@@ -275,7 +275,7 @@ export class Reader implements LogReader {
       if (!this.#follow) this.#end = limit
       if (from >= Math.min(this.#stop, this.#end)) return this.#finish()
       try {
-        this.#cursor = await native.openCursor(this.#source.dir, from)
+        this.#nativeReader = await native.openLogReader(this.#source.dir, from)
         this.#batches = await batches
         return
       } catch (error) {
@@ -289,16 +289,16 @@ export class Reader implements LogReader {
     return this.#follow ? this.#source.followLimit(this.#durableOnly) : this.#end
   }
 
-  /** Asks the cursor for the next batch; one that is not in memory comes from a worker thread. */
+  /** Asks the native reader for the next batch; one that is not in memory comes from a worker thread. */
   #request(limit: number): Fetch {
     const { buffer, entries } = (this.#batches as BatchMemory).take()
     // Not bounded by `to`: an atomic batch that it cuts through is read as a whole.
-    const cursor = this.#cursor as NativeCursor
+    const nativeReader = this.#nativeReader as NativeLogReader
     const isNear = this.#follow && limit !== -1 && limit - this.#position <= MAX_CACHED_RECORDS
     const mayStay = isNear && this.#cachedInRow < MAX_CACHED_IN_ROW
-    const cached = mayStay ? cursor.nextCached(buffer, entries, limit) : undefined
+    const cached = mayStay ? nativeReader.nextCached(buffer, entries, limit) : undefined
     this.#cachedInRow = cached === undefined ? 0 : this.#cachedInRow + 1
-    const promise = cached === undefined ? cursor.next(buffer, entries, limit) : Promise.resolve(cached)
+    const promise = cached === undefined ? nativeReader.next(buffer, entries, limit) : Promise.resolve(cached)
     const fetch = { promise, buffer, entries, limit }
     promise.catch(() => {}) // #receive reports it, when its turn comes
     this.#fetch = fetch
@@ -326,7 +326,7 @@ export class Reader implements LogReader {
   }
 
   async #skip(error: DurlogError): Promise<void> {
-    const next = await (this.#cursor as NativeCursor).skipDamage()
+    const next = await (this.#nativeReader as NativeLogReader).skipDamage()
     const first = this.#position
     if (next === -1) {
       this.#finish()
@@ -361,7 +361,7 @@ export class Reader implements LogReader {
   /** Settles when there may be records from `limit` on, or when the iteration ends. */
   #more(limit: number): Promise<void> {
     return new Promise((resolve, reject) => {
-      const cancel = this.#source.onMore(this.#cursor as NativeCursor, limit, this.#durableOnly, (error) => {
+      const cancel = this.#source.onMore(this.#nativeReader as NativeLogReader, limit, this.#durableOnly, (error) => {
         this.#wake = undefined
         if (error === undefined) resolve()
         else reject(error)
@@ -391,7 +391,7 @@ export class Reader implements LogReader {
     // Records after the cut are newer than the end, and than the time that `until` was looked up for.
     if (!this.#follow) this.#end = Math.min(this.#end, cut)
     if (this.#until !== undefined) this.#stop = Math.min(this.#stop, cut)
-    this.#cursor = await native.openCursor(this.#source.dir, next)
+    this.#nativeReader = await native.openLogReader(this.#source.dir, next)
   }
 
   readonly #onAbort = (): void => {
@@ -412,15 +412,15 @@ export class Reader implements LogReader {
     this.#unwatch()
   }
 
-  /** Closes the cursor once its pending call has returned. */
+  /** Closes the native reader once its pending call has returned. */
   async #release(): Promise<void> {
-    const cursor = this.#cursor
-    if (cursor === undefined) return
-    this.#cursor = undefined
+    const nativeReader = this.#nativeReader
+    if (nativeReader === undefined) return
+    this.#nativeReader = undefined
     const fetch = this.#fetch
     this.#fetch = undefined
     await fetch?.promise.catch(() => {})
-    cursor.close()
+    nativeReader.close()
   }
 }
 

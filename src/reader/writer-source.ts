@@ -48,7 +48,7 @@ export class WriterSource implements ReadSource {
     return this.#counters[durableOnly ? Counter.syncedEnd : Counter.memoryEnd] as number
   }
 
-  onMore(_cursor: unknown, _limit: number, _durableOnly: boolean, done: () => void): () => void {
+  onMore(_reader: unknown, _limit: number, _durableOnly: boolean, done: () => void): () => void {
     this.#waiting.add(done)
     return () => this.#waiting.delete(done)
   }

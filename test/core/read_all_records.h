@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "read/cursor.h"
+#include "read/log_reader.h"
 
 namespace durlog {
 
@@ -20,16 +20,16 @@ struct ReadRecord {
   uint64_t base_time_ms;  // of its segment
 };
 
-// Every record from `from` on, by a cursor; voids take seqs and have none.
+// Every record from `from` on, by a reader; voids take seqs and have none.
 inline std::vector<ReadRecord> ReadAllRecords(const std::string& path, uint64_t from) {
   std::vector<ReadRecord> records;
-  Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(DefaultFileSystem(), path, from);
-  EXPECT_TRUE(cursor.ok()) << cursor.status().message();
+  Result<std::unique_ptr<LogReader>> reader = LogReader::Open(DefaultFileSystem(), path, from);
+  EXPECT_TRUE(reader.ok()) << reader.status().message();
   std::vector<uint8_t> buffer(64 << 10);
-  std::vector<CursorEntry> entries(256);
-  while (cursor.ok()) {
-    const Result<CursorBatch> batch =
-        (*cursor)->Next(buffer.data(), buffer.size(), entries.data(), 256, Cursor::kNoLimit);
+  std::vector<ReadEntry> entries(256);
+  while (reader.ok()) {
+    const Result<ReadBatch> batch =
+        (*reader)->Next(buffer.data(), buffer.size(), entries.data(), 256, LogReader::kNoLimit);
     EXPECT_TRUE(batch.ok()) << batch.status().message();
     if (!batch.ok() || batch->count == 0) break;
     for (size_t i = 0; i < batch->count; ++i) {

@@ -8,7 +8,7 @@
 #include "inspect/repair.h"
 #include "inspect/verify.h"
 #include "log/log.h"
-#include "read/cursor.h"
+#include "read/log_reader.h"
 #include "read/position_index.h"
 #include "record/segment_name.h"
 #include "require.h"
@@ -70,17 +70,17 @@ bool SameBytes(const MemoryFolder& before, const MemoryFolder& after) {
 // Every seq that can be read, without damaged ones; each is larger than the previous one.
 std::vector<uint64_t> ReadAll(MemoryFileSystem& disk, uint64_t from) {
   std::vector<uint64_t> seqs;
-  Result<std::unique_ptr<Cursor>> opened = Cursor::Open(disk, "memory", from);
+  Result<std::unique_ptr<LogReader>> opened = LogReader::Open(disk, "memory", from);
   if (!opened.ok()) return seqs;
-  Cursor& cursor = **opened;
+  LogReader& reader = **opened;
   std::vector<uint8_t> buffer(256);
-  CursorEntry entries[8];
+  ReadEntry entries[8];
   for (int steps = 0; steps < 20000; ++steps) {
-    const Result<CursorBatch> batch =
-        cursor.Next(buffer.data(), buffer.size(), entries, 8, Cursor::kNoLimit);
+    const Result<ReadBatch> batch =
+        reader.Next(buffer.data(), buffer.size(), entries, 8, LogReader::kNoLimit);
     if (!batch.ok()) {
       if (batch.status().code() != Code::kCorrupt) return seqs;
-      const Result<std::optional<uint64_t>> next = cursor.SkipDamage();
+      const Result<std::optional<uint64_t>> next = reader.SkipDamage();
       if (!next.ok() || !*next) return seqs;
       continue;
     }

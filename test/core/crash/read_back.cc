@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "read/cursor.h"
+#include "read/log_reader.h"
 
 namespace durlog::crash {
 namespace {
@@ -63,28 +63,28 @@ std::string CheckRecord(uint64_t seq, const uint8_t* payload, size_t size, uint6
   return "seq " + Text(seq) + " is not the record that was appended";
 }
 
-// Reads everything from `first` on and sets `*end` to the end that the cursor found.
+// Reads everything from `first` on and sets `*end` to the end that the reader found.
 std::string ReadAll(FileSystem& disk, const std::string& path, uint64_t first, const Ledger& ledger,
                     Random* random, uint64_t* end) {
-  Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(disk, path, first);
-  if (!cursor.ok()) return "a cursor cannot be opened: " + Describe(cursor.status());
+  Result<std::unique_ptr<LogReader>> reader = LogReader::Open(disk, path, first);
+  if (!reader.ok()) return "a reader cannot be opened: " + Describe(reader.status());
   std::vector<uint8_t> buffer(random->OneIn(4) ? 4096 : 65536);
-  std::vector<CursorEntry> entries(256);
+  std::vector<ReadEntry> entries(256);
   std::vector<uint8_t> expected;
   uint64_t seq = first;
   for (;;) {
-    const Result<CursorBatch> batch = (*cursor)->Next(buffer.data(), buffer.size(), entries.data(),
-                                                      entries.size(), Cursor::kNoLimit);
-    if (!batch.ok()) return "the cursor fails: " + Describe(batch.status());
+    const Result<ReadBatch> batch = (*reader)->Next(buffer.data(), buffer.size(), entries.data(),
+                                                    entries.size(), LogReader::kNoLimit);
+    if (!batch.ok()) return "the reader fails: " + Describe(batch.status());
     if (batch->count == 0 && batch->need_bytes > 0) {
-      if (batch->need_bytes <= buffer.size()) return "the cursor asks for a buffer that it has";
+      if (batch->need_bytes <= buffer.size()) return "the reader asks for a buffer that it has";
       buffer.resize(batch->need_bytes);
       continue;
     }
     const uint64_t begin = batch->count == 0 ? batch->next_seq : batch->first_seq;
     while (seq < begin && ledger.Find(seq) != nullptr && ledger.Find(seq)->is_void()) ++seq;
     if (batch->count == 0) break;
-    if (batch->first_seq != seq) return "the cursor jumps to seq " + Text(batch->first_seq);
+    if (batch->first_seq != seq) return "the reader jumps to seq " + Text(batch->first_seq);
     for (size_t i = 0; i < batch->count; ++i, ++seq) {
       std::string wrong = CheckRecord(seq, buffer.data() + entries[i].offset, entries[i].length,
                                       batch->base_time_ms + entries[i].time_ms, ledger, &expected);
@@ -117,7 +117,7 @@ std::string ReadBack(FileSystem& disk, const std::string& path, const Ledger& le
   wrong = ReadAll(disk, path, found->first, ledger, random, &end);
   if (!wrong.empty()) return wrong;
   if (end != found->next) {
-    return "verify ends the log at " + Text(found->next) + ", the cursor at " + Text(end);
+    return "verify ends the log at " + Text(found->next) + ", the reader at " + Text(end);
   }
   return "";
 }

@@ -21,7 +21,7 @@ struct Found {
   RecoveryState state = RecoveryState::kClean;
 };
 
-// Reads the log with Verify and with a Cursor. Returns "" if both agree with each other and with
+// Reads the log with Verify and with a LogReader. Returns "" if both agree with each other and with
 // the ledger, otherwise the violation.
 std::string ReadBack(FileSystem& disk, const std::string& path, const Ledger& ledger,
                      Survived survived, Random* random, Found* found);

@@ -6,7 +6,7 @@
 #include "base/shared_word.h"
 #include "inspect/verify.h"
 #include "log/log.h"
-#include "read/cursor.h"
+#include "read/log_reader.h"
 #include "shared/frame_step.h"
 #include "shared/members_page.h"
 
@@ -44,16 +44,16 @@ std::string Describe(const Status& status) { return status.message() + " " + sta
 
 // Reads everything from `first` on. "" or what is wrong.
 std::string ReadListing(FileSystem& disk, const SharedLedger& ledger, Listing* listing) {
-  Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(disk, kPath, listing->first);
-  if (!cursor.ok()) return "a cursor cannot be opened: " + Describe(cursor.status());
+  Result<std::unique_ptr<LogReader>> reader = LogReader::Open(disk, kPath, listing->first);
+  if (!reader.ok()) return "a reader cannot be opened: " + Describe(reader.status());
   std::vector<uint8_t> buffer(128 << 10);
-  std::vector<CursorEntry> entries(256);
+  std::vector<ReadEntry> entries(256);
   for (;;) {
-    const Result<CursorBatch> batch = (*cursor)->Next(buffer.data(), buffer.size(), entries.data(),
-                                                      entries.size(), Cursor::kNoLimit);
-    if (!batch.ok()) return "the cursor fails: " + Describe(batch.status());
+    const Result<ReadBatch> batch = (*reader)->Next(buffer.data(), buffer.size(), entries.data(),
+                                                    entries.size(), LogReader::kNoLimit);
+    if (!batch.ok()) return "the reader fails: " + Describe(batch.status());
     if (batch->count > 0) {
-      if (batch->first_seq < listing->next()) return "the cursor goes back";
+      if (batch->first_seq < listing->next()) return "the reader goes back";
       listing->ids.resize(static_cast<size_t>(batch->first_seq - listing->first), kVoidSeq);
     }
     for (size_t i = 0; i < batch->count; ++i) {
@@ -234,7 +234,7 @@ std::string SharedSession::LookAtCopy(Survived survived, bool* exists, Listing* 
   if (!wrong.empty()) return wrong;
   if (found->next() != report->bounds.next_seq) {
     return "verify ends the log at " + std::to_string(report->bounds.next_seq) +
-           ", the cursor at " + std::to_string(found->next());
+           ", the reader at " + std::to_string(found->next());
   }
   return ledger_.Check(*found,
                        survived == Survived::kPowerCut ? ledger_.synced : ledger_.in_memory);

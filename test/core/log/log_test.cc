@@ -278,14 +278,16 @@ TEST_P(LogTest, AnotherThreadReadsEachRecordOnceInOrder) {
   std::atomic<bool> finished{false};
   uint64_t seen = 0;
   std::thread reader([&] {
-    Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(DefaultFileSystem(), PathOf("log"), 0);
-    ASSERT_TRUE(cursor.ok());
+    Result<std::unique_ptr<LogReader>> log_reader =
+        LogReader::Open(DefaultFileSystem(), PathOf("log"), 0);
+    ASSERT_TRUE(log_reader.ok());
     std::vector<uint8_t> buffer(64 << 10);
-    std::vector<CursorEntry> entries(256);
+    std::vector<ReadEntry> entries(256);
     for (;;) {
       const bool last_look = finished.load();
-      const Result<CursorBatch> batch =
-          (*cursor)->Next(buffer.data(), buffer.size(), entries.data(), 256, Cursor::kNoLimit);
+      const Result<ReadBatch> batch =
+          (*log_reader)
+              ->Next(buffer.data(), buffer.size(), entries.data(), 256, LogReader::kNoLimit);
       ASSERT_TRUE(batch.ok()) << batch.status().message();
       for (size_t i = 0; i < batch->count; ++i) {
         const uint8_t* const at = buffer.data() + entries[i].offset;

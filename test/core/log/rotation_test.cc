@@ -75,12 +75,12 @@ TEST_P(RotationStrategyTest, AReplacedSegmentIsClosedFirst) {
   EXPECT_EQ(renamed, 1);
   Close(std::move(log));
   std::vector<uint8_t> buffer(256 << 10);
-  CursorEntry entry;
-  const Result<std::unique_ptr<Cursor>> cursor =
-      Cursor::Open(DefaultFileSystem(), PathOf("log"), 0);
-  ASSERT_TRUE(cursor.ok());
-  const Result<CursorBatch> batch =
-      (*cursor)->Next(buffer.data(), buffer.size(), &entry, 1, Cursor::kNoLimit);
+  ReadEntry entry;
+  const Result<std::unique_ptr<LogReader>> reader =
+      LogReader::Open(DefaultFileSystem(), PathOf("log"), 0);
+  ASSERT_TRUE(reader.ok());
+  const Result<ReadBatch> batch =
+      (*reader)->Next(buffer.data(), buffer.size(), &entry, 1, LogReader::kNoLimit);
   ASSERT_TRUE(batch.ok() && batch->count == 1);
   EXPECT_EQ(entry.length, longer_than_a_segment.size());
 }
@@ -98,12 +98,12 @@ TEST_P(RotationStrategyTest, AnOldSpareGivesNoWrongTime) {
   Close(std::move(log));
   ASSERT_EQ(listener_.rotated, std::vector<uint64_t>{100});
   std::vector<uint8_t> buffer(64 << 10);
-  CursorEntry entry;
-  const Result<std::unique_ptr<Cursor>> cursor =
-      Cursor::Open(DefaultFileSystem(), PathOf("log"), 100);
-  ASSERT_TRUE(cursor.ok());
-  const Result<CursorBatch> batch =
-      (*cursor)->Next(buffer.data(), buffer.size(), &entry, 1, Cursor::kNoLimit);
+  ReadEntry entry;
+  const Result<std::unique_ptr<LogReader>> reader =
+      LogReader::Open(DefaultFileSystem(), PathOf("log"), 100);
+  ASSERT_TRUE(reader.ok());
+  const Result<ReadBatch> batch =
+      (*reader)->Next(buffer.data(), buffer.size(), &entry, 1, LogReader::kNoLimit);
   ASSERT_TRUE(batch.ok() && batch->count == 1);
   EXPECT_GE(batch->base_time_ms + entry.time_ms, now_ms);
 }

@@ -48,7 +48,7 @@ class RestoredVoidTest : public LogTestFolder, public testing::WithParamInterfac
     PointReader reader(DefaultFileSystem(), PathOf("log"), PointReader::Writer::kForeign);
     auto none = void_.begin();
     for (uint64_t seq = 0; seq < next_seq; ++seq) {
-      const Result<PointRecord> record = reader.Get(seq, Cursor::kNoLimit);
+      const Result<PointRecord> record = reader.Get(seq, LogReader::kNoLimit);
       if (none != void_.end() && *none == seq) {
         ++none;
         ASSERT_EQ(record.status().code(), Code::kVoid) << "seq " << seq;

@@ -10,7 +10,7 @@
 #include "inspect/frames.h"
 #include "log/log.h"
 #include "memory_file_system.h"
-#include "read/cursor.h"
+#include "read/log_reader.h"
 #include "record/segment_name.h"
 
 namespace durlog {
@@ -74,13 +74,13 @@ class EveryByteTest : public testing::Test {
     }
     *state = (*log)->recovery().state;
     uint64_t seq = 0;
-    Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(disk_, "memory", 0);
-    EXPECT_TRUE(cursor.ok());
+    Result<std::unique_ptr<LogReader>> reader = LogReader::Open(disk_, "memory", 0);
+    EXPECT_TRUE(reader.ok());
     std::vector<uint8_t> buffer(16384);
-    std::vector<CursorEntry> entries(64);
+    std::vector<ReadEntry> entries(64);
     for (;;) {
-      const Result<CursorBatch> batch =
-          (*cursor)->Next(buffer.data(), buffer.size(), entries.data(), 64, Cursor::kNoLimit);
+      const Result<ReadBatch> batch =
+          (*reader)->Next(buffer.data(), buffer.size(), entries.data(), 64, LogReader::kNoLimit);
       EXPECT_TRUE(batch.ok()) << batch.status().message();
       if (!batch.ok() || batch->count == 0) break;
       for (size_t i = 0; i < batch->count; ++i, ++seq) {

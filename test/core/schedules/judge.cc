@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "inspect/verify.h"
-#include "read/cursor.h"
+#include "read/log_reader.h"
 #include "read/position_index.h"
 
 namespace durlog::schedules {
@@ -17,14 +17,15 @@ std::string ReadAll(ModelFiles& files, Records* records) {
   PositionIndex::Shared().Clear();
   const Result<VerifyReport> report = Verify(files, kPath);
   if (!report.ok()) return "verify fails: " + report.status().message();
-  Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(files, kPath, report->bounds.first_seq);
-  if (!cursor.ok()) return "a cursor cannot be opened: " + cursor.status().message();
+  Result<std::unique_ptr<LogReader>> reader =
+      LogReader::Open(files, kPath, report->bounds.first_seq);
+  if (!reader.ok()) return "a reader cannot be opened: " + reader.status().message();
   std::vector<uint8_t> buffer(ModelFiles::kMaxFileBytes);
-  std::vector<CursorEntry> entries(64);
+  std::vector<ReadEntry> entries(64);
   for (;;) {
-    const Result<CursorBatch> batch = (*cursor)->Next(buffer.data(), buffer.size(), entries.data(),
-                                                      entries.size(), Cursor::kNoLimit);
-    if (!batch.ok()) return "the cursor fails: " + batch.status().message();
+    const Result<ReadBatch> batch = (*reader)->Next(buffer.data(), buffer.size(), entries.data(),
+                                                    entries.size(), LogReader::kNoLimit);
+    if (!batch.ok()) return "the reader fails: " + batch.status().message();
     if (batch->count == 0) return "";
     for (size_t i = 0; i < batch->count; ++i) {
       const auto* const at = reinterpret_cast<const char*>(buffer.data()) + entries[i].offset;

@@ -99,12 +99,13 @@ TEST_F(SharedThreadsTest, JoinAppendSyncRotateTrimReadAndLeaveBesideEachOther) {
   std::atomic<bool> ends{false};
   std::thread reader([this, &ends] {
     while (!ends) {
-      Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(files_, PathOf("log"), 0);
+      Result<std::unique_ptr<LogReader>> log_reader = LogReader::Open(files_, PathOf("log"), 0);
       std::vector<uint8_t> buffer(64 << 10);
-      std::vector<CursorEntry> entries(256);
-      while (cursor.ok() && !ends) {
-        const Result<CursorBatch> batch =
-            (*cursor)->Next(buffer.data(), buffer.size(), entries.data(), 256, Cursor::kNoLimit);
+      std::vector<ReadEntry> entries(256);
+      while (log_reader.ok() && !ends) {
+        const Result<ReadBatch> batch =
+            (*log_reader)
+                ->Next(buffer.data(), buffer.size(), entries.data(), 256, LogReader::kNoLimit);
         if (!batch.ok() || batch->count == 0) break;
       }
     }

@@ -1,6 +1,6 @@
 // Reads a log in order, with or without a concurrent writer.
-#ifndef DURLOG_READ_CURSOR_H_
-#define DURLOG_READ_CURSOR_H_
+#ifndef DURLOG_READ_LOG_READER_H_
+#define DURLOG_READ_LOG_READER_H_
 
 #include <cstdint>
 #include <memory>
@@ -14,16 +14,16 @@
 namespace durlog {
 
 // The place of a record's payload in the batch buffer.
-struct CursorEntry {
+struct ReadEntry {
   uint32_t offset;
   uint32_t length;
-  uint32_t time_ms;  // since CursorBatch::base_time_ms
+  uint32_t time_ms;  // since ReadBatch::base_time_ms
 };
 
-struct CursorBatch {
+struct ReadBatch {
   size_t count = 0;
   uint64_t first_seq = 0;  // the others follow one by one
-  uint64_t next_seq = 0;   // of the cursor, after these and after the seqs without a record
+  uint64_t next_seq = 0;   // of the reader, after these and after the seqs without a record
   uint64_t base_time_ms = 0;
   // If count is 0: the buffer size that the next record needs; 0 at the end of the log.
   size_t need_bytes = 0;
@@ -31,25 +31,25 @@ struct CursorBatch {
 
 // Needs no lock: a record is present once its word is stored, and its checksum shows whether all of
 // it is. For one thread at a time.
-class Cursor {
+class LogReader {
  public:
   static constexpr uint64_t kNoLimit = UINT64_MAX;
   static constexpr size_t kCachedBytes = 64 << 10;
 
   // Starts at `from_seq`, which may be after the end. kOutOfRange if it was trimmed.
-  static Result<std::unique_ptr<Cursor>> Open(FileSystem& file_system, const std::string& path,
-                                              uint64_t from_seq);
+  static Result<std::unique_ptr<LogReader>> Open(FileSystem& file_system, const std::string& path,
+                                                 uint64_t from_seq);
 
   // Reads the segment directly into `buffer`; `entries` are the places of the payloads in it.
   // Delivers records below `limit`, and no record of an atomic batch before the whole batch is
   // present. An end that is torn or still being written counts as the end; damage of synced records
   // is kCorrupt.
-  Result<CursorBatch> Next(uint8_t* buffer, size_t capacity, CursorEntry* entries,
-                           size_t max_entries, uint64_t limit);
+  Result<ReadBatch> Next(uint8_t* buffer, size_t capacity, ReadEntry* entries, size_t max_entries,
+                         uint64_t limit);
   // Like Next(), but does not wait for the device: delivers nothing unless records at the position
   // are in the page cache. Reads at most kCachedBytes, which takes some 10 us.
-  std::optional<CursorBatch> NextCached(uint8_t* buffer, size_t capacity, CursorEntry* entries,
-                                        size_t max_entries, uint64_t limit);
+  std::optional<ReadBatch> NextCached(uint8_t* buffer, size_t capacity, ReadEntry* entries,
+                                      size_t max_entries, uint64_t limit);
   // True if Next() could deliver something that was not there when it last found the end.
   Result<bool> Poll();
   // After kCorrupt: moves to the next whole record and returns its seq, or nothing if there is
@@ -66,22 +66,22 @@ class Cursor {
     size_t need_bytes = 0;
     bool at_limit = false;
     bool inside_batch = false;  // of which the buffer does not hold the end
-    // The bytes that were decoded at the cursor's position, as many as there were.
+    // The bytes that were decoded at the reader's position, as many as there were.
     uint8_t header[kFrameHeaderBytes] = {};
   };
 
-  Cursor(std::unique_ptr<Directory> directory, uint64_t from_seq)
+  LogReader(std::unique_ptr<Directory> directory, uint64_t from_seq)
       : directory_(std::move(directory)), from_seq_(from_seq) {}
 
-  static Result<std::unique_ptr<Cursor>> OpenOnce(FileSystem& file_system, const std::string& path,
-                                                  uint64_t from_seq);
+  static Result<std::unique_ptr<LogReader>> OpenOnce(FileSystem& file_system,
+                                                     const std::string& path, uint64_t from_seq);
   Status EnterSegment(uint64_t first_seq);
   void FollowHint();
   Result<bool> LeaveHint(const Stop& stop, bool moved);
-  Result<Stop> Fill(uint8_t* buffer, size_t capacity, CursorEntry* entries, size_t max_entries,
-                    uint64_t limit, CursorBatch* batch);
-  Stop Decode(const uint8_t* buffer, size_t read, bool whole_file_read, CursorEntry* entries,
-              size_t max_entries, uint64_t limit, CursorBatch* batch);
+  Result<Stop> Fill(uint8_t* buffer, size_t capacity, ReadEntry* entries, size_t max_entries,
+                    uint64_t limit, ReadBatch* batch);
+  Stop Decode(const uint8_t* buffer, size_t read, bool whole_file_read, ReadEntry* entries,
+              size_t max_entries, uint64_t limit, ReadBatch* batch);
   Result<DecodeStatus> CheckBatch();
   // False at the end of the log.
   Result<bool> EnterNextSegment();
@@ -117,4 +117,4 @@ class Cursor {
 
 }  // namespace durlog
 
-#endif  // DURLOG_READ_CURSOR_H_
+#endif  // DURLOG_READ_LOG_READER_H_

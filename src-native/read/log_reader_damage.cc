@@ -1,8 +1,8 @@
-// A cursor at bytes that it cannot read: whether they are damage, and how they are skipped.
+// A reader at bytes that it cannot read: whether they are damage, and how they are skipped.
 #include <algorithm>
 #include <cstring>
 
-#include "read/cursor.h"
+#include "read/log_reader.h"
 #include "record/segment_name.h"
 #include "recovery/log_files.h"
 #include "segment/open_segment.h"
@@ -11,7 +11,7 @@
 namespace durlog {
 
 // Called at bytes that are not a record, if no segment continues from here.
-Status Cursor::CheckDamage(const Stop& stop, uint64_t limit) {
+Status LogReader::CheckDamage(const Stop& stop, uint64_t limit) {
   DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory_));
   if (files.segments.empty() || files.segments.front() > next_seq_) {
     return Status::Error(Code::kOutOfRange, "seq " + std::to_string(next_seq_) +
@@ -35,7 +35,7 @@ Status Cursor::CheckDamage(const Stop& stop, uint64_t limit) {
 
 // The rule of recovery: the bytes are damage, and not an end that is torn or still being written,
 // if a whole record after them states that the missing record was synced.
-Result<bool> Cursor::DamageIsSynced(uint64_t* next_whole) {
+Result<bool> LogReader::DamageIsSynced(uint64_t* next_whole) {
   *next_whole = 0;
   DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory_));
   for (const uint64_t first_seq : files.segments) {
@@ -60,7 +60,7 @@ Result<bool> Cursor::DamageIsSynced(uint64_t* next_whole) {
   return false;
 }
 
-Status Cursor::LostError(uint64_t next_whole) const {
+Status LogReader::LostError(uint64_t next_whole) const {
   return Status::Error(Code::kCorrupt,
                        "synced records cannot be read: seq " + std::to_string(next_seq_) + " to " +
                            std::to_string(next_whole - 1) +
@@ -71,7 +71,7 @@ Status Cursor::LostError(uint64_t next_whole) const {
 }
 
 // Frames with seqs above the next segment's name do not belong to this place.
-Result<bool> Cursor::SkipWithinSegment(uint64_t end_seq) {
+Result<bool> LogReader::SkipWithinSegment(uint64_t end_seq) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t bytes, file_->Size());
   FrameScanner scanner(*file_, ContextOf(header_, segment_first_seq_), bytes);
   scanner.Seek(offset_, next_seq_);
@@ -82,7 +82,7 @@ Result<bool> Cursor::SkipWithinSegment(uint64_t end_seq) {
   return true;
 }
 
-Result<std::optional<uint64_t>> Cursor::SkipDamage() {
+Result<std::optional<uint64_t>> LogReader::SkipDamage() {
   salvaging_ = true;
   DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory_));
   if (file_) {

@@ -1,5 +1,5 @@
-// A cursor whose writer changes the files between any two reads.
-#include "read/cursor.h"
+// A reader whose writer changes the files between any two reads.
+#include "read/log_reader.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kSegmentBytes = 64 << 10;
 
-class CursorTest : public testing::Test {
+class LogReaderTest : public testing::Test {
  protected:
   static SegmentHeader HeaderWithSalt(uint64_t salt) {
     SegmentHeader header;
@@ -46,21 +46,21 @@ class CursorTest : public testing::Test {
   }
   // Reads as a follower does, and waits for Poll() if there is nothing to read. Returns the number
   // of records delivered in as many turns as a follower takes in a fraction of a second.
-  uint64_t Follow(uint64_t limit = Cursor::kNoLimit) {
-    Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(disk_, "memory", 0);
-    EXPECT_TRUE(cursor.ok()) << cursor.status().message();
+  uint64_t Follow(uint64_t limit = LogReader::kNoLimit) {
+    Result<std::unique_ptr<LogReader>> reader = LogReader::Open(disk_, "memory", 0);
+    EXPECT_TRUE(reader.ok()) << reader.status().message();
     std::vector<uint8_t> buffer(16 << 10);
-    std::vector<CursorEntry> entries(64);
+    std::vector<ReadEntry> entries(64);
     uint64_t delivered = 0;
     for (int turn = 0; turn < 40; ++turn) {
       if (turn > 0) {
-        const Result<bool> more = (*cursor)->Poll();
+        const Result<bool> more = (*reader)->Poll();
         EXPECT_TRUE(more.ok()) << more.status().message();
         if (!more.ok() || !*more) continue;
       }
       for (;;) {
-        const Result<CursorBatch> batch =
-            (*cursor)->Next(buffer.data(), buffer.size(), entries.data(), entries.size(), limit);
+        const Result<ReadBatch> batch =
+            (*reader)->Next(buffer.data(), buffer.size(), entries.data(), entries.size(), limit);
         EXPECT_TRUE(batch.ok()) << batch.status().message();
         if (!batch.ok()) return delivered;
         if (batch->count == 0) break;
@@ -91,7 +91,7 @@ class CursorTest : public testing::Test {
   MemoryFileSystem disk_;
 };
 
-TEST_F(CursorTest, DeliversAFrameFinishedAtAnyMoment) {
+TEST_F(LogReaderTest, DeliversAFrameFinishedAtAnyMoment) {
   const SegmentHeader header = HeaderWithSalt(7);
   MemoryBytes whole = EmptySegment(header);
   const size_t second = PutRecord(&whole, kSegmentHeaderBytes, header, 0, "the first");
@@ -102,7 +102,7 @@ TEST_F(CursorTest, DeliversAFrameFinishedAtAnyMoment) {
     ExpectBothWhereFinishedLater(whole, missing);
 }
 
-TEST_F(CursorTest, DeliversABatchFinishedLater) {
+TEST_F(LogReaderTest, DeliversABatchFinishedLater) {
   const SegmentHeader header = HeaderWithSalt(7);
   MemoryBytes whole = EmptySegment(header);
   const size_t second = PutRecord(&whole, kSegmentHeaderBytes, header, 0, "the first", true);
@@ -111,7 +111,7 @@ TEST_F(CursorTest, DeliversABatchFinishedLater) {
     ExpectBothWhereFinishedLater(whole, missing);
 }
 
-TEST_F(CursorTest, ABatchNeedsRoomForItsLongestRecord) {
+TEST_F(LogReaderTest, ABatchNeedsRoomForItsLongestRecord) {
   constexpr size_t kRecords = 5;
   const SegmentHeader header = HeaderWithSalt(7);
   MemoryBytes image = EmptySegment(header);
@@ -129,14 +129,14 @@ TEST_F(CursorTest, ABatchNeedsRoomForItsLongestRecord) {
     for (const size_t max_entries : {size_t{1}, size_t{3}, size_t{64}}) {
       for (const size_t first_buffer :
            {size_t{1024}, longest_frame, size_t{30000}, size_t{1} << 20}) {
-        const Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(disk_, "memory", 0);
-        ASSERT_TRUE(cursor.ok()) << cursor.status().message();
+        const Result<std::unique_ptr<LogReader>> reader = LogReader::Open(disk_, "memory", 0);
+        ASSERT_TRUE(reader.ok()) << reader.status().message();
         std::vector<uint8_t> buffer(first_buffer);
-        std::vector<CursorEntry> entries(max_entries);
+        std::vector<ReadEntry> entries(max_entries);
         uint64_t delivered = 0;
         for (;;) {
-          const Result<CursorBatch> batch = (*cursor)->Next(
-              buffer.data(), buffer.size(), entries.data(), max_entries, Cursor::kNoLimit);
+          const Result<ReadBatch> batch = (*reader)->Next(
+              buffer.data(), buffer.size(), entries.data(), max_entries, LogReader::kNoLimit);
           ASSERT_TRUE(batch.ok()) << batch.status().message();
           if (batch->count == 0 && batch->need_bytes == 0) break;
           ASSERT_TRUE(batch->count > 0 || batch->need_bytes > buffer.size());
@@ -150,7 +150,7 @@ TEST_F(CursorTest, ABatchNeedsRoomForItsLongestRecord) {
   }
 }
 
-TEST_F(CursorTest, ALengthAloneAsksForNoBuffer) {
+TEST_F(LogReaderTest, ALengthAloneAsksForNoBuffer) {
   constexpr size_t kFrameAt = kSegmentHeaderBytes;
   constexpr size_t kLength = 40000;
   const SegmentHeader header = HeaderWithSalt(7);
@@ -161,28 +161,28 @@ TEST_F(CursorTest, ALengthAloneAsksForNoBuffer) {
   torn.resize(end - 8);
   for (const MemoryBytes& image : {stale, torn}) {
     SetSegment(0, image);
-    const Result<std::unique_ptr<Cursor>> cursor = Cursor::Open(disk_, "memory", 0);
-    ASSERT_TRUE(cursor.ok()) << cursor.status().message();
+    const Result<std::unique_ptr<LogReader>> reader = LogReader::Open(disk_, "memory", 0);
+    ASSERT_TRUE(reader.ok()) << reader.status().message();
     std::vector<uint8_t> buffer(1024);
-    CursorEntry entry;
-    const Result<CursorBatch> batch =
-        (*cursor)->Next(buffer.data(), buffer.size(), &entry, 1, Cursor::kNoLimit);
+    ReadEntry entry;
+    const Result<ReadBatch> batch =
+        (*reader)->Next(buffer.data(), buffer.size(), &entry, 1, LogReader::kNoLimit);
     ASSERT_TRUE(batch.ok()) << batch.status().message();
     EXPECT_EQ(batch->count, 0u);
     EXPECT_EQ(batch->need_bytes, 0u);
   }
 }
 
-TEST_F(CursorTest, FollowsAReplacedEmptySegment) {
+TEST_F(LogReaderTest, FollowsAReplacedEmptySegment) {
   const SegmentHeader later = HeaderWithSalt(8);
   MemoryBytes replacement = EmptySegment(later);
   PutRecord(&replacement, kSegmentHeaderBytes, later, 0, "the first");
-  for (const uint64_t limit : {Cursor::kNoLimit, uint64_t{1}}) {
+  for (const uint64_t limit : {LogReader::kNoLimit, uint64_t{1}}) {
     for (int moment = 1; moment <= kMoments; ++moment) {
       SetSegment(0, EmptySegment(HeaderWithSalt(7)));
       disk_.after_read = nullptr;
       // A limit says that the record is there.
-      if (limit != Cursor::kNoLimit && moment > 2) break;
+      if (limit != LogReader::kNoLimit && moment > 2) break;
       ChangeAfterRead(moment, [&] { SetSegment(0, replacement); });
       EXPECT_EQ(Follow(limit), 1u) << "replaced after read " << moment;
     }

@@ -1,4 +1,4 @@
-#include "read/cursor.h"
+#include "read/log_reader.h"
 
 #include <algorithm>
 #include <cstring>
@@ -16,23 +16,23 @@ namespace {
 // A frame that is not whole is decoded again at growing intervals, up to this many polls.
 constexpr uint32_t kMaxPollsToDecode = 8;
 
-// If a segment is removed between the listing and its opening, the cursor looks for it again.
+// If a segment is removed between the listing and its opening, the reader looks for it again.
 constexpr int kOpenAttempts = 8;
 
 }  // namespace
 
-Result<std::unique_ptr<Cursor>> Cursor::Open(FileSystem& file_system, const std::string& path,
-                                             uint64_t from_seq) {
+Result<std::unique_ptr<LogReader>> LogReader::Open(FileSystem& file_system, const std::string& path,
+                                                   uint64_t from_seq) {
   for (int attempt = 1;; ++attempt) {
-    Result<std::unique_ptr<Cursor>> cursor = OpenOnce(file_system, path, from_seq);
+    Result<std::unique_ptr<LogReader>> reader = OpenOnce(file_system, path, from_seq);
     const bool removed =
-        cursor.status().sys_errno() != 0 && cursor.status().code() == Code::kNotFound;
-    if (!removed || attempt == kOpenAttempts) return cursor;
+        reader.status().sys_errno() != 0 && reader.status().code() == Code::kNotFound;
+    if (!removed || attempt == kOpenAttempts) return reader;
   }
 }
 
-Result<std::unique_ptr<Cursor>> Cursor::OpenOnce(FileSystem& file_system, const std::string& path,
-                                                 uint64_t from_seq) {
+Result<std::unique_ptr<LogReader>> LogReader::OpenOnce(FileSystem& file_system,
+                                                       const std::string& path, uint64_t from_seq) {
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
                           file_system.OpenDirectory(path, false));
   DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory));
@@ -45,22 +45,22 @@ Result<std::unique_ptr<Cursor>> Cursor::OpenOnce(FileSystem& file_system, const 
                                                 std::to_string(files.segments.front()));
   }
   const auto behind = std::upper_bound(files.segments.begin(), files.segments.end(), from_seq);
-  std::unique_ptr<Cursor> cursor(new Cursor(std::move(directory), from_seq));
+  std::unique_ptr<LogReader> reader(new LogReader(std::move(directory), from_seq));
   DURLOG_ASSIGN_OR_RETURN(const LogIdentity identity,
-                          IdentifyLog(*cursor->directory_, files.segments));
-  cursor->uuid_ = identity.uuid;
-  Status entered = cursor->EnterSegment(*std::prev(behind));
+                          IdentifyLog(*reader->directory_, files.segments));
+  reader->uuid_ = identity.uuid;
+  Status entered = reader->EnterSegment(*std::prev(behind));
   if (!entered.ok()) {
     if (entered.code() != Code::kCorrupt) return entered;
-    cursor->unreadable_ = std::move(entered);
-    cursor->next_seq_ = *std::prev(behind);
-    return cursor;
+    reader->unreadable_ = std::move(entered);
+    reader->next_seq_ = *std::prev(behind);
+    return reader;
   }
-  cursor->FollowHint();
-  return cursor;
+  reader->FollowHint();
+  return reader;
 }
 
-void Cursor::FollowHint() {
+void LogReader::FollowHint() {
   const auto position = PositionIndex::Shared().Find(header_.salt, from_seq_);
   if (!position) return;
   offset_ = position->offset;
@@ -68,8 +68,8 @@ void Cursor::FollowHint() {
   hinted_ = true;
 }
 
-// A hint that leads to no frame is from before a cut: the cursor returns to the segment's start.
-Result<bool> Cursor::LeaveHint(const Stop& stop, bool moved) {
+// A hint that leads to no frame is from before a cut: the reader returns to the segment's start.
+Result<bool> LogReader::LeaveHint(const Stop& stop, bool moved) {
   if (moved) hinted_ = false;
   // Only a longer read can decide.
   if (moved || stop.at_limit || stop.need_bytes > 0 || stop.inside_batch) return false;
@@ -79,7 +79,7 @@ Result<bool> Cursor::LeaveHint(const Stop& stop, bool moved) {
   return true;
 }
 
-Status Cursor::EnterSegment(uint64_t first_seq) {
+Status LogReader::EnterSegment(uint64_t first_seq) {
   DURLOG_ASSIGN_OR_RETURN(OpenedSegment opened,
                           OpenSegment(*directory_, first_seq, OpenMode::kRead));
   DURLOG_RETURN_IF_ERROR(CheckIdentity(*directory_, first_seq, opened.header, uuid_));
@@ -93,8 +93,8 @@ Status Cursor::EnterSegment(uint64_t first_seq) {
   return Status::Ok();
 }
 
-Result<Cursor::Stop> Cursor::Fill(uint8_t* buffer, size_t capacity, CursorEntry* entries,
-                                  size_t max_entries, uint64_t limit, CursorBatch* batch) {
+Result<LogReader::Stop> LogReader::Fill(uint8_t* buffer, size_t capacity, ReadEntry* entries,
+                                        size_t max_entries, uint64_t limit, ReadBatch* batch) {
   if (offset_ >= header_.segment_bytes) {
     Stop stop;
     stop.offset = offset_;
@@ -115,9 +115,9 @@ Result<Cursor::Stop> Cursor::Fill(uint8_t* buffer, size_t capacity, CursorEntry*
 
 // Decodes the bytes of one read. Position and count only advance over whole batches, and over the
 // records of a batch that is known to be whole.
-Cursor::Stop Cursor::Decode(const uint8_t* buffer, size_t read, bool whole_file_read,
-                            CursorEntry* entries, size_t max_entries, uint64_t limit,
-                            CursorBatch* batch) {
+LogReader::Stop LogReader::Decode(const uint8_t* buffer, size_t read, bool whole_file_read,
+                                  ReadEntry* entries, size_t max_entries, uint64_t limit,
+                                  ReadBatch* batch) {
   Stop stop;
   const uint64_t begin = offset_;
   const uint64_t room = header_.segment_bytes - begin;
@@ -146,8 +146,8 @@ Cursor::Stop Cursor::Decode(const uint8_t* buffer, size_t read, bool whole_file_
     if (fields.state == FrameState::kCommitted) {
       if (seq >= from_seq_) {
         if (batch->count == 0 && count == 0) batch->first_seq = seq;
-        entries[count++] = CursorEntry{static_cast<uint32_t>(at + kFrameHeaderBytes), fields.length,
-                                       fields.time_ms};
+        entries[count++] =
+            ReadEntry{static_cast<uint32_t>(at + kFrameHeaderBytes), fields.length, fields.time_ms};
       }
       inside_batch = fields.batch_continues && !salvaging_;
     }
@@ -190,7 +190,7 @@ Cursor::Stop Cursor::Decode(const uint8_t* buffer, size_t read, bool whole_file_
 // kWhole if the batch at the position is complete, otherwise the reason why it is not. The records
 // of a whole batch are delivered in the pieces that fit into the buffer, so reading a batch takes
 // no more memory than its longest record.
-Result<DecodeStatus> Cursor::CheckBatch() {
+Result<DecodeStatus> LogReader::CheckBatch() {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t bytes, file_->Size());
   FrameScanner scanner(*file_, ContextOf(header_, segment_first_seq_), bytes);
   scanner.Seek(offset_, next_seq_);
@@ -203,13 +203,13 @@ Result<DecodeStatus> Cursor::CheckBatch() {
   return DecodeStatus::kWhole;
 }
 
-Result<CursorBatch> Cursor::Next(uint8_t* buffer, size_t capacity, CursorEntry* entries,
-                                 size_t max_entries, uint64_t limit) {
+Result<ReadBatch> LogReader::Next(uint8_t* buffer, size_t capacity, ReadEntry* entries,
+                                  size_t max_entries, uint64_t limit) {
   if (!unreadable_.ok()) return unreadable_;
   bool looked_again = false;
   bool looked_behind = false;
   for (;;) {
-    CursorBatch batch;
+    ReadBatch batch;
     const uint64_t before = offset_;
     batch.base_time_ms = header_.base_time_ms;
     DURLOG_ASSIGN_OR_RETURN(Stop stop, Fill(buffer, capacity, entries, max_entries, limit, &batch));
@@ -249,22 +249,21 @@ Result<CursorBatch> Cursor::Next(uint8_t* buffer, size_t capacity, CursorEntry* 
 }
 
 // A position that is still a hint, damage and the end of a segment are left to Next().
-std::optional<CursorBatch> Cursor::NextCached(uint8_t* buffer, size_t capacity,
-                                              CursorEntry* entries, size_t max_entries,
-                                              uint64_t limit) {
+std::optional<ReadBatch> LogReader::NextCached(uint8_t* buffer, size_t capacity, ReadEntry* entries,
+                                               size_t max_entries, uint64_t limit) {
   if (!unreadable_.ok() || hinted_ || offset_ >= header_.segment_bytes) return std::nullopt;
   const uint64_t room = header_.segment_bytes - offset_;
   const size_t wanted =
       static_cast<size_t>(std::min<uint64_t>(std::min(capacity, kCachedBytes), room));
   const std::optional<size_t> read = file_->ReadCachedAt(offset_, buffer, wanted);
   if (!read) return std::nullopt;
-  CursorBatch batch;
+  ReadBatch batch;
   batch.base_time_ms = header_.base_time_ms;
   Decode(buffer, *read, false, entries, max_entries, limit, &batch);
-  return batch.count > 0 ? std::optional<CursorBatch>(batch) : std::nullopt;
+  return batch.count > 0 ? std::optional<ReadBatch>(batch) : std::nullopt;
 }
 
-Result<bool> Cursor::EnterNextSegment() {
+Result<bool> LogReader::EnterNextSegment() {
   if (next_seq_ == segment_first_seq_) {
     DURLOG_ASSIGN_OR_RETURN(const bool replaced, IsReplaced());
     if (!replaced) return false;
@@ -277,7 +276,7 @@ Result<bool> Cursor::EnterNextSegment() {
 
 // A segment without records is replaced by another one of the same name if the next record does not
 // fit into it.
-Result<bool> Cursor::IsReplaced() {
+Result<bool> LogReader::IsReplaced() {
   const Result<OpenedSegment> opened =
       OpenSegment(*directory_, segment_first_seq_, OpenMode::kRead);
   if (opened.ok()) return opened->header.salt != header_.salt;
@@ -287,14 +286,14 @@ Result<bool> Cursor::IsReplaced() {
 
 // Keeps the bytes that were decoded, not those that the file has now: a frame that has become whole
 // in between must not be mistaken for the incomplete one.
-void Cursor::KeepEnd(const Stop& stop) {
+void LogReader::KeepEnd(const Stop& stop) {
   if (std::memcmp(end_header_, stop.header, sizeof end_header_) == 0) return;
   std::memcpy(end_header_, stop.header, sizeof end_header_);
   polls_to_decode_ = 1;
   polls_ = 0;
 }
 
-Result<bool> Cursor::Poll() {
+Result<bool> LogReader::Poll() {
   if (!unreadable_.ok()) return true;
   uint8_t header[kFrameHeaderBytes] = {};
   DURLOG_ASSIGN_OR_RETURN(const size_t read, file_->ReadAt(offset_, header, sizeof header));

@@ -1,4 +1,4 @@
-#include "napi/cursor_wrap.h"
+#include "napi/log_reader_wrap.h"
 
 #include <memory>
 #include <optional>
@@ -7,46 +7,46 @@
 #include "napi/async_task.h"
 #include "napi/convert.h"
 #include "napi/wrapped_class.h"
-#include "read/cursor.h"
+#include "read/log_reader.h"
 
 namespace durlog {
 namespace {
 
-class CursorWrap final : public Napi::ObjectWrap<CursorWrap> {
+class LogReaderWrap final : public Napi::ObjectWrap<LogReaderWrap> {
  public:
-  static constexpr const char* kName = "NativeCursor";
+  static constexpr const char* kName = "NativeLogReader";
   static Napi::Function Define(Napi::Env env) {
-    return DefineClass(
-        env, kName,
-        {InstanceMethod<&CursorWrap::Next>("next"),
-         InstanceMethod<&CursorWrap::NextCached>("nextCached"),
-         InstanceMethod<&CursorWrap::Poll>("poll"),
-         InstanceMethod<&CursorWrap::SkipDamage>("skipDamage"),
-         InstanceMethod<&CursorWrap::Seq>("seq"), InstanceMethod<&CursorWrap::Close>("close")});
+    return DefineClass(env, kName,
+                       {InstanceMethod<&LogReaderWrap::Next>("next"),
+                        InstanceMethod<&LogReaderWrap::NextCached>("nextCached"),
+                        InstanceMethod<&LogReaderWrap::Poll>("poll"),
+                        InstanceMethod<&LogReaderWrap::SkipDamage>("skipDamage"),
+                        InstanceMethod<&LogReaderWrap::Seq>("seq"),
+                        InstanceMethod<&LogReaderWrap::Close>("close")});
   }
-  static Napi::Value Make(Napi::Env env, std::unique_ptr<Cursor> cursor) {
-    CursorWrap* const wrap = NewWrapped<CursorWrap>(env);
+  static Napi::Value Make(Napi::Env env, std::unique_ptr<LogReader> reader) {
+    LogReaderWrap* const wrap = NewWrapped<LogReaderWrap>(env);
     if (wrap == nullptr) return Napi::Value();
-    wrap->cursor_ = std::move(cursor);
+    wrap->reader_ = std::move(reader);
     return wrap->Value();
   }
 
-  explicit CursorWrap(const Napi::CallbackInfo& info) : Napi::ObjectWrap<CursorWrap>(info) {}
+  explicit LogReaderWrap(const Napi::CallbackInfo& info) : Napi::ObjectWrap<LogReaderWrap>(info) {}
 
  private:
-  // The references that a read in flight needs: the cursor outlives a close(), and the buffers that
+  // The references that a read in flight needs: the reader outlives a close(), and the buffers that
   // the read fills are not collected.
   struct Read {
-    std::shared_ptr<Cursor> cursor;
+    std::shared_ptr<LogReader> reader;
     Napi::ObjectReference buffer;
     Napi::ObjectReference entries;
-    CursorBatch batch;
+    ReadBatch batch;
   };
 
   bool Ready(Napi::Env env) {
-    if (cursor_ && !busy_) return true;
-    Throw(env, cursor_ ? Status::Error(Code::kInvalidArgument, "the cursor is already reading")
-                       : Status::Error(Code::kClosed, "the cursor is closed"));
+    if (reader_ && !busy_) return true;
+    Throw(env, reader_ ? Status::Error(Code::kInvalidArgument, "the reader is already reading")
+                       : Status::Error(Code::kClosed, "the reader is closed"));
     return false;
   }
 
@@ -57,21 +57,21 @@ class CursorWrap final : public Napi::ObjectWrap<CursorWrap> {
     const auto entries = info[1].As<Napi::Uint32Array>();
     const double limit = info[2].As<Napi::Number>().DoubleValue();
     auto read = std::make_shared<Read>();
-    read->cursor = cursor_;
+    read->reader = reader_;
     read->buffer = Napi::Persistent(buffer.As<Napi::Object>());
     read->entries = Napi::Persistent(entries.As<Napi::Object>());
     uint8_t* const bytes = Napi::Uint8Array(buffer).Data();
-    auto* const slots = reinterpret_cast<CursorEntry*>(Napi::Uint32Array(entries).Data());
+    auto* const slots = reinterpret_cast<ReadEntry*>(Napi::Uint32Array(entries).Data());
     const size_t capacity = buffer.ByteLength();
-    const size_t max_entries = entries.ByteLength() / sizeof(CursorEntry);
-    const uint64_t end = limit < 0 ? Cursor::kNoLimit : static_cast<uint64_t>(limit);
+    const size_t max_entries = entries.ByteLength() / sizeof(ReadEntry);
+    const uint64_t end = limit < 0 ? LogReader::kNoLimit : static_cast<uint64_t>(limit);
     busy_ = true;
     Ref();
     return RunAsync(
         env,
         [read, bytes, slots, capacity, max_entries, end]() -> Status {
           DURLOG_ASSIGN_OR_RETURN(read->batch,
-                                  read->cursor->Next(bytes, capacity, slots, max_entries, end));
+                                  read->reader->Next(bytes, capacity, slots, max_entries, end));
           return Status::Ok();
         },
         [read](Napi::Env done_env) -> Napi::Value { return FromBatch(done_env, read->batch); },
@@ -84,13 +84,13 @@ class CursorWrap final : public Napi::ObjectWrap<CursorWrap> {
     auto buffer = info[0].As<Napi::Uint8Array>();
     auto entries = info[1].As<Napi::Uint32Array>();
     const double limit = info[2].As<Napi::Number>().DoubleValue();
-    const std::optional<CursorBatch> batch = cursor_->NextCached(
-        buffer.Data(), buffer.ByteLength(), reinterpret_cast<CursorEntry*>(entries.Data()),
-        entries.ByteLength() / sizeof(CursorEntry), static_cast<uint64_t>(limit));
+    const std::optional<ReadBatch> batch = reader_->NextCached(
+        buffer.Data(), buffer.ByteLength(), reinterpret_cast<ReadEntry*>(entries.Data()),
+        entries.ByteLength() / sizeof(ReadEntry), static_cast<uint64_t>(limit));
     return batch ? FromBatch(env, *batch) : env.Undefined();
   }
 
-  static Napi::Value FromBatch(Napi::Env env, const CursorBatch& batch) {
+  static Napi::Value FromBatch(Napi::Env env, const ReadBatch& batch) {
     Napi::Object object = Napi::Object::New(env);
     object.Set("count", FromSeq(env, batch.count));
     object.Set("firstSeq", FromSeq(env, batch.first_seq));
@@ -108,7 +108,7 @@ class CursorWrap final : public Napi::ObjectWrap<CursorWrap> {
   Napi::Value Poll(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     if (!Ready(env)) return Napi::Value();
-    const Result<bool> more = cursor_->Poll();
+    const Result<bool> more = reader_->Poll();
     if (more.ok()) return Napi::Boolean::New(env, *more);
     Throw(env, more.status());
     return Napi::Value();
@@ -122,8 +122,8 @@ class CursorWrap final : public Napi::ObjectWrap<CursorWrap> {
     Ref();
     return RunAsync(
         env,
-        [cursor = cursor_, found]() -> Status {
-          DURLOG_ASSIGN_OR_RETURN(*found, cursor->SkipDamage());
+        [reader = reader_, found]() -> Status {
+          DURLOG_ASSIGN_OR_RETURN(*found, reader->SkipDamage());
           return Status::Ok();
         },
         [found](Napi::Env done_env) -> Napi::Value {
@@ -133,29 +133,29 @@ class CursorWrap final : public Napi::ObjectWrap<CursorWrap> {
   }
 
   Napi::Value Seq(const Napi::CallbackInfo& info) {
-    return cursor_ ? FromSeq(info.Env(), cursor_->seq()) : Napi::Number::New(info.Env(), -1);
+    return reader_ ? FromSeq(info.Env(), reader_->seq()) : Napi::Number::New(info.Env(), -1);
   }
 
-  void Close(const Napi::CallbackInfo&) { cursor_.reset(); }
+  void Close(const Napi::CallbackInfo&) { reader_.reset(); }
 
-  std::shared_ptr<Cursor> cursor_;
+  std::shared_ptr<LogReader> reader_;
   bool busy_ = false;
 };
 
 }  // namespace
 
-Napi::Value OpenCursor(const Napi::CallbackInfo& info) {
+Napi::Value OpenLogReader(const Napi::CallbackInfo& info) {
   const std::string path = info[0].As<Napi::String>();
   const double from = info[1].As<Napi::Number>().DoubleValue();
-  const auto opened = std::make_shared<std::unique_ptr<Cursor>>();
+  const auto opened = std::make_shared<std::unique_ptr<LogReader>>();
   const uint64_t from_seq = from < 0 ? 0 : static_cast<uint64_t>(from);
   return RunAsync(
       info.Env(),
       [path, from_seq, opened]() -> Status {
-        DURLOG_ASSIGN_OR_RETURN(*opened, Cursor::Open(DefaultFileSystem(), path, from_seq));
+        DURLOG_ASSIGN_OR_RETURN(*opened, LogReader::Open(DefaultFileSystem(), path, from_seq));
         return Status::Ok();
       },
-      [opened](Napi::Env env) { return CursorWrap::Make(env, std::move(*opened)); });
+      [opened](Napi::Env env) { return LogReaderWrap::Make(env, std::move(*opened)); });
 }
 
 }  // namespace durlog
