@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -33,6 +33,19 @@ test.each([
 ])('the built package loads and appends from %s', (fixture, printed) => {
   const out = execFileSync(process.execPath, ['--no-warnings', path(`fixtures/${fixture}`), scratchDir()])
   expect(out.toString()).toBe(printed)
+})
+
+test('a clone without its build tools says what to run if it is installed by path', () => {
+  const clone = scratchDir()
+  mkdirSync(join(clone, 'scripts'))
+  for (const file of ['package.json', 'scripts/prepare.mjs']) cpSync(join(ROOT, file), join(clone, file))
+  const { status, stderr } = spawnSync(process.execPath, ['scripts/prepare.mjs'], { cwd: clone, encoding: 'utf8' })
+  expect(stderr.split('\n')).toEqual([
+    `durlog: the clone in ${realpathSync(clone)} is not built, and its build tools are not installed.`,
+    'Run "npm ci && npm run build" in that folder, then repeat the install.',
+    '',
+  ])
+  expect(status).toBe(1)
 })
 
 test('every file that README links to is in the package', () => {
