@@ -2,6 +2,7 @@
 import { setImmediate } from 'node:timers'
 import { DurlogError } from '../errors.js'
 import type { Log } from '../index.js'
+import type { StoredRequests } from './requests.js'
 import { type ProducerState, type StreamCapture, type StreamDisk, StreamState } from './state.js'
 import type { StreamEncoding } from './types.js'
 
@@ -22,6 +23,8 @@ export interface CatalogHead {
   lastTimeMs: number
   /** Positions of entries that do not count and may still be in the log. */
   voids: number[]
+  /** Requests of other processes before `position`, whose answers may not have arrived. */
+  requests?: StoredRequests
 }
 
 interface StoredStream {

@@ -54,6 +54,7 @@ export class Checkpointer {
     const startMs = performance.now()
     const frozen = table.freeze()
     const { lastTimeMs } = table
+    const requests = table.requests.stored()
     const changes: CatalogChange[] = []
     let records = 0
     try {
@@ -64,7 +65,7 @@ export class Checkpointer {
       this.#context.onStep('catalog')
       const { log, encoding } = this.#context
       const voids = [...table.voids].filter((at) => at < position && at >= log.firstSeq)
-      const head = { log: log.uuid, encoding, position, lastTimeMs, voids }
+      const head = { log: log.uuid, encoding, position, lastTimeMs, voids, requests }
       await this.#context.catalog.store(changes, head, this.#context.level)
       this.#position = position
       for (const [at, { state, disk }] of changes.entries()) {

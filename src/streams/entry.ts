@@ -1,6 +1,7 @@
 /** A record of the main log: docs/STREAMS.md, "A record of the main log". */
 import { DurlogError } from '../errors.js'
 import type { FrameMemory } from './frame-memory.js'
+import type { RequestId } from './requests.js'
 import type { Producer } from './types.js'
 
 export const EntryKind = { append: 1, end: 2, delete: 3 } as const
@@ -14,6 +15,8 @@ export interface Entry {
   seq: number
   timeMs: number
   producer: Producer | undefined
+  /** The request of another process that made it; of a batch, in its first entry. */
+  request?: RequestId | undefined
   /** The next entry of the log belongs to the same batch. */
   continues: boolean
   /** Its bytes in the log. Of an append, the value begins at `valueAt`. */
@@ -21,9 +24,11 @@ export interface Entry {
   valueAt: number
 }
 
-const Flag = { producer: 1, continues: 2 } as const
+const Flag = { producer: 1, continues: 2, request: 4 } as const
 const HEADER_BYTES = 16
 const PRODUCER_HEADER_BYTES = 14
+const CLIENT_BYTES = 8
+const REQUEST_BYTES = CLIENT_BYTES + 6
 const LONG_TEXT = 8192
 export const EMPTY: Buffer = Buffer.alloc(0)
 
@@ -33,13 +38,16 @@ export function encodeEntry(
   entry: Omit<Entry, 'frame' | 'valueAt'>,
   value: Buffer | string,
 ): Entry {
-  const { kind, stream, seq, timeMs, producer, continues } = entry
+  const { kind, stream, seq, timeMs, producer, request, continues } = entry
   const texts = stream.length + (producer?.id.length ?? 0)
-  const bytes = memory.reserve(HEADER_BYTES + PRODUCER_HEADER_BYTES + 3 * texts + mostBytes(value))
+  const bytes = memory.reserve(HEADER_BYTES + PRODUCER_HEADER_BYTES + REQUEST_BYTES + 3 * texts + mostBytes(value))
   const start = memory.used
   const nameBytes = bytes.write(stream, start + HEADER_BYTES)
   bytes[start] = kind
-  bytes[start + 1] = (producer === undefined ? 0 : Flag.producer) | (continues ? Flag.continues : 0)
+  bytes[start + 1] =
+    (producer === undefined ? 0 : Flag.producer) |
+    (continues ? Flag.continues : 0) |
+    (request === undefined ? 0 : Flag.request)
   bytes.writeUInt16LE(nameBytes, start + 2)
   bytes.writeUIntLE(seq, start + 4, 6)
   bytes.writeUIntLE(timeMs, start + 10, 6)
@@ -51,8 +59,13 @@ export function encodeEntry(
     bytes.writeUIntLE(producer.seq, at + 8, 6)
     at += PRODUCER_HEADER_BYTES + idBytes
   }
+  if (request !== undefined) {
+    bytes.write(request.client, at, 'hex')
+    bytes.writeUIntLE(request.number, at + CLIENT_BYTES, 6)
+    at += REQUEST_BYTES
+  }
   const end = at + (typeof value === 'string' ? bytes.write(value, at) : value.copy(bytes, at))
-  return { kind, stream, seq, timeMs, producer, continues, frame: memory.take(end), valueAt: at - start }
+  return { kind, stream, seq, timeMs, producer, request, continues, frame: memory.take(end), valueAt: at - start }
 }
 
 /** At least as many bytes as `value` takes; of a long string exactly as many. */
@@ -65,7 +78,7 @@ function mostBytes(value: Buffer | string): number {
 export function decodeEntry(bytes: Buffer, position: number): Entry {
   const kind = bytes[0] as EntryKind
   const flags = bytes[1] as number
-  if (bytes.length < HEADER_BYTES || !(kind >= EntryKind.append && kind <= EntryKind.delete) || flags > 3)
+  if (bytes.length < HEADER_BYTES || !(kind >= EntryKind.append && kind <= EntryKind.delete) || flags > 7)
     throw notAnEntry(position)
   let at = HEADER_BYTES + bytes.readUInt16LE(2)
   const stream = bytes.toString('utf8', HEADER_BYTES, at)
@@ -81,6 +94,14 @@ export function decodeEntry(bytes: Buffer, position: number): Entry {
     }
     at = end
   }
+  let request: RequestId | undefined
+  if ((flags & Flag.request) !== 0) {
+    const end = at + REQUEST_BYTES
+    if (end > bytes.length) throw notAnEntry(position)
+    const clientEnd = at + CLIENT_BYTES
+    request = { client: bytes.toString('hex', at, clientEnd), number: bytes.readUIntLE(clientEnd, 6) }
+    at = end
+  }
   if (at > bytes.length) throw notAnEntry(position)
   return {
     kind,
@@ -88,6 +109,7 @@ export function decodeEntry(bytes: Buffer, position: number): Entry {
     seq: bytes.readUIntLE(4, 6),
     timeMs: bytes.readUIntLE(10, 6),
     producer,
+    request,
     continues: (flags & Flag.continues) !== 0,
     frame: bytes,
     valueAt: at,

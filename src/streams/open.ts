@@ -8,6 +8,7 @@ import { codecOf } from './encoding.js'
 import { decodeEntry, type Entry } from './entry.js'
 import { FolderFiles } from './folder-files.js'
 import { type ResolvedStreamsOptions, resolveStreamsOptions } from './options.js'
+import { RequestTable } from './requests.js'
 import { type Opened, OWN_CURSOR, StreamStore } from './store.js'
 import { RECORD_MAX_BYTES } from './stream.js'
 import type { StepHook } from './stream-writer.js'
@@ -131,6 +132,7 @@ async function load(log: Log, catalog: Catalog): Promise<{ head: CatalogHead | u
     throw apart(log, `the catalog continues at ${head.position}, the log has ${log.firstSeq} to ${log.nextSeq - 1}`)
   table.lastTimeMs = head.lastTimeMs
   for (const at of head.voids) table.voids.add(at)
+  table.requests = new RequestTable(head.requests)
   await replay(log, table, head.position)
   return { head, table }
 }

@@ -6,10 +6,11 @@ import { setImmediate } from 'node:timers'
 import { DurlogError } from '../errors.js'
 import type { Durability, Log } from '../index.js'
 import { decideBatch, type Verdict, type Wanted } from './decide.js'
-import { EMPTY, type Entry, EntryKind, encodeEntry } from './entry.js'
+import { EMPTY, type Entry, type EntryKind, encodeEntry } from './entry.js'
 import { FrameMemory } from './frame-memory.js'
+import type { RequestId } from './requests.js'
 import type { StreamState } from './state.js'
-import type { StreamTable } from './table.js'
+import { resultSeq, type StreamTable } from './table.js'
 import type { StreamAppendResult } from './types.js'
 
 /** An append, an end or a deletion. */
@@ -33,6 +34,7 @@ export interface SequencerContext {
 
 interface Waiting {
   items: readonly Item[]
+  request: RequestId | undefined
   resolve(results: StreamAppendResult[]): void
   reject(error: unknown): void
 }
@@ -66,20 +68,20 @@ export class Sequencer {
     return this.#reloading !== undefined
   }
 
-  /** Stores all of `items` or nothing; the results are in their order. */
-  submit(items: readonly Item[]): Promise<StreamAppendResult[]> {
+  /** Stores all of `items` or nothing; the results are in their order. A request that was stored before is not stored again. */
+  submit(items: readonly Item[], request?: RequestId): Promise<StreamAppendResult[]> {
     if (this.#closed !== undefined) return Promise.reject(this.#closed)
-    if (this.#waiting.length === 0 && this.#isFree()) return this.#start(items)
+    if (this.#waiting.length === 0 && this.#isFree()) return this.#start(items, request)
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ items, resolve, reject })
+      this.#waiting.push({ items, request, resolve, reject })
     })
   }
 
   /** Starts what waits; to be called when a checkpoint has made room. */
   drain(): void {
     while (this.#waiting.length > 0 && this.#isFree()) {
-      const { items, resolve, reject } = this.#waiting.shift() as Waiting
-      this.#start(items).then(resolve, reject)
+      const { items, request, resolve, reject } = this.#waiting.shift() as Waiting
+      this.#start(items, request).then(resolve, reject)
     }
   }
 
@@ -104,11 +106,13 @@ export class Sequencer {
     return this.#context.noRoom() !== undefined
   }
 
-  #start(items: readonly Item[]): Promise<StreamAppendResult[]> {
+  #start(items: readonly Item[], request: RequestId | undefined): Promise<StreamAppendResult[]> {
     const failed = this.#isFull() ? this.#context.noRoom() : undefined
     if (failed !== undefined) return Promise.reject(failed)
     // Records were given back, and their rejections have not run yet.
-    if (this.#log.nextSeq !== this.position) return this.#afterReload(items)
+    if (this.#log.nextSeq !== this.position) return this.#afterReload(items, request)
+    const original = request === undefined ? undefined : this.table.requests.find(request)
+    if (original !== undefined) return this.#repeated(original)
     let verdicts: Verdict[]
     try {
       verdicts = this.#decide(items)
@@ -116,7 +120,7 @@ export class Sequencer {
       return Promise.reject(error)
     }
     if (verdicts[0]?.outcome === 'duplicate') return this.#duplicates(verdicts)
-    return this.#append(items, this.#entriesOf(items, verdicts))
+    return this.#append(items, this.#entriesOf(items, verdicts, request))
   }
 
   #decide(items: readonly Item[]): Verdict[] {
@@ -131,18 +135,25 @@ export class Sequencer {
     return verdicts
   }
 
+  /** Once the original request has reached the level. */
+  async #repeated(seqs: readonly number[]): Promise<StreamAppendResult[]> {
+    await this.#log.sync(this.#context.durability)
+    return seqs.map((seq) => ({ seq, duplicate: false }))
+  }
+
   /** Once the originals have reached the level. */
   async #duplicates(verdicts: readonly Verdict[]): Promise<StreamAppendResult[]> {
     await this.#log.sync(this.#context.durability)
     return verdicts.map(({ seq }) => ({ seq, duplicate: true }))
   }
 
-  #entriesOf(items: readonly Item[], verdicts: readonly Verdict[]): Entry[] {
+  #entriesOf(items: readonly Item[], verdicts: readonly Verdict[], id: RequestId | undefined): Entry[] {
     const timeMs = Math.max(Date.now(), this.table.lastTimeMs)
     return items.map(({ kind, stream, producer, value }, at) => {
       const { seq } = verdicts[at] as Verdict
       const continues = at < items.length - 1
-      return encodeEntry(this.#memory, { kind, stream, seq, timeMs, producer, continues }, value)
+      const request = at === 0 ? id : undefined
+      return encodeEntry(this.#memory, { kind, stream, seq, timeMs, producer, request, continues }, value)
     })
   }
 
@@ -175,7 +186,9 @@ export class Sequencer {
   }
 
   #apply(entries: readonly Entry[], position: number): StreamState[] {
-    return entries.map((entry, at) => this.table.apply(entry, position + at))
+    const states = entries.map((entry, at) => this.table.apply(entry, position + at))
+    this.table.remember(entries)
+    return states
   }
 
   /** The log has held the call and then framed it, as nothing else was appended meanwhile: at the position that was expected. */
@@ -197,7 +210,7 @@ export class Sequencer {
     this.#settled()
     await reloaded
     if (!this.table.voids.has(position)) return this.#resultsOf(entries)
-    return this.submit(items)
+    return this.submit(items, entries[0]?.request)
   }
 
   #acknowledge(entries: readonly Entry[], states: readonly StreamState[]): StreamAppendResult[] {
@@ -207,7 +220,7 @@ export class Sequencer {
   }
 
   #resultsOf(entries: readonly Entry[]): StreamAppendResult[] {
-    return entries.map(({ kind, seq }) => ({ seq: kind === EntryKind.append ? seq : -1, duplicate: false }))
+    return entries.map((entry) => ({ seq: resultSeq(entry), duplicate: false }))
   }
 
   /** `applied`: the table holds what was not stored. */
@@ -220,9 +233,9 @@ export class Sequencer {
   }
 
   /** Starts before everything that waits. */
-  #afterReload(items: readonly Item[]): Promise<StreamAppendResult[]> {
+  #afterReload(items: readonly Item[], request: RequestId | undefined): Promise<StreamAppendResult[]> {
     const started = new Promise<StreamAppendResult[]>((resolve, reject) => {
-      this.#waiting.unshift({ items, resolve, reject })
+      this.#waiting.unshift({ items, request, resolve, reject })
     })
     void this.#reload()
     return started

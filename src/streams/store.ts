@@ -12,7 +12,8 @@ import { codecOf, type StreamCodec } from './encoding.js'
 import { checkStreamName } from './file-name.js'
 import type { FolderFiles } from './folder-files.js'
 import { checkBatch, checkReadOptions, type ResolvedStreamsOptions } from './options.js'
-import { Sequencer } from './sequencer.js'
+import type { RequestId, RequestTable } from './requests.js'
+import { type Item, Sequencer } from './sequencer.js'
 import { appendItem, infoOf, NamedStream, type StreamContext } from './stream.js'
 import type { StepHook } from './stream-writer.js'
 import type { StreamTable } from './table.js'
@@ -118,6 +119,16 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
       return appendItem(this.#codec, stream, value, options)
     })
     return this.#sequencer.submit(checked)
+  }
+
+  /** Of another process: as `appendBatch`, and a request that was stored before is not stored again. */
+  submit(items: readonly Item[], request: RequestId): Promise<StreamAppendResult[]> {
+    return this.#sequencer.submit(items, request)
+  }
+
+  /** The requests of other processes. */
+  get requests(): RequestTable {
+    return this.#sequencer.table.requests
   }
 
   async *list(options?: { prefix?: string | undefined }): AsyncGenerator<StreamInfo, void, undefined> {

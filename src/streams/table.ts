@@ -1,6 +1,7 @@
 /** All streams of a folder, as the entries of the log so far leave them. */
 import { advance, decideBatch } from './decide.js'
 import { type Entry, EntryKind } from './entry.js'
+import { RequestTable } from './requests.js'
 import { NO_DISK, type StreamDisk, StreamState, TAIL_RECORD_OVERHEAD_BYTES, TailRecord, tailBytesOf } from './state.js'
 
 export class StreamTable {
@@ -15,6 +16,8 @@ export class StreamTable {
   lastTimeMs = 0
   /** Positions of entries that do not count. */
   readonly voids: Set<number> = new Set()
+  /** Of other processes. */
+  requests: RequestTable = new RequestTable()
   readonly #waiting = new Map<string, Set<() => void>>()
 
   find = (name: string): StreamState | undefined => this.streams.get(name)
@@ -26,6 +29,7 @@ export class StreamTable {
       return false
     }
     for (const [at, entry] of batch.entries()) this.acknowledged(entry, this.apply(entry, position + at))
+    this.remember(batch)
     return true
   }
 
@@ -58,6 +62,12 @@ export class StreamTable {
       this.tailBytes -= tailBytesOf(state.tail)
     }
     return state
+  }
+
+  /** Keeps the result of the request that made the entries, which have been applied. */
+  remember(batch: readonly Entry[]): void {
+    const request = batch[0]?.request
+    if (request !== undefined) this.requests.add(request, batch.map(resultSeq))
   }
 
   /** The entry, which has been applied to `state`, has reached the level. */
@@ -127,4 +137,9 @@ export class StreamTable {
     this.#waiting.delete(name)
     for (const wake of waiting) wake()
   }
+}
+
+/** The seq in the result of the call that stored the entry. */
+export function resultSeq({ kind, seq }: Entry): number {
+  return kind === EntryKind.append ? seq : -1
 }
