@@ -131,6 +131,11 @@ export class FileChanges implements RetentionHost {
     })
   }
 
+  retainAlone(policy: NativeRetentionPolicy): Promise<NativeRetentionPlan> {
+    const retain = (): Promise<NativeRetentionPlan> => this.retainOnce(policy)
+    return this.#log.source === undefined ? retain() : this.#log.pipeline.alone(retain)
+  }
+
   onOverrun(overrun: CursorOverrun): void {
     this.#log.onOverrun(overrun)
   }

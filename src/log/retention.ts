@@ -18,6 +18,8 @@ export interface RetentionHost {
   readonly ended: boolean
   /** Plans and removes; no other change of the files happens in between. */
   retainOnce(policy: NativeRetentionPolicy): Promise<NativeRetentionPlan>
+  /** As `retainOnce`; appends wait until it has ended, unless the log is shared. */
+  retainAlone(policy: NativeRetentionPolicy): Promise<NativeRetentionPlan>
   rotate(): Promise<number>
   onOverrun(overrun: CursorOverrun): void
   onRetentionFailed(error: DurlogError): void
@@ -31,6 +33,8 @@ export class Retention {
   #ticksLeft = 0
   /** A pass in the background has not begun yet. */
   #wanted = false
+  /** How many passes in the background have not ended. */
+  #behind = 0
 
   constructor(host: RetentionHost, policy: NativeRetentionPolicy) {
     this.#host = host
@@ -45,9 +49,14 @@ export class Retention {
     return this.#passes.take(() => this.#pass())
   }
 
-  /** Makes a pass at once only if bytes are limited, because a log with small segments may seal many in a second. */
+  /**
+   * Makes a pass at once only if bytes are limited, because a log with small segments may seal many in a second. If the
+   * pass of an earlier segment has not ended, appends wait for this one: the limit includes room for one segment only.
+   */
   onRotated(): void {
-    if (this.#policy.maxBytes !== -1) this.#retainBeside()
+    if (this.#policy.maxBytes === -1) return
+    if (this.#behind === 0) this.#retainBeside()
+    else this.#inBackground(this.#once(() => this.#host.retainAlone(this.#policy)))
   }
 
   onTick(): void {
@@ -61,26 +70,34 @@ export class Retention {
       this.#wanted = false
       return this.#host.ended ? Promise.resolve() : this.#pass()
     }
-    this.#passes.take(pass).catch((error: unknown) => {
-      if (this.#host.ended) return
-      if (!(error instanceof DurlogError)) throw error
-      this.#host.onRetentionFailed(error)
-    })
+    this.#inBackground(this.#passes.take(pass))
+  }
+
+  #inBackground(pass: Promise<unknown>): void {
+    this.#behind++
+    pass
+      .finally(() => this.#behind--)
+      .catch((error: unknown) => {
+        if (this.#host.ended) return
+        if (!(error instanceof DurlogError)) throw error
+        this.#host.onRetentionFailed(error)
+      })
   }
 
   async #pass(): Promise<number> {
     this.#ticksLeft = this.#ticksBetween
-    let plan = await this.#once()
+    const once = (): Promise<NativeRetentionPlan> => this.#once(() => this.#host.retainOnce(this.#policy))
+    let plan = await once()
     if (plan.seal) {
       await this.#host.rotate()
-      plan = await this.#once()
+      plan = await once()
     }
     if (plan.over) this.#ticksLeft = 1
     return this.#host.firstSeq
   }
 
-  async #once(): Promise<NativeRetentionPlan> {
-    const plan = await this.#host.retainOnce(this.#policy)
+  async #once(retain: () => Promise<NativeRetentionPlan>): Promise<NativeRetentionPlan> {
+    const plan = await retain()
     for (const { cursor, lostFirst, lostLast } of plan.overruns) {
       const last = Math.min(lostLast, this.#host.firstSeq - 1)
       if (last >= lostFirst) this.#host.onOverrun({ cursor, lostFirst, lostLast: last })
