@@ -63,8 +63,8 @@ export interface RestoredIdentity {
 
 /** A log that is being restored. */
 export interface RestoringLog extends OrderedLog {
-  /** Takes 1 to 1024 seqs that hold no record, before a record of `time`. Throws like `write`. */
-  writeVoid(seqs: number, time: number): void
+  /** Takes 1 to 1024 seqs that hold no record, before a record of `timestamp`. Throws like `write`. */
+  writeVoid(seqs: number, timestamp: number): void
 }
 
 /** As `open` for writing; a log that is made is the one that `restored` names. */
@@ -83,7 +83,7 @@ export interface OrderedLog extends Log {
   appendInOrder(
     list: readonly Payload[],
     durability: Durability,
-    times?: readonly (number | undefined)[],
+    timestamps?: readonly (number | undefined)[],
   ): Promise<Reached>
 }
 

@@ -161,11 +161,11 @@ export interface AppendSyncOptions {
   /** The level at which the append is done. Default: the log's `durability`. */
   durability?: Durability | undefined
   /**
-   * The record's `timestamp`, to restore what was exported elsewhere: milliseconds since 1970, 0 to 8.64e15, kept
+   * The record's timestamp, to import records from elsewhere: milliseconds since 1970, 0 to 8.64e15, kept
    * exactly. Default: the clock's time. A time before the previous record's begins a new segment, and so does one
-   * more than 49.7 days after the segment's base time: a restore in another order takes a segment for each record.
+   * more than 49.7 days after the segment's base time: an import in another order takes a segment for each record.
    */
-  time?: number | undefined
+  timestamp?: number | undefined
 }
 
 export interface AppendOptions extends AppendSyncOptions {
@@ -190,7 +190,7 @@ export interface LogRecord {
   seq: number
   /** A view of the batch it was read with: it stays valid and keeps that batch in memory. Copy it to transfer it. */
   data: Buffer
-  /** When it was appended, in milliseconds since 1970, by the writer's clock, or the `time` it was appended with. */
+  /** When it was appended, in milliseconds since 1970, by the writer's clock, or the option `timestamp` of its append. */
   timestamp: number
 }
 
@@ -555,7 +555,7 @@ export interface ReadableLog<R extends LogRecord = LogRecord> extends AsyncDispo
   getSync(seq: number): R
   /**
    * The seq of the first record at or after `time`; `nextSeq` if there is none. Reads a few dozen records, and once the
-   * segment that holds the answer. Assumes that times rise with seqs. If records were appended with an explicit `time` that
+   * segment that holds the answer. Assumes that times rise with seqs. If records were appended with a `timestamp` that
    * goes back, the result is one of the places at which an earlier time is followed by a later one. Rejects like `get`.
    */
   seqAt(time: Date | number): Promise<number>
@@ -621,7 +621,7 @@ export interface Log<V = Payload, R extends LogRecord = LogRecord> extends Reada
    * As `write`, for a batch: all of the records or none, with consecutive seqs, in one call. Throws like `write`, and
    * with ERR_DURLOG_BATCH_TOO_LARGE like `appendBatch`.
    */
-  writeMany(list: readonly V[]): BatchRange
+  writeBatch(list: readonly V[]): BatchRange
   /** Appends one record and blocks the thread until the level is reached. Throws like `write`. */
   appendSync(data: V, options?: AppendSyncOptions): number
   /** Settles when `write` has room again. */
@@ -655,7 +655,7 @@ export interface Log<V = Payload, R extends LogRecord = LogRecord> extends Reada
    * Removes what the option `retention` allows now, and not only when a segment has been sealed or at the next interval;
    * settles with the new `firstSeq`. Rejects with ERR_DURLOG_INVALID_ARGUMENT if the log was opened without the option.
    */
-  retain(): Promise<number>
+  applyRetention(): Promise<number>
   /**
    * Cuts every record after `seq` (-1: all of them); settles with the new `nextSeq` once the cut is as
    * durable as a synced append. Appends made meanwhile wait. A reader that was past the cut fails with

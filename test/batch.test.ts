@@ -15,10 +15,10 @@ test.each(STRATEGIES)('a batch gets consecutive seqs while other appends run (%s
   expect(await texts(log.read())).toEqual(['before', 'a', 'b', 'c', 'after'])
 })
 
-test.each(STRATEGIES)('writeMany returns the range of records that can be read at once (%s)', async (strategy) => {
+test.each(STRATEGIES)('writeBatch returns the range of records that can be read at once (%s)', async (strategy) => {
   const log = await scratchLog({ strategy })
   const before = log.append('before')
-  expect(log.writeMany(['a', Buffer.from('b'), 'c'])).toEqual({ first: 1, last: 3 })
+  expect(log.writeBatch(['a', Buffer.from('b'), 'c'])).toEqual({ first: 1, last: 3 })
   expect(log.getSync(3).data.toString()).toBe('c')
   expect(log.write('after')).toBe(4)
   await before
@@ -26,14 +26,14 @@ test.each(STRATEGIES)('writeMany returns the range of records that can be read a
 })
 
 test.each(STRATEGIES)(
-  'writeMany fills several segments and never splits a batch between two (%s)',
+  'writeBatch fills several segments and never splits a batch between two (%s)',
   async (strategy) => {
     const log = await scratchLog({ strategy, segmentBytes: 65536 })
     const list = Array.from({ length: 30 }, (_, i) => `${i} ${'x'.repeat(500)}`)
     const firsts: number[] = []
     while (firsts.length < 40) {
       try {
-        firsts.push(log.writeMany(list).first)
+        firsts.push(log.writeBatch(list).first)
       } catch (error) {
         expect(error).toMatchObject({ code: 'ERR_DURLOG_BACKPRESSURE' })
         await log.drain()
@@ -46,13 +46,13 @@ test.each(STRATEGIES)(
   },
 )
 
-test('writeMany with one invalid record is refused before anything is written', async () => {
+test('writeBatch with one invalid record is refused before anything is written', async () => {
   const log = await scratchLog({ maxRecordBytes: 1000, segmentBytes: 65536 })
-  expect(await codeOf(() => log.writeMany(['a', '', 'c']))).toBe('ERR_DURLOG_RECORD_EMPTY')
-  expect(await codeOf(() => log.writeMany(['a', Buffer.alloc(1001)]))).toBe('ERR_DURLOG_RECORD_TOO_LARGE')
-  expect(await codeOf(() => log.writeMany(['a', 5 as unknown as Payload]))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  expect(await codeOf(() => log.writeBatch(['a', '', 'c']))).toBe('ERR_DURLOG_RECORD_EMPTY')
+  expect(await codeOf(() => log.writeBatch(['a', Buffer.alloc(1001)]))).toBe('ERR_DURLOG_RECORD_TOO_LARGE')
+  expect(await codeOf(() => log.writeBatch(['a', 5 as unknown as Payload]))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
   const large = Array.from({ length: 100 }, () => 'x'.repeat(1000))
-  expect(await codeOf(() => log.writeMany(large))).toBe('ERR_DURLOG_BATCH_TOO_LARGE')
+  expect(await codeOf(() => log.writeBatch(large))).toBe('ERR_DURLOG_BATCH_TOO_LARGE')
   expect(log.write('still first')).toBe(0)
 })
 

@@ -311,8 +311,8 @@ test('export and import --keep into an empty folder give back the same bytes, se
   // The times are far apart, far in the past, and go back, as after a clock was set back at a segment's end.
   const times = [1_000_000_000_000, 1_000_000_000_001, 1_000_000_000_000 + 60 * DAY_MS, 1_000_000_000_000 - DAY_MS, 0]
   for (const [i, time] of times.entries()) {
-    await log.append(`record ${i}`, { time })
-    await log.append(Buffer.of(255, i), { time })
+    await log.append(`record ${i}`, { timestamp: time })
+    await log.append(Buffer.of(255, i), { timestamp: time })
   }
   await Promise.all(Array.from({ length: 500 }, (_, i) => log.append('x'.repeat(i + 1))))
   const before = await records(log.read())

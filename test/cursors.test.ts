@@ -209,7 +209,7 @@ test('seek sets the position both ways', async () => {
 
 test('lag says how many records, bytes and milliseconds a cursor is behind', async () => {
   const log = await scratchLog({ segmentBytes: 65_536 })
-  for (let i = 0; i < 500; i++) await log.append('x'.repeat(1000), { durability: 'memory', time: 1_000_000 + i })
+  for (let i = 0; i < 500; i++) await log.append('x'.repeat(1000), { durability: 'memory', timestamp: 1_000_000 + i })
   const cursor = await log.cursor('c')
   const all = cursor.lag
   expect([all.records, all.ms]).toEqual([500, 499])

@@ -30,7 +30,7 @@ test('with an encoding every way to append takes values, and every way to read r
   await log.append({ id: 0 })
   await log.appendBatch([{ id: 1 }, { id: 2, items: ['ä'] }])
   log.write({ id: 3 })
-  log.writeMany([{ id: 4 }])
+  log.writeBatch([{ id: 4 }])
   log.appendSync({ id: 5 })
   await pipeline(Readable.from([{ id: 6 }, { id: 7 }]), log.writable())
   await log.sync()
@@ -90,7 +90,7 @@ test.each<[OpenOptions['encoding'], unknown]>([
     () => log.append(value),
     () => log.appendBatch([value]),
     async () => log.write(value),
-    async () => log.writeMany([value]),
+    async () => log.writeBatch([value]),
     async () => log.appendSync(value),
   ]
   for (const call of calls) expect(await codeOf(call())).toBe('ERR_DURLOG_INVALID_ARGUMENT')

@@ -34,7 +34,7 @@ async function shippedLog(count: number, more = ''): Promise<{ nats: NatsServer;
   const log = await scratchLog({ segmentBytes: 1024 * 1024 })
   // Distinct times that the clock of the restore cannot produce by chance.
   for (let i = 0; i < count; i++)
-    log.appendSync(`record ${i}`, { durability: 'memory', time: 1_700_000_000_000 + 10 * i })
+    log.appendSync(`record ${i}`, { durability: 'memory', timestamp: 1_700_000_000_000 + 10 * i })
   await log.sync()
   if (count > 0) await shipAll(log, nats)
   return { nats, look, log }
@@ -216,8 +216,8 @@ describe.skipIf(missingServer !== '')('a restore', () => {
     enterFolder(dir)
     markFolder(dir, { stream: STREAM, subject: SUBJECT, uuid: log.uuid, first: 0 })
     const begun = await openRestored(dir, { uuid: log.uuid, firstSeq: 0, generation: 1 }, {})
-    for (const seq of [0, 1]) begun.appendSync(`record ${seq}`, { time: 1_700_000_000_000 + 10 * seq })
-    begun.appendSync(text, { time })
+    for (const seq of [0, 1]) begun.appendSync(`record ${seq}`, { timestamp: 1_700_000_000_000 + 10 * seq })
+    begun.appendSync(text, { timestamp: time })
     await begun.close()
     expect(await codeOf(restore(dir, options(nats)))).toBe('ERR_DURLOG_DESTINATION_OTHER')
     expect(await codeOf(restore(dir, options(nats, { subject: 'orders.other' })))).not.toBe('none')
@@ -228,7 +228,12 @@ describe.skipIf(missingServer !== '')('a restore', () => {
     const { nats, look, log } = await shippedLog(3)
     const { headers } = await import('@nats-io/transport-node')
     const forged = headers()
-    for (const [name, value] of Object.entries({ Uuid: log.uuid, Seq: '3', Time: '1700000000030', Crc: '00000000' }))
+    for (const [name, value] of Object.entries({
+      Uuid: log.uuid,
+      Seq: '3',
+      Timestamp: '1700000000030',
+      Crc: '00000000',
+    }))
       forged.set(`Durlog-${name}`, value)
     await look.nc.request(SUBJECT, 'record 3', { headers: forged, timeout: 5000 })
     const dir = join(scratchDir(), 'restored')

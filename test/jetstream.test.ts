@@ -61,7 +61,7 @@ describe.skipIf(missingServer !== '')('a shipped log', () => {
       'Durlog-Uuid': log.uuid,
       'Durlog-Seq': '7',
       'Durlog-Generation': '0',
-      'Durlog-Time': String(timestamp),
+      'Durlog-Timestamp': String(timestamp),
       'Durlog-Crc': recordCrc(log.uuid, 7, timestamp, data).toString(16).padStart(8, '0'),
     })
   })

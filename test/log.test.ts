@@ -109,7 +109,7 @@ describe('when there is no room', () => {
     expect(log.stats().waitingForRoom).toBeGreaterThan(0)
     expect(() => log.write('x')).toThrow(/no room for now: calls waiting for room: \d+;/)
     expect(await codeOf(() => log.write('x'))).toBe('ERR_DURLOG_BACKPRESSURE')
-    expect(await codeOf(() => log.writeMany(['x', 'y']))).toBe('ERR_DURLOG_BACKPRESSURE')
+    expect(await codeOf(() => log.writeBatch(['x', 'y']))).toBe('ERR_DURLOG_BACKPRESSURE')
     expect(await codeOf(() => log.appendSync('x'))).toBe('ERR_DURLOG_BACKPRESSURE')
     await log.drain()
     const seq = log.write('behind them')
@@ -485,7 +485,7 @@ const WRITING = [
   'append',
   'appendBatch',
   'write',
-  'writeMany',
+  'writeBatch',
   'appendSync',
   'drain',
   'sync',

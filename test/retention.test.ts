@@ -20,8 +20,8 @@ function openRetaining(dir: string, retention: OpenOptions['retention']): Promis
 }
 
 /** Four records fill a segment. */
-async function fill(log: Log, segments: number, time?: number): Promise<void> {
-  for (let i = 0; i < segments * 4; i++) await log.append(Buffer.alloc(15_000, i), { time })
+async function fill(log: Log, segments: number, timestamp?: number): Promise<void> {
+  for (let i = 0; i < segments * 4; i++) await log.append(Buffer.alloc(15_000, i), { timestamp })
 }
 
 test('maxBytes limits the disk space of the log while records are appended', async () => {
@@ -34,7 +34,7 @@ test('maxBytes limits the disk space of the log while records are appended', asy
   }
   expect(most).toBeLessThanOrEqual(BOUND)
   expect(most).toBeGreaterThanOrEqual(BOUND / 2)
-  expect(await log.retain()).toBe(log.firstSeq)
+  expect(await log.applyRetention()).toBe(log.firstSeq)
   expect(log.firstSeq).toBeGreaterThan(360)
   const kept = log.nextSeq - log.firstSeq
   expect((await texts(log.read())).length).toBe(kept)
@@ -57,7 +57,7 @@ test.each(['memory', 'sync'] as const)('appends wait only for a late removal (%s
   expect(refused).toBeLessThanOrEqual(100)
   // Records that are not synced yet are kept.
   await log.sync()
-  await log.retain()
+  await log.applyRetention()
   expect(log.firstSeq).toBeGreaterThan(600)
 })
 
@@ -67,11 +67,11 @@ test('records that are too old are removed, but not before every cursor has read
   await fill(log, 2)
   const cursor = await log.cursor('slow')
   await cursor.commit(4)
-  expect(await log.retain()).toBe(4)
+  expect(await log.applyRetention()).toBe(4)
   await cursor.commit(11)
-  expect(await log.retain()).toBe(12)
+  expect(await log.applyRetention()).toBe(12)
   await cursor.commit(19)
-  expect(await log.retain()).toBe(12)
+  expect(await log.applyRetention()).toBe(12)
 })
 
 test('with keepFor "nothing" old records are removed even if a cursor has not read them, and the cursor reports it', async () => {
@@ -79,18 +79,18 @@ test('with keepFor "nothing" old records are removed even if a cursor has not re
   await fill(log, 3, Date.now() - 2 * HOUR_MS)
   await fill(log, 1)
   const cursor = await log.cursor('slow')
-  expect(await log.retain()).toBe(12)
+  expect(await log.applyRetention()).toBe(12)
   expect(await codeOf(cursor.read().next())).toBe('ERR_DURLOG_CURSOR_OVERRUN')
 })
 
 test('the last segment of a quiet log is sealed, so that its old records are removed too', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await openRetaining(dir, { maxAgeMs: HOUR_MS })
-  await log.append('old', { time: Date.now() - 2 * HOUR_MS })
-  expect(await log.retain()).toBe(1)
+  await log.append('old', { timestamp: Date.now() - 2 * HOUR_MS })
+  expect(await log.applyRetention()).toBe(1)
   expect([log.firstSeq, log.nextSeq]).toEqual([1, 1])
   expect(await log.append('new')).toBe(1)
-  expect(await log.retain()).toBe(1)
+  expect(await log.applyRetention()).toBe(1)
   expect(await texts(log.read())).toEqual(['new'])
 })
 
@@ -133,7 +133,7 @@ test('if maxBytes removes unread records of a cursor, an event names both and th
     await fill(log, 1)
     await fast.commit(log.nextSeq - 1)
   }
-  const first = await log.retain()
+  const first = await log.applyRetention()
   await log.sync()
   expect(new Set(overruns.map(({ cursor }) => cursor))).toEqual(new Set(['slow']))
   // One after another, without a gap.
@@ -162,7 +162,7 @@ test('a log that was closed above its limit is trimmed below the limit when it i
   await fill(before, 20)
   await before.close()
   const log = await openRetaining(dir, { maxBytes: BOUND })
-  await log.retain()
+  await log.applyRetention()
   expect(bytesIn(dir)).toBeLessThanOrEqual(BOUND)
 })
 
@@ -177,7 +177,7 @@ test('a segment that cannot be read is reported by an event, and the next pass t
   expect(error.code).toBe('ERR_DURLOG_NOT_FOUND')
   writeFileSync(join(dir, '00000000000000000000.seg'), Buffer.alloc(SEGMENT_BYTES))
   await fill(log, 20)
-  expect(await log.retain()).toBeGreaterThan(40)
+  expect(await log.applyRetention()).toBeGreaterThan(40)
 })
 
 test('a pass and concurrent changes of the log do not disturb each other', async () => {
@@ -186,10 +186,10 @@ test('a pass and concurrent changes of the log do not disturb each other', async
     await fill(log, 1)
     const end = log.nextSeq
     const [, , , , next] = await Promise.all([
-      log.retain(),
+      log.applyRetention(),
       log.trimBefore(Math.max(0, end - 20)),
       log.rotate(),
-      log.retain(),
+      log.applyRetention(),
       log.truncateAfter(end - 3),
       log.get(end - 3),
     ])
@@ -198,14 +198,14 @@ test('a pass and concurrent changes of the log do not disturb each other', async
   expect((await texts(log.read())).length).toBe(log.nextSeq - log.firstSeq)
 })
 
-test('retain without the option is refused, and after close', async () => {
+test('applyRetention without the option is refused, and after close', async () => {
   const log = await openUntilDone(join(scratchDir(), 'log'))
-  expect(await codeOf(log.retain())).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  expect(await codeOf(log.applyRetention())).toBe('ERR_DURLOG_INVALID_ARGUMENT')
   const retaining = await openRetaining(join(scratchDir(), 'log'), { maxBytes: BOUND })
-  const pass = retaining.retain()
+  const pass = retaining.applyRetention()
   await retaining.close()
   expect(['none', 'ERR_DURLOG_CLOSED']).toContain(await codeOf(pass))
-  expect(await codeOf(retaining.retain())).toBe('ERR_DURLOG_CLOSED')
+  expect(await codeOf(retaining.applyRetention())).toBe('ERR_DURLOG_CLOSED')
 })
 
 test.each<[string, unknown, RegExp]>([

@@ -120,7 +120,7 @@ describe.skipIf(platform() !== 'linux')('while several writers have the log open
   test('calls that need an exclusive writer are refused with a code and the remedy', async () => {
     const [first] = await twoMembers(1)
     expect(await codeOf(first.rotate())).toBe('ERR_DURLOG_UNSUPPORTED')
-    expect(await codeOf(first.retain())).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+    expect(await codeOf(first.applyRetention())).toBe('ERR_DURLOG_INVALID_ARGUMENT')
     const retention = { maxBytes: 1_000_000 }
     const dir = join(scratchDir(), 'other')
     expect(await codeOf(openUntilDone(dir, { ...SHARED, retention }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')

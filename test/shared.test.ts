@@ -236,7 +236,7 @@ describe.skipIf(platform() !== 'linux')('a log with several writers', () => {
     const [first, second] = [await openUntilDone(dir, SHARED), await openUntilDone(dir, SHARED)] as [Log, Log]
     expect(first.write('a')).toBe(0)
     expect(second.appendSync('b')).toBe(1)
-    expect(first.writeMany(['c', 'd'])).toEqual({ first: 2, last: 3 })
+    expect(first.writeBatch(['c', 'd'])).toEqual({ first: 2, last: 3 })
     expect(await second.sync()).toBe(3)
     for (let i = 0; i < 300; i++) first.write('x'.repeat(1000))
     expect(first.flushSync()).toBe(303)

@@ -12,19 +12,19 @@ import { codeOf } from './fixtures/scratch.js'
 function pipelineOfDeafCore(): WritePipeline {
   const counters = new Float64Array(Object.keys(Counter).length).fill(10, Counter.nextSeq, Counter.pendingBytes)
   const deaf = () => undefined
-  const native = { counters, append: deaf, appendBatch: deaf, write: deaf, writeMany: deaf, appendSync: deaf }
+  const native = { counters, append: deaf, appendBatch: deaf, write: deaf, writeBatch: deaf, appendSync: deaf }
   const rest = { flushSync: deaf, writeVoid: deaf, pump: deaf, requestSync: deaf, takeEvents: () => [] }
   const options = { shared: false, commitDelayMicros: 0, native: { maxRecordBytes: 1000 } } as ResolvedOptions
   const listener = { onMoved() {}, onRotated() {}, onLatched() {}, onStalled() {} }
   return new WritePipeline('/log', { ...native, ...rest } as unknown as NativeLog, options, listener)
 }
 
-const call = { level: 0, time: undefined, expectedSeq: undefined }
+const call = { level: 0, timestamp: undefined, expectedSeq: undefined }
 const calls: Record<string, (pipeline: WritePipeline) => unknown> = {
   append: (pipeline) => pipeline.append('a record', call, undefined),
   appendBatch: (pipeline) => pipeline.appendBatch(['one', 'two'], call, undefined),
   write: (pipeline) => pipeline.write('a record'),
-  writeMany: (pipeline) => pipeline.writeMany(['one', 'two']),
+  writeBatch: (pipeline) => pipeline.writeBatch(['one', 'two']),
   appendSync: (pipeline) => pipeline.appendSync('a record', 0, undefined),
   flushSync: (pipeline) => pipeline.flushSync(0),
 }

@@ -18,7 +18,9 @@ async function fill(log: Log, count: number): Promise<void> {
   const end = log.nextSeq + count
   const appends: Promise<number>[] = []
   for (let seq = log.nextSeq; seq < end; seq++)
-    appends.push(log.append(`${seq} ${'x'.repeat((seq * 37) % 3000)}`, { time: timeOf(seq), durability: 'memory' }))
+    appends.push(
+      log.append(`${seq} ${'x'.repeat((seq * 37) % 3000)}`, { timestamp: timeOf(seq), durability: 'memory' }),
+    )
   await Promise.all(appends)
 }
 
@@ -71,7 +73,7 @@ describe('seqAt', () => {
   test('is nextSeq of an empty log and after the last record, and takes a Date', async () => {
     const log = await scratchLog()
     expect(await log.seqAt(0)).toBe(0)
-    await log.append('a', { time: BEGIN })
+    await log.append('a', { timestamp: BEGIN })
     expect(await log.seqAt(new Date(BEGIN))).toBe(0)
     expect(await log.seqAt(BEGIN - 0.5)).toBe(0)
     expect(await log.seqAt(BEGIN + 0.5)).toBe(1)
@@ -110,7 +112,7 @@ describe('since and until', () => {
     const reader = (await openUntilDone(dir, { readOnly: true })).read({ since: timeOf(9), follow: true })
     expect((await reader.next()).value?.seq).toBe(9)
     const next = reader.next()
-    await log.append('later', { time: timeOf(10) })
+    await log.append('later', { timestamp: timeOf(10) })
     expect((await next).value?.data.toString()).toBe('later')
     await reader.return()
   })
@@ -118,7 +120,7 @@ describe('since and until', () => {
   test('durlog cat, tail and export accept them', async () => {
     const dir = join(scratchDir(), 'log')
     const log = await open(dir)
-    for (let i = 0; i < 20; i++) await log.append(`r${i}`, { time: BEGIN + i * 60_000 })
+    for (let i = 0; i < 20; i++) await log.append(`r${i}`, { timestamp: BEGIN + i * 60_000 })
     await log.append('now')
     await log.close()
     const out = async (...args: string[]): Promise<string> => (await durlog(args)).stdout.toString()

@@ -13,7 +13,7 @@ const HOUR_MS = 3_600_000
 async function makeLog(dir: string): Promise<Log> {
   const log = await open(dir, { segmentBytes: 65536 })
   for (let i = 0; i < 20; i++)
-    await log.append(Buffer.alloc(15_000, i), { time: Date.now() - (i < 12 ? 2 * HOUR_MS : 0) })
+    await log.append(Buffer.alloc(15_000, i), { timestamp: Date.now() - (i < 12 ? 2 * HOUR_MS : 0) })
   return log
 }
 /** The path of a request that a test makes. */
@@ -132,7 +132,7 @@ test('a trim seals and removes the last segment of a rarely used log if its reco
   for (const held of [false, true]) {
     const dir = join(scratchDir(), 'log')
     const log = await open(dir, { segmentBytes: 65536 })
-    await log.append('old', { time: Date.now() - 2 * HOUR_MS })
+    await log.append('old', { timestamp: Date.now() - 2 * HOUR_MS })
     if (!held) await log.close()
     expect(await trim(dir, { maxAgeMs: HOUR_MS, waitMs: 60_000 })).toMatchObject({
       by: held ? 'writer' : 'caller',

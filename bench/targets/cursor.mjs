@@ -16,7 +16,7 @@ const SEGMENT_MS = 50 * 86_400_000
 async function commitsPerSecond(folder) {
   const log = await open(join(folder, 'log'))
   for (let seq = 0; seq < RECORDS; seq += 10_000) {
-    log.writeMany(Array.from({ length: 10_000 }, () => RECORD))
+    log.writeBatch(Array.from({ length: 10_000 }, () => RECORD))
     await log.drain()
   }
   await log.sync()
@@ -30,7 +30,7 @@ async function commitsPerSecond(folder) {
 
 async function seqAtMs(folder) {
   const log = await open(join(folder, 'log'), { segmentBytes: 65_536, preallocate: 'none', strategy: 'pwrite' })
-  for (let i = 0; i < SEGMENTS; i++) await log.append('record', { durability: 'memory', time: i * SEGMENT_MS })
+  for (let i = 0; i < SEGMENTS; i++) await log.append('record', { durability: 'memory', timestamp: i * SEGMENT_MS })
   await log.sync()
   if (log.stats().segments < SEGMENTS) throw new Error(`the log has ${log.stats().segments} segments`)
   const times = []

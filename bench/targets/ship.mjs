@@ -19,7 +19,7 @@ const perSecond = (records, since) => (records * 1000) / (performance.now() - si
 async function filledLog(dir, records) {
   const log = await open(join(dir, 'log'))
   const payload = makePayload(RECORD_BYTES)
-  for (let i = 0; i < records; i += 1000) log.writeMany(Array.from({ length: 1000 }, () => payload))
+  for (let i = 0; i < records; i += 1000) log.writeBatch(Array.from({ length: 1000 }, () => payload))
   await log.sync()
   return log
 }

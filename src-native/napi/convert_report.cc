@@ -146,7 +146,7 @@ Napi::Array FromFrames(Napi::Env env, const std::vector<FrameReport>& frames) {
     entry.Set("seq", FromSeq(env, frame.fields.seq));
     entry.Set("length", Napi::Number::New(env, frame.fields.length));
     entry.Set("unsynced", Napi::Number::New(env, frame.fields.unsynced));
-    entry.Set("timestampMs", FromSeq(env, frame.time_ms));
+    entry.Set("timestamp", FromSeq(env, frame.time_ms));
     entry.Set("batchContinues", Napi::Boolean::New(env, frame.fields.batch_continues));
     const bool damaged =
         frame.status != DecodeStatus::kWhole && frame.status != DecodeStatus::kFree;

@@ -75,7 +75,7 @@ napi_value AppendBatch(napi_env env, napi_callback_info info) {
                                         call.TimeAt(2), call.ExpectedSeqAt(3)));
 }
 
-napi_value WriteMany(napi_env env, napi_callback_info info) {
+napi_value WriteBatch(napi_env env, napi_callback_info info) {
   const Call call(env, info, 1);
   std::vector<Bytes> payloads;
   LogWriter* const log = ToBatch(call, &payloads);
@@ -165,7 +165,7 @@ using Method = std::pair<const char*, napi_callback>;
 constexpr Method kMethods[] = {{"append", Append},
                                {"appendBatch", AppendBatch},
                                {"write", Write},
-                               {"writeMany", WriteMany},
+                               {"writeBatch", WriteBatch},
                                {"appendSync", AppendSync},
                                {"requestSync", RequestSync},
                                {"flushSync", FlushSync},

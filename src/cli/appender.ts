@@ -8,10 +8,10 @@ import { type Input, isBlank, type Splitter } from './input.js'
 
 const MAX_PENDING_BYTES = 8 * 1024 * 1024
 
-/** A record to append; without a `time` it gets the clock's. */
+/** A record to append; without a `timestamp` it gets the clock's. */
 export interface Piece {
   data: Buffer
-  time?: number
+  timestamp?: number
 }
 
 /** The stored records. */
@@ -77,8 +77,8 @@ export class Appender {
 
   async #append(list: readonly Piece[]): Promise<void> {
     const data = list.map((piece) => piece.data)
-    const times = list.map(({ time }) => time)
-    const { reached, firstSeq, lastSeq, failure } = await this.#log.appendInOrder(data, this.#durability, times)
+    const timestamps = list.map(({ timestamp }) => timestamp)
+    const { reached, firstSeq, lastSeq, failure } = await this.#log.appendInOrder(data, this.#durability, timestamps)
     const { summary } = this
     if (reached > 0) {
       if (summary.first === -1) summary.first = firstSeq

@@ -113,30 +113,30 @@ async function copyRecords(
   if (copy.nextSeq >= end) return
   const appender = new Appender(copy, 'memory')
   let next = copy.nextSeq
-  let timestamp = 0
+  let lastTimestamp = 0
   for await (const records of source.read({ ...salvage, from: next, to: end - 1 }).batches()) {
     let pieces: Piece[] = []
-    for (const { seq, data, timestamp: time } of records) {
-      timestamp = time
+    for (const { seq, data, timestamp } of records) {
+      lastTimestamp = timestamp
       if (seq > next) {
         await appender.add(pieces)
         pieces = []
         await appender.finish()
-        writeVoids(copy, seq, time)
+        writeVoids(copy, seq, timestamp)
       }
-      pieces.push({ data, time })
+      pieces.push({ data, timestamp })
       next = seq + 1
     }
     await appender.add(pieces)
     onProgress(next)
   }
   await appender.finish()
-  writeVoids(copy, end, timestamp)
+  writeVoids(copy, end, lastTimestamp)
 }
 
 /** Seqs up to `end` hold no record, as in the source. */
-function writeVoids(copy: RestoringLog, end: number, time: number): void {
-  while (copy.nextSeq < end) copy.writeVoid(Math.min(end - copy.nextSeq, MAX_VOID_SEQS), time)
+function writeVoids(copy: RestoringLog, end: number, timestamp: number): void {
+  while (copy.nextSeq < end) copy.writeVoid(Math.min(end - copy.nextSeq, MAX_VOID_SEQS), timestamp)
 }
 
 /** Gives the copy the cursors of the source; returns the names of those that have no position to continue from. */

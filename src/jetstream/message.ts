@@ -10,7 +10,7 @@ export const Header = {
   uuid: 'Durlog-Uuid',
   seq: 'Durlog-Seq',
   generation: 'Durlog-Generation',
-  time: 'Durlog-Time',
+  timestamp: 'Durlog-Timestamp',
   crc: 'Durlog-Crc',
   /** `<offset>/<length>` of a part; absent in a message that is a whole record. */
   part: 'Durlog-Part',
@@ -67,7 +67,7 @@ export function toMessages(record: ShipRecord, origin: ShipOrigin, shape: Messag
       [Header.uuid, origin.uuid],
       [Header.seq, String(seq)],
       [Header.generation, String(origin.generation)],
-      [Header.time, String(timestamp)],
+      [Header.timestamp, String(timestamp)],
       [Header.crc, crc],
     ]
     if (!whole) headers.push([Header.part, `${from}/${data.length}`])
@@ -101,7 +101,7 @@ export function parseMessage(headers: MsgHdrs | undefined, dataLength: number): 
   if (headers === undefined) return undefined
   const uuid = headers.get(Header.uuid)
   const seq = wholeNumber(headers.get(Header.seq))
-  const timestamp = wholeNumber(headers.get(Header.time))
+  const timestamp = wholeNumber(headers.get(Header.timestamp))
   const crcText = headers.get(Header.crc)
   if (uuid === '' || seq === undefined || timestamp === undefined || !/^[0-9a-f]{8}$/.test(crcText)) return undefined
   const [offset, length] = headers.has(Header.part)

@@ -222,7 +222,7 @@ class Restore {
       return false
     }
     await this.#storeVoid(log, seq, timestamp)
-    await whenRoom(log, () => log.appendSync(data, { durability: 'memory', time: timestamp }))
+    await whenRoom(log, () => log.appendSync(data, { durability: 'memory', timestamp }))
     this.#pauses.succeeded()
     this.#records++
     if (this.#records % PROGRESS_EVERY === 0) this.#reportProgress(log)

@@ -16,13 +16,13 @@ export interface Reached {
 }
 
 /**
- * Appends `list` in order and stops at the first record that fails. `times` holds the records' times. Never rejects.
+ * Appends `list` in order and stops at the first record that fails. `timestamps` holds the records' timestamps. Never rejects.
  */
 export async function appendInOrder(
   pipeline: WritePipeline,
   list: readonly Payload[],
   level: number,
-  times: readonly (number | undefined)[] = [],
+  timestamps: readonly (number | undefined)[] = [],
 ): Promise<Reached> {
   let reached = 0
   let firstSeq = -1
@@ -34,7 +34,7 @@ export async function appendInOrder(
     // records failed with that commit.
     const frameRest = (): Promise<void> | undefined => {
       for (let next = reached + framed.length; next < list.length; next++) {
-        const call: AppendCall = { level, time: times[next], expectedSeq: undefined }
+        const call: AppendCall = { level, timestamp: timestamps[next], expectedSeq: undefined }
         const promise = pipeline.frame(list[next] as Payload, call)
         if (promise === undefined) return pipeline.failures === failures ? undefined : Promise.resolve()
         promise.catch(() => {}) // awaited below

@@ -116,9 +116,9 @@ export class FileChanges implements RetentionHost {
     return pipeline.alone(() => this.#turns.take(() => native.rotate()), { syncedFirst: true })
   }
 
-  async retain(): Promise<number> {
-    if (this.#retention === undefined) throw invalidArgument('retain needs the option "retention" of open')
-    return this.#retention.retain()
+  async applyRetention(): Promise<number> {
+    if (this.#retention === undefined) throw invalidArgument('applyRetention needs the option "retention" of open')
+    return this.#retention.applyRetention()
   }
 
   /** Appends continue meanwhile: the active segment, and any that is not synced, is not removed. */

@@ -45,7 +45,7 @@ export class Retention {
   }
 
   /** Makes a pass that begins after this call; settles with the log's first seq. */
-  retain(): Promise<number> {
+  applyRetention(): Promise<number> {
     return this.#passes.take(() => this.#pass())
   }
 

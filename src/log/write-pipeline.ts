@@ -29,7 +29,7 @@ import { CallQueue } from './call-queue.js'
 import { CommitDelay } from './commit-delay.js'
 import { ExclusiveCall } from './exclusive-call.js'
 
-/** The `time` argument of an append without a time, if another argument follows it. */
+/** The `timestamp` argument of an append without one, if another argument follows it. */
 const CLOCK_TIME = -1
 
 /** The pipeline calls these methods, but never from within a call that changes the log. */
@@ -105,24 +105,24 @@ export class WritePipeline {
     return this.#seqUnless(refused)
   }
 
-  writeMany(list: readonly Payload[]): BatchRange {
+  writeBatch(list: readonly Payload[]): BatchRange {
     if (this.#gated) throw this.#refusal()
-    const first = this.#inCall(() => this.#native.writeMany(list))
+    const first = this.#inCall(() => this.#native.writeBatch(list))
     const last = this.#seqUnless(typeof first === 'string' ? first : undefined)
     return { first: first as number, last }
   }
 
-  appendSync(data: Payload, level: number, time: number | undefined): number {
+  appendSync(data: Payload, level: number, timestamp: number | undefined): number {
     if (this.#gated) throw this.#refusal()
     const append = (): Refused =>
-      time === undefined ? this.#native.appendSync(data, level) : this.#native.appendSync(data, level, time)
+      timestamp === undefined ? this.#native.appendSync(data, level) : this.#native.appendSync(data, level, timestamp)
     return this.#seqUnless(this.#inCall(append))
   }
 
   /** As `NativeLog.writeVoid`. */
-  writeVoid(seqs: number, time: number): void {
+  writeVoid(seqs: number, timestamp: number): void {
     if (this.#gated) throw this.#refusal()
-    this.#seqUnless(this.#inCall(() => this.#native.writeVoid(seqs, time)))
+    this.#seqUnless(this.#inCall(() => this.#native.writeVoid(seqs, timestamp)))
   }
 
   /** Makes a call of the core that does its work before it returns. */
@@ -178,11 +178,11 @@ export class WritePipeline {
   }
 
   /** Frames a record in the core and returns its promise; undefined if the core has no room. */
-  frame(data: Payload, { level, time, expectedSeq }: AppendCall): Promise<number> | undefined {
+  frame(data: Payload, { level, timestamp, expectedSeq }: AppendCall): Promise<number> | undefined {
     let refused: Refused
     try {
-      if (expectedSeq !== undefined) refused = this.#native.append(data, level, time ?? CLOCK_TIME, expectedSeq)
-      else if (time !== undefined) refused = this.#native.append(data, level, time)
+      if (expectedSeq !== undefined) refused = this.#native.append(data, level, timestamp ?? CLOCK_TIME, expectedSeq)
+      else if (timestamp !== undefined) refused = this.#native.append(data, level, timestamp)
       else refused = this.#native.append(data, level)
     } catch (error) {
       throw this.#withConflict(error, expectedSeq)
@@ -279,11 +279,15 @@ export class WritePipeline {
     return this.#acknowledgements.wait(seq, level, bytes, records)
   }
 
-  #frameBatch(records: readonly Payload[], { level, time, expectedSeq }: AppendCall): Promise<BatchRange> | undefined {
+  #frameBatch(
+    records: readonly Payload[],
+    { level, timestamp, expectedSeq }: AppendCall,
+  ): Promise<BatchRange> | undefined {
     let refused: Refused
     try {
-      if (expectedSeq !== undefined) refused = this.#native.appendBatch(records, level, time ?? CLOCK_TIME, expectedSeq)
-      else refused = this.#native.appendBatch(records, level, time ?? CLOCK_TIME)
+      if (expectedSeq !== undefined)
+        refused = this.#native.appendBatch(records, level, timestamp ?? CLOCK_TIME, expectedSeq)
+      else refused = this.#native.appendBatch(records, level, timestamp ?? CLOCK_TIME)
     } catch (error) {
       throw this.#withConflict(error, expectedSeq)
     } finally {

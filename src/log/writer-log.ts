@@ -84,7 +84,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     this.#counters = native.counters
     this.#options = options
     this.#diskUse = new DiskUse(dir)
-    this.#appendCall = { level: options.level, time: undefined, expectedSeq: undefined }
+    this.#appendCall = { level: options.level, timestamp: undefined, expectedSeq: undefined }
     this.#announcedSyncedEnd = this.#counter(Counter.syncedEnd)
     this.#shared = options.shared ? (native as NativeSharedLog) : undefined
     this.#source = this.#makeSource()
@@ -186,29 +186,29 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     return this.#pipeline.write(this.#encoded(data))
   }
 
-  writeMany(list: readonly unknown[], options?: undefined): BatchRange {
-    if (options !== undefined) throw invalidArgument(`writeMany takes records and no options; got ${shown(options)}`)
+  writeBatch(list: readonly unknown[], options?: undefined): BatchRange {
+    if (options !== undefined) throw invalidArgument(`writeBatch takes records and no options; got ${shown(options)}`)
     const records = this.#options.codec === undefined ? (list as readonly Payload[]) : this.#encodedBatch(list)
-    return this.#pipeline.writeMany(records)
+    return this.#pipeline.writeBatch(records)
   }
 
   appendSync(data: unknown, options?: AppendSyncOptions): number {
-    const { level, time } = resolveAppendSyncOptions(options, this.#options.level)
-    return this.#pipeline.appendSync(this.#encoded(data), level, time)
+    const { level, timestamp } = resolveAppendSyncOptions(options, this.#options.level)
+    return this.#pipeline.appendSync(this.#encoded(data), level, timestamp)
   }
 
   /** As `RestoringLog.writeVoid`. */
-  writeVoid(seqs: number, time: number): void {
-    this.#pipeline.writeVoid(seqs, time)
+  writeVoid(seqs: number, timestamp: number): void {
+    this.#pipeline.writeVoid(seqs, timestamp)
   }
 
   /** As `OrderedLog.appendInOrder`. */
   appendInOrder(
     list: readonly Payload[],
     durability: Durability,
-    times?: readonly (number | undefined)[],
+    timestamps?: readonly (number | undefined)[],
   ): Promise<Reached> {
-    return appendInOrder(this.#pipeline, list, levelCode(durability), times)
+    return appendInOrder(this.#pipeline, list, levelCode(durability), timestamps)
   }
 
   drain(): Promise<void> {
@@ -272,8 +272,8 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     return this.#changes.trimBefore(seq)
   }
 
-  retain(): Promise<number> {
-    return this.#changes.retain()
+  applyRetention(): Promise<number> {
+    return this.#changes.applyRetention()
   }
 
   async truncateAfter(seq: number): Promise<number> {

@@ -130,17 +130,17 @@ export interface NativeLog {
   readonly recovery: NativeRecovery
   readonly uuid: string
   /**
-   * `time` is omitted or -1 for the clock's. Throws ERR_DURLOG_SEQ_CONFLICT unless the next seq is `expectedSeq`; then
+   * `timestamp` is omitted or -1 for the clock's. Throws ERR_DURLOG_SEQ_CONFLICT unless the next seq is `expectedSeq`; then
    * `nextSeq` in the counters is the seq that the record would have got.
    */
-  append(data: Payload, level: number, time?: number, expectedSeq?: number): Refused
-  appendBatch(list: readonly Payload[], level: number, time?: number, expectedSeq?: number): Refused
+  append(data: Payload, level: number, timestamp?: number, expectedSeq?: number): Refused
+  appendBatch(list: readonly Payload[], level: number, timestamp?: number, expectedSeq?: number): Refused
   /** At `memory` when it returns. */
   write(data: Payload): Refused
   /** As `write`, for all of the records or none. Returns the seq of the first, or the reason why there is no room. */
-  writeMany(list: readonly Payload[]): number | string
+  writeBatch(list: readonly Payload[]): number | string
   /** At `level` when it returns. */
-  appendSync(data: Payload, level: number, time?: number): Refused
+  appendSync(data: Payload, level: number, timestamp?: number): Refused
   /** Asks that everything so far reach `level`; `onProgress` is called when it has. */
   requestSync(level: number): void
   /** Everything framed so far is at `level` when it returns. */
@@ -150,8 +150,8 @@ export interface NativeLog {
   /** Events since the last call, oldest first: the core never calls back from within a call. */
   takeEvents(): (NativeFailure | NativeStall | NativeRotation)[]
   stats(): NativeStats
-  /** Takes 1 to 1024 seqs without a record, at `memory`, in a restored log. `time` is the next record's. */
-  writeVoid(seqs: number, time: number): Refused
+  /** Takes 1 to 1024 seqs without a record, at `memory`, in a restored log. `timestamp` is the next record's. */
+  writeVoid(seqs: number, timestamp: number): Refused
   /** Removes whole segments below `seq`; resolves to the new firstSeq once durable. */
   trimBefore(seq: number): Promise<number>
   /** What `policy` would trim now. Neither a trim nor a truncation is under way. One call at a time. */
@@ -309,7 +309,7 @@ export interface NativeFrame {
   seq: number
   length: number
   unsynced: number
-  timestampMs: number
+  timestamp: number
   batchContinues: boolean
   /** The reason why it is damaged; '' if it is not. */
   problem: string

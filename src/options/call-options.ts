@@ -63,7 +63,7 @@ const READ_OPTION_NAMES: readonly string[] = [
   'signal',
 ] satisfies (keyof ReadOptions)[]
 
-const APPEND_SYNC_OPTION_NAMES: readonly string[] = ['durability', 'time'] satisfies (keyof AppendSyncOptions)[]
+const APPEND_SYNC_OPTION_NAMES: readonly string[] = ['durability', 'timestamp'] satisfies (keyof AppendSyncOptions)[]
 const APPEND_OPTION_NAMES: readonly string[] = [...APPEND_SYNC_OPTION_NAMES, 'expectedSeq', 'signal']
 const READABLE_OPTION_NAMES: readonly string[] = [...READ_OPTION_NAMES, 'highWaterMark']
 const WRITABLE_OPTION_NAMES: readonly string[] = [
@@ -78,9 +78,9 @@ const HIGH_WATER_MARK_MAX = 2 ** 31 - 1
 /** A `Date` goes no further. */
 export const TIME_MAX_MS = 8_640_000_000_000_000
 
-function checkTime(time: unknown): number | undefined {
-  if (time !== undefined) whole('time', time, { min: 0, max: TIME_MAX_MS, unit: 'milliseconds' }, 0)
-  return time as number | undefined
+function checkTimestamp(timestamp: unknown): number | undefined {
+  if (timestamp !== undefined) whole('timestamp', timestamp, { min: 0, max: TIME_MAX_MS, unit: 'milliseconds' }, 0)
+  return timestamp as number | undefined
 }
 
 /** A moment as milliseconds since 1970. Throws ERR_DURLOG_INVALID_ARGUMENT. */
@@ -90,10 +90,10 @@ export function toTimeMs(name: string, time: unknown): number {
   throw invalidArgument(`${name} must be a Date or milliseconds since 1970; got ${shown(time)}`)
 }
 
-/** How a record is appended. Without a `time` it is the clock's; without an `expectedSeq` it takes any seq. */
+/** How a record is appended. Without a `timestamp` it is the clock's; without an `expectedSeq` it takes any seq. */
 export interface AppendCall {
   level: number
-  time: number | undefined
+  timestamp: number | undefined
   expectedSeq: number | undefined
 }
 
@@ -103,20 +103,23 @@ export function resolveAppendOptions(
   level: number,
 ): { call: AppendCall; signal: AbortSignal | undefined } {
   const given = bag('append options', options, APPEND_OPTION_NAMES) as AppendOptions
-  const { durability, time, expectedSeq, signal } = given
+  const { durability, timestamp, expectedSeq, signal } = given
   if (expectedSeq !== undefined) checkSeq('expectedSeq', expectedSeq)
   const call = {
     level: durability === undefined ? level : levelCode(durability),
-    time: checkTime(time),
+    timestamp: checkTimestamp(timestamp),
     expectedSeq,
   }
   return { call, signal: checkSignal(signal) }
 }
 
 /** What `appendSync` was given. Throws ERR_DURLOG_INVALID_ARGUMENT. */
-export function resolveAppendSyncOptions(options: unknown, level: number): { level: number; time: number | undefined } {
-  const { durability, time } = bag('appendSync options', options, APPEND_SYNC_OPTION_NAMES) as AppendSyncOptions
-  return { level: durability === undefined ? level : levelCode(durability), time: checkTime(time) }
+export function resolveAppendSyncOptions(
+  options: unknown,
+  level: number,
+): { level: number; timestamp: number | undefined } {
+  const { durability, timestamp } = bag('appendSync options', options, APPEND_SYNC_OPTION_NAMES) as AppendSyncOptions
+  return { level: durability === undefined ? level : levelCode(durability), timestamp: checkTimestamp(timestamp) }
 }
 
 /** The options of `writable`. Throws ERR_DURLOG_INVALID_ARGUMENT. */

@@ -22,7 +22,7 @@ test('a backup of a log in use, and its restore, have the same records, times, U
   const dir = join(folder, 'log')
   const log = await openUntilDone(dir, OPTIONS)
   for (let i = 0; i < 3000; i++)
-    await log.append(Buffer.from([i & 255, i >> 8, 0]), { time: 1000 + i, durability: 'memory' })
+    await log.append(Buffer.from([i & 255, i >> 8, 0]), { timestamp: 1000 + i, durability: 'memory' })
   await log.sync()
   await log.trimBefore(2000)
   await (await log.cursor('mailer')).commit(2500)

@@ -143,8 +143,8 @@ describe('cursors', () => {
 test('cat and tail -t print the time of each record before it', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await openUntilDone(dir)
-  await log.append('a', { time: 1000 })
-  await log.append('b', { time: 2000 })
+  await log.append('a', { timestamp: 1000 })
+  await log.append('b', { timestamp: 2000 })
   const expected = '1970-01-01T00:00:01.000Z\ta\n1970-01-01T00:00:02.000Z\tb\n'
   for (const command of ['cat', 'tail']) expect((await durlog([command, dir, '-t'])).stdout.toString()).toBe(expected)
   const { stdout } = await durlog(['cat', dir, '-t', '--json', '--from', '1'])
@@ -154,7 +154,7 @@ test('cat and tail -t print the time of each record before it', async () => {
 test('stat shows the times of the oldest and the newest record, and counts a span of time', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await openUntilDone(dir)
-  for (let i = 0; i < 10; i++) await log.append(String(i), { time: i * 1000 })
+  for (let i = 0; i < 10; i++) await log.append(String(i), { timestamp: i * 1000 })
   const span = ['--since', '1970-01-01T00:00:03Z', '--until', '1970-01-01T00:00:07Z']
   expect(JSON.parse((await durlog(['stat', dir, '--json', ...span])).stdout.toString())).toMatchObject({
     oldest: '1970-01-01T00:00:00.000Z',

@@ -7,7 +7,7 @@ const UUID = '0b5fa4b1-3c41-4f0e-9a60-0d1fb7a3a001'
 const RECORD_HEADERS = {
   'Durlog-Uuid': UUID,
   'Durlog-Generation': '0',
-  'Durlog-Time': '1763800000000',
+  'Durlog-Timestamp': '1763800000000',
   'Durlog-Crc': '01234567',
 }
 

@@ -25,7 +25,7 @@ async function fill(log, records) {
     const group = Array.from({ length: Math.min(GROUP, records - from) }, (_, i) =>
       `record ${from + i} `.padEnd(20 + ((from + i) % 160), 'x'),
     )
-    log.writeMany(group)
+    log.writeBatch(group)
     await log.drain()
     // The records get several different times.
     if (from % (50 * GROUP) === 0) await log.sync()

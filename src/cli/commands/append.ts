@@ -45,7 +45,7 @@ async function run(dir: string, file: string | undefined, flags: Flags): Promise
   const maxBytes = longestRecord(flags)
   const splitter = lengthPrefixed ? new PrefixSplitter(maxBytes) : new LineSplitter(maxBytes)
   const toRecord = (data: Buffer, place: string): Piece =>
-    timeField === undefined ? { data } : { data, time: timeIn(parseJsonLine(data, place), timeField, place) }
+    timeField === undefined ? { data } : { data, timestamp: timeIn(parseJsonLine(data, place), timeField, place) }
   const appender = new Appender(log, durability)
   try {
     await appendInput(appender, input, splitter, { toRecord, onBlank: warnOfBlankLines(json === true) }, progress)

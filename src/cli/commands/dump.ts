@@ -45,10 +45,10 @@ const HEADING = '    offset      bytes kind             seq     length time\n'
 
 /** At most 80 columns, for the seqs of 12 digits. A "+" after the kind: the batch continues in the next frame. */
 function describe(frame: Frame): string {
-  const { offset, bytes, kind, seq, length, timestampMs, batchContinues, problem } = frame
+  const { offset, bytes, kind, seq, length, timestamp, batchContinues, problem } = frame
   const name = batchContinues ? `${kind}+` : kind
   const place = `${String(offset).padStart(10)} ${String(bytes).padStart(10)} ${name.padEnd(7)}`
   if (kind === 'free' || kind === 'padding') return `${place}\n`
   if (kind === 'damaged') return `${place} ${problem}\n`
-  return `${place} ${String(seq).padStart(12)} ${String(length).padStart(10)} ${formatTime(timestampMs)}\n`
+  return `${place} ${String(seq).padStart(12)} ${String(length).padStart(10)} ${formatTime(timestamp)}\n`
 }

@@ -86,7 +86,7 @@ function converter(
   if (plain)
     return (data, place) => {
       const value = parseJsonLine(data, place)
-      return timeField === undefined ? { data } : { data, time: timeIn(value, timeField, place) }
+      return timeField === undefined ? { data } : { data, timestamp: timeIn(value, timeField, place) }
     }
   let nextSeq = firstSeq
   return (line, place) => {
@@ -97,6 +97,6 @@ function converter(
         `${place}: "seq" is ${JSON.stringify(seq)}, and the log's next one is ${nextSeq}; --keep needs a log that ends right before the first line, and lines without a gap`,
       )
     nextSeq++
-    return { data, time: toTime(timestamp, 'timestamp', place) }
+    return { data, timestamp: toTime(timestamp, 'timestamp', place) }
   }
 }

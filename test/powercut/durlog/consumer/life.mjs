@@ -54,7 +54,7 @@ function append() {
   nextSeq += count
   nextId += count
   track(
-    log.appendBatch(payloads, { durability, time: timeOf(first) }).then((range) => {
+    log.appendBatch(payloads, { durability, timestamp: timeOf(first) }).then((range) => {
       if (range.first !== first) throw new Error(`seq ${range.first} was assigned, but ${first} was next`)
       note(`a ${range.last} ${durability}`)
     }),
@@ -75,7 +75,7 @@ async function commit() {
 
 /** Every record is old enough to be removed: only cursors hold it. */
 async function retain() {
-  note(`R ${await log.retain()}`)
+  note(`R ${await log.applyRetention()}`)
 }
 
 async function step() {

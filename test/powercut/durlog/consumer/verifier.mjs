@@ -84,14 +84,14 @@ async function goOn(directory, cut, random) {
     const id = cut * 100_000_000 + seq * 10 + i
     const length = between(random, 8, 40_000)
     note(`i ${seq} ${id} ${length}`)
-    await log.append(contentOf(seed, id, length), { durability: 'sync', time: timeOf(seq) })
+    await log.append(contentOf(seed, id, length), { durability: 'sync', timestamp: timeOf(seq) })
     note(`a ${seq} sync`)
     const name = pick(random, CURSORS)
     const durability = pick(random, COMMIT_LEVELS[name])
     note(`k ${name} ${seq + 1}`)
     const committed = cursors.get(name).commit(seq, { durability })
     const noted = committed.then(() => note(`K ${name} ${seq + 1} ${durability}`))
-    await Promise.all([noted, log.retain().then((first) => note(`R ${first}`))])
+    await Promise.all([noted, log.applyRetention().then((first) => note(`R ${first}`))])
   }
   await log.close()
 }
