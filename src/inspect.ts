@@ -1,6 +1,7 @@
 /** Looks at a log's files without opening it for writing: for tools. */
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { atCaller } from './caller-stack.js'
 import { invalidArgument, ofFileSystem } from './errors.js'
 import {
   type NativeFrame,
@@ -55,8 +56,8 @@ const SEGMENT_NAME = /^(\d{20})\.seg$/
 export async function inspect(dir: string | URL): Promise<LogSummary> {
   const path = resolveDir(dir)
   for (;;) {
-    const { uuid, firstSeq, nextSeq, syncedEnd } = await native.bounds(path)
-    const { generation } = await native.cuts(path, 0)
+    const { uuid, firstSeq, nextSeq, syncedEnd } = await atCaller(native.bounds(path))
+    const { generation } = await atCaller(native.cuts(path, 0))
     const segments = findSegments(path)
     if (segments !== undefined)
       return { dir: path, uuid, generation, firstSeq, nextSeq, syncedSeq: syncedEnd - 1, segments }
@@ -85,14 +86,14 @@ function findSegments(path: string): SegmentSummary[] | undefined {
  * writer has not acknowledged yet are not damage.
  */
 export async function verify(dir: string | URL): Promise<VerifyReport> {
-  const { syncedEnd, ...report } = await native.verify(resolveDir(dir))
+  const { syncedEnd, ...report } = await atCaller(native.verify(resolveDir(dir)))
   return { ...report, syncedSeq: syncedEnd - 1 }
 }
 
 /** Cuts torn tails and holes after copying the bytes. A dry run unless `apply`. Needs the writer's lock. */
 export async function repair(dir: string | URL, options?: RepairOptions): Promise<RepairReport> {
   const { apply, backup } = resolveRepairOptions(options)
-  return native.repair(resolveDir(dir), apply, backup)
+  return await atCaller(native.repair(resolveDir(dir), apply, backup))
 }
 
 /** Every frame of one segment as it is in the file, whole or not. */
@@ -101,7 +102,7 @@ export async function* frames(dir: string | URL, segment: string): AsyncGenerato
   if (typeof segment !== 'string')
     throw invalidArgument(`segment must be a name that inspect() lists; got ${shown(segment)}`)
   for (let offset = 0; ; ) {
-    const page = await native.frames(path, segment, offset, FRAMES_PER_CALL)
+    const page = await atCaller(native.frames(path, segment, offset, FRAMES_PER_CALL))
     yield* page
     const last = page.at(-1)
     if (last === undefined || last.bytes === 0) return

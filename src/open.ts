@@ -1,4 +1,5 @@
 /** Opens a log: checks the options, waits for the lock, and hands out a writer or a reader. */
+import { atCaller } from './caller-stack.js'
 import type { Reached } from './log/append-in-order.js'
 import { ReaderLog } from './log/reader-log.js'
 import { WriterLog } from './log/writer-log.js'
@@ -50,8 +51,7 @@ export function open(dir: string | URL, options?: OpenOptions | ReadOnlyOptions)
 export async function open(dir: string | URL, options?: OpenOptions | ReadOnlyOptions): Promise<unknown> {
   const path = resolveDir(dir)
   const resolved = resolveOptions(options)
-  if (resolved.readOnly) return await openReader(path, resolved)
-  return await openWriter(path, resolved)
+  return await atCaller<unknown>(resolved.readOnly ? openReader(path, resolved) : openWriter(path, resolved))
 }
 
 /** The log that a restored copy continues: its UUID, the first seq to restore, how often it was truncated. */

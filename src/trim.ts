@@ -1,5 +1,6 @@
 /** Removes old records from a log from outside, also while another process has it open. */
 import { setTimeout } from 'node:timers'
+import { atCaller } from './caller-stack.js'
 import { DurlogError } from './errors.js'
 import { isTrimRequested, removeTrimRequest, type TrimRequest, writeTrimRequest } from './log/trim-request.js'
 import { type NativeFolderPlan, native } from './native/native.js'
@@ -15,8 +16,10 @@ const POLL_MS = 20
  * folder, which it looks for once a second, and removes them itself if the log is closed meanwhile. Rejects with ERR_DURLOG_INVALID_ARGUMENT, ERR_DURLOG_NOT_FOUND, or as `open` does.
  */
 export async function trim(dir: string | URL, options: TrimOptions): Promise<TrimReport> {
-  const path = resolveDir(dir)
-  const resolved = resolveTrimOptions(options)
+  return await atCaller(trimFolder(resolveDir(dir), resolveTrimOptions(options)))
+}
+
+async function trimFolder(path: string, resolved: ResolvedTrim): Promise<TrimReport> {
   // Before the plan: a record that is appended later is in no segment that is removed.
   const { firstSeq, nextSeq, uuid } = await native.bounds(path)
   const plan = await planTrim(path, resolved)

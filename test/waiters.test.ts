@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { JointFailure } from '../src/caller-stack.js'
+import { closedError } from '../src/errors.js'
 import { Waiters } from '../src/log/waiters.js'
 
 test('each waiter resolves with its own seq once the level has passed it, and not before', async () => {
@@ -53,7 +55,7 @@ test('a failure rejects the waiters from its first seq on, oldest first, and kee
   const outcomes = Promise.allSettled(promises)
   waiters.rejectFrom(2, (seq) => {
     order.push(seq)
-    return new Error(`lost ${seq}`)
+    return Promise.reject(new Error(`lost ${seq}`))
   })
   expect(order).toEqual([2, 3])
   expect(waiters.size).toBe(2)
@@ -66,7 +68,20 @@ test('a failure rejects the waiters from its first seq on, oldest first, and kee
 test('rejecting from below everything empties the queue', async () => {
   const waiters = new Waiters()
   const outcomes = Promise.allSettled(Array.from({ length: 100 }, (_, seq) => waiters.wait(seq)))
-  waiters.rejectFrom(0, () => new Error('gone'))
+  waiters.rejectFrom(0, () => Promise.reject(new Error('gone')))
   expect(waiters.size).toBe(0)
   expect((await outcomes).every(({ status }) => status === 'rejected')).toBe(true)
+})
+
+test('ten thousand calls that fail together are rejected in order', async () => {
+  const waiters = new Waiters()
+  const order: number[] = []
+  const all = Promise.all(
+    Array.from({ length: 10_000 }, (_, seq) => waiters.wait(seq).catch(() => void order.push(seq))),
+  )
+  const joint = new JointFailure()
+  const [unknown, notWritten] = [closedError('a'), closedError('b')]
+  waiters.rejectFrom(0, (seq) => joint.rejection(seq < 5000 ? unknown : notWritten))
+  await all
+  expect(order).toEqual(Array.from({ length: 10_000 }, (_, seq) => seq))
 })

@@ -1,4 +1,5 @@
 /** The named cursors of one open log. */
+import { atCaller } from '../caller-stack.js'
 import { closedError } from '../errors.js'
 import { waitForLock } from '../native/lock-wait.js'
 import { native } from '../native/native.js'
@@ -18,7 +19,11 @@ export class LogCursors {
     this.#host = host
   }
 
-  async cursor(name: string, options?: CursorOptions): Promise<DurableCursor> {
+  cursor(name: string, options?: CursorOptions): Promise<DurableCursor> {
+    return atCaller(this.#cursor(name, options))
+  }
+
+  async #cursor(name: string, options?: CursorOptions): Promise<DurableCursor> {
     checkCursorName(name)
     const { from, lockWaitMs } = resolveCursorOptions(options)
     this.#check()
@@ -39,19 +44,20 @@ export class LogCursors {
   async ensureCursor(name: string, { from }: EnsureCursorOptions = {}): Promise<void> {
     checkCursorName(name)
     // While another process creates the cursor, it is locked and not yet listed.
-    await waitForLock(CREATION_WAIT_MS, async () => {
+    const created = waitForLock(CREATION_WAIT_MS, async () => {
       this.#check()
       const list = await native.listCursors(this.#host.source.dir)
       if (list.some((existing) => existing.name === name)) return
-      const cursor = await this.cursor(name, { from })
+      const cursor = await this.#cursor(name, { from })
       await cursor.close()
     })
+    await atCaller(created)
   }
 
   async cursors(): Promise<CursorSummary[]> {
     this.#check()
-    const list = await native.listCursors(this.#host.source.dir)
-    const range = await this.#host.source.range(false)
+    const list = await atCaller(native.listCursors(this.#host.source.dir))
+    const range = await atCaller(this.#host.source.range(false))
     const stateOf = (position: number, cut: number | undefined): CursorSummary['state'] => {
       if (position === -1) return 'damaged'
       if (cut !== undefined) return 'cut'
@@ -78,7 +84,7 @@ export class LogCursors {
   async removeCursor(name: string): Promise<void> {
     checkCursorName(name)
     this.#check()
-    await native.removeCursor(this.#host.source.dir, name)
+    await atCaller(native.removeCursor(this.#host.source.dir, name))
   }
 
   /** Closes every cursor that is open; later calls are refused with ERR_DURLOG_CLOSED. */

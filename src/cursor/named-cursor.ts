@@ -1,4 +1,5 @@
 /** A cursor that this process owns: its position, what its readers have delivered, and the cuts of the log. */
+import { atCaller } from '../caller-stack.js'
 import { DurlogError, outOfRange } from '../errors.js'
 import { type NativeDurableCursor, native } from '../native/native.js'
 import { checkSeq } from '../options/call-options.js'
@@ -115,9 +116,9 @@ export class NamedCursor implements DurableCursor {
       const durability = options === undefined ? 'memory' : resolveCommitOptions(options)
       checkSeq('seq', seq)
       this.#checkReady()
-      if (seq >= this.#delivered && seq >= this.#source.seqs().next) return this.#commitAhead(seq, durability)
+      if (seq >= this.#delivered && seq >= this.#source.seqs().next) return atCaller(this.#commitAhead(seq, durability))
       if (seq >= this.#position) this.#commitMemory(seq)
-      return durability === 'memory' ? DONE : this.#commitSynced(seq, durability)
+      return durability === 'memory' ? DONE : atCaller(this.#commitSynced(seq, durability))
     } catch (error) {
       return Promise.reject(error)
     }
@@ -126,7 +127,7 @@ export class NamedCursor implements DurableCursor {
   async seek(seq: number): Promise<void> {
     checkSeq('seq', seq)
     this.#checkOpen()
-    await this.#inTurn(() => this.#place(seq))
+    await atCaller(this.#inTurn(() => this.#place(seq)))
   }
 
   close(): Promise<void> {

@@ -1,5 +1,6 @@
 /** The promises of appends that are framed and have not reached their level, settled oldest first. */
 import { setImmediate } from 'node:timers'
+import { JointFailure } from '../caller-stack.js'
 import type { DurlogError } from '../errors.js'
 import { Counter, type NativeFailure } from '../native/native.js'
 import { Waiters } from './waiters.js'
@@ -99,13 +100,15 @@ export class Acknowledgements {
     for (const [level, waiters] of this.#waiters.entries()) waiters.settle(Math.min(end, this.end(level)))
     // A latched log reaches no further level.
     const firstSeq = failure.latched ? 0 : failure.firstSeq
-    for (const waiters of this.#waiters) waiters.rejectFrom(firstSeq, errorFor)
+    const joint = new JointFailure()
+    for (const waiters of this.#waiters) waiters.rejectFrom(firstSeq, (seq) => joint.rejection(errorFor(seq)))
   }
 
   /** Settles the appends whose level is reached, and rejects all others. */
   giveUp(error: DurlogError): void {
     for (const [level, waiters] of this.#waiters.entries()) waiters.settle(this.end(level))
-    for (const waiters of this.#waiters) waiters.rejectFrom(0, () => error)
+    const joint = new JointFailure()
+    for (const waiters of this.#waiters) waiters.rejectFrom(0, () => joint.rejection(error))
   }
 
   #scheduleTurn(): void {

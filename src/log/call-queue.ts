@@ -1,5 +1,6 @@
 /** The queue of calls that cannot go to the core yet. */
 
+import { atCaller, JointFailure } from '../caller-stack.js'
 import { type DurlogError, outcomeOfCall } from '../errors.js'
 import { onAbort } from '../options/abort-signal.js'
 import { LinkedQueue } from './linked-queue.js'
@@ -10,8 +11,8 @@ export interface QueuedCall {
   readonly outlivesFailure: boolean
   /** Starts the call if possible; true once it may leave the queue. Runs no code of the caller. */
   admit(): boolean
-  /** A commit failed; the call is no longer in the queue. */
-  fail(error: DurlogError): void
+  /** A commit failed; the call is no longer in the queue. `rejection` makes its result. */
+  fail(rejection: () => Promise<never>): void
 }
 
 /**
@@ -66,7 +67,8 @@ export class CallQueue {
   /** Empties the queue before the first call fails, because the caller's code may add to it. */
   #failAll(error: DurlogError): void {
     const failed = this.#calls.removeIf((call) => !call.outlivesFailure)
-    for (const call of failed) call.fail(error)
+    const joint = new JointFailure()
+    for (const call of failed) call.fail(() => joint.rejection(error))
   }
 
   /**
@@ -96,14 +98,14 @@ export class CallQueue {
             resolve(promise)
           } catch (error) {
             leave()
-            reject(outcomeOfCall(error))
+            resolve(atCaller(Promise.reject(outcomeOfCall(error))))
           }
           return true
         },
-        fail: (error) => {
+        fail: (rejection) => {
           if (left) return
           leave()
-          reject(error)
+          resolve(rejection())
         },
       })
     })

@@ -1,5 +1,6 @@
 /** A log that another process or thread may be writing: reading only, without its lock. */
 import type { Readable } from 'node:stream'
+import { atCaller } from '../caller-stack.js'
 import { LogCursors } from '../cursor/log-cursors.js'
 import { closedError } from '../errors.js'
 import { type NativeBounds, native } from '../native/native.js'
@@ -101,7 +102,11 @@ export class ReaderLog implements ReadOnlyLog {
     return this.#cursors.removeCursor(name)
   }
 
-  async refresh(): Promise<void> {
+  refresh(): Promise<void> {
+    return atCaller(this.#refresh())
+  }
+
+  async #refresh(): Promise<void> {
     if (this.#source.ended) throw closedError(this.dir)
     // First: an older generation is safe.
     this.#generation = (await native.cuts(this.dir, 0)).generation
@@ -130,7 +135,11 @@ export class ReaderLog implements ReadOnlyLog {
     }
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    return atCaller(this.#close())
+  }
+
+  async #close(): Promise<void> {
     this.#reads.refuse()
     await this.#cursors.close()
     this.#source.end()

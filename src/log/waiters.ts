@@ -1,21 +1,17 @@
 /** Promises that wait for a seq to reach one level, oldest first, in parallel arrays on a ring. */
 
-type Resolve = (seq: number) => void
-type Reject = (error: unknown) => void
+type Resolve = (seq: number | Promise<never>) => void
 
 // One executor for every promise: a closure each would cost as much as the promise.
 let lastResolve: Resolve
-let lastReject: Reject
-function capture(resolve: Resolve, reject: Reject): void {
+function capture(resolve: Resolve): void {
   lastResolve = resolve
-  lastReject = reject
 }
 
 const INITIAL_CAPACITY = 64
 
 export class Waiters {
   #resolves: (Resolve | undefined)[] = new Array(INITIAL_CAPACITY).fill(undefined)
-  #rejects: (Reject | undefined)[] = new Array(INITIAL_CAPACITY).fill(undefined)
   #seqs = new Float64Array(INITIAL_CAPACITY)
   #mask = INITIAL_CAPACITY - 1
   #head = 0
@@ -31,7 +27,6 @@ export class Waiters {
     if (this.#size > this.#mask) this.#grow()
     const slot = (this.#head + this.#size) & this.#mask
     this.#resolves[slot] = lastResolve
-    this.#rejects[slot] = lastReject
     this.#seqs[slot] = seq
     this.#size++
     return promise
@@ -46,7 +41,6 @@ export class Waiters {
       if (seq >= reached) break
       const resolve = this.#resolves[slot] as Resolve
       this.#resolves[slot] = undefined
-      this.#rejects[slot] = undefined
       this.#head = (slot + 1) & this.#mask
       this.#size--
       settled++
@@ -55,16 +49,15 @@ export class Waiters {
     return settled
   }
 
-  /** Rejects every waiter from `firstSeq` on, oldest first, with the error that `errorFor` makes of its seq. */
-  rejectFrom(firstSeq: number, errorFor: (seq: number) => unknown): void {
+  /** Settles every waiter from `firstSeq` on, oldest first, with the rejection that `rejectionOf` makes of its seq. */
+  rejectFrom(firstSeq: number, rejectionOf: (seq: number) => Promise<never>): void {
     let kept = this.#size
     while (kept > 0 && (this.#seqs[(this.#head + kept - 1) & this.#mask] as number) >= firstSeq) kept--
     for (let i = kept; i < this.#size; i++) {
       const slot = (this.#head + i) & this.#mask
-      const reject = this.#rejects[slot] as Reject
+      const resolve = this.#resolves[slot] as Resolve
       this.#resolves[slot] = undefined
-      this.#rejects[slot] = undefined
-      reject(errorFor(this.#seqs[slot] as number))
+      resolve(rejectionOf(this.#seqs[slot] as number))
     }
     this.#size = kept
   }
@@ -72,16 +65,13 @@ export class Waiters {
   #grow(): void {
     const capacity = this.#mask + 1
     const resolves: (Resolve | undefined)[] = new Array(capacity * 2).fill(undefined)
-    const rejects: (Reject | undefined)[] = new Array(capacity * 2).fill(undefined)
     const seqs = new Float64Array(capacity * 2)
     for (let i = 0; i < this.#size; i++) {
       const slot = (this.#head + i) & this.#mask
       resolves[i] = this.#resolves[slot]
-      rejects[i] = this.#rejects[slot]
       seqs[i] = this.#seqs[slot] as number
     }
     this.#resolves = resolves
-    this.#rejects = rejects
     this.#seqs = seqs
     this.#mask = capacity * 2 - 1
     this.#head = 0

@@ -1,6 +1,7 @@
 /** A log opened for writing: checks arguments and emits events; WritePipeline does the rest. */
 import { EventEmitter } from 'node:events'
 import type { Readable } from 'node:stream'
+import { atCaller } from '../caller-stack.js'
 import { LogCursors } from '../cursor/log-cursors.js'
 import { invalidArgument, outcomeOfCall } from '../errors.js'
 import { Counter, type NativeLog, type NativeSharedLog } from '../native/native.js'
@@ -216,7 +217,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   }
 
   async sync(durability: Durability = 'sync'): Promise<number> {
-    return this.#pipeline.sync(levelCode(durability))
+    return await atCaller(this.#pipeline.sync(levelCode(durability)))
   }
 
   flushSync(durability: Durability = 'sync'): number {
@@ -269,20 +270,20 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
 
   async trimBefore(seq: number): Promise<number> {
     checkSeq('seq', seq)
-    return this.#changes.trimBefore(seq)
+    return await atCaller(this.#changes.trimBefore(seq))
   }
 
   applyRetention(): Promise<number> {
-    return this.#changes.applyRetention()
+    return atCaller(this.#changes.applyRetention())
   }
 
   async truncateAfter(seq: number): Promise<number> {
     checkSeq('seq', seq, -1)
-    return this.#changes.truncateAfter(seq)
+    return await atCaller(this.#changes.truncateAfter(seq))
   }
 
   rotate(): Promise<number> {
-    return this.#changes.rotate()
+    return atCaller(this.#changes.rotate())
   }
 
   stats(): LogStats {
@@ -303,10 +304,11 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   close(): Promise<void> {
     if (this.#closing === undefined) {
       const cursors = this.#cursors.close()
-      this.#closing = this.#changes
+      const closed = this.#changes
         .close(() => this.#closeFiles())
         .finally(() => this.#source.end())
         .finally(() => cursors)
+      this.#closing = atCaller(closed)
       this.#reads.refuse()
     }
     return this.#closing

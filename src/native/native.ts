@@ -382,35 +382,5 @@ export interface Native {
   crc32c(crc: number, data: Uint8Array): number
 }
 
-/** An error that the core makes carries no stack. The wrapper's await has the frames of the caller. */
-function withCallerStack<Args extends unknown[], T>(
-  call: (...args: Args) => Promise<T>,
-): (...args: Args) => Promise<T> {
-  return async (...args) => {
-    try {
-      return await call(...args)
-    } catch (error) {
-      if (error instanceof Error) Error.captureStackTrace(error)
-      throw error
-    }
-  }
-}
-
-const addon = loadAddon() as Native
-addon.setErrorClass(DurlogError)
-
-export const native: Native = {
-  ...addon,
-  open: withCallerStack(addon.open),
-  openLogReader: withCallerStack(addon.openLogReader),
-  openDurableCursor: withCallerStack(addon.openDurableCursor),
-  listCursors: withCallerStack(addon.listCursors),
-  removeCursor: withCallerStack(addon.removeCursor),
-  planRetention: withCallerStack(addon.planRetention),
-  bounds: withCallerStack(addon.bounds),
-  cuts: withCallerStack(addon.cuts),
-  verify: withCallerStack(addon.verify),
-  frames: withCallerStack(addon.frames),
-  repair: withCallerStack(addon.repair),
-  addFile: withCallerStack(addon.addFile),
-}
+export const native = loadAddon() as Native
+native.setErrorClass(DurlogError)

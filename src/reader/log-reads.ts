@@ -1,5 +1,6 @@
 /** The reads of an open log, in its writer and in its readers. */
 import type { Readable } from 'node:stream'
+import { atCaller } from '../caller-stack.js'
 import { closedError } from '../errors.js'
 import { native } from '../native/native.js'
 import { checkLogPosition, checkSeq, toTimeMs } from '../options/call-options.js'
@@ -35,16 +36,18 @@ export class LogReads {
 
   async get(seq: number): Promise<LogRecord> {
     checkSeq('seq', seq)
-    const record = await this.#uncut(
-      () => this.#points.get(seq),
-      () => this.#source.limitFor(seq),
+    const record = await atCaller(
+      this.#uncut(
+        () => this.#points.get(seq),
+        () => this.#source.limitFor(seq),
+      ),
     )
     return this.#decodable(record)
   }
 
   async seqAt(time: Date | number): Promise<number> {
     const timeMs = toTimeMs('time', time)
-    return this.#uncut(() => this.#points.seqAt(timeMs))
+    return await atCaller(this.#uncut(() => this.#points.seqAt(timeMs)))
   }
 
   /** Repeats `read` until no cut happens during it; returns its result. `check` throws to prevent a repetition. */
@@ -71,9 +74,9 @@ export class LogReads {
     this.#check()
     if (of.uuid !== uuid) return false
     // First: a cut is recorded before the log becomes shorter.
-    const { next } = await this.#source.range(false)
+    const { next } = await atCaller(this.#source.range(false))
     if (seq >= next) return false
-    const cuts = await native.cuts(this.#source.dir, generation)
+    const cuts = await atCaller(native.cuts(this.#source.dir, generation))
     return cuts.uuid === uuid && generation <= cuts.generation && (cuts.lowest === -1 || cuts.lowest > seq)
   }
 

@@ -2,6 +2,7 @@
  * Iterates over records, a decoded batch at a time, with the next batch fetched while one is consumed. One state machine
  * of batch, fetch and truncation, hence its length.
  */
+import { atCaller } from '../caller-stack.js'
 import { DurlogError, outOfRange } from '../errors.js'
 import { type NativeBatch, type NativeLogReader, native } from '../native/native.js'
 import { onAbort } from '../options/abort-signal.js'
@@ -198,7 +199,7 @@ export class Reader implements LogReader {
     }
     this.#waiting++
     this.#lastWaiting = result.then(leave, leave)
-    return result
+    return atCaller(result)
   }
 
   async #advance(): Promise<IteratorResult<LogRecord, undefined>> {
