@@ -37,6 +37,8 @@ export type DurlogErrorCode =
   | 'ERR_DURLOG_NO_BINARY'
   | 'ERR_DURLOG_STREAM_CHANGED'
   | 'ERR_DURLOG_STREAM_ENDED'
+  | 'ERR_DURLOG_STREAM_EXISTS'
+  | 'ERR_DURLOG_STREAM_DELETED'
   | 'ERR_DURLOG_PRODUCER_FENCED'
   | 'ERR_DURLOG_PRODUCER_GAP'
 
@@ -55,8 +57,13 @@ export interface DurlogErrorDetails {
   offset?: number
   /** ERR_DURLOG_LOCKED: the process that holds the log or the cursor. ERR_DURLOG_STALLED: the process that is not responding. */
   ownerPid?: number
-  /** ERR_DURLOG_SEQ_CONFLICT: the seq that the record would have got. ERR_DURLOG_PRODUCER_GAP: the producer's next seq. */
+  /**
+   * ERR_DURLOG_SEQ_CONFLICT, ERR_DURLOG_STREAM_ENDED: the seq that the record would have got. ERR_DURLOG_PRODUCER_GAP: the
+   * producer's next seq.
+   */
   nextSeq?: number
+  /** ERR_DURLOG_PRODUCER_FENCED, ERR_DURLOG_PRODUCER_GAP: the producer's epoch in the stream, if it has one. */
+  epoch?: number
   /** ERR_DURLOG_CORRUPT: first and last seq that cannot be read any more. Of a cursor: that were cut or trimmed. */
   lostFirst?: number
   lostLast?: number
@@ -81,6 +88,7 @@ export class DurlogError extends Error {
   declare readonly offset?: number
   declare readonly ownerPid?: number
   declare readonly nextSeq?: number
+  declare readonly epoch?: number
   declare readonly lostFirst?: number
   declare readonly lostLast?: number
   declare readonly outcome?: FailureOutcome

@@ -51,6 +51,8 @@ const EXIT_CODES: Record<DurlogErrorCode, number> = {
   ERR_DURLOG_NO_BINARY: ExitCode.io,
   ERR_DURLOG_STREAM_CHANGED: ExitCode.corrupt,
   ERR_DURLOG_STREAM_ENDED: ExitCode.badInput,
+  ERR_DURLOG_STREAM_EXISTS: ExitCode.badInput,
+  ERR_DURLOG_STREAM_DELETED: ExitCode.badInput,
   ERR_DURLOG_PRODUCER_FENCED: ExitCode.badInput,
   ERR_DURLOG_PRODUCER_GAP: ExitCode.badInput,
 }

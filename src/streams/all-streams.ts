@@ -1,13 +1,12 @@
 /** Iterates over the records of all streams, in commit order: the main log's. */
 import type { DurableCursor, Log, LogReader } from '../index.js'
 import type { CommitOptions } from '../types.js'
-import type { StreamCodec } from './encoding.js'
+import { codecOf } from './encoding.js'
 import { decodeEntry, EntryKind } from './entry.js'
 import type { CommittedRecord, StreamsCursor, StreamsReadOptions } from './types.js'
 
 export interface AllContext {
   log: Log
-  codec: StreamCodec
   /** Whether the entry at `position` does not count. */
   isVoid(position: number): boolean
   /** Deliver only what is synced. */
@@ -62,8 +61,9 @@ async function* committed<V>(
   read: () => LogReader,
 ): AsyncGenerator<CommittedRecord<V>, void, undefined> {
   for await (const { seq: position, data } of read()) {
-    const { kind, stream, seq, timeMs, frame, valueAt } = decodeEntry(data, position)
+    const { kind, stream, seq, timeMs, encoding, frame, valueAt } = decodeEntry(data, position)
     if (kind !== EntryKind.append || context.isVoid(position)) continue
-    yield { stream, seq, value: context.codec.decode(frame.subarray(valueAt)) as V, timestamp: timeMs, position }
+    const value = codecOf(encoding).decode(frame.subarray(valueAt)) as V
+    yield { stream, seq, value, timestamp: timeMs, position }
   }
 }

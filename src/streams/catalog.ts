@@ -2,6 +2,7 @@
 import { setImmediate } from 'node:timers'
 import { DurlogError } from '../errors.js'
 import type { Log } from '../index.js'
+import { loadedMeta, type StoredMeta, type StreamMeta } from './meta.js'
 import type { StoredRequests } from './requests.js'
 import { type ProducerState, type StreamCapture, type StreamDisk, StreamState } from './state.js'
 import type { StreamEncoding } from './types.js'
@@ -32,6 +33,9 @@ interface StoredStream {
   name: string
   created: number
   ended: boolean
+  gone?: boolean
+  writerSeq?: string
+  meta: StoredMeta
   disk: { first: number; next: number; bytes: number; crc: number; index: string }
   producers: [id: string, epoch: number, seq: number, recent: number[]][]
 }
@@ -61,7 +65,7 @@ export class Catalog {
 
   /** Throws ERR_DURLOG_CORRUPT, or ERR_DURLOG_VERSION if a newer durlog has written it. */
   async load(): Promise<CatalogState> {
-    const streams = new Map<string, StreamState>()
+    const stored = new Map<string, StoredStream>()
     this.#live.clear()
     let head: CatalogHead | undefined
     let group: [seq: number, record: StoredRecord][] = []
@@ -75,12 +79,12 @@ export class Catalog {
       } else {
         if (record.version > FORMAT_VERSION)
           throw new DurlogError('ERR_DURLOG_VERSION', `a newer durlog wrote the catalog in ${this.#log.dir}: upgrade`)
-        for (const [at, changed] of group) this.#apply(streams, at, changed)
+        for (const [at, changed] of group) this.#apply(stored, at, changed)
         group = []
         head = record
       }
     }
-    return { head, streams }
+    return { head, streams: loadedStreams(stored) }
   }
 
   /**
@@ -141,12 +145,12 @@ export class Catalog {
     return end
   }
 
-  #apply(streams: Map<string, StreamState>, seq: number, record: StoredRecord): void {
+  #apply(stored: Map<string, StoredStream>, seq: number, record: StoredRecord): void {
     if (record.kind === 'gone') {
-      streams.delete(record.name)
+      stored.delete(record.name)
       this.#live.delete(record.name)
     } else if (record.kind === 'stream') {
-      streams.set(record.name, loadedStream(record))
+      stored.set(record.name, record)
       this.#live.set(record.name, seq)
     }
   }
@@ -201,14 +205,39 @@ class SliceWriter {
 function storedStream(state: StreamState, capture: StreamCapture, disk: StreamDisk): StoredStream {
   const producers: StoredStream['producers'] = []
   for (const [id, { epoch, seq, recent }] of capture.producers) producers.push([id, epoch, seq, recent])
-  const { name, created } = state
-  const { ended } = capture
-  return { kind: 'stream', name, created, ended, disk: { ...disk, index: disk.index.toString('base64') }, producers }
+  const { name, created, meta } = state
+  const { ended, gone, writerSeq } = capture
+  return {
+    kind: 'stream',
+    name,
+    created,
+    ended,
+    ...(gone && { gone }),
+    ...(writerSeq !== undefined && { writerSeq }),
+    meta,
+    disk: { ...disk, index: disk.index.toString('base64') },
+    producers,
+  }
 }
 
-function loadedStream(record: StoredStream): StreamState {
+/** The streams, the oldest first: a source is older than its forks, and in the catalog as long as it has any. */
+function loadedStreams(stored: ReadonlyMap<string, StoredStream>): Map<string, StreamState> {
+  const streams = new Map<string, StreamState>()
+  const records = [...stored.values()].sort((a, b) => a.created - b.created)
+  for (const record of records) {
+    const meta = loadedMeta(record.meta)
+    const source = meta.fork === undefined ? undefined : streams.get(meta.fork.stream)
+    streams.set(record.name, loadedStream(record, meta, source))
+  }
+  return streams
+}
+
+function loadedStream(record: StoredStream, meta: StreamMeta, source: StreamState | undefined): StreamState {
   const disk = { ...record.disk, index: Buffer.from(record.disk.index, 'base64') }
-  const state = new StreamState(record.name, record.created, disk, false)
+  const state = new StreamState(record.name, record.created, disk, false, meta, source)
+  state.known = true
+  state.gone = record.gone ?? false
+  state.writerSeq = record.writerSeq
   state.ended = record.ended
   state.endVisible = record.ended
   for (const [id, epoch, producerSeq, recent] of record.producers)

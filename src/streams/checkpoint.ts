@@ -5,7 +5,7 @@ import type { DurableCursor, Log } from '../index.js'
 import { AlignedMemory } from './aligned-memory.js'
 import type { Catalog, CatalogChange, CatalogHead } from './catalog.js'
 import type { FolderFiles } from './folder-files.js'
-import { NO_DISK, type StreamState } from './state.js'
+import type { StreamState } from './state.js'
 import { type StepHook, StreamWriter } from './stream-writer.js'
 import type { StreamTable } from './table.js'
 import type { StreamChange, StreamsCheckpoint } from './types.js'
@@ -23,7 +23,6 @@ export interface CheckpointContext {
   cursor: DurableCursor
   /** That of the log's, the catalog's and the cursor's steps. */
   level: 'sync' | 'full'
-  lines: boolean
   encoding: CatalogHead['encoding']
   onChanged: (change: StreamChange) => void
   onStep: StepHook
@@ -111,7 +110,7 @@ export class Checkpointer {
       const context = { ...this.#context, memory }
       for (let next = states.next(); next.done !== true && !failed; next = states.next()) {
         const state = next.value
-        const writer = new StreamWriter(context, state.name, state.disk)
+        const writer = new StreamWriter(context, state)
         if (++inTurn % STREAMS_IN_TURN === 0) await new Promise((resolve) => setImmediate(resolve))
         try {
           changes.push(await writeStream(writer, state))
@@ -156,7 +155,7 @@ async function writeStream(writer: StreamWriter, state: StreamState): Promise<Ca
   const capture = state.capture ?? state.copy()
   state.capture = capture
   const records = state.tail.slice(0, capture.next - state.disk.next)
-  if (state.replaces && state.disk === NO_DISK) await writer.remove()
+  if (state.replaces && state.disk.bytes === 0) await writer.remove()
   const disk = records.length === 0 ? state.disk : await writer.append(records)
   return { state, capture, disk }
 }

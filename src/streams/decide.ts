@@ -1,16 +1,26 @@
 /** Decides whether an append, an end or a deletion counts. The owner and every replay decide by these functions. */
-import { DurlogError } from '../errors.js'
+import { DurlogError, invalidArgument, outOfRange } from '../errors.js'
 import { EntryKind } from './entry.js'
+import { defaultMeta, type StreamMeta, sameMeta } from './meta.js'
 import { type ProducerState, RECENT_APPENDS, type StreamCapture, type StreamState } from './state.js'
-import type { Producer } from './types.js'
+import type { Producer, StreamEncoding } from './types.js'
 
 export const MAX_PRODUCERS = 4096
 
+/** A change that a caller wants, or that a replay finds. */
 export interface Wanted {
   kind: EntryKind
   stream: string
   expectedSeq: number | undefined
   producer: Producer | undefined
+  writerSeq: string | undefined
+  encoding: StreamEncoding
+  /** Of a creation. */
+  meta: StreamMeta | undefined
+  /** Refuse it if there is no such stream. */
+  existing: boolean
+  /** The previous one of the batch, of the same stream, decides for both. */
+  follows: boolean
 }
 
 /** `stored`: it counts, and gets `seq`. `duplicate`: nothing is to be stored; `seq` is the original's, -1 if it is not known. */
@@ -21,47 +31,111 @@ export interface Verdict {
 
 /** The part of a stream's state that decides. */
 interface View {
+  readonly meta: StreamMeta
   readonly next: number
   readonly ended: boolean
+  readonly gone: boolean
+  readonly writerSeq: string | undefined
   readonly producers: { get(id: string): ProducerState | undefined; readonly size: number }
 }
 
+type Find = (name: string) => StreamState | undefined
+
 /**
  * Decides by the state `view`, undefined if there is no such stream. Throws the refusal: SEQ_CONFLICT, STREAM_ENDED,
- * PRODUCER_FENCED, PRODUCER_GAP, NOT_FOUND or OUT_OF_RANGE.
+ * STREAM_EXISTS, STREAM_DELETED, PRODUCER_FENCED, PRODUCER_GAP, NOT_FOUND, INVALID_ARGUMENT or OUT_OF_RANGE.
  */
-export function decide(wanted: Wanted, view: View | undefined): Verdict {
-  const { stream, producer, expectedSeq, kind } = wanted
+export function decide(wanted: Wanted, view: View | undefined, find: Find): Verdict {
+  const { stream, producer, expectedSeq, kind, encoding } = wanted
+  if (view?.gone === true) throw deletedStream(stream)
+  if (kind === EntryKind.create) return decideCreation(stream, wanted.meta as StreamMeta, view, find)
   const next = view?.next ?? 0
-  if (kind !== EntryKind.append && view === undefined) throw noSuchStream(stream)
+  if (view === undefined && (kind !== EntryKind.append || wanted.existing)) throw noSuchStream(stream)
   if (producer !== undefined) {
     const known = view?.producers.get(producer.id)
-    if (checkProducer(stream, producer, known)) return { outcome: 'duplicate', seq: originalSeq(producer, known) }
+    if (checkProducer(stream, producer, known, view)) return { outcome: 'duplicate', seq: originalSeq(producer, known) }
     if (known === undefined && view !== undefined && view.producers.size >= MAX_PRODUCERS)
       throw tooManyProducers(stream)
   }
-  if (view?.ended === true && kind === EntryKind.end) return { outcome: 'duplicate', seq: next }
-  if (view?.ended === true && kind === EntryKind.append)
-    throw new DurlogError('ERR_DURLOG_STREAM_ENDED', `the stream "${stream}" has ended: append to another one`)
+  if (view?.ended === true) {
+    if (kind === EntryKind.end && producer === undefined) return { outcome: 'duplicate', seq: next }
+    if (kind !== EntryKind.delete) throw endedStream(stream, next)
+  }
   if (expectedSeq !== undefined && expectedSeq !== next) throw conflict(wanted, next)
+  if (kind === EntryKind.append && view !== undefined) {
+    if (view.meta.encoding !== encoding)
+      throw invalidArgument(`the stream "${stream}" has the encoding ${view.meta.encoding}, not ${encoding}`)
+    checkWriterSeq(wanted, view.writerSeq)
+  }
   return { outcome: 'stored', seq: next }
 }
 
-/** Decides the appends of a batch, each as if the earlier ones were applied. Throws the first refusal. */
-export function decideBatch(batch: readonly Wanted[], find: (name: string) => StreamState | undefined): Verdict[] {
-  if (batch.length === 1) return [decide(batch[0] as Wanted, find((batch[0] as Wanted).stream))]
+/**
+ * Decides the changes of a batch. The changes of a group, which follow its first one, share the verdict of that; without
+ * groups each is decided as if the earlier ones were applied. Throws the first refusal.
+ */
+export function decideBatch(batch: readonly Wanted[], find: Find): Verdict[] {
+  const first = batch[0] as Wanted
+  if (batch.length === 1) return [decide(first, find(first.stream), find)]
+  if ((batch[1] as Wanted).follows) return decideGroup(batch, decide(first, find(first.stream), find))
   const copies = new Map<string, StreamCapture>()
   return batch.map((wanted) => {
     const state = find(wanted.stream)
-    const view = copies.get(wanted.stream) ?? state
-    const verdict = decide(wanted, view)
+    const meta = state?.meta ?? defaultMeta(wanted.encoding)
+    const copied = copies.get(wanted.stream)
+    const verdict = decide(wanted, copied === undefined ? state : { ...copied, meta }, find)
     if (verdict.outcome === 'duplicate') return verdict
-    const copy = copies.get(wanted.stream) ?? state?.copy() ?? { next: 0, ended: false, producers: new Map() }
+    const copy = copied ?? state?.copy() ?? newCapture()
     copies.set(wanted.stream, copy)
     if (wanted.producer !== undefined) advance(copy.producers, wanted.producer, copy.next)
+    if (wanted.writerSeq !== undefined) copy.writerSeq = wanted.writerSeq
     copy.next++
     return verdict
   })
+}
+
+function decideGroup(group: readonly Wanted[], { outcome, seq: first }: Verdict): Verdict[] {
+  let seq = first
+  return group.map(({ kind }) => {
+    const verdict: Verdict = { outcome, seq }
+    if (kind === EntryKind.append && seq !== -1) seq++
+    return verdict
+  })
+}
+
+function newCapture(): StreamCapture {
+  return { next: 0, ended: false, gone: false, writerSeq: undefined, producers: new Map() }
+}
+
+/** Of a stream with the same options a creation is a duplicate. */
+function decideCreation(name: string, meta: StreamMeta, view: View | undefined, find: Find): Verdict {
+  if (view !== undefined) {
+    if (sameMeta(meta, view.meta)) return { outcome: 'duplicate', seq: view.next }
+    throw new DurlogError(
+      'ERR_DURLOG_STREAM_EXISTS',
+      `the stream "${name}" was created with other options: delete it, or choose another name`,
+    )
+  }
+  const { fork } = meta
+  if (fork === undefined) return { outcome: 'stored', seq: 0 }
+  const source = find(fork.stream)
+  if (source === undefined) throw noSuchStream(fork.stream)
+  if (source.gone) throw deletedStream(fork.stream)
+  if (source.meta.encoding !== meta.encoding)
+    throw invalidArgument(`a fork has the encoding of its source, ${source.meta.encoding}; got ${meta.encoding}`)
+  if (fork.seq > source.next || (fork.bytes > 0 && fork.seq === source.next))
+    throw outOfRange(`the stream "${fork.stream}" has ${source.next} records; it cannot be forked at seq ${fork.seq}`)
+  return { outcome: 'stored', seq: fork.seq }
+}
+
+/** By bytes of UTF-8. */
+function checkWriterSeq({ stream, writerSeq }: Wanted, greatest: string | undefined): void {
+  if (writerSeq === undefined || greatest === undefined) return
+  if (Buffer.compare(Buffer.from(writerSeq), Buffer.from(greatest)) > 0) return
+  throw new DurlogError(
+    'ERR_DURLOG_SEQ_CONFLICT',
+    `writerSeq must be greater than "${greatest}", that of an earlier append to the stream "${stream}"; got "${writerSeq}"`,
+  )
 }
 
 /** The producer's append gets the stream's seq `streamSeq`. */
@@ -74,20 +148,26 @@ export function advance(producers: Map<string, ProducerState>, { id, epoch, seq 
 }
 
 /** Whether the append was stored before. */
-function checkProducer(stream: string, { id, epoch, seq }: Producer, known: ProducerState | undefined): boolean {
+function checkProducer(
+  stream: string,
+  { id, epoch, seq }: Producer,
+  known: ProducerState | undefined,
+  view: View | undefined,
+): boolean {
   if (known !== undefined && epoch < known.epoch)
     throw new DurlogError(
       'ERR_DURLOG_PRODUCER_FENCED',
       `producer "${id}" of the stream "${stream}" is at epoch ${known.epoch}, and epoch ${epoch} is over: another instance has taken its place`,
+      { epoch: known.epoch },
     )
   const next = known?.epoch === epoch ? known.seq + 1 : 0
-  if (seq > next)
-    throw new DurlogError(
-      'ERR_DURLOG_PRODUCER_GAP',
-      `producer "${id}" of the stream "${stream}" must continue with seq ${next} in epoch ${epoch}; got ${seq}`,
-      { nextSeq: next },
-    )
-  return seq < next
+  if (seq <= next) return seq < next
+  if (view?.ended === true) throw endedStream(stream, view.next)
+  throw new DurlogError(
+    'ERR_DURLOG_PRODUCER_GAP',
+    `producer "${id}" of the stream "${stream}" must continue with seq ${next} in epoch ${epoch}; got ${seq}`,
+    { nextSeq: next, ...(known !== undefined && { epoch: known.epoch }) },
+  )
 }
 
 function originalSeq({ epoch, seq }: Producer, known: ProducerState | undefined): number {
@@ -100,6 +180,19 @@ function conflict({ stream, expectedSeq }: Wanted, nextSeq: number): DurlogError
     'ERR_DURLOG_SEQ_CONFLICT',
     `the next record of the stream "${stream}" gets seq ${nextSeq}, not ${expectedSeq} (expectedSeq): read the records before it, then decide again`,
     { nextSeq },
+  )
+}
+
+function endedStream(stream: string, nextSeq: number): DurlogError {
+  return new DurlogError('ERR_DURLOG_STREAM_ENDED', `the stream "${stream}" has ended: append to another one`, {
+    nextSeq,
+  })
+}
+
+function deletedStream(stream: string): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_STREAM_DELETED',
+    `the stream "${stream}" was deleted, and its name is in use until its forks are deleted: choose another name`,
   )
 }
 

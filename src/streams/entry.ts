@@ -1,10 +1,11 @@
 /** A record of the main log: docs/STREAMS.md, "A record of the main log". */
 import { DurlogError } from '../errors.js'
 import type { FrameMemory } from './frame-memory.js'
+import { loadedMeta, type StoredMeta, type StreamMeta } from './meta.js'
 import type { RequestId } from './requests.js'
-import type { Producer } from './types.js'
+import type { Producer, StreamEncoding } from './types.js'
 
-export const EntryKind = { append: 1, end: 2, delete: 3 } as const
+export const EntryKind = { append: 1, end: 2, delete: 3, create: 4 } as const
 export type EntryKind = (typeof EntryKind)[keyof typeof EntryKind]
 
 /** One change of one stream. */
@@ -17,6 +18,16 @@ export interface Entry {
   producer: Producer | undefined
   /** The request of another process that made it; of a batch, in its first entry. */
   request?: RequestId | undefined
+  /** Greater than that of every earlier append to the stream. */
+  writerSeq: string | undefined
+  /** Of the value. */
+  encoding: StreamEncoding
+  /** Of a creation. */
+  meta: StreamMeta | undefined
+  /** It counts only if the stream exists. */
+  existing: boolean
+  /** The previous entry is of the same stream and decides for both. */
+  follows: boolean
   /** The next entry of the log belongs to the same batch. */
   continues: boolean
   /** Its bytes in the log. Of an append, the value begins at `valueAt`. */
@@ -24,11 +35,15 @@ export interface Entry {
   valueAt: number
 }
 
-const Flag = { producer: 1, continues: 2, request: 4 } as const
+const Flag = { producer: 1, continues: 2, request: 4, existing: 8, writerSeq: 16, follows: 32 } as const
+/** The encoding takes the two highest bits of the flags. */
+const ENCODING_SHIFT = 6
+const ENCODINGS: readonly (StreamEncoding | undefined)[] = [undefined, 'json', 'text', 'bytes']
 const HEADER_BYTES = 16
 const PRODUCER_HEADER_BYTES = 14
 const CLIENT_BYTES = 8
 const REQUEST_BYTES = CLIENT_BYTES + 6
+const OVERHEAD_BYTES = HEADER_BYTES + PRODUCER_HEADER_BYTES + REQUEST_BYTES + 2
 const LONG_TEXT = 8192
 export const EMPTY: Buffer = Buffer.alloc(0)
 
@@ -38,16 +53,20 @@ export function encodeEntry(
   entry: Omit<Entry, 'frame' | 'valueAt'>,
   value: Buffer | string,
 ): Entry {
-  const { kind, stream, seq, timeMs, producer, request, continues } = entry
-  const texts = stream.length + (producer?.id.length ?? 0)
-  const bytes = memory.reserve(HEADER_BYTES + PRODUCER_HEADER_BYTES + REQUEST_BYTES + 3 * texts + mostBytes(value))
+  const { kind, stream, seq, timeMs, producer, request, writerSeq, encoding, existing, follows, continues } = entry
+  const texts = stream.length + (producer?.id.length ?? 0) + (writerSeq?.length ?? 0)
+  const bytes = memory.reserve(OVERHEAD_BYTES + 3 * texts + mostBytes(value))
   const start = memory.used
   const nameBytes = bytes.write(stream, start + HEADER_BYTES)
   bytes[start] = kind
   bytes[start + 1] =
     (producer === undefined ? 0 : Flag.producer) |
     (continues ? Flag.continues : 0) |
-    (request === undefined ? 0 : Flag.request)
+    (request === undefined ? 0 : Flag.request) |
+    (existing ? Flag.existing : 0) |
+    (writerSeq === undefined ? 0 : Flag.writerSeq) |
+    (follows ? Flag.follows : 0) |
+    (ENCODINGS.indexOf(encoding) << ENCODING_SHIFT)
   bytes.writeUInt16LE(nameBytes, start + 2)
   bytes.writeUIntLE(seq, start + 4, 6)
   bytes.writeUIntLE(timeMs, start + 10, 6)
@@ -64,8 +83,13 @@ export function encodeEntry(
     bytes.writeUIntLE(request.number, at + CLIENT_BYTES, 6)
     at += REQUEST_BYTES
   }
+  if (writerSeq !== undefined) {
+    const textBytes = bytes.write(writerSeq, at + 2)
+    bytes.writeUInt16LE(textBytes, at)
+    at += 2 + textBytes
+  }
   const end = at + (typeof value === 'string' ? bytes.write(value, at) : value.copy(bytes, at))
-  return { kind, stream, seq, timeMs, producer, request, continues, frame: memory.take(end), valueAt: at - start }
+  return { ...entry, frame: memory.take(end), valueAt: at - start }
 }
 
 /** At least as many bytes as `value` takes; of a long string exactly as many. */
@@ -78,7 +102,8 @@ function mostBytes(value: Buffer | string): number {
 export function decodeEntry(bytes: Buffer, position: number): Entry {
   const kind = bytes[0] as EntryKind
   const flags = bytes[1] as number
-  if (bytes.length < HEADER_BYTES || !(kind >= EntryKind.append && kind <= EntryKind.delete) || flags > 7)
+  const encoding = ENCODINGS[flags >> ENCODING_SHIFT]
+  if (bytes.length < HEADER_BYTES || !(kind >= EntryKind.append && kind <= EntryKind.create) || encoding === undefined)
     throw notAnEntry(position)
   let at = HEADER_BYTES + bytes.readUInt16LE(2)
   const stream = bytes.toString('utf8', HEADER_BYTES, at)
@@ -102,6 +127,13 @@ export function decodeEntry(bytes: Buffer, position: number): Entry {
     request = { client: bytes.toString('hex', at, clientEnd), number: bytes.readUIntLE(clientEnd, 6) }
     at = end
   }
+  let writerSeq: string | undefined
+  if ((flags & Flag.writerSeq) !== 0) {
+    if (at + 2 > bytes.length) throw notAnEntry(position)
+    const end = at + 2 + bytes.readUInt16LE(at)
+    writerSeq = bytes.toString('utf8', at + 2, end)
+    at = end
+  }
   if (at > bytes.length) throw notAnEntry(position)
   return {
     kind,
@@ -110,9 +142,22 @@ export function decodeEntry(bytes: Buffer, position: number): Entry {
     timeMs: bytes.readUIntLE(10, 6),
     producer,
     request,
+    writerSeq,
+    encoding,
+    meta: kind === EntryKind.create ? metaOf(bytes.subarray(at), position) : undefined,
+    existing: (flags & Flag.existing) !== 0,
+    follows: (flags & Flag.follows) !== 0,
     continues: (flags & Flag.continues) !== 0,
     frame: bytes,
     valueAt: at,
+  }
+}
+
+function metaOf(value: Buffer, position: number): StreamMeta {
+  try {
+    return loadedMeta(JSON.parse(value.toString()) as StoredMeta)
+  } catch {
+    throw notAnEntry(position)
   }
 }
 

@@ -2,16 +2,14 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { StreamCodec } from './encoding.js'
 import { fileNameOf } from './file-name.js'
 
 export class FolderFiles {
   readonly dir: string
-  readonly #extension: string
 
-  /** `lines`: the streams' files are JSON Lines. */
-  constructor(dir: string, lines: boolean) {
+  constructor(dir: string) {
     this.dir = dir
-    this.#extension = lines ? '.jsonl' : '.frames'
   }
 
   get log(): string {
@@ -22,8 +20,8 @@ export class FolderFiles {
     return join(this.dir, 'catalog')
   }
 
-  records(stream: string): string {
-    return join(this.dir, 'streams', fileNameOf(stream) + this.#extension)
+  records(stream: string, { lines }: Pick<StreamCodec, 'lines'>): string {
+    return join(this.dir, 'streams', fileNameOf(stream) + (lines ? '.jsonl' : '.frames'))
   }
 
   index(stream: string): string {
@@ -31,9 +29,9 @@ export class FolderFiles {
   }
 
   /** A new path in `changed/`. */
-  aside(stream: string): string {
+  aside(stream: string, { lines }: Pick<StreamCodec, 'lines'>): string {
     const unique = `${Date.now()}-${randomBytes(4).toString('hex')}`
-    return join(this.dir, 'changed', `${fileNameOf(stream)}-${unique}${this.#extension}`)
+    return join(this.dir, 'changed', `${fileNameOf(stream)}-${unique}${lines ? '.jsonl' : '.frames'}`)
   }
 
   /** Makes the folders, durably. */

@@ -4,21 +4,20 @@ import { DurlogError, invalidArgument, ofFileSystem } from '../errors.js'
 import { type Log, open } from '../index.js'
 import { resolveDir } from '../options/call-options.js'
 import { Catalog, type CatalogHead } from './catalog.js'
-import { codecOf } from './encoding.js'
 import { decodeEntry, type Entry } from './entry.js'
 import { FolderFiles } from './folder-files.js'
+import { RECORD_MAX_BYTES } from './items.js'
 import { type ResolvedStreamsOptions, resolveStreamsOptions } from './options.js'
 import { RequestTable } from './requests.js'
 import { type Opened, OWN_CURSOR, StreamStore } from './store.js'
-import { RECORD_MAX_BYTES } from './stream.js'
 import type { StepHook } from './stream-writer.js'
 import { StreamTable } from './table.js'
 import type { StreamEncoding, Streams, StreamsOptions } from './types.js'
 
 const LOG_SEGMENT_BYTES = 16 << 20
 const CATALOG_SEGMENT_BYTES = 1 << 20
-/** The largest overhead of an entry in the log: header, name, producer. */
-const ENTRY_OVERHEAD_BYTES = 2048
+/** The largest overhead of an entry in the log: header, name, producer, writerSeq. */
+const ENTRY_OVERHEAD_BYTES = 4096
 
 /**
  * Opens the folder of streams `dir`, making it unless `create` is false. When it resolves, every record that the log holds is in
@@ -55,7 +54,7 @@ export async function openWithInternals(
   { onStep = () => {}, logSegmentBytes = LOG_SEGMENT_BYTES }: Internals,
 ): Promise<StreamStore<unknown>> {
   const resolved = resolveStreamsOptions(options)
-  const files = new FolderFiles(resolve(resolveDir(dir)), codecOf(resolved.encoding).lines)
+  const files = new FolderFiles(resolve(resolveDir(dir)))
   const log = await open(files.log, {
     durability: resolved.durability,
     segmentBytes: logSegmentBytes,
@@ -88,18 +87,18 @@ async function openOwned(
       ;({ head, table } = await load(log, catalog))
     }
     const { encoding, position } = head as CatalogHead
-    const fitting = withEncoding(files, options, encoding)
+    const fitting = withEncoding(files.dir, options, encoding)
     const cursor = await log.cursor(OWN_CURSOR)
     const opened: Opened = {
       log,
       catalog,
       cursor,
-      files: fitting.files,
+      files,
       table,
       position,
       load: async () => (await load(log, catalog)).table,
     }
-    const store = new StreamStore(opened, fitting.options, onStep)
+    const store = new StreamStore(opened, fitting, onStep)
     // If it fails, the records stay in the log, the streams can be read, and the next checkpoint tries again.
     if (table.dirty.size > 0) await store.checkpoint().catch(() => {})
     return store
@@ -109,23 +108,18 @@ async function openOwned(
   }
 }
 
-/** The folder's encoding, unless the caller named another one. */
-function withEncoding(
-  files: FolderFiles,
-  options: ResolvedStreamsOptions,
-  encoding: StreamEncoding,
-): { files: FolderFiles; options: ResolvedStreamsOptions } {
-  if (encoding === options.encoding) return { files, options }
-  if (options.encodingNamed)
-    throw invalidArgument(`the streams in ${files.dir} have the encoding ${encoding}; got ${options.encoding}`)
-  return { files: new FolderFiles(files.dir, codecOf(encoding).lines), options: { ...options, encoding } }
+/** With the folder's encoding, unless the caller named another one. */
+function withEncoding(dir: string, options: ResolvedStreamsOptions, encoding: StreamEncoding): ResolvedStreamsOptions {
+  if (options.encodingNamed && encoding !== options.encoding)
+    throw invalidArgument(`the streams in ${dir} have the encoding ${encoding}; got ${options.encoding}`)
+  return { ...options, encoding }
 }
 
 /** The state that the catalog and the log after it leave. */
 async function load(log: Log, catalog: Catalog): Promise<{ head: CatalogHead | undefined; table: StreamTable }> {
   const { head, streams } = await catalog.load()
   const table = new StreamTable()
-  for (const [name, state] of streams) table.streams.set(name, state)
+  for (const state of streams.values()) table.add(state)
   if (head === undefined) return { head, table }
   if (head.log !== log.uuid) throw apart(log, `the catalog belongs to another log, ${head.log}`)
   if (head.position < log.firstSeq || head.position > log.nextSeq)

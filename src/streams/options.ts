@@ -2,8 +2,16 @@
 import { invalidArgument } from '../errors.js'
 import type { Durability } from '../index.js'
 import { bag, choice, flag, shown, whole } from '../options/checks.js'
-import { isUnicode } from './file-name.js'
-import type { Producer, StreamAppendOptions, StreamEncoding, StreamsOptions } from './types.js'
+import { checkStreamName, isUnicode } from './file-name.js'
+import type { StreamMeta } from './meta.js'
+import type {
+  Producer,
+  StreamAppendOptions,
+  StreamCreateOptions,
+  StreamEncoding,
+  StreamFork,
+  StreamsOptions,
+} from './types.js'
 
 const ENCODINGS: readonly StreamEncoding[] = ['json', 'text', 'bytes']
 const LEVELS: readonly Durability[] = ['memory', 'async', 'sync', 'full']
@@ -15,13 +23,32 @@ const STREAMS_NAMES: readonly string[] = [
   'lock',
   'create',
 ] satisfies (keyof StreamsOptions)[]
-const APPEND_NAMES: readonly string[] = ['expectedSeq', 'producer'] satisfies (keyof StreamAppendOptions)[]
+const APPEND_NAMES: readonly string[] = [
+  'expectedSeq',
+  'producer',
+  'writerSeq',
+  'create',
+  'end',
+] satisfies (keyof StreamAppendOptions)[]
+const CREATE_NAMES: readonly string[] = [
+  'encoding',
+  'contentType',
+  'ttlMs',
+  'expiresAt',
+  'fork',
+  'values',
+  'end',
+] satisfies (keyof StreamCreateOptions<unknown>)[]
 const READ_NAMES: readonly string[] = ['from', 'follow', 'signal']
 const BATCH_MAX = 65_536
 /** Positions and seqs take 6 bytes in the files. */
 const SEQ_RANGE = { min: 0, max: 2 ** 48 - 1, unit: 'records' }
 const EPOCH_RANGE = { ...SEQ_RANGE, unit: 'epochs' }
 const PRODUCER_ID_MAX_BYTES = 128
+const WRITER_SEQ_MAX_BYTES = 1024
+const CONTENT_TYPE_MAX_BYTES = 256
+const FORK_NAMES: readonly string[] = ['stream', 'seq', 'bytes'] satisfies (keyof StreamFork)[]
+const TIME_RANGE = { min: 0, max: 2 ** 53 - 1, unit: 'milliseconds' }
 
 export interface ResolvedStreamsOptions {
   encoding: StreamEncoding
@@ -53,17 +80,84 @@ export function resolveStreamsOptions(options: unknown): ResolvedStreamsOptions 
 export interface AppendConditions {
   expectedSeq: number | undefined
   producer: Producer | undefined
+  writerSeq: string | undefined
+  /** Refuse an append to a stream that does not exist. */
+  existing: boolean
+  end: boolean
 }
 
-const NO_CONDITIONS: AppendConditions = { expectedSeq: undefined, producer: undefined }
+const NO_CONDITIONS: AppendConditions = {
+  expectedSeq: undefined,
+  producer: undefined,
+  writerSeq: undefined,
+  existing: false,
+  end: false,
+}
 
 export function resolveAppendOptions(options: unknown): AppendConditions {
   if (options === undefined) return NO_CONDITIONS
-  const { expectedSeq, producer } = bag('append options', options, APPEND_NAMES) as StreamAppendOptions
+  const { expectedSeq, producer, writerSeq, create, end } = bag(
+    'append options',
+    options,
+    APPEND_NAMES,
+  ) as StreamAppendOptions
   return {
     expectedSeq: expectedSeq === undefined ? undefined : whole('expectedSeq', expectedSeq, SEQ_RANGE, 0),
     producer: producer === undefined ? undefined : resolveProducer(producer),
+    writerSeq: writerSeq === undefined ? undefined : text('writerSeq', writerSeq, WRITER_SEQ_MAX_BYTES),
+    existing: !flag('create', create, true),
+    end: flag('end', end, false),
   }
+}
+
+/** Of `end`. */
+export function resolveEndOptions(options: unknown): AppendConditions {
+  const { producer } = bag('end options', options, ['producer'])
+  return resolveAppendOptions(producer === undefined ? undefined : { producer })
+}
+
+export interface Creation {
+  meta: StreamMeta
+  /** The caller gave no seq: that of an earlier creation, or the end of the source. */
+  forkAnywhere: boolean
+  values: readonly unknown[]
+  end: boolean
+}
+
+/** `encoding`: that of the folder. */
+export function resolveCreateOptions(options: unknown, encoding: StreamEncoding): Creation {
+  const given = bag('create options', options, CREATE_NAMES) as StreamCreateOptions<unknown>
+  const { contentType, ttlMs, expiresAt, values = [] } = given
+  const fork = given.fork === undefined ? undefined : (bag('fork', given.fork, FORK_NAMES) as Partial<StreamFork>)
+  if (!Array.isArray(values) || values.length >= BATCH_MAX)
+    throw invalidArgument(`values must be an array of fewer than ${BATCH_MAX} values; got ${shown(values)}`)
+  if (fork !== undefined) checkStreamName(fork.stream)
+  const meta: StreamMeta = {
+    encoding: choice('encoding', given.encoding, ENCODINGS, encoding),
+    contentType: contentType === undefined ? undefined : text('contentType', contentType, CONTENT_TYPE_MAX_BYTES),
+    ttlMs: ttlMs === undefined ? undefined : whole('ttlMs', ttlMs, TIME_RANGE, 0),
+    expiresAtMs: expiresAt === undefined ? undefined : whole('expiresAt', Number(expiresAt), TIME_RANGE, 0),
+    fork: fork && {
+      stream: fork.stream as string,
+      seq: whole('fork.seq', fork.seq, SEQ_RANGE, 0),
+      bytes: whole('fork.bytes', fork.bytes, { min: 0, max: 2 ** 32, unit: 'bytes' }, 0),
+    },
+  }
+  const forkAnywhere = fork !== undefined && fork.seq === undefined
+  if (forkAnywhere && meta.fork?.bytes !== 0) throw invalidArgument('fork.bytes needs fork.seq, the record that is cut')
+  return { meta, forkAnywhere, values, end: flag('end', given.end, false) }
+}
+
+/** Values of one append; each is checked by its encoding. */
+export function checkValues(values: unknown): asserts values is readonly unknown[] {
+  if (!Array.isArray(values) || values.length === 0 || values.length >= BATCH_MAX)
+    throw invalidArgument(`values must be an array of 1 to ${BATCH_MAX - 1} values; got ${shown(values)}`)
+}
+
+function text(name: string, value: unknown, maxBytes: number): string {
+  if (typeof value === 'string' && value !== '' && Buffer.byteLength(value) <= maxBytes && isUnicode(value))
+    return value
+  throw invalidArgument(`${name} must be Unicode text of 1 to ${maxBytes} bytes; got ${shown(value)}`)
 }
 
 function resolveProducer(producer: unknown): Producer {

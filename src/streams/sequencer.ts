@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers'
 import { DurlogError } from '../errors.js'
 import type { Durability, Log } from '../index.js'
 import { decideBatch, type Verdict, type Wanted } from './decide.js'
-import { EMPTY, type Entry, type EntryKind, encodeEntry } from './entry.js'
+import { type Entry, encodeEntry } from './entry.js'
 import { FrameMemory } from './frame-memory.js'
 import type { RequestId } from './requests.js'
 import type { StreamState } from './state.js'
@@ -149,11 +149,12 @@ export class Sequencer {
 
   #entriesOf(items: readonly Item[], verdicts: readonly Verdict[], id: RequestId | undefined): Entry[] {
     const timeMs = Math.max(Date.now(), this.table.lastTimeMs)
-    return items.map(({ kind, stream, producer, value }, at) => {
+    return items.map(({ kind, stream, producer, writerSeq, encoding, meta, existing, follows, value }, at) => {
       const { seq } = verdicts[at] as Verdict
       const continues = at < items.length - 1
       const request = at === 0 ? id : undefined
-      return encodeEntry(this.#memory, { kind, stream, seq, timeMs, producer, request, continues }, value)
+      const given = { kind, stream, producer, writerSeq, encoding, meta, existing, follows }
+      return encodeEntry(this.#memory, { ...given, seq, timeMs, request, continues }, value)
     })
   }
 
@@ -278,9 +279,4 @@ export class Sequencer {
     this.#onIdle?.()
     this.#onIdle = undefined
   }
-}
-
-/** An item without a value. */
-export function bareItem(kind: EntryKind, stream: string): Item {
-  return { kind, stream, expectedSeq: undefined, producer: undefined, value: EMPTY }
 }

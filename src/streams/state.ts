@@ -1,5 +1,6 @@
 /** One stream as the owner of the folder knows it. */
 import { EMPTY, type Entry } from './entry.js'
+import { expiryOf, type StreamMeta } from './meta.js'
 
 /** The content of the stream's files as of its last checkpoint. Never changed, only replaced. */
 export interface StreamDisk {
@@ -55,6 +56,10 @@ export interface ProducerState {
 export interface StreamCapture {
   next: number
   ended: boolean
+  /** Deleted, and kept for its forks. */
+  gone: boolean
+  /** The greatest one. */
+  writerSeq: string | undefined
   producers: Map<string, ProducerState>
 }
 
@@ -66,6 +71,9 @@ export class StreamState {
   readonly name: string
   /** The position of the entry that made it: tells it from another stream of the same name. */
   readonly created: number
+  readonly meta: StreamMeta
+  /** The stream whose records it begins with. */
+  readonly source: StreamState | undefined
   /** A deleted stream of the same name may have left files. */
   readonly replaces: boolean
   disk: StreamDisk
@@ -74,28 +82,63 @@ export class StreamState {
   next: number
   /** The records before it have reached the level. */
   visible: number
+  /** Its creation has reached the level. */
+  known = false
   ended = false
   /** The end has reached the level. */
   endVisible = false
   deleted = false
+  gone = false
+  /** Streams that begin with its records. */
+  forks = 0
+  writerSeq: string | undefined
+  /** The last append or read; when it was loaded, if there was none since. */
+  usedMs: number = Date.now()
   producers: Map<string, ProducerState> = new Map()
   /** Set while a checkpoint has yet to store it and it has changed since the checkpoint began. */
   capture: StreamCapture | undefined
 
-  constructor(name: string, created: number, disk: StreamDisk, replaces: boolean) {
+  constructor(
+    name: string,
+    created: number,
+    disk: StreamDisk,
+    replaces: boolean,
+    meta: StreamMeta,
+    source: StreamState | undefined,
+  ) {
     this.name = name
     this.created = created
+    this.meta = meta
+    this.source = source
     this.disk = disk
     this.next = disk.next
     this.visible = disk.next
     this.replaces = replaces
   }
 
+  /** The oldest seq that can be read. */
+  get firstSeq(): number {
+    const { source, disk } = this
+    return source !== undefined && disk.first === this.meta.fork?.seq
+      ? Math.min(source.firstSeq, disk.first)
+      : disk.first
+  }
+
+  /** Whether callers may know it. */
+  get exists(): boolean {
+    return this.known && !this.gone
+  }
+
+  isExpired(nowMs: number): boolean {
+    return nowMs >= expiryOf(this.meta, this.usedMs)
+  }
+
   /** The stream at this moment. */
   copy(): StreamCapture {
     const producers = new Map<string, ProducerState>()
     for (const [id, { epoch, seq, recent }] of this.producers) producers.set(id, { epoch, seq, recent: [...recent] })
-    return { next: this.next, ended: this.ended, producers }
+    const { next, ended, gone, writerSeq } = this
+    return { next, ended, gone, writerSeq, producers }
   }
 }
 

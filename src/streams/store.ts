@@ -8,13 +8,15 @@ import { bag } from '../options/checks.js'
 import { type AllContext, AllCursor, readAll } from './all-streams.js'
 import type { Catalog } from './catalog.js'
 import { Checkpointer } from './checkpoint.js'
-import { codecOf, type StreamCodec } from './encoding.js'
+import { codecOf } from './encoding.js'
+import { Expiry } from './expiry.js'
 import { checkStreamName } from './file-name.js'
 import type { FolderFiles } from './folder-files.js'
-import { checkBatch, checkReadOptions, type ResolvedStreamsOptions } from './options.js'
+import { appendItem, type StreamContext } from './items.js'
+import { checkBatch, checkReadOptions, type ResolvedStreamsOptions, resolveAppendOptions } from './options.js'
 import type { RequestId, RequestTable } from './requests.js'
 import { type Item, Sequencer } from './sequencer.js'
-import { appendItem, infoOf, NamedStream, type StreamContext } from './stream.js'
+import { infoOf, NamedStream } from './stream.js'
 import type { StepHook } from './stream-writer.js'
 import type { StreamTable } from './table.js'
 import type {
@@ -32,6 +34,7 @@ import type {
 
 /** Records in memory beyond which appends wait, as a multiple of `checkpointBytes`. */
 const MAX_TAIL_CHECKPOINTS = 4
+const BATCH_ITEM_NAMES = ['stream', 'value', 'expectedSeq', 'producer', 'writerSeq', 'create']
 export const OWN_CURSOR = 'durlog-streams'
 
 /** What `openStreams` has opened and loaded. */
@@ -51,8 +54,8 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   readonly changes: StreamChange[] = []
   readonly #opened: Opened
   readonly #options: ResolvedStreamsOptions
-  readonly #codec: StreamCodec
   readonly #sequencer: Sequencer
+  readonly #expiry: Expiry
   readonly #checkpointer: Checkpointer
   readonly #context: StreamContext
   readonly #all: AllContext
@@ -68,17 +71,12 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     this.dir = files.dir
     this.#opened = opened
     this.#options = options
-    this.#codec = codecOf(options.encoding)
-    const { lines } = this.#codec
     const level = options.durability === 'full' ? 'full' : 'sync'
     const onChanged = (change: StreamChange): void => {
       this.changes.push(change)
       this.emit('changed', change)
     }
-    this.#checkpointer = new Checkpointer(
-      { ...opened, level, lines, encoding: options.encoding, onChanged, onStep },
-      position,
-    )
+    this.#checkpointer = new Checkpointer({ ...opened, level, encoding: options.encoding, onChanged, onStep }, position)
     this.#sequencer = new Sequencer(
       {
         log,
@@ -91,16 +89,18 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
       table,
     )
     const sequencer = this.#sequencer
+    this.#expiry = new Expiry(sequencer)
     this.#context = {
       files,
-      codec: this.#codec,
+      codec: codecOf(options.encoding),
       sequencer,
       table: () => sequencer.table,
+      find: (name) => this.#expiry.find(name),
+      removeExpired: (name) => this.#expiry.removeIfExpired(name),
       checkOpen: () => this.#checkOpen(),
     }
     this.#all = {
       log,
-      codec: this.#codec,
       isVoid: (at) => sequencer.table.voids.has(at),
       durableOnly: options.durability === 'sync' || options.durability === 'full',
     }
@@ -114,9 +114,10 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   async appendBatch(items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]> {
     checkBatch(items)
     const checked = items.map((item) => {
-      const { stream, value, ...options } = bag('a batch item', item, ['stream', 'value', 'expectedSeq', 'producer'])
+      const { stream, value, ...options } = bag('a batch item', item, BATCH_ITEM_NAMES)
       checkStreamName(stream)
-      return appendItem(this.#codec, stream, value, options)
+      this.#expiry.removeIfExpired(stream)
+      return appendItem(this.#context, stream, value, resolveAppendOptions(options))
     })
     return this.#sequencer.submit(checked)
   }
@@ -170,6 +171,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
 
   async #close(): Promise<void> {
     clearTimeout(this.#timer)
+    this.#expiry.close()
     const { log, catalog, cursor } = this.#opened
     try {
       await this.#sequencer.close(closedError(this.dir))

@@ -25,7 +25,7 @@ export class StreamFile {
   constructor(files: FolderFiles, name: string, codec: StreamCodec) {
     this.#name = name
     this.#codec = codec
-    this.#path = files.records(name)
+    this.#path = files.records(name, codec)
     this.#indexPath = files.index(name)
   }
 

@@ -2,13 +2,14 @@
 import { constants, type FileHandle, open, rename, rm } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
 import { type AlignedMemory, PAGE_BYTES } from './aligned-memory.js'
+import { codecOf, type StreamCodec } from './encoding.js'
 import { EMPTY } from './entry.js'
 import { copyDurably, readRange, writeAll } from './file-io.js'
 import type { FolderFiles } from './folder-files.js'
 import { layOutFrames } from './frame-layout.js'
 import { completeLines, layOutLines, type Piece, withoutSpaces } from './line-layout.js'
 import { encodeIndex, INDEX_ENTRY_BYTES, splitIndex } from './record-index.js'
-import type { StreamDisk, TailRecord } from './state.js'
+import type { StreamDisk, StreamState, TailRecord } from './state.js'
 import type { StreamChange } from './types.js'
 
 /** Missing outside Linux; 0 there. */
@@ -20,7 +21,6 @@ export type StepHook = (step: string) => void
 
 export interface StreamWriterContext {
   files: FolderFiles
-  lines: boolean
   memory: AlignedMemory
   onChanged: (change: StreamChange) => void
   onStep: StepHook
@@ -41,25 +41,28 @@ export class StreamWriter {
   folderChanged = false
   readonly #context: StreamWriterContext
   readonly #name: string
+  readonly #codec: StreamCodec
   readonly #path: string
   #disk: StreamDisk
   #file: FileHandle | undefined
   /** The same file, by O_DIRECT; null if the system refuses it. */
   #direct: FileHandle | null | undefined
 
-  constructor(context: StreamWriterContext, name: string, disk: StreamDisk) {
+  constructor(context: StreamWriterContext, { name, meta, disk }: StreamState) {
     this.#context = context
     this.#name = name
-    this.#path = context.files.records(name)
+    this.#codec = codecOf(meta.encoding)
+    this.#path = context.files.records(name, this.#codec)
     this.#disk = disk
   }
 
-  /** Removes the files of the stream. */
+  /** Removes the files of the stream, and of an earlier one of the same name. */
   async remove(): Promise<void> {
     this.#context.onStep('remove')
     this.folderChanged = true
-    await rm(this.#path, { force: true })
-    await rm(this.#context.files.index(this.#name), { force: true })
+    const { files } = this.#context
+    for (const lines of [true, false]) await rm(files.records(this.#name, { lines }), { force: true })
+    await rm(files.index(this.#name), { force: true })
   }
 
   /** Adds `records` to the file after its last complete one and syncs it; returns what it holds then. */
@@ -97,7 +100,7 @@ export class StreamWriter {
   async #beginAgain(exists: boolean): Promise<void> {
     await this.#file?.close()
     this.#file = undefined
-    const original = exists ? this.#context.files.aside(this.#name) : ''
+    const original = exists ? this.#context.files.aside(this.#name, this.#codec) : ''
     this.#context.onStep('move aside')
     this.folderChanged = true
     if (exists) await rename(this.#path, original)
@@ -112,11 +115,11 @@ export class StreamWriter {
   async #examine(records: readonly TailRecord[], size: number): Promise<Found> {
     const { bytes: from } = this.#disk
     const onDevice = await this.#readDevice(from, size)
-    const found = this.#context.lines && onDevice !== undefined ? matching(records, onDevice, from) : NOTHING
+    const found = this.#codec.lines && onDevice !== undefined ? matching(records, onDevice, from) : NOTHING
     if (found.kept.length === size - from) return found
     const rest = (await readRange(this.#file as FileHandle, from, size)).subarray(found.kept.length)
     if (!this.#isOwn(rest, records.slice(found.ends.length), from + found.kept.length)) {
-      const original = this.#context.files.aside(this.#name)
+      const original = this.#context.files.aside(this.#name, this.#codec)
       await copyDurably(this.#path, original)
       this.folderChanged = true
       this.#context.onChanged({ stream: this.#name, original, lostFirst: -1, lostLast: -1 })
@@ -129,7 +132,7 @@ export class StreamWriter {
   /** Whether `rest`, at `offset`, can be what a checkpoint of `records` that did not end has left. */
   #isOwn(bytes: Buffer, records: readonly TailRecord[], offset: number): boolean {
     const rest = withoutZeros(bytes)
-    if (!this.#context.lines) {
+    if (!this.#codec.lines) {
       let at = 0
       for (const { bytes } of layOutFrames(offset, records)) {
         const part = rest.subarray(at, at + bytes.length)
@@ -162,7 +165,7 @@ export class StreamWriter {
     }
     let pending = found.kept.subarray(end.bytes - from)
     let count = kept
-    for (const piece of this.#context.lines ? layOutLines(start, added) : layOutFrames(start, added)) {
+    for (const piece of this.#codec.lines ? layOutLines(start, added) : layOutFrames(start, added)) {
       this.#context.onStep('write')
       await this.#writePiece(file, piece)
       parts.push(encodeEnds(piece.ends, records, count))

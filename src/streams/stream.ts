@@ -1,25 +1,23 @@
 /** The handle of one stream. */
-import { DurlogError } from '../errors.js'
-import type { StreamCodec } from './encoding.js'
+import type { DurlogError } from '../errors.js'
+import { createStream } from './creation.js'
+import { codecOf } from './encoding.js'
 import { EntryKind } from './entry.js'
-import { checkReadOptions, resolveAppendOptions } from './options.js'
-import { bareItem, type Item, type Sequencer } from './sequencer.js'
+import { appendItem, bareItem, encode, following, type StreamContext } from './items.js'
+import { contentTypeOf } from './meta.js'
+import { checkReadOptions, checkValues, resolveAppendOptions, resolveEndOptions } from './options.js'
+import type { Item } from './sequencer.js'
 import { type ReadContext, readStream } from './stream-reader.js'
 import type {
   Stream,
   StreamAppendOptions,
   StreamAppendResult,
+  StreamCreateOptions,
+  StreamEndOptions,
   StreamInfo,
   StreamReadOptions,
   StreamRecord,
 } from './types.js'
-
-/** The longest record in bytes. */
-export const RECORD_MAX_BYTES: number = 8 << 20
-
-export interface StreamContext extends ReadContext {
-  sequencer: Sequencer
-}
 
 export class NamedStream<V> implements Stream<V> {
   readonly name: string
@@ -31,21 +29,39 @@ export class NamedStream<V> implements Stream<V> {
     this.name = name
   }
 
+  async create(options?: StreamCreateOptions<V>): Promise<boolean> {
+    const results = await createStream(this.#context, this.name, options)
+    return !(results[0] as StreamAppendResult).duplicate
+  }
+
   append(value: V, options?: StreamAppendOptions): Promise<StreamAppendResult> {
     try {
-      const item = appendItem(this.#context.codec, this.name, value, options)
-      return this.#context.sequencer.submit([item]).then(onlyResult)
+      const item = appendItem(this.#context, this.name, value, resolveAppendOptions(options))
+      return this.#submit(options?.end === true ? [item, following(EntryKind.end, item)] : [item])
     } catch (error) {
       return Promise.reject(error)
     }
+  }
+
+  async appendAll(values: readonly V[], options?: StreamAppendOptions): Promise<StreamAppendResult> {
+    checkValues(values)
+    const conditions = resolveAppendOptions(options)
+    const first = appendItem(this.#context, this.name, values[0], conditions)
+    const codec = codecOf(first.encoding)
+    const items = [first]
+    for (const value of values.slice(1)) items.push(following(EntryKind.append, first, encode(codec, value)))
+    if (conditions.end) items.push(following(EntryKind.end, first))
+    return this.#submit(items)
   }
 
   read(options?: StreamReadOptions): AsyncGenerator<StreamRecord<V>, void, undefined> {
     return readStream<V>(this.#context, this.name, checkReadOptions(options))
   }
 
-  async end(): Promise<void> {
-    await this.#context.sequencer.submit([bareItem(EntryKind.end, this.name)])
+  async end(options?: StreamEndOptions): Promise<void> {
+    const { producer } = resolveEndOptions(options)
+    this.#context.removeExpired(this.name)
+    await this.#context.sequencer.submit([{ ...bareItem(EntryKind.end, this.name), producer }])
   }
 
   async delete(): Promise<boolean> {
@@ -53,7 +69,8 @@ export class NamedStream<V> implements Stream<V> {
       await this.#context.sequencer.submit([bareItem(EntryKind.delete, this.name)])
       return true
     } catch (error) {
-      if ((error as DurlogError).code === 'ERR_DURLOG_NOT_FOUND') return false
+      const { code } = error as DurlogError
+      if (code === 'ERR_DURLOG_NOT_FOUND' || code === 'ERR_DURLOG_STREAM_DELETED') return false
       throw error
     }
   }
@@ -62,36 +79,33 @@ export class NamedStream<V> implements Stream<V> {
     this.#context.checkOpen()
     return infoOf(this.#context, this.name)
   }
-}
 
-/** Throws ERR_DURLOG_INVALID_ARGUMENT or ERR_DURLOG_RECORD_TOO_LARGE. */
-export function appendItem(codec: StreamCodec, stream: string, value: unknown, options: unknown): Item {
-  const encoded = codec.encode(value)
-  // A character takes at most 3 bytes of UTF-8.
-  if (3 * encoded.length > RECORD_MAX_BYTES && Buffer.byteLength(encoded) > RECORD_MAX_BYTES)
-    throw new DurlogError(
-      'ERR_DURLOG_RECORD_TOO_LARGE',
-      `a record has at most ${RECORD_MAX_BYTES} bytes; got ${Buffer.byteLength(encoded)}: split it`,
-    )
-  const { expectedSeq, producer } = resolveAppendOptions(options)
-  return { kind: EntryKind.append, stream, value: encoded, expectedSeq, producer }
-}
-
-/** What readers may know of the stream; undefined before its first record is visible. */
-export function infoOf({ table, files }: ReadContext, name: string): StreamInfo | undefined {
-  const state = table().find(name)
-  if (state === undefined || state.visible === state.disk.first) return undefined
-  const { disk, visible, endVisible } = state
-  return {
-    name,
-    firstSeq: disk.first,
-    nextSeq: visible,
-    ended: endVisible,
-    fileBytes: disk.bytes,
-    path: files.records(name),
+  #submit(items: readonly Item[]): Promise<StreamAppendResult> {
+    this.#context.removeExpired(this.name)
+    return this.#context.sequencer.submit(items).then(firstResult)
   }
 }
 
-function onlyResult([result]: readonly StreamAppendResult[]): StreamAppendResult {
+/** What readers may know of the stream; undefined before its first record or its creation is visible. */
+export function infoOf({ find, files }: ReadContext, name: string): StreamInfo | undefined {
+  const state = find(name)
+  if (state === undefined) return undefined
+  const { disk, visible, endVisible, firstSeq, meta } = state
+  return {
+    name,
+    firstSeq,
+    nextSeq: visible,
+    ended: endVisible,
+    encoding: meta.encoding,
+    contentType: contentTypeOf(meta),
+    ttlMs: meta.ttlMs,
+    expiresAt: meta.expiresAtMs,
+    fork: meta.fork,
+    fileBytes: disk.bytes,
+    path: files.records(name, codecOf(meta.encoding)),
+  }
+}
+
+function firstResult([result]: readonly StreamAppendResult[]): StreamAppendResult {
   return result as StreamAppendResult
 }

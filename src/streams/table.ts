@@ -1,6 +1,7 @@
 /** All streams of a folder, as the entries of the log so far leave them. */
 import { advance, decideBatch } from './decide.js'
 import { type Entry, EntryKind } from './entry.js'
+import { defaultMeta, expiryOf, type StreamMeta } from './meta.js'
 import { RequestTable } from './requests.js'
 import { NO_DISK, type StreamDisk, StreamState, TAIL_RECORD_OVERHEAD_BYTES, TailRecord, tailBytesOf } from './state.js'
 
@@ -18,6 +19,8 @@ export class StreamTable {
   readonly voids: Set<number> = new Set()
   /** Of other processes. */
   requests: RequestTable = new RequestTable()
+  /** Streams that expire. */
+  readonly expiring: Set<StreamState> = new Set()
   readonly #waiting = new Map<string, Set<() => void>>()
 
   find = (name: string): StreamState | undefined => this.streams.get(name)
@@ -46,20 +49,21 @@ export class StreamTable {
   apply(entry: Entry, position: number): StreamState {
     this.lastTimeMs = entry.timeMs
     const found = this.streams.get(entry.stream)
-    const state = found ?? this.#create(entry.stream, position)
+    const state = found ?? this.#create(entry, position)
     this.#touch(state)
+    state.usedMs = Date.now()
+    if (entry.producer !== undefined) advance(state.producers, entry.producer, state.next)
     if (entry.kind === EntryKind.append) {
       const record = new TailRecord(position, entry)
       state.tail.push(record)
       this.tailBytes += record.length + TAIL_RECORD_OVERHEAD_BYTES
-      if (entry.producer !== undefined) advance(state.producers, entry.producer, state.next)
+      if (entry.writerSeq !== undefined) state.writerSeq = entry.writerSeq
       state.next++
     } else if (entry.kind === EntryKind.end) {
       state.ended = true
-    } else {
-      state.deleted = true
-      this.streams.delete(entry.stream)
-      this.tailBytes -= tailBytesOf(state.tail)
+    } else if (entry.kind === EntryKind.delete) {
+      if (state.forks > 0) state.gone = true
+      else this.#remove(state)
     }
     return state
   }
@@ -72,6 +76,7 @@ export class StreamTable {
 
   /** The entry, which has been applied to `state`, has reached the level. */
   acknowledged(entry: Entry, state: StreamState): void {
+    state.known = true
     if (entry.kind === EntryKind.append) state.visible = Math.max(state.visible, entry.seq + 1)
     else if (entry.kind === EntryKind.end) state.endVisible = true
     this.#wake(entry.stream)
@@ -119,11 +124,39 @@ export class StreamTable {
     this.#frozen = new Map()
   }
 
-  #create(name: string, position: number): StreamState {
-    const replaces = this.dirty.has(name) || this.#frozen.has(name)
-    const state = new StreamState(name, position, NO_DISK, replaces)
-    this.streams.set(name, state)
+  /** Adds a stream that the catalog holds; its source has been added before. */
+  add(state: StreamState): void {
+    this.streams.set(state.name, state)
+    if (state.source !== undefined) state.source.forks++
+    if (expiryOf(state.meta, 0) < Number.POSITIVE_INFINITY) this.expiring.add(state)
+  }
+
+  /** Whether a reader waits for the stream `name`. */
+  isWaitedFor(name: string): boolean {
+    return this.#waiting.has(name)
+  }
+
+  #create({ stream, encoding, meta = defaultMeta(encoding) }: Entry, position: number): StreamState {
+    const replaces = this.dirty.has(stream) || this.#frozen.has(stream)
+    const { fork } = meta
+    const source = fork === undefined ? undefined : (this.streams.get(fork.stream) as StreamState)
+    const state = new StreamState(stream, position, emptyDisk(meta), replaces, meta, source)
+    this.add(state)
     return state
+  }
+
+  /** Removes a stream, and its source if that was deleted and this was its last fork. */
+  #remove(state: StreamState): void {
+    state.deleted = true
+    this.streams.delete(state.name)
+    this.expiring.delete(state)
+    this.tailBytes -= tailBytesOf(state.tail)
+    const { source } = state
+    if (source === undefined) return
+    source.forks--
+    if (!source.gone || source.forks > 0) return
+    this.#touch(source)
+    this.#remove(source)
   }
 
   #touch(state: StreamState): void {
@@ -142,4 +175,9 @@ export class StreamTable {
 /** The seq in the result of the call that stored the entry. */
 export function resultSeq({ kind, seq }: Entry): number {
   return kind === EntryKind.append ? seq : -1
+}
+
+/** Of a stream that no checkpoint has stored: the records of a fork begin where its source is left. */
+function emptyDisk({ fork }: StreamMeta): StreamDisk {
+  return fork === undefined ? NO_DISK : { ...NO_DISK, first: fork.seq, next: fork.seq }
 }

@@ -37,9 +37,52 @@ export interface StreamAppendOptions {
   /** The seq that the record must get; otherwise ERR_DURLOG_SEQ_CONFLICT with `nextSeq`. Default: any. */
   expectedSeq?: number | undefined
   producer?: Producer | undefined
+  /** A text that must be greater, by its bytes in UTF-8, than that of every earlier append; otherwise ERR_DURLOG_SEQ_CONFLICT. */
+  writerSeq?: string | undefined
+  /** Make the stream if it does not exist. Default true; with false, ERR_DURLOG_NOT_FOUND. */
+  create?: boolean | undefined
+  /** End the stream with this append, in one step. Default false. */
+  end?: boolean | undefined
 }
 
-export interface StreamBatchItem<V> extends StreamAppendOptions {
+/** A position of another stream, where a stream begins. Its records have the same seqs in both. */
+export interface StreamFork {
+  stream: string
+  /** The new stream has the source's records before it. Default: all. */
+  seq?: number | undefined
+  /** Of a stream of bytes: as many bytes of record `seq` are copied, as the first record of the new stream. Default 0. */
+  bytes?: number | undefined
+}
+
+/** Where a stream was forked. */
+export interface StreamForkPoint {
+  stream: string
+  seq: number
+  bytes: number
+}
+
+export interface StreamCreateOptions<V> {
+  /** Of the stream's values. Default: that of the folder, of a fork that of its source. */
+  encoding?: StreamEncoding | undefined
+  /** A media type, which `info` returns. Default: by the encoding. */
+  contentType?: string | undefined
+  /** The stream is deleted after so many milliseconds without an append or a read. A fork has that of its source by default. */
+  ttlMs?: number | undefined
+  /** The stream is deleted at this time, a Date or milliseconds since 1970. A fork has that of its source by default. */
+  expiresAt?: Date | number | undefined
+  /** Begin with the records of another stream, which are not copied. */
+  fork?: StreamFork | undefined
+  /** The first records. Default: none. */
+  values?: readonly V[] | undefined
+  /** End the stream after them. Default false. */
+  end?: boolean | undefined
+}
+
+export interface StreamEndOptions {
+  producer?: Producer | undefined
+}
+
+export interface StreamBatchItem<V> extends Omit<StreamAppendOptions, 'end'> {
   stream: string
   value: V
 }
@@ -84,11 +127,17 @@ export interface CommittedRecord<V> extends StreamRecord<V> {
 
 export interface StreamInfo {
   name: string
-  /** The oldest seq that can be read; above 0 only if the file was damaged by another program. */
+  /** The oldest seq that can be read; above 0 only if a file was damaged by another program. */
   firstSeq: number
   /** The seq of the next record. */
   nextSeq: number
   ended: boolean
+  encoding: StreamEncoding
+  contentType: string
+  ttlMs: number | undefined
+  /** Milliseconds since 1970. */
+  expiresAt: number | undefined
+  fork: StreamForkPoint | undefined
   /** The length of its file in bytes, as of the last checkpoint. */
   fileBytes: number
   /** The file's path. It exists after the first checkpoint of the stream. */
@@ -123,13 +172,23 @@ export type StreamsEvents = {
 /** A handle of one stream; it costs nothing until it is used. */
 export interface Stream<V> {
   readonly name: string
+  /**
+   * Makes the stream; settles with whether it did, false if it was created with the same options before. With other options
+   * it is ERR_DURLOG_STREAM_EXISTS.
+   */
+  create(options?: StreamCreateOptions<V>): Promise<boolean>
   /** Appends a record, making the stream if there is none; settles when the level is reached. */
   append(value: V, options?: StreamAppendOptions): Promise<StreamAppendResult>
+  /** Appends several records in one step; a producer counts them as one append. Settles with the seq of the first. */
+  appendAll(values: readonly V[], options?: StreamAppendOptions): Promise<StreamAppendResult>
   /** Iterates over the records. Without `follow` a stream that does not exist is ERR_DURLOG_NOT_FOUND. */
   read(options?: StreamReadOptions): AsyncGenerator<StreamRecord<V>, void, undefined>
   /** No more appends: they are refused with ERR_DURLOG_STREAM_ENDED, and followers finish. */
-  end(): Promise<void>
-  /** Removes the stream; settles with whether it existed. Its space is free after the next checkpoint. */
+  end(options?: StreamEndOptions): Promise<void>
+  /**
+   * Removes the stream; settles with whether it existed. Its space is free after the next checkpoint, or when its last fork
+   * is deleted; until then its name is in use.
+   */
   delete(): Promise<boolean>
   /** Undefined if there is no such stream. */
   info(): Promise<StreamInfo | undefined>

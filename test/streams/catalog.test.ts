@@ -4,13 +4,14 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { open } from '../../src/index.js'
 import { Catalog, type CatalogChange } from '../../src/streams/catalog.js'
+import { defaultMeta } from '../../src/streams/meta.js'
 import { StreamState } from '../../src/streams/state.js'
 import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
 
 /** A stream of `next` records. */
 function change(name: string, next: number): CatalogChange {
   const disk = { first: 0, next, bytes: next * 10, crc: next, index: Buffer.from([next % 256]) }
-  const state = new StreamState(name, 0, disk, false)
+  const state = new StreamState(name, 0, disk, false, defaultMeta('json'), undefined)
   state.producers.set('__proto__', { epoch: 1, seq: next, recent: [next] })
   return { state, capture: state.copy(), disk }
 }

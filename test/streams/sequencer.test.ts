@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { DurlogError, type Log } from '../../src/index.js'
 import { decodeEntry, EntryKind } from '../../src/streams/entry.js'
+import { bareItem } from '../../src/streams/items.js'
 import { type Item, Sequencer } from '../../src/streams/sequencer.js'
 import { StreamTable } from '../../src/streams/table.js'
 
@@ -67,13 +68,7 @@ function setUp(): { log: PlayedLog; sequencer: Sequencer; append(stream: string,
   }
   const sequencer = new Sequencer(context, load())
   const append = async (stream: string, text: string): Promise<number> => {
-    const item: Item = {
-      kind: EntryKind.append,
-      stream,
-      expectedSeq: undefined,
-      producer: undefined,
-      value: text,
-    }
+    const item: Item = { ...bareItem(EntryKind.append, stream), encoding: 'text', value: text }
     return (await sequencer.submit([item]))[0]?.seq as number
   }
   return { log, sequencer, append }

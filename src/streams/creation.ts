@@ -1,0 +1,89 @@
+/** Creates a stream with options: empty, with its first records, or as a fork. */
+import { invalidArgument, outOfRange } from '../errors.js'
+import { codecOf } from './encoding.js'
+import { EntryKind } from './entry.js'
+import { bareItem, encode, following, type StreamContext } from './items.js'
+import type { StreamMeta } from './meta.js'
+import { resolveCreateOptions } from './options.js'
+import { RecordSource } from './record-source.js'
+import type { Item } from './sequencer.js'
+import type { StreamAppendResult, StreamForkPoint } from './types.js'
+
+/** The results of the creation and of each record. */
+export async function createStream(
+  context: StreamContext,
+  name: string,
+  options: unknown,
+): Promise<StreamAppendResult[]> {
+  const { meta: wanted, forkAnywhere, values, end } = resolveCreateOptions(options, context.codec.name)
+  const encodingNamed = (options as { encoding?: unknown } | undefined)?.encoding !== undefined
+  context.removeExpired(name)
+  if (wanted.fork !== undefined) context.removeExpired(wanted.fork.stream)
+  const { meta, cut } = await resolveFork(context, name, { meta: wanted, forkAnywhere, encodingNamed })
+  const codec = codecOf(meta.encoding)
+  const creation: Item = {
+    ...bareItem(EntryKind.create, name),
+    encoding: meta.encoding,
+    meta,
+    value: JSON.stringify(meta),
+  }
+  const items = [creation]
+  if (cut !== undefined) items.push(following(EntryKind.append, creation, cut))
+  for (const value of values) items.push(following(EntryKind.append, creation, encode(codec, value)))
+  if (end) items.push(following(EntryKind.end, creation))
+  return context.sequencer.submit(items)
+}
+
+interface Wish {
+  meta: StreamMeta
+  forkAnywhere: boolean
+  encodingNamed: boolean
+}
+
+/** The options with what a fork has from its source, and the bytes of the record that the fork cuts. */
+async function resolveFork(
+  context: StreamContext,
+  name: string,
+  { meta, forkAnywhere, encodingNamed }: Wish,
+): Promise<{ meta: StreamMeta; cut: Buffer | undefined }> {
+  const { fork } = meta
+  const source = fork === undefined ? undefined : context.table().find(fork.stream)
+  if (fork === undefined || source === undefined || source.gone) return { meta, cut: undefined }
+  const ownExpiry = meta.ttlMs !== undefined || meta.expiresAtMs !== undefined
+  const inherited: StreamMeta = {
+    encoding: encodingNamed ? meta.encoding : source.meta.encoding,
+    contentType: meta.contentType ?? source.meta.contentType,
+    ttlMs: ownExpiry ? meta.ttlMs : source.meta.ttlMs,
+    expiresAtMs: ownExpiry ? meta.expiresAtMs : source.meta.expiresAtMs,
+    fork,
+  }
+  if (forkAnywhere) {
+    const earlier = context.table().find(name)?.meta.fork
+    const seq = earlier?.stream === fork.stream ? earlier.seq : source.next
+    return { meta: { ...inherited, fork: { ...fork, seq } }, cut: undefined }
+  }
+  if (fork.bytes === 0) return { meta: inherited, cut: undefined }
+  if (source.meta.encoding !== 'bytes') throw invalidArgument('fork.bytes cuts a record of a stream of bytes only')
+  const record = await bytesOf(context, fork)
+  if (record.length < fork.bytes)
+    throw outOfRange(
+      `record ${fork.seq} of "${fork.stream}" has ${record.length} bytes; it cannot be cut at ${fork.bytes}`,
+    )
+  // A cut after the last byte is no cut.
+  if (record.length === fork.bytes)
+    return { meta: { ...inherited, fork: { ...fork, seq: fork.seq + 1, bytes: 0 } }, cut: undefined }
+  return { meta: inherited, cut: record.subarray(0, fork.bytes) }
+}
+
+async function bytesOf(context: StreamContext, { stream, seq }: StreamForkPoint): Promise<Buffer> {
+  const state = context.find(stream)
+  if (state === undefined || seq >= state.visible)
+    throw outOfRange(`the stream "${stream}" has no record ${seq}, which the fork cuts`)
+  const source = new RecordSource<Buffer>(context.files, codecOf)
+  try {
+    const [record] = await source.next(state, seq)
+    return (record as { value: Buffer }).value
+  } finally {
+    await source.close()
+  }
+}

@@ -1,0 +1,59 @@
+/** Deletes streams whose time is over. A deletion is an entry of the log, so that every replay decides alike. */
+import { clearInterval, setInterval } from 'node:timers'
+import { EntryKind } from './entry.js'
+import { bareItem } from './items.js'
+import type { Sequencer } from './sequencer.js'
+import type { StreamState } from './state.js'
+
+const SWEEP_MS = 1000
+/** Deletions that one sweep begins. */
+const SWEEP_STREAMS = 1000
+
+export class Expiry {
+  readonly #sequencer: Sequencer
+  readonly #timer: NodeJS.Timeout
+
+  constructor(sequencer: Sequencer) {
+    this.#sequencer = sequencer
+    this.#timer = setInterval(() => this.#sweep(), SWEEP_MS).unref()
+  }
+
+  /** The stream, if callers may know it and it has not expired. */
+  find(name: string): StreamState | undefined {
+    const state = this.#sequencer.table.find(name)
+    return state?.exists === true && !this.#isOver(state) ? state : undefined
+  }
+
+  /** Deletes an expired stream, before what is submitted next. */
+  removeIfExpired(name: string): void {
+    const state = this.#sequencer.table.find(name)
+    if (state !== undefined && !state.gone && this.#isOver(state)) this.#remove(state)
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  /** A stream that a reader waits for is in use. */
+  #isOver(state: StreamState): boolean {
+    const { meta, name } = state
+    if (meta.ttlMs === undefined && meta.expiresAtMs === undefined) return false
+    const nowMs = Date.now()
+    if (meta.ttlMs !== undefined && this.#sequencer.table.isWaitedFor(name)) state.usedMs = nowMs
+    return state.isExpired(nowMs)
+  }
+
+  #remove({ name }: StreamState): void {
+    // It may have been deleted meanwhile. After a failed write the next sweep tries again.
+    this.#sequencer.submit([bareItem(EntryKind.delete, name)]).catch(() => {})
+  }
+
+  #sweep(): void {
+    let count = 0
+    for (const state of this.#sequencer.table.expiring) {
+      if (state.gone || !this.#isOver(state)) continue
+      this.#remove(state)
+      if (++count === SWEEP_STREAMS) return
+    }
+  }
+}

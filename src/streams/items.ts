@@ -1,0 +1,67 @@
+/** Makes the items that a sequencer takes. */
+import { DurlogError } from '../errors.js'
+import { codecOf, type StreamCodec } from './encoding.js'
+import { EMPTY, EntryKind } from './entry.js'
+import type { AppendConditions } from './options.js'
+import type { Item, Sequencer } from './sequencer.js'
+import type { ReadContext } from './stream-reader.js'
+
+/** The longest record in bytes. */
+export const RECORD_MAX_BYTES: number = 8 << 20
+
+export interface StreamContext extends ReadContext {
+  sequencer: Sequencer
+  /** Deletes the stream if it has expired, before what is submitted next. */
+  removeExpired(name: string): void
+}
+
+/** Throws ERR_DURLOG_INVALID_ARGUMENT or ERR_DURLOG_RECORD_TOO_LARGE. */
+export function appendItem(context: ReadContext, stream: string, value: unknown, conditions: AppendConditions): Item {
+  const found = context.find(stream)
+  const codec = found === undefined ? context.codec : codecOf(found.meta.encoding)
+  const { expectedSeq, producer, writerSeq, existing } = conditions
+  return {
+    kind: EntryKind.append,
+    stream,
+    value: encode(codec, value),
+    expectedSeq,
+    producer,
+    writerSeq,
+    encoding: codec.name,
+    meta: undefined,
+    existing,
+    follows: false,
+  }
+}
+
+export function encode(codec: StreamCodec, value: unknown): Buffer | string {
+  const encoded = codec.encode(value)
+  // A character takes at most 3 bytes of UTF-8.
+  if (3 * encoded.length > RECORD_MAX_BYTES && Buffer.byteLength(encoded) > RECORD_MAX_BYTES)
+    throw new DurlogError(
+      'ERR_DURLOG_RECORD_TOO_LARGE',
+      `a record has at most ${RECORD_MAX_BYTES} bytes; got ${Buffer.byteLength(encoded)}: split it`,
+    )
+  return encoded
+}
+
+/** An item without a value. */
+export function bareItem(kind: EntryKind, stream: string): Item {
+  return {
+    kind,
+    stream,
+    expectedSeq: undefined,
+    producer: undefined,
+    writerSeq: undefined,
+    encoding: 'json',
+    meta: undefined,
+    existing: false,
+    follows: false,
+    value: EMPTY,
+  }
+}
+
+/** An item of the group that `first` begins. */
+export function following(kind: EntryKind, { stream, encoding }: Item, value: Buffer | string = EMPTY): Item {
+  return { ...bareItem(kind, stream), encoding, follows: true, value }
+}
