@@ -58,7 +58,12 @@ export class Acknowledgements {
 
   /** Settles at once, or in the next turn of the event loop if calls have taken long enough in this one. */
   turn(): Promise<void> {
-    if (this.#mayContinue(1)) return Promise.resolve()
+    return this.turnAfter(0) ?? Promise.resolve()
+  }
+
+  /** After an append of `bytes`: undefined if this turn of the event loop may make more; else settles in the next. */
+  turnAfter(bytes: number): Promise<void> | undefined {
+    if (this.#mayContinue(1 + bytes / BYTES_PER_COST)) return undefined
     return new Promise((resolve) => this.#yielding.push(resolve))
   }
 

@@ -1,6 +1,5 @@
 /** Appends several records in order, and none after the first that fails: for streams and the command line. */
 import { outcomeOfCall } from '../errors.js'
-import type { AppendCall } from '../options/call-options.js'
 import type { Payload } from '../types.js'
 import type { WritePipeline } from './write-pipeline.js'
 
@@ -30,21 +29,25 @@ export async function appendInOrder(
   while (reached < list.length) {
     const framed: Promise<number>[] = []
     const { failures } = pipeline
+    const isFramed = (): boolean => reached + framed.length === list.length
     // The core frames nothing in a call that reports a failed commit. The rest is framed only if none of the framed
     // records failed with that commit.
-    const frameRest = (): Promise<void> | undefined => {
-      for (let next = reached + framed.length; next < list.length; next++) {
-        const call: AppendCall = { level, timestamp: timestamps[next], expectedSeq: undefined }
-        const promise = pipeline.frame(list[next] as Payload, call)
+    const frameInTurn = (): Promise<void> | undefined => {
+      while (!isFramed()) {
+        const next = reached + framed.length
+        const data = list[next] as Payload
+        const promise = pipeline.frame(data, { level, timestamp: timestamps[next], expectedSeq: undefined })
         if (promise === undefined) return pipeline.failures === failures ? undefined : Promise.resolve()
         promise.catch(() => {}) // awaited below
         framed.push(promise)
+        const turn = pipeline.turnAfter(data.length)
+        if (turn !== undefined) return turn
       }
       return Promise.resolve()
     }
     let failure: { error: unknown } | undefined
     try {
-      await pipeline.inOrder(frameRest)
+      while (!isFramed() && pipeline.failures === failures) await pipeline.inOrder(frameInTurn)
     } catch (error) {
       failure = { error: outcomeOfCall(error) }
     }

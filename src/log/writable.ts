@@ -28,21 +28,25 @@ export function makeWritable(append: AppendInOrder, options: ResolvedWritable): 
 
 type Failure = NonNullable<Reached['failure']>
 
-/** At most this much is appended in one turn of the event loop: a few milliseconds' work. */
-const MAX_RECORDS_IN_TURN = 4096
-const MAX_BYTES_IN_TURN = 2 ** 20
+const MAX_GROUP_RECORDS = 4096
+const MAX_GROUP_BYTES = 2 ** 20
+/** A group is found within one turn of the event loop, in this time. The clock is read once for so many records. */
+const MAX_GROUP_MS = 1
+const RECORDS_PER_LOOK = 64
 
-/** Records that are appended in one turn of the event loop. */
+/** Records that are appended together. */
 class Group {
   readonly records: Payload[] = []
   /** For each chunk that ends in the group: the number of the group's records up to its end. */
   readonly ends: number[] = []
+  readonly #deadline = performance.now() + MAX_GROUP_MS
   #taken = 0
   #bytes = 0
 
   /** Counts skipped records too, because finding them takes time. */
   get isFull(): boolean {
-    return this.#taken >= MAX_RECORDS_IN_TURN || this.#bytes >= MAX_BYTES_IN_TURN
+    if (this.#taken >= MAX_GROUP_RECORDS || this.#bytes >= MAX_GROUP_BYTES) return true
+    return this.#taken % RECORDS_PER_LOOK === 0 && performance.now() >= this.#deadline
   }
 
   add(record: Payload, skipEmpty: boolean): void {

@@ -177,6 +177,11 @@ export class WritePipeline {
     return (this.#gated ? undefined : start()) ?? this.#hold(start)
   }
 
+  /** As `Acknowledgements.turnAfter`. */
+  turnAfter(bytes: number): Promise<void> | undefined {
+    return this.#acknowledgements.turnAfter(bytes)
+  }
+
   /** Frames a record in the core and returns its promise; undefined if the core has no room. */
   frame(data: Payload, { level, timestamp, expectedSeq }: AppendCall): Promise<number> | undefined {
     let refused: Refused
