@@ -4,7 +4,7 @@
 import { openStreams } from 'durlog/streams'
 
 const [dir = './sessions', session = 'user-7/today', ...messages] = process.argv.slice(2)
-const sessions = await openStreams(dir, { lock: { waitMs: 5000 } })
+const sessions = await openStreams(dir, { waitMs: 5000 })
 const chat = sessions.stream(session)
 
 const known = (await chat.info())?.nextSeq ?? 0

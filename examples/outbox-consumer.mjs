@@ -13,7 +13,7 @@ async function send({ text }) {
 }
 
 const outbox = await open(dir, { readOnly: true, encoding: 'json' })
-const mailer = await outbox.cursor('mailer', { lock: { waitMs: 10_000 } }) // a predecessor may still be shutting down
+const mailer = await outbox.cursor('mailer', { waitMs: 10_000 }) // a predecessor may still be shutting down
 try {
   for await (const { seq, value } of mailer.read({ follow: true, durableOnly: true, signal: stop.signal })) {
     await send(value)

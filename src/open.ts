@@ -101,7 +101,7 @@ async function openReader(dir: string, options: ResolvedOptions): Promise<Reader
 async function openWriter(dir: string, options: ResolvedOptions): Promise<WriterLog> {
   let log: WriterLog | undefined
   const onProgress = (): void => log?.onProgress()
-  const core = await waitForLock(options.lockWaitMs, () => native.open(dir, options.native, onProgress))
+  const core = await waitForLock(options.waitMs, () => native.open(dir, options.native, onProgress))
   try {
     const { generation } = await native.cuts(dir, 0)
     log = new WriterLog(dir, core, generation, options)

@@ -58,12 +58,8 @@ export interface OpenOptions {
    * timer; a shorter delay takes turns of the event loop.
    */
   commitDelayMicros?: number | undefined
-  lock?:
-    | {
-        /** How long to wait for another writer to close the log, in milliseconds. Default 0: refuse at once. */
-        waitMs?: number | undefined
-      }
-    | undefined
+  /** How long to wait for another writer to close the log, in milliseconds. Default 0: refuse at once. */
+  waitMs?: number | undefined
   /**
    * What to do if records known to be synced are damaged: `strict` (default) refuses with ERR_DURLOG_CORRUPT,
    * `salvage` opens the log without them and leaves the damaged bytes as they are.
@@ -218,11 +214,11 @@ export interface ReadGap {
 export interface ReadOptions {
   /** The first seq to deliver. Default: `firstSeq`. */
   from?: number | undefined
-  /** The last seq to deliver. Default: the last that is there when reading begins, or none with `follow`. */
+  /** End before this seq. Default: the end of the log when reading begins; with `follow`, no end. */
   to?: number | undefined
   /**
-   * Begin at the first record at or after this time (a Date, or milliseconds since 1970), or behind the last record if
-   * there is none yet. With `from` at the later of the two. See `seqAt`.
+   * Begin at the first record at or after this time (a Date, or milliseconds since 1970), or after the last record if
+   * there is none yet. With `from`, at the later of the two. See `seqAt`.
    */
   since?: Date | number | undefined
   /** End before the first record at or after this time. Not with `follow`. */
@@ -262,12 +258,8 @@ export interface CursorOptions {
    * existing cursor keeps its position.
    */
   from?: 'first' | 'next' | number | undefined
-  lock?:
-    | {
-        /** How long to wait for another owner to close the cursor, in milliseconds. Default 0: refuse at once. */
-        waitMs?: number | undefined
-      }
-    | undefined
+  /** How long to wait for another owner to close the cursor, in milliseconds. Default 0: refuse at once. */
+  waitMs?: number | undefined
 }
 
 /** Where `ensureCursor` places a new cursor. */

@@ -120,9 +120,9 @@ test.each([
     'add the row "| `segmentBytes` | … |" below "### `OpenOptions`" in docs/API.md',
   ],
   [
-    'a nested option',
-    /^\| `lock.waitMs` .*\n/m,
-    'add the row "| `lock.waitMs` | … |" below "### `OpenOptions`" in docs/API.md',
+    'a nested field',
+    /^\| `damage.segment` .*\n/m,
+    'add the row "| `damage.segment` | … |" below "### `LogRecovery`" in docs/API.md',
   ],
   [
     'a method',
@@ -173,10 +173,9 @@ const numbers = [...api.matchAll(/^\| `([\w.]+)` \| (\d[^|]*) \| (\d[^|]*?) to (
 test.each(numbers)('open accepts %s as in docs/API.md: default %d, range %d to %d', (name, preset, min, max) => {
   // Options that limit other options have their largest value.
   const roomy: OpenOptions = { segmentBytes: 2 ** 30, maxPendingBytes: 2 ** 31 }
-  const withOption = (value: number): OpenOptions =>
-    name === 'lock.waitMs' ? { lock: { waitMs: value } } : { ...roomy, [name as string]: value }
+  const withOption = (value: number): OpenOptions => ({ ...roomy, [name as string]: value })
   const { native, ...resolved } = resolveOptions()
-  const presets: Record<string, unknown> = { ...native, ...resolved, 'lock.waitMs': resolved.lockWaitMs }
+  const presets: Record<string, unknown> = { ...native, ...resolved }
   expect(presets[name as string]).toBe(preset)
   for (const value of [min, max]) expect(() => resolveOptions(withOption(value))).not.toThrow()
   for (const value of [min - 1, max + 1]) expect(() => resolveOptions(withOption(value))).toThrow(/must be/)
@@ -190,7 +189,7 @@ test('open enforces the range of every number option', () => {
     'chunkBytes',
     'extentSizeHint',
     'commitDelayMicros',
-    'lock.waitMs',
+    'waitMs',
   ])
 })
 

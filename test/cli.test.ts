@@ -377,7 +377,7 @@ test('trim removes whole segments and prints the new first seq', async () => {
   const { firstSeq } = json(trimmed.stdout) as { firstSeq: number }
   expect(firstSeq).toBeGreaterThan(0)
   expect(firstSeq).toBeLessThanOrEqual(10_000)
-  expect((await durlog(['cat', dir, '--to', String(firstSeq)])).stdout.toString()).toBe(`${firstSeq + 1}\n`)
+  expect((await durlog(['cat', dir, '--to', String(firstSeq + 1)])).stdout.toString()).toBe(`${firstSeq + 1}\n`)
   expect((await durlog(['get', dir, '0'])).code).toBe(65)
 })
 

@@ -231,7 +231,7 @@ test('only one open of a cursor owns it at any time, in this process and in a wo
   expect(await codeOf(log.removeCursor('c'))).toBe('ERR_DURLOG_LOCKED')
   const worker = new Worker(new URL('fixtures/cursor-worker.mjs', import.meta.url), { workerData: log.dir })
   expect((await once(worker, 'message'))[0]).toBe('ERR_DURLOG_LOCKED')
-  const waiting = reader.cursor('c', { lock: { waitMs: 60_000 } })
+  const waiting = reader.cursor('c', { waitMs: 60_000 })
   await cursor.close()
   expect((await waiting).position).toBe(0)
 })
@@ -402,7 +402,7 @@ test.each([
   ['c', { from: 'last' }],
   ['c', { from: 1.5 }],
   ['c', { form: 'next' }],
-  ['c', { lock: { waitMs: -1 } }],
+  ['c', { waitMs: -1 }],
 ])('the cursor name %j with options %j is refused', async (name, options) => {
   const log = await scratchLog()
   expect(await codeOf(log.cursor(name, options as object))).toBe('ERR_DURLOG_INVALID_ARGUMENT')

@@ -28,7 +28,7 @@ const lastAcknowledged = (told: readonly Told[], from: string): number =>
 /** Checks that the log at `dir` holds every acknowledged record unchanged. */
 async function expectKept(dir: string, last: number): Promise<void> {
   // The process of a window may outlive the application's main process for a moment.
-  const log = await openUntilDone(dir, { lock: { waitMs: 30_000 } })
+  const log = await openUntilDone(dir, { waitMs: 30_000 })
   expect(log.recovery.state).toMatch(/^(clean|torn-tail)$/)
   expect(last).toBeGreaterThan(0)
   expect(log.nextSeq).toBeGreaterThan(last)

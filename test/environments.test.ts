@@ -40,7 +40,7 @@ test.each(STRATEGIES)(
       const messages = random() < 0.4 ? Math.floor(random() * 4) : Math.floor(random() * 200)
       const last = await terminateAfter(new Worker(RESTLESS, { workerData: { dir, options } }), messages)
       // Another thread finishes the commit that was in flight when the worker ended.
-      const log = await openUntilDone(dir, { ...options, lock: { waitMs: 30_000 } })
+      const log = await openUntilDone(dir, { ...options, waitMs: 30_000 })
       expect(log.nextSeq).toBeGreaterThan(last)
       expect(await texts(log.read())).toHaveLength(log.nextSeq - log.firstSeq)
       await log.append(`after round ${round}`)
@@ -181,5 +181,5 @@ test('two environments use the addon at once: one writes, the other gets its pid
   expect(told).toEqual(['ERR_DURLOG_LOCKED', process.pid, 'from the main thread'])
   await worker.terminate()
   expect(await log.append('goes on')).toBe(1)
-  expect(await codeOf(open(`${dir}-own`, { lock: { waitMs: 10_000 } }).then((own) => own.close()))).toBe('none')
+  expect(await codeOf(open(`${dir}-own`, { waitMs: 10_000 }).then((own) => own.close()))).toBe('none')
 })

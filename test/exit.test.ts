@@ -45,7 +45,7 @@ describe('at exit', () => {
     const worker = new Worker(FIXTURE, { workerData: [dir, 'stays'] })
     await new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject))
     await worker.terminate()
-    const log = await openUntilDone(dir, { lock: { waitMs: 10_000 } })
+    const log = await openUntilDone(dir, { waitMs: 10_000 })
     const records = await texts(log.read())
     expect(records.length).toBeGreaterThan(0)
     expect(records).toEqual(expected.slice(0, records.length))

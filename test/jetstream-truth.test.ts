@@ -169,7 +169,7 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     for (let i = 10; i < 20; i++) await log.append(`${i}${long}`)
     const begin = await log.trimBefore(15)
     expect(begin).toBeGreaterThan(9)
-    await using shipping = shipper(log, nats, { onGap: 'skip' })
+    await using shipping = shipper(log, nats, { skipGaps: true })
     await shipping.idle()
     const after = (await stored(look)).slice(-3 * (20 - begin))
     expect(textsOf(after).join('')).toBe(Array.from({ length: 20 - begin }, (_, i) => `${begin + i}${long}`).join(''))
@@ -262,7 +262,7 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     const stopped = shipper(log, nats)
     const [error] = await once(stopped, 'error')
     expect(error).toMatchObject({ code: 'ERR_DURLOG_DESTINATION_GAP', lostFirst: 300, lostLast: begin - 1 })
-    const shipping = shipper(log, nats, { onGap: 'skip', cursor: 'skipping' })
+    const shipping = shipper(log, nats, { skipGaps: true, cursor: 'skipping' })
     const gap = once(shipping, 'gap')
     await shipping.idle()
     expect(await gap).toEqual([300, begin - 1])
@@ -282,7 +282,7 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     const [error] = await once(stopping, 'error')
     expect(error).toMatchObject({ code: 'ERR_DURLOG_DESTINATION_GAP', lostFirst: 0, lostLast: begin - 1 })
     await stopping.close()
-    const shipping = shipper(log, nats, { onGap: 'skip' })
+    const shipping = shipper(log, nats, { skipGaps: true })
     await shipping.idle()
     expect((await stored(look))[0]?.headers).toMatchObject({ 'Durlog-Seq': String(begin), 'Durlog-Gap': '0' })
   })
@@ -291,13 +291,14 @@ describe.skipIf(missingServer !== '')('a destination', () => {
     const { nats, look } = await stage()
     const log = await scratchLog({ segmentBytes: 64 * 1024, retention: { maxBytes: 512 * 1024 } })
     const append = async (count: number): Promise<void> => {
-      for (let i = 0; i < count; i++) log.write(`record ${log.nextSeq} `.padEnd(1000, '.'))
+      for (let i = 0; i < count; i++)
+        await log.append(`record ${log.nextSeq} `.padEnd(1000, '.'), { durability: 'memory' })
       await log.sync()
     }
     await append(20)
     const shippers = [
       shipper(log, nats),
-      shipper(log, nats, { cursor: 'skipping', subject: 'orders.skipping', onGap: 'skip' }),
+      shipper(log, nats, { cursor: 'skipping', subject: 'orders.skipping', skipGaps: true }),
     ] as const
     await Promise.all(shippers.map((shipping) => shipping.idle()))
     await nats.stop()

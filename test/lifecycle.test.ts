@@ -77,7 +77,7 @@ test.each<[Strategy, Durability]>([
         })
       })
       await worker.terminate()
-      const log = await openUntilDone(dir, { lock: { waitMs: 10_000 } })
+      const log = await openUntilDone(dir, { waitMs: 10_000 })
       expect(log.nextSeq).toBeGreaterThan(last)
       expect(await texts(log.read())).toHaveLength(log.nextSeq)
       await log.close()

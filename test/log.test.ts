@@ -469,10 +469,10 @@ describe('a second writer', () => {
     expect(error).toMatchObject({ code: 'ERR_DURLOG_LOCKED', ownerPid: process.pid })
   })
 
-  test('waits for its turn as long as lock.waitMs', async () => {
+  test('waits for its turn as long as waitMs', async () => {
     const dir = scratchDir()
     const first = await openUntilDone(dir)
-    const second = open(dir, { lock: { waitMs: 60_000 } })
+    const second = open(dir, { waitMs: 60_000 })
     await first.append('a')
     await first.close()
     const log: Log = await second

@@ -154,7 +154,7 @@ function polluted<T>(added: Record<string, unknown>, call: () => T): T {
 test('properties of a polluted Object.prototype are not options: durability stays sync', async () => {
   const dir = join(scratchDir(), 'log')
   const added = { durability: 'memory', create: false, readOnly: true, recovery: 'salvage', waitMs: -1 }
-  const log = await polluted(added, () => open(dir, { strategy: 'mmap', lock: {} }))
+  const log = await polluted(added, () => open(dir, { strategy: 'mmap' }))
   onTestFinished(() => log.close())
   expect(await log.append('opened so')).toBe(0)
   expect(log.syncedSeq).toBe(0)

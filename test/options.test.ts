@@ -22,7 +22,7 @@ describe('defaults', () => {
       salvage: false,
       readOnly: false,
       shared: false,
-      lockWaitMs: 0,
+      waitMs: 0,
       commitDelayMicros: 0,
       retention: undefined,
       codec: undefined,
@@ -47,7 +47,7 @@ describe('defaults', () => {
   })
 
   test('an option that is undefined has its default', () => {
-    expect(resolveOptions({ segmentBytes: undefined, lock: undefined, durability: undefined })).toEqual(
+    expect(resolveOptions({ segmentBytes: undefined, waitMs: undefined, durability: undefined })).toEqual(
       resolveOptions(),
     )
   })
@@ -81,8 +81,8 @@ describe('refusals', () => {
     [{ chunkBytes: 131072, segmentBytes: 65536 }, 'chunkBytes', '131072', '65536'],
     [{ extentSizeHint: 4095 }, 'extentSizeHint', '4095', '4096'],
     [{ commitDelayMicros: -1 }, 'commitDelayMicros', '-1', 'microseconds'],
-    [{ lock: { waitMs: 'long' } }, 'lock.waitMs', '"long"', 'milliseconds'],
-    [{ lock: 5 }, 'lock', '5', 'object'],
+    [{ waitMs: 'long' }, 'waitMs', '"long"', 'milliseconds'],
+    [{ retention: 5 }, 'retention', '5', 'object'],
     [{ recovery: true }, 'recovery', 'true', 'strict, salvage'],
     [{ readOnly: 'yes' }, 'readOnly', '"yes"', 'true or false'],
     [{ create: null }, 'create', 'null', 'true or false'],
@@ -96,7 +96,7 @@ describe('refusals', () => {
     const error = refusal({ segmentSize: 65536 })
     expect(error.code).toBe('ERR_DURLOG_INVALID_ARGUMENT')
     expect(error.message).toMatch(/segmentSize.*segmentBytes/)
-    expect(refusal({ lock: { wait: 1 } }).message).toMatch(/"wait".*waitMs/)
+    expect(refusal({ retention: { maxByte: 1 } }).message).toMatch(/"maxByte".*maxBytes/)
   })
 
   test.each(['none', 'sparse', 'keep-size'] as const)(

@@ -30,15 +30,18 @@ describe('read', () => {
     expect(await reader.next()).toEqual({ done: true, value: undefined })
   })
 
-  test('from and to are both delivered', async () => {
+  test('from is the first seq delivered, to the first that is not', async () => {
     const log = await scratchLog()
     await log.appendBatch(numbered(10))
     const seqs = async (from?: number, to?: number) => (await records(log.read({ from, to }))).map(({ seq }) => seq)
-    expect(await seqs(3, 5)).toEqual([3, 4, 5])
+    expect(await seqs(3, 5)).toEqual([3, 4])
     expect(await seqs(8)).toEqual([8, 9])
-    expect(await seqs(undefined, 1)).toEqual([0, 1])
+    expect(await seqs(undefined, 1)).toEqual([0])
+    expect(await seqs(log.firstSeq, log.nextSeq)).toHaveLength(10)
     expect(await seqs(9, 100)).toEqual([9])
+    expect(await seqs(5, 5)).toEqual([])
     expect(await seqs(5, 4)).toEqual([])
+    expect(await seqs(undefined, 0)).toEqual([])
     expect(await seqs(10)).toEqual([])
   })
 
@@ -203,7 +206,7 @@ describe('follow', () => {
   test('waits at the end of the log, and stops at to', async () => {
     const log = await scratchLog()
     await log.appendBatch(numbered(3))
-    const found = texts(log.read({ from: 3, to: 4, follow: true }))
+    const found = texts(log.read({ from: 3, to: 5, follow: true }))
     await log.append('three')
     await log.append('four')
     await log.append('five')

@@ -96,7 +96,7 @@ describe('a shipper', () => {
     await shipping.close()
     destination.splice(1)
     await log.trimBefore(10)
-    const late = shipInto(log, new MemoryTarget(destination), { onGap: 'skip' })
+    const late = shipInto(log, new MemoryTarget(destination), { skipGaps: true })
     await late.idle()
     expect(destination[1]).toMatchObject({ seq: 11, gapFrom: 3, voidFrom: 10 })
   })
@@ -187,9 +187,9 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
     await shipAll(await openUntilDone(original), nats)
     const cases: [Partial<RestoreOptions>, first: number, next: number][] = [
       [{ from: 8 }, 8, 15],
-      [{ from: 1, to: 9 }, 1, 7],
-      [{ from: 2, to: 11 }, 2, 12],
-      [{ from: 4, to: 4 }, 4, 4],
+      [{ from: 1, to: 10 }, 1, 7],
+      [{ from: 2, to: 12 }, 2, 12],
+      [{ from: 4, to: 5 }, 4, 4],
     ]
     for (const [given, first, next] of cases) {
       const dir = join(scratchDir(), 'restored')

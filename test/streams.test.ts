@@ -88,7 +88,7 @@ test('a readable takes the options of read, and waits for a slow consumer', asyn
       setImmediate(callback)
     },
   })
-  await pipeline(log.readable({ from: 10, to: 50, highWaterMark: 4 }), slow.resume())
+  await pipeline(log.readable({ from: 10, to: 51, highWaterMark: 4 }), slow.resume())
   expect(found).toEqual(Array.from({ length: 41 }, (_, i) => i + 10))
 })
 

@@ -136,7 +136,7 @@ async function follows(context: SuiteContext, log: Log): Promise<Row> {
   const payload = makePayload(GET_RECORD_BYTES)
   const acknowledged = new Map<number, number>()
   const delivered = new Map<number, number>()
-  const end = log.nextSeq + count - 1
+  const end = log.nextSeq + count
   const reading = (async () => {
     for await (const { seq } of log.read({ from: log.nextSeq, to: end, follow: true }))
       delivered.set(seq, performance.now())

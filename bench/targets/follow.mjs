@@ -31,7 +31,7 @@ async function pace(call) {
 
 async function arrivals(log) {
   const times = []
-  for await (const _ of log.read({ from: 0, to: RECORDS - 1, follow: true })) times.push(nowUs())
+  for await (const _ of log.read({ from: 0, to: RECORDS, follow: true })) times.push(nowUs())
   return times
 }
 

@@ -99,7 +99,7 @@ async function checkContinues(source: ReadOnlyLog, copy: RestoringLog, end: numb
 /** The last record before `end`; undefined if there is none from `from` on. */
 async function lastOf(log: ReadOnlyLog | RestoringLog, from: number, end: number): Promise<LogRecord | undefined> {
   let last: LogRecord | undefined
-  for await (const record of log.read({ from, to: end - 1, salvage: true })) last = record
+  for await (const record of log.read({ from, to: end, salvage: true })) last = record
   return last
 }
 
@@ -114,7 +114,7 @@ async function copyRecords(
   const appender = new Appender(copy, 'memory')
   let next = copy.nextSeq
   let lastTimestamp = 0
-  for await (const records of source.read({ ...salvage, from: next, to: end - 1 }).batches()) {
+  for await (const records of source.read({ ...salvage, from: next, to: end }).batches()) {
     let pieces: Piece[] = []
     for (const { seq, data, timestamp } of records) {
       lastTimestamp = timestamp

@@ -69,7 +69,7 @@ const ADVICE: Partial<Record<DurlogErrorCode, (has: Has) => string>> = {
   ERR_DURLOG_NOT_A_LOG: () => 'the folder holds something else: name an empty or a new one',
   ERR_DURLOG_LOCKED: (has) => {
     const ways = [
-      ...(has('--wait-lock') ? ['wait for it with --wait-lock 10s'] : []),
+      ...(has('--wait') ? ['wait for it with --wait 10s'] : []),
       ...(has('--shared') ? ['use --shared if it opened the log as shared'] : []),
       'stop that process',
     ]

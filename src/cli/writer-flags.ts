@@ -17,7 +17,7 @@ export interface WriterFlags {
   preallocate: Preallocation
   segmentBytes: number
   maxRecordBytes?: number
-  waitLock: number
+  wait: number
   shared?: boolean
   /** Of `append` alone. */
   salvage?: boolean
@@ -33,7 +33,7 @@ export function addWriterOptions(command: Command): Command {
         .default(DEFAULTS.durability),
     )
     .option('--shared', 'append while other processes that opened the log as shared append to it')
-    .option('--wait-lock <ms>', 'wait this long for another writer to close the log', parseMillis, 0)
+    .option('--wait <ms>', 'wait this long for another writer to close the log', parseMillis, 0)
     .option('--no-create', 'fail if there is no log yet')
     .addOption(
       new Option('--segment-bytes <bytes>', 'size of new segment files')
@@ -48,7 +48,7 @@ export function addWriterOptions(command: Command): Command {
 }
 
 export function toOpenOptions(flags: WriterFlags): OpenOptions {
-  const { durability, strategy, preallocate, segmentBytes, maxRecordBytes, waitLock, shared, salvage, create } = flags
+  const { durability, strategy, preallocate, segmentBytes, maxRecordBytes, wait, shared, salvage, create } = flags
   return {
     durability,
     strategy,
@@ -58,7 +58,7 @@ export function toOpenOptions(flags: WriterFlags): OpenOptions {
     create,
     shared,
     recovery: salvage ? 'salvage' : 'strict',
-    lock: { waitMs: waitLock },
+    waitMs: wait,
     // Room for the longest record and its frame.
     ...(maxRecordBytes !== undefined && {
       maxPendingBytes: Math.max(DEFAULTS.maxPendingBytes, maxRecordBytes + SEGMENT_OVERHEAD_BYTES),

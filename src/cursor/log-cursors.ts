@@ -25,10 +25,10 @@ export class LogCursors {
 
   async #cursor(name: string, options?: CursorOptions): Promise<DurableCursor> {
     checkCursorName(name)
-    const { from, lockWaitMs } = resolveCursorOptions(options)
+    const { from, waitMs } = resolveCursorOptions(options)
     this.#check()
     const { dir } = this.#host.source
-    const file = await waitForLock(lockWaitMs, () => native.openDurableCursor(dir, name))
+    const file = await waitForLock(waitMs, () => native.openDurableCursor(dir, name))
     const cursor: NamedCursor = new NamedCursor(name, this.#host, file, () => this.#open.delete(cursor))
     this.#open.add(cursor)
     try {

@@ -11,7 +11,7 @@ const RESTORE_NAMES: readonly string[] = [
   ...([
     'from',
     'to',
-    'toTime',
+    'until',
     'follow',
     'segmentBytes',
     'retryForMs',
@@ -23,7 +23,7 @@ const RESTORE_NAMES: readonly string[] = [
 export interface ResolvedRestoreOptions extends ResolvedPlace {
   from: number | undefined
   to: number
-  toTimeMs: number
+  untilMs: number
   follow: boolean
   segmentBytes: number | undefined
   retryForMs: number
@@ -34,20 +34,20 @@ export interface ResolvedRestoreOptions extends ResolvedPlace {
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveRestoreOptions(options: unknown): ResolvedRestoreOptions {
   const given = bag('restore options', options, RESTORE_NAMES) as unknown as RestoreOptions
-  const { from, to, toTime, segmentBytes, retryForMs, onProgress = () => {} } = given
+  const { from, to, until, segmentBytes, retryForMs, onProgress = () => {} } = given
   if (from !== undefined) checkSeq('from', from)
   if (to !== undefined) checkSeq('to', to)
-  if (from !== undefined && to !== undefined && to < from)
-    throw invalidArgument(`to must not be before from, ${from}; got ${to}`)
+  if (from !== undefined && to !== undefined && to <= from)
+    throw invalidArgument(`to must be after from, ${from}; got ${to}`)
   if (typeof onProgress !== 'function') throw invalidArgument(`onProgress must be a function; got ${shown(onProgress)}`)
   const follow = flag('follow', given.follow, false)
-  if (follow && (to !== undefined || toTime !== undefined))
-    throw invalidArgument('follow excludes to and toTime, because it does not end')
+  if (follow && (to !== undefined || until !== undefined))
+    throw invalidArgument('follow excludes to and until, because it does not end')
   return {
     ...resolvePlace(given),
     from,
     to: to ?? Number.POSITIVE_INFINITY,
-    toTimeMs: toTime === undefined ? Number.POSITIVE_INFINITY : toTimeMs('toTime', toTime),
+    untilMs: until === undefined ? Number.POSITIVE_INFINITY : toTimeMs('until', until),
     follow,
     segmentBytes,
     retryForMs:

@@ -143,7 +143,7 @@ class Restore {
         maxRecordBytes: Math.min(MAX_RECORD_BYTES, segmentBytes - SEGMENT_OVERHEAD_BYTES),
       },
     )
-    this.#end = follow ? Number.POSITIVE_INFINITY : Math.min(to, last.part.whole ? last.part.seq : last.part.seq - 1)
+    this.#end = follow ? Number.POSITIVE_INFINITY : Math.min(to, last.part.whole ? last.part.seq + 1 : last.part.seq)
     await this.#checkLastRecord(this.#log, seqs)
   }
 
@@ -163,13 +163,13 @@ class Restore {
   async #read(live: LiveLink, seqs: StreamSeqs): Promise<void> {
     const log = this.#log as RestoringLog
     const { stream, follow } = this.#options
-    if (log.nextSeq > this.#end) {
+    if (log.nextSeq >= this.#end) {
       this.#done = true
       return
     }
     const assembler = new Assembler(log.uuid, log.nextSeq)
     const begin = await seqs.find(log.nextSeq)
-    if (begin === undefined && !follow) throw gapInStream(log.nextSeq, this.#end)
+    if (begin === undefined && !follow) throw gapInStream(log.nextSeq, this.#end - 1)
     const after = begin === undefined ? ((await seqs.last())?.sequence ?? 0) + 1 : begin.sequence
     const messages = await this.#consume(live, stream, after)
     void stopWithoutHeartbeat(messages)
@@ -217,7 +217,7 @@ class Restore {
 
   /** Returns false after the last record was stored or passed. */
   async #store(log: RestoringLog, { seq, data, timestamp }: RestoredRecord): Promise<boolean> {
-    if (timestamp > this.#options.toTimeMs || seq > this.#end) {
+    if (timestamp >= this.#options.untilMs || seq >= this.#end) {
       this.#done = true
       return false
     }
@@ -226,7 +226,7 @@ class Restore {
     this.#pauses.succeeded()
     this.#records++
     if (this.#records % PROGRESS_EVERY === 0) this.#reportProgress(log)
-    if (seq < this.#end) return true
+    if (seq + 1 < this.#end) return true
     this.#done = true
     return false
   }
@@ -241,7 +241,7 @@ class Restore {
   }
 
   #reportProgress(log: Log): void {
-    const total = this.#end - log.firstSeq + 1
+    const total = this.#end - log.firstSeq
     this.#options.onProgress(log.nextSeq - log.firstSeq, total)
   }
 

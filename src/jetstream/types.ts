@@ -50,10 +50,10 @@ export interface ShipOptions extends ShipperOptions, NatsAccess, JetStreamPlace 
 export interface RestoreOptions extends NatsAccess, JetStreamPlace {
   /** The first seq; default: the oldest that the stream holds. */
   from?: number | undefined
-  /** The last seq; default: the newest when the restore begins. */
+  /** End before this seq; default: after the newest one when the restore begins. */
   to?: number | undefined
-  /** End before the first record after this time (a `Date`, or milliseconds since 1970). */
-  toTime?: Date | number | undefined
+  /** End before the first record at or after this time (a `Date`, or milliseconds since 1970). */
+  until?: Date | number | undefined
   /** Do not end: a replica for reading, until `signal`. */
   follow?: boolean | undefined
   /** The segment length of the log; default 64 MiB. A record must fit into a segment. */

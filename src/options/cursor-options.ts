@@ -14,17 +14,16 @@ export function checkCursorName(name: unknown): asserts name is string {
 
 export interface ResolvedCursorOptions {
   from: 'first' | 'next' | number
-  lockWaitMs: number
+  waitMs: number
 }
 
 export function resolveCursorOptions(options?: CursorOptions): ResolvedCursorOptions {
-  const { from = 'first', lock } = bag('cursor options', options, ['from', 'lock']) as CursorOptions
+  const { from = 'first', waitMs } = bag('cursor options', options, ['from', 'waitMs']) as CursorOptions
   if (typeof from === 'number') checkSeq('from', from)
   else if (from !== 'first' && from !== 'next')
     throw invalidArgument(`from must be "first", "next" or a seq; got ${shown(from)}`)
-  const { waitMs } = bag('lock', lock, ['waitMs'])
   const range = { min: 0, max: 2 ** 31 - 1, unit: 'milliseconds' }
-  return { from, lockWaitMs: whole('lock.waitMs', waitMs, range, 0) }
+  return { from, waitMs: whole('waitMs', waitMs, range, 0) }
 }
 
 export function resolveCommitOptions(options: unknown): CursorDurability {

@@ -58,7 +58,7 @@ const OPTION_NAMES: readonly string[] = [
   'chunkBytes',
   'extentSizeHint',
   'commitDelayMicros',
-  'lock',
+  'waitMs',
   'recovery',
   'retention',
   'encoding',
@@ -72,7 +72,7 @@ export interface ResolvedOptions {
   salvage: boolean
   readOnly: boolean
   shared: boolean
-  lockWaitMs: number
+  waitMs: number
   commitDelayMicros: number
   retention: NativeRetentionPolicy | undefined
   codec: Codec | undefined
@@ -108,7 +108,6 @@ function checkShared(strategy: Strategy, preallocate: Preallocation, { recovery,
 /** Checks `options` and fills in defaults. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): ResolvedOptions {
   const given = bag('options', options, OPTION_NAMES) as OpenOptions
-  const lock = bag('lock', given.lock, ['waitMs'])
 
   const strategy = choice('strategy', given.strategy, STRATEGIES, 'auto')
   const preallocate = choice('preallocate', given.preallocate, PREALLOCATIONS, 'auto')
@@ -159,7 +158,7 @@ export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): Resolve
     salvage,
     readOnly: flag('readOnly', given.readOnly, false),
     shared,
-    lockWaitMs: whole('lock.waitMs', lock['waitMs'], { min: 0, max: 2 ** 31 - 1, unit: 'milliseconds' }, 0),
+    waitMs: whole('waitMs', given.waitMs, { min: 0, max: 2 ** 31 - 1, unit: 'milliseconds' }, 0),
     commitDelayMicros: whole(
       'commitDelayMicros',
       given.commitDelayMicros,

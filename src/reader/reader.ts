@@ -99,7 +99,7 @@ export class Reader implements LogReader {
     this.#since = since
     this.#until = until
     this.#seqAt = seqAt
-    this.#stop = to === undefined ? Number.POSITIVE_INFINITY : to + 1
+    this.#stop = to === undefined ? Number.POSITIVE_INFINITY : to
     this.#follow = follow ?? false
     this.#durableOnly = durableOnly ?? false
     this.#salvage = salvage ?? source.salvage

@@ -2,7 +2,7 @@
 import { invalidArgument } from '../errors.js'
 import type { ReadableLog } from '../index.js'
 import { checkSignal } from '../options/abort-signal.js'
-import { bag, choice, shown, whole } from '../options/checks.js'
+import { bag, flag, shown, whole } from '../options/checks.js'
 import type { KeepAfterAck, ShipperOptions } from './types.js'
 
 const MIB = 2 ** 20
@@ -15,7 +15,7 @@ export const SHIPPER_OPTION_NAMES: readonly string[] = [
   'maxInFlightBytes',
   'retryForMs',
   'laggingMs',
-  'onGap',
+  'skipGaps',
   'keepAfterAck',
   'signal',
 ] satisfies (keyof ShipperOptions)[]
@@ -48,7 +48,7 @@ export function resolveShipperOptions(log: ReadableLog, given: ShipperOptions): 
     ),
     retryForMs: retryForMs === Number.POSITIVE_INFINITY ? retryForMs : whole('retryForMs', retryForMs, ms, Infinity),
     laggingMs: whole('laggingMs', given.laggingMs, ms, 10_000),
-    skipGaps: choice('onGap', given.onGap, ['stop', 'skip'], 'stop') === 'skip',
+    skipGaps: flag('skipGaps', given.skipGaps, false),
     keep: resolveKeep(log, given.keepAfterAck),
     signal: checkSignal(given.signal),
   }

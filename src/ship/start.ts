@@ -80,7 +80,7 @@ function other(reason: string): DurlogError {
 export function gapError(first: number, last: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_DESTINATION_GAP',
-    `records ${first} to ${last} are not in the destination, and the log has trimmed them: restore the destination from a backup, or skip them with onGap: 'skip' (--skip-gaps)`,
+    `records ${first} to ${last} are not in the destination, and the log has trimmed them: restore the destination from a backup, or skip them with skipGaps (--skip-gaps)`,
     { lostFirst: first, lostLast: last },
   )
 }

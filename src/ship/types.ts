@@ -80,10 +80,10 @@ export interface ShipperOptions {
   /** Emit `lagging` when the oldest record that is not shipped has waited this long; default 10 s. */
   laggingMs?: number | undefined
   /**
-   * If neither the log nor the destination holds records: `stop` (default) with ERR_DURLOG_DESTINATION_GAP, or `skip` them; the
-   * next record names the gap in the destination.
+   * Continue after records that neither the log nor the destination holds; the next record names the gap in the destination.
+   * Default false: stop with ERR_DURLOG_DESTINATION_GAP.
    */
-  onGap?: 'stop' | 'skip' | undefined
+  skipGaps?: boolean | undefined
   /** Trim acknowledged records. Only on a log that is open for writing. Default: never. */
   keepAfterAck?: KeepAfterAck | undefined
   /** Closes the shipper. */
@@ -132,7 +132,7 @@ export type ShipEvents = {
   /** The oldest record that is not shipped has waited longer than `laggingMs`. Emitted once, until the shipper has caught up. */
   lagging: [lag: ShipLag]
   retry: [retry: ShipRetry]
-  /** Neither the log nor the destination holds records `first` to `last`; only with `onGap: 'skip'`. */
+  /** Neither the log nor the destination holds records `first` to `last`; only with `skipGaps`. */
   gap: [first: number, last: number]
   /** The shipper has stopped. Without a listener it is an uncaught exception. */
   error: [error: DurlogError]

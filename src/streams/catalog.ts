@@ -137,7 +137,7 @@ export class Catalog {
     if (groupStart - from <= 2 * this.#live.size + SLACK_RECORDS) return from
     // Twice what this group has added, so that the catalog becomes shorter.
     const end = Math.min(from + 2 * newSeqs.size + SLICE_RECORDS, groupStart)
-    for await (const { seq, data } of this.#log.read({ from, to: end - 1 })) {
+    for await (const { seq, data } of this.#log.read({ from, to: end })) {
       const record = this.#parse(data, seq)
       if (record.kind !== 'stream' || newSeqs.has(record.name) || this.#live.get(record.name) !== seq) continue
       newSeqs.set(record.name, await writer.put(record))

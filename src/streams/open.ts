@@ -59,7 +59,7 @@ export async function openWithInternals(
     durability: resolved.durability,
     segmentBytes: logSegmentBytes,
     maxRecordBytes: Math.min(RECORD_MAX_BYTES + ENTRY_OVERHEAD_BYTES, logSegmentBytes - 8192),
-    lock: { waitMs: resolved.lockWaitMs },
+    waitMs: resolved.waitMs,
     create: resolved.create,
   })
   try {

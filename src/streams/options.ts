@@ -20,7 +20,7 @@ const STREAMS_NAMES: readonly string[] = [
   'durability',
   'checkpointBytes',
   'checkpointMs',
-  'lock',
+  'waitMs',
   'create',
 ] satisfies (keyof StreamsOptions)[]
 const APPEND_NAMES: readonly string[] = [
@@ -57,7 +57,7 @@ export interface ResolvedStreamsOptions {
   durability: Durability
   checkpointBytes: number
   checkpointMs: number
-  lockWaitMs: number
+  waitMs: number
   create: boolean
 }
 
@@ -65,14 +65,13 @@ export function resolveStreamsOptions(options: unknown): ResolvedStreamsOptions 
   const given = bag('options', options, STREAMS_NAMES) as StreamsOptions
   const bytes = { min: 65_536, max: 2 ** 28, unit: 'bytes' }
   const ms = { min: 10, max: 3_600_000, unit: 'milliseconds' }
-  const { waitMs } = bag('lock', given.lock, ['waitMs'])
   return {
     encoding: choice('encoding', given.encoding, ENCODINGS, 'json'),
     encodingNamed: given.encoding !== undefined,
     durability: choice('durability', given.durability, LEVELS, 'sync'),
     checkpointBytes: whole('checkpointBytes', given.checkpointBytes, bytes, 2 ** 24),
     checkpointMs: whole('checkpointMs', given.checkpointMs, ms, 1000),
-    lockWaitMs: whole('lock.waitMs', waitMs, { min: 0, max: 2 ** 31 - 1, unit: 'milliseconds' }, 0),
+    waitMs: whole('waitMs', given.waitMs, { min: 0, max: 2 ** 31 - 1, unit: 'milliseconds' }, 0),
     create: flag('create', given.create, true),
   }
 }

@@ -14,12 +14,8 @@ export interface StreamsOptions {
   checkpointBytes?: number | undefined
   /** Milliseconds between two checkpoints while records arrive: 10 to 3,600,000. Default 1000. */
   checkpointMs?: number | undefined
-  lock?:
-    | {
-        /** How long to wait for another owner to close the folder, in milliseconds. Default 0: refuse at once. */
-        waitMs?: number | undefined
-      }
-    | undefined
+  /** How long to wait for another owner to close the folder, in milliseconds. Default 0: refuse at once. */
+  waitMs?: number | undefined
   /** Make the folder if it holds no streams. Default true; with false, ERR_DURLOG_NOT_FOUND. */
   create?: boolean | undefined
 }

@@ -31,15 +31,15 @@ describe('a folder without a log', () => {
   })
 })
 
-test('a locked log: the advice names --shared and --wait-lock only if the command has them', async () => {
-  expect(advice('ERR_DURLOG_LOCKED', '--shared', '--wait-lock')).toMatch(/--wait-lock.*--shared.*stop that process/)
+test('a locked log: the advice names --shared and --wait only if the command has them', async () => {
+  expect(advice('ERR_DURLOG_LOCKED', '--shared', '--wait')).toMatch(/--wait.*--shared.*stop that process/)
   expect(advice('ERR_DURLOG_LOCKED')).toMatch(/^stop that process/)
   const dir = join(scratchDir(), 'log')
   await openUntilDone(dir)
   const append = await durlog(['append', dir], 'x\n')
-  expect([append.code, append.stderr]).toEqual([75, expect.stringMatching(/--wait-lock.*--shared/)])
+  expect([append.code, append.stderr]).toEqual([75, expect.stringMatching(/--wait.*--shared/)])
   const repair = await durlog(['repair', dir, '--apply'])
-  expect([repair.code, repair.stderr]).toEqual([75, expect.not.stringMatching(/--wait-lock|--shared/)])
+  expect([repair.code, repair.stderr]).toEqual([75, expect.not.stringMatching(/--wait|--shared/)])
 })
 
 test('no space: the advice names --segment-bytes if the command has it', () => {

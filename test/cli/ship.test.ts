@@ -38,7 +38,7 @@ describe.skipIf(missingServer !== '')('durlog', () => {
     expect(await durlog(['restore', back, nats.url, ...WHERE])).toMatchObject({ code: 0 })
     expect((await durlog(['cat', back])).stdout.toString()).toBe('one\ntwo\nthree\n')
     const part = join(scratchDir(), 'part')
-    expect(await durlog(['restore', part, nats.url, ...WHERE, '--from-seq', '1', '--to-seq', '1'])).toMatchObject({
+    expect(await durlog(['restore', part, nats.url, ...WHERE, '--from', '1', '--to', '2'])).toMatchObject({
       code: 0,
     })
     expect((await durlog(['cat', part])).stdout.toString()).toBe('two\n')

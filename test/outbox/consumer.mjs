@@ -7,7 +7,7 @@ import { orderOf } from './order.mjs'
 const SYNC_EVERY = 10
 
 const log = await open(process.argv[2], { readOnly: true, encoding: 'json' })
-const mailer = await log.cursor('mailer', { lock: { waitMs: 60_000 } })
+const mailer = await log.cursor('mailer', { waitMs: 60_000 })
 say(`f${mailer.position}`)
 
 async function take({ seq, value }) {

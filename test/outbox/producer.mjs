@@ -8,7 +8,7 @@ const log = await open(process.argv[2], {
   segmentBytes: SEGMENT_BYTES,
   retention: { maxBytes: MAX_BYTES, maxAgeMs: 1000 },
   encoding: 'json',
-  lock: { waitMs: 60_000 },
+  waitMs: 60_000,
 })
 log.on('overrun', (overrun) => say(`o${JSON.stringify(overrun)}`))
 let ended = false

@@ -6,7 +6,7 @@ import { say } from '../fixtures/say.mjs'
 const [dir, life] = process.argv.slice(2)
 const IN_FLIGHT = 64
 
-const log = await open(dir, { segmentBytes: 4 * 1024 * 1024, lock: { waitMs: 60_000 } })
+const log = await open(dir, { segmentBytes: 4 * 1024 * 1024, waitMs: 60_000 })
 say(`open ${log.nextSeq}`)
 let target = 0
 let running = false

@@ -14,11 +14,11 @@ import { destination, type LogDestination, type PinoLogOptions, transport } from
 import { openStreams, type Streams } from 'durlog/streams'
 
 const durability: Durability = 'full'
-const log: Log = await open('dir', { durability, segmentBytes: undefined, lock: { waitMs: 10 } })
+const log: Log = await open('dir', { durability, segmentBytes: undefined, waitMs: 10 })
 const seq: number = await log.append('x', { durability: 'memory', signal: AbortSignal.timeout(10) })
 const { first, last }: { first: number; last: number } = await log.appendBatch([Buffer.from('x'), 'y'])
 const written: number = log.write(new Uint8Array([1]))
-for await (const { data, timestamp } of log.read({ from: first, to: last, follow: true })) {
+for await (const { data, timestamp } of log.read({ from: first, to: last + 1, follow: true })) {
   const bytes: Buffer = data
   const when: Date = new Date(timestamp)
   void [bytes, when]

@@ -23,7 +23,7 @@ export function register(program: Command): void {
     .description('Print records as they are, each followed by a newline. Takes no lock.')
     .argument('<dir>', 'the folder of the log')
     .option('--from <seq>', 'the first record (default: the oldest)', parseWhole)
-    .option('--to <seq>', 'the last record (default: the newest)', parseWhole)
+    .option('--to <seq>', 'end before this record (default: the end of the log)', parseWhole)
   addTimes(command)
     .option('-t, --times', 'print the time of each record and a tab before it; with --json, times as ISO 8601')
     .option('-f, --follow', 'wait for new records and print them')
@@ -42,5 +42,5 @@ async function run(dir: string, flags: Flags): Promise<void> {
   const reader = log.read({ from, to, since, until, follow, durableOnly, salvage, onGap })
   if (follow) return await printRecords(reader, { format, follow: true })
   const first = from ?? (since === undefined ? log.firstSeq : await log.seqAt(since))
-  await printAll(reader, format, first, to === undefined ? log.nextSeq : to + 1)
+  await printAll(reader, format, first, to ?? log.nextSeq)
 }

@@ -33,7 +33,7 @@ export function register(program: Command): void {
         .default('auto'),
     )
     .option('--from <seq>', 'the first record (default: the oldest)', parseWhole)
-    .option('--to <seq>', 'the last record (default: the newest)', parseWhole)
+    .option('--to <seq>', 'end before this record (default: the end of the log)', parseWhole)
   addTimes(command, 'export records').option(
     '--salvage',
     'skip damaged records, report them on stderr and exit with 2; all others keep their seqs',

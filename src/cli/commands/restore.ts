@@ -10,9 +10,9 @@ import { addNats, type NatsFlags, toAccess } from '../nats-flags.js'
 import { runCopy } from './backup.js'
 
 interface Flags extends NatsFlags {
-  fromSeq?: number
-  toSeq?: number
-  toTime?: number
+  from?: number
+  to?: number
+  until?: number
   follow?: boolean
   segmentBytes?: number
   json?: boolean
@@ -27,9 +27,9 @@ export function register(program: Command): void {
     )
     .argument('<dir>', 'the folder of the log')
     .argument('[source]', 'a folder, or nats://host:port (default: NATS_URL, or nats://127.0.0.1:4222)')
-    .option('--from-seq <seq>', 'the first record (default: the oldest)', parseWhole)
-    .option('--to-seq <seq>', 'the last record (default: the newest)', parseWhole)
-    .option('--to-time <time>', 'up to this time: ISO 8601, or how long ago (90s, 15m, 2h, 7d)', parseTime)
+    .option('--from <seq>', 'the first record (default: the oldest)', parseWhole)
+    .option('--to <seq>', 'end before this record (default: the end of the stream)', parseWhole)
+    .option('--until <time>', 'end before this time: ISO 8601, or how long ago (90s, 15m, 2h, 7d)', parseTime)
     .option('--follow', 'keep the log up to date, for reading, until SIGINT or SIGTERM')
     .option('--segment-bytes <bytes>', 'size of segment files', parseBytes)
   addJson(addNats(command)).action(run)
@@ -38,7 +38,7 @@ export function register(program: Command): void {
 async function run(dir: string, url: string | undefined, flags: Flags): Promise<void> {
   if (url !== undefined && statSync(url, { throwIfNoEntry: false })?.isDirectory())
     return runCopy('restore', url, dir, { json: flags.json === true })
-  const { stream, subject, fromSeq, toSeq, toTime, follow, segmentBytes, json } = flags
+  const { stream, subject, from, to, until, follow, segmentBytes, json } = flags
   if (stream === undefined)
     throw new InputError(
       '--stream is missing: it names the stream on the server; to restore a backup, name its folder',
@@ -57,9 +57,9 @@ async function run(dir: string, url: string | undefined, flags: Flags): Promise<
       ...toAccess(url, flags),
       stream,
       subject,
-      from: fromSeq,
-      to: toSeq,
-      toTime,
+      from,
+      to,
+      until,
       follow,
       segmentBytes,
       retryForMs: flags.retryFor,

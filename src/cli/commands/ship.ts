@@ -67,7 +67,7 @@ async function run(dir: string, url: string | undefined, flags: Flags): Promise<
     cursor: flags.cursor,
     replicas: flags.replicas,
     create: flags.create,
-    onGap: flags.skipGaps ? 'skip' : 'stop',
+    skipGaps: flags.skipGaps,
     oversized: flags.split ? 'split' : 'refuse',
     maxInFlight: flags.maxInFlight,
     retryForMs: flags.retryFor,

@@ -14,6 +14,6 @@ async function appendForEver(log) {
   }
 }
 
-open(join(folder, 'window'), { segmentBytes: 65536, lock: { waitMs: 30_000 } })
+open(join(folder, 'window'), { segmentBytes: 65536, waitMs: 30_000 })
   .then((log) => Promise.all(Array.from({ length: UNDER_WAY }, () => appendForEver(log))))
   .catch((error) => ipcRenderer.send('event', { failed: error.stack }))
