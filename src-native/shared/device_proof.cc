@@ -8,6 +8,18 @@
 
 namespace durlog {
 
+DeviceProof::DeviceProof(SharedSegment& segment)
+    : end_at_open_(segment.first_seq()), seq_(segment.first_seq()) {
+  FrameStep step;
+  uint64_t offset = kSegmentHeaderBytes;
+  for (;;) {
+    StepAt(segment, offset, &step);
+    if (step.kind != StepKind::kWhole) return;
+    offset += step.bytes;
+    end_at_open_ += step.seqs;
+  }
+}
+
 void DeviceProof::SkipSynced(SharedSegment& segment, uint64_t synced_end, uint64_t end) {
   FrameStep step;
   while (seq_ < synced_end && offset_ < end) {

@@ -3,7 +3,9 @@
 // The system reports a failed writeback once to each open of a file that is older than the failure.
 // If another process has received that report, an open that came later is never informed: its sync
 // succeeds, and the record is only in the page cache. So a member that opened a segment after
-// records had been stored into it reads what it syncs back from the device.
+// records had been stored into it reads what it syncs back from the device, until a member that
+// needs no proof has synced the segment with success after that open. No writeback had failed by
+// then, and a later failure is reported to both.
 #ifndef DURLOG_SHARED_DEVICE_PROOF_H_
 #define DURLOG_SHARED_DEVICE_PROOF_H_
 
@@ -20,8 +22,13 @@ class SharedSegment;
 // Of one segment, by one thread at a time.
 class DeviceProof {
  public:
-  // The segment's first record has the seq `first_seq`.
-  explicit DeviceProof(uint64_t first_seq) : seq_(first_seq) {}
+  // The segment has just been opened.
+  explicit DeviceProof(SharedSegment& segment);
+
+  // Whether a member that needed no proof has synced the segment since it was opened. That member
+  // has synced every record before `vouched_end`: if one of them was stored after the open, the
+  // sync began after it too.
+  bool IsVouchedFor(uint64_t vouched_end) const { return vouched_end > end_at_open_; }
 
   // After a sync that succeeded. Reads every frame from the synced end to the offset `end`, where a
   // frame ends, past the page cache. `synced_end` is what the members have published: below it the
@@ -37,6 +44,7 @@ class DeviceProof {
  private:
   void SkipSynced(SharedSegment& segment, uint64_t synced_end, uint64_t end);
 
+  uint64_t end_at_open_;  // the first seq that was not stored yet
   uint64_t offset_ = kSegmentHeaderBytes;
   uint64_t seq_;
   std::unique_ptr<File> direct_;  // opened by the first check

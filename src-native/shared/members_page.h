@@ -43,6 +43,7 @@ enum class PageWord : size_t {
   kNamesFirst = 19,       // first seq of a segment: its name and all earlier ones are synced
   kSyncedRotations = 20,  // of kRotations, at the last sync
   kAsyncEnd = 21,         // every earlier record is synced, or its writeback has been started
+  kVouchedEnd = 22,       // synced by a member that needed no DeviceProof
   kSyncBell = 24,         // its low half rises when a sync for all has ended
   kPids = 32,             // processes of the members, by slot
   kLockOwners = 288,      // processes, by PageLock: for messages and events only

@@ -22,6 +22,10 @@ constexpr uint64_t kBellMicros = 2000;
 // How long a job waits for another process on a thread that other work needs.
 constexpr uint64_t kBriefWaitMicros = 1000;
 
+bool NeedsNoProof(const std::shared_ptr<SharedSegment>& segment) {
+  return segment->proof() == nullptr;
+}
+
 bool IsForWantOfResources(const Status& status) {
   return status.code() == Code::kTooManyFiles || status.code() == Code::kOutOfMemory;
 }
@@ -145,9 +149,14 @@ Status ReachJob::CheckDevice(const std::vector<std::shared_ptr<SharedSegment>>& 
   const uint32_t alignment = member_->direct_alignment();
   if (alignment == 0) return Status::Ok();  // see CheckShareable()
   const uint64_t synced_end = member_->page().Load(PageWord::kSyncedEnd);
+  const uint64_t vouched_end = member_->page().Load(PageWord::kVouchedEnd);
   const auto check = [&](SharedSegment& segment, uint64_t end) {
     DeviceProof* const proof = segment.proof();
     if (proof == nullptr) return Status::Ok();
+    if (proof->IsVouchedFor(vouched_end)) {
+      segment.TrustSyncs();
+      return Status::Ok();
+    }
     return proof->Check(member_->directory(), segment, alignment, synced_end, end);
   };
   for (const std::shared_ptr<SharedSegment>& segment : sealed) {
@@ -181,6 +190,10 @@ Status ReachJob::SyncForAll() {
   if (level_ == Level::kFull) page.Raise(PageWord::kFullEnd, committed.seq);
   page.Raise(PageWord::kSyncedFirst, committed.segment->first_seq());
   if (is_active) page.Raise(PageWord::kSyncedRotations, rotations);
+  // After kSyncedFirst, so that the segments before the committed point's need no proof any more.
+  if (NeedsNoProof(committed.segment) && std::all_of(sealed.begin(), sealed.end(), NeedsNoProof)) {
+    page.Raise(PageWord::kVouchedEnd, committed.seq);
+  }
   member_->live().RaiseSyncedEnd(committed.seq);
   syncs_anyway_ = false;
   AtStep(Step::kSyncPublished);

@@ -29,7 +29,7 @@ Result<std::shared_ptr<SharedSegment>> SharedSegment::Open(Directory& directory,
       new SharedSegment(first_seq, opened.header, std::move(opened.file), std::move(mapping)));
   // No page of the map is dirty before the first word is reserved.
   if (segment->WordAt(kSegmentHeaderBytes).load(std::memory_order_acquire) != 0) {
-    segment->proof_ = std::make_unique<DeviceProof>(first_seq);
+    segment->proof_ = std::make_unique<DeviceProof>(*segment);
   }
   return segment;
 }

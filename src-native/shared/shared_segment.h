@@ -38,9 +38,10 @@ class SharedSegment {
   // other member sees, and nothing of the segment counts.
   bool faulted() const { return mapping_->faulted(); }
   // The check that a sync by this member needs. Null if the member opened the segment before any
-  // record was stored there, or has just recovered it. Held with Member::syncing().
+  // record was stored there, or has called TrustSyncs(). Held with Member::syncing().
   DeviceProof* proof() { return proof_.get(); }
-  // Every frame is on the device, and the page cache holds nothing else of the file.
+  // Every writeback that has failed or will fail is reported to this open of the file, or none had
+  // failed before it: the member has just recovered the segment, or another one vouches for it.
   void TrustSyncs() { proof_.reset(); }
   // Before a sync: no member stores before `offset` any more. From any thread.
   void DropBefore(uint64_t offset);

@@ -167,6 +167,26 @@ describe('a log with several writers never acknowledges records lost by a failed
     }
   }
 
+  for (const type of TYPES) {
+    test(`${type}: a member that joined later and was vouched for`, async ({ skip }) => {
+      skip(diskProblem(type) !== '', diskProblem(type))
+      const disk = diskOf(type)
+      const dir = join(disk.dir, 'log')
+      const early = await Writer.open(dir, SHARED)
+      await early.append(1, 'sync', FIRST_BYTES)
+      const joined = await Writer.open(dir, SHARED)
+      await early.append(1, 'sync')
+      const before = await joined.append(BEFORE - 2, 'sync')
+      await early.kill()
+      await loseRecordsOf(disk, dir, joined)
+      expect(fsyncAsAnotherProgram(newestOf(dir))).toMatch(/^(EIO|ENOSPC)$/)
+      disk.heal()
+      const after = await joined.append(AFTER, 'sync')
+      await joined.kill()
+      await expectKept(disk, dir, endOf(before, after))
+    })
+  }
+
   for (const evict of [false, true]) {
     for (const type of TYPES) {
       const how = evict ? 'after its inode was evicted' : 'after an fsync by another process'

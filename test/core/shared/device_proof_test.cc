@@ -1,0 +1,104 @@
+// Tests of which members read back from the device what they have synced.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "observed_file_system.h"
+#include "shared_test_folder.h"
+
+namespace durlog {
+namespace {
+
+class DeviceProofTest : public SharedTestFolder {
+ protected:
+  DeviceProofTest()
+      : files_([this](const ObservedCall& call) {
+          const bool of_segment = call.name.find(".seg") != std::string::npos;
+          if (of_segment && call.call == "read") ++reads_;
+          return Status::Ok();
+        }) {}
+
+  void SetUp() override {
+    SharedTestFolder::SetUp();
+    const Result<Capabilities> can = folder_->Probe();
+    if (can.ok() && !can->direct_io) GTEST_SKIP() << "there is no direct I/O on this file system";
+  }
+  // A member whose reads of segments are counted.
+  std::unique_ptr<SharedLog> OpenCounted() {
+    Result<std::unique_ptr<SharedLog>> log = SharedLog::Open(files_, PathOf("log"), Small());
+    EXPECT_TRUE(log.ok()) << log.status().message();
+    if (!log.ok()) return nullptr;
+    (*log)->Attach(&inline_, &listener_);
+    return std::move(*log);
+  }
+  static void AppendSynced(SharedLog& log) {
+    const Result<uint64_t> seq = log.AppendSync(AsBytes(PayloadOf(900)), Level::kSync);
+    EXPECT_TRUE(seq.ok()) << seq.status().message();
+  }
+  // Whether a member that OpenCounted() has opened reads back what it syncs now.
+  bool ReadsBack(SharedLog& log) {
+    reads_ = 0;
+    AppendSynced(log);
+    return reads_ > 0;
+  }
+
+  int reads_ = 0;
+  ObservedFileSystem files_;
+};
+
+TEST_F(DeviceProofTest, AMemberThatJoinsReadsBackUntilAnEarlierMemberHasSynced) {
+  std::unique_ptr<SharedLog> early = OpenMember();
+  Write(*early, PayloadOf(0));
+  std::unique_ptr<SharedLog> late = OpenCounted();
+  EXPECT_TRUE(ReadsBack(*late));
+  EXPECT_TRUE(ReadsBack(*late));
+  AppendSynced(*early);
+  EXPECT_FALSE(ReadsBack(*late));
+  EXPECT_FALSE(ReadsBack(*late));
+}
+
+TEST_F(DeviceProofTest, ASyncBeforeAMemberJoinsDoesNotVouchForIt) {
+  std::unique_ptr<SharedLog> early = OpenMember();
+  AppendSynced(*early);
+  AppendSynced(*early);
+  std::unique_ptr<SharedLog> late = OpenCounted();
+  EXPECT_TRUE(ReadsBack(*late));
+}
+
+TEST_F(DeviceProofTest, AMemberThatReadsBackDoesNotVouchForOthers) {
+  std::unique_ptr<SharedLog> early = OpenMember();
+  Write(*early, PayloadOf(0));
+  std::unique_ptr<SharedLog> late = OpenMember();
+  std::unique_ptr<SharedLog> later = OpenCounted();
+  AppendSynced(*late);
+  EXPECT_TRUE(ReadsBack(*later));
+}
+
+TEST_F(DeviceProofTest, AMemberThatNeedsNoProofAnyMoreVouchesForOthers) {
+  std::unique_ptr<SharedLog> early = OpenMember();
+  Write(*early, PayloadOf(0));
+  std::unique_ptr<SharedLog> late = OpenMember();
+  AppendSynced(*early);
+  AppendSynced(*late);
+  Leave(std::move(early));
+  std::unique_ptr<SharedLog> later = OpenCounted();
+  EXPECT_TRUE(ReadsBack(*later));
+  AppendSynced(*late);
+  EXPECT_FALSE(ReadsBack(*later));
+}
+
+TEST_F(DeviceProofTest, EachSegmentIsVouchedForByItself) {
+  std::unique_ptr<SharedLog> early = OpenMember();
+  std::unique_ptr<SharedLog> late = OpenCounted();
+  AppendSynced(*early);
+  EXPECT_FALSE(ReadsBack(*late));
+  while (listener_.rotated.empty()) Write(*early, PayloadOf(900));
+  EXPECT_TRUE(ReadsBack(*late));
+  AppendSynced(*early);
+  EXPECT_FALSE(ReadsBack(*late));
+}
+
+}  // namespace
+}  // namespace durlog
