@@ -25,6 +25,12 @@ export type Preallocation = 'auto' | 'none' | 'sparse' | 'fallocate' | 'keep-siz
 /** A record's content: bytes, or a string stored as UTF-8. At least 1 byte, at most `maxRecordBytes`. */
 export type Payload = Uint8Array | string
 
+/** Bytes: a number, or text with a unit of 1024, such as `'64k'`, `'512MiB'` or `'2g'`. */
+export type ByteSize = number | string
+
+/** A length of time: a number in the unit of the option's name, or text such as `'200us'`, `'250ms'`, `'90s'`, `'15m'`, `'2h'` or `'7d'`. */
+export type Duration = number | string
+
 export interface OpenOptions {
   /** The level of appends that name none. Default `sync`. */
   durability?: Durability | undefined
@@ -33,33 +39,33 @@ export interface OpenOptions {
   /** Default `auto`. `mmap` refuses `none`, `sparse` and `keep-size`: a store past the allocated end kills. */
   preallocate?: Preallocation | undefined
   /** Size of a segment file in bytes: 64 KiB to 1 GiB, a multiple of 4096. Default 64 MiB. */
-  segmentBytes?: number | undefined
+  segmentBytes?: ByteSize | undefined
   /**
    * Bytes that may wait for the device before appends wait for room and `write` refuses: 64 KiB to 2 GiB.
    * Default 32 MiB.
    */
-  maxPendingBytes?: number | undefined
+  maxPendingBytes?: ByteSize | undefined
   /**
    * The longest record in bytes: 1 to 128 MiB, and to the smaller of `segmentBytes` and `maxPendingBytes`, less
    * 8192. Default 16 MiB, or that bound if it is lower.
    */
-  maxRecordBytes?: number | undefined
+  maxRecordBytes?: ByteSize | undefined
   /**
    * The mapped window of `mmap` and `auto` in bytes: a power of two, 64 KiB to 64 MiB. Default 4 MiB. This much stays mapped
    * before the append point, and four times as much is populated after it during a stream of records. A longer record
    * is written to the file.
    */
-  chunkBytes?: number | undefined
+  chunkBytes?: ByteSize | undefined
   /** XFS only: the extent size hint of new segments in bytes, a multiple of 4096; 0 gives none. Default 0. */
-  extentSizeHint?: number | undefined
+  extentSizeHint?: ByteSize | undefined
   /**
    * How long a commit waits for more appends to join it, in microseconds: 0 to 1,000,000. Default 0: a commit
    * starts as soon as the current turn of the event loop has made its appends. Whole milliseconds wait on a
    * timer; a shorter delay takes turns of the event loop.
    */
-  commitDelayMicros?: number | undefined
+  commitDelayMicros?: Duration | undefined
   /** How long to wait for another writer to close the log, in milliseconds. Default 0: refuse at once. */
-  waitMs?: number | undefined
+  waitMs?: Duration | undefined
   /**
    * What to do if records known to be synced are damaged: `strict` (default) refuses with ERR_DURLOG_CORRUPT,
    * `salvage` opens the log without them and leaves the damaged bytes as they are.
@@ -91,12 +97,12 @@ export interface RetentionOptions {
    * holds whatever cursors have still to read: see the event `overrun`. Without `segmentBytes` a segment is an eighth of
    * it, at most 64 MiB.
    */
-  maxBytes?: number | undefined
+  maxBytes?: ByteSize | undefined
   /**
    * Records that are older may go: at least 1000 ms. A log that is appended to seldom has its segment sealed for that.
    * Default: no limit.
    */
-  maxAgeMs?: number | undefined
+  maxAgeMs?: Duration | undefined
   /**
    * `cursors` (default): `maxAgeMs` removes nothing that a named cursor of the log, in whatever process, has still to
    * read. With `nothing` cursors are not looked at.
@@ -117,13 +123,13 @@ export interface TrimOptions {
   /** The oldest seq to keep, or a Date: the records before it may go, whatever cursors have still to read. */
   before?: number | Date | undefined
   /** As in `RetentionOptions`. */
-  maxBytes?: number | undefined
-  maxAgeMs?: number | undefined
+  maxBytes?: ByteSize | undefined
+  maxAgeMs?: Duration | undefined
   keepFor?: 'cursors' | 'nothing' | undefined
   /** Change nothing, and tell what would go. Default false. */
   dryRun?: boolean | undefined
   /** How long to wait for the log's writer to trim, in milliseconds; it trims even if this call stops waiting. Default 10,000. */
-  waitMs?: number | undefined
+  waitMs?: Duration | undefined
 }
 
 export interface TrimReport {
@@ -259,7 +265,7 @@ export interface CursorOptions {
    */
   from?: 'first' | 'next' | number | undefined
   /** How long to wait for another owner to close the cursor, in milliseconds. Default 0: refuse at once. */
-  waitMs?: number | undefined
+  waitMs?: Duration | undefined
 }
 
 /** Where `ensureCursor` places a new cursor. */
@@ -336,7 +342,7 @@ export interface WritableOptions {
   /** Default: the log's `durability`. */
   durability?: Durability | undefined
   /** Bytes held while earlier ones are pending. Default 1 MiB; in object mode values, 256. */
-  highWaterMark?: number | undefined
+  highWaterMark?: ByteSize | undefined
   /** `lines`: each line is a record, without its newline, wherever chunks end. Default `chunks`: each chunk is one. */
   split?: 'chunks' | 'lines' | undefined
   /** Leave out chunks and lines without a byte, which no record can be. Default false: they are refused. */

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { DurlogError } from '../src/errors.js'
-import { checkPayload, levelCode } from '../src/options/call-options.js'
+import {
+  checkPayload,
+  levelCode,
+  resolveAppendOptions,
+  resolveReadableOptions,
+  resolveReadOptions,
+} from '../src/options/call-options.js'
 import { resolveOptions } from '../src/options/open-options.js'
 import type { OpenOptions } from '../src/types.js'
 
@@ -64,12 +70,45 @@ describe('defaults', () => {
   })
 })
 
+describe('an amount given as text', () => {
+  test('is read like its number', () => {
+    const { native, retention, ...resolved } = resolveOptions({
+      segmentBytes: '16MiB',
+      maxPendingBytes: '2g',
+      maxRecordBytes: '64k',
+      commitDelayMicros: '1.5ms',
+      waitMs: '10s',
+      retention: { maxBytes: '1 GB', maxAgeMs: '7d' },
+    })
+    expect(native).toMatchObject({ segmentBytes: 2 ** 24, maxPendingBytes: 2 ** 31, maxRecordBytes: 65_536 })
+    expect(retention).toMatchObject({ maxBytes: 2 ** 30, maxAgeMs: 604_800_000 })
+    expect(resolved).toMatchObject({ commitDelayMicros: 1500, waitMs: 10_000 })
+  })
+
+  test('is refused for a seq, a count and a moment', () => {
+    for (const check of [
+      () => resolveReadOptions({ from: '2k' }),
+      () => resolveReadableOptions({ highWaterMark: '2k' }),
+      () => resolveAppendOptions({ timestamp: '7d' }, 0),
+    ])
+      expect(check).toThrow(/must be a whole number of [a-z 0-9]+ from \d+ to \d+; got "/)
+  })
+})
+
 describe('refusals', () => {
   test.each([
     [{ durability: 'fsync' }, 'durability', '"fsync"', 'memory, async, sync, full'],
     [{ strategy: 'uring' }, 'strategy', '"uring"', 'auto, mmap, pwrite, direct'],
     [{ preallocate: 1 }, 'preallocate', '1', 'recycle'],
-    [{ segmentBytes: '64M' }, 'segmentBytes', '"64M"', '65536 to 1073741824, a multiple of 4096'],
+    [
+      { segmentBytes: '64X' },
+      'segmentBytes',
+      '"64X"',
+      '65536 to 1073741824, a multiple of 4096, or text such as "64k"',
+    ],
+    [{ segmentBytes: '2g' }, 'segmentBytes', '"2g"', '1073741824'],
+    [{ retention: { maxAgeMs: '7' } }, 'retention.maxAgeMs', '"7"', '1000 to', '"7d"'],
+    [{ retention: { maxAgeMs: '1.5ms' } }, 'retention.maxAgeMs', '"1.5ms"', 'whole number'],
     [{ segmentBytes: 65537 }, 'segmentBytes', '65537', 'a multiple of 4096'],
     [{ segmentBytes: 61440 }, 'segmentBytes', '61440', '65536'],
     [{ segmentBytes: 2 ** 31 }, 'segmentBytes', '2147483648', '1073741824'],

@@ -1,7 +1,7 @@
 /** The options by which `ship` and `restore` reach the servers. Secrets come only from files or the environment. */
 import { type Command, Option } from 'commander'
 import type { NatsAccess } from '../jetstream/index.js'
-import { parseMillis } from '../terminal/arguments.js'
+import { toWaitMs } from './arguments.js'
 
 export interface NatsFlags {
   stream?: string
@@ -35,8 +35,8 @@ export function addNats(command: Command): Command {
     .addOption(new Option('--tls-key <file>', 'the key of that certificate').env('NATS_KEY'))
     .option('--tls-first', 'begin with TLS, for servers with handshake_first')
     .option('--domain <name>', 'the JetStream domain')
-    .option('--timeout <ms>', 'the longest time for an answer', parseMillis, 10_000)
-    .option('--retry-for <ms>', 'give up after this time without success (default: never)', parseMillis)
+    .option('--timeout <ms>', 'the longest time for an answer', toWaitMs, 10_000)
+    .option('--retry-for <ms>', 'give up after this time without success (default: never)', toWaitMs)
     .addHelpText('after', NATS_HELP)
 }
 

@@ -1,10 +1,10 @@
 /** Records as lines of JSON: {"seq", "timestamp", "data"}, and "encoding" where "data" is not the payload as UTF-8. */
 
 import { TIME_MAX_MS } from '../options/call-options.js'
-import { parseIsoTime } from '../terminal/arguments.js'
 import { InputError } from '../terminal/input-error.js'
 import { formatTime } from '../terminal/output.js'
 import type { LogRecord } from '../types.js'
+import { parseIsoTime } from './arguments.js'
 
 export type Encoding = 'utf8' | 'base64' | 'json'
 export const ENCODINGS: readonly Encoding[] = ['utf8', 'base64', 'json']

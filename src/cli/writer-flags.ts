@@ -8,8 +8,8 @@ import {
   SEGMENT_OVERHEAD_BYTES,
   STRATEGIES,
 } from '../options/open-options.js'
-import { parseBytes, parseMillis } from '../terminal/arguments.js'
 import type { Durability, OpenOptions, Preallocation, Strategy } from '../types.js'
+import { toBytes, toWaitMs } from './arguments.js'
 
 export interface WriterFlags {
   durability: Durability
@@ -33,14 +33,14 @@ export function addWriterOptions(command: Command): Command {
         .default(DEFAULTS.durability),
     )
     .option('--shared', 'append while other processes that opened the log as shared append to it')
-    .option('--wait <ms>', 'wait this long for another writer to close the log', parseMillis, 0)
+    .option('--wait <ms>', 'wait this long for another writer to close the log', toWaitMs, 0)
     .option('--no-create', 'fail if there is no log yet')
     .addOption(
       new Option('--segment-bytes <bytes>', 'size of new segment files')
-        .argParser(parseBytes)
+        .argParser(toBytes)
         .default(DEFAULTS.segmentBytes, '64MiB'),
     )
-    .option('--max-record-bytes <bytes>', 'the longest record to accept (default: 16MiB)', parseBytes)
+    .option('--max-record-bytes <bytes>', 'the longest record to accept (default: 16MiB)', toBytes)
     .addOption(new Option('--strategy <name>', 'how bytes reach the file').choices(STRATEGIES).default('auto'))
     .addOption(
       new Option('--preallocate <name>', 'how space for a segment is reserved').choices(PREALLOCATIONS).default('auto'),

@@ -3,6 +3,7 @@ import { DurlogError, invalidArgument } from '../errors.js'
 import { checkSignal } from '../options/abort-signal.js'
 import { checkSeq, toTimeMs } from '../options/call-options.js'
 import { bag, flag, shown, whole } from '../options/checks.js'
+import { DEFAULTS, SEGMENT_BYTES_RANGE } from '../options/open-options.js'
 import { PLACE_NAMES, type ResolvedPlace, resolvePlace } from './options.js'
 import type { RestoreOptions } from './types.js'
 
@@ -25,7 +26,7 @@ export interface ResolvedRestoreOptions extends ResolvedPlace {
   to: number
   untilMs: number
   follow: boolean
-  segmentBytes: number | undefined
+  segmentBytes: number
   retryForMs: number
   onProgress: (restored: number, total: number) => void
   signal: AbortSignal | undefined
@@ -34,7 +35,7 @@ export interface ResolvedRestoreOptions extends ResolvedPlace {
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveRestoreOptions(options: unknown): ResolvedRestoreOptions {
   const given = bag('restore options', options, RESTORE_NAMES) as unknown as RestoreOptions
-  const { from, to, until, segmentBytes, retryForMs, onProgress = () => {} } = given
+  const { from, to, until, retryForMs, onProgress = () => {} } = given
   if (from !== undefined) checkSeq('from', from)
   if (to !== undefined) checkSeq('to', to)
   if (from !== undefined && to !== undefined && to <= from)
@@ -49,7 +50,7 @@ export function resolveRestoreOptions(options: unknown): ResolvedRestoreOptions 
     to: to ?? Number.POSITIVE_INFINITY,
     untilMs: until === undefined ? Number.POSITIVE_INFINITY : toTimeMs('until', until),
     follow,
-    segmentBytes,
+    segmentBytes: whole('segmentBytes', given.segmentBytes, SEGMENT_BYTES_RANGE, DEFAULTS.segmentBytes),
     retryForMs:
       retryForMs === Number.POSITIVE_INFINITY
         ? retryForMs

@@ -27,7 +27,6 @@ const READ_AHEAD_BYTES = 8 * MIB
 /** The server sends a sign of life after this time without a message; two missing ones end the connection. */
 const HEARTBEAT_MS = 2000
 const PROGRESS_EVERY = 1000
-const SEGMENT_BYTES = 64 * MIB
 const SEGMENT_OVERHEAD_BYTES = 8192
 /** The limit of one call of the core. */
 const VOID_SEQS_AT_ONCE = 1024
@@ -132,7 +131,7 @@ class Restore {
         { path: this.#dir },
       )
     if (before === undefined) markFolder(this.#dir, mark)
-    const { segmentBytes = SEGMENT_BYTES } = this.#options
+    const { segmentBytes } = this.#options
     this.#log = await openRestored(
       this.#dir,
       { uuid: mark.uuid, firstSeq: mark.first, generation: last.part.generation + 1 },

@@ -1,5 +1,6 @@
 /** The options and results of `ship` and `restore`. */
 import type { NatsConnection } from '@nats-io/transport-node'
+import type { ByteSize, Duration } from '../index.js'
 import type { ShipperOptions } from '../ship/types.js'
 
 export interface NatsTls {
@@ -28,7 +29,7 @@ export interface NatsAccess {
   /** The JetStream domain. */
   domain?: string | undefined
   /** The longest time for a connection, an answer or an acknowledgement; default 10 s. */
-  timeoutMs?: number | undefined
+  timeoutMs?: Duration | undefined
 }
 
 /** A subject of a stream, which holds the records of one log. */
@@ -57,9 +58,9 @@ export interface RestoreOptions extends NatsAccess, JetStreamPlace {
   /** Do not end: a replica for reading, until `signal`. */
   follow?: boolean | undefined
   /** The segment length of the log; default 64 MiB. A record must fit into a segment. */
-  segmentBytes?: number | undefined
+  segmentBytes?: ByteSize | undefined
   /** See `ShipperOptions`. */
-  retryForMs?: number | undefined
+  retryForMs?: Duration | undefined
   /** Called every 1000 records with the number of restored records and the total. */
   onProgress?: ((restored: number, total: number) => void) | undefined
   signal?: AbortSignal | undefined

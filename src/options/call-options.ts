@@ -79,7 +79,8 @@ const HIGH_WATER_MARK_MAX = 2 ** 31 - 1
 export const TIME_MAX_MS = 8_640_000_000_000_000
 
 function checkTimestamp(timestamp: unknown): number | undefined {
-  if (timestamp !== undefined) whole('timestamp', timestamp, { min: 0, max: TIME_MAX_MS, unit: 'milliseconds' }, 0)
+  if (timestamp !== undefined)
+    whole('timestamp', timestamp, { min: 0, max: TIME_MAX_MS, unit: 'milliseconds since 1970' }, 0)
   return timestamp as number | undefined
 }
 

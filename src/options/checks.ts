@@ -1,5 +1,6 @@
 /** Checks of single values. Each throws ERR_DURLOG_INVALID_ARGUMENT with the name, the value and the values allowed. */
 import { invalidArgument } from '../errors.js'
+import { parseBytes, parseMicros, parseMillis } from './amounts.js'
 
 /** `value` as an error shows it: short, with a string in quotes. */
 export function shown(value: unknown): string {
@@ -23,14 +24,31 @@ export interface Range {
   multipleOf?: number
 }
 
+/** The units that text may give an amount in: how it is read, and examples. */
+const TEXTS: Readonly<Record<string, { parse: (text: string) => number | undefined; examples: string }>> = {
+  bytes: { parse: parseBytes, examples: '"64k" or "2g"' },
+  milliseconds: { parse: parseMillis, examples: '"90s" or "7d"' },
+  microseconds: { parse: parseMicros, examples: '"200us" or "1ms"' },
+}
+
+/** A whole number. Bytes, milliseconds and microseconds may also be text with a unit. */
 export function whole(name: string, value: unknown, range: Range, preset: number): number {
   if (value === undefined) return preset
   const { min, max, unit, multipleOf = 1 } = range
-  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max && value % multipleOf === 0)
-    return value
+  const texts = TEXTS[unit]
+  const amount = typeof value === 'string' ? texts?.parse(value) : value
+  if (
+    typeof amount === 'number' &&
+    Number.isInteger(amount) &&
+    amount >= min &&
+    amount <= max &&
+    amount % multipleOf === 0
+  )
+    return amount
   const multiple = multipleOf === 1 ? '' : `, a multiple of ${multipleOf}`
+  const text = texts === undefined ? '' : `, or text such as ${texts.examples}`
   throw invalidArgument(
-    `${name} must be a whole number of ${unit} from ${min} to ${max}${multiple}; got ${shown(value)}`,
+    `${name} must be a whole number of ${unit} from ${min} to ${max}${multiple}${text}; got ${shown(value)}`,
   )
 }
 

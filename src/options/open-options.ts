@@ -5,7 +5,7 @@ import { LEVEL_NAMES, LEVELS } from '../native/levels.js'
 // A type only: checking options must not need the addon.
 import type { NativeOptions, NativeRetentionPolicy } from '../native/native.js'
 import type { Durability, OpenOptions, Preallocation, ReadOnlyOptions, Strategy } from '../types.js'
-import { bag, choice, flag, whole } from './checks.js'
+import { bag, choice, flag, type Range, whole } from './checks.js'
 import { type Codec, resolveEncoding } from './encoding.js'
 import { checkRetentionFits, defaultSegmentBytes, resolveRetention } from './retention-options.js'
 
@@ -15,6 +15,7 @@ const GIB = 1024 * MIB
 /** A segment's header block, and room for frames and markers. */
 export const SEGMENT_OVERHEAD_BYTES = 8192
 const BLOCK_BYTES = 4096
+export const SEGMENT_BYTES_RANGE: Range = { min: 64 * KIB, max: GIB, unit: 'bytes', multipleOf: BLOCK_BYTES }
 /** The longest payload that the format allows. */
 const MAX_PAYLOAD_BYTES = 128 * MIB
 
@@ -125,7 +126,7 @@ export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): Resolve
   const segmentBytes = whole(
     'segmentBytes',
     given.segmentBytes,
-    { min: 64 * KIB, max: GIB, unit: 'bytes', multipleOf: BLOCK_BYTES },
+    SEGMENT_BYTES_RANGE,
     defaultSegmentBytes(retention, DEFAULTS.segmentBytes),
   )
   checkRetentionFits(retention, segmentBytes)

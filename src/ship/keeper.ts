@@ -1,17 +1,17 @@
 /** Trims records that the destination has acknowledged. */
 import { inspect, type Log } from '../index.js'
-import type { KeepAfterAck } from './types.js'
+import type { ResolvedKeep } from './options.js'
 
 /** A trim removes whole segments, so more frequent trims would find little. */
 const INTERVAL_MS = 1000
 
 export class Keeper {
   readonly #log: Log
-  readonly #keep: KeepAfterAck
+  readonly #keep: ResolvedKeep
   #last = Number.NEGATIVE_INFINITY
   #running: Promise<void> | undefined
 
-  constructor(log: Log, keep: KeepAfterAck) {
+  constructor(log: Log, keep: ResolvedKeep) {
     this.#log = log
     this.#keep = keep
   }

@@ -3,7 +3,7 @@ import { invalidArgument } from '../errors.js'
 import type { ReadableLog } from '../index.js'
 import { checkSignal } from '../options/abort-signal.js'
 import { bag, flag, shown, whole } from '../options/checks.js'
-import type { KeepAfterAck, ShipperOptions } from './types.js'
+import type { ShipperOptions } from './types.js'
 
 const MIB = 2 ** 20
 const MAX_MS = 2 ** 31 - 1
@@ -20,6 +20,12 @@ export const SHIPPER_OPTION_NAMES: readonly string[] = [
   'signal',
 ] satisfies (keyof ShipperOptions)[]
 
+/** `KeepAfterAck` in numbers. */
+export interface ResolvedKeep {
+  maxAgeMs?: number
+  maxBytes?: number
+}
+
 export interface ResolvedShipperOptions {
   cursor: string
   maxInFlight: number
@@ -27,7 +33,7 @@ export interface ResolvedShipperOptions {
   retryForMs: number
   laggingMs: number
   skipGaps: boolean
-  keep: KeepAfterAck | undefined
+  keep: ResolvedKeep | undefined
   signal: AbortSignal | undefined
 }
 
@@ -54,7 +60,7 @@ export function resolveShipperOptions(log: ReadableLog, given: ShipperOptions): 
   }
 }
 
-function resolveKeep(log: ReadableLog, value: unknown): KeepAfterAck | undefined {
+function resolveKeep(log: ReadableLog, value: unknown): ResolvedKeep | undefined {
   if (value === undefined) return undefined
   const { maxAgeMs, maxBytes } = bag('keepAfterAck', value, ['maxAgeMs', 'maxBytes'])
   if (log.readOnly)
@@ -63,7 +69,10 @@ function resolveKeep(log: ReadableLog, value: unknown): KeepAfterAck | undefined
     )
   if (maxAgeMs === undefined && maxBytes === undefined)
     throw invalidArgument('keepAfterAck must have maxAgeMs or maxBytes; got neither')
-  whole('keepAfterAck.maxAgeMs', maxAgeMs, { min: 0, max: MAX_BYTES, unit: 'milliseconds' }, 0)
-  whole('keepAfterAck.maxBytes', maxBytes, { min: 0, max: MAX_BYTES, unit: 'bytes' }, 0)
-  return value as KeepAfterAck
+  const limits: ResolvedKeep = {}
+  if (maxAgeMs !== undefined)
+    limits.maxAgeMs = whole('keepAfterAck.maxAgeMs', maxAgeMs, { min: 0, max: MAX_BYTES, unit: 'milliseconds' }, 0)
+  if (maxBytes !== undefined)
+    limits.maxBytes = whole('keepAfterAck.maxBytes', maxBytes, { min: 0, max: MAX_BYTES, unit: 'bytes' }, 0)
+  return limits
 }

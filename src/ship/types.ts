@@ -1,6 +1,7 @@
 /** The options, results and events of a shipper, and the interface of an engine that it ships to. */
 import type { EventEmitter } from 'node:events'
 import type { DurlogError } from '../errors.js'
+import type { ByteSize, Duration } from '../types.js'
 
 /** A record that is shipped. */
 export interface ShipRecord {
@@ -62,9 +63,9 @@ export interface ShipOrigin {
 /** Which acknowledged records are removed from the log. Records are removed in whole segments. */
 export interface KeepAfterAck {
   /** Remove records that are older than this. */
-  maxAgeMs?: number | undefined
+  maxAgeMs?: Duration | undefined
   /** Remove the oldest records while the log is larger than this. */
-  maxBytes?: number | undefined
+  maxBytes?: ByteSize | undefined
 }
 
 /** The part of the options that does not depend on the engine. */
@@ -74,11 +75,11 @@ export interface ShipperOptions {
   /** The most records that may wait for an acknowledgement, 1 to 65,536; default 2000. */
   maxInFlight?: number | undefined
   /** The most bytes of their payloads, unless one record is longer; default 8 MiB. */
-  maxInFlightBytes?: number | undefined
+  maxInFlightBytes?: ByteSize | undefined
   /** Give up with ERR_DURLOG_DESTINATION_UNREACHABLE after this many milliseconds of failures in a row. Default: never. */
-  retryForMs?: number | undefined
+  retryForMs?: Duration | undefined
   /** Emit `lagging` when the oldest record that is not shipped has waited this long; default 10 s. */
-  laggingMs?: number | undefined
+  laggingMs?: Duration | undefined
   /**
    * Continue after records that neither the log nor the destination holds; the next record names the gap in the destination.
    * Default false: stop with ERR_DURLOG_DESTINATION_GAP.

@@ -1,6 +1,6 @@
 /** The public types of `durlog/streams`. */
 import type { EventEmitter } from 'node:events'
-import type { CommitOptions, CursorOptions, Durability, DurlogError } from '../index.js'
+import type { ByteSize, CommitOptions, CursorOptions, Durability, Duration, DurlogError } from '../index.js'
 
 /** How the values of all streams of a folder are stored: as JSON, as strings, or as bytes. */
 export type StreamEncoding = 'json' | 'text' | 'bytes'
@@ -11,11 +11,11 @@ export interface StreamsOptions {
   /** The level at which an append settles. Readers see records that have reached it. Default `sync`. */
   durability?: Durability | undefined
   /** Bytes of records after which a checkpoint begins: 64 KiB to 256 MiB. Default 16 MiB. Four times as many are held in memory. */
-  checkpointBytes?: number | undefined
+  checkpointBytes?: ByteSize | undefined
   /** Milliseconds between two checkpoints while records arrive: 10 to 3,600,000. Default 1000. */
-  checkpointMs?: number | undefined
+  checkpointMs?: Duration | undefined
   /** How long to wait for another owner to close the folder, in milliseconds. Default 0: refuse at once. */
-  waitMs?: number | undefined
+  waitMs?: Duration | undefined
   /** Make the folder if it holds no streams. Default true; with false, ERR_DURLOG_NOT_FOUND. */
   create?: boolean | undefined
 }
@@ -63,7 +63,7 @@ export interface StreamCreateOptions<V> {
   /** A media type, which `info` returns. Default: by the encoding. */
   contentType?: string | undefined
   /** The stream is deleted after so many milliseconds without an append or a read. A fork has that of its source by default. */
-  ttlMs?: number | undefined
+  ttlMs?: Duration | undefined
   /** The stream is deleted at this time, a Date or milliseconds since 1970. A fork has that of its source by default. */
   expiresAt?: Date | number | undefined
   /** Begin with the records of another stream, which are not copied. */

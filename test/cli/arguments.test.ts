@@ -1,6 +1,6 @@
 /** The formats of times and durations on the command line. */
 import { describe, expect, test } from 'vitest'
-import { parseAge, parseBytes, parseMillis, parseTime } from '../../src/terminal/arguments.js'
+import { toAgeMs, toBytes, toTimeMs, toWaitMs } from '../../src/cli/arguments.js'
 import { durlog } from '../fixtures/command.js'
 
 describe('a time', () => {
@@ -13,13 +13,13 @@ describe('a time', () => {
     ['2026-01-31', new Date(2026, 0, 31).getTime()],
     ['1700000000000', 1_700_000_000_000],
   ])('%s is understood', (text, ms) => {
-    expect(parseTime(text)).toBe(ms)
+    expect(toTimeMs(text)).toBe(ms)
   })
 
   test.each(['record 12', '-5', '12', '', '2026', '2026-02-30', '2026-13-01', '2026-01-31T25:00', 'Jan 5', '5 days'])(
     '%j is refused',
     (text) => {
-      expect(() => parseTime(text)).toThrow(/It must be a time/)
+      expect(() => toTimeMs(text)).toThrow(/It must be a time/)
     },
   )
 
@@ -39,11 +39,11 @@ describe('a duration', () => {
     ['2h', 7_200_000],
     ['2147483647', 2 ** 31 - 1],
   ])('to wait %s is %i ms', (text, ms) => {
-    expect(parseMillis(text)).toBe(ms)
+    expect(toWaitMs(text)).toBe(ms)
   })
 
   test.each(['99999999999', '30d', '-1', '1.5', 'soon', ''])('to wait %j is refused: a timer cannot', (text) => {
-    expect(() => parseMillis(text)).toThrow(/up to 2147483647 ms/)
+    expect(() => toWaitMs(text)).toThrow(/up to 2147483647 ms/)
   })
 
   test('top refuses an interval that is too long for a timer, and one that is too short', async () => {
@@ -54,11 +54,11 @@ describe('a duration', () => {
   })
 
   test('an age has a unit', () => {
-    expect(parseAge('7d')).toBe(604_800_000)
-    expect(() => parseAge('7')).toThrow(/length of time/)
+    expect(toAgeMs('7d')).toBe(604_800_000)
+    expect(() => toAgeMs('7')).toThrow(/length of time/)
   })
 })
 
 test('sizes have binary units', () => {
-  expect(['65536', '64K', '64KiB', '64kb', '1M'].map(parseBytes)).toEqual([65536, 65536, 65536, 65536, 2 ** 20])
+  expect(['65536', '64K', '64KiB', '64kb', '1M'].map(toBytes)).toEqual([65536, 65536, 65536, 65536, 2 ** 20])
 })

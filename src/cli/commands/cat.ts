@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
 import { open } from '../../index.js'
-import { addJson, addTimes, parseWhole, type TimeFlags } from '../../terminal/arguments.js'
+import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
+import { addTimes, type TimeFlags } from '../arguments.js'
 import { gapReporter, printAll, printRecords } from '../print.js'
 
 interface Flags extends TimeFlags {

@@ -1,10 +1,11 @@
 import { type Command, Option } from 'commander'
 import { open } from '../../index.js'
-import { addJson, addTimes, parseWhole, type TimeFlags } from '../../terminal/arguments.js'
+import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { reportOnInterrupt } from '../../terminal/interrupt.js'
 import { formatCounted, formatSeqs, Sink, writeOut } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
 import type { LogRecord } from '../../types.js'
+import { addTimes, type TimeFlags } from '../arguments.js'
 import { gapReporter } from '../print.js'
 import { EXPORT_ENCODINGS, type ExportEncoding, toJsonLine } from '../records.js'
 

@@ -1,11 +1,12 @@
 import { statSync } from 'node:fs'
 import type { Command } from 'commander'
 import { restore } from '../../jetstream/index.js'
-import { addJson, parseBytes, parseTime, parseWhole } from '../../terminal/arguments.js'
+import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import { formatCounted, formatSeqs, writeSummary } from '../../terminal/output.js'
 import { type Progress, startProgress } from '../../terminal/progress.js'
+import { toBytes, toTimeMs } from '../arguments.js'
 import { addNats, type NatsFlags, toAccess } from '../nats-flags.js'
 import { runCopy } from './backup.js'
 
@@ -29,9 +30,9 @@ export function register(program: Command): void {
     .argument('[source]', 'a folder, or nats://host:port (default: NATS_URL, or nats://127.0.0.1:4222)')
     .option('--from <seq>', 'the first record (default: the oldest)', parseWhole)
     .option('--to <seq>', 'end before this record (default: the end of the stream)', parseWhole)
-    .option('--until <time>', 'end before this time: ISO 8601, or how long ago (90s, 15m, 2h, 7d)', parseTime)
+    .option('--until <time>', 'end before this time: ISO 8601, or how long ago (90s, 15m, 2h, 7d)', toTimeMs)
     .option('--follow', 'keep the log up to date, for reading, until SIGINT or SIGTERM')
-    .option('--segment-bytes <bytes>', 'size of segment files', parseBytes)
+    .option('--segment-bytes <bytes>', 'size of segment files', toBytes)
   addJson(addNats(command)).action(run)
 }
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { DurlogError } from '../../errors.js'
 import { inspect, type LogSummary, open, type ReadOnlyLog } from '../../index.js'
-import { addJson, addTimes, type TimeFlags } from '../../terminal/arguments.js'
+import { addJson } from '../../terminal/arguments.js'
 import {
   formatBytes,
   formatCount,
@@ -13,6 +13,7 @@ import {
   writeJson,
   writeOut,
 } from '../../terminal/output.js'
+import { addTimes, type TimeFlags } from '../arguments.js'
 
 interface Flags extends TimeFlags {
   json?: boolean

@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
 import { open, type ReadOnlyLog } from '../../index.js'
-import { addJson, addTimes, parseWhole, type TimeFlags } from '../../terminal/arguments.js'
+import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
+import { addTimes, type TimeFlags } from '../arguments.js'
 import { followByName } from '../follow-by-name.js'
 import { type PrintOptions, printRecords } from '../print.js'
 

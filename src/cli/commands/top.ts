@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { type CursorSummary, inspect, open, type ReadOnlyLog } from '../../index.js'
-import { addJson, parseMillis, parseWhole } from '../../terminal/arguments.js'
+import { addJson, parseWhole } from '../../terminal/arguments.js'
 import {
   formatBytes,
   formatCount,
@@ -11,6 +11,7 @@ import {
   writeJson,
   writeOut,
 } from '../../terminal/output.js'
+import { toWaitMs } from '../arguments.js'
 
 interface Flags {
   interval: number
@@ -42,7 +43,7 @@ const MIN_INTERVAL_MS = 100
 const CLEAR = '\u001b[H\u001b[2J'
 
 function parseInterval(text: string): number {
-  const ms = parseMillis(text)
+  const ms = toWaitMs(text)
   if (ms < MIN_INTERVAL_MS) throw new InvalidArgumentError(`It must be at least ${MIN_INTERVAL_MS} ms.`)
   return ms
 }

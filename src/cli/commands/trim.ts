@@ -1,11 +1,12 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { type TrimReport, trim } from '../../index.js'
-import { addJson, parseAge, parseBytes, parseMillis, parseTime, parseWhole } from '../../terminal/arguments.js'
+import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import { reportOnInterrupt } from '../../terminal/interrupt.js'
 import { formatBytes, formatCounted, formatSeqs, writeJson, writeOut } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
+import { toAgeMs, toBytes, toTimeMs, toWaitMs } from '../arguments.js'
 
 interface Flags {
   before?: number | Date
@@ -19,7 +20,7 @@ interface Flags {
 
 /** A whole number is a seq, anything else a time. */
 function parseSeqOrTime(text: string): number | Date {
-  return /^\d+$/.test(text) ? parseWhole(text) : new Date(parseTime(text))
+  return /^\d+$/.test(text) ? parseWhole(text) : new Date(toTimeMs(text))
 }
 
 function parseKeeper(text: string): string {
@@ -43,12 +44,12 @@ export function register(program: Command): void {
     .option(
       '--max-bytes <bytes>',
       'remove the oldest records until the log takes at most this much, with room for the next segment',
-      parseBytes,
+      toBytes,
     )
     .option(
       '--max-age <age>',
       'remove records older than this (90s, 15m, 2h, 7d) that every cursor has passed',
-      parseAge,
+      toAgeMs,
     )
     .option(
       '--keep-for <readers>',
@@ -56,7 +57,7 @@ export function register(program: Command): void {
       parseKeeper,
     )
     .option('--dry-run', 'change nothing, report what would be removed')
-    .option('--wait <ms>', 'how long to wait until the writer has done it', parseMillis, 10_000)
+    .option('--wait <ms>', 'how long to wait until the writer has done it', toWaitMs, 10_000)
   addJson(command).action(run)
 }
 

@@ -1,0 +1,29 @@
+/** Sizes and durations as text, in options of the library and on the command line. */
+
+const UNIT_BYTES: Readonly<Record<string, number>> = { b: 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40 }
+const UNIT_MICROS: Readonly<Record<string, number>> = {
+  us: 1,
+  ms: 1000,
+  s: 1_000_000,
+  m: 60_000_000,
+  h: 3_600_000_000,
+  d: 86_400_000_000,
+}
+
+/** 64k, 64KiB, 1.5g: bytes, with units of 1024 in either case. Undefined for other text; a number needs its unit. */
+export function parseBytes(text: string): number | undefined {
+  const [, number, unit] = /^(\d+(?:\.\d+)?)\s*(?:([kmgt])(?:i?b)?|b)$/i.exec(text) ?? []
+  return number === undefined ? undefined : Number(number) * (UNIT_BYTES[(unit ?? 'b').toLowerCase()] as number)
+}
+
+/** 200us, 250ms, 90s, 15m, 2h, 7d: microseconds. Undefined for other text. */
+export function parseMicros(text: string): number | undefined {
+  const [, number, unit] = /^(\d+(?:\.\d+)?)\s*(us|ms|[smhd])$/.exec(text) ?? []
+  return number === undefined ? undefined : Number(number) * (UNIT_MICROS[unit as string] as number)
+}
+
+/** As `parseMicros`, in milliseconds. */
+export function parseMillis(text: string): number | undefined {
+  const micros = parseMicros(text)
+  return micros === undefined ? undefined : micros / 1000
+}
