@@ -2,6 +2,7 @@
 import { atCaller } from './caller-stack.js'
 import type { Reached } from './log/append-in-order.js'
 import { ReaderLog } from './log/reader-log.js'
+import type { Resolve } from './log/waiters.js'
 import { WriterLog } from './log/writer-log.js'
 import { waitForLock } from './native/lock-wait.js'
 import { native } from './native/native.js'
@@ -85,6 +86,23 @@ export interface OrderedLog extends Log {
     durability: Durability,
     timestamps?: readonly (number | undefined)[],
   ): Promise<Reached>
+}
+
+/** A log that folders of streams append to: without a promise for each record. */
+export interface FramingLog extends Log {
+  /**
+   * Frames `bytes` from `start` to `end` as the next record, and calls `resolve` once it has reached the level `durability` or
+   * its commit has failed, in the order of the seqs. False if it cannot be framed now: `drain` settles when it may. Throws if it
+   * can never be.
+   */
+  frame(bytes: Uint8Array, start: number, end: number, durability: Durability, resolve: Resolve): boolean
+  /** As `frame`, for the records of a batch. */
+  frameBatch(records: readonly Payload[], durability: Durability, resolve: Resolve): boolean
+}
+
+/** As `open` for writing. */
+export function openFraming(dir: string, options: OpenOptions): Promise<FramingLog> {
+  return openWriter(resolveDir(dir), resolveOptions(options))
 }
 
 /** As `open` for writing. */

@@ -1,5 +1,6 @@
 #include "napi/log_wrap.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -26,6 +27,21 @@ napi_value Append(napi_env env, napi_callback_info info) {
   if (call.log == nullptr || !call.Payload(&payload)) return nullptr;
   return call.Appended(
       call.log->Append(payload, call.LevelAt(1), call.TimeAt(2), call.ExpectedSeqAt(3)));
+}
+
+// A range of the first argument, from the second to the third.
+napi_value AppendRange(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 4);
+  Bytes bytes;
+  if (call.log == nullptr ||
+      !ToPayload(env, call.argv[0], SIZE_MAX, call.handle->scratch(), &bytes)) {
+    return nullptr;
+  }
+  const uint64_t end = std::min<uint64_t>(call.SeqAt(2, 0), bytes.size);
+  const uint64_t start = std::min(call.SeqAt(1, 0), end);
+  return call.Appended(call.log->Append(Bytes{bytes.data + start, static_cast<size_t>(end - start)},
+                                        call.LevelAt(3), LogWriter::kClockTime,
+                                        LogWriter::kAnySeq));
 }
 
 napi_value Write(napi_env env, napi_callback_info info) {
@@ -163,6 +179,7 @@ napi_value Members(napi_env env, napi_callback_info info) {
 using Method = std::pair<const char*, napi_callback>;
 
 constexpr Method kMethods[] = {{"append", Append},
+                               {"appendRange", AppendRange},
                                {"appendBatch", AppendBatch},
                                {"write", Write},
                                {"writeBatch", WriteBatch},

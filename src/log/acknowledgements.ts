@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers'
 import { JointFailure } from '../caller-stack.js'
 import type { DurlogError } from '../errors.js'
 import { Counter, type NativeFailure } from '../native/native.js'
-import { Waiters } from './waiters.js'
+import { type Resolve, Waiters } from './waiters.js'
 
 /** Most promises that `settle` resolves within one turn of the event loop. They take about a millisecond. */
 const MAX_SETTLED_IN_TURN = 1024
@@ -54,6 +54,11 @@ export class Acknowledgements {
   wait(seq: number, level: number, bytes: number, records: number): Promise<number> {
     if (this.end(level) > seq && this.#mayContinue(records + bytes / BYTES_PER_COST)) return Promise.resolve(seq)
     return (this.#waiters[level] as Waiters).wait(seq)
+  }
+
+  /** Calls `resolve`, which does not call the log, once `seq` has reached `level` or its commit has failed. */
+  notify(seq: number, level: number, resolve: Resolve): void {
+    ;(this.#waiters[level] as Waiters).add(seq, resolve)
   }
 
   /** Settles at once, or in the next turn of the event loop if calls have taken long enough in this one. */

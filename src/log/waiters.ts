@@ -1,6 +1,7 @@
 /** Promises that wait for a seq to reach one level, oldest first, in parallel arrays on a ring. */
 
-type Resolve = (seq: number | Promise<never>) => void
+/** Called with the seq, or with a rejection if its commit failed; and with the seq again. */
+export type Resolve = (outcome: number | Promise<never>, seq: number) => void
 
 // One executor for every promise: a closure each would cost as much as the promise.
 let lastResolve: Resolve
@@ -24,12 +25,17 @@ export class Waiters {
   /** A promise for `seq`, which must not be below that of an earlier call. */
   wait(seq: number): Promise<number> {
     const promise = new Promise<number>(capture)
+    this.add(seq, lastResolve)
+    return promise
+  }
+
+  /** As `wait`, with a function in place of a promise. */
+  add(seq: number, resolve: Resolve): void {
     if (this.#size > this.#mask) this.#grow()
     const slot = (this.#head + this.#size) & this.#mask
-    this.#resolves[slot] = lastResolve
+    this.#resolves[slot] = resolve
     this.#seqs[slot] = seq
     this.#size++
-    return promise
   }
 
   /** Resolves at most `limit` waiters whose seq is below `reached`, each with its own seq; returns how many. */
@@ -44,7 +50,7 @@ export class Waiters {
       this.#head = (slot + 1) & this.#mask
       this.#size--
       settled++
-      resolve(seq)
+      resolve(seq, seq)
     }
     return settled
   }
@@ -56,8 +62,9 @@ export class Waiters {
     for (let i = kept; i < this.#size; i++) {
       const slot = (this.#head + i) & this.#mask
       const resolve = this.#resolves[slot] as Resolve
+      const seq = this.#seqs[slot] as number
       this.#resolves[slot] = undefined
-      resolve(rejectionOf(this.#seqs[slot] as number))
+      resolve(rejectionOf(seq), seq)
     }
     this.#size = kept
   }

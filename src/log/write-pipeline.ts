@@ -28,6 +28,7 @@ import { Acknowledgements } from './acknowledgements.js'
 import { CallQueue } from './call-queue.js'
 import { CommitDelay } from './commit-delay.js'
 import { ExclusiveCall } from './exclusive-call.js'
+import type { Resolve } from './waiters.js'
 
 /** The `timestamp` argument of an append without one, if another argument follows it. */
 const CLOCK_TIME = -1
@@ -89,6 +90,34 @@ export class WritePipeline {
     if (framed !== undefined) return framed
     for (const data of records) checkPayload(data, this.#maxRecordBytes)
     return this.#hold(() => this.#frameBatch(records, call), signal)
+  }
+
+  /** As `FramingLog.frame`. */
+  frameRange(bytes: Uint8Array, start: number, end: number, level: number, resolve: Resolve): boolean {
+    if (this.#gated) return false
+    return this.#framed(() => this.#native.appendRange(bytes, start, end, level), level, resolve)
+  }
+
+  /** As `FramingLog.frameBatch`. */
+  frameBatch(records: readonly Payload[], level: number, resolve: Resolve): boolean {
+    if (this.#gated) return false
+    return this.#framed(() => this.#native.appendBatch(records, level), level, resolve)
+  }
+
+  #framed(call: () => Refused, level: number, resolve: Resolve): boolean {
+    let refused: Refused
+    try {
+      refused = call()
+    } catch (error) {
+      throw outcomeOfCall(error)
+    } finally {
+      this.#takeEvents()
+    }
+    if (!this.#tickScheduled) this.#scheduleTick()
+    this.#noRoom ||= refused !== undefined
+    if (refused !== undefined) return false
+    this.#acknowledgements.notify(this.#acceptedSeq(), level, resolve)
+    return true
   }
 
   write(data: Payload): number {

@@ -46,6 +46,7 @@ import { type CommitMessage, publish } from './channels.js'
 import { DiskUse } from './disk-use.js'
 import { FileChanges } from './file-changes.js'
 import { toRecovery } from './recovery-report.js'
+import type { Resolve } from './waiters.js'
 import { makeWritable } from './writable.js'
 import { WritePipeline } from './write-pipeline.js'
 
@@ -210,6 +211,16 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     timestamps?: readonly (number | undefined)[],
   ): Promise<Reached> {
     return appendInOrder(this.#pipeline, list, levelCode(durability), timestamps)
+  }
+
+  /** As `FramingLog.frame`. */
+  frame(bytes: Uint8Array, start: number, end: number, durability: Durability, resolve: Resolve): boolean {
+    return this.#pipeline.frameRange(bytes, start, end, levelCode(durability), resolve)
+  }
+
+  /** As `FramingLog.frameBatch`. */
+  frameBatch(records: readonly Payload[], durability: Durability, resolve: Resolve): boolean {
+    return this.#pipeline.frameBatch(records, levelCode(durability), resolve)
   }
 
   drain(): Promise<void> {

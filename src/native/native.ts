@@ -135,6 +135,8 @@ export interface NativeLog {
    */
   append(data: Payload, level: number, timestamp?: number, expectedSeq?: number): Refused
   appendBatch(list: readonly Payload[], level: number, timestamp?: number, expectedSeq?: number): Refused
+  /** As `append`, of the bytes from `start` to `end`. */
+  appendRange(bytes: Uint8Array, start: number, end: number, level: number): Refused
   /** At `memory` when it returns. */
   write(data: Payload): Refused
   /** As `write`, for all of the records or none. Returns the seq of the first, or the reason why there is no room. */

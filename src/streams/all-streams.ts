@@ -61,9 +61,9 @@ async function* committed<V>(
   read: () => LogReader,
 ): AsyncGenerator<CommittedRecord<V>, void, undefined> {
   for await (const { seq: position, data } of read()) {
-    const { kind, stream, seq, timeMs, encoding, frame, valueAt } = decodeEntry(data, position)
+    const { kind, stream, seq, timeMs, encoding, bytes, valueAt } = decodeEntry(data, position)
     if (kind !== EntryKind.append || context.isVoid(position)) continue
-    const value = codecOf(encoding).decode(frame.subarray(valueAt)) as V
+    const value = codecOf(encoding).decode(bytes.subarray(valueAt)) as V
     yield { stream, seq, value, timestamp: timeMs, position }
   }
 }

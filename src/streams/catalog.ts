@@ -240,7 +240,9 @@ function loadedStream(record: StoredStream, meta: StreamMeta, source: StreamStat
   state.writerSeq = record.writerSeq
   state.ended = record.ended
   state.endVisible = record.ended
-  for (const [id, epoch, producerSeq, recent] of record.producers)
-    state.producers.set(id, { epoch, seq: producerSeq, recent } satisfies ProducerState)
+  if (record.producers.length > 0)
+    state.producers = new Map<string, ProducerState>(
+      record.producers.map(([id, epoch, seq, recent]) => [id, { epoch, seq, recent }]),
+    )
   return state
 }

@@ -8,6 +8,7 @@ import type { FolderFiles } from './folder-files.js'
 import type { StreamState } from './state.js'
 import { type StepHook, StreamWriter } from './stream-writer.js'
 import type { StreamTable } from './table.js'
+import type { Tail } from './tail.js'
 import type { StreamChange, StreamsCheckpoint } from './types.js'
 
 /** Files that are written at the same time. Others of libuv's four threads stay free for the log's commits. */
@@ -60,7 +61,7 @@ export class Checkpointer {
       this.#context.onStep('sync log')
       await this.#context.log.sync(this.#context.level)
       if (!isCurrent()) throw new DurlogError('ERR_DURLOG_IO', 'a write of the log failed during the checkpoint')
-      await this.#writeFiles(frozen, changes)
+      await this.#writeFiles(frozen, table.tail, changes)
       this.#context.onStep('catalog')
       const { log, encoding } = this.#context
       const voids = [...table.voids].filter((at) => at < position && at >= log.firstSeq)
@@ -72,6 +73,7 @@ export class Checkpointer {
         records += disk.next - state.disk.next
         table.stored(state, disk)
       }
+      table.tail.releaseBefore(position)
     } catch (error) {
       throw ofFileSystem(error)
     } finally {
@@ -100,7 +102,7 @@ export class Checkpointer {
   }
 
   /** Writes the files of `frozen` in several lanes, then syncs the folders if need be. */
-  async #writeFiles(frozen: Map<string, StreamState>, changes: CatalogChange[]): Promise<void> {
+  async #writeFiles(frozen: Map<string, StreamState>, tail: Tail, changes: CatalogChange[]): Promise<void> {
     const states = frozen.values()
     let failed = false
     let folderChanged = false
@@ -113,7 +115,7 @@ export class Checkpointer {
         const writer = new StreamWriter(context, state)
         if (++inTurn % STREAMS_IN_TURN === 0) await new Promise((resolve) => setImmediate(resolve))
         try {
-          changes.push(await writeStream(writer, state))
+          changes.push(await writeStream(writer, state, tail))
         } catch (error) {
           failed = true
           throw this.#judged(error)
@@ -146,7 +148,7 @@ export class Checkpointer {
 }
 
 /** Stores a stream as of the checkpoint's position. */
-async function writeStream(writer: StreamWriter, state: StreamState): Promise<CatalogChange> {
+async function writeStream(writer: StreamWriter, state: StreamState, tail: Tail): Promise<CatalogChange> {
   if (state.deleted && state.capture === undefined) {
     await writer.remove()
     return { state, capture: undefined, disk: state.disk }
@@ -154,7 +156,7 @@ async function writeStream(writer: StreamWriter, state: StreamState): Promise<Ca
   // Before anything is awaited: a later append leaves the capture alone, and does not change the live state it copies.
   const capture = state.capture ?? state.copy()
   state.capture = capture
-  const records = state.tail.slice(0, capture.next - state.disk.next)
+  const records = state.tail.slice(0, capture.next - state.disk.next).map((position) => tail.at(position))
   if (state.replaces && state.disk.bytes === 0) await writer.remove()
   const disk = records.length === 0 ? state.disk : await writer.append(records)
   return { state, capture, disk }

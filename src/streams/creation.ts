@@ -79,7 +79,7 @@ async function bytesOf(context: StreamContext, { stream, seq }: StreamForkPoint)
   const state = context.find(stream)
   if (state === undefined || seq >= state.visible)
     throw outOfRange(`the stream "${stream}" has no record ${seq}, which the fork cuts`)
-  const source = new RecordSource<Buffer>(context.files, codecOf)
+  const source = new RecordSource<Buffer>(context.files, context.table, codecOf)
   try {
     const [record] = await source.next(state, seq)
     return (record as { value: Buffer }).value

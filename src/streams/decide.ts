@@ -2,7 +2,7 @@
 import { DurlogError, invalidArgument, outOfRange } from '../errors.js'
 import { EntryKind } from './entry.js'
 import { defaultMeta, type StreamMeta, sameMeta } from './meta.js'
-import { type ProducerState, RECENT_APPENDS, type StreamCapture, type StreamState } from './state.js'
+import { NO_PRODUCERS, type ProducerState, RECENT_APPENDS, type StreamCapture, type StreamState } from './state.js'
 import type { Producer, StreamEncoding } from './types.js'
 
 export const MAX_PRODUCERS = 4096
@@ -87,7 +87,7 @@ export function decideBatch(batch: readonly Wanted[], find: Find): Verdict[] {
     if (verdict.outcome === 'duplicate') return verdict
     const copy = copied ?? state?.copy() ?? newCapture()
     copies.set(wanted.stream, copy)
-    if (wanted.producer !== undefined) advance(copy.producers, wanted.producer, copy.next)
+    if (wanted.producer !== undefined) advance(copy, wanted.producer)
     if (wanted.writerSeq !== undefined) copy.writerSeq = wanted.writerSeq
     copy.next++
     return verdict
@@ -104,7 +104,7 @@ function decideGroup(group: readonly Wanted[], { outcome, seq: first }: Verdict)
 }
 
 function newCapture(): StreamCapture {
-  return { next: 0, ended: false, gone: false, writerSeq: undefined, producers: new Map() }
+  return { next: 0, ended: false, gone: false, writerSeq: undefined, producers: NO_PRODUCERS }
 }
 
 /** Of a stream with the same options a creation is a duplicate. */
@@ -138,12 +138,14 @@ function checkWriterSeq({ stream, writerSeq }: Wanted, greatest: string | undefi
   )
 }
 
-/** The producer's append gets the stream's seq `streamSeq`. */
-export function advance(producers: Map<string, ProducerState>, { id, epoch, seq }: Producer, streamSeq: number): void {
-  const known = producers.get(id)
+/** The producer's append gets the next seq of the stream. */
+export function advance(stream: StreamCapture, { id, epoch, seq }: Producer): void {
+  const known = stream.producers.get(id)
   const recent = known?.epoch === epoch ? known.recent : []
-  recent.push(streamSeq)
+  recent.push(stream.next)
   if (recent.length > RECENT_APPENDS) recent.shift()
+  if (stream.producers === NO_PRODUCERS) stream.producers = new Map()
+  const producers = stream.producers as Map<string, ProducerState>
   producers.set(id, { epoch, seq, recent })
 }
 

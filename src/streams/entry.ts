@@ -30,9 +30,11 @@ export interface Entry {
   follows: boolean
   /** The next entry of the log belongs to the same batch. */
   continues: boolean
-  /** Its bytes in the log. Of an append, the value begins at `valueAt`. */
-  frame: Buffer
+  /** Its bytes in the log are `bytes` from `start` to `end`. Of an append, the value begins at `valueAt`. */
+  bytes: Buffer
+  start: number
   valueAt: number
+  end: number
 }
 
 const Flag = { producer: 1, continues: 2, request: 4, existing: 8, writerSeq: 16, follows: 32 } as const
@@ -47,12 +49,8 @@ const OVERHEAD_BYTES = HEADER_BYTES + PRODUCER_HEADER_BYTES + REQUEST_BYTES + 2
 const LONG_TEXT = 8192
 export const EMPTY: Buffer = Buffer.alloc(0)
 
-/** Makes the bytes of an entry in `memory`; a string becomes UTF-8. */
-export function encodeEntry(
-  memory: FrameMemory,
-  entry: Omit<Entry, 'frame' | 'valueAt'>,
-  value: Buffer | string,
-): Entry {
+/** Makes the bytes of `entry` in `memory`, which are kept if `memory.keep` is called; a string becomes UTF-8. */
+export function encodeEntry(memory: FrameMemory, entry: Entry, value: Buffer | string): void {
   const { kind, stream, seq, timeMs, producer, request, writerSeq, encoding, existing, follows, continues } = entry
   const texts = stream.length + (producer?.id.length ?? 0) + (writerSeq?.length ?? 0)
   const bytes = memory.reserve(OVERHEAD_BYTES + 3 * texts + mostBytes(value))
@@ -89,7 +87,10 @@ export function encodeEntry(
     at += 2 + textBytes
   }
   const end = at + (typeof value === 'string' ? bytes.write(value, at) : value.copy(bytes, at))
-  return { ...entry, frame: memory.take(end), valueAt: at - start }
+  entry.bytes = bytes
+  entry.start = start
+  entry.valueAt = at
+  entry.end = end
 }
 
 /** At least as many bytes as `value` takes; of a long string exactly as many. */
@@ -148,8 +149,10 @@ export function decodeEntry(bytes: Buffer, position: number): Entry {
     existing: (flags & Flag.existing) !== 0,
     follows: (flags & Flag.follows) !== 0,
     continues: (flags & Flag.continues) !== 0,
-    frame: bytes,
+    bytes,
+    start: 0,
     valueAt: at,
+    end: bytes.length,
   }
 }
 

@@ -6,7 +6,7 @@ const SHARED_MAX_BYTES = SLAB_BYTES / 8
 
 export class FrameMemory {
   #bytes: Buffer = Buffer.allocUnsafeSlow(0)
-  /** Where the next frame begins in what `reserve` returns. */
+  /** Where the next frame begins in the memory that `reserve` returns. */
   used = 0
 
   /** Memory with room for `most` bytes after `used`. */
@@ -18,10 +18,8 @@ export class FrameMemory {
     return this.#bytes
   }
 
-  /** The frame from `used` to `end`, which is its own from now on. */
-  take(end: number): Buffer {
-    const frame = this.#bytes.subarray(this.used, end)
+  /** The next frame begins at `end`. */
+  keep(end: number): void {
     this.used = end
-    return frame
   }
 }

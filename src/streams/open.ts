@@ -1,11 +1,13 @@
 /** Opens a folder of streams: its logs, and what they hold. */
 import { resolve } from 'node:path'
 import { DurlogError, invalidArgument, ofFileSystem } from '../errors.js'
-import { type Log, open } from '../index.js'
+import { open } from '../index.js'
+import { type FramingLog as Log, openFraming } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
 import { Catalog, type CatalogHead } from './catalog.js'
 import { decodeEntry, type Entry } from './entry.js'
 import { FolderFiles } from './folder-files.js'
+import { FrameMemory } from './frame-memory.js'
 import { RECORD_MAX_BYTES } from './items.js'
 import { type ResolvedStreamsOptions, resolveStreamsOptions } from './options.js'
 import { RequestTable } from './requests.js'
@@ -55,7 +57,7 @@ export async function openWithInternals(
 ): Promise<StreamStore<unknown>> {
   const resolved = resolveStreamsOptions(options)
   const files = new FolderFiles(resolve(resolveDir(dir)))
-  const log = await open(files.log, {
+  const log = await openFraming(files.log, {
     durability: resolved.durability,
     segmentBytes: logSegmentBytes,
     maxRecordBytes: Math.min(RECORD_MAX_BYTES + ENTRY_OVERHEAD_BYTES, logSegmentBytes - 8192),
@@ -132,12 +134,17 @@ async function load(log: Log, catalog: Catalog): Promise<{ head: CatalogHead | u
 }
 
 async function replay(log: Log, table: StreamTable, from: number): Promise<void> {
+  const memory = new FrameMemory()
   let batch: Entry[] = []
   if (from === log.nextSeq) return
   for await (const { seq, data } of log.read({ from })) {
-    const entry = decodeEntry(data, seq)
     // The reader's bytes belong to a larger block, which the table would keep in memory.
-    batch.push({ ...entry, frame: Buffer.from(entry.frame) })
+    const bytes = memory.reserve(data.length)
+    const start = memory.used
+    data.copy(bytes, start)
+    memory.keep(start + data.length)
+    const entry = decodeEntry(data, seq)
+    batch.push({ ...entry, bytes, start, valueAt: start + entry.valueAt, end: start + data.length })
     if (entry.continues) continue
     table.replay(batch, seq - batch.length + 1)
     batch = []

@@ -2,8 +2,9 @@
 import { DurlogError } from '../errors.js'
 import type { StreamCodec } from './encoding.js'
 import type { FolderFiles } from './folder-files.js'
-import type { StreamState, TailRecord } from './state.js'
+import type { StreamState } from './state.js'
 import { StreamFile } from './stream-file.js'
+import type { StreamTable } from './table.js'
 import type { StreamEncoding, StreamRecord } from './types.js'
 
 /** Records of memory that are delivered at once, and the bytes after which no more are added. */
@@ -12,13 +13,15 @@ const TAIL_BYTES = 1 << 18
 
 export class RecordSource<V> {
   readonly #files: FolderFiles
+  readonly #table: () => StreamTable
   readonly #codecOf: (encoding: StreamEncoding) => StreamCodec
   #file: StreamFile | undefined
   /** The stream of `#file`. */
   #name = ''
 
-  constructor(files: FolderFiles, codecOf: (encoding: StreamEncoding) => StreamCodec) {
+  constructor(files: FolderFiles, table: () => StreamTable, codecOf: (encoding: StreamEncoding) => StreamCodec) {
     this.#files = files
+    this.#table = table
     this.#codecOf = codecOf
   }
 
@@ -51,7 +54,7 @@ export class RecordSource<V> {
     const records: StreamRecord<V>[] = []
     let bytes = 0
     for (let seq = from; seq < Math.min(end, from + TAIL_RECORDS) && bytes < TAIL_BYTES; seq++) {
-      const { data, timeMs, position } = tail[seq - disk.next] as TailRecord
+      const { data, timeMs, position } = this.#table().tail.at(tail[seq - disk.next] as number)
       bytes += data.length
       records.push({ seq, value: codec.decode(data) as V, timestamp: timeMs, position })
     }

@@ -1,26 +1,21 @@
 /**
  * Appends in order: decides each append by the state that the earlier ones leave, frames it in the log in the same call, and
- * acknowledges it when it has reached the level. What cannot be framed at once holds up all later ones.
+ * acknowledges it when it has reached the level. A call for which the log has no room holds up all later ones.
  */
 import { setImmediate } from 'node:timers'
-import { DurlogError } from '../errors.js'
-import type { Durability, Log } from '../index.js'
-import { decideBatch, type Verdict, type Wanted } from './decide.js'
-import { type Entry, encodeEntry } from './entry.js'
+import type { DurlogError } from '../errors.js'
+import type { Durability } from '../index.js'
+import type { FramingLog } from '../open.js'
+import { BatchCall, type Call, type Framing, type Item, SingleCall } from './call.js'
 import { FrameMemory } from './frame-memory.js'
 import type { RequestId } from './requests.js'
-import type { StreamState } from './state.js'
-import { resultSeq, type StreamTable } from './table.js'
+import type { StreamTable } from './table.js'
 import type { StreamAppendResult } from './types.js'
 
-/** An append, an end or a deletion. */
-export interface Item extends Wanted {
-  /** A string is stored as UTF-8. */
-  value: Buffer | string
-}
+export type { Item } from './call.js'
 
 export interface SequencerContext {
-  log: Log
+  log: FramingLog
   durability: Durability
   /** Records in memory beyond which appends wait for a checkpoint. */
   maxTailBytes: number
@@ -32,12 +27,10 @@ export interface SequencerContext {
   noRoom(): DurlogError | undefined
 }
 
-interface Waiting {
-  items: readonly Item[]
-  request: RequestId | undefined
-  resolve(results: StreamAppendResult[]): void
-  reject(error: unknown): void
-}
+/** After these errors the log takes no more records. */
+const FINAL_ERRORS = ['ERR_DURLOG_SYNC_FAILED', 'ERR_DURLOG_LATCHED', 'ERR_DURLOG_CLOSED']
+/** Calls that have left the queue are removed from the array in steps of so many. */
+const REMOVED_AT_ONCE = 4096
 
 export class Sequencer {
   table: StreamTable
@@ -46,13 +39,17 @@ export class Sequencer {
   /** How often records that were framed have been given back. */
   rollbacks = 0
   readonly #context: SequencerContext
-  readonly #log: Log
-  readonly #memory = new FrameMemory()
-  #waiting: Waiting[] = []
-  /** The log holds a call. */
+  readonly #log: FramingLog
+  readonly #framing: Framing
+  #waiting: Call[] = []
+  /** The calls in the log that have not settled, from `#firstFramed` on, in the order of their positions. */
+  #framed: Call[] = []
+  #firstFramed = 0
+  /** Calls wait for room in the log. */
   #held = false
   #reloading: Promise<void> | undefined
-  #inFlight = 0
+  /** Calls that wait for their originals. */
+  #repeating = 0
   #onIdle: (() => void) | undefined
   #closed: DurlogError | undefined
 
@@ -61,6 +58,8 @@ export class Sequencer {
     this.#log = context.log
     this.table = table
     this.position = context.log.nextSeq
+    const { log, durability } = context
+    this.#framing = { log, durability, memory: new FrameMemory(), onSettled: this.#onSettled }
   }
 
   /** The table is about to be replaced: it may hold what the log does not. */
@@ -68,35 +67,46 @@ export class Sequencer {
     return this.#reloading !== undefined
   }
 
+  append(item: Item): Promise<StreamAppendResult> {
+    const call = new SingleCall(item)
+    this.#submit(call)
+    return call.promise
+  }
+
   /** Stores all of `items` or nothing; the results are in their order. A request that was stored before is not stored again. */
   submit(items: readonly Item[], request?: RequestId): Promise<StreamAppendResult[]> {
-    if (this.#closed !== undefined) return Promise.reject(this.#closed)
-    if (this.#waiting.length === 0 && this.#isFree()) return this.#start(items, request)
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ items, request, resolve, reject })
-    })
+    const call = new BatchCall(items, request)
+    this.#submit(call)
+    return call.promise
   }
 
   /** Starts what waits; to be called when a checkpoint has made room. */
   drain(): void {
-    while (this.#waiting.length > 0 && this.#isFree()) {
-      const { items, request, resolve, reject } = this.#waiting.shift() as Waiting
-      this.#start(items, request).then(resolve, reject)
+    let started = 0
+    while (started < this.#waiting.length && this.#isFree()) {
+      if (!this.#start(this.#waiting[started] as Call)) break
+      started++
     }
+    this.#waiting.splice(0, started)
   }
 
   /** Refuses further calls with `error`; settles when the earlier ones have settled. */
   async close(error: DurlogError): Promise<void> {
     this.#closed = error
-    while (this.#waiting.length > 0 || this.#inFlight > 0 || this.#reloading !== undefined) {
+    while (this.#waiting.length > 0 || !this.#isIdle() || this.#reloading !== undefined) {
       this.drain()
       await this.#log.sync(this.#context.durability).catch(() => {})
       await new Promise((resolve) => setImmediate(resolve))
     }
   }
 
+  #submit(call: Call): void {
+    if (this.#closed !== undefined) call.resolve(Promise.reject(this.#closed))
+    else if (this.#waiting.length > 0 || !this.#isFree() || !this.#start(call)) this.#waiting.push(call)
+  }
+
   #isFull(): boolean {
-    return this.table.tailBytes >= this.#context.maxTailBytes
+    return this.table.tail.bytes >= this.#context.maxTailBytes
   }
 
   #isFree(): boolean {
@@ -106,140 +116,83 @@ export class Sequencer {
     return this.#context.noRoom() !== undefined
   }
 
-  #start(items: readonly Item[], request: RequestId | undefined): Promise<StreamAppendResult[]> {
+  /** False if the call must wait. */
+  #start(call: Call): boolean {
     const failed = this.#isFull() ? this.#context.noRoom() : undefined
-    if (failed !== undefined) return Promise.reject(failed)
-    // Records were given back, and their rejections have not run yet.
-    if (this.#log.nextSeq !== this.position) return this.#afterReload(items, request)
-    const original = request === undefined ? undefined : this.table.requests.find(request)
-    if (original !== undefined) return this.#repeated(original)
-    let verdicts: Verdict[]
-    try {
-      verdicts = this.#decide(items)
-    } catch (error) {
-      return Promise.reject(error)
+    if (failed !== undefined) {
+      call.resolve(Promise.reject(failed))
+      return true
     }
-    if (verdicts[0]?.outcome === 'duplicate') return this.#duplicates(verdicts)
-    return this.#append(items, this.#entriesOf(items, verdicts, request))
-  }
-
-  #decide(items: readonly Item[]): Verdict[] {
-    const verdicts = decideBatch(items, this.table.find)
-    if (verdicts.length === 1) return verdicts
-    const duplicates = verdicts.filter(({ outcome }) => outcome === 'duplicate').length
-    if (duplicates > 0 && duplicates < items.length)
-      throw new DurlogError(
-        'ERR_DURLOG_PRODUCER_GAP',
-        `${duplicates} of the batch's ${items.length} appends were stored before: repeat a batch with the same appends, each with its producer`,
-      )
-    return verdicts
-  }
-
-  /** Once the original request has reached the level. */
-  async #repeated(seqs: readonly number[]): Promise<StreamAppendResult[]> {
-    await this.#log.sync(this.#context.durability)
-    return seqs.map((seq) => ({ seq, duplicate: false }))
+    // Records were given back, and the table still holds them.
+    if (this.#log.nextSeq !== this.position) {
+      void this.#reload()
+      return false
+    }
+    try {
+      if (call.decide(this.table)) {
+        void this.#repeat(call)
+        return true
+      }
+      if (call.frame(this.#framing, this.table, this.position)) {
+        this.position = call.last + 1
+        this.#framed.push(call)
+        this.#context.onAppended()
+        return true
+      }
+    } catch (error) {
+      call.resolve(Promise.reject(error))
+      return true
+    }
+    this.#awaitRoom()
+    return false
   }
 
   /** Once the originals have reached the level. */
-  async #duplicates(verdicts: readonly Verdict[]): Promise<StreamAppendResult[]> {
-    await this.#log.sync(this.#context.durability)
-    return verdicts.map(({ seq }) => ({ seq, duplicate: true }))
-  }
-
-  #entriesOf(items: readonly Item[], verdicts: readonly Verdict[], id: RequestId | undefined): Entry[] {
-    const timeMs = Math.max(Date.now(), this.table.lastTimeMs)
-    return items.map(({ kind, stream, producer, writerSeq, encoding, meta, existing, follows, value }, at) => {
-      const { seq } = verdicts[at] as Verdict
-      const continues = at < items.length - 1
-      const request = at === 0 ? id : undefined
-      const given = { kind, stream, producer, writerSeq, encoding, meta, existing, follows }
-      return encodeEntry(this.#memory, { ...given, seq, timeMs, request, continues }, value)
-    })
-  }
-
-  #append(items: readonly Item[], entries: readonly Entry[]): Promise<StreamAppendResult[]> {
-    const before = this.position
-    const first = this.#frame(entries)
-    this.#inFlight++
-    if (this.#log.nextSeq === before + entries.length) {
-      this.position = before + entries.length
-      const states = this.#apply(entries, before)
-      this.#context.onAppended()
-      return first.then(
-        () => this.#acknowledge(entries, states),
-        (error: unknown) => this.#failed(error, true),
-      )
+  async #repeat(call: Call): Promise<void> {
+    this.#repeating++
+    try {
+      await this.#log.sync(this.#context.durability)
+      call.repeated()
+    } catch (error) {
+      call.resolve(Promise.reject(error))
     }
+    this.#repeating--
+    this.#settled()
+  }
+
+  #awaitRoom(): void {
     this.#held = true
-    return first.then(
-      (position) => this.#framedLate(items, entries, before, position),
-      (error: unknown) => {
-        this.#unblock()
-        return this.#failed(error, false)
-      },
-    )
-  }
-
-  #frame(entries: readonly Entry[]): Promise<number> {
-    if (entries.length === 1) return this.#log.append((entries[0] as Entry).frame)
-    return this.#log.appendBatch(entries.map(({ frame }) => frame)).then((range) => range.first)
-  }
-
-  #apply(entries: readonly Entry[], position: number): StreamState[] {
-    const states = entries.map((entry, at) => this.table.apply(entry, position + at))
-    this.table.remember(entries)
-    return states
-  }
-
-  /** The log has held the call and then framed it, as nothing else was appended meanwhile: at the position that was expected. */
-  async #framedLate(
-    items: readonly Item[],
-    entries: readonly Entry[],
-    expected: number,
-    position: number,
-  ): Promise<StreamAppendResult[]> {
-    if (position === expected) {
-      this.position = position + entries.length
-      const states = this.#apply(entries, position)
-      this.#unblock()
-      return this.#acknowledge(entries, states)
+    const freed = (): void => {
+      this.#held = false
+      this.drain()
     }
-    // Earlier records were given back, so it was decided by a state that never was. Every replay judges it anew.
-    this.#held = false
-    const reloaded = this.#reload()
+    this.#log.drain().then(freed, freed)
+  }
+
+  /** Calls reach the level in the order of their positions. */
+  readonly #onSettled = (outcome: number | Promise<never>, position: number): void => {
+    if (typeof outcome !== 'number') {
+      this.#onFailed(outcome, position)
+      return
+    }
+    const call = this.#framed[this.#firstFramed++] as Call
+    if (this.#firstFramed === REMOVED_AT_ONCE) {
+      this.#framed.splice(0, this.#firstFramed)
+      this.#firstFramed = 0
+    }
+    call.acknowledge(this.table)
     this.#settled()
-    await reloaded
-    if (!this.table.voids.has(position)) return this.#resultsOf(entries)
-    return this.submit(items, entries[0]?.request)
   }
 
-  #acknowledge(entries: readonly Entry[], states: readonly StreamState[]): StreamAppendResult[] {
-    this.#settled()
-    for (const [at, entry] of entries.entries()) this.table.acknowledged(entry, states[at] as StreamState)
-    return this.#resultsOf(entries)
-  }
-
-  #resultsOf(entries: readonly Entry[]): StreamAppendResult[] {
-    return entries.map((entry) => ({ seq: resultSeq(entry), duplicate: false }))
-  }
-
-  /** `applied`: the table holds what was not stored. */
-  async #failed(error: unknown, applied: boolean): Promise<never> {
-    this.#settled()
-    const latched = ['ERR_DURLOG_SYNC_FAILED', 'ERR_DURLOG_LATCHED', 'ERR_DURLOG_CLOSED']
-    const { code } = error as DurlogError
-    if (applied && !latched.includes(code)) void this.#reload()
-    throw error
-  }
-
-  /** Starts before everything that waits. */
-  #afterReload(items: readonly Item[], request: RequestId | undefined): Promise<StreamAppendResult[]> {
-    const started = new Promise<StreamAppendResult[]>((resolve, reject) => {
-      this.#waiting.unshift({ items, request, resolve, reject })
+  #onFailed(rejection: Promise<never>, position: number): void {
+    const at = this.#framed.findIndex((call, index) => index >= this.#firstFramed && call.last === position)
+    const [call] = this.#framed.splice(at, 1)
+    ;(call as Call).resolve(rejection)
+    // The table holds records that are not stored.
+    rejection.catch(({ code }: DurlogError) => {
+      if (!FINAL_ERRORS.includes(code)) void this.#reload()
     })
-    void this.#reload()
-    return started
+    this.#settled()
   }
 
   /** Builds the table again when nothing is in flight. Calls wait meanwhile. */
@@ -254,7 +207,7 @@ export class Sequencer {
   async #load(): Promise<void> {
     this.rollbacks++
     try {
-      if (this.#inFlight > 0)
+      if (!this.#isIdle())
         await new Promise<void>((resolve) => {
           this.#onIdle = resolve
         })
@@ -264,19 +217,17 @@ export class Sequencer {
       old.wakeAll()
     } catch (error) {
       this.#closed ??= error as DurlogError
-      for (const { reject } of this.#waiting.splice(0)) reject(error)
+      for (const call of this.#waiting.splice(0)) call.resolve(Promise.reject(error))
     }
   }
 
-  #unblock(): void {
-    this.#held = false
-    this.drain()
+  #isIdle(): boolean {
+    return this.#firstFramed === this.#framed.length && this.#repeating === 0
   }
 
   #settled(): void {
-    this.#inFlight--
-    if (this.#inFlight > 0) return
-    this.#onIdle?.()
+    if (this.#onIdle === undefined || !this.#isIdle()) return
+    this.#onIdle()
     this.#onIdle = undefined
   }
 }

@@ -1,5 +1,5 @@
 /** One stream as the owner of the folder knows it. */
-import { EMPTY, type Entry } from './entry.js'
+import { EMPTY } from './entry.js'
 import { expiryOf, type StreamMeta } from './meta.js'
 
 /** The content of the stream's files as of its last checkpoint. Never changed, only replaced. */
@@ -18,31 +18,6 @@ export interface StreamDisk {
 /** Of a stream that no checkpoint has stored. */
 export const NO_DISK: StreamDisk = { first: 0, next: 0, bytes: 0, crc: 0, index: EMPTY }
 
-/** A record that is not in the stream's file yet. */
-export class TailRecord {
-  readonly position: number
-  readonly timeMs: number
-  /** Its entry in the log, and where the value begins in it. */
-  readonly #frame: Buffer
-  readonly #valueAt: number
-
-  constructor(position: number, { timeMs, frame, valueAt }: Pick<Entry, 'timeMs' | 'frame' | 'valueAt'>) {
-    this.position = position
-    this.timeMs = timeMs
-    this.#frame = frame
-    this.#valueAt = valueAt
-  }
-
-  /** The value's bytes; a new view of them each time. */
-  get data(): Buffer {
-    return this.#frame.subarray(this.#valueAt)
-  }
-
-  get length(): number {
-    return this.#frame.length - this.#valueAt
-  }
-}
-
 /** The appends of one producer to one stream. */
 export interface ProducerState {
   epoch: number
@@ -60,12 +35,13 @@ export interface StreamCapture {
   gone: boolean
   /** The greatest one. */
   writerSeq: string | undefined
-  producers: Map<string, ProducerState>
+  producers: ReadonlyMap<string, ProducerState>
 }
 
+/** Of a stream without producers. */
+export const NO_PRODUCERS: ReadonlyMap<string, ProducerState> = new Map()
+
 export const RECENT_APPENDS = 16
-/** The approximate overhead of a record in memory. */
-export const TAIL_RECORD_OVERHEAD_BYTES = 128
 
 export class StreamState {
   readonly name: string
@@ -77,8 +53,8 @@ export class StreamState {
   /** A deleted stream of the same name may have left files. */
   readonly replaces: boolean
   disk: StreamDisk
-  /** The records from `disk.next` on. */
-  tail: TailRecord[] = []
+  /** The positions of the records from `disk.next` on. */
+  tail: number[] = []
   next: number
   /** The records before it have reached the level. */
   visible: number
@@ -94,7 +70,11 @@ export class StreamState {
   writerSeq: string | undefined
   /** The last append or read; when it was loaded, if there was none since. */
   usedMs: number = Date.now()
-  producers: Map<string, ProducerState> = new Map()
+  producers: ReadonlyMap<string, ProducerState> = NO_PRODUCERS
+  /** Changed since the last checkpoint began. */
+  isDirty = false
+  /** The checkpoint in progress has yet to store it. */
+  isFrozen = false
   /** Set while a checkpoint has yet to store it and it has changed since the checkpoint began. */
   capture: StreamCapture | undefined
 
@@ -135,15 +115,10 @@ export class StreamState {
 
   /** The stream at this moment. */
   copy(): StreamCapture {
+    const { next, ended, gone, writerSeq } = this
+    if (this.producers.size === 0) return { next, ended, gone, writerSeq, producers: NO_PRODUCERS }
     const producers = new Map<string, ProducerState>()
     for (const [id, { epoch, seq, recent }] of this.producers) producers.set(id, { epoch, seq, recent: [...recent] })
-    const { next, ended, gone, writerSeq } = this
     return { next, ended, gone, writerSeq, producers }
   }
-}
-
-export function tailBytesOf(records: readonly TailRecord[]): number {
-  let bytes = 0
-  for (const { length } of records) bytes += length + TAIL_RECORD_OVERHEAD_BYTES
-  return bytes
 }

@@ -3,7 +3,8 @@
 import { EventEmitter } from 'node:events'
 import { clearTimeout, setTimeout } from 'node:timers'
 import { closedError, DurlogError, ofFileSystem } from '../errors.js'
-import type { CursorOptions, DurableCursor, Log } from '../index.js'
+import type { CursorOptions, DurableCursor } from '../index.js'
+import type { FramingLog } from '../open.js'
 import { bag } from '../options/checks.js'
 import { type AllContext, AllCursor, readAll } from './all-streams.js'
 import type { Catalog } from './catalog.js'
@@ -39,7 +40,7 @@ export const OWN_CURSOR = 'durlog-streams'
 
 /** What `openStreams` has opened and loaded. */
 export interface Opened {
-  log: Log
+  log: FramingLog
   catalog: Catalog
   cursor: DurableCursor
   files: FolderFiles
@@ -191,7 +192,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   /** Begins a checkpoint now or later. */
   #onAppended(): void {
     if (this.#running !== undefined || this.#checkpointer.latched !== undefined) return
-    if (this.#sequencer.table.tailBytes >= this.#options.checkpointBytes && this.#failure === undefined) this.#begin()
+    if (this.#sequencer.table.tail.bytes >= this.#options.checkpointBytes && this.#failure === undefined) this.#begin()
     else this.#timer ??= setTimeout(() => this.#begin(), this.#options.checkpointMs).unref()
   }
 

@@ -25,7 +25,7 @@ export async function* readStream<V>(
   name: string,
   { from, follow = false, signal }: StreamReadOptions,
 ): AsyncGenerator<StreamRecord<V>, void, undefined> {
-  const records = new RecordSource<V>(context.files, codecOf)
+  const records = new RecordSource<V>(context.files, context.table, codecOf)
   let next = from
   let created: number | undefined
   /** Without `follow`: the seq before which it finishes. */

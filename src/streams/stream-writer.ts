@@ -9,7 +9,8 @@ import type { FolderFiles } from './folder-files.js'
 import { layOutFrames } from './frame-layout.js'
 import { completeLines, layOutLines, type Piece, withoutSpaces } from './line-layout.js'
 import { encodeIndex, INDEX_ENTRY_BYTES, splitIndex } from './record-index.js'
-import type { StreamDisk, StreamState, TailRecord } from './state.js'
+import type { StreamDisk, StreamState } from './state.js'
+import type { TailRecord } from './tail.js'
 import type { StreamChange } from './types.js'
 
 /** Missing outside Linux; 0 there. */

@@ -37,7 +37,9 @@ export class NamedStream<V> implements Stream<V> {
   append(value: V, options?: StreamAppendOptions): Promise<StreamAppendResult> {
     try {
       const item = appendItem(this.#context, this.name, value, resolveAppendOptions(options))
-      return this.#submit(options?.end === true ? [item, following(EntryKind.end, item)] : [item])
+      if (options?.end === true) return this.#submit([item, following(EntryKind.end, item)])
+      this.#context.removeExpired(this.name)
+      return this.#context.sequencer.append(item)
     } catch (error) {
       return Promise.reject(error)
     }

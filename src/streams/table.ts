@@ -3,7 +3,8 @@ import { advance, decideBatch } from './decide.js'
 import { type Entry, EntryKind } from './entry.js'
 import { defaultMeta, expiryOf, type StreamMeta } from './meta.js'
 import { RequestTable } from './requests.js'
-import { NO_DISK, type StreamDisk, StreamState, TAIL_RECORD_OVERHEAD_BYTES, TailRecord, tailBytesOf } from './state.js'
+import { NO_DISK, type StreamDisk, StreamState } from './state.js'
+import { Tail } from './tail.js'
 
 export class StreamTable {
   readonly streams: Map<string, StreamState> = new Map()
@@ -11,8 +12,8 @@ export class StreamTable {
   dirty: Map<string, StreamState> = new Map()
   /** Of the checkpoint in progress: what it has yet to store. */
   #frozen: Map<string, StreamState> = new Map()
-  /** The bytes of the records in memory. */
-  tailBytes = 0
+  /** The records that are not in their streams' files yet. */
+  readonly tail: Tail = new Tail()
   /** The time of the newest entry. */
   lastTimeMs = 0
   /** Positions of entries that do not count. */
@@ -31,7 +32,10 @@ export class StreamTable {
       for (const at of batch.keys()) this.voids.add(position + at)
       return false
     }
-    for (const [at, entry] of batch.entries()) this.acknowledged(entry, this.apply(entry, position + at))
+    for (const [at, entry] of batch.entries()) {
+      const state = this.apply(entry, position + at, this.find(entry.stream))
+      this.acknowledged(entry.kind, entry.seq, state)
+    }
     this.remember(batch)
     return true
   }
@@ -45,18 +49,16 @@ export class StreamTable {
     }
   }
 
-  /** Applies an entry that counts. */
-  apply(entry: Entry, position: number): StreamState {
+  /** Applies an entry that counts, to `found`, the stream with its name. */
+  apply(entry: Entry, position: number, found: StreamState | undefined): StreamState {
     this.lastTimeMs = entry.timeMs
-    const found = this.streams.get(entry.stream)
+    this.tail.add(position, entry)
     const state = found ?? this.#create(entry, position)
     this.#touch(state)
-    state.usedMs = Date.now()
-    if (entry.producer !== undefined) advance(state.producers, entry.producer, state.next)
+    state.usedMs = Math.max(state.usedMs, entry.timeMs)
+    if (entry.producer !== undefined) advance(state, entry.producer)
     if (entry.kind === EntryKind.append) {
-      const record = new TailRecord(position, entry)
-      state.tail.push(record)
-      this.tailBytes += record.length + TAIL_RECORD_OVERHEAD_BYTES
+      state.tail.push(position)
       if (entry.writerSeq !== undefined) state.writerSeq = entry.writerSeq
       state.next++
     } else if (entry.kind === EntryKind.end) {
@@ -74,12 +76,12 @@ export class StreamTable {
     if (request !== undefined) this.requests.add(request, batch.map(resultSeq))
   }
 
-  /** The entry, which has been applied to `state`, has reached the level. */
-  acknowledged(entry: Entry, state: StreamState): void {
+  /** An entry that has been applied to `state` has reached the level. */
+  acknowledged(kind: EntryKind, seq: number, state: StreamState): void {
     state.known = true
-    if (entry.kind === EntryKind.append) state.visible = Math.max(state.visible, entry.seq + 1)
-    else if (entry.kind === EntryKind.end) state.endVisible = true
-    this.#wake(entry.stream)
+    if (kind === EntryKind.append) state.visible = Math.max(state.visible, seq + 1)
+    else if (kind === EntryKind.end) state.endVisible = true
+    if (this.#waiting.size > 0) this.#wake(state.name)
   }
 
   /** Calls `wake` once, when something of the stream `name` becomes visible; returns what forgets it. */
@@ -100,17 +102,20 @@ export class StreamTable {
   /** Begins a checkpoint of what is dirty. Later changes of a stream leave a copy of it in `capture` first. */
   freeze(): Map<string, StreamState> {
     this.#frozen = this.dirty
+    for (const state of this.#frozen.values()) {
+      state.isDirty = false
+      state.isFrozen = true
+    }
     this.dirty = new Map()
     return this.#frozen
   }
 
   /** The checkpoint has stored the stream's first records, as `disk` has them. */
   stored(state: StreamState, disk: StreamDisk): void {
-    const gone = state.tail.slice(0, disk.next - state.disk.next)
-    if (!state.deleted) this.tailBytes -= tailBytesOf(gone)
-    state.tail = state.tail.slice(gone.length)
+    state.tail = state.tail.slice(disk.next - state.disk.next)
     state.disk = disk
     state.capture = undefined
+    state.isFrozen = false
     this.#frozen.delete(state.name)
   }
 
@@ -118,8 +123,11 @@ export class StreamTable {
   thaw(): void {
     for (const [name, state] of this.#frozen) {
       state.capture = undefined
+      state.isFrozen = false
       // A newer stream of the same name is dirty already, and replaces it.
-      if (!this.dirty.has(name)) this.dirty.set(name, state)
+      if (this.dirty.has(name)) continue
+      state.isDirty = true
+      this.dirty.set(name, state)
     }
     this.#frozen = new Map()
   }
@@ -150,7 +158,6 @@ export class StreamTable {
     state.deleted = true
     this.streams.delete(state.name)
     this.expiring.delete(state)
-    this.tailBytes -= tailBytesOf(state.tail)
     const { source } = state
     if (source === undefined) return
     source.forks--
@@ -160,7 +167,9 @@ export class StreamTable {
   }
 
   #touch(state: StreamState): void {
-    if (state.capture === undefined && this.#frozen.get(state.name) === state) state.capture = state.copy()
+    if (state.isFrozen && state.capture === undefined) state.capture = state.copy()
+    if (state.isDirty) return
+    state.isDirty = true
     this.dirty.set(state.name, state)
   }
 
@@ -173,7 +182,7 @@ export class StreamTable {
 }
 
 /** The seq in the result of the call that stored the entry. */
-export function resultSeq({ kind, seq }: Entry): number {
+export function resultSeq({ kind, seq }: Pick<Entry, 'kind' | 'seq'>): number {
   return kind === EntryKind.append ? seq : -1
 }
 

@@ -12,7 +12,7 @@ import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
 function change(name: string, next: number): CatalogChange {
   const disk = { first: 0, next, bytes: next * 10, crc: next, index: Buffer.from([next % 256]) }
   const state = new StreamState(name, 0, disk, false, defaultMeta('json'), undefined)
-  state.producers.set('__proto__', { epoch: 1, seq: next, recent: [next] })
+  state.producers = new Map([['__proto__', { epoch: 1, seq: next, recent: [next] }]])
   return { state, capture: state.copy(), disk }
 }
 

@@ -1,6 +1,8 @@
 /** The order of appends over a log that delays calls, and over one that rolls records back. */
 import { expect, test } from 'vitest'
-import { DurlogError, type Log } from '../../src/index.js'
+import { DurlogError } from '../../src/index.js'
+import type { Resolve } from '../../src/log/waiters.js'
+import type { FramingLog } from '../../src/open.js'
 import { decodeEntry, EntryKind } from '../../src/streams/entry.js'
 import { bareItem } from '../../src/streams/items.js'
 import { type Item, Sequencer } from '../../src/streams/sequencer.js'
@@ -10,40 +12,50 @@ import { StreamTable } from '../../src/streams/table.js'
 class PlayedLog {
   readonly records: Buffer[] = []
   synced = 0
-  /** Calls are delayed until `admit`. */
-  holds = false
-  #held: (() => void)[] = []
-  #waiting: { first: number; end: number; resolve(first: number): void; reject(error: unknown): void }[] = []
+  /** There is no room until `admit`. */
+  isFull = false
+  #drained: (() => void)[] = []
+  #waiting: { seq: number; resolve: Resolve }[] = []
 
   get nextSeq(): number {
     return this.records.length
   }
 
-  append(data: Buffer): Promise<number> {
-    return new Promise((resolve, reject) => {
-      const frame = (): void => {
-        const first = this.records.push(data) - 1
-        this.#waiting.push({ first, end: first + 1, resolve, reject })
-      }
-      if (this.holds) this.#held.push(frame)
-      else frame()
-    })
+  frame(bytes: Buffer, start: number, end: number, _durability: string, resolve: Resolve): boolean {
+    return this.frameBatch([Buffer.from(bytes.subarray(start, end))], _durability, resolve)
+  }
+
+  frameBatch(records: Buffer[], _durability: string, resolve: Resolve): boolean {
+    if (this.isFull) return false
+    this.records.push(...records)
+    this.#waiting.push({ seq: this.records.length - 1, resolve })
+    return true
+  }
+
+  drain(): Promise<void> {
+    return new Promise((resolve) => this.#drained.push(resolve))
   }
 
   admit(): void {
-    this.holds = false
-    for (const frame of this.#held.splice(0)) frame()
+    this.isFull = false
+    for (const resolve of this.#drained.splice(0)) resolve()
   }
 
   commit(): void {
     this.synced = this.records.length
-    for (const { first, resolve } of this.#waiting.splice(0)) resolve(first)
+    for (const { seq, resolve } of this.#waiting.splice(0)) resolve(seq, seq)
   }
 
   /** Fails the commit of the waiting records, whose seqs are then assigned to other records. */
   giveBack(): void {
-    this.records.length = this.synced
-    for (const { reject } of this.#waiting.splice(0)) reject(new DurlogError('ERR_DURLOG_NO_SPACE', 'no space'))
+    this.giveBackFrom(this.synced)
+  }
+
+  giveBackFrom(first: number): void {
+    this.records.length = first
+    const error = new DurlogError('ERR_DURLOG_NO_SPACE', 'no space')
+    const kept = this.#waiting.filter(({ seq }) => seq < first).length
+    for (const { seq, resolve } of this.#waiting.splice(kept)) resolve(Promise.reject(error), seq)
   }
 
   async sync(): Promise<number> {
@@ -59,7 +71,7 @@ function setUp(): { log: PlayedLog; sequencer: Sequencer; append(stream: string,
     return table
   }
   const context = {
-    log: log as unknown as Log,
+    log: log as unknown as FramingLog,
     durability: 'sync' as const,
     maxTailBytes: 1e9,
     reload: async () => load(),
@@ -69,7 +81,7 @@ function setUp(): { log: PlayedLog; sequencer: Sequencer; append(stream: string,
   const sequencer = new Sequencer(context, load())
   const append = async (stream: string, text: string): Promise<number> => {
     const item: Item = { ...bareItem(EntryKind.append, stream), encoding: 'text', value: text }
-    return (await sequencer.submit([item]))[0]?.seq as number
+    return (await sequencer.append(item)).seq
   }
   return { log, sequencer, append }
 }
@@ -77,7 +89,7 @@ function setUp(): { log: PlayedLog; sequencer: Sequencer; append(stream: string,
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 function textsOf({ table }: Sequencer, stream: string): string[] {
-  return (table.find(stream)?.tail ?? []).map(({ data }) => data.toString())
+  return (table.find(stream)?.tail ?? []).map((position) => table.tail.at(position).data.toString())
 }
 
 test('records that the log rolls back are gone from their streams, and later appends get their seqs', async () => {
@@ -99,37 +111,45 @@ test('records that the log rolls back are gone from their streams, and later app
   expect(sequencer.rollbacks).toBe(1)
 })
 
-test('an append that the log delays keeps its place before later ones', async () => {
+test('an append for which the log has no room keeps its place before later ones', async () => {
   const { log, sequencer, append } = setUp()
-  log.holds = true
+  log.isFull = true
   const held = [append('a', 'one'), append('a', 'two'), append('b', 'three')]
   await turn()
   expect(log.nextSeq).toBe(0)
   log.admit()
-  log.commit()
   await turn()
   log.commit()
   expect(await Promise.all(held)).toEqual([0, 1, 0])
   expect(textsOf(sequencer, 'a')).toEqual(['one', 'two'])
 })
 
-test('a delayed append that is framed after a rollback is checked against the records in the log', async () => {
+test('an append that waits for room is decided by the records that are in the log then', async () => {
   const { log, sequencer, append } = setUp()
   const lost = append('a', 'lost')
   lost.catch(() => {})
-  log.holds = true
+  log.isFull = true
   const [same, other] = [append('a', 'same'), append('b', 'other')]
   await turn()
   log.giveBack()
   log.admit()
-  for (let i = 0; i < 10; i++) {
-    log.commit()
-    await turn()
-  }
+  await turn()
+  log.commit()
   await expect(lost).rejects.toMatchObject({ code: 'ERR_DURLOG_NO_SPACE' })
-  // The first try has seq 1 of a stream without seq 0, so it does not count, and was repeated.
   expect([await same, await other]).toEqual([0, 0])
   expect(textsOf(sequencer, 'a')).toEqual(['same'])
   expect(textsOf(sequencer, 'b')).toEqual(['other'])
-  expect([...sequencer.table.voids]).toEqual([0])
+  expect(sequencer.table.voids.size).toBe(0)
+})
+
+test('of several calls in one commit that fails in part, the stored ones settle and the others are rejected', async () => {
+  const { log, sequencer, append } = setUp()
+  const both = [append('a', 'stored'), append('b', 'lost'), append('a', 'lost too')]
+  log.giveBackFrom(1)
+  log.commit()
+  const outcomes = await Promise.allSettled(both)
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
+  await turn()
+  expect(textsOf(sequencer, 'a')).toEqual(['stored'])
+  expect(sequencer.table.find('b')).toBeUndefined()
 })
