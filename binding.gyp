@@ -38,6 +38,7 @@
       'src-native/read/position_index.cc',
       'src-native/read/record_lookup.cc',
       'src-native/inspect/bounds.cc',
+      'src-native/inspect/extent.cc',
       'src-native/inspect/frames.cc',
       'src-native/inspect/repair.cc',
       'src-native/inspect/verify.cc',

@@ -15,7 +15,7 @@ const MUTANT_TIMEOUT_MS = 240_000
 
 /** The tests of each folder: those that need no server, and the others, which run only if no quick one fails. */
 const TESTS = [
-  ['src/jetstream/restore-folder.ts', ['jetstream-restore-folder'], ['jetstream-restore']],
+  ['src/ship/restore-folder.ts', ['jetstream-restore-folder'], ['jetstream-restore']],
   ['src/jetstream/restore', ['ship-void'], ['jetstream-restore', 'jetstream-failover', 'jetstream-refused']],
   ['src/jetstream/stream-seqs.ts', ['ship-void'], ['jetstream-restore', 'jetstream-refused']],
   ['src/jetstream/assembler.ts', ['ship-void'], ['jetstream-restore', 'jetstream-refused']],

@@ -2,7 +2,7 @@ import { type PathLike, readFileSync } from 'node:fs'
 import { platform } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
-import { enterFolder, markFolder, unmarkFolder } from '../src/jetstream/restore-folder.js'
+import { enterFolder, markFolder, unmarkFolder } from '../src/ship/restore-folder.js'
 import { scratchDir } from './fixtures/scratch.js'
 
 const calls = vi.hoisted(() => [] as string[])

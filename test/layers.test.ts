@@ -53,9 +53,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   pino: ['base', 'face'],
   ship: ['base', 'options', 'face'],
   jetstream: ['base', 'options', 'face', 'ship'],
+  archive: ['base', 'options', 'face', 'ship'],
   streams: ['base', 'options', 'face'],
   terminal: [],
-  cli: [...LIBRARY, 'ship', 'jetstream', 'terminal'],
+  cli: [...LIBRARY, 'ship', 'jetstream', 'archive', 'terminal'],
   bench: ['face', 'terminal'],
 }
 /** The only import of the bench by the command line: a path that is loaded when `durlog bench` runs. */

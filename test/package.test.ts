@@ -200,9 +200,11 @@ describe('the binary', () => {
     const built = readdirSync(path('../dist/targets')).filter((file) => file.endsWith('.js'))
     const names = built.map((file) => file.slice(0, -'.js'.length)).sort()
     expect(names).toHaveLength(8)
-    const others = ['.', './package.json', './pino', './jetstream', './streams']
+    const others = ['.', './package.json', './pino', './jetstream', './archive', './streams']
     const subpaths = Object.keys(manifest.exports).filter((name) => !others.includes(name))
     expect(subpaths.sort()).toEqual(names.map((name) => `./${name}`))
-    expect(Object.keys(manifest.typesVersions['*']).sort()).toEqual([...names, 'pino', 'jetstream', 'streams'].sort())
+    expect(Object.keys(manifest.typesVersions['*']).sort()).toEqual(
+      [...names, 'pino', 'jetstream', 'archive', 'streams'].sort(),
+    )
   })
 })

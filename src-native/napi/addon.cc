@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "checksum/crc32c.h"
+#include "inspect/extent.h"
 #include "inspect/frames.h"
 #include "inspect/repair.h"
 #include "inspect/verify.h"
@@ -74,6 +75,19 @@ Napi::Value FramesOf(const Napi::CallbackInfo& info) {
         return ListFrames(DefaultFileSystem(), path, segment, offset, max);
       },
       FromFrames);
+}
+
+Napi::Value ExtentOf(const Napi::CallbackInfo& info) {
+  const std::string path = info[0].As<Napi::String>();
+  const std::string segment = info[1].As<Napi::String>();
+  const auto whole = [&info](size_t at) {
+    return static_cast<uint64_t>(info[at].As<Napi::Number>().Int64Value());
+  };
+  const ExtentQuery query{whole(2), whole(3), whole(4), whole(5)};
+  return Inspect<SegmentExtent>(
+      info.Env(),
+      [path, segment, query] { return FindExtent(DefaultFileSystem(), path, segment, query); },
+      FromExtent);
 }
 
 Napi::Value RepairLog(const Napi::CallbackInfo& info) {
@@ -148,6 +162,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports.Set("bounds", Napi::Function::New(env, BoundsOf));
   exports.Set("verify", Napi::Function::New(env, VerifyLog));
   exports.Set("frames", Napi::Function::New(env, FramesOf));
+  exports.Set("extent", Napi::Function::New(env, ExtentOf));
   exports.Set("repair", Napi::Function::New(env, RepairLog));
   exports.Set("addFile", Napi::Function::New(env, AddFileTo));
   exports.Set("crc32c", Napi::Function::New(env, Checksum));

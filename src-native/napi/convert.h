@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/status.h"
 #include "cursor/cut_list.h"
+#include "inspect/extent.h"
 #include "inspect/frames.h"
 #include "inspect/repair.h"
 #include "inspect/verify.h"
@@ -66,6 +67,7 @@ Napi::Object FromStats(Napi::Env env, const LogStats& stats);
 Napi::Object FromCuts(Napi::Env env, const CutsSince& cuts);
 Napi::Object FromBounds(Napi::Env env, const LogBounds& bounds);
 Napi::Object FromVerify(Napi::Env env, const VerifyReport& report);
+Napi::Object FromExtent(Napi::Env env, const SegmentExtent& extent);
 Napi::Array FromFrames(Napi::Env env, const std::vector<FrameReport>& frames);
 Napi::Object FromRepair(Napi::Env env, const RepairReport& report, const std::string& backup);
 

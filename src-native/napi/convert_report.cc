@@ -135,6 +135,17 @@ Napi::Object FromVerify(Napi::Env env, const VerifyReport& report) {
   return object;
 }
 
+Napi::Object FromExtent(Napi::Env env, const SegmentExtent& extent) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("beginOffset", FromSeq(env, extent.begin_offset));
+  object.Set("endOffset", FromSeq(env, extent.end_offset));
+  object.Set("nextSeq", FromSeq(env, extent.next_seq));
+  object.Set("records", FromSeq(env, extent.records));
+  object.Set("oldestMs", FromSeq(env, extent.oldest_ms));
+  object.Set("newestMs", FromSeq(env, extent.newest_ms));
+  return object;
+}
+
 Napi::Array FromFrames(Napi::Env env, const std::vector<FrameReport>& frames) {
   Napi::Array array = Napi::Array::New(env, frames.size());
   for (size_t i = 0; i < frames.size(); ++i) {

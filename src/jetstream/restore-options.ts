@@ -32,6 +32,15 @@ export interface ResolvedRestoreOptions extends ResolvedPlace {
   signal: AbortSignal | undefined
 }
 
+/** The properties that a continued restore must have in common with the first run. */
+export interface RestoreMark {
+  stream: string
+  subject: string
+  uuid: string
+  /** The first restored seq. */
+  first: number
+}
+
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveRestoreOptions(options: unknown): ResolvedRestoreOptions {
   const given = bag('restore options', options, RESTORE_NAMES) as unknown as RestoreOptions

@@ -7,6 +7,7 @@ import { openRestored, type RestoringLog } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
 import { Pauses } from '../ship/pauses.js'
 import { recordCrc } from '../ship/record-crc.js'
+import { enterFolder, markFolder, unmarkFolder } from '../ship/restore-folder.js'
 import { unreachableError } from '../ship/unreachable.js'
 import { Assembler, type RestoredRecord } from './assembler.js'
 import { gapInStream } from './gap.js'
@@ -15,8 +16,12 @@ import { MAX_RECORD_BYTES } from './message.js'
 import { Patience } from './patience.js'
 import { loadPeers } from './peers.js'
 import { fromClientError, StreamMissing, Unanswered } from './refusals.js'
-import { enterFolder, markFolder, type RestoreMark, unmarkFolder } from './restore-folder.js'
-import { nothingThere, type ResolvedRestoreOptions, resolveRestoreOptions } from './restore-options.js'
+import {
+  nothingThere,
+  type ResolvedRestoreOptions,
+  type RestoreMark,
+  resolveRestoreOptions,
+} from './restore-options.js'
 import { findStream, missingError } from './stream.js'
 import { StreamSeqs } from './stream-seqs.js'
 import type { RestoreOptions, RestoreReport } from './types.js'
@@ -63,7 +68,7 @@ class Restore {
   }
 
   async run(): Promise<RestoreReport> {
-    const before = enterFolder(this.#dir)
+    const before = enterFolder<RestoreMark>(this.#dir)
     const stop = (): void => void this.#link.close()
     this.#options.signal?.addEventListener('abort', stop, { once: true })
     try {

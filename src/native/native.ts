@@ -317,6 +317,19 @@ export interface NativeFrame {
   problem: string
 }
 
+/** Frames of one segment that hold the seqs from one to below another. */
+export interface NativeExtent {
+  beginOffset: number
+  /** `beginOffset` if the extent is empty. */
+  endOffset: number
+  /** After the last seq of the extent. */
+  nextSeq: number
+  records: number
+  /** Of its records, in milliseconds since 1970; 0 if it has none. */
+  oldestMs: number
+  newestMs: number
+}
+
 export interface NativeSegmentReport {
   name: string
   bytes: number
@@ -377,6 +390,18 @@ export interface Native {
   verify(dir: string): Promise<NativeVerifyReport>
   /** Frames of one segment from `offset` (0: the first); at most `max`. */
   frames(dir: string, segment: string, offset: number, max: number): Promise<NativeFrame[]>
+  /**
+   * The frames of `segment` from `seq`, whose frame is at `offset` (0: find it), to below `endSeq`, each of them checked; never
+   * a part of a batch, and at most `maxBytes` unless the first batch is longer. Ends before the first frame that is not whole.
+   */
+  extent(
+    dir: string,
+    segment: string,
+    offset: number,
+    seq: number,
+    endSeq: number,
+    maxBytes: number,
+  ): Promise<NativeExtent>
   /** Cuts torn tails and holes after copying the bytes into `backup`; a dry run unless `apply`. */
   repair(dir: string, apply: boolean, backup: string): Promise<NativeRepairReport>
   /** Makes file `name` with `text`, which is on the device when this settles. Rejects if it exists. */

@@ -26,15 +26,18 @@ export interface ResolvedKeep {
   maxBytes?: number
 }
 
-export interface ResolvedShipperOptions {
+export interface ResolvedCarrierOptions {
   cursor: string
-  maxInFlight: number
-  maxInFlightBytes: number
   retryForMs: number
   laggingMs: number
-  skipGaps: boolean
   keep: ResolvedKeep | undefined
   signal: AbortSignal | undefined
+}
+
+export interface ResolvedShipperOptions extends ResolvedCarrierOptions {
+  maxInFlight: number
+  maxInFlightBytes: number
+  skipGaps: boolean
 }
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */

@@ -16,20 +16,14 @@ import { DurlogError } from '../errors.js'
 const NAME = 'restoring'
 const MAKING = 'restoring.new'
 
-/** The properties that a continued restore must have in common with the first run. */
-export interface RestoreMark {
-  stream: string
-  subject: string
-  uuid: string
-  /** The first restored seq. */
-  first: number
-}
-
-/** The mark of an unfinished restore of this folder; undefined for an empty folder. Creates the folder if it is missing. */
-export function enterFolder(dir: string): RestoreMark | undefined {
+/**
+ * The mark of an unfinished restore of this folder: the properties that a continued restore must have in common with the first
+ * run. Undefined for an empty folder. Creates the folder if it is missing.
+ */
+export function enterFolder<Mark>(dir: string): Mark | undefined {
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   const names = readdirSync(dir)
-  if (names.includes(NAME)) return JSON.parse(readFileSync(join(dir, NAME), 'utf8')) as RestoreMark
+  if (names.includes(NAME)) return JSON.parse(readFileSync(join(dir, NAME), 'utf8')) as Mark
   if (names.length === 0 || (names.length === 1 && names[0] === MAKING)) return undefined
   throw new DurlogError('ERR_DURLOG_NOT_EMPTY', `${dir} is not empty: restore into a new or empty folder`, {
     path: dir,
@@ -37,7 +31,7 @@ export function enterFolder(dir: string): RestoreMark | undefined {
 }
 
 /** Writes the mark, which is on the device before the first record is. */
-export function markFolder(dir: string, mark: RestoreMark): void {
+export function markFolder(dir: string, mark: object): void {
   const file = openSync(join(dir, MAKING), 'w', 0o600)
   try {
     writeSync(file, JSON.stringify(mark))
@@ -55,7 +49,7 @@ export function unmarkFolder(dir: string): void {
   syncFolder(dir)
 }
 
-function syncFolder(dir: string): void {
+export function syncFolder(dir: string): void {
   // Windows does not open folders.
   if (process.platform === 'win32') return
   const folder = openSync(dir, 'r')

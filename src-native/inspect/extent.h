@@ -1,0 +1,37 @@
+// The part of a segment that holds a range of records, for a copy of the segment's own bytes.
+#ifndef DURLOG_INSPECT_EXTENT_H_
+#define DURLOG_INSPECT_EXTENT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "platform/file_system.h"
+
+namespace durlog {
+
+// Where an extent begins, and where it has to end.
+struct ExtentQuery {
+  uint64_t offset = 0;     // of the frame of `seq`; 0: find it from the beginning of the segment
+  uint64_t seq = 0;        // of the first record or void
+  uint64_t end_seq = 0;    // no seq from here on
+  uint64_t max_bytes = 0;  // of frames; a single batch may be longer
+};
+
+struct SegmentExtent {
+  uint64_t begin_offset = 0;
+  uint64_t end_offset = 0;  // begin_offset if the extent is empty
+  uint64_t next_seq = 0;    // after the last seq of the extent
+  uint64_t records = 0;
+  uint64_t oldest_ms = 0;  // since the Unix epoch; 0 if there is no record
+  uint64_t newest_ms = 0;
+};
+
+// Checks every frame from the first record on. Ends before the first frame that is not whole, and
+// never inside a batch. kNotFound if the segment does not exist, kInvalidArgument if `seq` is not
+// the first seq of one of its whole frames.
+Result<SegmentExtent> FindExtent(FileSystem& file_system, const std::string& path,
+                                 const std::string& segment, const ExtentQuery& query);
+
+}  // namespace durlog
+
+#endif  // DURLOG_INSPECT_EXTENT_H_

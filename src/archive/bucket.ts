@@ -1,0 +1,212 @@
+/** A bucket of an S3-compatible store, by `fetch`. */
+import { Buffer } from 'node:buffer'
+import { DurlogError } from '../errors.js'
+import { ConditionFailed, refusalError, StoreFailure, textOf } from './answers.js'
+import type { ResolvedBucket } from './bucket-options.js'
+import { loadSigning } from './peers.js'
+
+/** Slower transfers than this fail. */
+const SLOWEST_BYTES_PER_SECOND = 256 * 1024
+const META = 'x-amz-meta-durlog-'
+/** SHA-256 of nothing. */
+const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
+
+export type Metadata = Readonly<Record<string, string>>
+
+export interface StoredObject {
+  body: Buffer
+  size: number
+  etag: string
+  metadata: Metadata
+}
+
+export interface ListedObject {
+  key: string
+  size: number
+}
+
+/** When a write is done. */
+export type Condition = { ifAbsent: true } | { ifMatch: string }
+
+interface Call {
+  method: 'GET' | 'PUT' | 'HEAD' | 'DELETE'
+  key: string
+  query?: Record<string, string>
+  headers?: Record<string, string>
+  body?: Uint8Array
+  sha256?: string
+  /** Expected in the answer. */
+  bytes?: number
+}
+
+export class Bucket {
+  readonly #options: ResolvedBucket
+  readonly #keys = new Map<string, ArrayBuffer>()
+  readonly #signal: AbortSignal | undefined
+
+  /** Every request ends when `signal` aborts. Keys are those of the bucket: the prefix is part of them. */
+  constructor(options: ResolvedBucket, signal?: AbortSignal) {
+    this.#options = options
+    this.#signal = signal
+  }
+
+  get prefix(): string {
+    return this.#options.prefix
+  }
+
+  /** `s3://bucket/key`. */
+  urlOf(key: string): string {
+    return `s3://${this.#options.name}/${key}`
+  }
+
+  /** Stores an object whose SHA-256 is `sha256`; returns its ETag. Throws ConditionFailed if the condition does not hold. */
+  async put(
+    key: string,
+    body: Uint8Array,
+    { sha256, metadata = {}, condition }: { sha256: string; metadata?: Metadata; condition?: Condition | undefined },
+  ): Promise<string> {
+    const headers: Record<string, string> = {}
+    for (const [name, value] of Object.entries(metadata)) headers[`${META}${name}`] = value
+    if (condition !== undefined && 'ifAbsent' in condition) headers['if-none-match'] = '*'
+    if (condition !== undefined && 'ifMatch' in condition) headers['if-match'] = condition.ifMatch
+    const { response } = await this.#call({ method: 'PUT', key, headers, body, sha256 })
+    // Without the key, `If-Match` is answered by 404.
+    if (response.status === 404) {
+      const message = `PUT ${this.urlOf(key)}: 404`
+      throw condition !== undefined && 'ifMatch' in condition ? new ConditionFailed(message) : new StoreFailure(message)
+    }
+    return response.headers.get('etag') ?? ''
+  }
+
+  /** The object, or `length` bytes of it from `offset`; undefined if there is none. */
+  async get(key: string, range?: { offset: number; length: number }): Promise<StoredObject | undefined> {
+    const headers: Record<string, string> =
+      range === undefined ? {} : { range: `bytes=${range.offset}-${range.offset + range.length - 1}` }
+    const { response, body } = await this.#call({ method: 'GET', key, headers, bytes: range?.length ?? 2 ** 26 })
+    if (response.status === 404) return undefined
+    if (range !== undefined && body.length !== range.length)
+      throw new StoreFailure(`${this.urlOf(key)}: a read of ${range.length} bytes got ${body.length}`)
+    return toObject(response, body, body.length)
+  }
+
+  async head(key: string): Promise<StoredObject | undefined> {
+    const { response } = await this.#call({ method: 'HEAD', key })
+    if (response.status === 404) return undefined
+    return toObject(response, Buffer.alloc(0), Number(response.headers.get('content-length')))
+  }
+
+  async delete(key: string): Promise<void> {
+    await this.#call({ method: 'DELETE', key })
+  }
+
+  /** Every object whose key begins with `prefix`, in order of the keys. */
+  async list(prefix: string, after?: string): Promise<ListedObject[]> {
+    const found: ListedObject[] = []
+    for await (const xml of this.#pages(prefix, after === undefined ? {} : { 'start-after': after })) {
+      for (const [, entry] of xml.matchAll(/<Contents>([\s\S]*?)<\/Contents>/g)) {
+        const key = textOf(entry as string, 'Key')
+        if (key !== undefined) found.push({ key, size: Number(textOf(entry as string, 'Size')) })
+      }
+    }
+    // By code unit, as S3 sorts; not every store does.
+    return found.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+  }
+
+  /** The names of the folders directly below `prefix`, which is empty or ends with a slash. */
+  async folders(prefix: string): Promise<string[]> {
+    const found: string[] = []
+    for await (const xml of this.#pages(prefix, { delimiter: '/' })) {
+      for (const [, entry] of xml.matchAll(/<CommonPrefixes>([\s\S]*?)<\/CommonPrefixes>/g)) {
+        const key = textOf(entry as string, 'Prefix')
+        if (key !== undefined) found.push(key.slice(prefix.length, -1))
+      }
+    }
+    return found.sort()
+  }
+
+  async *#pages(prefix: string, more: Record<string, string>): AsyncGenerator<string> {
+    for (let token: string | undefined; ; ) {
+      const query: Record<string, string> = { 'list-type': '2', prefix, ...more }
+      if (token !== undefined) query['continuation-token'] = token
+      const { response, body } = await this.#call({ method: 'GET', key: '', query, bytes: 2 ** 20 })
+      const xml = body.toString('utf8')
+      if (response.status === 404) throw new StoreFailure(`listing ${this.urlOf(prefix)}: 404`)
+      yield xml
+      token = textOf(xml, 'NextContinuationToken')
+      if (textOf(xml, 'IsTruncated') !== 'true' || token === undefined) return
+    }
+  }
+
+  /** Sends a request and returns its answer, which is a success or 404 of a key. */
+  async #call(call: Call): Promise<{ response: Response; body: Buffer }> {
+    const { method, key, body, bytes = 0 } = call
+    const request = `${method} ${this.urlOf(key)}`
+    const ms = this.#options.timeoutMs + ((bytes + (body?.length ?? 0)) * 1000) / SLOWEST_BYTES_PER_SECOND
+    const timeout = AbortSignal.timeout(Math.ceil(ms))
+    const signal = this.#signal === undefined ? timeout : AbortSignal.any([timeout, this.#signal])
+    const { url, headers } = await this.#sign(call)
+    let response: Response
+    let answer: Buffer
+    try {
+      response = await fetch(url, {
+        method,
+        headers,
+        // Sent as it is: another location or region needs another signature.
+        redirect: 'manual',
+        signal,
+        ...(body !== undefined && { body: body as Uint8Array<ArrayBuffer> }),
+      })
+      answer = Buffer.from(await response.arrayBuffer())
+    } catch (error) {
+      this.#signal?.throwIfAborted()
+      const { cause, message } = error as Error
+      throw new StoreFailure(`${request}: ${(cause as Error | undefined)?.message ?? message}`, { cause: error })
+    }
+    if (response.ok) return { response, body: answer }
+    const xml = answer.toString('utf8')
+    const code = textOf(xml, 'Code') ?? ''
+    if (response.status === 404 && code !== 'NoSuchBucket' && key !== '') return { response, body: answer }
+    throw refusalError(
+      {
+        status: response.status,
+        code,
+        message: textOf(xml, 'Message') ?? '',
+        request,
+        region: response.headers.get('x-amz-bucket-region'),
+      },
+      typeof this.#options.credentials === 'function',
+    )
+  }
+
+  async #sign({ method, key, query = {}, headers = {}, sha256 = EMPTY_SHA256 }: Call) {
+    const { AwsV4Signer } = await loadSigning()
+    const { credentials, region } = this.#options
+    const given = typeof credentials === 'function' ? await credentials() : credentials
+    const { accessKeyId, secretAccessKey, sessionToken } = given
+    if (typeof accessKeyId !== 'string' || typeof secretAccessKey !== 'string')
+      throw new DurlogError(
+        'ERR_DURLOG_DESTINATION_REFUSED',
+        'credentials() must return { accessKeyId, secretAccessKey, sessionToken? }',
+      )
+    const url = new URL(this.#options.url)
+    url.pathname += key.split('/').map(encodeURIComponent).join('/')
+    url.search = new URLSearchParams(query).toString()
+    return await new AwsV4Signer({
+      method,
+      url: url.href,
+      headers: { ...headers, 'x-amz-content-sha256': sha256 },
+      accessKeyId,
+      secretAccessKey,
+      ...(sessionToken !== undefined && { sessionToken }),
+      service: 's3',
+      region,
+      cache: this.#keys,
+    }).sign()
+  }
+}
+
+function toObject(response: Response, body: Buffer, size: number): StoredObject {
+  const metadata: Record<string, string> = {}
+  for (const [name, value] of response.headers) if (name.startsWith(META)) metadata[name.slice(META.length)] = value
+  return { body, size, etag: response.headers.get('etag') ?? '', metadata }
+}

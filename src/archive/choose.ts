@@ -1,0 +1,85 @@
+/** Finds the archive that a restore or a reader means, and describes it. */
+import { DurlogError } from '../errors.js'
+import type { Bucket } from './bucket.js'
+import { archiveRoot } from './layout.js'
+import { chooseHistory, type History, listHistories, listPieces, type Manifest } from './manifest.js'
+import type { PieceFacts } from './piece.js'
+import type { ArchiveSummary } from './types.js'
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** The log whose archive is below the bucket's prefix. Throws ERR_DURLOG_NOT_FOUND. */
+export async function chooseUuid(bucket: Bucket, wanted: string | undefined): Promise<string> {
+  const found = (await bucket.folders(bucket.prefix)).filter((name) => UUID.test(name))
+  const url = bucket.urlOf(bucket.prefix)
+  if (wanted === undefined && found.length > 1)
+    throw new DurlogError(
+      'ERR_DURLOG_NOT_FOUND',
+      `${url} holds ${found.length} logs: choose one with uuid (--uuid): ${found.slice(0, 10).join(', ')}`,
+    )
+  const uuid = wanted === undefined ? found[0] : found.find((name) => name === wanted)
+  if (uuid !== undefined) return uuid
+  throw new DurlogError(
+    'ERR_DURLOG_NOT_FOUND',
+    `${url} holds ${wanted === undefined ? 'no archive of a log' : `no archive of the log ${wanted}`}: check the bucket, the prefix and the endpoint`,
+  )
+}
+
+export interface ChosenArchive {
+  uuid: string
+  root: string
+  histories: History[]
+  manifest: Manifest
+}
+
+/** Lists the pieces of the archive. Throws ERR_DURLOG_NOT_FOUND. */
+export async function chooseArchive(
+  bucket: Bucket,
+  wanted: { uuid: string | undefined; generation: number | undefined },
+): Promise<ChosenArchive> {
+  const uuid = await chooseUuid(bucket, wanted.uuid)
+  const root = archiveRoot(bucket.prefix, uuid)
+  const histories = await listHistories(bucket, root)
+  const manifest = await listPieces(bucket, histories, chooseHistory(histories, wanted.generation))
+  if (manifest.isEmpty) throw new DurlogError('ERR_DURLOG_NOT_FOUND', `${bucket.urlOf(root)} holds no record`)
+  return { uuid, root, histories, manifest }
+}
+
+/** Requests in flight at the same time. */
+const LANES = 8
+
+/** The facts of every piece; those that were deleted meanwhile are left out. */
+export async function allFacts(manifest: Manifest): Promise<PieceFacts[]> {
+  const found: (PieceFacts | undefined)[] = []
+  let next = 0
+  const lane = async (): Promise<void> => {
+    for (let at = next++; at < manifest.entries.length; at = next++) found[at] = await manifest.facts(at)
+  }
+  await Promise.all(Array.from({ length: LANES }, lane))
+  return found.filter((facts) => facts !== undefined)
+}
+
+export async function summarize(
+  bucket: Bucket,
+  wanted: { uuid: string | undefined; generation: number | undefined },
+): Promise<ArchiveSummary> {
+  const { uuid, histories, manifest } = await chooseArchive(bucket, wanted)
+  const points = (await allFacts(manifest)).map(({ firstSeq, lastSeq, records, bytes, oldestMs, newestMs }) => ({
+    firstSeq,
+    lastSeq,
+    records,
+    bytes,
+    oldestMs,
+    newestMs,
+  }))
+  const summary: ArchiveSummary = { uuid, histories: [], points }
+  for (const history of histories) {
+    const pieces = await listPieces(bucket, histories, history)
+    const last = await pieces.last()
+    if (last === undefined) continue
+    const firstSeq = pieces.entries[0]?.firstSeq ?? 0
+    const { generation, from } = history
+    summary.histories.push({ generation, firstSeq, nextSeq: last.lastSeq + 1, from: Math.max(from, firstSeq) })
+  }
+  return summary
+}

@@ -1,0 +1,132 @@
+/** The histories of an archive, and the pieces of one of them in order. */
+import { DurlogError } from '../errors.js'
+import type { Bucket, ListedObject } from './bucket.js'
+import { digitsOf, HistoryNames, historyFolder, seqOfKey } from './layout.js'
+import { factsOf, type PieceFacts, sha256Of } from './piece.js'
+
+export interface History {
+  /** 0 for the first. */
+  generation: number
+  /** The first seq that differs from the parent's. */
+  from: number
+  /** The generation of the history that it continues; undefined for the first. */
+  parent: number | undefined
+  names: HistoryNames
+}
+
+/** An object that holds a piece. */
+export interface PieceEntry {
+  key: string
+  firstSeq: number
+  bytes: number
+}
+
+/** The histories of an archive, oldest first. The first one needs no object. */
+export async function listHistories(bucket: Bucket, root: string): Promise<History[]> {
+  const first = { generation: 0, from: 0, parent: undefined, names: new HistoryNames(root, 0) }
+  const histories: History[] = [first]
+  for (const { key } of await bucket.list(historyFolder(root))) {
+    const generation = seqOfKey(key)
+    if (generation === undefined) continue
+    const object = await bucket.get(key)
+    if (object === undefined) continue
+    const { from, parent } = JSON.parse(object.body.toString('utf8')) as { from: number; parent: number }
+    histories.push({ generation, from, parent, names: new HistoryNames(root, generation) })
+  }
+  return histories
+}
+
+/** Makes a history known. Returns false if there is another one of that generation. */
+export async function addHistory(bucket: Bucket, root: string, { generation, from, parent }: History): Promise<void> {
+  const body = Buffer.from(JSON.stringify({ from, parent }))
+  await bucket.put(`${historyFolder(root)}${digitsOf(generation)}`, body, {
+    sha256: await sha256Of(body),
+    condition: { ifAbsent: true },
+  })
+}
+
+/** Throws ERR_DURLOG_NOT_FOUND if there is no such history. */
+export function chooseHistory(histories: readonly History[], generation: number | undefined): History {
+  const found = generation === undefined ? histories.at(-1) : histories.find((one) => one.generation === generation)
+  if (found !== undefined) return found
+  const known = histories.map((one) => one.generation).join(', ')
+  throw new DurlogError(
+    'ERR_DURLOG_NOT_FOUND',
+    `the archive has no history of generation ${generation}; it has ${known}`,
+  )
+}
+
+/** The pieces of one history. */
+export class Manifest {
+  readonly history: History
+  readonly entries: readonly PieceEntry[]
+  /** All seqs from here on are in the history's own objects. */
+  readonly #bucket: Bucket
+
+  constructor(bucket: Bucket, history: History, entries: readonly PieceEntry[]) {
+    this.#bucket = bucket
+    this.history = history
+    this.entries = entries
+  }
+
+  get isEmpty(): boolean {
+    return this.entries.length === 0
+  }
+
+  /** Of the piece at `index`. Undefined if it was deleted since it was listed. */
+  async facts(index: number): Promise<PieceFacts | undefined> {
+    const { key, firstSeq } = this.entries[index] as PieceEntry
+    return factsOfKey(this.#bucket, key, firstSeq)
+  }
+
+  /** Of the last piece; undefined if there is none. */
+  async last(): Promise<PieceFacts | undefined> {
+    return this.isEmpty ? undefined : this.facts(this.entries.length - 1)
+  }
+}
+
+export async function factsOfKey(bucket: Bucket, key: string, firstSeq: number): Promise<PieceFacts | undefined> {
+  const object = await bucket.head(key)
+  return object === undefined ? undefined : factsOf(bucket.urlOf(key), firstSeq, object)
+}
+
+/** Lists the pieces of `history`, which begin with those that it has in common with its parents. */
+export async function listPieces(
+  bucket: Bucket,
+  histories: readonly History[],
+  history: History,
+  before: number = Number.POSITIVE_INFINITY,
+): Promise<Manifest> {
+  const { parent, from, names } = history
+  const inherited =
+    parent === undefined ? [] : (await listPieces(bucket, histories, chooseHistory(histories, parent), from)).entries
+  const log = toEntries(await bucket.list(names.log), before)
+  const tail = toEntries(await bucket.list(names.tail), before)
+  const own = await merge(bucket, log, tail)
+  return new Manifest(bucket, history, [...inherited, ...own])
+}
+
+function toEntries(listed: readonly ListedObject[], before: number): PieceEntry[] {
+  return listed.flatMap(({ key, size }) => {
+    const firstSeq = seqOfKey(key)
+    return firstSeq === undefined || firstSeq >= before ? [] : [{ key, firstSeq, bytes: size }]
+  })
+}
+
+/** Both kinds in order, without the parts of archived segments. */
+async function merge(bucket: Bucket, log: readonly PieceEntry[], tail: readonly PieceEntry[]): Promise<PieceEntry[]> {
+  const merged: PieceEntry[] = []
+  let at = 0
+  for (const [index, segment] of log.entries()) {
+    for (; at < tail.length && (tail[at] as PieceEntry).firstSeq < segment.firstSeq; at++) {
+      merged.push(tail[at] as PieceEntry)
+    }
+    merged.push(segment)
+    const next = log[index + 1]?.firstSeq ?? Number.POSITIVE_INFINITY
+    if (at === tail.length || (tail[at] as PieceEntry).firstSeq >= next) continue
+    const facts = await factsOfKey(bucket, segment.key, segment.firstSeq)
+    const covered = facts?.lastSeq ?? segment.firstSeq
+    while (at < tail.length && (tail[at] as PieceEntry).firstSeq <= covered) at++
+  }
+  return [...merged, ...tail.slice(at)]
+}

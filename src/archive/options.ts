@@ -1,0 +1,54 @@
+/** The names, defaults and checks of the options of `archive`. */
+import { invalidArgument } from '../errors.js'
+import type { ReadableLog } from '../index.js'
+import { bag, shown, whole } from '../options/checks.js'
+import { type ResolvedCarrierOptions, resolveShipperOptions } from '../ship/options.js'
+import { BUCKET_OPTION_NAMES, type ResolvedBucket, resolveBucket } from './bucket-options.js'
+import type { ArchiveOptions } from './types.js'
+
+const MIB = 2 ** 20
+const MAX_MS = 2 ** 31 - 1
+/** The default of `laggingMs`, as a multiple of `flushMs`. */
+const LAGGING_FLUSHES = 3
+
+const NAMES: readonly string[] = [
+  ...BUCKET_OPTION_NAMES,
+  ...([
+    'flushMs',
+    'flushBytes',
+    'keepLocal',
+    'cursor',
+    'retryForMs',
+    'laggingMs',
+    'signal',
+  ] satisfies (keyof ArchiveOptions)[]),
+]
+
+export interface ResolvedArchiveOptions {
+  bucket: ResolvedBucket
+  carrier: ResolvedCarrierOptions
+  flushMs: number
+  flushBytes: number
+}
+
+/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function resolveArchiveOptions(log: unknown, options: unknown): ResolvedArchiveOptions {
+  const known = log as Partial<ReadableLog> | null | undefined
+  if (typeof known?.cursor !== 'function' || typeof known.uuid !== 'string')
+    throw invalidArgument(`log must be a log that open() returned; got ${shown(log)}`)
+  const given = bag('archive options', options, NAMES) as unknown as ArchiveOptions
+  const flushMs = whole('flushMs', given.flushMs, { min: 1, max: MAX_MS, unit: 'milliseconds' }, 10_000)
+  const { cursor = 'archive', retryForMs, laggingMs = Math.min(MAX_MS, LAGGING_FLUSHES * flushMs), signal } = given
+  return {
+    bucket: resolveBucket(given),
+    carrier: resolveShipperOptions(log as ReadableLog, {
+      cursor,
+      retryForMs,
+      laggingMs,
+      signal,
+      keepAfterAck: given.keepLocal,
+    }),
+    flushMs,
+    flushBytes: whole('flushBytes', given.flushBytes, { min: 65_536, max: 64 * MIB, unit: 'bytes' }, 8 * MIB),
+  }
+}

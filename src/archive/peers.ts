@@ -1,0 +1,17 @@
+/** Loads the package that signs requests, which is an optional peer dependency. */
+import { DurlogError } from '../errors.js'
+
+type Signing = typeof import('aws4fetch')
+
+/** Rejects with ERR_DURLOG_UNSUPPORTED if it is not installed. */
+export async function loadSigning(): Promise<Signing> {
+  try {
+    return await import('aws4fetch')
+  } catch (cause) {
+    throw new DurlogError(
+      'ERR_DURLOG_UNSUPPORTED',
+      `durlog/archive needs a package that signs requests: npm install aws4fetch (${(cause as Error).message})`,
+      { cause },
+    )
+  }
+}

@@ -1,0 +1,80 @@
+/** A piece: a segment's header and a range of its frames, which by itself is a segment. Every object of a history is one. */
+import { webcrypto } from 'node:crypto'
+import { DurlogError } from '../errors.js'
+import type { Metadata, StoredObject } from './bucket.js'
+import type { ArchivedPoint } from './types.js'
+
+/** Of a segment. */
+export const HEADER_BYTES = 4096
+
+export interface PieceFacts extends ArchivedPoint {
+  /** The log's generation when the piece was stored. */
+  generation: number
+  /** SHA-256 of the body. */
+  sha256: string
+  /** That of the piece before it; '' for the first. */
+  previous: string
+}
+
+const VERSION = '1'
+
+export function toMetadata(facts: PieceFacts): Metadata {
+  return {
+    version: VERSION,
+    last: String(facts.lastSeq),
+    records: String(facts.records),
+    oldest: String(facts.oldestMs),
+    newest: String(facts.newestMs),
+    generation: String(facts.generation),
+    sha256: facts.sha256,
+    ...(facts.previous !== '' && { previous: facts.previous }),
+  }
+}
+
+/** Throws ERR_DURLOG_DESTINATION_OTHER if the object was not stored by durlog, and ERR_DURLOG_VERSION. */
+export function factsOf(url: string, firstSeq: number, { size, metadata }: StoredObject): PieceFacts {
+  const { version, last, records, oldest, newest, generation, sha256, previous = '' } = metadata
+  if (version !== undefined && version !== VERSION)
+    throw new DurlogError(
+      'ERR_DURLOG_VERSION',
+      `${url} has version ${version}; this durlog reads ${VERSION}: update it`,
+    )
+  const numbers = [last, records, oldest, newest, generation].map(Number)
+  if (version === undefined || sha256 === undefined || numbers.some((value) => !Number.isSafeInteger(value)))
+    throw new DurlogError('ERR_DURLOG_DESTINATION_OTHER', `${url} was not stored by durlog: use another prefix`)
+  const [lastSeq, recordCount, oldestMs, newestMs, cuts] = numbers as [number, number, number, number, number]
+  return {
+    firstSeq,
+    lastSeq,
+    records: recordCount,
+    bytes: size,
+    oldestMs,
+    newestMs,
+    generation: cuts,
+    sha256,
+    previous,
+  }
+}
+
+/** Of a worker thread: the caller's thread does not wait for it. */
+export async function sha256Of(body: Uint8Array): Promise<string> {
+  return Buffer.from(await webcrypto.subtle.digest('SHA-256', body as Uint8Array<ArrayBuffer>)).toString('hex')
+}
+
+/**
+ * The offset of the frame of `seq` in a piece that begins with seq `first`; the end of the frames if they end before `seq`.
+ * Undefined if `seq` is inside a void. Does not check the frames.
+ */
+export function offsetOfSeq(piece: Buffer, first: number, seq: number): number | undefined {
+  let offset = HEADER_BYTES
+  for (let next = first; next < seq && offset + 24 <= piece.length; ) {
+    const word = piece.readUInt32LE(offset)
+    if (word === 0) break
+    const state = word >>> 29
+    if (state === 2) next++
+    else if (state === 5) next += piece.readUInt32LE(offset + 16)
+    if (next > seq) return undefined
+    offset += (24 + (word & 0xfffffff) + 7) & ~7
+  }
+  return offset
+}

@@ -1,0 +1,166 @@
+/** Decides where archiving continues, by comparing the archive's last piece with the log. */
+import { DurlogError } from '../errors.js'
+import type { Log, ReadableLog, ReadOnlyLog } from '../index.js'
+import { gapError } from '../ship/start.js'
+import type { Bucket } from './bucket.js'
+import { archiveRoot, HistoryNames } from './layout.js'
+import { addHistory, type History, listHistories, listPieces, type Manifest } from './manifest.js'
+import { HEADER_BYTES, offsetOfSeq, type PieceFacts } from './piece.js'
+import { SegmentGone, type Segments } from './segments.js'
+
+export interface Place {
+  history: History
+  /** The first seq that is not archived. */
+  next: number
+  /** The first seq that is in no whole segment of the archive. */
+  unit: number
+  /** SHA-256 of the last archived segment before `unit`, and of the last piece. */
+  unitPrevious: string
+  previous: string
+  /** The history is not known to restores yet: make it so after its first piece is stored. */
+  isNew: boolean
+}
+
+/**
+ * | the archive's last piece | result |
+ * |---|---|
+ * | none; the cursor `position` is after the log's first record | ERR_DURLOG_DESTINATION_MISSING |
+ * | none | begin with the log's first record |
+ * | in the log, with the same bytes; or directly before the log's first | continue after it |
+ * | further before the log's first | ERR_DURLOG_DESTINATION_GAP |
+ * | not in the log, or with other bytes; the log has been cut since it was stored | begin a new history with the first piece that differs |
+ * | the same, without a cut: at or above the log's end | ERR_DURLOG_DESTINATION_AHEAD |
+ * | the same, without a cut: in the log | ERR_DURLOG_DESTINATION_OTHER |
+ */
+export async function findPlace(
+  bucket: Bucket,
+  log: Log | ReadOnlyLog,
+  segments: Segments,
+  position: number,
+): Promise<Place> {
+  const root = archiveRoot(bucket.prefix, log.uuid)
+  const histories = await listHistories(bucket, root)
+  const history = histories.at(-1) as History
+  const manifest = await listPieces(bucket, histories, history)
+  const last = await manifest.last()
+  // This follows `last`, because another archiver of the same log may have stored its newest record just now.
+  if (log.readOnly) await log.refresh()
+  if (last === undefined) {
+    if (position > log.firstSeq) throw missingError(bucket.urlOf(root))
+    const first = log.firstSeq
+    return { history, next: first, unit: first, unitPrevious: '', previous: '', isNew: false }
+  }
+  if (last.lastSeq + 1 < log.firstSeq) throw gapError(last.lastSeq + 1, log.firstSeq - 1)
+  if (last.lastSeq + 1 === log.firstSeq && position > last.lastSeq) return placeAfter(manifest, last, history)
+  if (await isSame(bucket, log, segments, manifest, manifest.entries.length - 1, last))
+    return placeAfter(manifest, last, history)
+  if (log.generation <= Math.max(last.generation, history.generation)) throw differs(log, last)
+  return fork(bucket, log, segments, manifest, root)
+}
+
+async function placeAfter(manifest: Manifest, last: PieceFacts, history: History): Promise<Place> {
+  const { entries } = manifest
+  const own = entries.findLastIndex(({ key }) => key.startsWith(history.names.log))
+  const segment = own === entries.length - 1 ? last : own === -1 ? undefined : await manifest.facts(own)
+  const unit = segment === undefined ? firstOwn(manifest, last) : segment.lastSeq + 1
+  const before = entries.findLastIndex(({ firstSeq }) => firstSeq < unit)
+  const previous = before === -1 ? undefined : before === own ? segment : await manifest.facts(before)
+  return {
+    history,
+    next: last.lastSeq + 1,
+    unit,
+    unitPrevious: previous?.sha256 ?? '',
+    previous: last.sha256,
+    isNew: false,
+  }
+}
+
+/** The first seq of a history that has no whole segment of its own. */
+function firstOwn({ entries, history }: Manifest, last: PieceFacts): number {
+  if (history.parent !== undefined) return history.from
+  return entries[0]?.firstSeq ?? last.firstSeq
+}
+
+/** Begins a new history with the first piece that differs from the log. */
+async function fork(
+  bucket: Bucket,
+  log: ReadableLog,
+  segments: Segments,
+  manifest: Manifest,
+  root: string,
+): Promise<Place> {
+  // A piece that differs is followed only by pieces that differ.
+  let low = 0
+  let high = manifest.entries.length - 1
+  while (low < high) {
+    const middle = (low + high) >> 1
+    const facts = await manifest.facts(middle)
+    if (facts === undefined) throw new SegmentGone('the archive has changed')
+    if (await isSame(bucket, log, segments, manifest, middle, facts)) low = middle + 1
+    else high = middle
+  }
+  const from = manifest.entries[low]?.firstSeq ?? log.firstSeq
+  const before = low === 0 ? undefined : await manifest.facts(low - 1)
+  const { generation } = log
+  const names = new HistoryNames(root, generation)
+  const history = { generation, from, parent: manifest.history.generation, names }
+  // What an archiver stored that was killed before it made the history known.
+  const own = await listPieces(bucket, [manifest.history], { ...history, parent: undefined })
+  const sha256 = before?.sha256 ?? ''
+  const place = { history, next: from, unit: from, unitPrevious: sha256, previous: sha256, isNew: true }
+  if (own.isEmpty) return place
+  await addHistory(bucket, root, history)
+  throw new SegmentGone('an interrupted archiver had begun this history')
+}
+
+/** Whether the log holds the piece at `index`, as far as it was not trimmed. */
+async function isSame(
+  bucket: Bucket,
+  log: ReadableLog,
+  segments: Segments,
+  manifest: Manifest,
+  index: number,
+  facts: PieceFacts,
+): Promise<boolean> {
+  const { firstSeq, lastSeq, generation, sha256 } = facts
+  if (lastSeq < log.firstSeq)
+    return index < manifest.entries.length - 1 || log.isCurrent({ uuid: log.uuid, generation, seq: lastSeq })
+  if (lastSeq >= log.nextSeq) return false
+  const seq = Math.max(firstSeq, log.firstSeq)
+  const local = await segments.find(seq)
+  if (local === undefined) throw new SegmentGone(`the segment of record ${seq} was removed`)
+  const found = await segments
+    .read(local, { seq, endSeq: lastSeq + 1, maxBytes: Number.MAX_SAFE_INTEGER })
+    .catch((error: unknown) => {
+      // No frame begins with this seq.
+      if (error instanceof DurlogError && error.code === 'ERR_DURLOG_INVALID_ARGUMENT') return undefined
+      throw error
+    })
+  if (found === undefined || found.facts.lastSeq !== lastSeq) return false
+  if (seq === firstSeq) return found.facts.sha256 === sha256
+  // The beginning of the piece was trimmed.
+  const stored = await bucket.get((manifest.entries[index] as { key: string }).key)
+  const offset = stored === undefined ? undefined : offsetOfSeq(stored.body, firstSeq, seq)
+  if (stored === undefined || offset === undefined) return false
+  const sameHeader = stored.body.subarray(0, HEADER_BYTES).equals(found.body.subarray(0, HEADER_BYTES))
+  return sameHeader && stored.body.subarray(offset).equals(found.body.subarray(HEADER_BYTES))
+}
+
+function differs(log: ReadableLog, last: PieceFacts): DurlogError {
+  if (last.lastSeq >= log.nextSeq)
+    return new DurlogError(
+      'ERR_DURLOG_DESTINATION_AHEAD',
+      `the archive holds record ${last.lastSeq}, and the log ends before ${log.nextSeq}: it is an older copy, or another archiver is ahead of it. Nothing is overwritten; restore from the archive, or use another prefix`,
+    )
+  return new DurlogError(
+    'ERR_DURLOG_DESTINATION_OTHER',
+    `the archive's records ${last.firstSeq} to ${last.lastSeq} are not the ones that the log holds, and the log was not truncated since: another copy of the log is archived there. Nothing is overwritten; use another prefix for this copy`,
+  )
+}
+
+function missingError(url: string): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_DESTINATION_MISSING',
+    `${url} is empty, but records of this log were archived: check the bucket and the prefix. To begin a new archive, remove the log's cursor (durlog cursors DIR --remove archive)`,
+  )
+}

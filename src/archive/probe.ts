@@ -1,0 +1,146 @@
+/** Checks that a store does what the archive depends on: conditional writes above all. */
+import { randomUUID } from 'node:crypto'
+import { DurlogError } from '../errors.js'
+import { ConditionFailed, StoreFailure } from './answers.js'
+import type { Bucket, Condition } from './bucket.js'
+import { sha256Of } from './piece.js'
+import type { ProbeFinding } from './types.js'
+
+const RACERS = 32
+const BODY_BYTES = 1024
+
+type Put = 'stored' | 'condition failed' | 'busy'
+
+class Probe {
+  readonly findings: ProbeFinding[] = []
+  readonly #bucket: Bucket
+  readonly #folder: string
+  readonly #used = new Set<string>()
+
+  constructor(bucket: Bucket, folder: string) {
+    this.#bucket = bucket
+    this.#folder = folder
+  }
+
+  async run(): Promise<ProbeFinding[]> {
+    try {
+      await this.#raceCreates()
+      await this.#overwrites()
+      await this.#raceReplacements()
+      await this.#missing()
+      await this.#readsAndLists()
+    } finally {
+      for (const key of this.#used) await this.#bucket.delete(key).catch(() => {})
+    }
+    return this.findings
+  }
+
+  #add(check: string, ok: boolean, found: string): void {
+    this.findings.push({ check, ok, found: ok ? '' : found })
+  }
+
+  #key(name: string): string {
+    const key = `${this.#folder}${name}`
+    this.#used.add(key)
+    return key
+  }
+
+  async #put(key: string, text: string, condition?: Condition): Promise<Put> {
+    const body = Buffer.alloc(BODY_BYTES, text)
+    try {
+      await this.#bucket.put(key, body, { sha256: await sha256Of(body), metadata: { probe: text }, condition })
+      return 'stored'
+    } catch (error) {
+      if (error instanceof ConditionFailed) return 'condition failed'
+      // 409 and the like: allowed while another write is in progress.
+      if (error instanceof StoreFailure) return 'busy'
+      throw error
+    }
+  }
+
+  async #raceCreates(): Promise<void> {
+    const key = this.#key('create')
+    const results = await Promise.all(
+      Array.from({ length: RACERS }, (_, at) => this.#put(key, `${at} `, { ifAbsent: true })),
+    )
+    const winners = results.flatMap((result, at) => (result === 'stored' ? [`${at} `] : []))
+    this.#add(`of ${RACERS} creates at once, exactly one succeeds`, winners.length === 1, `${winners.length} succeeded`)
+    const object = await this.#bucket.get(key)
+    const content = object?.body.toString('utf8') ?? ''
+    this.#add(
+      'the object is that of the create which succeeded',
+      winners.some((text) => content === text.repeat(BODY_BYTES).slice(0, BODY_BYTES)),
+      'it is another one',
+    )
+  }
+
+  async #overwrites(): Promise<void> {
+    const key = this.#key('create')
+    const result = await this.#put(key, 'again', { ifAbsent: true })
+    this.#add('a create of an existing name fails', result === 'condition failed', result)
+    const before = await this.#bucket.get(key)
+    const first = await this.#put(key, 'replaced', { ifMatch: before?.etag ?? '' })
+    this.#add('a write with the current ETag (If-Match) succeeds', first === 'stored', first)
+    const stale = await this.#put(key, 'stale', { ifMatch: before?.etag ?? '' })
+    this.#add('a write with an outdated ETag fails', stale === 'condition failed', stale)
+  }
+
+  async #raceReplacements(): Promise<void> {
+    const key = this.#key('replace')
+    await this.#put(key, 'first', { ifAbsent: true })
+    const etag = (await this.#bucket.get(key))?.etag ?? ''
+    const results = await Promise.all(
+      Array.from({ length: RACERS }, (_, at) => this.#put(key, `${at} `, { ifMatch: etag })),
+    )
+    const winners = results.filter((result) => result === 'stored').length
+    this.#add(
+      `of ${RACERS} writes with the same ETag at once, exactly one succeeds`,
+      winners === 1,
+      `${winners} succeeded`,
+    )
+  }
+
+  async #missing(): Promise<void> {
+    const result = await this.#put(this.#key('missing'), 'x', { ifMatch: '"0123456789abcdef0123456789abcdef"' })
+    this.#add('a write with an ETag of a name that does not exist fails', result === 'condition failed', result)
+  }
+
+  async #readsAndLists(): Promise<void> {
+    const key = this.#key('read')
+    await this.#put(key, 'read', { ifAbsent: true })
+    const object = await this.#bucket.get(key)
+    this.#add(
+      'a new object can be read at once, with its metadata',
+      object?.size === BODY_BYTES && object.metadata['probe'] === 'read',
+      object === undefined ? 'it is not found' : 'its content or its metadata differs',
+    )
+    const part = await this.#bucket.get(key, { offset: 1, length: 4 }).catch(() => undefined)
+    this.#add('a range can be read', part?.body.toString('utf8') === 'eadr', 'other bytes')
+    const listed = await this.#bucket.list(this.#folder)
+    this.#add(
+      'a new object is listed at once',
+      listed.some((entry) => entry.key === key),
+      'it is not listed',
+    )
+    await this.#bucket.delete(key)
+    const left = await this.#bucket.list(this.#folder)
+    const gone = (await this.#bucket.get(key)) === undefined && !left.some((entry) => entry.key === key)
+    this.#add('a deleted object is gone at once', gone, 'it can still be read or listed')
+  }
+}
+
+/** Tries the store with a few objects below `folder`, and removes them. */
+export async function probeStore(bucket: Bucket, folder: string): Promise<ProbeFinding[]> {
+  return new Probe(bucket, `${folder}probe/${randomUUID()}/`).run()
+}
+
+/** Throws ERR_DURLOG_DESTINATION_REFUSED if the store must not be used. */
+export async function checkStore(bucket: Bucket, folder: string): Promise<void> {
+  const failed = (await probeStore(bucket, folder)).filter(({ ok }) => !ok)
+  if (failed.length === 0) return
+  const list = failed.map(({ check, found }) => `${check}: ${found}`).join('; ')
+  throw new DurlogError(
+    'ERR_DURLOG_DESTINATION_REFUSED',
+    `${bucket.urlOf('')} is not safe for an archive. Expected, and found: ${list}. Use another store, or a newer version of it`,
+  )
+}

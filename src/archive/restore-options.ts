@@ -1,0 +1,75 @@
+/** The names, defaults and checks of the options of `restoreArchive`. */
+import { invalidArgument } from '../errors.js'
+import { checkSignal } from '../options/abort-signal.js'
+import { checkSeq, toTimeMs } from '../options/call-options.js'
+import { bag, flag, shown, whole } from '../options/checks.js'
+import { BUCKET_OPTION_NAMES, type ResolvedBucket, resolveBucket } from './bucket-options.js'
+import type { ArchiveChoice, RestoreArchiveOptions } from './types.js'
+
+export const CHOICE_NAMES: readonly string[] = [...BUCKET_OPTION_NAMES, 'uuid', 'generation']
+
+const NAMES: readonly string[] = [
+  ...CHOICE_NAMES,
+  ...([
+    'to',
+    'until',
+    'follow',
+    'pollMs',
+    'retryForMs',
+    'onProgress',
+    'signal',
+  ] satisfies (keyof RestoreArchiveOptions)[]),
+]
+const MS = { min: 1, max: 2 ** 31 - 1, unit: 'milliseconds' }
+
+export interface ResolvedChoice {
+  bucket: ResolvedBucket
+  uuid: string | undefined
+  generation: number | undefined
+}
+
+export interface ResolvedRestore extends ResolvedChoice {
+  to: number
+  untilMs: number
+  follow: boolean
+  pollMs: number
+  retryForMs: number
+  onProgress: (restoredBytes: number, totalBytes: number) => void
+  signal: AbortSignal | undefined
+}
+
+/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function resolveChoice(given: ArchiveChoice): ResolvedChoice {
+  const { uuid, generation } = given
+  if (uuid !== undefined && typeof uuid !== 'string') throw invalidArgument(`uuid must be a string; got ${shown(uuid)}`)
+  if (generation !== undefined) checkSeq('generation', generation)
+  return { bucket: resolveBucket(given), uuid, generation }
+}
+
+/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function resolveRestore(options: unknown): ResolvedRestore {
+  const given = bag('restoreArchive options', options, NAMES) as unknown as RestoreArchiveOptions
+  const { to, until, retryForMs, onProgress = () => {} } = given
+  if (to !== undefined) checkSeq('to', to)
+  if (typeof onProgress !== 'function') throw invalidArgument(`onProgress must be a function; got ${shown(onProgress)}`)
+  const follow = flag('follow', given.follow, false)
+  if (follow && (to !== undefined || until !== undefined))
+    throw invalidArgument('follow excludes to and until, because it does not end')
+  return {
+    ...resolveChoice(given),
+    to: to ?? Number.POSITIVE_INFINITY,
+    untilMs: until === undefined ? Number.POSITIVE_INFINITY : resolveTime(until),
+    follow,
+    pollMs: whole('pollMs', given.pollMs, MS, 1000),
+    retryForMs: retryForMs === Number.POSITIVE_INFINITY ? retryForMs : whole('retryForMs', retryForMs, MS, Infinity),
+    onProgress,
+    signal: checkSignal(given.signal),
+  }
+}
+
+function resolveTime(time: Date | number | string): number {
+  if (typeof time !== 'string') return toTimeMs('until', time)
+  const parsed = Date.parse(time)
+  if (Number.isNaN(parsed)) throw invalidArgument(`until must be a time in ISO 8601; got ${shown(time)}`)
+  return toTimeMs('until', parsed)
+}

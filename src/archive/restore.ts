@@ -1,0 +1,309 @@
+/** Restores a log from an archive: the segments' own bytes, to the end, to a seq or to a moment. */
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { DurlogError } from '../errors.js'
+import { findExtent } from '../extent.js'
+import type { Log } from '../index.js'
+import { open, openRestored } from '../open.js'
+import { resolveDir } from '../options/call-options.js'
+import { Pauses } from '../ship/pauses.js'
+import { enterFolder, markFolder, unmarkFolder } from '../ship/restore-folder.js'
+import { gapError } from '../ship/start.js'
+import { unreachableError } from '../ship/unreachable.js'
+import { StoreFailure } from './answers.js'
+import { Bucket, type StoredObject } from './bucket.js'
+import { type ChosenArchive, chooseArchive } from './choose.js'
+import { readCursors } from './cursors.js'
+import { digitsOf } from './layout.js'
+import type { Manifest, PieceEntry } from './manifest.js'
+import { factsOf, HEADER_BYTES, offsetOfSeq, type PieceFacts, sha256Of } from './piece.js'
+import { readRanges } from './ranges.js'
+import { type ResolvedRestore, resolveRestore } from './restore-options.js'
+import { RestoredFiles } from './restored-files.js'
+import { Segments } from './segments.js'
+import type { RestoreArchiveOptions, RestoreArchiveReport } from './types.js'
+
+/** A gap or a broken chain counts after this many listings that show it: objects are merged meanwhile. */
+const DOUBTS = 3
+
+/** The properties that a continued restore must have in common with the first run. */
+interface Mark {
+  archive: string
+  generation: number
+  first: number
+  /** The generation of the restored log. */
+  cuts: number
+}
+
+/**
+ * Restores the log that was archived in a bucket into the folder `dir`, which is empty, new, or holds an unfinished restore of
+ * the same archive. Resolves after every record is on the device. Rejects with ERR_DURLOG_NOT_EMPTY, ERR_DURLOG_NOT_FOUND,
+ * ERR_DURLOG_CORRUPT (a checksum), ERR_DURLOG_DESTINATION_GAP and the like, or as `open` does.
+ */
+export async function restoreArchive(dir: string | URL, options: RestoreArchiveOptions): Promise<RestoreArchiveReport> {
+  return new ArchiveRestore(resolveDir(dir), resolveRestore(options)).run()
+}
+
+export class ArchiveRestore {
+  readonly #dir: string
+  readonly #options: ResolvedRestore
+  readonly #bucket: Bucket
+  readonly #pauses = new Pauses()
+  #files: RestoredFiles | undefined
+  #chosen: ChosenArchive | undefined
+  #bytes = 0
+  /** The piece before the next one; undefined if it is not known. */
+  #last: PieceFacts | undefined
+  #doubts = 0
+
+  constructor(dir: string, options: ResolvedRestore) {
+    this.#dir = dir
+    this.#options = options
+    this.#bucket = new Bucket(options.bucket, options.signal)
+  }
+
+  async run(): Promise<RestoreArchiveReport> {
+    const before = enterFolder<Mark>(this.#dir)
+    try {
+      while (!(await this.#attempt(before))) {
+        // Again, after a pause.
+      }
+      return await this.#finish(before !== undefined)
+    } finally {
+      await this.#files?.close()
+    }
+  }
+
+  /** Returns whether everything is restored. */
+  async #attempt(before: Mark | undefined): Promise<boolean> {
+    const { signal, follow, pollMs, retryForMs } = this.#options
+    try {
+      signal?.throwIfAborted()
+      const chosen = await chooseArchive(this.#bucket, this.#options)
+      const files = await this.#openFiles(chosen, before)
+      await this.#readAll(files, chosen.manifest)
+      this.#pauses.succeeded()
+      if (!follow) return true
+      await files.sync()
+      await wait(pollMs, undefined, { signal })
+      return false
+    } catch (error) {
+      await this.#files?.undo()
+      this.#last = undefined
+      if (signal?.aborted === true) {
+        if (follow && this.#files !== undefined) return true
+        throw signal.reason
+      }
+      if (error instanceof DurlogError || !(error instanceof StoreFailure)) throw error
+      const { failingMs } = this.#pauses
+      if (failingMs > retryForMs) throw unreachableError(failingMs, error)
+      await wait(this.#pauses.failed(), undefined, { signal }).catch(() => {})
+      return false
+    }
+  }
+
+  async #openFiles(chosen: ChosenArchive, before: Mark | undefined): Promise<RestoredFiles> {
+    const { manifest, root, uuid, histories } = chosen
+    const generation = manifest.history.generation
+    if (this.#files !== undefined && this.#chosen?.manifest.history.generation === generation) return this.#files
+    if (this.#files !== undefined) throw this.#truncatedError(generation)
+    this.#chosen = chosen
+    const first = manifest.entries[0]?.firstSeq ?? 0
+    const last = await manifest.last()
+    const cuts = Math.max(histories.at(-1)?.generation ?? 0, last?.generation ?? 0) + 1
+    const mark = before ?? { archive: this.#bucket.urlOf(root), generation, first, cuts }
+    if (mark.archive !== this.#bucket.urlOf(root) || mark.generation !== generation)
+      throw new DurlogError(
+        'ERR_DURLOG_NOT_EMPTY',
+        `${this.#dir} holds an unfinished restore of ${mark.archive}, generation ${mark.generation}. Finish it with the same arguments, or use another folder`,
+        { path: this.#dir },
+      )
+    if (before === undefined) markFolder(this.#dir, mark)
+    // An earlier run may have ended before that.
+    if (!existsSync(join(this.#dir, 'cuts'))) await this.#makeLog({ uuid, firstSeq: mark.first, generation: mark.cuts })
+    this.#files = await RestoredFiles.open(this.#dir, mark.first)
+    return this.#files
+  }
+
+  /** Makes the files beside the segments. */
+  async #makeLog(identity: { uuid: string; firstSeq: number; generation: number }): Promise<void> {
+    const log = await openRestored(this.#dir, identity, {
+      segmentBytes: 65_536,
+      preallocate: 'none',
+      strategy: 'pwrite',
+    })
+    await log.close()
+  }
+
+  async #readAll(files: RestoredFiles, manifest: Manifest): Promise<void> {
+    const entries = await this.#wanted(manifest, files.next)
+    const [first] = entries
+    if (first === undefined) return
+    const total = this.#bytes + entries.reduce((sum, { bytes }) => sum + bytes, 0)
+    const report = (): void => this.#options.onProgress(this.#bytes, total)
+    const whole = first.firstSeq < files.next ? entries.slice(1) : entries
+    this.#last = undefined
+    if (first.firstSeq < files.next) await this.#addRest(files, first, manifest)
+    report()
+    let hash = createHash('sha256')
+    for await (const { entry, offset, object, isLast } of readRanges(this.#bucket, whole)) {
+      if (object === undefined) throw new StoreFailure(`${entry.key} was deleted: the archive has changed`)
+      if (offset === 0) await this.#begin(files, entry, object.body)
+      await files.write(offset === 0 ? object.body.subarray(HEADER_BYTES) : object.body)
+      hash.update(object.body)
+      this.#bytes += object.body.length
+      report()
+      if (!isLast) continue
+      const facts = await this.#check(entry, object, hash.digest('hex'), manifest)
+      hash = createHash('sha256')
+      await this.#end(files, facts, manifest)
+    }
+  }
+
+  /** The entries that hold records from `next` on, up to the last wanted one. */
+  async #wanted(manifest: Manifest, next: number): Promise<PieceEntry[]> {
+    const { entries } = manifest
+    const { to, untilMs } = this.#options
+    let end = entries.findLastIndex(({ firstSeq }) => firstSeq < to) + 1
+    if (untilMs !== Number.POSITIVE_INFINITY) {
+      let low = 0
+      let high = end
+      while (low < high) {
+        const middle = (low + high) >> 1
+        const facts = await manifest.facts(middle)
+        if (facts === undefined) throw new StoreFailure('the archive has changed')
+        if (facts.newestMs >= untilMs) high = middle
+        else low = middle + 1
+      }
+      end = Math.min(end, low + 1)
+    }
+    const from = entries.findIndex((_, at) => (entries[at + 1]?.firstSeq ?? Number.POSITIVE_INFINITY) > next)
+    const wanted = from === -1 ? [] : entries.slice(from, end)
+    const [first] = wanted
+    if (first === undefined || first.firstSeq >= next) return wanted
+    // The first one may have been restored as a whole.
+    const facts = await manifest.facts(from)
+    return facts === undefined || facts.lastSeq < next ? wanted.slice(1) : wanted
+  }
+
+  async #begin(files: RestoredFiles, entry: PieceEntry, body: Buffer): Promise<void> {
+    if (entry.firstSeq > files.next) this.#doubt(gapError(files.next, entry.firstSeq - 1))
+    if (body.length < HEADER_BYTES) throw damaged(this.#bucket.urlOf(entry.key))
+    await files.begin(body.subarray(0, HEADER_BYTES))
+  }
+
+  async #end(files: RestoredFiles, facts: PieceFacts, manifest: Manifest): Promise<void> {
+    const following = manifest.entries.find(({ firstSeq }) => firstSeq > facts.firstSeq)?.firstSeq ?? Infinity
+    const isLonger = facts.lastSeq >= following
+    await files.end(isLonger ? following : facts.lastSeq + 1, isLonger)
+    this.#last = facts
+    this.#doubts = 0
+    this.#pauses.succeeded()
+  }
+
+  /** Adds the records of a piece whose beginning was restored before. */
+  async #addRest(files: RestoredFiles, entry: PieceEntry, manifest: Manifest): Promise<void> {
+    const object = await this.#bucket.get(entry.key)
+    if (object === undefined) throw new StoreFailure(`${entry.key} was deleted: the archive has changed`)
+    const facts = await this.#check(entry, object, await sha256Of(object.body), manifest)
+    const offset = offsetOfSeq(object.body, entry.firstSeq, files.next)
+    if (offset === undefined) throw damaged(this.#bucket.urlOf(entry.key))
+    await files.begin(object.body.subarray(0, HEADER_BYTES))
+    await files.write(object.body.subarray(offset))
+    this.#bytes += object.body.length
+    await this.#end(files, facts, manifest)
+  }
+
+  /** The facts of a piece whose bytes have the checksum `sha256`. */
+  async #check(entry: PieceEntry, object: StoredObject, sha256: string, manifest: Manifest): Promise<PieceFacts> {
+    const url = this.#bucket.urlOf(entry.key)
+    const facts = factsOf(url, entry.firstSeq, { ...object, size: entry.bytes })
+    if (facts.sha256 !== sha256) throw damaged(url)
+    if (follows(facts, this.#last ?? (await factsBefore(manifest, entry)))) return facts
+    // The parts before it may have been merged since they were listed.
+    const { manifest: newer } = await chooseArchive(this.#bucket, this.#options)
+    if (follows(facts, await factsBefore(newer, entry))) return facts
+    throw damaged(url)
+  }
+
+  /** Throws `error` if several listings in a row lead to it, and an error that leads to another listing until then. */
+  #doubt(error: DurlogError): never {
+    if (++this.#doubts >= DOUBTS) throw error
+    throw new StoreFailure(error.message)
+  }
+
+  #truncatedError(generation: number): DurlogError {
+    return new DurlogError(
+      'ERR_DURLOG_DESTINATION_OTHER',
+      `the log was truncated: the archive has a new history, of generation ${generation}. Restore it into another folder`,
+    )
+  }
+
+  async #finish(resumed: boolean): Promise<RestoreArchiveReport> {
+    const { follow } = this.#options
+    const { uuid, root } = this.#chosen as ChosenArchive
+    const files = this.#files as RestoredFiles
+    await files.sync()
+    await files.close()
+    if (follow) {
+      const log = await open(this.#dir, { readOnly: true })
+      const { firstSeq, nextSeq } = log
+      await log.close()
+      return { uuid, firstSeq, nextSeq, bytes: this.#bytes, resumed }
+    }
+    const log = await open(this.#dir, { durability: 'full' })
+    try {
+      await this.#cut(log)
+      const { positions } = await readCursors(this.#bucket, root)
+      for (const [name, position] of Object.entries(positions)) {
+        await log.ensureCursor(name, { from: Math.min(Math.max(position, log.firstSeq), log.nextSeq) })
+      }
+      const { firstSeq, nextSeq } = log
+      await log.close()
+      unmarkFolder(this.#dir)
+      return { uuid, firstSeq, nextSeq, bytes: this.#bytes, resumed }
+    } finally {
+      await log.close()
+    }
+  }
+
+  /** Removes the records after the last wanted one, which is in the same piece, and a batch that it does not end. */
+  async #cut(log: Log): Promise<void> {
+    const { to, untilMs } = this.#options
+    let next = Math.min(log.nextSeq, to)
+    if (untilMs !== Number.POSITIVE_INFINITY) next = Math.min(next, await log.seqAt(untilMs))
+    if (next === log.nextSeq) return
+    const segment = await new Segments(this.#dir).find(next)
+    if (segment !== undefined && segment.firstSeq < next) next = await endOfBatches(this.#dir, segment.firstSeq, next)
+    if (next <= log.firstSeq)
+      throw new DurlogError('ERR_DURLOG_NOT_FOUND', `the archive begins with record ${log.firstSeq}, which is later`)
+    await log.truncateAfter(next - 1)
+  }
+}
+
+/** The last seq up to `end` at which no batch is divided. */
+async function endOfBatches(dir: string, segment: number, end: number): Promise<number> {
+  const query = { offset: 0, seq: segment, endSeq: end, maxBytes: Number.MAX_SAFE_INTEGER }
+  return (await findExtent(dir, `${digitsOf(segment)}.seg`, query)).nextSeq
+}
+
+/** The facts of the piece before `entry`. */
+async function factsBefore(manifest: Manifest, entry: PieceEntry): Promise<PieceFacts | undefined> {
+  const at = manifest.entries.findIndex(({ key }) => key === entry.key)
+  return at <= 0 ? undefined : manifest.facts(at - 1)
+}
+
+/** Whether `before` is the piece that `facts` names as the one before it. A piece that is not used as a whole need not be. */
+function follows(facts: PieceFacts, before: PieceFacts | undefined): boolean {
+  return before === undefined || before.lastSeq >= facts.firstSeq || facts.previous === before.sha256
+}
+
+function damaged(url: string): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_CORRUPT',
+    `${url} is not what was archived: its checksum, or that of the object before it, differs`,
+    { path: url },
+  )
+}

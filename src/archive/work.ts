@@ -1,0 +1,261 @@
+/** Archives the segments of a log, and the records of the segment that is being written. */
+import { clearTimeout, setTimeout } from 'node:timers'
+import { DurlogError } from '../errors.js'
+import type { Log, ReadableLog, ReadOnlyLog } from '../index.js'
+import { ShipConflict } from '../ship/conflict.js'
+import { gapError } from '../ship/start.js'
+import type { Work, WorkSession } from '../ship/work.js'
+import { ConditionFailed } from './answers.js'
+import { advanceBoundary, readBoundary } from './boundary.js'
+import type { Bucket } from './bucket.js'
+import { archiveCursors } from './cursors.js'
+import { archiveRoot, digitsOf, seqOfKey } from './layout.js'
+import { addHistory } from './manifest.js'
+import { type PieceFacts, toMetadata } from './piece.js'
+import { findPlace, type Place } from './place.js'
+import { checkStore } from './probe.js'
+import { type LocalPiece, type LocalSegment, SegmentGone, Segments } from './segments.js'
+
+/** The longest part of a segment that is not sealed. A piece is in memory while it is sent. */
+const PART_BYTES = 64 * 2 ** 20
+/** How often the waiting bytes are compared with `flushBytes`. */
+const LOOK_MS = 500
+
+export interface WorkOptions {
+  flushMs: number
+  flushBytes: number
+  /** Of the objects' metadata, beside those of every piece. */
+  about: Readonly<Record<string, string>>
+  onForked: (generation: number, from: number) => void
+}
+
+export class ArchiveWork implements Work {
+  readonly mode = 'segments'
+  readonly reconnects = 0
+  objects = 0
+  readonly #bucket: Bucket
+  readonly #options: WorkOptions
+  readonly #segments: Segments
+  /** Aborted by `close`: every request ends. */
+  readonly #closing: AbortController
+  #log: ReadableLog | undefined
+  /** Of the log, when the session began. */
+  #generation = -1
+  #inFlight = 0
+  #isProbed = false
+  #ended = false
+  #flushes = false
+  #wake: () => void = () => {}
+  #running: Promise<void> = Promise.resolve()
+  /** The newest archived positions of cursors. */
+  #cursors = ''
+
+  constructor(bucket: Bucket, dir: string, closing: AbortController, options: WorkOptions) {
+    this.#bucket = bucket
+    this.#options = options
+    this.#segments = new Segments(dir)
+    this.#closing = closing
+  }
+
+  get isCurrent(): boolean {
+    return this.#log?.generation === this.#generation
+  }
+
+  get inFlight(): number {
+    return this.#inFlight
+  }
+
+  async run(session: WorkSession): Promise<void> {
+    const running = this.#run(session)
+    this.#running = running.catch(() => {})
+    try {
+      await running
+    } catch (error) {
+      if (error instanceof ConditionFailed || error instanceof SegmentGone) throw new ShipConflict(error.message)
+      throw error
+    } finally {
+      this.#inFlight = 0
+    }
+  }
+
+  failed(): void {
+    this.#segments.forget()
+  }
+
+  flush(): void {
+    this.#flushes = true
+    this.#wake()
+  }
+
+  async end(waitMs: number): Promise<void> {
+    this.#ended = true
+    this.flush()
+    const timer = setTimeout(() => void this.close(), waitMs)
+    await this.#running
+    clearTimeout(timer)
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('the archiver has been closed'))
+  }
+
+  async #run(session: WorkSession): Promise<void> {
+    const { cursor, signal } = session
+    const log = session.log as Log | ReadOnlyLog
+    if (!this.#isProbed && cursor.position === log.firstSeq)
+      await checkStore(this.#bucket, archiveRoot(this.#bucket.prefix, log.uuid))
+    this.#isProbed = true
+    const place = await findPlace(this.#bucket, log, this.#segments, cursor.position)
+    if (signal.aborted) return
+    const { generation } = log
+    this.#log = log
+    this.#generation = generation
+    if (place.next < log.firstSeq) throw gapError(place.next, log.firstSeq - 1)
+    if (place.next !== cursor.position || cursor.generation < generation) await cursor.seek(place.next)
+    session.onStart(place.next - 1)
+    if (place.isNew) this.#options.onForked(place.history.generation, place.history.from)
+    await this.#removeParts(place)
+    for (;;) {
+      const isLast = this.#ended
+      this.#flushes = false
+      if (log.readOnly) await log.refresh()
+      if (log.generation !== generation) throw new ShipConflict('the log was truncated')
+      await this.#archive(session, place, generation)
+      this.#cursors = await archiveCursors(this.#bucket, session, place.next - 1, this.#cursors)
+      if (isLast) return
+      await this.#wait(session)
+    }
+  }
+
+  /** Until `flushMs` have passed, `flushBytes` wait, or `flush` or `end` is called. */
+  async #wait({ cursor }: WorkSession): Promise<void> {
+    const until = performance.now() + this.#options.flushMs
+    while (!this.#flushes && !this.#ended) {
+      const left = until - performance.now()
+      if (left <= 0 || waitingBytes(cursor) >= this.#options.flushBytes) return
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, Math.min(left, LOOK_MS))
+        this.#wake = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+        if (this.#flushes || this.#ended) this.#wake()
+      })
+    }
+  }
+
+  /** Archives every record that is synced now. */
+  async #archive(session: WorkSession, place: Place, generation: number): Promise<void> {
+    const { log } = session
+    const end = log.syncedSeq + 1
+    for (;;) {
+      if (place.next < log.firstSeq) throw gapError(place.next, log.firstSeq - 1)
+      const segment = await this.#segments.find(place.unit)
+      if (segment === undefined) {
+        // Its records are archived in parts, and it was trimmed before it was known to be sealed.
+        place.unit = place.next
+        place.unitPrevious = place.previous
+        if (place.next >= end) return
+        continue
+      }
+      const { endSeq } = segment
+      const isSealed = endSeq !== undefined && endSeq <= end
+      if (isSealed && place.unit < endSeq) await this.#archiveSegment(session, place, segment, generation)
+      else if (place.next < end) await this.#archivePart(session, place, end, generation)
+      else return
+    }
+  }
+
+  /** Archives the rest of a sealed segment from `place.unit`. */
+  async #archiveSegment(session: WorkSession, place: Place, segment: LocalSegment, generation: number): Promise<void> {
+    const endSeq = segment.endSeq as number
+    const piece = await this.#read(session, segment, place.unit, endSeq, Number.MAX_SAFE_INTEGER, generation)
+    if (piece.facts.lastSeq + 1 !== endSeq) throw damagedError(session, piece.facts.lastSeq + 1)
+    const facts = { ...piece.facts, generation, previous: place.unitPrevious }
+    await this.#store(session, place, `${place.history.names.log}${digitsOf(place.unit)}`, piece.body, facts)
+    place.unit = endSeq
+    place.unitPrevious = facts.sha256
+    // Later parts follow the whole segment.
+    if (place.next === endSeq) place.previous = facts.sha256
+    await this.#removeParts(place)
+  }
+
+  /** Archives records of the segment that is being written. */
+  async #archivePart(session: WorkSession, place: Place, end: number, generation: number): Promise<void> {
+    const segment = await this.#segments.find(place.next)
+    if (segment === undefined) throw new SegmentGone(`the segment of record ${place.next} was removed`)
+    const endSeq = Math.min(end, segment.endSeq ?? end)
+    const piece = await this.#read(session, segment, place.next, endSeq, PART_BYTES, generation)
+    const facts = { ...piece.facts, generation, previous: place.previous }
+    const key = `${place.history.names.tail}${digitsOf(place.next)}`
+    await this.#store(session, place, key, piece.body, facts)
+  }
+
+  async #read(
+    { log }: WorkSession,
+    segment: LocalSegment,
+    seq: number,
+    endSeq: number,
+    maxBytes: number,
+    generation: number,
+  ): Promise<LocalPiece> {
+    const piece = await this.#segments.read(segment, { seq, endSeq, maxBytes })
+    if ((log as Log | ReadOnlyLog).readOnly) await (log as ReadOnlyLog).refresh()
+    // The frames of two histories may both be whole.
+    if (log.generation !== generation) throw new ShipConflict('the log was truncated')
+    if (piece !== undefined && piece.facts.lastSeq < endSeq) return piece
+    throw damagedError({ log }, seq)
+  }
+
+  /** Creates an object. Throws ConditionFailed if it exists: the next session compares it. */
+  async #store(session: WorkSession, place: Place, key: string, body: Buffer, facts: PieceFacts): Promise<void> {
+    const { names } = place.history
+    const records = Math.max(0, facts.lastSeq + 1 - place.next)
+    this.#inFlight = records
+    await this.#bucket.put(key, body, {
+      sha256: facts.sha256,
+      metadata: { ...toMetadata(facts), ...this.#options.about },
+      condition: { ifAbsent: true },
+    })
+    this.objects++
+    if (key.startsWith(names.tail) && (await readBoundary(this.#bucket, names.boundary)) >= facts.firstSeq) {
+      await this.#bucket.delete(key)
+      throw new ShipConflict(`the records from ${facts.firstSeq} were archived by another archiver, in a whole segment`)
+    }
+    if (place.isNew) {
+      await addHistory(this.#bucket, archiveRoot(this.#bucket.prefix, session.log.uuid), place.history)
+      place.isNew = false
+    }
+    if (records === 0) return
+    place.next = facts.lastSeq + 1
+    place.previous = facts.sha256
+    session.onCarried(facts.lastSeq, records, body.length)
+    this.#inFlight = 0
+  }
+
+  /** Removes the parts of segments that are archived whole. */
+  async #removeParts({ history: { names }, unit }: Place): Promise<void> {
+    const parts = (await this.#bucket.list(names.tail)).filter(({ key }) => (seqOfKey(key) ?? unit) < unit)
+    const last = parts.at(-1)
+    if (last === undefined) return
+    await advanceBoundary(this.#bucket, names.boundary, seqOfKey(last.key) as number)
+    for (const { key } of parts) await this.#bucket.delete(key)
+  }
+}
+
+function damagedError({ log }: Pick<WorkSession, 'log'>, seq: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_CORRUPT',
+    `record ${seq} is synced, and its segment does not hold it: run "durlog verify ${log.dir}"`,
+    { path: log.dir },
+  )
+}
+
+function waitingBytes(cursor: WorkSession['cursor']): number {
+  try {
+    return cursor.lag.bytes
+  } catch {
+    // A trim or a cut is running.
+    return 0
+  }
+}

@@ -1,0 +1,247 @@
+/**
+ * Carries a log to a destination, session by session. A session ends with the first failure, and the next one begins after a
+ * pause. What a session does depends on the kind of the destination: see Work.
+ */
+import { EventEmitter } from 'node:events'
+import { setTimeout as wait } from 'node:timers/promises'
+import { DurlogError, type DurlogErrorCode } from '../errors.js'
+import type { DurableCursor, Log, ReadableLog, ReadOnlyLog } from '../index.js'
+import { ShipConflict } from './conflict.js'
+import { IdleWaiters } from './idle-waiters.js'
+import { Keeper } from './keeper.js'
+import { LagWatch } from './lag-watch.js'
+import type { ResolvedCarrierOptions } from './options.js'
+import { Pauses } from './pauses.js'
+import { Rate } from './rate.js'
+import type { ShipEvents, Shipper, ShipStats } from './types.js'
+import { unreachableError } from './unreachable.js'
+import type { Work, WorkSession } from './work.js'
+
+/** The longest time that `close` waits for acknowledgements. */
+const CLOSE_WAIT_MS = 2000
+/** The number of conflicts without a shipped record after which a pause is made. */
+const CONFLICTS_WITHOUT_PAUSE = 3
+
+/** Errors of the log that the next session may not meet again, because it reads the log's bounds anew. */
+const PASSING: readonly DurlogErrorCode[] = [
+  'ERR_DURLOG_BACKPRESSURE',
+  'ERR_DURLOG_TOO_MANY_FILES',
+  'ERR_DURLOG_OUT_OF_MEMORY',
+  'ERR_DURLOG_OUT_OF_RANGE',
+  'ERR_DURLOG_CURSOR_CUT',
+  'ERR_DURLOG_CURSOR_OVERRUN',
+]
+
+export class Carrier extends EventEmitter<ShipEvents> implements Shipper {
+  readonly #log: Log | ReadOnlyLog
+  readonly #work: Work
+  readonly #options: ResolvedCarrierOptions
+  readonly #keeper: Keeper | undefined
+  readonly #pauses = new Pauses()
+  readonly #rate = new Rate()
+  readonly #ending = new AbortController()
+  readonly #running: Promise<void>
+  readonly #lagWatch: LagWatch
+  readonly #idle: IdleWaiters
+  #cursor: DurableCursor | undefined
+  #state: ShipStats['state'] = 'connecting'
+  #shipped = -1
+  #records = 0
+  #bytes = 0
+  #retries = 0
+  #lastError: Error | undefined
+  #failure: DurlogError | undefined
+  #isFirst = false
+  #closing: Promise<void> | undefined
+
+  constructor(log: ReadableLog, work: Work, options: ResolvedCarrierOptions) {
+    super()
+    this.#log = log as Log | ReadOnlyLog
+    this.#work = work
+    this.#options = options
+    if (options.keep !== undefined) this.#keeper = new Keeper(log as Log, options.keep)
+    this.#idle = new IdleWaiters(log, (seq) => this.#cursor?.commit(seq).catch(() => {}))
+    this.#lagWatch = new LagWatch(log, options.laggingMs, (lag) => this.emit('lagging', lag))
+    this.#running = this.#run()
+    const close = (): void => void this.close()
+    options.signal?.addEventListener('abort', close, { once: true })
+    this.#ending.signal.addEventListener('abort', () => options.signal?.removeEventListener('abort', close))
+    if (options.signal?.aborted) close()
+  }
+
+  stats(): ShipStats {
+    return {
+      state: this.#state,
+      mode: this.#work.mode,
+      shippedSeq: this.#shipped,
+      lag: this.#lagWatch.lag,
+      records: this.#records,
+      bytes: this.#bytes,
+      rate: this.#rate.perSecond,
+      inFlight: this.#work.inFlight,
+      reconnects: this.#work.reconnects,
+      retries: this.#retries,
+      lastError: this.#lastError,
+    }
+  }
+
+  async idle(): Promise<void> {
+    const seq = await this.#lastSynced()
+    if (this.#failure !== undefined) throw this.#failure
+    if (this.#state === 'stopped') throw closedError()
+    const idle = this.#idle.wait(seq)
+    this.#settleIdle()
+    this.#work.flush()
+    await idle
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #close(): Promise<void> {
+    this.#ending.abort()
+    await this.#work.end(CLOSE_WAIT_MS)
+    // Ends a question to a destination that does not answer.
+    await this.#work.close().catch(() => {})
+    await this.#running
+    this.#idle.reject(closedError())
+  }
+
+  /** The last seq of the log, which is synced. */
+  async #lastSynced(): Promise<number> {
+    if (!this.#log.readOnly) return this.#log.sync()
+    await this.#log.refresh()
+    return this.#log.syncedSeq
+  }
+
+  async #run(): Promise<void> {
+    try {
+      await this.#openCursor()
+      while (!this.#ending.signal.aborted) {
+        try {
+          await this.#runSession()
+        } catch (error) {
+          await this.#afterFailure(error as Error)
+        }
+      }
+    } catch (error) {
+      this.#fail(error as Error)
+    }
+    this.#lagWatch.stop()
+    this.#state = 'stopped'
+    await this.#keeper?.settled()
+    await this.#closeCursor()
+    await this.#work.close().catch((error: Error) => this.#note(error))
+  }
+
+  async #openCursor(): Promise<void> {
+    const name = this.#options.cursor
+    const known = await this.#log.cursors()
+    this.#cursor = await this.#log.cursor(name, { from: 'first' })
+    this.#isFirst = this.#cursor.position === 0 || !known.some((cursor) => cursor.name === name)
+    this.#lagWatch.start(this.#cursor)
+  }
+
+  /** Syncs the position, which was only in memory. Otherwise a crash of the machine would move it back. */
+  async #closeCursor(): Promise<void> {
+    const cursor = this.#cursor
+    if (cursor === undefined) return
+    try {
+      if (this.#records > 0 && this.#failure === undefined) await cursor.commit(this.#shipped, { durability: 'sync' })
+    } catch (error) {
+      this.#note(error as Error)
+    }
+    await cursor.close().catch((error: Error) => this.#note(error))
+  }
+
+  async #runSession(): Promise<void> {
+    const cursor = this.#cursor as DurableCursor
+    const session: WorkSession = {
+      log: this.#log,
+      cursor,
+      isFirst: this.#isFirst,
+      signal: this.#ending.signal,
+      onStart: (seq) => this.#onStart(seq),
+      onCarried: (seq, records, bytes) => this.#onCarried(seq, records, bytes),
+      onGap: (first, last) => void this.emit('gap', first, last),
+    }
+    await this.#work.run(session)
+  }
+
+  #onStart(seq: number): void {
+    this.#acknowledge(seq)
+    this.#state = 'shipping'
+    // The destination has answered and holds every record: this try has succeeded.
+    if (seq >= this.#log.syncedSeq) this.#pauses.succeeded()
+    this.#settleIdle()
+  }
+
+  #onCarried(seq: number, records: number, bytes: number): void {
+    this.#pauses.succeeded()
+    this.#records += records
+    this.#bytes += bytes
+    this.#rate.add(records)
+    this.#isFirst = false
+    this.#acknowledge(seq)
+    // At `memory` the call itself commits. If the log was cut, the next session finds it.
+    this.#cursor?.commit(seq).catch(() => {})
+    this.emit('shipped', seq)
+    this.#settleIdle(records)
+  }
+
+  #acknowledge(seq: number): void {
+    this.#shipped = seq
+    this.#keeper?.acknowledged(seq + 1, (error) => this.#note(error as Error))
+  }
+
+  /** `records` are those of the session that were acknowledged just now. */
+  #settleIdle(records = 0): void {
+    // Before the destination has answered, only the cursor holds a position, and it is not relied on.
+    if (this.#state !== 'shipping' || !this.#work.isCurrent) return
+    this.#idle.settle(this.#shipped, this.#work.inFlight === records)
+  }
+
+  /** Waits before the next session. Throws the error that ends the shipper. */
+  async #afterFailure(error: Error): Promise<void> {
+    if (this.#ending.signal.aborted) return
+    this.#note(error)
+    if (error instanceof DurlogError && !PASSING.includes(error.code)) throw error
+    this.#work.failed(error)
+    const { failingMs } = this.#pauses
+    if (failingMs > this.#options.retryForMs) throw unreachableError(failingMs, error)
+    const pauseMs = this.#pauses.failed()
+    if (error instanceof ShipConflict && this.#pauses.failures <= CONFLICTS_WITHOUT_PAUSE) return
+    this.#retries++
+    this.#state = 'waiting'
+    this.emit('retry', { error, attempt: this.#pauses.failures, pauseMs })
+    await wait(pauseMs, undefined, { signal: this.#ending.signal, ref: true }).catch(() => {})
+  }
+
+  #note(error: Error): void {
+    this.#lastError = error
+  }
+
+  #fail(error: Error): void {
+    const failure = toFailure(error)
+    this.#note(failure)
+    this.#failure = failure
+    this.#idle.reject(failure)
+    // Outside the promise chain, which would swallow an exception of a listener.
+    process.nextTick(() => this.emit('error', failure))
+  }
+}
+
+function toFailure(error: Error): DurlogError {
+  if (error instanceof DurlogError) return error
+  return new DurlogError('ERR_DURLOG_IO', `the shipper failed: ${error.message}`, { cause: error })
+}
+
+function closedError(): DurlogError {
+  return new DurlogError('ERR_DURLOG_CLOSED', 'the shipper has been closed; make another one')
+}
