@@ -1,8 +1,8 @@
 // npm run test:faults: one write or flush of the disk fails or is delayed, with every way to write, and the log is opened
 // again. Exits with 1 if an acknowledged record was lost, an open failed on a working disk, or a durlog that trusts the
-// page cache was not caught on ext4.
+// page cache was not caught on ext4. The full form also runs the tests of write errors that another process has consumed.
 //   --fs=ext4,xfs,btrfs  --seed=N  --short (each fault with each way once)  --case=N (one of them)
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
@@ -19,6 +19,7 @@ const { values: options } = parseArgs({
 })
 const fileSystems = (options.fs ?? (options.short ? 'ext4' : 'ext4,xfs,btrfs')).split(',')
 
+const root = join(import.meta.dirname, '../..')
 const running = new Set()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.on(signal, () => {
@@ -77,6 +78,12 @@ async function catchesBroken() {
   return caught !== undefined
 }
 
+function passesConsumedErrors() {
+  const vitest = join(root, 'node_modules/vitest/vitest.mjs')
+  const args = [vitest, 'run', 'test/faults/consumed-error.test.ts']
+  return spawnSync(process.execPath, args, { stdio: 'inherit', cwd: root }).status === 0
+}
+
 async function main() {
   for (const fileSystem of fileSystems) {
     const skipped = whyNotOn(fileSystem)
@@ -89,6 +96,8 @@ async function main() {
     if (print(fileSystem, results, Math.round((Date.now() - began) / 1000)) > 0) process.exitCode = 1
     if (fileSystem === 'ext4' && options.case === '' && !(await catchesBroken())) process.exitCode = 1
   }
+  // `npm run test:js` runs them too.
+  if (!options.short && options.case === '' && !passesConsumedErrors()) process.exitCode = 1
 }
 
 const reason = whyNotHere({ install: !options.short })

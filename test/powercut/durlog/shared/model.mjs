@@ -6,6 +6,8 @@
 //   l <seq> <level>                   all seqs up to <seq> are at <level>
 //   k <member>                        before the member is killed
 //   r <seq>, R <first>                before a trim of the records before <seq>, and after it
+//   v <count>                         before a process that has the log alone takes <count> seqs without a record
+//   t <next>, T <next>                before it cuts the log to end before <next>, and after it
 //   o <next> <uuid> <first> <id>...   opened by the only process that has it open: its ids from <first> on, - for a void.
 //                                     All other records never come back
 //
@@ -34,6 +36,8 @@ export class SharedModel {
   /** Ids that may be at any seq that is not in #placed: appended, not acknowledged, and not known to be gone. */
   #open = new Set()
   #killed = new Set()
+  /** The seqs that were taken without a record. */
+  #voidsTaken = 0
   /** The most seqs that each member can have had reserved when it was killed. */
   #largestBatch = new Map()
 
@@ -47,6 +51,9 @@ export class SharedModel {
     else if (kind === 'k') this.#killed.add(number)
     else if (kind === 'r') this.firstLimit = Math.max(this.firstLimit, number)
     else if (kind === 'R') this.trimmed = Math.max(this.trimmed, number)
+    else if (kind === 'v') this.#voidsTaken += number
+    else if (kind === 't') this.#truncate(number)
+    else if (kind === 'T') this.#truncated(number)
     else if (kind === 'o') this.#opened(number, words[1], Number(words[2]), words.slice(3))
     else throw new Error(`unknown note: ${line}`)
   }
@@ -81,6 +88,22 @@ export class SharedModel {
   #reached(end, level) {
     this.acknowledgedEnd = Math.max(this.acknowledgedEnd, end)
     if (SYNCED_LEVELS.includes(level)) this.durableEnd = Math.max(this.durableEnd, end)
+  }
+
+  /** The records from `next` on may or may not be gone. A void that is being shortened is absent for a moment. */
+  #truncate(next) {
+    // The place of a void that was taken is unknown.
+    const isVoid = (seq) => seq >= 0 && (this.#placed[seq] ?? VOID) === VOID
+    let end = next
+    if (isVoid(next)) while (isVoid(end - 1)) --end
+    this.durableEnd = Math.min(this.durableEnd, end)
+    this.acknowledgedEnd = Math.min(this.acknowledgedEnd, end)
+  }
+
+  #truncated(next) {
+    this.#placed.length = next
+    this.#open.clear()
+    this.durableEnd = this.acknowledgedEnd = next
   }
 
   #opened(next, uuid, first, words) {
@@ -139,11 +162,11 @@ export class SharedModel {
     return undefined
   }
 
-  /** A writer reserves one place at a time, so each killed writer leaves at most one void. */
+  /** A writer reserves one place at a time, so each killed writer leaves at most one void. Others were taken. */
   #whyNotVoids(first, ids) {
     const voids = ids.filter((id) => id === VOID).length
-    let allowed = this.#placed.slice(0, first).filter((id) => id === VOID).length
+    let allowed = this.#voidsTaken + this.#placed.slice(0, first).filter((id) => id === VOID).length
     for (const member of this.#killed) allowed += this.#largestBatch.get(member) ?? 0
-    return voids <= allowed ? undefined : `${voids} seqs are void, and writers that died can have left ${allowed}`
+    return voids <= allowed ? undefined : `${voids} seqs are void, and there can be ${allowed}`
   }
 }

@@ -3,12 +3,12 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { open } from '../../../../dist/index.js'
-import { contentOf } from '../content.mjs'
+import { inspect, open } from '../../../../dist/index.js'
+import { openRestored } from '../../../../dist/open.js'
 import { note } from '../notes.mjs'
 import { between, seededRandom } from '../random.mjs'
 import { listingOf, openedNote } from './listing.mjs'
-import { IDS_OF_A_MEMBER } from './model.mjs'
+import { LoneWriter } from './lone-writer.mjs'
 import { sharedOptions } from './options.mjs'
 
 const seed = Number(process.env.POWERCUT_SEED)
@@ -57,17 +57,16 @@ async function openFirst(options) {
   return log
 }
 
-/** Opens the log of several writers in exclusive mode and appends to it. */
+/** Opens the log of several writers in exclusive mode: appends, takes seqs without a record, and truncates. */
 async function writeAlone() {
-  const log = await openFirst({ segmentBytes: 65_536 })
-  const number = ++members
-  const records = between(random, 1, 5)
-  for (let i = 0; i < records; ++i) {
-    const id = number * IDS_OF_A_MEMBER + i
-    const length = between(random, 4, 3000)
-    const durability = random() < 0.5 ? 'sync' : 'memory'
-    note(`i ${id} ${length}`)
-    note(`a ${await log.append(contentOf(seed, id, length), { durability })} ${id} 1 ${durability}`)
+  const { uuid } = await inspect(directory)
+  const log = await openRestored(directory, { uuid, firstSeq: 0, generation: 0 }, { segmentBytes: 65_536 })
+  note(openedNote(await listingOf(log)))
+  const writer = new LoneWriter(log, seed, ++members, random)
+  for (let round = between(random, 1, 4); round > 0; --round) {
+    await writer.append()
+    if (random() < 0.5) await writer.takeVoid()
+    if (random() < 0.7) await writer.truncate()
   }
   await log.close()
 }
@@ -91,6 +90,6 @@ async function writeTogether(allDie) {
 
 for (let phase = between(random, 2, 3); phase > 0; --phase) {
   await writeTogether(random() < 0.4)
-  if (random() < 0.3) await writeAlone()
+  if (random() < 0.6) await writeAlone()
 }
 await (await openFirst(sharedOptions(seed, 0))).close()
