@@ -1,12 +1,13 @@
 /** Iterates over the records of all streams, in commit order: the main log's. */
 import type { DurableCursor, Log, LogReader } from '../index.js'
 import type { CommitOptions } from '../types.js'
-import { codecOf } from './encoding.js'
+import type { StreamCodec } from './encoding.js'
 import { decodeEntry, EntryKind } from './entry.js'
-import type { CommittedRecord, StreamsCursor, StreamsReadOptions } from './types.js'
+import type { CommittedRecord, StreamEncoding, StreamsCursor, StreamsReadOptions } from './types.js'
 
 export interface AllContext {
   log: Log
+  codecOf(encoding: StreamEncoding): StreamCodec
   /** Whether the entry at `position` does not count. */
   isVoid(position: number): boolean
   /** Deliver only what is synced. */
@@ -63,7 +64,7 @@ async function* committed<V>(
   for await (const { seq: position, data } of read()) {
     const { kind, stream, seq, timeMs, encoding, bytes, valueAt } = decodeEntry(data, position)
     if (kind !== EntryKind.append || context.isVoid(position)) continue
-    const value = codecOf(encoding).decode(bytes.subarray(valueAt)) as V
+    const value = context.codecOf(encoding).decode(bytes.subarray(valueAt)) as V
     yield { stream, seq, value, timestamp: timeMs, position }
   }
 }

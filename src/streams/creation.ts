@@ -31,7 +31,7 @@ export async function createStream(
   if (cut !== undefined) items.push(following(EntryKind.append, creation, cut))
   for (const value of values) items.push(following(EntryKind.append, creation, encode(codec, value)))
   if (end) items.push(following(EntryKind.end, creation))
-  return context.sequencer.submit(items)
+  return context.submit(items)
 }
 
 interface Wish {

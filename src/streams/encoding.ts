@@ -13,6 +13,17 @@ export interface StreamCodec {
   decode(data: Buffer): unknown
 }
 
+/** A value that a client has encoded: JSON, or the bytes of a Uint8Array. */
+export class EncodedValue {
+  readonly isJson: boolean
+  readonly data: Buffer
+
+  constructor(isJson: boolean, data: Buffer) {
+    this.isJson = isJson
+    this.data = data
+  }
+}
+
 const CODECS: Record<StreamEncoding, StreamCodec> = {
   json: { name: 'json', lines: true, encode: encodeJson, decode: decodeJson },
   text: { name: 'text', lines: true, encode: encodeText, decode: decodeJson },
@@ -23,7 +34,23 @@ export function codecOf(encoding: StreamEncoding): StreamCodec {
   return CODECS[encoding]
 }
 
-function encodeJson(value: unknown): string {
+/** For the owner: readers get values as they are stored. */
+export function storedCodecOf(encoding: StreamEncoding): StreamCodec {
+  return STORED_CODECS[encoding]
+}
+
+function storedCodec(codec: StreamCodec): StreamCodec {
+  return { ...codec, decode: (data) => new EncodedValue(codec.lines, data) }
+}
+
+const STORED_CODECS: Record<StreamEncoding, StreamCodec> = {
+  json: storedCodec(CODECS.json),
+  text: storedCodec(CODECS.text),
+  bytes: storedCodec(CODECS.bytes),
+}
+
+function encodeJson(value: unknown): Buffer | string {
+  if (value instanceof EncodedValue) return value.isJson ? value.data : encodeJson(value.data)
   let text: string | undefined
   try {
     text = JSON.stringify(value) as string | undefined
@@ -35,16 +62,24 @@ function encodeJson(value: unknown): string {
   return text
 }
 
-function encodeText(value: unknown): string {
-  if (typeof value !== 'string') throw invalidArgument(`a value must be a string (encoding text); got ${shown(value)}`)
+function encodeText(value: unknown): Buffer | string {
+  if (value instanceof EncodedValue && value.isJson && value.data[0] === 0x22) return value.data
+  if (typeof value !== 'string')
+    throw invalidArgument(`a value must be a string (encoding text); got ${shownValue(value)}`)
   return JSON.stringify(value)
 }
 
 /** A copy: the caller may change its bytes as soon as the call returns. */
 function encodeBytes(value: unknown): Buffer {
+  if (value instanceof EncodedValue && !value.isJson) return value.data
   if (!(value instanceof Uint8Array))
-    throw invalidArgument(`a value must be a Uint8Array (encoding bytes); got ${shown(value)}`)
+    throw invalidArgument(`a value must be a Uint8Array (encoding bytes); got ${shownValue(value)}`)
   return Buffer.from(value)
+}
+
+function shownValue(value: unknown): string {
+  if (!(value instanceof EncodedValue)) return shown(value)
+  return shown(value.isJson ? decodeJson(value.data) : value.data)
 }
 
 function decodeJson(data: Buffer): unknown {

@@ -3,14 +3,17 @@ import { DurlogError } from '../errors.js'
 import { codecOf, type StreamCodec } from './encoding.js'
 import { EMPTY, EntryKind } from './entry.js'
 import type { AppendConditions } from './options.js'
-import type { Item, Sequencer } from './sequencer.js'
+import type { Item } from './sequencer.js'
 import type { ReadContext } from './stream-reader.js'
+import type { StreamAppendResult } from './types.js'
 
 /** The longest record in bytes. */
 export const RECORD_MAX_BYTES: number = 8 << 20
 
 export interface StreamContext extends ReadContext {
-  sequencer: Sequencer
+  append(item: Item): Promise<StreamAppendResult>
+  /** Stores all of `items` or nothing. */
+  submit(items: readonly Item[]): Promise<StreamAppendResult[]>
   /** Deletes the stream if it has expired, before what is submitted next. */
   removeExpired(name: string): void
 }

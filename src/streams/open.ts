@@ -5,6 +5,7 @@ import { open } from '../index.js'
 import { type FramingLog as Log, openFraming } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
 import { Catalog, type CatalogHead } from './catalog.js'
+import { codecOf, storedCodecOf } from './encoding.js'
 import { decodeEntry, type Entry } from './entry.js'
 import { FolderFiles } from './folder-files.js'
 import { FrameMemory } from './frame-memory.js'
@@ -14,47 +15,31 @@ import { RequestTable } from './requests.js'
 import { type Opened, OWN_CURSOR, StreamStore } from './store.js'
 import type { StepHook } from './stream-writer.js'
 import { StreamTable } from './table.js'
-import type { StreamEncoding, Streams, StreamsOptions } from './types.js'
+import type { StreamEncoding, StreamsOptions } from './types.js'
 
 const LOG_SEGMENT_BYTES = 16 << 20
 const CATALOG_SEGMENT_BYTES = 1 << 20
 /** The largest overhead of an entry in the log: header, name, producer, writerSeq. */
 const ENTRY_OVERHEAD_BYTES = 4096
 
-/**
- * Opens the folder of streams `dir`, making it unless `create` is false. When it resolves, every record that the log holds is in
- * its stream's file.
- *
- * Rejects with ERR_DURLOG_INVALID_ARGUMENT (also if the folder has another encoding), ERR_DURLOG_NOT_FOUND,
- * ERR_DURLOG_LOCKED (by process `ownerPid`), ERR_DURLOG_CORRUPT (the log and the catalog do not belong together), ERR_DURLOG_VERSION,
- * or as `open` of durlog does.
- */
-export function openStreams<V = unknown>(
-  dir: string | URL,
-  options?: StreamsOptions & { encoding?: 'json' | undefined },
-): Promise<Streams<V>>
-export function openStreams(dir: string | URL, options: StreamsOptions & { encoding: 'text' }): Promise<Streams<string>>
-export function openStreams(
-  dir: string | URL,
-  options: StreamsOptions & { encoding: 'bytes' },
-): Promise<Streams<Uint8Array>>
-export async function openStreams(dir: string | URL, options?: StreamsOptions): Promise<unknown> {
-  return openWithInternals(dir, options, {})
-}
-
-/** Of trials. */
+/** Of the owner, and of trials. */
 export interface Internals {
   /** Called before each step of a checkpoint. */
   onStep?: StepHook
   logSegmentBytes?: number
+  /** For the owner: readers get values as they are stored, and the checkpoint of what the log holds is not awaited. */
+  forClients?: boolean
+  /** Called when this process has the folder's lock. */
+  onLocked?: () => void
 }
 
-/** As `openStreams`. */
+/** As `openStreams` with `exclusive`. */
 export async function openWithInternals(
   dir: string | URL,
   options: StreamsOptions | undefined,
-  { onStep = () => {}, logSegmentBytes = LOG_SEGMENT_BYTES }: Internals,
+  internals: Internals,
 ): Promise<StreamStore<unknown>> {
+  const { logSegmentBytes = LOG_SEGMENT_BYTES, onLocked = () => {} } = internals
   const resolved = resolveStreamsOptions(options)
   const files = new FolderFiles(resolve(resolveDir(dir)))
   const log = await openFraming(files.log, {
@@ -65,7 +50,8 @@ export async function openWithInternals(
     create: resolved.create,
   })
   try {
-    return await openOwned(files, log, resolved, onStep)
+    onLocked()
+    return await openOwned(files, log, resolved, internals)
   } catch (error) {
     await log.close()
     throw ofFileSystem(error)
@@ -76,7 +62,7 @@ async function openOwned(
   files: FolderFiles,
   log: Log,
   options: ResolvedStreamsOptions,
-  onStep: StepHook,
+  { onStep = () => {}, forClients = false }: Internals,
 ): Promise<StreamStore<unknown>> {
   await files.make()
   const catalogLog = await open(files.catalog, { segmentBytes: CATALOG_SEGMENT_BYTES })
@@ -98,11 +84,13 @@ async function openOwned(
       files,
       table,
       position,
+      codecOf: forClients ? storedCodecOf : codecOf,
       load: async () => (await load(log, catalog)).table,
     }
     const store = new StreamStore(opened, fitting, onStep)
     // If it fails, the records stay in the log, the streams can be read, and the next checkpoint tries again.
-    if (table.dirty.size > 0) await store.checkpoint().catch(() => {})
+    const checkpoint = table.dirty.size > 0 ? store.checkpoint().catch(() => {}) : undefined
+    if (!forClients) await checkpoint
     return store
   } catch (error) {
     await catalogLog.close()

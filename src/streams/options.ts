@@ -22,6 +22,7 @@ const STREAMS_NAMES: readonly string[] = [
   'checkpointMs',
   'waitMs',
   'create',
+  'exclusive',
 ] satisfies (keyof StreamsOptions)[]
 const APPEND_NAMES: readonly string[] = [
   'expectedSeq',
@@ -59,6 +60,7 @@ export interface ResolvedStreamsOptions {
   checkpointMs: number
   waitMs: number
   create: boolean
+  exclusive: boolean
 }
 
 export function resolveStreamsOptions(options: unknown): ResolvedStreamsOptions {
@@ -73,6 +75,7 @@ export function resolveStreamsOptions(options: unknown): ResolvedStreamsOptions 
     checkpointMs: whole('checkpointMs', given.checkpointMs, ms, 1000),
     waitMs: whole('waitMs', given.waitMs, { min: 0, max: 2 ** 31 - 1, unit: 'milliseconds' }, 0),
     create: flag('create', given.create, true),
+    exclusive: flag('exclusive', given.exclusive, false),
   }
 }
 
@@ -171,6 +174,8 @@ function resolveProducer(producer: unknown): Producer {
     seq: whole('producer.seq', seq, SEQ_RANGE, 0),
   }
 }
+
+export const BATCH_ITEM_NAMES: readonly string[] = ['stream', 'value', 'expectedSeq', 'producer', 'writerSeq', 'create']
 
 /** The items of a batch as objects; each is checked by the caller. */
 export function checkBatch(items: unknown): asserts items is readonly unknown[] {

@@ -9,15 +9,21 @@ import { bag } from '../options/checks.js'
 import { type AllContext, AllCursor, readAll } from './all-streams.js'
 import type { Catalog } from './catalog.js'
 import { Checkpointer } from './checkpoint.js'
-import { codecOf } from './encoding.js'
+import { codecOf as plainCodecOf, type StreamCodec } from './encoding.js'
 import { Expiry } from './expiry.js'
 import { checkStreamName } from './file-name.js'
 import type { FolderFiles } from './folder-files.js'
 import { appendItem, type StreamContext } from './items.js'
-import { checkBatch, checkReadOptions, type ResolvedStreamsOptions, resolveAppendOptions } from './options.js'
+import {
+  BATCH_ITEM_NAMES,
+  checkBatch,
+  checkReadOptions,
+  type ResolvedStreamsOptions,
+  resolveAppendOptions,
+} from './options.js'
 import type { RequestId, RequestTable } from './requests.js'
 import { type Item, Sequencer } from './sequencer.js'
-import { infoOf, NamedStream } from './stream.js'
+import { firstResult, infoOf, NamedStream } from './stream.js'
 import type { StepHook } from './stream-writer.js'
 import type { StreamTable } from './table.js'
 import type {
@@ -26,6 +32,7 @@ import type {
   StreamAppendResult,
   StreamBatchItem,
   StreamChange,
+  StreamEncoding,
   StreamInfo,
   Streams,
   StreamsCursor,
@@ -35,7 +42,6 @@ import type {
 
 /** Records in memory beyond which appends wait, as a multiple of `checkpointBytes`. */
 const MAX_TAIL_CHECKPOINTS = 4
-const BATCH_ITEM_NAMES = ['stream', 'value', 'expectedSeq', 'producer', 'writerSeq', 'create']
 export const OWN_CURSOR = 'durlog-streams'
 
 /** What `openStreams` has opened and loaded. */
@@ -45,6 +51,8 @@ export interface Opened {
   cursor: DurableCursor
   files: FolderFiles
   table: StreamTable
+  /** What decodes records for readers. */
+  codecOf(encoding: StreamEncoding): StreamCodec
   /** The position of the catalog's newest group. */
   position: number
   load(): Promise<StreamTable>
@@ -68,7 +76,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
 
   constructor(opened: Opened, options: ResolvedStreamsOptions, onStep: StepHook) {
     super()
-    const { log, files, table, position } = opened
+    const { log, files, table, position, codecOf } = opened
     this.dir = files.dir
     this.#opened = opened
     this.#options = options
@@ -93,8 +101,10 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     this.#expiry = new Expiry(sequencer)
     this.#context = {
       files,
-      codec: codecOf(options.encoding),
-      sequencer,
+      codec: plainCodecOf(options.encoding),
+      codecOf,
+      append: (item) => sequencer.append(item),
+      submit: (items) => sequencer.submit(items),
       table: () => sequencer.table,
       find: (name) => this.#expiry.find(name),
       removeExpired: (name) => this.#expiry.removeIfExpired(name),
@@ -102,6 +112,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     }
     this.#all = {
       log,
+      codecOf,
       isVoid: (at) => sequencer.table.voids.has(at),
       durableOnly: options.durability === 'sync' || options.durability === 'full',
     }
@@ -112,20 +123,42 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     return new NamedStream<V>(this.#context, name)
   }
 
-  async appendBatch(items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]> {
+  appendBatch(items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]> {
+    return this.#appendBatch(this.#context, items)
+  }
+
+  async #appendBatch(context: StreamContext, items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]> {
     checkBatch(items)
     const checked = items.map((item) => {
       const { stream, value, ...options } = bag('a batch item', item, BATCH_ITEM_NAMES)
       checkStreamName(stream)
       this.#expiry.removeIfExpired(stream)
-      return appendItem(this.#context, stream, value, resolveAppendOptions(options))
+      return appendItem(context, stream, value, resolveAppendOptions(options))
     })
-    return this.#sequencer.submit(checked)
+    return context.submit(checked)
   }
 
-  /** Of another process: as `appendBatch`, and a request that was stored before is not stored again. */
-  submit(items: readonly Item[], request: RequestId): Promise<StreamAppendResult[]> {
-    return this.#sequencer.submit(items, request)
+  /** What another process requests: as `stream` and `appendBatch`, and a request that was stored before is not stored again. */
+  requested(request: RequestId): Pick<Streams<V>, 'stream' | 'appendBatch'> {
+    const submit = (items: readonly Item[]): Promise<StreamAppendResult[]> => this.#sequencer.submit(items, request)
+    const append = (item: Item): Promise<StreamAppendResult> => submit([item]).then(firstResult)
+    const context = { ...this.#context, append, submit }
+    return {
+      stream: (name) => {
+        checkStreamName(name)
+        return new NamedStream<V>(context, name)
+      },
+      appendBatch: (items) => this.#appendBatch(context, items),
+    }
+  }
+
+  get encoding(): StreamEncoding {
+    return this.#options.encoding
+  }
+
+  /** The position of the entry that made the stream; tells it from another stream of the same name. */
+  createdAt(name: string): number | undefined {
+    return this.#sequencer.table.find(name)?.created
   }
 
   /** The requests of other processes. */
@@ -161,8 +194,9 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     await this.#run()
   }
 
-  close(): Promise<void> {
-    this.#closing ??= this.#close()
+  /** Without `checkpoint`, the next process that opens the folder makes it. */
+  close(checkpoint = true): Promise<void> {
+    this.#closing ??= this.#close(checkpoint)
     return this.#closing
   }
 
@@ -170,14 +204,15 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     return this.close()
   }
 
-  async #close(): Promise<void> {
+  async #close(checkpoint: boolean): Promise<void> {
     clearTimeout(this.#timer)
     this.#expiry.close()
     const { log, catalog, cursor } = this.#opened
     try {
       await this.#sequencer.close(closedError(this.dir))
       await this.#running?.catch(() => {})
-      if (this.#sequencer.table.dirty.size > 0 && this.#checkpointer.latched === undefined) await this.#run()
+      const isDirty = this.#sequencer.table.dirty.size > 0
+      if (checkpoint && isDirty && this.#checkpointer.latched === undefined) await this.#run()
     } finally {
       this.#sequencer.table.wakeAll()
       await cursor.close()

@@ -107,10 +107,14 @@ export class StreamFile {
   }
 
   #changed(seq: number, reason: string): DurlogError {
-    return new DurlogError(
-      'ERR_DURLOG_STREAM_CHANGED',
-      `another program has changed the file of the stream "${this.#name}", and record ${seq} cannot be read: ${reason}; restore ${this.#path} from a copy while the folder is closed, or read the records after it`,
-      { path: this.#path, lostFirst: seq },
-    )
+    return changedFile(this.#name, this.#path, seq, reason)
   }
+}
+
+export function changedFile(name: string, path: string, seq: number, reason: string): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_STREAM_CHANGED',
+    `another program has changed the file of the stream "${name}", and record ${seq} cannot be read: ${reason}; restore ${path} from a copy while the folder is closed, or read the records after it`,
+    { path, lostFirst: seq },
+  )
 }

@@ -1,17 +1,19 @@
 /** Iterates over the records of one stream: from its file up to the last checkpoint, then from memory. */
 import { DurlogError } from '../errors.js'
 import { noSuchStream } from './decide.js'
-import { codecOf, type StreamCodec } from './encoding.js'
+import type { StreamCodec } from './encoding.js'
 import type { FolderFiles } from './folder-files.js'
 import { RecordSource } from './record-source.js'
 import type { StreamState } from './state.js'
 import type { StreamTable } from './table.js'
-import type { StreamReadOptions, StreamRecord } from './types.js'
+import type { StreamEncoding, StreamReadOptions, StreamRecord } from './types.js'
 
 export interface ReadContext {
   files: FolderFiles
   /** Of streams that an append makes. */
   codec: StreamCodec
+  /** What decodes records for readers. */
+  codecOf(encoding: StreamEncoding): StreamCodec
   /** The newest one: it is replaced when it is loaded again. */
   table(): StreamTable
   /** A stream that callers may know and that has not expired. */
@@ -25,7 +27,7 @@ export async function* readStream<V>(
   name: string,
   { from, follow = false, signal }: StreamReadOptions,
 ): AsyncGenerator<StreamRecord<V>, void, undefined> {
-  const records = new RecordSource<V>(context.files, context.table, codecOf)
+  const records = new RecordSource<V>(context.files, context.table, context.codecOf)
   let next = from
   let created: number | undefined
   /** Without `follow`: the seq before which it finishes. */

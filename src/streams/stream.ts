@@ -39,7 +39,7 @@ export class NamedStream<V> implements Stream<V> {
       const item = appendItem(this.#context, this.name, value, resolveAppendOptions(options))
       if (options?.end === true) return this.#submit([item, following(EntryKind.end, item)])
       this.#context.removeExpired(this.name)
-      return this.#context.sequencer.append(item)
+      return this.#context.append(item)
     } catch (error) {
       return Promise.reject(error)
     }
@@ -63,12 +63,12 @@ export class NamedStream<V> implements Stream<V> {
   async end(options?: StreamEndOptions): Promise<void> {
     const { producer } = resolveEndOptions(options)
     this.#context.removeExpired(this.name)
-    await this.#context.sequencer.submit([{ ...bareItem(EntryKind.end, this.name), producer }])
+    await this.#context.submit([{ ...bareItem(EntryKind.end, this.name), producer }])
   }
 
   async delete(): Promise<boolean> {
     try {
-      await this.#context.sequencer.submit([bareItem(EntryKind.delete, this.name)])
+      await this.#context.submit([bareItem(EntryKind.delete, this.name)])
       return true
     } catch (error) {
       const { code } = error as DurlogError
@@ -84,7 +84,7 @@ export class NamedStream<V> implements Stream<V> {
 
   #submit(items: readonly Item[]): Promise<StreamAppendResult> {
     this.#context.removeExpired(this.name)
-    return this.#context.sequencer.submit(items).then(firstResult)
+    return this.#context.submit(items).then(firstResult)
   }
 }
 
@@ -108,6 +108,6 @@ export function infoOf({ find, files }: ReadContext, name: string): StreamInfo |
   }
 }
 
-function firstResult([result]: readonly StreamAppendResult[]): StreamAppendResult {
+export function firstResult([result]: readonly StreamAppendResult[]): StreamAppendResult {
   return result as StreamAppendResult
 }

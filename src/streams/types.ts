@@ -18,6 +18,8 @@ export interface StreamsOptions {
   waitMs?: Duration | undefined
   /** Make the folder if it holds no streams. Default true; with false, ERR_DURLOG_NOT_FOUND. */
   create?: boolean | undefined
+  /** The folder is for this process alone, and is served by its thread. Default false. */
+  exclusive?: boolean | undefined
 }
 
 /** Makes a retried append a duplicate. Each producer counts its appends to one stream from 0 in each epoch. */
@@ -163,6 +165,8 @@ export type StreamsEvents = {
   /** Records stay in the log. After a failed sync of a file there is no checkpoint until the folder is opened again. */
   checkpointFailed: [error: DurlogError]
   changed: [change: StreamChange]
+  /** The process `pid`, which has the folder open, has not answered for a second. */
+  stalled: [stall: { pid: number }]
 }
 
 /** A handle of one stream; it costs nothing until it is used. */

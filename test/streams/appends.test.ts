@@ -197,9 +197,13 @@ test('appends wait for a checkpoint if four times checkpointBytes are in memory,
 })
 
 test('a folder has one owner, and a closed one refuses calls', async () => {
-  const { dir, streams } = await scratchStreams()
+  const { dir, streams } = await scratchStreams({ exclusive: true })
   const { openStreams } = await import('../../src/streams/index.js')
-  await expect(openStreams(dir)).rejects.toMatchObject({ code: 'ERR_DURLOG_LOCKED', ownerPid: process.pid })
+  for (const exclusive of [true, false])
+    await expect(openStreams(dir, { exclusive })).rejects.toMatchObject({
+      code: 'ERR_DURLOG_LOCKED',
+      ownerPid: process.pid,
+    })
   const pending = streams.stream('s').append(1)
   await streams.close()
   expect(await pending).toEqual({ seq: 0, duplicate: false })

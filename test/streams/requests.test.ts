@@ -1,19 +1,13 @@
 /** Requests of other processes that are repeated: docs/STREAMS.md, "Several processes". */
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { EntryKind } from '../../src/streams/entry.js'
-import { bareItem } from '../../src/streams/items.js'
 import { openWithInternals } from '../../src/streams/open.js'
-import type { Item } from '../../src/streams/sequencer.js'
 import type { StreamStore } from '../../src/streams/store.js'
 import { scratchDir } from '../fixtures/scratch.js'
 import { values } from '../fixtures/streams.js'
 
 const CLIENT = '0123456789abcdef'
-const item = (stream: string, value: unknown): Item => ({
-  ...bareItem(EntryKind.append, stream),
-  value: JSON.stringify(value),
-})
+const stored = (seq: number) => ({ seq, duplicate: false })
 
 async function openStore(dir: string, onStep: (step: string) => void = () => {}): Promise<StreamStore<unknown>> {
   const store = await openWithInternals(dir, { checkpointMs: 3_600_000 }, { onStep })
@@ -31,10 +25,15 @@ async function openUnfinished(dir: string): Promise<{ store: StreamStore<unknown
 
 test('a repeated request gets the seqs of the original and is stored once, before and after a checkpoint', async () => {
   const dir = join(scratchDir(), 'streams')
-  const request = (number: number) => ({ client: CLIENT, number })
-  const append = (store: StreamStore<unknown>) => store.submit([item('a', 1)], request(0))
-  const batch = (store: StreamStore<unknown>) => store.submit([item('a', 2), item('b', 3), item('a', 4)], request(1))
-  const expected = [[0], [1, 0, 2]].map((seqs) => seqs.map((seq) => ({ seq, duplicate: false })))
+  const append = (store: StreamStore<unknown>) =>
+    store.requested({ client: CLIENT, number: 0 }).stream('a').append(1, { expectedSeq: 0 })
+  const batch = (store: StreamStore<unknown>) =>
+    store.requested({ client: CLIENT, number: 1 }).appendBatch([
+      { stream: 'a', value: 2, expectedSeq: 1 },
+      { stream: 'b', value: 3 },
+      { stream: 'a', value: 4 },
+    ])
+  const expected = [stored(0), [stored(1), stored(0), stored(2)]]
   const { store, end } = await openUnfinished(dir)
   for (let time = 0; time < 2; time++) expect([await append(store), await batch(store)]).toEqual(expected)
   await end()
@@ -47,35 +46,48 @@ test('a repeated request gets the seqs of the original and is stored once, befor
   }
 })
 
-test('a repeated end or deletion is not refused', async () => {
+test('a repeated creation, end or deletion has the result of the original', async () => {
   const dir = join(scratchDir(), 'streams')
   const store = await openStore(dir)
   await store.stream('a').append(1)
-  const done = [{ seq: -1, duplicate: false }]
-  const remove = (of: StreamStore<unknown>) =>
-    of.submit([bareItem(EntryKind.delete, 'a')], { client: CLIENT, number: 7 })
-  expect(await remove(store)).toEqual(done)
+  const remove = (of: StreamStore<unknown>) => of.requested({ client: CLIENT, number: 7 }).stream('a').delete()
+  const end = (of: StreamStore<unknown>) => of.requested({ client: CLIENT, number: 8 }).stream('b').end()
+  const create = (of: StreamStore<unknown>) =>
+    of
+      .requested({ client: CLIENT, number: 9 })
+      .stream('c')
+      .create({ values: [1] })
+  await store.stream('b').append(1)
+  await end(store)
+  expect([await remove(store), await create(store)]).toEqual([true, true])
   await store.stream('a').append(2)
-  expect(await remove(store)).toEqual(done)
+  await store.stream('b').delete()
+  expect([await remove(store), await create(store)]).toEqual([true, true])
+  await end(store)
   await store.close()
   const again = await openStore(dir)
-  expect(await remove(again)).toEqual(done)
+  expect([await remove(again), await create(again)]).toEqual([true, true])
+  await end(again)
   expect(await values(again.stream('a').read())).toEqual([2])
 })
 
 test('a refused request is decided again', async () => {
   const store = await openStore(join(scratchDir(), 'streams'))
-  const append = () => store.submit([{ ...item('a', 'second'), expectedSeq: 1 }], { client: CLIENT, number: 0 })
+  const append = () => store.requested({ client: CLIENT, number: 0 }).stream('a').append('second', { expectedSeq: 1 })
   await expect(append()).rejects.toMatchObject({ code: 'ERR_DURLOG_SEQ_CONFLICT', nextSeq: 0 })
   await store.stream('a').append('first')
-  expect(await append()).toEqual([{ seq: 1, duplicate: false }])
+  expect(await append()).toEqual(stored(1))
 })
 
 test('confirmed requests and those of a client that is gone are forgotten', async () => {
   const dir = join(scratchDir(), 'streams')
   const store = await openStore(dir)
-  for (let number = 0; number < 100; number++) await store.submit([item('a', number)], { client: CLIENT, number })
-  await store.submit([item('b', 1)], { client: 'f'.repeat(16), number: 0 })
+  for (let number = 0; number < 100; number++)
+    await store.requested({ client: CLIENT, number }).stream('a').append(number)
+  await store
+    .requested({ client: 'f'.repeat(16), number: 0 })
+    .stream('b')
+    .append(1)
   store.requests.confirm(CLIENT, 98)
   store.requests.forget('f'.repeat(16))
   expect(store.requests.stored()).toEqual([

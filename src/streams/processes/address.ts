@@ -1,0 +1,67 @@
+/** Where the owner of a folder of streams listens. */
+import { createHash, randomBytes } from 'node:crypto'
+import { closeSync, openSync } from 'node:fs'
+import { lstat, mkdir, readFile, realpath, unlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { DurlogError } from '../../errors.js'
+
+/** The room for the path of a socket, on every system. */
+const PATH_MAX_BYTES = 100
+
+export interface Address {
+  path: string
+  /** Releases what the path needs. */
+  release(): void
+}
+
+/**
+ * The path to connect to. On Windows, where every user can create a pipe of any name, its name is a secret that the owner has
+ * written to the folder. Elsewhere it is a socket in a folder that only this user can enter.
+ */
+export async function addressOf(dir: string): Promise<Address> {
+  const folder = join(dir, 'owner')
+  if (process.platform === 'win32') return { path: await readFile(join(folder, 'pipe'), 'utf8'), release: () => {} }
+  await checkPrivate(folder)
+  const direct = join(folder, 'socket')
+  if (Buffer.byteLength(direct) <= PATH_MAX_BYTES) return { path: direct, release: () => {} }
+  if (process.platform === 'linux') {
+    const descriptor = openSync(folder, 'r')
+    return { path: `/proc/self/fd/${descriptor}/socket`, release: () => closeSync(descriptor) }
+  }
+  const short = join(tmpdir(), `durlog-${process.getuid?.()}-${hashOf(await realpath(dir))}`)
+  await mkdir(short, { recursive: true, mode: 0o700 })
+  await checkPrivate(short)
+  return { path: join(short, 'socket'), release: () => {} }
+}
+
+/** The path to listen on; to be called by the process that has the folder's lock. */
+export async function newAddress(dir: string): Promise<Address> {
+  const folder = join(dir, 'owner')
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  if (process.platform === 'win32') {
+    const name = `\\\\.\\pipe\\durlog-${randomBytes(16).toString('hex')}`
+    await writeFile(join(folder, 'pipe'), name, { mode: 0o600 })
+  }
+  const address = await addressOf(dir)
+  // A dead owner's. The lock ensures that no process listens on it.
+  if (process.platform !== 'win32') await unlink(address.path).catch(() => {})
+  return address
+}
+
+function hashOf(path: string): string {
+  return createHash('sha256').update(path).digest('hex').slice(0, 16)
+}
+
+/** Another user must not be able to answer, or to connect. */
+async function checkPrivate(folder: string): Promise<void> {
+  const { uid, mode } = await lstat(folder)
+  const own = uid === process.geteuid?.() || process.geteuid?.() === 0
+  if (own && (mode & 0o077) === 0) return
+  throw new DurlogError(
+    'ERR_DURLOG_INVALID_ARGUMENT',
+    `the folder ${folder} must belong to this user, with mode 0700: other processes of the user connect in it`,
+    { path: folder },
+  )
+}

@@ -1,0 +1,98 @@
+/** One connection of a client to the owner. */
+import { connect, type Socket } from 'node:net'
+import type { DurlogError } from '../../errors.js'
+import { addressOf } from './address.js'
+import { type Frame, FrameReader, FrameType, FrameWriter, jsonFrame, jsonOf } from './frames.js'
+import { type Hello, receivedError, type Welcome } from './messages.js'
+
+export interface ConnectionHandler {
+  /** Something has arrived. */
+  onSign(): void
+  onFrame(frame: Frame): void
+  onLost(): void
+}
+
+/** The connection is gone, and nothing listens any more or the process has died. */
+const NOT_LISTENING = ['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'ENOTSOCK', 'EPIPE']
+
+export class Connection {
+  readonly #socket: Socket
+  readonly #writer: FrameWriter
+  #reject: (error: DurlogError) => void = () => {}
+
+  private constructor(socket: Socket) {
+    this.#socket = socket
+    this.#writer = new FrameWriter(socket)
+    // Requests keep the process alive, by the client's timer.
+    socket.unref()
+  }
+
+  /** Undefined if no process listens. */
+  static async dial(dir: string): Promise<Connection | undefined> {
+    let address: Awaited<ReturnType<typeof addressOf>>
+    try {
+      address = await addressOf(dir)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+      throw error
+    }
+    const socket = connect(address.path)
+    try {
+      await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject))
+      return new Connection(socket)
+    } catch (error) {
+      if (NOT_LISTENING.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
+      throw error
+    } finally {
+      address.release()
+    }
+  }
+
+  /** Undefined if the connection is lost first. Rejects with the reason of a refusal. Frames go to `handler` from then on. */
+  greet(hello: Hello, handler: ConnectionHandler): Promise<Welcome | undefined> {
+    const reader = new FrameReader()
+    let welcomed = false
+    return new Promise((resolve, reject) => {
+      this.#reject = reject
+      const receive = (frame: Frame): void => {
+        if (welcomed) handler.onFrame(frame)
+        else if (frame.type === FrameType.unwelcome) reject(receivedError(jsonOf(frame)))
+        else if (frame.type === FrameType.welcome) {
+          welcomed = true
+          resolve(jsonOf(frame) as Welcome)
+        }
+      }
+      this.#socket.on('data', (chunk: Buffer) => {
+        handler.onSign()
+        try {
+          for (const frame of reader.push(chunk)) receive(frame)
+        } catch {
+          this.#socket.destroy()
+        }
+      })
+      this.#socket.on('error', () => {})
+      this.#socket.on('close', () => {
+        if (welcomed) handler.onLost()
+        else resolve(undefined)
+      })
+      this.send(jsonFrame(FrameType.hello, 0, hello))
+    })
+  }
+
+  /** Ends the greeting with `error`. */
+  refuse(error: DurlogError): void {
+    this.#reject(error)
+    this.#socket.destroy()
+  }
+
+  send(frame: Buffer): void {
+    if (!this.#socket.destroyed) this.#writer.send(frame)
+  }
+
+  /** Frames that were sent are delivered; none is received any more. */
+  close(): void {
+    this.#writer.flush()
+    this.#socket.removeAllListeners('data')
+    this.#socket.destroySoon()
+  }
+}

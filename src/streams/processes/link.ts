@@ -1,0 +1,298 @@
+/**
+ * A client's side of its connections: finds the owner, becomes it if there is none, and repeats what was not answered with the
+ * next one.
+ */
+import { randomBytes } from 'node:crypto'
+import { clearTimeout, setTimeout } from 'node:timers'
+import { closedError, DurlogError } from '../../errors.js'
+import type { StreamAppendResult } from '../types.js'
+import { Connection } from './connection.js'
+import { type Frame, FrameType, jsonFrame, jsonOf } from './frames.js'
+import {
+  type Call,
+  PROTOCOL,
+  PROTOCOL_VERSION,
+  type ReadRequest,
+  receivedError,
+  resultsOf,
+  type SubmitOp,
+  submitFrame,
+  type Welcome,
+} from './messages.js'
+import type { OwnerHost } from './owner-host.js'
+import { FAILED_TICKS, OwnerWatch } from './owner-watch.js'
+import { RemoteRead } from './remote-read.js'
+
+/** A request is repeated only within half of the time for which the owner keeps results of a client that is gone. */
+const REPEAT_WITHIN_MS = 30_000
+const CONFIRM_MS = 100
+const RETRY_MS = 5
+/** How long a folder that is locked and has no listener may take to get one. */
+const LISTEN_GRACE_MS = 1000
+const NEXT_OWNER_MS = 10_000
+
+export interface LinkContext {
+  dir: string
+  host: OwnerHost
+  durability: string
+  encoding: string | undefined
+  onWelcome(welcome: Welcome): void
+  onEvent(name: string, value: unknown): void
+  onStalled(pid: number): void
+}
+
+interface Request {
+  readonly frame: Buffer
+  /** While the owner was stalled. */
+  ticks: number
+  onAnswer(frame: Frame): void
+  reject(error: DurlogError): void
+}
+
+export class Link {
+  readonly client: string = randomBytes(8).toString('hex')
+  readonly #context: LinkContext
+  readonly #submits = new Map<number, Request>()
+  readonly #calls = new Map<number, Request>()
+  readonly #reads = new Map<number, RemoteRead>()
+  #connection: Connection | undefined
+  #connecting = false
+  /** It has not been welcomed. */
+  #greeting: Connection | undefined
+  #nextNumber = 0
+  #nextId = 1
+  #confirmed = 0
+  #confirmTimer: NodeJS.Timeout | undefined
+  readonly #watch: OwnerWatch
+  #ownerPid = 0
+  /** Why no request can be served any more. */
+  #failure: DurlogError | undefined
+  #onIdle: (() => void) | undefined
+
+  constructor(context: LinkContext) {
+    this.#context = context
+    this.#watch = new OwnerWatch({
+      ping: () => (this.#connection ?? this.#greeting)?.send(jsonFrame(FrameType.ping, 0)),
+      onStalled: () => context.onStalled(this.#ownerPid),
+      onStalledTick: (ticks) => this.#onStalledTick(ticks),
+    })
+  }
+
+  /** Connects; or, if no process has the folder, opens it. Waits `waitMs` for a process that has it alone. */
+  open(waitMs: number): Promise<void> {
+    return this.#connect(waitMs + LISTEN_GRACE_MS)
+  }
+
+  /** `values` are those of `sentValue`. */
+  async submit(
+    op: SubmitOp,
+    stream: string,
+    values: readonly (Buffer | string)[],
+    options?: unknown,
+  ): Promise<StreamAppendResult[]> {
+    if (this.#failure !== undefined) throw this.#failure
+    const frame = submitFrame(this.#nextNumber, op, stream, values, options)
+    const number = this.#nextNumber++
+    return new Promise((resolve, reject) => {
+      this.#add(this.#submits, number, { frame, ticks: 0, onAnswer: (answer) => resolve(resultsOf(answer)), reject })
+    })
+  }
+
+  call(call: Call): Promise<unknown> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure)
+    const id = this.#nextId++
+    const frame = jsonFrame(FrameType.call, id, call)
+    return new Promise((resolve, reject) => {
+      const onAnswer = (answer: Frame): void => {
+        const { value, error } = jsonOf(answer) as { value: unknown; error?: unknown }
+        if (error === undefined) resolve(value)
+        else reject(receivedError(error))
+      }
+      this.#add(this.#calls, id, { frame, ticks: 0, onAnswer, reject })
+    })
+  }
+
+  /** Begins to read, from the next owner on if there is none at the moment. */
+  read(request: ReadRequest): RemoteRead {
+    const id = this.#nextId++
+    const read = new RemoteRead(request, {
+      send: (type) => this.#connection?.send(jsonFrame(type, id)),
+      onWaiting: () => this.#keepAlive(),
+      onEnd: () => {
+        this.#reads.delete(id)
+        this.#keepAlive()
+      },
+    })
+    this.#reads.set(id, read)
+    if (this.#failure !== undefined) read.fail(this.#failure)
+    else this.#connection?.send(jsonFrame(FrameType.read, id, read.resumed()))
+    return read
+  }
+
+  /** Waits for the answer of every request, and leaves the folder. */
+  async close(): Promise<void> {
+    if (this.#submits.size + this.#calls.size > 0)
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve
+      })
+    this.#confirm()
+    this.#fail(closedError(this.#context.dir))
+    this.#watch.close()
+    clearTimeout(this.#confirmTimer)
+    this.#connection?.close()
+    await this.#context.host.close(this.client)
+  }
+
+  #add(requests: Map<number, Request>, id: number, request: Request): void {
+    requests.set(id, request)
+    this.#connection?.send(request.frame)
+    if (requests.size === 1) this.#keepAlive()
+  }
+
+  async #connect(withinMs: number): Promise<void> {
+    const { dir, durability, encoding } = this.#context
+    let deadline = performance.now() + withinMs
+    this.#connecting = true
+    this.#keepAlive()
+    const hello = { protocol: PROTOCOL, version: PROTOCOL_VERSION, client: this.client, durability, encoding }
+    try {
+      for (;;) {
+        if (this.#failure !== undefined) throw this.#failure
+        const connection = await Connection.dial(dir)
+        this.#greeting = connection
+        const welcome = await connection?.greet(hello, {
+          onSign: () => this.#watch.sign(),
+          onFrame: (frame) => this.#onFrame(frame),
+          onLost: () => this.#onLost(),
+        })
+        if (connection !== undefined && welcome !== undefined) {
+          this.#onWelcome(connection, welcome)
+          return
+        }
+        if (connection !== undefined) deadline = performance.now() + withinMs
+        else if (!(await this.#own(deadline))) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+      }
+    } finally {
+      this.#connecting = false
+      this.#greeting = undefined
+      this.#keepAlive()
+    }
+  }
+
+  /** Whether this process has become the owner. Throws if that fails, or if another process has it alone. */
+  async #own(deadline: number): Promise<boolean> {
+    try {
+      await this.#context.host.own()
+      return true
+    } catch (error) {
+      if ((error as DurlogError).code !== 'ERR_DURLOG_LOCKED' || performance.now() > deadline) throw error
+      return false
+    }
+  }
+
+  #onWelcome(connection: Connection, welcome: Welcome): void {
+    if (this.#failure !== undefined) {
+      connection.close()
+      return
+    }
+    const { sinceSignMs } = this.#watch
+    this.#connection = connection
+    this.#ownerPid = welcome.pid
+    this.#watch.sign()
+    this.#context.onWelcome(welcome)
+    if (this.#nextNumber > 0 && sinceSignMs > REPEAT_WITHIN_MS) this.#giveUp(this.#submits)
+    this.#confirmed = 0
+    this.#confirm()
+    for (const { frame } of this.#submits.values()) connection.send(frame)
+    for (const { frame } of this.#calls.values()) connection.send(frame)
+    for (const [id, read] of this.#reads) connection.send(jsonFrame(FrameType.read, id, read.resumed()))
+    // The next change of owner finds a thread that is running.
+    this.#context.host.prepare()
+  }
+
+  #onLost(): void {
+    this.#connection = undefined
+    if (this.#failure !== undefined) return
+    this.#connect(NEXT_OWNER_MS).catch((error: DurlogError) => this.#fail(error))
+  }
+
+  #fail(error: DurlogError): void {
+    this.#failure ??= error
+    for (const requests of [this.#submits, this.#calls]) {
+      for (const { reject } of requests.values()) reject(error)
+      requests.clear()
+    }
+    for (const read of this.#reads.values()) read.fail(error)
+    this.#keepAlive()
+  }
+
+  #onFrame(frame: Frame): void {
+    const { type, id } = frame
+    if (type === FrameType.stored || type === FrameType.refused) this.#answered(this.#submits, frame)
+    else if (type === FrameType.answer) this.#answered(this.#calls, frame)
+    else if (type === FrameType.records || type === FrameType.readEnded) this.#reads.get(id)?.receive(frame)
+    else if (type === FrameType.readFailed) {
+      const error = receivedError(jsonOf(frame))
+      // The owner closes the folder: the next one continues.
+      if (error.code !== 'ERR_DURLOG_CLOSED') this.#reads.get(id)?.fail(error)
+    } else if (type === FrameType.event) {
+      const { name, value } = jsonOf(frame) as { name: string; value: unknown }
+      this.#context.onEvent(name, value)
+    }
+  }
+
+  #answered(requests: Map<number, Request>, frame: Frame): void {
+    const request = requests.get(frame.id)
+    // It has failed meanwhile.
+    if (request === undefined) return
+    requests.delete(frame.id)
+    if (frame.type === FrameType.refused) request.reject(receivedError(jsonOf(frame)))
+    else request.onAnswer(frame)
+    this.#confirmTimer ??= setTimeout(() => this.#confirm(), CONFIRM_MS).unref()
+    if (requests.size === 0) this.#keepAlive()
+  }
+
+  /** The owner may forget the results of answered requests. */
+  #confirm(): void {
+    clearTimeout(this.#confirmTimer)
+    this.#confirmTimer = undefined
+    const oldest: number = this.#submits.keys().next().value ?? this.#nextNumber
+    if (oldest === this.#confirmed) return
+    this.#confirmed = oldest
+    this.#connection?.send(jsonFrame(FrameType.confirm, oldest))
+  }
+
+  #keepAlive(): void {
+    const requests = this.#submits.size + this.#calls.size
+    const isWaiting = requests > 0 || this.#connecting || [...this.#reads.values()].some(({ waiting }) => waiting)
+    this.#watch.awaiting = isWaiting
+    if (requests === 0) this.#onIdle?.()
+  }
+
+  #onStalledTick(ticks: number): void {
+    // Before the first welcome.
+    if (this.#ownerPid === 0 && ticks >= FAILED_TICKS) this.#greeting?.refuse(this.#stalledError())
+    for (const requests of [this.#submits, this.#calls]) {
+      const late = [...requests].filter(([, request]) => ++request.ticks >= FAILED_TICKS)
+      this.#giveUp(new Map(late), requests)
+    }
+  }
+
+  /** Fails the requests `late`: whether the owner has stored them is not known. */
+  #giveUp(late: Map<number, Request>, from = late): void {
+    for (const [id, { reject }] of [...late]) {
+      from.delete(id)
+      reject(this.#stalledError())
+    }
+    this.#keepAlive()
+  }
+
+  #stalledError(): DurlogError {
+    const pid = this.#ownerPid
+    return new DurlogError(
+      'ERR_DURLOG_STALLED',
+      `${pid > 0 ? `process ${pid}` : 'the process'}, which has the folder ${this.#context.dir} open, does not answer: resume or kill it; the append may or may not be stored`,
+      { outcome: 'unknown', ...(pid > 0 && { ownerPid: pid }) },
+    )
+  }
+}

@@ -1,0 +1,200 @@
+/** The payloads of the frames. */
+import { DurlogError, type DurlogErrorCode } from '../../errors.js'
+import { codecOf, EncodedValue } from '../encoding.js'
+import { encode } from '../items.js'
+import type { StreamAppendResult } from '../types.js'
+import { type Frame, FrameType, makeFrame, PAYLOAD_MAX_BYTES } from './frames.js'
+
+export const PROTOCOL = 'durlog-streams'
+export const PROTOCOL_VERSION = 1
+
+/** The first frame of a connection. */
+export interface Hello {
+  protocol: string
+  version: number
+  /** 16 hex digits. */
+  client: string
+  durability: string
+  /** The encoding that the caller has named. */
+  encoding: string | undefined
+}
+
+export interface Welcome {
+  pid: number
+  encoding: 'json' | 'text' | 'bytes'
+  changes: unknown[]
+}
+
+/** The range to read. Of a stream, `created` is that of the records before `from`, if some were delivered. */
+export type ReadRequest =
+  | { kind: 'stream'; stream: string; from?: number | undefined; follow: boolean; created?: number | undefined }
+  | { kind: 'all'; from?: number | undefined; follow: boolean }
+  | { kind: 'list'; prefix: string }
+
+export type Call =
+  | { op: 'info'; stream: string }
+  | { op: 'checkpoint' }
+  | { op: 'openCursor'; name: string; options?: object | undefined }
+  | { op: 'commit'; name: string; position: number; options?: object | undefined }
+  | { op: 'closeCursor'; name: string }
+  | { op: 'removeCursor'; name: string }
+
+/** A record as it is sent to a reader; `stream` is '' if the reader knows it. */
+export interface SentRecord {
+  stream: string
+  seq: number
+  timestamp: number
+  position: number
+  value: EncodedValue
+}
+
+export interface RecordsHeader {
+  /** Of a stream: the position of the entry that made it; -1 if it is not known. */
+  created: number
+  /** Of a stream: the seq after the last record. Of all streams: the position after it. */
+  next: number
+}
+
+export const SubmitOp = { append: 1, appendAll: 2, create: 3, end: 4, delete: 5, batch: 6 } as const
+export type SubmitOp = (typeof SubmitOp)[keyof typeof SubmitOp]
+const SUBMIT_HEADER_BYTES = 7
+const VALUE_HEADER_BYTES = 5
+const RESULT_BYTES = 7
+export const RECORD_HEADER_BYTES = 25
+export const RECORDS_HEADER_BYTES = 12
+
+/** A request that stores something; `options` is JSON, of a batch an array. */
+export interface Submission {
+  op: SubmitOp
+  /** '' of a batch. */
+  stream: string
+  options: unknown
+  values: EncodedValue[]
+}
+
+/** A value in the form in which it is sent. Throws ERR_DURLOG_INVALID_ARGUMENT or ERR_DURLOG_RECORD_TOO_LARGE. */
+export function sentValue(value: unknown): Buffer | string {
+  return encode(codecOf(value instanceof Uint8Array ? 'bytes' : 'json'), value)
+}
+
+/** `values` are those of `sentValue`. */
+export function submitFrame(
+  number: number,
+  op: SubmitOp,
+  stream: string,
+  values: readonly (Buffer | string)[],
+  options?: unknown,
+): Buffer {
+  const json = options === undefined ? '' : JSON.stringify(options)
+  let bytes = SUBMIT_HEADER_BYTES + Buffer.byteLength(stream) + Buffer.byteLength(json)
+  for (const value of values)
+    bytes += VALUE_HEADER_BYTES + (typeof value === 'string' ? Buffer.byteLength(value) : value.length)
+  if (bytes > PAYLOAD_MAX_BYTES)
+    throw new DurlogError(
+      'ERR_DURLOG_BATCH_TOO_LARGE',
+      `a batch has at most ${PAYLOAD_MAX_BYTES} bytes; got ${bytes}: split it`,
+    )
+  let { frame, at } = makeFrame(FrameType.submit, number, bytes)
+  const headerAt = at
+  frame[headerAt] = op
+  at += SUBMIT_HEADER_BYTES
+  const nameBytes = frame.write(stream, at)
+  const jsonBytes = frame.write(json, at + nameBytes)
+  frame.writeUInt16LE(nameBytes, headerAt + 1)
+  frame.writeUInt32LE(jsonBytes, headerAt + 3)
+  at += nameBytes + jsonBytes
+  for (const value of values) {
+    const isJson = typeof value === 'string'
+    const length = isJson ? frame.write(value, at + VALUE_HEADER_BYTES) : value.copy(frame, at + VALUE_HEADER_BYTES)
+    frame[at] = isJson ? 1 : 0
+    frame.writeUInt32LE(length, at + 1)
+    at += VALUE_HEADER_BYTES + length
+  }
+  return frame
+}
+
+/** Throws if the payload is not that of `submitFrame`. */
+export function submissionOf({ payload }: Frame): Submission {
+  const op = payload.readUInt8(0) as SubmitOp
+  const nameEnd = SUBMIT_HEADER_BYTES + payload.readUInt16LE(1)
+  const jsonEnd = nameEnd + payload.readUInt32LE(3)
+  const stream = payload.toString('utf8', SUBMIT_HEADER_BYTES, nameEnd)
+  const options: unknown = jsonEnd === nameEnd ? undefined : JSON.parse(payload.toString('utf8', nameEnd, jsonEnd))
+  const values: EncodedValue[] = []
+  for (let at = jsonEnd; at < payload.length; ) {
+    const end = at + VALUE_HEADER_BYTES + payload.readUInt32LE(at + 1)
+    if (end > payload.length) throw new RangeError('a request that is too short')
+    values.push(new EncodedValue(payload[at] === 1, payload.subarray(at + VALUE_HEADER_BYTES, end)))
+    at = end
+  }
+  return { op, stream, options, values }
+}
+
+/** Of a creation: whether it was a duplicate. Of a deletion: whether there was no stream. */
+export function storedFrame(number: number, results: readonly StreamAppendResult[]): Buffer {
+  let { frame, at } = makeFrame(FrameType.stored, number, results.length * RESULT_BYTES)
+  for (const { seq, duplicate } of results) {
+    frame.writeIntLE(seq, at, 6)
+    frame[at + 6] = duplicate ? 1 : 0
+    at += RESULT_BYTES
+  }
+  return frame
+}
+
+export function resultsOf({ payload }: Frame): StreamAppendResult[] {
+  const results: StreamAppendResult[] = []
+  for (let at = 0; at < payload.length; at += RESULT_BYTES)
+    results.push({ seq: payload.readIntLE(at, 6), duplicate: payload[at + 6] === 1 })
+  return results
+}
+
+/** The beginning of a frame of records: `created` of a stream, and what to read after them. */
+export function writeRecordsHeader(bytes: Buffer, at: number, { created, next }: RecordsHeader): number {
+  return bytes.writeUIntLE(next, bytes.writeIntLE(created, at, 6), 6)
+}
+
+export function recordsHeader(payload: Buffer): RecordsHeader {
+  return { created: payload.readIntLE(0, 6), next: payload.readUIntLE(6, 6) }
+}
+
+/** Returns where the next record belongs. */
+export function writeRecord(bytes: Buffer, at: number, record: SentRecord): number {
+  const nameBytes = bytes.write(record.stream, at + RECORD_HEADER_BYTES)
+  bytes.writeUIntLE(record.seq, at, 6)
+  bytes.writeUIntLE(record.timestamp, at + 6, 6)
+  bytes.writeUIntLE(record.position, at + 12, 6)
+  bytes.writeUInt16LE(nameBytes, at + 18)
+  bytes.writeUInt32LE(record.value.data.length, at + 20)
+  bytes[at + 24] = record.value.isJson ? 1 : 0
+  const valueAt = at + RECORD_HEADER_BYTES + nameBytes
+  return valueAt + record.value.data.copy(bytes, valueAt)
+}
+
+export function* recordsIn(payload: Buffer): Generator<SentRecord, void, undefined> {
+  for (let at = RECORDS_HEADER_BYTES; at < payload.length; ) {
+    const nameEnd = at + RECORD_HEADER_BYTES + payload.readUInt16LE(at + 18)
+    const end = nameEnd + payload.readUInt32LE(at + 20)
+    yield {
+      stream: payload.toString('utf8', at + RECORD_HEADER_BYTES, nameEnd),
+      seq: payload.readUIntLE(at, 6),
+      timestamp: payload.readUIntLE(at + 6, 6),
+      position: payload.readUIntLE(at + 12, 6),
+      value: new EncodedValue(payload[at + 24] === 1, payload.subarray(nameEnd, end)),
+    }
+    at = end
+  }
+}
+
+/** An error as it is sent. */
+export function sentError(error: unknown): object {
+  if (!(error instanceof DurlogError)) return { code: 'ERR_DURLOG_IO', message: (error as Error).message }
+  const { code, message, cause, stack, ...details } = error
+  void cause
+  void stack
+  return { code, message, ...details }
+}
+
+export function receivedError(sent: unknown): DurlogError {
+  const { code, message, ...details } = sent as { code: DurlogErrorCode; message: string }
+  return new DurlogError(code, message, details)
+}

@@ -1,0 +1,59 @@
+/** Notices an owner that gives no sign while something is awaited from it; its timer keeps the process alive meanwhile. */
+import { clearInterval, setInterval } from 'node:timers'
+
+/** A blocked event loop makes one tick, so that its own delay is not taken for the owner's. */
+const TICK_MS = 250
+/** Ticks without a sign until the owner counts as stalled. */
+const STALLED_TICKS = 4
+/** Further ticks until a request fails. */
+export const FAILED_TICKS = 16
+
+export interface OwnerWatchHandler {
+  ping(): void
+  onStalled(): void
+  /** The owner has been stalled for `ticks`. */
+  onStalledTick(ticks: number): void
+}
+
+export class OwnerWatch {
+  readonly #handler: OwnerWatchHandler
+  readonly #timer: NodeJS.Timeout
+  #quietTicks = 0
+  #lastSignMs = 0
+
+  constructor(handler: OwnerWatchHandler) {
+    this.#handler = handler
+    this.#timer = setInterval(() => this.#tick(), TICK_MS).unref()
+  }
+
+  /** Something is awaited, or nothing is. */
+  set awaiting(isAwaiting: boolean) {
+    if (isAwaiting) this.#timer.ref()
+    else this.#timer.unref()
+  }
+
+  get sinceSignMs(): number {
+    return performance.now() - this.#lastSignMs
+  }
+
+  /** The owner has sent something. */
+  sign(): void {
+    this.#quietTicks = 0
+    this.#lastSignMs = performance.now()
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  #tick(): void {
+    if (!this.#timer.hasRef()) {
+      this.#quietTicks = 0
+      return
+    }
+    this.#quietTicks++
+    this.#handler.ping()
+    if (this.#quietTicks === STALLED_TICKS) this.#handler.onStalled()
+    if (this.#quietTicks >= STALLED_TICKS) this.#handler.onStalledTick(this.#quietTicks - STALLED_TICKS)
+  }
+}

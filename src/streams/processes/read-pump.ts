@@ -1,0 +1,105 @@
+/** Sends what a reader of another process reads, as fast as it takes it. */
+import { clearImmediate, setImmediate } from 'node:timers'
+import { FrameType, jsonFrame, makeFrame } from './frames.js'
+import {
+  RECORD_HEADER_BYTES,
+  RECORDS_HEADER_BYTES,
+  type SentRecord,
+  sentError,
+  writeRecord,
+  writeRecordsHeader,
+} from './messages.js'
+
+/** Of a frame; one longer record has a separate frame. */
+const BATCH_BYTES = 1 << 18
+const BATCH_RECORDS = 1024
+/** Frames that may be on their way. */
+const CREDIT = 4
+
+export interface PumpContext {
+  id: number
+  records: AsyncIterable<SentRecord>
+  /** Of a stream: the position of the entry that made it, at the moment; otherwise -1. */
+  created(): number
+  send(frame: Buffer): void
+}
+
+export class ReadPump {
+  readonly #context: PumpContext
+  #credit = CREDIT
+  #batch: SentRecord[] = []
+  #bytes = 0
+  /** When the first record of the batch was read. */
+  #created = -1
+  #wake: (() => void) | undefined
+  #immediate: NodeJS.Immediate | undefined
+  #ended = false
+
+  constructor(context: PumpContext) {
+    this.#context = context
+  }
+
+  /** The reader has taken a frame. */
+  more(): void {
+    this.#credit++
+    this.#wake?.()
+    this.#wake = undefined
+    this.#soon()
+  }
+
+  end(): void {
+    this.#ended = true
+    this.#wake?.()
+    clearImmediate(this.#immediate)
+  }
+
+  async run(): Promise<void> {
+    const { id, records, send } = this.#context
+    try {
+      for await (const record of records) {
+        if (this.#ended) return
+        if (this.#batch.length === 0) this.#created = this.#context.created()
+        this.#batch.push(record)
+        this.#bytes += RECORD_HEADER_BYTES + 3 * record.stream.length + record.value.data.length
+        if (this.#bytes >= BATCH_BYTES || this.#batch.length >= BATCH_RECORDS) await this.#flushed()
+        else this.#soon()
+      }
+      await this.#flushed()
+      if (!this.#ended) send(jsonFrame(FrameType.readEnded, id))
+    } catch (error) {
+      await this.#flushed()
+      if (!this.#ended) send(jsonFrame(FrameType.readFailed, id, sentError(error)))
+    } finally {
+      this.end()
+    }
+  }
+
+  /** Sends what has been read when nothing more is ready. */
+  #soon(): void {
+    if (this.#credit > 0 && this.#batch.length > 0) this.#immediate ??= setImmediate(() => this.#flush())
+  }
+
+  async #flushed(): Promise<void> {
+    while (this.#credit === 0 && !this.#ended)
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    this.#flush()
+  }
+
+  #flush(): void {
+    clearImmediate(this.#immediate)
+    this.#immediate = undefined
+    if (this.#batch.length === 0 || this.#ended || this.#credit === 0) return
+    this.#credit--
+    const { frame, at } = makeFrame(FrameType.records, this.#context.id, RECORDS_HEADER_BYTES + this.#bytes)
+    const { seq, position, stream } = this.#batch.at(-1) as SentRecord
+    const created = this.#created === this.#context.created() ? this.#created : -1
+    let end = writeRecordsHeader(frame, at, { created, next: (stream === '' ? seq : position) + 1 })
+    for (const record of this.#batch) end = writeRecord(frame, end, record)
+    frame.writeUInt32LE(end - 4, 0)
+    this.#batch = []
+    this.#bytes = 0
+    this.#context.send(frame.subarray(0, end))
+  }
+}

@@ -1,0 +1,105 @@
+/** Reads from the owner, and continues with the next one. */
+import { type Frame, FrameType } from './frames.js'
+import { type ReadRequest, recordsHeader, recordsIn, type SentRecord } from './messages.js'
+
+export interface RemoteReadContext {
+  send(type: typeof FrameType.more | typeof FrameType.endRead): void
+  onWaiting(): void
+  onEnd(): void
+}
+
+export class RemoteRead {
+  readonly #request: ReadRequest
+  readonly #context: RemoteReadContext
+  #batches: Buffer[] = []
+  #ended = false
+  #error: unknown
+  #wake: (() => void) | undefined
+  /** After the last record that was received. */
+  #next: number | undefined
+  #created: number | undefined
+  /** Names that were delivered: with the next owner, a list begins again. */
+  readonly #listed = new Set<string>()
+
+  constructor(request: ReadRequest, context: RemoteReadContext) {
+    this.#request = request
+    this.#context = context
+  }
+
+  get waiting(): boolean {
+    return this.#wake !== undefined
+  }
+
+  /** The request for what has not been received. */
+  resumed(): ReadRequest {
+    const request = this.#request
+    if (request.kind === 'list' || this.#next === undefined) return request
+    const created = request.kind === 'stream' ? { created: this.#created } : {}
+    return { ...request, from: this.#next, ...created }
+  }
+
+  receive(frame: Frame): void {
+    if (frame.type === FrameType.readEnded) this.#ended = true
+    else {
+      const { created, next } = recordsHeader(frame.payload)
+      this.#created = created
+      this.#next = next
+      this.#batches.push(frame.payload)
+    }
+    this.#awaken()
+  }
+
+  fail(error: unknown): void {
+    this.#error = error
+    this.#ended = true
+    this.#awaken()
+  }
+
+  async *records(signal: AbortSignal | undefined): AsyncGenerator<SentRecord, void, undefined> {
+    const abort = (): void => this.#awaken()
+    signal?.addEventListener('abort', abort)
+    try {
+      for (;;) {
+        signal?.throwIfAborted()
+        const batch = this.#batches.shift()
+        if (batch !== undefined) {
+          for (const record of recordsIn(batch)) {
+            signal?.throwIfAborted()
+            if (this.#isNew(record)) yield record
+          }
+          this.#context.send(FrameType.more)
+        } else if (this.#ended) {
+          if (this.#error !== undefined) throw this.#error
+          return
+        } else await this.#change()
+      }
+    } finally {
+      signal?.removeEventListener('abort', abort)
+      if (!this.#ended) this.#context.send(FrameType.endRead)
+      this.#context.onEnd()
+    }
+  }
+
+  /** A list of the next owner repeats names. */
+  #isNew({ stream }: SentRecord): boolean {
+    if (this.#request.kind !== 'list') return true
+    const known = this.#listed.size
+    return this.#listed.add(stream).size > known
+  }
+
+  async #change(): Promise<void> {
+    const changed = new Promise<void>((resolve) => {
+      this.#wake = resolve
+    })
+    this.#context.onWaiting()
+    await changed
+  }
+
+  #awaken(): void {
+    const wake = this.#wake
+    if (wake === undefined) return
+    this.#wake = undefined
+    this.#context.onWaiting()
+    wake()
+  }
+}

@@ -1,0 +1,171 @@
+/** A folder of streams for processes that share it: every call goes to the owner. */
+import { EventEmitter } from 'node:events'
+import type { CommitOptions, CursorOptions } from '../../index.js'
+import { bag } from '../../options/checks.js'
+import { checkStreamName } from '../file-name.js'
+import {
+  BATCH_ITEM_NAMES,
+  checkBatch,
+  checkReadOptions,
+  type ResolvedStreamsOptions,
+  resolveAppendOptions,
+} from '../options.js'
+import type {
+  CommittedRecord,
+  Stream,
+  StreamAppendResult,
+  StreamBatchItem,
+  StreamChange,
+  StreamEncoding,
+  StreamInfo,
+  Streams,
+  StreamsCursor,
+  StreamsEvents,
+  StreamsReadOptions,
+} from '../types.js'
+import { Link } from './link.js'
+import { receivedError, SubmitOp, sentValue } from './messages.js'
+import { OwnerHost } from './owner-host.js'
+import { type RemoteContext, RemoteStream, receivedInfo, receivedValue } from './remote-stream.js'
+
+export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Streams<V> {
+  readonly dir: string
+  readonly changes: StreamChange[] = []
+  readonly #host: OwnerHost
+  readonly #link: Link
+  readonly #context: RemoteContext
+  #encoding: StreamEncoding
+  #closing: Promise<void> | undefined
+
+  constructor(dir: string, options: ResolvedStreamsOptions) {
+    super()
+    this.dir = dir
+    this.#encoding = options.encoding
+    const { durability, checkpointBytes, checkpointMs, create } = options
+    const encoding = options.encodingNamed ? options.encoding : undefined
+    this.#host = new OwnerHost(dir, { encoding, durability, checkpointBytes, checkpointMs, create })
+    this.#link = new Link({
+      dir,
+      host: this.#host,
+      durability,
+      encoding,
+      onWelcome: (welcome) => {
+        this.#encoding = welcome.encoding
+        this.changes.splice(0, this.changes.length, ...(welcome.changes as StreamChange[]))
+      },
+      onEvent: (name, value) => this.#onEvent(name as keyof StreamsEvents, value),
+      onStalled: (pid) => this.emit('stalled', { pid }),
+    })
+    this.#context = { dir, link: this.#link, encoding: () => this.#encoding }
+  }
+
+  /** Connects, or becomes the owner; then every record that the log held is in its stream's file. */
+  async open(waitMs: number): Promise<void> {
+    try {
+      await this.#link.open(waitMs)
+      if (this.#host.owns) await this.#link.call({ op: 'checkpoint' }).catch(() => {})
+    } catch (error) {
+      await this.#link.close().catch(() => {})
+      throw error
+    }
+  }
+
+  stream(name: string): Stream<V> {
+    checkStreamName(name)
+    return new RemoteStream<V>(this.#context, name)
+  }
+
+  async appendBatch(items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]> {
+    checkBatch(items)
+    const values: (Buffer | string)[] = []
+    const options = items.map((item) => {
+      const { stream, value, ...given } = bag('a batch item', item, BATCH_ITEM_NAMES)
+      checkStreamName(stream)
+      resolveAppendOptions(given)
+      values.push(sentValue(value))
+      return { stream, ...given }
+    })
+    return this.#link.submit(SubmitOp.batch, '', values, options)
+  }
+
+  async *list(options?: { prefix?: string | undefined }): AsyncGenerator<StreamInfo, void, undefined> {
+    const { prefix = '' } = bag('list options', options, ['prefix']) as { prefix?: string }
+    for await (const { value } of this.#link.read({ kind: 'list', prefix }).records(undefined))
+      yield receivedInfo(receivedValue(value))
+  }
+
+  readAll(options?: StreamsReadOptions): AsyncGenerator<CommittedRecord<V>, void, undefined> {
+    return readAll(this.#context, checkReadOptions(options ?? {}))
+  }
+
+  async cursor(name: string, options?: CursorOptions): Promise<StreamsCursor<V>> {
+    const position = await this.#link.call({ op: 'openCursor', name, options })
+    return new RemoteCursor<V>(this.#context, name, position as number)
+  }
+
+  async removeCursor(name: string): Promise<void> {
+    await this.#link.call({ op: 'removeCursor', name })
+  }
+
+  async checkpoint(): Promise<void> {
+    await this.#link.call({ op: 'checkpoint' })
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#link.close()
+    return this.#closing
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #onEvent(name: keyof StreamsEvents, value: unknown): void {
+    if (name === 'changed') this.changes.push(value as StreamChange)
+    const argument = name === 'checkpointFailed' ? receivedError(value) : value
+    this.emit(name, ...([argument] as StreamsEvents[typeof name]))
+  }
+}
+
+class RemoteCursor<V> implements StreamsCursor<V> {
+  readonly name: string
+  readonly #context: RemoteContext
+  #position: number
+
+  constructor(context: RemoteContext, name: string, position: number) {
+    this.#context = context
+    this.name = name
+    this.#position = position
+  }
+
+  get position(): number {
+    return this.#position
+  }
+
+  read({ follow, signal }: Omit<StreamsReadOptions, 'from'> = {}): AsyncGenerator<CommittedRecord<V>, void, undefined> {
+    return readAll(this.#context, checkReadOptions({ from: this.#position, follow, signal }))
+  }
+
+  async commit(position: number, options?: CommitOptions): Promise<void> {
+    const { link } = this.#context
+    this.#position = (await link.call({ op: 'commit', name: this.name, position, options })) as number
+  }
+
+  async close(): Promise<void> {
+    await this.#context.link.call({ op: 'closeCursor', name: this.name })
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+}
+
+async function* readAll<V>(
+  { link }: RemoteContext,
+  { from, follow = false, signal }: StreamsReadOptions,
+): AsyncGenerator<CommittedRecord<V>, void, undefined> {
+  for await (const record of link.read({ kind: 'all', from, follow }).records(signal)) {
+    const { stream, seq, timestamp, position } = record
+    yield { stream, seq, value: receivedValue<V>(record.value), timestamp, position }
+  }
+}

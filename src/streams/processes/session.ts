@@ -1,0 +1,282 @@
+/** The owner's side of one connection. */
+import type { Socket } from 'node:net'
+import process from 'node:process'
+import { DurlogError } from '../../errors.js'
+import { EncodedValue } from '../encoding.js'
+import type { StreamStore } from '../store.js'
+import type { StreamAppendResult, StreamInfo, Streams, StreamsCursor } from '../types.js'
+import { type Frame, FrameReader, FrameType, FrameWriter, jsonFrame, jsonOf } from './frames.js'
+import {
+  type Call,
+  type Hello,
+  PROTOCOL,
+  PROTOCOL_VERSION,
+  type ReadRequest,
+  type SentRecord,
+  type Submission,
+  SubmitOp,
+  sentError,
+  storedFrame,
+  submissionOf,
+  type Welcome,
+} from './messages.js'
+import { ReadPump } from './read-pump.js'
+
+/** Bytes of requests in progress beyond which the socket is not read. */
+const MAX_IN_FLIGHT_BYTES = 1 << 25
+const MAX_READS = 4096
+/** The memory of a request without its payload. */
+const REQUEST_OVERHEAD_BYTES = 512
+
+export interface OwnerContext {
+  /** Settles when the folder is open. */
+  store: Promise<StreamStore<EncodedValue>>
+  durability: string
+  /** The session has its id. */
+  onClient(session: Session): void
+  onClosed(session: Session): void
+}
+
+interface Read {
+  pump: ReadPump
+  abort: AbortController
+}
+
+export class Session {
+  client = ''
+  readonly #socket: Socket
+  readonly #writer: FrameWriter
+  readonly #context: OwnerContext
+  readonly #reads = new Map<number, Read>()
+  readonly #cursors = new Map<string, Promise<StreamsCursor<EncodedValue>>>()
+  #store: StreamStore<EncodedValue> | undefined
+  #inFlightBytes = 0
+  /** The owner is closing: no further request is read. */
+  #closing = false
+
+  constructor(socket: Socket, context: OwnerContext) {
+    this.#socket = socket
+    this.#context = context
+    this.#writer = new FrameWriter(socket)
+    const reader = new FrameReader()
+    socket.on('data', (chunk: Buffer) => {
+      try {
+        for (const frame of reader.push(chunk)) this.#handle(frame)
+      } catch {
+        // Not a client of this protocol.
+        socket.destroy()
+      }
+      this.#pace()
+    })
+    socket.on('drain', () => this.#pace())
+    socket.on('error', () => {})
+    socket.on('close', () => this.#closed())
+  }
+
+  event(name: string, value: unknown): void {
+    if (this.#store !== undefined) this.#writer.send(jsonFrame(FrameType.event, 0, { name, value }))
+  }
+
+  /** Reads no further request; those in progress are answered. */
+  stop(): void {
+    this.#closing = true
+    this.#socket.pause()
+  }
+
+  /** Sends what has been answered, then closes the connection. */
+  end(): void {
+    for (const { pump } of this.#reads.values()) pump.end()
+    this.#writer.flush()
+    this.#socket.destroySoon()
+  }
+
+  #handle(frame: Frame): void {
+    const { type, id } = frame
+    const store = this.#store
+    if (type === FrameType.ping) this.#send(jsonFrame(FrameType.pong, 0))
+    else if (type === FrameType.hello) void this.#welcome(jsonOf(frame) as Hello)
+    else if (store === undefined) throw new RangeError('a request before the welcome')
+    else if (type === FrameType.submit) this.#submit(store, frame)
+    else if (type === FrameType.confirm) store.requests.confirm(this.client, id)
+    else if (type === FrameType.call) void this.#call(store, id, jsonOf(frame) as Call)
+    else if (type === FrameType.read) this.#read(store, id, jsonOf(frame) as ReadRequest)
+    else if (type === FrameType.more) this.#reads.get(id)?.pump.more()
+    else if (type === FrameType.endRead) this.#endRead(id)
+    else throw new RangeError('a frame of an unknown type')
+  }
+
+  async #welcome(hello: Hello): Promise<void> {
+    try {
+      if (hello.protocol !== PROTOCOL || !/^[0-9a-f]{16}$/.test(hello.client)) throw new RangeError('not a client')
+      if (hello.version !== PROTOCOL_VERSION)
+        throw new DurlogError(
+          'ERR_DURLOG_VERSION',
+          `process ${process.pid}, which has the folder open, speaks version ${PROTOCOL_VERSION} of the protocol, not ${hello.version}: use one version of durlog in all processes`,
+        )
+      const { durability } = this.#context
+      if (hello.durability !== durability)
+        throw new DurlogError(
+          'ERR_DURLOG_INVALID_ARGUMENT',
+          `process ${process.pid} has the folder open with the durability ${durability}, not ${hello.durability}: use one level in all processes`,
+        )
+      const store = await this.#context.store
+      if (hello.encoding !== undefined && hello.encoding !== store.encoding)
+        throw new DurlogError(
+          'ERR_DURLOG_INVALID_ARGUMENT',
+          `the streams in ${store.dir} have the encoding ${store.encoding}; got ${hello.encoding}`,
+        )
+      this.client = hello.client
+      this.#store = store
+      this.#context.onClient(this)
+      const welcome: Welcome = { pid: process.pid, encoding: store.encoding, changes: [...store.changes] }
+      this.#send(jsonFrame(FrameType.welcome, 0, welcome))
+    } catch (error) {
+      this.#send(jsonFrame(FrameType.unwelcome, 0, sentError(error)))
+      this.end()
+    }
+  }
+
+  #submit(store: StreamStore<EncodedValue>, frame: Frame): void {
+    const { id } = frame
+    const submission = submissionOf(frame)
+    const bytes = frame.payload.length + REQUEST_OVERHEAD_BYTES
+    this.#inFlightBytes += bytes
+    submitted(store.requested({ client: this.client, number: id }), submission).then(
+      (results) => this.#done(bytes, storedFrame(id, results)),
+      // The owner is closing: the client repeats the request with the next owner.
+      (error: DurlogError) =>
+        this.#done(
+          bytes,
+          error.code === 'ERR_DURLOG_CLOSED' ? undefined : jsonFrame(FrameType.refused, id, sentError(error)),
+        ),
+    )
+  }
+
+  #done(bytes: number, answer: Buffer | undefined): void {
+    this.#inFlightBytes -= bytes
+    if (answer !== undefined) this.#send(answer)
+    this.#pace()
+  }
+
+  async #call(store: StreamStore<EncodedValue>, id: number, call: Call): Promise<void> {
+    try {
+      this.#send(jsonFrame(FrameType.answer, id, await this.#answer(store, call)))
+    } catch (error) {
+      if ((error as DurlogError).code === 'ERR_DURLOG_CLOSED' && this.#closing) return
+      // Calls and submissions are numbered separately.
+      this.#send(jsonFrame(FrameType.answer, id, { error: sentError(error) }))
+    }
+  }
+
+  async #answer(store: StreamStore<EncodedValue>, call: Call): Promise<{ value: unknown }> {
+    if (call.op === 'info') return { value: await store.stream(call.stream).info() }
+    if (call.op === 'checkpoint') return { value: await store.checkpoint() }
+    if (call.op === 'removeCursor') return { value: await store.removeCursor(call.name) }
+    if (call.op === 'closeCursor') {
+      const cursor = await this.#cursors.get(call.name)
+      this.#cursors.delete(call.name)
+      return { value: await cursor?.close() }
+    }
+    const cursor = await this.#cursor(store, call.name, call.op === 'openCursor' ? call.options : undefined)
+    if (call.op === 'commit') await cursor.commit(call.position, call.options)
+    return { value: cursor.position }
+  }
+
+  /** After a change of owner, a call of a client's cursor opens it. */
+  #cursor(store: StreamStore<EncodedValue>, name: string, options?: object): Promise<StreamsCursor<EncodedValue>> {
+    let cursor = this.#cursors.get(name)
+    if (cursor === undefined) {
+      cursor = store.cursor(name, options)
+      this.#cursors.set(name, cursor)
+      cursor.catch(() => this.#cursors.delete(name))
+    }
+    return cursor
+  }
+
+  #read(store: StreamStore<EncodedValue>, id: number, request: ReadRequest): void {
+    if (this.#reads.size >= MAX_READS || this.#reads.has(id)) throw new RangeError('too many readers')
+    const abort = new AbortController()
+    const created = (): number => (request.kind === 'stream' ? (store.createdAt(request.stream) ?? -1) : -1)
+    const records = recordsOf(store, request, abort.signal)
+    const pump = new ReadPump({ id, records, created, send: (frame) => this.#send(frame) })
+    this.#reads.set(id, { pump, abort })
+    void pump.run().finally(() => this.#reads.delete(id))
+  }
+
+  #endRead(id: number): void {
+    const read = this.#reads.get(id)
+    read?.pump.end()
+    read?.abort.abort()
+  }
+
+  #send(frame: Buffer): void {
+    if (!this.#socket.destroyed) this.#writer.send(frame)
+  }
+
+  /** Reads requests unless too many are in progress or too many answers wait. */
+  #pace(): void {
+    const busy = this.#inFlightBytes > MAX_IN_FLIGHT_BYTES || this.#socket.writableLength > MAX_IN_FLIGHT_BYTES
+    if (busy || this.#closing) this.#socket.pause()
+    else if (this.#socket.isPaused()) this.#socket.resume()
+  }
+
+  #closed(): void {
+    for (const id of this.#reads.keys()) this.#endRead(id)
+    for (const cursor of this.#cursors.values()) cursor.then((open) => open.close()).catch(() => {})
+    this.#cursors.clear()
+    this.#context.onClosed(this)
+  }
+}
+
+type Requested = Pick<Streams<EncodedValue>, 'stream' | 'appendBatch'>
+
+/** Calls what a client has called. */
+async function submitted(
+  streams: Requested,
+  { op, stream, options, values }: Submission,
+): Promise<StreamAppendResult[]> {
+  if (op === SubmitOp.batch) {
+    const items = (options as { stream: string }[]).map((item, at) => ({ ...item, value: values[at] as EncodedValue }))
+    return streams.appendBatch(items)
+  }
+  const handle = streams.stream(stream)
+  const given = options as object | undefined
+  if (op === SubmitOp.append) return [await handle.append(values[0] as EncodedValue, given)]
+  if (op === SubmitOp.appendAll) return [await handle.appendAll(values, given)]
+  if (op === SubmitOp.create) return [{ seq: -1, duplicate: !(await handle.create({ ...given, values })) }]
+  if (op === SubmitOp.delete) return [{ seq: -1, duplicate: !(await handle.delete()) }]
+  if (op !== SubmitOp.end) throw new DurlogError('ERR_DURLOG_INVALID_ARGUMENT', 'a request of an unknown kind')
+  await handle.end(given)
+  return []
+}
+
+async function* recordsOf(
+  store: StreamStore<EncodedValue>,
+  request: ReadRequest,
+  signal: AbortSignal,
+): AsyncGenerator<SentRecord, void, undefined> {
+  if (request.kind === 'list') {
+    for await (const info of store.list({ prefix: request.prefix })) yield sentInfo(info)
+    return
+  }
+  const { from, follow } = request
+  if (request.kind === 'all') {
+    yield* store.readAll({ from, follow, signal })
+    return
+  }
+  const { stream, created } = request
+  if (created !== undefined && store.createdAt(stream) !== created)
+    throw new DurlogError('ERR_DURLOG_NOT_FOUND', `the stream "${stream}" was deleted while it was read`)
+  for await (const { seq, timestamp, position, value } of store.stream(stream).read({ from, follow, signal }))
+    yield { stream: '', seq, timestamp, position, value }
+}
+
+function sentInfo(info: StreamInfo): SentRecord {
+  return {
+    stream: info.name,
+    seq: 0,
+    timestamp: 0,
+    position: 0,
+    value: new EncodedValue(true, Buffer.from(JSON.stringify(info))),
+  }
+}

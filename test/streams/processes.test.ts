@@ -1,0 +1,184 @@
+/** Several processes with one folder of streams: docs/STREAMS.md, "Several processes". */
+import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { openStreams } from '../../src/streams/index.js'
+import { openPeers, Peer } from '../fixtures/peers.js'
+import { codeOf, scratchDir } from '../fixtures/scratch.js'
+import { all } from '../fixtures/streams.js'
+
+const folder = (): string => join(scratchDir(), 'streams')
+const onPosix = process.platform === 'win32' ? test.skip : test
+// biome-ignore lint/suspicious/noExplicitAny: what a peer sends
+const valuesOf = (records: any[]): unknown[] => records.map(({ value }) => value)
+
+test('processes append to the same streams, and each reads what all have appended', async () => {
+  const dir = folder()
+  const [a, b, c] = (await openPeers(dir, 3)) as [Peer, Peer, Peer]
+  const results = await Promise.all([a, b, c].map((peer, at) => peer.do('append', { stream: 's', value: at })))
+  expect(results.map(({ seq }) => seq).sort()).toEqual([0, 1, 2])
+  const inOrder = results
+    .map(({ seq }, at) => [seq, at])
+    .sort()
+    .map(([, at]) => at)
+  for (const peer of [a, b, c]) expect(valuesOf(await peer.do('read', { stream: 's' }))).toEqual(inOrder)
+  await b.do('batch', {
+    items: [
+      { stream: 's', value: 'x', expectedSeq: 3 },
+      { stream: 't', value: 'y' },
+    ],
+  })
+  expect(await codeOf(c.do('append', { stream: 't', value: 'z', options: { expectedSeq: 0 } }))).toBe(
+    'ERR_DURLOG_SEQ_CONFLICT',
+  )
+  const followed = c.do('read', { stream: 's', options: { from: 3, follow: true } })
+  await a.do('end', { stream: 's' })
+  expect(valuesOf(await followed)).toEqual(['x'])
+  expect((await c.do('list')).map(({ name }: { name: string }) => name).sort()).toEqual(['s', 't'])
+  expect(await b.do('delete', { stream: 't' })).toBe(true)
+  expect(await a.do('info', { stream: 't' })).toBeUndefined()
+  expect((await c.do('readAll')).map(({ stream }: { stream: string }) => stream)).toEqual(['s', 's', 's', 's', 't'])
+})
+
+test('a killed owner is replaced, and every append that was in progress is stored once and in order', async () => {
+  const dir = folder()
+  const peers = await openPeers(dir, 4)
+  const stop = join(dir, '..', 'stop')
+  const running = peers.slice(1).map((peer, at) => peer.do('appendUntil', { stream: `s${at}`, path: stop }))
+  const followed = (peers[3] as Peer).do('read', { stream: 's0', options: { follow: true }, max: 200 })
+  await (peers[3] as Peer).do('read', { stream: 's1', options: { follow: true }, max: 50 })
+  await (peers[0] as Peer).kill()
+  await followed
+  writeFileSync(stop, '')
+  const counts = await Promise.all(running)
+  for (const [at, count] of counts.entries()) {
+    const records = await (peers[1] as Peer).do('read', { stream: `s${at}` })
+    expect(valuesOf(records)).toEqual(Array.from({ length: count }, (_, i) => i))
+  }
+  expect(valuesOf(await followed)).toEqual(Array.from({ length: 200 }, (_, i) => i))
+})
+
+test('an owner whose event loop is blocked delays no other process, and no process that opens the folder', async () => {
+  const dir = folder()
+  const [owner, other] = (await openPeers(dir, 2)) as [Peer, Peer]
+  const path = join(dir, '..', 'release')
+  const blocking = owner.event('blocking')
+  const blocked = owner.do('block', { path })
+  await blocking
+  for (let i = 0; i < 100; i++) await other.do('append', { stream: 's', value: i })
+  const [third] = (await openPeers(dir, 1)) as [Peer]
+  expect(await third.do('read', { stream: 's' })).toHaveLength(100)
+  writeFileSync(path, '')
+  await blocked
+  expect(await owner.do('read', { stream: 's' })).toHaveLength(100)
+})
+
+onPosix('a stopped owner is reported, appends fail, and are stored at most once when it continues', async () => {
+  const dir = folder()
+  const [owner, other] = (await openPeers(dir, 2)) as [Peer, Peer]
+  await other.do('append', { stream: 's', value: 'before' })
+  const stalled = other.event('stalled')
+  owner.child.kill('SIGSTOP')
+  const appended = other.do('append', { stream: 's', value: 'meanwhile' })
+  const expected = { code: 'ERR_DURLOG_STALLED', ownerPid: owner.child.pid, outcome: 'unknown' }
+  await expect(appended).rejects.toMatchObject(expected)
+  expect(await stalled).toEqual({ pid: owner.child.pid })
+  const { child } = new Peer()
+  child.send({ id: 0, op: 'open', dir })
+  const [answer] = await new Promise<[{ error: object }]>((resolve) =>
+    child.once('message', (m) => resolve([m as never])),
+  )
+  expect(answer.error).toMatchObject({ code: 'ERR_DURLOG_STALLED' })
+  owner.child.kill('SIGCONT')
+  await other.do('append', { stream: 's', value: 'after' })
+  expect(['before,after', 'before,meanwhile,after']).toContain(valuesOf(await other.do('read', { stream: 's' })).join())
+})
+
+test('a process that closes the folder leaves it to another one', async () => {
+  const dir = folder()
+  const peers = await openPeers(dir, 3)
+  for (const [at, peer] of peers.entries()) {
+    const others = peers.slice(at)
+    const appends = others.map((other, i) => other.do('append', { stream: 's', value: [at, i] }))
+    if (at < 2) await peer.do('close')
+    await Promise.all(appends)
+  }
+  expect(await (peers[2] as Peer).do('read', { stream: 's' })).toHaveLength(6)
+})
+
+test('a cursor keeps its position when the owner changes', async () => {
+  const dir = folder()
+  const [owner, other] = (await openPeers(dir, 2)) as [Peer, Peer]
+  for (let i = 0; i < 10; i++) await other.do('append', { stream: 's', value: i })
+  expect(await other.do('cursor', { name: 'c' })).toBe(0)
+  expect(await other.do('commit', { name: 'c', position: 3 })).toBe(4)
+  expect(await codeOf(owner.do('cursor', { name: 'c' }))).toBe('ERR_DURLOG_LOCKED')
+  await owner.kill()
+  expect(valuesOf(await other.do('cursorRead', { name: 'c', max: 6 }))).toEqual([4, 5, 6, 7, 8, 9])
+  expect(await other.do('commit', { name: 'c', position: 9 })).toBe(10)
+})
+
+test('a follower does not continue in a stream that was deleted and made again while the owner changed', async () => {
+  const dir = folder()
+  const [owner, other, reader] = (await openPeers(dir, 3)) as [Peer, Peer, Peer]
+  await other.do('append', { stream: 's', value: 'old' })
+  const followed = reader.do('read', { stream: 's', options: { follow: true } })
+  await reader.do('read', { stream: 's', options: { follow: true }, max: 1 })
+  reader.child.kill('SIGSTOP')
+  await other.do('delete', { stream: 's' })
+  for (let i = 0; i < 3; i++) await other.do('append', { stream: 's', value: 'new' })
+  await owner.kill()
+  reader.child.kill('SIGCONT')
+  expect(await codeOf(followed)).toBe('ERR_DURLOG_NOT_FOUND')
+})
+
+test('a folder that one process has for itself is refused to others, and the other way round', async () => {
+  const dir = folder()
+  const [alone] = (await openPeers(dir, 1, { exclusive: true })) as [Peer]
+  const refused = { code: 'ERR_DURLOG_LOCKED', ownerPid: alone.child.pid }
+  for (const exclusive of [true, false]) await expect(openStreams(dir, { exclusive })).rejects.toMatchObject(refused)
+  await alone.do('close')
+  const [sharing] = (await openPeers(dir, 1)) as [Peer]
+  const locked = { code: 'ERR_DURLOG_LOCKED', ownerPid: sharing.child.pid }
+  await expect(openStreams(dir, { exclusive: true })).rejects.toMatchObject(locked)
+  expect(await codeOf(openStreams(dir, { durability: 'memory' }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  expect(await codeOf(openStreams(dir, { encoding: 'text' }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+})
+
+onPosix('only this user can connect, and a folder that others can enter is refused', async () => {
+  const dir = folder()
+  const streams = await openStreams(dir)
+  expect(statSync(join(dir, 'owner')).mode & 0o777).toBe(0o700)
+  await streams.close()
+  chmodSync(join(dir, 'owner'), 0o755)
+  await expect(openStreams(dir)).rejects.toMatchObject({
+    code: 'ERR_DURLOG_INVALID_ARGUMENT',
+    path: join(dir, 'owner'),
+  })
+})
+
+test('a path that is too long for a socket is no hindrance', async () => {
+  const parent = join(scratchDir(), 'x'.repeat(100), 'y'.repeat(100))
+  mkdirSync(parent, { recursive: true })
+  const [a, b] = (await openPeers(join(parent, 'streams'), 2)) as [Peer, Peer]
+  await b.do('append', { stream: 's', value: 1 })
+  expect(await a.do('read', { stream: 's' })).toHaveLength(1)
+})
+
+onPosix('a connection that does not follow the protocol is closed, and harms no other', async () => {
+  const dir = folder()
+  const streams = await openStreams(dir)
+  const tooLong = Buffer.alloc(64)
+  tooLong.writeUInt32LE(2 ** 31, 0)
+  const unwelcome = Buffer.from([8, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 1])
+  for (const bytes of [tooLong, unwelcome, Buffer.from('GET / HTTP/1.1\r\n\r\n')]) {
+    const socket = connect(join(dir, 'owner', 'socket'))
+    const closed = new Promise((resolve) => socket.on('error', () => {}).on('close', resolve))
+    socket.write(bytes)
+    await closed
+  }
+  await streams.stream('s').append(1)
+  expect(await all(streams.stream('s').read())).toHaveLength(1)
+  await streams.close()
+})
