@@ -1,6 +1,7 @@
 // Fuzzes the core: npm run fuzz -- [--seconds N] [decode|open]. Needs a clang++ with libFuzzer and is
 // skipped without one. New findings go to build/fuzz; the small corpus is in test/fuzz.
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -47,27 +48,40 @@ if (compiler === undefined) {
 env.CXX = compiler
 const { CORE_FLAGS, WARNINGS, buildProgram, coreSources } = await import('./native-program.mjs')
 const flags = [...CORE_FLAGS, ...WARNINGS, '-fno-sanitize-recover=all', '-fno-omit-frame-pointer']
-for (const name of names) {
-  const program = await buildProgram(
-    `build/fuzz-${name}`,
-    [...coreSources(), `test/fuzz/${name}_fuzzer.cc`].map((source) => ({
-      source,
-      flags: [...flags, '-fsanitize=fuzzer-no-link,address,undefined'],
-    })),
-    ['-fsanitize=fuzzer,address,undefined'],
-  ).catch((error) => {
-    console.error(error.stderr ?? error)
-    exit(1)
-  })
+
+async function build(name) {
+  const sources = [...coreSources(), `test/fuzz/${name}_fuzzer.cc`]
+  const compiled = sources.map((source) => ({
+    source,
+    flags: [...flags, '-fsanitize=fuzzer-no-link,address,undefined'],
+  }))
+  return buildProgram(`build/fuzz-${name}`, compiled, ['-fsanitize=fuzzer,address,undefined'])
+}
+
+/** Whether the fuzzer `name` finds nothing. A long run prints its progress, a short one only its result. */
+async function run(name, program) {
   const found = `build/fuzz/${name}`
   mkdirSync(found, { recursive: true })
   const limits = [`-max_total_time=${seconds}`, `-max_len=${FUZZERS[name]}`, '-timeout=20', '-rss_limit_mb=1024']
   const reports = [`-artifact_prefix=${found}-`, '-print_final_stats=1']
-  console.log(`fuzz ${name}: ${seconds} s`)
-  // A long run prints its progress, a short one only its result.
-  const stdio = seconds > 60 ? 'inherit' : 'pipe'
-  const args = [found, `test/fuzz/corpus/${name}`, ...limits, ...reports]
-  const { status, stderr } = spawnSync(program, args, { encoding: 'utf8', stdio })
-  if (stderr) console.log(status === 0 ? stderr.match(/^stat::.*$/gm)?.join('\n') : stderr)
-  if (status !== 0) exit(1)
+  const stdio = ['ignore', 'inherit', seconds > 60 ? 'inherit' : 'pipe']
+  const child = spawn(program, [found, `test/fuzz/corpus/${name}`, ...limits, ...reports], { stdio })
+  let printed = ''
+  child.stderr?.on('data', (text) => {
+    printed += text
+  })
+  const [status] = await once(child, 'close')
+  console.log(`fuzz ${name}: ${seconds} s\n${status === 0 ? printed.match(/^stat::.*$/gm)?.join('\n') : printed}`)
+  return status === 0
+}
+
+try {
+  // The programs share most objects.
+  const programs = []
+  for (const name of names) programs.push(await build(name))
+  const results = await Promise.all(names.map((name, i) => run(name, programs[i])))
+  exit(results.every(Boolean) ? 0 : 1)
+} catch (error) {
+  console.error(error.stderr ?? error)
+  exit(1)
 }

@@ -2,10 +2,10 @@
 // Objects are kept in build/core, shared by all programs, and compiled again if a source, a header or the flags changed.
 import { execFile, execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { arch, env, platform } from 'node:process'
+import { arch, env, pid, platform } from 'node:process'
 import { promisify } from 'node:util'
 
 const execute = promisify(execFile)
@@ -127,7 +127,11 @@ async function compile(source, flags, folder, compiler) {
   const object = join(folder, `${basename(source, '.cc')}-${key}.o`)
   const dependencies = `${object}.d`
   if (!isFresh(object, dependencies)) {
-    await compiler.run([...flags, '-MMD', '-MF', dependencies, '-c', source, '-o', object])
+    // Renamed, because another program that is being built may link or compile the same object.
+    const making = `${object}.${pid}`
+    await compiler.run([...flags, '-MMD', '-MF', `${making}.d`, '-c', source, '-o', making])
+    renameSync(making, object)
+    renameSync(`${making}.d`, dependencies)
   }
   return object
 }

@@ -17,6 +17,9 @@ import { DEBUG_FLAGS, sanitizerFlags } from './native-program.mjs'
 const SHARDS = 2 * availableParallelism()
 const SETTLED_MS = 200
 
+/** Without GoogleTest the tests are skipped, unless .ci/run says that they must run. */
+const isRequired = env.DURLOG_REQUIRE_CORE_TESTS === '1'
+
 const { values, positionals: rooms } = parseArgs({
   args: argv.slice(2).filter((arg) => !arg.startsWith('--gtest_')),
   allowPositionals: true,
@@ -66,8 +69,8 @@ async function run() {
     return statuses.every((status) => status === 0) ? 0 : 1
   } catch (error) {
     if (error instanceof NoGoogleTest) {
-      console.log(`core tests: skipped: ${error.message}`)
-      return 0
+      console.log(`core tests: ${isRequired ? 'FAILED' : 'SKIPPED, none ran'}: ${error.message}`)
+      return isRequired ? 1 : 0
     }
     console.error(error.stderr ?? error.message)
     return 1

@@ -1,11 +1,10 @@
 // Simulated crashes: node scripts/test-crash.mjs [--sanitize address|undefined] [crash_explorer's arguments]
 // Without arguments: 40,000 crash points, and 4,000 of several writers of one log, none of which may break a
-// promise; then each broken disk or writer, which must be found out within the points that BROKEN gives it; then the
-// schedules of several writers (test-schedules.mjs).
+// promise; then each broken disk or writer, which must be found within the points that BROKEN gives it.
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { argv, execPath, exit, platform } from 'node:process'
+import { argv, exit, platform } from 'node:process'
 import { buildProgram, CORE_FLAGS, coreSources, sanitizerFlags, WARNINGS, withTestHooks } from './native-program.mjs'
 
 const POINTS = 40_000
@@ -87,5 +86,4 @@ for (const [broken, most] of Object.entries(BROKEN)) {
   failed ||= !found
 }
 console.log(`${((Date.now() - began) / 1000).toFixed(0)} s`)
-failed = spawnSync(execPath, ['scripts/test-schedules.mjs'], { stdio: 'inherit' }).status !== 0 || failed
 exit(failed ? 1 : 0)

@@ -12,7 +12,7 @@ const CALLING = JSON.stringify(new URL('./fixtures/calling-worker.mjs', import.m
 const DURLOG = JSON.stringify(new URL('../dist/index.js', import.meta.url).href)
 const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
 
-const rounds = Number(process.env['DURLOG_WORKER_ROUNDS'] ?? 50)
+const rounds = Number(process.env['DURLOG_WORKER_ROUNDS'] ?? 20)
 
 /** Terminates the worker after it has posted `messages` messages; resolves to the highest seq that it reported. */
 async function terminateAfter(worker: Worker, messages: number): Promise<number> {

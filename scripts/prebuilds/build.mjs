@@ -11,6 +11,7 @@ import { basename, join, relative } from 'node:path'
 import { arch, argv, chdir, exit, platform } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { readBuild } from './gyp.mjs'
+import { linkedArchives, recordLinked, reportFlags } from './linked.mjs'
 import { beginRecord } from './sources.mjs'
 import { addonsOf, chooseTargets } from './targets.mjs'
 import { windowsImportsSource } from './windows-imports.mjs'
@@ -22,16 +23,6 @@ const require = createRequire(import.meta.url)
 // zig's default for a build without a release mode traps undefined behaviour; the core's tests look for it.
 // node-gyp leaves run-time type information out too.
 const COMPILE = ['-g0', '-fno-rtti', '-fno-sanitize=undefined', '-ffunction-sections', '-fdata-sections', '-fPIC']
-// On macOS, where libunwind is the system's, libc++abi stays. It names the type of an exception that nothing catches, and
-// carries a demangler of 100 KB for that.
-const NO_DEMANGLER = `#include <stddef.h>
-char* __cxa_demangle(const char* name, char* buffer, size_t* length, int* status);
-char* __cxa_demangle(const char* name, char* buffer, size_t* length, int* status) {
-  (void)name, (void)buffer, (void)length;
-  if (status != NULL) *status = -1;
-  return NULL;
-}
-`
 // Nothing is thrown through the addon, and its functions' unwind tables are an eighth of it. Windows needs them for every
 // fault that a handler answers; macOS keeps them in a smaller form.
 const NO_UNWIND = ['-fno-asynchronous-unwind-tables', '-fno-unwind-tables']
@@ -83,14 +74,11 @@ async function compile(sources, flags, folder) {
 
 /** Objects linked in place of parts of the C++ runtime, and of an import library. */
 function runtimeSources(target, folder) {
-  const write = (name, text) => {
-    const path = join(folder, name)
-    writeFileSync(path, text)
-    return path
-  }
-  if (target.system === 'mac') return [write('demangle.c', NO_DEMANGLER)]
-  const imports = target.system === 'win' ? [write('imports.c', windowsImportsSource())] : []
-  return ['scripts/prebuilds/no_exceptions.cc', ...imports]
+  if (target.system === 'mac') return ['scripts/prebuilds/hidden_runtime.c']
+  if (target.system === 'linux') return ['scripts/prebuilds/no_exceptions.cc']
+  const imports = join(folder, 'imports.c')
+  writeFileSync(imports, windowsImportsSource())
+  return ['scripts/prebuilds/no_exceptions.cc', imports]
 }
 
 /** @param {import('./targets.mjs').Target} target */
@@ -105,17 +93,21 @@ async function buildTarget(target) {
   beginRecord(target)
   const flags = compileFlags(target, build)
   const core = await compile([...build.core, ...runtimeSources(target, folder)], flags, folder)
+  const archives = new Set()
   for (const addon of addonsOf(target)) {
     const objects = [...core, ...(await compile(build.sourcesOf(addon), flags, folder))]
     const file = join(output, `${addon}.node`)
     const linked = join(folder, `${addon}.node`)
-    await zig(['c++', ...objects, ...linkFlags(target, build, addon, folder), '-o', linked])
+    const linking = [...linkFlags(target, build, addon, folder), ...reportFlags(target)]
+    const report = await zig(['c++', ...objects, ...linking, '-o', linked])
+    for (const name of linkedArchives(target, report)) archives.add(name)
     // In a separate folder: on Windows the linker leaves an import library next to its output.
     const bytes = readFileSync(linked)
     writeFileSync(file, bytes)
     const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 16)
     console.log(`${file}  ${bytes.length.toLocaleString('en-US')} bytes  sha256 ${digest}…`)
   }
+  recordLinked(target, [...archives].sort())
 }
 
 async function main(names) {

@@ -45,6 +45,9 @@ function symbolProblems({ imports, exports }) {
       problems.push(`imports ${name}: not in Node-API ${NAPI_VERSION}`)
     }
   }
+  for (const name of exports.filter((name) => /^_Z|^__cxa/.test(name))) {
+    problems.push(`exports ${name} of the C++ runtime: the host's would replace it, or be replaced by it`)
+  }
   if (!exports.includes(ENTRY)) problems.push(`does not export ${ENTRY}`)
   return problems
 }
@@ -55,6 +58,11 @@ function floorProblems(target, { imports, floor }) {
   return imports
     .filter(({ version }) => version?.startsWith('GLIBC_') && isAbove(version.slice('GLIBC_'.length), GLIBC_FLOOR))
     .map(({ name, version }) => `needs ${name}@${version}: the floor is glibc ${GLIBC_FLOOR}`)
+}
+
+/** macOS runs no arm64 code without a signature that fits; code for Intel processors needs none, under Rosetta too. */
+function signatureProblems({ system, arch }, { signature }) {
+  return system === 'mac' && arch === 'arm64' && signature !== undefined ? [signature] : []
 }
 
 /** Paths of the build machine in the binary would make its bytes differ. */
@@ -100,6 +108,7 @@ export function checkBinary(target, addon) {
     ...read.rpaths.map((path) => `has the rpath ${path}`),
     ...symbolProblems(read),
     ...floorProblems(target, read),
+    ...signatureProblems(target, read),
     ...pathProblems(file),
     ...(target.system === 'win' ? windowsProblems(file, read) : []),
   ]

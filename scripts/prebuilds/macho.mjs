@@ -1,9 +1,11 @@
-// Reads what a Mach-O library asks of its system: 64 bits, one architecture.
+// Reads what a Mach-O library asks of its system, and its signature: 64 bits, one architecture.
+import { createHash } from 'node:crypto'
 
 const CPUS = { 16777223: 'x64', 16777228: 'arm64' }
 const HEADER_BYTES = 32
 const LC_SYMTAB = 0x2
 const LC_RPATH = 0x8000001c
+const LC_CODE_SIGNATURE = 0x1d
 const LC_BUILD_VERSION = 0x32
 const LC_VERSION_MIN_MACOSX = 0x24
 const LOAD_LIBRARY = [0xc, 0x80000018, 0x8000001f]
@@ -33,9 +35,52 @@ function readSymbols(file, command, result) {
   }
 }
 
+// The numbers of a signature are big-endian.
+const MAGIC_SIGNATURE = 0xfade0cc0
+const MAGIC_CODE_DIRECTORY = 0xfade0c02
+const FLAG_AD_HOC = 0x2
+const HASH_SHA256 = 2
+const HASH_BYTES = 32
+
+/** The first blob of a signature, which lists the hash of every page of the file up to the signature. */
+function codeDirectoryOf(signature) {
+  const count = signature.readUInt32BE(8)
+  for (let i = 0; i < count; i += 1) {
+    const blob = signature.subarray(signature.readUInt32BE(12 + i * 8 + 4))
+    if (blob.readUInt32BE(0) === MAGIC_CODE_DIRECTORY) return blob
+  }
+  return undefined
+}
+
+/** Why the ad hoc signature at `begin` does not fit the file's bytes, or undefined. */
+function signatureProblem(file, begin) {
+  const signature = file.subarray(begin)
+  if (signature.readUInt32BE(0) !== MAGIC_SIGNATURE) return 'has no signature where its header says'
+  const directory = codeDirectoryOf(signature)
+  if (directory === undefined) return 'has a signature without a code directory'
+  const [flags, hashes, , , count, limit] = [12, 16, 20, 24, 28, 32].map((offset) => directory.readUInt32BE(offset))
+  if ((flags & FLAG_AD_HOC) === 0) return 'has a signature that is not ad hoc'
+  if (directory[36] !== HASH_BYTES || directory[37] !== HASH_SHA256) return 'has a signature without SHA-256'
+  const pageBytes = 2 ** directory[39]
+  if (limit !== begin || count !== Math.ceil(limit / pageBytes)) return 'has a signature of another length'
+  for (let page = 0; page < count; page += 1) {
+    const bytes = file.subarray(page * pageBytes, Math.min((page + 1) * pageBytes, limit))
+    const at = hashes + page * HASH_BYTES
+    if (
+      !createHash('sha256')
+        .update(bytes)
+        .digest()
+        .equals(directory.subarray(at, at + HASH_BYTES))
+    )
+      return `has a signature that does not fit the bytes of page ${page}`
+  }
+  return undefined
+}
+
 /** @param {Buffer} file */
 export function readMacho(file) {
   const result = { arch: CPUS[file.readUInt32LE(4)], libraries: [], rpaths: [], imports: [], exports: [], floor: '' }
+  let signature = 'is not signed'
   let at = HEADER_BYTES
   for (let left = file.readUInt32LE(16); left > 0; left -= 1) {
     const command = file.subarray(at, at + file.readUInt32LE(at + 4))
@@ -43,9 +88,10 @@ export function readMacho(file) {
     if (LOAD_LIBRARY.includes(kind)) result.libraries.push(stringAt(command, command.readUInt32LE(8)))
     else if (kind === LC_RPATH) result.rpaths.push(stringAt(command, command.readUInt32LE(8)))
     else if (kind === LC_SYMTAB) readSymbols(file, command, result)
+    else if (kind === LC_CODE_SIGNATURE) signature = signatureProblem(file, command.readUInt32LE(8))
     else if (kind === LC_BUILD_VERSION) result.floor = shownVersion(command.readUInt32LE(12))
     else if (kind === LC_VERSION_MIN_MACOSX) result.floor = shownVersion(command.readUInt32LE(8))
     at += command.length
   }
-  return result
+  return { ...result, signature }
 }

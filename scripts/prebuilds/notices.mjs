@@ -2,38 +2,50 @@
 // with the packages that npm installs. `npm pack` runs it.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { chdir } from 'node:process'
+import { join, resolve } from 'node:path'
+import { argv, chdir } from 'node:process'
 import { fileURLToPath } from 'node:url'
+import { readLinked } from './linked.mjs'
 import { TARGETS } from './targets.mjs'
 import { installZig, ZIG_VERSION, zigFolder } from './zig.mjs'
 
-/** `license` is the file of the text; `binaries` says which targets link the library. */
-function libraries() {
-  const zig = (path) => join(zigFolder(), path)
-  const all = () => true
-  return [
-    { name: 'node-addon-api (MIT)', license: 'node_modules/node-addon-api/LICENSE.md', binaries: all },
-    { name: `compiler-rt of zig ${ZIG_VERSION} (MIT)`, license: zig('LICENSE'), binaries: all },
-    { name: 'libc++ (Apache-2.0 with LLVM exception)', license: zig('lib/libcxx/LICENSE.TXT'), binaries: all },
-    {
-      name: 'libc++abi (Apache-2.0 with LLVM exception)',
-      license: zig('lib/libcxxabi/LICENSE.TXT'),
-      // The others link scripts/prebuilds/no_exceptions.cc in its place.
-      binaries: ({ system }) => system === 'mac',
-    },
-    {
-      name: "mingw-w64's runtime (ZPL 2.1 and others)",
-      license: zig('lib/libc/mingw/COPYING'),
-      binaries: ({ system }) => system === 'win',
-    },
-  ]
+const HEAD = 'The binaries of durlog contain parts of these libraries.\n'
+/** The library that every binary contains as headers, so that no archive shows it. */
+const HEADERS = 'node-addon-api'
+
+/** Each library that a binary may contain: its name and the file of its licence, below zig's folder or the repository. */
+const LIBRARIES = {
+  [HEADERS]: { name: 'node-addon-api (MIT)', license: 'node_modules/node-addon-api/LICENSE.md' },
+  'c++': { name: 'libc++ (Apache-2.0 with LLVM exception)', zig: 'lib/libcxx/LICENSE.TXT' },
+  'c++abi': { name: 'libc++abi (Apache-2.0 with LLVM exception)', zig: 'lib/libcxxabi/LICENSE.TXT' },
+  unwind: { name: 'libunwind (Apache-2.0 with LLVM exception)', zig: 'lib/libunwind/LICENSE.TXT' },
+  compiler_rt: { name: `compiler-rt of zig ${ZIG_VERSION} (MIT)`, zig: 'LICENSE' },
+  c_nonshared: {
+    name: 'the part of glibc that is linked into programs (LGPL-2.1 with an exception that permits it)',
+    zig: 'lib/libc/glibc/LICENSES',
+  },
+  mingw32: { name: "mingw-w64's runtime (ZPL 2.1 and others)", zig: 'lib/libc/mingw/COPYING' },
 }
 
-function noticeOf({ name, license, binaries }) {
-  const linked = TARGETS.filter(binaries).map((target) => target.name)
+/**
+ * The text of the notices. `linked` has the archives of each target; `licenseOf` returns the text of a library's licence.
+ * Throws if an archive has no licence here.
+ */
+export function noticesOf(linked, licenseOf) {
+  const unknown = linked.flatMap(({ target, archives }) =>
+    archives.filter((name) => !Object.hasOwn(LIBRARIES, name)).map((name) => `${name} (${target})`),
+  )
+  if (unknown.length > 0) throw new Error(`no licence is known for ${unknown.join(', ')}: add it to LIBRARIES`)
   const rule = '-'.repeat(80)
-  return `${rule}\n${name}\nin the binaries ${linked.join(', ')}\n${rule}\n\n${readFileSync(license, 'utf8').trim()}\n`
+  const notices = Object.entries(LIBRARIES).flatMap(([key, library]) => {
+    const targets = linked
+      .filter(({ archives }) => key === HEADERS || archives.includes(key))
+      .map(({ target }) => target)
+    if (targets.length === 0) return []
+    const title = `${library.name}\nin the binaries ${targets.join(', ')}`
+    return [`${rule}\n${title}\n${rule}\n\n${licenseOf(library).trim()}\n`]
+  })
+  return [HEAD, ...notices].join('\n')
 }
 
 /** The packages of the lock file that npm installs with durlog, as CycloneDX. */
@@ -42,12 +54,21 @@ function billOfMaterials() {
   return execFileSync('npm', args, { encoding: 'utf8', shell: process.platform === 'win32' })
 }
 
-chdir(fileURLToPath(new URL('../..', import.meta.url)))
-if (!existsSync('prebuilds') || readdirSync('prebuilds').length === 0) {
-  console.log('no notices are written: there are no binaries in prebuilds')
-} else {
+function main() {
+  chdir(fileURLToPath(new URL('../..', import.meta.url)))
+  const built = existsSync('prebuilds') ? readdirSync('prebuilds') : []
+  if (built.length === 0) {
+    console.log('no notices are written: there are no binaries in prebuilds')
+    return
+  }
   installZig()
-  const head = 'The binaries of durlog contain parts of these libraries.\n'
-  writeFileSync('THIRD-PARTY-NOTICES.txt', [head, ...libraries().map(noticeOf)].join('\n'))
+  const linked = TARGETS.filter(({ name }) => built.includes(name)).map((target) => ({
+    target: target.name,
+    archives: readLinked(target),
+  }))
+  const licenseOf = ({ license, zig }) => readFileSync(license ?? join(zigFolder(), zig), 'utf8')
+  writeFileSync('THIRD-PARTY-NOTICES.txt', noticesOf(linked, licenseOf))
   writeFileSync('sbom.cdx.json', billOfMaterials())
 }
+
+if (resolve(argv[1] ?? '') === fileURLToPath(import.meta.url)) main()

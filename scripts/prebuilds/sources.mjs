@@ -7,7 +7,7 @@ import { ZIG_VERSION } from './zig.mjs'
 const recordOf = (target) => `build/prebuilds/${target.name}/sources`
 
 function digestOfSources() {
-  const sources = ['src-native', 'binding.gyp', 'scripts/prebuilds/*.cc']
+  const sources = ['src-native', 'binding.gyp', 'scripts/prebuilds/*.c', 'scripts/prebuilds/*.cc']
   const listed = execFileSync('git', ['ls-files', '-co', '--exclude-standard', ...sources], { encoding: 'utf8' })
   const hash = createHash('sha256').update(ZIG_VERSION)
   const files = listed.split('\n').filter((path) => path !== '' && existsSync(path))

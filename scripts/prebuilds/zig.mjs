@@ -38,10 +38,12 @@ export function zigFolder() {
   return execFileSync(PYTHON, ['-c', program], { encoding: 'utf8' }).trim()
 }
 
-/** Runs `zig <args>`. Rejects with the compiler's output. */
+/** Runs `zig <args>`: what it prints. Rejects with the compiler's output. */
 export async function zig(args) {
   try {
-    await run(PYTHON, ['-m', 'ziglang', ...args], { env: environment, maxBuffer: MAX_OUTPUT_BYTES })
+    const options = { env: environment, maxBuffer: MAX_OUTPUT_BYTES }
+    const { stdout, stderr } = await run(PYTHON, ['-m', 'ziglang', ...args], options)
+    return stdout + stderr
   } catch (error) {
     throw new Error(`zig ${args.join(' ')}\n${error.stderr ?? error.message}`)
   }

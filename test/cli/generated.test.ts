@@ -40,12 +40,21 @@ test.each(['zsh', 'fish'])('the script for %s has every command, and the shell a
   expect(spawnSync(shell, ['-n', file]).stderr.toString()).toBe('')
 })
 
+const helps = new Map<string, string>()
+
+/** The text of `--help` of the command `name`. */
+async function helpOf(name: string): Promise<string> {
+  const help = helps.get(name) ?? (await durlog([name, '--help'])).stdout.toString()
+  helps.set(name, help)
+  return help
+}
+
 test('the manual page has every command and every option of --help', async () => {
   const page = (await durlog(['man'])).stdout.toString().replaceAll('\\-', '-')
   expect(page).toMatch(/^\.TH DURLOG 1 /)
   for (const { name } of COMMANDS) {
-    const help = (await durlog([name, '--help'])).stdout.toString()
-    for (const option of help.match(/^ {2}(-., )?--[a-z-]+/gm) ?? []) expect(page).toContain(option.trim())
+    for (const option of (await helpOf(name)).match(/^ {2}(-., )?--[a-z-]+/gm) ?? [])
+      expect(page).toContain(option.trim())
     expect(page).toContain(`.SS durlog ${name} `)
   }
 })
@@ -59,8 +68,6 @@ test.skipIf(!has('man'))('man formats the manual page without a warning', async 
 })
 
 test('each --help fits 80 columns', async () => {
-  for (const { name } of COMMANDS.filter((command) => command.name !== 'bench')) {
-    const help = (await durlog([name, '--help'])).stdout.toString()
-    expect(help.split('\n').filter((line) => line.length > 80)).toEqual([])
-  }
+  for (const { name } of COMMANDS.filter((command) => command.name !== 'bench'))
+    expect((await helpOf(name)).split('\n').filter((line) => line.length > 80)).toEqual([])
 })

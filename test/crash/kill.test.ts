@@ -24,7 +24,7 @@ const ANYWHERE: readonly Preallocation[] = ['auto', 'auto', 'fallocate', 'zero-r
 const UNMAPPED: readonly Preallocation[] = [...ANYWHERE, 'none', 'sparse', 'keep-size']
 const SEGMENT_BYTES: readonly number[] = [65_536, 262_144, 1_048_576]
 
-const rounds = Number(process.env['DURLOG_KILL_ROUNDS'] ?? 100)
+const rounds = Number(process.env['DURLOG_KILL_ROUNDS'] ?? 40)
 const seed = Number(process.env['DURLOG_KILL_SEED'] ?? 1)
 /** The number of lives of one log: the recovered log is appended to and killed again. */
 const LIVES = 5

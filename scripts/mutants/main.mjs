@@ -1,5 +1,6 @@
 // npm run test:mutants: changes src/ in one place at a time, and reports the changes that no test notices.
 // --count N (200), --seed N, --minutes N (a limit for the whole run), --only PREFIX (src/ship), --list: only print the changes.
+// --only src-native/segment changes the C++ core, and builds its tests for each change.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -7,8 +8,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { coreTestsOf, tryCoreMutants } from './core.mjs'
+import { mutantsOf } from './operators.mjs'
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** A change that makes a test hang is noticed. */
 const TEST_TIMEOUT_MS = 30_000
 const MUTANT_TIMEOUT_MS = 240_000
@@ -30,19 +33,6 @@ const TESTS = [
 ]
 /** Only types, or loaded only by the published package. */
 const NOT_MUTATED = ['types.ts', 'index.ts', 'peers.ts']
-
-/** Each makes one change to a line, or none. */
-const OPERATORS = [
-  ['equality', / === | !== /, (text) => (text === ' === ' ? ' !== ' : ' === ')],
-  ['boundary', / <= | >= | < | > /, (text) => ({ ' < ': ' <= ', ' <= ': ' < ', ' > ': ' >= ', ' >= ': ' > ' })[text]],
-  ['logic', / && | \|\| /, (text) => (text === ' && ' ? ' || ' : ' && ')],
-  ['arithmetic', / \+ | - /, (text) => (text === ' + ' ? ' - ' : ' + ')],
-  ['boolean', /\btrue\b|\bfalse\b/, (text) => (text === 'true' ? 'false' : 'true')],
-  ['extreme', /Math\.(min|max)/, (text) => (text === 'Math.min' ? 'Math.max' : 'Math.min')],
-  ['increment', /\+\+|(?<=\w)--/, (text) => (text === '++' ? '--' : '++')],
-  ['condition', /^(\s*(?:\} else )?if \()(.*)(\) .*)$/, (_text, before, test, after) => `${before}!(${test})${after}`],
-  ['call', /^(\s*)((?:await |void )?(?:this|[a-z]\w*)[\w.#?]*\(.*\))$/, (_text, indent) => `${indent}void 0`],
-]
 
 const { values } = parseArgs({
   options: {
@@ -68,39 +58,22 @@ function randomFrom(seed) {
   }
 }
 
-function isCode(line) {
-  return (
-    !/^\s*(\/\/|\/\*|\*|import |export (type|interface)|type |interface |throw |\|)/.test(line) &&
-    !/['"`].* (in|of|to|the) .*['"`]/.test(line)
-  )
-}
-
-function mutantsOf(file) {
-  const lines = readFileSync(join(ROOT, file), 'utf8').split('\n')
-  const found = []
-  for (const [i, line] of lines.entries()) {
-    if (!isCode(line)) continue
-    for (const [operator, pattern, change] of OPERATORS) {
-      const changed = line.replace(pattern, change)
-      if (changed !== line) found.push({ file, line: i, operator, changed })
-    }
-  }
-  return found
-}
+const isCore = values.only.startsWith('src-native')
 
 function testsOf(file) {
-  return TESTS.find(([prefix]) => file.startsWith(prefix))?.slice(1)
+  return isCore ? coreTestsOf(file) : TESTS.find(([prefix]) => file.startsWith(prefix))?.slice(1)
 }
 
 function allMutants() {
-  const files = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
-    .map((name) => join('src', name))
-    .filter((file) => file.endsWith('.ts') && !NOT_MUTATED.some((name) => file.endsWith(`/${name}`)))
+  const [root, ending] = isCore ? ['src-native', '.cc'] : ['src', '.ts']
+  const files = readdirSync(join(ROOT, root), { recursive: true, encoding: 'utf8' })
+    .map((name) => join(root, name))
+    .filter((file) => file.endsWith(ending) && !NOT_MUTATED.some((name) => file.endsWith(`/${name}`)))
     .filter((file) => file.startsWith(values.only) && testsOf(file) !== undefined)
   const random = randomFrom(Number(values.seed))
   return files
     .sort()
-    .flatMap(mutantsOf)
+    .flatMap((file) => mutantsOf(file, readFileSync(join(ROOT, file), 'utf8')))
     .map((mutant) => ({ mutant, rank: random() }))
     .sort((a, b) => a.rank - b.rank)
     .map(({ mutant }) => mutant)
@@ -108,15 +81,13 @@ function allMutants() {
 }
 
 /** A copy of what the tests need, so that the working tree stays as it is. */
-function copyTree() {
-  const dir = mkdtempSync(join(tmpdir(), 'durlog-mutants-'))
+function copyTree(dir) {
   for (const name of ['src', 'test', 'scripts', 'bench', 'dist', 'docs', 'package.json', 'tsconfig.json'])
     cpSync(join(ROOT, name), join(dir, name), { recursive: true })
   for (const name of ['node_modules', 'build']) symlinkSync(join(ROOT, name), join(dir, name))
   const config = readFileSync(join(ROOT, 'vitest.config.ts'), 'utf8')
   // Only src/ is changed: nothing is built again.
   writeFileSync(join(dir, 'vitest.config.ts'), config.replace(/.*globalSetup.*\n/, ''))
-  return dir
 }
 
 /** Tries mutants in order, from `begin` on, in one vitest that stays loaded; sends the parent each result. */
@@ -184,9 +155,24 @@ async function run(dir, mutants) {
       results.push(true)
     }
   }
-  console.log(
-    `${results.filter((noticed) => noticed).length} of ${results.length} changes were noticed (seed ${values.seed})`,
-  )
+  summarize(results)
+}
+
+/** Tries the mutants of the core; those that do not compile are not counted. */
+async function runCore(dir, mutants) {
+  const end = performance.now() + Number(values.minutes) * 60_000
+  const results = []
+  await tryCoreMutants(ROOT, dir, mutants, end, (mutant, result) => {
+    if (result === 'invalid') return
+    results.push(result === 'noticed')
+    report(mutant, result === 'noticed')
+  })
+  summarize(results)
+}
+
+function summarize(results) {
+  const noticed = results.filter(Boolean).length
+  console.log(`${noticed} of ${results.length} changes were noticed (seed ${values.seed})`)
 }
 
 function report({ file, line, operator, changed }, noticed) {
@@ -204,9 +190,13 @@ if (values.list) {
   await tryMutants(values.in, mutants, Number(values.begin))
   process.exit(0)
 } else {
-  const dir = copyTree()
+  const dir = mkdtempSync(join(tmpdir(), 'durlog-mutants-'))
   try {
-    await run(dir, mutants)
+    if (isCore) await runCore(dir, mutants)
+    else {
+      copyTree(dir)
+      await run(dir, mutants)
+    }
   } finally {
     rmSync(dir, { recursive: true, force: true })
   }

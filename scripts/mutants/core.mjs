@@ -1,0 +1,74 @@
+// Mutants of the C++ core: each is compiled into the programs of the tests of its folder.
+import { execFile } from 'node:child_process'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { chdir } from 'node:process'
+import { buildCoreTests } from '../core-tests.mjs'
+
+/** The folders of test/core for each folder of the core: its own, and those that run only if its own notice nothing. */
+const TESTS = [
+  ['src-native/checksum/', ['checksum'], ['record', 'segment']],
+  ['src-native/record/', ['record'], ['segment', 'recovery', 'inspect']],
+  ['src-native/segment/', ['segment'], ['recovery', 'log', 'read']],
+  ['src-native/recovery/', ['recovery'], ['log', 'inspect', 'shared']],
+  ['src-native/live/', ['live'], ['log']],
+  ['src-native/cursor/', ['cursor'], ['retention', 'log']],
+  ['src-native/read/', ['read'], ['inspect', 'log', 'shared']],
+  ['src-native/inspect/', ['inspect'], ['recovery']],
+  ['src-native/retention/', ['retention'], ['log']],
+  ['src-native/log/', ['log'], ['retention', 'live', 'read']],
+  ['src-native/shared/', ['shared'], ['log']],
+]
+/** A change that makes a test hang is noticed. */
+const TEST_TIMEOUT_MS = 120_000
+
+export function coreTestsOf(file) {
+  return TESTS.find(([prefix]) => file.startsWith(prefix))?.slice(1)
+}
+
+/** What compiling needs, with objects of its own. */
+export function copyCore(root, dir) {
+  for (const name of ['src-native', 'test/core', 'scripts', 'package.json', 'binding.gyp'])
+    cpSync(join(root, name), join(dir, name), { recursive: true })
+  mkdirSync(join(dir, 'build'))
+  symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'))
+}
+
+function passes(program) {
+  return new Promise((resolve) => {
+    const options = { timeout: TEST_TIMEOUT_MS, killSignal: 'SIGKILL', maxBuffer: 1 << 26 }
+    execFile(program, ['--gtest_brief=1', '--gtest_fail_fast'], options, (error) => resolve(error === null))
+  })
+}
+
+/** Whether the tests notice the source as it is: 'noticed', 'survived', or 'invalid' if it does not compile. */
+async function judge(groups) {
+  for (const rooms of groups) {
+    const program = await buildCoreTests(`build/mutant-${rooms.join('-')}`, { rooms }).catch(() => undefined)
+    if (program === undefined) return 'invalid'
+    if (!(await passes(`./${program}`))) return 'noticed'
+  }
+  return 'survived'
+}
+
+/** Tries `mutants` in order until `end`; calls `report` with each and its result. */
+export async function tryCoreMutants(root, dir, mutants, end, report) {
+  copyCore(root, dir)
+  chdir(dir)
+  const checked = new Set()
+  for (const mutant of mutants) {
+    if (performance.now() > end) return
+    const groups = coreTestsOf(mutant.file)
+    if (!checked.has(groups.join())) {
+      const result = await judge(groups)
+      if (result !== 'survived') throw new Error(`the tests ${groups.join()} without a change: ${result}`)
+      checked.add(groups.join())
+    }
+    const original = readFileSync(mutant.file, 'utf8')
+    const lines = original.split('\n')
+    lines[mutant.line] = mutant.changed
+    writeFileSync(mutant.file, lines.join('\n'))
+    report(mutant, await judge(groups))
+    writeFileSync(mutant.file, original)
+  }
+}

@@ -1,0 +1,1 @@
+export function linkedArchives(target: { format: 'elf' | 'macho' | 'pe' }, report: string): string[]

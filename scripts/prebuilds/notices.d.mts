@@ -1,0 +1,4 @@
+export function noticesOf(
+  linked: readonly { target: string; archives: readonly string[] }[],
+  licenseOf: (library: { name: string }) => string,
+): string
