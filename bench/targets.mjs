@@ -16,6 +16,7 @@ import { heapGroups } from './targets/heap.mjs'
 import { memoryGroups } from './targets/memory.mjs'
 import { openingGroups } from './targets/opening.mjs'
 import { readGroups } from './targets/read.mjs'
+import { responsiveGroups } from './targets/responsive.mjs'
 import { scanGroups } from './targets/scan.mjs'
 import { severalGroups } from './targets/several.mjs'
 import { shipGroups } from './targets/ship.mjs'
@@ -51,6 +52,7 @@ const groups = [
   ...cursorGroups,
   ...systemGroups,
   ...heapGroups,
+  ...responsiveGroups,
   ...severalGroups,
   ...shipGroups,
   ...compareGroups,

@@ -4,12 +4,13 @@ import { open } from 'durlog'
 import { timeEach, timeEachSync, writeInBursts } from '../dist/harness/load.js'
 import { RawRecords } from '../dist/harness/raw-records.js'
 import { makePayload, withScratch } from '../dist/harness/scratch.js'
-import { median } from '../dist/harness/stats.js'
+import { median, quantile } from '../dist/harness/stats.js'
 
 const RECORDS = 1_000_000
 const MIN_BYTES = 128
 const MAX_BYTES = 256
 const BURST = 1000
+const BATCH = 10_000
 const ROUNDS = 5
 const READS = 1000
 
@@ -28,6 +29,51 @@ function atRandom(read) {
     state = (state * 48271) % 2147483647
     return read(state % RECORDS)
   }
+}
+
+async function fillInBatches(log) {
+  const payload = makePayload(MAX_BYTES)
+  for (let seq = 0; seq < RECORDS; seq += BATCH)
+    await log.appendBatch(Array.from({ length: BATCH }, (_, i) => payload.subarray(0, lengthOf(seq + i))))
+}
+
+/** The place of each record in a batch is found as fast as that of a record appended alone. */
+const getBatched = {
+  name: 'get-batched',
+  figures: [
+    {
+      id: 'get-batched',
+      title: 'get at random, appended in batches of 10,000, p50',
+      unit: 'us',
+      on: 'ratio',
+      max: 1.5,
+      baseline: 'appended singly',
+    },
+    { id: 'get-batched-p99', title: '  p99', unit: 'us', on: 'ratio', max: 2, baseline: 'appended singly' },
+  ],
+  async run({ dir }) {
+    return withScratch(dir, async (folder) => {
+      const [batchedLog, singleLog] = [await open(join(folder, 'batched')), await open(join(folder, 'single'))]
+      await fillInBatches(batchedLog)
+      await fill(singleLog)
+      const [batched, single] = [[], []]
+      for (let round = 0; round <= ROUNDS; round++) {
+        for (const [log, latencies] of [
+          [batchedLog, batched],
+          [singleLog, single],
+        ]) {
+          const some = await timeEach(
+            atRandom((seq) => log.get(seq)),
+            READS,
+          )
+          if (round > 0) latencies.push(...some)
+        }
+      }
+      await Promise.all([batchedLog.close(), singleLog.close()])
+      const at = (share) => ({ value: quantile(batched, share), baseline: quantile(single, share) })
+      return { 'get-batched': at(0.5), 'get-batched-p99': at(0.99) }
+    })
+  },
 }
 
 async function checkPlaces(log, raw) {
@@ -99,4 +145,4 @@ const get = {
   },
 }
 
-export const readGroups = [get]
+export const readGroups = [get, getBatched]
