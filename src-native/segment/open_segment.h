@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "platform/file_system.h"
 #include "record/segment_header.h"
@@ -20,6 +21,8 @@ struct OpenedSegment {
 // Opens a segment and reads its header. kCorrupt if neither copy of the header is whole, kVersion
 // if a newer version wrote it.
 Result<OpenedSegment> OpenSegment(Directory& directory, uint64_t first_seq, OpenMode mode);
+// As OpenSegment(), for a file that may have no segment's name yet.
+Result<OpenedSegment> OpenSegmentFile(Directory& directory, const std::string& name, OpenMode mode);
 
 // The context for scanning the frames of a segment.
 ScanContext ContextOf(const SegmentHeader& header, uint64_t first_seq);

@@ -8,16 +8,20 @@
 
 namespace durlog {
 
-DeviceProof::DeviceProof(SharedSegment& segment)
-    : end_at_open_(segment.first_seq()), seq_(segment.first_seq()) {
+std::unique_ptr<DeviceProof> DeviceProof::Of(SharedSegment& segment, uint64_t recovered_end) {
   FrameStep step;
   uint64_t offset = kSegmentHeaderBytes;
+  uint64_t end = segment.first_seq();
   for (;;) {
     StepAt(segment, offset, &step);
-    if (step.kind != StepKind::kWhole) return;
+    if (step.kind != StepKind::kWhole) break;
     offset += step.bytes;
-    end_at_open_ += step.seqs;
+    end += step.seqs;
   }
+  // No page of the map is dirty before a member reserves the first place.
+  const bool untouched = offset == kSegmentHeaderBytes || end == recovered_end;
+  if (step.kind == StepKind::kFree && untouched) return nullptr;
+  return std::unique_ptr<DeviceProof>(new DeviceProof(segment.first_seq(), end));
 }
 
 void DeviceProof::SkipSynced(SharedSegment& segment, uint64_t synced_end, uint64_t end) {

@@ -22,8 +22,9 @@ class SharedSegment;
 // Of one segment, by one thread at a time.
 class DeviceProof {
  public:
-  // The segment has just been opened.
-  explicit DeviceProof(SharedSegment& segment);
+  // For a segment that has just been opened. Null if it needs no proof, because no record had been
+  // stored there since the log was recovered up to `recovered_end` from the device.
+  static std::unique_ptr<DeviceProof> Of(SharedSegment& segment, uint64_t recovered_end);
 
   // Whether a member that needed no proof has synced the segment since it was opened. That member
   // has synced every record before `vouched_end`: if one of them was stored after the open, the
@@ -42,9 +43,11 @@ class DeviceProof {
                uint64_t synced_end, uint64_t end);
 
  private:
+  DeviceProof(uint64_t first_seq, uint64_t end_at_open)
+      : end_at_open_(end_at_open), seq_(first_seq) {}
   void SkipSynced(SharedSegment& segment, uint64_t synced_end, uint64_t end);
 
-  uint64_t end_at_open_;  // the first seq that was not stored yet
+  const uint64_t end_at_open_;  // the first seq that was not stored yet
   uint64_t offset_ = kSegmentHeaderBytes;
   uint64_t seq_;
   std::unique_ptr<File> direct_;  // opened by the first check

@@ -41,13 +41,27 @@ Result<std::shared_ptr<SharedSegment>> Member::SegmentAt(uint64_t first_seq) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto found = segments_.find(first_seq);
   if (found != segments_.end()) return found->second;
-  DURLOG_ASSIGN_OR_RETURN(std::shared_ptr<SharedSegment> segment,
-                          SharedSegment::Open(*directory_, first_seq, page_->Uuid()));
+  DURLOG_ASSIGN_OR_RETURN(
+      std::shared_ptr<SharedSegment> segment,
+      SharedSegment::Open(*directory_, first_seq, page_->Uuid(), page_->RecoveredEnd(), &spare_));
   const uint64_t done =
       std::min(page_->Load(PageWord::kSyncedFirst), page_->Load(PageWord::kCommittedFirst));
   segments_.erase(segments_.begin(), segments_.lower_bound(std::min(done, first_seq)));
   segments_[first_seq] = segment;
   return segment;
+}
+
+// Failing is harmless: the member opens the file later by its segment's name.
+void Member::HoldSpare() {
+  Result<OpenedSegment> spare =
+      OpenSegmentFile(*directory_, page_->NextSpareName(), OpenMode::kReadWrite);
+  if (!spare.ok()) return;
+  uint64_t word = 1;
+  const Result<size_t> read = spare->file->ReadAt(kSegmentHeaderBytes, &word, sizeof word);
+  // It may have become a segment since it was opened.
+  if (!read.ok() || *read != sizeof word || word != 0) return;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  spare_ = std::move(*spare);
 }
 
 Result<std::shared_ptr<SharedSegment>> Member::SegmentOf(PageWord word) {

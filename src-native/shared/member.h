@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "platform/file_system.h"
+#include "segment/open_segment.h"
 #include "shared/members_page.h"
 #include "shared/shared_live.h"
 #include "shared/shared_segment.h"
@@ -51,6 +52,10 @@ class Member {
   // it names now is opened.
   Result<std::shared_ptr<SharedSegment>> SegmentOf(PageWord word);
 
+  // Opens the file that becomes the next segment, if there is one, for SegmentAt(): a member that
+  // has a segment open before any record is stored there needs no DeviceProof.
+  void HoldSpare();
+
   // Held by the thread that has PageLock::kSync, and by the one that has kRotate: a lock of the
   // page belongs to the open file, and so to every thread of this member.
   std::mutex& syncing() { return syncing_; }
@@ -76,6 +81,7 @@ class Member {
   std::mutex rotating_;
   std::mutex mutex_;
   std::map<uint64_t, std::shared_ptr<SharedSegment>> segments_;
+  OpenedSegment spare_;  // without a file if there is none
 };
 
 }  // namespace durlog

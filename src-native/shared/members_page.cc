@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/yield.h"
+#include "record/segment_name.h"
 #include "shared/frame_step.h"
 
 namespace durlog {
@@ -141,6 +142,8 @@ Status MembersPage::Join() {
                        "have the log open: close the log everywhere, and open it again")
       .WithPath(path_);
 }
+
+std::string MembersPage::NextSpareName() { return SpareName(Load(PageWord::kRotations) + 1); }
 
 LogUuid MembersPage::Uuid() {
   LogUuid uuid{};

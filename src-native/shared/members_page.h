@@ -44,6 +44,7 @@ enum class PageWord : size_t {
   kSyncedRotations = 20,  // of kRotations, at the last sync
   kAsyncEnd = 21,         // every earlier record is synced, or its writeback has been started
   kVouchedEnd = 22,       // synced by a member that needed no DeviceProof
+  kRecoveredEnd = 23,     // see RecoveredEnd()
   kSyncBell = 24,         // its low half rises when a sync for all has ended
   kPids = 32,             // processes of the members, by slot
   kLockOwners = 288,      // processes, by PageLock: for messages and events only
@@ -100,6 +101,12 @@ class MembersPage {
   uint32_t RaiseTime(uint64_t first_seq, uint32_t time_ms);
   // For the first member: `time_ms` is the newest time in the segment of `first_seq`.
   void SetTime(uint64_t first_seq, uint32_t time_ms);
+  // The name of the file for the next rotation. If a member dies while it makes the file, the next
+  // one that makes it removes what the dead one has left under that name.
+  std::string NextSpareName();
+  // The end of the log when the first member had recovered it, if every record was on the device
+  // then and the page cache held no other bytes; otherwise a seq that no record has.
+  uint64_t RecoveredEnd() { return Load(PageWord::kRecoveredEnd) - 1; }
   LogUuid Uuid();
 
   // Waits until RingSyncBell() is called after `count` was loaded, or for `micros`.

@@ -195,6 +195,7 @@ class SharedLog final : public LogWriter {
   StallRow room_stalls_;
   bool spare_failure_seen_ = false;         // of spare_job_, by Harvest()
   uint64_t spare_asked_in_ = UINT64_MAX;    // segment by its first seq
+  bool spare_asked_made_ = false;           // another member had made the spare then
   std::shared_ptr<SharedSegment> entered_;  // in which the append point is
   std::shared_ptr<SharedSegment> left_;     // the one before, while its map is still populated
   uint64_t populated_until_ = 0;            // of the segment that is appended to

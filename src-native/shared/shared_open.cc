@@ -218,6 +218,9 @@ Status SharedLog::Recover() {
   for (const PageWord word : {PageWord::kAsyncEnd, PageWord::kSyncedEnd, PageWord::kFullEnd}) {
     page.Raise(word, folder.next_seq);
   }
+  if (!continues || folder.last->from_device) {
+    page.Raise(PageWord::kRecoveredEnd, folder.next_seq + 1);
+  }
   DURLOG_RETURN_IF_ERROR(member_->TakeSlot());
   live.StoreEnds(first_seq, folder.next_seq, folder.next_seq);
   page.Raise(PageWord::kLiveLineage, member_->live().Attach(file_system, member_->directory(), 0));
@@ -226,9 +229,7 @@ Status SharedLog::Recover() {
   end.offset = offset;
   end.seq = folder.next_seq;
   end.after_marker = !continues || folder.end_marked;
-  DURLOG_RETURN_IF_ERROR(StartAt(end));
-  if (!continues || folder.last->from_device) end.segment->TrustSyncs();
-  return Status::Ok();
+  return StartAt(end);
 }
 
 Status SharedLog::StartAt(const LogPoint& point) {
@@ -328,7 +329,7 @@ void SharedLog::Leave() {
 
 Status SharedLog::MarkEnd(LogPoint end) {
   MembersPage& page = member_->page();
-  static_cast<void>(member_->directory().Remove(NextSpareName(page)).ok());
+  static_cast<void>(member_->directory().Remove(page.NextSpareName()).ok());
   if (page.Load(PageWord::kLatched) != 0) return LatchedError();
   if (!end.after_marker) {
     // All of it is synced before the marker says so.

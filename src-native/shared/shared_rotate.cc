@@ -152,7 +152,7 @@ Result<bool> SharedLog::GiveName(uint64_t first_seq) {
     if (spare == 0) return false;
     const bool fits = FitsNow(spare - 1);
     AtStep(Step::kBeforeRename);
-    const Status renamed = fits ? member_->directory().Rename(NextSpareName(page), name)
+    const Status renamed = fits ? member_->directory().Rename(page.NextSpareName(), name)
                                 : Status::Error(Code::kNotFound, "the spare does not fit");
     if (renamed.code() == Code::kNotFound) {
       page.Word(PageWord::kSpare).store(0, std::memory_order_release);
@@ -169,14 +169,15 @@ Result<bool> SharedLog::GiveName(uint64_t first_seq) {
 }
 
 // If an append waits for the spare, so does the job for another member that makes it, and the
-// append fails if the job does.
+// append fails if the job does. If another member makes the spare, this one asks again once it is
+// made, to open it.
 void SharedLog::RequestSpare(bool waits) {
-  if (!waits && (spare_asked_in_ == append_->point().segment->first_seq() ||
-                 member_->page().Load(PageWord::kSpare) != 0)) {
-    return;
-  }
+  const uint64_t segment = append_->point().segment->first_seq();
+  const bool made = member_->page().Load(PageWord::kSpare) != 0;
+  if (!waits && spare_asked_in_ == segment && (spare_asked_made_ || !made)) return;
   if (spare_job_ && !spare_job_->done()) return;
-  spare_asked_in_ = append_->point().segment->first_seq();
+  spare_asked_in_ = segment;
+  spare_asked_made_ = made;
   SpareRequest request;
   request.preallocation =
       options_.preallocation_auto ? Preallocation::kFallocate : options_.preallocation;

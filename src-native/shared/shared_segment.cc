@@ -4,12 +4,13 @@
 
 #include "record/segment_name.h"
 #include "recovery/identity.h"
-#include "segment/open_segment.h"
 
 namespace durlog {
 
 Result<std::shared_ptr<SharedSegment>> SharedSegment::Open(Directory& directory, uint64_t first_seq,
-                                                           const LogUuid& uuid) {
+                                                           const LogUuid& uuid,
+                                                           uint64_t recovered_end,
+                                                           OpenedSegment* held) {
   DURLOG_ASSIGN_OR_RETURN(OpenedSegment opened,
                           OpenSegment(directory, first_seq, OpenMode::kReadWrite));
   DURLOG_RETURN_IF_ERROR(CheckIdentity(directory, first_seq, opened.header, uuid));
@@ -18,6 +19,9 @@ Result<std::shared_ptr<SharedSegment>> SharedSegment::Open(Directory& directory,
     return Status::Error(Code::kCorrupt, "the segment is not one for several writers")
         .WithPath(path);
   }
+  // The salt is different for each file.
+  const bool opened_early = held->file && held->header.salt == opened.header.salt;
+  if (opened_early) opened.file = std::move(held->file);
   // A store behind the end of the file would go nowhere.
   DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, opened.file->Size());
   if (file_bytes < opened.header.segment_bytes) {
@@ -27,10 +31,7 @@ Result<std::shared_ptr<SharedSegment>> SharedSegment::Open(Directory& directory,
                           opened.file->Map(0, static_cast<size_t>(opened.header.segment_bytes)));
   std::shared_ptr<SharedSegment> segment(
       new SharedSegment(first_seq, opened.header, std::move(opened.file), std::move(mapping)));
-  // No page of the map is dirty before the first word is reserved.
-  if (segment->WordAt(kSegmentHeaderBytes).load(std::memory_order_acquire) != 0) {
-    segment->proof_ = std::make_unique<DeviceProof>(*segment);
-  }
+  if (!opened_early) segment->proof_ = DeviceProof::Of(*segment, recovered_end);
   return segment;
 }
 

@@ -15,6 +15,7 @@
 #include "base/shared_word.h"
 #include "platform/file_system.h"
 #include "record/segment_header.h"
+#include "segment/open_segment.h"
 #include "shared/device_proof.h"
 
 namespace durlog {
@@ -22,8 +23,11 @@ namespace durlog {
 class SharedSegment {
  public:
   // The segment must be of a version for several writers, of the log `uuid`, and have its blocks.
+  // If `held` is the same file, opened before any record was stored there, it is taken and used.
+  // `recovered_end` is as for DeviceProof::Of().
   static Result<std::shared_ptr<SharedSegment>> Open(Directory& directory, uint64_t first_seq,
-                                                     const LogUuid& uuid);
+                                                     const LogUuid& uuid, uint64_t recovered_end,
+                                                     OpenedSegment* held);
 
   uint64_t first_seq() const { return first_seq_; }
   const SegmentHeader& header() const { return header_; }
@@ -37,11 +41,10 @@ class SharedSegment {
   // A store or load met a page that could not be read or written: the member may see bytes that no
   // other member sees, and nothing of the segment counts.
   bool faulted() const { return mapping_->faulted(); }
-  // The check that a sync by this member needs. Null if the member opened the segment before any
-  // record was stored there, or has called TrustSyncs(). Held with Member::syncing().
+  // The check that a sync by this member needs. Null if every failed writeback is reported to this
+  // open of the file. Held with Member::syncing().
   DeviceProof* proof() { return proof_.get(); }
-  // Every writeback that has failed or will fail is reported to this open of the file, or none had
-  // failed before it: the member has just recovered the segment, or another one vouches for it.
+  // Another member vouches that no writeback had failed before this open.
   void TrustSyncs() { proof_.reset(); }
   // Before a sync: no member stores before `offset` any more. From any thread.
   void DropBefore(uint64_t offset);

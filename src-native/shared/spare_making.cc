@@ -36,10 +36,6 @@ Result<Spare> MakeSharedSpare(Directory& directory, const SegmentHeader& header,
       .WithPath(directory.path());
 }
 
-std::string NextSpareName(MembersPage& page) {
-  return SpareName(page.Load(PageWord::kRotations) + 1);
-}
-
 // True if there is a spare now, false if another thread or member has the lock.
 Result<bool> SharedSpareJob::TryMake() {
   MembersPage& page = member_->page();
@@ -49,7 +45,7 @@ Result<bool> SharedSpareJob::TryMake() {
   if (!locked) return false;
   const PageLockRelease release(page, PageLock::kRotate);
   if (page.Load(PageWord::kSpare) != 0) return true;
-  const std::string name = NextSpareName(page);
+  const std::string name = page.NextSpareName();
   Status removed = member_->directory().Remove(name);
   if (!removed.ok() && removed.code() != Code::kNotFound) return removed;
   DURLOG_ASSIGN_OR_RETURN(const Spare spare,
@@ -63,6 +59,7 @@ Status SharedSpareJob::Make() {
   const uint64_t begin = member_->file_system().MonotonicMicros();
   for (;;) {
     DURLOG_ASSIGN_OR_RETURN(const bool made, TryMake());
+    if (made) member_->HoldSpare();
     if (made || stall_ms_ == 0 || cancelled()) return Status::Ok();
     if (member_->file_system().MonotonicMicros() - begin >= uint64_t{stall_ms_} * 1000) {
       stalled_pid_ = member_->page().OtherOwnerOf(PageLock::kRotate);

@@ -1,4 +1,4 @@
-// Makes the file that becomes the next segment, for all members.
+// Makes the file that becomes the next segment, for all members, and opens it for this one.
 #ifndef DURLOG_SHARED_SPARE_MAKING_H_
 #define DURLOG_SHARED_SPARE_MAKING_H_
 
@@ -21,10 +21,6 @@ SegmentHeader SharedHeader(FileSystem& file_system, const LogUuid& uuid, uint64_
 // A file with that header and all of its blocks. kUnsupported if the blocks cannot be allocated.
 Result<Spare> MakeSharedSpare(Directory& directory, const SegmentHeader& header,
                               const SpareRequest& request, const std::string& name);
-
-// The name of the file for the next rotation. If a member dies while it makes the file, the next
-// one that makes it removes what the dead one has left under that name.
-std::string NextSpareName(MembersPage& page);
 
 class SharedSpareJob final : public Job {
  public:

@@ -67,7 +67,7 @@ class ObservedFile final : public File {
         maps_(maps) {}
 
   Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) override {
-    DURLOG_RETURN_IF_ERROR(observer_({"read", name_, offset, length}));
+    DURLOG_RETURN_IF_ERROR(observer_({direct_ ? "read-direct" : "read", name_, offset, length}));
     return inner_->ReadAt(offset, to, length);
   }
   Status WriteAt(uint64_t offset, const void* from, size_t length) override {

@@ -54,7 +54,7 @@ void Stage::TakeSpareAway() {
   const Result<std::unique_ptr<MembersPage>> page = MembersPage::Open(**folder);
   if (!(*page)->Join().ok()) return Fail("the members' page cannot be opened");
   SharedWord& spare = (*page)->Word(PageWord::kSpare);
-  if (!(*folder)->Remove(NextSpareName(**page)).ok()) return Fail("there was no spare");
+  if (!(*folder)->Remove((*page)->NextSpareName()).ok()) return Fail("there was no spare");
   spare.store(0);
 }
 
