@@ -56,7 +56,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   archive: ['base', 'options', 'face', 'ship'],
   streams: ['base', 'options', 'face'],
   terminal: [],
-  cli: [...LIBRARY, 'ship', 'jetstream', 'archive', 'terminal'],
+  cli: [...LIBRARY, 'streams', 'ship', 'jetstream', 'archive', 'terminal'],
   bench: ['face', 'terminal'],
 }
 /** The only import of the bench by the command line: a path that is loaded when `durlog bench` runs. */

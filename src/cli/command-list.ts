@@ -42,6 +42,11 @@ export const COMMANDS: readonly Entry[] = [
   { name: 'import', summary: 'append records from lines of JSON', load: () => import('./commands/import.js') },
   { name: 'trim', summary: 'remove old segments', load: () => import('./commands/trim.js') },
   {
+    name: 'streams',
+    summary: 'list, read, append to and import streams',
+    load: () => import('./commands/streams.js'),
+  },
+  {
     name: 'backup',
     summary: 'copy a log and its cursors to another folder',
     load: () => import('./commands/backup.js'),

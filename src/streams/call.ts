@@ -14,6 +14,8 @@ import type { StreamAppendResult } from './types.js'
 export interface Item extends Wanted {
   /** A string is stored as UTF-8. */
   value: Buffer | string
+  /** When the record was made, if it is not now. */
+  timestamp?: number | undefined
 }
 
 /** How calls reach the log. */
@@ -164,12 +166,13 @@ export class BatchCall extends Promised<StreamAppendResult[]> implements Call {
 
 /** Without its bytes. Each field is named: a spread would cost as much as the rest of an append. */
 function entryOf(item: Item, seq: number, timeMs: number, continues: boolean, request: RequestId | undefined): Entry {
-  const { kind, stream, producer, writerSeq, encoding, meta, existing, follows } = item
+  const { kind, stream, producer, writerSeq, encoding, meta, existing, follows, timestamp } = item
   return {
     kind,
     stream,
     seq,
-    timeMs,
+    // No later than now: the times of later records would be as late.
+    timeMs: timestamp === undefined ? timeMs : Math.min(timestamp, timeMs),
     producer,
     request,
     writerSeq,

@@ -22,7 +22,7 @@ export interface StreamContext extends ReadContext {
 export function appendItem(context: ReadContext, stream: string, value: unknown, conditions: AppendConditions): Item {
   const found = context.find(stream)
   const codec = found === undefined ? context.codec : codecOf(found.meta.encoding)
-  const { expectedSeq, producer, writerSeq, existing } = conditions
+  const { expectedSeq, producer, writerSeq, existing, timestamp } = conditions
   return {
     kind: EntryKind.append,
     stream,
@@ -34,6 +34,7 @@ export function appendItem(context: ReadContext, stream: string, value: unknown,
     meta: undefined,
     existing,
     follows: false,
+    timestamp,
   }
 }
 
@@ -65,6 +66,10 @@ export function bareItem(kind: EntryKind, stream: string): Item {
 }
 
 /** An item of the group that `first` begins. */
-export function following(kind: EntryKind, { stream, encoding }: Item, value: Buffer | string = EMPTY): Item {
-  return { ...bareItem(kind, stream), encoding, follows: true, value }
+export function following(
+  kind: EntryKind,
+  { stream, encoding, timestamp }: Item,
+  value: Buffer | string = EMPTY,
+): Item {
+  return { ...bareItem(kind, stream), encoding, follows: true, value, timestamp }
 }

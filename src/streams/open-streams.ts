@@ -30,3 +30,11 @@ export async function openStreams(dir: string | URL, options?: StreamsOptions): 
   await streams.open(resolved.waitMs)
   return streams
 }
+
+/** For tools: as a client of the processes that have the folder open, or as its owner; with the level that they use. */
+export async function joinStreams(dir: string, options: StreamsOptions): Promise<RemoteStreams<unknown>> {
+  const resolved = resolveStreamsOptions(options)
+  const streams = new RemoteStreams<unknown>(resolve(dir), resolved, options.durability === undefined)
+  await streams.open(resolved.waitMs)
+  return streams
+}

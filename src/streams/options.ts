@@ -30,6 +30,7 @@ const APPEND_NAMES: readonly string[] = [
   'writerSeq',
   'create',
   'end',
+  'timestamp',
 ] satisfies (keyof StreamAppendOptions)[]
 const CREATE_NAMES: readonly string[] = [
   'encoding',
@@ -49,6 +50,8 @@ const PRODUCER_ID_MAX_BYTES = 128
 const WRITER_SEQ_MAX_BYTES = 1024
 const CONTENT_TYPE_MAX_BYTES = 256
 const FORK_NAMES: readonly string[] = ['stream', 'seq', 'bytes'] satisfies (keyof StreamFork)[]
+/** A time takes 6 bytes. */
+const TIMESTAMP_RANGE = { min: 0, max: 2 ** 48 - 1, unit: 'milliseconds' }
 const TIME_RANGE = { min: 0, max: 2 ** 53 - 1, unit: 'milliseconds' }
 
 export interface ResolvedStreamsOptions {
@@ -86,6 +89,7 @@ export interface AppendConditions {
   /** Refuse an append to a stream that does not exist. */
   existing: boolean
   end: boolean
+  timestamp: number | undefined
 }
 
 const NO_CONDITIONS: AppendConditions = {
@@ -94,11 +98,12 @@ const NO_CONDITIONS: AppendConditions = {
   writerSeq: undefined,
   existing: false,
   end: false,
+  timestamp: undefined,
 }
 
 export function resolveAppendOptions(options: unknown): AppendConditions {
   if (options === undefined) return NO_CONDITIONS
-  const { expectedSeq, producer, writerSeq, create, end } = bag(
+  const { expectedSeq, producer, writerSeq, create, end, timestamp } = bag(
     'append options',
     options,
     APPEND_NAMES,
@@ -109,6 +114,7 @@ export function resolveAppendOptions(options: unknown): AppendConditions {
     writerSeq: writerSeq === undefined ? undefined : text('writerSeq', writerSeq, WRITER_SEQ_MAX_BYTES),
     existing: !flag('create', create, true),
     end: flag('end', end, false),
+    timestamp: timestamp === undefined ? undefined : whole('timestamp', timestamp, TIMESTAMP_RANGE, 0),
   }
 }
 
@@ -175,7 +181,15 @@ function resolveProducer(producer: unknown): Producer {
   }
 }
 
-export const BATCH_ITEM_NAMES: readonly string[] = ['stream', 'value', 'expectedSeq', 'producer', 'writerSeq', 'create']
+export const BATCH_ITEM_NAMES: readonly string[] = [
+  'stream',
+  'value',
+  'expectedSeq',
+  'producer',
+  'writerSeq',
+  'create',
+  'timestamp',
+]
 
 /** The items of a batch as objects; each is checked by the caller. */
 export function checkBatch(items: unknown): asserts items is readonly unknown[] {

@@ -51,7 +51,7 @@ export class StreamTable {
 
   /** Applies an entry that counts, to `found`, the stream with its name. */
   apply(entry: Entry, position: number, found: StreamState | undefined): StreamState {
-    this.lastTimeMs = entry.timeMs
+    this.lastTimeMs = Math.max(this.lastTimeMs, entry.timeMs)
     this.tail.add(position, entry)
     const state = found ?? this.#create(entry, position)
     this.#touch(state)

@@ -41,6 +41,8 @@ export interface StreamAppendOptions {
   create?: boolean | undefined
   /** End the stream with this append, in one step. Default false. */
   end?: boolean | undefined
+  /** When the record was made, to import records from elsewhere: milliseconds since 1970, not later than now. Default: now. */
+  timestamp?: number | undefined
 }
 
 /** A position of another stream, where a stream begins. Its records have the same seqs in both. */

@@ -12,6 +12,7 @@ import {
   writeOut,
 } from '../../terminal/output.js'
 import { toWaitMs } from '../arguments.js'
+import { logFolder, type StreamRate, StreamRates } from '../streams/rates.js'
 
 interface Flags {
   interval: number
@@ -36,6 +37,8 @@ interface Sample {
   bytes: number
   allocatedBytes: number
   cursors: (CursorSummary & { passedPerSecond: number })[]
+  /** Of a folder of streams: those that have grown most since the previous sample. */
+  streams?: StreamRate[]
 }
 
 const MIN_INTERVAL_MS = 100
@@ -53,9 +56,9 @@ export function register(program: Command): void {
     .command('top')
     .summary('watch rates, latency, segments and cursors')
     .description(
-      'Show once a second how fast logs grow and are trimmed, how long commits take, the size of the logs, and how many records each cursor has still to read. Takes no lock and does not slow down writers.',
+      'Show once a second how fast logs grow and are trimmed, how long commits take, the size of the logs, and how many records each cursor has still to read; of a folder of streams also which streams grow. Takes no lock and does not slow down writers.',
     )
-    .argument('<dirs...>', 'the folders of the logs')
+    .argument('<dirs...>', 'the folders of the logs, or of streams')
     .option('-i, --interval <ms>', 'time between two samples, at least 100', parseInterval, 1000)
     .option('-n, --count <times>', 'how many samples (default: until interrupted)', parseWhole)
   addJson(command).action(run)
@@ -64,7 +67,10 @@ export function register(program: Command): void {
 async function run(dirs: string[], { interval, count = Number.POSITIVE_INFINITY, json }: Flags): Promise<void> {
   const views: LogView[] = []
   try {
-    for (const dir of dirs) views.push(new LogView(await open(dir, { readOnly: true })))
+    for (const dir of dirs) {
+      const { dir: folder, hasStreams } = logFolder(dir)
+      views.push(new LogView(await open(folder, { readOnly: true }), hasStreams))
+    }
     for (let look = 1; ; look++) {
       const samples: Sample[] = []
       for (const view of views) samples.push(await view.look())
@@ -80,10 +86,12 @@ async function run(dirs: string[], { interval, count = Number.POSITIVE_INFINITY,
 
 class LogView {
   readonly log: ReadOnlyLog
+  readonly #rates: StreamRates | undefined
   #last: { sample: Sample; at: number; commits: number; commitTotalMicros: number } | undefined
 
-  constructor(log: ReadOnlyLog) {
+  constructor(log: ReadOnlyLog, hasStreams: boolean) {
     this.log = log
+    if (hasStreams) this.#rates = new StreamRates(log)
   }
 
   async look(): Promise<Sample> {
@@ -97,6 +105,7 @@ class LogView {
       const before = last?.sample.cursors.find(({ name }) => name === cursor.name)?.position
       return { ...cursor, passedPerSecond: rate(cursor.position, before) }
     })
+    const streams = await this.#rates?.look()
     const sample = {
       dir,
       firstSeq,
@@ -112,6 +121,7 @@ class LogView {
       bytes: segments.reduce((sum, { bytes }) => sum + bytes, 0),
       allocatedBytes: segments.reduce((sum, { allocatedBytes }) => sum + allocatedBytes, 0),
       cursors,
+      ...(streams !== undefined && { streams }),
     }
     this.#last = { sample, at, commits, commitTotalMicros }
     return sample
@@ -146,7 +156,7 @@ function formatSample(sample: Sample): string {
       `${formatBytes(bytes)} in ${formatCounted(segments, 'segment')}, ${formatBytes(allocatedBytes)} on the device`,
     ],
   ])
-  if (cursors.length === 0) return fields
+  if (cursors.length === 0) return fields + formatStreams(sample.streams)
   const rows = cursors.map(({ name, position, lagRecords, passedPerSecond, state, owned, ownerPid }) => [
     name,
     position === -1 ? 'unknown' : String(position),
@@ -155,5 +165,12 @@ function formatSample(sample: Sample): string {
     state,
     owned ? `process ${ownerPid ?? 'unknown'}` : 'none',
   ])
-  return fields + formatTable(['cursor', 'position', 'behind', 'a second', 'state', 'owner'], rows)
+  const table = formatTable(['cursor', 'position', 'behind', 'a second', 'state', 'owner'], rows)
+  return fields + table + formatStreams(sample.streams)
+}
+
+function formatStreams(streams: readonly StreamRate[] = []): string {
+  if (streams.length === 0) return ''
+  const rows = streams.map(({ name, appendedPerSecond }) => [name, String(appendedPerSecond)])
+  return formatTable(['stream', 'records a second'], rows)
 }

@@ -34,7 +34,7 @@ const NEXT_OWNER_MS = 10_000
 export interface LinkContext {
   dir: string
   host: OwnerHost
-  durability: string
+  durability: string | undefined
   encoding: string | undefined
   onWelcome(welcome: Welcome): void
   onEvent(name: string, value: unknown): void
@@ -64,7 +64,8 @@ export class Link {
   #confirmed = 0
   #confirmTimer: NodeJS.Timeout | undefined
   readonly #watch: OwnerWatch
-  #ownerPid = 0
+  /** 0 before the first welcome. */
+  ownerPid = 0
   /** Why no request can be served any more. */
   #failure: DurlogError | undefined
   #onIdle: (() => void) | undefined
@@ -73,7 +74,7 @@ export class Link {
     this.#context = context
     this.#watch = new OwnerWatch({
       ping: () => (this.#connection ?? this.#greeting)?.send(jsonFrame(FrameType.ping, 0)),
-      onStalled: () => context.onStalled(this.#ownerPid),
+      onStalled: () => context.onStalled(this.ownerPid),
       onStalledTick: (ticks) => this.#onStalledTick(ticks),
     })
   }
@@ -197,7 +198,7 @@ export class Link {
     }
     const { sinceSignMs } = this.#watch
     this.#connection = connection
-    this.#ownerPid = welcome.pid
+    this.ownerPid = welcome.pid
     this.#watch.sign()
     this.#context.onWelcome(welcome)
     if (this.#nextNumber > 0 && sinceSignMs > REPEAT_WITHIN_MS) this.#giveUp(this.#submits)
@@ -271,7 +272,7 @@ export class Link {
 
   #onStalledTick(ticks: number): void {
     // Before the first welcome.
-    if (this.#ownerPid === 0 && ticks >= FAILED_TICKS) this.#greeting?.refuse(this.#stalledError())
+    if (this.ownerPid === 0 && ticks >= FAILED_TICKS) this.#greeting?.refuse(this.#stalledError())
     for (const requests of [this.#submits, this.#calls]) {
       const late = [...requests].filter(([, request]) => ++request.ticks >= FAILED_TICKS)
       this.#giveUp(new Map(late), requests)
@@ -288,7 +289,7 @@ export class Link {
   }
 
   #stalledError(): DurlogError {
-    const pid = this.#ownerPid
+    const pid = this.ownerPid
     return new DurlogError(
       'ERR_DURLOG_STALLED',
       `${pid > 0 ? `process ${pid}` : 'the process'}, which has the folder ${this.#context.dir} open, does not answer: resume or kill it; the append may or may not be stored`,

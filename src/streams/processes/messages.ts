@@ -1,5 +1,6 @@
 /** The payloads of the frames. */
 import { DurlogError, type DurlogErrorCode } from '../../errors.js'
+import type { Durability } from '../../index.js'
 import { codecOf, EncodedValue } from '../encoding.js'
 import { encode } from '../items.js'
 import type { StreamAppendResult } from '../types.js'
@@ -14,13 +15,15 @@ export interface Hello {
   version: number
   /** 16 hex digits. */
   client: string
-  durability: string
+  /** The level that the caller has named. */
+  durability: string | undefined
   /** The encoding that the caller has named. */
   encoding: string | undefined
 }
 
 export interface Welcome {
   pid: number
+  durability: Durability
   encoding: 'json' | 'text' | 'bytes'
   changes: unknown[]
 }

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { DurlogError } from '../../errors.js'
+import type { Durability } from '../../index.js'
 import type { StreamsOptions } from '../types.js'
 import { receivedError } from './messages.js'
 import { type Owner, startOwner } from './owner.js'
@@ -13,7 +14,7 @@ const WORKER: string | undefined = typeof __dirname === 'string' ? join(__dirnam
 
 export class OwnerHost {
   readonly #dir: string
-  readonly #options: StreamsOptions
+  #options: StreamsOptions
   #worker: Worker | undefined
   /** Without a worker. */
   #owner: Owner | undefined
@@ -27,6 +28,11 @@ export class OwnerHost {
 
   get owns(): boolean {
     return this.#owns
+  }
+
+  /** The level that the processes use: an owner of this process will use it, too. */
+  set durability(durability: Durability) {
+    this.#options = { ...this.#options, durability }
   }
 
   /** Starts the thread, so that it can take the folder at once. */

@@ -1,6 +1,7 @@
 /** The owner of a folder of streams: opens it, and serves the processes of this user. */
 import { createServer, type Server } from 'node:net'
 import { clearInterval, setInterval } from 'node:timers'
+import type { Durability } from '../../index.js'
 import type { EncodedValue } from '../encoding.js'
 import { openWithInternals } from '../open.js'
 import type { StreamStore } from '../store.js'
@@ -18,22 +19,19 @@ export class Owner {
   readonly #server: Server
   readonly #store: Promise<StreamStore<EncodedValue>>
   readonly #sessions = new Set<Session>()
-  readonly #durability: string
   /** Since when a client with results is not connected. */
   readonly #missing = new Map<string, number>()
   #sweep: NodeJS.Timeout | undefined
   #address: Address | undefined
 
   /** `store` may still be opening, but this process has its lock. */
-  constructor(store: Promise<StreamStore<EncodedValue>>, durability: string) {
+  constructor(store: Promise<StreamStore<EncodedValue>>, durability: Durability) {
     this.#store = store
-    this.#durability = durability
     this.#server = createServer((socket) => {
-      const { durability: level } = this
       this.#sessions.add(
         new Session(socket, {
           store: this.#store,
-          durability: level,
+          durability,
           onClient: ({ client }) => this.#missing.delete(client),
           onClosed: (session) => this.#sessions.delete(session),
         }),
@@ -43,10 +41,6 @@ export class Owner {
       (opened) => this.#onOpen(opened),
       () => {},
     )
-  }
-
-  get durability(): string {
-    return this.#durability
   }
 
   async listen(dir: string): Promise<void> {

@@ -37,7 +37,8 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
   #encoding: StreamEncoding
   #closing: Promise<void> | undefined
 
-  constructor(dir: string, options: ResolvedStreamsOptions) {
+  /** With `anyLevel`, appends reach the level that the owner uses. */
+  constructor(dir: string, options: ResolvedStreamsOptions, anyLevel = false) {
     super()
     this.dir = dir
     this.#encoding = options.encoding
@@ -47,10 +48,11 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
     this.#link = new Link({
       dir,
       host: this.#host,
-      durability,
+      durability: anyLevel ? undefined : durability,
       encoding,
       onWelcome: (welcome) => {
         this.#encoding = welcome.encoding
+        this.#host.durability = welcome.durability
         this.changes.splice(0, this.changes.length, ...(welcome.changes as StreamChange[]))
       },
       onEvent: (name, value) => this.#onEvent(name as keyof StreamsEvents, value),
@@ -68,6 +70,16 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
       await this.#link.close().catch(() => {})
       throw error
     }
+  }
+
+  /** The process that has the folder open. */
+  get ownerPid(): number {
+    return this.#link.ownerPid
+  }
+
+  /** Of the folder. */
+  get encoding(): StreamEncoding {
+    return this.#encoding
   }
 
   stream(name: string): Stream<V> {

@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import process from 'node:process'
 import { DurlogError } from '../../errors.js'
+import type { Durability } from '../../index.js'
 import { EncodedValue } from '../encoding.js'
 import type { StreamStore } from '../store.js'
 import type { StreamAppendResult, StreamInfo, Streams, StreamsCursor } from '../types.js'
@@ -31,7 +32,7 @@ const REQUEST_OVERHEAD_BYTES = 512
 export interface OwnerContext {
   /** Settles when the folder is open. */
   store: Promise<StreamStore<EncodedValue>>
-  durability: string
+  durability: Durability
   /** The session has its id. */
   onClient(session: Session): void
   onClosed(session: Session): void
@@ -114,7 +115,7 @@ export class Session {
           `process ${process.pid}, which has the folder open, speaks version ${PROTOCOL_VERSION} of the protocol, not ${hello.version}: use one version of durlog in all processes`,
         )
       const { durability } = this.#context
-      if (hello.durability !== durability)
+      if (hello.durability !== undefined && hello.durability !== durability)
         throw new DurlogError(
           'ERR_DURLOG_INVALID_ARGUMENT',
           `process ${process.pid} has the folder open with the durability ${durability}, not ${hello.durability}: use one level in all processes`,
@@ -128,7 +129,8 @@ export class Session {
       this.client = hello.client
       this.#store = store
       this.#context.onClient(this)
-      const welcome: Welcome = { pid: process.pid, encoding: store.encoding, changes: [...store.changes] }
+      const { encoding, changes } = store
+      const welcome: Welcome = { pid: process.pid, durability, encoding, changes: [...changes] }
       this.#send(jsonFrame(FrameType.welcome, 0, welcome))
     } catch (error) {
       this.#send(jsonFrame(FrameType.unwelcome, 0, sentError(error)))

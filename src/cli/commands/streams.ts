@@ -1,0 +1,95 @@
+import { Argument, type Command } from 'commander'
+import { joinStreams } from '../../streams/open-streams.js'
+import { addJson, parseWhole } from '../../terminal/arguments.js'
+import { ExitCode } from '../../terminal/exit-codes.js'
+import { InputError } from '../../terminal/input-error.js'
+import { ACTIONS, type Action } from '../streams/actions.js'
+import { importFiles } from '../streams/import.js'
+
+export interface StreamsFlags {
+  prefix?: string
+  lines?: number
+  from?: number
+  follow?: boolean
+  times?: boolean
+  name?: string
+  timeField?: string
+  dryRun?: boolean
+  watch?: boolean
+  json?: boolean
+}
+
+type Flag = Exclude<keyof StreamsFlags, 'json'>
+
+/** Of each action: its arguments, and the options that it has. */
+const USAGES: Record<string, { min: number; max: number; names: string; flags: readonly Flag[] }> = {
+  ls: { min: 0, max: 0, names: '', flags: ['prefix'] },
+  stat: { min: 0, max: 1, names: ' [NAME]', flags: [] },
+  cat: { min: 1, max: 1, names: ' NAME', flags: ['from', 'times'] },
+  tail: { min: 1, max: 1, names: ' NAME', flags: ['lines', 'follow', 'times'] },
+  export: { min: 1, max: 1, names: ' NAME', flags: ['from'] },
+  append: { min: 1, max: 2, names: ' NAME [FILE]', flags: ['timeField'] },
+  rm: { min: 1, max: Number.POSITIVE_INFINITY, names: ' NAME...', flags: [] },
+  fork: { min: 2, max: 2, names: ' NAME NEW', flags: ['from'] },
+  import: {
+    min: 1,
+    max: Number.POSITIVE_INFINITY,
+    names: ' FILE...',
+    flags: ['name', 'prefix', 'timeField', 'dryRun', 'watch'],
+  },
+  verify: { min: 0, max: 0, names: '', flags: ['prefix'] },
+}
+
+export function register(program: Command): void {
+  const command = program
+    .command('streams')
+    .summary('list, read, append to and import streams')
+    .description(
+      `Work with a folder of streams, also while other processes have it open. Actions: ${Object.entries(USAGES)
+        .map(([action, { names }]) => action + names)
+        .join(
+          ', ',
+        )}. "cat" and "tail" print each value on a line; "append" reads one value per line of FILE or stdin; "import" makes each intact line of the .jsonl files FILE a record of the stream with the name of the file, once, however often it is repeated, and lists torn, fused and invalid lines; "fork" makes the stream NEW from the records of NAME; "verify" reads everything.`,
+    )
+    .argument('<dir>', 'the folder of the streams')
+    .addArgument(new Argument('<action>', 'what to do').choices(Object.keys(USAGES)))
+    .argument('[names...]', 'streams or files')
+    .option('--prefix <text>', 'ls, verify: only streams whose names begin so; import: before the names of the files')
+    .option('-n, --lines <count>', 'tail: how many records (default: 10)', parseWhole)
+    .option('-f, --follow', 'tail: wait for new records and print them')
+    .option('--from <seq>', 'cat, export: the first record; fork: the first record that is not shared', parseWhole)
+    .option('-t, --times', 'cat, tail: print the time of each record and a tab before it')
+    .option('--name <stream>', 'import: the name of the stream, of one file')
+    .option(
+      '--time-field <name>',
+      "append, import: take the record's time from this member (ISO 8601, or milliseconds)",
+    )
+    .option('--dry-run', 'import: only report')
+    .option('--watch', 'import: follow the files, to which a program still appends')
+  addJson(command).action(run)
+}
+
+function check(action: string, names: readonly string[], flags: StreamsFlags): void {
+  const usage = USAGES[action] as (typeof USAGES)[string]
+  const given = (Object.keys(flags) as (keyof StreamsFlags)[]).filter((flag): flag is Flag => flag !== 'json')
+  const wrong = given.find((flag) => !usage.flags.includes(flag))
+  const problem =
+    wrong !== undefined
+      ? `"${action}" has no option --${wrong.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+      : names.length < usage.min || names.length > usage.max
+        ? `usage: durlog streams DIR ${action}${usage.names}`
+        : flags.name !== undefined && names.length > 1
+          ? '--name is the stream of one file: give one file'
+          : flags.dryRun && flags.watch
+            ? '--dry-run ends: leave out --watch'
+            : ''
+  if (problem !== '') throw new InputError(problem, ExitCode.usage)
+}
+
+async function run(dir: string, action: string, names: string[], flags: StreamsFlags): Promise<void> {
+  check(action, names, flags)
+  if (action === 'import' && flags.dryRun) return importFiles(undefined, names, flags)
+  await using streams = await joinStreams(dir, { create: action === 'append' || action === 'import' })
+  if (action === 'import') return await importFiles(streams, names, flags)
+  await (ACTIONS[action] as Action)(streams, names, flags)
+}

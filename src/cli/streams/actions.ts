@@ -1,0 +1,206 @@
+/** The actions of `durlog streams`, but import. */
+import type { RemoteStreams } from '../../streams/processes/remote-streams.js'
+import type { StreamInfo } from '../../streams/types.js'
+import { ExitCode } from '../../terminal/exit-codes.js'
+import { InputError } from '../../terminal/input-error.js'
+import {
+  formatBytes,
+  formatCounted,
+  formatFields,
+  formatTable,
+  writeJson,
+  writeOut,
+  writeSummary,
+} from '../../terminal/output.js'
+import type { StreamsFlags } from '../commands/streams.js'
+import { isBlank, LineSplitter, openInput } from '../input.js'
+import { parseJsonLine, timeIn } from '../records.js'
+import { exportRecords, printValues } from './print.js'
+
+export type Action = (streams: RemoteStreams<unknown>, names: readonly string[], flags: StreamsFlags) => Promise<void>
+
+const DEFAULT_LINES = 10
+const MAX_LINE_BYTES = 8 << 20
+/** Appends that are made before the oldest is awaited. */
+const WINDOW = 256
+
+const NO_STREAM = 'there is no such stream'
+
+export const ACTIONS: Record<string, Action> = { ls, stat, cat, tail, export: exportStream, append, rm, fork, verify }
+
+async function ls(
+  streams: RemoteStreams<unknown>,
+  _: readonly string[],
+  { prefix, json }: StreamsFlags,
+): Promise<void> {
+  const infos: StreamInfo[] = []
+  for await (const info of streams.list({ prefix })) {
+    if (json) await writeJson(info)
+    else infos.push(info)
+  }
+  if (json) return
+  if (infos.length === 0) return writeOut('no streams\n')
+  const rows = infos.map(({ name, firstSeq, nextSeq, fileBytes, encoding, ended }) => [
+    name,
+    String(nextSeq - firstSeq),
+    String(nextSeq),
+    formatBytes(fileBytes),
+    encoding,
+    ended ? 'ended' : 'open',
+  ])
+  await writeOut(formatTable(['stream', 'records', 'next seq', 'file', 'encoding', 'state'], rows))
+}
+
+async function stat(streams: RemoteStreams<unknown>, [name]: readonly string[], { json }: StreamsFlags): Promise<void> {
+  if (name !== undefined) return statOne(await existing(streams, name), json === true)
+  let [count, records, bytes] = [0, 0, 0]
+  for await (const { firstSeq, nextSeq, fileBytes } of streams.list()) {
+    count++
+    records += nextSeq - firstSeq
+    bytes += fileBytes
+  }
+  const { dir, encoding, changes, ownerPid } = streams
+  if (json) return writeJson({ dir, encoding, streams: count, records, fileBytes: bytes, ownerPid, changes })
+  await writeOut(
+    formatFields([
+      ['folder', dir],
+      ['encoding', encoding],
+      ['streams', count],
+      ['records', records],
+      ['files', `${formatBytes(bytes)}, as of the last checkpoint`],
+      ['owner', ownerPid === process.pid ? 'no other process' : `process ${ownerPid}`],
+      ['changed', formatCounted(changes.length, 'file')],
+    ]),
+  )
+}
+
+function statOne(info: StreamInfo, json: boolean): Promise<void> {
+  if (json) return writeJson(info)
+  const { name, firstSeq, nextSeq, ended, contentType, expiresAt, ttlMs, fork: point, fileBytes, path } = info
+  return writeOut(
+    formatFields([
+      ['stream', name],
+      ['records', `${nextSeq - firstSeq}, from seq ${firstSeq}`],
+      ['state', ended ? 'ended' : 'open'],
+      ['content type', contentType],
+      [
+        'expires',
+        expiresAt !== undefined
+          ? new Date(expiresAt).toISOString()
+          : ttlMs !== undefined
+            ? `after ${ttlMs} ms`
+            : 'never',
+      ],
+      ['fork of', point === undefined ? 'no stream' : `${point.stream}, at seq ${point.seq}`],
+      ['file', `${formatBytes(fileBytes)} in ${path}`],
+    ]),
+  )
+}
+
+async function cat(streams: RemoteStreams<unknown>, names: readonly string[], flags: StreamsFlags): Promise<void> {
+  const { name } = await existing(streams, names[0] as string)
+  await printValues(streams.stream(name).read({ from: flags.from }), flags)
+}
+
+async function tail(streams: RemoteStreams<unknown>, names: readonly string[], flags: StreamsFlags): Promise<void> {
+  const { follow = false, lines = DEFAULT_LINES } = flags
+  const name = names[0] as string
+  const info = follow ? await streams.stream(name).info() : await existing(streams, name)
+  const from = info === undefined ? undefined : Math.max(info.firstSeq, info.nextSeq - lines)
+  await printValues(streams.stream(name).read({ from, follow }), flags)
+}
+
+async function exportStream(
+  streams: RemoteStreams<unknown>,
+  names: readonly string[],
+  { from }: StreamsFlags,
+): Promise<void> {
+  const { name } = await existing(streams, names[0] as string)
+  await exportRecords(streams.stream(name).read({ from }))
+}
+
+async function append(
+  streams: RemoteStreams<unknown>,
+  [name = '', file]: readonly string[],
+  { timeField, json }: StreamsFlags,
+): Promise<void> {
+  const encoding = (await streams.stream(name).info())?.encoding ?? streams.encoding
+  await using input = await openInput(file)
+  const splitter = new LineSplitter(MAX_LINE_BYTES)
+  const stream = streams.stream(name)
+  const pending: Promise<unknown>[] = []
+  let [line, appended] = [0, 0]
+  const take = async (lines: readonly Buffer[]): Promise<void> => {
+    for (const bytes of lines) {
+      line++
+      if (isBlank(bytes)) continue
+      const place = `line ${line}`
+      const value = encoding === 'json' ? parseJsonLine(bytes, place) : encoding === 'text' ? bytes.toString() : bytes
+      const timestamp = timeField === undefined ? undefined : timeIn(value, timeField, place)
+      const done = stream.append(value, { timestamp })
+      done.catch(() => {})
+      pending.push(done)
+      if (pending.length >= WINDOW) await pending.shift()
+      appended++
+    }
+    if (splitter.problem !== undefined) throw splitter.problem
+  }
+  try {
+    for await (const chunk of input.chunks) await take(splitter.push(chunk as Buffer))
+    await take(splitter.end())
+  } finally {
+    await Promise.all(pending)
+    if (json) await writeJson({ stream: name, appended })
+    else await writeSummary(`appended ${formatCounted(appended, 'record')} to ${name}\n`)
+  }
+}
+
+async function rm(streams: RemoteStreams<unknown>, names: readonly string[], { json }: StreamsFlags): Promise<void> {
+  for (const name of names) {
+    const existed = await streams.stream(name).delete()
+    if (!existed) throw new InputError(`${NO_STREAM}: ${name}`, ExitCode.noLog)
+    if (json) await writeJson({ stream: name, removed: true })
+  }
+}
+
+async function fork(
+  streams: RemoteStreams<unknown>,
+  names: readonly string[],
+  { from, json }: StreamsFlags,
+): Promise<void> {
+  const [source, name] = names as [string, string]
+  await existing(streams, source)
+  const created = await streams.stream(name).create({ fork: { stream: source, seq: from } })
+  if (!created) throw new InputError(`the stream ${name} exists`)
+  if (json) await writeJson(await streams.stream(name).info())
+}
+
+async function verify(
+  streams: RemoteStreams<unknown>,
+  _: readonly string[],
+  { prefix, json }: StreamsFlags,
+): Promise<void> {
+  let [count, records, damaged] = [0, 0, 0]
+  for await (const { name } of streams.list({ prefix })) {
+    count++
+    try {
+      for await (const _record of streams.stream(name).read()) records++
+    } catch (error) {
+      damaged++
+      process.exitCode = ExitCode.corrupt
+      const { message } = error as Error
+      if (json) await writeJson({ stream: name, error: message })
+      else await writeOut(`${name}: ${message}\n`)
+    }
+  }
+  if (json) return writeJson({ streams: count, records, damaged })
+  await writeOut(
+    `read ${formatCounted(records, 'record')} of ${formatCounted(count, 'stream')}; ${damaged === 0 ? 'none is' : `${damaged} are`} damaged\n`,
+  )
+}
+
+async function existing(streams: RemoteStreams<unknown>, name: string): Promise<StreamInfo> {
+  const info = await streams.stream(name).info()
+  if (info === undefined) throw new InputError(`${NO_STREAM}: ${name}`, ExitCode.noLog)
+  return info
+}

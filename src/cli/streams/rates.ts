@@ -1,0 +1,51 @@
+/** Which streams of a folder grow, by the entries of their main log. Takes no lock. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ReadOnlyLog } from '../../index.js'
+import { decodeEntry, EntryKind } from '../../streams/entry.js'
+
+/** The streams that are listed. */
+const LISTED = 10
+
+export interface StreamRate {
+  name: string
+  appendedPerSecond: number
+}
+
+/** The folder of the log to look at: of a folder of streams, that of its main log. */
+export function logFolder(dir: string): { dir: string; hasStreams: boolean } {
+  const hasStreams = existsSync(join(dir, 'catalog')) && existsSync(join(dir, 'log'))
+  return { dir: hasStreams ? join(dir, 'log') : dir, hasStreams }
+}
+
+export class StreamRates {
+  readonly #log: ReadOnlyLog
+  #next: number
+  #atMs: number = performance.now()
+
+  constructor(log: ReadOnlyLog) {
+    this.#log = log
+    this.#next = log.nextSeq
+  }
+
+  /** The streams that have grown most since the last look. */
+  async look(): Promise<StreamRate[]> {
+    const counts = new Map<string, number>()
+    const end = this.#log.nextSeq
+    const from = Math.max(this.#next, this.#log.firstSeq)
+    if (end > from) {
+      for await (const { seq, data } of this.#log.read({ from, to: end })) {
+        const { kind, stream } = decodeEntry(data, seq)
+        if (kind === EntryKind.append) counts.set(stream, (counts.get(stream) ?? 0) + 1)
+      }
+    }
+    const nowMs = performance.now()
+    const seconds = (nowMs - this.#atMs) / 1000
+    this.#next = end
+    this.#atMs = nowMs
+    return [...counts]
+      .sort(([, a], [, b]) => b - a)
+      .slice(0, LISTED)
+      .map(([name, count]) => ({ name, appendedPerSecond: Math.round(count / seconds) }))
+  }
+}

@@ -1,0 +1,182 @@
+/** `durlog streams`. */
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { damageOf } from '../../src/cli/streams/judge-line.js'
+import { openStreams } from '../../src/streams/index.js'
+import { durlog, startDurlog } from '../fixtures/command.js'
+import { scratchDir } from '../fixtures/scratch.js'
+import { values } from '../fixtures/streams.js'
+
+const text = async (args: string[], input = ''): Promise<string> => (await durlog(args, input)).stdout.toString()
+
+describe('while another process has the folder open, and while none has', () => {
+  test.each([true, false])('append, cat, tail, export, ls, stat, fork, verify and rm (open: %s)', async (isOpen) => {
+    const dir = join(scratchDir(), 'streams')
+    const streams = isOpen ? await openStreams(dir) : undefined
+    const input = '{"at":"2026-01-02T03:04:05Z","n":1}\n\n{"at":"2026-01-02T03:04:06Z","n":2}\n'
+    expect((await durlog(['streams', dir, 'append', 'a b', '--time-field', 'at'], input)).code).toBe(0)
+    expect(await text(['streams', dir, 'cat', 'a b', '--from', '1'])).toBe('{"at":"2026-01-02T03:04:06Z","n":2}\n')
+    expect(await text(['streams', dir, 'tail', 'a b', '-n', '1', '-t'])).toMatch(/^2026-01-02T03:04:06.000Z\t\{/)
+    const [first] = (await text(['streams', dir, 'export', 'a b'])).split('\n')
+    const value = { at: '2026-01-02T03:04:05Z', n: 1 }
+    expect(JSON.parse(first as string)).toEqual({ seq: 0, timestamp: Date.parse(value.at), value })
+    await durlog(['streams', dir, 'fork', 'a b', 'c', '--from', '1'])
+    const names = (await text(['streams', dir, 'ls', '--json']))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).name)
+    expect(names.sort()).toEqual(['a b', 'c'])
+    expect(await text(['streams', dir, 'ls', '--prefix', 'c'])).not.toContain('a b')
+    expect(JSON.parse(await text(['streams', dir, 'stat', '--json']))).toMatchObject({ streams: 2, encoding: 'json' })
+    expect(await text(['streams', dir, 'stat', 'c'])).toContain('a b, at seq 1')
+    expect(await text(['streams', dir, 'verify'])).toBe('read 3 records of 2 streams; none is damaged\n')
+    expect((await durlog(['streams', dir, 'rm', 'c'])).code).toBe(0)
+    expect((await durlog(['streams', dir, 'cat', 'c'])).code).toBe(66)
+    await streams?.close()
+  })
+})
+
+test('tail -f prints new records of a stream, and waits for one that does not exist', async () => {
+  const dir = join(scratchDir(), 'streams')
+  const streams = await openStreams(dir)
+  const child = startDurlog(['streams', dir, 'tail', '-f', 's'])
+  let out = ''
+  const line = new Promise<void>((resolve) =>
+    child.stdout?.on('data', (chunk) => {
+      out += chunk
+      if (out.endsWith('2\n')) resolve()
+    }),
+  )
+  await streams.stream('s').append(1)
+  await streams.stream('s').append(2)
+  await line
+  expect(out).toBe('1\n2\n')
+  await streams.close()
+})
+
+test('verify reports a stream whose file is damaged, and exits with 2', async () => {
+  const dir = join(scratchDir(), 'streams')
+  const streams = await openStreams(dir)
+  for (const name of ['good', 'bad']) await streams.stream(name).append({ n: 1 })
+  await streams.close()
+  const path = join(dir, 'streams', 'bad.jsonl')
+  writeFileSync(path, readFileSync(path, 'utf8').replace('{', 'x'))
+  const { code, stdout } = await durlog(['streams', dir, 'verify'])
+  expect([code, stdout.toString().split('\n').length]).toEqual([2, 3])
+  expect(stdout.toString()).toContain('bad: ')
+})
+
+test('options that an action does not have are refused, and so are missing names', async () => {
+  const dir = join(scratchDir(), 'streams')
+  for (const args of [['ls', '--watch'], ['cat'], ['cat', 'a', 'b'], ['sweep'], ['import', 'a', 'b', '--name', 'c']])
+    expect((await durlog(['streams', dir, ...args])).code).toBe(64)
+  expect((await durlog(['streams', dir, 'ls'])).code).toBe(66)
+})
+
+test.each([
+  ['{"a":1}', undefined],
+  ['  [1,2] ', undefined],
+  ['{"a":"x', 'torn'],
+  ['{"a":[1,2', 'torn'],
+  ['lo"}', 'torn'],
+  ['{"a":1}{"b":2}', 'fused'],
+  ['{"a":"x{"b":2}', 'fused'],
+  ['{"a":1,{"b":{"c":2}}', 'fused'],
+  ['{"a":1} trailing', 'invalid'],
+  ['plain text', 'invalid'],
+  ["{'a':1}", 'invalid'],
+])('the line %s is judged %s', (line, damage) => {
+  expect(damageOf(line)).toBe(damage)
+})
+
+const FILE =
+  '{"n":0,"at":1000}\n{"n":1,"at":2000}\n{"n":9,"te{"n":2,"at":3000}\n{"n":3,"at":4000}\nnoise\n{"n":4,"at":50'
+
+test('import makes intact lines records once, and lists the others with file and line and keeps them aside', async () => {
+  const folder = scratchDir()
+  const [dir, file] = [join(folder, 'streams'), join(folder, 'session-7.jsonl')]
+  writeFileSync(file, FILE)
+  const dry = await durlog(['streams', dir, 'import', '--dry-run', file])
+  const report = [
+    `${file}:3: fused: {"n":9,"te{"n":2,"at":3000}`,
+    `${file}:5: invalid: noise`,
+    `${file}:6: torn: {"n":4,"at":50`,
+  ]
+  expect(dry.stdout.toString().split('\n')).toEqual([
+    ...report,
+    `${file}: 3 intact lines, nothing is stored; 3 damaged`,
+    '',
+  ])
+  expect([dry.code, readdirSync(folder)]).toEqual([65, ['session-7.jsonl']])
+  for (const stored of [3, 0]) {
+    const { stdout, code } = await durlog(['streams', dir, 'import', '--time-field', 'at', '--prefix', 'old/', file])
+    expect(stdout.toString()).toContain(`3 intact lines, ${stored} are new in the stream old/session-7; 3 damaged`)
+    expect(code).toBe(65)
+  }
+  const records = (await text(['streams', dir, 'export', 'old/session-7']))
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(records.map(({ timestamp, value }) => [timestamp, value.n])).toEqual([
+    [1000, 0],
+    [2000, 1],
+    [4000, 3],
+  ])
+  const [aside] = readdirSync(join(dir, 'changed')) as [string]
+  const kept = readFileSync(join(dir, 'changed', aside), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(kept.map(({ line, damage, text }) => [line, damage, text])).toEqual([
+    [3, 'fused', '{"n":9,"te{"n":2,"at":3000}'],
+    [5, 'invalid', 'noise'],
+    [6, 'torn', '{"n":4,"at":50'],
+  ])
+})
+
+test('import --watch follows a file that is appended to, and continues after a kill', async () => {
+  const folder = scratchDir()
+  const [dir, file] = [join(folder, 'streams'), join(folder, 's.jsonl')]
+  const streams = await openStreams(dir)
+  const written: unknown[] = []
+  writeFileSync(file, '')
+  for (let round = 0; round < 3; round++) {
+    const child = startDurlog(['streams', dir, 'import', '--watch', file])
+    for (let n = 0; n < 5; n++) {
+      const value = { round, n, text: 'x'.repeat(1000) }
+      const line = `${JSON.stringify(value)}\n`
+      appendFileSync(file, line.slice(0, 500))
+      appendFileSync(file, line.slice(500))
+      written.push(value)
+      const next = streams.stream('s').read({ from: written.length - 1, follow: true })
+      expect((await next.next()).value).toMatchObject({ value })
+      await next.return()
+    }
+    child.kill('SIGKILL')
+    await new Promise((resolve) => child.once('close', resolve))
+  }
+  expect(await values(streams.stream('s').read())).toEqual(written)
+  await streams.close()
+})
+
+test('top of a folder of streams lists the streams that grow', async () => {
+  const dir = join(scratchDir(), 'streams')
+  const streams = await openStreams(dir)
+  await streams.stream('before').append(1)
+  const child = startDurlog(['top', '--json', '-i', '100', dir])
+  const names = new Set<string>()
+  const seen = new Promise<void>((resolve) => {
+    child.stdout?.on('data', (chunk: Buffer) => {
+      for (const [, name] of chunk.toString().matchAll(/"name":"(during \d)"/g)) names.add(name as string)
+      if (names.size === 2) resolve()
+    })
+  })
+  let isSeen = false
+  void seen.then(() => {
+    isSeen = true
+  })
+  for (let i = 0; !isSeen; i++) await streams.stream(`during ${i % 2}`).append(i)
+  expect(names).toEqual(new Set(['during 0', 'during 1']))
+  await streams.close()
+})
