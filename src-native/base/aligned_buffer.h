@@ -10,6 +10,8 @@
 #include <new>
 #include <utility>
 
+#include "base/huge_pages.h"
+
 namespace durlog {
 
 class AlignedBuffer {
@@ -17,7 +19,7 @@ class AlignedBuffer {
   // Of the address; no device that is written to directly has larger blocks.
   static constexpr size_t kAlignment = 64 << 10;
 
-  // For tests: where set, asked before each allocation, which fails where the answer is true.
+  // For tests: if set, called before each allocation, which fails if it returns true.
   using Refusal = bool (*)(size_t bytes);
   static inline std::atomic<Refusal> refusal_for_tests{nullptr};
 
@@ -39,12 +41,17 @@ class AlignedBuffer {
     if (needed <= capacity_) return true;
     size_t grown = capacity_ == 0 ? kInitialBytes : capacity_ * 2;
     if (grown < needed) grown = needed;
-    grown = (grown + kGranularity - 1) & ~(kGranularity - 1);
+    const bool huge = grown >= kHugePageBytes;
+    const size_t granularity = huge ? kHugePageBytes : kGranularity;
+    grown = (grown + granularity - 1) & ~(granularity - 1);
     const Refusal refusal = refusal_for_tests.load(std::memory_order_relaxed);
     if (refusal != nullptr && refusal(grown)) return false;
-    Memory memory(
-        static_cast<uint8_t*>(::operator new(grown, std::align_val_t{kAlignment}, std::nothrow)));
+    const auto alignment = static_cast<std::align_val_t>(huge ? kHugePageBytes : kAlignment);
+    Memory memory(static_cast<uint8_t*>(::operator new(grown, alignment, std::nothrow)),
+                  Free{alignment});
     if (!memory) return false;
+    // The first copy into 4 KiB pages costs more for their faults than for its bytes.
+    if (huge) PreferHugePages(memory.get(), grown);
     if (used > 0) std::memcpy(memory.get(), memory_.get(), used);
     memory_ = std::move(memory);
     capacity_ = grown;
@@ -54,10 +61,12 @@ class AlignedBuffer {
  private:
   static constexpr size_t kInitialBytes = 64 << 10;
   static constexpr size_t kGranularity = 4096;
+  static constexpr size_t kHugePageBytes = 2 << 20;
   struct Free {
-    void operator()(uint8_t* memory) const {
-      ::operator delete(memory, std::align_val_t{kAlignment});
-    }
+    Free() : alignment(static_cast<std::align_val_t>(kAlignment)) {}
+    explicit Free(std::align_val_t given) : alignment(given) {}
+    void operator()(uint8_t* memory) const { ::operator delete(memory, alignment); }
+    std::align_val_t alignment;
   };
   using Memory = std::unique_ptr<uint8_t, Free>;
   Memory memory_;

@@ -1,0 +1,9 @@
+#include "base/huge_pages.h"
+
+#include <sys/mman.h>
+
+namespace durlog {
+
+void PreferHugePages(void* memory, size_t bytes) { madvise(memory, bytes, MADV_HUGEPAGE); }
+
+}  // namespace durlog
