@@ -30,7 +30,7 @@ WritePolicy::WritePolicy(const LogOptions& options, const Capabilities& capabili
       full_pull_(options.map_after_records),
       can_map_(capabilities.overwrites_in_place && capabilities.survives_map_faults) {
   ChooseFirstMode(options, capabilities);
-  pull_ = first_mode_ == WriteMode::kMmap ? full_pull_ : 0;
+  pull_ = full_pull_;
 }
 
 void WritePolicy::ChooseFirstMode(const LogOptions& options, const Capabilities& capabilities) {

@@ -20,7 +20,8 @@ namespace durlog {
 // of mode, because each change syncs the file or dirties pages ahead of the append point. In a map,
 // on the other hand, a small commit costs as much as two to four direct ones. So the pull towards
 // the map grows by one for each record that is wanted in memory, and shrinks by two for each commit
-// that a caller wants synced. The mode changes only when the pull reaches an end of its range.
+// that a caller wants synced. The mode changes only when the pull reaches an end of its range. It
+// starts at the upper end, so that a log whose first records are wanted in memory maps at once.
 class WritePolicy {
  public:
   WritePolicy(const LogOptions& options, const Capabilities& capabilities);

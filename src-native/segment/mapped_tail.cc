@@ -74,7 +74,11 @@ Status MappedTail::TakeNextChunk() {
   const bool used_up = !chunks_.empty();
   chunks_.push_back(std::move(job->chunk()));
   job->Release();
-  if (used_up) lead_bytes_ = std::min(lead_bytes_ * kGrowth, kWindowsAhead * shape_.window_bytes);
+  if (used_up) {
+    const uint64_t stored = chunks_.back().end - first_offset_;
+    const uint64_t earned = AlignDown(stored / kLeadShare, shape_.map_alignment);
+    lead_bytes_ = std::min(std::max(lead_bytes_, earned), kWindowsAhead * shape_.window_bytes);
+  }
   return Status::Ok();
 }
 

@@ -144,17 +144,18 @@ class MappedTail {
   TailLegacy Leave();
   // Whether a ChunkJob is running. While one is, it dirties the range ahead of the append point.
   bool populating() const;
-  // How far ahead of the append point pages are populated.
+  // How far ahead of the append point pages are populated; a multiple of the map's alignment.
   uint64_t lead_bytes() const { return lead_bytes_; }
   // The longest frame that can be stored, and the length that stays mapped before the append point.
   uint64_t window_bytes() const { return shape_.window_bytes; }
 
  private:
-  // The first chunk is small, so that a log of ten records dirties little. Chunks and the lead grow
-  // fast: the lead has to last a stream of records while a busy machine or a journal commit delays
-  // the worker.
+  // The first chunk is small, so that a log of ten records dirties little. The lead has to last a
+  // stream of records while a busy machine or a journal commit delays the worker. But the next
+  // `full` sync writes its zeros too, so it grows with the bytes stored.
   static constexpr uint64_t kFirstChunkShare = 16;
   static constexpr uint64_t kGrowth = 4;
+  static constexpr uint64_t kLeadShare = 2;
   static constexpr uint64_t kWindowsAhead = 4;
 
   bool InCurrent(uint64_t offset, uint64_t length) const {
