@@ -1,4 +1,4 @@
-/** What is read from the published binaries, with the outputs and files of linkers in miniature. */
+/** The readers of published binaries and of linkers' reports, with small files and reports made here. */
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { linkedArchives } from '../scripts/prebuilds/linked.mjs'

@@ -26,7 +26,7 @@ export function coreTestsOf(file) {
   return TESTS.find(([prefix]) => file.startsWith(prefix))?.slice(1)
 }
 
-/** What compiling needs, with objects of its own. */
+/** Copies the sources; the copy has a separate folder for objects. */
 export function copyCore(root, dir) {
   for (const name of ['src-native', 'test/core', 'scripts', 'package.json', 'binding.gyp'])
     cpSync(join(root, name), join(dir, name), { recursive: true })

@@ -7,7 +7,7 @@ import { type Durability, type OpenOptions, open, type Strategy } from '../../sr
 import { runUnderShim, shimProblem } from '../fixtures/fault-shim.js'
 import { scratchDir, texts } from '../fixtures/scratch.js'
 
-const { EIO, ENOSPC, EDQUOT, EFBIG } = constants.errno
+const { EIO, ENOSPC, EDQUOT, EFBIG, EROFS } = constants.errno
 const SCENARIO = new URL('scenario.mjs', import.meta.url)
 
 interface Fault {
@@ -144,13 +144,16 @@ const ROOMLESS: [strategy: Strategy, durability: Durability, fault: Fault][] = [
   ['auto', 'sync', { call: 'direct write', errno: ENOSPC, nth: 4 }],
 ]
 
-const SPARELESS: [strategy: Strategy, errno: number][] = [
-  ['mmap', ENOSPC],
-  ['mmap', EDQUOT],
-  ['pwrite', ENOSPC],
-  ['direct', ENOSPC],
-  ['direct', EFBIG],
-  ['auto', EDQUOT],
+const SPARELESS: [strategy: Strategy, errno: number, code: string][] = [
+  ['mmap', ENOSPC, 'ERR_DURLOG_NO_SPACE'],
+  ['mmap', EDQUOT, 'ERR_DURLOG_NO_SPACE'],
+  ['mmap', EROFS, 'ERR_DURLOG_IO'],
+  ['pwrite', ENOSPC, 'ERR_DURLOG_NO_SPACE'],
+  ['pwrite', EROFS, 'ERR_DURLOG_IO'],
+  ['direct', ENOSPC, 'ERR_DURLOG_NO_SPACE'],
+  ['direct', EFBIG, 'ERR_DURLOG_NO_SPACE'],
+  ['direct', EROFS, 'ERR_DURLOG_IO'],
+  ['auto', EDQUOT, 'ERR_DURLOG_NO_SPACE'],
 ]
 
 const problem = shimProblem()
@@ -207,13 +210,13 @@ describe.skipIf(problem !== '')(`a system call that fails${problem && ` (skipped
   )
 
   test.each(SPARELESS)(
-    '%s: if errno %i prevents the next segment, the append is refused and a later one works',
-    async (strategy, errno) => {
+    '%s: if errno %i prevents the next segment, the append is refused with %s and a later one works',
+    async (strategy, errno, code) => {
       const met = await meet({ options: { strategy }, fault: { call: 'fallocate', errno, times: 2 } })
       const { told } = met
       expect(told.fired).toBeGreaterThan(0)
       for (const fate of told.fates.filter(({ seq }) => seq === undefined))
-        expect(fate).toMatchObject({ code: 'ERR_DURLOG_NO_SPACE', outcome: 'not-written' })
+        expect(fate).toMatchObject({ code, outcome: 'not-written' })
       expect([told.later, told.laterWrite, told.laterSync, told.sync]).toEqual(Array(4).fill('none'))
       expect(told.latched).toEqual([])
       expectKept(met)

@@ -1,0 +1,102 @@
+/** Trims and cursors whose system calls fail: the failure table of docs/DURABILITY.md, without appends and rotations. */
+import { constants } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { type OpenOptions, verify } from '../../src/index.js'
+import { runUnderShim, shimProblem } from '../fixtures/fault-shim.js'
+import { scratchDir } from '../fixtures/scratch.js'
+
+const { EIO, EROFS, ENOSPC, EDQUOT } = constants.errno
+const CHILD = new URL('upkeep-child.mjs', import.meta.url)
+const WRITERS: [name: string, options: OpenOptions][] = [
+  ['mapped', { strategy: 'mmap' }],
+  ['staged', { strategy: 'pwrite' }],
+  ['direct', { strategy: 'direct' }],
+  ['shared', { shared: true }],
+]
+const problem = shimProblem()
+
+const combine = <T>(rows: readonly T[]): (readonly [string, OpenOptions, T])[] =>
+  WRITERS.flatMap(([name, options]) => rows.map((row) => [name, options, row] as const))
+
+interface Fault {
+  call: string
+  errno: number
+  times?: number
+}
+
+interface Told {
+  outcome: string
+  fired: number
+  again: string
+  append: string
+  close: string
+  left?: number[]
+  first?: number
+  position?: number
+  afterwards?: string
+}
+
+/** Runs one step in a child that must end by itself and leave a clean log. */
+async function meet(step: string, options: OpenOptions, fault: Fault): Promise<Told> {
+  const folder = scratchDir()
+  const dir = join(folder, 'log')
+  const request = { dir, step, fault, options: { segmentBytes: 65_536, ...options } }
+  const { code, stdout, stderr } = await runUnderShim(CHILD, folder, request)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect((await verify(dir)).state).toBe('clean')
+  const told = JSON.parse(stdout) as Told
+  // The fault struck, and the log took the next append.
+  expect(told).toMatchObject({ append: 'done', close: 'done' })
+  expect(told.fired).toBeGreaterThan(0)
+  return told
+}
+
+// A segment that is being prepared meets the faults of writes too, which is why there are several.
+describe.skipIf(problem !== '')(`a system call of upkeep that fails${problem && ` (skipped: ${problem})`}`, () => {
+  test.each(
+    combine([
+      [{ call: 'unlink', errno: EIO }, 'ERR_DURLOG_IO EIO'],
+      [{ call: 'unlink', errno: EROFS }, 'ERR_DURLOG_IO EROFS'],
+      [{ call: 'folder sync', errno: EIO }, 'ERR_DURLOG_IO EIO'],
+    ] as const),
+  )(
+    '%s %j: a trim that meets %j rejects, keeps every record from its seq on, and works the next time',
+    async (...row) => {
+      const [, options, [fault, outcome]] = row
+      const told = await meet('trim', options, fault)
+      expect(told).toMatchObject({ outcome, again: 'done' })
+      const left = told.left as number[]
+      expect(left).toEqual(Array.from({ length: left.length }, (_, i) => 40 - left.length + i))
+      expect(left[0]).toBeLessThanOrEqual(30)
+      expect(told.first).toBeGreaterThan(0)
+    },
+  )
+
+  test.each(
+    combine([
+      [{ call: 'pwrite', errno: ENOSPC, times: 100 }, 'ERR_DURLOG_NO_SPACE ENOSPC'],
+      [{ call: 'pwrite', errno: EDQUOT, times: 100 }, 'ERR_DURLOG_NO_SPACE EDQUOT'],
+      [{ call: 'pwrite', errno: EIO, times: 100 }, 'ERR_DURLOG_IO EIO'],
+      [{ call: 'pwrite', errno: EROFS, times: 100 }, 'ERR_DURLOG_IO EROFS'],
+      [{ call: 'fsync', errno: EIO }, 'ERR_DURLOG_IO EIO'],
+    ] as const),
+  )('%s %j: a cursor whose creation meets %j is refused, and is created the next time', async (...row) => {
+    const [, options, [fault, outcome]] = row
+    expect(await meet('createCursor', options, fault)).toMatchObject({ outcome, again: 'done' })
+  })
+
+  test.each(WRITERS)(
+    '%s %j: a commit whose sync fails latches the cursor at its position, not the log',
+    async (...row) => {
+      const told = await meet('commit', row[1], { call: 'msync', errno: EIO })
+      expect(told).toMatchObject({
+        outcome: 'ERR_DURLOG_SYNC_FAILED EIO',
+        again: 'ERR_DURLOG_LATCHED',
+        afterwards: 'done',
+      })
+      // The position after record 5, which was synced, or after record 10, which is in the page cache.
+      expect([6, 11]).toContain(told.position)
+    },
+  )
+})
