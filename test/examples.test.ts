@@ -112,6 +112,57 @@ test('an agent session stores a retried message once, and is a JSON Lines file',
   expect(readFileSync(path, 'utf8')).toBe('{"role":"user","text":"hello"}\n{"role":"user","text":"again"}\n')
 })
 
+test('accounts of two processes never lose an event or a refusal, although each process is killed', async () => {
+  const dir = newLog()
+  const first = start('streams-accounts.mjs', dir)
+  first.say('deposit alice 10')
+  expect(await first.line()).toBe('event 0: alice has 10')
+  const second = start('streams-accounts.mjs', dir)
+  second.say('withdraw alice 4')
+  expect(await second.line()).toBe('event 1: alice has 6')
+  await first.kill()
+  second.say('withdraw alice 7')
+  expect(await second.line()).toBe('refused: alice has 6')
+  const third = start('streams-accounts.mjs', dir)
+  for (const one of [second, third]) for (let i = 0; i < 3; i++) one.say('withdraw alice 2')
+  const lines = [await second.line(), await second.line(), await third.line(), await third.line(), await third.line()]
+  await second.kill()
+  const after = start('streams-accounts.mjs', dir)
+  after.say('withdraw alice 1')
+  expect(await after.line()).toBe('refused: alice has 0')
+  expect(lines.filter((line) => line.startsWith('event')).length).toBeLessThanOrEqual(3)
+  await Promise.all([third.end(), after.end()])
+})
+
+test('agents share a session, and continue when one of them is killed and starts again', async () => {
+  const dir = newLog()
+  const [one, two] = [
+    start('streams-agents.mjs', dir, 'user/7', 'one'),
+    start('streams-agents.mjs', dir, 'user/7', 'two'),
+  ]
+  one.say('hello')
+  expect([await one.line(), await two.line()]).toEqual(['0 one: hello', '0 one: hello'])
+  await one.kill()
+  two.say('still here')
+  expect(await two.line()).toBe('1 two: still here')
+  const again = start('streams-agents.mjs', dir, 'user/7', 'one')
+  expect([await again.line(), await again.line()]).toEqual(['0 one: hello', '1 two: still here'])
+  await two.kill()
+  again.say('back')
+  expect(await again.line()).toBe('2 one: back')
+  await again.end()
+  expect(
+    readFileSync(join(dir, 'streams', 'user%2f7.jsonl'), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  ).toEqual([
+    { from: 'one', text: 'hello' },
+    { from: 'two', text: 'still here' },
+    { from: 'one', text: 'back' },
+  ])
+})
+
 test('the import stores each valid line once, also if it is repeated', async () => {
   const dir = newLog()
   const file = join(scratchDir(), 'messages.jsonl')
@@ -201,6 +252,8 @@ test('every example is run by a test, except that of Electron, whose syntax is c
     'server-sent-events.mjs',
     'ship-to-jetstream.mjs',
     'snapshot.mjs', // by test/snapshots.test.ts
+    'streams-accounts.mjs',
+    'streams-agents.mjs',
     'worker-threads.mjs',
   ]
   expect(source.sort()).toEqual(tests)

@@ -162,7 +162,7 @@ class FileImport {
     warn('KEPT_ASIDE', `the damaged lines of ${this.#path} are in ${path}`, this.#flags.json === true)
   }
 
-  /** The records of another file cannot be told from those of this one. */
+  /** The numbers of another file's records would be those of this one's. */
   async #checkReplaced(file: FileHandle): Promise<void> {
     const opened = await file.stat()
     const now = await stat(this.#path).catch(() => undefined)
