@@ -1,6 +1,6 @@
-#include "base/huge_pages.h"
-
 #include <sys/mman.h>
+
+#include "base/huge_pages.h"
 
 namespace durlog {
 

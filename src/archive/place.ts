@@ -75,7 +75,7 @@ async function placeAfter(manifest: Manifest, last: PieceFacts, history: History
   }
 }
 
-/** The first seq of a history that has no whole segment of its own. */
+/** The first seq of a history that has no whole segment yet. */
 function firstOwn({ entries, history }: Manifest, last: PieceFacts): number {
   if (history.parent !== undefined) return history.from
   return entries[0]?.firstSeq ?? last.firstSeq
@@ -104,7 +104,7 @@ async function fork(
   const { generation } = log
   const names = new HistoryNames(root, generation)
   const history = { generation, from, parent: manifest.history.generation, names }
-  // What an archiver stored that was killed before it made the history known.
+  // Pieces of an archiver that was killed before it stored the manifest of this history.
   const own = await listPieces(bucket, [manifest.history], { ...history, parent: undefined })
   const sha256 = before?.sha256 ?? ''
   const place = { history, next: from, unit: from, unitPrevious: sha256, previous: sha256, isNew: true }

@@ -127,7 +127,7 @@ export class ArchiveRestore {
     return this.#files
   }
 
-  /** Makes the files beside the segments. */
+  /** Makes the log's files other than segments. */
   async #makeLog(identity: { uuid: string; firstSeq: number; generation: number }): Promise<void> {
     const log = await openRestored(this.#dir, identity, {
       segmentBytes: 65_536,
