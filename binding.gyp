@@ -2,6 +2,7 @@
   'variables': {
     'core_sources': [
       'src-native/base/histogram.cc',
+      'src-native/base/owner_line.cc',
       'src-native/base/status.cc',
       'src-native/checksum/crc32c.cc',
       'src-native/checksum/crc32c_table.cc',
@@ -64,11 +65,14 @@
       'src-native/log/write_policy.cc',
       'src-native/shared/device_proof.cc',
       'src-native/shared/frame_step.cc',
+      'src-native/shared/join_lock.cc',
       'src-native/shared/log_walk.cc',
       'src-native/shared/member.cc',
+      'src-native/shared/members_lock.cc',
       'src-native/shared/members_page.cc',
       'src-native/shared/reach_job.cc',
       'src-native/shared/shared_append.cc',
+      'src-native/shared/shared_leave.cc',
       'src-native/shared/shared_live.cc',
       'src-native/shared/shared_log.cc',
       'src-native/shared/shared_open.cc',

@@ -1,8 +1,8 @@
 #include "cursor/cursors.h"
 
-#include <cstdlib>
 #include <utility>
 
+#include "base/owner_line.h"
 #include "cursor/cursor_file.h"
 #include "cursor/cut_list.h"
 #include "recovery/identity.h"
@@ -13,7 +13,6 @@ namespace {
 
 // Each ends with another process that has removed the file just now.
 constexpr int kTakeAttempts = 100;
-constexpr size_t kPidDigits = 20;
 
 Status NoCursor(const Directory& directory, const std::string& name) {
   return Status::Error(Code::kNotFound, "the log has no cursor of this name")
@@ -22,11 +21,9 @@ Status NoCursor(const Directory& directory, const std::string& name) {
 
 Status FindOwner(File& file, CursorSummary* summary) {
   DURLOG_ASSIGN_OR_RETURN(summary->owned, file.IsLocked());
-  char line[kPidDigits + 1] = {};
-  DURLOG_ASSIGN_OR_RETURN(const size_t read, file.ReadAt(0, line, kPidDigits));
-  if (summary->owned && read == kPidDigits) {
-    summary->owner_pid = std::strtoll(line, nullptr, 10);
-  }
+  char line[kOwnerLineBytes];
+  DURLOG_ASSIGN_OR_RETURN(const size_t read, file.ReadAt(0, line, sizeof line));
+  if (summary->owned) summary->owner_pid = OwnerInLine(line, read);
   return Status::Ok();
 }
 

@@ -6,38 +6,28 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <utility>
 
+#include "base/owner_line.h"
 #include "platform/posix_file.h"
 
 namespace durlog {
 namespace {
 
-// The pid is in a line of one fixed length, so that a new one covers the old without a
-// truncation in between that a reader could meet.
-constexpr int kPidDigits = 20;
-constexpr size_t kPidLineBytes = kPidDigits + 1;
-
-void WriteLine(int fd, const char* text) {
-  char line[kPidLineBytes + 1];
-  std::snprintf(line, sizeof line, "%-*s\n", kPidDigits, text);
-  if (RetryInterrupted([&] { return pwrite(fd, line, kPidLineBytes, 0); }) ==
-      static_cast<ssize_t>(kPidLineBytes)) {
+// A full disk must neither keep the log from being opened nor leave an older owner's pid. Bytes
+// after the line do not belong to the lock.
+void WriteOwner(int fd, int64_t pid) {
+  const std::string line = OwnerLine(pid);
+  if (RetryInterrupted([&] { return pwrite(fd, line.data(), line.size(), 0); }) ==
+      static_cast<ssize_t>(line.size())) {
     return;
   }
-  // What follows the line is not the lock's.
   struct stat info;
-  if (fstat(fd, &info) == 0 && info.st_size <= static_cast<off_t>(kPidLineBytes)) {
+  if (fstat(fd, &info) == 0 && info.st_size <= static_cast<off_t>(line.size())) {
     (void)!RetryInterrupted([&] { return ftruncate(fd, 0); });
   }
 }
-
-// The pid is for the error message of a second writer, not for the exclusion: a full disk must
-// neither keep the log from being opened nor leave an older owner's pid.
-void WriteOwner(int fd) { WriteLine(fd, std::to_string(getpid()).c_str()); }
 
 // Holds the lock and nothing else.
 class PosixFileLock : public FileLock {
@@ -66,16 +56,15 @@ class PosixOwnerLock final : public PosixFileLock {
   using PosixFileLock::PosixFileLock;
   // The pid goes before the lock, so that the next owner's refusals never name us.
   ~PosixOwnerLock() override {
-    if (IsOurs()) WriteLine(fd_.get(), "");
+    if (IsOurs()) WriteOwner(fd_.get(), 0);
   }
 };
 
 // 0 if the file has no pid: the owner holds the lock but has not written its pid yet.
 int64_t ReadOwner(int fd) {
-  char line[kPidLineBytes + 1] = {};
-  if (RetryInterrupted([&] { return pread(fd, line, kPidLineBytes, 0); }) <= 0) return 0;
-  const int64_t pid = std::strtoll(line, nullptr, 10);
-  return pid > 0 ? pid : 0;
+  char line[kOwnerLineBytes];
+  const ssize_t got = RetryInterrupted([&] { return pread(fd, line, sizeof line, 0); });
+  return got > 0 ? OwnerInLine(line, static_cast<size_t>(got)) : 0;
 }
 
 // The pid of a killed owner stays in the file until the next owner has written its own.
@@ -112,7 +101,7 @@ Result<std::unique_ptr<FileLock>> LockOpenFile(ScopedFd fd, const std::string& p
   for (int attempt = 0; attempt < kOwnerAttempts; ++attempt) {
     DURLOG_ASSIGN_OR_RETURN(const bool taken, TryLockDescriptor(fd.get(), path));
     if (taken) {
-      WriteOwner(fd.get());
+      WriteOwner(fd.get(), getpid());
       return std::unique_ptr<FileLock>(new PosixOwnerLock(std::move(fd)));
     }
     owner = ReadOwner(fd.get());

@@ -1,10 +1,9 @@
 #include "platform/windows_lock.h"
 
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <utility>
 
+#include "base/owner_line.h"
 #include "platform/windows_error.h"
 #include "platform/windows_file.h"
 
@@ -15,32 +14,25 @@ namespace {
 // beyond the pid, where the file need not reach.
 constexpr DWORD kLockedByteHigh = 0x40000000;
 
-// As in posix_lock.cc: of one fixed length, so that a new pid covers an old one.
-constexpr int kPidDigits = 20;
-constexpr DWORD kPidLineBytes = kPidDigits + 1;
-
 OVERLAPPED LockedByte() {
   OVERLAPPED position = {};
   position.OffsetHigh = kLockedByteHigh;
   return position;
 }
 
-void WriteLine(HANDLE file, const char* text) {
-  char line[kPidLineBytes + 1];
-  std::snprintf(line, sizeof line, "%-*s\n", kPidDigits, text);
+// A full disk must neither keep the log from being opened nor leave an older owner's pid. Bytes
+// after the line do not belong to the lock.
+void WriteOwner(HANDLE file, int64_t pid) {
+  const std::string line = OwnerLine(pid);
+  const auto bytes = static_cast<DWORD>(line.size());
   OVERLAPPED start = {};
   DWORD put = 0;
-  if (WriteFile(file, line, kPidLineBytes, &put, &start) && put == kPidLineBytes) return;
-  // What follows the line is not the lock's.
+  if (WriteFile(file, line.data(), bytes, &put, &start) && put == bytes) return;
   LARGE_INTEGER size = {};
-  if (!GetFileSizeEx(file, &size) || size.QuadPart > kPidLineBytes) return;
+  if (!GetFileSizeEx(file, &size) || size.QuadPart > bytes) return;
   FILE_END_OF_FILE_INFO empty = {};
   SetFileInformationByHandle(file, FileEndOfFileInfo, &empty, sizeof empty);
 }
-
-// The pid is for the error message of a second writer, not for the exclusion: a full disk must
-// neither keep the log from being opened nor leave an older owner's pid.
-void WriteOwner(HANDLE file) { WriteLine(file, std::to_string(GetCurrentProcessId()).c_str()); }
 
 // Holds the lock and nothing else.
 class WindowsFileLock : public FileLock {
@@ -64,17 +56,16 @@ class WindowsOwnerLock final : public WindowsFileLock {
  public:
   using WindowsFileLock::WindowsFileLock;
   // The pid goes before the lock, so that the next owner's refusals never name us.
-  ~WindowsOwnerLock() override { WriteLine(file_.get(), ""); }
+  ~WindowsOwnerLock() override { WriteOwner(file_.get(), 0); }
 };
 
 // 0 if the file has no pid: the owner holds the lock but has not written its pid yet.
 int64_t ReadOwner(HANDLE file) {
-  char line[kPidLineBytes + 1] = {};
+  char line[kOwnerLineBytes];
   OVERLAPPED start = {};
   DWORD got = 0;
-  if (!ReadFile(file, line, kPidLineBytes, &got, &start)) return 0;
-  const int64_t pid = std::strtoll(line, nullptr, 10);
-  return pid > 0 ? pid : 0;
+  if (!ReadFile(file, line, sizeof line, &got, &start)) return 0;
+  return OwnerInLine(line, got);
 }
 
 // How often, a millisecond apart, to look again for an owner that has not written its pid.
@@ -112,7 +103,7 @@ Result<std::unique_ptr<FileLock>> LockOpenFile(ScopedHandle file, const std::str
     if (attempt > 0) Sleep(1);
     DURLOG_ASSIGN_OR_RETURN(const bool taken, TakeLock(file.get(), LOCKFILE_EXCLUSIVE_LOCK, path));
     if (taken) {
-      WriteOwner(file.get());
+      WriteOwner(file.get(), GetCurrentProcessId());
       return std::unique_ptr<FileLock>(new WindowsOwnerLock(std::move(file)));
     }
     owner = ReadOwner(file.get());

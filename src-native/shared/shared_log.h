@@ -101,15 +101,13 @@ class SharedLog final : public LogWriter {
   SharedLog(std::shared_ptr<Member> member, Capabilities capabilities, const LogOptions& options);
 
   // shared_open.cc
-  static Result<std::unique_ptr<SharedLog>> OpenJoined(FileSystem& file_system,
-                                                       std::unique_ptr<Directory> directory,
-                                                       std::unique_ptr<MembersPage> page,
-                                                       const LogOptions& options);
   Status Recover();
   Status MakeFirstSegment(uint64_t first_seq);
   Status Join();
   Status VoidReservations(AtReserved policy, LogPoint* point);
   Status StartAt(const LogPoint& point);
+
+  // shared_leave.cc
   void Leave();
   void LeaveLocks();
   Status MarkEnd(LogPoint end);

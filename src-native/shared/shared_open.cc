@@ -1,108 +1,21 @@
-// Joining the writers of a log, or being the first of them; and leaving.
+// Joining the writers of a log, or being the first of them.
 #include <algorithm>
-#include <cstdlib>
-#include <optional>
 #include <string>
 #include <utility>
 
-#include "base/yield.h"
 #include "live/live_page_writer.h"
 #include "log/recover_folder.h"
 #include "record/segment_name.h"
+#include "shared/join_lock.h"
+#include "shared/members_lock.h"
 #include "shared/shared_log.h"
 #include "shared/steps.h"
 
 namespace durlog {
 namespace {
 
-constexpr uint64_t kJoinPauseMicros = 1000;
 // How many stalls long to wait for a member that joins: it may be recovering the log.
 constexpr uint64_t kJoinStalls = 10;
-// How often to look again at an exclusive lock that may be released soon.
-constexpr int kLastMemberPauses = 20;
-constexpr int kOpenAttempts = 100;
-// The digits of the owner's line in the file `lock`.
-constexpr size_t kOwnerDigits = 20;
-
-// Joining, leaving and recovering are done by one member at a time.
-class JoinLock {
- public:
-  explicit JoinLock(Member& member) : member_(member), page_(member.page()) {}
-  ~JoinLock() {
-    if (held_) page_.Unlock(PageLock::kJoin);
-  }
-  JoinLock(const JoinLock&) = delete;
-  JoinLock& operator=(const JoinLock&) = delete;
-
-  // kLocked if another member keeps it for `wait_ms`.
-  Status Take(uint64_t wait_ms) {
-    const uint64_t begin = member_.file_system().MonotonicMicros();
-    for (;;) {
-      DURLOG_ASSIGN_OR_RETURN(held_, page_.TryLock(PageLock::kJoin));
-      if (held_) return Status::Ok();
-      if (member_.file_system().MonotonicMicros() - begin >= wait_ms * 1000) break;
-      SleepMicros(kJoinPauseMicros);
-    }
-    const int64_t pid = page_.OtherOwnerOf(PageLock::kJoin).value_or(0);
-    return Status::Error(Code::kLocked,
-                         "another writer is opening or closing the log and is stopped or slow: "
-                         "resume or kill it")
-        .WithOwner(pid)
-        .WithPath(member_.directory().path());
-  }
-
- private:
-  Member& member_;
-  MembersPage& page_;
-  bool held_ = false;
-};
-
-Result<std::unique_ptr<File>> OpenLockFile(Directory& directory) {
-  Status failure;
-  for (int attempt = 0; attempt < kOpenAttempts; ++attempt) {
-    Result<std::unique_ptr<File>> file = directory.Open(kLockName, OpenMode::kReadWrite);
-    if (file.status().code() == Code::kNotFound) {
-      file = directory.Open(kLockName, OpenMode::kCreateNew);
-    }
-    if (file.ok()) return file;
-    failure = file.TakeStatus();
-  }
-  return failure;
-}
-
-// For messages only.
-void WriteOwner(File& lock, const std::string& pid) {
-  std::string line = pid;
-  line.resize(kOwnerDigits, ' ');
-  line += '\n';
-  static_cast<void>(lock.WriteAt(0, line.data(), line.size()).ok());
-}
-
-Status LockedAlone(File& lock, FileSystem& file_system, const std::string& path) {
-  char line[kOwnerDigits + 1] = {};
-  const Result<size_t> read = lock.ReadAt(0, line, kOwnerDigits);
-  const int64_t pid = read.ok() ? std::strtoll(line, nullptr, 10) : 0;
-  return Status::Locked(pid, file_system.ProcessId())
-      .WithMessage(
-          "a writer has the log open alone: close the log there, or open it with \"shared\" "
-          "in every process")
-      .WithPath(path);
-}
-
-// Takes the log's lock exclusively if no other process has it, not even shared: then no member is
-// alive, and no exclusive writer. When a process dies, the system releases its locks one after the
-// other: the last member's exclusive lock on the log may outlive kJoin for a moment, and must not
-// be taken for that of an exclusive writer.
-Result<bool> IsFirst(File& lock) {
-  for (int pauses = 0;; ++pauses) {
-    AtStep(Step::kJoining);
-    DURLOG_ASSIGN_OR_RETURN(const bool first, lock.TryLockRange(LockKind::kExclusive, 0, 0));
-    if (first || pauses == kLastMemberPauses) return first;
-    DURLOG_ASSIGN_OR_RETURN(const std::optional<LockKind> others, lock.RangeLockOfOthers(0, 0));
-    if (others == LockKind::kShared) return false;
-    SleepMicros(kJoinPauseMicros);
-  }
-}
 
 Status CheckShareable(const Capabilities& capabilities, const std::string& path) {
   // Without direct I/O a member could not check what it has not seen written: see DeviceProof.
@@ -140,14 +53,14 @@ Result<std::unique_ptr<SharedLog>> SharedLog::Open(FileSystem& file_system, cons
   DURLOG_ASSIGN_OR_RETURN(
       std::unique_ptr<MembersPage> page,
       MembersPage::Open(*directory, {file_system.ProcessId(), file_system.PidNamespace()}));
-  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<File> lock, OpenLockFile(*directory));
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<File> lock, OpenMembersLock(*directory));
   auto member =
       std::make_shared<Member>(file_system, std::move(directory), std::move(lock), std::move(page),
                                capabilities.direct_io ? capabilities.direct_alignment : 0);
   std::unique_ptr<SharedLog> log(new SharedLog(member, capabilities, options));
   JoinLock joining(*member);
   DURLOG_RETURN_IF_ERROR(joining.Take(options.stall_ms * kJoinStalls));
-  DURLOG_ASSIGN_OR_RETURN(const bool first, IsFirst(member->lock()));
+  DURLOG_ASSIGN_OR_RETURN(const bool first, TakeAsFirst(member->lock()));
   if (first) {
     Status recovered = log->Recover();
     if (!recovered.ok()) {
@@ -159,7 +72,7 @@ Result<std::unique_ptr<SharedLog>> SharedLog::Open(FileSystem& file_system, cons
   DURLOG_ASSIGN_OR_RETURN(const bool shared, member->lock().TryLockRange(LockKind::kShared, 0, 0));
   if (!shared) return LockedAlone(member->lock(), file_system, path);
   if (!first) DURLOG_RETURN_IF_ERROR(log->Join());
-  WriteOwner(member->lock(), std::to_string(file_system.ProcessId()));
+  WriteLockOwner(member->lock(), file_system.ProcessId());
   return log;
 }
 
@@ -278,77 +191,6 @@ Status SharedLog::VoidReservations(AtReserved policy, LogPoint* point) {
   LogWalk walk(*member_, policy, *point);
   DURLOG_RETURN_IF_ERROR(walk.Advance());
   *point = walk.point();
-  return Status::Ok();
-}
-
-SharedLog::~SharedLog() {
-  for (const std::shared_ptr<ReachJob>& job : {memory_job_, sync_job_, next_sync_job_}) {
-    if (!job) continue;
-    job->Cancel();
-    job->Await();
-  }
-  if (spare_job_) spare_job_->Cancel();
-  if (spare_job_) spare_job_->Await();
-  if (populate_job_) populate_job_->Cancel();
-  if (populate_job_) populate_job_->Await();
-  trims_.CancelAll();
-  trims_.AwaitAll();
-  if (!committed_) return;  // it has not been opened
-  if (closing_ && !latched_) {
-    Leave();
-  } else {
-    LeaveLocks();
-  }
-}
-
-// Not left to the destructor of the member, which a job may hold for longer.
-void SharedLog::LeaveLocks() {
-  member_->LeaveSlot();
-  member_->live().Leave();
-  static_cast<void>(member_->lock().UnlockRange(0, 0).ok());
-}
-
-// The last member marks the end, so that the next open knows that everything is synced. If this
-// fails, the next open reads a little more, and nothing is lost. The exclusive lock is released
-// before another process can join, which needs a shared one. If another member that joins or leaves
-// is stopped, this one leaves as if it died.
-void SharedLog::Leave() {
-  JoinLock leaving(*member_);
-  if (!leaving.Take(options_.stall_ms).ok()) return LeaveLocks();
-  AtStep(Step::kLeaving);
-  const Result<bool> last = member_->lock().TryLockRange(LockKind::kExclusive, 0, 0);
-  if (last.ok() && *last) {
-    LogPoint end = committed_->point();
-    if (VoidReservations(AtReserved::kVoidAll, &end).ok()) {
-      static_cast<void>(MarkEnd(std::move(end)).ok());
-      WriteOwner(member_->lock(), "");
-    }
-  }
-  LeaveLocks();
-}
-
-Status SharedLog::MarkEnd(LogPoint end) {
-  MembersPage& page = member_->page();
-  static_cast<void>(member_->directory().Remove(page.NextSpareName()).ok());
-  if (page.Load(PageWord::kLatched) != 0) return LatchedError();
-  if (!end.after_marker) {
-    // All of it is synced before the marker says so.
-    ReachJob sync(member_, committed_->point(), end.seq, Level::kSync, options_.stall_ms);
-    sync.RunOnce();
-    DURLOG_RETURN_IF_ERROR(sync.status());
-    if (page.Load(PageWord::kSyncedEnd) < end.seq) return LatchedError();
-    if (end.offset + kFrameHeaderBytes <= end.segment->bytes()) {
-      uint8_t marker[kFrameHeaderBytes];
-      EncodeMarker(end.seq, end.segment->crc_seed(), marker);
-      for (const uint64_t at : {8u, 16u, 0u}) {
-        end.segment->WordAt(end.offset + at).store(Load64(marker + at), std::memory_order_release);
-      }
-      AtStep(Step::kMarked);
-      DURLOG_RETURN_IF_ERROR(
-          end.segment->mapping().Sync(0, static_cast<size_t>(end.offset) + kFrameHeaderBytes));
-    }
-  }
-  member_->live().RaiseMemoryEnd(end.seq);
   return Status::Ok();
 }
 

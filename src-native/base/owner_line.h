@@ -1,0 +1,23 @@
+// The line at the beginning of a lock file that names the process of its owner. It is only used in
+// messages, and decides nothing.
+#ifndef DURLOG_BASE_OWNER_LINE_H_
+#define DURLOG_BASE_OWNER_LINE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace durlog {
+
+// All lines have one length, so that a new line covers the old one. With a truncation in between, a
+// reader could find no line.
+inline constexpr size_t kOwnerLineBytes = 21;
+
+// 0 for a line without an owner.
+std::string OwnerLine(int64_t pid);
+// `bytes` are the first ones of the file, at most kOwnerLineBytes. 0 if they name no process.
+int64_t OwnerInLine(const char* bytes, size_t count);
+
+}  // namespace durlog
+
+#endif  // DURLOG_BASE_OWNER_LINE_H_

@@ -1,0 +1,63 @@
+#include "shared/members_lock.h"
+
+#include <optional>
+
+#include "base/owner_line.h"
+#include "base/yield.h"
+#include "record/segment_name.h"
+#include "shared/steps.h"
+
+namespace durlog {
+namespace {
+
+constexpr int kOpenAttempts = 100;
+// How often to look again at an exclusive lock that may be released soon.
+constexpr int kLastMemberPauses = 20;
+constexpr uint64_t kPauseMicros = 1000;
+
+}  // namespace
+
+Result<std::unique_ptr<File>> OpenMembersLock(Directory& directory) {
+  Status failure;
+  for (int attempt = 0; attempt < kOpenAttempts; ++attempt) {
+    Result<std::unique_ptr<File>> file = directory.Open(kLockName, OpenMode::kReadWrite);
+    if (file.status().code() == Code::kNotFound) {
+      file = directory.Open(kLockName, OpenMode::kCreateNew);
+    }
+    if (file.ok()) return file;
+    failure = file.TakeStatus();
+  }
+  return failure;
+}
+
+// When a process dies, the system releases its locks one after the other: the last member's
+// exclusive lock on the log may outlive PageLock::kJoin for a moment, and must not be taken for
+// that of an exclusive writer.
+Result<bool> TakeAsFirst(File& lock) {
+  for (int pauses = 0;; ++pauses) {
+    AtStep(Step::kJoining);
+    DURLOG_ASSIGN_OR_RETURN(const bool first, lock.TryLockRange(LockKind::kExclusive, 0, 0));
+    if (first || pauses == kLastMemberPauses) return first;
+    DURLOG_ASSIGN_OR_RETURN(const std::optional<LockKind> others, lock.RangeLockOfOthers(0, 0));
+    if (others == LockKind::kShared) return false;
+    SleepMicros(kPauseMicros);
+  }
+}
+
+void WriteLockOwner(File& lock, int64_t pid) {
+  const std::string line = OwnerLine(pid);
+  static_cast<void>(lock.WriteAt(0, line.data(), line.size()).ok());
+}
+
+Status LockedAlone(File& lock, FileSystem& file_system, const std::string& path) {
+  char line[kOwnerLineBytes];
+  const Result<size_t> read = lock.ReadAt(0, line, sizeof line);
+  const int64_t pid = read.ok() ? OwnerInLine(line, *read) : 0;
+  return Status::Locked(pid, file_system.ProcessId())
+      .WithMessage(
+          "a writer has the log open alone: close the log there, or open it with \"shared\" "
+          "in every process")
+      .WithPath(path);
+}
+
+}  // namespace durlog
