@@ -118,6 +118,7 @@ describe('if stdout is closed', () => {
     'trim',
     'backup',
     'restore',
+    'archive',
     'ship',
     'doctor',
     'bench',

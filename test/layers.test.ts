@@ -53,7 +53,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   pino: ['base', 'face'],
   ship: ['base', 'options', 'face'],
   jetstream: ['base', 'options', 'face', 'ship'],
-  archive: ['base', 'options', 'face', 'ship'],
+  archive: ['base', 'options', 'face', 'ship', 'streams'],
   streams: ['base', 'options', 'face'],
   terminal: [],
   cli: [...LIBRARY, 'streams', 'ship', 'jetstream', 'archive', 'terminal'],

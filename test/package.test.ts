@@ -120,6 +120,15 @@ describe('the module', () => {
     expect(run(program, ROOT)).toBe('ship []')
   })
 
+  test('of durlog/archive loads no other package before it archives', () => {
+    const program = `
+      const { archive } = require('durlog/archive')
+      const { relative } = require('node:path')
+      const files = Object.keys(require.cache).map((file) => relative(process.cwd(), file))
+      console.log(archive.name, files.filter((file) => !/^dist|[.]node$/.test(file)))`
+    expect(run(program, ROOT)).toBe('archive []')
+  })
+
   test('of durlog/streams loads no other package, and durlog loads no file of it', () => {
     const program = `
       require('durlog')

@@ -9,7 +9,7 @@
 
 namespace durlog {
 
-// The beginning of an extent, and the bound that it must not exceed.
+// The beginning of an extent, and its limits.
 struct ExtentQuery {
   uint64_t offset = 0;     // of the frame of `seq`; 0: find it from the beginning of the segment
   uint64_t seq = 0;        // of the first record or void

@@ -11,17 +11,12 @@ export class LogArchiver extends EventEmitter<ArchiveEvents> implements Archiver
   readonly #work: ArchiveWork
   readonly #carrier: Carrier
 
-  constructor(
-    log: ReadableLog,
-    { bucket, carrier, flushMs, flushBytes }: ResolvedArchiveOptions,
-    about: Readonly<Record<string, string>>,
-  ) {
+  constructor(log: ReadableLog, { bucket, carrier, flushMs, flushBytes }: ResolvedArchiveOptions) {
     super()
     const closing = new AbortController()
     this.#work = new ArchiveWork(new Bucket(bucket, closing.signal), log.dir, closing, {
       flushMs,
       flushBytes,
-      about,
       onForked: (generation, from) => void this.emit('forked', generation, from),
     })
     this.#carrier = new Carrier(log, this.#work, carrier)

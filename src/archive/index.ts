@@ -1,10 +1,17 @@
 /** durlog/archive: copies a log to an S3-compatible bucket while it is written, and restores it to any record or moment. */
 import type { ReadableLog } from '../index.js'
+import { bag } from '../options/checks.js'
 import { LogArchiver } from './archiver.js'
+import { Bucket } from './bucket.js'
+import { BUCKET_OPTION_NAMES, resolveBucket } from './bucket-options.js'
+import { summarize } from './choose.js'
 import { resolveArchiveOptions } from './options.js'
-import type { ArchiveOptions, Archiver } from './types.js'
+import { probeStore } from './probe.js'
+import { CHOICE_NAMES, resolveChoice } from './restore-options.js'
+import type { ArchiveChoice, ArchiveOptions, Archiver, ArchiveSummary, BucketAccess, ProbeFinding } from './types.js'
 
 export { restoreArchive } from './restore.js'
+export { mainLogOf } from './streams-folder.js'
 export type {
   ArchiveChoice,
   ArchivedHistory,
@@ -27,5 +34,17 @@ export type {
  * process writes it. Throws ERR_DURLOG_INVALID_ARGUMENT; other failures are the event `error` or `retry`.
  */
 export function archive(log: ReadableLog, options: ArchiveOptions): Archiver {
-  return new LogArchiver(log, resolveArchiveOptions(log, options), {})
+  return new LogArchiver(log, resolveArchiveOptions(log, options))
+}
+
+/** The histories of an archive, and the objects that a restore can end with. Rejects with ERR_DURLOG_NOT_FOUND. */
+export async function listArchive(options: ArchiveChoice): Promise<ArchiveSummary> {
+  const choice = resolveChoice(bag('listArchive options', options, CHOICE_NAMES) as unknown as ArchiveChoice)
+  return summarize(new Bucket(choice.bucket), choice)
+}
+
+/** Tries whether a store does what the archive depends on, with a few objects that it removes again. */
+export async function probeBucket(options: BucketAccess): Promise<ProbeFinding[]> {
+  const bucket = resolveBucket(bag('probeBucket options', options, BUCKET_OPTION_NAMES) as unknown as BucketAccess)
+  return probeStore(new Bucket(bucket), bucket.prefix)
 }

@@ -14,6 +14,8 @@ export interface PieceFacts extends ArchivedPoint {
   sha256: string
   /** That of the piece before it; '' for the first. */
   previous: string
+  /** The encoding of the streams whose main log it belongs to; undefined for any other log. */
+  streams: string | undefined
 }
 
 const VERSION = '1'
@@ -28,12 +30,13 @@ export function toMetadata(facts: PieceFacts): Metadata {
     generation: String(facts.generation),
     sha256: facts.sha256,
     ...(facts.previous !== '' && { previous: facts.previous }),
+    ...(facts.streams !== undefined && { streams: facts.streams }),
   }
 }
 
 /** Throws ERR_DURLOG_DESTINATION_OTHER if the object was not stored by durlog, and ERR_DURLOG_VERSION. */
 export function factsOf(url: string, firstSeq: number, { size, metadata }: StoredObject): PieceFacts {
-  const { version, last, records, oldest, newest, generation, sha256, previous = '' } = metadata
+  const { version, last, records, oldest, newest, generation, sha256, previous = '', streams } = metadata
   if (version !== undefined && version !== VERSION)
     throw new DurlogError(
       'ERR_DURLOG_VERSION',
@@ -53,6 +56,7 @@ export function factsOf(url: string, firstSeq: number, { size, metadata }: Store
     generation: cuts,
     sha256,
     previous,
+    streams,
   }
 }
 

@@ -17,6 +17,8 @@ export interface Place {
   /** SHA-256 of the last archived segment before `unit`, and of the last piece. */
   unitPrevious: string
   previous: string
+  /** Nothing was archived. */
+  isEmpty: boolean
   /** The history is not known to restores yet: make it so after its first piece is stored. */
   isNew: boolean
 }
@@ -48,7 +50,7 @@ export async function findPlace(
   if (last === undefined) {
     if (position > log.firstSeq) throw missingError(bucket.urlOf(root))
     const first = log.firstSeq
-    return { history, next: first, unit: first, unitPrevious: '', previous: '', isNew: false }
+    return { history, next: first, unit: first, unitPrevious: '', previous: '', isEmpty: true, isNew: false }
   }
   if (last.lastSeq + 1 < log.firstSeq) throw gapError(last.lastSeq + 1, log.firstSeq - 1)
   if (last.lastSeq + 1 === log.firstSeq && position > last.lastSeq) return placeAfter(manifest, last, history)
@@ -71,11 +73,12 @@ async function placeAfter(manifest: Manifest, last: PieceFacts, history: History
     unit,
     unitPrevious: previous?.sha256 ?? '',
     previous: last.sha256,
+    isEmpty: false,
     isNew: false,
   }
 }
 
-/** The first seq of a history that has no whole segment yet. */
+/** The first seq of the history's own objects. It has no whole segment. */
 function firstOwn({ entries, history }: Manifest, last: PieceFacts): number {
   if (history.parent !== undefined) return history.from
   return entries[0]?.firstSeq ?? last.firstSeq
@@ -104,10 +107,10 @@ async function fork(
   const { generation } = log
   const names = new HistoryNames(root, generation)
   const history = { generation, from, parent: manifest.history.generation, names }
-  // Pieces of an archiver that was killed before it stored the manifest of this history.
+  // An archiver may have stored them and been killed before it made the history known.
   const own = await listPieces(bucket, [manifest.history], { ...history, parent: undefined })
   const sha256 = before?.sha256 ?? ''
-  const place = { history, next: from, unit: from, unitPrevious: sha256, previous: sha256, isNew: true }
+  const place = { history, next: from, unit: from, unitPrevious: sha256, previous: sha256, isEmpty: false, isNew: true }
   if (own.isEmpty) return place
   await addHistory(bucket, root, history)
   throw new SegmentGone('an interrupted archiver had begun this history')

@@ -1,10 +1,9 @@
 /** Restores a log from an archive: the segments' own bytes, to the end, to a seq or to a moment. */
 import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DurlogError } from '../errors.js'
-import { findExtent } from '../extent.js'
 import type { Log } from '../index.js'
 import { open, openRestored } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
@@ -16,13 +15,14 @@ import { StoreFailure } from './answers.js'
 import { Bucket, type StoredObject } from './bucket.js'
 import { type ChosenArchive, chooseArchive } from './choose.js'
 import { readCursors } from './cursors.js'
-import { digitsOf } from './layout.js'
 import type { Manifest, PieceEntry } from './manifest.js'
 import { factsOf, HEADER_BYTES, offsetOfSeq, type PieceFacts, sha256Of } from './piece.js'
 import { readRanges } from './ranges.js'
 import { type ResolvedRestore, resolveRestore } from './restore-options.js'
+import { damaged, endOfBatches, factsBefore, follows, wantedPieces } from './restore-plan.js'
 import { RestoredFiles } from './restored-files.js'
 import { Segments } from './segments.js'
+import { makeCatalog, streamsLog } from './streams-folder.js'
 import type { RestoreArchiveOptions, RestoreArchiveReport } from './types.js'
 
 /** A gap or a broken chain counts after this many listings that show it: objects are merged meanwhile. */
@@ -47,7 +47,11 @@ export async function restoreArchive(dir: string | URL, options: RestoreArchiveO
 }
 
 export class ArchiveRestore {
-  readonly #dir: string
+  /** The folder that the caller named; the log is in it or, of streams, in a folder of it. */
+  readonly #folder: string
+  #dir: string
+  /** The encoding of the streams whose main log is restored. */
+  #streams: string | undefined
   readonly #options: ResolvedRestore
   readonly #bucket: Bucket
   readonly #pauses = new Pauses()
@@ -57,15 +61,17 @@ export class ArchiveRestore {
   /** The piece before the next one; undefined if it is not known. */
   #last: PieceFacts | undefined
   #doubts = 0
+  /** Everything that was archived at some moment is restored, and the restore continues. */
+  #isReplica = false
 
   constructor(dir: string, options: ResolvedRestore) {
-    this.#dir = dir
+    this.#folder = this.#dir = dir
     this.#options = options
     this.#bucket = new Bucket(options.bucket, options.signal)
   }
 
   async run(): Promise<RestoreArchiveReport> {
-    const before = enterFolder<Mark>(this.#dir)
+    const before = enterFolder<Mark>(this.#folder)
     try {
       while (!(await this.#attempt(before))) {
         // Again, after a pause.
@@ -86,6 +92,7 @@ export class ArchiveRestore {
       await this.#readAll(files, chosen.manifest)
       this.#pauses.succeeded()
       if (!follow) return true
+      this.#isReplica = true
       await files.sync()
       await wait(pollMs, undefined, { signal })
       return false
@@ -117,17 +124,21 @@ export class ArchiveRestore {
     if (mark.archive !== this.#bucket.urlOf(root) || mark.generation !== generation)
       throw new DurlogError(
         'ERR_DURLOG_NOT_EMPTY',
-        `${this.#dir} holds an unfinished restore of ${mark.archive}, generation ${mark.generation}. Finish it with the same arguments, or use another folder`,
-        { path: this.#dir },
+        `${this.#folder} holds an unfinished restore of ${mark.archive}, generation ${mark.generation}. Finish it with the same arguments, or use another folder`,
+        { path: this.#folder },
       )
-    if (before === undefined) markFolder(this.#dir, mark)
+    if (before === undefined) markFolder(this.#folder, mark)
+    this.#streams = last?.streams
+    if (this.#streams !== undefined) this.#dir = streamsLog(this.#folder)
+    mkdirSync(this.#dir, { recursive: true, mode: 0o700 })
     // An earlier run may have ended before that.
     if (!existsSync(join(this.#dir, 'cuts'))) await this.#makeLog({ uuid, firstSeq: mark.first, generation: mark.cuts })
     this.#files = await RestoredFiles.open(this.#dir, mark.first)
+    this.#isReplica = this.#options.follow && before !== undefined
     return this.#files
   }
 
-  /** Makes the log's files other than segments. */
+  /** Makes the files of a log that are not segments. */
   async #makeLog(identity: { uuid: string; firstSeq: number; generation: number }): Promise<void> {
     const log = await openRestored(this.#dir, identity, {
       segmentBytes: 65_536,
@@ -138,14 +149,19 @@ export class ArchiveRestore {
   }
 
   async #readAll(files: RestoredFiles, manifest: Manifest): Promise<void> {
-    const entries = await this.#wanted(manifest, files.next)
+    const entries = await wantedPieces(manifest, files.next, this.#options)
     const [first] = entries
     if (first === undefined) return
     const total = this.#bytes + entries.reduce((sum, { bytes }) => sum + bytes, 0)
     const report = (): void => this.#options.onProgress(this.#bytes, total)
-    const whole = first.firstSeq < files.next ? entries.slice(1) : entries
+    // Others may read a replica: a piece is checked before it is written. A piece whose beginning is there is checked as well.
+    const checked = this.#isReplica ? entries : first.firstSeq < files.next ? [first] : []
     this.#last = undefined
-    if (first.firstSeq < files.next) await this.#addRest(files, first, manifest)
+    for (const entry of checked) {
+      await this.#addChecked(files, entry, manifest)
+      report()
+    }
+    const whole = entries.slice(checked.length)
     report()
     let hash = createHash('sha256')
     for await (const { entry, offset, object, isLast } of readRanges(this.#bucket, whole)) {
@@ -160,32 +176,6 @@ export class ArchiveRestore {
       hash = createHash('sha256')
       await this.#end(files, facts, manifest)
     }
-  }
-
-  /** The entries that hold records from `next` on, up to the last wanted one. */
-  async #wanted(manifest: Manifest, next: number): Promise<PieceEntry[]> {
-    const { entries } = manifest
-    const { to, untilMs } = this.#options
-    let end = entries.findLastIndex(({ firstSeq }) => firstSeq < to) + 1
-    if (untilMs !== Number.POSITIVE_INFINITY) {
-      let low = 0
-      let high = end
-      while (low < high) {
-        const middle = (low + high) >> 1
-        const facts = await manifest.facts(middle)
-        if (facts === undefined) throw new StoreFailure('the archive has changed')
-        if (facts.newestMs >= untilMs) high = middle
-        else low = middle + 1
-      }
-      end = Math.min(end, low + 1)
-    }
-    const from = entries.findIndex((_, at) => (entries[at + 1]?.firstSeq ?? Number.POSITIVE_INFINITY) > next)
-    const wanted = from === -1 ? [] : entries.slice(from, end)
-    const [first] = wanted
-    if (first === undefined || first.firstSeq >= next) return wanted
-    // The first one may have been restored as a whole.
-    const facts = await manifest.facts(from)
-    return facts === undefined || facts.lastSeq < next ? wanted.slice(1) : wanted
   }
 
   async #begin(files: RestoredFiles, entry: PieceEntry, body: Buffer): Promise<void> {
@@ -203,11 +193,12 @@ export class ArchiveRestore {
     this.#pauses.succeeded()
   }
 
-  /** Adds the records of a piece whose beginning was restored before. */
-  async #addRest(files: RestoredFiles, entry: PieceEntry, manifest: Manifest): Promise<void> {
+  /** Adds the records of a piece that were not restored before. */
+  async #addChecked(files: RestoredFiles, entry: PieceEntry, manifest: Manifest): Promise<void> {
     const object = await this.#bucket.get(entry.key)
     if (object === undefined) throw new StoreFailure(`${entry.key} was deleted: the archive has changed`)
     const facts = await this.#check(entry, object, await sha256Of(object.body), manifest)
+    if (entry.firstSeq > files.next) this.#doubt(gapError(files.next, entry.firstSeq - 1))
     const offset = offsetOfSeq(object.body, entry.firstSeq, files.next)
     if (offset === undefined) throw damaged(this.#bucket.urlOf(entry.key))
     await files.begin(object.body.subarray(0, HEADER_BYTES))
@@ -262,7 +253,8 @@ export class ArchiveRestore {
       }
       const { firstSeq, nextSeq } = log
       await log.close()
-      unmarkFolder(this.#dir)
+      if (this.#streams !== undefined) await makeCatalog(this.#folder, uuid, this.#streams)
+      unmarkFolder(this.#folder)
       return { uuid, firstSeq, nextSeq, bytes: this.#bytes, resumed }
     } finally {
       await log.close()
@@ -281,29 +273,4 @@ export class ArchiveRestore {
       throw new DurlogError('ERR_DURLOG_NOT_FOUND', `the archive begins with record ${log.firstSeq}, which is later`)
     await log.truncateAfter(next - 1)
   }
-}
-
-/** The last seq up to `end` at which no batch is divided. */
-async function endOfBatches(dir: string, segment: number, end: number): Promise<number> {
-  const query = { offset: 0, seq: segment, endSeq: end, maxBytes: Number.MAX_SAFE_INTEGER }
-  return (await findExtent(dir, `${digitsOf(segment)}.seg`, query)).nextSeq
-}
-
-/** The facts of the piece before `entry`. */
-async function factsBefore(manifest: Manifest, entry: PieceEntry): Promise<PieceFacts | undefined> {
-  const at = manifest.entries.findIndex(({ key }) => key === entry.key)
-  return at <= 0 ? undefined : manifest.facts(at - 1)
-}
-
-/** Whether `before` is the piece that `facts` names as the one before it. A piece that is not used as a whole need not be. */
-function follows(facts: PieceFacts, before: PieceFacts | undefined): boolean {
-  return before === undefined || before.lastSeq >= facts.firstSeq || facts.previous === before.sha256
-}
-
-function damaged(url: string): DurlogError {
-  return new DurlogError(
-    'ERR_DURLOG_CORRUPT',
-    `${url} is not what was archived: its checksum, or that of the object before it, differs`,
-    { path: url },
-  )
 }

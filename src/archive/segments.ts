@@ -14,7 +14,7 @@ export interface LocalSegment {
 }
 
 /** The facts that the log itself determines. */
-export type LocalFacts = Omit<PieceFacts, 'generation' | 'previous'>
+export type LocalFacts = Omit<PieceFacts, 'generation' | 'previous' | 'streams'>
 
 export interface LocalPiece {
   body: Buffer

@@ -15,6 +15,7 @@ import { type PieceFacts, toMetadata } from './piece.js'
 import { findPlace, type Place } from './place.js'
 import { checkStore } from './probe.js'
 import { type LocalPiece, type LocalSegment, SegmentGone, Segments } from './segments.js'
+import { encodingOfStreams } from './streams-folder.js'
 
 /** The longest part of a segment that is not sealed. A piece is in memory while it is sent. */
 const PART_BYTES = 64 * 2 ** 20
@@ -24,8 +25,6 @@ const LOOK_MS = 500
 export interface WorkOptions {
   flushMs: number
   flushBytes: number
-  /** Of the objects' metadata, beside those of every piece. */
-  about: Readonly<Record<string, string>>
   onForked: (generation: number, from: number) => void
 }
 
@@ -39,6 +38,8 @@ export class ArchiveWork implements Work {
   /** Aborted by `close`: every request ends. */
   readonly #closing: AbortController
   #log: ReadableLog | undefined
+  /** The encoding of the streams whose main log is archived. */
+  #streams: string | undefined
   /** Of the log, when the session began. */
   #generation = -1
   #inFlight = 0
@@ -105,12 +106,14 @@ export class ArchiveWork implements Work {
     if (!this.#isProbed && cursor.position === log.firstSeq)
       await checkStore(this.#bucket, archiveRoot(this.#bucket.prefix, log.uuid))
     this.#isProbed = true
+    this.#streams = await encodingOfStreams(log.dir)
     const place = await findPlace(this.#bucket, log, this.#segments, cursor.position)
     if (signal.aborted) return
     const { generation } = log
     this.#log = log
     this.#generation = generation
     if (place.next < log.firstSeq) throw gapError(place.next, log.firstSeq - 1)
+    if (this.#streams !== undefined && place.isEmpty && place.next > 0) throw tooLateError(log.dir, place.next)
     if (place.next !== cursor.position || cursor.generation < generation) await cursor.seek(place.next)
     session.onStart(place.next - 1)
     if (place.isNew) this.#options.onForked(place.history.generation, place.history.from)
@@ -171,7 +174,7 @@ export class ArchiveWork implements Work {
     const endSeq = segment.endSeq as number
     const piece = await this.#read(session, segment, place.unit, endSeq, Number.MAX_SAFE_INTEGER, generation)
     if (piece.facts.lastSeq + 1 !== endSeq) throw damagedError(session, piece.facts.lastSeq + 1)
-    const facts = { ...piece.facts, generation, previous: place.unitPrevious }
+    const facts = { ...piece.facts, generation, previous: place.unitPrevious, streams: this.#streams }
     await this.#store(session, place, `${place.history.names.log}${digitsOf(place.unit)}`, piece.body, facts)
     place.unit = endSeq
     place.unitPrevious = facts.sha256
@@ -186,7 +189,7 @@ export class ArchiveWork implements Work {
     if (segment === undefined) throw new SegmentGone(`the segment of record ${place.next} was removed`)
     const endSeq = Math.min(end, segment.endSeq ?? end)
     const piece = await this.#read(session, segment, place.next, endSeq, PART_BYTES, generation)
-    const facts = { ...piece.facts, generation, previous: place.previous }
+    const facts = { ...piece.facts, generation, previous: place.previous, streams: this.#streams }
     const key = `${place.history.names.tail}${digitsOf(place.next)}`
     await this.#store(session, place, key, piece.body, facts)
   }
@@ -214,7 +217,7 @@ export class ArchiveWork implements Work {
     this.#inFlight = records
     await this.#bucket.put(key, body, {
       sha256: facts.sha256,
-      metadata: { ...toMetadata(facts), ...this.#options.about },
+      metadata: toMetadata(facts),
       condition: { ifAbsent: true },
     })
     this.objects++
@@ -241,6 +244,14 @@ export class ArchiveWork implements Work {
     await advanceBoundary(this.#bucket, names.boundary, seqOfKey(last.key) as number)
     for (const { key } of parts) await this.#bucket.delete(key)
   }
+}
+
+function tooLateError(dir: string, next: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_DESTINATION_GAP',
+    `the records before ${next} of the log in ${dir} are only in the files of the streams: archive streams from their first record on`,
+    { lostFirst: 0, lostLast: next - 1 },
+  )
 }
 
 function damagedError({ log }: Pick<WorkSession, 'log'>, seq: number): DurlogError {

@@ -53,13 +53,18 @@ export const COMMANDS: readonly Entry[] = [
   },
   {
     name: 'restore',
-    summary: 'bring a log back from a backup or from NATS JetStream',
+    summary: 'bring a log back from a backup, a bucket or NATS JetStream',
     load: () => import('./commands/restore.js'),
+  },
+  {
+    name: 'archive',
+    summary: 'archive a log in an S3-compatible bucket',
+    load: () => import('./commands/archive.js'),
   },
   { name: 'ship', summary: 'ship records to NATS JetStream', load: () => import('./commands/ship.js') },
   {
     name: 'doctor',
-    summary: 'check whether a disk is safe and fit for a log',
+    summary: 'check whether a disk or a bucket is safe and fit for a log',
     load: () => import('./commands/doctor.js'),
   },
   { name: 'example', summary: 'print an example program', load: () => import('./commands/example.js') },

@@ -1,6 +1,6 @@
 /**
  * Carries a log to a destination, session by session. A session ends with the first failure, and the next one begins after a
- * pause. The kind of the destination decides what a session does: see Work.
+ * pause. A session depends on the kind of the destination: see Work.
  */
 import { EventEmitter } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'

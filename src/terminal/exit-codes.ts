@@ -13,14 +13,14 @@ export const ExitCode = {
   usage: 64,
   badInput: 65,
   noLog: 66,
-  /** ship, restore: the destination stored nothing for longer than --retry-for. */
+  /** ship, archive, restore: the destination stored nothing for longer than --retry-for. */
   unreachable: 69,
   noSpace: 73,
   io: 74,
   locked: 75,
-  /** ship, restore: log and destination hold different records, or records between them are missing. */
+  /** ship, archive, restore: log and destination hold different records, or records between them are missing. */
   otherRecords: 76,
-  /** ship, restore: the destination refuses, and would refuse again. */
+  /** ship, archive, restore: the destination refuses, and would refuse again. */
   refused: 77,
 } as const
 
@@ -31,7 +31,7 @@ Exit status:
    2  synced records are damaged; doctor: FAIL
   64  wrong usage
   65  bad input
-  66  there is no log (or stream) of that name
+  66  there is no log (or stream, or bucket) of that name
   69  the destination is unreachable
   73  no space
   74  input or output failed

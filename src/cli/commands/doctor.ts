@@ -1,27 +1,45 @@
 import type { Command } from 'commander'
+import { probeBucket } from '../../archive/index.js'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { formatWrapped, useColour, writeJson, writeOut } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
+import { addBucket, type BucketFlags, isBucket, toBucketAccess } from '../bucket-flags.js'
 import { type Examination, examine } from '../doctor/examine.js'
 import type { Finding, Verdict } from '../doctor/finding.js'
 
 export function register(program: Command): void {
   const command = program
     .command('doctor')
-    .summary('check whether a disk is safe and fit for a log')
+    .summary('check whether a disk or a bucket is safe and fit for a log')
     .description(
-      'Check the disk of DIR and the limits of the process. Each line is OK, WARN or FAIL, with a remedy. Writes a little to a temporary folder in DIR and removes it; a log in DIR may be in use. The exit status is 0 if all checks are OK, 1 for a WARN, 2 for a FAIL.',
+      'Check the disk of DIR and the limits of the process. Each line is OK, WARN or FAIL, with a remedy. Writes a little to a temporary folder in DIR and removes it; a log in DIR may be in use. Of s3://bucket/prefix, check whether the store is safe for an archive, with a few objects that are removed. The exit status is 0 if all checks are OK, 1 for a WARN, 2 for a FAIL.',
     )
-    .argument('[dir]', 'the folder of the log; if it does not exist, its nearest existing parent is checked', '.')
-  addJson(command).action(run)
+    .argument(
+      '[dir]',
+      'the folder of the log (if it does not exist, its nearest existing parent), or s3://bucket/prefix',
+      '.',
+    )
+  addJson(addBucket(command)).action(run)
 }
 
-async function run(dir: string, { json }: { json?: boolean }): Promise<void> {
+async function run(dir: string, flags: BucketFlags & { json?: boolean }): Promise<void> {
+  const { json } = flags
   const progress = startProgress('doctor', 0, json === true)
-  const examination = await examine(dir).finally(() => progress.stop())
+  const examining = isBucket(dir) ? examineBucket(dir, flags) : examine(dir)
+  const examination = await examining.finally(() => progress.stop())
   process.exitCode = exitCodeOf(examination.findings)
   await (json ? writeJson(examination) : writeOut(describe(examination)))
+}
+
+async function examineBucket(bucket: string, flags: BucketFlags): Promise<{ findings: Finding[] }> {
+  const findings = await probeBucket(toBucketAccess(bucket, flags))
+  return { findings: findings.map(({ check, ok, found }) => toFinding(check, ok, found)) }
+}
+
+function toFinding(check: string, isOk: boolean, found: string): Finding {
+  if (isOk) return { check, verdict: 'OK', found: 'it holds', advice: '' }
+  return { check, verdict: 'FAIL', found, advice: 'use another store, or a newer version of it' }
 }
 
 export function exitCodeOf(findings: readonly Finding[]): number {
@@ -33,7 +51,7 @@ export function exitCodeOf(findings: readonly Finding[]): number {
 const COLOURS: Record<Verdict, number> = { OK: 32, WARN: 33, FAIL: 31, 'not checked here': 90 }
 
 /** One line for each check; on a terminal, wrapped to its width. */
-function describe({ findings }: Examination): string {
+function describe({ findings }: Pick<Examination, 'findings'>): string {
   const width = Math.max(...findings.map(({ check }) => check.length))
   const lines = findings.map(({ check, verdict, found, advice }) => {
     const label = verdict === 'not checked here' ? '-' : verdict

@@ -7,47 +7,52 @@ import { InputError } from '../../terminal/input-error.js'
 import { formatCounted, formatSeqs, writeSummary } from '../../terminal/output.js'
 import { type Progress, startProgress } from '../../terminal/progress.js'
 import { toBytes, toTimeMs } from '../arguments.js'
+import { addBucket, isBucket } from '../bucket-flags.js'
+import { type BucketRestoreFlags, runBucketRestore } from '../bucket-restore.js'
 import { addNats, type NatsFlags, toAccess } from '../nats-flags.js'
 import { runCopy } from './backup.js'
 
-interface Flags extends NatsFlags {
+interface Flags extends NatsFlags, BucketRestoreFlags {
   from?: number
-  to?: number
-  until?: number
-  follow?: boolean
   segmentBytes?: number
-  json?: boolean
 }
 
 export function register(program: Command): void {
   const command = program
     .command('restore')
-    .summary('bring a log back from a backup or from NATS JetStream')
+    .summary('bring a log back from a backup, a bucket or NATS JetStream')
     .description(
-      'Create in DIR, a new or empty folder, the log that "durlog backup" copied to the folder SOURCE, or that "durlog ship" shipped to a stream of the server SOURCE: the same seqs, times, bytes and UUID. If it was interrupted, run it again to continue. A server needs --stream, and the packages @nats-io/jetstream and @nats-io/transport-node. All options except --json apply to a server.',
+      'Create in DIR, a new or empty folder, the log that "durlog backup" copied to the folder SOURCE, that "durlog archive" archived in the bucket SOURCE, or that "durlog ship" shipped to a stream of the server SOURCE: the same seqs, times, bytes and UUID. If it was interrupted, run it again to continue. A server needs --stream, and the packages @nats-io/jetstream and @nats-io/transport-node; a bucket needs aws4fetch. A backup is copied as a whole; of the options, --list, --uuid and --generation are those of a bucket, and --to, --until, --follow and --retry-for of buckets and servers.',
     )
     .argument('<dir>', 'the folder of the log')
-    .argument('[source]', 'a folder, or nats://host:port (default: NATS_URL, or nats://127.0.0.1:4222)')
+    .argument(
+      '[source]',
+      'a folder, s3://bucket/prefix, or nats://host:port (default: NATS_URL, or nats://127.0.0.1:4222)',
+    )
     .option('--from <seq>', 'the first record (default: the oldest)', parseWhole)
-    .option('--to <seq>', 'end before this record (default: the end of the stream)', parseWhole)
+    .option('--to <seq>', 'end before this record (default: restore all)', parseWhole)
     .option('--until <time>', 'end before this time: ISO 8601, or how long ago (90s, 15m, 2h, 7d)', toTimeMs)
     .option('--follow', 'keep the log up to date, for reading, until SIGINT or SIGTERM')
     .option('--segment-bytes <bytes>', 'size of segment files', toBytes)
-  addJson(addNats(command)).action(run)
+    .option('--list', 'list what a bucket holds, and restore nothing')
+    .option('--uuid <uuid>', 'the log, if the bucket holds several')
+    .option('--generation <number>', 'the history of a log that was truncated (default: the newest)', parseWhole)
+  addJson(addBucket(addNats(command))).action(run)
 }
 
 async function run(dir: string, url: string | undefined, flags: Flags): Promise<void> {
   if (url !== undefined && statSync(url, { throwIfNoEntry: false })?.isDirectory())
     return runCopy('restore', url, dir, { json: flags.json === true })
+  const ending = new AbortController()
+  const end = (): void => ending.abort(new InputError('ended by a signal; run it again to continue', ExitCode.io))
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end)
+  if (isBucket(url)) return runBucketRestore(dir, url, flags, ending.signal)
   const { stream, subject, from, to, until, follow, segmentBytes, json } = flags
   if (stream === undefined)
     throw new InputError(
       '--stream is missing: it names the stream on the server; to restore a backup, name its folder',
       ExitCode.usage,
     )
-  const ending = new AbortController()
-  const end = (): void => ending.abort(new InputError('ended by a signal; run it again to continue', ExitCode.io))
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end)
   let progress: Progress | undefined
   const onProgress = async (restored: number, total: number): Promise<void> => {
     progress ??= startProgress('restore', Number.isFinite(total) ? total : 0, json === true)

@@ -1,21 +1,10 @@
-import { once } from 'node:events'
 import type { Command } from 'commander'
-import { type CursorSummary, open, type ReadOnlyLog } from '../../index.js'
-import type { Shipper } from '../../jetstream/index.js'
+import { open } from '../../index.js'
 import { ship } from '../../jetstream/index.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import {
-  formatCounted,
-  formatFields,
-  formatSeqs,
-  formatSynced,
-  writeJson,
-  writeOut,
-  writeSummary,
-} from '../../terminal/output.js'
-import { type Progress, startProgress } from '../../terminal/progress.js'
+import { type CarryStats, type CarryWords, endingSignal, reporter, showStatus, watch } from '../carry.js'
 import { addNats, type NatsFlags, toAccess } from '../nats-flags.js'
 
 interface Flags extends NatsFlags {
@@ -30,7 +19,7 @@ interface Flags extends NatsFlags {
   json?: boolean
 }
 
-const PROGRESS_MS = 200
+const WORDS: CarryWords = { command: 'ship', done: 'shipped', agent: 'shipper' }
 
 export function register(program: Command): void {
   const command = program
@@ -54,12 +43,10 @@ export function register(program: Command): void {
 
 async function run(dir: string, url: string | undefined, flags: Flags): Promise<void> {
   await using log = await open(dir, { readOnly: true })
-  if (flags.status) return await showStatus(log, flags)
+  if (flags.status) return await showStatus(WORDS, log, flags)
   const { stream, subject } = flags
   if (stream === undefined) throw new InputError('the option --stream is required', ExitCode.usage)
-  const ending = new AbortController()
-  const end = (): void => ending.abort()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end)
+  const ending = endingSignal()
   await using shipper = ship(log, {
     ...toAccess(url, flags),
     stream,
@@ -72,74 +59,12 @@ async function run(dir: string, url: string | undefined, flags: Flags): Promise<
     maxInFlight: flags.maxInFlight,
     retryForMs: flags.retryFor,
   })
-  await watch(shipper, log, flags, ending.signal)
-}
-
-/** Returns when shipping is done; throws if it failed. */
-async function watch(shipper: Shipper, log: ReadOnlyLog, flags: Flags, ending: AbortSignal): Promise<void> {
-  const failed = once(shipper, 'error').then(([error]) => {
-    throw error
-  })
-  reportEvents(shipper, flags.json === true)
-  const progress = startProgress('ship', flags.once ? log.syncedSeq + 1 : 0, flags.json === true)
-  const timer = setInterval(progressReporter(progress, shipper, flags.json === true), PROGRESS_MS)
-  const signalled = ending.aborted ? Promise.resolve() : once(ending, 'abort')
-  try {
-    await Promise.race([failed, signalled, ...(flags.once ? [shipper.idle()] : [])])
-    await shipper.close()
-  } finally {
-    clearInterval(timer)
-    progress.stop()
-  }
-  const { records, bytes, shippedSeq } = shipper.stats()
-  if (flags.json) return writeSummary(`${JSON.stringify({ records, bytes, shippedSeq })}\n`)
-  const last = records > 0 ? `, up to seq ${shippedSeq}` : ''
-  await writeSummary(`shipped ${formatCounted(records, 'record')}${last}\n`)
-}
-
-/** Returns a function that reports the progress, to be called periodically. */
-function progressReporter(progress: Progress, shipper: Shipper, json: boolean): () => void {
-  let reported: number | undefined
-  return () => {
-    const { shippedSeq, lag, rate, state } = shipper.stats()
-    progress.update(shippedSeq + 1)
-    if (!json || shippedSeq === reported) return
-    reported = shippedSeq
-    process.stderr.write(`${JSON.stringify({ event: 'shipped', shippedSeq, state, rate: Math.round(rate), lag })}\n`)
-  }
-}
-
-function reportEvents(shipper: Shipper, json: boolean): void {
-  const report = (event: string, details: Record<string, unknown>, text: string): void =>
-    void process.stderr.write(json ? `${JSON.stringify({ event, ...details })}\n` : `durlog: ${text}\n`)
-  shipper.on('retry', ({ error, attempt, pauseMs }) =>
-    report(
-      'retry',
-      { message: error.message, attempt, pauseMs },
-      `${error.message}; try ${attempt + 1} in ${pauseMs} ms`,
-    ),
-  )
-  shipper.on('lagging', (lag) => report('lagging', { lag }, `${lag.records} records wait, the oldest for ${lag.ms} ms`))
   shipper.on('gap', (first, last) =>
-    report('gap', { first, last }, `records ${first} to ${last} were trimmed, and are skipped`),
+    reporter(flags.json === true)('gap', { first, last }, `records ${first} to ${last} were trimmed, and are skipped`),
   )
-}
-
-async function showStatus(log: ReadOnlyLog, { cursor: name, json }: Flags): Promise<void> {
-  const cursor = (await log.cursors()).find((found) => found.name === name)
-  const { firstSeq, nextSeq, syncedSeq } = log
-  if (json) return writeJson({ firstSeq, nextSeq, syncedSeq, cursor: cursor ?? null })
-  await writeOut(
-    formatFields([
-      ['log', `${formatSeqs(firstSeq, nextSeq)}, ${formatSynced(syncedSeq)}`],
-      ['shipped', cursor === undefined ? 'nothing: there is no such cursor' : shippedText(cursor)],
-      ['shipper', cursor?.owned ? `process ${cursor.ownerPid ?? 'unknown'}` : 'none'],
-    ]),
-  )
-}
-
-function shippedText({ position, lagRecords, state }: CursorSummary): string {
-  const waiting = `${formatCounted(lagRecords, 'record')} ${lagRecords === 1 ? 'waits' : 'wait'}`
-  if (state !== 'ready') return `the cursor is ${state}; the next shipper asks the destination`
-  return position === 0 ? `nothing yet; ${waiting}` : `to seq ${position - 1}; ${waiting}`
+  const stats = (): CarryStats => {
+    const { shippedSeq: seq, ...more } = shipper.stats()
+    return { seq, ...more }
+  }
+  await watch(WORDS, shipper, stats, log, flags, ending)
 }

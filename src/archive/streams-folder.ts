@@ -1,0 +1,39 @@
+/** A folder of streams: its main log is archived, and a restore rebuilds everything else from it. */
+import { existsSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { open } from '../index.js'
+import { Catalog, type CatalogHead } from '../streams/catalog.js'
+import { FolderFiles } from '../streams/folder-files.js'
+
+/** The main log of the streams in `dir`, or `dir` if it is no folder of streams. */
+export function mainLogOf(dir: string): string {
+  const files = new FolderFiles(dir)
+  return existsSync(files.catalog) && existsSync(files.log) ? files.log : dir
+}
+
+/** The encoding of the streams whose main log is in `dir`; undefined for any other log. */
+export async function encodingOfStreams(dir: string): Promise<string | undefined> {
+  const files = new FolderFiles(dirname(dir))
+  if (basename(dir) !== basename(files.log) || !existsSync(files.catalog)) return undefined
+  let encoding: string | undefined
+  await using catalog = await open(files.catalog, { readOnly: true })
+  for await (const { data } of catalog.read()) {
+    const record = JSON.parse(data.toString('utf8')) as { kind: string; encoding?: string }
+    if (record.kind === 'commit') encoding = record.encoding
+  }
+  return encoding
+}
+
+/** Where the main log of the streams in `dir` is. */
+export function streamsLog(dir: string): string {
+  return new FolderFiles(dir).log
+}
+
+/** Makes the catalog of streams whose main log, which begins with record 0, was restored. */
+export async function makeCatalog(dir: string, log: string, encoding: string): Promise<void> {
+  const path = new FolderFiles(dir).catalog
+  await using catalog = await open(path, { segmentBytes: 2 ** 20 })
+  if (catalog.nextSeq > 0) return
+  const head = { log, encoding: encoding as CatalogHead['encoding'], position: 0, lastTimeMs: 0, voids: [] }
+  await new Catalog(catalog).store([], head, 'full')
+}

@@ -1,0 +1,28 @@
+/** The options by which `archive`, `restore` and `doctor` reach a bucket. Secrets come only from the environment. */
+import type { Command } from 'commander'
+import type { BucketAccess } from '../archive/index.js'
+
+export interface BucketFlags {
+  endpoint?: string
+  region?: string
+}
+
+export const BUCKET_HELP = `
+The environment variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
+AWS_SESSION_TOKEN hold the credentials for a bucket. AWS_ENDPOINT_URL_S3,
+AWS_ENDPOINT_URL and AWS_REGION are the defaults of the options.`
+
+export function addBucket(command: Command): Command {
+  return command
+    .option('--endpoint <url>', 'the URL of the S3-compatible store (default: AWS)')
+    .option('--region <name>', 'the region of the bucket (default: us-east-1)')
+    .addHelpText('after', BUCKET_HELP)
+}
+
+export function isBucket(text: string | undefined): text is string {
+  return text?.startsWith('s3://') === true
+}
+
+export function toBucketAccess(bucket: string, { endpoint, region }: BucketFlags): BucketAccess {
+  return { bucket, endpoint, region }
+}

@@ -1,0 +1,141 @@
+/** What `ship` and `archive` have in common: they carry a log to a destination until a signal, and report it. */
+import { once } from 'node:events'
+import type { CursorSummary, ReadOnlyLog } from '../index.js'
+import type { ShipLag, ShipRetry } from '../ship/types.js'
+import {
+  formatCounted,
+  formatFields,
+  formatSeqs,
+  formatSynced,
+  writeJson,
+  writeOut,
+  writeSummary,
+} from '../terminal/output.js'
+import { type Progress, startProgress } from '../terminal/progress.js'
+
+const PROGRESS_MS = 200
+
+/** The names of a command's work. */
+export interface CarryWords {
+  /** As in "durlog ship". */
+  command: 'ship' | 'archive'
+  done: 'shipped' | 'archived'
+  agent: 'shipper' | 'archiver'
+}
+
+export interface CarryStats {
+  /** The last seq that was carried. */
+  seq: number
+  records: number
+  bytes: number
+  rate: number
+  lag: ShipLag
+  state: string
+}
+
+/** A shipper or an archiver. */
+export interface Carrying {
+  on(event: 'retry', listener: (retry: ShipRetry) => void): unknown
+  on(event: 'lagging', listener: (lag: ShipLag) => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
+  idle(): Promise<void>
+  close(): Promise<void>
+}
+
+export type Report = (event: string, details: Record<string, unknown>, text: string) => void
+
+/** Reports an event on stderr. */
+export function reporter(json: boolean): Report {
+  return (event, details, text) =>
+    void process.stderr.write(json ? `${JSON.stringify({ event, ...details })}\n` : `durlog: ${text}\n`)
+}
+
+/** A signal that aborts at the first SIGINT or SIGTERM. */
+export function endingSignal(): AbortSignal {
+  const ending = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ending.abort())
+  return ending.signal
+}
+
+/** Returns when the work is done; throws if it failed. */
+export async function watch(
+  words: CarryWords,
+  carrying: Carrying,
+  stats: () => CarryStats,
+  log: ReadOnlyLog,
+  flags: { once?: boolean; json?: boolean },
+  ending: AbortSignal,
+): Promise<void> {
+  const json = flags.json === true
+  const failed = new Promise<never>((_, reject) => carrying.on('error', reject))
+  reportEvents(carrying, reporter(json))
+  const progress = startProgress(words.command, flags.once ? log.syncedSeq + 1 : 0, json)
+  const timer = setInterval(progressReporter(words, progress, stats, json), PROGRESS_MS)
+  const signalled = ending.aborted ? Promise.resolve() : once(ending, 'abort')
+  try {
+    await Promise.race([failed, signalled, ...(flags.once ? [carrying.idle()] : [])])
+    await carrying.close()
+  } finally {
+    clearInterval(timer)
+    progress.stop()
+  }
+  const { records, bytes, seq } = stats()
+  if (json) return writeSummary(`${JSON.stringify({ records, bytes, [`${words.done}Seq`]: seq })}\n`)
+  const last = records > 0 ? `, up to seq ${seq}` : ''
+  await writeSummary(`${words.done} ${formatCounted(records, 'record')}${last}\n`)
+}
+
+/** Returns a function that reports the progress, to be called periodically. */
+function progressReporter(
+  { done }: CarryWords,
+  progress: Progress,
+  stats: () => CarryStats,
+  json: boolean,
+): () => void {
+  let reported: number | undefined
+  return () => {
+    const { seq, lag, rate, state } = stats()
+    progress.update(seq + 1)
+    if (!json || seq === reported) return
+    reported = seq
+    const line = { event: done, [`${done}Seq`]: seq, state, rate: Math.round(rate), lag }
+    process.stderr.write(`${JSON.stringify(line)}\n`)
+  }
+}
+
+function reportEvents(carrying: Carrying, report: Report): void {
+  carrying.on('retry', ({ error, attempt, pauseMs }) =>
+    report(
+      'retry',
+      { message: error.message, attempt, pauseMs },
+      `${error.message}; try ${attempt + 1} in ${pauseMs} ms`,
+    ),
+  )
+  carrying.on('lagging', (lag) =>
+    report('lagging', { lag }, `${lag.records} records wait, the oldest for ${lag.ms} ms`),
+  )
+}
+
+/** Prints the position of the cursor `name`. */
+export async function showStatus(
+  { done, agent }: CarryWords,
+  log: ReadOnlyLog,
+  { cursor: name, json }: { cursor: string; json?: boolean },
+): Promise<void> {
+  const cursor = (await log.cursors()).find((found) => found.name === name)
+  const { firstSeq, nextSeq, syncedSeq } = log
+  if (json) return writeJson({ firstSeq, nextSeq, syncedSeq, cursor: cursor ?? null })
+  await writeOut(
+    formatFields([
+      ['log', `${formatSeqs(firstSeq, nextSeq)}, ${formatSynced(syncedSeq)}`],
+      [done, cursor === undefined ? 'nothing: there is no such cursor' : positionText(cursor, agent)],
+      [agent, cursor?.owned ? `process ${cursor.ownerPid ?? 'unknown'}` : 'none'],
+    ]),
+  )
+}
+
+function positionText({ position, lagRecords, state }: CursorSummary, agent: string): string {
+  const waiting = `${formatCounted(lagRecords, 'record')} ${lagRecords === 1 ? 'waits' : 'wait'}`
+  if (state !== 'ready') return `the cursor is ${state}; the next ${agent} asks the destination`
+  return position === 0 ? `nothing yet; ${waiting}` : `to seq ${position - 1}; ${waiting}`
+}

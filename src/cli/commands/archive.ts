@@ -1,0 +1,65 @@
+import type { Command } from 'commander'
+import { archive, mainLogOf } from '../../archive/index.js'
+import { open } from '../../index.js'
+import { addJson } from '../../terminal/arguments.js'
+import { ExitCode } from '../../terminal/exit-codes.js'
+import { InputError } from '../../terminal/input-error.js'
+import { toBytes, toWaitMs } from '../arguments.js'
+import { addBucket, type BucketFlags, isBucket, toBucketAccess } from '../bucket-flags.js'
+import { type CarryStats, type CarryWords, endingSignal, reporter, showStatus, watch } from '../carry.js'
+
+interface Flags extends BucketFlags {
+  once?: boolean
+  status?: boolean
+  cursor: string
+  flush?: number
+  flushBytes?: number
+  retryFor?: number
+  json?: boolean
+}
+
+const WORDS: CarryWords = { command: 'archive', done: 'archived', agent: 'archiver' }
+
+export function register(program: Command): void {
+  const command = program
+    .command('archive')
+    .summary('archive a log in an S3-compatible bucket')
+    .description(
+      'Copy every synced record of a log, or of a folder of streams, to s3://bucket/prefix until SIGINT or SIGTERM. Other processes may write the log meanwhile. "durlog restore DIR s3://bucket/prefix" brings it back. Needs the package aws4fetch.',
+    )
+    .argument('<dir>', 'the folder of the log, or of streams')
+    .argument('[bucket]', 's3://bucket/prefix')
+    .option('--once', 'end when all records that are synced now are archived')
+    .option('--status', 'print the position of archiving, and archive nothing; asks no store')
+    .option('--cursor <name>', 'the cursor of the log for this archive', 'archive')
+    .option('--flush <ms>', 'the longest time between two archivings (default: 10s)', toWaitMs)
+    .option('--flush-bytes <bytes>', 'archive earlier if this much waits (default: 8MiB)', toBytes)
+    .option('--retry-for <ms>', 'give up after this time without success (default: never)', toWaitMs)
+  addJson(addBucket(command)).action(run)
+}
+
+async function run(dir: string, bucket: string | undefined, flags: Flags): Promise<void> {
+  await using log = await open(mainLogOf(dir), { readOnly: true })
+  if (flags.status) return await showStatus(WORDS, log, flags)
+  if (!isBucket(bucket)) throw new InputError('name the bucket: s3://bucket/prefix', ExitCode.usage)
+  const ending = endingSignal()
+  await using archiver = archive(log, {
+    ...toBucketAccess(bucket, flags),
+    cursor: flags.cursor,
+    flushMs: flags.flush,
+    flushBytes: flags.flushBytes,
+    retryForMs: flags.retryFor,
+  })
+  archiver.on('forked', (generation, from) =>
+    reporter(flags.json === true)(
+      'forked',
+      { generation, from },
+      `the log was truncated: a new history, of generation ${generation}, begins with record ${from}`,
+    ),
+  )
+  const stats = (): CarryStats => {
+    const { archivedSeq: seq, ...more } = archiver.stats()
+    return { seq, ...more }
+  }
+  await watch(WORDS, archiver, stats, log, flags, ending)
+}

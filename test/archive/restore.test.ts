@@ -1,0 +1,108 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { restoreArchive } from '../../src/archive/index.js'
+import { type Log, verify } from '../../src/index.js'
+import { archiveAll, plainRecords, plainRecordsIn, store } from '../fixtures/archive.js'
+import { codeOf, openUntilDone, scratchDir, scratchLog } from '../fixtures/scratch.js'
+
+const CHILD = fileURLToPath(new URL('../fixtures/archive-restore-child.mjs', import.meta.url))
+const SMALL = { segmentBytes: 65_536 } as const
+
+async function append(log: Log, count: number): Promise<void> {
+  for (let at = 0; at < count; at++)
+    await log.append(`record ${log.nextSeq} ${'x'.repeat(300)}`, { durability: 'memory' })
+}
+
+test('a restore that was killed at any moment continues where it ended', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 1500)
+  await archiveAll(log, s3)
+  const dir = join(scratchDir(), 'restored')
+  let kills = 0
+  for (let limit = 3; ; limit += 2) {
+    let requests = 0
+    let killed = false
+    const child = spawn(process.execPath, [CHILD, dir, JSON.stringify(s3.access)], {
+      stdio: ['ignore', 'inherit', 'inherit'],
+    })
+    s3.fault = () => {
+      if (++requests < limit || killed) return killed ? { drop: true } : undefined
+      killed = true
+      child.kill('SIGKILL')
+      return { drop: true }
+    }
+    const [code] = await once(child, 'exit')
+    if (code === 0) break
+    kills++
+  }
+  s3.fault = () => undefined
+  expect(kills).toBeGreaterThan(3)
+  expect(await plainRecordsIn(dir)).toEqual(await plainRecords(log))
+  expect(await verify(dir)).toMatchObject({ state: 'clean', uuid: log.uuid })
+}, 120_000)
+
+test('an unfinished restore is not continued with another archive', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 300)
+  await archiveAll(log, s3)
+  const dir = join(scratchDir(), 'restored')
+  const { bucket } = s3.access
+  s3.fault = ({ method, key }) =>
+    method === 'GET' && /\/tail\/\d/.test(key) ? { status: 403, code: 'AccessDenied' } : undefined
+  expect(await codeOf(restoreArchive(dir, s3.access))).toBe('ERR_DURLOG_DESTINATION_REFUSED')
+  s3.fault = () => undefined
+  await archiveAll(log, s3, { bucket: `${bucket}/other`, cursor: 'other' })
+  expect(await codeOf(restoreArchive(dir, { ...s3.access, bucket: `${bucket}/other` }))).toBe('ERR_DURLOG_NOT_EMPTY')
+  expect(await restoreArchive(dir, s3.access)).toMatchObject({ resumed: true, nextSeq: 300 })
+})
+
+test('a replica follows the archive, and is continued and read', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 20)
+  await archiveAll(log, s3)
+  const dir = join(scratchDir(), 'replica')
+  for (let round = 0; round < 3; round++) {
+    const ending = new AbortController()
+    const following = restoreArchive(dir, { ...s3.access, follow: true, pollMs: 5, signal: ending.signal })
+    for (let part = 0; part < 3; part++) {
+      await append(log, 70)
+      await archiveAll(log, s3)
+      await expect
+        .poll(
+          async () => {
+            const replica = await openUntilDone(dir, { readOnly: true }).catch(() => undefined)
+            return replica?.nextSeq
+          },
+          { timeout: 20_000 },
+        )
+        .toBe(log.nextSeq)
+    }
+    ending.abort()
+    expect(await following).toMatchObject({ nextSeq: log.nextSeq, resumed: round > 0 })
+    expect(await plainRecordsIn(dir)).toEqual(await plainRecords(log))
+  }
+  expect(await restoreArchive(dir, s3.access)).toMatchObject({ nextSeq: log.nextSeq, resumed: true })
+  expect(await verify(dir)).toMatchObject({ state: 'clean' })
+}, 120_000)
+
+test('the log is chosen by its UUID if the prefix holds several', async () => {
+  const s3 = await store()
+  const logs = [await scratchLog(SMALL), await scratchLog(SMALL)]
+  for (const log of logs) {
+    await log.append(log.uuid)
+    await archiveAll(log, s3)
+  }
+  const dir = join(scratchDir(), 'restored')
+  expect(await codeOf(restoreArchive(dir, s3.access))).toBe('ERR_DURLOG_NOT_FOUND')
+  const { uuid } = logs[1] as Log
+  await restoreArchive(dir, { ...s3.access, uuid })
+  expect((await plainRecordsIn(dir)).map(([, , text]) => text)).toEqual([uuid])
+  expect(await codeOf(restoreArchive(`${dir}-2`, { ...s3.access, uuid: 'none' }))).toBe('ERR_DURLOG_NOT_FOUND')
+  expect(await codeOf(restoreArchive(`${dir}-3`, { ...s3.access, uuid, generation: 7 }))).toBe('ERR_DURLOG_NOT_FOUND')
+})

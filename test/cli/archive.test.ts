@@ -1,0 +1,93 @@
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { open } from '../../src/index.js'
+import { store } from '../fixtures/archive.js'
+import { durlog, startDurlog } from '../fixtures/command.js'
+import type { FakeS3 } from '../fixtures/fake-s3.mjs'
+import { scratchDir } from '../fixtures/scratch.js'
+
+/** Sets the credentials of the commands, and returns the arguments that name the bucket. */
+function where(s3: FakeS3): [string, string, string] {
+  process.env['AWS_ACCESS_KEY_ID'] = 'key'
+  process.env['AWS_SECRET_ACCESS_KEY'] = 'secret'
+  return [s3.access.bucket, '--endpoint', s3.url]
+}
+
+async function threeRecords(): Promise<string> {
+  const dir = join(scratchDir(), 'log')
+  await durlog(['append', dir], 'one\ntwo\nthree\n')
+  return dir
+}
+
+test('archive --once archives all records, --status reports it, and restore restores them', async () => {
+  const s3 = await store()
+  const dir = await threeRecords()
+  const archived = await durlog(['archive', dir, ...where(s3), '--once', '--json'])
+  expect(archived).toMatchObject({ code: 0 })
+  expect(JSON.parse(archived.stdout.toString())).toMatchObject({ records: 3, archivedSeq: 2 })
+  expect((await durlog(['archive', dir, '--status'])).stdout.toString()).toContain('to seq 2; 0 records wait')
+  const back = join(scratchDir(), 'back')
+  const listed = await durlog(['restore', back, ...where(s3), '--list', '--json'])
+  expect(JSON.parse(listed.stdout.toString())).toMatchObject({
+    histories: [{ generation: 0, firstSeq: 0, nextSeq: 3 }],
+    points: [{ firstSeq: 0, lastSeq: 2, records: 3 }],
+  })
+  expect((await durlog(['restore', back, ...where(s3), '--list'])).stdout.toString()).toContain('seq 0 to 2')
+  expect(await durlog(['restore', back, ...where(s3)])).toMatchObject({ code: 0 })
+  expect((await durlog(['cat', back])).stdout.toString()).toBe('one\ntwo\nthree\n')
+  const part = join(scratchDir(), 'part')
+  expect(await durlog(['restore', part, ...where(s3), '--to', '2'])).toMatchObject({ code: 0 })
+  expect((await durlog(['cat', part])).stdout.toString()).toBe('one\ntwo\n')
+  expect(await durlog(['restore', part, ...where(s3)])).toMatchObject({ code: 65 })
+})
+
+test('archive continues until a signal, while a writer appends, and archives what waits', async () => {
+  const s3 = await store()
+  const dir = await threeRecords()
+  const child = startDurlog(['archive', dir, ...where(s3), '--json', '--flush', '1'])
+  let reported = ''
+  const first = new Promise<void>((resolve) =>
+    child.stderr?.on('data', (chunk: Buffer) => {
+      reported += chunk.toString()
+      if (reported.includes('"archivedSeq":2')) resolve()
+    }),
+  )
+  await first
+  const log = await open(dir)
+  await log.append('four')
+  child.kill('SIGTERM')
+  const [code] = await once(child, 'close')
+  await log.close()
+  expect(code).toBe(0)
+  const back = join(scratchDir(), 'back')
+  await durlog(['restore', back, ...where(s3)])
+  expect((await durlog(['cat', back])).stdout.toString()).toBe('one\ntwo\nthree\nfour\n')
+})
+
+test('archive and restore end with the exit status of the failure', async () => {
+  const s3 = await store()
+  const dir = await threeRecords()
+  const back = join(scratchDir(), 'back')
+  expect(await durlog(['archive', dir, '--once'])).toMatchObject({ code: 64 })
+  expect(await durlog(['restore', back, ...where(s3)])).toMatchObject({ code: 66 })
+  s3.fault = () => ({ status: 403, code: 'AccessDenied' })
+  expect(await durlog(['archive', dir, ...where(s3), '--once'])).toMatchObject({ code: 77 })
+  s3.fault = () => ({ status: 500 })
+  expect(await durlog(['archive', dir, ...where(s3), '--once', '--retry-for', '1'])).toMatchObject({ code: 69 })
+  expect(await durlog(['restore', back, ...where(s3), '--retry-for', '1'])).toMatchObject({ code: 69 })
+})
+
+test('doctor reports whether a store is safe for an archive', async () => {
+  const s3 = await store()
+  const good = await durlog(['doctor', ...where(s3)])
+  expect(good.stdout.toString()).not.toContain('FAIL')
+  expect(good.code).toBe(0)
+  s3.ignoresConditions = true
+  const bad = await durlog(['doctor', ...where(s3), '--json'])
+  expect(bad.code).toBe(2)
+  expect(JSON.parse(bad.stdout.toString()).findings).toContainEqual(
+    expect.objectContaining({ check: 'of 32 creates at once, exactly one succeeds', verdict: 'FAIL' }),
+  )
+  expect(s3.keys()).toEqual([])
+})
