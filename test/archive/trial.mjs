@@ -1,0 +1,140 @@
+/**
+ * A writer, two archivers and a store, each in a separate process that is killed repeatedly. In the end a restore has the contents
+ * of the log: every record once, in order, with its time, byte for byte; and no object was replaced.
+ */
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { open } from 'durlog'
+import { archive, restoreArchive } from 'durlog/archive'
+import { RealStore } from '../fixtures/s3-stores.mjs'
+
+const path = (name) => fileURLToPath(new URL(name, import.meta.url))
+const FAKE_KEYS = { accessKeyId: 'key', secretAccessKey: 'secret' }
+
+/** A child that is started again each time it is killed. */
+class Child {
+  lives = 0
+
+  constructor(script, args, onLine = () => {}) {
+    this.script = script
+    this.args = args
+    this.onLine = onLine
+  }
+
+  start() {
+    const args = this.args(this.lives++)
+    this.process = spawn(process.execPath, [path(this.script), ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
+    this.process.stdin.on('error', () => {})
+    let text = ''
+    this.process.stdout.on('data', (chunk) => {
+      const lines = (text + chunk).split('\n')
+      text = lines.pop()
+      for (const line of lines) this.onLine(line)
+    })
+    return this
+  }
+
+  async kill() {
+    if (this.process.exitCode !== null || this.process.signalCode !== null) return
+    const ended = once(this.process, 'close')
+    this.process.kill('SIGKILL')
+    await ended
+  }
+}
+
+async function freePort() {
+  const server = createServer()
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+/** The store of the tests in a process that keeps its objects in files. */
+async function startFake(dir) {
+  const port = await freePort()
+  const child = new Child('../fixtures/fake-s3.mjs', () => [String(port), dir])
+  child.access = { bucket: 's3://bucket/test', endpoint: `http://127.0.0.1:${port}`, credentials: FAKE_KEYS }
+  return child.start()
+}
+
+/** Of every record: seq, time and bytes. */
+async function digestOf(dir) {
+  const log = await open(dir, { readOnly: true })
+  const hash = createHash('sha256')
+  let records = 0
+  for await (const { seq, timestamp, data } of log.read()) {
+    hash.update(`${seq} ${timestamp} `).update(data)
+    records++
+  }
+  await log.close()
+  return { records, sha256: hash.digest('hex') }
+}
+
+/** `random()` is 0 to below 1. */
+export async function runTrial(dir, { records, kills, store: storeName, random = Math.random }) {
+  const storeDir = join(dir, 'store')
+  const store = storeName === 'fake' ? await startFake(storeDir) : await RealStore.start(storeName, dir)
+  const log = join(dir, 'log')
+  let synced = -1
+  const writer = new Child(
+    '../ship/writer.mjs',
+    (life) => [log, String(life)],
+    (line) => {
+      const [word, value] = line.split(' ')
+      if (word === 'synced') synced = Math.max(synced, Number(value))
+      if (word === 'refused') throw new Error(line)
+    },
+  ).start()
+  while (!existsSync(join(log, 'live'))) await wait(20)
+  const archivers = ['first', 'second'].map((cursor) =>
+    new Child('./archiver.mjs', () => [log, cursor, JSON.stringify(store.access)]).start(),
+  )
+  const killed = { writer: 0, archiver: 0, store: 0 }
+  const restart = async (child) => {
+    await child.kill()
+    await child.start()
+  }
+  for (let kill = 0; kill <= kills; kill++) {
+    const target = Math.ceil((records * (kill + 1)) / (kills + 1))
+    writer.process.stdin.write(`${target}\n`)
+    while (synced < target - 1) {
+      await wait(20)
+      writer.process.stdin.write(`${target}\n`)
+    }
+    if (kill === kills) break
+    writer.process.stdin.write(`${Math.ceil((records * (kill + 2)) / (kills + 1))}\n`)
+    await wait(random() * 300)
+    const victim = ['writer', 'archiver', 'store'][Math.floor(random() * 3)]
+    killed[victim]++
+    await restart({ writer, store, archiver: archivers[Math.floor(random() * 2)] }[victim])
+  }
+  await writer.kill()
+  for (const archiver of archivers) await archiver.kill()
+  // Without a writer, the last records are not known to be synced.
+  const source = await open(log)
+  const last = archive(source, { ...store.access, cursor: 'first' })
+  await last.idle()
+  await last.close()
+  await source.close()
+  const copy = join(dir, 'restored')
+  const started = performance.now()
+  await restoreArchive(copy, store.access)
+  const restoreMs = performance.now() - started
+  const [expected, found] = [await digestOf(log), await digestOf(copy)]
+  await store.kill()
+  const overwritten = join(storeDir, 'overwritten')
+  return {
+    killed,
+    expected,
+    found,
+    restoreMs,
+    overwritten: existsSync(overwritten) ? readFileSync(overwritten, 'utf8').split('\n').filter(Boolean) : [],
+  }
+}
