@@ -64,7 +64,9 @@ async function openOwned(
   options: ResolvedStreamsOptions,
   { onStep = () => {}, forClients = false }: Internals,
 ): Promise<StreamStore<unknown>> {
-  await files.make()
+  const made = files.make()
+  // It is awaited below.
+  made.catch(() => {})
   const catalogLog = await open(files.catalog, { segmentBytes: CATALOG_SEGMENT_BYTES })
   try {
     const catalog = new Catalog(catalogLog)
@@ -74,6 +76,7 @@ async function openOwned(
       await catalog.store([], { log: log.uuid, encoding: options.encoding, position: 0, lastTimeMs: 0, voids: [] })
       ;({ head, table } = await load(log, catalog))
     }
+    await made
     const { encoding, position } = head as CatalogHead
     const fitting = withEncoding(files.dir, options, encoding)
     const cursor = await log.cursor(OWN_CURSOR)
@@ -89,8 +92,8 @@ async function openOwned(
     }
     const store = new StreamStore(opened, fitting, onStep)
     // If it fails, the records stay in the log, the streams can be read, and the next checkpoint tries again.
-    const checkpoint = table.dirty.size > 0 ? store.checkpoint().catch(() => {}) : undefined
-    if (!forClients) await checkpoint
+    if (forClients) store.checkpointSoon()
+    else if (table.dirty.size > 0) await store.checkpoint().catch(() => {})
     return store
   } catch (error) {
     await catalogLog.close()

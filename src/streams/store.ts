@@ -194,6 +194,11 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     await this.#run()
   }
 
+  /** Begins a checkpoint of what the log holds, as if it had just been appended. */
+  checkpointSoon(): void {
+    if (this.#sequencer.table.dirty.size > 0) this.#onAppended()
+  }
+
   /** Without `checkpoint`, the next process that opens the folder makes it. */
   close(checkpoint = true): Promise<void> {
     this.#closing ??= this.#close(checkpoint)
@@ -240,7 +245,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   #run(): Promise<void> {
     this.#running ??= this.#checkpointOnce().finally(() => {
       this.#running = undefined
-      if (this.#sequencer.table.dirty.size > 0) this.#onAppended()
+      this.checkpointSoon()
       this.#sequencer.drain()
     })
     return this.#running

@@ -27,6 +27,8 @@ import { RemoteRead } from './remote-read.js'
 const REPEAT_WITHIN_MS = 30_000
 const CONFIRM_MS = 100
 const RETRY_MS = 5
+/** Attempts to become the owner cost more than a look for a listener. */
+const LOOKS_PER_ATTEMPT = 8
 /** How long a folder that is locked and has no listener may take to get one. */
 const LISTEN_GRACE_MS = 1000
 const NEXT_OWNER_MS = 10_000
@@ -153,6 +155,7 @@ export class Link {
   async #connect(withinMs: number): Promise<void> {
     const { dir, durability, encoding } = this.#context
     let deadline = performance.now() + withinMs
+    let looks = 0
     this.#connecting = true
     this.#keepAlive()
     const hello = { protocol: PROTOCOL, version: PROTOCOL_VERSION, client: this.client, durability, encoding }
@@ -166,12 +169,10 @@ export class Link {
           onFrame: (frame) => this.#onFrame(frame),
           onLost: () => this.#onLost(),
         })
-        if (connection !== undefined && welcome !== undefined) {
-          this.#onWelcome(connection, welcome)
-          return
-        }
+        if (connection !== undefined && welcome !== undefined) return this.#onWelcome(connection, welcome)
         if (connection !== undefined) deadline = performance.now() + withinMs
-        else if (!(await this.#own(deadline))) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+        else if (looks++ % LOOKS_PER_ATTEMPT > 0 || !(await this.#own(deadline)))
+          await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
       }
     } finally {
       this.#connecting = false
