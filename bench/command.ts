@@ -144,8 +144,9 @@ async function run(names: string[], given: BenchFlags): Promise<void> {
       )
     : await runOn(dir, chosen, flags)
   if (flags.html) {
-    const { renderHtml } = await import('./report/html.js')
-    await writeFile(flags.html, await renderHtml(report))
+    const { readChartLibrary, renderHtml } = await import('./report/html.js')
+    const library = await readChartLibrary(new URL('./report/', import.meta.url))
+    await writeFile(flags.html, renderHtml(report, library))
   }
   if (flags.json) await writeJson(report)
   else

@@ -1,6 +1,6 @@
-// Writes what tsc does not: which folders of dist/ hold CommonJS, the subpaths, and the executable
-// bit of the command for a run from a checkout.
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+// Writes what tsc does not: which folders of dist/ hold CommonJS, the subpaths, the executable bit
+// of the command for a run from a checkout, and the chart library of the bench's page.
+import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { TARGETS } from './prebuilds/targets.mjs'
 
 function writeType(folder, type) {
@@ -48,10 +48,20 @@ function writePino() {
   writeFileSync('dist/pino.d.ts', `${types.join('\n')}\n`)
 }
 
+/** The bench puts uPlot into its HTML report; its licence goes with it. */
+function copyChartLibrary() {
+  const folder = 'bench/dist/report'
+  mkdirSync(folder, { recursive: true })
+  for (const name of ['uPlot.iife.min.js', 'uPlot.min.css'])
+    copyFileSync(`node_modules/uplot/dist/${name}`, `${folder}/${name}`)
+  copyFileSync('node_modules/uplot/LICENSE', `${folder}/uPlot.LICENSE`)
+}
+
 writeType('dist', 'commonjs')
 writeType('dist/cli', 'module')
 writeType('dist/terminal', 'module')
 mkdirSync('dist/targets', { recursive: true })
 for (const target of TARGETS) writeSubpath(target)
 writePino()
+copyChartLibrary()
 chmodSync('dist/cli/main.js', 0o755)

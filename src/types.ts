@@ -19,8 +19,8 @@ export type Durability = 'memory' | 'async' | 'sync' | 'full'
 /** How bytes reach the segment file. `auto` chooses by file system and by the levels of the appends. */
 export type Strategy = 'auto' | 'mmap' | 'pwrite' | 'direct'
 
-/** How a segment's space is taken before it holds records. `auto` chooses by strategy and file system. */
-export type Preallocation = 'auto' | 'none' | 'sparse' | 'fallocate' | 'keep-size' | 'zero-range' | 'zero' | 'recycle'
+/** How the space of a segment is allocated before it holds records. */
+export type Preallocation = 'auto' | 'none' | 'zero'
 
 /** A record's content: bytes, or a string stored as UTF-8. At least 1 byte, at most `maxRecordBytes`. */
 export type Payload = Uint8Array | string
@@ -36,7 +36,7 @@ export interface OpenOptions {
   durability?: Durability | undefined
   /** Default `auto`. */
   strategy?: Strategy | undefined
-  /** Default `auto`. `mmap` refuses `none`, `sparse` and `keep-size`: a store past the allocated end kills. */
+  /** Default `auto`. `mmap` refuses `none`: a store to a block that is not allocated may fail. */
   preallocate?: Preallocation | undefined
   /** Size of a segment file in bytes: 64 KiB to 1 GiB, a multiple of 4096. Default 64 MiB. */
   segmentBytes?: ByteSize | undefined
@@ -50,14 +50,6 @@ export interface OpenOptions {
    * 8192. Default 16 MiB, or that bound if it is lower.
    */
   maxRecordBytes?: ByteSize | undefined
-  /**
-   * The mapped window of `mmap` and `auto` in bytes: a power of two, 64 KiB to 64 MiB. Default 4 MiB. This much stays mapped
-   * before the append point, and four times as much is populated after it during a stream of records. A longer record
-   * is written to the file.
-   */
-  chunkBytes?: ByteSize | undefined
-  /** XFS only: the extent size hint of new segments in bytes, a multiple of 4096; 0 gives none. Default 0. */
-  extentSizeHint?: ByteSize | undefined
   /**
    * How long a commit waits for more appends to join it, in microseconds: 0 to 1,000,000. Default 0: a commit
    * starts as soon as the current turn of the event loop has made its appends. Whole milliseconds wait on a

@@ -186,8 +186,6 @@ test('open enforces the range of every number option', () => {
     'segmentBytes',
     'maxPendingBytes',
     'maxRecordBytes',
-    'chunkBytes',
-    'extentSizeHint',
     'commitDelayMicros',
     'waitMs',
   ])

@@ -29,7 +29,7 @@ test.each(
   'records of 1 byte to 300 KiB come back across the borders of chunks and segments (%s, %s)',
   async (strategy, durability) => {
     const dir = scratchDir()
-    const options = { strategy, durability, chunkBytes: 64 * KIB, segmentBytes: 1024 * KIB, maxRecordBytes: 300 * KIB }
+    const options = { strategy, durability, segmentBytes: 1024 * KIB, maxRecordBytes: 300 * KIB }
     const log = await open(dir, options)
     const random = randomFrom(17)
     const sizes = Array.from({ length: 120 }, (_, i) =>
@@ -158,7 +158,7 @@ test('a second writer is refused with the pid of the owner, in this process and 
 })
 
 test('a reader gets all records of a batch or none', async () => {
-  const log = await scratchLog({ durability: 'memory', strategy: 'mmap', chunkBytes: 64 * KIB })
+  const log = await scratchLog({ durability: 'memory', strategy: 'mmap' })
   const reader = await openUntilDone(log.dir, { readOnly: true })
   for (let round = 0; round < 12; round++) {
     const appended = log.appendBatch(Array.from({ length: 40 }, (_, i) => `${round} ${i} ${'b'.repeat(2000)}`))

@@ -38,8 +38,6 @@ describe('defaults', () => {
         segmentBytes: 64 * 2 ** 20,
         maxPendingBytes: 32 * 2 ** 20,
         maxRecordBytes: 16 * 2 ** 20,
-        chunkBytes: 4 * 2 ** 20,
-        extentSizeHint: 0,
         create: true,
         shared: false,
         expectedLevel: 2,
@@ -61,12 +59,6 @@ describe('defaults', () => {
   test('maxRecordBytes is lowered with segmentBytes and maxPendingBytes', () => {
     expect(resolveOptions({ segmentBytes: 65536 }).native.maxRecordBytes).toBe(65536 - 8192)
     expect(resolveOptions({ maxPendingBytes: 65536 }).native.maxRecordBytes).toBe(65536 - 8192)
-  })
-
-  test('the mapped window is never larger than a segment', () => {
-    expect(resolveOptions({ segmentBytes: 65536 }).native.chunkBytes).toBe(65536)
-    expect(resolveOptions({ segmentBytes: 5 * 2 ** 20 }).native.chunkBytes).toBe(4 * 2 ** 20)
-    expect(resolveOptions({ segmentBytes: 3 * 2 ** 20 }).native.chunkBytes).toBe(2 * 2 ** 20)
   })
 })
 
@@ -99,7 +91,7 @@ describe('refusals', () => {
   test.each([
     [{ durability: 'fsync' }, 'durability', '"fsync"', 'memory, async, sync, full'],
     [{ strategy: 'uring' }, 'strategy', '"uring"', 'auto, mmap, pwrite, direct'],
-    [{ preallocate: 1 }, 'preallocate', '1', 'recycle'],
+    [{ preallocate: 'sparse' }, 'preallocate', '"sparse"', 'auto, none, zero'],
     [
       { segmentBytes: '64X' },
       'segmentBytes',
@@ -116,9 +108,6 @@ describe('refusals', () => {
     [{ maxPendingBytes: 1 }, 'maxPendingBytes', '1', '65536'],
     [{ maxRecordBytes: 0 }, 'maxRecordBytes', '0', '1 to'],
     [{ maxRecordBytes: 65536, segmentBytes: 65536 }, 'maxRecordBytes', '65536', '57344'],
-    [{ chunkBytes: 100_000 }, 'chunkBytes', '100000', 'power of two'],
-    [{ chunkBytes: 131072, segmentBytes: 65536 }, 'chunkBytes', '131072', '65536'],
-    [{ extentSizeHint: 4095 }, 'extentSizeHint', '4095', '4096'],
     [{ commitDelayMicros: -1 }, 'commitDelayMicros', '-1', 'microseconds'],
     [{ waitMs: 'long' }, 'waitMs', '"long"', 'milliseconds'],
     [{ retention: 5 }, 'retention', '5', 'object'],
@@ -138,13 +127,11 @@ describe('refusals', () => {
     expect(refusal({ retention: { maxByte: 1 } }).message).toMatch(/"maxByte".*maxBytes/)
   })
 
-  test.each(['none', 'sparse', 'keep-size'] as const)(
-    'mmap is refused with preallocate %s, which leaves holes',
-    (preallocate) => {
-      expect(refusal({ strategy: 'mmap', preallocate }).message).toContain('mmap')
-      expect(resolveOptions({ strategy: 'pwrite', preallocate }).native.preallocate).toBe(preallocate)
-    },
-  )
+  test('a map is refused without preallocation, which leaves blocks unallocated', () => {
+    for (const options of [{ strategy: 'mmap' }, { shared: true }] as const)
+      expect(refusal({ ...options, preallocate: 'none' }).message).toMatch(/auto, zero with.*got "none"/)
+    expect(resolveOptions({ strategy: 'pwrite', preallocate: 'none' }).native.preallocate).toBe('none')
+  })
 
   test('options that are not an object are refused', () => {
     for (const options of [null, 5, 'sync', []]) expect(refusal(options).code).toBe('ERR_DURLOG_INVALID_ARGUMENT')

@@ -61,7 +61,7 @@ describe('read', () => {
   })
 
   test('records of every size are read back unchanged, across batches, chunks and segments', async () => {
-    const log = await scratchLog({ segmentBytes: 8 * 2 ** 20, chunkBytes: 65536, maxRecordBytes: 6 * 2 ** 20 })
+    const log = await scratchLog({ segmentBytes: 8 * 2 ** 20, maxRecordBytes: 6 * 2 ** 20 })
     const sizes = [
       1, 7, 8, 9, 4071, 4072, 4073, 65_535, 65_536, 65_537, 1_048_575, 1_048_577, 3_000_000, 5_000_000, 2, 3,
     ]

@@ -29,7 +29,7 @@ test.each(STRATEGIES.flatMap((strategy) => [20 * KIB, 100 * KIB].map((size) => [
   'a payload that another thread changes while it is appended is stored as a valid record (%s, %d bytes)',
   async (strategy, size) => {
     const { payload, flips } = await restlessPayload(size)
-    const log = await scratchLog({ strategy, chunkBytes: 64 * KIB, segmentBytes: 4096 * KIB })
+    const log = await scratchLog({ strategy, segmentBytes: 4096 * KIB })
     let appended = 0
     // The other thread must have run during the appends.
     for (const end = flips() + 20; flips() < end || appended < 200; appended += 4) {

@@ -1,13 +1,10 @@
 /** The report as one page: opens offline, prints, follows the reader's light or dark. */
 import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { machineFields } from '../harness/machine.js'
 import { tableCells } from './format.js'
 import { chartsOf } from './html-charts.js'
 import { escapeHtml, type Page, STYLE } from './html-page.js'
 import type { Report, SuiteResult, TableResult } from './report.js'
-
-const require = createRequire(import.meta.url)
 
 /**
  * A number with a bar in its background, so that throughputs compare at a glance. Works in print and needs no script.
@@ -112,12 +109,20 @@ for (const place of document.querySelectorAll('[data-chart]')) {
 }
 `
 
-/** The page's text. Throws where uPlot is not installed. */
-export async function renderHtml(report: Report): Promise<string> {
-  const [library, style] = await Promise.all([
-    readFile(require.resolve('uplot/dist/uPlot.iife.min.js'), 'utf8'),
-    readFile(require.resolve('uplot/dist/uPlot.min.css'), 'utf8'),
-  ])
+/** The script and the style sheet of uPlot. */
+export interface ChartLibrary {
+  script: string
+  style: string
+}
+
+/** Reads uPlot from `folder`, into which the build copies it. */
+export async function readChartLibrary(folder: URL): Promise<ChartLibrary> {
+  const read = (name: string): Promise<string> => readFile(new URL(name, folder), 'utf8')
+  return { script: await read('uPlot.iife.min.js'), style: await read('uPlot.min.css') }
+}
+
+/** The page's text. */
+export function renderHtml(report: Report, { script, style }: ChartLibrary): string {
   const charts: object[] = []
   const suites = report.suites.map((suite) => renderSuite(suite, charts)).join('\n')
   const links = report.suites.map(({ name, title }) => `<a href="#${name}">${escapeHtml(title)}</a>`).join(' · ')
@@ -131,7 +136,7 @@ ${suites}
 <p class="what">Grey rows are raw system calls, made by C++ in the same run. Latencies are microseconds, MB/s are 10<sup>6</sup> bytes.
 out% is the share of latencies beyond Tukey's fences. Contenders took turns.</p>
 <script id="charts" type="application/json">${JSON.stringify(charts).replaceAll('<', '\\u003c')}</script>
-<script>${library}</script>
+<script>${script}</script>
 <script>${SCRIPT}</script>`,
   }
   return `<!doctype html>

@@ -68,15 +68,19 @@ export const LEVELS: readonly LevelPlan[] = [
   },
 ]
 
-function configsOf(mmap: Preallocation[], others: Preallocation[]): Config[] {
-  const all = (strategy: Strategy, list: Preallocation[]): Config[] =>
-    list.map((preallocate) => ({ strategy, preallocate }))
-  const auto: Config = { strategy: 'auto', preallocate: 'auto' }
-  return [auto, ...all('mmap', mmap), ...all('pwrite', others), ...all('direct', others)]
-}
+/** Every strategy with every preallocation that it supports; the raw calls measure further ones. */
+const CONFIGS: Config[] = [
+  { strategy: 'auto', preallocate: 'auto' },
+  ...(['mmap', 'pwrite', 'direct'] as const).flatMap((strategy): Config[] =>
+    (strategy === 'mmap' ? (['auto', 'zero'] as const) : (['auto', 'none', 'zero'] as const)).map((preallocate) => ({
+      strategy,
+      preallocate,
+    })),
+  ),
+]
 
 export const QUICK: Extent = {
-  configs: configsOf(['fallocate', 'zero'], ['none', 'fallocate', 'zero']),
+  configs: CONFIGS,
   sizes: { sync: [256, 4096], full: [256], async: [256], memory: [128] },
   rounds: 3,
   sliceMs: 40,
@@ -84,10 +88,7 @@ export const QUICK: Extent = {
 }
 
 export const FULL: Extent = {
-  configs: configsOf(
-    ['fallocate', 'zero-range', 'zero', 'recycle'],
-    ['none', 'sparse', 'fallocate', 'keep-size', 'zero-range', 'zero', 'recycle'],
-  ),
+  configs: CONFIGS,
   sizes: {
     sync: [256, 1024, 4096, 65536, MIB],
     full: [256, 4096, 65536],

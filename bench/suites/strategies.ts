@@ -29,15 +29,6 @@ interface Measuring {
   logs: Map<Row, Log>
 }
 
-/** Fills segments and lets them go, so that there is something to use again. */
-async function leaveSegmentsBehind(log: Log, segmentBytes: number): Promise<void> {
-  const payload = makePayload(256 * 1024)
-  for (let bytes = 0; bytes < segmentBytes * 3; bytes += payload.length) {
-    await log.append(payload, { durability: 'memory' })
-  }
-  await log.trimBefore(log.nextSeq)
-}
-
 /** A burst of `write`; its time includes the turn of the event loop that the log needs after it. */
 async function writeBurst(log: Log, payload: Buffer): Promise<{ operations: number }> {
   let operations = 0
@@ -63,7 +54,6 @@ async function addLog({ field, plan, extent, bytes, inFlight, logs }: Measuring,
   try {
     const log = await open(dir, { ...config, segmentBytes: extent.segmentBytes })
     field.whenDone(() => log.close())
-    if (config.preallocate === 'recycle') await leaveSegmentsBehind(log, extent.segmentBytes)
     const payload = makePayload(bytes)
     logs.set(row, log)
     const alone = oneAtATime(log, plan.level, payload)

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "platform/linux_ioctl.h"
+#include "bench/linux_ioctl.h"
 
 namespace durlog::bench {
 

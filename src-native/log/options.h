@@ -6,6 +6,7 @@
 
 #include "platform/file_system.h"
 #include "record/segment_header.h"
+#include "segment/preallocation.h"
 
 namespace durlog {
 
@@ -44,10 +45,9 @@ struct LogOptions {
   uint64_t segment_bytes = 64u << 20;      // a multiple of 4096, at least 64 KiB
   uint64_t max_pending_bytes = 32u << 20;  // framed but not yet committed
   uint32_t max_record_bytes = 16u << 20;   // payload
-  uint64_t chunk_bytes = 4u << 20;         // TailShape::window_bytes; a power of two
+  uint64_t chunk_bytes = 4u << 20;         // the largest TailShape::window_bytes; a power of two
   uint32_t map_after_records = 32;         // of kAuto: see WritePolicy
-  uint32_t extent_size_hint = 0;
-  uint32_t max_recyclable = 2;  // trimmed segments kept for reuse
+  uint32_t max_recyclable = 2;             // trimmed segments kept for reuse
   // For a shared log: how long a living writer may delay the acknowledgements of the others before
   // the log reports it as stalled.
   uint32_t stall_ms = 1000;

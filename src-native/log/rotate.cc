@@ -180,6 +180,7 @@ TailShape Log::ShapeOf(const SegmentHeader& header) const {
   TailShape shape;
   shape.map_alignment = capabilities_.map_alignment;
   shape.window_bytes = options_.chunk_bytes;
+  while (shape.window_bytes > header.segment_bytes) shape.window_bytes /= 2;
   shape.populating = policy_.PopulatesWith(header.recycled);
   return shape;
 }
@@ -193,9 +194,8 @@ Status Log::EnsureMapped(TailLegacy legacy) {
     if (latched_) return failure_;
   }
   DURLOG_RETURN_IF_ERROR(ActivateHere());
-  Status allocated = active_->blocks_allocated()
-                         ? Status::Ok()
-                         : active_->file().Allocate(Preallocation::kFallocate, 0, active_->bytes());
+  Status allocated =
+      active_->blocks_allocated() ? Status::Ok() : active_->file().Allocate(0, active_->bytes());
   if (!allocated.ok()) {
     if (allocated.code() != Code::kUnsupported) return allocated;
     policy_.RefuseMap();

@@ -29,7 +29,6 @@ std::shared_ptr<SpareJob> SegmentChain::MakeSpare(const LogUuid& uuid, uint64_t 
                                                   uint64_t first_chunk_bytes) {
   SpareRequest request;
   request.preallocation = policy_.SparePreallocation();
-  request.extent_size_hint = options_.extent_size_hint;
   request.direct_alignment = capabilities_.direct_io ? capabilities_.direct_alignment : 0;
   request.first_chunk_bytes = first_chunk_bytes;
   SegmentHeader header;

@@ -36,11 +36,8 @@ constexpr Names<Strategy, 4> kStrategies{{{"auto", Strategy::kAuto},
                                           {"pwrite", Strategy::kPwrite},
                                           {"direct", Strategy::kDirect}}};
 
-constexpr Names<Preallocation, 7> kPreallocations{{{"none", Preallocation::kNone},
-                                                   {"sparse", Preallocation::kSparse},
+constexpr Names<Preallocation, 4> kPreallocations{{{"none", Preallocation::kNone},
                                                    {"fallocate", Preallocation::kFallocate},
-                                                   {"keep-size", Preallocation::kKeepSize},
-                                                   {"zero-range", Preallocation::kZeroRange},
                                                    {"zero", Preallocation::kZero},
                                                    {"recycle", Preallocation::kRecycle}}};
 

@@ -83,7 +83,6 @@ bool NamedOptions(napi_env env, napi_value object, LogOptions* options) {
 bool ToOptions(Napi::Env env, const Napi::Object& object, LogOptions* options) {
   if (!NamedOptions(env, object, options)) return false;
   uint64_t max_record_bytes = 0;
-  uint64_t extent_size_hint = 0;
   uint64_t max_recyclable = 0;
   uint64_t expected_level = 0;
   const bool in_range =
@@ -95,18 +94,14 @@ bool ToOptions(Napi::Env env, const Napi::Object& object, LogOptions* options) {
           static_cast<double>(std::min<uint64_t>(
               kMaxPayloadBytes, options->segment_bytes - kSegmentHeaderBytes - kFrameHeaderBytes)),
           &max_record_bytes) &&
-      NumberIn(env, object, "chunkBytes", 64 << 10, 64 << 20, &options->chunk_bytes) &&
-      NumberIn(env, object, "extentSizeHint", 0, UINT32_MAX, &extent_size_hint) &&
       NumberIn(env, object, "maxRecyclable", 0, 2, &max_recyclable) &&
       NumberIn(env, object, "expectedLevel", 0, kLevelCount - 1, &expected_level);
   if (!in_range) return false;
-  if (options->segment_bytes % 4096 != 0 ||
-      (options->chunk_bytes & (options->chunk_bytes - 1)) != 0) {
-    return Refuse(env, "segmentBytes is a multiple of 4096, chunkBytes a power of two");
+  if (options->segment_bytes % 4096 != 0) {
+    return Refuse(env, "segmentBytes is a multiple of 4096");
   }
   options->max_record_bytes = static_cast<uint32_t>(max_record_bytes);
   options->max_recyclable = static_cast<uint32_t>(max_recyclable);
-  options->extent_size_hint = static_cast<uint32_t>(extent_size_hint);
   options->expected_level = static_cast<Level>(expected_level);
   return RestoredIn(env, object, &options->restored) &&
          FlagIn(env, object, "shared", &options->shared) &&

@@ -19,17 +19,6 @@
 
 namespace durlog {
 
-// How the blocks of a segment are allocated before records are written to them.
-enum class Preallocation : uint8_t {
-  kNone,       // the file grows as it is written
-  kSparse,     // the size is set, no block is allocated
-  kFallocate,  // blocks allocated, marked unwritten; the size is set
-  kKeepSize,   // blocks allocated beyond the end of the file; the size grows as it is written
-  kZeroRange,  // FALLOC_FL_ZERO_RANGE: as kFallocate, and old data reads as zeros
-  kZero,       // zeros are written, so that a later write converts no extent
-  kRecycle,    // a trimmed segment is used again as it is; kZero if no segment was trimmed
-};
-
 // A range of a file mapped into memory, shared with the page cache.
 class Mapping {
  public:
@@ -146,9 +135,11 @@ class File {
   virtual Result<uint64_t> NextData(uint64_t offset) = 0;
   virtual Result<uint64_t> Size() = 0;
   virtual Status Truncate(uint64_t size) = 0;
-  // Allocates [offset, offset + length). Does not implement kZero and kRecycle: the caller writes
-  // zeros itself. kUnsupported if the file system has no such call.
-  virtual Status Allocate(Preallocation how, uint64_t offset, uint64_t length) = 0;
+  // Allocates the blocks of [offset, offset + length), marked unwritten, and extends the file to
+  // their end. kUnsupported if the file system has no such call.
+  virtual Status Allocate(uint64_t offset, uint64_t length) = 0;
+  // As Allocate(); written blocks of the range become unwritten ones, which read as zeros.
+  virtual Status ZeroRange(uint64_t offset, uint64_t length) = 0;
   // Maps a range for reading and writing; `offset` is a multiple of Capabilities::map_alignment.
   virtual Result<std::unique_ptr<Mapping>> Map(uint64_t offset, size_t length) = 0;
   // The next four are called only if Capabilities::shares_maps is true.
@@ -177,8 +168,6 @@ class File {
     return Missing();
   }
   virtual Result<FileId> Id() { return Missing(); }
-  // Asks for extents of at least this size (XFS); kUnsupported elsewhere.
-  virtual Status SetExtentSizeHint(uint32_t bytes) = 0;
   // Sets the path that later errors report, after the file was renamed.
   virtual void SetPath(const std::string&) {}
   // Closes and returns its status; the destructor closes too, best effort.

@@ -108,9 +108,14 @@ Status PosixFile::Truncate(uint64_t size) {
   return Status::System("ftruncate", errno, path_).WithOffset(size);
 }
 
-Status PosixFile::Allocate(Preallocation how, uint64_t offset, uint64_t length) {
+Status PosixFile::Allocate(uint64_t offset, uint64_t length) {
   ExpectFileSizeLimit();
-  return AllocateIn(fd_.get(), path_, how, offset, length);
+  return AllocateIn(fd_.get(), path_, offset, length);
+}
+
+Status PosixFile::ZeroRange(uint64_t offset, uint64_t length) {
+  ExpectFileSizeLimit();
+  return ZeroRangeIn(fd_.get(), path_, offset, length);
 }
 
 Result<std::unique_ptr<Mapping>> PosixFile::Map(uint64_t offset, size_t length) {
@@ -148,10 +153,6 @@ Result<FileId> IdOfDescriptor(int fd, const std::string& path) {
 }
 
 Result<FileId> PosixFile::Id() { return IdOfDescriptor(fd_.get(), path_); }
-
-Status PosixFile::SetExtentSizeHint(uint32_t bytes) {
-  return SetExtentSizeHintOf(fd_.get(), path_, bytes);
-}
 
 Status PosixFile::Close() {
   if (!fd_.valid()) return Status::Ok();

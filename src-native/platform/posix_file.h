@@ -34,7 +34,8 @@ class PosixFile final : public File {
   Result<uint64_t> NextData(uint64_t offset) override;
   Result<uint64_t> Size() override;
   Status Truncate(uint64_t size) override;
-  Status Allocate(Preallocation how, uint64_t offset, uint64_t length) override;
+  Status Allocate(uint64_t offset, uint64_t length) override;
+  Status ZeroRange(uint64_t offset, uint64_t length) override;
   Result<std::unique_ptr<Mapping>> Map(uint64_t offset, size_t length) override;
   Result<std::unique_ptr<ReadOnlyMapping>> MapForReading(uint64_t offset, size_t length) override;
   Result<std::unique_ptr<FileLock>> TryLock() override;
@@ -43,7 +44,6 @@ class PosixFile final : public File {
   Status UnlockRange(uint64_t offset, uint64_t length) override;
   Result<std::optional<LockKind>> RangeLockOfOthers(uint64_t offset, uint64_t length) override;
   Result<FileId> Id() override;
-  Status SetExtentSizeHint(uint32_t bytes) override;
   void SetPath(const std::string& path) override { path_ = path; }
   Status Close() override;
 

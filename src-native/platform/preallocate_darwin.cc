@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -32,21 +33,28 @@ Status Preallocate(int fd, const std::string& path, uint64_t end) {
   return status;
 }
 
-}  // namespace
-
-Status AllocateBlocks(int fd, const std::string& path, Preallocation how, uint64_t offset,
-                      uint64_t length) {
-  if (how == Preallocation::kZeroRange) {
-    return Status::Error(Code::kUnsupported, "macOS cannot zero a range without writing it")
-        .WithPath(path);
+// Sets the size to `end` unless the file is that long already.
+Status ExtendTo(int fd, const std::string& path, uint64_t end) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return Status::System("fstat", errno, path);
+  if (static_cast<uint64_t>(info.st_size) >= end) return Status::Ok();
+  if (RetryInterrupted([&] { return ftruncate(fd, static_cast<off_t>(end)); }) == 0) {
+    return Status::Ok();
   }
-  const uint64_t end = offset + length;
-  DURLOG_RETURN_IF_ERROR(Preallocate(fd, path, end));
-  return how == Preallocation::kKeepSize ? Status::Ok() : ExtendTo(fd, path, end);
+  return Status::System("ftruncate", errno, path).WithOffset(end);
 }
 
-Status SetExtentSizeHintOf(int, const std::string& path, uint32_t) {
-  return Status::Error(Code::kUnsupported, "only XFS takes an extent size hint").WithPath(path);
+}  // namespace
+
+Status AllocateIn(int fd, const std::string& path, uint64_t offset, uint64_t length) {
+  if (length == 0) return Status::Ok();
+  DURLOG_RETURN_IF_ERROR(Preallocate(fd, path, offset + length));
+  return ExtendTo(fd, path, offset + length);
+}
+
+Status ZeroRangeIn(int, const std::string& path, uint64_t, uint64_t) {
+  return Status::Error(Code::kUnsupported, "macOS cannot zero a range without writing it")
+      .WithPath(path);
 }
 
 }  // namespace durlog

@@ -147,36 +147,19 @@ Status WindowsFile::ReserveTo(uint64_t end) {
   return std::move(status).WithCode(Code::kUnsupported);
 }
 
-Status WindowsFile::Allocate(Preallocation how, uint64_t offset, uint64_t length) {
+Status WindowsFile::Allocate(uint64_t offset, uint64_t length) {
   if (length == 0) return Status::Ok();
-  switch (how) {
-    case Preallocation::kNone:
-      return Status::Ok();
-    case Preallocation::kSparse:
-      return ExtendTo(offset + length);
-    case Preallocation::kFallocate:
-      DURLOG_RETURN_IF_ERROR(ReserveTo(offset + length));
-      return ExtendTo(offset + length);
-    case Preallocation::kKeepSize:
-      // NTFS gives back what lies beyond the end when the last handle is closed.
-      return ReserveTo(offset + length);
-    case Preallocation::kZeroRange:
-      return Status::Error(Code::kUnsupported, "Windows cannot zero a range without writing it")
-          .WithPath(path_);
-    case Preallocation::kZero:
-    case Preallocation::kRecycle:
-      break;
-  }
-  return Status::Error(Code::kInvalidArgument, "this preallocation is not the platform's to do")
+  DURLOG_RETURN_IF_ERROR(ReserveTo(offset + length));
+  return ExtendTo(offset + length);
+}
+
+Status WindowsFile::ZeroRange(uint64_t, uint64_t) {
+  return Status::Error(Code::kUnsupported, "Windows cannot zero a range without writing it")
       .WithPath(path_);
 }
 
 Result<std::unique_ptr<Mapping>> WindowsFile::Map(uint64_t offset, size_t length) {
   return WindowsMapping::Create(handle_.get(), path_, offset, length);
-}
-
-Status WindowsFile::SetExtentSizeHint(uint32_t) {
-  return Status::Error(Code::kUnsupported, "only XFS takes an extent size hint").WithPath(path_);
 }
 
 Status WindowsFile::Close() {

@@ -31,13 +31,13 @@ class WindowsFile final : public File {
   Result<uint64_t> NextData(uint64_t offset) override;
   Result<uint64_t> Size() override;
   Status Truncate(uint64_t size) override;
-  Status Allocate(Preallocation how, uint64_t offset, uint64_t length) override;
+  Status Allocate(uint64_t offset, uint64_t length) override;
+  Status ZeroRange(uint64_t offset, uint64_t length) override;
   Result<std::unique_ptr<Mapping>> Map(uint64_t offset, size_t length) override;
   Result<std::unique_ptr<ReadOnlyMapping>> MapForReading(uint64_t offset, size_t length) override;
   Result<std::unique_ptr<FileLock>> TryLock() override;
   Result<bool> IsLocked() override;
   Result<FileId> Id() override;
-  Status SetExtentSizeHint(uint32_t bytes) override;
   void SetPath(const std::string& path) override { path_ = path; }
   Status Close() override;
 

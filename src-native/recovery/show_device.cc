@@ -62,7 +62,7 @@ Status GiveBackDirtyZeros(File& file) {
     begin = at;
   }
   if (begin == end || !many_dirty(begin, end)) return Status::Ok();
-  Status given_back = file.Allocate(Preallocation::kZeroRange, begin, end - begin);
+  Status given_back = file.ZeroRange(begin, end - begin);
   static_cast<void>(given_back);  // then they are written
   return Status::Ok();
 }

@@ -18,7 +18,7 @@ constexpr uint64_t kSectorBytes = 512;
 Status CutAndAllocate(File& file, uint64_t offset, uint64_t allocated_bytes) {
   DURLOG_RETURN_IF_ERROR(file.Truncate(offset));
   if (allocated_bytes > 0) {
-    Status allocated = file.Allocate(Preallocation::kFallocate, 0, allocated_bytes);
+    Status allocated = file.Allocate(0, allocated_bytes);
     if (allocated.code() == Code::kNoSpace) {
       // The segment works without preallocated blocks: it grows as it is written. Blocks that a
       // failed allocation took are freed.

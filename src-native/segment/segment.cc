@@ -11,27 +11,12 @@ namespace {
 
 constexpr size_t kZeroStepBytes = 4u << 20;
 
-// The kind to try next if the file system does not support this one; kNone is the last.
-Preallocation Weaker(Preallocation how) {
-  switch (how) {
-    case Preallocation::kZeroRange:
-      return Preallocation::kFallocate;
-    case Preallocation::kFallocate:
-    case Preallocation::kKeepSize:
-      return Preallocation::kSparse;
-    default:
-      return Preallocation::kNone;
-  }
-}
-
-Result<Preallocation> AllocateOrWeaker(File& file, Preallocation how, uint64_t bytes) {
-  while (how != Preallocation::kNone) {
-    Status status = file.Allocate(how, 0, bytes);
-    if (status.ok()) return how;
-    if (status.code() != Code::kUnsupported) return status;
-    how = Weaker(how);
-  }
-  return how;
+// kNone if the file system cannot allocate.
+Result<Preallocation> AllocateBlocks(File& file, uint64_t bytes) {
+  Status status = file.Allocate(0, bytes);
+  if (status.code() == Code::kUnsupported) return Preallocation::kNone;
+  if (!status.ok()) return status;
+  return Preallocation::kFallocate;
 }
 
 Status WriteZeros(File& file, const AlignedBuffer& zeros, uint64_t begin, uint64_t end) {
@@ -67,10 +52,6 @@ Status ZeroSegment(Directory& directory, File& file, const std::string& name, ui
   return direct->Close();
 }
 
-bool HasAllBlocks(Preallocation how) {
-  return how == Preallocation::kFallocate || how == Preallocation::kZeroRange;
-}
-
 // If this fails, the first store maps the segment and reports the reason.
 Chunk MapFirstChunk(File& file, const SpareRequest& request, const SegmentHeader& header) {
   Chunk chunk;
@@ -82,19 +63,12 @@ Chunk MapFirstChunk(File& file, const SpareRequest& request, const SegmentHeader
 Result<Spare> FillSpare(Directory& directory, const SpareRequest& request,
                         const SegmentHeader& header, Spare spare) {
   File& file = *spare.file;
-  if (request.extent_size_hint != 0) {
-    // This is only a hint: a file system without it loses nothing.
-    Status hint = file.SetExtentSizeHint(request.extent_size_hint);
-    if (!hint.ok() && hint.code() != Code::kUnsupported) return hint;
+  const bool zero = request.preallocation == Preallocation::kZero;
+  // A recycled file may have been made without preallocation.
+  if (header.recycled || request.preallocation != Preallocation::kNone) {
+    DURLOG_ASSIGN_OR_RETURN(spare.preallocated, AllocateBlocks(file, header.segment_bytes));
   }
-  const bool zero = request.preallocation == Preallocation::kZero ||
-                    request.preallocation == Preallocation::kRecycle;
-  // A recycled file has its blocks; asking again is cheap, and it may have been sparse in its
-  // former life.
-  const Preallocation how =
-      zero || header.recycled ? Preallocation::kFallocate : request.preallocation;
-  DURLOG_ASSIGN_OR_RETURN(spare.preallocated, AllocateOrWeaker(file, how, header.segment_bytes));
-  spare.blocks_allocated = HasAllBlocks(spare.preallocated);
+  spare.blocks_allocated = spare.preallocated == Preallocation::kFallocate;
   uint8_t block[kSegmentHeaderBytes];
   EncodeSegmentHeader(header, block);
   DURLOG_RETURN_IF_ERROR(file.WriteAt(0, block, sizeof block));
@@ -102,7 +76,7 @@ Result<Spare> FillSpare(Directory& directory, const SpareRequest& request,
     DURLOG_RETURN_IF_ERROR(
         ZeroSegment(directory, file, spare.name, header.segment_bytes, request.direct_alignment));
   }
-  if (zero) spare.preallocated = request.preallocation;
+  if (zero) spare.preallocated = Preallocation::kZero;
   if (header.recycled) spare.preallocated = Preallocation::kRecycle;
   // Size and extents as well: from here on a durable write into it touches no metadata.
   DURLOG_RETURN_IF_ERROR(file.SyncFull());

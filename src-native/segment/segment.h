@@ -11,6 +11,7 @@
 #include "platform/file_system.h"
 #include "record/segment_header.h"
 #include "segment/chunk.h"
+#include "segment/preallocation.h"
 
 namespace durlog {
 
@@ -19,7 +20,6 @@ struct SpareRequest {
   Preallocation preallocation = Preallocation::kFallocate;
   // A trimmed segment under a spare's name, to be reused; "" for a new file.
   std::string recycled_name;
-  uint32_t extent_size_hint = 0;  // bytes; 0 for none
   // For a log that stores into a map: the length that is mapped and populated too, if the blocks
   // are allocated; 0 for none.
   uint64_t first_chunk_bytes = 0;
@@ -33,14 +33,13 @@ struct SpareRequest {
 struct Spare {
   std::string name;
   std::unique_ptr<File> file;
-  Preallocation preallocated =
-      Preallocation::kNone;       // the kind that succeeded, if the requested one failed
+  Preallocation preallocated = Preallocation::kNone;
   bool blocks_allocated = false;  // every block, and the file has its full size
   Chunk first_chunk;              // without a mapping if none was requested or mapping failed
 };
 
-// Makes a spare and syncs it. If the file system lacks the requested preallocation, the nearest
-// weaker one is used. A full disk is an error, and leaves no file.
+// Makes a spare and syncs it. If the file system cannot allocate blocks, it has none in advance. A
+// full disk is an error, and leaves no file.
 Result<Spare> MakeSpare(Directory& directory, const SpareRequest& request,
                         const SegmentHeader& header, const std::string& name);
 

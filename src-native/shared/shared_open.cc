@@ -83,7 +83,6 @@ Status SharedLog::MakeFirstSegment(uint64_t first_seq) {
   Directory& directory = member_->directory();
   SpareRequest request;
   request.preallocation = Preallocation::kFallocate;
-  request.extent_size_hint = options_.extent_size_hint;
   const SegmentHeader header =
       SharedHeader(file_system, uuid_, file_system.NowMs(), options_.segment_bytes);
   DURLOG_ASSIGN_OR_RETURN(
@@ -112,8 +111,7 @@ Status SharedLog::Recover() {
   if (continues) {
     segment = folder.last->first_seq;
     offset = folder.last->scan.end_offset;
-    DURLOG_RETURN_IF_ERROR(folder.last->file->Allocate(Preallocation::kFallocate, 0,
-                                                       folder.last->header.segment_bytes));
+    DURLOG_RETURN_IF_ERROR(folder.last->file->Allocate(0, folder.last->header.segment_bytes));
     folder.last->file.reset();
   } else {
     DURLOG_RETURN_IF_ERROR(MakeFirstSegment(folder.next_seq));

@@ -181,7 +181,6 @@ void SharedLog::RequestSpare(bool waits) {
   SpareRequest request;
   request.preallocation =
       options_.preallocation_auto ? Preallocation::kFallocate : options_.preallocation;
-  request.extent_size_hint = options_.extent_size_hint;
   request.direct_alignment = capabilities_.direct_io ? capabilities_.direct_alignment : 0;
   spare_job_ = std::make_shared<SharedSpareJob>(
       member_, request,

@@ -51,8 +51,6 @@ export interface NativeOptions {
   segmentBytes: number
   maxPendingBytes: number
   maxRecordBytes: number
-  chunkBytes: number
-  extentSizeHint: number
   create: boolean
   /** `open` resolves to a NativeSharedLog. */
   shared: boolean

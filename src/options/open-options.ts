@@ -20,16 +20,7 @@ export const SEGMENT_BYTES_RANGE: Range = { min: 64 * KIB, max: GIB, unit: 'byte
 const MAX_PAYLOAD_BYTES = 128 * MIB
 
 export const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
-export const PREALLOCATIONS: readonly Preallocation[] = [
-  'auto',
-  'none',
-  'sparse',
-  'fallocate',
-  'keep-size',
-  'zero-range',
-  'zero',
-  'recycle',
-]
+export const PREALLOCATIONS: readonly Preallocation[] = ['auto', 'none', 'zero']
 /** Defaults that are not zero, false or `auto`. `maxRecordBytes` is lower if no record of that length fits. */
 export const DEFAULTS: {
   durability: Durability
@@ -42,11 +33,10 @@ export const DEFAULTS: {
   maxPendingBytes: 32 * MIB,
   maxRecordBytes: 16 * MIB,
 }
-/** These leave blocks unallocated: on a full disk a store into one through a map is SIGBUS. */
-const UNALLOCATED: readonly Preallocation[] = ['none', 'sparse', 'keep-size']
 /** What several writers of one segment can do. */
 const SHARED_STRATEGIES: readonly Strategy[] = ['auto', 'mmap']
-const SHARED_PREALLOCATIONS: readonly Preallocation[] = ['auto', 'fallocate', 'zero']
+/** A store into a map of a block that is not allocated is SIGBUS on a full disk. */
+const MAPPED_PREALLOCATIONS: readonly Preallocation[] = ['auto', 'zero']
 const RECOVERIES = ['strict', 'salvage'] as const
 
 const OPTION_NAMES: readonly string[] = [
@@ -56,8 +46,6 @@ const OPTION_NAMES: readonly string[] = [
   'segmentBytes',
   'maxPendingBytes',
   'maxRecordBytes',
-  'chunkBytes',
-  'extentSizeHint',
   'commitDelayMicros',
   'waitMs',
   'recovery',
@@ -80,27 +68,10 @@ export interface ResolvedOptions {
   native: NativeOptions
 }
 
-/** The largest power of two that is not above `value`. */
-function powerOfTwoWithin(value: number): number {
-  return 2 ** Math.floor(Math.log2(value))
-}
-
-function resolveChunkBytes(value: unknown, segmentBytes: number): number {
-  const max = Math.min(64 * MIB, powerOfTwoWithin(segmentBytes))
-  const chunkBytes = whole('chunkBytes', value, { min: 64 * KIB, max, unit: 'bytes' }, Math.min(4 * MIB, max))
-  if (chunkBytes !== powerOfTwoWithin(chunkBytes))
-    throw invalidArgument(`chunkBytes must be a power of two from ${64 * KIB} to ${max}; got ${chunkBytes}`)
-  return chunkBytes
-}
-
 /** Options that a shared writer must not set: they would affect the other writers. */
-function checkShared(strategy: Strategy, preallocate: Preallocation, { recovery, retention }: OpenOptions): void {
+function checkShared(strategy: Strategy, { recovery, retention }: OpenOptions): void {
   if (!SHARED_STRATEGIES.includes(strategy))
     throw invalidArgument(`strategy must be one of ${SHARED_STRATEGIES.join(', ')} with "shared"; got "${strategy}"`)
-  if (!SHARED_PREALLOCATIONS.includes(preallocate)) {
-    const allowed = SHARED_PREALLOCATIONS.join(', ')
-    throw invalidArgument(`preallocate must be one of ${allowed} with "shared"; got "${preallocate}"`)
-  }
   if (recovery === 'salvage') throw invalidArgument('recovery must be "strict" with "shared"; got "salvage"')
   if (retention !== undefined)
     throw invalidArgument('retention must be left out with "shared", where trimBefore removes for all writers')
@@ -112,16 +83,14 @@ export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): Resolve
 
   const strategy = choice('strategy', given.strategy, STRATEGIES, 'auto')
   const preallocate = choice('preallocate', given.preallocate, PREALLOCATIONS, 'auto')
-  if (strategy === 'mmap' && UNALLOCATED.includes(preallocate)) {
-    const allowed = PREALLOCATIONS.filter((name) => !UNALLOCATED.includes(name))
+  const shared = flag('shared', given.shared, false)
+  if (shared) checkShared(strategy, given)
+  if ((shared || strategy === 'mmap') && !MAPPED_PREALLOCATIONS.includes(preallocate))
     throw invalidArgument(
-      `preallocate must be one of ${allowed.join(', ')} with strategy "mmap", which stores only into allocated blocks; got "${preallocate}"`,
+      `preallocate must be one of ${MAPPED_PREALLOCATIONS.join(', ')} with ${shared ? '"shared"' : 'strategy "mmap"'}, which stores only into allocated blocks; got "${preallocate}"`,
     )
-  }
 
   const retention = resolveRetention(given.retention)
-  const shared = flag('shared', given.shared, false)
-  if (shared) checkShared(strategy, preallocate, given)
 
   const segmentBytes = whole(
     'segmentBytes',
@@ -142,13 +111,6 @@ export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): Resolve
     given.maxRecordBytes,
     { min: 1, max: longest, unit: 'bytes' },
     Math.min(DEFAULTS.maxRecordBytes, longest),
-  )
-  const chunkBytes = resolveChunkBytes(given.chunkBytes, segmentBytes)
-  const extentSizeHint = whole(
-    'extentSizeHint',
-    given.extentSizeHint,
-    { min: 0, max: GIB, unit: 'bytes', multipleOf: BLOCK_BYTES },
-    0,
   )
   const salvage = choice('recovery', given.recovery, RECOVERIES, 'strict') === 'salvage'
 
@@ -174,8 +136,6 @@ export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): Resolve
       segmentBytes,
       maxPendingBytes,
       maxRecordBytes,
-      chunkBytes,
-      extentSizeHint,
       create: flag('create', given.create, true),
       shared,
       salvage,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { describeMachine } from '../../bench/harness/machine.js'
 import { summarize } from '../../bench/harness/stats.js'
 import { formatNumber, formatSize, tableCells } from '../../bench/report/format.js'
-import { renderHtml } from '../../bench/report/html.js'
+import { readChartLibrary, renderHtml } from '../../bench/report/html.js'
 import { REPORT_VERSION, type Report, type Row, type TableResult } from '../../bench/report/report.js'
 import { recommend } from '../../bench/suites/recommendation.js'
 
@@ -70,7 +70,7 @@ describe('the recommendation', () => {
   })
 })
 
-function pageOf(...tables: TableResult[]): Promise<string> {
+async function pageOf(...tables: TableResult[]): Promise<string> {
   const report: Report = {
     version: REPORT_VERSION,
     durlog: '0.0.0',
@@ -80,7 +80,7 @@ function pageOf(...tables: TableResult[]): Promise<string> {
     machine: describeMachine(import.meta.dirname),
     suites: [{ name: 'strategies', title: 'Strategies', tables, findings: ['a < b'] }],
   }
-  return renderHtml(report)
+  return renderHtml(report, await readChartLibrary(new URL('../../bench/dist/report/', import.meta.url)))
 }
 
 function chartsIn(page: string): { log: boolean; series: { colour: string }[] }[] {

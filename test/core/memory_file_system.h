@@ -87,18 +87,16 @@ class MemoryFile final : public File {
     bytes_->resize(static_cast<size_t>(size));
     return Status::Ok();
   }
-  Status Allocate(Preallocation how, uint64_t offset, uint64_t length) override {
+  Status Allocate(uint64_t offset, uint64_t length) override {
     if (offset > kMaxBytes || length > kMaxBytes - offset) return Full();
-    if (how != Preallocation::kKeepSize && bytes_->size() < offset + length) {
-      bytes_->resize(static_cast<size_t>(offset + length));
-    }
+    if (bytes_->size() < offset + length) bytes_->resize(static_cast<size_t>(offset + length));
     return Status::Ok();
+  }
+  Status ZeroRange(uint64_t, uint64_t) override {
+    return Status::Error(Code::kUnsupported, "files in memory have no extents");
   }
   Result<std::unique_ptr<Mapping>> Map(uint64_t, size_t) override {
     return Status::Error(Code::kUnsupported, "files in memory have no maps");
-  }
-  Status SetExtentSizeHint(uint32_t) override {
-    return Status::Error(Code::kUnsupported, "files in memory have no extents");
   }
   Status Close() override {
     bytes_ = std::make_shared<MemoryBytes>();

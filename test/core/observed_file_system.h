@@ -99,9 +99,13 @@ class ObservedFile final : public File {
     DURLOG_RETURN_IF_ERROR(observer_({"truncate", name_, size}));
     return inner_->Truncate(size);
   }
-  Status Allocate(Preallocation how, uint64_t offset, uint64_t length) override {
+  Status Allocate(uint64_t offset, uint64_t length) override {
     DURLOG_RETURN_IF_ERROR(observer_({"allocate", name_, offset, length}));
-    return inner_->Allocate(how, offset, length);
+    return inner_->Allocate(offset, length);
+  }
+  Status ZeroRange(uint64_t offset, uint64_t length) override {
+    DURLOG_RETURN_IF_ERROR(observer_({"zero", name_, offset, length}));
+    return inner_->ZeroRange(offset, length);
   }
   Result<std::unique_ptr<Mapping>> Map(uint64_t offset, size_t length) override {
     DURLOG_RETURN_IF_ERROR(observer_({"map", name_, offset, length}));
@@ -127,7 +131,6 @@ class ObservedFile final : public File {
     return inner_->RangeLockOfOthers(offset, length);
   }
   Result<FileId> Id() override { return inner_->Id(); }
-  Status SetExtentSizeHint(uint32_t bytes) override { return inner_->SetExtentSizeHint(bytes); }
   Status Close() override { return inner_->Close(); }
 
  private:

@@ -20,8 +20,8 @@ import { payloadOf, randomFrom } from './payload.mjs'
 const CHILD = fileURLToPath(new URL('append-child.mjs', import.meta.url))
 const LEVELS: readonly Durability[] = ['memory', 'async', 'sync', 'full']
 const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
-const ANYWHERE: readonly Preallocation[] = ['auto', 'auto', 'fallocate', 'zero-range', 'zero', 'recycle']
-const UNMAPPED: readonly Preallocation[] = [...ANYWHERE, 'none', 'sparse', 'keep-size']
+const ANYWHERE: readonly Preallocation[] = ['auto', 'auto', 'zero']
+const UNMAPPED: readonly Preallocation[] = [...ANYWHERE, 'none']
 const SEGMENT_BYTES: readonly number[] = [65_536, 262_144, 1_048_576]
 
 const rounds = Number(process.env['DURLOG_KILL_ROUNDS'] ?? 40)
@@ -159,7 +159,6 @@ async function killAgainAndAgain(strategy: Strategy, durability: Durability, kil
         preallocate: pick(random, strategy === 'mmap' ? ANYWHERE : UNMAPPED),
         segmentBytes: pick(random, SEGMENT_BYTES),
         maxRecordBytes: 50_000,
-        chunkBytes: 65_536,
       }
       const lifeSeed = Math.floor(random() * 2 ** 31)
       const request = { dir, seed: lifeSeed, options, generation: expected.generation }

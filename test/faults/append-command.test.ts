@@ -17,7 +17,7 @@ const FAULTS = [
   ...[2, 3, 4].map((nth) => ({ call: 'fallocate', errno: ENOSPC, nth })),
   ...[2, 3, 5].map((nth) => ({ call: 'fdatasync', errno: EIO, nth })),
 ]
-const LAYOUT = ['--segment-bytes', '64K', '--strategy', 'pwrite', '--preallocate', 'fallocate']
+const LAYOUT = ['--segment-bytes', '64K', '--strategy', 'pwrite', '--preallocate', 'zero']
 
 describe.skipIf(problem !== '')('append, while one system call fails', () => {
   test.each(FAULTS)(

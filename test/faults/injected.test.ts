@@ -56,7 +56,7 @@ const SEGMENT_BYTES = 262_144
 async function meet(request: Request): Promise<{ told: Told; left: string[] }> {
   const folder = scratchDir()
   const dir = join(folder, 'log')
-  const options = { segmentBytes: SEGMENT_BYTES, chunkBytes: 65_536, maxRecordBytes: 131_072, ...request.options }
+  const options = { segmentBytes: SEGMENT_BYTES, maxRecordBytes: 131_072, ...request.options }
   const { code, stdout, stderr } = await runUnderShim(SCENARIO, folder, {
     payloadBytes: 2000,
     ...request,
@@ -245,9 +245,9 @@ describe.skipIf(problem !== '')(`a system call that fails${problem && ` (skipped
 
   test('a failed write of a record longer than a mapped chunk latches the log', async () => {
     const met = await meet({
-      options: { strategy: 'mmap', durability: 'memory', segmentBytes: 16 * 2 ** 20 },
+      options: { strategy: 'mmap', durability: 'memory', segmentBytes: 2 ** 29, maxRecordBytes: 2 ** 23 },
       fault: { call: 'pwrite', errno: EIO },
-      payloadBytes: 100_000,
+      payloadBytes: 4_500_000,
     })
     expect(met.told).toMatchObject({ fired: 1, later: 'ERR_DURLOG_LATCHED', latched: ['ERR_DURLOG_SYNC_FAILED'] })
     expectKept(met)
@@ -255,9 +255,9 @@ describe.skipIf(problem !== '')(`a system call that fails${problem && ` (skipped
 
   test('a record longer than a mapped chunk is refused if there is no room, and the log stays usable', async () => {
     const met = await meet({
-      options: { strategy: 'mmap', durability: 'memory', segmentBytes: 16 * 2 ** 20 },
+      options: { strategy: 'mmap', durability: 'memory', segmentBytes: 2 ** 29, maxRecordBytes: 2 ** 23 },
       fault: { call: 'pwrite', errno: ENOSPC },
-      payloadBytes: 100_000,
+      payloadBytes: 4_500_000,
     })
     expect(met.told).toMatchObject({ fired: 1, later: 'none', latched: [] })
     for (const fate of met.told.fates.filter(({ seq }) => seq === undefined))

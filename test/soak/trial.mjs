@@ -42,7 +42,6 @@ export async function runTrial({ dir, seconds, kills, seed, followers, lastRecor
       strategy: STRATEGIES[life % STRATEGIES.length],
       durability: LEVELS[Math.floor(random() * LEVELS.length)],
       segmentBytes: SEGMENT_BYTES[Math.floor(random() * SEGMENT_BYTES.length)],
-      chunkBytes: 65_536,
       maxRecordBytes: 250_000,
     }
     const request = { dir, seed: Math.floor(random() * 2 ** 31), options, firstEra: ++life * LIFE_ERAS }

@@ -52,10 +52,9 @@ struct Scenario {
 };
 
 inline constexpr const char* kStrategyNames[] = {"auto", "mmap", "pwrite", "direct"};
-inline constexpr const char* kPreallocationNames[] = {
-    "auto", "none", "sparse", "fallocate", "keep-size", "zero-range", "zero", "recycle"};
+inline constexpr const char* kPreallocationNames[] = {"auto", "none", "fallocate", "zero"};
 inline constexpr int kStrategyCount = 4;
-inline constexpr int kPreallocationCount = 8;
+inline constexpr int kPreallocationCount = 4;
 
 // Whether the options accept the pair: they refuse a map over unallocated blocks.
 bool IsAllowed(Strategy strategy, int preallocation);

@@ -194,26 +194,27 @@ Status SimulatedFile::Truncate(uint64_t size) {
   return Status::Ok();
 }
 
-Status SimulatedFile::Allocate(Preallocation how, uint64_t offset, uint64_t length) {
+Status SimulatedFile::TakeBlocks(bool zeroes, uint64_t offset, uint64_t length) {
   DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kAllocate, Where(offset, length)));
-  if (how == Preallocation::kNone) return Status::Ok();
   const uint64_t end = offset + length;
   if (end > inode_->capacity()) return Status::System("fallocate", EFBIG, name_);
-  if (how == Preallocation::kSparse) {
-    if (end > inode_->size()) inode_->Resize(end);
-    return Status::Ok();
-  }
   if (!disk_->traits_.can_allocate) {
     return Status::System("fallocate", EOPNOTSUPP, name_).WithCode(Code::kUnsupported);
   }
   uint64_t fits_until = end;
   const bool room = inode_->AllocateBlocks(offset, end, &disk_->pool_, &fits_until);
-  if (how == Preallocation::kZeroRange && fits_until > offset) {
-    inode_->ZeroRange(offset, fits_until - offset);
-  }
+  if (zeroes && fits_until > offset) inode_->ZeroRange(offset, fits_until - offset);
   // ext4 extends the file block by block, so a call that fails may still have moved the end.
-  if (how != Preallocation::kKeepSize && fits_until > inode_->size()) inode_->Resize(fits_until);
+  if (fits_until > inode_->size()) inode_->Resize(fits_until);
   return room ? Status::Ok() : NoSpace("fallocate");
+}
+
+Status SimulatedFile::Allocate(uint64_t offset, uint64_t length) {
+  return TakeBlocks(false, offset, length);
+}
+
+Status SimulatedFile::ZeroRange(uint64_t offset, uint64_t length) {
+  return TakeBlocks(true, offset, length);
 }
 
 Result<std::unique_ptr<Mapping>> SimulatedFile::Map(uint64_t offset, size_t length) {
@@ -248,10 +249,6 @@ Result<std::optional<LockKind>> SimulatedFile::RangeLockOfOthers(uint64_t offset
   DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kLock, "ask for " + Where(offset, length)));
   if (disk_->lock_free_ || disk_->traits_.lies.owners) return std::optional<LockKind>();
   return inode_->locks().OfOthers(this, offset, length == 0 ? UINT64_MAX : offset + length);
-}
-
-Status SimulatedFile::SetExtentSizeHint(uint32_t) {
-  return Status::Error(Code::kUnsupported, "no extent size hint here");
 }
 
 Status SimulatedFile::Close() { return disk_->Enter(Call::kClose, name_); }

@@ -57,15 +57,16 @@ class SimulatedFile final : public File {
   Result<uint64_t> NextData(uint64_t offset) override;
   Result<uint64_t> Size() override;
   Status Truncate(uint64_t size) override;
-  Status Allocate(Preallocation how, uint64_t offset, uint64_t length) override;
+  Status Allocate(uint64_t offset, uint64_t length) override;
+  Status ZeroRange(uint64_t offset, uint64_t length) override;
   Result<std::unique_ptr<Mapping>> Map(uint64_t offset, size_t length) override;
   Result<bool> TryLockRange(LockKind kind, uint64_t offset, uint64_t length) override;
   Status UnlockRange(uint64_t offset, uint64_t length) override;
   Result<std::optional<LockKind>> RangeLockOfOthers(uint64_t offset, uint64_t length) override;
-  Status SetExtentSizeHint(uint32_t bytes) override;
   Status Close() override;
 
  private:
+  Status TakeBlocks(bool zeroes, uint64_t offset, uint64_t length);
   bool direct() const { return IsDirect(mode_); }
   std::string Where(uint64_t offset, uint64_t length) const;
   Status NoSpace(const char* operation) const;

@@ -39,21 +39,5 @@ TEST_P(UnsafeMapsTest, NoMapIsUsedAndStatsSayWhy) {
   EXPECT_NE(stats.reason.find("on this system"), std::string::npos) << stats.reason;
 }
 
-TEST_P(UnsafeMapsTest, TrimmedSegmentsAreUsedAgain) {
-  LogOptions options = SmallOptions(GetParam());
-  options.preallocation_auto = false;
-  options.preallocation = Preallocation::kRecycle;
-  std::unique_ptr<Log> log = Open(options);
-  const std::string payload(options.max_record_bytes, 'x');
-  for (int round = 0; round < 6; ++round) {
-    ASSERT_TRUE(log->AppendSync(AsBytes(payload), Level::kSync).ok());
-    const std::shared_ptr<TrimJob> trim = log->BeginTrim(log->next_seq());
-    if (!trim) continue;
-    trim->RunOnce();
-    log->FinishTrim(*trim);
-  }
-  EXPECT_GT(log->Stats().recycled, 0u);
-}
-
 }  // namespace
 }  // namespace durlog

@@ -176,7 +176,6 @@ struct SpareDecisions {
 constexpr Preallocation kNone = Preallocation::kNone;
 constexpr Preallocation kFallocate = Preallocation::kFallocate;
 constexpr Preallocation kZero = Preallocation::kZero;
-constexpr Preallocation kRecycle = Preallocation::kRecycle;
 
 constexpr SpareDecisions kSpareDecisions[] = {
     {"Auto", false, kNone, true, kFallocate, true, true, true},
@@ -185,8 +184,6 @@ constexpr SpareDecisions kSpareDecisions[] = {
     {"Fallocate", true, kFallocate, true, kFallocate, false, false, false},
     {"Zero", true, kZero, true, kZero, false, false, false},
     {"ZeroNotInPlace", true, kZero, false, kZero, false, false, false},
-    {"Recycle", true, kRecycle, true, kRecycle, false, true, true},
-    {"RecycleNotInPlace", true, kRecycle, false, kRecycle, false, false, false},
 };
 
 class SpareDecisionsTest : public testing::TestWithParam<SpareDecisions> {};

@@ -291,11 +291,11 @@ void FillTheDisk(const std::string& path) {
   std::unique_ptr<Directory> disk =
       std::move(DefaultFileSystem().OpenDirectory(path, false).value());
   std::unique_ptr<File> sparse = std::move(disk->Open("sparse", OpenMode::kCreateNew).value());
-  EXPECT_TRUE(sparse->Allocate(Preallocation::kSparse, 0, 1 << 20).ok());
+  EXPECT_TRUE(sparse->Truncate(1 << 20).ok());
   std::unique_ptr<Mapping> map = std::move(sparse->Map(0, 1 << 20).value());
   std::unique_ptr<File> filler = std::move(disk->Open("filler", OpenMode::kCreateNew).value());
   const std::string bytes(1 << 20, 'x');
-  EXPECT_EQ(filler->Allocate(Preallocation::kFallocate, 0, 1 << 20).code(), Code::kNoSpace);
+  EXPECT_EQ(filler->Allocate(0, 1 << 20).code(), Code::kNoSpace);
   const Status status = filler->WriteAt(0, bytes.data(), bytes.size());
   EXPECT_EQ(status.code(), Code::kNoSpace);
   EXPECT_GT(status.offset(), 0);

@@ -18,7 +18,7 @@ class ShowDeviceTest : public PlatformTest {
   // only, then blocks that were never written. Null where the system does not tell what it caches.
   std::unique_ptr<File> MakeTail() {
     std::unique_ptr<File> file = MakeFile("tail");
-    if (!file->Allocate(Preallocation::kFallocate, 0, kFileBytes).ok()) return nullptr;
+    if (!file->Allocate(0, kFileBytes).ok()) return nullptr;
     const std::string records(static_cast<size_t>(kMiB), 'x');
     // They end where a chunk of the map does, which is at any page.
     const std::string zeros(static_cast<size_t>(4 * kMiB + 4096), '\0');

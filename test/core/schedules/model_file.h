@@ -91,8 +91,9 @@ class ModelFile final : public File {
     inode_->bytes.resize(static_cast<size_t>(size));
     return Status::Ok();
   }
-  Status Allocate(Preallocation, uint64_t offset, uint64_t length) override {
-    return GrowTo(offset + length);
+  Status Allocate(uint64_t offset, uint64_t length) override { return GrowTo(offset + length); }
+  Status ZeroRange(uint64_t, uint64_t) override {
+    return Status::Error(Code::kUnsupported, "files of the model have no extents");
   }
   Result<std::unique_ptr<Mapping>> Map(uint64_t, size_t) override {
     inode_->is_mapped = true;
@@ -110,7 +111,6 @@ class ModelFile final : public File {
   Status UnlockRange(uint64_t begin, uint64_t length) override;
   Result<std::optional<LockKind>> RangeLockOfOthers(uint64_t begin, uint64_t length) override;
   Result<FileId> Id() override { return FileId{1, inode_->id}; }
-  Status SetExtentSizeHint(uint32_t) override { return Status::Ok(); }
   Status Close() override { return Status::Ok(); }
 
  private:

@@ -18,8 +18,7 @@ class DataMapTest : public PlatformTest {
   // A file of blocks that were never written. Null where the file system tells nothing of these.
   std::unique_ptr<File> MakeHole() {
     std::unique_ptr<File> file = MakeFile("hole");
-    if (!file->Allocate(Preallocation::kFallocate, 0, kFileBytes).ok() &&
-        !file->Truncate(kFileBytes).ok()) {
+    if (!file->Allocate(0, kFileBytes).ok() && !file->Truncate(kFileBytes).ok()) {
       return nullptr;
     }
     Result<uint64_t> data = file->NextData(0);

@@ -2,8 +2,8 @@
 import { between, pick, seededRandom } from './random.mjs'
 
 const KIB = 1024
-const preallocations = ['auto', 'zero', 'fallocate', 'recycle', 'none', 'keep-size', 'zero-range', 'sparse']
-const mappable = preallocations.filter((name) => !['none', 'keep-size', 'sparse'].includes(name))
+const preallocations = ['auto', 'zero', 'none']
+const mappable = preallocations.filter((name) => name !== 'none')
 
 // Neighbours differ in both, so that a few consecutive seeds already try different combinations.
 export const combinations = preallocations.flatMap((_, i) =>
@@ -27,7 +27,6 @@ export function openOptions(seed, life) {
     strategy,
     preallocate,
     segmentBytes,
-    chunkBytes: 64 * KIB,
     maxPendingBytes: pick(random, [256, 1024, 32 * KIB]) * KIB,
     durability: pick(random, ['memory', 'sync']),
   }

@@ -13,7 +13,7 @@ export const faults = [
   { name: 'flush late', kind: 'flush', errno: 0, ms: LATE_MS },
 ]
 const strategies = ['auto', 'mmap', 'pwrite', 'direct']
-const preallocations = ['auto', 'none', 'fallocate', 'zero']
+const preallocations = ['auto', 'none', 'zero']
 const levels = ['memory+sync', 'sync', 'full']
 const afters = ['reopen', 'remount', 'cut']
 

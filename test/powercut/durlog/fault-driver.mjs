@@ -143,7 +143,7 @@ async function arriveOrRemount(trial) {
 async function runCase(number, trialCase) {
   const directory = await ask('fresh')
   const { strategy, preallocate, level, after, end } = trialCase
-  const options = { strategy, preallocate, segmentBytes: 256 * KIB, chunkBytes: 64 * KIB, maxRecordBytes: 64 * KIB }
+  const options = { strategy, preallocate, segmentBytes: 256 * KIB, maxRecordBytes: 64 * KIB }
   const trial = new Trial(number, directory, options)
   try {
     trial.log = await open(trial.directory, options)

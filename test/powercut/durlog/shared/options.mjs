@@ -10,7 +10,7 @@ export function sharedOptions(seed, member) {
   return {
     shared: true,
     strategy: pick(random, ['auto', 'mmap']),
-    preallocate: pick(random, ['auto', 'fallocate', 'zero']),
+    preallocate: pick(random, ['auto', 'zero']),
     segmentBytes: pick(random, [64, 64, 128, 256]) * KIB + 4 * KIB * between(random, 0, 3),
     maxPendingBytes: pick(random, [256, 1024, 32 * KIB]) * KIB,
     durability: pick(random, ['memory', 'sync']),

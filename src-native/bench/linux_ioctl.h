@@ -1,5 +1,5 @@
-#ifndef DURLOG_PLATFORM_LINUX_IOCTL_H_
-#define DURLOG_PLATFORM_LINUX_IOCTL_H_
+#ifndef DURLOG_BENCH_LINUX_IOCTL_H_
+#define DURLOG_BENCH_LINUX_IOCTL_H_
 
 #include <sys/ioctl.h>
 
@@ -18,4 +18,4 @@ inline int Ioctl(int fd, unsigned long request, void* argument) {
 
 }  // namespace durlog
 
-#endif  // DURLOG_PLATFORM_LINUX_IOCTL_H_
+#endif  // DURLOG_BENCH_LINUX_IOCTL_H_

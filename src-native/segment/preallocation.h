@@ -1,0 +1,18 @@
+// How the blocks of a segment are allocated before records are written to them.
+#ifndef DURLOG_SEGMENT_PREALLOCATION_H_
+#define DURLOG_SEGMENT_PREALLOCATION_H_
+
+#include <cstdint>
+
+namespace durlog {
+
+enum class Preallocation : uint8_t {
+  kNone,       // the file grows as it is written
+  kFallocate,  // blocks allocated, marked unwritten; the size is set
+  kZero,       // zeros are written, so that a later write converts no extent
+  kRecycle,    // a trimmed segment is used again as it is; never requested, only reported
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_SEGMENT_PREALLOCATION_H_
