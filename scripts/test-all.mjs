@@ -10,7 +10,7 @@ const FIRST = [
 const TOGETHER = [
   ['scripts/test-crash.mjs'],
   ['scripts/test-schedules.mjs'],
-  ['test/powercut/faults.mjs', '--short'],
+  ['test/trials/main.mjs', 'faults', '--short'],
   ['scripts/fuzz.mjs', '--seconds', '20'],
 ]
 

@@ -11,7 +11,7 @@ import { codeOf, scratchDir, texts } from './fixtures/scratch.js'
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url))
 const CHILD = path('fixtures/pino-child.mjs')
-/** For a longer trial: DURLOG_PINO_KILLS=50 npx vitest run test/pino.test.ts -t kill */
+/** For a longer trial: npm run trial -- pino --kills 50 */
 const KILLS = Number(process.env['DURLOG_PINO_KILLS'] ?? 4)
 const LINES_A_KILL = 400
 

@@ -1,4 +1,4 @@
-// npm run test:archive: 1,000,000 records are archived while the writer, the archivers and the store are killed 200 times.
+// npm run trial -- archive: 1,000,000 records are archived while the writer, the archivers and the store are killed 200 times.
 // --records N, --kills N, --store fake|versitygw|seaweedfs.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 /**
  * kill -9 at random moments: a child appends and prints the acknowledgements; it is killed, and the log must hold all
- * acknowledged records. `npm run test:kill -- --rounds 1000` runs more rounds, `--seed` others.
+ * acknowledged records. `npm run trial -- kill --kills 1000` runs more rounds, `--seed` others.
  */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'

@@ -2,7 +2,7 @@
  * kill -9 of writers of a shared log: 2 to 6 of them append, a random one is killed at a random moment and another one
  * takes its place. No acknowledged record may be lost or change its place, each writer's records stay in its order, two
  * followers get exactly the records that are kept, and neither they nor a survivor may hang.
- * `npm run test:shared -- --kills 2000` runs more kills, `--seed` others.
+ * `npm run trial -- shared --kills 2000` runs more kills, `--seed` others.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { platform } from 'node:os'

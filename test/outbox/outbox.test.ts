@@ -1,4 +1,4 @@
-/** The outbox trial in short: `npm run test:outbox` for as many kills as asked for. */
+/** The outbox trial in short: `npm run trial -- outbox` for as many kills as asked for. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { scratchDir } from '../fixtures/scratch.js'

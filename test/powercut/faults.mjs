@@ -1,4 +1,4 @@
-// npm run test:faults: one write or flush of the disk fails or is delayed, with every way to write, and the log is opened
+// npm run trial -- faults: one write or flush of the disk fails or is delayed, with every way to write, and the log is opened
 // again. Exits with 1 if an acknowledged record was lost, an open failed on a working disk, or a durlog that trusts the
 // page cache was not caught on ext4. The full form also runs the tests of write errors that another process has consumed.
 //   --fs=ext4,xfs,btrfs  --seed=N  --short (each fault with each way once)  --case=N (one of them)
@@ -103,9 +103,9 @@ async function main() {
 const reason = whyNotHere({ install: !options.short })
 const unbuilt = whyNoPackage()
 if (reason !== null) {
-  console.log(`test:faults skipped: ${reason}`)
+  console.log(`faults skipped: ${reason}`)
 } else if (unbuilt !== null) {
-  console.error(`test:faults: ${unbuilt}`)
+  console.error(`faults: ${unbuilt}`)
   process.exitCode = 2
 } else {
   await build()

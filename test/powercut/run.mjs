@@ -1,4 +1,4 @@
-// npm run test:powercut: records each writer on each file system, cuts the power at every flush and between flushes,
+// npm run trial -- power-cut: records each writer on each file system, cuts the power at every flush and between flushes,
 // and prints the results. Exits with 1 if an acknowledged record was lost or a broken writer was not caught.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -133,9 +133,9 @@ const reason = whyNotHere()
 const unbuilt = whyNoPackage()
 let scratch = ''
 if (reason !== null) {
-  console.log(`test:powercut skipped: ${reason}`)
+  console.log(`power-cut skipped: ${reason}`)
 } else if (unbuilt !== null) {
-  console.error(`test:powercut: ${unbuilt}`)
+  console.error(`power-cut: ${unbuilt}`)
   process.exitCode = 2
 } else {
   await build()
@@ -143,7 +143,7 @@ if (reason !== null) {
   try {
     await main()
   } catch (error) {
-    console.error(`test:powercut: ${error.message}`)
+    console.error(`power-cut: ${error.message}`)
     process.exitCode = 2
   } finally {
     rmSync(scratch, { recursive: true, force: true })

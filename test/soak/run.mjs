@@ -1,4 +1,4 @@
-// npm run test:soak -- [--minutes 10] [--kills 30] [--seed 1] [--dir PATH]: docs/TESTING.md says what it shows.
+// npm run trial -- soak [--minutes 10] [--kills 30] [--seed 1] [--dir PATH]: docs/TESTING.md says what it shows.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The soak trial in short, without its times: `npm run test:soak` for as long as asked for. */
+/** The soak trial in short, without its times: `npm run trial -- soak` for as long as asked for. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { verify } from '../../src/inspect.js'

@@ -1,6 +1,6 @@
 /**
  * kill -9 of a process that appends to streams, at random and at each step of a checkpoint. Every acknowledged record is then
- * stored, and the files are always JSON Lines. DURLOG_STREAM_KILLS=300 runs more kills, DURLOG_STREAM_SEED others.
+ * stored, and the files are always JSON Lines. `npm run trial -- streams --kills 300` runs more kills, `--seed` others.
  */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'

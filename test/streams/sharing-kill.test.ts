@@ -1,6 +1,6 @@
 /**
- * kill -9 of processes that share a folder of streams: of the owner, of clients and of a follower. DURLOG_STREAM_KILLS=200 runs
- * more kills, DURLOG_STREAM_SEED others.
+ * kill -9 of processes that share a folder of streams: of the owner, of clients and of a follower. `npm run trial -- streams`
+ * runs more kills, `--seed` others.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'

@@ -1,0 +1,76 @@
+// npm run trial -- NAME [options]: one long trial, repeatedly or for as long as the options say. Without a name it lists them.
+// A trial prints its seed; --seed repeats it. The status is not 0 if a promise was broken.
+import { spawnSync } from 'node:child_process'
+import { argv, env, execPath, exit } from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const VITEST = 'node_modules/vitest/vitest.mjs'
+
+/** A trial that is also a test, in short: `kills` and `seed` are the variables that the test reads. */
+const TESTS = {
+  kill: {
+    what: 'kill -9 of a writer',
+    args: ['test/crash/kill.test.ts'],
+    kills: ['DURLOG_KILL_ROUNDS', 1000],
+    seed: 'DURLOG_KILL_SEED',
+  },
+  shared: {
+    what: 'kill -9 of one of several writers of a log',
+    args: ['test/crash/shared-kill.test.ts'],
+    kills: ['DURLOG_SHARED_KILLS', 2000],
+    seed: 'DURLOG_SHARED_SEED',
+  },
+  streams: {
+    what: 'kill -9 of processes that append to streams, make checkpoints or share a folder',
+    args: ['test/streams/kill.test.ts', 'test/streams/sharing-kill.test.ts'],
+    kills: ['DURLOG_STREAM_KILLS', 300],
+    seed: 'DURLOG_STREAM_SEED',
+  },
+  pino: {
+    what: 'kill -9 of a process that logs through durlog/pino',
+    args: ['test/pino.test.ts', '-t', 'kill'],
+    kills: ['DURLOG_PINO_KILLS', 50],
+  },
+}
+
+/** The others have programs, which describe their options. */
+const PROGRAMS = {
+  outbox: { what: 'kill -9 of a producer with retention and of a consumer', program: 'test/outbox/run.mjs' },
+  soak: { what: 'followers while the writer trims, truncates and is killed', program: 'test/soak/run.mjs' },
+  ship: { what: 'shipping while servers, shipper and writer are killed', program: 'test/ship/run.mjs' },
+  archive: {
+    what: 'archiving while the writer, the archivers and the store are killed',
+    program: 'test/archive/run.mjs',
+  },
+  'power-cut': { what: 'power cuts under real file systems (Linux, root)', program: 'test/powercut/run.mjs' },
+  faults: {
+    what: 'failing and late writes under real file systems (Linux, root)',
+    program: 'test/powercut/faults.mjs',
+  },
+}
+
+function run(args, environment = {}) {
+  const { status, error } = spawnSync(execPath, args, { cwd: ROOT, stdio: 'inherit', env: { ...env, ...environment } })
+  if (error !== undefined) throw error
+  return status ?? 1
+}
+
+function runTest({ args, kills: [killsName, usual], seed: seedName }, given) {
+  const options = { kills: { type: 'string', default: String(usual) } }
+  if (seedName !== undefined) options.seed = { type: 'string', default: '1' }
+  const { values } = parseArgs({ args: given, options })
+  return run([VITEST, 'run', ...args], { [killsName]: values.kills, ...(seedName && { [seedName]: values.seed }) })
+}
+
+function usage() {
+  const rows = Object.entries({ ...TESTS, ...PROGRAMS }).map(([name, { what }]) => `  ${name.padEnd(10)} ${what}`)
+  return `usage: npm run trial -- NAME [--kills N] [--seed N] [other options]\n${rows.join('\n')}`
+}
+
+const [name, ...given] = argv.slice(2)
+if (Object.hasOwn(TESTS, name)) exit(runTest(TESTS[name], given))
+if (Object.hasOwn(PROGRAMS, name)) exit(run([PROGRAMS[name].program, ...given]))
+console.error(usage())
+exit(name === undefined ? 0 : 2)
