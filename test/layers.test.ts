@@ -55,8 +55,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   jetstream: ['base', 'options', 'face', 'ship'],
   archive: ['base', 'options', 'face', 'ship', 'streams'],
   streams: ['base', 'options', 'face'],
+  http: ['base', 'options', 'face', 'streams'],
   terminal: [],
-  cli: [...LIBRARY, 'streams', 'ship', 'jetstream', 'archive', 'terminal'],
+  cli: [...LIBRARY, 'ship', 'jetstream', 'archive', 'streams', 'http', 'terminal'],
   bench: ['face', 'terminal'],
 }
 /** The only import of the bench by the command line: a path that is loaded when `durlog bench` runs. */

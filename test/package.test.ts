@@ -140,6 +140,17 @@ describe('the module', () => {
     expect(run(program, ROOT)).toBe('[] openStreams []')
   })
 
+  test('of durlog/http loads no other package, and durlog/streams loads no file of it', () => {
+    const program = `
+      require('durlog/streams')
+      const { relative } = require('node:path')
+      const loaded = () => Object.keys(require.cache).map((file) => relative(process.cwd(), file))
+      const before = loaded().filter((file) => file.includes('http'))
+      const { streamsHandler } = require('durlog/http')
+      console.log(before, streamsHandler.name, loaded().filter((file) => !/^dist|[.]node$/.test(file)))`
+    expect(run(program, ROOT)).toBe('[] streamsHandler []')
+  })
+
   test('of durlog/jetstream names the package to install if the client of NATS is missing', () => {
     const { project, installed } = packageWithoutBinaries()
     const program = `
@@ -209,11 +220,11 @@ describe('the binary', () => {
     const built = readdirSync(path('../dist/targets')).filter((file) => file.endsWith('.js'))
     const names = built.map((file) => file.slice(0, -'.js'.length)).sort()
     expect(names).toHaveLength(8)
-    const others = ['.', './package.json', './pino', './jetstream', './archive', './streams']
+    const others = ['.', './package.json', './pino', './jetstream', './archive', './streams', './http']
     const subpaths = Object.keys(manifest.exports).filter((name) => !others.includes(name))
     expect(subpaths.sort()).toEqual(names.map((name) => `./${name}`))
     expect(Object.keys(manifest.typesVersions['*']).sort()).toEqual(
-      [...names, 'pino', 'jetstream', 'archive', 'streams'].sort(),
+      [...names, 'pino', 'jetstream', 'archive', 'streams', 'http'].sort(),
     )
   })
 })

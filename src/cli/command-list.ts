@@ -30,6 +30,7 @@ export const COMMANDS: readonly Entry[] = [
     summary: 'list, create, move or remove cursors',
     load: () => import('./commands/cursors.js'),
   },
+  { name: 'serve', summary: 'serve streams over HTTP', load: () => import('./commands/serve.js') },
   { name: 'top', summary: 'watch rates, latency, segments and cursors', load: () => import('./commands/top.js') },
   { name: 'verify', summary: 'read everything and report damage', load: () => import('./commands/verify.js') },
   {

@@ -9,18 +9,35 @@ import { RecordSource } from './record-source.js'
 import type { Item } from './sequencer.js'
 import type { StreamAppendResult, StreamForkPoint } from './types.js'
 
+/** A stream that a caller wants to create. */
+export interface Wish {
+  meta: StreamMeta
+  /** The caller gave no seq: that of an earlier creation, or the end of the source. */
+  forkAnywhere: boolean
+  /** A fork must have the encoding of `meta`, not that of its source. */
+  encodingNamed: boolean
+  end: boolean
+}
+
 /** The results of the creation and of each record. */
-export async function createStream(
+export function createStream(context: StreamContext, name: string, options: unknown): Promise<StreamAppendResult[]> {
+  const { values, ...creation } = resolveCreateOptions(options, context.codec.name)
+  const encodingNamed = (options as { encoding?: unknown } | undefined)?.encoding !== undefined
+  return makeStream(context, name, { ...creation, encodingNamed }, ({ encoding }) =>
+    values.map((value) => encode(codecOf(encoding), value)),
+  )
+}
+
+/** As `createStream`, of encoded values. */
+export async function makeStream(
   context: StreamContext,
   name: string,
-  options: unknown,
+  wish: Wish,
+  valuesOf: (meta: StreamMeta) => (Buffer | string)[],
 ): Promise<StreamAppendResult[]> {
-  const { meta: wanted, forkAnywhere, values, end } = resolveCreateOptions(options, context.codec.name)
-  const encodingNamed = (options as { encoding?: unknown } | undefined)?.encoding !== undefined
   context.removeExpired(name)
-  if (wanted.fork !== undefined) context.removeExpired(wanted.fork.stream)
-  const { meta, cut } = await resolveFork(context, name, { meta: wanted, forkAnywhere, encodingNamed })
-  const codec = codecOf(meta.encoding)
+  if (wish.meta.fork !== undefined) context.removeExpired(wish.meta.fork.stream)
+  const { meta, cut } = await resolveFork(context, name, wish)
   const creation: Item = {
     ...bareItem(EntryKind.create, name),
     encoding: meta.encoding,
@@ -29,15 +46,9 @@ export async function createStream(
   }
   const items = [creation]
   if (cut !== undefined) items.push(following(EntryKind.append, creation, cut))
-  for (const value of values) items.push(following(EntryKind.append, creation, encode(codec, value)))
-  if (end) items.push(following(EntryKind.end, creation))
+  for (const value of valuesOf(meta)) items.push(following(EntryKind.append, creation, value))
+  if (wish.end) items.push(following(EntryKind.end, creation))
   return context.submit(items)
-}
-
-interface Wish {
-  meta: StreamMeta
-  forkAnywhere: boolean
-  encodingNamed: boolean
 }
 
 /** The options with what a fork has from its source, and the bytes of the record that the fork cuts. */

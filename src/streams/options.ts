@@ -126,7 +126,7 @@ export function resolveEndOptions(options: unknown): AppendConditions {
 
 export interface Creation {
   meta: StreamMeta
-  /** The caller gave no seq: that of an earlier creation, or the end of the source. */
+  /** The caller gave no seq of the source. */
   forkAnywhere: boolean
   values: readonly unknown[]
   end: boolean

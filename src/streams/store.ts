@@ -13,6 +13,7 @@ import { codecOf as plainCodecOf, type StreamCodec } from './encoding.js'
 import { Expiry } from './expiry.js'
 import { checkStreamName } from './file-name.js'
 import type { FolderFiles } from './folder-files.js'
+import { provideInternals } from './internals.js'
 import { appendItem, type StreamContext } from './items.js'
 import {
   BATCH_ITEM_NAMES,
@@ -110,6 +111,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
       removeExpired: (name) => this.#expiry.removeIfExpired(name),
       checkOpen: () => this.#checkOpen(),
     }
+    provideInternals(this, this.#context)
     this.#all = {
       log,
       codecOf,

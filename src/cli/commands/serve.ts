@@ -1,0 +1,87 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { type Command, Option } from 'commander'
+import { type HandlerOptions, type ServerOptions, serveStreams } from '../../http/index.js'
+import { openStreams } from '../../streams/index.js'
+import { parseWhole } from '../../terminal/arguments.js'
+import { ExitCode } from '../../terminal/exit-codes.js'
+import { InputError } from '../../terminal/input-error.js'
+import { writeSummary } from '../../terminal/output.js'
+import { toBytes } from '../arguments.js'
+import { readTokens } from '../tokens.js'
+
+interface Flags {
+  host: string
+  port: number
+  tokenFile?: string
+  tlsCert?: string
+  tlsKey?: string
+  cors?: string[]
+  readOnly?: boolean
+  maxBody?: number
+  maxStreams?: number
+  maxConnections?: number
+  ui?: boolean
+  accessLog?: boolean
+}
+
+export function register(program: Command): void {
+  program
+    .command('serve')
+    .summary('serve streams over HTTP')
+    .description(
+      'Serve the streams in DIR over HTTP, by the Durable Streams protocol, until SIGINT or SIGTERM. A token file has lines of a token, its rights (letters of rwcdl: read, write, create, delete, list) and, optionally, a tenant whose streams it is limited to. Without one every client that reaches the port may do everything.',
+    )
+    .argument('<dir>', 'the folder of the streams; it is created if it does not exist')
+    .option('--host <address>', 'the address to listen on', '127.0.0.1')
+    .option('--port <port>', 'the port to listen on; 0 for any', parseWhole, 4437)
+    .option('--token-file <file>', 'accept only requests with a token of this file')
+    .option('--tls-cert <file>', 'serve HTTPS with this certificate')
+    .option('--tls-key <file>', 'the key of the certificate')
+    .addOption(new Option('--cors <origin...>', 'let pages of these origins call; * for all'))
+    .option('--read-only', 'refuse everything but reads')
+    .option('--max-body <size>', 'the longest body of a request', toBytes)
+    .option('--max-streams <count>', 'streams that a tenant may have', parseWhole)
+    .option('--max-connections <count>', 'connections that are open at a time', parseWhole)
+    .option('--ui', 'serve a page at / that shows the streams')
+    .option('--access-log', 'write a line of JSON for each request to stdout; needs the package pino')
+    .action(run)
+}
+
+async function run(dir: string, flags: Flags): Promise<void> {
+  const options = await toOptions(flags)
+  await using streams = await openStreams(dir, { exclusive: true })
+  await using server = await serveStreams(streams, options)
+  const isOpen = flags.tokenFile === undefined && !/^(127\.|localhost$|::1$)/.test(flags.host)
+  if (isOpen) process.stderr.write('durlog: every client that reaches this port may do everything: use --token-file\n')
+  await writeSummary(`serving ${streams.dir} at ${server.url}\n`)
+  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+}
+
+async function toOptions(flags: Flags): Promise<ServerOptions> {
+  const { host, port, tokenFile, tlsCert, tlsKey, cors, maxBody, maxStreams, maxConnections } = flags
+  if ((tlsCert === undefined) !== (tlsKey === undefined))
+    throw new InputError('--tls-cert and --tls-key belong together', ExitCode.usage)
+  return {
+    host,
+    port,
+    cors,
+    maxBodyBytes: maxBody,
+    maxStreams,
+    maxConnections,
+    readOnly: flags.readOnly === true,
+    ui: flags.ui === true,
+    ...(tokenFile !== undefined && { authorize: readTokens(tokenFile) }),
+    ...(tlsCert !== undefined && { tls: { cert: readFileSync(tlsCert), key: readFileSync(String(tlsKey)) } }),
+    ...(flags.accessLog === true && { onRequest: await accessLog() }),
+  }
+}
+
+/** The target of a request may hold secrets in its query only if the client puts them there; it is logged as it is. */
+async function accessLog(): Promise<HandlerOptions['onRequest']> {
+  const { pino } = await import('pino').catch(() => {
+    throw new InputError('--access-log needs the package pino: npm install pino', ExitCode.usage)
+  })
+  const logger = pino()
+  return (report) => logger.info(report, 'request')
+}

@@ -1,0 +1,36 @@
+/** The tokens of `durlog serve`: who may do what. */
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { HttpRequest, Rights } from '../http/index.js'
+import { ExitCode } from '../terminal/exit-codes.js'
+import { InputError } from '../terminal/input-error.js'
+
+const LETTERS: Record<string, keyof Rights> = { r: 'read', w: 'write', c: 'create', d: 'delete', l: 'list' }
+const LINE = /^(\S{16,512})\s+([rwcdl]+)(?:\s+([^\s/]{1,256}))?$/
+
+/** Reads lines of a token, its rights (letters of rwcdl) and, optionally, its tenant. `#` begins a comment. */
+export function readTokens(path: string): (request: HttpRequest) => Rights | undefined {
+  const tokens = new Map<string, Rights>()
+  for (const [at, line] of readFileSync(path, 'utf8').split('\n').entries()) {
+    const text = line.trim()
+    if (text === '' || text.startsWith('#')) continue
+    const [, token, letters, tenant] = LINE.exec(text) ?? []
+    if (token === undefined || letters === undefined)
+      throw new InputError(
+        `${path}, line ${at + 1}: expected a token of at least 16 characters, its rights (letters of rwcdl) and, optionally, a tenant`,
+        ExitCode.badInput,
+      )
+    const rights: Rights = { tenant }
+    for (const letter of letters) Object.assign(rights, { [LETTERS[letter] as string]: true })
+    tokens.set(digest(token), rights)
+  }
+  return ({ header }) => {
+    const [, token] = /^Bearer +(\S+)$/i.exec(header('authorization') ?? '') ?? []
+    return token === undefined ? undefined : tokens.get(digest(token))
+  }
+}
+
+/** A look-up by the digest takes no longer if more of the token is right. */
+function digest(token: string): string {
+  return createHash('sha256').update(token).digest('base64')
+}

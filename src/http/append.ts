@@ -1,0 +1,117 @@
+/** POST: appends a body, closes a stream, or both in one step. */
+import { DurlogError } from '../errors.js'
+import { EntryKind } from '../streams/entry.js'
+import { bareItem, following } from '../streams/items.js'
+import { contentTypeOf, mediaType } from '../streams/meta.js'
+import type { Item } from '../streams/sequencer.js'
+import type { StreamState } from '../streams/state.js'
+import type { Producer, StreamAppendResult, StreamEncoding } from '../streams/types.js'
+import type { HeaderList } from './exchange.js'
+import { messagesOf } from './json-body.js'
+import { offsetOf } from './offset.js'
+import { badRequest, closedStream, conflict } from './refusal.js'
+import { type Call, existing, isTrue, reply, type Service } from './service.js'
+
+/** Seqs and epochs take 6 bytes in the log. */
+const COUNT_MAX = 2 ** 48 - 1
+const WRITER_SEQ_MAX_BYTES = 1024
+
+export async function append(service: Service, call: Call): Promise<void> {
+  const { context, options } = service
+  const { exchange, name } = call
+  const closes = isTrue(exchange.header('stream-closed'))
+  const producer = producerOf(call)
+  const contentType = exchange.header('content-type')
+  const writerSeq = exchange.header('stream-seq')
+  if (writerSeq !== undefined && Buffer.byteLength(writerSeq) > WRITER_SEQ_MAX_BYTES)
+    throw badRequest(`Stream-Seq has at most ${WRITER_SEQ_MAX_BYTES} bytes`)
+  const body = await exchange.body(options.maxBodyBytes)
+  context.removeExpired(name)
+  const state = existing(service, name)
+  let items: Item[]
+  if (body.length === 0) {
+    if (!closes) throw badRequest('the body is empty')
+    items = [{ ...bareItem(EntryKind.end, name), producer }]
+  } else {
+    checkContentType(state, contentType)
+    const [first, ...rest] = valuesOf(state.meta.encoding, body)
+    if (first === undefined) throw badRequest('an empty array has no messages')
+    const { encoding } = state.meta
+    const head = { ...bareItem(EntryKind.append, name), encoding, existing: true, producer, writerSeq, value: first }
+    items = [head]
+    for (const value of rest) items.push(following(EntryKind.append, head, value))
+    if (closes) items.push(following(EntryKind.end, head))
+  }
+  let results: StreamAppendResult[]
+  try {
+    results = await context.submit(items)
+  } catch (error) {
+    throw producer === undefined ? error : gapOf(error, producer)
+  }
+  answer(service, call, { results, producer, records: closes ? items.length - 1 : items.length })
+}
+
+interface Outcome {
+  results: StreamAppendResult[]
+  producer: Producer | undefined
+  /** How many of the results are of records. */
+  records: number
+}
+
+function answer(service: Service, call: Call, { results, producer, records }: Outcome): void {
+  const state = service.context.find(call.name)
+  const first = results[0] as StreamAppendResult
+  const next = first.duplicate || records === 0 ? (state?.visible ?? 0) : first.seq + records
+  const headers: HeaderList = ['stream-next-offset', offsetOf(next)]
+  if (producer !== undefined) {
+    const greatest = first.duplicate ? (state?.producers.get(producer.id)?.seq ?? producer.seq) : producer.seq
+    headers.push('producer-epoch', String(producer.epoch), 'producer-seq', String(greatest))
+  }
+  if (state?.endVisible === true) headers.push('stream-closed', 'true')
+  const stored = producer !== undefined && !first.duplicate
+  reply(service, call, stored && records > 0 ? 200 : 204, headers, stored && records > 0 ? '' : undefined)
+}
+
+/** The closed state is reported before another type, so that the client can tell. */
+function checkContentType({ meta, ended, visible }: StreamState, contentType: string | undefined): void {
+  if (contentType === undefined) throw badRequest('Content-Type is missing')
+  if (mediaType(contentType) === mediaType(contentTypeOf(meta))) return
+  if (ended) throw closedStream(visible)
+  throw conflict(`the stream has the content type ${contentTypeOf(meta)}`)
+}
+
+/** The records of a body. */
+export function valuesOf(encoding: StreamEncoding, body: Buffer): (Buffer | string)[] {
+  if (encoding === 'json') return messagesOf(body)
+  return [encoding === 'text' ? JSON.stringify(body.toString()) : body]
+}
+
+function producerOf({ exchange }: Call): Producer | undefined {
+  const id = exchange.header('producer-id')
+  const epoch = exchange.header('producer-epoch')
+  const seq = exchange.header('producer-seq')
+  if (id === undefined && epoch === undefined && seq === undefined) return undefined
+  if (id === undefined || epoch === undefined || seq === undefined)
+    throw badRequest('Producer-Id, Producer-Epoch and Producer-Seq belong together')
+  if (id === '' || Buffer.byteLength(id) > 128) throw badRequest('Producer-Id has 1 to 128 bytes')
+  return { id, epoch: count('Producer-Epoch', epoch), seq: count('Producer-Seq', seq) }
+}
+
+function count(name: string, text: string): number {
+  const value = /^[0-9]{1,15}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY
+  if (value > COUNT_MAX) throw badRequest(`${name} must be a whole number up to ${COUNT_MAX}`)
+  return value
+}
+
+/** A gap within an epoch is a conflict; a new epoch that does not begin with 0 is a mistake. */
+function gapOf(error: unknown, { epoch, seq }: Producer): unknown {
+  if (!(error instanceof DurlogError) || error.code !== 'ERR_DURLOG_PRODUCER_GAP') return error
+  if (error.epoch !== undefined && epoch > error.epoch) return badRequest('a new epoch begins with Producer-Seq 0')
+  const expected = String(error.nextSeq ?? 0)
+  return conflict('appends of the producer are missing before this one', [
+    'producer-expected-seq',
+    expected,
+    'producer-received-seq',
+    String(seq),
+  ])
+}

@@ -1,0 +1,74 @@
+/** Reads records of a stream as bytes, and joins them into the body that the protocol wants. */
+import { codecOf, type StreamCodec } from '../streams/encoding.js'
+import type { StreamContext } from '../streams/items.js'
+import { contentTypeOf, mediaType } from '../streams/meta.js'
+import { RecordSource } from '../streams/record-source.js'
+import type { StreamState } from '../streams/state.js'
+import type { StreamEncoding } from '../streams/types.js'
+
+export interface Chunk {
+  records: Buffer[]
+  bytes: number
+  /** The seq after them. */
+  next: number
+}
+
+const RAW: Record<StreamEncoding, StreamCodec> = {
+  json: { ...codecOf('json'), decode: withoutPadding },
+  text: { ...codecOf('text'), decode: (data) => Buffer.from(JSON.parse(data.toString()) as string) },
+  bytes: codecOf('bytes'),
+}
+const COMMA = Buffer.from(',')
+
+/** Visible records from `from` on, about `maxBytes` of them. */
+export async function readChunk(
+  { files, table }: StreamContext,
+  state: StreamState,
+  from: number,
+  maxBytes: number,
+): Promise<Chunk> {
+  const chunk: Chunk = { records: [], bytes: 0, next: from }
+  if (from >= state.visible) return chunk
+  const source = new RecordSource<Buffer>(files, table, (encoding) => RAW[encoding])
+  try {
+    while (chunk.bytes < maxBytes && chunk.next < state.visible) {
+      const found = await source.next(state, chunk.next)
+      for (const { value } of found) {
+        if (chunk.records.length > 0 && chunk.bytes + value.length > maxBytes) return chunk
+        chunk.records.push(value)
+        chunk.bytes += value.length
+        chunk.next++
+      }
+    }
+    return chunk
+  } finally {
+    await source.close()
+  }
+}
+
+export function isJson({ meta }: StreamState): boolean {
+  return meta.encoding === 'json'
+}
+
+/** Whether its data is sent as text in events. */
+export function isText({ meta }: StreamState): boolean {
+  return meta.encoding === 'json' || meta.encoding === 'text' || mediaType(contentTypeOf(meta)).startsWith('text/')
+}
+
+/** The records in an array of JSON, or one after the other. */
+export function bodyOf(state: StreamState, { records }: Chunk): Buffer {
+  if (!isJson(state)) return records.length === 1 ? (records[0] as Buffer) : Buffer.concat(records)
+  const parts: Buffer[] = [Buffer.from('[')]
+  for (const record of records) parts.push(record, COMMA)
+  parts[parts.length - (records.length > 0 ? 1 : 0)] = Buffer.from(']')
+  return Buffer.concat(parts)
+}
+
+/** A line of a file without the newline and without the spaces that fill up a page. */
+function withoutPadding(data: Buffer): Buffer {
+  let start = 0
+  while (data[start] === 0x20) start++
+  let end = data.length
+  while (end > start && (data[end - 1] === 0x0a || data[end - 1] === 0x20)) end--
+  return start === 0 && end === data.length ? data : data.subarray(start, end)
+}

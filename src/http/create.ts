@@ -1,0 +1,104 @@
+/** PUT: creates a stream, empty, with a first body, closed, or as a fork. */
+import { DurlogError } from '../errors.js'
+import { makeStream, type Wish } from '../streams/creation.js'
+import { contentTypeOf, mediaType, type StreamMeta } from '../streams/meta.js'
+import type { StreamForkPoint } from '../streams/types.js'
+import { valuesOf } from './append.js'
+import type { HeaderList } from './exchange.js'
+import { messagesOf } from './json-body.js'
+import { offsetOf } from './offset.js'
+import { badRequest, conflict, gone, notFound } from './refusal.js'
+import { type Call, existing, isTrue, reply, type Service, seqOf } from './service.js'
+
+const TYPE = /^[!#$%&'*+.^_`|~0-9a-z-]+\/[!#$%&'*+.^_`|~0-9a-z-]+\s*(;[\t\x20-\x7e]*)?$/i
+const TYPE_MAX_LENGTH = 256
+const WHOLE = /^(0|[1-9][0-9]{0,11})$/
+const TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/
+
+export async function create(service: Service, call: Call): Promise<void> {
+  const { context, options } = service
+  const { exchange, name } = call
+  const closed = isTrue(exchange.header('stream-closed'))
+  const { meta, forkAnywhere } = await wanted(service, call)
+  const body = await exchange.body(options.maxBodyBytes)
+  if (context.find(name) === undefined) service.live.admitStream(call.scope)
+  const wish: Wish = { meta, forkAnywhere, encodingNamed: false, end: closed }
+  let created: boolean
+  try {
+    const results = await makeStream(context, name, wish, ({ encoding }) =>
+      body.length === 0 ? [] : encoding === 'json' ? messagesOf(body) : valuesOf(encoding, body),
+    )
+    created = results[0]?.duplicate === false
+  } catch (error) {
+    if (error instanceof DurlogError && error.code === 'ERR_DURLOG_STREAM_DELETED') throw conflict(error.message)
+    throw error
+  }
+  const state = existing(service, name)
+  if (!created && state.ended !== closed) throw conflict(`the stream exists and is ${closed ? 'not ' : ''}closed`)
+  const headers: HeaderList = ['content-type', contentTypeOf(state.meta), 'stream-next-offset', offsetOf(state.visible)]
+  if (state.endVisible) headers.push('stream-closed', 'true')
+  if (created) headers.push('location', exchange.origin + call.path)
+  reply(service, call, created ? 201 : 200, headers, '')
+}
+
+async function wanted(service: Service, call: Call): Promise<{ meta: StreamMeta; forkAnywhere: boolean }> {
+  const { exchange } = call
+  const given = exchange.header('content-type') ?? ''
+  if (given !== '' && (given.length > TYPE_MAX_LENGTH || !TYPE.test(given)))
+    throw badRequest('the Content-Type is malformed')
+  const forked = await forkOf(service, call)
+  const source = forked === undefined ? undefined : sourceOf(service, forked.fork.stream)
+  if (source !== undefined && given !== '' && mediaType(given) !== mediaType(contentTypeOf(source)))
+    throw conflict(`a fork has the content type of its source, ${contentTypeOf(source)}`)
+  const contentType = given === '' ? (source === undefined ? 'application/octet-stream' : undefined) : given
+  const encoding = source?.encoding ?? (mediaType(contentType as string) === 'application/json' ? 'json' : 'bytes')
+  return {
+    meta: { encoding, contentType, ...expiryOf(call), fork: forked?.fork },
+    forkAnywhere: forked?.anywhere ?? false,
+  }
+}
+
+function sourceOf({ context }: Service, name: string): StreamMeta {
+  context.removeExpired(name)
+  const state = context.table().find(name)
+  if (state?.gone === true) throw conflict(gone().message)
+  if (state === undefined || !state.exists) throw notFound()
+  return state.meta
+}
+
+function expiryOf({ exchange }: Call): Pick<StreamMeta, 'ttlMs' | 'expiresAtMs'> {
+  const ttl = exchange.header('stream-ttl')
+  const at = exchange.header('stream-expires-at')
+  if (ttl !== undefined && at !== undefined) throw badRequest('Stream-TTL and Stream-Expires-At exclude each other')
+  if (ttl !== undefined && !WHOLE.test(ttl)) throw badRequest('Stream-TTL must be a whole number of seconds')
+  const atMs = at === undefined ? undefined : TIME.test(at) ? Date.parse(at) : Number.NaN
+  if (atMs !== undefined && !(atMs >= 0)) throw badRequest('Stream-Expires-At must be a time as in RFC 3339')
+  return { ttlMs: ttl === undefined ? undefined : Number(ttl) * 1000, expiresAtMs: atMs }
+}
+
+interface Forked {
+  fork: StreamForkPoint
+  /** The request names no offset. */
+  anywhere: boolean
+}
+
+async function forkOf(service: Service, call: Call): Promise<Forked | undefined> {
+  const { exchange } = call
+  const path = exchange.header('stream-forked-from')
+  const offset = exchange.header('stream-fork-offset')
+  const sub = exchange.header('stream-fork-sub-offset')
+  if (path === undefined) {
+    if (offset !== undefined || sub !== undefined) throw badRequest('a fork needs Stream-Forked-From')
+    return undefined
+  }
+  if (sub !== undefined && !WHOLE.test(sub)) throw badRequest('Stream-Fork-Sub-Offset must be a whole number')
+  const stream = await call.source(path)
+  const count = Number(sub ?? 0)
+  if (offset === undefined) {
+    if (count > 0) throw badRequest('Stream-Fork-Sub-Offset needs Stream-Fork-Offset')
+    return { fork: { stream, seq: 0, bytes: 0 }, anywhere: true }
+  }
+  const seq = offset === '-1' ? 0 : seqOf(offset)
+  const json = sourceOf(service, stream).encoding !== 'bytes'
+  return { fork: { stream, seq: json ? seq + count : seq, bytes: json ? 0 : count }, anywhere: false }
+}

@@ -1,0 +1,4 @@
+/** durlog/http: streams over HTTP, by the Durable Streams protocol. docs/SERVE.md describes it. */
+export { streamsHandler } from './handler.js'
+export { serveStreams } from './server.js'
+export type * from './types.js'

@@ -1,0 +1,70 @@
+/** GET of the list of streams, which the protocol leaves to the server. */
+
+import { codecOf } from '../streams/encoding.js'
+import { contentTypeOf } from '../streams/meta.js'
+import { RecordSource } from '../streams/record-source.js'
+import type { StreamState } from '../streams/state.js'
+import { offsetOf } from './offset.js'
+import { badRequest, Refusal } from './refusal.js'
+import { type Call, existing, reply, type Service } from './service.js'
+import { parameters } from './target.js'
+
+type ListCall = Pick<Call, 'exchange' | 'scope' | 'query'>
+
+const MAX_STREAMS = 1000
+const DEFAULT_STREAMS = 100
+
+/** The offset of the first record of the stream `name` at or after the time `at`, in milliseconds since 1970. */
+export async function seek(service: Service, { exchange, scope, query }: ListCall): Promise<void> {
+  const [name = ''] = parameters(query, 'name')
+  const [at = ''] = parameters(query, 'at')
+  if (!/^[0-9]{1,15}$/.test(at)) throw badRequest('at is a time in milliseconds since 1970')
+  const state = existing(service, scope + name)
+  const source = new RecordSource(service.context.files, service.context.table, codecOf)
+  let [low, high] = [state.firstSeq, state.visible]
+  try {
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2)
+      const [record] = await source.next(state, middle)
+      if (record !== undefined && record.timestamp < Number(at)) low = middle + 1
+      else high = middle
+    }
+  } finally {
+    await source.close()
+  }
+  const headers = ['content-type', 'application/json', 'cache-control', 'no-store']
+  reply(service, { exchange }, 200, headers, JSON.stringify({ offset: offsetOf(low) }))
+}
+
+/** `prefix` selects, `after` continues after a name, `limit` bounds; streams come in the order of their names. */
+export function list(service: Service, { exchange, scope, query }: ListCall): void {
+  if (exchange.method !== 'GET') throw new Refusal(405, 'method-not-allowed', 'the method is GET', ['allow', 'GET'])
+  const [prefix = ''] = parameters(query, 'prefix')
+  const [after = ''] = parameters(query, 'after')
+  const [given = String(DEFAULT_STREAMS)] = parameters(query, 'limit')
+  const limit = /^[0-9]{1,4}$/.test(given) ? Number(given) : 0
+  if (limit < 1 || limit > MAX_STREAMS) throw badRequest(`limit is 1 to ${MAX_STREAMS}`)
+  const { context } = service
+  const names = [...context.table().streams.keys()].filter(
+    (name) => name.startsWith(scope + prefix) && name > scope + after,
+  )
+  const found = names
+    .sort()
+    .slice(0, limit + 1)
+    .map((name) => context.find(name))
+    .filter((state) => state !== undefined)
+  const streams = found.slice(0, limit).map((state) => describe(state, scope))
+  const body = JSON.stringify({ streams, more: found.length > limit })
+  reply(service, { exchange }, 200, ['content-type', 'application/json', 'cache-control', 'no-store'], body)
+}
+
+function describe(state: StreamState, scope: string): Record<string, unknown> {
+  const { name, meta, visible, firstSeq, endVisible } = state
+  return {
+    name: name.slice(scope.length),
+    contentType: contentTypeOf(meta),
+    records: visible - firstSeq,
+    nextOffset: offsetOf(visible),
+    closed: endVisible,
+  }
+}

@@ -1,0 +1,90 @@
+/** Requests that wait for changes of streams, and the limits on them. */
+import { clearTimeout, setTimeout } from 'node:timers'
+import type { StreamContext } from '../streams/items.js'
+import type { Exchange } from './exchange.js'
+import type { ResolvedHandlerOptions } from './options.js'
+import { busy, tooMany } from './refusal.js'
+import type { Tail } from './tail.js'
+
+/** How long a count of a tenant's streams is used. */
+const COUNT_MS = 1000
+
+export class Live {
+  /** Live requests that are open. */
+  open = 0
+  isClosing = false
+  readonly #context: StreamContext
+  readonly #options: ResolvedHandlerOptions
+  /** Of streams with subscribers that have all data. */
+  readonly tails: Map<string, Tail> = new Map()
+  readonly #enders = new Set<() => void>()
+  readonly #counts = new Map<string, { streams: number; atMs: number }>()
+
+  constructor(context: StreamContext, options: ResolvedHandlerOptions) {
+    this.#context = context
+    this.#options = options
+  }
+
+  /** Throws if there are too many live requests; returns what must be called when this one ends. */
+  admit(): () => void {
+    if (this.isClosing) throw busy('the server is shutting down')
+    if (this.open >= this.#options.maxLive) throw busy('too many live reads are open', 5)
+    this.open++
+    return () => {
+      this.open--
+    }
+  }
+
+  /** Throws if the tenant may have no more streams. */
+  admitStream(scope: string): void {
+    const { maxStreams } = this.#options
+    if (maxStreams === Number.POSITIVE_INFINITY) return
+    const nowMs = Date.now()
+    let count = this.#counts.get(scope)
+    if (count === undefined || nowMs - count.atMs > COUNT_MS) {
+      let streams = 0
+      for (const name of this.#context.table().streams.keys()) if (name.startsWith(scope)) streams++
+      count = { streams, atMs: nowMs }
+      this.#counts.set(scope, count)
+    }
+    if (count.streams >= maxStreams) throw tooMany(`there are ${maxStreams} streams, which is the limit`)
+    count.streams++
+  }
+
+  /** Settles when `isDone`, after `longPollMs`, when the client is gone, or when the server closes. */
+  async waitForChange(name: string, exchange: Exchange, isDone: () => boolean): Promise<void> {
+    const leave = this.admit()
+    try {
+      await new Promise<void>((resolve) => {
+        let forget = (): void => {}
+        const finish = (): void => {
+          clearTimeout(timer)
+          forget()
+          this.#enders.delete(finish)
+          resolve()
+        }
+        const timer = setTimeout(finish, this.#options.longPollMs)
+        const look = (): void => {
+          if (isDone()) finish()
+          else forget = this.#context.table().onChange(name, look)
+        }
+        this.#enders.add(finish)
+        exchange.onEnd(finish)
+        look()
+      })
+    } finally {
+      leave()
+    }
+  }
+
+  /** Calls `end` when the server closes; returns what forgets it. */
+  onClose(end: () => void): () => void {
+    this.#enders.add(end)
+    return () => this.#enders.delete(end)
+  }
+
+  close(): void {
+    this.isClosing = true
+    for (const end of [...this.#enders]) end()
+  }
+}

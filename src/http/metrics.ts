@@ -1,0 +1,74 @@
+/** Counters of a handler, in the text format of Prometheus. */
+import type { StreamContext } from '../streams/items.js'
+import type { Live } from './live.js'
+import type { DropReason } from './types.js'
+
+/** Upper bounds of the durations that are counted, in seconds. */
+const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS']
+
+interface Durations {
+  /** Of each bound, and of longer ones. */
+  counts: number[]
+  seconds: number
+}
+
+export class Metrics {
+  readonly #context: StreamContext
+  readonly #live: Live
+  readonly #requests = new Map<string, number>()
+  readonly #durations = new Map<string, Durations>()
+  readonly #drops = new Map<DropReason, number>()
+
+  constructor(context: StreamContext, live: Live) {
+    this.#context = context
+    this.#live = live
+  }
+
+  count(sent: string, status: number, durationMs: number, dropped: DropReason | undefined): void {
+    // A client chooses the method: unknown ones share a label.
+    const method = METHODS.includes(sent) ? sent : 'other'
+    const labels = `method="${method}",status="${status}"`
+    this.#requests.set(labels, (this.#requests.get(labels) ?? 0) + 1)
+    if (dropped !== undefined) this.#drops.set(dropped, (this.#drops.get(dropped) ?? 0) + 1)
+    let durations = this.#durations.get(method)
+    if (durations === undefined) {
+      durations = { counts: new Array<number>(BOUNDS.length + 1).fill(0), seconds: 0 }
+      this.#durations.set(method, durations)
+    }
+    const seconds = durationMs / 1000
+    durations.seconds += seconds
+    let at = 0
+    while (at < BOUNDS.length && seconds > (BOUNDS[at] as number)) at++
+    durations.counts[at] = (durations.counts[at] as number) + 1
+  }
+
+  text(): string {
+    const { streams, tail } = this.#context.table()
+    const lines: string[] = []
+    const add = (name: string, type: string, help: string, values: Iterable<[string, number]>): void => {
+      lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`)
+      for (const [labels, value] of values) lines.push(`${name}${labels === '' ? '' : `{${labels}}`} ${value}`)
+    }
+    add('durlog_http_requests_total', 'counter', 'Requests that have ended.', this.#requests)
+    const drops: [string, number][] = [...this.#drops].map(([reason, count]) => [`reason="${reason}"`, count])
+    add('durlog_http_dropped_total', 'counter', 'Connections that the server has ended.', drops)
+    add('durlog_http_live_requests', 'gauge', 'Long-polls and event streams that are open.', [['', this.#live.open]])
+    add('durlog_streams', 'gauge', 'Streams in the folder.', [['', streams.size]])
+    add('durlog_streams_memory_bytes', 'gauge', 'Records that wait for a checkpoint.', [['', tail.bytes]])
+    lines.push(
+      '# HELP durlog_http_request_seconds Durations of requests.',
+      '# TYPE durlog_http_request_seconds histogram',
+    )
+    for (const [method, { counts, seconds }] of this.#durations) {
+      let sum = 0
+      for (const [at, count] of counts.entries()) {
+        sum += count
+        lines.push(`durlog_http_request_seconds_bucket{method="${method}",le="${BOUNDS[at] ?? '+Inf'}"} ${sum}`)
+      }
+      lines.push(`durlog_http_request_seconds_sum{method="${method}"} ${seconds}`)
+      lines.push(`durlog_http_request_seconds_count{method="${method}"} ${sum}`)
+    }
+    return `${lines.join('\n')}\n`
+  }
+}

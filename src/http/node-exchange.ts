@@ -1,0 +1,182 @@
+/** A request of node:http. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { clearTimeout, setTimeout } from 'node:timers'
+import type { TLSSocket } from 'node:tls'
+import { EMPTY, type Exchange, type HeaderList, type Sink } from './exchange.js'
+import { badRequest, Refusal } from './refusal.js'
+import type { DropReason } from './types.js'
+
+/** The part of a refused body that is read, and for how long. */
+const DISCARD_BYTES = 32 << 20
+const DISCARD_MS = 5000
+/** Bytes that wait for a subscriber before it counts as slow. */
+const SLOW_BYTES = 1 << 20
+
+/**
+ * The exchanges of each connection that have not ended. A response that waits for an earlier one of its connection emits no
+ * `close` if the connection is closed.
+ */
+const openOn = new WeakMap<Socket, Set<NodeExchange>>()
+
+function endAll(this: Socket): void {
+  for (const exchange of openOn.get(this) ?? []) exchange.finish()
+  openOn.delete(this)
+}
+
+export class NodeExchange implements Exchange, Sink {
+  readonly method: string
+  readonly target: string
+  dropped: DropReason | undefined
+  readonly #request: IncomingMessage
+  readonly #response: ServerResponse
+  readonly #ended: (() => void)[] = []
+
+  constructor(request: IncomingMessage, response: ServerResponse) {
+    this.#request = request
+    this.#response = response
+    this.method = request.method ?? 'GET'
+    this.target = request.url ?? '/'
+  }
+
+  get status(): number {
+    return this.#response.headersSent ? this.#response.statusCode : 0
+  }
+
+  get origin(): string {
+    const { encrypted } = this.#request.socket as TLSSocket
+    const host = this.header('host') ?? ''
+    return /^[\w.:[\]-]+$/.test(host) ? `${encrypted === true ? 'https' : 'http'}://${host}` : ''
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#request.headers[name]
+    return Array.isArray(value) ? value[0] : value
+  }
+
+  body(maxBytes: number): Promise<Buffer> {
+    const request = this.#request
+    const length = Number(request.headers['content-length'] ?? Number.NaN)
+    if (length === 0) return Promise.resolve(EMPTY)
+    if (length > maxBytes) return Promise.reject(tooLarge(maxBytes))
+    return new Promise((resolve, reject) => {
+      const parts: Buffer[] = []
+      let bytes = 0
+      request.on('data', (part: Buffer) => {
+        bytes += part.length
+        if (bytes <= maxBytes) parts.push(part)
+        else reject(tooLarge(maxBytes))
+      })
+      request.on('end', () => resolve(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts)))
+      request.on('error', () => reject(badRequest('the body did not end')))
+    })
+  }
+
+  reply(status: number, headers: HeaderList, body?: Buffer | string): void {
+    if (this.#request.complete || !this.#hasBody()) this.#send(status, headers, body)
+    else this.#discardBody((ended) => this.#send(status, ended ? headers : [...headers, 'connection', 'close'], body))
+  }
+
+  #send(status: number, headers: HeaderList, body: Buffer | string | undefined): void {
+    const response = this.#response
+    if (response.headersSent || response.destroyed) return
+    if (body !== undefined) headers.push('content-length', String(Buffer.byteLength(body)))
+    response.writeHead(status, headers)
+    response.end(this.method === 'HEAD' ? undefined : body)
+  }
+
+  #hasBody(): boolean {
+    const { headers } = this.#request
+    return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+  }
+
+  /**
+   * Reads the rest of the body, within limits, before `done` answers: a client that is still sending might not receive an
+   * answer that is followed by the end of the connection.
+   */
+  #discardBody(done: (ended: boolean) => void): void {
+    const request = this.#request
+    let bytes = 0
+    let isDone = false
+    const finish = (ended: boolean): void => {
+      if (isDone) return
+      isDone = true
+      clearTimeout(timer)
+      done(ended)
+    }
+    const timer = setTimeout(() => finish(false), DISCARD_MS)
+    request.on('data', (part: Buffer) => {
+      bytes += part.length
+      if (bytes > DISCARD_BYTES) finish(false)
+    })
+    request.on('end', () => finish(true))
+    request.on('close', () => finish(false))
+  }
+
+  open(status: number, headers: HeaderList): Sink {
+    this.#response.writeHead(status, headers)
+    this.#response.flushHeaders()
+    return this
+  }
+
+  onEnd(ended: () => void): void {
+    if (this.#ended.push(ended) > 1) return
+    const { socket } = this.#request
+    let open = openOn.get(socket)
+    if (open === undefined) {
+      open = new Set()
+      openOn.set(socket, open)
+      socket.once('close', endAll)
+    }
+    open.add(this)
+    this.#response.once('close', () => {
+      openOn.get(socket)?.delete(this)
+      this.finish()
+    })
+  }
+
+  /** Calls what waits for the end. */
+  finish(): void {
+    for (const ended of this.#ended.splice(0)) ended()
+  }
+
+  write(chunk: string | Buffer): boolean {
+    const response = this.#response
+    if (response.destroyed || response.writableEnded) return false
+    if (chunk.length === 0) return true
+    response.write(chunk)
+    return response.writableLength < SLOW_BYTES
+  }
+
+  drained(ms: number): Promise<boolean> {
+    const response = this.#response
+    if (response.destroyed || response.writableEnded) return Promise.resolve(false)
+    if (response.writableLength === 0) return Promise.resolve(true)
+    return new Promise((resolve) => {
+      const settle = (drained: boolean): void => {
+        clearTimeout(timer)
+        response.off('drain', onDrain)
+        response.off('close', onClose)
+        resolve(drained)
+      }
+      const onDrain = (): void => settle(true)
+      const onClose = (): void => settle(false)
+      const timer = setTimeout(onClose, ms)
+      response.once('drain', onDrain)
+      response.once('close', onClose)
+    })
+  }
+
+  end(): void {
+    this.#response.end()
+  }
+
+  drop(reason: DropReason): void {
+    this.dropped = reason
+    this.#response.destroy()
+  }
+}
+
+function tooLarge(maxBytes: number): Refusal {
+  return new Refusal(413, 'too-large', `a body has at most ${maxBytes} bytes`)
+}

@@ -1,0 +1,93 @@
+/** The description of the interface, for tools that read OpenAPI 3.1. */
+
+const text = { schema: { type: 'string' } }
+const header = (name: string, description: string): object => ({ name, in: 'header', description, ...text })
+const query = (name: string, description: string): object => ({ name, in: 'query', description, ...text })
+const answers = (...statuses: [status: string, description: string][]): object =>
+  Object.fromEntries(statuses.map(([status, description]) => [status, { description }]))
+
+const refusals: [string, string][] = [
+  ['400', 'a malformed request'],
+  ['401', 'no valid credentials'],
+  ['403', 'no right to do this; or a stale Producer-Epoch'],
+  ['404', 'there is no such stream'],
+  ['410', 'the stream was deleted and is kept for its forks; or the offset is not kept any more'],
+  ['503', 'the server is busy or shutting down: repeat after Retry-After'],
+]
+const producer = [
+  header('Producer-Id', 'with Producer-Epoch and Producer-Seq: a repeated append is stored once'),
+  header('Producer-Epoch', 'raised when a new instance of the producer takes over'),
+  header('Producer-Seq', 'counts the requests of the producer from 0 in each epoch'),
+]
+
+const document = {
+  openapi: '3.1.0',
+  info: { title: 'Durable Streams', version: '1.0', description: 'https://github.com/durable-streams/durable-streams' },
+  paths: {
+    '/{stream}': {
+      parameters: [{ name: 'stream', in: 'path', required: true, ...text }],
+      put: {
+        summary: 'create a stream',
+        parameters: [
+          header('Stream-TTL', 'seconds without a read or an append after which it is deleted'),
+          header('Stream-Expires-At', 'when it is deleted, as in RFC 3339'),
+          header('Stream-Closed', 'true: the body is all it will hold'),
+          header('Stream-Forked-From', 'the path of the stream that it begins with'),
+          header('Stream-Fork-Offset', 'where it leaves that stream'),
+          header('Stream-Fork-Sub-Offset', 'messages of JSON, or bytes, after that offset'),
+        ],
+        responses: answers(
+          ['201', 'created'],
+          ['200', 'it exists with these options'],
+          ['409', 'it exists with others'],
+          ...refusals,
+        ),
+      },
+      post: {
+        summary: 'append to a stream, close it, or both',
+        parameters: [header('Stream-Seq', 'must grow'), header('Stream-Closed', 'true: close it'), ...producer],
+        responses: answers(
+          ['204', 'stored; with a producer: stored before'],
+          ['200', 'stored, with a producer'],
+          ['409', 'closed, another content type, a smaller Stream-Seq, or a gap of the producer'],
+          ['413', 'the body is too large'],
+          ...refusals,
+        ),
+      },
+      get: {
+        summary: 'read a stream from an offset',
+        parameters: [
+          query('offset', '-1: the beginning; now: the end; or a Stream-Next-Offset'),
+          query('live', 'long-poll or sse'),
+          query('cursor', 'the last Stream-Cursor'),
+          header('If-None-Match', 'the ETag of an earlier answer'),
+        ],
+        responses: answers(
+          ['200', 'data'],
+          ['204', 'no new data until the time-out'],
+          ['304', 'not modified'],
+          ...refusals,
+        ),
+      },
+      head: { summary: 'the options and the end of a stream', responses: answers(['200', 'it exists'], ...refusals) },
+      delete: { summary: 'delete a stream', responses: answers(['204', 'deleted'], ...refusals) },
+    },
+    '/__ds/streams': {
+      get: {
+        summary: 'list streams by name',
+        parameters: [
+          query('prefix', 'of the names'),
+          query('after', 'the last name before'),
+          query('limit', '1 to 1000'),
+        ],
+        responses: answers(['200', 'streams'], ['401', 'no valid credentials'], ['403', 'no right to list']),
+      },
+    },
+    '/healthz': { get: { summary: 'whether appends succeed', responses: answers(['200', 'yes'], ['503', 'no']) } },
+    '/metrics': {
+      get: { summary: 'metrics for Prometheus', responses: answers(['200', 'text'], ['403', 'no right']) },
+    },
+  },
+}
+
+export const OPENAPI: string = JSON.stringify(document)

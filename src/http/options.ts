@@ -1,0 +1,110 @@
+/** Checks the options of a handler and fills in the defaults. */
+import { invalidArgument } from '../errors.js'
+import { bag, choice, flag, shown, whole } from '../options/checks.js'
+import type { HandlerOptions, ServerOptions } from './types.js'
+
+const NAMES: readonly string[] = [
+  'prefix',
+  'authorize',
+  'readOnly',
+  'cors',
+  'maxBodyBytes',
+  'chunkBytes',
+  'maxStreams',
+  'maxLive',
+  'longPollMs',
+  'sseMs',
+  'slowReaderMs',
+  'cache',
+  'onRequest',
+] satisfies (keyof HandlerOptions)[]
+/** Of the streams' records. */
+const BODY_MAX_BYTES = 8 << 20
+const CACHES = ['public', 'private', 'no-store'] as const
+
+export interface ResolvedHandlerOptions {
+  prefix: string
+  authorize: HandlerOptions['authorize']
+  readOnly: boolean
+  cors: readonly string[]
+  maxBodyBytes: number
+  chunkBytes: number
+  maxStreams: number
+  maxLive: number
+  longPollMs: number
+  sseMs: number
+  slowReaderMs: number
+  cache: (typeof CACHES)[number]
+  onRequest: HandlerOptions['onRequest']
+}
+
+export function resolveHandlerOptions(options: unknown): ResolvedHandlerOptions {
+  const given = bag('options', options, NAMES) as HandlerOptions
+  const { prefix = '/', authorize, cors = [], onRequest, maxStreams } = given
+  if (typeof prefix !== 'string' || !prefix.startsWith('/') || !prefix.endsWith('/'))
+    throw invalidArgument(`prefix must be a path that begins and ends with a slash; got ${shown(prefix)}`)
+  const origins = typeof cors === 'string' ? [cors] : cors
+  if (!Array.isArray(origins) || !origins.every((origin) => typeof origin === 'string' && /^[!-~]+$/.test(origin)))
+    throw invalidArgument(`cors must be an origin, several, or *; got ${shown(cors)}`)
+  const count = (min: number, unit: string) => ({ min, max: 2 ** 31 - 1, unit })
+  return {
+    prefix,
+    authorize: callable('authorize', authorize),
+    readOnly: flag('readOnly', given.readOnly, false),
+    cors: origins,
+    maxBodyBytes: whole(
+      'maxBodyBytes',
+      given.maxBodyBytes,
+      { min: 1, max: BODY_MAX_BYTES, unit: 'bytes' },
+      BODY_MAX_BYTES,
+    ),
+    chunkBytes: whole('chunkBytes', given.chunkBytes, { min: 1, max: 2 ** 26, unit: 'bytes' }, 1 << 20),
+    maxStreams:
+      maxStreams === undefined ? Number.POSITIVE_INFINITY : whole('maxStreams', maxStreams, count(0, 'streams'), 0),
+    maxLive: whole('maxLive', given.maxLive, count(0, 'requests'), 20_000),
+    longPollMs: whole('longPollMs', given.longPollMs, count(1, 'milliseconds'), 30_000),
+    sseMs: whole('sseMs', given.sseMs, count(1, 'milliseconds'), 60_000),
+    slowReaderMs: whole('slowReaderMs', given.slowReaderMs, count(1, 'milliseconds'), 30_000),
+    cache: choice('cache', given.cache, CACHES, authorize === undefined ? 'public' : 'private'),
+    onRequest: callable('onRequest', onRequest),
+  }
+}
+
+function callable<F>(name: string, value: F): F {
+  if (value !== undefined && typeof value !== 'function')
+    throw invalidArgument(`${name} must be a function; got ${shown(value)}`)
+  return value
+}
+
+const SERVER_NAMES: readonly string[] = [
+  'host',
+  'port',
+  'tls',
+  'maxConnections',
+  'ui',
+] satisfies (keyof ServerOptions)[]
+const DEFAULT_PORT = 4437
+
+export interface ResolvedServerOptions {
+  host: string
+  port: number
+  tls: { cert: string | Buffer; key: string | Buffer } | undefined
+  maxConnections: number
+  ui: boolean
+  handlerOptions: HandlerOptions
+}
+
+export function resolveServerOptions(options: unknown): ResolvedServerOptions {
+  const given = bag('options', options, [...SERVER_NAMES, ...NAMES]) as ServerOptions
+  const { host = '127.0.0.1', port, tls, maxConnections, ui, ...handlerOptions } = given
+  if (typeof host !== 'string') throw invalidArgument(`host must be an address or a name; got ${shown(host)}`)
+  if (tls !== undefined) bag('tls', tls, ['cert', 'key'])
+  return {
+    host,
+    port: whole('port', port, { min: 0, max: 65_535, unit: 'ports' }, DEFAULT_PORT),
+    tls,
+    maxConnections: whole('maxConnections', maxConnections, { min: 1, max: 2 ** 20, unit: 'connections' }, 25_000),
+    ui: flag('ui', ui, false),
+    handlerOptions,
+  }
+}

@@ -1,0 +1,90 @@
+/** Errors of a request, as statuses of HTTP. */
+import { DurlogError } from '../errors.js'
+import type { HeaderList } from './exchange.js'
+import { offsetOf } from './offset.js'
+
+/** Thrown to answer a request with an error. */
+export class Refusal extends Error {
+  readonly status: number
+  readonly code: string
+  readonly headers: HeaderList
+
+  constructor(status: number, code: string, message: string, headers: HeaderList = []) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.headers = headers
+  }
+}
+
+export function badRequest(message: string): Refusal {
+  return new Refusal(400, 'bad-request', message)
+}
+
+export function notFound(): Refusal {
+  return new Refusal(404, 'not-found', 'there is no such stream')
+}
+
+export function gone(): Refusal {
+  return new Refusal(410, 'gone', 'the stream was deleted and is kept for its forks')
+}
+
+export function conflict(message: string, headers: HeaderList = []): Refusal {
+  return new Refusal(409, 'conflict', message, headers)
+}
+
+export function closedStream(nextSeq: number): Refusal {
+  const headers = ['stream-closed', 'true', 'stream-next-offset', offsetOf(nextSeq)]
+  return new Refusal(409, 'stream-closed', 'the stream is closed', headers)
+}
+
+export function busy(message: string, seconds = 1): Refusal {
+  return new Refusal(503, 'busy', message, ['retry-after', String(seconds)])
+}
+
+export function tooMany(message: string, seconds = 10): Refusal {
+  return new Refusal(429, 'too-many', message, ['retry-after', String(seconds)])
+}
+
+/** The answer to an error of the streams. Messages with paths of this machine are not passed on. */
+export function refusalOf(error: unknown): Refusal {
+  if (error instanceof Refusal) return error
+  if (!(error instanceof DurlogError)) return internal()
+  const { code, message, nextSeq, epoch } = error
+  switch (code) {
+    case 'ERR_DURLOG_NOT_FOUND':
+      return notFound()
+    case 'ERR_DURLOG_STREAM_DELETED':
+      return gone()
+    case 'ERR_DURLOG_STREAM_ENDED':
+      return closedStream(nextSeq ?? 0)
+    case 'ERR_DURLOG_STREAM_EXISTS':
+    case 'ERR_DURLOG_SEQ_CONFLICT':
+      return conflict(message)
+    case 'ERR_DURLOG_PRODUCER_FENCED':
+      return new Refusal(403, 'stale-epoch', message, ['producer-epoch', String(epoch)])
+    case 'ERR_DURLOG_INVALID_ARGUMENT':
+    case 'ERR_DURLOG_OUT_OF_RANGE':
+    case 'ERR_DURLOG_PRODUCER_GAP':
+      return badRequest(message)
+    case 'ERR_DURLOG_RECORD_TOO_LARGE':
+    case 'ERR_DURLOG_BATCH_TOO_LARGE':
+      return new Refusal(413, 'too-large', 'the body is too large for one append: split it')
+    case 'ERR_DURLOG_NO_SPACE':
+    case 'ERR_DURLOG_TOO_MANY_FILES':
+    case 'ERR_DURLOG_OUT_OF_MEMORY':
+    case 'ERR_DURLOG_BACKPRESSURE':
+    case 'ERR_DURLOG_STALLED':
+      return busy('the server lacks space or files: repeat the request', 5)
+    case 'ERR_DURLOG_SYNC_FAILED':
+    case 'ERR_DURLOG_LATCHED':
+    case 'ERR_DURLOG_CLOSED':
+      return busy('the streams are closed or their device has failed; an append may be stored: repeat it', 10)
+    default:
+      return internal()
+  }
+}
+
+function internal(): Refusal {
+  return new Refusal(500, 'internal', 'the server could not answer; its log says why')
+}

@@ -1,0 +1,68 @@
+/** A server of streams on a port: the handler, with a page, metrics and limits of connections. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { clearTimeout, setTimeout } from 'node:timers'
+import type { Streams } from '../streams/types.js'
+import { streamsHandler } from './handler.js'
+import { operationsOf } from './operations.js'
+import { resolveServerOptions } from './options.js'
+import type { ServerOptions, StreamsServer } from './types.js'
+
+/** Longer than the 60 s for which proxies keep connections, so that it is the proxy that closes them. */
+const KEEP_ALIVE_MS = 65_000
+const HEADERS_MS = 10_000
+/** For a whole request. */
+const REQUEST_MS = 30_000
+const HEADER_BYTES = 16_384
+const CHECK_MS = 1000
+/** How long requests may continue after `close`. */
+const CLOSE_MS = 4000
+
+/** Settles when the server listens. Rejects with ERR_DURLOG_INVALID_ARGUMENT, or with the error of `listen`. */
+export async function serveStreams(
+  streams: Streams<never> | Streams<unknown>,
+  options?: ServerOptions,
+): Promise<StreamsServer> {
+  const { host, port, tls, maxConnections, ui, handlerOptions } = resolveServerOptions(options)
+  const handler = streamsHandler(streams, handlerOptions)
+  const operations = operationsOf(handler, handlerOptions, ui)
+  const respond = (request: IncomingMessage, response: ServerResponse): void => {
+    if (!operations(request, response)) handler(request, response)
+  }
+  const limits = {
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    headersTimeout: HEADERS_MS,
+    requestTimeout: REQUEST_MS,
+    maxHeaderSize: HEADER_BYTES,
+    connectionsCheckingInterval: CHECK_MS,
+  }
+  const server: Server =
+    tls === undefined ? createServer(limits, respond) : createTlsServer({ ...limits, ...tls }, respond)
+  server.maxConnections = maxConnections
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  })
+  const bound = server.address() as AddressInfo
+  const name = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address
+  let closing: Promise<void> | undefined
+  const close = (): Promise<void> => {
+    closing ??= closeServer(server, () => handler.close())
+    return closing
+  }
+  return {
+    url: `${tls === undefined ? 'http' : 'https'}://${name}:${bound.port}`,
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+async function closeServer(server: Server, closeHandler: () => Promise<void>): Promise<void> {
+  const closed = new Promise((resolve) => server.close(resolve))
+  const timer = setTimeout(() => server.closeAllConnections(), CLOSE_MS)
+  await Promise.race([closeHandler(), closed])
+  server.closeIdleConnections()
+  await closed
+  clearTimeout(timer)
+}

@@ -1,0 +1,59 @@
+/** The parts of a handler that its operations share. */
+import type { StreamContext } from '../streams/items.js'
+import type { StreamState } from '../streams/state.js'
+import type { Exchange, HeaderList } from './exchange.js'
+import type { Live } from './live.js'
+import { seqOfOffset } from './offset.js'
+import type { ResolvedHandlerOptions } from './options.js'
+import { badRequest, gone, notFound } from './refusal.js'
+
+export interface Service {
+  context: StreamContext
+  options: ResolvedHandlerOptions
+  live: Live
+  /** Headers of every answer. */
+  headers: HeaderList
+}
+
+/** One request of one stream, after its rights have been checked. */
+export interface Call {
+  exchange: Exchange
+  /** The stream's name, with its tenant. */
+  name: string
+  path: string
+  query: string
+  /** The name of the stream that a path addresses, with the same tenant. Throws unless the request may read it. */
+  source(path: string): string | Promise<string>
+  /** The beginning of the names of the tenant's streams. */
+  scope: string
+}
+
+/** Throws a Refusal of 404, or of 410 if the stream is kept for its forks. */
+export function existing({ context }: Service, name: string): StreamState {
+  const state = context.find(name)
+  if (state !== undefined) return state
+  throw context.table().find(name)?.gone === true ? gone() : notFound()
+}
+
+export function reply(
+  { headers }: Service,
+  { exchange }: Pick<Call, 'exchange'>,
+  status: number,
+  own: HeaderList,
+  body?: Buffer | string,
+): void {
+  for (const header of headers) own.push(header)
+  exchange.reply(status, own, body)
+}
+
+/** Throws a Refusal of 400. */
+export function seqOf(offset: string): number {
+  const seq = seqOfOffset(offset)
+  if (seq === undefined) throw badRequest('the offset is malformed: use one that this server has returned')
+  return seq
+}
+
+/** Only `true`, in any case, counts. */
+export function isTrue(value: string | undefined): boolean {
+  return value !== undefined && value.toLowerCase() === 'true'
+}

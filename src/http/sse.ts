@@ -1,0 +1,131 @@
+/** GET with live=sse: catches up, then follows the stream until it is closed or the connection's time is over. */
+import { clearTimeout, setTimeout } from 'node:timers'
+import type { StreamState } from '../streams/state.js'
+import { isText, readChunk } from './chunk.js'
+import { controlEvent, dataEvent } from './events.js'
+import type { HeaderList, Sink } from './exchange.js'
+import { currentCursor, cursorAfter } from './offset.js'
+import type { Call, Service } from './service.js'
+import { type Subscriber, Tail } from './tail.js'
+
+const CHUNK_BYTES = 1 << 18
+
+interface Start {
+  from: number
+  cursor: string | undefined
+}
+
+export function subscribe(service: Service, { exchange, name }: Call, state: StreamState, start: Start): void {
+  const leave = service.live.admit()
+  const headers: HeaderList = [
+    'content-type',
+    'text/event-stream',
+    'cache-control',
+    'no-cache',
+    'x-accel-buffering',
+    'no',
+  ]
+  if (!isText(state)) headers.push('stream-sse-data-encoding', 'base64')
+  for (const header of service.headers) headers.push(header)
+  const subscription = new Subscription(service, name, state.created, start, exchange.open(200, headers))
+  exchange.onEnd(() => {
+    subscription.close()
+    leave()
+  })
+  subscription.catchUp()
+}
+
+class Subscription implements Subscriber {
+  next: number
+  readonly leastCursor: number
+  readonly #service: Service
+  readonly #name: string
+  readonly #created: number
+  readonly #sink: Sink
+  readonly #timer: NodeJS.Timeout
+  readonly #forget: () => void
+  #tail: Tail | undefined
+  #isOver = false
+
+  constructor(service: Service, name: string, created: number, { from, cursor }: Start, sink: Sink) {
+    this.#service = service
+    this.#name = name
+    this.#created = created
+    this.#sink = sink
+    this.next = from
+    const least = cursorAfter(cursor)
+    this.leastCursor = least > currentCursor() ? least : 0
+    this.#timer = setTimeout(() => this.finish(), service.options.sseMs)
+    this.#forget = service.live.onClose(() => this.#finishNow())
+  }
+
+  push(events: Buffer | string, next: number): void {
+    this.next = next
+    if (this.#sink.write(events)) return
+    this.#tail?.leave(this)
+    this.#tail = undefined
+    void this.#waitThenCatchUp()
+  }
+
+  catchUp(): void {
+    this.#run().catch(() => this.finish())
+  }
+
+  finish(): void {
+    if (this.#isOver) return
+    this.close()
+    this.#sink.end()
+  }
+
+  /** Nothing more is sent. */
+  close(): void {
+    this.#isOver = true
+    clearTimeout(this.#timer)
+    this.#forget()
+    this.#tail?.leave(this)
+    this.#tail = undefined
+  }
+
+  /** Sends all there is, at least one control event, then joins the others. */
+  async #run(): Promise<void> {
+    const { context, live } = this.#service
+    for (let isFirst = this.next >= 0; !this.#isOver; isFirst = false) {
+      const state = context.find(this.#name)
+      if (state === undefined || state.created !== this.#created) return this.finish()
+      state.usedMs = Date.now()
+      const isAtEnd = this.next >= state.visible
+      if (isAtEnd && !isFirst && !state.endVisible) {
+        const tail = live.tails.get(this.#name) ?? new Tail(this.#service, state)
+        live.tails.set(this.#name, tail)
+        this.#tail = tail
+        tail.join(this)
+        return
+      }
+      const chunk = await readChunk(context, state, this.next, CHUNK_BYTES)
+      if (this.#isOver) return
+      this.next = chunk.next
+      const isReady = this.#sink.write(dataEvent(state, chunk) + controlEvent(state, chunk.next, this.leastCursor))
+      if (state.endVisible && chunk.next === state.visible) return this.finish()
+      if (!isReady && !(await this.#isDrained())) return
+    }
+  }
+
+  async #waitThenCatchUp(): Promise<void> {
+    if (await this.#isDrained()) this.catchUp()
+  }
+
+  /** Drops a client that does not read. */
+  async #isDrained(): Promise<boolean> {
+    if (await this.#sink.drained(this.#service.options.slowReaderMs)) return !this.#isOver
+    if (this.#isOver) return false
+    this.close()
+    this.#sink.drop('slow-reader')
+    return false
+  }
+
+  #finishNow(): void {
+    const state = this.#service.context.find(this.#name)
+    if (state !== undefined && !this.#isOver) this.#sink.write(controlEvent(state, this.next, this.leastCursor))
+    this.finish()
+  }
+}

@@ -1,0 +1,117 @@
+/** The subscribers of one stream that have received all of it. A change is read and formatted once for all of them. */
+import { setImmediate, setTimeout } from 'node:timers'
+import type { StreamState } from '../streams/state.js'
+import { readChunk } from './chunk.js'
+import { controlEvent, dataEvent } from './events.js'
+import type { Service } from './service.js'
+
+/** The longest pause after a delivery to many subscribers. */
+const MAX_PAUSE_MS = 20
+const CHUNK_BYTES = 1 << 18
+
+export interface Subscriber {
+  /** The seq after the last record that it has. */
+  next: number
+  /** Its cursors are not less; 0 if the client had none that matters. */
+  readonly leastCursor: number
+  /** Sends `events`, after which it has everything before `next`. */
+  push(events: Buffer | string, next: number): void
+  /** Reads by itself until it has everything, then joins again. */
+  catchUp(): void
+  /** There is nothing more to send. */
+  finish(): void
+}
+
+export class Tail {
+  readonly #service: Service
+  readonly #name: string
+  readonly #created: number
+  /** All subscribers have the records before it. */
+  #next: number
+  readonly #subscribers = new Set<Subscriber>()
+  /** Have more than the others until the delivery that is due. */
+  #ahead: Subscriber[] = []
+  #forget: (() => void) | undefined
+  #isDue = false
+  #tookMs = 0
+
+  constructor(service: Service, { name, created, visible }: StreamState) {
+    this.#service = service
+    this.#name = name
+    this.#created = created
+    this.#next = visible
+    this.#listen()
+  }
+
+  join(subscriber: Subscriber): void {
+    if (subscriber.next === this.#next && !this.#isDue) this.#subscribers.add(subscriber)
+    else if (this.#isDue) this.#ahead.push(subscriber)
+    else subscriber.catchUp()
+  }
+
+  leave(subscriber: Subscriber): void {
+    this.#subscribers.delete(subscriber)
+    const at = this.#ahead.indexOf(subscriber)
+    if (at !== -1) this.#ahead.splice(at, 1)
+    if (this.#subscribers.size === 0 && this.#ahead.length === 0 && !this.#isDue) this.#end()
+  }
+
+  #listen(): void {
+    const { context, live } = this.#service
+    this.#forget = context.table().onChange(this.#name, () => {
+      this.#isDue = true
+      const deliver = (): void => {
+        this.#deliver().catch(() => {
+          live.tails.delete(this.#name)
+          for (const subscriber of [...this.#subscribers, ...this.#ahead]) subscriber.finish()
+        })
+      }
+      // Appends proceed while many subscribers are served: each delivery is followed by a pause as long as it took.
+      const pauseMs = Math.min(this.#tookMs, MAX_PAUSE_MS)
+      if (pauseMs < 1) setImmediate(deliver)
+      else setTimeout(deliver, pauseMs)
+    })
+  }
+
+  async #deliver(): Promise<void> {
+    const { context } = this.#service
+    for (;;) {
+      const state = context.find(this.#name)
+      if (state === undefined || state.created !== this.#created) return this.#finishAll()
+      if (this.#next < state.visible || state.endVisible) {
+        const chunk = await readChunk(context, state, this.#next, CHUNK_BYTES)
+        this.#send(state, dataEvent(state, chunk), chunk.next)
+        if (state.endVisible && this.#next === state.visible) return this.#finishAll()
+        continue
+      }
+      this.#isDue = false
+      this.#listen()
+      for (const subscriber of this.#ahead.splice(0)) this.join(subscriber)
+      if (this.#subscribers.size === 0) this.#end()
+      return
+    }
+  }
+
+  #send(state: StreamState, data: string, next: number): void {
+    const startMs = performance.now()
+    this.#next = next
+    const common = Buffer.from(data + controlEvent(state, next, 0))
+    for (const subscriber of this.#subscribers) {
+      const { leastCursor } = subscriber
+      subscriber.push(leastCursor === 0 ? common : data + controlEvent(state, next, leastCursor), next)
+    }
+    this.#tookMs = performance.now() - startMs
+  }
+
+  #finishAll(): void {
+    this.#end()
+    for (const subscriber of this.#ahead.splice(0)) subscriber.catchUp()
+    for (const subscriber of this.#subscribers) subscriber.finish()
+  }
+
+  #end(): void {
+    this.#forget?.()
+    const { tails } = this.#service.live
+    if (tails.get(this.#name) === this) tails.delete(this.#name)
+  }
+}

@@ -1,0 +1,51 @@
+/** Takes the path and the query of a request apart. */
+import { checkStreamName } from '../streams/file-name.js'
+import { badRequest, notFound, Refusal } from './refusal.js'
+
+export interface Target {
+  path: string
+  query: string
+}
+
+/** `target` is a path and a query, as a request line has them, or a whole URL. */
+export function splitTarget(target: string): Target {
+  const rooted = target.startsWith('/') ? target : target.replace(/^[a-z]+:\/\/[^/?]*/i, '') || '/'
+  const mark = rooted.indexOf('?')
+  return mark === -1 ? { path: rooted, query: '' } : { path: rooted.slice(0, mark), query: rooted.slice(mark + 1) }
+}
+
+/** The name of the stream that `path` addresses. */
+export function streamOfPath(path: string, prefix: string): string {
+  if (!path.startsWith(prefix)) throw notFound()
+  const escaped = path.slice(prefix.length)
+  if (escaped === '') throw notFound()
+  if (escaped === '__ds' || escaped.startsWith('__ds/'))
+    throw new Refusal(501, 'not-implemented', 'this server has no subscriptions')
+  const name = escaped.includes('%') ? unescaped(escaped) : escaped
+  try {
+    checkStreamName(name)
+  } catch {
+    throw badRequest('the name of a stream has 1 to 1024 bytes of UTF-8')
+  }
+  return name
+}
+
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw badRequest('the path is not percent-encoded UTF-8')
+  }
+}
+
+/** The values of the parameter `name`. */
+export function parameters(query: string, name: string): string[] {
+  if (!query.includes(name)) return []
+  const values: string[] = []
+  for (const pair of query.split('&')) {
+    const equals = pair.indexOf('=')
+    const key = equals === -1 ? pair : pair.slice(0, equals)
+    if (key === name) values.push(equals === -1 ? '' : unescaped(pair.slice(equals + 1).replaceAll('+', ' ')))
+  }
+  return values
+}

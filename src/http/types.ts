@@ -1,0 +1,104 @@
+/** The public types of `durlog/http`. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+/** The rights of a request. A right that is missing is not granted. */
+export interface Rights {
+  /** GET and HEAD, and forking a stream. */
+  read?: boolean | undefined
+  /** POST. */
+  write?: boolean | undefined
+  /** PUT. */
+  create?: boolean | undefined
+  delete?: boolean | undefined
+  /** List the names of streams, and read the server's metrics. */
+  list?: boolean | undefined
+  /** The streams of the request are those whose names begin with this text and a slash. Default: all. */
+  tenant?: string | undefined
+}
+
+/** A request as `authorize` gets it. */
+export interface HttpRequest {
+  method: string
+  /** Path and query, as they were sent. */
+  target: string
+  /** The name that the path has without a tenant. */
+  stream: string
+  /** The value of a header, whose name is given in lower case. */
+  header(name: string): string | undefined
+}
+
+export interface RequestReport {
+  method: string
+  target: string
+  status: number
+  durationMs: number
+  /** That of the header X-Request-Id, or a new one. */
+  requestId: string
+  /** Why the server ended the connection. */
+  dropped?: DropReason | undefined
+}
+
+/** `slow-reader`: it did not read for `slowReaderMs`. `shutdown`: the handler was closed. */
+export type DropReason = 'slow-reader' | 'shutdown'
+
+export interface HandlerOptions {
+  /** The path before the names of streams. Default `/`. */
+  prefix?: string | undefined
+  /** Decides what a request may do; undefined refuses it with 401. Default: everything. */
+  authorize?: ((request: HttpRequest) => Rights | undefined | Promise<Rights | undefined>) | undefined
+  /** Refuse everything but reads. Default false. */
+  readOnly?: boolean | undefined
+  /** Origins that browsers may call from, or `*`. Default: none. Pages of the server itself may always call. */
+  cors?: string | readonly string[] | undefined
+  /** The longest body in bytes: 1 to 8 MiB. Default 8 MiB. */
+  maxBodyBytes?: number | undefined
+  /** About as many bytes as one answer of a catch-up read has at most. Default 1 MiB. */
+  chunkBytes?: number | undefined
+  /** Streams that a tenant may have. Default: no limit. */
+  maxStreams?: number | undefined
+  /** Long-polls and event streams that are open at a time. Default 20,000. */
+  maxLive?: number | undefined
+  /** How long a long-poll waits. Default 30,000. */
+  longPollMs?: number | undefined
+  /** How long an event stream lasts before the client connects again. Default 60,000. */
+  sseMs?: number | undefined
+  /** A subscriber of events that reads nothing for so long is dropped. Default 30,000. */
+  slowReaderMs?: number | undefined
+  /** Cache-Control of data that does not change: `public`, `private` or `no-store`. Default `public`; with `authorize`, `private`. */
+  cache?: 'public' | 'private' | 'no-store' | undefined
+  /** Called after each request. */
+  onRequest?: ((report: RequestReport) => void) | undefined
+}
+
+export interface ServerOptions extends HandlerOptions {
+  /** Default `127.0.0.1`. */
+  host?: string | undefined
+  /** Default 4437, that of the protocol; 0 takes any. */
+  port?: number | undefined
+  /** Serve HTTPS. */
+  tls?: { cert: string | Buffer; key: string | Buffer } | undefined
+  /** Connections that are open at a time; others are closed at once. Default 25,000. */
+  maxConnections?: number | undefined
+  /** Serve a page at `/` that shows the streams. Default false. */
+  ui?: boolean | undefined
+}
+
+/** A server of streams. */
+export interface StreamsServer extends AsyncDisposable {
+  readonly url: string
+  /** Refuses new connections, ends live reads with a control event and finishes appends; settles within 5 seconds. */
+  close(): Promise<void>
+}
+
+/** Serves streams by the Durable Streams protocol: for `node:http` by the call, for everything else by `fetch`. */
+export interface StreamsHandler {
+  (request: IncomingMessage, response: ServerResponse): void
+  /** For Hono, Next.js, Bun and Deno. */
+  fetch(request: Request): Promise<Response>
+  /** False after an append has failed because of the device, and once the streams or the handler are closed. */
+  isHealthy(): boolean
+  /** Counters and gauges, in the text format of Prometheus. */
+  metrics(): string
+  /** Ends live reads with a control event; settles when appends in progress have been answered. */
+  close(): Promise<void>
+}

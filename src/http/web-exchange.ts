@@ -1,0 +1,129 @@
+/** A request of the Fetch standard, for Hono, Next.js, Bun and Deno. */
+import { clearTimeout, setTimeout } from 'node:timers'
+import { EMPTY, type Exchange, type HeaderList, type Sink } from './exchange.js'
+import { Refusal } from './refusal.js'
+import { splitTarget } from './target.js'
+import type { DropReason } from './types.js'
+
+/** Statuses whose answers have no body. */
+const NO_BODY = [101, 103, 204, 205, 304]
+const SLOW_BYTES = 1 << 20
+
+export class WebExchange implements Exchange, Sink {
+  readonly method: string
+  readonly target: string
+  readonly origin: string
+  readonly response: Promise<Response>
+  status = 0
+  dropped: DropReason | undefined
+  readonly #request: Request
+  #respond: (response: Response) => void = () => {}
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined
+  #isOver = false
+  #onEnd: (() => void)[] = []
+  #onDrain: (() => void) | undefined
+
+  constructor(request: Request) {
+    this.#request = request
+    this.method = request.method
+    const { path, query } = splitTarget(request.url)
+    this.target = query === '' ? path : `${path}?${query}`
+    this.origin = new URL(request.url).origin
+    this.response = new Promise((resolve) => {
+      this.#respond = resolve
+    })
+    request.signal?.addEventListener('abort', () => this.#ended(), { once: true })
+  }
+
+  header(name: string): string | undefined {
+    return this.#request.headers.get(name) ?? undefined
+  }
+
+  async body(maxBytes: number): Promise<Buffer> {
+    const { body } = this.#request
+    if (body === null) return EMPTY
+    const parts: Uint8Array[] = []
+    let bytes = 0
+    for await (const part of body as unknown as AsyncIterable<Uint8Array>) {
+      bytes += part.length
+      if (bytes > maxBytes) throw new Refusal(413, 'too-large', `a body has at most ${maxBytes} bytes`)
+      parts.push(part)
+    }
+    return Buffer.concat(parts)
+  }
+
+  reply(status: number, headers: HeaderList, body?: Buffer | string): void {
+    if (this.status !== 0) return
+    this.status = status
+    const content = this.method === 'HEAD' || NO_BODY.includes(status) ? null : (body ?? null)
+    this.#respond(
+      new Response(content as Uint8Array<ArrayBuffer> | string | null, { status, headers: pairsOf(headers) }),
+    )
+    this.#ended()
+  }
+
+  open(status: number, headers: HeaderList): Sink {
+    this.status = status
+    const stream = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.#controller = controller
+        },
+        pull: () => this.#onDrain?.(),
+        cancel: () => this.#ended(),
+      },
+      new ByteLengthQueuingStrategy({ highWaterMark: SLOW_BYTES }),
+    )
+    this.#respond(new Response(stream, { status, headers: pairsOf(headers) }))
+    return this
+  }
+
+  onEnd(ended: () => void): void {
+    if (this.#isOver) ended()
+    else this.#onEnd.push(ended)
+  }
+
+  write(chunk: string | Buffer): boolean {
+    if (this.#isOver || this.#controller === undefined) return false
+    if (chunk.length > 0) this.#controller.enqueue(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
+    return (this.#controller.desiredSize ?? 0) > 0
+  }
+
+  drained(ms: number): Promise<boolean> {
+    if (this.#isOver) return Promise.resolve(false)
+    return new Promise((resolve) => {
+      const settle = (drained: boolean): void => {
+        clearTimeout(timer)
+        this.#onDrain = undefined
+        resolve(drained)
+      }
+      const timer = setTimeout(() => settle(false), ms)
+      this.#onDrain = () => settle(true)
+      this.onEnd(() => settle(false))
+    })
+  }
+
+  end(): void {
+    if (this.#isOver) return
+    this.#controller?.close()
+    this.#ended()
+  }
+
+  drop(reason: DropReason): void {
+    if (this.#isOver) return
+    this.dropped = reason
+    this.#controller?.error(new Error(reason))
+    this.#ended()
+  }
+
+  #ended(): void {
+    this.#isOver = true
+    for (const ended of this.#onEnd.splice(0)) ended()
+  }
+}
+
+function pairsOf(headers: HeaderList): [string, string][] {
+  const pairs: [string, string][] = []
+  for (let at = 0; at < headers.length; at += 2) pairs.push([headers[at] as string, headers[at + 1] as string])
+  return pairs
+}

@@ -1,0 +1,198 @@
+/** The handler's rights, tenants, limits and end, and its use without node:http. */
+import { createHash } from 'node:crypto'
+import { connect } from 'node:net'
+import { Readable } from 'node:stream'
+import { expect, onTestFinished, test } from 'vitest'
+import type { HandlerOptions } from '../../src/http/index.js'
+import { streamsHandler } from '../../src/http/index.js'
+import { type Served, serveStreams } from '../fixtures/http.js'
+import { scratchStreams, values } from '../fixtures/streams.js'
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+async function serveUntilDone(options?: HandlerOptions): Promise<Served> {
+  const served = await serveStreams(options)
+  onTestFinished(() => served.stop())
+  return served
+}
+
+/** The answers to the five methods for `path`. */
+async function statuses(url: string, headers: Record<string, string>): Promise<Record<string, number>> {
+  const found: Record<string, number> = {}
+  for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'DELETE']) {
+    const body = method === 'POST' ? { body: '1' } : {}
+    found[method] = (await fetch(url, { method, headers: { ...JSON_TYPE, ...headers }, ...body })).status
+  }
+  return found
+}
+
+const every = (status: number) => ({ GET: status, HEAD: status, POST: status, PUT: status, DELETE: status })
+
+test('a request without rights gets the same answer whether or not the stream exists', async () => {
+  const rights: Record<string, object> = { none: {}, reader: { read: true } }
+  const { url, streams } = await serveUntilDone({ authorize: ({ header }) => rights[header('authorization') ?? ''] })
+  await streams.stream('there').append(1)
+  for (const name of ['there', 'missing']) {
+    expect(await statuses(`${url}/${name}`, {})).toEqual(every(401))
+    expect(await statuses(`${url}/${name}`, { authorization: 'none' })).toEqual(every(403))
+    const refusals = await statuses(`${url}/${name}`, { authorization: 'reader' })
+    expect(refusals).toMatchObject({ POST: 403, PUT: 403, DELETE: 403 })
+  }
+  expect((await fetch(`${url}/there`, { headers: { authorization: 'reader' } })).status).toBe(200)
+  const fork = { authorization: 'reader', 'stream-forked-from': '/missing' }
+  expect((await fetch(`${url}/new`, { method: 'PUT', headers: fork })).status).toBe(403)
+})
+
+test('a tenant sees only its own streams, and forks only them', async () => {
+  const all = { read: true, write: true, create: true, delete: true }
+  const { url, streams } = await serveUntilDone({
+    authorize: ({ header }) => ({ ...all, tenant: header('authorization') ?? 'x' }),
+  })
+  const put = (path: string, tenant: string, headers = {}) =>
+    fetch(url + path, { method: 'PUT', headers: { ...JSON_TYPE, authorization: tenant, ...headers }, body: '1' })
+  expect((await put('/s', 'one')).status).toBe(201)
+  expect((await fetch(`${url}/s`, { headers: { authorization: 'two' } })).status).toBe(404)
+  expect((await put('/f', 'two', { 'stream-forked-from': '/s' })).status).toBe(404)
+  expect((await put('/f', 'two', { 'stream-forked-from': '/../one/s' })).status).toBe(404)
+  expect((await put('/f', 'one', { 'stream-forked-from': '/s' })).status).toBe(201)
+  expect(await values(streams.stream('one/f').read())).toEqual([1, 1])
+})
+
+test('readOnly refuses every change', async () => {
+  const { url, streams } = await serveUntilDone({ readOnly: true })
+  await streams.stream('s').append(1)
+  expect(await statuses(`${url}/s`, {})).toEqual({ GET: 200, HEAD: 200, POST: 403, PUT: 403, DELETE: 403 })
+})
+
+test('an origin that is not listed gets no CORS headers', async () => {
+  const { url } = await serveUntilDone({ cors: ['https://app.example'] })
+  const allowed = async (origin: string) =>
+    (await fetch(`${url}/s`, { method: 'OPTIONS', headers: { origin } })).headers.get('access-control-allow-origin')
+  expect([await allowed('https://app.example'), await allowed('https://other.example')]).toEqual([
+    'https://app.example',
+    null,
+  ])
+})
+
+test('a body over the limit, and a stream over the limit, are refused with a status that says so', async () => {
+  const { url, streams } = await serveUntilDone({ maxBodyBytes: 100, maxStreams: 2 })
+  const put = (path: string, body: string) => fetch(url + path, { method: 'PUT', headers: JSON_TYPE, body })
+  expect((await put('/a', JSON.stringify('x'.repeat(100)))).status).toBe(413)
+  expect([(await put('/a', '1')).status, (await put('/b', '1')).status]).toEqual([201, 201])
+  const refused = await put('/c', '1')
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '10'])
+  expect((await put('/a', '2')).status).toBe(200)
+  const chunks = Readable.toWeb(Readable.from(Array.from({ length: 100 }, () => Buffer.alloc(1000, ' '))))
+  const sent = await fetch(`${url}/a`, {
+    method: 'POST',
+    headers: JSON_TYPE,
+    body: chunks,
+    duplex: 'half',
+  } as object)
+  expect(sent.status).toBe(413)
+  expect(await values(streams.stream('a').read())).toEqual([1])
+})
+
+test('too many live reads are refused with 503 and Retry-After', async () => {
+  const { url, streams } = await serveUntilDone({ maxLive: 1, longPollMs: 60_000 })
+  await streams.stream('s').create()
+  const first = new AbortController()
+  const live = fetch(`${url}/s?offset=now&live=sse`, { signal: first.signal })
+  await live
+  const refused = await fetch(`${url}/s?offset=now&live=long-poll`)
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5'])
+  first.abort()
+})
+
+test('values of JSON are stored as they were written', async () => {
+  const { url, streams } = await serveUntilDone()
+  const body = '[1.0, 12345678901234567890,\r\n {"a" : [ "x,]\\"\\\\" , {}]\n}, "\\u2028", [] , [[1],[2]]]'
+  await fetch(`${url}/s`, { method: 'PUT', headers: JSON_TYPE, body })
+  const text = await (await fetch(`${url}/s`)).text()
+  expect(text).toBe('[1.0,12345678901234567890,{"a" : [ "x,]\\"\\\\" , {}] },"\\u2028",[],[[1],[2]]]')
+  await streams.checkpoint()
+  expect(await (await fetch(`${url}/s`)).text()).toBe(text)
+  expect(
+    (await fetch(`${url}/s`, { method: 'POST', headers: JSON_TYPE, body: Buffer.from([0x22, 0xff, 0x22]) })).status,
+  ).toBe(400)
+})
+
+test('a read in several chunks has every byte once, from memory and from the file', async () => {
+  const { url, streams } = await serveUntilDone({ chunkBytes: 10_000 })
+  const stream = streams.stream('s')
+  await stream.create({ encoding: 'bytes' })
+  const expected = createHash('sha256')
+  for (let i = 0; i < 100; i++) {
+    const record = Buffer.alloc(1 + ((i * 997) % 3000), i)
+    expected.update(record)
+    await stream.append(record)
+    if (i === 70) await streams.checkpoint()
+  }
+  const found = createHash('sha256')
+  let requests = 0
+  for (let offset = '-1'; ; requests++) {
+    const answer = await fetch(`${url}/s?offset=${offset}`)
+    found.update(Buffer.from(await answer.arrayBuffer()))
+    offset = answer.headers.get('stream-next-offset') as string
+    if (answer.headers.get('stream-up-to-date') === 'true') break
+  }
+  expect(requests).toBeGreaterThan(5)
+  expect(found.digest('hex')).toBe(expected.digest('hex'))
+})
+
+test('a subscriber that does not read is dropped, and the others get everything', async () => {
+  const dropped: unknown[] = []
+  const { url, streams, server } = await serveUntilDone({
+    slowReaderMs: 50,
+    onRequest: ({ dropped: reason }) => reason !== undefined && dropped.push(reason),
+  })
+  await streams.stream('s').create({ encoding: 'bytes', contentType: 'text/plain' })
+  const { port } = server.address() as { port: number }
+  const slow = connect(port, '127.0.0.1')
+  const closed = new Promise((resolve) => slow.once('close', resolve))
+  slow.on('error', () => {})
+  slow.write('GET /s?offset=-1&live=sse HTTP/1.1\r\nHost: x\r\n\r\n')
+  await new Promise((resolve) => slow.once('readable', resolve))
+  const fast = await fetch(`${url}/s?offset=-1&live=sse`)
+  let received = 0
+  const reading = (async () => {
+    for await (const part of fast.body as unknown as AsyncIterable<Uint8Array>) {
+      received += part.length
+      if (received > 40 << 20) return
+    }
+  })()
+  for (let i = 0; i < 42; i++) await streams.stream('s').append(Buffer.alloc(1 << 20, 0x61))
+  await reading
+  slow.resume()
+  await closed
+  expect(dropped).toContain('slow-reader')
+})
+
+test('close ends long-polls and event streams, and these with a control event', async () => {
+  const { url, streams, handler } = await serveUntilDone({ longPollMs: 60_000 })
+  await streams.stream('s').append(1)
+  const events = await fetch(`${url}/s?offset=now&live=sse`)
+  const poll = fetch(`${url}/s?offset=now&live=long-poll`)
+  await expect.poll(() => handler.metrics()).toContain('durlog_http_live_requests 2')
+  await handler.close()
+  expect((await poll).status).toBe(204)
+  const text = await events.text()
+  expect(text.match(/event: control/g)).toHaveLength(2)
+  expect(text).toContain('"streamNextOffset":"0000000000000000_0000000000000001"')
+})
+
+test('fetch answers as the server does, with events too', async () => {
+  const { streams } = await scratchStreams()
+  const handler = streamsHandler(streams, { prefix: '/v1/' })
+  const call = (path: string, init?: RequestInit) => handler.fetch(new Request(`https://host.example${path}`, init))
+  const put = await call('/v1/a%2Fb', { method: 'PUT', headers: JSON_TYPE, body: '[1,2]' })
+  expect([put.status, put.headers.get('location')]).toEqual([201, 'https://host.example/v1/a%2Fb'])
+  expect((await call('/other')).status).toBe(404)
+  const events = await call('/v1/a%2Fb?offset=-1&live=sse')
+  await call('/v1/a/b', { method: 'POST', headers: { ...JSON_TYPE, 'stream-closed': 'true' }, body: '3' })
+  expect(await events.text()).toContain('data:[3]')
+  const read = await call('/v1/a/b')
+  expect([read.status, await read.text()]).toEqual([200, '[1,2,3]'])
+  expect((await call('/v1/a/b', { method: 'HEAD' })).headers.get('stream-closed')).toBe('true')
+  await handler.close()
+})

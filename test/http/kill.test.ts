@@ -1,0 +1,113 @@
+/** Repeated requests after kill -9 of the server between the sync and the answer: docs/SERVE.md, "Guarantees". */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { createFetchWithBackoff, DurableStream, IdempotentProducer, stream } from '@durable-streams/client'
+import { expect, onTestFinished, test } from 'vitest'
+import { openStreams } from '../../src/streams/index.js'
+import { scratchDir } from '../fixtures/scratch.js'
+import { all } from '../fixtures/streams.js'
+
+const PROGRAM = fileURLToPath(new URL('kill-server.mjs', import.meta.url))
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+interface Running {
+  child: ChildProcess
+  port: number
+  exited: Promise<unknown>
+}
+
+/** `answers`: the answers to POST before the process ends. */
+async function start(dir: string, answers: number, port = 0): Promise<Running> {
+  const child = spawn(process.execPath, [PROGRAM, dir, String(answers), String(port)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const exited = once(child, 'exit')
+  const [line] = await once(createInterface({ input: child.stdout as NodeJS.ReadableStream }), 'line')
+  return { child, port: Number(line), exited }
+}
+
+async function stop({ child, exited }: Running): Promise<void> {
+  child.kill('SIGKILL')
+  await exited
+}
+
+test('a request that is repeated after kill -9 between the sync and the answer is stored once', async () => {
+  const dir = join(scratchDir(), 'streams')
+  let server = await start(dir, -1)
+  const { port } = server
+  const url = `http://127.0.0.1:${port}/s`
+  await fetch(url, { method: 'PUT', headers: JSON_TYPE })
+  await stop(server)
+  const post = (seq: number, closed: boolean) =>
+    fetch(url, {
+      method: 'POST',
+      headers: {
+        ...JSON_TYPE,
+        'producer-id': 'p',
+        'producer-epoch': '0',
+        'producer-seq': String(seq),
+        'stream-closed': String(closed),
+      },
+      body: JSON.stringify([{ seq }, 'second message']),
+    })
+  const kills = 20
+  for (let seq = 0; seq < kills; seq++) {
+    server = await start(dir, 0, port)
+    await expect(post(seq, seq === kills - 1)).rejects.toThrow()
+    await server.exited
+    server = await start(dir, -1, port)
+    const repeated = await post(seq, seq === kills - 1)
+    expect([repeated.status, repeated.headers.get('producer-seq')]).toEqual([204, String(seq)])
+    await stop(server)
+  }
+  const streams = await openStreams(dir, { exclusive: true })
+  onTestFinished(() => streams.close())
+  const records = await all(streams.stream('s').read())
+  const expected = Array.from({ length: kills }, (_, seq) => [{ seq }, 'second message']).flat()
+  expect(records.map(({ value }) => value)).toEqual(expected)
+  expect(await streams.stream('s').info()).toMatchObject({ ended: true })
+}, 120_000)
+
+test('the official client reads every value once and in order, and its producer stores each once, over kills', async () => {
+  const dir = join(scratchDir(), 'streams')
+  let server = await start(dir, -1)
+  const { port } = server
+  const url = `http://127.0.0.1:${port}/chat`
+  const backoffOptions = { initialDelay: 10, maxDelay: 50, multiplier: 1.5, maxRetries: 10_000 }
+  const handle = new DurableStream({ url, contentType: 'application/json', backoffOptions })
+  await handle.create({ contentType: 'application/json' })
+  const found: number[] = []
+  const end = new AbortController()
+  onTestFinished(() => end.abort())
+  const reading = (async () => {
+    const live = await stream<number>({ url, offset: '-1', live: 'long-poll', backoffOptions, signal: end.signal })
+    for await (const value of live.jsonStream() as unknown as AsyncIterable<number>) found.push(value)
+  })()
+  const errors: unknown[] = []
+  const producer = new IdempotentProducer(handle, 'p', {
+    lingerMs: 1,
+    fetch: createFetchWithBackoff(fetch, backoffOptions),
+    onError: (error) => errors.push(error),
+  })
+  let sent = 0
+  for (let kill = 0; kill < 10; kill++) {
+    for (let i = 0; i < 20; i++) producer.append(JSON.stringify(sent++))
+    await expect.poll(() => found.length, { timeout: 30_000 }).toBeGreaterThan(20 * kill)
+    await stop(server)
+    server = await start(dir, kill % 2 === 0 ? 0 : -1, port)
+    if (kill % 2 === 0) {
+      for (let i = 0; i < 20; i++) producer.append(JSON.stringify(sent++))
+      await server.exited
+      server = await start(dir, -1, port)
+    }
+  }
+  await producer.flush()
+  await handle.close()
+  await reading
+  expect(errors).toEqual([])
+  expect(found).toEqual(Array.from({ length: sent }, (_, value) => value))
+}, 120_000)
