@@ -5,7 +5,15 @@ import { DurlogError, type DurlogErrorCode } from '../errors.js'
 export class ConditionFailed extends Error {}
 
 /** A failure that another try may not meet. */
-export class StoreFailure extends Error {}
+export class StoreFailure extends Error {
+  /** Of the answer; undefined without one. */
+  readonly status: number | undefined
+
+  constructor(message: string, status?: number, options?: ErrorOptions) {
+    super(message, options)
+    this.status = status
+  }
+}
 
 /** Codes of S3 that mean an outdated token, which a function may replace. */
 const EXPIRED = ['ExpiredToken', 'TokenRefreshRequired']
@@ -41,9 +49,9 @@ export function refusalError(refusal: Refusal, renewable: boolean): Error {
   const { status, code, message, request } = refusal
   const text = `${request}: ${status}${code === '' ? '' : ` ${code}`}${message === '' ? '' : `: ${message}`}`
   if (status === 412) return new ConditionFailed(text)
-  if (renewable && EXPIRED.includes(code)) return new StoreFailure(text)
+  if (renewable && EXPIRED.includes(code)) return new StoreFailure(text, status)
   const final = finalCode(refusal)
-  return final === undefined ? new StoreFailure(text) : new DurlogError(final, `${text}${remedyOf(refusal)}`)
+  return final === undefined ? new StoreFailure(text, status) : new DurlogError(final, `${text}${remedyOf(refusal)}`)
 }
 
 function finalCode({ status, code }: Refusal): DurlogErrorCode | undefined {

@@ -73,7 +73,9 @@ export class Bucket {
     // Without the key, `If-Match` is answered by 404.
     if (response.status === 404) {
       const message = `PUT ${this.urlOf(key)}: 404`
-      throw condition !== undefined && 'ifMatch' in condition ? new ConditionFailed(message) : new StoreFailure(message)
+      throw condition !== undefined && 'ifMatch' in condition
+        ? new ConditionFailed(message)
+        : new StoreFailure(message, 404)
     }
     return response.headers.get('etag') ?? ''
   }
@@ -85,7 +87,7 @@ export class Bucket {
     const { response, body } = await this.#call({ method: 'GET', key, headers, bytes: range?.length ?? 2 ** 26 })
     if (response.status === 404) return undefined
     if (range !== undefined && body.length !== range.length)
-      throw new StoreFailure(`${this.urlOf(key)}: a read of ${range.length} bytes got ${body.length}`)
+      throw new StoreFailure(`${this.urlOf(key)}: a read of ${range.length} bytes got ${body.length}`, response.status)
     return toObject(response, body, body.length)
   }
 
@@ -160,7 +162,9 @@ export class Bucket {
     } catch (error) {
       this.#signal?.throwIfAborted()
       const { cause, message } = error as Error
-      throw new StoreFailure(`${request}: ${(cause as Error | undefined)?.message ?? message}`, { cause: error })
+      throw new StoreFailure(`${request}: ${(cause as Error | undefined)?.message ?? message}`, undefined, {
+        cause: error,
+      })
     }
     if (response.ok) return { response, body: answer }
     const xml = answer.toString('utf8')

@@ -10,6 +10,7 @@ import { probeStore } from './probe.js'
 import { CHOICE_NAMES, resolveChoice } from './restore-options.js'
 import type { ArchiveChoice, ArchiveOptions, Archiver, ArchiveSummary, BucketAccess, ProbeFinding } from './types.js'
 
+export { readArchive } from './read.js'
 export { restoreArchive } from './restore.js'
 export { mainLogOf } from './streams-folder.js'
 export type {
@@ -24,6 +25,7 @@ export type {
   BucketAccess,
   KeepAfterAck,
   ProbeFinding,
+  ReadArchiveOptions,
   RestoreArchiveOptions,
   RestoreArchiveReport,
   S3Credentials,

@@ -54,8 +54,8 @@ class Probe {
       return 'stored'
     } catch (error) {
       if (error instanceof ConditionFailed) return 'condition failed'
-      // 409 and the like: allowed while another write is in progress.
-      if (error instanceof StoreFailure) return 'busy'
+      // Allowed while another write is in progress. Any other failure says nothing about the store's conditions.
+      if (error instanceof StoreFailure && error.status === 409) return 'busy'
       throw error
     }
   }
@@ -122,7 +122,10 @@ class Probe {
       object?.size === BODY_BYTES && object.metadata['probe'] === 'read',
       object === undefined ? 'it is not found' : 'its content or its metadata differs',
     )
-    const part = await this.#bucket.get(key, { offset: 1, length: 4 }).catch(() => undefined)
+    const part = await this.#bucket.get(key, { offset: 1, length: 4 }).catch((error: unknown) => {
+      if (error instanceof StoreFailure && error.status === 200) return undefined
+      throw error
+    })
     this.#add('a range can be read', part?.body.toString('utf8') === 'eadr', 'other bytes')
     const listed = await this.#bucket.list(this.#folder)
     this.#add(

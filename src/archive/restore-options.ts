@@ -1,10 +1,11 @@
 /** The names, defaults and checks of the options of `restoreArchive`. */
 import { invalidArgument } from '../errors.js'
+import type { ReadableLog } from '../index.js'
 import { checkSignal } from '../options/abort-signal.js'
-import { checkSeq, toTimeMs } from '../options/call-options.js'
+import { checkSeq, resolveDir, toTimeMs } from '../options/call-options.js'
 import { bag, flag, shown, whole } from '../options/checks.js'
 import { BUCKET_OPTION_NAMES, type ResolvedBucket, resolveBucket } from './bucket-options.js'
-import type { ArchiveChoice, RestoreArchiveOptions } from './types.js'
+import type { ArchiveChoice, ReadArchiveOptions, RestoreArchiveOptions } from './types.js'
 
 export const CHOICE_NAMES: readonly string[] = [...BUCKET_OPTION_NAMES, 'uuid', 'generation']
 
@@ -63,6 +64,44 @@ export function resolveRestore(options: unknown): ResolvedRestore {
     pollMs: whole('pollMs', given.pollMs, MS, 1000),
     retryForMs: retryForMs === Number.POSITIVE_INFINITY ? retryForMs : whole('retryForMs', retryForMs, MS, Infinity),
     onProgress,
+    signal: checkSignal(given.signal),
+  }
+}
+
+const READ_NAMES: readonly string[] = [
+  ...CHOICE_NAMES,
+  ...(['log', 'from', 'to', 'follow', 'cache', 'signal'] satisfies (keyof ReadArchiveOptions)[]),
+]
+
+export interface ResolvedRead extends ResolvedChoice {
+  log: ReadableLog | undefined
+  from: number | undefined
+  to: number
+  follow: boolean
+  cacheDir: string | undefined
+  cacheBytes: number
+  signal: AbortSignal | undefined
+}
+
+/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function resolveRead(options: unknown): ResolvedRead {
+  const given = bag('readArchive options', options, READ_NAMES) as unknown as ReadArchiveOptions
+  const { log, from, to } = given
+  if (log !== undefined && typeof log.read !== 'function')
+    throw invalidArgument(`log must be a log that open() returned; got ${shown(log)}`)
+  if (from !== undefined) checkSeq('from', from)
+  if (to !== undefined) checkSeq('to', to)
+  const follow = flag('follow', given.follow, false)
+  if (follow && log === undefined) throw invalidArgument('follow needs log, whose new records it waits for')
+  const { dir, maxBytes } = bag('cache', given.cache, ['dir', 'maxBytes'])
+  return {
+    ...resolveChoice(given),
+    log,
+    from,
+    to: to ?? Number.POSITIVE_INFINITY,
+    follow,
+    cacheDir: dir === undefined ? undefined : resolveDir(dir),
+    cacheBytes: whole('cache.maxBytes', maxBytes, { min: 0, max: 2 ** 53 - 1, unit: 'bytes' }, 2 ** 30),
     signal: checkSignal(given.signal),
   }
 }

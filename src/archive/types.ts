@@ -1,7 +1,7 @@
 /** The options, results and events of `durlog/archive`. */
 import type { EventEmitter } from 'node:events'
 import type { DurlogError } from '../errors.js'
-import type { ByteSize, Duration } from '../index.js'
+import type { ByteSize, Duration, ReadableLog } from '../index.js'
 import type { KeepAfterAck, ShipLag, ShipRetry, ShipStats } from '../ship/types.js'
 
 export interface S3Credentials {
@@ -127,6 +127,20 @@ export interface RestoreArchiveReport {
   bytes: number
   /** An earlier call had begun. */
   resumed: boolean
+}
+
+export interface ReadArchiveOptions extends ArchiveChoice {
+  /** The archived log: records that it holds are read from it. Default: read the archive alone. */
+  log?: ReadableLog | undefined
+  /** The first seq; default: the first of the archive. */
+  from?: number | undefined
+  /** End before this seq; default: the end of the log, or of the archive. */
+  to?: number | undefined
+  /** Wait for new records at the end of `log`. Default false. */
+  follow?: boolean | undefined
+  /** Keep objects that were read. Default: a temporary folder, which is removed at the end. */
+  cache?: { dir: string; maxBytes?: ByteSize | undefined } | undefined
+  signal?: AbortSignal | undefined
 }
 
 /** One property of a store that the archive depends on. */

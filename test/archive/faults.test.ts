@@ -118,6 +118,22 @@ test('a store that ignores conditions is refused before anything is archived', a
   expect(s3.keys()).toEqual([])
 })
 
+test('a store that fails during the probe is not refused', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 1)
+  let failures = 0
+  // The whole first race.
+  s3.fault = ({ method, key }) => {
+    if (method !== 'PUT' || !key.includes('/probe/') || failures === 32) return undefined
+    failures++
+    return failures % 2 === 0 ? { drop: true } : { status: 503, code: 'SlowDown' }
+  }
+  await archiveAll(log, s3)
+  expect(failures).toBe(32)
+  expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
+})
+
 test('two archivers of one log store each record once', async () => {
   const s3 = await store()
   const log = await scratchLog(SMALL)

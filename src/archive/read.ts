@@ -1,0 +1,119 @@
+/** Reads records of an archive, and then those of the log. */
+import { DurlogError } from '../errors.js'
+import { type LogRecord, open, type ReadableLog } from '../index.js'
+import { gapError } from '../ship/start.js'
+import { Bucket } from './bucket.js'
+import { chooseArchive } from './choose.js'
+import type { Manifest, PieceEntry } from './manifest.js'
+import { factsOf, sha256Of } from './piece.js'
+import { PieceCache } from './piece-cache.js'
+import { type ResolvedRead, resolveRead } from './restore-options.js'
+import { damaged } from './restore-plan.js'
+import type { ReadArchiveOptions } from './types.js'
+
+/**
+ * Iterates over the records of an archive from `from` to before `to`. With `log`, which is the archived log, only records that the
+ * log has trimmed come from the archive. Rejects with ERR_DURLOG_NOT_FOUND, ERR_DURLOG_OUT_OF_RANGE (the archive begins later),
+ * ERR_DURLOG_CORRUPT (a checksum), ERR_DURLOG_DESTINATION_GAP and the like, or as a reader of the log does.
+ */
+export async function* readArchive(options: ReadArchiveOptions): AsyncGenerator<LogRecord, void, undefined> {
+  const resolved = resolveRead(options)
+  const { log, to } = resolved
+  const reader = new ArchiveReader(resolved)
+  let next = resolved.from ?? (await reader.firstSeq())
+  try {
+    while (next < to) {
+      if (log === undefined || next < log.firstSeq) {
+        const end = Math.min(to, log?.firstSeq ?? Number.POSITIVE_INFINITY)
+        const piece = await reader.find(next, log !== undefined)
+        if (piece === undefined) return
+        for await (const record of reader.read(piece, next, end)) yield record
+        next = Math.min(end, piece.nextSeq)
+        continue
+      }
+      try {
+        const { follow, signal } = resolved
+        const range = Number.isFinite(to) ? { from: next, to } : { from: next }
+        for await (const record of log.read({ ...range, follow, ...(signal !== undefined && { signal }) })) {
+          yield record
+          next = record.seq + 1
+        }
+        return
+      } catch (error) {
+        // The log was trimmed up to a later record while it was read.
+        if (!(error instanceof DurlogError) || error.code !== 'ERR_DURLOG_OUT_OF_RANGE' || next >= log.firstSeq)
+          throw error
+      }
+    }
+  } finally {
+    await reader.close()
+  }
+}
+
+/** A piece on the local disk. */
+interface LocalFolder {
+  folder: string
+  firstSeq: number
+  nextSeq: number
+}
+
+class ArchiveReader {
+  readonly #bucket: Bucket
+  readonly #choice: { uuid: string | undefined; generation: number | undefined }
+  readonly #cache: PieceCache
+  #manifest: Manifest | undefined
+
+  constructor({ bucket, uuid, generation, log, cacheDir, cacheBytes, signal }: ResolvedRead) {
+    this.#bucket = new Bucket(bucket, signal)
+    this.#choice = { uuid: uuid ?? log?.uuid, generation }
+    this.#cache = new PieceCache(cacheDir, cacheBytes)
+  }
+
+  async firstSeq(): Promise<number> {
+    return (await this.#list()).entries[0]?.firstSeq ?? 0
+  }
+
+  /** The piece that holds `seq`; undefined if the archive ends before it, unless it `mustExist`. */
+  async find(seq: number, mustExist: boolean): Promise<LocalFolder | undefined> {
+    const known = this.#manifest === undefined ? undefined : await this.#open(this.#manifest, seq)
+    if (known !== undefined) return known
+    // Pieces were added, or merged, since they were listed.
+    const manifest = await this.#list()
+    const found = await this.#open(manifest, seq)
+    if (found !== undefined || !mustExist) return found
+    throw gapError(seq, seq)
+  }
+
+  async *read({ folder, nextSeq }: LocalFolder, from: number, to: number): AsyncGenerator<LogRecord> {
+    await using log: ReadableLog = await open(folder, { readOnly: true })
+    yield* log.read({ from, to: Math.min(to, nextSeq) })
+  }
+
+  close(): Promise<void> {
+    return this.#cache.close()
+  }
+
+  async #list(): Promise<Manifest> {
+    this.#manifest = (await chooseArchive(this.#bucket, this.#choice)).manifest
+    return this.#manifest
+  }
+
+  async #open(manifest: Manifest, seq: number): Promise<LocalFolder | undefined> {
+    const at = manifest.entries.findLastIndex(({ firstSeq }) => firstSeq <= seq)
+    if (at === -1) throw new DurlogError('ERR_DURLOG_OUT_OF_RANGE', `the archive begins after seq ${seq}`)
+    const facts = await manifest.facts(at)
+    const following = manifest.entries[at + 1]?.firstSeq ?? Number.POSITIVE_INFINITY
+    if (facts === undefined || facts.lastSeq < seq) return undefined
+    const { key, firstSeq } = manifest.entries[at] as PieceEntry
+    const folder = await this.#cache.folderOf(firstSeq, facts.sha256, () => this.#load(key, firstSeq))
+    return { folder, firstSeq, nextSeq: Math.min(facts.lastSeq + 1, following) }
+  }
+
+  async #load(key: string, firstSeq: number): Promise<Buffer> {
+    const object = await this.#bucket.get(key)
+    const url = this.#bucket.urlOf(key)
+    if (object === undefined) throw new DurlogError('ERR_DURLOG_NOT_FOUND', `${url} was deleted while it was read`)
+    if (factsOf(url, firstSeq, object).sha256 !== (await sha256Of(object.body))) throw damaged(url)
+    return object.body
+  }
+}
