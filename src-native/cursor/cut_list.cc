@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "checksum/crc32c.h"
 #include "cursor/cursor_file.h"
+#include "recovery/show_device.h"
 
 namespace durlog {
 namespace {
@@ -156,6 +157,16 @@ Status StartGeneration(Directory& directory, const LogUuid& uuid, uint64_t gener
   list.generation = generation;
   list.entries.push_back({generation, 0});
   return MakeCuts(directory, uuid, list);
+}
+
+Status SyncCuts(Directory& directory) {
+  const Result<std::unique_ptr<File>> file = directory.Open(kCutsName, OpenMode::kReadWrite);
+  if (file.status().code() == Code::kNotFound) return Status::Ok();
+  if (!file.ok()) return file.status();
+  // If the write of the cut has failed, the list is read as the device holds it.
+  DURLOG_ASSIGN_OR_RETURN(const bool on_device, ShowDevice(**file));
+  static_cast<void>(on_device);
+  return directory.Sync();
 }
 
 Status RecordCut(Directory& directory, const LogUuid& uuid, uint64_t next_seq) {

@@ -46,6 +46,11 @@ Result<CutList> ReadCuts(Directory& directory, const LogUuid& uuid);
 // cursors and snapshots. The caller holds the log's lock.
 Status RecordCut(Directory& directory, const LogUuid& uuid, uint64_t next_seq);
 
+// Brings the file to the device, if there is one. Called when a writer opens the log: the previous
+// one may have been killed before its cut was synced. A cursor that has noted the cut's generation
+// at `sync` would otherwise be newer than the list after a power cut.
+Status SyncCuts(Directory& directory);
+
 // The cuts of the log in a folder since a generation, for a snapshot. Changes nothing, and needs no
 // lock.
 struct CutsSince {

@@ -70,6 +70,7 @@ Status RecoverFolder(FileSystem& file_system, Directory& directory,
   DURLOG_RETURN_IF_ERROR(RemoveSpares(directory, plan.files));
   if (folder->uuid == LogUuid{}) folder->uuid = MakeUuid(file_system);  // no header could be read
   live->Attach(file_system, directory, capabilities, folder->uuid);
+  DURLOG_RETURN_IF_ERROR(SyncCuts(directory));
   DURLOG_RETURN_IF_ERROR(RecordLostRecords(
       file_system, directory, {folder->uuid, plan.files.segments.front()}, plan.next_seq));
   const bool cuts = !plan.cuts.empty();
