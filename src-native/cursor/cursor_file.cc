@@ -1,9 +1,12 @@
 #include "cursor/cursor_file.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <utility>
 
+#include "base/aligned_buffer.h"
+#include "base/bytes.h"
 #include "recovery/identity.h"
 #include "recovery/log_files.h"
 
@@ -13,10 +16,43 @@ namespace {
 constexpr char kSuffix[] = ".cursor";
 constexpr size_t kSuffixBytes = sizeof kSuffix - 1;
 constexpr size_t kMaxNameBytes = 64;
+constexpr int kReadAttempts = 3;
 
 bool IsNameByte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          c == '-';
+}
+
+CursorFileView ViewOf(const uint8_t* image, size_t bytes) {
+  CursorFileView view;
+  view.unfinished = bytes < kCursorFileBytes;
+  if (view.unfinished) return view;
+  for (size_t i = 0; i < kCursorSlotOffsets.size(); ++i) {
+    CursorSlot slot;
+    const CursorSlotState state = DecodeCursorSlot(image + kCursorSlotOffsets[i], &slot);
+    view.newer_version |= state == CursorSlotState::kNewerVersion;
+    if (state != CursorSlotState::kWhole) continue;
+    if (view.newest && slot.counter <= view.newest->counter) continue;
+    view.newest = slot;
+    view.newest_at = i;
+  }
+  return view;
+}
+
+// The file as the device holds it. nullopt if the file system has no direct I/O.
+Result<std::optional<CursorFileView>> ReadOnDevice(Directory& directory, const std::string& name) {
+  DURLOG_ASSIGN_OR_RETURN(const Capabilities capabilities, directory.Probe());
+  const uint64_t alignment = capabilities.direct_alignment;
+  if (!capabilities.direct_io || alignment > AlignedBuffer::kAlignment) {
+    return std::optional<CursorFileView>();
+  }
+  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<File> direct,
+                          directory.Open(name, OpenMode::kDirectUnsynced));
+  const size_t length = static_cast<size_t>(AlignUp(kCursorFileBytes, alignment));
+  AlignedBuffer image;
+  if (!image.Reserve(length, 0)) return Status::Error(Code::kOutOfMemory, "no memory to read");
+  DURLOG_ASSIGN_OR_RETURN(const size_t bytes, direct->ReadAt(0, image.data(), length));
+  return std::optional<CursorFileView>(ViewOf(image.data(), bytes));
 }
 
 }  // namespace
@@ -43,24 +79,9 @@ Result<std::vector<std::string>> ListCursorNames(Directory& directory) {
 }
 
 Result<CursorFileView> ReadCursorFile(File& file) {
-  CursorFileView view;
-  DURLOG_ASSIGN_OR_RETURN(const uint64_t bytes, file.Size());
-  view.unfinished = bytes < kCursorFileBytes;
-  if (view.unfinished) return view;
-  for (size_t i = 0; i < kCursorSlotOffsets.size(); ++i) {
-    uint8_t block[kCursorSlotBytes];
-    DURLOG_ASSIGN_OR_RETURN(const size_t read,
-                            file.ReadAt(kCursorSlotOffsets[i], block, sizeof block));
-    if (read < sizeof block) continue;
-    CursorSlot slot;
-    const CursorSlotState state = DecodeCursorSlot(block, &slot);
-    view.newer_version |= state == CursorSlotState::kNewerVersion;
-    if (state != CursorSlotState::kWhole) continue;
-    if (view.newest && slot.counter <= view.newest->counter) continue;
-    view.newest = slot;
-    view.newest_at = i;
-  }
-  return view;
+  std::array<uint8_t, kCursorFileBytes> image;
+  DURLOG_ASSIGN_OR_RETURN(const size_t bytes, file.ReadAt(0, image.data(), image.size()));
+  return ViewOf(image.data(), bytes);
 }
 
 // Only synced records are trimmed, so in no boot has the log lost a record below `first_seq` and
@@ -101,11 +122,30 @@ Result<std::vector<CursorPlace>> ListCursorPlaces(Directory& directory, const Bo
   return places;
 }
 
+// The system reports a failed writeback once to each open of a file that is older than the failure.
+// This open is later than the owner's commit, so the success of its sync proves nothing.
 Status SyncCursorPlace(Directory& directory, const CursorPlace& place) {
-  Result<std::unique_ptr<File>> file =
-      directory.Open(CursorFileName(place.name), OpenMode::kReadWrite);
+  const std::string name = CursorFileName(place.name);
+  Result<std::unique_ptr<File>> file = directory.Open(name, OpenMode::kReadWrite);
   if (file.status().code() == Code::kNotFound) return Status::Ok();  // removed since
-  return file.ok() ? (*file)->SyncData() : file.TakeStatus();
+  if (!file.ok()) return file.TakeStatus();
+  DURLOG_ASSIGN_OR_RETURN(const CursorFileView seen, ReadCursorFile(**file));
+  DURLOG_RETURN_IF_ERROR((*file)->SyncData());
+  if (!seen.newest) return Status::Ok();
+  // The owner may store a slot while the device is read. Then the slot before it is whole, or soon.
+  for (int attempt = 0; attempt < kReadAttempts; ++attempt) {
+    const Result<std::optional<CursorFileView>> read = ReadOnDevice(directory, name);
+    if (read.status().code() == Code::kNotFound) return Status::Ok();  // removed since
+    if (!read.ok()) return read.status();
+    const std::optional<CursorFileView>& held = *read;
+    if (!held || (held->newest && held->newest->counter >= seen.newest->counter)) {
+      return Status::Ok();
+    }
+  }
+  return Status::Error(Code::kIo,
+                       "the device lacks the position that the page cache shows: an earlier write "
+                       "to it failed")
+      .WithPath(directory.path() + "/" + name);
 }
 
 Result<uint64_t> HighestPosition(Directory& directory, const BootId& boot,

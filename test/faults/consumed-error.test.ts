@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -12,7 +12,7 @@ import { type OpenOptions, repair, type Strategy, verify } from '../../src/index
 import { diskProblem, runTool } from '../fixtures/disk-image.js'
 import { evictInode, type FailingDisk, fsyncAsAnotherProgram, makeFailingDisk } from '../fixtures/failing-disk.js'
 import { dyingOfFailedSync, shimProblem } from '../fixtures/fault-shim.js'
-import { codeOf, openUntilDone, texts } from '../fixtures/scratch.js'
+import { codeOf, openUntilDone, scratchDir, texts } from '../fixtures/scratch.js'
 
 const CHILD = fileURLToPath(new URL('consumed-error-child.mjs', import.meta.url))
 const KIB = 1024
@@ -251,6 +251,30 @@ describe('a log with one writer never acknowledges records lost by a failed writ
     }
   }
 })
+
+test.for(TYPES)(
+  '%s: retention keeps the records of a cursor whose position is only in the page cache',
+  async (type, { skip }) => {
+    skip(diskProblem(type) !== '', diskProblem(type))
+    const disk = diskOf(type)
+    const dir = join(disk.dir, 'log')
+    const log = await openUntilDone(dir, { segmentBytes: SEGMENT_BYTES, retention: { maxAgeMs: 1000 } })
+    const cursor = await log.cursor('reader', { from: 0 })
+    while (segmentsOf(dir).length < 3) await log.append('x'.repeat(RECORD_BYTES), { timestamp: Date.now() - 60_000 })
+    const file = join(dir, 'reader.cursor')
+    disk.failWritesOf(file, 0, PAGE_BYTES)
+    await cursor.commit(log.nextSeq - 1)
+    expect(fsyncAsAnotherProgram(file)).toMatch(/^(EIO|ENOSPC)$/)
+    disk.heal()
+    const copy = join(scratchDir(), 'copy')
+    runTool('dd', `if=${file}`, `of=${copy}`, 'iflag=direct', `bs=${PAGE_BYTES}`, 'count=1', 'status=none')
+    expect(readFileSync(file).subarray(0, PAGE_BYTES).equals(readFileSync(copy))).toBe(false)
+    await log.applyRetention()
+    expect(log.firstSeq).toBe(0)
+    await cursor.close()
+    await log.close()
+  },
+)
 
 describe('the report of a failed write is left to the writer', () => {
   const OBSERVERS: Record<string, (dir: string) => Promise<unknown>> = {
