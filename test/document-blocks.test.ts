@@ -1,0 +1,221 @@
+/** The code blocks of README.md and docs/RECIPES.md run as printed, with kill -9 where a crash is part of the promise. */
+import { readFileSync } from 'node:fs'
+import { platform } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { open } from '../src/index.js'
+import { blocksOf, Workspace } from './fixtures/document-blocks.js'
+import { missingServer } from './fixtures/nats.mjs'
+import { texts } from './fixtures/scratch.js'
+import { admin, server } from './fixtures/ship.js'
+
+const readme = blocksOf('README.md')
+const recipes = blocksOf('docs/RECIPES.md')
+const codeIn = (section: string, language: string): string[] =>
+  readme.filter((block) => block.section === section && block.language === language).map(({ code }) => code)
+const commandsIn = (code: string): string[] =>
+  code.split('\n').flatMap((line) => (line === '' ? [] : [line.replace(/\s+# .*$/, '')]))
+const isWindows = platform() === 'win32'
+
+describe.skipIf(isWindows)('README.md', () => {
+  test('has the blocks that this file runs, and no others', () => {
+    const found = readme.map(({ section, language }) => `${section || 'the first screen'}: ${language}`)
+    expect(found).toEqual([
+      'the first screen: sh',
+      'the first screen: js',
+      'An outbox: js',
+      'An outbox: js',
+      'Many streams: js',
+      'Command line: sh',
+      'Two commands: sh',
+    ])
+  })
+
+  test('the first example stores records that the next process reads', async () => {
+    const work = new Workspace()
+    work.write('first.mjs', codeIn('', 'js')[0] as string)
+    expect(work.sh('node first.mjs').split('\n').slice(0, 4)).toEqual([
+      '0 {"order":17}',
+      '1 debit 5',
+      '2 credit 5',
+      '3 page view',
+    ])
+    const log = await open(join(work.dir, 'orders'), { readOnly: true })
+    expect(log.nextSeq).toBe(4)
+    await log.close()
+  })
+
+  test('the outbox: a consumer that is killed continues, and the producer is deployed while it runs', async () => {
+    const work = new Workspace()
+    for (const code of codeIn('An outbox', 'js')) work.write(/^\/\/ (\S+)/.exec(code)?.[1] as string, code)
+    work.sh('node producer.mjs')
+    const consumer = work.start('node consumer.mjs')
+    expect(await consumer.line()).toBe('sent 17')
+    work.sh('node producer.mjs')
+    expect(await consumer.line()).toBe('sent 17')
+    await consumer.kill()
+    work.sh('node producer.mjs')
+    const restarted = work.start('node consumer.mjs')
+    expect(await restarted.line()).toBe('sent 17')
+    await restarted.kill()
+    const log = await open(join(work.dir, 'outbox'), { readOnly: true })
+    const [mailer] = await log.cursors()
+    expect([log.nextSeq, mailer?.name]).toEqual([3, 'mailer'])
+    expect(mailer?.position).toBeGreaterThan(0)
+    await log.close()
+  })
+
+  test('the streams example continues its stream when it runs again', () => {
+    const work = new Workspace()
+    work.write('chat.mjs', codeIn('Many streams', 'js')[0] as string)
+    expect(work.sh('node chat.mjs')).toBe('0 hello\n')
+    expect(work.sh('node chat.mjs')).toBe('0 hello\n1 hello\n')
+  })
+
+  test('every command of the command line section runs', async () => {
+    const work = new Workspace()
+    for (const command of commandsIn(codeIn('Command line', 'sh')[0] as string)) {
+      const local = command.replace('/mnt/backup', './backup')
+      if (!/ tail -f | top /.test(command)) work.sh(/ doctor /.test(command) ? `${local} || [ $? -le 2 ]` : local)
+      else if (/ tail -f /.test(command)) expect(await work.start(local).line()).not.toBe('')
+      else expect(work.sh(`${local} --count 1`)).not.toBe('')
+    }
+  })
+
+  test('the commands for a fresh clone are scripts of package.json', () => {
+    const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }
+    const named = commandsIn(codeIn('Two commands', 'sh')[0] as string).map(
+      (command) => command.split(' ')[2] as string,
+    )
+    expect(named).toEqual(['demo', 'check'])
+    for (const name of named) expect(scripts[name]).toBeDefined()
+  })
+
+  test('install, example, promise, limits and the closest rival are on the first screen and a half', () => {
+    const lines = readFileSync('README.md', 'utf8').split('\n').slice(0, 66).join('\n')
+    for (const what of ['npm install durlog', '```js', 'power loss', '## Limits', 'closest rival'])
+      expect(lines).toContain(what)
+  })
+})
+
+/** How the commands of a recipe are run: all of them to their end, unless `run` is given. */
+interface Recipe {
+  files?: Record<string, string>
+  skip?: string
+  run?: (work: Workspace, commands: string[]) => void | Promise<void>
+}
+
+const runAll = (work: Workspace, commands: readonly string[]): string[] => commands.map((command) => work.sh(command))
+
+const RECIPES: Record<string, Recipe> = {
+  'Send messages reliably (outbox)': {
+    files: { 'messages.txt': 'one\ntwo\nthree\n' },
+    run: async (work, commands) => {
+      const consume = commands.pop() as string
+      runAll(work, commands)
+      const consumer = work.start(consume)
+      expect(await consumer.line()).toBe('sent one')
+      await consumer.kill()
+      const restarted = work.start(consume)
+      const line = await restarted.line()
+      expect(['sent one', 'sent two', 'sent three']).toContain(line)
+      for (let next = line; next !== 'sent three'; ) next = await restarted.line()
+    },
+  },
+  'Rebuild state from events': {
+    run: (work, commands) => {
+      expect(runAll(work, commands).at(-1)).toBe('balance 6\n')
+    },
+  },
+  'Keep a session for each user, or a stream for each aggregate': {
+    run: (work, commands) => {
+      const jq = commands.pop() as string
+      runAll(work, commands)
+      expect(work.sh(jq.replace('jq .text', 'cat'))).toContain('"text":"hello"')
+    },
+  },
+  'Append from worker threads': {
+    skip: platform() === 'linux' ? '' : 'a shared log needs Linux',
+    run: (work, commands) => {
+      expect((runAll(work, commands).at(-1) as string).trim().split('\n')).toHaveLength(9)
+    },
+  },
+  'Follow a log from a browser': {
+    run: async (work, commands) => {
+      const serve = (commands.pop() as string).replace('8080', '0')
+      runAll(work, commands)
+      for (let life = 0; life < 2; life++) {
+        const running = work.start(serve)
+        const port = /\d+/.exec(await running.line())?.[0]
+        const response = await fetch(`http://127.0.0.1:${port}/`, { headers: { 'last-event-id': '0' } })
+        const body = response.body as ReadableStream<Uint8Array>
+        const { value } = await body.getReader().read()
+        expect(Buffer.from(value as Uint8Array).toString()).toMatch(/^id: 1\ndata: 2\n/)
+        await running.kill()
+      }
+    },
+  },
+  'Log with pino and lose nothing at shutdown': {
+    run: async (work, commands) => {
+      const [, example, service, print] = commands as [string, string, string, string]
+      work.sh(example)
+      const running = work.start(service)
+      await expect.poll(() => work.sh(`${print} || true`)).toContain('listening')
+      await running.kill()
+      expect(work.sh(print)).toContain('listening')
+    },
+  },
+  'Import existing JSON Lines': {
+    files: { 'messages.jsonl': '{"ts":"2026-01-31T12:00Z","text":"a"}\n{"ts":1769860801000,"text":"b"}\n' },
+    run: async (work, commands) => {
+      runAll(work, commands)
+      const log = await open(join(work.dir, 'log'), { readOnly: true })
+      expect(await texts(log.read())).toEqual([
+        '{"ts":"2026-01-31T12:00Z","text":"a"}',
+        '{"ts":1769860801000,"text":"b"}',
+      ])
+      expect((await log.get(0)).timestamp).toBe(Date.UTC(2026, 0, 31, 12))
+      await log.close()
+    },
+  },
+  'Back up and restore': {
+    run: (work, commands) => {
+      work.sh('seq 1 100 | npx durlog append ./log')
+      const here = (command: string): string =>
+        command.replaceAll('/mnt/backup', './backup').replaceAll('/srv/app', '.').replace('*/10 * * * * ', '')
+      runAll(work, commands.map(here))
+      expect(work.sh('npx durlog cat ./backup | tail -1')).toBe('100\n')
+    },
+  },
+  'Survive the loss of the machine': {
+    skip: missingServer,
+    run: async (work, commands) => {
+      const nats = await server()
+      await admin(nats)
+      expect(
+        runAll(
+          work,
+          commands.map((command) => command.replace('nats://127.0.0.1:4222', nats.url)),
+        ).at(-1),
+      ).toBe('shipped 0\n')
+    },
+  },
+}
+
+describe.skipIf(isWindows)('docs/RECIPES.md', () => {
+  test('has no block that this file does not run', () => {
+    expect([...new Set(recipes.map(({ section }) => section))]).toEqual(Object.keys(RECIPES))
+  })
+
+  for (const [section, { files = {}, skip = '', run = runAll }] of Object.entries(RECIPES)) {
+    const blocks = recipes.filter((block) => block.section === section)
+    test.skipIf(skip !== '')(`the commands of "${section}" do what the recipe says`, async () => {
+      const work = new Workspace()
+      for (const [name, content] of Object.entries(files)) work.write(name, content)
+      await run(
+        work,
+        blocks.flatMap(({ code }) => commandsIn(code)),
+      )
+    })
+  }
+})
