@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { resolveDir } from '../options/call-options.js'
 import { openWithInternals } from './open.js'
 import { resolveStreamsOptions } from './options.js'
+import { markExclusive } from './processes/address.js'
 import { RemoteStreams } from './processes/remote-streams.js'
 import type { Streams, StreamsOptions } from './types.js'
 
@@ -25,8 +26,9 @@ export function openStreams(
 ): Promise<Streams<Uint8Array>>
 export async function openStreams(dir: string | URL, options?: StreamsOptions): Promise<unknown> {
   const resolved = resolveStreamsOptions(options)
-  if (resolved.exclusive) return openWithInternals(dir, options, {})
-  const streams = new RemoteStreams<unknown>(resolve(resolveDir(dir)), resolved)
+  const path = resolve(resolveDir(dir))
+  if (resolved.exclusive) return openWithInternals(path, options, { onLocked: () => markExclusive(path) })
+  const streams = new RemoteStreams<unknown>(path, resolved)
   await streams.open(resolved.waitMs)
   return streams
 }

@@ -41,6 +41,14 @@ test('processes append to the same streams, and each reads what all have appende
   expect((await c.do('readAll')).map(({ stream }: { stream: string }) => stream)).toEqual(['s', 's', 's', 's', 't'])
 })
 
+test('processes that open a new folder at the same time share it', async () => {
+  const dir = folder()
+  const peers = Array.from({ length: 4 }, () => new Peer())
+  await Promise.all(peers.map((peer) => peer.do('open', { dir })))
+  await Promise.all(peers.map((peer, at) => peer.do('append', { stream: 's', value: at })))
+  expect(await (peers[0] as Peer).do('read', { stream: 's' })).toHaveLength(4)
+})
+
 test('a killed owner is replaced, and every append that was in progress is stored once and in order', async () => {
   const dir = folder()
   const peers = await openPeers(dir, 4)

@@ -1,7 +1,7 @@
 /** Where the owner of a folder of streams listens. */
 import { createHash, randomBytes } from 'node:crypto'
-import { closeSync, openSync } from 'node:fs'
-import { lstat, mkdir, readFile, realpath, unlink, writeFile } from 'node:fs/promises'
+import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs'
+import { lstat, mkdir, readFile, realpath, rm, unlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -40,6 +40,7 @@ export async function addressOf(dir: string): Promise<Address> {
 export async function newAddress(dir: string): Promise<Address> {
   const folder = join(dir, 'owner')
   await mkdir(folder, { recursive: true, mode: 0o700 })
+  await rm(join(folder, 'exclusive'), { force: true })
   if (process.platform === 'win32') {
     const name = `\\\\.\\pipe\\durlog-${randomBytes(16).toString('hex')}`
     await writeFile(join(folder, 'pipe'), name, { mode: 0o600 })
@@ -48,6 +49,18 @@ export async function newAddress(dir: string): Promise<Address> {
   // A dead owner's. The lock ensures that no process listens on it.
   if (process.platform !== 'win32') await unlink(address.path).catch(() => {})
   return address
+}
+
+/** This process has the folder's lock and does not share the folder; others need not wait for it to listen. */
+export function markExclusive(dir: string): void {
+  mkdirSync(join(dir, 'owner'), { recursive: true, mode: 0o700 })
+  writeFileSync(join(dir, 'owner', 'exclusive'), String(process.pid), { mode: 0o600 })
+}
+
+/** Whether the process `pid`, which has the folder's lock, does not share the folder. The mark of a dead process may remain. */
+export async function isExclusive(dir: string, pid: number | undefined): Promise<boolean> {
+  const marked = await readFile(join(dir, 'owner', 'exclusive'), 'utf8').catch(() => '')
+  return marked !== '' && Number(marked) === pid
 }
 
 function hashOf(path: string): string {

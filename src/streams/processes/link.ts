@@ -4,8 +4,9 @@
  */
 import { randomBytes } from 'node:crypto'
 import { clearTimeout, setTimeout } from 'node:timers'
-import { closedError, DurlogError } from '../../errors.js'
+import { closedError, type DurlogError } from '../../errors.js'
 import type { StreamAppendResult } from '../types.js'
+import { isExclusive } from './address.js'
 import { Connection } from './connection.js'
 import { type Frame, FrameType, jsonFrame, jsonOf } from './frames.js'
 import {
@@ -20,7 +21,7 @@ import {
   type Welcome,
 } from './messages.js'
 import type { OwnerHost } from './owner-host.js'
-import { FAILED_TICKS, OwnerWatch } from './owner-watch.js'
+import { FAILED_TICKS, OwnerWatch, stalledOwner } from './owner-watch.js'
 import { RemoteRead } from './remote-read.js'
 
 /** A request is repeated only within half of the time for which the owner keeps results of a client that is gone. */
@@ -29,9 +30,8 @@ const CONFIRM_MS = 100
 const RETRY_MS = 5
 /** Attempts to become the owner cost more than a look for a listener. */
 const LOOKS_PER_ATTEMPT = 8
-/** How long a folder that is locked and has no listener may take to get one. */
-const LISTEN_GRACE_MS = 1000
-const NEXT_OWNER_MS = 10_000
+/** How long an owner may take from its lock to its listener: it makes and recovers the log meanwhile. */
+const LISTEN_WITHIN_MS = 30_000
 
 export interface LinkContext {
   dir: string
@@ -83,7 +83,7 @@ export class Link {
 
   /** Connects; or, if no process has the folder, opens it. Waits `waitMs` for a process that has it alone. */
   open(waitMs: number): Promise<void> {
-    return this.#connect(waitMs + LISTEN_GRACE_MS)
+    return this.#connect(waitMs)
   }
 
   /** `values` are those of `sentValue`. */
@@ -152,9 +152,9 @@ export class Link {
     if (requests.size === 1) this.#keepAlive()
   }
 
-  async #connect(withinMs: number): Promise<void> {
+  async #connect(waitMs: number): Promise<void> {
     const { dir, durability, encoding } = this.#context
-    let deadline = performance.now() + withinMs
+    const startMs = performance.now()
     let looks = 0
     this.#connecting = true
     this.#keepAlive()
@@ -170,9 +170,8 @@ export class Link {
           onLost: () => this.#onLost(),
         })
         if (connection !== undefined && welcome !== undefined) return this.#onWelcome(connection, welcome)
-        if (connection !== undefined) deadline = performance.now() + withinMs
-        else if (looks++ % LOOKS_PER_ATTEMPT > 0 || !(await this.#own(deadline)))
-          await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+        const owns = connection === undefined && looks++ % LOOKS_PER_ATTEMPT === 0 && (await this.#own(startMs, waitMs))
+        if (!owns) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
       }
     } finally {
       this.#connecting = false
@@ -182,12 +181,15 @@ export class Link {
   }
 
   /** Whether this process has become the owner. Throws if that fails, or if another process has it alone. */
-  async #own(deadline: number): Promise<boolean> {
+  async #own(startMs: number, waitMs: number): Promise<boolean> {
     try {
       await this.#context.host.own()
       return true
     } catch (error) {
-      if ((error as DurlogError).code !== 'ERR_DURLOG_LOCKED' || performance.now() > deadline) throw error
+      const { code, ownerPid } = error as DurlogError
+      if (code !== 'ERR_DURLOG_LOCKED') throw error
+      const within = (await isExclusive(this.#context.dir, ownerPid)) ? waitMs : Math.max(waitMs, LISTEN_WITHIN_MS)
+      if (performance.now() - startMs > within) throw error
       return false
     }
   }
@@ -215,7 +217,7 @@ export class Link {
   #onLost(): void {
     this.#connection = undefined
     if (this.#failure !== undefined) return
-    this.#connect(NEXT_OWNER_MS).catch((error: DurlogError) => this.#fail(error))
+    this.#connect(LISTEN_WITHIN_MS).catch((error: DurlogError) => this.#fail(error))
   }
 
   #fail(error: DurlogError): void {
@@ -273,7 +275,8 @@ export class Link {
 
   #onStalledTick(ticks: number): void {
     // Before the first welcome.
-    if (this.ownerPid === 0 && ticks >= FAILED_TICKS) this.#greeting?.refuse(this.#stalledError())
+    if (this.ownerPid === 0 && ticks >= FAILED_TICKS)
+      this.#greeting?.refuse(stalledOwner(this.#context.dir, this.ownerPid))
     for (const requests of [this.#submits, this.#calls]) {
       const late = [...requests].filter(([, request]) => ++request.ticks >= FAILED_TICKS)
       this.#giveUp(new Map(late), requests)
@@ -284,17 +287,8 @@ export class Link {
   #giveUp(late: Map<number, Request>, from = late): void {
     for (const [id, { reject }] of [...late]) {
       from.delete(id)
-      reject(this.#stalledError())
+      reject(stalledOwner(this.#context.dir, this.ownerPid))
     }
     this.#keepAlive()
-  }
-
-  #stalledError(): DurlogError {
-    const pid = this.ownerPid
-    return new DurlogError(
-      'ERR_DURLOG_STALLED',
-      `${pid > 0 ? `process ${pid}` : 'the process'}, which has the folder ${this.#context.dir} open, does not answer: resume or kill it; the append may or may not be stored`,
-      { outcome: 'unknown', ...(pid > 0 && { ownerPid: pid }) },
-    )
   }
 }

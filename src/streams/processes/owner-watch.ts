@@ -1,6 +1,8 @@
 /** Notices an owner that gives no sign while something is awaited from it; its timer keeps the process alive meanwhile. */
 import { clearInterval, setInterval } from 'node:timers'
 
+import { DurlogError } from '../../errors.js'
+
 /** A blocked event loop makes one tick, so that its own delay is not taken for the owner's. */
 const TICK_MS = 250
 /** Ticks without a sign until the owner counts as stalled. */
@@ -56,4 +58,13 @@ export class OwnerWatch {
     if (this.#quietTicks === STALLED_TICKS) this.#handler.onStalled()
     if (this.#quietTicks >= STALLED_TICKS) this.#handler.onStalledTick(this.#quietTicks - STALLED_TICKS)
   }
+}
+
+/** `pid` is 0 if it is not known. */
+export function stalledOwner(dir: string, pid: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_STALLED',
+    `${pid > 0 ? `process ${pid}` : 'the process'}, which has the folder ${dir} open, does not answer: resume or kill it; the append may or may not be stored`,
+    { outcome: 'unknown', ...(pid > 0 && { ownerPid: pid }) },
+  )
 }
