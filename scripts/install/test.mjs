@@ -22,6 +22,7 @@ import { argv, chdir, exit } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { tryBundlers } from './bundlers.mjs'
+import { tryFrameworks } from './frameworks.mjs'
 import { lintTarball } from './lint.mjs'
 import { MANAGERS, usualRegistry } from './managers.mjs'
 import { tryOthers } from './others.mjs'
@@ -154,7 +155,7 @@ function tryPrograms(project) {
   const packages = countPackages(project)
   console.log(`packages installed: ${packages}`)
   const tooMany = `${packages} packages are installed, more than ${MAX_PACKAGES}\n`
-  const trials = [tryOthers(project, work, run), tryBundlers(project, work, run)]
+  const trials = [tryOthers, tryFrameworks, tryBundlers].map((tryThem) => tryThem(project, work, run))
   return {
     rows: trials.flatMap(({ rows }) => rows),
     problems: [...(packages > MAX_PACKAGES ? [tooMany] : []), ...trials.flatMap(({ problems }) => problems)],

@@ -30,6 +30,9 @@ const SUITES = {
   rollup: ['rollup@4.68.7', '@rollup/plugin-commonjs@29.0.3', '@rollup/plugin-node-resolve@16.0.3'],
   jest29: ['jest@29.7.0'],
   jest30: ['jest@30.5.2'],
+  jsdom: ['jsdom@26.1.0'],
+  vite: ['vite@8.3.8'],
+  next: ['next@16.4.6', 'react@19.3.1', 'react-dom@19.3.1'],
   linters: ['publint@0.3.25', '@arethetypeswrong/cli@0.18.5'],
 }
 const PROGRAMS = ['bun/bin/bun', 'deno/deno', 'esbuild/bin/esbuild', 'node18/bin/node', 'pnpm12/pnpm']

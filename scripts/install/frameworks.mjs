@@ -1,0 +1,93 @@
+// Frameworks that bundle a server's code or replace its globals: each builds and runs a small program with the installed
+// package, set up as docs/INSTALL.md says. A cell says "yes", or "no".
+import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { tool, toolVersion } from './tools.mjs'
+
+const APPEND = `
+const log = await open(process.env.LOG)
+const seq = await log.append('from a framework')
+await log.close()
+`
+const IN_JSDOM = `
+const { JSDOM } = require('jsdom')
+const { window } = new JSDOM('', { url: 'http://localhost' })
+for (const name of ['window', 'document', 'setTimeout', 'setInterval', 'clearTimeout', 'clearInterval', 'Event', 'AbortController'])
+  globalThis[name] = name === 'window' ? window : window[name]
+const { open } = require('durlog')
+;(async () => {${APPEND}console.log('seq', seq); window.close() })()
+`
+const VITE_CONFIG = `export default { ssr: { external: ['durlog'] }, build: { ssr: 'entry.mjs', outDir: 'vite-out' }, logLevel: 'error' }\n`
+const NEXT_FILES = {
+  'next.config.mjs': `export default { serverExternalPackages: ['durlog'], output: 'export', typescript: { ignoreBuildErrors: true } }\n`,
+  'app/layout.js': `export default function Layout({ children }) { return <html><body>{children}</body></html> }\n`,
+  'app/page.js': `import { open } from 'durlog'
+export default async function Page() {${APPEND}  return <p>seq {String(seq)}</p>
+}
+`,
+}
+
+const node = () => tool('node24/bin/node')
+
+function write(project, files) {
+  for (const [file, text] of Object.entries(files)) {
+    mkdirSync(join(project, file, '..'), { recursive: true })
+    writeFileSync(join(project, file), text)
+  }
+}
+
+/** Makes a suite's packages those of the project too. */
+function link(project, suite, names) {
+  for (const name of names)
+    symlinkSync(tool(`${suite}/node_modules/${name}`), join(project, 'node_modules', name), 'dir')
+}
+
+/** Runs the commands in order until one fails; the output of the last one. */
+function runAll(run, project, env, ...commands) {
+  let result = { passed: true, text: '' }
+  for (const command of commands) if (result.passed) result = run(command, project, env)
+  return result
+}
+
+const TRIALS = {
+  jsdom(project, run, env) {
+    link(project, 'jsdom', ['jsdom'])
+    write(project, { 'jsdom.cjs': IN_JSDOM })
+    return runAll(run, project, env, [node(), 'jsdom.cjs'])
+  },
+  vite(project, run, env) {
+    write(project, {
+      'entry.mjs': `import { open } from 'durlog'\n${APPEND}console.log('seq', seq)\n`,
+      'vite.config.mjs': VITE_CONFIG,
+    })
+    const build = [node(), tool('vite/node_modules/vite/bin/vite.js'), 'build']
+    return runAll(run, project, env, build, [node(), 'vite-out/entry.mjs'])
+  },
+  next(project, run, env) {
+    write(project, NEXT_FILES)
+    link(project, 'next', ['next', 'react', 'react-dom'])
+    const build = [node(), tool('next/node_modules/next/dist/bin/next'), 'build', '--webpack']
+    const show = `console.log(/seq (<!-- -->)?0/.test(require('node:fs').readFileSync('out/index.html', 'utf8')) ? 'seq 0' : 'no seq')`
+    return runAll(run, project, env, build, [node(), '-e', show])
+  },
+  bun(project, run, env) {
+    write(project, { 'compiled.mjs': `import { open } from 'durlog/linux-x64'\n${APPEND}console.log('seq', seq)\n` })
+    const build = [tool('bun/bin/bun'), 'build', '--compile', 'compiled.mjs', '--outfile', 'compiled']
+    return runAll(run, project, env, build, ['./compiled'])
+  },
+}
+const NAMES = { jsdom: 'jsdom', vite: 'Vite', next: 'Next.js', bun: 'bun build --compile, Bun' }
+
+/** Rows of the table, and what failed. */
+export function tryFrameworks(project, work, run) {
+  const problems = []
+  const rows = Object.entries(TRIALS).map(([key, trial]) => {
+    const name = `${NAMES[key]} ${toolVersion(key)}`
+    const env = { LOG: join(mkdtempSync(join(work, 'framework-')), 'log'), NEXT_TELEMETRY_DISABLED: '1' }
+    const { passed, text } = trial(project, run, env)
+    const works = passed && text.endsWith('seq 0')
+    if (!works) problems.push(`${name}: ${text}\n`)
+    return [name, works ? 'yes' : 'no']
+  })
+  return { rows, problems }
+}
