@@ -49,6 +49,6 @@ export function resolveArchiveOptions(log: unknown, options: unknown): ResolvedA
       keepAfterAck: given.keepLocal,
     }),
     flushMs,
-    flushBytes: whole('flushBytes', given.flushBytes, { min: 65_536, max: 64 * MIB, unit: 'bytes' }, 8 * MIB),
+    flushBytes: whole('flushBytes', given.flushBytes, { min: 65_536, max: 64 * MIB, unit: 'bytes' }, 64 * MIB),
   }
 }

@@ -27,7 +27,7 @@ export interface BucketAccess {
 export interface ArchiveOptions extends BucketAccess {
   /** Records are archived at most this many milliseconds after they were synced; default 10 s. */
   flushMs?: Duration | undefined
-  /** Records are archived earlier if this many bytes wait, 64 KiB to 64 MiB; default 8 MiB. */
+  /** Records are archived earlier if this many bytes wait, 64 KiB to 64 MiB; default 64 MiB. */
   flushBytes?: ByteSize | undefined
   /** Remove archived records from the log. Only of a log that is open for writing. Default: keep all. */
   keepLocal?: KeepAfterAck | undefined

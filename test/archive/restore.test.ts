@@ -106,3 +106,34 @@ test('the log is chosen by its UUID if the prefix holds several', async () => {
   expect(await codeOf(restoreArchive(`${dir}-2`, { ...s3.access, uuid: 'none' }))).toBe('ERR_DURLOG_NOT_FOUND')
   expect(await codeOf(restoreArchive(`${dir}-3`, { ...s3.access, uuid, generation: 7 }))).toBe('ERR_DURLOG_NOT_FOUND')
 })
+
+test('a restore to any of 100 moments is the prefix of the log up to that moment', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  let timestamp = 1_000_000
+  let state = 7
+  const random = (below: number): number => {
+    state = (state * 48_271) % 2_147_483_647
+    return (state >> 4) % below
+  }
+  for (let part = 0; part < 8; part++) {
+    for (let at = 0; at < 50; at++) {
+      // Several records have the same time.
+      timestamp += random(3) * random(20)
+      await log.append('x'.repeat(1 + random(600)), { durability: 'memory', timestamp })
+    }
+    await archiveAll(log, s3)
+  }
+  const all = await plainRecords(log)
+  for (let moment = 0; moment < 100; moment++) {
+    const until = 1_000_001 + random(timestamp - 1_000_000)
+    const expected = all.filter(([, time]) => time < until)
+    const dir = join(scratchDir(), `restored-${moment}`)
+    if (expected.length === 0) {
+      expect(await codeOf(restoreArchive(dir, { ...s3.access, until }))).toBe('ERR_DURLOG_NOT_FOUND')
+    } else {
+      await restoreArchive(dir, { ...s3.access, until })
+      expect(await plainRecordsIn(dir)).toEqual(expected)
+    }
+  }
+}, 120_000)

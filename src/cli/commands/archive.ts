@@ -33,7 +33,7 @@ export function register(program: Command): void {
     .option('--status', 'print the position of archiving, and archive nothing; asks no store')
     .option('--cursor <name>', 'the cursor of the log for this archive', 'archive')
     .option('--flush <ms>', 'the longest time between two archivings (default: 10s)', toWaitMs)
-    .option('--flush-bytes <bytes>', 'archive earlier if this much waits (default: 8MiB)', toBytes)
+    .option('--flush-bytes <bytes>', 'archive earlier if this much waits (default: 64MiB)', toBytes)
     .option('--retry-for <ms>', 'give up after this time without success (default: never)', toWaitMs)
   addJson(addBucket(command)).action(run)
 }
