@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 const recordOf = (target) => `build/prebuilds/${target.name}/linked`
 
 /** Zig's linker for Windows reports nothing: these are the archives that zig gives it. */
-const OF_WINDOWS = ['c++', 'compiler_rt', 'mingw32']
+const OF_WINDOWS = ['c++', 'compiler_rt', 'mingw32', 'zigc']
 
 /** The flag with which the linker of `target` reports what it links. */
 export function reportFlags({ format }) {

@@ -20,6 +20,7 @@ const LIBRARIES = {
   'c++abi': { name: 'libc++abi (Apache-2.0 with LLVM exception)', zig: 'lib/libcxxabi/LICENSE.TXT' },
   unwind: { name: 'libunwind (Apache-2.0 with LLVM exception)', zig: 'lib/libunwind/LICENSE.TXT' },
   compiler_rt: { name: `compiler-rt of zig ${ZIG_VERSION} (MIT)`, zig: 'LICENSE' },
+  zigc: { name: `the C library of zig ${ZIG_VERSION} (MIT)`, zig: 'LICENSE' },
   c_nonshared: {
     name: 'the part of glibc that is linked into programs (LGPL-2.1 with an exception that permits it)',
     zig: 'lib/libc/glibc/LICENSES',
