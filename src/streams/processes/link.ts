@@ -164,6 +164,7 @@ export class Link {
         if (this.#failure !== undefined) throw this.#failure
         const connection = await Connection.dial(dir)
         this.#greeting = connection
+        if (connection !== undefined) this.#watch.restart()
         const welcome = await connection?.greet(hello, {
           onSign: () => this.#watch.sign(),
           onFrame: (frame) => this.#onFrame(frame),

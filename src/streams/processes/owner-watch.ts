@@ -44,6 +44,11 @@ export class OwnerWatch {
     this.#lastSignMs = performance.now()
   }
 
+  /** The owner's time to give a sign begins now: it could not be asked before. */
+  restart(): void {
+    this.#quietTicks = 0
+  }
+
   close(): void {
     clearInterval(this.#timer)
   }
