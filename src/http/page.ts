@@ -3,7 +3,7 @@
 const STYLE = `
 :root{color-scheme:light dark;--bg:#fff;--fg:#1a1d21;--dim:#59636e;--line:#d1d9e0;--accent:#0a58ca;--bad:#b3261e;--row:#f4f6f8}
 @media(prefers-color-scheme:dark){:root{--bg:#14171a;--fg:#e6e9ec;--dim:#9aa5b1;--line:#343b43;--accent:#7ab3ff;--bad:#ff8a80;--row:#1d2126}}
-*{box-sizing:border-box}body{margin:0;font:15px/1.45 system-ui,sans-serif;background:var(--bg);color:var(--fg);display:grid;grid-template-columns:minmax(220px,300px) 1fr;height:100vh}
+[hidden]{display:none!important}*{box-sizing:border-box}body{margin:0;font:15px/1.45 system-ui,sans-serif;background:var(--bg);color:var(--fg);display:grid;grid-template-columns:minmax(220px,300px) 1fr;height:100vh}
 header,nav,main{min-width:0}nav{border-right:1px solid var(--line);display:flex;flex-direction:column;padding:12px;gap:8px;overflow:auto}
 main{display:flex;flex-direction:column;min-height:0;padding:12px;gap:8px}h1{font-size:17px;margin:0}h2{font-size:16px;margin:0;overflow-wrap:anywhere}
 label{display:block;color:var(--dim);font-size:13px}input,button,select{font:inherit;color:inherit;background:var(--bg);border:1px solid #858f99;border-radius:6px;padding:6px 8px;max-width:100%}
@@ -21,7 +21,7 @@ const SCRIPT = `
 'use strict'
 const $ = (id) => document.getElementById(id)
 const MAX_ROWS = 500
-const enc = (name) => name.split('/').map(encodeURIComponent).join('/')
+const enc = encodeURIComponent
 let token = '', current, stop, paused = false, held = [], seen = 0, marks = []
 const ask = async (path, init = {}) => {
   const headers = token ? { authorization: 'Bearer ' + token } : {}
@@ -107,6 +107,7 @@ const open = async (name, offset) => {
   stop?.abort()
   const ending = (stop = new AbortController())
   current = name
+  history.replaceState(null, '', '#' + enc(name))
   held = []
   marks = []
   $('view').hidden = false
@@ -169,6 +170,8 @@ $('jump').addEventListener('submit', async (event) => {
 })
 $('search').addEventListener('submit', (event) => { event.preventDefault(); list() })
 $('login').addEventListener('submit', (event) => { event.preventDefault(); token = $('token').value; $('login').hidden = true; list() })
+const named = decodeURIComponent(location.hash.slice(1))
+if (named !== '') open(named, '-1')
 list()
 setInterval(() => { if (!document.hidden) list() }, 5000)
 `

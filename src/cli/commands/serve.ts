@@ -6,7 +6,6 @@ import { openStreams } from '../../streams/index.js'
 import { parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import { writeSummary } from '../../terminal/output.js'
 import { toBytes } from '../arguments.js'
 import { readTokens } from '../tokens.js'
 
@@ -54,7 +53,7 @@ async function run(dir: string, flags: Flags): Promise<void> {
   await using server = await serveStreams(streams, options)
   const isOpen = flags.tokenFile === undefined && !/^(127\.|localhost$|::1$)/.test(flags.host)
   if (isOpen) process.stderr.write('durlog: every client that reaches this port may do everything: use --token-file\n')
-  await writeSummary(`serving ${streams.dir} at ${server.url}\n`)
+  process.stderr.write(`durlog: serving ${streams.dir} at ${server.url}\n`)
   await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
 }
 

@@ -1,0 +1,87 @@
+/** The server of `durlog serve`: its paths that are not streams, its tokens and its end. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { type ServerOptions, serveStreams } from '../../src/http/index.js'
+import { PAGE } from '../../src/http/page.js'
+import { scratchDir } from '../fixtures/scratch.js'
+import { scratchStreams } from '../fixtures/streams.js'
+
+const CLI = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+
+async function serve(options: ServerOptions): Promise<string> {
+  const { streams } = await scratchStreams()
+  const server = await serveStreams(streams, { port: 0, ...options })
+  onTestFinished(() => server.close())
+  return server.url
+}
+
+test('the page is under 60 KB, and its policy allows its own script and style only', async () => {
+  const url = await serve({ ui: true })
+  const answer = await fetch(url)
+  const policy = answer.headers.get('content-security-policy') ?? ''
+  expect(await answer.text()).toBe(PAGE)
+  expect(Buffer.byteLength(PAGE)).toBeLessThan(60_000)
+  for (const tag of ['script', 'style']) {
+    const content = PAGE.slice(PAGE.indexOf(`<${tag}>`) + tag.length + 2, PAGE.indexOf(`</${tag}>`))
+    const hash = createHash('sha256').update(content).digest('base64')
+    expect(policy).toContain(`${tag}-src 'sha256-${hash}'`)
+  }
+  expect(policy).toContain("default-src 'none'")
+  expect(policy).not.toContain('unsafe')
+  expect((await fetch(await serve({}))).status).toBe(404)
+})
+
+test('health needs no rights; metrics and the list of streams need the right to list', async () => {
+  const url = await serve({ authorize: ({ header }) => ({ read: true, list: header('x') === 'list' }) })
+  const status = async (path: string, headers = {}) => (await fetch(url + path, { headers })).status
+  expect(await status('/healthz')).toBe(200)
+  expect([await status('/metrics'), await status('/__ds/streams')]).toEqual([403, 403])
+  expect([await status('/metrics', { x: 'list' }), await status('/__ds/streams', { x: 'list' })]).toEqual([200, 200])
+  expect(await (await fetch(`${url}/openapi.json`)).json()).toMatchObject({ openapi: '3.1.0' })
+})
+
+test('the list has the streams in order, a page at a time, and finds the offset of a time', async () => {
+  const { streams } = await scratchStreams()
+  const server = await serveStreams(streams, { port: 0 })
+  onTestFinished(() => server.close())
+  for (const name of ['a/2', 'b', 'a/1', 'a/3']) await streams.stream(name).append(name)
+  const list = async (query: string) => (await fetch(`${server.url}/__ds/streams?${query}`)).json()
+  expect(await list('prefix=a/&limit=2')).toMatchObject({ streams: [{ name: 'a/1' }, { name: 'a/2' }], more: true })
+  expect(await list('prefix=a/&after=a/2')).toMatchObject({ streams: [{ name: 'a/3', records: 1 }], more: false })
+  expect(await list('name=b&at=0')).toEqual({ offset: '0000000000000000_0000000000000000' })
+  expect(await list(`name=b&at=${Date.now() + 60_000}`)).toEqual({ offset: '0000000000000000_0000000000000001' })
+})
+
+async function run(...args: string[]): Promise<{ child: ChildProcess; url: string; exited: Promise<unknown[]> }> {
+  const child = spawn(process.execPath, [CLI, 'serve', ...args, '--port', '0'], { stdio: ['ignore', 'pipe', 'pipe'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const exited = once(child, 'exit')
+  for await (const line of createInterface({ input: child.stderr as NodeJS.ReadableStream })) {
+    const url = /at (http\S+)$/.exec(line)?.[1]
+    if (url !== undefined) return { child, url, exited }
+  }
+  throw new Error('the server has not started')
+}
+
+test('durlog serve accepts the tokens of its file, and SIGTERM ends events with a control event and exits with 0', async () => {
+  const dir = scratchDir()
+  const tokens = join(dir, 'tokens')
+  writeFileSync(tokens, '# all\n0123456789abcdef rwcdl\nfedcba9876543210 r one\n')
+  const { child, url, exited } = await run(join(dir, 'streams'), '--token-file', tokens)
+  const bearer = (token: string) => ({ authorization: `Bearer ${token}`, 'content-type': 'application/json' })
+  const all = bearer('0123456789abcdef')
+  expect((await fetch(`${url}/one/s`, { method: 'PUT', headers: all, body: '1' })).status).toBe(201)
+  expect((await fetch(`${url}/one/s`)).status).toBe(401)
+  expect(await (await fetch(`${url}/s`, { headers: bearer('fedcba9876543210') })).text()).toBe('[1]')
+  expect((await fetch(`${url}/s`, { method: 'DELETE', headers: bearer('fedcba9876543210') })).status).toBe(403)
+  const events = await fetch(`${url}/one/s?offset=-1&live=sse`, { headers: all })
+  child.kill('SIGTERM')
+  expect((await events.text()).match(/event: control/g)).toHaveLength(2)
+  expect(await exited).toEqual([0, null])
+})
