@@ -1,5 +1,6 @@
 /** The public types of `durlog/http`. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ByteSize, Duration } from '../index.js'
 
 /** The rights of a request. A right that is missing is not granted. */
 export interface Rights {
@@ -51,19 +52,19 @@ export interface HandlerOptions {
   /** Origins that browsers may call from, or `*`. Default: none. Pages of the server itself may always call. */
   cors?: string | readonly string[] | undefined
   /** The longest body in bytes: 1 to 8 MiB. Default 8 MiB. */
-  maxBodyBytes?: number | undefined
+  maxBodyBytes?: ByteSize | undefined
   /** About as many bytes as one answer of a catch-up read has at most. Default 1 MiB. */
-  chunkBytes?: number | undefined
+  chunkBytes?: ByteSize | undefined
   /** Streams that a tenant may have. Default: no limit. */
   maxStreams?: number | undefined
   /** Long-polls and event streams that are open at a time. Default 20,000. */
   maxLive?: number | undefined
   /** How long a long-poll waits. Default 30,000. */
-  longPollMs?: number | undefined
+  longPollMs?: Duration | undefined
   /** How long an event stream lasts before the client connects again. Default 60,000. */
-  sseMs?: number | undefined
+  sseMs?: Duration | undefined
   /** A subscriber of events that reads nothing for so long is dropped. Default 30,000. */
-  slowReaderMs?: number | undefined
+  slowReaderMs?: Duration | undefined
   /** Cache-Control of data that does not change: `public`, `private` or `no-store`. Default `public`; with `authorize`, `private`. */
   cache?: 'public' | 'private' | 'no-store' | undefined
   /** Called after each request. */
