@@ -57,6 +57,8 @@ export function streamsHandler(streams: Streams<never> | Streams<unknown>, optio
 class Server {
   readonly metrics: Metrics
   readonly #service: Service
+  /** Whether answers depend on the origin of the request. */
+  readonly #listsOrigins: boolean
   /** An append has failed because of the device. */
   #hasFailed = false
   /** Answers in progress. */
@@ -69,17 +71,17 @@ class Server {
     const headers = [...SECURITY]
     if (options.cors.includes('*'))
       headers.push('access-control-allow-origin', '*', 'access-control-expose-headers', EXPOSED)
+    this.#listsOrigins = options.cors.length > 0 && !options.cors.includes('*')
     const live = new Live(context, options)
     this.#service = { context, options, live, headers }
     this.metrics = new Metrics(context, live)
   }
 
   handle(exchange: Exchange): void {
-    const { options, live } = this.#service
+    const { options } = this.#service
     const startMs = performance.now()
-    const service = this.#serviceFor(exchange)
     const requestId = options.onRequest === undefined ? undefined : requestIdOf(exchange)
-    if (requestId !== undefined) service.headers = [...service.headers, 'x-request-id', requestId]
+    const service = this.#serviceFor(exchange, requestId)
     this.#active++
     exchange.onEnd(() => {
       this.#active--
@@ -89,7 +91,6 @@ class Server {
       const { method, target, status, dropped } = exchange
       options.onRequest?.({ method, target, status, durationMs: performance.now() - startMs, requestId, dropped })
     })
-    if (live.isClosing) service.headers = [...service.headers, 'connection', 'close']
     this.#perform(service, exchange).catch((error: unknown) => {
       const { code } = Object(error) as DurlogError
       if (FINAL_CODES.includes(code)) this.#hasFailed = true
@@ -110,15 +111,20 @@ class Server {
     })
   }
 
-  /** With the headers for the request's origin. */
-  #serviceFor(exchange: Exchange): Service {
-    const { cors } = this.#service.options
-    if (cors.length === 0 || cors.includes('*')) return { ...this.#service }
-    const origin = exchange.header('origin')
-    const own = ['vary', 'origin']
-    if (origin !== undefined && cors.includes(origin))
-      own.push('access-control-allow-origin', origin, 'access-control-expose-headers', EXPOSED)
-    return { ...this.#service, headers: [...SECURITY, ...own] }
+  /** With the headers that depend on the request; one for all requests if there are none. */
+  #serviceFor(exchange: Exchange, requestId: string | undefined): Service {
+    const { live, headers } = this.#service
+    if (!this.#listsOrigins && requestId === undefined && !live.isClosing) return this.#service
+    const own = [...headers]
+    if (this.#listsOrigins) {
+      const origin = exchange.header('origin')
+      own.push('vary', 'origin')
+      if (origin !== undefined && this.#service.options.cors.includes(origin))
+        own.push('access-control-allow-origin', origin, 'access-control-expose-headers', EXPOSED)
+    }
+    if (requestId !== undefined) own.push('x-request-id', requestId)
+    if (live.isClosing) own.push('connection', 'close')
+    return { ...this.#service, headers: own }
   }
 
   async #perform(service: Service, exchange: Exchange): Promise<void> {

@@ -16,7 +16,8 @@ interface Durations {
 export class Metrics {
   readonly #context: StreamContext
   readonly #live: Live
-  readonly #requests = new Map<string, number>()
+  /** By method, by status. */
+  readonly #requests = new Map<string, Map<number, number>>()
   readonly #durations = new Map<string, Durations>()
   readonly #drops = new Map<DropReason, number>()
 
@@ -28,8 +29,12 @@ export class Metrics {
   count(sent: string, status: number, durationMs: number, dropped: DropReason | undefined): void {
     // A client chooses the method: unknown ones share a label.
     const method = METHODS.includes(sent) ? sent : 'other'
-    const labels = `method="${method}",status="${status}"`
-    this.#requests.set(labels, (this.#requests.get(labels) ?? 0) + 1)
+    let statuses = this.#requests.get(method)
+    if (statuses === undefined) {
+      statuses = new Map()
+      this.#requests.set(method, statuses)
+    }
+    statuses.set(status, (statuses.get(status) ?? 0) + 1)
     if (dropped !== undefined) this.#drops.set(dropped, (this.#drops.get(dropped) ?? 0) + 1)
     let durations = this.#durations.get(method)
     if (durations === undefined) {
@@ -50,7 +55,10 @@ export class Metrics {
       lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`)
       for (const [labels, value] of values) lines.push(`${name}${labels === '' ? '' : `{${labels}}`} ${value}`)
     }
-    add('durlog_http_requests_total', 'counter', 'Requests that have ended.', this.#requests)
+    const requests = [...this.#requests].flatMap(([method, statuses]) =>
+      [...statuses].map(([status, count]): [string, number] => [`method="${method}",status="${status}"`, count]),
+    )
+    add('durlog_http_requests_total', 'counter', 'Requests that have ended.', requests)
     const drops: [string, number][] = [...this.#drops].map(([reason, count]) => [`reason="${reason}"`, count])
     add('durlog_http_dropped_total', 'counter', 'Connections that the server has ended.', drops)
     add('durlog_http_live_requests', 'gauge', 'Long-polls and event streams that are open.', [['', this.#live.open]])
