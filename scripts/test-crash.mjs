@@ -38,9 +38,9 @@ if (platform === 'win32') {
 }
 const rest = argv.slice(2)
 const sanitize = rest[0] === '--sanitize' ? rest.splice(0, 2)[1] : ''
-// Only the simulated platform: a call that reached the real disk would not link.
+// Only the simulated platform and the advice on huge pages: a call that reached the real disk would not link.
 // The watcher of the live page is a thread of the platform's, and no part of a crash.
-const core = coreSources().filter((source) => !/\/platform\/|\/live_watcher\./.test(source))
+const core = coreSources().filter((source) => !/\/platform\/(?!huge_pages)|\/live_watcher\./.test(source))
 // Stacks that can be left are the system's; without them a job is not left before its end.
 const otherFiber = platform === 'linux' ? 'fiber_portable.cc' : 'fiber_linux.cc'
 const own = readdirSync(FOLDER)

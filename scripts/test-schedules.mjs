@@ -15,7 +15,7 @@ if (platform !== 'linux') {
   exit(0)
 }
 // As for simulated crashes: only the model's platform, and no threads.
-const core = coreSources().filter((source) => !/\/platform\/|\/live_watcher\./.test(source))
+const core = coreSources().filter((source) => !/\/platform\/(?!huge_pages)|\/live_watcher\./.test(source))
 const own = readdirSync(FOLDER)
   .filter((name) => name.endsWith('.cc'))
   .map((name) => `${FOLDER}/${name}`)
