@@ -20,6 +20,7 @@ const CORE = [
   'read',
   'inspect',
   'retention',
+  'write',
   'log',
   'shared',
   'napi',

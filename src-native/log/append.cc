@@ -49,13 +49,9 @@ Status Log::CheckAppend(Bytes payload) const {
 }
 
 void Log::SetRecordTime(uint64_t time_ms) {
-  if (clock_credit_-- == 0) {
-    clock_credit_ = kAppendsPerClockRead;
-    now_ms_ = file_system_.NowMs();
-    live_.CheckStores();
-  }
+  if (clock_.Tick()) live_.CheckStores();
   exact_time_ = time_ms != kClockTime;
-  record_ms_ = exact_time_ ? time_ms : now_ms_;
+  record_ms_ = exact_time_ ? time_ms : clock_.now_ms();
 }
 
 // Whether the next record may follow a record of `last_time_ms` in a segment of that base time. If
@@ -226,22 +222,9 @@ Status Log::StageFrame(const FrameFields& fields, Bytes payload) {
 
 // Returns the size of the batch's frames.
 Result<uint64_t> Log::CheckBatch(const Bytes* payloads, size_t count) const {
-  uint64_t frame_bytes = 0;
-  for (size_t i = 0; i < count; ++i) {
-    DURLOG_RETURN_IF_ERROR(CheckAppend(payloads[i]));
-    frame_bytes += FrameBytes(payloads[i].size);
-  }
-  if (count == 0) return Status::Error(Code::kInvalidArgument, "a batch has at least one record");
-  // A batch never spans segments, so that a trim keeps or removes it as a whole.
-  if (frame_bytes > options_.segment_bytes - kSegmentHeaderBytes) {
-    return Status::Error(Code::kBatchTooLarge, "the batch takes " + std::to_string(frame_bytes) +
-                                                   " bytes and must fit into one segment");
-  }
-  if (frame_bytes > options_.max_pending_bytes) {
-    return Status::Error(Code::kBatchTooLarge, "the batch takes " + std::to_string(frame_bytes) +
-                                                   " bytes, maxPendingBytes is " +
-                                                   std::to_string(options_.max_pending_bytes));
-  }
+  DURLOG_RETURN_IF_ERROR(CheckOpen());
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t frame_bytes, BatchBytes(payloads, count, options_));
+  DURLOG_RETURN_IF_ERROR(CheckExclusiveJob());
   return frame_bytes;
 }
 

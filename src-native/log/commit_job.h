@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/job.h"
-#include "log/options.h"
 #include "log/staged_group.h"
 #include "log/sync_backlog.h"
 #include "segment/mapped_tail.h"
 #include "segment/segment.h"
+#include "write/options.h"
 
 namespace durlog {
 

@@ -24,7 +24,7 @@ Level Log::WantedLevel() const {
 }
 
 void Log::Pump() {
-  clock_credit_ = 0;
+  clock_.Refresh();
   live_.Ring();  // for records stored into a map since the last Pump()
   if (commit_ || latched_ || exclusive_) return;
   // The marker comes last, because it may only mark records that are synced.

@@ -18,13 +18,8 @@
 #include "base/histogram.h"
 #include "base/job.h"
 #include "live/live_page_writer.h"
-#include "log/ack_ledger.h"
 #include "log/commit_job.h"
-#include "log/log_listener.h"
 #include "log/log_position.h"
-#include "log/log_stats.h"
-#include "log/log_writer.h"
-#include "log/options.h"
 #include "log/retention_job.h"
 #include "log/rotate_job.h"
 #include "log/segment_chain.h"
@@ -38,6 +33,12 @@
 #include "recovery/report.h"
 #include "segment/mapped_tail.h"
 #include "segment/segment.h"
+#include "write/ack_ledger.h"
+#include "write/log_listener.h"
+#include "write/log_stats.h"
+#include "write/log_writer.h"
+#include "write/options.h"
+#include "write/record_clock.h"
 
 namespace durlog {
 
@@ -243,10 +244,9 @@ class Log final : public LogWriter {
   uint64_t note_from_ = 0;            // the offset from which a position is worth noting
   uint32_t last_time_ms_ = 0;         // of the active segment's last frame
   uint32_t frame_time_ms_ = 0;        // of the frames being appended, which may still be refused
-  uint64_t now_ms_ = 0;               // the clock when it was last read
-  uint64_t record_ms_ = 0;            // the time of the record being appended
-  bool exact_time_ = false;           // the caller gave record_ms_; it is stored exactly
-  uint32_t clock_credit_ = 0;         // appends until the clock is read again
+  RecordClock clock_;
+  uint64_t record_ms_ = 0;   // the time of the record being appended
+  bool exact_time_ = false;  // the caller gave record_ms_; it is stored exactly
 
   // The running commit. While it is null, the next append or Pump() may begin one.
   std::shared_ptr<CommitJob> commit_;

@@ -2,9 +2,9 @@
 #include <utility>
 
 #include "log/log.h"
-#include "log/recover_folder.h"
 #include "record/segment_name.h"
 #include "recovery/log_files.h"
+#include "write/recover_folder.h"
 
 namespace durlog {
 
@@ -18,7 +18,8 @@ Log::Log(FileSystem& file_system, std::unique_ptr<Directory> directory,
       policy_(options_, capabilities_),
       chain_(file_system_, *directory_, options_, capabilities_, policy_),
       staging_(capabilities_.direct_alignment),
-      mode_(policy_.first_mode()) {}
+      mode_(policy_.first_mode()),
+      clock_(file_system_) {}
 
 Result<std::unique_ptr<Log>> Log::Open(FileSystem& file_system, const std::string& path,
                                        const LogOptions& options) {

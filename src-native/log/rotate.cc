@@ -4,6 +4,7 @@
 
 #include "log/log.h"
 #include "record/segment_name.h"
+#include "write/unsynced_limit.h"
 
 namespace durlog {
 
@@ -31,8 +32,8 @@ void Log::DropUnfitSpare() {
 }
 
 bool Log::TooMuchUnsynced() const {
-  return backlog_.IsFull(options_.segment_bytes) ||
-         staging_.segment_count() >= SyncBacklog::kMaxSegments;
+  return ReachesUnsyncedLimit(backlog_.segment_count(), options_.segment_bytes) ||
+         staging_.segment_count() >= kMaxUnsyncedSegments;
 }
 
 // Activates the active segment if this thread needs its file and no commit has activated it.

@@ -4,13 +4,6 @@
 #include <utility>
 
 namespace durlog {
-namespace {
-
-// With fewer segments than this, their size does not matter.
-constexpr size_t kMinSegments = 4;
-constexpr uint64_t kMaxBytes = 256u << 20;
-
-}  // namespace
 
 void AddFullTarget(const std::shared_ptr<Segment>& segment, std::vector<SyncTarget>* targets) {
   const auto same = [&segment](const SyncTarget& target) { return target.segment == segment; };
@@ -70,11 +63,6 @@ void SyncBacklog::Unseal(uint64_t first_seq) {
 void SyncBacklog::Clear() {
   dirty_.clear();
   sealed_.clear();
-}
-
-bool SyncBacklog::IsFull(uint64_t segment_bytes) const {
-  return dirty_.size() >= kMaxSegments ||
-         (dirty_.size() >= kMinSegments && dirty_.size() * segment_bytes >= kMaxBytes);
 }
 
 uint64_t SyncBacklog::OldestSegment(uint64_t otherwise) const {

@@ -8,9 +8,9 @@
 #include <memory>
 #include <vector>
 
-#include "log/options.h"
 #include "segment/chunk.h"
 #include "segment/segment.h"
+#include "write/options.h"
 
 namespace durlog {
 
@@ -35,9 +35,6 @@ void AddFullTarget(const std::shared_ptr<Segment>& segment, std::vector<SyncTarg
 // to after their last fsync. Direct writes add no range, but the segments that they fill are added.
 class SyncBacklog {
  public:
-  // A limit on the open files if segments are small.
-  static constexpr size_t kMaxSegments = 64;
-
   void MarkDirty(const std::shared_ptr<Segment>& segment, uint64_t begin, uint64_t end) {
     if (dirty_.empty() || dirty_.back().segment != segment) {
       dirty_.push_back(DirtyRange{segment, begin, end});
@@ -60,9 +57,6 @@ class SyncBacklog {
   void Unseal(uint64_t first_seq);
   void Clear();
 
-  // Whether no segment may be added before a sync. The limit bounds the dirty page cache, the open
-  // files, and the bytes that the next open has to scan.
-  bool IsFull(uint64_t segment_bytes) const;
   // The number of segments with bytes that no sync has covered.
   size_t segment_count() const { return dirty_.size(); }
   // The first seq of the oldest segment in the backlog, or `otherwise` if that is lower.

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <string>
 
-#include "log/options.h"
 #include "platform/file_system.h"
 #include "segment/chunk.h"
+#include "write/options.h"
 
 namespace durlog {
 

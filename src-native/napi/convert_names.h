@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "log/options.h"
+#include "write/options.h"
 
 namespace durlog {
 

@@ -8,9 +8,9 @@
 #include <memory>
 #include <string>
 
-#include "log/log_writer.h"
 #include "napi/convert.h"
 #include "napi/log_handle.h"
+#include "write/log_writer.h"
 
 namespace durlog {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "log/log_writer.h"
 #include "napi/async_task.h"
+#include "write/log_writer.h"
 
 namespace durlog {
 

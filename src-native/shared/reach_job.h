@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/job.h"
-#include "log/options.h"
 #include "shared/log_walk.h"
 #include "shared/member.h"
 #include "shared/stall.h"
+#include "write/options.h"
 
 namespace durlog {
 

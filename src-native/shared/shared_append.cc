@@ -32,9 +32,14 @@ uint64_t FillFrame(SharedSegment& segment, uint64_t offset, const FrameFields& f
 
 }  // namespace
 
-Status SharedLog::CheckAppend(Bytes payload) const {
+Status SharedLog::CheckOpen() const {
   if (latched_) return LatchedError();
   if (closing_) return Status::Error(Code::kClosed, "the log is closed");
+  return Status::Ok();
+}
+
+Status SharedLog::CheckAppend(Bytes payload) const {
+  DURLOG_RETURN_IF_ERROR(CheckOpen());
   return CheckRecord(payload, options_);
 }
 
@@ -42,12 +47,9 @@ Status SharedLog::CheckAppend(Bytes payload) const {
 // the segment, which must be sealed. A time of the caller that the segment cannot hold is an error:
 // the other members append to the segment too.
 Result<bool> SharedLog::SetFrameTime(uint64_t time_ms) {
-  if (clock_credit_-- == 0) {
-    clock_credit_ = kAppendsPerClockRead;
-    now_ms_ = member_->file_system().NowMs();
-  }
+  clock_.Tick();
   const bool exact = time_ms != kClockTime;
-  const uint64_t record_ms = exact ? time_ms : now_ms_;
+  const uint64_t record_ms = exact ? time_ms : clock_.now_ms();
   const SharedSegment& segment = *append_->point().segment;
   const uint64_t base_ms = segment.header().base_time_ms;
   const uint64_t elapsed_ms = record_ms > base_ms ? record_ms - base_ms : 0;
@@ -150,7 +152,7 @@ void SharedLog::NoteAppended(const Place& place, Level level) {
     static_cast<void>(committed_->Advance().ok());
   }
   RaiseReached();
-  Want(level, point.seq);
+  acks_.Want(level, point.seq);
   own_end_ = point.seq;
   if (level > Level::kMemory) pending_bytes_ += place.step.bytes;
   stretch_.own_bytes += place.step.bytes;
@@ -177,19 +179,14 @@ DURLOG_INLINE_CALLS Result<uint64_t> SharedLog::Append(Bytes payload, Level leve
 }
 
 Result<uint64_t> SharedLog::CheckBatch(const Bytes* payloads, size_t count) const {
-  uint64_t frame_bytes = 0;
-  for (size_t i = 0; i < count; ++i) {
-    DURLOG_RETURN_IF_ERROR(CheckAppend(payloads[i]));
-    frame_bytes += FrameBytes(payloads[i].size);
-  }
-  if (count == 0) return Status::Error(Code::kInvalidArgument, "a batch has at least one record");
-  const uint64_t most = std::min({options_.segment_bytes - kSegmentHeaderBytes,
-                                  options_.max_pending_bytes, kMaxReservedBytes});
-  if (frame_bytes > most || count > kMaxReservedSeqs) {
-    return Status::Error(Code::kBatchTooLarge,
-                         "the batch takes " + std::to_string(frame_bytes) + " bytes in " +
-                             std::to_string(count) + " records, and may take " +
-                             std::to_string(most) + " in " + std::to_string(kMaxReservedSeqs));
+  DURLOG_RETURN_IF_ERROR(CheckOpen());
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t frame_bytes, BatchBytes(payloads, count, options_));
+  if (frame_bytes > kMaxReservedBytes || count > kMaxReservedSeqs) {
+    return Status::Error(Code::kBatchTooLarge, "the batch takes " + std::to_string(frame_bytes) +
+                                                   " bytes in " + std::to_string(count) +
+                                                   " records, and may take " +
+                                                   std::to_string(kMaxReservedBytes) + " in " +
+                                                   std::to_string(kMaxReservedSeqs));
   }
   return frame_bytes;
 }

@@ -36,21 +36,16 @@ void SharedLog::Refresh() {
 
 void SharedLog::RaiseReached() {
   MembersPage& page = member_->page();
-  const auto raise = [this](Level level, uint64_t end) {
-    uint64_t& reached = reached_[static_cast<size_t>(level)];
-    reached = std::max(reached, end);
-  };
-  const uint64_t synced = page.Load(PageWord::kSyncedEnd);
-  raise(Level::kMemory, std::max(latched_ ? 0 : committed_->point().seq, synced));
-  raise(Level::kAsync, page.Load(PageWord::kAsyncEnd));
-  raise(Level::kSync, synced);
-  raise(Level::kFull, page.Load(PageWord::kFullEnd));
+  if (!latched_) acks_.Reach(Level::kMemory, committed_->point().seq);
+  acks_.Reach(Level::kAsync, page.Load(PageWord::kAsyncEnd));
+  acks_.Reach(Level::kSync, page.Load(PageWord::kSyncedEnd));
+  acks_.Reach(Level::kFull, page.Load(PageWord::kFullEnd));
   // Another member may have synced for this one too.
   if (!WantsSync()) pending_bytes_ = syncing_bytes_ = next_syncing_bytes_ = 0;
 }
 
 bool SharedLog::WantsSync() const {
-  return Wants(Level::kAsync) || Wants(Level::kSync) || Wants(Level::kFull);
+  return acks_.DueLevel().value_or(Level::kMemory) > Level::kMemory;
 }
 
 void SharedLog::Look() {
@@ -59,7 +54,7 @@ void SharedLog::Look() {
 
 void SharedLog::RequestSync(Level level) {
   if (latched_) return;
-  Want(level, next_seq());
+  acks_.Want(level, next_seq());
 }
 
 Status SharedLog::Sync(Level level) {
@@ -96,13 +91,13 @@ void SharedLog::NoteStall(const std::optional<Stall>& stall, StallRow* row) {
 // A job waits for every end that is wanted and not known to be reached, even if it has been reached
 // meanwhile: the caller is notified by the job's end.
 void SharedLog::Pump() {
-  clock_credit_ = 0;
+  clock_.Refresh();
   // Whatever waited for it has been tried again since the last Harvest().
   if (std::exchange(spare_failure_seen_, false)) spare_job_.reset();
   if (latched_ || closed_unsynced_) return;
   member_->live().Ring();
-  if (!IsOut(memory_job_) && Wants(Level::kMemory)) {
-    memory_job_ = MakeReach(wanted_[static_cast<size_t>(Level::kMemory)], Level::kMemory);
+  if (!IsOut(memory_job_) && acks_.IsDue(Level::kMemory)) {
+    memory_job_ = MakeReach(acks_.WantedEnd(Level::kMemory), Level::kMemory);
     executor_->Execute(memory_job_);
   }
   if (!WantsSync()) return;
@@ -119,10 +114,10 @@ void SharedLog::Pump() {
 }
 
 std::shared_ptr<ReachJob> SharedLog::MakeSync() {
-  const auto wanted = [this](Level level) { return wanted_[static_cast<size_t>(level)]; };
-  if (Wants(Level::kFull)) return MakeReach(wanted(Level::kFull), Level::kFull);
-  if (!Wants(Level::kSync)) return MakeReach(wanted(Level::kAsync), Level::kAsync);
-  return MakeReach(std::max(wanted(Level::kSync), wanted(Level::kAsync)), Level::kSync);
+  if (acks_.IsDue(Level::kFull)) return MakeReach(acks_.WantedEnd(Level::kFull), Level::kFull);
+  const uint64_t async_end = acks_.WantedEnd(Level::kAsync);
+  if (!acks_.IsDue(Level::kSync)) return MakeReach(async_end, Level::kAsync);
+  return MakeReach(std::max(acks_.WantedEnd(Level::kSync), async_end), Level::kSync);
 }
 
 // A large group waits neither for the end of its turn nor for the event loop: while the device
@@ -166,16 +161,13 @@ void SharedLog::NoteLatchOfOthers() {
 
 void SharedLog::PrepareClose() {
   closing_ = true;
-  Want(Level::kSync, own_end_);
+  acks_.Want(Level::kSync, own_end_);
 }
 
 bool SharedLog::idle() const {
   if (IsOut(memory_job_) || IsOut(sync_job_)) return false;
   if (latched_ || closed_unsynced_) return true;
-  for (size_t level = 0; level < wanted_.size(); ++level) {
-    if (wanted_[level] > reached_[level]) return false;
-  }
-  return true;
+  return !acks_.DueLevel();
 }
 
 std::shared_ptr<SharedTrimJob> SharedLog::BeginTrim(uint64_t seq) {

@@ -9,7 +9,6 @@
 #define DURLOG_SHARED_SHARED_LOG_H_
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,10 +17,6 @@
 #include "base/bytes.h"
 #include "base/executor.h"
 #include "base/job_list.h"
-#include "log/log_listener.h"
-#include "log/log_stats.h"
-#include "log/log_writer.h"
-#include "log/options.h"
 #include "record/record_codec.h"
 #include "recovery/report.h"
 #include "shared/log_walk.h"
@@ -31,6 +26,12 @@
 #include "shared/shared_trim_job.h"
 #include "shared/spare_making.h"
 #include "shared/stall.h"
+#include "write/ack_ledger.h"
+#include "write/log_listener.h"
+#include "write/log_stats.h"
+#include "write/log_writer.h"
+#include "write/options.h"
+#include "write/record_clock.h"
 
 namespace durlog {
 
@@ -80,7 +81,7 @@ class SharedLog final : public LogWriter {
   // The seq after the last record that this member has appended or seen.
   uint64_t next_seq() const { return append_->point().seq; }
   // As of the last call of another method.
-  uint64_t ReachedEnd(Level level) const { return reached_[static_cast<size_t>(level)]; }
+  uint64_t ReachedEnd(Level level) const { return acks_.ReachedEnd(level); }
   uint64_t pending_bytes() const { return pending_bytes_ + syncing_bytes_ + next_syncing_bytes_; }
   const LogOptions& options() const override { return options_; }
   const RecoveryReport& recovery() const override { return recovery_; }
@@ -113,6 +114,7 @@ class SharedLog final : public LogWriter {
   Status MarkEnd(LogPoint end);
 
   // shared_append.cc
+  Status CheckOpen() const;
   Status CheckAppend(Bytes payload) const;
   Result<uint64_t> CheckBatch(const Bytes* payloads, size_t count) const;
   Result<bool> SetFrameTime(uint64_t time_ms);
@@ -146,13 +148,6 @@ class SharedLog final : public LogWriter {
   std::shared_ptr<ReachJob> MakeSync();
   void FinishReach(std::shared_ptr<ReachJob>* job, StallRow* row);
   void NoteStall(const std::optional<Stall>& stall, StallRow* row);
-  bool Wants(Level level) const {
-    return wanted_[static_cast<size_t>(level)] > reached_[static_cast<size_t>(level)];
-  }
-  void Want(Level level, uint64_t end) {
-    uint64_t& wanted = wanted_[static_cast<size_t>(level)];
-    wanted = std::max(wanted, end);
-  }
   bool WantsSync() const;
   void NoteFailure(Status status);
   void NoteRoom();
@@ -171,15 +166,13 @@ class SharedLog final : public LogWriter {
 
   std::unique_ptr<LogWalk> append_;     // past everything that is known to be reserved
   std::unique_ptr<LogWalk> committed_;  // past everything that is known to be whole
-  std::array<uint64_t, kLevelCount> reached_{};
-  std::array<uint64_t, kLevelCount> wanted_{};
+  AckLedger acks_;
   uint64_t own_end_ = 0;        // after the last record that this member has appended
   uint64_t pending_bytes_ = 0;  // appended since the last sync began
   uint64_t syncing_bytes_ = 0;  // of sync_job_
   uint64_t next_syncing_bytes_ = 0;
 
-  uint64_t now_ms_ = 0;
-  uint32_t clock_credit_ = 0;
+  RecordClock clock_;
   uint32_t frame_time_ms_ = 0;
 
   std::shared_ptr<ReachJob> memory_job_;

@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "live/live_page_writer.h"
-#include "log/recover_folder.h"
 #include "record/segment_name.h"
 #include "shared/join_lock.h"
 #include "shared/members_lock.h"
 #include "shared/shared_log.h"
 #include "shared/steps.h"
+#include "write/recover_folder.h"
 
 namespace durlog {
 namespace {
@@ -36,7 +36,10 @@ Status CheckShareable(const Capabilities& capabilities, const std::string& path)
 
 SharedLog::SharedLog(std::shared_ptr<Member> member, Capabilities capabilities,
                      const LogOptions& options)
-    : member_(std::move(member)), capabilities_(std::move(capabilities)), options_(options) {}
+    : member_(std::move(member)),
+      capabilities_(std::move(capabilities)),
+      options_(options),
+      clock_(member_->file_system()) {}
 
 Result<std::unique_ptr<SharedLog>> SharedLog::Open(FileSystem& file_system, const std::string& path,
                                                    const LogOptions& options) {
@@ -150,7 +153,6 @@ Status SharedLog::StartAt(const LogPoint& point) {
   populated_until_ = point.offset;
   options_.max_record_bytes = static_cast<uint32_t>(std::min<uint64_t>(
       options_.max_record_bytes, options_.segment_bytes - 2 * kSegmentHeaderBytes));
-  reached_.fill(0);
   Refresh();
   return latched_ ? LatchedError() : Status::Ok();
 }

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "base/yield.h"
-#include "log/sync_backlog.h"
 #include "record/segment_name.h"
 #include "shared/shared_log.h"
 #include "shared/steps.h"
+#include "write/unsynced_limit.h"
 
 namespace durlog {
 namespace {
@@ -18,9 +18,6 @@ constexpr uint64_t kPopulateBytes = 4u << 20;
 constexpr uint64_t kFirstPopulateBytes = 128u << 10;
 // The member that has the lock gives the name within some ten microseconds.
 constexpr int kRotateYields = 200;
-// Bounds the dirty page cache and the scan of the next open: see SyncBacklog.
-constexpr uint64_t kMinUnsyncedSegments = 4;
-constexpr uint64_t kMaxUnsyncedBytes = 256u << 20;
 
 }  // namespace
 
@@ -88,9 +85,7 @@ void SharedLog::NoteEntered() {
 bool SharedLog::TooMuchUnsynced() const {
   MembersPage& page = member_->page();
   const uint64_t segments = page.Load(PageWord::kRotations) - page.Load(PageWord::kSyncedRotations);
-  return segments >= SyncBacklog::kMaxSegments ||
-         (segments >= kMinUnsyncedSegments &&
-          segments * options_.segment_bytes >= kMaxUnsyncedBytes);
+  return ReachesUnsyncedLimit(segments, options_.segment_bytes);
 }
 
 // The append point is at the end of a sealed segment. After success the next one has its name, and
@@ -99,7 +94,7 @@ Status SharedLog::MakeNext() {
   const uint64_t next = append_->point().seq;
   if (member_->page().Load(PageWord::kActiveFirst) >= next) return Status::Ok();
   // A sealed segment is synced soon, whatever level was asked for.
-  Want(Level::kSync, next);
+  acks_.Want(Level::kSync, next);
   if (TooMuchUnsynced()) {
     Pump();
     return Status::Error(Code::kBackpressure, "segments wait for the device");

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "base/yield.h"
-#include "log/log_writer.h"
 #include "record/segment_name.h"
 #include "recovery/log_files.h"
 #include "shared/reach_job.h"
 #include "shared/stall.h"
 #include "shared/steps.h"
+#include "write/log_writer.h"
 
 namespace durlog {
 namespace {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "log/options.h"
 #include "simulated_disk.h"
+#include "write/options.h"
 
 namespace durlog::crash {
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/executor.h"
-#include "log/log_listener.h"
 #include "random.h"
 #include "shared/shared_log.h"
 #include "simulated_process.h"
+#include "write/log_listener.h"
 
 namespace durlog::crash {
 

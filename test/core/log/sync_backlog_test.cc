@@ -95,16 +95,5 @@ TEST_F(SyncBacklogTest, TheOldestSegmentIsDirtyOrFull) {
   EXPECT_EQ(backlog_.OldestSegment(300), 300u);
 }
 
-TEST_F(SyncBacklogTest, ItIsFullByBytesAndByFiles) {
-  for (uint64_t i = 0; i < 4; ++i) {
-    EXPECT_FALSE(backlog_.IsFull(64u << 20)) << i;
-    backlog_.MarkDirty(MakeSegment(i), 4096, 5000);
-  }
-  EXPECT_TRUE(backlog_.IsFull(64u << 20));
-  EXPECT_FALSE(backlog_.IsFull(64u << 10));
-  for (uint64_t i = 4; i < 64; ++i) backlog_.MarkDirty(MakeSegment(i), 4096, 5000);
-  EXPECT_TRUE(backlog_.IsFull(64u << 10));
-}
-
 }  // namespace
 }  // namespace durlog

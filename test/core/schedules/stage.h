@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "../inline_executor.h"
-#include "log/log_listener.h"
 #include "model_files.h"
 #include "scenario.h"
 #include "shared/shared_log.h"
+#include "write/log_listener.h"
 
 namespace durlog::schedules {
 

@@ -1,7 +1,7 @@
 // The binding's interface to a log that is open for writing, by this process alone (Log) or by
 // several (SharedLog). Those classes describe each method.
-#ifndef DURLOG_LOG_LOG_WRITER_H_
-#define DURLOG_LOG_LOG_WRITER_H_
+#ifndef DURLOG_WRITE_LOG_WRITER_H_
+#define DURLOG_WRITE_LOG_WRITER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -9,11 +9,11 @@
 #include "base/bytes.h"
 #include "base/executor.h"
 #include "base/status.h"
-#include "log/log_listener.h"
-#include "log/log_stats.h"
-#include "log/options.h"
 #include "record/segment_header.h"
 #include "recovery/report.h"
+#include "write/log_listener.h"
+#include "write/log_stats.h"
+#include "write/options.h"
 
 namespace durlog {
 
@@ -45,12 +45,11 @@ LogEnds EndsOf(const LogType& log) {
   return ends;
 }
 
-// The clock is read for the first append after a Pump(), and then for every 16th: a turn of the
-// event loop is short, and reading the clock costs as much as a checksum.
-inline constexpr uint32_t kAppendsPerClockRead = 16;
-
 // kRecordEmpty, kRecordTooLarge.
 Status CheckRecord(Bytes payload, const LogOptions& options);
+// Returns the size of the batch's frames. kRecordEmpty, kRecordTooLarge, kInvalidArgument if the
+// batch has no record, kBatchTooLarge.
+Result<uint64_t> BatchBytes(const Bytes* payloads, size_t count, const LogOptions& options);
 // kSeqConflict unless `next_seq` is the seq that an append expects.
 Status CheckExpectedSeq(uint64_t expected_seq, uint64_t next_seq);
 // Returns the error with which a log latches: kSyncFailed, whatever failed.
@@ -91,4 +90,4 @@ class LogWriter {
 
 }  // namespace durlog
 
-#endif  // DURLOG_LOG_LOG_WRITER_H_
+#endif  // DURLOG_WRITE_LOG_WRITER_H_

@@ -1,5 +1,5 @@
-#ifndef DURLOG_LOG_LOG_LISTENER_H_
-#define DURLOG_LOG_LOG_LISTENER_H_
+#ifndef DURLOG_WRITE_LOG_LISTENER_H_
+#define DURLOG_WRITE_LOG_LISTENER_H_
 
 #include <cstdint>
 
@@ -29,4 +29,4 @@ class LogListener {
 
 }  // namespace durlog
 
-#endif  // DURLOG_LOG_LOG_LISTENER_H_
+#endif  // DURLOG_WRITE_LOG_LISTENER_H_

@@ -1,6 +1,6 @@
 // The options with which a log is opened.
-#ifndef DURLOG_LOG_OPTIONS_H_
-#define DURLOG_LOG_OPTIONS_H_
+#ifndef DURLOG_WRITE_OPTIONS_H_
+#define DURLOG_WRITE_OPTIONS_H_
 
 #include <cstdint>
 
@@ -64,4 +64,4 @@ struct LogOptions {
 
 }  // namespace durlog
 
-#endif  // DURLOG_LOG_OPTIONS_H_
+#endif  // DURLOG_WRITE_OPTIONS_H_

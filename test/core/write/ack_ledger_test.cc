@@ -1,4 +1,4 @@
-#include "log/ack_ledger.h"
+#include "write/ack_ledger.h"
 
 #include <gtest/gtest.h>
 

@@ -1,16 +1,16 @@
 // Recovery of a log's files: every open for writing does it before the first append.
-#ifndef DURLOG_LOG_RECOVER_FOLDER_H_
-#define DURLOG_LOG_RECOVER_FOLDER_H_
+#ifndef DURLOG_WRITE_RECOVER_FOLDER_H_
+#define DURLOG_WRITE_RECOVER_FOLDER_H_
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "live/live_page_writer.h"
-#include "log/options.h"
 #include "platform/file_system.h"
 #include "recovery/plan.h"
 #include "recovery/report.h"
+#include "write/options.h"
 
 namespace durlog {
 
@@ -34,4 +34,4 @@ Status RecoverFolder(FileSystem& file_system, Directory& directory,
 
 }  // namespace durlog
 
-#endif  // DURLOG_LOG_RECOVER_FOLDER_H_
+#endif  // DURLOG_WRITE_RECOVER_FOLDER_H_

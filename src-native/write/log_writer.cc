@@ -1,7 +1,9 @@
-#include "log/log_writer.h"
+#include "write/log_writer.h"
 
 #include <string>
 #include <utility>
+
+#include "record/record_format.h"
 
 namespace durlog {
 
@@ -15,6 +17,26 @@ Status CheckRecord(Bytes payload, const LogOptions& options) {
                                                     std::to_string(options.max_record_bytes));
   }
   return Status::Ok();
+}
+
+Result<uint64_t> BatchBytes(const Bytes* payloads, size_t count, const LogOptions& options) {
+  uint64_t frame_bytes = 0;
+  for (size_t i = 0; i < count; ++i) {
+    DURLOG_RETURN_IF_ERROR(CheckRecord(payloads[i], options));
+    frame_bytes += FrameBytes(payloads[i].size);
+  }
+  if (count == 0) return Status::Error(Code::kInvalidArgument, "a batch has at least one record");
+  // A batch never spans segments, so that a trim keeps or removes it as a whole.
+  if (frame_bytes > options.segment_bytes - kSegmentHeaderBytes) {
+    return Status::Error(Code::kBatchTooLarge, "the batch takes " + std::to_string(frame_bytes) +
+                                                   " bytes and must fit into one segment");
+  }
+  if (frame_bytes > options.max_pending_bytes) {
+    return Status::Error(Code::kBatchTooLarge, "the batch takes " + std::to_string(frame_bytes) +
+                                                   " bytes, maxPendingBytes is " +
+                                                   std::to_string(options.max_pending_bytes));
+  }
+  return frame_bytes;
 }
 
 Status CheckExpectedSeq(uint64_t expected_seq, uint64_t next_seq) {

@@ -1,6 +1,6 @@
 // Tracks which records have reached which level. Only this class decides acknowledgements.
-#ifndef DURLOG_LOG_ACK_LEDGER_H_
-#define DURLOG_LOG_ACK_LEDGER_H_
+#ifndef DURLOG_WRITE_ACK_LEDGER_H_
+#define DURLOG_WRITE_ACK_LEDGER_H_
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "log/options.h"
+#include "write/options.h"
 
 namespace durlog {
 
@@ -27,8 +27,9 @@ class AckLedger {
   // Notes that every record below `end` has reached `level`. Call it only once that is true.
   // Commits may finish in another order than they began, so this never lowers an end.
   void Reach(Level level, uint64_t end) {
-    for (size_t i = 0; i <= static_cast<size_t>(level); ++i)
-      reached_[i] = std::max(reached_[i], end);
+    for (size_t i = static_cast<size_t>(level) + 1; i-- > 0 && reached_[i] < end;) {
+      reached_[i] = end;
+    }
   }
 
   // Notes that the records from `end` on were rolled back. None of them had reached any level.
@@ -43,10 +44,13 @@ class AckLedger {
     reached_.fill(end);
   }
 
+  uint64_t WantedEnd(Level level) const { return wanted_[static_cast<size_t>(level)]; }
   uint64_t ReachedEnd(Level level) const { return reached_[static_cast<size_t>(level)]; }
   uint64_t memory_end() const { return ReachedEnd(Level::kMemory); }
   uint64_t synced_end() const { return ReachedEnd(Level::kSync); }
 
+  // Whether a record is wanted at `level` and has not reached it.
+  bool IsDue(Level level) const { return WantedEnd(level) > ReachedEnd(level); }
   // The level of the next commit: the highest level that a record is wanted at and has not reached.
   // Nothing if every record has reached its level.
   std::optional<Level> DueLevel() const {
@@ -63,4 +67,4 @@ class AckLedger {
 
 }  // namespace durlog
 
-#endif  // DURLOG_LOG_ACK_LEDGER_H_
+#endif  // DURLOG_WRITE_ACK_LEDGER_H_

@@ -1,11 +1,11 @@
-#ifndef DURLOG_LOG_LOG_STATS_H_
-#define DURLOG_LOG_LOG_STATS_H_
+#ifndef DURLOG_WRITE_LOG_STATS_H_
+#define DURLOG_WRITE_LOG_STATS_H_
 
 #include <cstdint>
 #include <string>
 
 #include "base/histogram.h"
-#include "log/options.h"
+#include "write/options.h"
 
 namespace durlog {
 
@@ -42,4 +42,4 @@ struct LogStats {
 
 }  // namespace durlog
 
-#endif  // DURLOG_LOG_LOG_STATS_H_
+#endif  // DURLOG_WRITE_LOG_STATS_H_

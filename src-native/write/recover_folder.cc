@@ -1,4 +1,4 @@
-#include "log/recover_folder.h"
+#include "write/recover_folder.h"
 
 #include <string>
 #include <utility>

@@ -1,0 +1,38 @@
+// The clock that gives records their time.
+#ifndef DURLOG_WRITE_RECORD_CLOCK_H_
+#define DURLOG_WRITE_RECORD_CLOCK_H_
+
+#include <cstdint>
+
+#include "platform/file_system.h"
+
+namespace durlog {
+
+// The clock is read for the first append after a Refresh(), and then for every 17th: a turn of the
+// event loop is short, and reading the clock costs as much as a checksum.
+class RecordClock {
+ public:
+  explicit RecordClock(FileSystem& file_system) : file_system_(file_system) {}
+
+  // To be called for each append, before now_ms(). True if the clock was read.
+  bool Tick() {
+    if (credit_-- > 0) return false;
+    credit_ = kAppendsPerRead;
+    now_ms_ = file_system_.NowMs();
+    return true;
+  }
+  // The next append reads the clock: a turn has ended.
+  void Refresh() { credit_ = 0; }
+  uint64_t now_ms() const { return now_ms_; }
+
+ private:
+  static constexpr uint32_t kAppendsPerRead = 16;
+
+  FileSystem& file_system_;
+  uint64_t now_ms_ = 0;
+  uint32_t credit_ = 0;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_WRITE_RECORD_CLOCK_H_

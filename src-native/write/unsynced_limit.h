@@ -1,0 +1,24 @@
+// The limit on segments that no sync has covered. It bounds the dirty page cache, the open files,
+// and the bytes that the next open has to scan.
+#ifndef DURLOG_WRITE_UNSYNCED_LIMIT_H_
+#define DURLOG_WRITE_UNSYNCED_LIMIT_H_
+
+#include <cstdint>
+
+namespace durlog {
+
+// For the open files, if segments are small.
+inline constexpr uint64_t kMaxUnsyncedSegments = 64;
+
+// Whether no segment may be begun before a sync.
+constexpr bool ReachesUnsyncedLimit(uint64_t segments, uint64_t segment_bytes) {
+  // The size of fewer segments does not matter.
+  constexpr uint64_t kMinSegments = 4;
+  constexpr uint64_t kMaxBytes = 256u << 20;
+  return segments >= kMaxUnsyncedSegments ||
+         (segments >= kMinSegments && segments * segment_bytes >= kMaxBytes);
+}
+
+}  // namespace durlog
+
+#endif  // DURLOG_WRITE_UNSYNCED_LIMIT_H_
