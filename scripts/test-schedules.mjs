@@ -19,7 +19,7 @@ const core = coreSources().filter((source) => !/\/platform\/(?!huge_pages)|\/liv
 const own = readdirSync(FOLDER)
   .filter((name) => name.endsWith('.cc'))
   .map((name) => `${FOLDER}/${name}`)
-const shared = ['fiber_linux.cc', 'no_system.cc'].map((name) => `${CRASH_FOLDER}/${name}`)
+const shared = ['fiber_linux.cc', 'no_threads.cc'].map((name) => `${CRASH_FOLDER}/${name}`)
 const explorer = await buildProgram(
   'build/schedule_explorer',
   // The words that members share are replaced by words that take turns.

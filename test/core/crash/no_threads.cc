@@ -1,6 +1,4 @@
-// The parts of the system that the simulated process lacks: threads except its seeded workers, and
-// huge pages.
-#include "base/huge_pages.h"
+// The simulated process has no threads except its seeded workers.
 #include "platform/thread.h"
 
 namespace durlog {
@@ -8,7 +6,5 @@ namespace durlog {
 Result<std::unique_ptr<Thread>> Thread::Start(std::function<void()>) {
   return Status::Error(Code::kUnsupported, "the simulated process starts no threads");
 }
-
-void PreferHugePages(void*, size_t) {}
 
 }  // namespace durlog
