@@ -86,6 +86,7 @@ export function coreSources(system = HOST_SYSTEM, processor = arch) {
     'read',
     'inspect',
     'retention',
+    'streams',
     'write',
     'log',
     'shared',

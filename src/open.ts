@@ -100,9 +100,10 @@ export interface FramingLog extends Log {
   frameBatch(records: readonly Payload[], durability: Durability, resolve: Resolve): boolean
 }
 
-/** As `open` for writing. */
-export function openFraming(dir: string, options: OpenOptions): Promise<FramingLog> {
-  return openWriter(resolveDir(dir), resolveOptions(options))
+/** As `open` for writing. The first segment of a new log has `firstSegmentBytes`, each later one twice as many. */
+export function openFraming(dir: string, options: OpenOptions, firstSegmentBytes: number): Promise<FramingLog> {
+  const resolved = resolveOptions(options)
+  return openWriter(resolveDir(dir), { ...resolved, native: { ...resolved.native, firstSegmentBytes } })
 }
 
 /** As `open` for writing. */

@@ -80,7 +80,7 @@ Status Log::MakeRoom(uint64_t frame_bytes, uint64_t time_ms) {
   if (stages) {
     DURLOG_RETURN_IF_ERROR(staging_.Reserve(rotates ? nullptr : active_.get(), frame_bytes));
   }
-  if (rotates) DURLOG_RETURN_IF_ERROR(Rotate());
+  if (rotates) DURLOG_RETURN_IF_ERROR(Rotate(frame_bytes));
   if (mode_ == WriteMode::kMmap && !tail_) {
     DURLOG_RETURN_IF_ERROR(EnsureMapped());
   }
@@ -143,7 +143,7 @@ void Log::NoteAppended(uint64_t frame_bytes, uint64_t records, Level level) {
   last_time_ms_ = frame_time_ms_;
   end_marked_ = false;
   if (append_offset_ >= note_from_) NotePosition();
-  if (append_offset_ > policy_.SpareDueAt(mode_, active_->bytes())) RequestSpare();
+  if (append_offset_ > policy_.SpareDueAt(mode_, active_->bytes())) RequestSpare(0);
   policy_.NoteRecords(level, records);
   if (mode_ == WriteMode::kMmap) {
     acks_.Reach(Level::kMemory, next_seq_);

@@ -172,12 +172,12 @@ class Log final : public LogWriter {
 
   // rotate.cc
   Status CheckExclusive() const;
-  Status Rotate();
+  Status Rotate(uint64_t frame_bytes);
   Status RotateMapped();
   std::shared_ptr<Segment> TakeReplaced();
   void EnterSegment(std::shared_ptr<Segment> next);
-  void RequestSpare();
-  void DropUnfitSpare();
+  void RequestSpare(uint64_t frame_bytes);
+  void DropUnfitSpare(uint64_t frame_bytes);
   bool TooMuchUnsynced() const;
   Status ActivateHere();
   void NoteSealed();

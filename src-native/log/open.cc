@@ -45,7 +45,8 @@ Result<std::unique_ptr<Log>> Log::Open(FileSystem& file_system, const std::strin
 
 Status Log::CreateFirstSegment(uint64_t first_seq) {
   record_ms_ = file_system_.NowMs();
-  active_ = std::make_shared<Segment>(first_seq, chain_.MakeSpare(uuid_, record_ms_, 0));
+  active_ = std::make_shared<Segment>(
+      first_seq, chain_.MakeSpare(uuid_, chain_.NextBytes(0, 0), record_ms_, 0));
   DURLOG_RETURN_IF_ERROR(active_->Activate(*directory_));
   DURLOG_RETURN_IF_ERROR(directory_->Sync());
   active_->entry_synced = true;

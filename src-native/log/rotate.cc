@@ -8,7 +8,8 @@
 
 namespace durlog {
 
-void Log::RequestSpare() {
+// Requests a spare that holds frames of `frame_bytes`, unless there is a spare.
+void Log::RequestSpare(uint64_t frame_bytes) {
   if (chain_.spare() != nullptr) return;
   // The log's first segment may stay its only one, so little of it is mapped. The next segment
   // follows a stream of records, so more of it is mapped.
@@ -16,19 +17,21 @@ void Log::RequestSpare() {
   if (mode_ == WriteMode::kMmap) {
     first_chunk_bytes = tail_ ? tail_->lead_bytes() : ShapeOf(active_->header()).chunk_bytes();
   }
-  executor_->Execute(chain_.RequestSpare(uuid_, record_ms_, first_chunk_bytes));
+  const uint64_t bytes = chain_.NextBytes(active_->bytes(), frame_bytes);
+  executor_->Execute(chain_.RequestSpare(uuid_, bytes, record_ms_, first_chunk_bytes));
 }
 
 // Drops a spare whose base time does not allow the time of the next record. Also drops one that was
 // made for a record that has been cut or rolled back, if its base time is after the clock and after
-// every record: later records would get that time.
-void Log::DropUnfitSpare() {
+// every record: later records would get that time. Also drops one that is too short.
+void Log::DropUnfitSpare(uint64_t frame_bytes) {
   const SpareJob* const spare = chain_.spare();
   if (spare == nullptr) return;
   const uint64_t base_ms = spare->header().base_time_ms;
   const uint64_t newest_ms = active_->header().base_time_ms + last_time_ms_;
   const bool ahead = base_ms > std::max(record_ms_, newest_ms);
-  if (ahead || !TakesRecordTime(base_ms, 0)) chain_.DropSpare();
+  const bool is_short = spare->header().segment_bytes - kSegmentHeaderBytes < frame_bytes;
+  if (ahead || is_short || !TakesRecordTime(base_ms, 0)) chain_.DropSpare();
 }
 
 bool Log::TooMuchUnsynced() const {
@@ -53,7 +56,7 @@ void Log::NoteActivated(const Segment& segment) {
 
 // Called if the next frame does not fit. A staged segment has no name until its commit activates
 // it. A failure changes nothing.
-Status Log::Rotate() {
+Status Log::Rotate(uint64_t frame_bytes) {
   if (TooMuchUnsynced()) {
     const uint64_t rollbacks = rollbacks_;
     Harvest();
@@ -67,8 +70,8 @@ Status Log::Rotate() {
   }
   // A spare that failed before this append may succeed now.
   chain_.DropFailedSpare();
-  DropUnfitSpare();
-  RequestSpare();
+  DropUnfitSpare(frame_bytes);
+  RequestSpare(frame_bytes);
   if (mode_ == WriteMode::kMmap) return RotateMapped();
   // A sealed segment is synced soon, whatever levels were requested. Its commit begins while it is
   // still the active segment, so that after a rollback appending resumes in a segment that exists.
@@ -148,8 +151,8 @@ Result<std::shared_ptr<RotateJob>> Log::BeginRotate() {
   DURLOG_RETURN_IF_ERROR(ActivateHere());
   exclusive_ = true;
   SetRecordTime(kClockTime);
-  DropUnfitSpare();
-  RequestSpare();
+  DropUnfitSpare(0);
+  RequestSpare(0);
   tail_.reset();
   if (left_run_) left_run_->Await();
   auto next = std::make_shared<Segment>(next_seq_, chain_.TakeSpare());

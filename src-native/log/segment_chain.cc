@@ -25,7 +25,16 @@ void SegmentChain::Add(uint64_t first_seq) {
   if (first_seqs_.empty() || first_seqs_.back() != first_seq) first_seqs_.push_back(first_seq);
 }
 
-std::shared_ptr<SpareJob> SegmentChain::MakeSpare(const LogUuid& uuid, uint64_t base_time_ms,
+uint64_t SegmentChain::NextBytes(uint64_t last_bytes, uint64_t frame_bytes) const {
+  const uint64_t most = options_.segment_bytes;
+  if (options_.first_segment_bytes == 0) return most;
+  uint64_t bytes = last_bytes == 0 ? options_.first_segment_bytes : 2 * last_bytes;
+  while (bytes < most && bytes - kSegmentHeaderBytes < frame_bytes) bytes *= 2;
+  return std::min(bytes, most);
+}
+
+std::shared_ptr<SpareJob> SegmentChain::MakeSpare(const LogUuid& uuid, uint64_t segment_bytes,
+                                                  uint64_t base_time_ms,
                                                   uint64_t first_chunk_bytes) {
   SpareRequest request;
   request.preallocation = policy_.SparePreallocation();
@@ -37,8 +46,9 @@ std::shared_ptr<SpareJob> SegmentChain::MakeSpare(const LogUuid& uuid, uint64_t 
   header.uuid = uuid;
   header.salt = file_system_.Random64();
   header.base_time_ms = base_time_ms;
-  header.segment_bytes = options_.segment_bytes;
-  if (!recyclable_.empty()) {
+  header.segment_bytes = segment_bytes;
+  // A trimmed segment is kept only if it has the full length.
+  if (!recyclable_.empty() && segment_bytes == options_.segment_bytes) {
     request.recycled_name = std::move(recyclable_.back());
     recyclable_.pop_back();
     header.recycled = true;
@@ -50,9 +60,10 @@ std::shared_ptr<SpareJob> SegmentChain::MakeSpare(const LogUuid& uuid, uint64_t 
 }
 
 const std::shared_ptr<SpareJob>& SegmentChain::RequestSpare(const LogUuid& uuid,
+                                                            uint64_t segment_bytes,
                                                             uint64_t base_time_ms,
                                                             uint64_t first_chunk_bytes) {
-  spare_ = MakeSpare(uuid, base_time_ms, first_chunk_bytes);
+  spare_ = MakeSpare(uuid, segment_bytes, base_time_ms, first_chunk_bytes);
   Watch(spare_);
   return spare_;
 }

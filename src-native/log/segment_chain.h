@@ -37,14 +37,17 @@ class SegmentChain {
   // same first seq and replaces it.
   void Add(uint64_t first_seq);
 
-  // A job that makes a spare for the log `uuid`, for records from `base_time_ms` on. For a log that
-  // stores into a map, `first_chunk_bytes` of it are mapped as well.
-  std::shared_ptr<SpareJob> MakeSpare(const LogUuid& uuid, uint64_t base_time_ms,
-                                      uint64_t first_chunk_bytes);
+  // The length of the segment after one of `last_bytes`, or of the first one if that is 0. It holds
+  // frames of `frame_bytes`.
+  uint64_t NextBytes(uint64_t last_bytes, uint64_t frame_bytes) const;
+  // A job that makes a spare of `segment_bytes` for the log `uuid`, for records from `base_time_ms`
+  // on. For a log that stores into a map, `first_chunk_bytes` of it are mapped as well.
+  std::shared_ptr<SpareJob> MakeSpare(const LogUuid& uuid, uint64_t segment_bytes,
+                                      uint64_t base_time_ms, uint64_t first_chunk_bytes);
   // Makes the spare for the next segment, as MakeSpare(). Requires that there is none. The caller
   // executes the job.
-  const std::shared_ptr<SpareJob>& RequestSpare(const LogUuid& uuid, uint64_t base_time_ms,
-                                                uint64_t first_chunk_bytes);
+  const std::shared_ptr<SpareJob>& RequestSpare(const LogUuid& uuid, uint64_t segment_bytes,
+                                                uint64_t base_time_ms, uint64_t first_chunk_bytes);
   // The spare for the next segment, whether or not its job is done; null if there is none.
   const SpareJob* spare() const { return spare_.get(); }
   // OK if the spare can be renamed at once. While its job is running, fails with kBackpressure, and

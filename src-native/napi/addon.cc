@@ -18,6 +18,7 @@
 #include "napi/log_wrap.h"
 #include "napi/point_reader_wrap.h"
 #include "napi/retention_wrap.h"
+#include "napi/stream_files_wrap.h"
 #include "read/measure.h"
 
 namespace durlog {
@@ -157,6 +158,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports.Set("planRetention", Napi::Function::New(env, PlanRetentionOf));
   exports.Set("pointReader", Napi::Function::New(env, MakePointReader));
   exports.Set("openLivePage", Napi::Function::New(env, OpenLivePage));
+  exports.Set("openStreamFiles", Napi::Function::New(env, OpenStreamFiles));
   exports.Set("measure", Napi::Function::New(env, Measure));
   exports.Set("cuts", Napi::Function::New(env, CutsOf));
   exports.Set("bounds", Napi::Function::New(env, BoundsOf));

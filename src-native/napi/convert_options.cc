@@ -88,6 +88,8 @@ bool ToOptions(Napi::Env env, const Napi::Object& object, LogOptions* options) {
   const bool in_range =
       NumberIn(env, object, "segmentBytes", kMinSegmentBytes, kMaxSegmentBytes,
                &options->segment_bytes) &&
+      NumberIn(env, object, "firstSegmentBytes", 0, static_cast<double>(options->segment_bytes),
+               &options->first_segment_bytes) &&
       NumberIn(env, object, "maxPendingBytes", 1, 1ull << 40, &options->max_pending_bytes) &&
       NumberIn(
           env, object, "maxRecordBytes", 1,
@@ -97,7 +99,7 @@ bool ToOptions(Napi::Env env, const Napi::Object& object, LogOptions* options) {
       NumberIn(env, object, "maxRecyclable", 0, 2, &max_recyclable) &&
       NumberIn(env, object, "expectedLevel", 0, kLevelCount - 1, &expected_level);
   if (!in_range) return false;
-  if (options->segment_bytes % 4096 != 0) {
+  if (options->segment_bytes % 4096 != 0 || options->first_segment_bytes % kMinSegmentBytes != 0) {
     return Refuse(env, "segmentBytes is a multiple of 4096");
   }
   options->max_record_bytes = static_cast<uint32_t>(max_record_bytes);

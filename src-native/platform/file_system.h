@@ -183,12 +183,19 @@ enum class OpenMode : uint8_t {
   kRead,
   kReadWrite,
   kCreateNew,       // read and write; fails if the name exists
+  kCreatePrivate,   // the same, with the access of this user alone: see CreatesFile()
   kDirect,          // write past the page cache, each write durable on return (O_DIRECT|O_DSYNC)
   kDirectUnsynced,  // the same, durable after the next sync (O_DIRECT)
 };
 
 inline bool IsDirect(OpenMode mode) {
   return mode == OpenMode::kDirect || mode == OpenMode::kDirectUnsynced;
+}
+
+// A file that is created kCreateNew has the access of the log's other files. To find that out takes
+// time that grows with the folder.
+inline bool CreatesFile(OpenMode mode) {
+  return mode == OpenMode::kCreateNew || mode == OpenMode::kCreatePrivate;
 }
 
 struct FileEntry {
@@ -223,6 +230,13 @@ class Directory {
   virtual Status Remove(const std::string& name) = 0;
   // Makes the folder's entries durable.
   virtual Status Sync() = 0;
+  // Everything that was written to the file system since this folder was opened is on the device.
+  // Reports each failed write to it since then, also if another process was notified.
+  // kUnsupported, before anything is synced, if the system or the file system cannot do that.
+  virtual Status SyncFileSystem() {
+    return Status::Error(Code::kUnsupported,
+                         "no sync of a whole file system reports failed writes");
+  }
   // Takes the exclusive lock on `name`, creating it, and writes our pid into it.
   // kLocked, with the owner's pid, if another open holds it.
   virtual Result<std::unique_ptr<FileLock>> Lock(const std::string& name) = 0;

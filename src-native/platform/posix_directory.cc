@@ -23,6 +23,7 @@ int FlagsFor(OpenMode mode) {
       return O_RDONLY;
     case OpenMode::kReadWrite:
     case OpenMode::kCreateNew:
+    case OpenMode::kCreatePrivate:
       return O_RDWR;
     case OpenMode::kDirect:
       return O_RDWR | DirectOpenFlags() | DurableOpenFlags();
@@ -72,8 +73,10 @@ Result<ScopedFd> PosixDirectory::OpenRegular(const std::string& name, int flags)
 
 Result<std::unique_ptr<File>> PosixDirectory::Open(const std::string& name, OpenMode mode) {
   const bool direct = IsDirect(mode);
-  Result<ScopedFd> fd = mode == OpenMode::kCreateNew ? CreateRegular(name, FlagsFor(mode))
-                                                     : OpenRegular(name, FlagsFor(mode));
+  Result<ScopedFd> fd =
+      mode == OpenMode::kCreateNew
+          ? CreateRegular(name, FlagsFor(mode))
+          : OpenRegular(name, FlagsFor(mode) | (CreatesFile(mode) ? O_CREAT | O_EXCL : 0));
   if (!fd.ok()) {
     Status status = fd.TakeStatus();
     if (direct && status.sys_errno() == EINVAL) {
@@ -128,6 +131,8 @@ Status PosixDirectory::Remove(const std::string& name) {
   if (unlinkat(fd_.get(), name.c_str(), 0) == 0) return Status::Ok();
   return NameError("unlinkat", errno, PathOf(name));
 }
+
+Status PosixDirectory::SyncFileSystem() { return SyncFileSystemOf(fd_.get(), path_); }
 
 Status PosixDirectory::Sync() { return SyncDirectoryOf(fd_.get(), path_); }
 

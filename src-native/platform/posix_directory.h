@@ -22,6 +22,7 @@ class PosixDirectory final : public Directory {
   Status Rename(const std::string& from, const std::string& to) override;
   Status Remove(const std::string& name) override;
   Status Sync() override;
+  Status SyncFileSystem() override;
   Result<std::unique_ptr<FileLock>> Lock(const std::string& name) override;
   Result<Capabilities> Probe() override;
 

@@ -20,6 +20,8 @@ Status SyncFullOf(int fd, const std::string& path);
 Status FinishMapSync(int fd, const std::string& path);
 // Makes the entries of the folder open as `fd` durable, as strongly as the platform can.
 Status SyncDirectoryOf(int fd, const std::string& path);
+// See Directory::SyncFileSystem(). `fd` was opened before the writes that are to be synced.
+Status SyncFileSystemOf(int fd, const std::string& path);
 
 }  // namespace durlog
 

@@ -37,4 +37,9 @@ Status FinishMapSync(int fd, const std::string& path) { return SyncDataOf(fd, pa
 
 Status SyncDirectoryOf(int fd, const std::string& path) { return SyncFullOf(fd, path); }
 
+// sync() reports nothing.
+Status SyncFileSystemOf(int, const std::string& path) {
+  return Status::Error(Code::kUnsupported, "macOS has no syncfs").WithPath(path);
+}
+
 }  // namespace durlog

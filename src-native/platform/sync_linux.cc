@@ -1,9 +1,11 @@
 #include <fcntl.h>
+#include <sys/utsname.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 
 #include "platform/posix_sync.h"
 
@@ -14,6 +16,8 @@ namespace {
 // on ext4.
 constexpr uint32_t kExt4 = 0xEF53;
 constexpr uint32_t kOverlay = 0x794C7630;
+constexpr uint32_t kXfs = 0x58465342;
+constexpr uint32_t kBtrfs = 0x9123683E;
 // No file has it.
 constexpr char kAbsentAttribute[] = "user.durlog";
 
@@ -34,6 +38,22 @@ Status Confirm(int fd, const char* sync, const std::string& path) {
   }
   return Status::System(sync, errno, path)
       .WithMessage("the file system gave up its journal, and with it what the sync wrote");
+}
+
+bool KernelIsAtLeast(int major, int minor) {
+  struct utsname system;
+  int found_major = 0;
+  int found_minor = 0;
+  if (uname(&system) != 0 ||
+      std::sscanf(system.release, "%d.%d", &found_major, &found_minor) != 2) {
+    return false;
+  }
+  return found_major > major || (found_major == major && found_minor >= minor);
+}
+
+bool ReportsToSyncfs(const struct statfs& info) {
+  const auto type = static_cast<uint32_t>(info.f_type);
+  return type == kExt4 || type == kXfs || type == kBtrfs;
 }
 
 }  // namespace
@@ -67,6 +87,19 @@ Status FinishMapSync(int fd, const std::string& path) { return Confirm(fd, "msyn
 Status SyncDirectoryOf(int fd, const std::string& path) {
   if (fsync(fd) == 0) return Status::Ok();
   return Status::System("fsync", errno, path);
+}
+
+// Since Linux 5.8 syncfs reports a failed writeback of any file of the superblock once to each
+// descriptor that was open before. Overlay and network file systems have a superblock that is not
+// the one that the writeback belongs to.
+Status SyncFileSystemOf(int fd, const std::string& path) {
+  struct statfs info;
+  if (!KernelIsAtLeast(5, 8) || fstatfs(fd, &info) != 0 || !ReportsToSyncfs(info)) {
+    return Status::Error(Code::kUnsupported, "syncfs does not report every failed write here")
+        .WithPath(path);
+  }
+  if (syncfs(fd) == 0) return Confirm(fd, "syncfs", path);
+  return Status::System("syncfs", errno, path);
 }
 
 }  // namespace durlog

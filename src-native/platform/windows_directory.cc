@@ -22,6 +22,7 @@ OpenArguments ArgumentsFor(OpenMode mode) {
     case OpenMode::kReadWrite:
       return {kBoth, OPEN_EXISTING, 0};
     case OpenMode::kCreateNew:
+    case OpenMode::kCreatePrivate:
       return {kBoth, CREATE_NEW, 0};
     case OpenMode::kDirect:
     case OpenMode::kDirectUnsynced:

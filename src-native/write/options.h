@@ -42,7 +42,10 @@ struct LogOptions {
   // If true, WritePolicy picks the preallocation when a spare is made.
   bool preallocation_auto = true;
   Preallocation preallocation = Preallocation::kFallocate;
-  uint64_t segment_bytes = 64u << 20;      // a multiple of 4096, at least 64 KiB
+  uint64_t segment_bytes = 64u << 20;  // a multiple of 4096, at least 64 KiB
+  // Of the first segment of a new log. Each later one is twice as long, up to segment_bytes. 0 for
+  // segment_bytes. Not of a shared log.
+  uint64_t first_segment_bytes = 0;
   uint64_t max_pending_bytes = 32u << 20;  // framed but not yet committed
   uint32_t max_record_bytes = 16u << 20;   // payload
   uint64_t chunk_bytes = 4u << 20;         // the largest TailShape::window_bytes; a power of two

@@ -49,6 +49,8 @@ export interface NativeOptions {
   strategy: Strategy
   preallocate: Preallocation
   segmentBytes: number
+  /** Of a new log; each later segment is twice as long, up to `segmentBytes`. 0 for `segmentBytes`. */
+  firstSegmentBytes: number
   maxPendingBytes: number
   maxRecordBytes: number
   create: boolean
@@ -358,7 +360,58 @@ export interface NativeRepairReport {
   backup: string
 }
 
+/** Flags of a stream in a NativeStreamJob. */
+export const StreamFlag = {
+  /** Its file is JSON Lines; otherwise it is made of frames. */
+  lines: 1,
+  /** Remove the files of an earlier stream of that name first. */
+  removes: 2,
+  /** Records are added to its file. */
+  hasFile: 4,
+} as const
+export const STREAM_RECORD_FIELDS = 5
+export const STREAM_RESULT_FIELDS = 4
+
+/** Additions to the files of several streams. */
+export interface NativeStreamJob {
+  /** The names of their files, without an extension. */
+  names: string[]
+  /** Of each: flags, the file's length and CRC-32C, entries of the index that are in its file, bytes in `indexes`, records. */
+  streams: Float64Array
+  /** The entries of each index after those in its file. */
+  indexes: Uint8Array
+  /** Of each record: the number of its block, its start and end in that, its time, its position. */
+  records: Float64Array
+  blocks: Uint8Array[]
+  /** Sync each file by the descriptor that it was written with. */
+  sync: boolean
+  /** Stop after so many changes of the device. */
+  stepLimit: number
+}
+
+export interface NativeStreamResult {
+  /** Of each: 1 if it was stored, 0 if the file does not have that length; the file's length, its CRC-32C, bytes in `indexes`. */
+  streams: Float64Array
+  /** The entries of each index that are not in its file. */
+  indexes: Uint8Array
+  steps: number
+  /** The limit was reached. */
+  stopped: boolean
+}
+
+/** The folders of the streams' files. */
+export interface NativeStreamFiles {
+  store(job: NativeStreamJob): Promise<NativeStreamResult>
+  /**
+   * Syncs the file system. Rejects if a write to it has failed since the folders were opened, whichever process made it.
+   * ERR_DURLOG_UNSUPPORTED, before anything is synced, if failed writes would not be reported.
+   */
+  syncAll(): Promise<void>
+  close(): void
+}
+
 export interface Native {
+  openStreamFiles(records: string, index: string): Promise<NativeStreamFiles>
   setErrorClass(errorClass: typeof DurlogError): void
   /**
    * `onProgress` is called on the log's own thread, between two turns of the event loop: counters moved, events

@@ -134,6 +134,7 @@ export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): Resolve
       strategy,
       preallocate,
       segmentBytes,
+      firstSegmentBytes: 0,
       maxPendingBytes,
       maxRecordBytes,
       create: flag('create', given.create, true),

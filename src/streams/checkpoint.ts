@@ -2,24 +2,31 @@
 import { setImmediate } from 'node:timers'
 import { DurlogError, ofFileSystem } from '../errors.js'
 import type { DurableCursor, Log } from '../index.js'
+import type { NativeStreamFiles } from '../native/native.js'
 import { AlignedMemory } from './aligned-memory.js'
 import type { Catalog, CatalogChange, CatalogHead } from './catalog.js'
+import { codecOf } from './encoding.js'
+import { FileRepair, type StepHook } from './file-repair.js'
 import type { FolderFiles } from './folder-files.js'
-import type { StreamState } from './state.js'
-import { type StepHook, StreamWriter } from './stream-writer.js'
+import { INDEX_BLOCK_RECORDS, INDEX_ENTRY_BYTES } from './record-index.js'
+import { NO_DISK, type StreamCapture, type StreamState } from './state.js'
+import { StoreJob, type StoreRequest } from './store-job.js'
 import type { StreamTable } from './table.js'
 import type { Tail } from './tail.js'
 import type { StreamChange, StreamsCheckpoint } from './types.js'
 
-/** Files that are written at the same time. Others of libuv's four threads stay free for the log's commits. */
+/** Jobs at the same time. Others of libuv's four threads stay free for the log's commits. */
 const LANES = 2
-/** Streams that a turn of the event loop may prepare without waiting for a file. */
+/** Streams that a turn of the event loop may prepare. */
 const STREAMS_IN_TURN = 256
+/** With more changed streams, one sync of the file system takes less time than a sync of each file. */
+const SYNC_ALL_STREAMS = 32
 
 export interface CheckpointContext {
   log: Log
   catalog: Catalog
   files: FolderFiles
+  storage: NativeStreamFiles
   /** The log's cursor of this module: its position is that of the last checkpoint. */
   cursor: DurableCursor
   /** That of the log's, the catalog's and the cursor's steps. */
@@ -27,6 +34,15 @@ export interface CheckpointContext {
   encoding: CatalogHead['encoding']
   onChanged: (change: StreamChange) => void
   onStep: StepHook
+  /** After so many more steps, jobs stop. Of trials. */
+  stepLimit: () => number
+}
+
+/** The part of a checkpoint that belongs to one stream. */
+interface Part extends StoreRequest {
+  state: StreamState
+  /** Undefined: the stream was deleted. */
+  capture: StreamCapture | undefined
 }
 
 /** Makes one checkpoint at a time. */
@@ -38,6 +54,8 @@ export class Checkpointer {
   #position: number
   /** First seqs of the log's segments since it was opened; 0 stands for those before. */
   #segments: number[] = [0]
+  /** Whether the file system can be synced as a whole; undefined until it was tried. */
+  #syncsAll: boolean | undefined
 
   constructor(context: CheckpointContext, position: number) {
     this.#context = context
@@ -101,43 +119,99 @@ export class Checkpointer {
     onStep('done')
   }
 
-  /** Writes the files of `frozen` in several lanes, then syncs the folders if need be. */
+  /** Writes the files of `frozen` in several lanes, and syncs them. */
   async #writeFiles(frozen: Map<string, StreamState>, tail: Tail, changes: CatalogChange[]): Promise<void> {
+    const syncsAll = frozen.size > SYNC_ALL_STREAMS && (await this.#canSyncAll())
     const states = frozen.values()
     let failed = false
     let folderChanged = false
-    let inTurn = 0
     const lane = async (): Promise<void> => {
       const memory = new AlignedMemory()
-      const context = { ...this.#context, memory }
-      for (let next = states.next(); next.done !== true && !failed; next = states.next()) {
-        const state = next.value
-        const writer = new StreamWriter(context, state)
-        if (++inTurn % STREAMS_IN_TURN === 0) await new Promise((resolve) => setImmediate(resolve))
-        try {
-          changes.push(await writeStream(writer, state, tail))
-        } catch (error) {
-          failed = true
-          throw this.#judged(error)
-        }
-        folderChanged ||= writer.folderChanged
+      while (!failed) {
+        const job = new StoreJob<Part>(tail)
+        const taken = takeParts(states, job, changes)
+        if (taken.count === 0) return
+        folderChanged ||= taken.folderChanged
+        // Without a job this lane would take all streams in one turn of the event loop.
+        if (job.isEmpty) await new Promise((resolve) => setImmediate(resolve))
+        else folderChanged = (await this.#store(job, tail, memory, !syncsAll, changes)) || folderChanged
       }
     }
-    const ended = await Promise.allSettled(Array.from({ length: LANES }, lane))
+    const judgedLane = async (): Promise<void> => {
+      try {
+        await lane()
+      } catch (error) {
+        failed = true
+        throw this.#judged(error)
+      }
+    }
+    const ended = await Promise.allSettled(Array.from({ length: LANES }, judgedLane))
     for (const result of ended) if (result.status === 'rejected') throw result.reason
-    if (!folderChanged) return
-    this.#context.onStep('sync folders')
     try {
-      await this.#context.files.sync()
+      if (syncsAll) {
+        this.#context.onStep('sync all')
+        await this.#context.storage.syncAll()
+      } else if (folderChanged) {
+        this.#context.onStep('sync folders')
+        await this.#context.files.sync()
+      }
     } catch (error) {
       throw this.#judged(error)
     }
   }
 
+  /** Found out before anything is written: a sync of a file must use the descriptor that it was written with. */
+  async #canSyncAll(): Promise<boolean> {
+    if (this.#syncsAll !== undefined) return this.#syncsAll
+    try {
+      await this.#context.storage.syncAll()
+      this.#syncsAll = true
+    } catch (error) {
+      if ((error as DurlogError).code !== 'ERR_DURLOG_UNSUPPORTED') throw this.#judged(error)
+      this.#syncsAll = false
+    }
+    return this.#syncsAll
+  }
+
+  /** Returns whether a file was repaired, which may have changed the folders. */
+  async #store(
+    job: StoreJob<Part>,
+    tail: Tail,
+    memory: AlignedMemory,
+    sync: boolean,
+    changes: CatalogChange[],
+  ): Promise<boolean> {
+    const unexpected: Part[] = []
+    await this.#runJob(job, sync, (part, disk) => {
+      if (disk === undefined) unexpected.push(part)
+      else changes.push({ state: part.state, capture: part.capture, disk })
+    })
+    for (const part of unexpected) {
+      const records = part.positions.map((position) => tail.at(position))
+      const disk = await new FileRepair(this.#context, memory, part.state).run(records)
+      const positions = part.positions.slice(disk.next - part.disk.next)
+      const repaired = new StoreJob<Part>(tail)
+      repaired.add({ ...part, removes: false, disk, positions })
+      await this.#runJob(repaired, sync, ({ state, capture }, stored) => {
+        if (stored === undefined)
+          throw new DurlogError('ERR_DURLOG_IO', `another program changes the file of the stream "${state.name}" now`)
+        changes.push({ state, capture, disk: stored })
+      })
+    }
+    return unexpected.length > 0
+  }
+
+  async #runJob(job: StoreJob<Part>, sync: boolean, stored: Parameters<StoreJob<Part>['run']>[2]): Promise<void> {
+    const { storage, stepLimit, onStep } = this.#context
+    const { steps, stopped } = await job.run(storage, { sync, stepLimit: stepLimit() }, stored)
+    for (let step = 0; step < steps; step++) onStep('store')
+    if (stopped) onStep('stop')
+  }
+
   /** A sync that failed, or a write of the device, latches. */
   #judged(error: unknown): unknown {
-    const { syscall, code } = error as NodeJS.ErrnoException
-    if (syscall !== 'fdatasync' && syscall !== 'fsync' && code !== 'EIO') return error
+    const { syscall = '', code, errnoName } = error as { syscall?: string; code?: string; errnoName?: string }
+    if (!/sync|flush/i.test(syscall) && code !== 'EIO' && errnoName !== 'EIO') return error
     this.latched = new DurlogError(
       'ERR_DURLOG_SYNC_FAILED',
       `a sync of a stream's file failed: ${(error as Error).message}; the records are in the log: close the folder, look at the device, and open it again`,
@@ -147,17 +221,42 @@ export class Checkpointer {
   }
 }
 
-/** Stores a stream as of the checkpoint's position. */
-async function writeStream(writer: StreamWriter, state: StreamState, tail: Tail): Promise<CatalogChange> {
-  if (state.deleted && state.capture === undefined) {
-    await writer.remove()
-    return { state, capture: undefined, disk: state.disk }
+/** Takes the next of `states` into `job`, or into `changes` if nothing of their files changes. */
+function takeParts(
+  states: Iterator<StreamState>,
+  job: StoreJob<Part>,
+  changes: CatalogChange[],
+): { count: number; folderChanged: boolean } {
+  let count = 0
+  let folderChanged = false
+  while (count < STREAMS_IN_TURN && !job.isFull) {
+    const next = states.next()
+    if (next.done === true) break
+    count++
+    const part = partOf(next.value)
+    folderChanged ||= changesFolder(part)
+    if (part.removes || part.positions.length > 0) job.add(part)
+    else changes.push({ state: part.state, capture: part.capture, disk: part.disk })
   }
+  return { count, folderChanged }
+}
+
+/** The stream as of the checkpoint's position. */
+function partOf(state: StreamState): Part {
+  const { name, disk } = state
+  const { lines } = codecOf(state.meta.encoding)
+  if (state.deleted && state.capture === undefined)
+    return { state, capture: undefined, name, lines, removes: true, disk: NO_DISK, positions: [] }
   // Before anything is awaited: a later append leaves the capture alone, and does not change the live state it copies.
   const capture = state.capture ?? state.copy()
   state.capture = capture
-  const records = state.tail.slice(0, capture.next - state.disk.next).map((position) => tail.at(position))
-  if (state.replaces && state.disk.bytes === 0) await writer.remove()
-  const disk = records.length === 0 ? state.disk : await writer.append(records)
-  return { state, capture, disk }
+  const positions = state.tail.slice(0, capture.next - disk.next)
+  return { state, capture, name, lines, removes: state.replaces && disk.bytes === 0, disk, positions }
+}
+
+/** Whether files are created or removed. They may exist in the folder's pages only, from a checkpoint that did not end. */
+function changesFolder({ removes, disk, positions }: Part): boolean {
+  const inIndex = disk.index.length / INDEX_ENTRY_BYTES
+  const createsIndex = disk.next - disk.first === inIndex && inIndex + positions.length >= INDEX_BLOCK_RECORDS
+  return removes || createsIndex || (disk.bytes === 0 && positions.length > 0)
 }

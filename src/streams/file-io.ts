@@ -1,4 +1,4 @@
-/** Reads and writes of files that are longer than one call of the system may make them. */
+/** Reads and copies of files. */
 import { copyFile, type FileHandle, open } from 'node:fs/promises'
 
 /** Copies a file; the copy's bytes are on the device, its name once the folder is synced. */
@@ -22,12 +22,4 @@ export async function readRange(file: FileHandle, from: number, to: number): Pro
     filled += bytesRead
   }
   return bytes.subarray(0, filled)
-}
-
-/** Writes all of `bytes` at `offset`. */
-export async function writeAll(file: FileHandle, bytes: Buffer, offset: number): Promise<void> {
-  for (let at = 0; at < bytes.length; ) {
-    const { bytesWritten } = await file.write(bytes, at, bytes.length - at, offset + at)
-    at += bytesWritten
-  }
 }

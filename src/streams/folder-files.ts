@@ -20,6 +20,14 @@ export class FolderFiles {
     return join(this.dir, 'catalog')
   }
 
+  get recordsFolder(): string {
+    return join(this.dir, 'streams')
+  }
+
+  get indexFolder(): string {
+    return join(this.dir, 'index')
+  }
+
   records(stream: string, { lines }: Pick<StreamCodec, 'lines'>): string {
     return join(this.dir, 'streams', fileNameOf(stream) + (lines ? '.jsonl' : '.frames'))
   }

@@ -1,24 +1,26 @@
 /** Opens a folder of streams: its logs, and what they hold. */
 import { resolve } from 'node:path'
 import { DurlogError, invalidArgument, ofFileSystem } from '../errors.js'
-import { open } from '../index.js'
+import { native } from '../native/native.js'
 import { type FramingLog as Log, openFraming } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
 import { Catalog, type CatalogHead } from './catalog.js'
 import { codecOf, storedCodecOf } from './encoding.js'
 import { decodeEntry, type Entry } from './entry.js'
+import type { StepHook } from './file-repair.js'
 import { FolderFiles } from './folder-files.js'
 import { FrameMemory } from './frame-memory.js'
 import { RECORD_MAX_BYTES } from './items.js'
 import { type ResolvedStreamsOptions, resolveStreamsOptions } from './options.js'
 import { RequestTable } from './requests.js'
 import { type Opened, OWN_CURSOR, StreamStore } from './store.js'
-import type { StepHook } from './stream-writer.js'
 import { StreamTable } from './table.js'
 import type { StreamEncoding, StreamsOptions } from './types.js'
 
 const LOG_SEGMENT_BYTES = 16 << 20
 const CATALOG_SEGMENT_BYTES = 1 << 20
+/** Of both logs: an empty folder takes little space. */
+const FIRST_SEGMENT_BYTES = 1 << 18
 /** The largest overhead of an entry in the log: header, name, producer, writerSeq. */
 const ENTRY_OVERHEAD_BYTES = 4096
 
@@ -26,6 +28,8 @@ const ENTRY_OVERHEAD_BYTES = 4096
 export interface Internals {
   /** Called before each step of a checkpoint. */
   onStep?: StepHook
+  /** After so many more steps, a job of a checkpoint stops. */
+  stepLimit?: () => number
   logSegmentBytes?: number
   /** For the owner: readers get values as they are stored, and the checkpoint of what the log holds is not awaited. */
   forClients?: boolean
@@ -42,13 +46,17 @@ export async function openWithInternals(
   const { logSegmentBytes = LOG_SEGMENT_BYTES, onLocked = () => {} } = internals
   const resolved = resolveStreamsOptions(options)
   const files = new FolderFiles(resolve(resolveDir(dir)))
-  const log = await openFraming(files.log, {
-    durability: resolved.durability,
-    segmentBytes: logSegmentBytes,
-    maxRecordBytes: Math.min(RECORD_MAX_BYTES + ENTRY_OVERHEAD_BYTES, logSegmentBytes - 8192),
-    waitMs: resolved.waitMs,
-    create: resolved.create,
-  })
+  const log = await openFraming(
+    files.log,
+    {
+      durability: resolved.durability,
+      segmentBytes: logSegmentBytes,
+      maxRecordBytes: Math.min(RECORD_MAX_BYTES + ENTRY_OVERHEAD_BYTES, logSegmentBytes - 8192),
+      waitMs: resolved.waitMs,
+      create: resolved.create,
+    },
+    FIRST_SEGMENT_BYTES,
+  )
   try {
     onLocked()
     return await openOwned(files, log, resolved, internals)
@@ -62,12 +70,13 @@ async function openOwned(
   files: FolderFiles,
   log: Log,
   options: ResolvedStreamsOptions,
-  { onStep = () => {}, forClients = false }: Internals,
+  internals: Internals,
 ): Promise<StreamStore<unknown>> {
+  const { onStep = () => {}, stepLimit = () => Number.POSITIVE_INFINITY, forClients = false } = internals
   const made = files.make()
   // It is awaited below.
   made.catch(() => {})
-  const catalogLog = await open(files.catalog, { segmentBytes: CATALOG_SEGMENT_BYTES })
+  const catalogLog = await openFraming(files.catalog, { segmentBytes: CATALOG_SEGMENT_BYTES }, FIRST_SEGMENT_BYTES)
   try {
     const catalog = new Catalog(catalogLog)
     let { head, table } = await load(log, catalog)
@@ -85,12 +94,13 @@ async function openOwned(
       catalog,
       cursor,
       files,
+      storage: await native.openStreamFiles(files.recordsFolder, files.indexFolder),
       table,
       position,
       codecOf: forClients ? storedCodecOf : codecOf,
       load: async () => (await load(log, catalog)).table,
     }
-    const store = new StreamStore(opened, fitting, onStep)
+    const store = new StreamStore(opened, fitting, { onStep, stepLimit })
     // If it fails, the records stay in the log, the streams can be read, and the next checkpoint tries again.
     if (forClients) store.checkpointSoon()
     else if (table.dirty.size > 0) await store.checkpoint().catch(() => {})

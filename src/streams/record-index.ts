@@ -6,7 +6,6 @@
 /** End of the record in the stream's file, time, position: 6 bytes each. */
 export const INDEX_ENTRY_BYTES = 18
 export const INDEX_BLOCK_RECORDS = 16
-const BLOCK_BYTES = INDEX_ENTRY_BYTES * INDEX_BLOCK_RECORDS
 
 export interface IndexEntry {
   /** The byte offset after the record. */
@@ -35,10 +34,4 @@ export function indexEntry(bytes: Buffer, at: number): IndexEntry {
     timeMs: bytes.readUIntLE(offset + 6, 6),
     position: bytes.readUIntLE(offset + 12, 6),
   }
-}
-
-/** Splits the index after its last full block: what belongs in the file, and the rest. */
-export function splitIndex(bytes: Buffer): { blocks: Buffer; rest: Buffer } {
-  const full = bytes.length - (bytes.length % BLOCK_BYTES)
-  return { blocks: bytes.subarray(0, full), rest: Buffer.from(bytes.subarray(full)) }
 }

@@ -9,7 +9,7 @@ export interface StreamDisk {
   readonly next: number
   /** Where the last of them ends. */
   readonly bytes: number
-  /** CRC-32 of these bytes. */
+  /** CRC-32C of these bytes. */
   readonly crc: number
   /** The index after its last full block. */
   readonly index: Buffer

@@ -4,11 +4,12 @@ import { EventEmitter } from 'node:events'
 import { clearTimeout, setTimeout } from 'node:timers'
 import { closedError, DurlogError, ofFileSystem } from '../errors.js'
 import type { CursorOptions, DurableCursor } from '../index.js'
+import type { NativeStreamFiles } from '../native/native.js'
 import type { FramingLog } from '../open.js'
 import { bag } from '../options/checks.js'
 import { type AllContext, AllCursor, readAll } from './all-streams.js'
 import type { Catalog } from './catalog.js'
-import { Checkpointer } from './checkpoint.js'
+import { type CheckpointContext, Checkpointer } from './checkpoint.js'
 import { codecOf as plainCodecOf, type StreamCodec } from './encoding.js'
 import { Expiry } from './expiry.js'
 import { checkStreamName } from './file-name.js'
@@ -25,7 +26,6 @@ import {
 import type { RequestId, RequestTable } from './requests.js'
 import { type Item, Sequencer } from './sequencer.js'
 import { firstResult, infoOf, NamedStream } from './stream.js'
-import type { StepHook } from './stream-writer.js'
 import type { StreamTable } from './table.js'
 import type {
   CommittedRecord,
@@ -45,12 +45,16 @@ import type {
 const MAX_TAIL_CHECKPOINTS = 4
 export const OWN_CURSOR = 'durlog-streams'
 
+/** For trials of checkpoints. */
+export type StepHooks = Pick<CheckpointContext, 'onStep' | 'stepLimit'>
+
 /** What `openStreams` has opened and loaded. */
 export interface Opened {
   log: FramingLog
   catalog: Catalog
   cursor: DurableCursor
   files: FolderFiles
+  storage: NativeStreamFiles
   table: StreamTable
   /** What decodes records for readers. */
   codecOf(encoding: StreamEncoding): StreamCodec
@@ -75,7 +79,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   #failure: DurlogError | undefined
   #closing: Promise<void> | undefined
 
-  constructor(opened: Opened, options: ResolvedStreamsOptions, onStep: StepHook) {
+  constructor(opened: Opened, options: ResolvedStreamsOptions, hooks: StepHooks) {
     super()
     const { log, files, table, position, codecOf } = opened
     this.dir = files.dir
@@ -86,7 +90,10 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
       this.changes.push(change)
       this.emit('changed', change)
     }
-    this.#checkpointer = new Checkpointer({ ...opened, level, encoding: options.encoding, onChanged, onStep }, position)
+    this.#checkpointer = new Checkpointer(
+      { ...opened, level, encoding: options.encoding, onChanged, ...hooks },
+      position,
+    )
     this.#sequencer = new Sequencer(
       {
         log,
@@ -222,6 +229,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
       if (checkpoint && isDirty && this.#checkpointer.latched === undefined) await this.#run()
     } finally {
       this.#sequencer.table.wakeAll()
+      this.#opened.storage.close()
       await cursor.close()
       await catalog.close().finally(() => log.close())
     }

@@ -1,9 +1,10 @@
 /** Reads the records of a stream from its file and its index, up to a checkpoint. */
 import { type FileHandle, open } from 'node:fs/promises'
 import { DurlogError } from '../errors.js'
+import { native } from '../native/native.js'
 import type { StreamCodec } from './encoding.js'
 import type { FolderFiles } from './folder-files.js'
-import { frameData } from './frame-layout.js'
+import { frameData } from './frame.js'
 import { INDEX_ENTRY_BYTES, type IndexEntry, indexEntry } from './record-index.js'
 import type { StreamDisk } from './state.js'
 import type { StreamRecord } from './types.js'
@@ -21,6 +22,9 @@ export class StreamFile {
   #index: FileHandle | undefined
   /** The first seq of the files that are open. */
   #first = 0
+  /** The bytes that were read from the beginning without a gap, and their CRC-32C. */
+  #checked = 0
+  #crc = 0
 
   constructor(files: FolderFiles, name: string, codec: StreamCodec) {
     this.#name = name
@@ -43,6 +47,7 @@ export class StreamFile {
     if (!(end > start && end <= disk.bytes)) throw this.#changed(from, 'its index is damaged')
     this.#file ??= await this.#open(this.#path, from)
     const bytes = await this.#range(this.#file, start, end, from)
+    this.#check(disk, bytes, start, from)
     const records: StreamRecord<V>[] = []
     let at = 0
     for (const [offset, { end: recordEnd, timeMs, position }] of chosen.entries()) {
@@ -52,6 +57,19 @@ export class StreamFile {
       at = recordEnd - start
     }
     return records
+  }
+
+  /** Checks the checksum of the file once everything has been read from its beginning. */
+  #check(disk: StreamDisk, bytes: Buffer, start: number, from: number): void {
+    if (start === 0) [this.#checked, this.#crc] = [0, 0]
+    if (start !== this.#checked) return
+    this.#crc = native.crc32c(this.#crc, bytes)
+    this.#checked += bytes.length
+    if (this.#checked === disk.bytes && this.#crc !== disk.crc)
+      throw this.#changed(
+        from,
+        'the checksum of the file is wrong, so this record or an earlier one is not the original',
+      )
   }
 
   async close(): Promise<void> {

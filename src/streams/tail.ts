@@ -80,6 +80,13 @@ export class Tail {
     }
   }
 
+  /** Passes the place and the time of the record at `position` to `take`. */
+  describe(position: number, take: (bytes: Buffer, start: number, end: number, timeMs: number) => void): void {
+    const slab = this.#slabOf(position)
+    const index = position - slab.first
+    take(slab.bytes, slab.starts[index] as number, slab.ends[index] as number, slab.times[index] as number)
+  }
+
   /** The records before `position` are not needed any more. */
   releaseBefore(position: number): void {
     let gone = 0

@@ -148,7 +148,7 @@ class MemoryDirectory final : public Directory {
   Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) override {
     const std::lock_guard<std::mutex> guard(device_.names);
     const auto found = files_.find(name);
-    if (mode == OpenMode::kCreateNew) {
+    if (CreatesFile(mode)) {
       if (found != files_.end()) return Status::Error(Code::kIo, "the name is taken");
       files_[name] = std::make_shared<MemoryBytes>();
     } else if (found == files_.end()) {

@@ -1,14 +1,20 @@
 /** The files of streams: lines, names, changes by other programs, and disk space. */
-import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { fileNameOf } from '../../src/streams/file-name.js'
 import { openStreams } from '../../src/streams/index.js'
-import { layOutLines } from '../../src/streams/line-layout.js'
 import { codeOf, scratchDir } from '../fixtures/scratch.js'
 import { all, linesOf, scratchStreams, values } from '../fixtures/streams.js'
-
-const PAGE = 4096
 
 test('the file of a JSON stream is JSON Lines with the values, after every checkpoint', async () => {
   const { streams } = await scratchStreams()
@@ -22,40 +28,6 @@ test('the file of a JSON stream is JSON Lines with the values, after every check
     expect(linesOf(info?.path as string)).toEqual(given)
   }
   expect(await values(stream.read())).toEqual(given)
-})
-
-test.each([
-  ['short lines', Array.from({ length: 500 }, (_, i) => i % 200)],
-  ['lines about as long as a page', [4094, 4095, 4096, 1, 4095]],
-  ['one long line', [300_000]],
-  ['many pages', Array.from({ length: 3000 }, (_, i) => 100 + (i % 500))],
-])('no buffered write of a line reaches over the end of a page: %s', (_, lengths) => {
-  const lines = lengths.map((length) => Buffer.alloc(length, 'x'))
-  for (const start of [0, 1, 100, PAGE - 1, PAGE, 3 * PAGE + 7]) {
-    let end = start
-    let file = Buffer.alloc(start, ' ')
-    const ends: number[] = []
-    for (const piece of layOutLines(
-      start,
-      lines.map((data) => ({ data, length: data.length })),
-    )) {
-      expect(piece.offset).toBe(end)
-      end += piece.bytes.length
-      if (piece.direct) expect([piece.offset % PAGE, piece.bytes.length % PAGE]).toEqual([0, 0])
-      else expect(Math.floor(piece.offset / PAGE)).toBe(Math.floor((end - 1) / PAGE))
-      file = Buffer.concat([file, piece.bytes])
-      ends.push(...piece.ends)
-      expect(
-        piece.bytes
-          .subarray((piece.ends.at(-1) ?? piece.offset) - piece.offset)
-          .toString()
-          .trim(),
-      ).toBe('')
-    }
-    const found = ends.map((lineEnd, at) => file.subarray(ends[at - 1] ?? start, lineEnd).toString())
-    expect(found.map((line) => line.trim().length)).toEqual(lengths)
-    expect(found.every((line) => line.endsWith('\n'))).toBe(true)
-  }
 })
 
 test('files for names of any Unicode text stay in the folder, and no two differ only in case', async () => {
@@ -149,6 +121,45 @@ test.each([
   const path = (await stream.info())?.path as string
   writeFileSync(path, damage(readFileSync(path)))
   await expect(all(stream.read())).rejects.toMatchObject({ code: 'ERR_DURLOG_STREAM_CHANGED', path })
+})
+
+test('an empty folder takes at most 1 MiB, and its log takes short and long records from the start', async () => {
+  const { dir, streams, reopen } = await scratchStreams()
+  let blocks = 0
+  for (const entry of readdirSync(dir, { recursive: true })) blocks += statSync(join(dir, String(entry))).blocks
+  expect(blocks * 512).toBeLessThanOrEqual(1 << 20)
+  const given = [1, 300_000, 4_000_000, 2, 100_000, 7_000_000, 3].map((length) => 'x'.repeat(length))
+  await Promise.all(given.map((value) => streams.stream('s').append(value)))
+  expect(await values(streams.stream('s').read())).toEqual(given)
+  expect(await values((await reopen()).stream('s').read())).toEqual(given)
+})
+
+test('a record that another program has replaced by one of the same length is found when the file is read whole', async () => {
+  const { streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  for (const value of ['first', 'second', 'third']) await stream.append(value)
+  await streams.checkpoint()
+  const path = (await stream.info())?.path as string
+  writeFileSync(path, readFileSync(path, 'utf8').replace('second', 'forged'))
+  await expect(values(stream.read())).rejects.toMatchObject({ code: 'ERR_DURLOG_STREAM_CHANGED' })
+  expect(await values(stream.read({ from: 2 }))).toEqual(['third'])
+})
+
+test('a checkpoint of many streams writes the files of all, and the next one adds to them', async () => {
+  const { dir, streams, reopen } = await scratchStreams()
+  const names = Array.from({ length: 300 }, (_, i) => `many/${i}`)
+  for (const round of [0, 1]) {
+    await Promise.all(names.flatMap((name) => [0, 1].map((i) => streams.stream(name).append(`${name} ${round} ${i}`))))
+    await streams.checkpoint()
+  }
+  const expected = (name: string) => [0, 1].flatMap((round) => [0, 1].map((i) => `${name} ${round} ${i}`))
+  for (const name of names) {
+    const path = (await streams.stream(name).info())?.path as string
+    expect(linesOf(path)).toEqual(expected(name))
+  }
+  expect(readdirSync(join(dir, 'streams')).length).toBe(names.length)
+  const again = await reopen()
+  for (const name of names) expect(await values(again.stream(name).read())).toEqual(expected(name))
 })
 
 test('the space of deleted streams is free after the next checkpoint', async () => {

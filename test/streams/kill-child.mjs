@@ -23,8 +23,12 @@ let steps = 0
 function onStep() {
   if (++steps === dieAtStep) process.kill(process.pid, 'SIGKILL')
 }
+/** The steps of a job of the core before this process kills itself. */
+function stepLimit() {
+  return dieAtStep === -1 ? Number.POSITIVE_INFINITY : Math.max(dieAtStep - steps - 1, 0)
+}
 
-const streams = await openWithInternals(dir, options, { onStep, logSegmentBytes: 4 << 20 })
+const streams = await openWithInternals(dir, options, { onStep, stepLimit, logSegmentBytes: 4 << 20 })
 say('o')
 for (const change of streams.changes) say(`v another program changed ${JSON.stringify(change)}`)
 streams.on('changed', (change) => say(`v another program changed ${JSON.stringify(change)}`))

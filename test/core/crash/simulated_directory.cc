@@ -29,7 +29,7 @@ Result<std::unique_ptr<File>> SimulatedDirectory::Open(const std::string& name, 
   if (IsDirect(mode) && !disk_->traits_.capabilities.direct_io) {
     return Status::System("openat", EINVAL, name).WithCode(Code::kUnsupported);
   }
-  if (mode == OpenMode::kCreateNew) {
+  if (CreatesFile(mode)) {
     if (found != disk_->names_.end()) return Status::System("openat", EEXIST, name);
     auto inode = std::make_shared<SimulatedInode>(disk_->traits_.max_file_bytes, disk_->order_);
     disk_->names_[name] = inode;

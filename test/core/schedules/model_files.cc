@@ -17,7 +17,7 @@ class ModelDirectory final : public Directory {
   Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) override {
     CallTurn turn(*files_, "opens", name);
     const auto found = files_->names_.find(name);
-    if (mode == OpenMode::kCreateNew) {
+    if (CreatesFile(mode)) {
       if (found != files_->names_.end()) return Status::Error(Code::kIo, "the name is taken");
       turn.set_result(1);
       return std::unique_ptr<File>(new ModelFile(files_, files_->Make(name)));

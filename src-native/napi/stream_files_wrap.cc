@@ -1,0 +1,186 @@
+#include "napi/stream_files_wrap.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "napi/async_task.h"
+#include "napi/convert.h"
+#include "napi/wrapped_class.h"
+#include "streams/store_streams.h"
+
+namespace durlog {
+namespace {
+
+// Numbers of a stream and of a record in a job, in the order of StreamField and RecordField in
+// src/native/native.ts.
+constexpr size_t kStreamFields = 6;
+constexpr uint32_t kLines = 1;
+constexpr uint32_t kRemoves = 2;
+constexpr uint32_t kHasFile = 4;
+constexpr size_t kRecordFields = 5;
+constexpr size_t kResultFields = 4;
+
+struct Folders {
+  std::unique_ptr<Directory> records;
+  std::unique_ptr<Directory> index;
+};
+
+struct StoreJob {
+  std::shared_ptr<Folders> folders;
+  std::vector<StreamRecord> records;
+  std::vector<StreamChange> changes;
+  bool sync = true;
+  StepLimit steps{0};
+  // Keeps the records' memory, and is released on the environment's thread.
+  Napi::Reference<Napi::Array> blocks;
+};
+
+size_t Whole(double value) { return static_cast<size_t>(value); }
+
+void ReadRecords(const Napi::Array& blocks, const Napi::Float64Array& numbers,
+                 std::vector<StreamRecord>* records) {
+  std::vector<const uint8_t*> starts(blocks.Length());
+  for (uint32_t i = 0; i < blocks.Length(); ++i) {
+    const Napi::Value block = blocks[i];
+    starts[i] = block.As<Napi::Uint8Array>().Data();
+  }
+  const double* field = numbers.Data();
+  records->resize(numbers.ElementLength() / kRecordFields);
+  for (StreamRecord& record : *records) {
+    const size_t start = Whole(field[1]);
+    record.data = Bytes{starts[Whole(field[0])] + start, Whole(field[2]) - start};
+    record.time_ms = Whole(field[3]);
+    record.position = Whole(field[4]);
+    field += kRecordFields;
+  }
+}
+
+void ReadChanges(const Napi::Array& names, const Napi::Float64Array& numbers,
+                 const Napi::Uint8Array& indexes, std::vector<StreamChange>* changes) {
+  const double* field = numbers.Data();
+  const uint8_t* index = indexes.Data();
+  size_t first_record = 0;
+  changes->resize(numbers.ElementLength() / kStreamFields);
+  uint32_t name = 0;
+  for (StreamChange& change : *changes) {
+    change.name = names.Get(name++).As<Napi::String>();
+    const auto flags = static_cast<uint32_t>(field[0]);
+    change.lines = (flags & kLines) != 0;
+    change.removes = (flags & kRemoves) != 0;
+    change.has_file = (flags & kHasFile) != 0;
+    change.size = Whole(field[1]);
+    change.crc = static_cast<uint32_t>(field[2]);
+    change.index_entries = Whole(field[3]);
+    change.index.assign(index, index + Whole(field[4]));
+    index += Whole(field[4]);
+    change.first_record = first_record;
+    change.record_count = Whole(field[5]);
+    first_record += change.record_count;
+    field += kStreamFields;
+  }
+}
+
+Napi::Value FromJob(Napi::Env env, const StoreJob& job) {
+  size_t index_bytes = 0;
+  for (const StreamChange& change : job.changes) index_bytes += change.index.size();
+  const Napi::Float64Array numbers =
+      Napi::Float64Array::New(env, job.changes.size() * kResultFields);
+  const Napi::Uint8Array indexes = Napi::Uint8Array::New(env, index_bytes);
+  // In a worker that is being terminated.
+  if (numbers.IsEmpty() || indexes.IsEmpty()) return Napi::Value();
+  double* field = Napi::Float64Array(numbers).Data();
+  uint8_t* index = Napi::Uint8Array(indexes).Data();
+  for (const StreamChange& change : job.changes) {
+    field[0] = change.stored ? 1 : 0;
+    field[1] = static_cast<double>(change.size);
+    field[2] = change.crc;
+    field[3] = static_cast<double>(change.index.size());
+    field += kResultFields;
+    index = std::copy(change.index.begin(), change.index.end(), index);
+  }
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("streams", numbers);
+  object.Set("indexes", indexes);
+  object.Set("steps", FromSeq(env, job.steps.taken()));
+  object.Set("stopped", Napi::Boolean::New(env, job.steps.stopped()));
+  return object;
+}
+
+class StreamFilesWrap final : public Napi::ObjectWrap<StreamFilesWrap> {
+ public:
+  static constexpr const char* kName = "NativeStreamFiles";
+  static Napi::Function Define(Napi::Env env) {
+    return DefineClass(env, kName,
+                       {InstanceMethod<&StreamFilesWrap::Store>("store"),
+                        InstanceMethod<&StreamFilesWrap::SyncAll>("syncAll"),
+                        InstanceMethod<&StreamFilesWrap::Close>("close")});
+  }
+  static Napi::Value Make(Napi::Env env, std::shared_ptr<Folders> folders) {
+    StreamFilesWrap* const wrap = NewWrapped<StreamFilesWrap>(env);
+    if (wrap == nullptr) return Napi::Value();
+    wrap->folders_ = std::move(folders);
+    return wrap->Value();
+  }
+
+  explicit StreamFilesWrap(const Napi::CallbackInfo& info)
+      : Napi::ObjectWrap<StreamFilesWrap>(info) {}
+
+ private:
+  Napi::Value Store(const Napi::CallbackInfo& info) {
+    const auto job = std::make_shared<StoreJob>();
+    const Napi::Object given = info[0].As<Napi::Object>();
+    const Napi::Array blocks = given.Get("blocks").As<Napi::Array>();
+    job->folders = folders_;
+    job->blocks = Napi::Persistent(blocks);
+    ReadRecords(blocks, given.Get("records").As<Napi::Float64Array>(), &job->records);
+    ReadChanges(given.Get("names").As<Napi::Array>(), given.Get("streams").As<Napi::Float64Array>(),
+                given.Get("indexes").As<Napi::Uint8Array>(), &job->changes);
+    job->sync = given.Get("sync").As<Napi::Boolean>();
+    const double limit = given.Get("stepLimit").As<Napi::Number>();
+    job->steps = StepLimit(std::isfinite(limit) ? Whole(limit) : UINT64_MAX);
+    return RunAsync(
+        info.Env(),
+        [job]() -> Status {
+          Status stored = StoreStreams(*job->folders->records, *job->folders->index, job->records,
+                                       job->sync, &job->steps, &job->changes);
+          return job->steps.stopped() ? Status::Ok() : std::move(stored);
+        },
+        [job](Napi::Env env) { return FromJob(env, *job); }, [job] { job->blocks.Reset(); });
+  }
+
+  Napi::Value SyncAll(const Napi::CallbackInfo& info) {
+    return RunAsync(
+        info.Env(), [folders = folders_] { return folders->records->SyncFileSystem(); },
+        [](Napi::Env env) { return env.Undefined(); });
+  }
+
+  Napi::Value Close(const Napi::CallbackInfo& info) {
+    folders_.reset();
+    return info.Env().Undefined();
+  }
+
+  std::shared_ptr<Folders> folders_;
+};
+
+}  // namespace
+
+Napi::Value OpenStreamFiles(const Napi::CallbackInfo& info) {
+  const std::string records = info[0].As<Napi::String>();
+  const std::string index = info[1].As<Napi::String>();
+  const auto folders = std::make_shared<Folders>();
+  return RunAsync(
+      info.Env(),
+      [folders, records, index]() -> Status {
+        DURLOG_ASSIGN_OR_RETURN(folders->records,
+                                DefaultFileSystem().OpenDirectory(records, false));
+        DURLOG_ASSIGN_OR_RETURN(folders->index, DefaultFileSystem().OpenDirectory(index, false));
+        return Status::Ok();
+      },
+      [folders](Napi::Env env) { return StreamFilesWrap::Make(env, folders); });
+}
+
+}  // namespace durlog

@@ -1,0 +1,164 @@
+#include "streams/record_writer.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "checksum/crc32c.h"
+
+namespace durlog {
+namespace {
+
+// A reader of a growing file sees a write page by page. Also the block of a direct write.
+constexpr size_t kPageBytes = 4096;
+// More pages at once are written directly.
+constexpr size_t kBufferedPagesMax = 16;
+// A direct write, and a write of frames, is about this long or holds one longer record.
+constexpr size_t kPieceBytes = 256 << 10;
+constexpr size_t kFrameHeaderBytes = 8;
+
+}  // namespace
+
+Status StoppedError() { return Status::Error(Code::kIo, "stopped by a trial"); }
+
+Result<bool> RecordWriter::Open(uint64_t size) {
+  Result<std::unique_ptr<File>> opened = directory_.Open(name_, OpenMode::kReadWrite);
+  if (opened.status().code() == Code::kNotFound) {
+    if (size > 0) return false;
+    if (!steps_->Take()) return StoppedError();
+    opened = directory_.Open(name_, OpenMode::kCreatePrivate);
+  }
+  if (!opened.ok()) return opened.TakeStatus();
+  file_ = std::move(*opened);
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t found, file_->Size());
+  return found == size;
+}
+
+Status RecordWriter::Add(const void* from, size_t length) {
+  if (!scratch_->Reserve(used_ + length, used_)) {
+    return Status::Error(Code::kOutOfMemory, "no memory for the lines of a stream");
+  }
+  std::memcpy(scratch_->data() + used_, from, length);
+  used_ += length;
+  return Status::Ok();
+}
+
+Status RecordWriter::AddSpaces(size_t count) {
+  static constexpr char kSpaces[] =
+      "                                                                ";
+  for (; count > 0; count -= std::min(count, sizeof kSpaces - 1)) {
+    DURLOG_RETURN_IF_ERROR(Add(kSpaces, std::min(count, sizeof kSpaces - 1)));
+  }
+  return Status::Ok();
+}
+
+Result<File*> RecordWriter::Direct() {
+  if (direct_ || direct_refused_) return direct_.get();
+  Result<std::unique_ptr<File>> opened = directory_.Open(name_, OpenMode::kDirectUnsynced);
+  if (opened.ok()) {
+    direct_ = std::move(*opened);
+  } else if (opened.status().code() == Code::kUnsupported) {
+    direct_refused_ = true;
+  } else {
+    return opened.TakeStatus();
+  }
+  return direct_.get();
+}
+
+Status RecordWriter::Flush(bool direct, uint32_t* crc) {
+  if (used_ == 0) return Status::Ok();
+  if (!steps_->Take()) return StoppedError();
+  File* file = nullptr;
+  if (direct) {
+    DURLOG_ASSIGN_OR_RETURN(file, Direct());
+  }
+  if (file != nullptr) {
+    Status written = file->WriteAt(offset_, scratch_->data(), used_);
+    if (!written.ok()) {
+      // Some file systems refuse only the write.
+      if (written.sys_errno() != EINVAL) return written;
+      direct_.reset();
+      direct_refused_ = true;
+      file = nullptr;
+    }
+  }
+  if (file == nullptr) DURLOG_RETURN_IF_ERROR(file_->WriteAt(offset_, scratch_->data(), used_));
+  *crc = Crc32c(*crc, scratch_->data(), used_);
+  offset_ += used_;
+  used_ = 0;
+  return Status::Ok();
+}
+
+Status RecordWriter::WriteLines(uint64_t size, const StreamRecord* records, size_t count,
+                                uint32_t* crc, std::vector<uint64_t>* ends) {
+  offset_ = size;
+  size_t total = 0;
+  size_t longest = 0;
+  for (size_t i = 0; i < count; ++i) {
+    total += records[i].data.size + 1;
+    longest = std::max(longest, records[i].data.size + 1);
+  }
+  return longest > kPageBytes || total > kBufferedPagesMax * kPageBytes
+             ? WriteInBlocks(records, count, crc, ends)
+             : WriteInPages(records, count, crc, ends);
+}
+
+// Each write lies within a page. A line that does not fit into the rest of one begins on the next.
+Status RecordWriter::WriteInPages(const StreamRecord* records, size_t count, uint32_t* crc,
+                                  std::vector<uint64_t>* ends) {
+  for (size_t i = 0; i < count; ++i) {
+    const Bytes line = records[i].data;
+    const size_t room = kPageBytes - static_cast<size_t>((offset_ + used_) % kPageBytes);
+    if (line.size + 1 > room) DURLOG_RETURN_IF_ERROR(AddSpaces(room));
+    if ((offset_ + used_) % kPageBytes == 0) DURLOG_RETURN_IF_ERROR(Flush(false, crc));
+    DURLOG_RETURN_IF_ERROR(Add(line.data, line.size));
+    DURLOG_RETURN_IF_ERROR(Add("\n", 1));
+    ends->push_back(offset_ + used_);
+  }
+  return Flush(false, crc);
+}
+
+// Writes whole blocks, after spaces up to the first one. The last line of each write is filled up
+// with spaces before its newline.
+Status RecordWriter::WriteInBlocks(const StreamRecord* records, size_t count, uint32_t* crc,
+                                   std::vector<uint64_t>* ends) {
+  DURLOG_RETURN_IF_ERROR(AddSpaces(static_cast<size_t>(AlignUp(offset_, kPageBytes) - offset_)));
+  DURLOG_RETURN_IF_ERROR(Flush(false, crc));
+  for (size_t i = 0; i < count; ++i) {
+    const Bytes line = records[i].data;
+    DURLOG_RETURN_IF_ERROR(Add(line.data, line.size));
+    const bool last = i + 1 == count || used_ + 1 >= kPieceBytes;
+    if (last) {
+      DURLOG_RETURN_IF_ERROR(
+          AddSpaces(static_cast<size_t>(AlignUp(used_ + 1, kPageBytes)) - used_ - 1));
+    }
+    DURLOG_RETURN_IF_ERROR(Add("\n", 1));
+    ends->push_back(offset_ + used_);
+    if (last) DURLOG_RETURN_IF_ERROR(Flush(true, crc));
+  }
+  return Status::Ok();
+}
+
+Status RecordWriter::WriteFrames(uint64_t size, const StreamRecord* records, size_t count,
+                                 uint32_t* crc, std::vector<uint64_t>* ends) {
+  offset_ = size;
+  for (size_t i = 0; i < count; ++i) {
+    const Bytes data = records[i].data;
+    uint8_t header[kFrameHeaderBytes];
+    Store32(header, static_cast<uint32_t>(data.size));
+    Store32(header + 4, Crc32c(0, data.data, data.size));
+    DURLOG_RETURN_IF_ERROR(Add(header, sizeof header));
+    if (data.size > 0) DURLOG_RETURN_IF_ERROR(Add(data.data, data.size));
+    ends->push_back(offset_ + used_);
+    if (used_ >= kPieceBytes) DURLOG_RETURN_IF_ERROR(Flush(false, crc));
+  }
+  return Flush(false, crc);
+}
+
+Status RecordWriter::Sync() {
+  if (!steps_->Take()) return StoppedError();
+  return file_->SyncData();
+}
+
+}  // namespace durlog

@@ -1,0 +1,95 @@
+#include "streams/store_streams.h"
+
+#include <memory>
+#include <utility>
+
+namespace durlog {
+namespace {
+
+// The end of the record in the stream's file, its time, its position: 6 bytes each.
+constexpr size_t kIndexEntryBytes = 18;
+constexpr size_t kIndexBlockBytes = 16 * kIndexEntryBytes;
+
+void Store48(uint64_t value, std::vector<uint8_t>* to) {
+  for (int shift = 0; shift < 48; shift += 8) to->push_back(static_cast<uint8_t>(value >> shift));
+}
+
+Status WriteIndex(Directory& folder, bool sync, StepLimit* steps, StreamChange* change) {
+  const size_t full = change->index.size() - change->index.size() % kIndexBlockBytes;
+  if (full == 0) return Status::Ok();
+  if (!steps->Take()) return StoppedError();
+  Result<std::unique_ptr<File>> file = folder.Open(change->name, OpenMode::kReadWrite);
+  if (file.status().code() == Code::kNotFound) {
+    file = folder.Open(change->name, OpenMode::kCreatePrivate);
+  }
+  if (!file.ok()) return file.TakeStatus();
+  const uint64_t offset = change->index_entries * kIndexEntryBytes;
+  DURLOG_RETURN_IF_ERROR((*file)->WriteAt(offset, change->index.data(), full));
+  if (sync) {
+    if (!steps->Take()) return StoppedError();
+    DURLOG_RETURN_IF_ERROR((*file)->SyncData());
+  }
+  change->index.erase(change->index.begin(),
+                      change->index.begin() + static_cast<std::ptrdiff_t>(full));
+  return Status::Ok();
+}
+
+Status RemoveIfThere(Directory& folder, const std::string& name) {
+  Status removed = folder.Remove(name);
+  return removed.code() == Code::kNotFound ? Status::Ok() : std::move(removed);
+}
+
+constexpr char kLinesExtension[] = ".jsonl";
+constexpr char kFramesExtension[] = ".frames";
+
+Status RemoveFiles(Directory& records_folder, Directory& index_folder, StepLimit* steps,
+                   const std::string& name) {
+  if (!steps->Take()) return StoppedError();
+  DURLOG_RETURN_IF_ERROR(RemoveIfThere(records_folder, name + kLinesExtension));
+  DURLOG_RETURN_IF_ERROR(RemoveIfThere(records_folder, name + kFramesExtension));
+  return RemoveIfThere(index_folder, name);
+}
+
+Status StoreStream(Directory& records_folder, Directory& index_folder, const StreamRecord* records,
+                   bool sync, AlignedBuffer* scratch, StepLimit* steps, StreamChange* change) {
+  if (change->removes) {
+    DURLOG_RETURN_IF_ERROR(RemoveFiles(records_folder, index_folder, steps, change->name));
+  }
+  change->stored = true;
+  if (!change->has_file) return Status::Ok();
+  RecordWriter writer(records_folder,
+                      change->name + (change->lines ? kLinesExtension : kFramesExtension), scratch,
+                      steps);
+  DURLOG_ASSIGN_OR_RETURN(change->stored, writer.Open(change->size));
+  if (!change->stored) return Status::Ok();
+  std::vector<uint64_t> ends;
+  ends.reserve(change->record_count);
+  const auto write = change->lines ? &RecordWriter::WriteLines : &RecordWriter::WriteFrames;
+  DURLOG_RETURN_IF_ERROR(
+      (writer.*write)(change->size, records, change->record_count, &change->crc, &ends));
+  if (sync) DURLOG_RETURN_IF_ERROR(writer.Sync());
+  change->index.reserve(change->index.size() + ends.size() * kIndexEntryBytes);
+  for (size_t i = 0; i < ends.size(); ++i) {
+    Store48(ends[i], &change->index);
+    Store48(records[i].time_ms, &change->index);
+    Store48(records[i].position, &change->index);
+  }
+  if (!ends.empty()) change->size = ends.back();
+  return WriteIndex(index_folder, sync, steps, change);
+}
+
+}  // namespace
+
+Status StoreStreams(Directory& records_folder, Directory& index_folder,
+                    const std::vector<StreamRecord>& records, bool sync, StepLimit* steps,
+                    std::vector<StreamChange>* changes) {
+  AlignedBuffer scratch;
+  for (StreamChange& change : *changes) {
+    DURLOG_RETURN_IF_ERROR(StoreStream(records_folder, index_folder,
+                                       records.data() + change.first_record, sync, &scratch, steps,
+                                       &change));
+  }
+  return Status::Ok();
+}
+
+}  // namespace durlog

@@ -1,0 +1,102 @@
+/** Collects what a checkpoint adds to the files of several streams, for one call of the core. */
+import {
+  type NativeStreamFiles,
+  type NativeStreamResult,
+  STREAM_RECORD_FIELDS,
+  STREAM_RESULT_FIELDS,
+  StreamFlag,
+} from '../native/native.js'
+import { fileNameOf } from './file-name.js'
+import { INDEX_ENTRY_BYTES } from './record-index.js'
+import type { StreamDisk } from './state.js'
+import type { Tail } from './tail.js'
+
+/** A job takes about a millisecond to collect. */
+const MAX_STREAMS = 256
+const MAX_RECORDS = 8192
+
+/** An addition to the files of one stream. */
+export interface StoreRequest {
+  name: string
+  lines: boolean
+  /** Remove the files of an earlier stream of that name. */
+  removes: boolean
+  /** The files before. */
+  disk: StreamDisk
+  /** The positions of the records to add. */
+  positions: readonly number[]
+}
+
+export interface StoreOptions {
+  /** Sync each file. */
+  sync: boolean
+  stepLimit: number
+}
+
+export class StoreJob<Owner extends StoreRequest> {
+  readonly #tail: Tail
+  readonly #owners: Owner[] = []
+  readonly #streams: number[] = []
+  readonly #records: number[] = []
+  readonly #indexes: Uint8Array[] = []
+  readonly #blocks: Buffer[] = []
+
+  constructor(tail: Tail) {
+    this.#tail = tail
+  }
+
+  get isFull(): boolean {
+    return this.#owners.length >= MAX_STREAMS || this.#records.length >= MAX_RECORDS * STREAM_RECORD_FIELDS
+  }
+
+  get isEmpty(): boolean {
+    return this.#owners.length === 0
+  }
+
+  add(owner: Owner): void {
+    const { lines, removes, disk, positions } = owner
+    const { first, next, bytes, crc, index } = disk
+    // A file that was examined may lack only its sync and its index.
+    const hasFile = positions.length > 0 || bytes > 0
+    const flags =
+      (lines ? StreamFlag.lines : 0) | (removes ? StreamFlag.removes : 0) | (hasFile ? StreamFlag.hasFile : 0)
+    const entries = next - first - index.length / INDEX_ENTRY_BYTES
+    this.#streams.push(flags, bytes, crc, entries, index.length, positions.length)
+    this.#indexes.push(index)
+    this.#owners.push(owner)
+    for (const position of positions) this.#tail.describe(position, (...place) => this.#addRecord(position, ...place))
+  }
+
+  #addRecord(position: number, bytes: Buffer, start: number, end: number, timeMs: number): void {
+    if (this.#blocks.at(-1) !== bytes) this.#blocks.push(bytes)
+    this.#records.push(this.#blocks.length - 1, start, end, timeMs, position)
+  }
+
+  /** Calls `stored` for each stream with its files now, or without if the file does not have the length that it should have. */
+  async run(
+    files: NativeStreamFiles,
+    options: StoreOptions,
+    stored: (owner: Owner, disk: StreamDisk | undefined) => void,
+  ): Promise<Pick<NativeStreamResult, 'steps' | 'stopped'>> {
+    const result = await files.store({
+      names: this.#owners.map(({ name }) => fileNameOf(name)),
+      streams: new Float64Array(this.#streams),
+      indexes: Buffer.concat(this.#indexes),
+      records: new Float64Array(this.#records),
+      blocks: this.#blocks,
+      ...options,
+    })
+    if (result.stopped) return result
+    let at = 0
+    for (const [number, owner] of this.#owners.entries()) {
+      const field = number * STREAM_RESULT_FIELDS
+      const [isStored, bytes, crc, indexBytes] = result.streams.subarray(field, field + STREAM_RESULT_FIELDS)
+      const index = Buffer.from(result.indexes.subarray(at, at + (indexBytes as number)))
+      at += indexBytes as number
+      const { first, next } = owner.disk
+      const disk = { first, next: next + owner.positions.length, bytes: bytes as number, crc: crc as number, index }
+      stored(owner, isStored === 1 ? disk : undefined)
+    }
+    return result
+  }
+}

@@ -1,0 +1,123 @@
+#include "streams/record_writer.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "memory_file_system.h"
+#include "observed_file_system.h"
+
+namespace durlog {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+
+struct Write {
+  bool direct;
+  uint64_t offset;
+  uint64_t length;
+};
+
+class RecordWriterTest : public testing::Test {
+ protected:
+  // Writes lines of these lengths after `start` spaces.
+  void WriteAfter(uint64_t start, const std::vector<size_t>& lengths) {
+    writes_.clear();
+    ends_.clear();
+    memory_.files["s.jsonl"] = std::make_shared<MemoryBytes>(start, uint8_t{' '});
+    ObservedDirectory directory(
+        std::move(memory_.OpenDirectory("memory", false).value()), "", 0,
+        [this](const ObservedCall& call) {
+          if (call.call == "write" || call.call == "write-direct") {
+            writes_.push_back({call.call != "write", call.offset, call.length});
+          }
+          return Status::Ok();
+        });
+    lines_.clear();
+    std::vector<StreamRecord> records;
+    for (const size_t length : lengths) lines_.emplace_back(length, 'x');
+    for (const std::string& line : lines_) {
+      records.push_back({{reinterpret_cast<const uint8_t*>(line.data()), line.size()}, 1, 2});
+    }
+    AlignedBuffer scratch;
+    StepLimit steps(UINT64_MAX);
+    RecordWriter writer(directory, "s.jsonl", &scratch, &steps);
+    const Result<bool> opened = writer.Open(start);
+    ASSERT_TRUE(opened.ok() && *opened);
+    uint32_t crc = 0;
+    const Status written = writer.WriteLines(start, records.data(), records.size(), &crc, &ends_);
+    ASSERT_TRUE(written.ok()) << written.message();
+    content_.assign(memory_.files["s.jsonl"]->begin(), memory_.files["s.jsonl"]->end());
+  }
+
+  MemoryFileSystem memory_;
+  std::vector<Write> writes_;
+  std::vector<uint64_t> ends_;
+  std::vector<std::string> lines_;
+  std::string content_;
+};
+
+std::vector<size_t> ManyLengths(size_t count, size_t least, size_t modulus) {
+  std::vector<size_t> lengths;
+  for (size_t i = 0; i < count; ++i) lengths.push_back(least + i % modulus);
+  return lengths;
+}
+
+TEST_F(RecordWriterTest, NoBufferedWriteOfALineReachesOverTheEndOfAPage) {
+  const std::vector<std::vector<size_t>> cases = {
+      ManyLengths(500, 1, 200), {4094, 4095, 4096, 1, 4095}, {300000}, ManyLengths(3000, 100, 500)};
+  for (const std::vector<size_t>& lengths : cases) {
+    for (const uint64_t start :
+         {uint64_t{0}, uint64_t{1}, uint64_t{100}, kPage - 1, kPage, 3 * kPage + 7}) {
+      WriteAfter(start, lengths);
+      uint64_t end = start;
+      for (const Write& write : writes_) {
+        ASSERT_EQ(write.offset, end);
+        end += write.length;
+        if (write.direct) {
+          EXPECT_EQ(write.offset % kPage, 0u);
+          EXPECT_EQ(write.length % kPage, 0u);
+        } else {
+          EXPECT_EQ(write.offset / kPage, (end - 1) / kPage);
+        }
+      }
+      ASSERT_EQ(content_.size(), end);
+      ASSERT_EQ(ends_.size(), lines_.size());
+      uint64_t from = start;
+      for (size_t i = 0; i < lines_.size(); ++i) {
+        const std::string line = content_.substr(from, ends_[i] - from);
+        EXPECT_EQ(line.back(), '\n');
+        const size_t first = line.find_first_not_of(' ');
+        EXPECT_EQ(line.substr(first, line.find_last_not_of(" \n") + 1 - first), lines_[i]);
+        from = ends_[i];
+      }
+      // Every write ends with a complete line, or holds only spaces.
+      for (const Write& write : writes_) {
+        const std::string bytes = content_.substr(write.offset, write.length);
+        const size_t newline = bytes.rfind('\n');
+        EXPECT_EQ(bytes.find_first_not_of(' ', newline == std::string::npos ? 0 : newline + 1),
+                  std::string::npos);
+      }
+    }
+  }
+}
+
+TEST_F(RecordWriterTest, AFileOfAnotherLengthIsLeftAlone) {
+  memory_.files["s.jsonl"] = std::make_shared<MemoryBytes>(10, uint8_t{'x'});
+  const std::unique_ptr<Directory> directory =
+      std::move(memory_.OpenDirectory("memory", false).value());
+  AlignedBuffer scratch;
+  StepLimit steps(UINT64_MAX);
+  for (const uint64_t size : {uint64_t{0}, uint64_t{9}, uint64_t{11}}) {
+    RecordWriter writer(*directory, "s.jsonl", &scratch, &steps);
+    EXPECT_FALSE(*writer.Open(size));
+  }
+  RecordWriter missing(*directory, "other.jsonl", &scratch, &steps);
+  EXPECT_FALSE(*missing.Open(1));
+  EXPECT_EQ(memory_.files.count("other.jsonl"), 0u);
+  EXPECT_EQ(steps.taken(), 0u);
+}
+
+}  // namespace
+}  // namespace durlog
