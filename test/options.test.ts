@@ -45,6 +45,7 @@ describe('defaults', () => {
         maxRecyclable: 2,
         uuid: '',
         firstSeq: 0,
+        firstSegmentBytes: 0,
         generation: 0,
       },
     })

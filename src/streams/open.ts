@@ -55,7 +55,7 @@ export async function openWithInternals(
       waitMs: resolved.waitMs,
       create: resolved.create,
     },
-    FIRST_SEGMENT_BYTES,
+    Math.min(FIRST_SEGMENT_BYTES, logSegmentBytes),
   )
   try {
     onLocked()

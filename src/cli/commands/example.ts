@@ -17,10 +17,10 @@ export function register(program: Command): void {
 
 /** The first sentence of the comment that each example begins with. */
 function summaryOf(file: string): string {
-  const comment = /^(?:\/\/ ?.*\n)+/.exec(readFileSync(new URL(file, FOLDER), 'utf8'))?.[0] ?? ''
+  const comment = /^(?:(?:\/\/|#) ?.*\n)+/.exec(readFileSync(new URL(file, FOLDER), 'utf8'))?.[0] ?? ''
   return `${
     comment
-      .replaceAll(/^\/\/ ?/gm, '')
+      .replaceAll(/^(?:\/\/|#) ?/gm, '')
       .replaceAll('\n', ' ')
       .split('. ')[0]
   }`
@@ -28,7 +28,7 @@ function summaryOf(file: string): string {
 
 async function run(name: string | undefined): Promise<void> {
   const files = readdirSync(FOLDER).sort()
-  const nameOf = (file: string): string => file.replace(/\.[cm]js$/, '')
+  const nameOf = (file: string): string => file.replace(/\.(?:[cm]js|service)$/, '')
   if (name === undefined) {
     const lines = files.map((file) => `${nameOf(file).padEnd(20)}${summaryOf(file)}\n`)
     await writeOut(lines.join(''))
