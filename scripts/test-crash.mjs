@@ -17,7 +17,7 @@ const BROKEN = {
   'kept-cache': 20_000,
   'publishes-first': 400,
   'acks-reserved': 200,
-  'voids-live-owner': 200,
+  'voids-live-owner': 2000,
 }
 const BROKEN_WRITERS = ['publishes-first', 'acks-reserved', 'voids-live-owner']
 const SEVERAL = ['--writers', 'several']
