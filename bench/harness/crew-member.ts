@@ -107,7 +107,8 @@ async function handle(message: ToMember): Promise<void> {
 
 const parent = parentPort ?? process
 parent.on('message', (message: ToMember) => {
-  handle(message).catch((error: Error & { unsupported?: boolean }) =>
-    tell({ kind: 'failed', message: error.message, unsupported: error.unsupported === true }),
-  )
+  handle(message).catch((error: Error & { unsupported?: boolean; code?: string }) => {
+    const unsupported = error.unsupported === true || error.code === 'ERR_DURLOG_UNSUPPORTED'
+    tell({ kind: 'failed', message: error.message, unsupported })
+  })
 })
