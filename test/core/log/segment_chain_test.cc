@@ -37,7 +37,7 @@ class SegmentChainTest : public testing::Test {
   }
   // Makes the next segment and gives it its name.
   void Grow(uint64_t first_seq) {
-    Segment segment(first_seq, chain_->MakeSpare(LogUuid{}, 0, 0));
+    Segment segment(first_seq, chain_->MakeSpare(LogUuid{}, options_.segment_bytes, 0, 0));
     ASSERT_TRUE(segment.Activate(*directory_).ok());
     chain_->Add(first_seq);
   }
@@ -73,7 +73,8 @@ TEST_F(SegmentChainTest, AnEmptySegmentIsReplaced) {
 }
 
 TEST_F(SegmentChainTest, ASpareIsAwaitedOnceItWasNeeded) {
-  const std::shared_ptr<SpareJob> job = chain_->RequestSpare(LogUuid{}, 0, 0);
+  const std::shared_ptr<SpareJob> job =
+      chain_->RequestSpare(LogUuid{}, options_.segment_bytes, 0, 0);
   EXPECT_NE(chain_->spare(), nullptr);
   EXPECT_FALSE(chain_->AwaitSpare());
   EXPECT_EQ(chain_->CheckSpare().code(), Code::kBackpressure);
@@ -86,14 +87,15 @@ TEST_F(SegmentChainTest, ASpareIsAwaitedOnceItWasNeeded) {
 }
 
 TEST_F(SegmentChainTest, ASpareThatNobodyTakesIsRemoved) {
-  chain_->RequestSpare(LogUuid{}, 0, 0)->RunOnce();
+  chain_->RequestSpare(LogUuid{}, options_.segment_bytes, 0, 0)->RunOnce();
   EXPECT_EQ(Names().size(), 1u);
   chain_.reset();
   EXPECT_TRUE(Names().empty());
 }
 
 TEST_F(SegmentChainTest, ASpareOfAnotherTimeIsDropped) {
-  const std::shared_ptr<SpareJob> job = chain_->RequestSpare(LogUuid{}, 12345, 0);
+  const std::shared_ptr<SpareJob> job =
+      chain_->RequestSpare(LogUuid{}, options_.segment_bytes, 12345, 0);
   EXPECT_EQ(job->header().base_time_ms, 12345u);
   chain_->DropSpare();
   EXPECT_EQ(chain_->spare(), nullptr);
@@ -122,7 +124,8 @@ TEST_F(SegmentChainTest, ATrimmedSegmentBecomesASpareAgain) {
   chain_->FinishTrim(job);
   EXPECT_EQ(chain_->first_seqs(), (std::vector<uint64_t>{30}));
   EXPECT_TRUE(chain_->ItemsBelow(1000, 30, true).empty());
-  const std::shared_ptr<SpareJob> spare = chain_->RequestSpare(LogUuid{}, 0, 0);
+  const std::shared_ptr<SpareJob> spare =
+      chain_->RequestSpare(LogUuid{}, options_.segment_bytes, 0, 0);
   EXPECT_TRUE(spare->header().recycled);
   EXPECT_EQ(chain_->recycled(), 1u);
 }
