@@ -66,6 +66,10 @@ class [[nodiscard]] Status {
 
   bool ok() const { return detail_ == nullptr; }
   Code code() const { return detail_ ? detail_->code : Code::kOk; }
+  // True if the call can be repeated once there are descriptors or memory.
+  bool lacks_resources() const {
+    return code() == Code::kTooManyFiles || code() == Code::kOutOfMemory;
+  }
   int sys_errno() const { return detail_ ? detail_->sys_errno : 0; }
   // "" if no system call was involved.
   const char* operation() const { return detail_ ? detail_->operation : ""; }

@@ -73,8 +73,7 @@ Status Log::TakeBack(uint64_t at, Status failure) {
   if (latched_) return failure;
   tail_.reset();
   append_offset_ = at;
-  const bool known = failure.code() == Code::kNoSpace || failure.code() == Code::kOutOfMemory ||
-                     failure.code() == Code::kTooManyFiles;
+  const bool known = failure.code() == Code::kNoSpace || failure.lacks_resources();
   if (known && CutSegment(active_->file(), at, active_->bytes()).ok()) return failure;
   Latch(std::move(failure), next_seq_, next_seq_);
   return failure_;

@@ -26,10 +26,6 @@ bool NeedsNoProof(const std::shared_ptr<SharedSegment>& segment) {
   return segment->proof() == nullptr;
 }
 
-bool IsForWantOfResources(const Status& status) {
-  return status.code() == Code::kTooManyFiles || status.code() == Code::kOutOfMemory;
-}
-
 PageWord EndWordOf(Level level) {
   if (level == Level::kAsync) return PageWord::kAsyncEnd;
   return level == Level::kFull ? PageWord::kFullEnd : PageWord::kSyncedEnd;
@@ -176,14 +172,16 @@ Status ReachJob::SyncForAll() {
   DURLOG_ASSIGN_OR_RETURN(const std::vector<std::shared_ptr<SharedSegment>> sealed,
                           UnsyncedBefore(committed.segment->first_seq()));
   AtStep(Step::kSyncBegun);
+  // The kernel may have dropped the pages, and reports that once, with any errno: no member may sync
+  // them again.
   Status synced = SyncSegments(sealed, committed);
-  if (synced.ok()) synced = CheckDevice(sealed, committed);
-  if (!synced.ok()) {
-    // The kernel may have dropped the pages, and reports that once: no member may sync them again.
-    // A check for which a descriptor or memory is missing can be repeated.
-    if (!IsForWantOfResources(synced)) page.Raise(PageWord::kLatched, 1);
-    return synced;
+  bool latches = !synced.ok();
+  if (synced.ok()) {
+    synced = CheckDevice(sealed, committed);
+    latches = !synced.ok() && !synced.lacks_resources();
   }
+  if (latches) page.Raise(PageWord::kLatched, 1);
+  DURLOG_RETURN_IF_ERROR(std::move(synced));
   AtStep(Step::kSynced);
   page.Raise(PageWord::kAsyncEnd, committed.seq);
   page.Raise(PageWord::kSyncedEnd, committed.seq);

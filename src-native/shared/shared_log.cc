@@ -58,7 +58,7 @@ void SharedLog::RequestSync(Level level) {
 }
 
 Status SharedLog::Sync(Level level) {
-  if (latched_) return LatchedError();
+  DURLOG_RETURN_IF_ERROR(CatchUp());
   return AwaitHere(next_seq(), level);
 }
 
@@ -181,9 +181,10 @@ Status SharedLog::FinishTrim(const SharedTrimJob& trim) {
   return trim.status();
 }
 
-// If descriptors or memory were lacking, nothing was done, and the next call tries again.
+// If a job lacked descriptors or memory before its sync, the next call tries again.
 void SharedLog::NoteFailure(Status status) {
-  if (status.code() == Code::kTooManyFiles || status.code() == Code::kOutOfMemory) return;
+  const bool latches = member_->page().Load(PageWord::kLatched) != 0;
+  if (!latches && status.lacks_resources()) return;
   Latch(std::move(status));
 }
 

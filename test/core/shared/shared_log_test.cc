@@ -361,6 +361,58 @@ TEST_F(SharedLogTest, AFailedSyncLatchesEveryMemberBeforeAnybodyIsAcknowledged) 
   EXPECT_EQ(Write(*again, PayloadOf(9)), 3u);
 }
 
+TEST_F(SharedLogTest, ASyncThatFailsForLackOfMemoryLatchesEveryMember) {
+  for (const Level level : {Level::kAsync, Level::kSync, Level::kFull}) {
+    bool fails = false;
+    ObservedFileSystem failing([&fails](const ObservedCall& call) {
+      const bool syncs = call.call == "start-writeback" || call.call == "sync-map" ||
+                         call.call == "sync-full" || call.call == "sync-directory";
+      return fails && syncs ? Status::System("sync", ENOMEM, call.name) : Status::Ok();
+    });
+    Result<std::unique_ptr<SharedLog>> log = SharedLog::Open(failing, PathOf("log"), Small());
+    ASSERT_TRUE(log.ok()) << log.status().message();
+    (*log)->Attach(&inline_, &listener_);
+    std::unique_ptr<SharedLog> other = OpenMember();
+    Write(**log, PayloadOf(0));
+    fails = true;
+    const Status failed = (*log)->Sync(level);
+    EXPECT_EQ(failed.code(), Code::kSyncFailed);
+    EXPECT_EQ(failed.sys_errno(), ENOMEM) << failed.message();
+    fails = false;
+    EXPECT_EQ((*log)->Sync(level).code(), Code::kLatched);
+    EXPECT_EQ(other->Write(AsBytes(PayloadOf(1))).status().code(), Code::kLatched);
+  }
+}
+
+TEST_F(SharedLogTest, ASyncCoversTheRecordsThatOtherMembersHaveAppended) {
+  std::unique_ptr<SharedLog> one = OpenMember();
+  std::unique_ptr<SharedLog> other = OpenMember();
+  Write(*one, PayloadOf(0));
+  ASSERT_TRUE(other->Sync(Level::kSync).ok());
+  EXPECT_EQ(other->ReachedEnd(Level::kSync), 1u);
+}
+
+TEST_F(SharedLogTest, ACheckOfTheDeviceThatLacksADescriptorCanBeRepeated) {
+  const Result<Capabilities> can = folder_->Probe();
+  if (can.ok() && !can->direct_io) GTEST_SKIP() << "there is no direct I/O on this file system";
+  bool fails = false;
+  ObservedFileSystem failing([&fails](const ObservedCall& call) {
+    return fails && call.call == "open" ? Status::System("openat", EMFILE, call.name)
+                                        : Status::Ok();
+  });
+  std::unique_ptr<SharedLog> early = OpenMember();
+  Write(*early, PayloadOf(0));
+  Result<std::unique_ptr<SharedLog>> late = SharedLog::Open(failing, PathOf("log"), Small());
+  ASSERT_TRUE(late.ok()) << late.status().message();
+  (*late)->Attach(&inline_, &listener_);
+  fails = true;
+  EXPECT_EQ((*late)->Sync(Level::kSync).code(), Code::kTooManyFiles);
+  fails = false;
+  EXPECT_TRUE((*late)->Sync(Level::kSync).ok());
+  EXPECT_FALSE((*late)->latched());
+  EXPECT_TRUE(early->Sync(Level::kSync).ok());
+}
+
 TEST_F(SharedLogTest, ClosingALatchedMemberLeavesItsSlotToTheNextOne) {
   bool fails = false;
   ObservedFileSystem failing([&fails](const ObservedCall& call) {

@@ -31,6 +31,8 @@ class SharedTestFolder : public LogTestFolder {
     LogOptions options;
     options.segment_bytes = 64 << 10;
     options.max_record_bytes = 32 << 10;
+    // A member that waits for a busy device is not stopped.
+    options.stall_ms = 60'000;
     return options;
   }
   Result<std::unique_ptr<SharedLog>> TryOpen(const LogOptions& options = Small()) {
