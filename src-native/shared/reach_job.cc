@@ -172,8 +172,8 @@ Status ReachJob::SyncForAll() {
   DURLOG_ASSIGN_OR_RETURN(const std::vector<std::shared_ptr<SharedSegment>> sealed,
                           UnsyncedBefore(committed.segment->first_seq()));
   AtStep(Step::kSyncBegun);
-  // The kernel may have dropped the pages, and reports that once, with any errno: no member may sync
-  // them again.
+  // The kernel may have dropped the pages, and reports that once, with any errno: no member may
+  // sync them again.
   Status synced = SyncSegments(sealed, committed);
   bool latches = !synced.ok();
   if (synced.ok()) {
