@@ -15,13 +15,11 @@
 namespace durlog {
 namespace {
 
-// Numbers of a stream and of a record in a job, in the order of StreamField and RecordField in
-// src/native/native.ts.
+// Numbers of a stream in a job, in the order of NativeStreamJob in src/native/native.ts.
 constexpr size_t kStreamFields = 6;
 constexpr uint32_t kLines = 1;
 constexpr uint32_t kRemoves = 2;
 constexpr uint32_t kHasFile = 4;
-constexpr size_t kRecordFields = 5;
 constexpr size_t kResultFields = 4;
 
 struct Folders {
@@ -29,34 +27,65 @@ struct Folders {
   std::unique_ptr<Directory> index;
 };
 
+// A NativeRecordSlab: its memory is read by the worker, while JavaScript may add later records.
+struct RecordSlab {
+  const uint8_t* bytes = nullptr;
+  const uint32_t* places = nullptr;
+  const double* times = nullptr;
+  uint64_t first = 0;
+  uint64_t count = 0;
+};
+
 struct StoreJob {
   std::shared_ptr<Folders> folders;
-  std::vector<StreamRecord> records;
+  std::vector<RecordSlab> slabs;
+  const double* positions = nullptr;
+  size_t position_count = 0;
   std::vector<StreamChange> changes;
   bool sync = true;
   StepLimit steps{0};
   // Keeps the records' memory, and is released on the environment's thread.
-  Napi::Reference<Napi::Array> blocks;
+  Napi::Reference<Napi::Array> memory;
 };
 
 size_t Whole(double value) { return static_cast<size_t>(value); }
 
-void ReadRecords(const Napi::Array& blocks, const Napi::Float64Array& numbers,
-                 std::vector<StreamRecord>* records) {
-  std::vector<const uint8_t*> starts(blocks.Length());
-  for (uint32_t i = 0; i < blocks.Length(); ++i) {
-    const Napi::Value block = blocks[i];
-    starts[i] = block.As<Napi::Uint8Array>().Data();
+// Collects what keeps the slabs' memory in `memory`.
+void ReadSlabs(const Napi::Array& slabs, const Napi::Array& memory, std::vector<RecordSlab>* to) {
+  uint32_t kept = memory.Length();
+  for (uint32_t i = 0; i < slabs.Length(); ++i) {
+    const Napi::Object slab = slabs.Get(i).As<Napi::Object>();
+    const auto bytes = slab.Get("bytes").As<Napi::Uint8Array>();
+    const auto places = slab.Get("places").As<Napi::Uint32Array>();
+    const auto times = slab.Get("times").As<Napi::Float64Array>();
+    const double first = slab.Get("first").As<Napi::Number>();
+    const double count = slab.Get("count").As<Napi::Number>();
+    to->push_back({bytes.Data(), places.Data(), times.Data(), Whole(first), Whole(count)});
+    memory.Set(kept++, bytes);
+    memory.Set(kept++, places);
+    memory.Set(kept++, times);
   }
-  const double* field = numbers.Data();
-  records->resize(numbers.ElementLength() / kRecordFields);
-  for (StreamRecord& record : *records) {
-    const size_t start = Whole(field[1]);
-    record.data = Bytes{starts[Whole(field[0])] + start, Whole(field[2]) - start};
-    record.time_ms = Whole(field[3]);
-    record.position = Whole(field[4]);
-    field += kRecordFields;
+}
+
+// The records of successive positions are mostly in the same slab.
+std::vector<StreamRecord> FindRecords(const StoreJob& job) {
+  std::vector<StreamRecord> records(job.position_count);
+  auto slab = job.slabs.begin();
+  for (size_t i = 0; i < job.position_count; ++i) {
+    const uint64_t position = Whole(job.positions[i]);
+    if (position < slab->first || position - slab->first >= slab->count) {
+      slab = std::upper_bound(
+          job.slabs.begin(), job.slabs.end(), position,
+          [](uint64_t wanted, const RecordSlab& other) { return wanted < other.first; });
+      --slab;
+    }
+    const size_t at = static_cast<size_t>(position - slab->first);
+    const size_t start = slab->places[2 * at];
+    records[i].data = Bytes{slab->bytes + start, slab->places[2 * at + 1] - start};
+    records[i].time_ms = Whole(slab->times[at]);
+    records[i].position = position;
   }
+  return records;
 }
 
 void ReadChanges(const Napi::Array& names, const Napi::Float64Array& numbers,
@@ -133,10 +162,14 @@ class StreamFilesWrap final : public Napi::ObjectWrap<StreamFilesWrap> {
   Napi::Value Store(const Napi::CallbackInfo& info) {
     const auto job = std::make_shared<StoreJob>();
     const Napi::Object given = info[0].As<Napi::Object>();
-    const Napi::Array blocks = given.Get("blocks").As<Napi::Array>();
+    const Napi::Array memory = Napi::Array::New(info.Env());
+    const auto positions = given.Get("positions").As<Napi::Float64Array>();
+    memory.Set(uint32_t{0}, positions);
+    job->positions = positions.Data();
+    job->position_count = positions.ElementLength();
     job->folders = folders_;
-    job->blocks = Napi::Persistent(blocks);
-    ReadRecords(blocks, given.Get("records").As<Napi::Float64Array>(), &job->records);
+    ReadSlabs(given.Get("slabs").As<Napi::Array>(), memory, &job->slabs);
+    job->memory = Napi::Persistent(memory);
     ReadChanges(given.Get("names").As<Napi::Array>(), given.Get("streams").As<Napi::Float64Array>(),
                 given.Get("indexes").As<Napi::Uint8Array>(), &job->changes);
     job->sync = given.Get("sync").As<Napi::Boolean>();
@@ -145,11 +178,11 @@ class StreamFilesWrap final : public Napi::ObjectWrap<StreamFilesWrap> {
     return RunAsync(
         info.Env(),
         [job]() -> Status {
-          Status stored = StoreStreams(*job->folders->records, *job->folders->index, job->records,
-                                       job->sync, &job->steps, &job->changes);
+          Status stored = StoreStreams(*job->folders->records, *job->folders->index,
+                                       FindRecords(*job), job->sync, &job->steps, &job->changes);
           return job->steps.stopped() ? Status::Ok() : std::move(stored);
         },
-        [job](Napi::Env env) { return FromJob(env, *job); }, [job] { job->blocks.Reset(); });
+        [job](Napi::Env env) { return FromJob(env, *job); }, [job] { job->memory.Reset(); });
   }
 
   Napi::Value SyncAll(const Napi::CallbackInfo& info) {

@@ -95,24 +95,32 @@ export class WritePipeline {
   /** As `FramingLog.frame`. */
   frameRange(bytes: Uint8Array, start: number, end: number, level: number, resolve: Resolve): boolean {
     if (this.#gated) return false
-    return this.#framed(() => this.#native.appendRange(bytes, start, end, level), level, resolve)
-  }
-
-  /** As `FramingLog.frameBatch`. */
-  frameBatch(records: readonly Payload[], level: number, resolve: Resolve): boolean {
-    if (this.#gated) return false
-    return this.#framed(() => this.#native.appendBatch(records, level), level, resolve)
-  }
-
-  #framed(call: () => Refused, level: number, resolve: Resolve): boolean {
     let refused: Refused
     try {
-      refused = call()
+      refused = this.#native.appendRange(bytes, start, end, level)
     } catch (error) {
       throw outcomeOfCall(error)
     } finally {
       this.#takeEvents()
     }
+    return this.#notified(refused, level, resolve)
+  }
+
+  /** As `FramingLog.frameBatch`. */
+  frameBatch(records: readonly Payload[], level: number, resolve: Resolve): boolean {
+    if (this.#gated) return false
+    let refused: Refused
+    try {
+      refused = this.#native.appendBatch(records, level)
+    } catch (error) {
+      throw outcomeOfCall(error)
+    } finally {
+      this.#takeEvents()
+    }
+    return this.#notified(refused, level, resolve)
+  }
+
+  #notified(refused: Refused, level: number, resolve: Resolve): boolean {
     if (!this.#tickScheduled) this.#scheduleTick()
     this.#noRoom ||= refused !== undefined
     if (refused !== undefined) return false

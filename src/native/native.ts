@@ -369,8 +369,19 @@ export const StreamFlag = {
   /** Records are added to its file. */
   hasFile: 4,
 } as const
-export const STREAM_RECORD_FIELDS = 5
 export const STREAM_RESULT_FIELDS = 4
+
+/** Records of successive positions whose bytes are in one block. It may grow during a job. */
+export interface NativeRecordSlab {
+  readonly bytes: Uint8Array
+  /** The position of its first record. */
+  readonly first: number
+  readonly count: number
+  /** Of each record: where it begins and ends in `bytes`. */
+  readonly places: Uint32Array
+  /** Of each record: milliseconds since 1970. */
+  readonly times: Float64Array
+}
 
 /** Additions to the files of several streams. */
 export interface NativeStreamJob {
@@ -380,9 +391,10 @@ export interface NativeStreamJob {
   streams: Float64Array
   /** The entries of each index after those in its file. */
   indexes: Uint8Array
-  /** Of each record: the number of its block, its start and end in that, its time, its position. */
-  records: Float64Array
-  blocks: Uint8Array[]
+  /** Of each record to add, stream by stream. */
+  positions: Float64Array
+  /** They hold these records, in ascending order of positions. */
+  slabs: readonly NativeRecordSlab[]
   /** Sync each file by the descriptor that it was written with. */
   sync: boolean
   /** Stop after so many changes of the device. */

@@ -3,11 +3,12 @@ import { DurlogError } from '../errors.js'
 import type { Durability } from '../index.js'
 import type { FramingLog } from '../open.js'
 import { decide, decideBatch, type Wanted } from './decide.js'
-import { EMPTY, type Entry, encodeEntry } from './entry.js'
+import { type EntryKind, encodeEntry } from './entry.js'
 import type { FrameMemory } from './frame-memory.js'
 import type { RequestId } from './requests.js'
 import type { StreamState } from './state.js'
 import { resultSeq, type StreamTable } from './table.js'
+import type { Place } from './tail.js'
 import type { StreamAppendResult } from './types.js'
 
 /** A change of a stream. */
@@ -61,37 +62,41 @@ abstract class Promised<T> {
 
 /** A call with one item. */
 export class SingleCall extends Promised<StreamAppendResult> implements Call {
-  readonly #item: Item
-  #found: StreamState | undefined
+  /** Undefined once it is framed: until the acknowledgement nothing needs its value. */
+  #item: Item | undefined
+  #kind: EntryKind
+  #state: StreamState | undefined
   #seq = -1
 
   constructor(item: Item) {
     super()
     this.#item = item
+    this.#kind = item.kind
   }
 
   decide(table: StreamTable): boolean {
-    this.#found = table.find(this.#item.stream)
-    const { outcome, seq } = decide(this.#item, this.#found, table.find)
+    const item = this.#item as Item
+    this.#state = table.find(item.stream)
+    const { outcome, seq } = decide(item, this.#state, table.find)
     this.#seq = seq
     return outcome === 'duplicate'
   }
 
   frame({ log, durability, memory, onSettled }: Framing, table: StreamTable, position: number): boolean {
-    const timeMs = Math.max(Date.now(), table.lastTimeMs)
-    const entry = entryOf(this.#item, this.#seq, timeMs, false, undefined)
-    encodeEntry(memory, entry, this.#item.value)
-    if (!log.frame(entry.bytes, entry.start, entry.end, durability, onSettled)) return false
-    memory.keep(entry.end)
+    const item = this.#item as Item
+    const timeMs = timeOf(item, Math.max(Date.now(), table.lastTimeMs))
+    encodeEntry(memory, item, this.#seq, timeMs)
+    if (!log.frame(memory.bytes, memory.start, memory.end, durability, onSettled)) return false
     this.last = position
-    this.#found = table.apply(entry, position, this.#found)
+    this.#state = table.apply(item, memory, timeMs, position, this.#state)
+    this.#item = undefined
+    memory.keep()
     return true
   }
 
   acknowledge(table: StreamTable): void {
-    const { kind } = this.#item
-    table.acknowledged(kind, this.#seq, this.#found as StreamState)
-    this.resolve({ seq: resultSeq({ kind, seq: this.#seq }), duplicate: false })
+    table.acknowledged(this.#kind, this.#seq, this.#state as StreamState)
+    this.resolve({ seq: resultSeq(this.#kind, this.#seq), duplicate: false })
   }
 
   repeated(): void {
@@ -130,23 +135,30 @@ export class BatchCall extends Promised<StreamAppendResult[]> implements Call {
   }
 
   frame({ log, durability, memory, onSettled }: Framing, table: StreamTable, position: number): boolean {
-    const entries = this.#encode(memory, Math.max(Date.now(), table.lastTimeMs))
-    const frames = entries.map(({ bytes, start, end }) => bytes.subarray(start, end))
+    const places = this.#encode(memory, Math.max(Date.now(), table.lastTimeMs))
+    const frames = places.map(({ bytes, start, end }) => bytes.subarray(start, end))
     if (!log.frameBatch(frames, durability, onSettled)) return false
-    this.last = position + entries.length - 1
-    this.#states = entries.map((entry, at) => table.apply(entry, position + at, table.find(entry.stream)))
-    table.remember(entries)
+    this.last = position + places.length - 1
+    this.#states = this.#items.map((item, at) => {
+      const place = places[at] as Framed
+      return table.apply(item, place, place.timeMs, position + at, table.find(item.stream))
+    })
+    if (this.#request !== undefined)
+      table.requests.add(
+        this.#request,
+        this.#items.map(({ kind }, at) => resultSeq(kind, this.#seqAt(at))),
+      )
     return true
   }
 
-  #encode(memory: FrameMemory, timeMs: number): Entry[] {
+  #encode(memory: FrameMemory, nowMs: number): Framed[] {
     return this.#items.map((item, at) => {
-      const { seq } = this.#results[at] as StreamAppendResult
       const request = at === 0 ? this.#request : undefined
-      const entry = entryOf(item, seq, timeMs, at < this.#items.length - 1, request)
-      encodeEntry(memory, entry, item.value)
-      memory.keep(entry.end)
-      return entry
+      const timeMs = timeOf(item, nowMs)
+      encodeEntry(memory, item, this.#seqAt(at), timeMs, at < this.#items.length - 1, request)
+      const { bytes, start, valueAt, end } = memory
+      memory.keep()
+      return { bytes, start, valueAt, end, timeMs }
     })
   }
 
@@ -154,7 +166,7 @@ export class BatchCall extends Promised<StreamAppendResult[]> implements Call {
     for (const [at, { kind }] of this.#items.entries()) {
       const result = this.#results[at] as StreamAppendResult
       table.acknowledged(kind, result.seq, this.#states[at] as StreamState)
-      result.seq = resultSeq({ kind, seq: result.seq })
+      result.seq = resultSeq(kind, result.seq)
     }
     this.resolve(this.#results)
   }
@@ -162,28 +174,19 @@ export class BatchCall extends Promised<StreamAppendResult[]> implements Call {
   repeated(): void {
     this.resolve(this.#results)
   }
+
+  #seqAt(at: number): number {
+    return (this.#results[at] as StreamAppendResult).seq
+  }
 }
 
-/** Without its bytes. Each field is named: a spread would cost as much as the rest of an append. */
-function entryOf(item: Item, seq: number, timeMs: number, continues: boolean, request: RequestId | undefined): Entry {
-  const { kind, stream, producer, writerSeq, encoding, meta, existing, follows, timestamp } = item
-  return {
-    kind,
-    stream,
-    seq,
-    // No later than now: the times of later records would be as late.
-    timeMs: timestamp === undefined ? timeMs : Math.min(timestamp, timeMs),
-    producer,
-    request,
-    writerSeq,
-    encoding,
-    meta,
-    existing,
-    follows,
-    continues,
-    bytes: EMPTY,
-    start: 0,
-    valueAt: 0,
-    end: 0,
-  }
+/** The bytes of an entry of a batch. */
+interface Framed extends Place {
+  start: number
+  timeMs: number
+}
+
+/** Not later than `nowMs`: the times of later records would be as late. */
+function timeOf({ timestamp }: Item, nowMs: number): number {
+  return timestamp === undefined ? nowMs : Math.min(timestamp, nowMs)
 }

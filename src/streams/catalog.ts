@@ -8,8 +8,9 @@ import { type ProducerState, type StreamCapture, type StreamDisk, StreamState } 
 import type { StreamEncoding } from './types.js'
 
 const FORMAT_VERSION = 1
-/** Records that are written before their acknowledgement is awaited. */
+/** Records, and characters of them, that are written at once. A batch must fit into the smallest segment of the catalog. */
 const SLICE_RECORDS = 256
+const SLICE_CHARACTERS = 1 << 15
 /** Dead records that the catalog may hold besides as many as there are streams. */
 const SLACK_RECORDS = 4096
 
@@ -175,7 +176,8 @@ export interface CatalogChange {
 /** Appends records a slice at a time, so that neither memory nor a turn of the event loop holds all of them. */
 class SliceWriter {
   readonly #log: Log
-  #pending: Promise<number>[] = []
+  #records: string[] = []
+  #characters = 0
   #next: number
 
   constructor(log: Log) {
@@ -185,19 +187,23 @@ class SliceWriter {
 
   /** Returns the record's seq. */
   async put(record: StoredRecord): Promise<number> {
-    const appended = this.#log.append(JSON.stringify(record), { durability: 'memory' })
-    // `flush` reports it; until then it is no unhandled rejection.
-    appended.catch(() => {})
-    this.#pending.push(appended)
-    if (this.#pending.length >= SLICE_RECORDS) await this.flush()
+    const text = JSON.stringify(record)
+    // A record with many producers may need a segment for itself.
+    if (text.length > SLICE_CHARACTERS) await this.flush()
+    this.#records.push(text)
+    this.#characters += text.length
+    if (this.#records.length >= SLICE_RECORDS || this.#characters >= SLICE_CHARACTERS) await this.flush()
     return this.#next++
   }
 
   async flush(): Promise<void> {
-    const pending = this.#pending
-    this.#pending = []
-    await Promise.all(pending)
-    // At `memory` everything may have settled at once: let the event loop turn.
+    const records = this.#records
+    if (records.length === 0) return
+    this.#records = []
+    this.#characters = 0
+    if (records.length === 1) await this.#log.append(records[0] as string, { durability: 'memory' })
+    else await this.#log.appendBatch(records, { durability: 'memory' })
+    // At `memory` it may have settled at once: let the event loop turn.
     await new Promise((resolve) => setImmediate(resolve))
   }
 }

@@ -30,9 +30,8 @@ export interface Entry {
   follows: boolean
   /** The next entry of the log belongs to the same batch. */
   continues: boolean
-  /** Its bytes in the log are `bytes` from `start` to `end`. Of an append, the value begins at `valueAt`. */
+  /** The value is `bytes` from `valueAt` to `end`. */
   bytes: Buffer
-  start: number
   valueAt: number
   end: number
 }
@@ -41,21 +40,38 @@ const Flag = { producer: 1, continues: 2, request: 4, existing: 8, writerSeq: 16
 /** The encoding takes the two highest bits of the flags. */
 const ENCODING_SHIFT = 6
 const ENCODINGS: readonly (StreamEncoding | undefined)[] = [undefined, 'json', 'text', 'bytes']
+const ENCODING_NUMBERS: Record<StreamEncoding, number> = { json: 1, text: 2, bytes: 3 }
 const HEADER_BYTES = 16
 const PRODUCER_HEADER_BYTES = 14
 const CLIENT_BYTES = 8
 const REQUEST_BYTES = CLIENT_BYTES + 6
 const OVERHEAD_BYTES = HEADER_BYTES + PRODUCER_HEADER_BYTES + REQUEST_BYTES + 2
 const LONG_TEXT = 8192
+const SHORT_NAME = 40
 export const EMPTY: Buffer = Buffer.alloc(0)
 
-/** Makes the bytes of `entry` in `memory`, which are kept if `memory.keep` is called; a string becomes UTF-8. */
-export function encodeEntry(memory: FrameMemory, entry: Entry, value: Buffer | string): void {
-  const { kind, stream, seq, timeMs, producer, request, writerSeq, encoding, existing, follows, continues } = entry
+/** The part of an entry that its caller chooses. */
+export type EntryFields = Pick<
+  Entry,
+  'kind' | 'stream' | 'producer' | 'writerSeq' | 'encoding' | 'existing' | 'follows'
+> & {
+  /** A string is stored as UTF-8. */
+  readonly value: Buffer | string
+}
+
+/** Makes the bytes of an entry in `memory`, from `memory.start` to `memory.end`; they are kept if `memory.keep` is called. */
+export function encodeEntry(
+  memory: FrameMemory,
+  { kind, stream, producer, writerSeq, encoding, existing, follows, value }: EntryFields,
+  seq: number,
+  timeMs: number,
+  continues = false,
+  request?: RequestId | undefined,
+): void {
   const texts = stream.length + (producer?.id.length ?? 0) + (writerSeq?.length ?? 0)
   const bytes = memory.reserve(OVERHEAD_BYTES + 3 * texts + mostBytes(value))
-  const start = memory.used
-  const nameBytes = bytes.write(stream, start + HEADER_BYTES)
+  const { start } = memory
+  const nameBytes = writeName(bytes, stream, start + HEADER_BYTES)
   bytes[start] = kind
   bytes[start + 1] =
     (producer === undefined ? 0 : Flag.producer) |
@@ -64,7 +80,7 @@ export function encodeEntry(memory: FrameMemory, entry: Entry, value: Buffer | s
     (existing ? Flag.existing : 0) |
     (writerSeq === undefined ? 0 : Flag.writerSeq) |
     (follows ? Flag.follows : 0) |
-    (ENCODINGS.indexOf(encoding) << ENCODING_SHIFT)
+    (ENCODING_NUMBERS[encoding] << ENCODING_SHIFT)
   bytes.writeUInt16LE(nameBytes, start + 2)
   bytes.writeUIntLE(seq, start + 4, 6)
   bytes.writeUIntLE(timeMs, start + 10, 6)
@@ -86,11 +102,19 @@ export function encodeEntry(memory: FrameMemory, entry: Entry, value: Buffer | s
     bytes.writeUInt16LE(textBytes, at)
     at += 2 + textBytes
   }
-  const end = at + (typeof value === 'string' ? bytes.write(value, at) : value.copy(bytes, at))
-  entry.bytes = bytes
-  entry.start = start
-  entry.valueAt = at
-  entry.end = end
+  memory.valueAt = at
+  memory.end = at + (typeof value === 'string' ? bytes.write(value, at) : value.copy(bytes, at))
+}
+
+/** A call of `write` costs more than a loop over a short name. */
+function writeName(bytes: Buffer, name: string, at: number): number {
+  if (name.length > SHORT_NAME) return bytes.write(name, at)
+  for (let i = 0; i < name.length; i++) {
+    const code = name.charCodeAt(i)
+    if (code > 0x7f) return bytes.write(name, at)
+    bytes[at + i] = code
+  }
+  return name.length
 }
 
 /** At least as many bytes as `value` takes; of a long string exactly as many. */
@@ -150,7 +174,6 @@ export function decodeEntry(bytes: Buffer, position: number): Entry {
     follows: (flags & Flag.follows) !== 0,
     continues: (flags & Flag.continues) !== 0,
     bytes,
-    start: 0,
     valueAt: at,
     end: bytes.length,
   }

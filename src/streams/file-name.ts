@@ -7,7 +7,12 @@ export const NAME_MAX_BYTES = 1024
 /** Longer file names are cut, so that a name with its extension fits the 255 bytes of every file system. */
 const ESCAPED_MAX_CHARACTERS = 180
 const CUT_CHARACTERS = 110
-const PLAIN = /^[a-z0-9._-]$/
+const PLAIN = /[a-z0-9._-]/
+/** Each byte as it is in a file name. */
+const ESCAPED = Array.from({ length: 256 }, (_, byte) =>
+  PLAIN.test(String.fromCharCode(byte)) ? String.fromCharCode(byte) : escapeOf(byte),
+)
+const DOT = 0x2e
 /** Windows reserves these names, with any extension. */
 const DEVICE = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)/
 
@@ -22,16 +27,20 @@ export function checkStreamName(name: unknown): asserts name is string {
 /** Two different names have different file names, on a file system that ignores case too. */
 export function fileNameOf(name: string): string {
   const bytes = Buffer.from(name)
-  const escapeFirst = DEVICE.test(name)
+  const last = bytes.length - 1
   let escaped = ''
-  for (const [at, byte] of bytes.entries()) {
-    const character = String.fromCharCode(byte)
-    const atEdge = character === '.' && (at === 0 || at === bytes.length - 1)
-    const plain = PLAIN.test(character) && !atEdge && !(escapeFirst && at === 0)
-    escaped += plain ? character : `%${byte.toString(16).padStart(2, '0')}`
+  for (let at = 0; at <= last; at++) {
+    const byte = bytes[at] as number
+    const isDotAtEdge = byte === DOT && (at === 0 || at === last)
+    escaped += isDotAtEdge ? escapeOf(byte) : (ESCAPED[byte] as string)
   }
+  if (DEVICE.test(name)) escaped = escapeOf(bytes[0] as number) + escaped.slice(1)
   if (escaped.length <= ESCAPED_MAX_CHARACTERS) return escaped
   return `${escaped.slice(0, CUT_CHARACTERS)}~${createHash('sha256').update(bytes).digest('hex')}`
+}
+
+function escapeOf(byte: number): string {
+  return `%${byte.toString(16).padStart(2, '0')}`
 }
 
 /** Whether `text` has no half of a surrogate pair alone, which UTF-8 cannot express. */

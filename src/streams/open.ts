@@ -141,11 +141,11 @@ async function replay(log: Log, table: StreamTable, from: number): Promise<void>
   for await (const { seq, data } of log.read({ from })) {
     // The reader's bytes belong to a larger block, which the table would keep in memory.
     const bytes = memory.reserve(data.length)
-    const start = memory.used
-    data.copy(bytes, start)
-    memory.keep(start + data.length)
+    const { start } = memory
+    memory.end = start + data.copy(bytes, start)
+    memory.keep()
     const entry = decodeEntry(data, seq)
-    batch.push({ ...entry, bytes, start, valueAt: start + entry.valueAt, end: start + data.length })
+    batch.push({ ...entry, bytes, valueAt: start + entry.valueAt, end: memory.end })
     if (entry.continues) continue
     table.replay(batch, seq - batch.length + 1)
     batch = []

@@ -43,7 +43,7 @@ export class Sequencer {
   readonly #framing: Framing
   #waiting: Call[] = []
   /** The calls in the log that have not settled, from `#firstFramed` on, in the order of their positions. */
-  #framed: Call[] = []
+  #framed: (Call | undefined)[] = []
   #firstFramed = 0
   /** Calls wait for room in the log. */
   #held = false
@@ -175,7 +175,9 @@ export class Sequencer {
       this.#onFailed(outcome, position)
       return
     }
-    const call = this.#framed[this.#firstFramed++] as Call
+    const call = this.#framed[this.#firstFramed] as Call
+    // A settled call keeps its value no longer than it must: the collector would copy it.
+    this.#framed[this.#firstFramed++] = undefined
     if (this.#firstFramed === REMOVED_AT_ONCE) {
       this.#framed.splice(0, this.#firstFramed)
       this.#firstFramed = 0
@@ -185,7 +187,7 @@ export class Sequencer {
   }
 
   #onFailed(rejection: Promise<never>, position: number): void {
-    const at = this.#framed.findIndex((call, index) => index >= this.#firstFramed && call.last === position)
+    const at = this.#framed.findIndex((call, index) => index >= this.#firstFramed && call?.last === position)
     const [call] = this.#framed.splice(at, 1)
     ;(call as Call).resolve(rejection)
     // The table holds records that are not stored.

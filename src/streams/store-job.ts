@@ -1,11 +1,5 @@
 /** Collects what a checkpoint adds to the files of several streams, for one call of the core. */
-import {
-  type NativeStreamFiles,
-  type NativeStreamResult,
-  STREAM_RECORD_FIELDS,
-  STREAM_RESULT_FIELDS,
-  StreamFlag,
-} from '../native/native.js'
+import { type NativeStreamFiles, type NativeStreamResult, STREAM_RESULT_FIELDS, StreamFlag } from '../native/native.js'
 import { fileNameOf } from './file-name.js'
 import { INDEX_ENTRY_BYTES } from './record-index.js'
 import type { StreamDisk } from './state.js'
@@ -37,16 +31,15 @@ export class StoreJob<Owner extends StoreRequest> {
   readonly #tail: Tail
   readonly #owners: Owner[] = []
   readonly #streams: number[] = []
-  readonly #records: number[] = []
   readonly #indexes: Uint8Array[] = []
-  readonly #blocks: Buffer[] = []
+  #records = 0
 
   constructor(tail: Tail) {
     this.#tail = tail
   }
 
   get isFull(): boolean {
-    return this.#owners.length >= MAX_STREAMS || this.#records.length >= MAX_RECORDS * STREAM_RECORD_FIELDS
+    return this.#owners.length >= MAX_STREAMS || this.#records >= MAX_RECORDS
   }
 
   get isEmpty(): boolean {
@@ -64,12 +57,7 @@ export class StoreJob<Owner extends StoreRequest> {
     this.#streams.push(flags, bytes, crc, entries, index.length, positions.length)
     this.#indexes.push(index)
     this.#owners.push(owner)
-    for (const position of positions) this.#tail.describe(position, (...place) => this.#addRecord(position, ...place))
-  }
-
-  #addRecord(position: number, bytes: Buffer, start: number, end: number, timeMs: number): void {
-    if (this.#blocks.at(-1) !== bytes) this.#blocks.push(bytes)
-    this.#records.push(this.#blocks.length - 1, start, end, timeMs, position)
+    this.#records += positions.length
   }
 
   /** Calls `stored` for each stream with its files now, or without if the file does not have the length that it should have. */
@@ -82,8 +70,8 @@ export class StoreJob<Owner extends StoreRequest> {
       names: this.#owners.map(({ name }) => fileNameOf(name)),
       streams: new Float64Array(this.#streams),
       indexes: Buffer.concat(this.#indexes),
-      records: new Float64Array(this.#records),
-      blocks: this.#blocks,
+      positions: this.#positions(),
+      slabs: this.#tail.slabs,
       ...options,
     })
     if (result.stopped) return result
@@ -98,5 +86,15 @@ export class StoreJob<Owner extends StoreRequest> {
       stored(owner, isStored === 1 ? disk : undefined)
     }
     return result
+  }
+
+  #positions(): Float64Array {
+    const all = new Float64Array(this.#records)
+    let at = 0
+    for (const { positions } of this.#owners) {
+      all.set(positions, at)
+      at += positions.length
+    }
+    return all
   }
 }

@@ -4,7 +4,10 @@ import { type Entry, EntryKind } from './entry.js'
 import { defaultMeta, expiryOf, type StreamMeta } from './meta.js'
 import { RequestTable } from './requests.js'
 import { NO_DISK, type StreamDisk, StreamState } from './state.js'
-import { Tail } from './tail.js'
+import { type Place, Tail } from './tail.js'
+
+/** A change of a stream. */
+type Change = Pick<Entry, 'kind' | 'stream' | 'producer' | 'writerSeq' | 'encoding' | 'meta'>
 
 export class StreamTable {
   readonly streams: Map<string, StreamState> = new Map()
@@ -33,10 +36,15 @@ export class StreamTable {
       return false
     }
     for (const [at, entry] of batch.entries()) {
-      const state = this.apply(entry, position + at, this.find(entry.stream))
+      const state = this.apply(entry, entry, entry.timeMs, position + at, this.find(entry.stream))
       this.acknowledged(entry.kind, entry.seq, state)
     }
-    this.remember(batch)
+    const request = batch[0]?.request
+    if (request !== undefined)
+      this.requests.add(
+        request,
+        batch.map(({ kind, seq }) => resultSeq(kind, seq)),
+      )
     return true
   }
 
@@ -49,31 +57,26 @@ export class StreamTable {
     }
   }
 
-  /** Applies an entry that counts, to `found`, the stream with its name. */
-  apply(entry: Entry, position: number, found: StreamState | undefined): StreamState {
-    this.lastTimeMs = Math.max(this.lastTimeMs, entry.timeMs)
-    this.tail.add(position, entry)
-    const state = found ?? this.#create(entry, position)
+  /** Applies a change that counts and is the entry at `position`, to `found`, the stream with its name. */
+  apply(change: Change, place: Place, timeMs: number, position: number, found: StreamState | undefined): StreamState {
+    const { kind, producer, writerSeq } = change
+    if (timeMs > this.lastTimeMs) this.lastTimeMs = timeMs
+    this.tail.add(position, place, timeMs)
+    const state = found ?? this.#create(change, position)
     this.#touch(state)
-    state.usedMs = Math.max(state.usedMs, entry.timeMs)
-    if (entry.producer !== undefined) advance(state, entry.producer)
-    if (entry.kind === EntryKind.append) {
+    if (timeMs > state.usedMs) state.usedMs = timeMs
+    if (producer !== undefined) advance(state, producer)
+    if (kind === EntryKind.append) {
       state.tail.push(position)
-      if (entry.writerSeq !== undefined) state.writerSeq = entry.writerSeq
+      if (writerSeq !== undefined) state.writerSeq = writerSeq
       state.next++
-    } else if (entry.kind === EntryKind.end) {
+    } else if (kind === EntryKind.end) {
       state.ended = true
-    } else if (entry.kind === EntryKind.delete) {
+    } else if (kind === EntryKind.delete) {
       if (state.forks > 0) state.gone = true
       else this.#remove(state)
     }
     return state
-  }
-
-  /** Keeps the result of the request that made the entries, which have been applied. */
-  remember(batch: readonly Entry[]): void {
-    const request = batch[0]?.request
-    if (request !== undefined) this.requests.add(request, batch.map(resultSeq))
   }
 
   /** An entry that has been applied to `state` has reached the level. */
@@ -144,7 +147,7 @@ export class StreamTable {
     return this.#waiting.has(name)
   }
 
-  #create({ stream, encoding, meta = defaultMeta(encoding) }: Entry, position: number): StreamState {
+  #create({ stream, encoding, meta = defaultMeta(encoding) }: Change, position: number): StreamState {
     const replaces = this.dirty.has(stream) || this.#frozen.has(stream)
     const { fork } = meta
     const source = fork === undefined ? undefined : (this.streams.get(fork.stream) as StreamState)
@@ -181,8 +184,8 @@ export class StreamTable {
   }
 }
 
-/** The seq in the result of the call that stored the entry. */
-export function resultSeq({ kind, seq }: Pick<Entry, 'kind' | 'seq'>): number {
+/** The seq in the result of the call that stored an entry. */
+export function resultSeq(kind: EntryKind, seq: number): number {
   return kind === EntryKind.append ? seq : -1
 }
 

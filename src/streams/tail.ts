@@ -1,29 +1,34 @@
 /** The records that are in the log and may not be in their streams' files yet. No object is made for a record. */
-import { EMPTY, type Entry } from './entry.js'
+import type { NativeRecordSlab } from '../native/native.js'
+import { EMPTY } from './entry.js'
 
 /** The approximate overhead of a record in memory. */
 const RECORD_OVERHEAD_BYTES = 48
+const INITIAL_CAPACITY = 64
+
+/** Where a value is in memory. */
+export interface Place {
+  readonly bytes: Buffer
+  readonly valueAt: number
+  readonly end: number
+}
 
 /** A record of the tail. */
 export interface TailRecord {
   readonly position: number
   readonly timeMs: number
-  /** The value is `bytes` from `start` to `end`. */
-  readonly bytes: Buffer
-  readonly start: number
-  readonly end: number
   readonly data: Buffer
   readonly length: number
 }
 
 /** Entries of successive positions whose bytes are in one Buffer. */
-class Slab {
+class Slab implements NativeRecordSlab {
   readonly bytes: Buffer
   readonly first: number
-  /** Of each entry: where its value begins and ends, and its time. */
-  readonly starts: number[] = []
-  readonly ends: number[] = []
-  readonly times: number[] = []
+  count = 0
+  /** Of each entry: where its value begins and ends. */
+  places: Uint32Array = new Uint32Array(2 * INITIAL_CAPACITY)
+  times: Float64Array = new Float64Array(INITIAL_CAPACITY)
   /** Entries that have been released. */
   released = 0
 
@@ -32,9 +37,27 @@ class Slab {
     this.first = first
   }
 
+  push(start: number, end: number, timeMs: number): void {
+    const at = this.count
+    if (at === this.times.length) this.#grow()
+    this.places[2 * at] = start
+    this.places[2 * at + 1] = end
+    this.times[at] = timeMs
+    this.count = at + 1
+  }
+
   /** The bytes that the entries before number `count` take. */
   sizeBefore(count: number): number {
-    return (count === 0 ? 0 : (this.ends[count - 1] as number)) + count * RECORD_OVERHEAD_BYTES
+    return (count === 0 ? 0 : (this.places[2 * count - 1] as number)) + count * RECORD_OVERHEAD_BYTES
+  }
+
+  /** A job of a checkpoint may read the old arrays: they are left as they are. */
+  #grow(): void {
+    const { places, times } = this
+    this.places = new Uint32Array(2 * places.length)
+    this.places.set(places)
+    this.times = new Float64Array(2 * times.length)
+    this.times.set(times)
   }
 }
 
@@ -46,56 +69,41 @@ export class Tail {
   /** The slab of the last record that was looked up. */
   #recent = this.#newest
 
+  /** For a checkpoint: all records, the oldest first. */
+  get slabs(): readonly NativeRecordSlab[] {
+    return this.#slabs
+  }
+
   /** Adds the entry at `position`, which is after those of all earlier calls. */
-  add(position: number, { bytes, valueAt, end, timeMs }: Entry): void {
+  add(position: number, { bytes, valueAt, end }: Place, timeMs: number): void {
     let slab = this.#newest
-    if (slab.bytes !== bytes || slab.first + slab.starts.length !== position) {
+    if (slab.bytes !== bytes || slab.first + slab.count !== position) {
       slab = new Slab(bytes, position)
       this.#newest = slab
       this.#slabs.push(slab)
     }
-    const count = slab.starts.length
-    const before = slab.sizeBefore(count)
-    slab.starts.push(valueAt)
-    slab.ends.push(end)
-    slab.times.push(timeMs)
-    this.bytes += slab.sizeBefore(count + 1) - before
+    const before = slab.sizeBefore(slab.count)
+    slab.push(valueAt, end, timeMs)
+    this.bytes += slab.sizeBefore(slab.count) - before
   }
 
   /** The record at `position`, which has been added and not been released. */
   at(position: number): TailRecord {
-    const slab = this.#slabOf(position)
-    const index = position - slab.first
-    const [start, end] = [slab.starts[index] as number, slab.ends[index] as number]
-    const { bytes } = slab
-    const length = end - start
-    return {
-      position,
-      timeMs: slab.times[index] as number,
-      bytes,
-      start,
-      end,
-      length,
-      data: bytes.subarray(start, end),
-    }
-  }
-
-  /** Passes the place and the time of the record at `position` to `take`. */
-  describe(position: number, take: (bytes: Buffer, start: number, end: number, timeMs: number) => void): void {
-    const slab = this.#slabOf(position)
-    const index = position - slab.first
-    take(slab.bytes, slab.starts[index] as number, slab.ends[index] as number, slab.times[index] as number)
+    const { bytes, places, times, first } = this.#slabOf(position)
+    const index = position - first
+    const data = bytes.subarray(places[2 * index], places[2 * index + 1])
+    return { position, timeMs: times[index] as number, data, length: data.length }
   }
 
   /** The records before `position` are not needed any more. */
   releaseBefore(position: number): void {
     let gone = 0
     for (const slab of this.#slabs) {
-      const count = Math.min(position - slab.first, slab.starts.length)
+      const count = Math.min(position - slab.first, slab.count)
       if (count <= slab.released) break
       this.bytes -= slab.sizeBefore(count) - slab.sizeBefore(slab.released)
       slab.released = count
-      if (count === slab.starts.length) gone++
+      if (count === slab.count) gone++
     }
     this.#slabs.splice(0, gone)
     // Also if it is the newest: it would keep its memory.
@@ -104,8 +112,8 @@ export class Tail {
   }
 
   #slabOf(position: number): Slab {
-    const { first, starts } = this.#recent
-    if (position >= first && position < first + starts.length) return this.#recent
+    const { first, count } = this.#recent
+    if (position >= first && position < first + count) return this.#recent
     let [low, high] = [0, this.#slabs.length - 1]
     while (low < high) {
       const middle = (low + high + 1) >> 1
