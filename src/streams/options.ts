@@ -7,6 +7,7 @@ import type { StreamMeta } from './meta.js'
 import type {
   Producer,
   StreamAppendOptions,
+  StreamBatchItem,
   StreamCreateOptions,
   StreamEncoding,
   StreamFork,
@@ -181,7 +182,7 @@ function resolveProducer(producer: unknown): Producer {
   }
 }
 
-export const BATCH_ITEM_NAMES: readonly string[] = [
+const BATCH_ITEM_NAMES: readonly string[] = [
   'stream',
   'value',
   'expectedSeq',
@@ -191,10 +192,30 @@ export const BATCH_ITEM_NAMES: readonly string[] = [
   'timestamp',
 ]
 
-/** The items of a batch as objects; each is checked by the caller. */
-export function checkBatch(items: unknown): asserts items is readonly unknown[] {
+/** An append of a batch. */
+export interface BatchAppend<V> {
+  stream: string
+  /** It is checked by its encoding. */
+  value: V
+  /** As the caller gave them. */
+  options: StreamAppendOptions
+  conditions: AppendConditions
+}
+
+export function resolveBatch<V>(items: readonly StreamBatchItem<V>[]): BatchAppend<V>[] {
   if (!Array.isArray(items) || items.length === 0 || items.length > BATCH_MAX)
     throw invalidArgument(`a batch must be an array of 1 to ${BATCH_MAX} appends; got ${shown(items)}`)
+  return items.map((item: unknown) => {
+    const { stream, value, ...options } = bag('a batch item', item, BATCH_ITEM_NAMES)
+    checkStreamName(stream)
+    return { stream, value: value as V, options, conditions: resolveAppendOptions(options) }
+  })
+}
+
+/** The prefix of the names that `list` chooses. */
+export function resolvePrefix(options: unknown): string {
+  const { prefix = '' } = bag('list options', options, ['prefix']) as { prefix?: string }
+  return prefix
 }
 
 export function checkReadOptions<O extends object>(options: O | undefined): O {

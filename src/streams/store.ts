@@ -6,7 +6,6 @@ import { closedError, DurlogError, ofFileSystem } from '../errors.js'
 import type { CursorOptions, DurableCursor } from '../index.js'
 import type { NativeStreamFiles } from '../native/native.js'
 import type { FramingLog } from '../open.js'
-import { bag } from '../options/checks.js'
 import { type AllContext, AllCursor, readAll } from './all-streams.js'
 import type { Catalog } from './catalog.js'
 import { type CheckpointContext, Checkpointer } from './checkpoint.js'
@@ -16,13 +15,7 @@ import { checkStreamName } from './file-name.js'
 import type { FolderFiles } from './folder-files.js'
 import { provideInternals } from './internals.js'
 import { appendItem, type StreamContext } from './items.js'
-import {
-  BATCH_ITEM_NAMES,
-  checkBatch,
-  checkReadOptions,
-  type ResolvedStreamsOptions,
-  resolveAppendOptions,
-} from './options.js'
+import { checkReadOptions, type ResolvedStreamsOptions, resolveBatch, resolvePrefix } from './options.js'
 import type { RequestId, RequestTable } from './requests.js'
 import { type Item, Sequencer } from './sequencer.js'
 import { firstResult, infoOf, NamedStream } from './stream.js'
@@ -137,14 +130,11 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   }
 
   async #appendBatch(context: StreamContext, items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]> {
-    checkBatch(items)
-    const checked = items.map((item) => {
-      const { stream, value, ...options } = bag('a batch item', item, BATCH_ITEM_NAMES)
-      checkStreamName(stream)
+    const appends = resolveBatch(items).map(({ stream, value, conditions }) => {
       this.#expiry.removeIfExpired(stream)
-      return appendItem(context, stream, value, resolveAppendOptions(options))
+      return appendItem(context, stream, value, conditions)
     })
-    return context.submit(checked)
+    return context.submit(appends)
   }
 
   /** What another process requests: as `stream` and `appendBatch`, and a request that was stored before is not stored again. */
@@ -176,7 +166,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   }
 
   async *list(options?: { prefix?: string | undefined }): AsyncGenerator<StreamInfo, void, undefined> {
-    const { prefix = '' } = bag('list options', options, ['prefix']) as { prefix?: string }
+    const prefix = resolvePrefix(options)
     for (const name of this.#sequencer.table.streams.keys()) {
       this.#checkOpen()
       const info = name.startsWith(prefix) ? infoOf(this.#context, name) : undefined

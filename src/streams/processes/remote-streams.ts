@@ -1,15 +1,8 @@
 /** A folder of streams for processes that share it: every call goes to the owner. */
 import { EventEmitter } from 'node:events'
 import type { CommitOptions, CursorOptions } from '../../index.js'
-import { bag } from '../../options/checks.js'
 import { checkStreamName } from '../file-name.js'
-import {
-  BATCH_ITEM_NAMES,
-  checkBatch,
-  checkReadOptions,
-  type ResolvedStreamsOptions,
-  resolveAppendOptions,
-} from '../options.js'
+import { checkReadOptions, type ResolvedStreamsOptions, resolveBatch, resolvePrefix } from '../options.js'
 import type {
   CommittedRecord,
   Stream,
@@ -88,26 +81,20 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
   }
 
   async appendBatch(items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]> {
-    checkBatch(items)
-    const values: (Buffer | string)[] = []
-    const options = items.map((item) => {
-      const { stream, value, ...given } = bag('a batch item', item, BATCH_ITEM_NAMES)
-      checkStreamName(stream)
-      resolveAppendOptions(given)
-      values.push(sentValue(value))
-      return { stream, ...given }
-    })
+    const appends = resolveBatch(items)
+    const values = appends.map(({ value }) => sentValue(value))
+    const options = appends.map(({ stream, options }) => ({ stream, ...options }))
     return this.#link.submit(SubmitOp.batch, '', values, options)
   }
 
   async *list(options?: { prefix?: string | undefined }): AsyncGenerator<StreamInfo, void, undefined> {
-    const { prefix = '' } = bag('list options', options, ['prefix']) as { prefix?: string }
+    const prefix = resolvePrefix(options)
     for await (const { value } of this.#link.read({ kind: 'list', prefix }).records(undefined))
       yield receivedInfo(receivedValue(value))
   }
 
   readAll(options?: StreamsReadOptions): AsyncGenerator<CommittedRecord<V>, void, undefined> {
-    return readAll(this.#context, checkReadOptions(options ?? {}))
+    return readAll(this.#context, checkReadOptions(options))
   }
 
   async cursor(name: string, options?: CursorOptions): Promise<StreamsCursor<V>> {
