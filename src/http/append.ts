@@ -5,6 +5,7 @@ import { bareItem, following } from '../streams/items.js'
 import { contentTypeOf, mediaType } from '../streams/meta.js'
 import type { Item } from '../streams/sequencer.js'
 import type { StreamState } from '../streams/state.js'
+import { firstResult } from '../streams/stream.js'
 import type { Producer, StreamAppendResult, StreamEncoding } from '../streams/types.js'
 import type { HeaderList } from './exchange.js'
 import { messagesOf } from './json-body.js'
@@ -28,56 +29,63 @@ export async function append(service: Service, call: Call): Promise<void> {
   const body = await exchange.body(options.maxBodyBytes)
   context.removeExpired(name)
   const state = existing(service, name)
-  let items: Item[]
-  if (body.length === 0) {
-    if (!closes) throw badRequest('the body is empty')
-    items = [{ ...bareItem(EntryKind.end, name), producer }]
-  } else {
-    checkContentType(state, contentType)
-    const [first, ...rest] = valuesOf(state.meta.encoding, body)
-    if (first === undefined) throw badRequest('an empty array has no messages')
-    const { encoding } = state.meta
-    const head = { ...bareItem(EntryKind.append, name), encoding, existing: true, producer, writerSeq, value: first }
-    items = [head]
-    for (const value of rest) items.push(following(EntryKind.append, head, value))
-    if (closes) items.push(following(EntryKind.end, head))
-  }
-  let results: StreamAppendResult[]
+  if (body.length > 0) checkContentType(state, contentType)
+  else if (!closes) throw badRequest('the body is empty')
+  const values = body.length > 0 ? valuesOf(state.meta.encoding, body) : []
+  if (body.length > 0 && values.length === 0) throw badRequest('an empty array has no messages')
+  const items = itemsOf(state, values, closes)
+  const first = items[0] as Item
+  first.producer = producer
+  first.writerSeq = values.length > 0 ? writerSeq : undefined
+  let result: StreamAppendResult
   try {
-    results = await context.submit(items)
+    result = items.length === 1 ? await context.append(first) : firstResult(await context.submit(items))
   } catch (error) {
     throw producer === undefined ? error : gapOf(error, producer)
   }
-  answer(service, call, { results, producer, records: closes ? items.length - 1 : items.length })
+  answer(service, call, { result, producer, records: values.length })
+}
+
+/** A group that stores `values` and ends the stream if `closes`. */
+function itemsOf({ name, meta }: StreamState, values: (Buffer | string)[], closes: boolean): Item[] {
+  const first = bareItem(values.length > 0 ? EntryKind.append : EntryKind.end, name)
+  if (values.length === 0) return [first]
+  first.encoding = meta.encoding
+  first.existing = true
+  first.value = values[0] as Buffer | string
+  const items = [first]
+  for (let at = 1; at < values.length; at++) items.push(following(EntryKind.append, first, values[at]))
+  if (closes) items.push(following(EntryKind.end, first))
+  return items
 }
 
 interface Outcome {
-  results: StreamAppendResult[]
+  result: StreamAppendResult
   producer: Producer | undefined
-  /** How many of the results are of records. */
   records: number
 }
 
-function answer(service: Service, call: Call, { results, producer, records }: Outcome): void {
+function answer(service: Service, call: Call, { result, producer, records }: Outcome): void {
+  const { seq, duplicate } = result
   const state = service.context.find(call.name)
-  const first = results[0] as StreamAppendResult
-  const next = first.duplicate || records === 0 ? (state?.visible ?? 0) : first.seq + records
+  const next = duplicate || records === 0 ? (state?.visible ?? 0) : seq + records
   const headers: HeaderList = ['stream-next-offset', offsetOf(next)]
   if (producer !== undefined) {
-    const greatest = first.duplicate ? (state?.producers.get(producer.id)?.seq ?? producer.seq) : producer.seq
+    const greatest = duplicate ? (state?.producers.get(producer.id)?.seq ?? producer.seq) : producer.seq
     headers.push('producer-epoch', String(producer.epoch), 'producer-seq', String(greatest))
   }
   if (state?.endVisible === true) headers.push('stream-closed', 'true')
-  const stored = producer !== undefined && !first.duplicate
+  const stored = producer !== undefined && !duplicate
   reply(service, call, stored && records > 0 ? 200 : 204, headers, stored && records > 0 ? '' : undefined)
 }
 
 /** The closed state is reported before another type, so that the client can tell. */
 function checkContentType({ meta, ended, visible }: StreamState, contentType: string | undefined): void {
   if (contentType === undefined) throw badRequest('Content-Type is missing')
-  if (mediaType(contentType) === mediaType(contentTypeOf(meta))) return
+  const expected = contentTypeOf(meta)
+  if (contentType === expected || mediaType(contentType) === mediaType(expected)) return
   if (ended) throw closedStream(visible)
-  throw conflict(`the stream has the content type ${contentTypeOf(meta)}`)
+  throw conflict(`the stream has the content type ${expected}`)
 }
 
 /** The records of a body. */

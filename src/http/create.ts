@@ -8,6 +8,7 @@ import type { HeaderList } from './exchange.js'
 import { messagesOf } from './json-body.js'
 import { offsetOf } from './offset.js'
 import { badRequest, conflict, gone, notFound } from './refusal.js'
+import { sourceOf } from './rights.js'
 import { type Call, existing, isTrue, reply, type Service, seqOf } from './service.js'
 
 const TYPE = /^[!#$%&'*+.^_`|~0-9a-z-]+\/[!#$%&'*+.^_`|~0-9a-z-]+\s*(;[\t\x20-\x7e]*)?$/i
@@ -47,7 +48,7 @@ async function wanted(service: Service, call: Call): Promise<{ meta: StreamMeta;
   if (given !== '' && (given.length > TYPE_MAX_LENGTH || !TYPE.test(given)))
     throw badRequest('the Content-Type is malformed')
   const forked = await forkOf(service, call)
-  const source = forked === undefined ? undefined : sourceOf(service, forked.fork.stream)
+  const source = forked === undefined ? undefined : metaOf(service, forked.fork.stream)
   if (source !== undefined && given !== '' && mediaType(given) !== mediaType(contentTypeOf(source)))
     throw conflict(`a fork has the content type of its source, ${contentTypeOf(source)}`)
   const contentType = given === '' ? (source === undefined ? 'application/octet-stream' : undefined) : given
@@ -58,7 +59,8 @@ async function wanted(service: Service, call: Call): Promise<{ meta: StreamMeta;
   }
 }
 
-function sourceOf({ context }: Service, name: string): StreamMeta {
+/** Of the source of a fork. */
+function metaOf({ context }: Service, name: string): StreamMeta {
   context.removeExpired(name)
   const state = context.table().find(name)
   if (state?.gone === true) throw conflict(gone().message)
@@ -92,13 +94,13 @@ async function forkOf(service: Service, call: Call): Promise<Forked | undefined>
     return undefined
   }
   if (sub !== undefined && !WHOLE.test(sub)) throw badRequest('Stream-Fork-Sub-Offset must be a whole number')
-  const stream = await call.source(path)
+  const stream = await sourceOf(service, call, path)
   const count = Number(sub ?? 0)
   if (offset === undefined) {
     if (count > 0) throw badRequest('Stream-Fork-Sub-Offset needs Stream-Fork-Offset')
     return { fork: { stream, seq: 0, bytes: 0 }, anywhere: true }
   }
   const seq = offset === '-1' ? 0 : seqOf(offset)
-  const json = sourceOf(service, stream).encoding !== 'bytes'
+  const json = metaOf(service, stream).encoding !== 'bytes'
   return { fork: { stream, seq: json ? seq + count : seq, bytes: json ? 0 : count }, anywhere: false }
 }

@@ -1,5 +1,4 @@
 /** GET of the list of streams, which the protocol leaves to the server. */
-
 import { codecOf } from '../streams/encoding.js'
 import { contentTypeOf } from '../streams/meta.js'
 import { RecordSource } from '../streams/record-source.js'
@@ -9,13 +8,18 @@ import { badRequest, Refusal } from './refusal.js'
 import { type Call, existing, reply, type Service } from './service.js'
 import { parameters } from './target.js'
 
-type ListCall = Pick<Call, 'exchange' | 'scope' | 'query'>
-
 const MAX_STREAMS = 1000
 const DEFAULT_STREAMS = 100
 
+/** Lists streams; with the parameter `at`, finds an offset. */
+export function list(service: Service, call: Call): void | Promise<void> {
+  if (call.exchange.method !== 'GET')
+    throw new Refusal(405, 'method-not-allowed', 'the method is GET', ['allow', 'GET'])
+  return parameters(call.query, 'at').length > 0 ? seek(service, call) : listNames(service, call)
+}
+
 /** The offset of the first record of the stream `name` at or after the time `at`, in milliseconds since 1970. */
-export async function seek(service: Service, { exchange, scope, query }: ListCall): Promise<void> {
+async function seek(service: Service, { exchange, scope, query }: Call): Promise<void> {
   const [name = ''] = parameters(query, 'name')
   const [at = ''] = parameters(query, 'at')
   if (!/^[0-9]{1,15}$/.test(at)) throw badRequest('at is a time in milliseconds since 1970')
@@ -37,8 +41,7 @@ export async function seek(service: Service, { exchange, scope, query }: ListCal
 }
 
 /** `prefix` selects, `after` continues after a name, `limit` bounds; streams come in the order of their names. */
-export function list(service: Service, { exchange, scope, query }: ListCall): void {
-  if (exchange.method !== 'GET') throw new Refusal(405, 'method-not-allowed', 'the method is GET', ['allow', 'GET'])
+function listNames(service: Service, { exchange, scope, query }: Call): void {
   const [prefix = ''] = parameters(query, 'prefix')
   const [after = ''] = parameters(query, 'after')
   const [given = String(DEFAULT_STREAMS)] = parameters(query, 'limit')

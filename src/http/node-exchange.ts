@@ -13,15 +13,26 @@ const DISCARD_MS = 5000
 /** Bytes that wait for a subscriber before it counts as slow. */
 const SLOW_BYTES = 1 << 20
 
-/**
- * The exchanges of each connection that have not ended. A response that waits for an earlier one of its connection emits no
- * `close` if the connection is closed.
- */
-const openOn = new WeakMap<Socket, Set<NodeExchange>>()
+/** By connection: responses that wait for an earlier one. They emit no `close` if the connection is closed meanwhile. */
+const queuedOn = new WeakMap<Socket, Set<ServerResponse>>()
 
-function endAll(this: Socket): void {
-  for (const exchange of openOn.get(this) ?? []) exchange.finish()
-  openOn.delete(this)
+function closeQueued(this: Socket): void {
+  for (const response of queuedOn.get(this) ?? []) {
+    if (response.socket !== null) continue
+    response.destroy()
+    response.emit('close')
+  }
+}
+
+function watchQueued(socket: Socket, response: ServerResponse): void {
+  let queued = queuedOn.get(socket)
+  if (queued === undefined) {
+    queued = new Set()
+    queuedOn.set(socket, queued)
+    socket.once('close', closeQueued)
+  }
+  queued.add(response)
+  response.once('close', () => queued.delete(response))
 }
 
 export class NodeExchange implements Exchange, Sink {
@@ -30,7 +41,6 @@ export class NodeExchange implements Exchange, Sink {
   dropped: DropReason | undefined
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
-  readonly #ended: (() => void)[] = []
 
   constructor(request: IncomingMessage, response: ServerResponse) {
     this.#request = request
@@ -120,24 +130,9 @@ export class NodeExchange implements Exchange, Sink {
   }
 
   onEnd(ended: () => void): void {
-    if (this.#ended.push(ended) > 1) return
-    const { socket } = this.#request
-    let open = openOn.get(socket)
-    if (open === undefined) {
-      open = new Set()
-      openOn.set(socket, open)
-      socket.once('close', endAll)
-    }
-    open.add(this)
-    this.#response.once('close', () => {
-      openOn.get(socket)?.delete(this)
-      this.finish()
-    })
-  }
-
-  /** Calls what waits for the end. */
-  finish(): void {
-    for (const ended of this.#ended.splice(0)) ended()
+    const response = this.#response
+    response.on('close', ended)
+    if (response.socket === null) watchQueued(this.#request.socket, response)
   }
 
   write(chunk: string | Buffer): boolean {

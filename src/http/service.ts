@@ -6,12 +6,13 @@ import type { Live } from './live.js'
 import { seqOfOffset } from './offset.js'
 import type { ResolvedHandlerOptions } from './options.js'
 import { badRequest, gone, notFound } from './refusal.js'
+import type { Rights } from './types.js'
 
 export interface Service {
   context: StreamContext
   options: ResolvedHandlerOptions
   live: Live
-  /** Headers of every answer. */
+  /** Headers of every answer to the request. */
   headers: HeaderList
 }
 
@@ -22,8 +23,7 @@ export interface Call {
   name: string
   path: string
   query: string
-  /** The name of the stream that a path addresses, with the same tenant. Throws unless the request may read it. */
-  source(path: string): string | Promise<string>
+  rights: Rights
   /** The beginning of the names of the tenant's streams. */
   scope: string
 }
@@ -36,13 +36,14 @@ export function existing({ context }: Service, name: string): StreamState {
 }
 
 export function reply(
-  { headers }: Service,
+  { headers, live }: Service,
   { exchange }: Pick<Call, 'exchange'>,
   status: number,
   own: HeaderList,
   body?: Buffer | string,
 ): void {
   for (const header of headers) own.push(header)
+  if (live.isClosing) own.push('connection', 'close')
   exchange.reply(status, own, body)
 }
 

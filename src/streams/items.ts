@@ -62,6 +62,7 @@ export function bareItem(kind: EntryKind, stream: string): Item {
     existing: false,
     follows: false,
     value: EMPTY,
+    timestamp: undefined,
   }
 }
 
@@ -71,5 +72,10 @@ export function following(
   { stream, encoding, timestamp }: Item,
   value: Buffer | string = EMPTY,
 ): Item {
-  return { ...bareItem(kind, stream), encoding, follows: true, value, timestamp }
+  const item = bareItem(kind, stream)
+  item.encoding = encoding
+  item.follows = true
+  item.value = value
+  item.timestamp = timestamp
+  return item
 }
