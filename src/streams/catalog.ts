@@ -1,5 +1,5 @@
 /** The catalog: the state of each stream as of the last checkpoint, in a small log. See docs/STREAMS.md. */
-import { setImmediate } from 'node:timers'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DurlogError } from '../errors.js'
 import type { Log } from '../index.js'
 import { loadedMeta, type StoredMeta, type StreamMeta } from './meta.js'
@@ -8,9 +8,14 @@ import { type ProducerState, type StreamCapture, type StreamDisk, StreamState } 
 import type { StreamEncoding } from './types.js'
 
 const FORMAT_VERSION = 1
+/** A stream with the most producers, whose ids JSON escapes, fits into a segment. */
+export const CATALOG_SEGMENT_BYTES: number = 8 << 20
 /** Records, and characters of them, that are written at once. A batch must fit into the smallest segment of the catalog. */
 const SLICE_RECORDS = 256
-const SLICE_CHARACTERS = 1 << 15
+const SLICE_LENGTH = 1 << 15
+/** Streams whose entries are noted in a turn of the event loop. */
+const APPLIED_IN_TURN = 4096
+const BEGIN = JSON.stringify({ kind: 'begin' } satisfies StoredRecord)
 /** Dead records that the catalog may hold besides as many as there are streams. */
 const SLACK_RECORDS = 4096
 
@@ -34,8 +39,8 @@ interface StoredStream {
   name: string
   created: number
   ended: boolean
-  gone?: boolean
-  writerSeq?: string
+  gone?: boolean | undefined
+  writerSeq?: string | undefined
   meta: StoredMeta
   disk: { first: number; next: number; bytes: number; crc: number; index: string }
   producers: [id: string, epoch: number, seq: number, recent: number[]][]
@@ -55,8 +60,9 @@ export interface CatalogState {
 
 export class Catalog {
   readonly #log: Log
-  /** The seq of each stream's newest entry in a complete group. */
+  /** The seq of each stream's newest entry in a complete group, and the stream of each such entry. */
   readonly #live = new Map<string, number>()
+  readonly #names = new Map<number, string>()
   /** No record before it is live. */
   #liveFrom = 0
 
@@ -68,6 +74,7 @@ export class Catalog {
   async load(): Promise<CatalogState> {
     const stored = new Map<string, StoredStream>()
     this.#live.clear()
+    this.#names.clear()
     let head: CatalogHead | undefined
     let group: [seq: number, record: StoredRecord][] = []
     for await (const { seq, data } of this.#log.read()) {
@@ -99,22 +106,23 @@ export class Catalog {
   ): Promise<void> {
     const log = this.#log
     const groupStart = log.nextSeq
+    /** The new entry of each stream; undefined if it was deleted. */
     const newSeqs = new Map<string, number | undefined>()
     const writer = new SliceWriter(log)
-    await writer.put({ kind: 'begin' })
+    writer.put(BEGIN)
     for (const { state, capture, disk } of changed) {
-      if (capture !== undefined) newSeqs.set(state.name, await writer.put(storedStream(state, capture, disk)))
-      else {
-        await writer.put({ kind: 'gone', name: state.name })
-        newSeqs.set(state.name, undefined)
-      }
+      const text = capture === undefined ? goneText(state.name) : streamText(state, capture, disk)
+      if (!writer.hasRoom(text.length)) await writer.flush()
+      const seq = writer.put(text)
+      newSeqs.set(state.name, capture === undefined ? undefined : seq)
     }
     const liveFrom = await this.#moveOldest(groupStart, writer, newSeqs)
     await writer.flush()
     await log.append(JSON.stringify({ kind: 'commit', version: FORMAT_VERSION, ...head }), { durability: level })
+    let count = 0
     for (const [name, seq] of newSeqs) {
-      if (seq === undefined) this.#live.delete(name)
-      else this.#live.set(name, seq)
+      if (++count % APPLIED_IN_TURN === 0) await nextTurn()
+      this.#note(name, seq)
     }
     this.#liveFrom = liveFrom
   }
@@ -139,20 +147,31 @@ export class Catalog {
     // Twice what this group has added, so that the catalog becomes shorter.
     const end = Math.min(from + 2 * newSeqs.size + SLICE_RECORDS, groupStart)
     for await (const { seq, data } of this.#log.read({ from, to: end })) {
-      const record = this.#parse(data, seq)
-      if (record.kind !== 'stream' || newSeqs.has(record.name) || this.#live.get(record.name) !== seq) continue
-      newSeqs.set(record.name, await writer.put(record))
+      const name = this.#names.get(seq)
+      if (name === undefined || newSeqs.has(name)) continue
+      if (!writer.hasRoom(data.length)) await writer.flush()
+      newSeqs.set(name, writer.put(data))
     }
     return end
+  }
+
+  /** The newest entry of the stream is `seq`; undefined: it has none. */
+  #note(name: string, seq: number | undefined): void {
+    this.#names.delete(this.#live.get(name) ?? -1)
+    if (seq === undefined) this.#live.delete(name)
+    else {
+      this.#live.set(name, seq)
+      this.#names.set(seq, name)
+    }
   }
 
   #apply(stored: Map<string, StoredStream>, seq: number, record: StoredRecord): void {
     if (record.kind === 'gone') {
       stored.delete(record.name)
-      this.#live.delete(record.name)
+      this.#note(record.name, undefined)
     } else if (record.kind === 'stream') {
       stored.set(record.name, record)
-      this.#live.set(record.name, seq)
+      this.#note(record.name, seq)
     }
   }
 
@@ -176,8 +195,8 @@ export interface CatalogChange {
 /** Appends records a slice at a time, so that neither memory nor a turn of the event loop holds all of them. */
 class SliceWriter {
   readonly #log: Log
-  #records: string[] = []
-  #characters = 0
+  #records: (string | Buffer)[] = []
+  #length = 0
   #next: number
 
   constructor(log: Log) {
@@ -185,14 +204,15 @@ class SliceWriter {
     this.#next = log.nextSeq
   }
 
+  /** Whether a record of `length` fits before a `flush`. A record with many producers may need a segment for itself. */
+  hasRoom(length: number): boolean {
+    return this.#records.length < SLICE_RECORDS && (this.#length === 0 || this.#length + length <= SLICE_LENGTH)
+  }
+
   /** Returns the record's seq. */
-  async put(record: StoredRecord): Promise<number> {
-    const text = JSON.stringify(record)
-    // A record with many producers may need a segment for itself.
-    if (text.length > SLICE_CHARACTERS) await this.flush()
-    this.#records.push(text)
-    this.#characters += text.length
-    if (this.#records.length >= SLICE_RECORDS || this.#characters >= SLICE_CHARACTERS) await this.flush()
+  put(record: string | Buffer): number {
+    this.#records.push(record)
+    this.#length += record.length
     return this.#next++
   }
 
@@ -200,30 +220,37 @@ class SliceWriter {
     const records = this.#records
     if (records.length === 0) return
     this.#records = []
-    this.#characters = 0
-    if (records.length === 1) await this.#log.append(records[0] as string, { durability: 'memory' })
-    else await this.#log.appendBatch(records, { durability: 'memory' })
+    this.#length = 0
+    await this.#log.appendBatch(records, { durability: 'memory' })
     // At `memory` it may have settled at once: let the event loop turn.
-    await new Promise((resolve) => setImmediate(resolve))
+    await nextTurn()
   }
 }
 
-function storedStream(state: StreamState, capture: StreamCapture, disk: StreamDisk): StoredStream {
+function streamText(state: StreamState, capture: StreamCapture, disk: StreamDisk): string {
   const producers: StoredStream['producers'] = []
   for (const [id, { epoch, seq, recent }] of capture.producers) producers.push([id, epoch, seq, recent])
   const { name, created, meta } = state
   const { ended, gone, writerSeq } = capture
-  return {
+  const { first, next, bytes, crc } = disk
+  const stored: StoredStream = {
     kind: 'stream',
     name,
     created,
     ended,
-    ...(gone && { gone }),
-    ...(writerSeq !== undefined && { writerSeq }),
+    // JSON has no members that are undefined.
+    gone: gone ? true : undefined,
+    writerSeq,
     meta,
-    disk: { ...disk, index: disk.index.toString('base64') },
+    disk: { first, next, bytes, crc, index: disk.index.toString('base64') },
     producers,
   }
+  return JSON.stringify(stored)
+}
+
+function goneText(name: string): string {
+  const stored: StoredRecord = { kind: 'gone', name }
+  return JSON.stringify(stored)
 }
 
 /** The streams, the oldest first: a source is older than its forks, and in the catalog as long as it has any. */

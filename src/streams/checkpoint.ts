@@ -243,15 +243,15 @@ function takeParts(
 
 /** The stream as of the checkpoint's position. */
 function partOf(state: StreamState): Part {
-  const { name, disk } = state
+  const { fileName, disk } = state
   const { lines } = codecOf(state.meta.encoding)
   if (state.deleted && state.capture === undefined)
-    return { state, capture: undefined, name, lines, removes: true, disk: NO_DISK, positions: [] }
+    return { state, capture: undefined, fileName, lines, removes: true, disk: NO_DISK, positions: [] }
   // Before anything is awaited: a later append leaves the capture alone, and does not change the live state it copies.
   const capture = state.capture ?? state.copy()
   state.capture = capture
   const positions = state.tail.slice(0, capture.next - disk.next)
-  return { state, capture, name, lines, removes: state.replaces && disk.bytes === 0, disk, positions }
+  return { state, capture, fileName, lines, removes: state.replaces && disk.bytes === 0, disk, positions }
 }
 
 /** Whether files are created or removed. They may exist in the folder's pages only, from a checkpoint that did not end. */

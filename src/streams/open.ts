@@ -4,7 +4,7 @@ import { DurlogError, invalidArgument, ofFileSystem } from '../errors.js'
 import { native } from '../native/native.js'
 import { type FramingLog as Log, openFraming } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
-import { Catalog, type CatalogHead } from './catalog.js'
+import { CATALOG_SEGMENT_BYTES, Catalog, type CatalogHead } from './catalog.js'
 import { codecOf, storedCodecOf } from './encoding.js'
 import { decodeEntry, type Entry } from './entry.js'
 import type { StepHook } from './file-repair.js'
@@ -18,7 +18,6 @@ import { StreamTable } from './table.js'
 import type { StreamEncoding, StreamsOptions } from './types.js'
 
 const LOG_SEGMENT_BYTES = 16 << 20
-const CATALOG_SEGMENT_BYTES = 1 << 20
 /** Of both logs: an empty folder takes little space. */
 const FIRST_SEGMENT_BYTES = 1 << 18
 /** The largest overhead of an entry in the log: header, name, producer, writerSeq. */

@@ -1,5 +1,6 @@
 /** One stream as the owner of the folder knows it. */
 import { EMPTY } from './entry.js'
+import { fileNameOf } from './file-name.js'
 import { expiryOf, type StreamMeta } from './meta.js'
 
 /** The content of the stream's files as of its last checkpoint. Never changed, only replaced. */
@@ -77,6 +78,8 @@ export class StreamState {
   isFrozen = false
   /** Set while a checkpoint has yet to store it and it has changed since the checkpoint began. */
   capture: StreamCapture | undefined
+  /** Only of a stream that a checkpoint has stored: others have no need of it. */
+  #fileName: string | undefined
 
   constructor(
     name: string,
@@ -94,6 +97,12 @@ export class StreamState {
     this.next = disk.next
     this.visible = disk.next
     this.replaces = replaces
+  }
+
+  /** Of its files, without an extension. */
+  get fileName(): string {
+    this.#fileName ??= fileNameOf(this.name)
+    return this.#fileName
   }
 
   /** The oldest seq that can be read. */

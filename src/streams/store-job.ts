@@ -1,6 +1,5 @@
 /** Collects what a checkpoint adds to the files of several streams, for one call of the core. */
 import { type NativeStreamFiles, type NativeStreamResult, STREAM_RESULT_FIELDS, StreamFlag } from '../native/native.js'
-import { fileNameOf } from './file-name.js'
 import { INDEX_ENTRY_BYTES } from './record-index.js'
 import type { StreamDisk } from './state.js'
 import type { Tail } from './tail.js'
@@ -11,7 +10,7 @@ const MAX_RECORDS = 8192
 
 /** An addition to the files of one stream. */
 export interface StoreRequest {
-  name: string
+  fileName: string
   lines: boolean
   /** Remove the files of an earlier stream of that name. */
   removes: boolean
@@ -67,7 +66,7 @@ export class StoreJob<Owner extends StoreRequest> {
     stored: (owner: Owner, disk: StreamDisk | undefined) => void,
   ): Promise<Pick<NativeStreamResult, 'steps' | 'stopped'>> {
     const result = await files.store({
-      names: this.#owners.map(({ name }) => fileNameOf(name)),
+      names: this.#owners.map(({ fileName }) => fileName),
       streams: new Float64Array(this.#streams),
       indexes: Buffer.concat(this.#indexes),
       positions: this.#positions(),
@@ -75,15 +74,19 @@ export class StoreJob<Owner extends StoreRequest> {
       ...options,
     })
     if (result.stopped) return result
+    const { streams, indexes } = result
     let at = 0
     for (const [number, owner] of this.#owners.entries()) {
       const field = number * STREAM_RESULT_FIELDS
-      const [isStored, bytes, crc, indexBytes] = result.streams.subarray(field, field + STREAM_RESULT_FIELDS)
-      const index = Buffer.from(result.indexes.subarray(at, at + (indexBytes as number)))
-      at += indexBytes as number
+      const bytes = streams[field + 1] as number
+      const crc = streams[field + 2] as number
+      const indexEnd = at + (streams[field + 3] as number)
+      // A copy: a part would keep the whole.
+      const index = Buffer.from(indexes.subarray(at, indexEnd))
+      at = indexEnd
       const { first, next } = owner.disk
-      const disk = { first, next: next + owner.positions.length, bytes: bytes as number, crc: crc as number, index }
-      stored(owner, isStored === 1 ? disk : undefined)
+      const disk = { first, next: next + owner.positions.length, bytes, crc, index }
+      stored(owner, streams[field] === 1 ? disk : undefined)
     }
     return result
   }

@@ -3,9 +3,10 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { open } from '../../src/index.js'
-import { Catalog, type CatalogChange } from '../../src/streams/catalog.js'
+import { CATALOG_SEGMENT_BYTES, Catalog, type CatalogChange } from '../../src/streams/catalog.js'
+import { MAX_PRODUCERS } from '../../src/streams/decide.js'
 import { defaultMeta } from '../../src/streams/meta.js'
-import { StreamState } from '../../src/streams/state.js'
+import { type ProducerState, RECENT_APPENDS, StreamState } from '../../src/streams/state.js'
 import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
 
 /** A stream of `next` records. */
@@ -63,4 +64,24 @@ test('a group without its commit is ignored, and the next group is valid', async
   const { streams, head: found } = await new Catalog(await openUntilDone(dir)).load()
   expect([...streams.keys()]).toEqual(['a', 'b'])
   expect(found?.position).toBe(2)
+})
+
+test('a stream with the most producers, the longest ids and the greatest seqs fits into the catalog', async () => {
+  const dir = join(scratchDir(), 'catalog')
+  const catalog = new Catalog(await open(dir, { segmentBytes: CATALOG_SEGMENT_BYTES }))
+  const { state, disk } = change('a', 1)
+  const greatest = 2 ** 48 - 1
+  const recent = new Array<number>(RECENT_APPENDS).fill(greatest)
+  const producers = new Map<string, ProducerState>()
+  for (let i = 0; i < MAX_PRODUCERS; i++) {
+    // JSON writes six characters for each of these.
+    const id = i.toString(2).padStart(128, '0').replaceAll('0', '\u0001').replaceAll('1', '\u0002')
+    producers.set(id, { epoch: greatest, seq: greatest, recent })
+  }
+  state.producers = producers
+  await catalog.store([change('before', 1), { state, capture: state.copy(), disk }, change('after', 1)], head(1))
+  await catalog.close()
+  const { streams } = await new Catalog(await openUntilDone(dir)).load()
+  expect([...streams.keys()]).toEqual(['before', 'a', 'after'])
+  expect(streams.get('a')?.producers).toEqual(producers)
 })
