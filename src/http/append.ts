@@ -5,9 +5,8 @@ import { bareItem, following } from '../streams/items.js'
 import { contentTypeOf, mediaType } from '../streams/meta.js'
 import type { Item } from '../streams/sequencer.js'
 import type { StreamState } from '../streams/state.js'
-import { firstResult } from '../streams/stream.js'
 import type { Producer, StreamAppendResult, StreamEncoding } from '../streams/types.js'
-import type { HeaderList } from './exchange.js'
+import type { Exchange, HeaderList } from './exchange.js'
 import { messagesOf } from './json-body.js'
 import { offsetOf } from './offset.js'
 import { badRequest, closedStream, conflict } from './refusal.js'
@@ -17,33 +16,50 @@ import { type Call, existing, isTrue, reply, type Service } from './service.js'
 const COUNT_MAX = 2 ** 48 - 1
 const WRITER_SEQ_MAX_BYTES = 1024
 
-export async function append(service: Service, call: Call): Promise<void> {
-  const { context, options } = service
-  const { exchange, name } = call
-  const closes = isTrue(exchange.header('stream-closed'))
-  const producer = producerOf(call)
-  const contentType = exchange.header('content-type')
+export function append(service: Service, call: Call): void {
+  const { exchange } = call
+  const conditions = conditionsOf(exchange)
+  exchange.body(service.options.maxBodyBytes, (body) => store(service, call, conditions, body), call.fail)
+}
+
+/** What the headers of a request ask for. */
+interface Conditions {
+  closes: boolean
+  producer: Producer | undefined
+  contentType: string | undefined
+  writerSeq: string | undefined
+}
+
+function conditionsOf(exchange: Exchange): Conditions {
   const writerSeq = exchange.header('stream-seq')
   if (writerSeq !== undefined && Buffer.byteLength(writerSeq) > WRITER_SEQ_MAX_BYTES)
     throw badRequest(`Stream-Seq has at most ${WRITER_SEQ_MAX_BYTES} bytes`)
-  const body = await exchange.body(options.maxBodyBytes)
-  context.removeExpired(name)
-  const state = existing(service, name)
-  if (body.length > 0) checkContentType(state, contentType)
-  else if (!closes) throw badRequest('the body is empty')
-  const values = body.length > 0 ? valuesOf(state.meta.encoding, body) : []
-  if (body.length > 0 && values.length === 0) throw badRequest('an empty array has no messages')
-  const items = itemsOf(state, values, closes)
-  const first = items[0] as Item
-  first.producer = producer
-  first.writerSeq = values.length > 0 ? writerSeq : undefined
-  let result: StreamAppendResult
+  const closes = isTrue(exchange.header('stream-closed'))
+  return { closes, producer: producerOf(exchange), contentType: exchange.header('content-type'), writerSeq }
+}
+
+/** Never throws. */
+function store(service: Service, call: Call, conditions: Conditions, body: Buffer): void {
+  const { context } = service
+  const { closes, producer, writerSeq } = conditions
+  const failed = (error: unknown): void => call.fail(producer === undefined ? error : gapOf(error, producer))
   try {
-    result = items.length === 1 ? await context.append(first) : firstResult(await context.submit(items))
+    context.removeExpired(call.name)
+    const state = existing(service, call.name)
+    const values = valuesIn(state, conditions, body)
+    const items = itemsOf(state, values, closes)
+    const first = items[0] as Item
+    first.producer = producer
+    first.writerSeq = values.length > 0 ? writerSeq : undefined
+    const settle = (outcome: StreamAppendResult | Promise<never>): void => {
+      if (outcome instanceof Promise) outcome.catch(failed)
+      else answer(service, call, outcome, producer, values.length)
+    }
+    if (items.length === 1) context.appendThen(first, settle)
+    else context.submit(items).then(([result]) => settle(result as StreamAppendResult), failed)
   } catch (error) {
-    throw producer === undefined ? error : gapOf(error, producer)
+    failed(error)
   }
-  answer(service, call, { result, producer, records: values.length })
 }
 
 /** A group that stores `values` and ends the stream if `closes`. */
@@ -59,14 +75,13 @@ function itemsOf({ name, meta }: StreamState, values: (Buffer | string)[], close
   return items
 }
 
-interface Outcome {
-  result: StreamAppendResult
-  producer: Producer | undefined
-  records: number
-}
-
-function answer(service: Service, call: Call, { result, producer, records }: Outcome): void {
-  const { seq, duplicate } = result
+function answer(
+  service: Service,
+  call: Call,
+  { seq, duplicate }: StreamAppendResult,
+  producer: Producer | undefined,
+  records: number,
+): void {
   const state = service.context.find(call.name)
   const next = duplicate || records === 0 ? (state?.visible ?? 0) : seq + records
   const headers: HeaderList = ['stream-next-offset', offsetOf(next)]
@@ -79,13 +94,21 @@ function answer(service: Service, call: Call, { result, producer, records }: Out
   reply(service, call, stored && records > 0 ? 200 : 204, headers, stored && records > 0 ? '' : undefined)
 }
 
-/** The closed state is reported before another type, so that the client can tell. */
-function checkContentType({ meta, ended, visible }: StreamState, contentType: string | undefined): void {
+/** The records of a body; none if it is empty. The closed state is reported before another type, so that the client can tell. */
+function valuesIn(state: StreamState, { closes, contentType }: Conditions, body: Buffer): (Buffer | string)[] {
+  if (body.length === 0) {
+    if (closes) return []
+    throw badRequest('the body is empty')
+  }
   if (contentType === undefined) throw badRequest('Content-Type is missing')
-  const expected = contentTypeOf(meta)
-  if (contentType === expected || mediaType(contentType) === mediaType(expected)) return
-  if (ended) throw closedStream(visible)
-  throw conflict(`the stream has the content type ${expected}`)
+  const expected = contentTypeOf(state.meta)
+  if (contentType !== expected && mediaType(contentType) !== mediaType(expected)) {
+    if (state.ended) throw closedStream(state.visible)
+    throw conflict(`the stream has the content type ${expected}`)
+  }
+  const values = valuesOf(state.meta.encoding, body)
+  if (values.length === 0) throw badRequest('an empty array has no messages')
+  return values
 }
 
 /** The records of a body. */
@@ -94,7 +117,7 @@ export function valuesOf(encoding: StreamEncoding, body: Buffer): (Buffer | stri
   return [encoding === 'text' ? JSON.stringify(body.toString()) : body]
 }
 
-function producerOf({ exchange }: Call): Producer | undefined {
+function producerOf(exchange: Exchange): Producer | undefined {
   const id = exchange.header('producer-id')
   const epoch = exchange.header('producer-epoch')
   const seq = exchange.header('producer-seq')

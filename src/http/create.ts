@@ -21,7 +21,7 @@ export async function create(service: Service, call: Call): Promise<void> {
   const { exchange, name } = call
   const closed = isTrue(exchange.header('stream-closed'))
   const { meta, forkAnywhere } = await wanted(service, call)
-  const body = await exchange.body(options.maxBodyBytes)
+  const body = await new Promise<Buffer>((take, fail) => exchange.body(options.maxBodyBytes, take, fail))
   if (context.find(name) === undefined) service.live.admitStream(call.scope)
   const wish: Wish = { meta, forkAnywhere, encodingNamed: false, end: closed }
   let created: boolean

@@ -26,8 +26,11 @@ export interface Exchange {
   readonly dropped: DropReason | undefined
   /** By the name in lower case. */
   header(name: string): string | undefined
-  /** Rejects with a Refusal of 413 after `maxBytes`, and with 400 if the body does not end. */
-  body(maxBytes: number): Promise<Buffer>
+  /**
+   * Calls `take`, which does not throw, with the whole body; or `fail` with a Refusal if it has more than `maxBytes`. Neither if the
+   * client goes away.
+   */
+  body(maxBytes: number, take: (body: Buffer) => void, fail: (error: unknown) => void): void
   reply(status: number, headers: HeaderList, body?: Buffer | string): void
   /** Begins an answer whose end is open. */
   open(status: number, headers: HeaderList): Sink

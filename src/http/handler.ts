@@ -14,7 +14,7 @@ import { NodeExchange } from './node-exchange.js'
 import { resolveHandlerOptions } from './options.js'
 import { head, read, remove } from './read.js'
 import { Refusal, refusalOf } from './refusal.js'
-import { ALL, allowed, nameIn, need, rightsOf, scopeOf } from './rights.js'
+import { ALL, allowed, authorize, need } from './rights.js'
 import { type Call, reply, type Service } from './service.js'
 import { splitTarget, streamOfPath } from './target.js'
 import type { HandlerOptions, Rights, StreamsHandler } from './types.js'
@@ -53,11 +53,11 @@ const LIST: Operation = { right: 'list', perform: list }
 export function streamsHandler(streams: Streams<never> | Streams<unknown>, options?: HandlerOptions): StreamsHandler {
   const server = new Server(streams, options)
   const handler = (request: IncomingMessage, response: ServerResponse): void =>
-    void server.handle(new NodeExchange(request, response))
+    server.handle(new NodeExchange(request, response))
   return Object.assign(handler, {
     fetch: (request: Request): Promise<Response> => {
       const exchange = new WebExchange(request)
-      void server.handle(exchange)
+      server.handle(exchange)
       return exchange.response
     },
     isHealthy: () => server.isHealthy,
@@ -94,19 +94,18 @@ class Server {
     this.metrics = new Metrics(context, live)
   }
 
-  /** Never rejects. */
-  async handle(exchange: Exchange): Promise<void> {
+  handle(exchange: Exchange): void {
     const { options } = this.#service
     const startMs = performance.now()
     const requestId = options.onRequest === undefined ? undefined : requestIdOf(exchange)
     const service = this.#serviceFor(exchange, requestId)
     this.#active++
     exchange.onEnd(() => this.#ended(exchange, startMs, requestId))
+    const fail = (error: unknown): void => this.#fail(service, exchange, error)
     try {
-      await this.#perform(service, exchange)
+      this.#begin(service, exchange, fail)?.catch(fail)
     } catch (error) {
-      if (FINAL_CODES.includes((Object(error) as DurlogError).code)) this.#hasFailed = true
-      refuse(service, exchange, refusalOf(error))
+      fail(error)
     }
   }
 
@@ -148,27 +147,32 @@ class Server {
     return { ...this.#service, headers: own }
   }
 
-  async #perform(service: Service, exchange: Exchange): Promise<void> {
+  #begin(service: Service, exchange: Exchange, fail: (error: unknown) => void): void | Promise<void> {
     const { options } = service
     const { method } = exchange
     if (method === 'OPTIONS') return reply(service, { exchange }, 204, options.cors.length > 0 ? [...PREFLIGHT] : [])
     const { path, query } = splitTarget(exchange.target)
     const isList = path === this.#listPath
-    const stream = isList ? '' : streamOfPath(path, options.prefix)
-    const rights = options.authorize === undefined ? this.#rights : await rightsOf(options, exchange, stream)
-    const scope = scopeOf(rights)
-    const name = nameIn(scope, stream)
+    const name = isList ? '' : streamOfPath(path, options.prefix)
+    const call: Call = { exchange, path, query, rights: this.#rights, scope: '', name, fail }
     const operation = isList ? LIST : OPERATIONS.get(method)
-    if (operation === undefined)
-      throw new Refusal(405, 'method-not-allowed', `the methods are ${METHODS}`, ['allow', METHODS])
-    need(rights[operation.right])
-    await operation.perform(service, { exchange, name, path, query, rights, scope })
+    if (options.authorize === undefined) return perform(operation, service, call)
+    return authorize(options, call).then(() => perform(operation, service, call))
+  }
+
+  #fail(service: Service, exchange: Exchange, error: unknown): void {
+    if (FINAL_CODES.includes((Object(error) as DurlogError).code)) this.#hasFailed = true
+    const { status, code, message, headers } = refusalOf(error)
+    const own = ['content-type', 'application/json', 'cache-control', 'no-store', ...headers]
+    reply(service, { exchange }, status, own, JSON.stringify({ error: { code, message } }))
   }
 }
 
-function refuse(service: Service, exchange: Exchange, { status, code, message, headers }: Refusal): void {
-  const own = ['content-type', 'application/json', 'cache-control', 'no-store', ...headers]
-  reply(service, { exchange }, status, own, JSON.stringify({ error: { code, message } }))
+function perform(operation: Operation | undefined, service: Service, call: Call): void | Promise<void> {
+  if (operation === undefined)
+    throw new Refusal(405, 'method-not-allowed', `the methods are ${METHODS}`, ['allow', METHODS])
+  need(call.rights[operation.right])
+  return operation.perform(service, call)
 }
 
 function requestIdOf(exchange: Exchange): string {

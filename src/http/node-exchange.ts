@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { clearTimeout, setTimeout } from 'node:timers'
 import type { TLSSocket } from 'node:tls'
 import { EMPTY, type Exchange, type HeaderList, type Sink } from './exchange.js'
-import { badRequest, Refusal } from './refusal.js'
+import { Refusal } from './refusal.js'
 import type { DropReason } from './types.js'
 
 /** The part of a refused body that is read, and for how long. */
@@ -64,22 +64,12 @@ export class NodeExchange implements Exchange, Sink {
     return Array.isArray(value) ? value[0] : value
   }
 
-  body(maxBytes: number): Promise<Buffer> {
+  body(maxBytes: number, take: (body: Buffer) => void, fail: (error: unknown) => void): void {
     const request = this.#request
     const length = Number(request.headers['content-length'] ?? Number.NaN)
-    if (length === 0) return Promise.resolve(EMPTY)
-    if (length > maxBytes) return Promise.reject(tooLarge(maxBytes))
-    return new Promise((resolve, reject) => {
-      const parts: Buffer[] = []
-      let bytes = 0
-      request.on('data', (part: Buffer) => {
-        bytes += part.length
-        if (bytes <= maxBytes) parts.push(part)
-        else reject(tooLarge(maxBytes))
-      })
-      request.on('end', () => resolve(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts)))
-      request.on('error', () => reject(badRequest('the body did not end')))
-    })
+    if (length === 0) take(EMPTY)
+    else if (length > maxBytes) fail(tooLarge(maxBytes))
+    else collect(request, length, maxBytes, take, fail)
   }
 
   reply(status: number, headers: HeaderList, body?: Buffer | string): void {
@@ -170,6 +160,29 @@ export class NodeExchange implements Exchange, Sink {
     this.dropped = reason
     this.#response.destroy()
   }
+}
+
+/** `length` is that of the body, or NaN if the request does not name it. */
+function collect(
+  request: IncomingMessage,
+  length: number,
+  maxBytes: number,
+  take: (body: Buffer) => void,
+  fail: (error: unknown) => void,
+): void {
+  const parts: Buffer[] = []
+  let bytes = 0
+  const finish = (): void => {
+    if (bytes <= maxBytes) take(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts))
+  }
+  request.on('data', (part: Buffer) => {
+    if (bytes > maxBytes) return
+    bytes += part.length
+    parts.push(part)
+    if (bytes > maxBytes) fail(tooLarge(maxBytes))
+    else if (bytes === length) finish()
+  })
+  if (Number.isNaN(length)) request.on('end', finish)
 }
 
 function tooLarge(maxBytes: number): Refusal {

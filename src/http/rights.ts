@@ -10,12 +10,16 @@ export const ALL: Rights = { read: true, write: true, create: true, delete: true
 const TENANT = /^[^\s/]{1,256}$/u
 const NAME_MAX_BYTES = 1024
 
-/** What `authorize` grants. Throws a Refusal of 401 if it grants nothing. */
-export async function rightsOf(options: ResolvedHandlerOptions, exchange: Exchange, stream: string): Promise<Rights> {
+/** Gives `call` the rights and the tenant that `authorize` returns. Throws a Refusal of 401 if it returns none. */
+export async function authorize(options: ResolvedHandlerOptions, call: Call): Promise<void> {
+  const { exchange, name: stream } = call
   const { method, target } = exchange
   const rights = await ask(options, exchange, { method, target, stream })
-  if (rights !== undefined) return allowed(options, rights)
-  throw new Refusal(401, 'unauthorized', 'the request has no valid credentials', ['www-authenticate', 'Bearer'])
+  if (rights === undefined)
+    throw new Refusal(401, 'unauthorized', 'the request has no valid credentials', ['www-authenticate', 'Bearer'])
+  call.rights = allowed(options, rights)
+  call.scope = scopeOf(rights)
+  call.name = nameIn(call.scope, stream)
 }
 
 /** The part of `rights` that the handler allows at all. */
@@ -37,14 +41,13 @@ export function need(right: unknown): void {
   if (right !== true) throw new Refusal(403, 'forbidden', 'the request has no right to do this')
 }
 
-/** The beginning of the names of the tenant's streams. */
-export function scopeOf({ tenant }: Rights): string {
+function scopeOf({ tenant }: Rights): string {
   if (tenant === undefined) return ''
   if (!TENANT.test(tenant)) throw new Error('a tenant is a text of 1 to 256 characters without spaces and slashes')
   return `${tenant}/`
 }
 
-export function nameIn(scope: string, stream: string): string {
+function nameIn(scope: string, stream: string): string {
   if (scope === '') return stream
   const name = scope + stream
   if (Buffer.byteLength(name) > NAME_MAX_BYTES) throw badRequest('the name of a stream has 1 to 1024 bytes of UTF-8')

@@ -1,5 +1,5 @@
 /** The parts of a handler that its operations share. */
-import type { StreamContext } from '../streams/items.js'
+import type { OwnerContext } from '../streams/internals.js'
 import type { StreamState } from '../streams/state.js'
 import type { Exchange, HeaderList } from './exchange.js'
 import type { Live } from './live.js'
@@ -9,23 +9,25 @@ import { badRequest, gone, notFound } from './refusal.js'
 import type { Rights } from './types.js'
 
 export interface Service {
-  context: StreamContext
+  context: OwnerContext
   options: ResolvedHandlerOptions
   live: Live
   /** Headers of every answer to the request. */
   headers: HeaderList
 }
 
-/** One request of one stream, after its rights have been checked. */
+/** One request. */
 export interface Call {
-  exchange: Exchange
-  /** The stream's name, with its tenant. */
-  name: string
-  path: string
-  query: string
+  readonly exchange: Exchange
+  readonly path: string
+  readonly query: string
   rights: Rights
   /** The beginning of the names of the tenant's streams. */
   scope: string
+  /** The stream's name, with its tenant. */
+  name: string
+  /** Answers the request with an error. */
+  readonly fail: (error: unknown) => void
 }
 
 /** Throws a Refusal of 404, or of 410 if the stream is kept for its forks. */

@@ -39,7 +39,11 @@ export class WebExchange implements Exchange, Sink {
     return this.#request.headers.get(name) ?? undefined
   }
 
-  async body(maxBytes: number): Promise<Buffer> {
+  body(maxBytes: number, take: (body: Buffer) => void, fail: (error: unknown) => void): void {
+    this.#collect(maxBytes).then(take, fail)
+  }
+
+  async #collect(maxBytes: number): Promise<Buffer> {
     const { body } = this.#request
     if (body === null) return EMPTY
     const parts: Uint8Array[] = []

@@ -43,33 +43,21 @@ export interface Call {
   resolve(rejection: Promise<never>): void
 }
 
-let lastResolve: (value: never) => void
-/** One executor for all promises. */
-function capture(resolve: (value: never) => void): void {
-  lastResolve = resolve
-}
-
-abstract class Promised<T> {
-  readonly promise: Promise<T>
-  readonly resolve: (value: T | Promise<never>) => void
-  last = -1
-
-  constructor() {
-    this.promise = new Promise<T>(capture)
-    this.resolve = lastResolve as (value: T | Promise<never>) => void
-  }
-}
+/** Called once, with the result or with a rejection. It neither throws nor calls the log. */
+export type Settle<T> = (outcome: T | Promise<never>) => void
 
 /** A call with one item. */
-export class SingleCall extends Promised<StreamAppendResult> implements Call {
+export class SingleCall implements Call {
+  readonly resolve: Settle<StreamAppendResult>
+  last = -1
   /** Undefined once it is framed: until the acknowledgement nothing needs its value. */
   #item: Item | undefined
   #kind: EntryKind
   #state: StreamState | undefined
   #seq = -1
 
-  constructor(item: Item) {
-    super()
+  constructor(item: Item, resolve: Settle<StreamAppendResult>) {
+    this.resolve = resolve
     this.#item = item
     this.#kind = item.kind
   }
@@ -105,14 +93,16 @@ export class SingleCall extends Promised<StreamAppendResult> implements Call {
 }
 
 /** A call with any number of items, and the request that made it. */
-export class BatchCall extends Promised<StreamAppendResult[]> implements Call {
+export class BatchCall implements Call {
+  readonly resolve: Settle<StreamAppendResult[]>
+  last = -1
   readonly #items: readonly Item[]
   readonly #request: RequestId | undefined
   #results: StreamAppendResult[] = []
   #states: StreamState[] = []
 
-  constructor(items: readonly Item[], request: RequestId | undefined) {
-    super()
+  constructor(items: readonly Item[], request: RequestId | undefined, resolve: Settle<StreamAppendResult[]>) {
+    this.resolve = resolve
     this.#items = items
     this.#request = request
   }

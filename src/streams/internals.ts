@@ -1,16 +1,22 @@
 /** Lets `durlog/http` work on open streams without decoding values. */
 import { invalidArgument } from '../errors.js'
+import type { Item, Settle } from './call.js'
 import type { StreamContext } from './items.js'
-import type { Streams } from './types.js'
+import type { StreamAppendResult, Streams } from './types.js'
 
-const contexts = new WeakMap<object, StreamContext>()
+export interface OwnerContext extends StreamContext {
+  /** As `append`, with a function in place of a promise. */
+  appendThen(item: Item, settle: Settle<StreamAppendResult>): void
+}
 
-export function provideInternals(streams: object, context: StreamContext): void {
+const contexts = new WeakMap<object, OwnerContext>()
+
+export function provideInternals(streams: object, context: OwnerContext): void {
   contexts.set(streams, context)
 }
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT unless `streams` was opened with `exclusive`. */
-export function internalsOf(streams: Streams<never> | Streams<unknown>): StreamContext {
+export function internalsOf(streams: Streams<never> | Streams<unknown>): OwnerContext {
   const context = contexts.get(Object(streams))
   if (context === undefined)
     throw invalidArgument('streams must be what openStreams resolved to, with the option exclusive')

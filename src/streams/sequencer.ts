@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers'
 import type { DurlogError } from '../errors.js'
 import type { Durability } from '../index.js'
 import type { FramingLog } from '../open.js'
-import { BatchCall, type Call, type Framing, type Item, SingleCall } from './call.js'
+import { BatchCall, type Call, type Framing, type Item, type Settle, SingleCall } from './call.js'
 import { FrameMemory } from './frame-memory.js'
 import type { RequestId } from './requests.js'
 import type { StreamTable } from './table.js'
@@ -31,6 +31,12 @@ export interface SequencerContext {
 const FINAL_ERRORS = ['ERR_DURLOG_SYNC_FAILED', 'ERR_DURLOG_LATCHED', 'ERR_DURLOG_CLOSED']
 /** Calls that have left the queue are removed from the array in steps of so many. */
 const REMOVED_AT_ONCE = 4096
+
+let lastResolve: (value: never) => void
+/** One executor for all promises. */
+function capture(resolve: (value: never) => void): void {
+  lastResolve = resolve
+}
 
 export class Sequencer {
   table: StreamTable
@@ -68,16 +74,21 @@ export class Sequencer {
   }
 
   append(item: Item): Promise<StreamAppendResult> {
-    const call = new SingleCall(item)
-    this.#submit(call)
-    return call.promise
+    const promise = new Promise<StreamAppendResult>(capture)
+    this.appendThen(item, lastResolve as Settle<StreamAppendResult>)
+    return promise
+  }
+
+  /** As `append`, with a function in place of a promise. */
+  appendThen(item: Item, settle: Settle<StreamAppendResult>): void {
+    this.#submit(new SingleCall(item, settle))
   }
 
   /** Stores all of `items` or nothing; the results are in their order. A request that was stored before is not stored again. */
   submit(items: readonly Item[], request?: RequestId): Promise<StreamAppendResult[]> {
-    const call = new BatchCall(items, request)
-    this.#submit(call)
-    return call.promise
+    const promise = new Promise<StreamAppendResult[]>(capture)
+    this.#submit(new BatchCall(items, request, lastResolve as Settle<StreamAppendResult[]>))
+    return promise
   }
 
   /** Starts what waits; to be called when a checkpoint has made room. */

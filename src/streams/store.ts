@@ -111,7 +111,10 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
       removeExpired: (name) => this.#expiry.removeIfExpired(name),
       checkOpen: () => this.#checkOpen(),
     }
-    provideInternals(this, this.#context)
+    provideInternals(this, {
+      ...this.#context,
+      appendThen: (item, settle) => sequencer.appendThen(item, settle),
+    })
     this.#all = {
       log,
       codecOf,
