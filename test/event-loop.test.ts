@@ -1,4 +1,4 @@
-/** Loops of awaited calls that settle at once, and large chunks of a stream, let the event loop turn. */
+/** Loops of awaited calls that settle at once, and large chunks of a stream, let the event loop turn; its turns share commits. */
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Log } from '../src/index.js'
 import { scratchLog } from './fixtures/scratch.js'
@@ -88,4 +88,19 @@ test('a writable that skips a chunk of empty lines lets the event loop turn', as
   await new Promise<void>((resolve) => writable.end(Buffer.from('\n'.repeat(409_600)), resolve))
   done = true
   expect(turns).toBeGreaterThan(50)
+})
+
+test('appends of several callbacks of one turn of the event loop share a commit', async () => {
+  const log = await scratchLog({ durability: 'sync' })
+  await log.append('first')
+  const { commits } = log.stats()
+  const appends = Array.from(
+    { length: 20 },
+    (_, at) =>
+      new Promise((resolve, reject) => {
+        setImmediate(() => log.append(`record ${at}`).then(resolve, reject))
+      }),
+  )
+  await Promise.all(appends)
+  expect(log.stats().commits).toBe(commits + 1)
 })

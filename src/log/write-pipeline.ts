@@ -3,6 +3,7 @@
  * commit starts when the current turn of the event loop has made its calls. A promise settles when its level is
  * reached. This file is long because its flags change together.
  */
+import { setImmediate } from 'node:timers'
 import {
   closedError,
   DurlogError,
@@ -372,19 +373,19 @@ export class WritePipeline {
     if (this.#held.size > 0) this.#admit()
   }
 
-  /** The tick runs after the continuations of settled promises, so that their appends join the next group. */
   #settleInTurn(): void {
     this.#settle()
-    queueMicrotask(this.#continued)
+    this.#scheduleTick()
   }
 
-  readonly #continued = (): void => this.#scheduleTick()
-
-  /** Schedules the next commit for when this turn and its microtasks have made their appends. */
+  /**
+   * Schedules the next commit for when this turn of the event loop has made its appends: those of other callbacks, as of a
+   * server's connections, and those of the continuations of settled promises.
+   */
   #scheduleTick(): void {
     if (this.#tickScheduled) return
     this.#tickScheduled = true
-    process.nextTick(this.#tick)
+    setImmediate(this.#tick)
   }
 
   readonly #tick = (): void => {
