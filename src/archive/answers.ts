@@ -26,7 +26,7 @@ export interface Refusal {
   /** Such as "PUT s3://bucket/key". */
   request: string
   /** The region that the store names instead. */
-  region: string | null
+  region: string | undefined
 }
 
 /** The text of the first element `name` in `xml`. */
@@ -65,7 +65,7 @@ function finalCode({ status, code }: Refusal): DurlogErrorCode | undefined {
 
 function remedyOf({ status, code, region }: Refusal): string {
   if (code === 'NoSuchBucket') return '. Create the bucket, or correct its name'
-  if (region !== null && (status === 301 || status === 307 || status === 400)) return `. Use the region ${region}`
+  if (region !== undefined && (status === 301 || status === 307 || status === 400)) return `. Use the region ${region}`
   if (status === 403) return '. Check the credentials, their permissions and the clock'
   if (status === 501) return '. The store does not support a request that the archive needs; run "durlog doctor" on it'
   return ''

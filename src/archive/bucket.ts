@@ -1,9 +1,11 @@
 /** A bucket of an S3-compatible store, by `fetch`. */
-import { Buffer } from 'node:buffer'
+import type { Buffer } from 'node:buffer'
 import { DurlogError } from '../errors.js'
 import { ConditionFailed, refusalError, StoreFailure, textOf } from './answers.js'
 import type { ResolvedBucket } from './bucket-options.js'
 import { loadSigning } from './peers.js'
+import { send, type WireAnswer, type WireRequest } from './piece-io.js'
+import { PieceThread } from './piece-thread.js'
 
 /** Slower transfers than this fail. */
 const SLOWEST_BYTES_PER_SECOND = 256 * 1024
@@ -33,7 +35,7 @@ interface Call {
   key: string
   query?: Record<string, string>
   headers?: Record<string, string>
-  body?: Uint8Array
+  body?: Uint8Array | PieceThread
   sha256?: string
   /** Expected in the answer. */
   bytes?: number
@@ -62,14 +64,14 @@ export class Bucket {
   /** Stores an object whose SHA-256 is `sha256`; returns its ETag. Throws ConditionFailed if the condition does not hold. */
   async put(
     key: string,
-    body: Uint8Array,
+    body: Uint8Array | PieceThread,
     { sha256, metadata = {}, condition }: { sha256: string; metadata?: Metadata; condition?: Condition | undefined },
   ): Promise<string> {
     const headers: Record<string, string> = {}
     for (const [name, value] of Object.entries(metadata)) headers[`${META}${name}`] = value
     if (condition !== undefined && 'ifAbsent' in condition) headers['if-none-match'] = '*'
     if (condition !== undefined && 'ifMatch' in condition) headers['if-match'] = condition.ifMatch
-    const { response } = await this.#call({ method: 'PUT', key, headers, body, sha256 })
+    const response = await this.#call({ method: 'PUT', key, headers, body, sha256 })
     // Without the key, `If-Match` is answered by 404.
     if (response.status === 404) {
       const message = `PUT ${this.urlOf(key)}: 404`
@@ -77,24 +79,25 @@ export class Bucket {
         ? new ConditionFailed(message)
         : new StoreFailure(message, 404)
     }
-    return response.headers.get('etag') ?? ''
+    return response.headers.etag ?? ''
   }
 
   /** The object, or `length` bytes of it from `offset`; undefined if there is none. */
   async get(key: string, range?: { offset: number; length: number }): Promise<StoredObject | undefined> {
     const headers: Record<string, string> =
       range === undefined ? {} : { range: `bytes=${range.offset}-${range.offset + range.length - 1}` }
-    const { response, body } = await this.#call({ method: 'GET', key, headers, bytes: range?.length ?? 2 ** 26 })
+    const response = await this.#call({ method: 'GET', key, headers, bytes: range?.length ?? 2 ** 26 })
     if (response.status === 404) return undefined
-    if (range !== undefined && body.length !== range.length)
-      throw new StoreFailure(`${this.urlOf(key)}: a read of ${range.length} bytes got ${body.length}`, response.status)
-    return toObject(response, body, body.length)
+    const { length } = response.body
+    if (range !== undefined && length !== range.length)
+      throw new StoreFailure(`${this.urlOf(key)}: a read of ${range.length} bytes got ${length}`, response.status)
+    return toObject(response, length)
   }
 
   async head(key: string): Promise<StoredObject | undefined> {
-    const { response } = await this.#call({ method: 'HEAD', key })
+    const response = await this.#call({ method: 'HEAD', key })
     if (response.status === 404) return undefined
-    return toObject(response, Buffer.alloc(0), Number(response.headers.get('content-length')))
+    return toObject(response, Number(response.headers['content-length']))
   }
 
   async delete(key: string): Promise<void> {
@@ -130,9 +133,9 @@ export class Bucket {
     for (let token: string | undefined; ; ) {
       const query: Record<string, string> = { 'list-type': '2', prefix, ...more }
       if (token !== undefined) query['continuation-token'] = token
-      const { response, body } = await this.#call({ method: 'GET', key: '', query, bytes: 2 ** 20 })
+      const { status, body } = await this.#call({ method: 'GET', key: '', query, bytes: 2 ** 20 })
       const xml = body.toString('utf8')
-      if (response.status === 404) throw new StoreFailure(`listing ${this.urlOf(prefix)}: 404`)
+      if (status === 404) throw new StoreFailure(`listing ${this.urlOf(prefix)}: 404`)
       yield xml
       token = textOf(xml, 'NextContinuationToken')
       if (textOf(xml, 'IsTruncated') !== 'true' || token === undefined) return
@@ -140,49 +143,40 @@ export class Bucket {
   }
 
   /** Sends a request and returns its answer, which is a success or 404 of a key. */
-  async #call(call: Call): Promise<{ response: Response; body: Buffer }> {
+  async #call(call: Call): Promise<WireAnswer> {
     const { method, key, body, bytes = 0 } = call
     const request = `${method} ${this.urlOf(key)}`
     const ms = this.#options.timeoutMs + ((bytes + (body?.length ?? 0)) * 1000) / SLOWEST_BYTES_PER_SECOND
     const timeout = AbortSignal.timeout(Math.ceil(ms))
     const signal = this.#signal === undefined ? timeout : AbortSignal.any([timeout, this.#signal])
-    const { url, headers } = await this.#sign(call)
-    let response: Response
-    let answer: Buffer
+    const signed = await this.#sign(call)
+    let response: WireAnswer
     try {
-      response = await fetch(url, {
-        method,
-        headers,
-        // Sent as it is: another location or region needs another signature.
-        redirect: 'manual',
-        signal,
-        ...(body !== undefined && { body: body as Uint8Array<ArrayBuffer> }),
-      })
-      answer = Buffer.from(await response.arrayBuffer())
+      response = await (body instanceof PieceThread ? body.send(signed, signal) : send(signed, body, signal))
     } catch (error) {
       this.#signal?.throwIfAborted()
-      const { cause, message } = error as Error
-      throw new StoreFailure(`${request}: ${(cause as Error | undefined)?.message ?? message}`, undefined, {
-        cause: error,
-      })
+      // Node gives a failure to connect to several addresses no message.
+      const { message, code } = error as NodeJS.ErrnoException
+      throw new StoreFailure(`${request}: ${message || code}`, undefined, { cause: error })
     }
-    if (response.ok) return { response, body: answer }
+    const { status, headers, body: answer } = response
+    if (status >= 200 && status < 300) return response
     const xml = answer.toString('utf8')
     const code = textOf(xml, 'Code') ?? ''
-    if (response.status === 404 && code !== 'NoSuchBucket' && key !== '') return { response, body: answer }
+    if (status === 404 && code !== 'NoSuchBucket' && key !== '') return response
     throw refusalError(
       {
-        status: response.status,
+        status,
         code,
         message: textOf(xml, 'Message') ?? '',
         request,
-        region: response.headers.get('x-amz-bucket-region'),
+        region: headers['x-amz-bucket-region'] as string | undefined,
       },
       typeof this.#options.credentials === 'function',
     )
   }
 
-  async #sign({ method, key, query = {}, headers = {}, sha256 = EMPTY_SHA256 }: Call) {
+  async #sign({ method, key, query = {}, headers = {}, sha256 = EMPTY_SHA256 }: Call): Promise<WireRequest> {
     const { AwsV4Signer } = await loadSigning()
     const { credentials, region } = this.#options
     const given = typeof credentials === 'function' ? await credentials() : credentials
@@ -195,7 +189,7 @@ export class Bucket {
     const url = new URL(this.#options.url)
     url.pathname += key.split('/').map(encodeURIComponent).join('/')
     url.search = new URLSearchParams(query).toString()
-    return await new AwsV4Signer({
+    const signed = await new AwsV4Signer({
       method,
       url: url.href,
       headers: { ...headers, 'x-amz-content-sha256': sha256 },
@@ -206,11 +200,14 @@ export class Bucket {
       region,
       cache: this.#keys,
     }).sign()
+    return { method, url: signed.url.href, headers: Object.fromEntries(signed.headers) }
   }
 }
 
-function toObject(response: Response, body: Buffer, size: number): StoredObject {
+function toObject({ headers, body }: WireAnswer, size: number): StoredObject {
   const metadata: Record<string, string> = {}
-  for (const [name, value] of response.headers) if (name.startsWith(META)) metadata[name.slice(META.length)] = value
-  return { body, size, etag: response.headers.get('etag') ?? '', metadata }
+  for (const [name, value] of Object.entries(headers)) {
+    if (name.startsWith(META)) metadata[name.slice(META.length)] = value as string
+  }
+  return { body, size, etag: headers.etag ?? '', metadata }
 }

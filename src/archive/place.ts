@@ -145,8 +145,9 @@ async function isSame(
   const stored = await bucket.get((manifest.entries[index] as { key: string }).key)
   const offset = stored === undefined ? undefined : offsetOfSeq(stored.body, firstSeq, seq)
   if (stored === undefined || offset === undefined) return false
-  const sameHeader = stored.body.subarray(0, HEADER_BYTES).equals(found.body.subarray(0, HEADER_BYTES))
-  return sameHeader && stored.body.subarray(offset).equals(found.body.subarray(HEADER_BYTES))
+  const bytes = await found.body.bytes()
+  const sameHeader = stored.body.subarray(0, HEADER_BYTES).equals(bytes.subarray(0, HEADER_BYTES))
+  return sameHeader && stored.body.subarray(offset).equals(bytes.subarray(HEADER_BYTES))
 }
 
 function differs(log: ReadableLog, last: PieceFacts): DurlogError {

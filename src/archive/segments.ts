@@ -1,9 +1,10 @@
 /** Reads pieces of a log's segments: their own bytes. */
-import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ofFileSystem } from '../errors.js'
 import { findExtent } from '../extent.js'
-import { HEADER_BYTES, type PieceFacts, sha256Of } from './piece.js'
+import { HEADER_BYTES, type PieceFacts } from './piece.js'
+import { PieceThread } from './piece-thread.js'
 
 const SEGMENT_NAME = /^(\d{20})\.seg$/
 
@@ -17,7 +18,8 @@ export interface LocalSegment {
 export type LocalFacts = Omit<PieceFacts, 'generation' | 'previous' | 'streams'>
 
 export interface LocalPiece {
-  body: Buffer
+  /** Holds the piece until the next one is read. */
+  body: PieceThread
   facts: LocalFacts
 }
 
@@ -26,6 +28,7 @@ export class SegmentGone extends Error {}
 
 export class Segments {
   readonly #dir: string
+  readonly #thread = new PieceThread()
   /** The end of the newest piece: the next one usually begins there. */
   #known = { firstSeq: -1, seq: -1, offset: 0 }
 
@@ -54,28 +57,24 @@ export class Segments {
   ): Promise<LocalPiece | undefined> {
     const name = `${String(firstSeq).padStart(20, '0')}.seg`
     const path = join(this.#dir, name)
-    let file: FileHandle | undefined
     try {
-      file = await open(path, 'r')
       const { firstSeq: segment, seq: knownSeq, offset } = this.#known
       const known = segment === firstSeq && knownSeq === seq ? offset : 0
       const extent = await findExtent(this.#dir, name, { offset: known, seq, endSeq, maxBytes })
       const { beginOffset, endOffset, nextSeq, records, oldestMs, newestMs } = extent
       if (endOffset === beginOffset) return undefined
-      const body = Buffer.allocUnsafeSlow(HEADER_BYTES + endOffset - beginOffset)
-      await readFully(file, body.subarray(0, HEADER_BYTES), 0)
-      await readFully(file, body.subarray(HEADER_BYTES), beginOffset)
-      // A file without its name may become another segment.
-      if ((await stat(path)).ino !== (await file.stat()).ino) throw new SegmentGone(`${path} was replaced`)
+      const sha256 = await this.#thread.read({ path, begin: beginOffset, end: endOffset })
       this.#known = { firstSeq, seq: nextSeq, offset: endOffset }
-      const facts = { firstSeq: seq, lastSeq: nextSeq - 1, records, bytes: body.length, oldestMs, newestMs }
-      return { body, facts: { ...facts, sha256: await sha256Of(body) } }
+      const bytes = HEADER_BYTES + endOffset - beginOffset
+      return {
+        body: this.#thread,
+        facts: { firstSeq: seq, lastSeq: nextSeq - 1, records, bytes, oldestMs, newestMs, sha256 },
+      }
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
-      if (code === 'ENOENT' || code === 'ERR_DURLOG_NOT_FOUND') throw new SegmentGone(`${path} was removed`)
+      if (code === 'ENOENT' || code === 'ESTALE' || code === 'ERR_DURLOG_NOT_FOUND')
+        throw new SegmentGone(`${path} was removed`)
       throw ofFileSystem(error)
-    } finally {
-      await file?.close()
     }
   }
 
@@ -83,12 +82,8 @@ export class Segments {
   forget(): void {
     this.#known = { firstSeq: -1, seq: -1, offset: 0 }
   }
-}
 
-async function readFully(file: FileHandle, into: Buffer, position: number): Promise<void> {
-  for (let done = 0; done < into.length; ) {
-    const { bytesRead } = await file.read(into, done, into.length - done, position + done)
-    if (bytesRead === 0) throw new SegmentGone('a segment became shorter')
-    done += bytesRead
+  close(): Promise<void> {
+    return this.#thread.close()
   }
 }

@@ -98,6 +98,8 @@ export class ArchiveWork implements Work {
 
   async close(): Promise<void> {
     this.#closing.abort(new Error('the archiver has been closed'))
+    await this.#running
+    await this.#segments.close()
   }
 
   async #run(session: WorkSession): Promise<void> {
@@ -211,7 +213,13 @@ export class ArchiveWork implements Work {
   }
 
   /** Creates an object. Throws ConditionFailed if it exists: the next session compares it. */
-  async #store(session: WorkSession, place: Place, key: string, body: Buffer, facts: PieceFacts): Promise<void> {
+  async #store(
+    session: WorkSession,
+    place: Place,
+    key: string,
+    body: LocalPiece['body'],
+    facts: PieceFacts,
+  ): Promise<void> {
     const { names } = place.history
     const records = Math.max(0, facts.lastSeq + 1 - place.next)
     this.#inFlight = records

@@ -1,0 +1,81 @@
+/** Reads the bytes of a piece, and sends requests. Both run in the thread of an archiver, or in that of the caller. */
+import { createHash } from 'node:crypto'
+import { type FileHandle, open, stat } from 'node:fs/promises'
+import http, { type IncomingHttpHeaders } from 'node:http'
+import https from 'node:https'
+import { HEADER_BYTES } from './piece.js'
+
+/** A segment's header and its bytes from `begin` to `end`. */
+export interface PieceBytes {
+  path: string
+  begin: number
+  end: number
+}
+
+export interface WireRequest {
+  method: string
+  url: string
+  headers: Record<string, string>
+}
+
+export interface WireAnswer {
+  status: number
+  headers: IncomingHttpHeaders
+  body: Buffer
+}
+
+/** Rejects with the code ESTALE if the file was replaced meanwhile: a file without its name may become another segment. */
+export async function readPiece({ path, begin, end }: PieceBytes): Promise<Buffer> {
+  const file = await open(path, 'r')
+  try {
+    const bytes = Buffer.allocUnsafeSlow(HEADER_BYTES + end - begin)
+    await readFully(file, bytes.subarray(0, HEADER_BYTES), 0)
+    await readFully(file, bytes.subarray(HEADER_BYTES), begin)
+    if ((await stat(path)).ino !== (await file.stat()).ino) throw staleError(path)
+    return bytes
+  } finally {
+    await file.close()
+  }
+}
+
+async function readFully(file: FileHandle, into: Buffer, position: number): Promise<void> {
+  for (let done = 0; done < into.length; ) {
+    const { bytesRead } = await file.read(into, done, into.length - done, position + done)
+    if (bytesRead === 0) throw staleError('a segment that became shorter')
+    done += bytesRead
+  }
+}
+
+function staleError(path: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`ESTALE: the file was replaced, ${path}`), { code: 'ESTALE' })
+}
+
+/** In the thread that calls it. */
+export function hashNow(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}
+
+/**
+ * Sends `request` as it is, redirects included: another location or region needs another signature. `fetch` would copy the body
+ * several times, which costs seven times the processor time of sending it.
+ */
+export function send(
+  { method, url, headers }: WireRequest,
+  body: Uint8Array | undefined,
+  signal: AbortSignal,
+): Promise<WireAnswer> {
+  const { request } = url.startsWith('https:') ? https : http
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method, headers, signal }, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('error', reject)
+      response.on('end', () => {
+        const { statusCode = 0, headers: given } = response
+        resolve({ status: statusCode, headers: given, body: Buffer.concat(chunks) })
+      })
+    })
+    sent.on('error', (error) => reject(signal.aborted ? signal.reason : error))
+    sent.end(body)
+  })
+}

@@ -1,0 +1,47 @@
+/** The thread of an archiver: it holds one piece at a time. */
+import { parentPort } from 'node:worker_threads'
+import { hashNow, type PieceBytes, readPiece, send, type WireAnswer, type WireRequest } from './piece-io.js'
+
+export type ToPieceThread =
+  | { kind: 'read'; piece: PieceBytes }
+  | { kind: 'send'; request: WireRequest }
+  | { kind: 'bytes' }
+  | { kind: 'abort'; reason: string }
+
+export type FromPieceThread =
+  | { kind: 'read'; sha256: string }
+  | { kind: 'sent'; answer: WireAnswer }
+  | { kind: 'bytes'; bytes: Uint8Array }
+  | { kind: 'failed'; error: Partial<NodeJS.ErrnoException> & { message: string } }
+
+const port = parentPort as NonNullable<typeof parentPort>
+let held: Buffer = Buffer.alloc(0)
+let sending = new AbortController()
+
+async function answerTo(message: Exclude<ToPieceThread, { kind: 'abort' }>): Promise<FromPieceThread> {
+  if (message.kind === 'read') {
+    // Frees the piece before it, which may be as large.
+    held = Buffer.alloc(0)
+    held = await readPiece(message.piece)
+    return { kind: 'read', sha256: hashNow(held) }
+  }
+  if (message.kind === 'bytes') return { kind: 'bytes', bytes: held }
+  sending = new AbortController()
+  return { kind: 'sent', answer: await send(message.request, held, sending.signal) }
+}
+
+async function handle(asked: ToPieceThread): Promise<void> {
+  if (asked.kind === 'abort') return sending.abort(new Error(asked.reason))
+  try {
+    port.postMessage(await answerTo(asked))
+  } catch (error) {
+    const { message, code, errno, syscall, path } = error as NodeJS.ErrnoException
+    const given = Object.entries({ code, errno, syscall, path }).filter(([, value]) => value !== undefined)
+    port.postMessage({
+      kind: 'failed',
+      error: { message, ...Object.fromEntries(given) },
+    } satisfies FromPieceThread)
+  }
+}
+
+port.on('message', (message: ToPieceThread) => void handle(message))
