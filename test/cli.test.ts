@@ -102,29 +102,6 @@ describe('append and cat', () => {
 })
 
 describe('if stdout is closed', () => {
-  const COMMANDS = [
-    'append',
-    'cat',
-    'tail',
-    'get',
-    'stat',
-    'cursors',
-    'top',
-    'verify',
-    'repair',
-    'dump',
-    'export',
-    'import',
-    'trim',
-    'backup',
-    'restore',
-    'archive',
-    'ship',
-    'doctor',
-    'bench',
-    'completion',
-    'man',
-  ]
   const CALLS: string[][] = [
     ['append', 'DIR'],
     ['cat', 'DIR'],
@@ -154,7 +131,8 @@ describe('if stdout is closed', () => {
     ['man'],
     ['--help'],
     ['help'],
-    ...COMMANDS.flatMap((name) => [
+    // The texts of all commands are written by the same line; the bench is loaded from another package.
+    ...['append', 'bench'].flatMap((name) => [
       [name, '--help'],
       ['help', name],
     ]),
@@ -162,9 +140,11 @@ describe('if stdout is closed', () => {
 
   test.each(CALLS)('%s %s %s: the command ends without an error, with its usual status', async (...args) => {
     const dir = join(scratchDir(), 'log')
-    const log = await open(dir)
-    await log.append('a record')
-    await log.close()
+    if (args.includes('DIR')) {
+      const log = await open(dir)
+      await log.append('a record')
+      await log.close()
+    }
     const child = startDurlog(
       args.filter((argument) => argument !== undefined).map((name) => (name === 'DIR' ? dir : name)),
     )

@@ -133,8 +133,9 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`
 }
 
+/** 2000 as "2,000". Not by the engine's formatter, which takes 10 ms to load. */
 export function formatCount(count: number): string {
-  return count.toLocaleString('en-US')
+  return String(count).replace(/\B(?=(\d{3})+$)/g, ',')
 }
 
 /** Milliseconds since 1970 as ISO 8601. */

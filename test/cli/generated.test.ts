@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { COMMANDS } from '../../src/cli/command-list.js'
+import { COMMANDS, loadAll } from '../../src/cli/command-list.js'
 import { durlog } from '../fixtures/command.js'
 import { scratchDir } from '../fixtures/scratch.js'
 
@@ -40,20 +40,17 @@ test.each(['zsh', 'fish'])('the script for %s has every command, and the shell a
   expect(spawnSync(shell, ['-n', file]).stderr.toString()).toBe('')
 })
 
+/** The text of `--help` of each command. */
 const helps = new Map<string, string>()
-
-/** The text of `--help` of the command `name`. */
-async function helpOf(name: string): Promise<string> {
-  const help = helps.get(name) ?? (await durlog([name, '--help'])).stdout.toString()
-  helps.set(name, help)
-  return help
+for (const command of await loadAll()) {
+  command.configureOutput({ writeOut: (text) => void helps.set(command.name(), text) }).outputHelp()
 }
 
 test('the manual page has every command and every option of --help', async () => {
   const page = (await durlog(['man'])).stdout.toString().replaceAll('\\-', '-')
   expect(page).toMatch(/^\.TH DURLOG 1 /)
   for (const { name } of COMMANDS) {
-    for (const option of (await helpOf(name)).match(/^ {2}(-., )?--[a-z-]+/gm) ?? [])
+    for (const option of (helps.get(name) as string).match(/^ {2}(-., )?--[a-z-]+/gm) ?? [])
       expect(page).toContain(option.trim())
     expect(page).toContain(`.SS durlog ${name} `)
   }
@@ -67,7 +64,7 @@ test.skipIf(!has('man'))('man formats the manual page without a warning', async 
   expect(stdout.toString()).toContain('durlog')
 })
 
-test('each --help fits 80 columns', async () => {
+test('each --help fits 80 columns', () => {
   for (const { name } of COMMANDS.filter((command) => command.name !== 'bench'))
-    expect((await helpOf(name)).split('\n').filter((line) => line.length > 80)).toEqual([])
+    expect((helps.get(name) as string).split('\n').filter((line) => line.length > 80)).toEqual([])
 })

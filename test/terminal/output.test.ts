@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatTable, formatWrapped } from '../../src/terminal/output.js'
+import { formatCount, formatTable, formatWrapped } from '../../src/terminal/output.js'
 
 test('text is broken at blanks, within the columns, and indented to the end of its head', () => {
   const text = 'a line that is too long for a narrow terminal is broken'
@@ -29,4 +29,16 @@ test('a table that is wider than the terminal is a list of fields for each row',
   ]
   expect(formatTable(head, rows, 80).startsWith('┌')).toBe(true)
   expect(formatTable(head, rows, 50)).toBe(`cursor    ${'a'.repeat(40)}\nposition  1\n\ncursor    b\nposition  2\n`)
+})
+
+test.each([
+  [0, '0'],
+  [999, '999'],
+  [1000, '1,000'],
+  [-1000, '-1,000'],
+  [-100_000, '-100,000'],
+  [1_234_567, '1,234,567'],
+  [Number.MAX_SAFE_INTEGER, '9,007,199,254,740,991'],
+])('the digits of the count %d are grouped by thousands', (count, text) => {
+  expect(formatCount(count)).toBe(text)
 })
