@@ -1,27 +1,30 @@
 // npm test: the tests that a change most often breaks, in little more than a minute. `npm run check` runs all of them.
-import { spawnSync } from 'node:child_process'
-import { execPath, exit } from 'node:process'
+import { exit } from 'node:process'
+import { runTogether } from './run-together.mjs'
 
-/** Many rounds, other servers, broken disks, old compilers. */
+/** Many rounds, other servers and suites, broken disks, other compilers and hosts, every command of the documents. */
 const LEFT_OUT = [
   'test/**/*kill*.test.ts',
-  'test/archive/{stores,trial}.test.ts',
+  'test/archive/{faults,restore,stores,trial}.test.ts',
+  'test/cli/{archive,ship*,streams}.test.ts',
+  'test/document-blocks.test.ts',
+  'test/environments.test.ts',
   'test/faults/**',
+  'test/heap.test.ts',
+  'test/http/conformance.test.ts',
   'test/jetstream*.test.ts',
-  'test/cli/ship*.test.ts',
   'test/memory.test.ts',
   'test/outbox/**',
   'test/pino.test.ts',
   'test/ship/**',
   'test/soak/**',
+  'test/streams/{long-lines,processes}.test.ts',
   'test/typescript-floor.test.ts',
 ]
 
-const commands = [
-  ['scripts/test-core.mjs', '--gtest_brief=1'],
-  ['node_modules/vitest/vitest.mjs', 'run', ...LEFT_OUT.flatMap((files) => ['--exclude', files])],
-]
-for (const command of commands) {
-  const { status } = spawnSync(execPath, command, { stdio: 'inherit' })
-  if (status !== 0) exit(status ?? 1)
-}
+exit(
+  await runTogether(
+    ['node_modules/vitest/vitest.mjs', 'run', ...LEFT_OUT.flatMap((files) => ['--exclude', files])],
+    [['scripts/test-core.mjs', '--gtest_brief=1']],
+  ),
+)
