@@ -34,14 +34,15 @@ describe.skipIf(isWindows)('README.md', () => {
   test('the first example stores records that the next process reads', async () => {
     const work = new Workspace()
     work.write('first.mjs', codeIn('', 'js')[0] as string)
-    expect(work.sh('node first.mjs').split('\n').slice(0, 4)).toEqual([
+    expect(work.sh('node first.mjs').split('\n').slice(0, 5)).toEqual([
       '0 {"order":17}',
       '1 debit 5',
       '2 credit 5',
-      '3 page view',
+      '3 login',
+      '4 page view',
     ])
     const log = await open(join(work.dir, 'orders'), { readOnly: true })
-    expect(log.nextSeq).toBe(4)
+    expect(log.nextSeq).toBe(5)
     await log.close()
   })
 
