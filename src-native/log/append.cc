@@ -110,7 +110,7 @@ FrameFields Log::NextFields(size_t payload_bytes) {
 // device writes this one. Called before an append and not after it, because Harvest() may find that
 // a commit was rolled back.
 void Log::CommitEagerly() {
-  if (staging_.group_bytes() < eager_commit_bytes_ || (commit_ && !commit_->done())) return;
+  if (staging_.group_bytes() < eager_size_.bytes() || (commit_ && !commit_->done())) return;
   Harvest();
   Pump();
 }

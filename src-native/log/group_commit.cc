@@ -6,13 +6,6 @@
 #include "read/position_index.h"
 
 namespace durlog {
-namespace {
-
-// A commit that begins within a turn saves time if the turn frames enough while it runs. If a sync
-// takes long, two syncs cost more than the overlap saves, so a longer sync needs a larger group.
-constexpr uint64_t kFramedBytesPerMicro = 512;
-
-}  // namespace
 
 bool Log::CommitWanted() const {
   if (latched_) return false;
@@ -102,10 +95,7 @@ void Log::FinishCommit() {
   const std::shared_ptr<CommitJob> job = std::move(commit_);
   commit_.reset();
   job->Await();
-  // The shorter of the last two, because a single slow commit means nothing.
-  const uint64_t micros =
-      std::min(job->micros(), std::exchange(last_commit_micros_, job->micros()));
-  eager_commit_bytes_ = std::max(kMinEagerCommitBytes, micros * kFramedBytesPerMicro);
+  eager_size_.NoteCommit(job->micros());
   Finish(*job);
 }
 

@@ -34,6 +34,7 @@
 #include "segment/mapped_tail.h"
 #include "segment/segment.h"
 #include "write/ack_ledger.h"
+#include "write/eager_size.h"
 #include "write/log_listener.h"
 #include "write/log_stats.h"
 #include "write/log_writer.h"
@@ -127,8 +128,6 @@ class Log final : public LogWriter {
   LogEnds Ends() const override { return EndsOf(*this); }
 
  private:
-  // A commit of this size costs little more than a smaller one.
-  static constexpr uint64_t kMinEagerCommitBytes = 128 << 10;
   // A word of zero marks free space: a frame is invisible until its first word is stored.
   static constexpr size_t kWordBytes = 4;
 
@@ -250,14 +249,13 @@ class Log final : public LogWriter {
 
   // The running commit. While it is null, the next append or Pump() may begin one.
   std::shared_ptr<CommitJob> commit_;
-  uint64_t last_commit_micros_ = 0;
   uint64_t last_commit_ended_micros_ = 0;  // of records; 0 before the first
   RollingHistogram commit_micros_;
   RollingHistogram commit_records_;
-  uint64_t eager_commit_bytes_ = kMinEagerCommitBytes;  // see CommitEagerly()
-  uint64_t rollbacks_ = 0;                              // commits that were undone
-  Status failure_;                                      // of the last commit that failed
-  uint64_t failed_from_ = UINT64_MAX;                   // and the first seq that it lost
+  EagerSize eager_size_{options_.eager_bytes};
+  uint64_t rollbacks_ = 0;             // commits that were undone
+  Status failure_;                     // of the last commit that failed
+  uint64_t failed_from_ = UINT64_MAX;  // and the first seq that it lost
 
   uint64_t trimming_to_ = 0;  // the log's first seq once the running trim is done
   bool latched_ = false;

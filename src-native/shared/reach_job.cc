@@ -172,6 +172,7 @@ Status ReachJob::SyncForAll() {
   DURLOG_ASSIGN_OR_RETURN(const std::vector<std::shared_ptr<SharedSegment>> sealed,
                           UnsyncedBefore(committed.segment->first_seq()));
   AtStep(Step::kSyncBegun);
+  const uint64_t began = member_->file_system().MonotonicMicros();
   // The kernel may have dropped the pages, and reports that once, with any errno: no member may
   // sync them again.
   Status synced = SyncSegments(sealed, committed);
@@ -183,6 +184,7 @@ Status ReachJob::SyncForAll() {
   if (latches) page.Raise(PageWord::kLatched, 1);
   DURLOG_RETURN_IF_ERROR(std::move(synced));
   AtStep(Step::kSynced);
+  sync_micros_ = member_->file_system().MonotonicMicros() - began;
   page.Raise(PageWord::kAsyncEnd, committed.seq);
   page.Raise(PageWord::kSyncedEnd, committed.seq);
   if (level_ == Level::kFull) page.Raise(PageWord::kFullEnd, committed.seq);

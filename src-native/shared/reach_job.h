@@ -40,6 +40,8 @@ class ReachJob final : public Job {
   // The member because of which not every record has reached the level.
   const std::optional<Stall>& stall() const { return stall_; }
   Level level() const { return level_; }
+  // How long the job's last sync for all members took; 0 if it made none.
+  uint64_t sync_micros() const { return sync_micros_; }
 
  protected:
   void Run() override { status_ = Reach(); }
@@ -71,6 +73,7 @@ class ReachJob final : public Job {
   bool follows_ = false;
   uint32_t pauses_ = 0;
   uint64_t paused_since_ = 0;  // in microseconds
+  uint64_t sync_micros_ = 0;
   Status status_;
   std::optional<Stall> stall_;
 };

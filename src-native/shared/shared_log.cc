@@ -73,6 +73,7 @@ void SharedLog::FinishReach(std::shared_ptr<ReachJob>* job, StallRow* row) {
     syncing_bytes_ = std::exchange(next_syncing_bytes_, 0);
     ++stats_.commits;
     ++stretch_.syncs;
+    if (done->sync_micros() > 0) eager_size_.NoteCommit(done->sync_micros());
   }
   if (!done->status().ok()) NoteFailure(done->status());
   if (done->follows()) return;
@@ -105,7 +106,7 @@ void SharedLog::Pump() {
     syncing_bytes_ = std::exchange(pending_bytes_, 0);
     sync_job_ = MakeSync();
     executor_->Execute(sync_job_);
-  } else if (!IsOut(next_sync_job_) && pending_bytes_ >= options_.eager_sync_bytes) {
+  } else if (!IsOut(next_sync_job_) && pending_bytes_ >= eager_size_.bytes()) {
     next_syncing_bytes_ = std::exchange(pending_bytes_, 0);
     next_sync_job_ = MakeSync();
     next_sync_job_->Follow();
@@ -123,7 +124,7 @@ std::shared_ptr<ReachJob> SharedLog::MakeSync() {
 // A large group waits neither for the end of its turn nor for the event loop: while the device
 // takes one group, the next one is framed, and its sync begins as soon as the device is free.
 void SharedLog::SyncEagerly() {
-  if (pending_bytes_ < options_.eager_sync_bytes) return;
+  if (pending_bytes_ < eager_size_.bytes()) return;
   if (IsOut(next_sync_job_) && !sync_job_->done()) return;
   Harvest();
   Pump();

@@ -27,6 +27,7 @@
 #include "shared/spare_making.h"
 #include "shared/stall.h"
 #include "write/ack_ledger.h"
+#include "write/eager_size.h"
 #include "write/log_listener.h"
 #include "write/log_stats.h"
 #include "write/log_writer.h"
@@ -171,6 +172,7 @@ class SharedLog final : public LogWriter {
   uint64_t pending_bytes_ = 0;  // appended since the last sync began
   uint64_t syncing_bytes_ = 0;  // of sync_job_
   uint64_t next_syncing_bytes_ = 0;
+  EagerSize eager_size_{options_.eager_bytes};
 
   RecordClock clock_;
   uint32_t frame_time_ms_ = 0;

@@ -54,9 +54,8 @@ struct LogOptions {
   // For a shared log: how long a living writer may delay the acknowledgements of the others before
   // the log reports it as stalled.
   uint32_t stall_ms = 1000;
-  // For a shared log: a sync begins once this much is unsynced, before the turn ends. A sync of
-  // this size costs little more than a smaller one.
-  uint32_t eager_sync_bytes = 64u << 10;
+  // The least EagerSize: a commit of this size costs little more than a smaller one.
+  uint32_t eager_bytes = 128u << 10;
   bool shared = false;  // open a SharedLog
   bool create = true;
   RestoredIdentity restored;

@@ -111,7 +111,7 @@ Scenario MakeSharedScenario(uint64_t seed, const Wish& wish) {
   options.segment_bytes = random.OneIn(3) ? 128 << 10 : 64 << 10;
   options.max_pending_bytes = random.OneIn(4) ? 64 << 10 : 1 << 20;
   options.max_record_bytes = static_cast<uint32_t>(options.segment_bytes - 8192);
-  options.eager_sync_bytes = seed % 2 == 0 ? 256 : 64 << 10;  // not drawn, as above
+  options.eager_bytes = seed % 2 == 0 ? 256 : 64 << 10;  // not drawn, as above
   scenario.traits = MakeTraits(&random, options);
   scenario.traits.can_allocate = true;
   scenario.traits.capabilities.overwrites_in_place = true;

@@ -203,7 +203,7 @@ TEST_F(SharedLogTest, ASyncByOneMemberCoversTheOthers) {
 
 TEST_F(SharedLogTest, ALargeGroupsSyncWaitsBehindTheOneThatRuns) {
   LogOptions options = Small();
-  options.eager_sync_bytes = 900;
+  options.eager_bytes = 900;
   HeldExecutor held;
   std::unique_ptr<SharedLog> log = OpenMember(options);
   log->Attach(&held, &listener_);

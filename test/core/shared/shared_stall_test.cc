@@ -143,7 +143,7 @@ TEST_F(SharedStallTest, WhileItSyncsForAllIsToldOfToThoseThatWait) {
 
 TEST_F(SharedStallTest, WhileItSyncsForAllIsToldOfOnceWhereTwoGroupsWait) {
   LogOptions options = Impatient();
-  options.eager_sync_bytes = 100;
+  options.eager_bytes = 100;
   HeldExecutor held;
   std::unique_ptr<SharedLog> other = OpenMember(options);
   other->Attach(&held, &listener_);

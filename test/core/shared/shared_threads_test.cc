@@ -31,7 +31,7 @@ class SharedThreadsTest : public SharedTestFolder {
 
   Result<std::unique_ptr<SharedLog>> OpenIn(Executor* executor, LogListener* listener) {
     LogOptions options = Small();
-    options.eager_sync_bytes = 500;
+    options.eager_bytes = 500;
     Result<std::unique_ptr<SharedLog>> log = SharedLog::Open(files_, PathOf("log"), options);
     if (log.ok()) (*log)->Attach(executor, listener);
     return log;
