@@ -2,7 +2,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DurlogError } from '../errors.js'
 import type { Log } from '../index.js'
-import { loadedMeta, type StoredMeta, type StreamMeta } from './meta.js'
+import { defaultMeta, loadedMeta, type StoredMeta } from './meta.js'
+import { Pace } from './pace.js'
 import type { StoredRequests } from './requests.js'
 import { type ProducerState, type StreamCapture, type StreamDisk, StreamState } from './state.js'
 import type { StreamEncoding } from './types.js'
@@ -13,8 +14,8 @@ export const CATALOG_SEGMENT_BYTES: number = 8 << 20
 /** Records, and characters of them, that are written at once. A batch must fit into the smallest segment of the catalog. */
 const SLICE_RECORDS = 256
 const SLICE_LENGTH = 1 << 15
-/** Streams whose entries are noted in a turn of the event loop. */
-const APPLIED_IN_TURN = 4096
+/** Records that are read at once. */
+const BATCH_RECORDS = 256
 const BEGIN = JSON.stringify({ kind: 'begin' } satisfies StoredRecord)
 /** Dead records that the catalog may hold besides as many as there are streams. */
 const SLACK_RECORDS = 4096
@@ -34,16 +35,18 @@ export interface CatalogHead {
   requests?: StoredRequests
 }
 
+/** Members without a value are missing. */
 interface StoredStream {
   kind: 'stream'
   name: string
   created: number
-  ended: boolean
-  gone?: boolean | undefined
+  ended?: true | undefined
+  gone?: true | undefined
   writerSeq?: string | undefined
-  meta: StoredMeta
-  disk: { first: number; next: number; bytes: number; crc: number; index: string }
-  producers: [id: string, epoch: number, seq: number, recent: number[]][]
+  /** The encoding of a stream without other options. */
+  meta: StoredMeta | StreamEncoding
+  disk: [first: number, next: number, bytes: number, crc: number, index: string]
+  producers?: [id: string, epoch: number, seq: number, recent: number[]][] | undefined
 }
 
 type StoredRecord =
@@ -51,6 +54,12 @@ type StoredRecord =
   | StoredStream
   | { kind: 'gone'; name: string }
   | ({ kind: 'commit' } & CatalogHead)
+
+/** An entry of a stream in a group. */
+interface Found {
+  seq: number
+  record: StoredStream | { kind: 'gone'; name: string }
+}
 
 /** The state that the newest complete group leaves. */
 export interface CatalogState {
@@ -72,27 +81,55 @@ export class Catalog {
 
   /** Throws ERR_DURLOG_CORRUPT, or ERR_DURLOG_VERSION if a newer durlog has written it. */
   async load(): Promise<CatalogState> {
-    const stored = new Map<string, StoredStream>()
-    this.#live.clear()
-    this.#names.clear()
+    const stored = new Map<string, Found>()
+    const pace = new Pace()
     let head: CatalogHead | undefined
-    let group: [seq: number, record: StoredRecord][] = []
-    for await (const { seq, data } of this.#log.read()) {
-      const record = this.#parse(data, seq)
-      if (record.kind === 'begin') {
-        // The group before it has no commit: a crash ended it.
-        group = []
-      } else if (record.kind !== 'commit') {
-        group.push([seq, record])
-      } else {
-        if (record.version > FORMAT_VERSION)
-          throw new DurlogError('ERR_DURLOG_VERSION', `a newer durlog wrote the catalog in ${this.#log.dir}: upgrade`)
-        for (const [at, changed] of group) this.#apply(stored, at, changed)
-        group = []
-        head = record
+    let group: Found[] = []
+    for await (const batch of this.#log.read().batches(BATCH_RECORDS)) {
+      for (const { seq, data } of batch) {
+        const turn = pace.step()
+        if (turn !== undefined) await turn
+        const record = this.#parse(data, seq)
+        if (record.kind === 'begin') {
+          // The previous group has no commit: a crash ended it.
+          group = []
+        } else if (record.kind !== 'commit') {
+          group.push({ seq, record })
+        } else {
+          if (record.version > FORMAT_VERSION)
+            throw new DurlogError('ERR_DURLOG_VERSION', `a newer durlog wrote the catalog in ${this.#log.dir}: upgrade`)
+          for (const found of group) {
+            if (found.record.kind === 'gone') stored.delete(found.record.name)
+            else stored.set(found.record.name, found)
+          }
+          group = []
+          head = record
+        }
       }
     }
-    return { head, streams: loadedStreams(stored) }
+    return { head, streams: await this.#loadedStreams(stored, pace) }
+  }
+
+  /** The oldest stream first: a source is older than its forks, and in the catalog as long as it has any. */
+  async #loadedStreams(stored: ReadonlyMap<string, Found>, pace: Pace): Promise<Map<string, StreamState>> {
+    this.#live.clear()
+    this.#names.clear()
+    const byCreation = new Map<number, Found>()
+    for (const found of stored.values()) {
+      const turn = pace.step()
+      if (turn !== undefined) await turn
+      byCreation.set((found.record as StoredStream).created, found)
+    }
+    const streams = new Map<string, StreamState>()
+    // To sort numbers takes a tenth of the time of sorting objects.
+    for (const created of Float64Array.from(byCreation.keys()).sort()) {
+      const turn = pace.step()
+      if (turn !== undefined) await turn
+      const { seq, record } = byCreation.get(created) as Found
+      streams.set(record.name, loadedStream(record as StoredStream, streams))
+      this.#note(record.name, seq)
+    }
+    return streams
   }
 
   /**
@@ -119,9 +156,10 @@ export class Catalog {
     const liveFrom = await this.#moveOldest(groupStart, writer, newSeqs)
     await writer.flush()
     await log.append(JSON.stringify({ kind: 'commit', version: FORMAT_VERSION, ...head }), { durability: level })
-    let count = 0
+    const pace = new Pace()
     for (const [name, seq] of newSeqs) {
-      if (++count % APPLIED_IN_TURN === 0) await nextTurn()
+      const turn = pace.step()
+      if (turn !== undefined) await turn
       this.#note(name, seq)
     }
     this.#liveFrom = liveFrom
@@ -162,16 +200,6 @@ export class Catalog {
     else {
       this.#live.set(name, seq)
       this.#names.set(seq, name)
-    }
-  }
-
-  #apply(stored: Map<string, StoredStream>, seq: number, record: StoredRecord): void {
-    if (record.kind === 'gone') {
-      stored.delete(record.name)
-      this.#note(record.name, undefined)
-    } else if (record.kind === 'stream') {
-      stored.set(record.name, record)
-      this.#note(record.name, seq)
     }
   }
 
@@ -228,24 +256,25 @@ class SliceWriter {
 }
 
 function streamText(state: StreamState, capture: StreamCapture, disk: StreamDisk): string {
-  const producers: StoredStream['producers'] = []
-  for (const [id, { epoch, seq, recent }] of capture.producers) producers.push([id, epoch, seq, recent])
   const { name, created, meta } = state
   const { ended, gone, writerSeq } = capture
-  const { first, next, bytes, crc } = disk
+  const { first, next, bytes, crc, index } = disk
   const stored: StoredStream = {
     kind: 'stream',
     name,
     created,
-    ended,
-    // JSON has no members that are undefined.
-    gone: gone ? true : undefined,
+    ended: ended || undefined,
+    gone: gone || undefined,
     writerSeq,
-    meta,
-    disk: { first, next, bytes, crc, index: disk.index.toString('base64') },
-    producers,
+    meta: meta === defaultMeta(meta.encoding) ? meta.encoding : meta,
+    disk: [first, next, bytes, crc, index.toString('base64')],
+    producers: capture.producers.size === 0 ? undefined : storedProducers(capture),
   }
   return JSON.stringify(stored)
+}
+
+function storedProducers({ producers }: StreamCapture): StoredStream['producers'] {
+  return [...producers].map(([id, { epoch, seq, recent }]) => [id, epoch, seq, recent])
 }
 
 function goneText(name: string): string {
@@ -253,29 +282,24 @@ function goneText(name: string): string {
   return JSON.stringify(stored)
 }
 
-/** The streams, the oldest first: a source is older than its forks, and in the catalog as long as it has any. */
-function loadedStreams(stored: ReadonlyMap<string, StoredStream>): Map<string, StreamState> {
-  const streams = new Map<string, StreamState>()
-  const records = [...stored.values()].sort((a, b) => a.created - b.created)
-  for (const record of records) {
-    const meta = loadedMeta(record.meta)
-    const source = meta.fork === undefined ? undefined : streams.get(meta.fork.stream)
-    streams.set(record.name, loadedStream(record, meta, source))
-  }
-  return streams
-}
-
-function loadedStream(record: StoredStream, meta: StreamMeta, source: StreamState | undefined): StreamState {
-  const disk = { ...record.disk, index: Buffer.from(record.disk.index, 'base64') }
-  const state = new StreamState(record.name, record.created, disk, false, meta, source)
+/** `older`: the streams that were created before it. */
+function loadedStream(
+  { name, created, ended, gone, writerSeq, meta, disk, producers }: StoredStream,
+  older: ReadonlyMap<string, StreamState>,
+): StreamState {
+  const [first, next, bytes, crc, index] = disk
+  const files: StreamDisk = { first, next, bytes, crc, index: Buffer.from(index, 'base64') }
+  const options = typeof meta === 'string' ? defaultMeta(meta) : loadedMeta(meta)
+  const source = options.fork === undefined ? undefined : older.get(options.fork.stream)
+  const state = new StreamState(name, created, files, false, options, source)
   state.known = true
-  state.gone = record.gone ?? false
-  state.writerSeq = record.writerSeq
-  state.ended = record.ended
-  state.endVisible = record.ended
-  if (record.producers.length > 0)
+  state.gone = gone === true
+  state.writerSeq = writerSeq
+  state.ended = ended === true
+  state.endVisible = state.ended
+  if (producers !== undefined)
     state.producers = new Map<string, ProducerState>(
-      record.producers.map(([id, epoch, seq, recent]) => [id, { epoch, seq, recent }]),
+      producers.map(([id, epoch, seq, recent]) => [id, { epoch, seq, recent }]),
     )
   return state
 }

@@ -8,6 +8,7 @@ import type { Catalog, CatalogChange, CatalogHead } from './catalog.js'
 import { codecOf } from './encoding.js'
 import { FileRepair, type StepHook } from './file-repair.js'
 import type { FolderFiles } from './folder-files.js'
+import { Pace } from './pace.js'
 import { INDEX_BLOCK_RECORDS, INDEX_ENTRY_BYTES } from './record-index.js'
 import { NO_DISK, type StreamCapture, type StreamState } from './state.js'
 import { StoreJob, type StoreRequest } from './store-job.js'
@@ -86,9 +87,11 @@ export class Checkpointer {
       const head = { log: log.uuid, encoding, position, lastTimeMs, voids, requests }
       await this.#context.catalog.store(changes, head, this.#context.level)
       this.#position = position
-      for (const [at, { state, disk }] of changes.entries()) {
-        if (at % STREAMS_IN_TURN === STREAMS_IN_TURN - 1) await new Promise((resolve) => setImmediate(resolve))
-        records += disk.next - state.disk.next
+      const pace = new Pace()
+      for (const { state, capture, disk } of changes) {
+        const turn = pace.step()
+        if (turn !== undefined) await turn
+        if (capture !== undefined) records += disk.next - state.disk.next
         table.stored(state, disk)
       }
       table.tail.releaseBefore(position)

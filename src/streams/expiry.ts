@@ -2,6 +2,7 @@
 import { clearInterval, setInterval } from 'node:timers'
 import { EntryKind } from './entry.js'
 import { bareItem } from './items.js'
+import { Pace } from './pace.js'
 import type { Sequencer } from './sequencer.js'
 import type { StreamState } from './state.js'
 
@@ -12,10 +13,12 @@ const SWEEP_STREAMS = 1000
 export class Expiry {
   readonly #sequencer: Sequencer
   readonly #timer: NodeJS.Timeout
+  #sweeping = false
+  #closed = false
 
   constructor(sequencer: Sequencer) {
     this.#sequencer = sequencer
-    this.#timer = setInterval(() => this.#sweep(), SWEEP_MS).unref()
+    this.#timer = setInterval(() => void this.#sweep(), SWEEP_MS).unref()
   }
 
   /** The stream, if callers may know it and it has not expired. */
@@ -31,6 +34,7 @@ export class Expiry {
   }
 
   close(): void {
+    this.#closed = true
     clearInterval(this.#timer)
   }
 
@@ -48,12 +52,20 @@ export class Expiry {
     this.#sequencer.submit([bareItem(EntryKind.delete, name)]).catch(() => {})
   }
 
-  #sweep(): void {
+  /** One sweep at a time. */
+  async #sweep(): Promise<void> {
+    if (this.#sweeping) return
+    this.#sweeping = true
+    const pace = new Pace()
     let count = 0
     for (const state of this.#sequencer.table.expiring) {
-      if (state.gone || !this.#isOver(state)) continue
+      const turn = pace.step()
+      if (turn !== undefined) await turn
+      if (this.#closed || count === SWEEP_STREAMS) break
+      if (state.gone || state.deleted || !this.#isOver(state)) continue
       this.#remove(state)
-      if (++count === SWEEP_STREAMS) return
+      count++
     }
+    this.#sweeping = false
   }
 }

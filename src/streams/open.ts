@@ -12,6 +12,7 @@ import { FolderFiles } from './folder-files.js'
 import { FrameMemory } from './frame-memory.js'
 import { RECORD_MAX_BYTES } from './items.js'
 import { type ResolvedStreamsOptions, resolveStreamsOptions } from './options.js'
+import { Pace } from './pace.js'
 import { RequestTable } from './requests.js'
 import { type Opened, OWN_CURSOR, StreamStore } from './store.js'
 import { StreamTable } from './table.js'
@@ -22,6 +23,8 @@ const LOG_SEGMENT_BYTES = 16 << 20
 const FIRST_SEGMENT_BYTES = 1 << 18
 /** The largest overhead of an entry in the log: header, name, producer, writerSeq. */
 const ENTRY_OVERHEAD_BYTES = 4096
+
+const REPLAYED_AT_ONCE = 256
 
 /** Of the owner, and of trials. */
 export interface Internals {
@@ -120,8 +123,7 @@ function withEncoding(dir: string, options: ResolvedStreamsOptions, encoding: St
 /** The state that the catalog and the log after it leave. */
 async function load(log: Log, catalog: Catalog): Promise<{ head: CatalogHead | undefined; table: StreamTable }> {
   const { head, streams } = await catalog.load()
-  const table = new StreamTable()
-  for (const state of streams.values()) table.add(state)
+  const table = new StreamTable(streams)
   if (head === undefined) return { head, table }
   if (head.log !== log.uuid) throw apart(log, `the catalog belongs to another log, ${head.log}`)
   if (head.position < log.firstSeq || head.position > log.nextSeq)
@@ -134,20 +136,25 @@ async function load(log: Log, catalog: Catalog): Promise<{ head: CatalogHead | u
 }
 
 async function replay(log: Log, table: StreamTable, from: number): Promise<void> {
-  const memory = new FrameMemory()
-  let batch: Entry[] = []
   if (from === log.nextSeq) return
-  for await (const { seq, data } of log.read({ from })) {
-    // The reader's bytes belong to a larger block, which the table would keep in memory.
-    const bytes = memory.reserve(data.length)
-    const { start } = memory
-    memory.end = start + data.copy(bytes, start)
-    memory.keep()
-    const entry = decodeEntry(data, seq)
-    batch.push({ ...entry, bytes, valueAt: start + entry.valueAt, end: memory.end })
-    if (entry.continues) continue
-    table.replay(batch, seq - batch.length + 1)
-    batch = []
+  const memory = new FrameMemory()
+  const pace = new Pace()
+  let entries: Entry[] = []
+  for await (const records of log.read({ from }).batches(REPLAYED_AT_ONCE)) {
+    for (const { seq, data } of records) {
+      const turn = pace.step()
+      if (turn !== undefined) await turn
+      // The reader's bytes belong to a larger block, which the table would keep in memory.
+      const bytes = memory.reserve(data.length)
+      const { start } = memory
+      memory.end = start + data.copy(bytes, start)
+      memory.keep()
+      const entry = decodeEntry(data, seq)
+      entries.push({ ...entry, bytes, valueAt: start + entry.valueAt, end: memory.end })
+      if (entry.continues) continue
+      table.replay(entries, seq - entries.length + 1)
+      entries = []
+    }
   }
 }
 

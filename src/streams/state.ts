@@ -72,10 +72,8 @@ export class StreamState {
   /** The last append or read; when it was loaded, if there was none since. */
   usedMs: number = Date.now()
   producers: ReadonlyMap<string, ProducerState> = NO_PRODUCERS
-  /** Changed since the last checkpoint began. */
-  isDirty = false
-  /** The checkpoint in progress has yet to store it. */
-  isFrozen = false
+  /** The number of checkpoints that had begun before its last change; -1 before the first change. */
+  changedAfter = -1
   /** Set while a checkpoint has yet to store it and it has changed since the checkpoint began. */
   capture: StreamCapture | undefined
   /** Only of a stream that a checkpoint has stored: others have no need of it. */

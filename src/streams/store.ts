@@ -16,6 +16,7 @@ import type { FolderFiles } from './folder-files.js'
 import { provideInternals } from './internals.js'
 import { appendItem, type StreamContext } from './items.js'
 import { checkReadOptions, type ResolvedStreamsOptions, resolveBatch, resolvePrefix } from './options.js'
+import { Pace } from './pace.js'
 import type { RequestId, RequestTable } from './requests.js'
 import { type Item, Sequencer } from './sequencer.js'
 import { firstResult, infoOf, NamedStream } from './stream.js'
@@ -170,7 +171,10 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
 
   async *list(options?: { prefix?: string | undefined }): AsyncGenerator<StreamInfo, void, undefined> {
     const prefix = resolvePrefix(options)
+    const pace = new Pace()
     for (const name of this.#sequencer.table.streams.keys()) {
+      const turn = pace.step()
+      if (turn !== undefined) await turn
       this.#checkOpen()
       const info = name.startsWith(prefix) ? infoOf(this.#context, name) : undefined
       if (info !== undefined) yield info

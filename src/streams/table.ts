@@ -10,11 +10,12 @@ import { type Place, Tail } from './tail.js'
 type Change = Pick<Entry, 'kind' | 'stream' | 'producer' | 'writerSeq' | 'encoding' | 'meta'>
 
 export class StreamTable {
-  readonly streams: Map<string, StreamState> = new Map()
+  readonly streams: Map<string, StreamState>
   /** Changed or deleted since the last checkpoint began. */
   dirty: Map<string, StreamState> = new Map()
   /** Of the checkpoint in progress: what it has yet to store. */
   #frozen: Map<string, StreamState> = new Map()
+  #checkpoints = 0
   /** The records that are not in their streams' files yet. */
   readonly tail: Tail = new Tail()
   /** The time of the newest entry. */
@@ -26,6 +27,12 @@ export class StreamTable {
   /** Streams that expire. */
   readonly expiring: Set<StreamState> = new Set()
   readonly #waiting = new Map<string, Set<() => void>>()
+
+  /** `streams`: those that the catalog holds. */
+  constructor(streams: Map<string, StreamState> = new Map()) {
+    this.streams = streams
+    for (const state of streams.values()) this.#link(state)
+  }
 
   find = (name: string): StreamState | undefined => this.streams.get(name)
 
@@ -105,11 +112,8 @@ export class StreamTable {
   /** Begins a checkpoint of what is dirty. Later changes of a stream leave a copy of it in `capture` first. */
   freeze(): Map<string, StreamState> {
     this.#frozen = this.dirty
-    for (const state of this.#frozen.values()) {
-      state.isDirty = false
-      state.isFrozen = true
-    }
     this.dirty = new Map()
+    this.#checkpoints++
     return this.#frozen
   }
 
@@ -118,7 +122,6 @@ export class StreamTable {
     state.tail = state.tail.slice(disk.next - state.disk.next)
     state.disk = disk
     state.capture = undefined
-    state.isFrozen = false
     this.#frozen.delete(state.name)
   }
 
@@ -126,20 +129,12 @@ export class StreamTable {
   thaw(): void {
     for (const [name, state] of this.#frozen) {
       state.capture = undefined
-      state.isFrozen = false
       // A newer stream of the same name is dirty already, and replaces it.
       if (this.dirty.has(name)) continue
-      state.isDirty = true
+      state.changedAfter = this.#checkpoints
       this.dirty.set(name, state)
     }
     this.#frozen = new Map()
-  }
-
-  /** Adds a stream that the catalog holds; its source has been added before. */
-  add(state: StreamState): void {
-    this.streams.set(state.name, state)
-    if (state.source !== undefined) state.source.forks++
-    if (expiryOf(state.meta, 0) < Number.POSITIVE_INFINITY) this.expiring.add(state)
   }
 
   /** Whether a reader waits for the stream `name`. */
@@ -152,8 +147,14 @@ export class StreamTable {
     const { fork } = meta
     const source = fork === undefined ? undefined : (this.streams.get(fork.stream) as StreamState)
     const state = new StreamState(stream, position, emptyDisk(meta), replaces, meta, source)
-    this.add(state)
+    this.streams.set(stream, state)
+    this.#link(state)
     return state
+  }
+
+  #link(state: StreamState): void {
+    if (state.source !== undefined) state.source.forks++
+    if (expiryOf(state.meta, 0) < Number.POSITIVE_INFINITY) this.expiring.add(state)
   }
 
   /** Removes a stream, and its source if that was deleted and this was its last fork. */
@@ -170,9 +171,9 @@ export class StreamTable {
   }
 
   #touch(state: StreamState): void {
-    if (state.isFrozen && state.capture === undefined) state.capture = state.copy()
-    if (state.isDirty) return
-    state.isDirty = true
+    if (state.changedAfter === this.#checkpoints) return
+    state.changedAfter = this.#checkpoints
+    if (this.#frozen.get(state.name) === state) state.capture ??= state.copy()
     this.dirty.set(state.name, state)
   }
 

@@ -9,10 +9,12 @@ import { defaultMeta } from '../../src/streams/meta.js'
 import { type ProducerState, RECENT_APPENDS, StreamState } from '../../src/streams/state.js'
 import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
 
+let streamsCreated = 0
+
 /** A stream of `next` records. */
 function change(name: string, next: number): CatalogChange {
   const disk = { first: 0, next, bytes: next * 10, crc: next, index: Buffer.from([next % 256]) }
-  const state = new StreamState(name, 0, disk, false, defaultMeta('json'), undefined)
+  const state = new StreamState(name, streamsCreated++, disk, false, defaultMeta('json'), undefined)
   state.producers = new Map([['__proto__', { epoch: 1, seq: next, recent: [next] }]])
   return { state, capture: state.copy(), disk }
 }
@@ -82,6 +84,6 @@ test('a stream with the most producers, the longest ids and the greatest seqs fi
   await catalog.store([change('before', 1), { state, capture: state.copy(), disk }, change('after', 1)], head(1))
   await catalog.close()
   const { streams } = await new Catalog(await openUntilDone(dir)).load()
-  expect([...streams.keys()]).toEqual(['before', 'a', 'after'])
+  expect([...streams.keys()]).toEqual(['a', 'before', 'after'])
   expect(streams.get('a')?.producers).toEqual(producers)
 })

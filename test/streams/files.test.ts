@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { fileNameOf } from '../../src/streams/file-name.js'
-import { openStreams } from '../../src/streams/index.js'
+import { openStreams, type StreamsCheckpoint } from '../../src/streams/index.js'
 import { codeOf, scratchDir } from '../fixtures/scratch.js'
 import { all, linesOf, scratchStreams, values } from '../fixtures/streams.js'
 
@@ -169,9 +169,25 @@ test('the space of deleted streams is free after the next checkpoint', async () 
   expect(readdirSync(join(dir, 'streams'))).toHaveLength(200)
   expect(readdirSync(join(dir, 'index'))).toHaveLength(200)
   await Promise.all(Array.from({ length: 199 }, (_, i) => streams.stream(`s${i}`).delete()))
+  const checkpoints: StreamsCheckpoint[] = []
+  streams.on('checkpoint', (done) => checkpoints.push(done))
   await streams.checkpoint()
+  // A deletion is not a negative number of records.
+  expect(checkpoints.every(({ records }) => records === 0)).toBe(true)
   expect(readdirSync(join(dir, 'streams'))).toEqual(['s199.jsonl'])
   expect(readdirSync(join(dir, 'index'))).toEqual(['s199'])
+})
+
+test('a list of many streams lets the event loop turn', async () => {
+  const { streams } = await scratchStreams({ durability: 'memory' })
+  await Promise.all(Array.from({ length: 20_000 }, (_, i) => streams.stream(`s${i}`).append(i)))
+  let turned = false
+  setImmediate(() => {
+    turned = true
+  })
+  let listed = 0
+  for await (const _ of streams.list()) if (!turned) listed++
+  expect(listed).toBeLessThan(20_000)
 })
 
 test('the log is trimmed once a checkpoint has moved its segments', async () => {
