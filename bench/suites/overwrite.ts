@@ -14,11 +14,11 @@ const MIB = 2 ** 20
 const STEP_BYTES = 4096
 
 const FILES: readonly { label: string; file: BaselineFile }[] = [
-  { label: 'buffered, growing', file: 'none' },
-  { label: 'overwrite', file: 'data' },
-  { label: 'fallocate', file: 'fallocate' },
-  { label: 'fallocate + zero fill', file: 'zero' },
-  { label: 'keep-size', file: 'keep-size' },
+  { label: 'growing file', file: 'none' },
+  { label: 'overwritten file', file: 'data' },
+  { label: 'fallocated file', file: 'fallocate' },
+  { label: 'zero-filled file', file: 'zero' },
+  { label: 'fallocated file, size kept', file: 'keep-size' },
 ]
 
 interface Work {

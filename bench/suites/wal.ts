@@ -27,13 +27,13 @@ interface Way {
 }
 
 const WAYS: readonly Way[] = [
-  { label: 'file + fdatasync', durable: true, raw: { method: 'pwrite-fdatasync', file: 'none' } },
-  { label: '+ preallocation', durable: true, raw: { method: 'pwrite-fdatasync', file: 'fallocate' } },
-  { label: '+ zero fill and pwrite', durable: true, raw: { method: 'pwrite-fdatasync', file: 'zero' } },
-  { label: '+ direct (O_DIRECT+O_DSYNC)', durable: true, raw: { method: 'direct-dsync', file: 'zero' } },
-  { label: 'mmap + sync flush', durable: true, raw: { method: 'mmap-msync', file: 'zero' } },
+  { label: 'growing file, fdatasync', durable: true, raw: { method: 'pwrite-fdatasync', file: 'none' } },
+  { label: 'fallocated file, fdatasync', durable: true, raw: { method: 'pwrite-fdatasync', file: 'fallocate' } },
+  { label: 'zero-filled file, fdatasync', durable: true, raw: { method: 'pwrite-fdatasync', file: 'zero' } },
+  { label: 'zero-filled file, O_DIRECT+O_DSYNC', durable: true, raw: { method: 'direct-dsync', file: 'zero' } },
+  { label: 'map of a zero-filled file, msync', durable: true, raw: { method: 'mmap-msync', file: 'zero' } },
   { label: 'durlog append at sync', durable: true, level: 'sync' },
-  { label: 'mmap + async flush', durable: false, raw: { method: 'mmap-msync-async', file: 'zero' } },
+  { label: 'map of a zero-filled file, MS_ASYNC', durable: false, raw: { method: 'mmap-msync-async', file: 'zero' } },
   { label: 'durlog append at async', durable: false, level: 'async' },
   { label: 'durlog append at memory', durable: false, level: 'memory' },
 ]
@@ -110,7 +110,7 @@ function tableOf(title: string, rows: Row[], durable: boolean): TableResult {
     durability: durable ? 'sync: on the device' : 'in the page cache: survives kill -9, not a power cut',
     labels: ['log'],
     figures: ['min', 'mean', 'p50', 'p90', 'p99', 'max', 'opsPerSecond'],
-    ratioTo: durable ? "O_DIRECT+O_DSYNC's p50" : "mmap + async flush's p50",
+    ratioTo: durable ? "O_DIRECT+O_DSYNC's p50" : "MS_ASYNC's p50",
     chart: 'latency',
     rows,
   }
