@@ -16,6 +16,8 @@ const TESTS = [
   ['src-native/read/', ['read'], ['inspect', 'log', 'shared']],
   ['src-native/inspect/', ['inspect'], ['recovery']],
   ['src-native/retention/', ['retention'], ['log']],
+  ['src-native/streams/', ['streams']],
+  ['src-native/write/', ['write'], ['log', 'shared']],
   ['src-native/log/', ['log'], ['retention', 'live', 'read']],
   ['src-native/shared/', ['shared'], ['log']],
 ]

@@ -42,13 +42,15 @@ CopyState DecodeCopy(const uint8_t* fields, SegmentHeader* header) {
   return CopyState::kWhole;
 }
 
+bool HasHyphenBefore(size_t byte) { return byte == 4 || byte == 6 || byte == 8 || byte == 10; }
+
 }  // namespace
 
 std::string FormatUuid(const LogUuid& uuid) {
   static constexpr char kHex[] = "0123456789abcdef";
   std::string text;
   for (size_t i = 0; i < uuid.size(); ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    if (HasHyphenBefore(i)) text += '-';
     text += kHex[uuid[i] >> 4];
     text += kHex[uuid[i] & 15];
   }
@@ -58,15 +60,13 @@ std::string FormatUuid(const LogUuid& uuid) {
 std::optional<LogUuid> ParseUuid(const std::string& text) {
   static const std::string kHex = "0123456789abcdef";
   LogUuid uuid{};
-  size_t digits = 0;
-  for (const char c : text) {
-    if (c == '-') continue;
-    const size_t value = kHex.find(c);
-    if (value == std::string::npos || digits == 2 * uuid.size()) return std::nullopt;
-    uint8_t& byte = uuid[digits / 2];
-    byte = static_cast<uint8_t>((size_t{byte} << 4) | value);
-    ++digits;
+  if (text.size() != FormatUuid(uuid).size()) return std::nullopt;
+  size_t at = 0;
+  for (size_t i = 0; i < uuid.size(); ++i, at += 2) {
+    if (HasHyphenBefore(i)) ++at;
+    uuid[i] = static_cast<uint8_t>((kHex.find(text[at]) << 4) | (kHex.find(text[at + 1]) & 15));
   }
+  // Any other character than those was read as one of them.
   if (FormatUuid(uuid) != text) return std::nullopt;
   return uuid;
 }

@@ -91,6 +91,16 @@ TEST_F(ScannerTest, WrongSeqEndsTheWholeRecords) {
   EXPECT_EQ(scan.first_after, 2u);
 }
 
+TEST_F(ScannerTest, RecordsOfAnotherPlaceTakeTheirSeqs) {
+  for (uint64_t seq = 20; seq < 23; ++seq) PutRecord(seq);
+  const SegmentScan scan = Scan(5);
+  EXPECT_TRUE(scan.misplaced);
+  EXPECT_TRUE(scan.damaged);
+  EXPECT_EQ(scan.records, 0u);
+  EXPECT_EQ(scan.next_seq, 5u);
+  EXPECT_EQ(scan.next_after, 23u);
+}
+
 TEST_F(ScannerTest, UnfinishedBatchDoesNotCount) {
   PutRecord(0);
   const size_t batch = PutRecord(1, 0, true);

@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "memory_file_system.h"
 #include "observed_file_system.h"
+#include "streams/store_streams.h"
 
 namespace durlog {
 namespace {
@@ -117,6 +120,57 @@ TEST_F(RecordWriterTest, AFileOfAnotherLengthIsLeftAlone) {
   EXPECT_FALSE(*missing.Open(1));
   EXPECT_EQ(memory_.files.count("other.jsonl"), 0u);
   EXPECT_EQ(steps.taken(), 0u);
+}
+
+// Lines of two pages to a file whose opening for direct writes fails with `refusal`.
+Status WriteIfDirectOpenFails(MemoryFileSystem* memory, const Status& refusal) {
+  memory->files["s.jsonl"] = std::make_shared<MemoryBytes>(kPage, uint8_t{' '});
+  size_t opened = 0;
+  ObservedDirectory directory(std::move(memory->OpenDirectory("memory", false).value()), "", 0,
+                              [&](const ObservedCall& call) {
+                                // The first open is for writes by the page cache.
+                                if (call.call == "open" && ++opened > 1) return refusal;
+                                return Status::Ok();
+                              });
+  const std::string line(2 * kPage, 'x');
+  const StreamRecord record{{reinterpret_cast<const uint8_t*>(line.data()), line.size()}, 1, 2};
+  AlignedBuffer scratch;
+  StepLimit steps(UINT64_MAX);
+  RecordWriter writer(directory, "s.jsonl", &scratch, &steps);
+  EXPECT_TRUE(*writer.Open(kPage));
+  uint32_t crc = 0;
+  std::vector<uint64_t> ends;
+  const Status written = writer.WriteLines(kPage, &record, 1, &crc, &ends);
+  EXPECT_EQ(opened, 2u);
+  return written;
+}
+
+TEST_F(RecordWriterTest, LinesAreStoredIfTheFileSystemHasNoDirectWrites) {
+  const Status written =
+      WriteIfDirectOpenFails(&memory_, Status::Error(Code::kUnsupported, "no direct I/O"));
+  ASSERT_TRUE(written.ok()) << written.message();
+  const MemoryBytes& stored = *memory_.files["s.jsonl"];
+  EXPECT_EQ(std::count(stored.begin(), stored.end(), 'x'), std::ptrdiff_t{2 * kPage});
+}
+
+TEST_F(RecordWriterTest, AFailureToOpenTheFileForDirectWritesIsReported) {
+  const Status written =
+      WriteIfDirectOpenFails(&memory_, Status::Error(Code::kTooManyFiles, "no descriptor"));
+  EXPECT_EQ(written.code(), Code::kTooManyFiles);
+}
+
+TEST_F(RecordWriterTest, AStreamWithoutAFileIsStored) {
+  const std::unique_ptr<Directory> directory =
+      std::move(memory_.OpenDirectory("memory", false).value());
+  StepLimit steps(UINT64_MAX);
+  std::vector<StreamChange> changes(1);
+  changes[0].name = "s";
+  changes[0].removes = true;
+  changes[0].has_file = false;
+  memory_.files["s.jsonl"] = std::make_shared<MemoryBytes>(10, uint8_t{'x'});
+  ASSERT_TRUE(StoreStreams(*directory, *directory, {}, true, &steps, &changes).ok());
+  EXPECT_TRUE(changes[0].stored);
+  EXPECT_EQ(memory_.files.count("s.jsonl"), 0u);
 }
 
 }  // namespace
