@@ -22,7 +22,7 @@ export function append(service: Service, call: Call): void {
   exchange.body(service.options.maxBodyBytes, (body) => store(service, call, conditions, body), call.fail)
 }
 
-/** What the headers of a request ask for. */
+/** The conditions of an append, from the headers of its request. */
 interface Conditions {
   closes: boolean
   producer: Producer | undefined
