@@ -57,6 +57,9 @@ const EXIT_CODES: Record<DurlogErrorCode, number> = {
   ERR_DURLOG_PRODUCER_GAP: ExitCode.badInput,
 }
 
+/** Of an InputError; any other is BAD_INPUT. */
+const INPUT_CODES: Record<number, string> = { [ExitCode.usage]: 'USAGE', [ExitCode.noLog]: 'NOT_FOUND' }
+
 /** Whether the command has this option. */
 type Has = (flag: string) => boolean
 
@@ -94,6 +97,13 @@ const ADVICE: Partial<Record<DurlogErrorCode, (has: Has) => string>> = {
   ERR_DURLOG_INVALID_ARGUMENT: () => '"durlog COMMAND --help" lists the options',
 }
 
+/** For errors of the system, of commands with the option `--port`. */
+const LISTEN_ADVICE: Record<string, string> = {
+  EADDRINUSE: 'another program uses this port: choose another one with --port',
+  EADDRNOTAVAIL: '--host must be an address of this machine',
+  EACCES: 'a port below 1024 needs more rights: choose another one with --port',
+}
+
 /** `has` says which options the command has: advice names no others. */
 export function toFailure(error: unknown, has: Has): Failure {
   // `await using` wraps the first error if closing the log failed too.
@@ -108,14 +118,14 @@ export function toFailure(error: unknown, has: Has): Failure {
     return { code, message, advice: ADVICE[code]?.(has) ?? '', exitCode: EXIT_CODES[code], details }
   }
   if (error instanceof InputError) {
-    const code = error.exitCode === ExitCode.usage ? 'USAGE' : 'BAD_INPUT'
+    const code = INPUT_CODES[error.exitCode] ?? 'BAD_INPUT'
     return { code, message: error.message, advice: '', exitCode: error.exitCode, details: {} }
   }
   if (error instanceof InterruptedError)
     return { code: 'INTERRUPTED', message: error.message, advice: '', exitCode: error.exitCode, details: {} }
   const { code = 'ERR_UNEXPECTED', message = String(error) } = error as NodeJS.ErrnoException
   const exitCode = code === 'ENOSPC' ? ExitCode.noSpace : code === 'ENOENT' ? ExitCode.noLog : ExitCode.io
-  return { code, message, advice: '', exitCode, details: {} }
+  return { code, message, advice: (has('--port') && LISTEN_ADVICE[code]) || '', exitCode, details: {} }
 }
 
 /**

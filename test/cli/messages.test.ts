@@ -1,10 +1,12 @@
 /** Messages with a remedy that names options of the command. */
 import { mkdirSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { judgeFlush } from '../../src/cli/doctor/flush.js'
 import { toFailure } from '../../src/cli/failure.js'
 import { DurlogError } from '../../src/errors.js'
+import { openStreams } from '../../src/streams/index.js'
 import { durlog } from '../fixtures/command.js'
 import { codeOf, openUntilDone, scratchDir, scratchLog } from '../fixtures/scratch.js'
 
@@ -45,6 +47,22 @@ test('a locked log: the advice names --shared and --wait only if the command has
 test('no space: the advice names --segment-bytes if the command has it', () => {
   expect(advice('ERR_DURLOG_NO_SPACE', '--segment-bytes')).toContain('--segment-bytes')
   expect(advice('ERR_DURLOG_NO_SPACE')).not.toContain('--segment-bytes')
+})
+
+test('a port in use: the advice names --port', async () => {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const { code, stderr } = await durlog(['serve', join(scratchDir(), 'streams'), '--port', String(port)])
+  server.close()
+  expect([code, stderr]).toEqual([74, expect.stringMatching(/EADDRINUSE.*\n {2}.*another one with --port/)])
+})
+
+test('a stream that does not exist is NOT_FOUND, as a log that does not exist', async () => {
+  const dir = join(scratchDir(), 'streams')
+  await (await openStreams(dir)).close()
+  const { code, stderr } = await durlog(['streams', dir, 'cat', 'none'])
+  expect([code, stderr]).toEqual([66, 'durlog: NOT_FOUND: there is no such stream: none\n'])
 })
 
 test('import of ordinary JSON Lines names append and --plain', async () => {
