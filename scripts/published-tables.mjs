@@ -93,7 +93,11 @@ function readmePeers(results) {
   const rows = peersOn(results, 'ext4', true)
     .sort((a, b) => b.rate - a.rate)
     .map(({ labels, p50, rate, share }) => [labels[0], number(p50), number(rate), times(share)])
-  return markdownTable(['256 B, on the device', 'one at a time, p50 us', '1,024 in flight, /s', 'durlog is faster by'], 1, rows)
+  return markdownTable(
+    ['256 B, on the device', 'one at a time, p50 us', '1,024 in flight, /s', 'durlog is faster by'],
+    1,
+    rows,
+  )
 }
 
 /** What durlog's own work costs beyond the raw calls, in the rows where that is most. */

@@ -53,26 +53,39 @@ describe('the signature of a macOS binary', () => {
   const PAGE_BYTES = 4096
   const BEGIN = 2 * PAGE_BYTES + 100
 
-  /** A Mach-O file of three pages and its ad hoc signature. */
+  const SIGNATURE_BYTES = 28
+  const DIRECTORY_BYTES = 44
+  const HASHES = SIGNATURE_BYTES + DIRECTORY_BYTES
+  const SLOT = 1
+
+  function sha256(bytes: Buffer): Buffer {
+    return createHash('sha256').update(bytes).digest()
+  }
+
+  function bigEndian(...numbers: number[]): Buffer {
+    const bytes = Buffer.alloc(numbers.length * 4)
+    for (const [i, value] of numbers.entries()) bytes.writeUInt32BE(value, i * 4)
+    return bytes
+  }
+
+  /** A Mach-O file of three pages and its ad hoc signature, which has a code directory and one more blob. */
   function signedFile(): Buffer {
-    const file = Buffer.alloc(BEGIN + 12 + 8 + 44 + 3 * 32)
+    const file = Buffer.alloc(BEGIN)
     for (const [at, value] of [0xfeedfacf, 0x0100000c, 0, 6, 1, 16, 0, 0, 0x1d, 16, BEGIN].entries())
       file.writeUInt32LE(value, at * 4)
     file.write('code', PAGE_BYTES + 8)
-    const hashes = [0, 1, 2].map((page) =>
-      createHash('sha256')
-        .update(file.subarray(page * PAGE_BYTES, Math.min((page + 1) * PAGE_BYTES, BEGIN)))
-        .digest(),
-    )
-    const directory = [0xfade0c02, 44 + 96, 0x20400, 0x20002, 44, 0, 0, 3, BEGIN]
-    const numbers = [0xfade0cc0, 20 + 44 + 96, 1, 0, 20, ...directory]
-    for (const [i, value] of numbers.entries()) file.writeUInt32BE(value, BEGIN + i * 4)
-    file.set([32, 2, 0, 12], BEGIN + 20 + 36)
-    file.set(Buffer.concat(hashes), BEGIN + 20 + 44)
-    return file
+    const pages = [0, 1, 2].map((page) => file.subarray(page * PAGE_BYTES, (page + 1) * PAGE_BYTES))
+    const blob = bigEndian(0xfade7171, 12, 7)
+    const hashes = [blob, ...pages].map(sha256)
+    const bytes = DIRECTORY_BYTES + hashes.length * 32
+    const directory = bigEndian(0xfade0c02, bytes, 0x20400, 0x20002, DIRECTORY_BYTES + 32, 0, SLOT, 3, BEGIN, 0, 0)
+    directory.set([32, 2, 0, 12], 36)
+    const end = SIGNATURE_BYTES + bytes
+    const signature = bigEndian(0xfade0cc0, end + blob.length, 2, 0, SIGNATURE_BYTES, SLOT, end)
+    return Buffer.concat([file, signature, directory, ...hashes, blob])
   }
 
-  test('is accepted if it has the hash of each page', () => {
+  test('is accepted if it has the hash of each page and blob', () => {
     expect(readMacho(signedFile()).signature).toBeUndefined()
   })
 
@@ -80,8 +93,10 @@ describe('the signature of a macOS binary', () => {
     ['one byte of a page was changed', PAGE_BYTES + 8, 'has a signature that does not fit the bytes of page 1'],
     ['the last byte before it was changed', BEGIN - 1, 'has a signature that does not fit the bytes of page 2'],
     ['it is at another place', BEGIN, 'has no signature where its header says'],
-    ['it is not ad hoc', BEGIN + 20 + 15, 'has a signature that is not ad hoc'],
-    ['it covers less than the file', BEGIN + 20 + 35, 'has a signature of another length'],
+    ['it is not ad hoc', BEGIN + SIGNATURE_BYTES + 15, 'has a signature that is not ad hoc'],
+    ['it covers less than the file', BEGIN + SIGNATURE_BYTES + 35, 'has a signature of another length'],
+    ['a blob of it was changed', signedFile().length - 1, 'has a signature that does not fit its blob in slot 1'],
+    ['the hash of a blob was changed', BEGIN + HASHES, 'has a signature that does not fit its blob in slot 1'],
   ])('is refused if %s', (_what, at, problem) => {
     const file = signedFile()
     file[at] = (file[at] as number) ^ 0xff

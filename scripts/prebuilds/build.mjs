@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { availableParallelism } from 'node:os'
-import { basename, join, relative } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { arch, argv, chdir, exit, platform } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { readBuild } from './gyp.mjs'
@@ -24,31 +24,48 @@ const require = createRequire(import.meta.url)
 // node-gyp leaves run-time type information out too.
 const COMPILE = ['-g0', '-fno-rtti', '-fno-sanitize=undefined', '-ffunction-sections', '-fdata-sections', '-fPIC']
 // Nothing is thrown through the addon, and its functions' unwind tables are an eighth of it. Windows needs them for every
-// fault that a handler answers; macOS keeps them in a smaller form.
+// fault that a handler answers. On macOS every function keeps a frame pointer, which is enough for a debugger.
 const NO_UNWIND = ['-fno-asynchronous-unwind-tables', '-fno-unwind-tables']
+const NO_ENTITLEMENTS = '<?xml version="1.0" encoding="UTF-8"?>\n<plist version="1.0"><dict></dict></plist>\n'
 const EXPORTS = ['napi_register_module_v1', 'node_api_module_get_api_version_v1']
 
 /** @param {import('./targets.mjs').Target} target */
 function compileFlags(target, build) {
   // Relative to the root, so that no path of this machine is in what is compiled.
   const headers = relative('.', require('node-api-headers').include_dir)
-  const own = { win: ['-DNAPI_EXTERN=__declspec(dllimport)'], linux: NO_UNWIND, mac: [] }[target.system]
+  const own = { win: ['-DNAPI_EXTERN=__declspec(dllimport)'], linux: NO_UNWIND, mac: NO_UNWIND }[target.system]
   const flags = build.flags.map((flag) => (flag.startsWith(root) ? relative('.', flag) : flag))
   return ['-target', target.triple, ...flags, '-isystem', headers, '-Isrc-native', ...COMPILE, ...own]
 }
 
-function linkFlags(target, build, addon, folder) {
-  const common = ['-target', target.triple, '-shared', '-s', '-O2']
-  if (target.system === 'mac') {
-    const names = ['-Wl,-undefined,dynamic_lookup', `-Wl,-install_name,@rpath/${addon}.node`]
-    return [...common, '-Wl,-dead_strip', '-Wl,-x', ...names]
-  }
+/** The arguments of zig that link `objects` to `output`. */
+function linkCommand(target, build, objects, output) {
+  if (target.system === 'mac') return macLinkCommand(target, objects, output)
+  const common = ['c++', '-target', target.triple, '-shared', '-s', '-O2', ...objects, '-o', output]
   if (target.system === 'win') return common
   // zig exports operator new and delete otherwise, which would take the place of the host's.
-  const script = join(folder, 'exports.map')
+  const script = join(dirname(output), 'exports.map')
   writeFileSync(script, `{ global: ${EXPORTS.map((name) => `${name};`).join(' ')} local: *; };\n`)
   const dropped = ['-Wl,--gc-sections', `-Wl,--version-script=${script}`]
   return [...common, ...build.libraries, ...dropped, '-Wl,-z,undefs', '-Wl,--build-id=none']
+}
+
+/** zig's linker signs code for Intel processors only if it has entitlements, which `zig c++` cannot give it. */
+function macLinkCommand({ triple }, objects, output) {
+  const entitlements = join(dirname(output), 'entitlements.plist')
+  writeFileSync(entitlements, NO_ENTITLEMENTS)
+  const common = ['build-lib', '-dynamic', '-target', triple, '-fstrip', '-O', 'ReleaseFast', '-lc++']
+  const names = ['-fallow-shlib-undefined', '-install_name', `@rpath/${basename(output)}`]
+  return [
+    ...common,
+    ...objects,
+    '-dead_strip',
+    '--discard-all',
+    ...names,
+    '--entitlements',
+    entitlements,
+    `-femit-bin=${output}`,
+  ]
 }
 
 /** Runs `jobs`, as many at a time as there are processors. */
@@ -98,8 +115,7 @@ async function buildTarget(target) {
     const objects = [...core, ...(await compile(build.sourcesOf(addon), flags, folder))]
     const file = join(output, `${addon}.node`)
     const linked = join(folder, `${addon}.node`)
-    const linking = [...linkFlags(target, build, addon, folder), ...reportFlags(target)]
-    const report = await zig(['c++', ...objects, ...linking, '-o', linked])
+    const report = await zig([...linkCommand(target, build, objects, linked), ...reportFlags(target)])
     for (const name of linkedArchives(target, report)) archives.add(name)
     // In a separate folder: on Windows the linker leaves an import library next to its output.
     const bytes = readFileSync(linked)

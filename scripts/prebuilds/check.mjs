@@ -60,9 +60,9 @@ function floorProblems(target, { imports, floor }) {
     .map(({ name, version }) => `needs ${name}@${version}: the floor is glibc ${GLIBC_FLOOR}`)
 }
 
-/** macOS runs no arm64 code without a signature that fits; code for Intel processors needs none, under Rosetta too. */
-function signatureProblems({ system, arch }, { signature }) {
-  return system === 'mac' && arch === 'arm64' && signature !== undefined ? [signature] : []
+/** macOS runs no arm64 code without a valid signature, and no code with an invalid one. */
+function signatureProblems({ system }, { signature }) {
+  return system === 'mac' && signature !== undefined ? [signature] : []
 }
 
 /** Paths of the build machine in the binary would make its bytes differ. */

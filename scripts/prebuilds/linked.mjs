@@ -8,7 +8,7 @@ const OF_WINDOWS = ['c++', 'compiler_rt', 'mingw32', 'zigc']
 
 /** The flag with which the linker of `target` reports what it links. */
 export function reportFlags({ format }) {
-  return { elf: ['-Wl,--print-map'], macho: ['-v'], pe: [] }[format]
+  return { elf: ['-Wl,--print-map'], macho: ['--verbose-link'], pe: [] }[format]
 }
 
 /**

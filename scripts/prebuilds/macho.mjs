@@ -42,37 +42,40 @@ const FLAG_AD_HOC = 0x2
 const HASH_SHA256 = 2
 const HASH_BYTES = 32
 
-/** The first blob of a signature, which lists the hash of every page of the file up to the signature. */
-function codeDirectoryOf(signature) {
-  const count = signature.readUInt32BE(8)
-  for (let i = 0; i < count; i += 1) {
-    const blob = signature.subarray(signature.readUInt32BE(12 + i * 8 + 4))
-    if (blob.readUInt32BE(0) === MAGIC_CODE_DIRECTORY) return blob
-  }
-  return undefined
+/** The blobs of a signature with the slots that they are in. */
+function blobsOf(signature) {
+  return Array.from({ length: signature.readUInt32BE(8) }, (_, i) => {
+    const [slot, begin] = [12, 16].map((offset) => signature.readUInt32BE(offset + i * 8))
+    const blob = signature.subarray(begin)
+    return { slot, bytes: blob.subarray(0, blob.readUInt32BE(4)) }
+  })
+}
+
+function sha256(bytes) {
+  return createHash('sha256').update(bytes).digest()
 }
 
 /** Why the ad hoc signature at `begin` does not fit the file's bytes, or undefined. */
 function signatureProblem(file, begin) {
   const signature = file.subarray(begin)
   if (signature.readUInt32BE(0) !== MAGIC_SIGNATURE) return 'has no signature where its header says'
-  const directory = codeDirectoryOf(signature)
+  const blobs = blobsOf(signature)
+  // The code directory lists the hash of every page of the file up to the signature, and those of the other blobs.
+  const directory = blobs.find(({ bytes }) => bytes.readUInt32BE(0) === MAGIC_CODE_DIRECTORY)?.bytes
   if (directory === undefined) return 'has a signature without a code directory'
-  const [flags, hashes, , , count, limit] = [12, 16, 20, 24, 28, 32].map((offset) => directory.readUInt32BE(offset))
+  const [flags, hashes, count, limit] = [12, 16, 28, 32].map((offset) => directory.readUInt32BE(offset))
+  const hashOf = (slot) => directory.subarray(hashes + slot * HASH_BYTES, hashes + (slot + 1) * HASH_BYTES)
   if ((flags & FLAG_AD_HOC) === 0) return 'has a signature that is not ad hoc'
   if (directory[36] !== HASH_BYTES || directory[37] !== HASH_SHA256) return 'has a signature without SHA-256'
   const pageBytes = 2 ** directory[39]
   if (limit !== begin || count !== Math.ceil(limit / pageBytes)) return 'has a signature of another length'
   for (let page = 0; page < count; page += 1) {
     const bytes = file.subarray(page * pageBytes, Math.min((page + 1) * pageBytes, limit))
-    const at = hashes + page * HASH_BYTES
-    if (
-      !createHash('sha256')
-        .update(bytes)
-        .digest()
-        .equals(directory.subarray(at, at + HASH_BYTES))
-    )
-      return `has a signature that does not fit the bytes of page ${page}`
+    if (!sha256(bytes).equals(hashOf(page))) return `has a signature that does not fit the bytes of page ${page}`
+  }
+  for (const { slot, bytes } of blobs.filter(({ bytes }) => bytes !== directory)) {
+    // The hashes of the other blobs are in front of the first page's, in reverse order.
+    if (!sha256(bytes).equals(hashOf(-slot))) return `has a signature that does not fit its blob in slot ${slot}`
   }
   return undefined
 }
