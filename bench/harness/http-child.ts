@@ -1,0 +1,42 @@
+/** A server to compare `durlog serve` with. Arguments: its kind, its folder, its port. */
+import { createServer } from 'node:http'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { open } from 'durlog'
+import { PACKAGE_ROOT } from './package-root.js'
+
+const [kind = '', folder = '', port = '0'] = process.argv.slice(2)
+
+/** Reads each body and answers 204. */
+function bare(): void {
+  createServer((request, response) => {
+    request.resume().on('end', () => response.writeHead(204).end())
+  }).listen(Number(port), '127.0.0.1')
+}
+
+/** As `bare`, after an append to one log. */
+async function log(): Promise<void> {
+  const opened = await open(join(folder, 'log'), { durability: 'sync' })
+  createServer((request, response) => {
+    const parts: Buffer[] = []
+    request.on('data', (part: Buffer) => parts.push(part))
+    request.on('end', async () => {
+      await opened.append(Buffer.concat(parts))
+      response.writeHead(204).end()
+    })
+  }).listen(Number(port), '127.0.0.1')
+}
+
+interface ReferenceModule {
+  DurableStreamTestServer: new (options: object) => { start(): Promise<unknown> }
+}
+
+async function reference(): Promise<void> {
+  const load = createRequire(join(PACKAGE_ROOT, 'bench/peers/'))
+  const { DurableStreamTestServer } = load('@durable-streams/server') as ReferenceModule
+  await new DurableStreamTestServer({ port: Number(port), host: '127.0.0.1', dataDir: join(folder, 'data') }).start()
+}
+
+if (kind === 'bare') bare()
+else if (kind === 'log') await log()
+else await reference()
