@@ -33,8 +33,8 @@ const MAX_PACKAGES = 6
 const TIMEOUT_MS = 300_000
 const MAX_TOLD_CHARACTERS = 2000
 const VERSION = JSON.parse(readFileSync('package.json', 'utf8')).version
-const TABLE_BEGIN = '<!-- The table is made by npm run test:install. -->'
-const TABLE_END = '<!-- End of the table. -->'
+const TABLE_BEGIN = '<!-- The tables are made by npm run test:install. -->'
+const TABLE_END = '<!-- End of the tables. -->'
 
 chdir(fileURLToPath(new URL('../..', import.meta.url)))
 const work = mkdtempSync(join(tmpdir(), 'durlog-install-'))
