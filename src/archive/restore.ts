@@ -167,8 +167,9 @@ export class ArchiveRestore {
     for await (const { entry, offset, object, isLast } of readRanges(this.#bucket, whole)) {
       if (object === undefined) throw new StoreFailure(`${entry.key} was deleted: the archive has changed`)
       if (offset === 0) await this.#begin(files, entry, object.body)
-      await files.write(offset === 0 ? object.body.subarray(HEADER_BYTES) : object.body)
+      const written = files.write(offset === 0 ? object.body.subarray(HEADER_BYTES) : object.body)
       hash.update(object.body)
+      await written
       this.#bytes += object.body.length
       report()
       if (!isLast) continue

@@ -13,6 +13,8 @@ export class RestoredFiles {
   readonly #dir: string
   /** The seq of the next record. */
   next: number
+  /** Of the file before the one that is being written. */
+  #syncing: Promise<void> = Promise.resolve()
   #file: FileHandle | undefined
   #firstSeq = -1
   #header: Buffer = Buffer.alloc(0)
@@ -25,23 +27,33 @@ export class RestoredFiles {
     this.next = firstSeq
   }
 
-  /** Continues in a folder that may hold files of an earlier restore; they count up to the first frame that is not whole. */
+  /**
+   * Continues in a folder that may hold files of an earlier restore; they count up to the first frame that is not whole. Only the
+   * last two may have such a frame.
+   */
   static async open(dir: string, firstSeq: number): Promise<RestoredFiles> {
     const files = new RestoredFiles(dir, firstSeq)
-    const names = readdirSync(dir).filter((name) => SEGMENT_NAME.test(name))
-    names.sort()
-    const name = names.at(-1)
-    if (name !== undefined) await files.#continue(Number((SEGMENT_NAME.exec(name) as RegExpExecArray)[1]))
+    const firsts = readdirSync(dir).flatMap((name) => SEGMENT_NAME.exec(name)?.[1] ?? [])
+    firsts.sort()
+    for (const [index, first] of firsts.slice(-2).map(Number).entries()) {
+      if (index === 0 || files.next === first) await files.#continue(first)
+      else await rm(files.#pathOf(first))
+    }
     return files
   }
 
+  #pathOf(firstSeq: number): string {
+    return join(this.#dir, `${digitsOf(firstSeq)}.seg`)
+  }
+
   async #continue(firstSeq: number): Promise<void> {
+    await this.#finishFile()
     this.next = firstSeq
     const name = `${digitsOf(firstSeq)}.seg`
     const query = { offset: 0, seq: firstSeq, endSeq: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER }
     // A file without a whole header holds nothing yet.
     const extent = await findExtent(this.#dir, name, query).catch(() => undefined)
-    const path = join(this.#dir, name)
+    const path = this.#pathOf(firstSeq)
     if (extent === undefined || extent.nextSeq === firstSeq) return await rm(path)
     this.#file = await open(path, 'r+')
     this.#header = Buffer.alloc(HEADER_BYTES)
@@ -57,7 +69,7 @@ export class RestoredFiles {
     this.#pieceAt = this.#end
     if (this.#file !== undefined && this.#header.equals(header)) return
     await this.#finishFile()
-    this.#file = await open(join(this.#dir, `${digitsOf(this.next)}.seg`), 'w', 0o600)
+    this.#file = await open(this.#pathOf(this.next), 'w', 0o600)
     this.#firstSeq = this.next
     this.#header = Buffer.from(header)
     this.#pieceAt = 0
@@ -97,12 +109,13 @@ export class RestoredFiles {
     this.#file = undefined
     this.#header = Buffer.alloc(0)
     await file.close()
-    await rm(join(this.#dir, `${digitsOf(this.#firstSeq)}.seg`))
+    await rm(this.#pathOf(this.#firstSeq))
     this.#end = 0
   }
 
   /** Brings every file to the device. */
   async sync(): Promise<void> {
+    await this.#syncing
     await this.#file?.sync()
     syncFolder(this.#dir)
   }
@@ -110,11 +123,17 @@ export class RestoredFiles {
   async close(): Promise<void> {
     await this.#file?.close()
     this.#file = undefined
+    await this.#syncing.catch(() => {})
   }
 
+  /** Syncs the file while the next one is written. */
   async #finishFile(): Promise<void> {
-    await this.#file?.sync()
-    await this.#file?.close()
+    const file = this.#file
     this.#file = undefined
+    await this.#syncing
+    if (file === undefined) return
+    this.#syncing = file.sync().finally(() => file.close())
+    // It is awaited later; a failure before that is not unhandled.
+    this.#syncing.catch(() => {})
   }
 }

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readdirSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -59,6 +60,31 @@ test('an unfinished restore is not continued with another archive', async () => 
   await archiveAll(log, s3, { bucket: `${bucket}/other`, cursor: 'other' })
   expect(await codeOf(restoreArchive(dir, { ...s3.access, bucket: `${bucket}/other` }))).toBe('ERR_DURLOG_NOT_EMPTY')
   expect(await restoreArchive(dir, s3.access)).toMatchObject({ resumed: true, nextSeq: 300 })
+})
+
+test.each([
+  ['ends with zeros', (path: string) => truncateSync(path, 20_000)],
+  ['holds only zeros', (path: string) => truncateSync(path, 0)],
+])('a restore continues if a power cut left a file before the last one that %s', async (_what, cut) => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 1500)
+  await archiveAll(log, s3)
+  const dir = join(scratchDir(), 'restored')
+  let segments = 0
+  s3.fault = ({ method, key }) =>
+    method === 'GET' && /\/log\/\d/.test(key) && ++segments > 4 ? { status: 403, code: 'AccessDenied' } : undefined
+  expect(await codeOf(restoreArchive(dir, s3.access))).toBe('ERR_DURLOG_DESTINATION_REFUSED')
+  s3.fault = () => undefined
+  const files = readdirSync(dir).filter((name) => name.endsWith('.seg'))
+  expect(files.length).toBeGreaterThan(2)
+  const path = join(dir, files.sort().at(-2) as string)
+  const { size } = statSync(path)
+  cut(path)
+  truncateSync(path, size)
+  expect(await restoreArchive(dir, s3.access)).toMatchObject({ resumed: true, nextSeq: 1500 })
+  expect(await plainRecordsIn(dir)).toEqual(await plainRecords(log))
+  expect(await verify(dir)).toMatchObject({ state: 'clean' })
 })
 
 test('a replica follows the archive, and is continued and read', async () => {
