@@ -20,6 +20,8 @@ import { responsiveGroups } from './targets/responsive.mjs'
 import { scanGroups } from './targets/scan.mjs'
 import { severalGroups } from './targets/several.mjs'
 import { shipGroups } from './targets/ship.mjs'
+import { streamReadGroups } from './targets/stream-reads.mjs'
+import { streamGroups } from './targets/streams.mjs'
 import { systemGroups } from './targets/system.mjs'
 
 /**
@@ -55,6 +57,8 @@ const groups = [
   ...responsiveGroups,
   ...severalGroups,
   ...shipGroups,
+  ...streamGroups,
+  ...streamReadGroups,
   ...compareGroups,
 ]
 
