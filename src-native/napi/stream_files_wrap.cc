@@ -160,6 +160,7 @@ class StreamFilesWrap final : public Napi::ObjectWrap<StreamFilesWrap> {
 
  private:
   Napi::Value Store(const Napi::CallbackInfo& info) {
+    if (IsClosed(info.Env())) return Napi::Value();
     const auto job = std::make_shared<StoreJob>();
     const Napi::Object given = info[0].As<Napi::Object>();
     const Napi::Array memory = Napi::Array::New(info.Env());
@@ -186,6 +187,7 @@ class StreamFilesWrap final : public Napi::ObjectWrap<StreamFilesWrap> {
   }
 
   Napi::Value SyncAll(const Napi::CallbackInfo& info) {
+    if (IsClosed(info.Env())) return Napi::Value();
     return RunAsync(
         info.Env(), [folders = folders_] { return folders->records->SyncFileSystem(); },
         [](Napi::Env env) { return env.Undefined(); });
@@ -194,6 +196,13 @@ class StreamFilesWrap final : public Napi::ObjectWrap<StreamFilesWrap> {
   Napi::Value Close(const Napi::CallbackInfo& info) {
     folders_.reset();
     return info.Env().Undefined();
+  }
+
+  // Then an error is pending.
+  bool IsClosed(napi_env env) const {
+    if (folders_ != nullptr) return false;
+    Throw(env, Status::Error(Code::kClosed, "the folder of streams is closed"));
+    return true;
   }
 
   std::shared_ptr<Folders> folders_;

@@ -221,7 +221,8 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     const { log, catalog, cursor } = this.#opened
     try {
       await this.#sequencer.close(closedError(this.dir))
-      await this.#running?.catch(() => {})
+      // After the one in progress, one that was called before may begin.
+      while (this.#running !== undefined) await this.#running.catch(() => {})
       const isDirty = this.#sequencer.table.dirty.size > 0
       if (checkpoint && isDirty && this.#checkpointer.latched === undefined) await this.#run()
     } finally {

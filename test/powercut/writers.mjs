@@ -9,6 +9,8 @@ const durlog = { workload: node('workload.mjs'), verifier: node('verifier.mjs') 
 const breaking = (what, command) => `DURLOG_BREAK=${what} LD_PRELOAD='${shim}' ${command}`
 const brokenWorkload = (what) => ({ ...durlog, workload: breaking(what, durlog.workload) })
 const consumer = { workload: `${node('workload.mjs')} consumer/life.mjs`, verifier: node('consumer/verifier.mjs') }
+const streams = { workload: `${node('workload.mjs')} streams/life.mjs`, verifier: node('streams/verifier.mjs') }
+const brokenStreams = (what) => ({ ...streams, workload: `POWERCUT_BREAK=${what} ${streams.workload}` })
 const shared = { workload: node('shared/workload.mjs'), verifier: node('shared/verifier.mjs') }
 
 export const writers = {
@@ -33,6 +35,16 @@ export const writers = {
       return `${strategy} on ${preallocate}`
     },
     broken: { 'ack-before-sync': { ...consumer, workload: breaking('ack-before-sync', consumer.workload) } },
+  },
+  // A folder of streams: its main log, its catalog and the files of the streams.
+  streams: {
+    ...streams,
+    broken: {
+      'ack-before-sync': { ...streams, workload: breaking('ack-before-sync', streams.workload) },
+      'files-unsynced': brokenStreams('files-unsynced'),
+      'catalog-first': brokenStreams('catalog-first'),
+      'trim-first': brokenStreams('trim-first'),
+    },
   },
   // Several processes at the same time. Shared logs refuse Btrfs, where a store to a map can fail.
   shared: {

@@ -178,6 +178,21 @@ test('the space of deleted streams is free after the next checkpoint', async () 
   expect(readdirSync(join(dir, 'index'))).toEqual(['s199'])
 })
 
+test('close waits for every checkpoint that was called before it', async () => {
+  const { streams } = await scratchStreams()
+  const failures: unknown[] = []
+  streams.on('checkpointFailed', (error) => failures.push(error))
+  const calls: Promise<unknown>[] = []
+  for (let round = 0; round < 2; round++) {
+    for (let i = 0; i < 200; i++) calls.push(streams.stream(`s${i}`).append(i))
+    calls.push(streams.checkpoint())
+    // The first checkpoint begins, and the second one waits for it.
+    await Promise.resolve()
+  }
+  await Promise.all([...calls, streams.close()])
+  expect(failures).toEqual([])
+})
+
 test('a list of many streams lets the event loop turn', async () => {
   const { streams } = await scratchStreams({ durability: 'memory' })
   await Promise.all(Array.from({ length: 20_000 }, (_, i) => streams.stream(`s${i}`).append(i)))

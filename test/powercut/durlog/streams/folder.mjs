@@ -1,0 +1,70 @@
+// The folder of streams under trial, its values, and the writers that are broken on purpose.
+import { join } from 'node:path'
+import { native } from '../../../../dist/native/native.js'
+import { Catalog } from '../../../../dist/streams/catalog.js'
+import { openWithInternals } from '../../../../dist/streams/open.js'
+import { between, seededRandom } from '../random.mjs'
+
+const KIB = 1024
+
+export function openFolder(directory, { seed, life }) {
+  const random = seededRandom(seed, life, 7)
+  const options = { durability: random() < 0.2 ? 'full' : 'sync', checkpointBytes: 64 * KIB, checkpointMs: 3_600_000 }
+  // Whole segments are trimmed: short ones are trimmed by most checkpoints.
+  const logSegmentBytes = 64 * KIB * between(random, 1, 3)
+  return openWithInternals(join(directory, 'streams'), options, { logSegmentBytes })
+}
+
+/** Most values are short, some about as long as a page or several. */
+export function appendedValue(seed, n) {
+  const random = seededRandom(seed, n)
+  const kind = random()
+  const length =
+    kind < 0.8 ? between(random, 0, 300) : kind < 0.95 ? between(random, 3500, 4200) : between(random, 5000, 20_000)
+  return { n, filler: String.fromCharCode(97 + (n % 26)).repeat(length) }
+}
+
+/** Each breaks one step of a checkpoint. A power cut must reveal it. */
+const BROKEN = {
+  /** The files of streams are never synced. */
+  'files-unsynced'() {
+    breakFiles(async () => {})
+  },
+  /** They are synced by the next checkpoint: after the catalog names their records and the log is trimmed. */
+  'catalog-first'() {
+    let isDue = false
+    breakFiles(async (syncAll) => {
+      if (isDue) await syncAll()
+      isDue = true
+    })
+  },
+  /** The group of a checkpoint is stored by the next one: after the log is trimmed. */
+  'trim-first'() {
+    const { store } = Catalog.prototype
+    let late = async () => {}
+    Catalog.prototype.store = async function (changed, head, level) {
+      if (changed.length === 0) return store.call(this, changed, head, level)
+      const due = late
+      late = () => store.call(this, changed, head, level)
+      await due()
+    }
+  },
+}
+
+function breakFiles(sync) {
+  const { openStreamFiles } = native
+  native.openStreamFiles = async (...folders) => {
+    const files = await openStreamFiles.call(native, ...folders)
+    return {
+      store: async (job) => {
+        const stored = await files.store({ ...job, sync: false })
+        await sync(() => files.syncAll())
+        return stored
+      },
+      syncAll: () => sync(() => files.syncAll()),
+      close: () => files.close(),
+    }
+  }
+}
+
+BROKEN[process.env.POWERCUT_BREAK]?.()

@@ -1,0 +1,91 @@
+// life.mjs <number> close|kill: appends to streams, makes checkpoints, deletes streams, and closes the folder or dies. Notes:
+//
+//   i <n> <stream>            before an append of value n; <n> <stream> pairs in one note are an atomic batch
+//   D <stream>                before a deletion
+//   o                         the folder is open: what was in flight before is stored or not from now on
+//   s <stream> <exists>       after `o`, if a deletion of the stream was in flight: whether the stream exists
+//   a <n> <stream> <seq>      the append is acknowledged
+//   d <stream>                the deletion is acknowledged
+import process from 'node:process'
+import { note } from '../notes.mjs'
+import { between, pick, seededRandom } from '../random.mjs'
+import { appendedValue, openFolder } from './folder.mjs'
+
+const STEPS = 26
+const FEW = ['a', 'b', 'session/1', 'Session/1']
+/** With more than 32 changed streams a checkpoint syncs the file system, and otherwise each file. */
+const MANY = Array.from({ length: 40 }, (_, i) => `many-${i}`)
+const TEMPORARY = ['t0', 't1', 't2']
+
+const seed = Number(process.env.POWERCUT_SEED)
+const life = Number(process.argv[2])
+const random = seededRandom(seed, life, 2)
+/** A broken writer may lose the folder without a power cut, when a life is killed. */
+function end(error) {
+  if (process.env.POWERCUT_BREAK === undefined) throw error
+  if (process.argv[3] === 'close') process.exit(0)
+  process.kill(process.pid, 'SIGKILL')
+}
+
+const streams = await openFolder(process.env.POWERCUT_DIR, { seed, life }).catch(end)
+note('o')
+for (const name of TEMPORARY) note(`s ${name} ${(await streams.stream(name).info()) === undefined ? 0 : 1}`)
+const fail = (error) => {
+  console.error(error)
+  process.exit(1)
+}
+streams.on('checkpointFailed', fail)
+streams.on('changed', (change) => fail(new Error(`another program changed ${JSON.stringify(change)}`)))
+
+let n = 1 + life * 1_000_000
+let pending = []
+
+function append(name) {
+  const id = n++
+  note(`i ${id} ${name}`)
+  const done = streams.stream(name).append(appendedValue(seed, id))
+  pending.push(done.then(({ seq }) => note(`a ${id} ${name} ${seq}`)))
+}
+
+function appendBatch() {
+  const items = Array.from({ length: between(random, 2, 5) }, () => ({ stream: pick(random, FEW), id: n++ }))
+  note(`i ${items.map(({ stream, id }) => `${id} ${stream}`).join(' ')}`)
+  const done = streams.appendBatch(items.map(({ stream, id }) => ({ stream, value: appendedValue(seed, id) })))
+  pending.push(
+    done.then((results) => note(...results.map(({ seq }, at) => `a ${items[at].id} ${items[at].stream} ${seq}`))),
+  )
+}
+
+async function settle() {
+  const all = pending
+  pending = []
+  await Promise.all(all)
+}
+
+async function remove(name) {
+  await settle()
+  note(`D ${name}`)
+  await streams.stream(name).delete()
+  note(`d ${name}`)
+}
+
+for (let step = 0; step < STEPS; ++step) {
+  const kind = random()
+  if (kind < 0.35)
+    for (let count = between(random, 1, 12); count > 0; --count) append(pick(random, [...FEW, ...TEMPORARY]))
+  else if (kind < 0.45) for (const name of MANY) append(name)
+  else if (kind < 0.6) appendBatch()
+  else if (kind < 0.7) await remove(pick(random, TEMPORARY))
+  else if (kind < 0.9) void streams.checkpoint().catch(() => {})
+  else await streams.checkpoint()
+  if (random() < 0.5) await settle()
+}
+
+if (process.argv[3] === 'close') {
+  await settle()
+  await streams.close()
+} else {
+  if (random() < 0.5) void streams.checkpoint().catch(() => {})
+  else void streams.close()
+  setImmediate(() => process.kill(process.pid, 'SIGKILL'))
+}

@@ -1,0 +1,87 @@
+// The verifier of a folder of streams: every acknowledged append is in its stream once, batches are whole, and the files of
+// JSON streams consist of complete lines.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { note } from '../notes.mjs'
+import { between, pick, seededRandom } from '../random.mjs'
+import { demand, replay, serve, Violation } from '../serve.mjs'
+import { appendedValue, openFolder } from './folder.mjs'
+import { StreamsModel } from './model.mjs'
+
+const APPENDS_AFTER = 5
+const seed = Number(process.env.POWERCUT_SEED)
+
+async function openAfterCut(directory, life) {
+  try {
+    return await openFolder(directory, { seed, life })
+  } catch (error) {
+    throw new Violation(`openStreams fails: ${error.code}: ${error.message}`)
+  }
+}
+
+async function checkStream(streams, model, name, stored) {
+  const found = []
+  const info = await streams.stream(name).info()
+  if (info !== undefined) {
+    demand(info.firstSeq === 0, `${name} begins at seq ${info.firstSeq}`)
+    for await (const { seq, value } of streams.stream(name).read()) {
+      demand(seq === found.length, `seq ${seq} of ${name} is read, but ${found.length} is next`)
+      const expected = JSON.stringify(appendedValue(seed, value.n))
+      demand(JSON.stringify(value) === expected, `record ${seq} of ${name} differs from append ${value.n}`)
+      found.push(value.n)
+      stored.add(value.n)
+    }
+  }
+  const reason = model.whyNot(name, found)
+  demand(reason === undefined, reason)
+}
+
+function checkFiles(directory) {
+  const folder = join(directory, 'streams', 'streams')
+  for (const file of readdirSync(folder)) {
+    const text = readFileSync(join(folder, file), 'utf8')
+    for (const line of text.split('\n')) {
+      try {
+        if (line.trim() !== '') JSON.parse(line)
+      } catch {
+        throw new Violation(`${file} has the line ${line.slice(0, 100)}`)
+      }
+    }
+  }
+}
+
+async function check(directory, cut, notes, again) {
+  const model = replay(new StreamsModel(), notes, again)
+  const random = seededRandom(seed, notes, again.length, 3)
+  const streams = await openAfterCut(directory, notes + again.length)
+  const { changes } = streams
+  const names = []
+  try {
+    demand(changes.length === 0, `a false report of changes: ${JSON.stringify(changes)}`)
+    checkFiles(directory)
+    for await (const { name } of streams.list()) names.push(name)
+    const stored = new Set()
+    for (const name of new Set([...model.names, ...names])) await checkStream(streams, model, name, stored)
+    const reason = model.whyNotBatches(stored)
+    demand(reason === undefined, reason)
+    await appendAfter(streams, names, cut * 100_000_000 + notes * 1000 + again.length * 10, random)
+  } finally {
+    await streams.close()
+  }
+  demand(changes.length === 0, `a false report of changes after appends: ${JSON.stringify(changes)}`)
+  return names.length === 0 ? 'empty' : 'complete'
+}
+
+async function appendAfter(streams, names, first, random) {
+  note('o')
+  for (let i = 0; i < APPENDS_AFTER; ++i) {
+    const n = first + i
+    const name = pick(random, [...names, 'a'])
+    note(`i ${n} ${name}`)
+    const { seq } = await streams.stream(name).append(appendedValue(seed, n))
+    note(`a ${n} ${name} ${seq}`)
+    if (between(random, 0, 3) === 0) await streams.checkpoint()
+  }
+}
+
+await serve(check)
