@@ -17,9 +17,8 @@ Log::Log(FileSystem& file_system, std::unique_ptr<Directory> directory,
       options_(options),
       policy_(options_, capabilities_),
       chain_(file_system_, *directory_, options_, capabilities_, policy_),
-      staging_(capabilities_.direct_alignment),
-      mode_(policy_.first_mode()),
-      clock_(file_system_) {}
+      point_(file_system_, *directory_, options_, capabilities_, policy_, chain_),
+      commits_(file_system_, *directory_, options_, point_, chain_, live_, state_) {}
 
 Result<std::unique_ptr<Log>> Log::Open(FileSystem& file_system, const std::string& path,
                                        const LogOptions& options) {
@@ -38,21 +37,20 @@ Result<std::unique_ptr<Log>> Log::Open(FileSystem& file_system, const std::strin
   std::unique_ptr<Log> log(new Log(file_system, std::move(directory), std::move(lock),
                                    std::move(capabilities), options));
   DURLOG_RETURN_IF_ERROR(log->Recover());
-  log->PublishEnds();
+  log->commits_.PublishEnds();
   log->live_.Announce(file_system);
   return log;
 }
 
 Status Log::CreateFirstSegment(uint64_t first_seq) {
-  record_ms_ = file_system_.NowMs();
-  active_ = std::make_shared<Segment>(
-      first_seq, chain_.MakeSpare(uuid_, chain_.NextBytes(0, 0), record_ms_, 0));
-  DURLOG_RETURN_IF_ERROR(active_->Activate(*directory_));
+  auto segment = std::make_shared<Segment>(
+      first_seq, chain_.MakeSpare(uuid_, chain_.NextBytes(0, 0), file_system_.NowMs(),
+                                  /*first_chunk_bytes=*/0));
+  DURLOG_RETURN_IF_ERROR(segment->Activate(*directory_));
   DURLOG_RETURN_IF_ERROR(directory_->Sync());
-  active_->entry_synced = true;
-  stats_.preallocated = active_->preallocated();
-  chain_.Add(first_seq);
-  ResumeAt(std::move(active_), kSegmentHeaderBytes, 0);
+  segment->entry_synced = true;
+  chain_.Add(*segment);
+  point_.Resume({first_seq, std::move(segment), kSegmentHeaderBytes, 0});
   return Status::Ok();
 }
 
@@ -62,14 +60,16 @@ Status Log::Recover() {
       RecoverFolder(file_system_, *directory_, capabilities_, options_, &live_, &folder));
   uuid_ = folder.uuid;
   recovery_ = folder.report;
-  end_marked_ = folder.end_marked;
-  next_seq_ = folder.next_seq;
-  acks_.Reset(next_seq_);
   if (!folder.segments.empty()) chain_.Assign(std::move(folder.segments));
-  if (!folder.last) return CreateFirstSegment(next_seq_);
-  ScannedSegment& last = *folder.last;
-  active_ = std::make_shared<Segment>(last.first_seq, last.header, std::move(last.file));
-  ResumeAt(std::move(active_), last.scan.end_offset, last.scan.last_time_ms);
+  if (folder.last) {
+    ScannedSegment& last = *folder.last;
+    auto segment = std::make_shared<Segment>(last.first_seq, last.header, std::move(last.file));
+    point_.Resume(
+        {folder.next_seq, std::move(segment), last.scan.end_offset, last.scan.last_time_ms});
+  } else {
+    DURLOG_RETURN_IF_ERROR(CreateFirstSegment(folder.next_seq));
+  }
+  commits_.Reset(folder.end_marked);
   return Status::Ok();
 }
 

@@ -21,8 +21,16 @@ SegmentChain::~SegmentChain() {
   if (spare_) RemoveSpare(directory_, *spare_);
 }
 
-void SegmentChain::Add(uint64_t first_seq) {
+void SegmentChain::Add(const Segment& segment) {
+  const uint64_t first_seq = segment.first_seq();
   if (first_seqs_.empty() || first_seqs_.back() != first_seq) first_seqs_.push_back(first_seq);
+  preallocated_ = segment.preallocated();
+}
+
+void SegmentChain::NoteActivated(const Segment& segment) {
+  Add(segment);
+  ++rotations_;
+  listener_->OnRotated(segment.first_seq());
 }
 
 uint64_t SegmentChain::NextBytes(uint64_t last_bytes, uint64_t frame_bytes) const {
@@ -115,11 +123,33 @@ std::vector<TrimJob::Item> SegmentChain::ItemsBelow(uint64_t seq, uint64_t keep,
   return items;
 }
 
+std::shared_ptr<TrimJob> SegmentChain::BeginTrim(uint64_t seq, uint64_t keep, bool recycle) {
+  std::vector<TrimJob::Item> items = ItemsBelow(seq, keep, recycle);
+  if (items.empty()) return nullptr;
+  trimming_to_ = first_seqs_[items.size()];
+  auto job = std::make_shared<TrimJob>(directory_, std::move(items), options_.segment_bytes);
+  Watch(job);
+  return job;
+}
+
 void SegmentChain::FinishTrim(const TrimJob& job) {
+  trimming_to_ = 0;
+  const uint64_t first_seq_before = first_seqs_.front();
   const auto trimmed = static_cast<std::ptrdiff_t>(job.trimmed());
   first_seqs_.erase(first_seqs_.begin(), first_seqs_.begin() + trimmed);
+  trimmed_records_ += first_seqs_.front() - first_seq_before;
+  trimmed_bytes_ += job.trimmed_bytes();
   if (!job.status().ok()) return;
   for (const std::string& name : job.recyclable()) recyclable_.push_back(name);
+}
+
+void SegmentChain::Report(LogStats* stats) const {
+  stats->segments = first_seqs_.size();
+  stats->recycled = recycled_;
+  stats->rotations = rotations_;
+  stats->preallocated = preallocated_;
+  stats->trimmed_records = trimmed_records_;
+  stats->trimmed_bytes = trimmed_bytes_;
 }
 
 }  // namespace durlog

@@ -2,6 +2,7 @@
 #ifndef DURLOG_LOG_SEGMENT_CHAIN_H_
 #define DURLOG_LOG_SEGMENT_CHAIN_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,7 +15,10 @@
 #include "log/write_policy.h"
 #include "platform/file_system.h"
 #include "record/segment_header.h"
+#include "segment/preallocation.h"
 #include "segment/segment.h"
+#include "write/log_listener.h"
+#include "write/log_stats.h"
 
 namespace durlog {
 
@@ -30,12 +34,19 @@ class SegmentChain {
   SegmentChain(const SegmentChain&) = delete;
   SegmentChain& operator=(const SegmentChain&) = delete;
 
+  // Must outlive the chain.
+  void Attach(LogListener* listener) { listener_ = listener; }
+
   // Ascending; never empty once the log is open.
   const std::vector<uint64_t>& first_seqs() const { return first_seqs_; }
   void Assign(std::vector<uint64_t> first_seqs) { first_seqs_ = std::move(first_seqs); }
   // Adds a segment that got its name. If the last segment holds no record, its successor has the
   // same first seq and replaces it.
-  void Add(uint64_t first_seq);
+  void Add(const Segment& segment);
+  // As Add(), for a segment after the log's first one, and reports the rotation.
+  void NoteActivated(const Segment& segment);
+  // The first seq of the oldest segment that no trim is removing.
+  uint64_t first_seq() const { return std::max(trimming_to_, first_seqs_.front()); }
 
   // The length of the segment after one of `last_bytes`, or of the first one if that is 0. It holds
   // frames of `frame_bytes`.
@@ -64,13 +75,16 @@ class SegmentChain {
 
   // The segments that a trim removes: those whose records are all below `seq` and below `keep`.
   std::vector<TrimJob::Item> ItemsBelow(uint64_t seq, uint64_t keep, bool recycle);
+  // A job that removes those segments; null if there are none. first_seq() is the first seq after
+  // the trim from now on.
+  std::shared_ptr<TrimJob> BeginTrim(uint64_t seq, uint64_t keep, bool recycle);
   void FinishTrim(const TrimJob& job);
 
   // Makes the destructor wait for `job`, which uses the folder.
   void Watch(std::shared_ptr<Job> job) { watched_.Add(std::move(job)); }
 
-  // The number of spares that were made from trimmed segments.
-  uint64_t recycled() const { return recycled_; }
+  // Fills in the counters of segments.
+  void Report(LogStats* stats) const;
 
  private:
   FileSystem& file_system_;
@@ -78,11 +92,17 @@ class SegmentChain {
   const LogOptions& options_;
   const Capabilities& capabilities_;
   const WritePolicy& policy_;
+  LogListener* listener_ = nullptr;
   std::vector<uint64_t> first_seqs_;
+  uint64_t trimming_to_ = 0;  // the first seq once the running trim is done
   std::shared_ptr<SpareJob> spare_;
   bool spare_awaited_ = false;
   std::vector<std::string> recyclable_;  // names of files that can become spares
-  uint64_t recycled_ = 0;
+  uint64_t recycled_ = 0;                // spares that were made from trimmed segments
+  uint64_t rotations_ = 0;
+  Preallocation preallocated_ = Preallocation::kNone;  // of the newest segment that this log made
+  uint64_t trimmed_records_ = 0;
+  uint64_t trimmed_bytes_ = 0;
   JobList watched_;
 };
 

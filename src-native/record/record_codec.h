@@ -42,6 +42,15 @@ inline bool IsWholeState(FrameState state) {
          state == FrameState::kMarker || state == FrameState::kVoid;
 }
 
+// The fields of record `i` of a batch of `count`, of which `first` is the first one.
+inline FrameFields FieldsInBatch(FrameFields first, size_t i, size_t count, size_t payload_bytes) {
+  first.length = static_cast<uint32_t>(payload_bytes);
+  first.seq += i;
+  first.unsynced += static_cast<uint32_t>(i);
+  first.batch_continues = i + 1 < count;
+  return first;
+}
+
 // The frame's first word, which says that it is there.
 inline uint32_t FrameWord(const FrameFields& fields) {
   return fields.length | (fields.batch_continues ? kBatchContinuesFlag : 0) |

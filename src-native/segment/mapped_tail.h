@@ -101,8 +101,9 @@ class MappedTail {
   // range yet. `length` is at most window_bytes(); for a longer frame, call SkipTo() with its end
   // and write it to the file.
   Status Ensure(uint64_t offset, uint64_t length) {
-    if (InCurrent(offset, length)) return Status::Ok();
-    return EnsureChunks(offset, offset + length);
+    if (!InCurrent(offset, length)) return EnsureChunks(offset, offset + length);
+    spans_chunks_ = false;
+    return Status::Ok();
   }
   // After Ensure(). Cuts at chunk borders.
   void Store(uint64_t offset, const void* from, size_t length) {

@@ -39,7 +39,7 @@ class SegmentChainTest : public testing::Test {
   void Grow(uint64_t first_seq) {
     Segment segment(first_seq, chain_->MakeSpare(LogUuid{}, options_.segment_bytes, 0, 0));
     ASSERT_TRUE(segment.Activate(*directory_).ok());
-    chain_->Add(first_seq);
+    chain_->Add(segment);
   }
   std::vector<std::string> Names() {
     const Result<std::vector<FileEntry>> entries = directory_->List();
@@ -66,9 +66,9 @@ class SegmentChainTest : public testing::Test {
 };
 
 TEST_F(SegmentChainTest, AnEmptySegmentIsReplaced) {
-  chain_->Add(0);
-  chain_->Add(10);
-  chain_->Add(10);
+  for (const uint64_t first_seq : {0u, 10u, 10u}) {
+    chain_->Add(Segment(first_seq, SegmentHeader{}, nullptr));
+  }
   EXPECT_EQ(chain_->first_seqs(), (std::vector<uint64_t>{0, 10}));
 }
 
@@ -127,7 +127,9 @@ TEST_F(SegmentChainTest, ATrimmedSegmentBecomesASpareAgain) {
   const std::shared_ptr<SpareJob> spare =
       chain_->RequestSpare(LogUuid{}, options_.segment_bytes, 0, 0);
   EXPECT_TRUE(spare->header().recycled);
-  EXPECT_EQ(chain_->recycled(), 1u);
+  LogStats stats;
+  chain_->Report(&stats);
+  EXPECT_EQ(stats.recycled, 1u);
 }
 
 }  // namespace

@@ -1,0 +1,209 @@
+#include "log/commit_cycle.h"
+
+#include <utility>
+
+#include "write/log_writer.h"
+
+namespace durlog {
+
+CommitCycle::CommitCycle(FileSystem& file_system, Directory& directory, const LogOptions& options,
+                         AppendPoint& point, SegmentChain& chain, LivePageWriter& live,
+                         LogState& state)
+    : file_system_(file_system),
+      directory_(directory),
+      point_(point),
+      chain_(chain),
+      live_(live),
+      state_(state),
+      eager_size_(options.eager_bytes) {}
+
+CommitCycle::~CommitCycle() {
+  if (!commit_) return;
+  commit_->Await();
+  commit_->Release();
+}
+
+void CommitCycle::Attach(Executor* executor, LogListener* listener) {
+  executor_ = executor;
+  listener_ = listener;
+}
+
+void CommitCycle::Reset(bool end_marked) {
+  acks_.Reset(point_.next_seq());
+  end_ = end_marked ? End::kMarked : End::kUnmarked;
+}
+
+bool CommitCycle::CommitWanted() const {
+  if (state_.latched()) return false;
+  return end_ == End::kMarking || point_.has_staged() || acks_.DueLevel() ||
+         (state_.closing() && end_ == End::kUnmarked);
+}
+
+Level CommitCycle::WantedLevel() const {
+  return acks_.DueLevel().value_or(end_ == End::kMarking ? Level::kSync : Level::kMemory);
+}
+
+void CommitCycle::Pump() {
+  if (commit_ || state_.latched() || state_.exclusive()) return;
+  // The marker comes last, because it may only mark records that are synced.
+  if (state_.closing() && end_ == End::kUnmarked && acks_.synced_end() == point_.next_seq()) {
+    MarkEnd();
+  }
+  if (!CommitWanted()) return;
+  executor_->Execute(Begin());
+}
+
+void CommitCycle::MarkEnd() {
+  end_ = End::kMarking;
+  const Status stored = StoreMarker();
+  if (stored.ok()) return;
+  // Without the marker the next open reads a little more. Nothing is lost.
+  end_ = End::kMarked;
+  static_cast<void>(FailStore(stored));
+}
+
+// Appends a frame without a record, which marks that every earlier record is on the device.
+Status CommitCycle::StoreMarker() {
+  if (point_.offset() + kFrameHeaderBytes > point_.segment()->bytes()) return Status::Ok();
+  DURLOG_RETURN_IF_ERROR(point_.Prepare(kFrameHeaderBytes));
+  return point_.Store(point_.MarkerFields(acks_.synced_end()), Bytes{});
+}
+
+void CommitCycle::Harvest() {
+  if (commit_ && commit_->done()) FinishRunning();
+}
+
+void CommitCycle::AwaitJob() {
+  if (commit_) commit_->Await();
+}
+
+std::shared_ptr<CommitJob> CommitCycle::Begin() {
+  commit_ = std::make_shared<CommitJob>(file_system_, directory_,
+                                        point_.PlanCommit(WantedLevel(), state_.closing()));
+  return commit_;
+}
+
+void CommitCycle::FinishRunning() {
+  const std::shared_ptr<CommitJob> job = std::move(commit_);
+  commit_.reset();
+  job->Await();
+  eager_size_.NoteCommit(job->micros());
+  Finish(*job);
+}
+
+void CommitCycle::Finish(CommitJob& job) {
+  switch (job.outcome()) {
+    case CommitOutcome::kDone:
+      FinishDone(job);
+      break;
+    case CommitOutcome::kRolledBack:
+      FinishRolledBack(job);
+      break;
+    case CommitOutcome::kFailed:
+      // Records stored or written since then are in the log, acknowledged or not.
+      static_cast<void>(Latch(job.status(), 0, point_.stored_end()));
+      break;
+  }
+  point_.Settle(job.plan().group);
+  job.Release();
+}
+
+void CommitCycle::FinishDone(CommitJob& job) {
+  const CommitPlan& plan = job.plan();
+  for (const std::shared_ptr<Segment>& segment : job.TakeActivated()) {
+    chain_.NoteActivated(*segment);
+  }
+  acks_.Reach(plan.level, plan.group.end_seq);
+  PublishEnds();
+  meter_.NoteDone(plan.group);
+  // A commit into the page cache takes only a microsecond, so measuring it would slow it down.
+  if (plan.group.has_records() && plan.level > Level::kMemory) {
+    live_.NoteCommit(job.micros());
+    meter_.Measure(plan.group, job.micros(), job.ended_micros());
+  }
+  if (end_ == End::kMarking) end_ = End::kMarked;
+  if (plan.level >= Level::kSync) point_.NoteSynced(plan.targets);
+}
+
+// No record of the group is in the log, so no record appended after it may be in it either.
+void CommitCycle::FinishRolledBack(CommitJob& job) {
+  const StagedGroup& group = job.plan().group;
+  const uint64_t next_seq = group.start.seq;
+  live_.Cut(next_seq);
+  acks_.Withdraw(next_seq);
+  point_.RollBack(group);
+  // A log that is closing gives up its marker: the commit that failed may have been the marker's.
+  if (state_.closing()) end_ = End::kMarked;
+  failure_ = job.status();
+  failed_from_ = next_seq;
+  ++rollbacks_;
+  listener_->OnFailure(failure_, next_seq, next_seq, false);
+}
+
+void CommitCycle::RunHere() {
+  if (commit_) {
+    commit_->Await();
+  } else {
+    Begin()->RunOnce();
+  }
+  FinishRunning();
+}
+
+// Brings the staged records into the page cache. Waits for the writes of the running commit, but
+// not for its syncs. This is a separate commit: if there is no room for it, no record that was
+// acknowledged in memory is rolled back.
+void CommitCycle::WriteHere() {
+  if (commit_) {
+    // Its records precede the staged ones: if they are rolled back, so are the staged ones.
+    if (!commit_->AwaitWrites()) return FinishRunning();
+    for (const std::shared_ptr<Segment>& segment : commit_->TakeActivated()) {
+      chain_.NoteActivated(*segment);
+    }
+  }
+  CommitJob job(file_system_, directory_, point_.PlanCommit(Level::kMemory, state_.closing()));
+  job.RunOnce();
+  Finish(job);
+}
+
+Status CommitCycle::CommitUntil(uint64_t end, Level level) {
+  failed_from_ = UINT64_MAX;
+  acks_.Want(level, end);
+  while (acks_.ReachedEnd(level) < end) {
+    if (state_.latched() || failed_from_ < end) return failure_;
+    if (level == Level::kMemory && point_.mode() == WriteMode::kPwrite) {
+      WriteHere();
+    } else {
+      RunHere();
+    }
+  }
+  return Status::Ok();
+}
+
+Status CommitCycle::EnterMap() {
+  if (commit_ && !point_.maps()) {
+    commit_->Await();
+    FinishRunning();
+    if (state_.latched()) return failure_;
+  }
+  return point_.Map();
+}
+
+Status CommitCycle::FailStore(Status failure) {
+  return point_.broken() ? LatchHere(std::move(failure)) : failure;
+}
+
+Status CommitCycle::Latch(Status status, uint64_t first_seq, uint64_t unknown_before) {
+  if (state_.latched()) return failure_;
+  state_.Latch();
+  point_.Abandon();
+  failure_ = AsSyncFailure(std::move(status));
+  listener_->OnFailure(failure_, first_seq, unknown_before, true);
+  return failure_;
+}
+
+void CommitCycle::PublishEnds() {
+  if (state_.exclusive()) return;
+  live_.StoreEnds(chain_.first_seq(), acks_.memory_end(), acks_.synced_end());
+}
+
+}  // namespace durlog

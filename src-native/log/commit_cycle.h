@@ -1,0 +1,129 @@
+// Group commit: all records appended while one commit runs form the next one.
+#ifndef DURLOG_LOG_COMMIT_CYCLE_H_
+#define DURLOG_LOG_COMMIT_CYCLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "base/executor.h"
+#include "live/live_page_writer.h"
+#include "log/append_point.h"
+#include "log/commit_job.h"
+#include "log/commit_meter.h"
+#include "log/log_state.h"
+#include "log/segment_chain.h"
+#include "platform/file_system.h"
+#include "write/ack_ledger.h"
+#include "write/eager_size.h"
+#include "write/log_listener.h"
+#include "write/options.h"
+
+namespace durlog {
+
+// At most one commit runs on a worker. When it has ended, its records are acknowledged, or they are
+// rolled back and appending resumes at the commit's start, or the log is latched.
+class CommitCycle {
+ public:
+  // All arguments must outlive the cycle.
+  CommitCycle(FileSystem& file_system, Directory& directory, const LogOptions& options,
+              AppendPoint& point, SegmentChain& chain, LivePageWriter& live, LogState& state);
+  // Waits for the running commit.
+  ~CommitCycle();
+  CommitCycle(const CommitCycle&) = delete;
+  CommitCycle& operator=(const CommitCycle&) = delete;
+  void Attach(Executor* executor, LogListener* listener);
+
+  // Every record of the log is on the device. `end_marked` if a marker shows that.
+  void Reset(bool end_marked);
+  // A record was appended, so no marker is the end of the log.
+  void NoteAppended() { end_ = End::kUnmarked; }
+  // Every record below `end` is stored in a map.
+  void NoteStored(uint64_t end) { acks_.Reach(Level::kMemory, end); }
+  // Requests `level` for every record below `end`.
+  void Want(Level level, uint64_t end) { acks_.Want(level, end); }
+
+  const AckLedger& acks() const { return acks_; }
+  bool idle() const { return commit_ == nullptr && !CommitWanted(); }
+  bool running() const { return commit_ != nullptr; }
+  // Whether a group of this size is committed before the end of its turn, and no commit runs.
+  bool BeginsEarly(uint64_t group_bytes) const {
+    return group_bytes >= eager_size_.bytes() && (!commit_ || commit_->done());
+  }
+  // The number of commits that were rolled back. After that a caller must not append a record that
+  // follows one of them.
+  uint64_t rollbacks() const { return rollbacks_; }
+  // Of the last commit that failed.
+  const Status& failure() const { return failure_; }
+
+  // Begins a commit if one is wanted and none is running.
+  void Pump();
+  // Finishes the commit if it has ended.
+  void Harvest();
+  // Waits for the running commit without finishing it.
+  void AwaitJob();
+  // The caller's thread does the commits until every record below `end` has reached `level`.
+  Status AwaitLevel(uint64_t end, Level level) {
+    return acks_.ReachedEnd(level) >= end ? Status::Ok() : CommitUntil(end, level);
+  }
+  // Maps the append point, after the commit that may be writing directly.
+  Status EnterMap();
+
+  // The store of a frame has failed. Latches the log if the bytes at the append point are unknown.
+  // Returns the error of the append.
+  Status FailStore(Status failure);
+  // Latches the log after `status`: see LogListener::OnFailure(). Returns the error of the call.
+  Status Latch(Status status, uint64_t first_seq, uint64_t unknown_before);
+  // Latches the log; the records that were appended are all stored.
+  Status LatchHere(Status status) {
+    return Latch(std::move(status), point_.next_seq(), point_.next_seq());
+  }
+
+  // Publishes how far readers outside this log may read. Does nothing during a rotation, or during
+  // a truncation, which has already lowered the ends.
+  void PublishEnds();
+  void Report(LogStats* stats) const { meter_.Report(file_system_, stats); }
+
+ private:
+  // The marker at the end of a closed log, which shows that every record is synced.
+  enum class End : uint8_t {
+    kUnmarked,
+    kMarking,  // staged or being committed
+    kMarked,   // or not needed, because the log holds no record
+  };
+
+  bool CommitWanted() const;
+  Level WantedLevel() const;
+  void MarkEnd();
+  Status StoreMarker();
+  std::shared_ptr<CommitJob> Begin();
+  void FinishRunning();
+  void Finish(CommitJob& job);
+  void FinishDone(CommitJob& job);
+  void FinishRolledBack(CommitJob& job);
+  Status CommitUntil(uint64_t end, Level level);
+  void RunHere();
+  void WriteHere();
+
+  FileSystem& file_system_;
+  Directory& directory_;
+  AppendPoint& point_;
+  SegmentChain& chain_;
+  LivePageWriter& live_;
+  LogState& state_;
+  Executor* executor_ = nullptr;
+  LogListener* listener_ = nullptr;
+
+  AckLedger acks_;
+  std::shared_ptr<CommitJob> commit_;  // that is running; null if none is
+  EagerSize eager_size_;
+  CommitMeter meter_;
+  End end_ = End::kUnmarked;
+  uint64_t rollbacks_ = 0;
+  Status failure_;
+  uint64_t failed_from_ = UINT64_MAX;  // the first seq that the last rollback lost
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_LOG_COMMIT_CYCLE_H_

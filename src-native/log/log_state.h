@@ -1,0 +1,37 @@
+// Decides which calls a log accepts.
+#ifndef DURLOG_LOG_LOG_STATE_H_
+#define DURLOG_LOG_LOG_STATE_H_
+
+#include "base/status.h"
+
+namespace durlog {
+
+// A log is open, until it is closing. A failure latches it, and only opening it again helps. While
+// a truncation or a rotation runs, only that job uses the log's files.
+class LogState {
+ public:
+  bool accepts_appends() const { return !latched_ && !closing_ && !exclusive_; }
+  bool latched() const { return latched_; }
+  bool closing() const { return closing_; }
+  bool exclusive() const { return exclusive_; }
+
+  void Latch() { latched_ = true; }
+  void BeginClose() { closing_ = true; }
+  void BeginExclusive() { exclusive_ = true; }
+  void EndExclusive() { exclusive_ = false; }
+
+  // kLatched, kClosed.
+  Status CheckOpen() const;
+  // As CheckOpen(); kBackpressure while a truncation or a rotation runs.
+  Status CheckFree() const;
+  static Status LatchedError();
+
+ private:
+  bool latched_ = false;
+  bool closing_ = false;
+  bool exclusive_ = false;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_LOG_LOG_STATE_H_

@@ -1,0 +1,106 @@
+#include "log/mapped_frames.h"
+
+#include <algorithm>
+
+#include "base/aligned_buffer.h"
+#include "segment/cut.h"
+
+namespace durlog {
+namespace {
+
+// A payload that is written around the map is copied in steps of this size, so that the checksum is
+// that of the bytes written.
+constexpr size_t kCopyStepBytes = 1 << 20;
+
+}  // namespace
+
+void MappedFrames::Map(const std::shared_ptr<Segment>& segment, uint64_t offset,
+                       const TailShape& shape, Executor* executor, TailLegacy legacy) {
+  tail_ = std::make_unique<MappedTail>(segment, offset, shape, executor, segment->TakeFirstChunk(),
+                                       std::move(legacy));
+}
+
+void MappedFrames::Quiesce() {
+  tail_.reset();
+  if (left_run_) left_run_->Await();
+}
+
+TailLegacy MappedFrames::Leave() {
+  TailLegacy legacy = tail_->Leave();
+  tail_.reset();
+  if (legacy.run) left_run_ = legacy.run;
+  return legacy;
+}
+
+// The first frame's word is published last: a reader sees the whole batch or no part of it.
+Status MappedFrames::StoreBatch(Segment& segment, uint64_t at, const FrameFields& first,
+                                const Bytes* payloads, size_t count) {
+  uint64_t end = at;
+  uint32_t first_word = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const FrameFields fields = FieldsInBatch(first, i, count, payloads[i].size);
+    if (i == 0) first_word = FrameWord(fields);
+    Status stored = StoreFrame(segment, end, fields, payloads[i], i > 0);
+    // Whole frames follow the first one, whose word is missing.
+    if (!stored.ok()) return i > 0 ? TakeBack(segment, at, std::move(stored)) : stored;
+    end += fields.frame_bytes();
+  }
+  if (!tail_->Holds(at)) return WriteWord(segment, at, first_word);
+  tail_->Publish(at, first_word);
+  return Status::Ok();
+}
+
+Status MappedFrames::Fault(const Segment& segment, uint64_t at) {
+  broken_ = true;
+  return Status::Error(Code::kIo,
+                       "a mapped page could not be written (the file was cut, the disk is full or "
+                       "failing)")
+      .WithPath(directory_.path() + "/" + segment.name())
+      .WithOffset(at);
+}
+
+// Used for a batch so long that its beginning is no longer mapped.
+Status MappedFrames::WriteWord(Segment& segment, uint64_t at, uint32_t word) {
+  uint8_t bytes[kWordBytes];
+  Store32(bytes, word);
+  Status written = segment.file().WriteAt(at, bytes, sizeof bytes);
+  return written.ok() ? written : TakeBack(segment, at, std::move(written));
+}
+
+// Writes a long frame to the file, because faulting in its pages would cost more. The map shows the
+// bytes that are written here.
+Status MappedFrames::WriteAround(Segment& segment, uint64_t at, uint8_t* header, uint32_t crc,
+                                 Bytes payload, bool publish) {
+  AlignedBuffer copy;
+  if (!copy.Reserve(kCopyStepBytes, 0)) {
+    return Status::Error(Code::kOutOfMemory, "no memory to copy the record");
+  }
+  File& file = segment.file();
+  // A worker that populates the pages ahead would write its zeros over the frame.
+  tail_->SkipTo(at + FrameBytes(payload.size));
+  Status status;
+  for (size_t done = 0; status.ok() && done < payload.size;) {
+    const size_t step = std::min(kCopyStepBytes, payload.size - done);
+    crc = CopyAndCrc32c(crc, copy.data(), payload.data + done, step);
+    status = file.WriteAt(at + kFrameHeaderBytes + done, copy.data(), step);
+    done += step;
+  }
+  SealFrameHeader(header, crc);
+  if (status.ok()) {
+    status = file.WriteAt(at + kWordBytes, header + kWordBytes, kFrameHeaderBytes - kWordBytes);
+  }
+  if (status.ok() && publish) status = file.WriteAt(at, header, kWordBytes);
+  return status.ok() ? status : TakeBack(segment, at, std::move(status));
+}
+
+// Cuts the bytes that a failed append has left after `at`, because they must not follow a later
+// frame.
+Status MappedFrames::TakeBack(Segment& segment, uint64_t at, Status failure) {
+  if (broken_) return failure;
+  tail_.reset();
+  const bool known = failure.code() == Code::kNoSpace || failure.lacks_resources();
+  broken_ = !known || !CutSegment(segment.file(), at, segment.bytes()).ok();
+  return failure;
+}
+
+}  // namespace durlog

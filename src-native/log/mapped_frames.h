@@ -1,0 +1,98 @@
+// Stores frames into a map of the segment that is appended to.
+#ifndef DURLOG_LOG_MAPPED_FRAMES_H_
+#define DURLOG_LOG_MAPPED_FRAMES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/executor.h"
+#include "platform/file_system.h"
+#include "record/record_codec.h"
+#include "segment/mapped_tail.h"
+#include "segment/segment.h"
+
+namespace durlog {
+
+// A frame is invisible until its first word is stored, because a word of zero marks free space. So
+// the first word is stored last: a process that dies before that leaves free space.
+//
+// A store that fails leaves the file as it was, or broken() is true: the bytes at the append point
+// are unknown, and the log must latch.
+class MappedFrames {
+ public:
+  // `directory` must outlive the object.
+  explicit MappedFrames(Directory& directory) : directory_(directory) {}
+
+  // Maps `segment` for stores from `offset` on: see MappedTail.
+  void Map(const std::shared_ptr<Segment>& segment, uint64_t offset, const TailShape& shape,
+           Executor* executor, TailLegacy legacy);
+  bool mapped() const { return tail_ != nullptr; }
+
+  // Stores a frame at `at` of the mapped segment. Readers see it when this returns.
+  Status Store(Segment& segment, uint64_t at, const FrameFields& fields, Bytes payload) {
+    return StoreFrame(segment, at, fields, payload, true);
+  }
+  // Stores the frames of a batch, of which `first` describes the first one. Readers see all of them
+  // when this returns, and none before.
+  Status StoreBatch(Segment& segment, uint64_t at, const FrameFields& first, const Bytes* payloads,
+                    size_t count);
+  bool broken() const { return broken_; }
+
+  void Unmap() { tail_.reset(); }
+  // As Unmap(). No job writes zeros into a segment afterwards.
+  void Quiesce();
+  // Unmaps a sealed segment without waiting. Requires mapped(). The caller passes the result to the
+  // next Map(), and waits for its run before the log is destroyed.
+  TailLegacy Leave();
+  // Hands over the map, which a commit will unmap.
+  std::unique_ptr<MappedTail> Retire() { return std::move(tail_); }
+
+  // While mapped(), as the functions of MappedTail.
+  bool populating() const { return tail_->populating(); }
+  uint64_t lead_bytes() const { return tail_->lead_bytes(); }
+  std::vector<Chunk> Covering(uint64_t begin, uint64_t end) const {
+    return tail_->Covering(begin, end);
+  }
+
+ private:
+  static constexpr size_t kWordBytes = 4;
+
+  Status StoreFrame(Segment& segment, uint64_t at, const FrameFields& fields, Bytes payload,
+                    bool publish) {
+    uint8_t header[kFrameHeaderBytes];
+    const uint32_t crc = BeginFrameHeader(fields, segment.crc_seed(), header);
+    const uint64_t frame_bytes = fields.frame_bytes();
+    if (frame_bytes > tail_->window_bytes()) {
+      return WriteAround(segment, at, header, crc, payload, publish);
+    }
+    Status mapped = tail_->Ensure(at, frame_bytes);
+    if (!mapped.ok()) {
+      // Nothing was stored. The next append maps the file again.
+      Unmap();
+      return mapped;
+    }
+    SealFrameHeader(header,
+                    tail_->StoreWithCrc(at + kFrameHeaderBytes, payload.data, payload.size, crc));
+    tail_->Store(at + kWordBytes, header + kWordBytes, kFrameHeaderBytes - kWordBytes);
+    if (publish) tail_->Publish(at, Load32(header));
+    return tail_->faulted() ? Fault(segment, at) : Status::Ok();
+  }
+  Status Fault(const Segment& segment, uint64_t at);
+  Status WriteAround(Segment& segment, uint64_t at, uint8_t* header, uint32_t crc, Bytes payload,
+                     bool publish);
+  Status WriteWord(Segment& segment, uint64_t at, uint32_t word);
+  Status TakeBack(Segment& segment, uint64_t at, Status failure);
+
+  Directory& directory_;
+  std::unique_ptr<MappedTail> tail_;
+  std::shared_ptr<Job> left_run_;  // of the previous tail: see TailLegacy
+  bool broken_ = false;
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_LOG_MAPPED_FRAMES_H_
