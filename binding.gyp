@@ -37,6 +37,7 @@
       'src-native/read/measure.cc',
       'src-native/read/point_reader.cc',
       'src-native/read/position_index.cc',
+      'src-native/read/recent_frames.cc',
       'src-native/read/record_lookup.cc',
       'src-native/inspect/bounds.cc',
       'src-native/inspect/extent.cc',

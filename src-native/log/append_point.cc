@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "read/recent_frames.h"
 #include "write/unsynced_limit.h"
 
 namespace durlog {
@@ -18,6 +19,9 @@ AppendPoint::AppendPoint(FileSystem& file_system, Directory& directory, const Lo
       mode_(policy.first_mode()),
       frames_(directory),
       staging_(capabilities.direct_alignment) {}
+
+// Another process may cut the log and append to it before this one opens it again.
+AppendPoint::~AppendPoint() { ForgetRecent(); }
 
 Status AppendPoint::StoreBatch(const FrameFields& first, const Bytes* payloads, size_t count,
                                uint64_t frame_bytes) {
@@ -102,12 +106,14 @@ std::shared_ptr<Segment> AppendPoint::GiveUpSegment() {
 
 void AppendPoint::Enter(std::shared_ptr<Segment> next) {
   if (!at_segment_start()) backlog_.Seal(segment_);
+  ForgetRecent();
   segment_ = std::move(next);
   offset_ = note_from_ = kSegmentHeaderBytes;
   last_time_ms_ = 0;
 }
 
 void AppendPoint::Resume(LogPosition position) {
+  ForgetRecent();
   next_seq_ = position.seq;
   segment_ = position.segment;
   offset_ = note_from_ = position.offset;
@@ -121,6 +127,20 @@ void AppendPoint::ResumeAfterCut(LogPosition position) {
   Resume(std::move(position));
   backlog_.Clear();
   PositionIndex::Shared().ForgetBehind(segment_->header().salt, next_seq_);
+}
+
+void AppendPoint::NoteWritten(const CommitPlan& plan) {
+  if (plan.mode != WriteMode::kDirect) return;
+  for (const StagedPiece& piece : plan.group.pieces) {
+    if (piece.segment != segment_) continue;
+    const uint8_t* const frames = piece.buffer.data() + (piece.begin - piece.buffer_offset);
+    RecentFrames::Shared().Note(segment_->header().salt, piece.begin,
+                                Bytes{frames, static_cast<size_t>(piece.end - piece.begin)});
+  }
+}
+
+void AppendPoint::ForgetRecent() {
+  if (segment_) RecentFrames::Shared().Forget(segment_->header().salt);
 }
 
 void AppendPoint::RollBack(const StagedGroup& group) {

@@ -31,6 +31,9 @@ class AppendPoint {
   // All arguments must outlive the point. It has no position before the first Resume().
   AppendPoint(FileSystem& file_system, Directory& directory, const LogOptions& options,
               const Capabilities& capabilities, WritePolicy& policy, SegmentChain& chain);
+  ~AppendPoint();
+  AppendPoint(const AppendPoint&) = delete;
+  AppendPoint& operator=(const AppendPoint&) = delete;
   void Attach(Executor* executor) { executor_ = executor; }
 
   const std::shared_ptr<Segment>& segment() const { return segment_; }
@@ -137,6 +140,8 @@ class AppendPoint {
   // Takes what a commit has to write and to sync. If it leaves the map, records are written
   // directly from the next group on. `closing` if no further record is appended.
   CommitPlan PlanCommit(Level level, bool closing);
+  // The commit of `plan` has succeeded. Holds its frames for followers in this process.
+  void NoteWritten(const CommitPlan& plan);
   // The commit that has taken `targets` has synced them.
   void NoteSynced(const std::vector<SyncTarget>& targets) { backlog_.Settle(targets); }
   // Drops what is staged, and returns to the start of `group`, which a commit has rolled back.
@@ -165,6 +170,7 @@ class AppendPoint {
   void AddTargets(CommitPlan* plan, bool leaves_map);
   void NotePosition();
   void NotePositionsInside(const Bytes* payloads, size_t count, uint64_t offset);
+  void ForgetRecent();
 
   Directory& directory_;
   const LogOptions& options_;

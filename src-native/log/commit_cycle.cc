@@ -114,6 +114,7 @@ void CommitCycle::FinishDone(CommitJob& job) {
     chain_.NoteActivated(*segment);
   }
   acks_.Reach(plan.level, plan.group.end_seq);
+  point_.NoteWritten(plan);
   PublishEnds();
   meter_.NoteDone(plan.group);
   // A commit into the page cache takes only a microsecond, so measuring it would slow it down.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "read/position_index.h"
+#include "read/recent_frames.h"
 #include "record/segment_name.h"
 #include "recovery/identity.h"
 #include "recovery/log_files.h"
@@ -255,11 +256,12 @@ std::optional<ReadBatch> LogReader::NextCached(uint8_t* buffer, size_t capacity,
   const uint64_t room = header_.segment_bytes - offset_;
   const size_t wanted =
       static_cast<size_t>(std::min<uint64_t>(std::min(capacity, kCachedBytes), room));
-  const std::optional<size_t> read = file_->ReadCachedAt(offset_, buffer, wanted);
-  if (!read) return std::nullopt;
+  size_t read = RecentFrames::Shared().Read(header_.salt, offset_, buffer, wanted);
+  if (read == 0) read = file_->ReadCachedAt(offset_, buffer, wanted).value_or(0);
+  if (read == 0) return std::nullopt;
   ReadBatch batch;
   batch.base_time_ms = header_.base_time_ms;
-  Decode(buffer, *read, false, entries, max_entries, limit, &batch);
+  Decode(buffer, read, false, entries, max_entries, limit, &batch);
   return batch.count > 0 ? std::optional<ReadBatch>(batch) : std::nullopt;
 }
 

@@ -1,0 +1,57 @@
+// The frames that a log of this process has written to the device last. A direct write bypasses the
+// page cache, so a follower would have to read them back from the device.
+#ifndef DURLOG_READ_RECENT_FRAMES_H_
+#define DURLOG_READ_RECENT_FRAMES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <mutex>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace durlog {
+
+// Holds the end of the segments that were written last, 64 KiB of each and 4 MiB in all. Segments
+// are identified by their salt, which is unique. A reader verifies the frames as if it had read
+// them from the file.
+//
+// For any thread.
+class RecentFrames {
+ public:
+  // Groups above this size are not held: reading one from the device costs little for each record.
+  static constexpr size_t kMaxGroupBytes = 32 << 10;
+
+  // One for the process; never destroyed.
+  static RecentFrames& Shared();
+
+  // Whole frames that are on the device, at `offset` of the segment. They replace what is held,
+  // unless they follow it.
+  void Note(uint64_t salt, uint64_t offset, Bytes frames);
+  // Copies what is held from `offset` on, at most `capacity` bytes; returns their number.
+  size_t Read(uint64_t salt, uint64_t offset, void* to, size_t capacity);
+  // Called before the segment is cut, and when the log is closed.
+  void Forget(uint64_t salt);
+
+ private:
+  static constexpr size_t kMaxSegmentBytes = 64 << 10;
+  static constexpr size_t kMaxSegments = 64;
+
+  struct Segment {
+    uint64_t salt;
+    uint64_t begin;
+    std::vector<uint8_t> frames;
+    uint64_t end() const { return begin + frames.size(); }
+  };
+
+  // The segment, moved to the front; null if it is not held.
+  Segment* Find(uint64_t salt);
+
+  std::mutex mutex_;
+  std::list<Segment> segments_;  // used last, first
+};
+
+}  // namespace durlog
+
+#endif  // DURLOG_READ_RECENT_FRAMES_H_

@@ -1,0 +1,87 @@
+// Tests of a follower in the process of a log that writes directly: its records are not in the page
+// cache.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "log_test_folder.h"
+#include "observed_file_system.h"
+#include "read/log_reader.h"
+
+namespace durlog {
+namespace {
+
+class FollowDirectTest : public LogTestFolder {
+ protected:
+  FollowDirectTest() : files_([](const ObservedCall&) { return Status::Ok(); }) {}
+
+  void SetUp() override {
+    LogTestFolder::SetUp();
+    const Result<Capabilities> can = folder_->Probe();
+    if (can.ok() && !can->direct_io) GTEST_SKIP() << "there is no direct I/O on this file system";
+    log_ = Open(SmallOptions(Strategy::kDirect));
+  }
+  void AppendSynced(const std::string& payload) {
+    ASSERT_TRUE(Append(*log_, payload, Level::kSync).ok());
+    Settle(*log_);
+  }
+  // The records from `seq` on that need no read; its files have no bytes in the page cache.
+  std::optional<ReadBatch> ReadHeld(uint64_t seq) {
+    Result<std::unique_ptr<LogReader>> reader = LogReader::Open(files_, PathOf("log"), 0);
+    if (!reader.ok()) return std::nullopt;
+    uint8_t buffer[16 << 10];
+    ReadEntry entries[64];
+    for (;;) {
+      std::optional<ReadBatch> batch =
+          (*reader)->NextCached(buffer, sizeof buffer, entries, 1, 100);
+      if (!batch || batch->first_seq == seq) return batch;
+    }
+  }
+
+  ObservedFileSystem files_;
+  std::unique_ptr<Log> log_;
+};
+
+TEST_F(FollowDirectTest, RecordsThatAreWrittenDirectlyNeedNoReadOfTheDevice) {
+  AppendSynced("first");
+  EXPECT_TRUE(ReadHeld(0));
+  AppendSynced("second");
+  EXPECT_TRUE(ReadHeld(0));
+  EXPECT_TRUE(ReadHeld(1));
+  EXPECT_FALSE(ReadHeld(2));
+}
+
+TEST_F(FollowDirectTest, RecordsThatAreTruncatedAreNotHeld) {
+  AppendSynced("first");
+  AppendSynced("second");
+  const Result<std::shared_ptr<TruncateJob>> job = log_->BeginTruncate(1);
+  ASSERT_TRUE(job.ok()) << job.status().message();
+  (*job)->RunOnce();
+  ASSERT_TRUE(log_->FinishTruncate(**job).ok());
+  EXPECT_FALSE(ReadHeld(1));
+  AppendSynced("third");
+  EXPECT_FALSE(ReadHeld(0));  // what is held begins after it
+  const std::vector<std::string> expected = {"first", "third"};
+  EXPECT_EQ(ReadFrom(0), expected);
+}
+
+TEST_F(FollowDirectTest, ASegmentThatIsSealedOrClosedIsNotHeld) {
+  AppendSynced("first");
+  const Result<std::shared_ptr<RotateJob>> rotation = log_->BeginRotate();
+  ASSERT_TRUE(rotation.ok()) << rotation.status().message();
+  (*rotation)->RunOnce();
+  ASSERT_TRUE(log_->FinishRotate(**rotation).ok());
+  EXPECT_FALSE(ReadHeld(0));
+  log_.reset();
+  log_ = Open(SmallOptions(Strategy::kDirect));
+  AppendSynced("second");
+  Close(std::move(log_));
+  EXPECT_FALSE(ReadHeld(1));
+}
+
+}  // namespace
+}  // namespace durlog
