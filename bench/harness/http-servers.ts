@@ -1,4 +1,4 @@
-/** Servers of durable appends over HTTP, each in a process of its own: durlog's, and what it is compared with. */
+/** Servers of durable appends over HTTP, each in a separate process: durlog's and those it is compared with. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'

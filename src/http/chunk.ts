@@ -1,8 +1,7 @@
 /** Reads records of a stream as bytes, and joins them into the body that the protocol wants. */
 import { codecOf, type StreamCodec } from '../streams/encoding.js'
-import type { StreamContext } from '../streams/items.js'
+import type { OwnerContext } from '../streams/internals.js'
 import { contentTypeOf, mediaType } from '../streams/meta.js'
-import { RecordSource } from '../streams/record-source.js'
 import type { StreamState } from '../streams/state.js'
 import type { StreamEncoding } from '../streams/types.js'
 
@@ -22,22 +21,23 @@ const COMMA = Buffer.from(',')
 
 /** Visible records from `from` on, about `maxBytes` of them. */
 export async function readChunk(
-  { files, table }: StreamContext,
+  { records }: OwnerContext,
   state: StreamState,
   from: number,
   maxBytes: number,
 ): Promise<Chunk> {
   const chunk: Chunk = { records: [], bytes: 0, next: from }
   if (from >= state.visible) return chunk
-  const source = new RecordSource<Buffer>(files, table, (encoding) => RAW[encoding])
+  const source = records<Buffer>((encoding) => RAW[encoding])
   try {
     while (chunk.bytes < maxBytes && chunk.next < state.visible) {
       const found = await source.next(state, chunk.next)
-      for (const { value } of found) {
+      if (found.length === 0) chunk.next = state.visible
+      for (const { value, seq } of found) {
         if (chunk.records.length > 0 && chunk.bytes + value.length > maxBytes) return chunk
         chunk.records.push(value)
         chunk.bytes += value.length
-        chunk.next++
+        chunk.next = seq + 1
       }
     }
     return chunk

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DurlogError } from '../errors.js'
-import { internalsOf } from '../streams/internals.js'
+import { internalsOf, type OwnerContext } from '../streams/internals.js'
 import type { Streams } from '../streams/types.js'
 import { append } from './append.js'
 import { create } from './create.js'
@@ -51,7 +51,11 @@ const LIST: Operation = { right: 'list', perform: list }
 
 /** A handler of `streams`, which must stay open as long as it is used. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function streamsHandler(streams: Streams<never> | Streams<unknown>, options?: HandlerOptions): StreamsHandler {
-  const server = new Server(streams, options)
+  return handlerOf(internalsOf(streams), options)
+}
+
+export function handlerOf(context: OwnerContext, options?: HandlerOptions): StreamsHandler {
+  const server = new Server(context, options)
   const handler = (request: IncomingMessage, response: ServerResponse): void =>
     server.handle(new NodeExchange(request, response))
   return Object.assign(handler, {
@@ -80,9 +84,8 @@ class Server {
   #active = 0
   #onIdle: (() => void) | undefined
 
-  constructor(streams: Streams<never> | Streams<unknown>, given: HandlerOptions | undefined) {
+  constructor(context: OwnerContext, given: HandlerOptions | undefined) {
     const options = resolveHandlerOptions(given)
-    const context = internalsOf(streams)
     const headers = [...SECURITY]
     if (options.cors.includes('*'))
       headers.push('access-control-allow-origin', '*', 'access-control-expose-headers', EXPOSED)

@@ -1,7 +1,6 @@
 /** GET of the list of streams, which the protocol leaves to the server. */
 import { codecOf } from '../streams/encoding.js'
 import { contentTypeOf } from '../streams/meta.js'
-import { RecordSource } from '../streams/record-source.js'
 import type { StreamState } from '../streams/state.js'
 import { offsetOf } from './offset.js'
 import { badRequest, Refusal } from './refusal.js'
@@ -24,7 +23,7 @@ async function seek(service: Service, { exchange, scope, query }: Call): Promise
   const [at = ''] = parameters(query, 'at')
   if (!/^[0-9]{1,15}$/.test(at)) throw badRequest('at is a time in milliseconds since 1970')
   const state = existing(service, scope + name)
-  const source = new RecordSource(service.context.files, service.context.table, codecOf)
+  const source = service.context.records(codecOf)
   let [low, high] = [state.firstSeq, state.visible]
   try {
     while (low < high) {

@@ -3,8 +3,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { clearTimeout, setTimeout } from 'node:timers'
+import { internalsOf, type OwnerContext } from '../streams/internals.js'
 import type { Streams } from '../streams/types.js'
-import { streamsHandler } from './handler.js'
+import { handlerOf } from './handler.js'
 import { operationsOf } from './operations.js'
 import { resolveServerOptions } from './options.js'
 import type { ServerOptions, StreamsServer } from './types.js'
@@ -24,8 +25,12 @@ export async function serveStreams(
   streams: Streams<never> | Streams<unknown>,
   options?: ServerOptions,
 ): Promise<StreamsServer> {
+  return serve(internalsOf(streams), options)
+}
+
+export async function serve(context: OwnerContext, options?: ServerOptions): Promise<StreamsServer> {
   const { host, port, tls, maxConnections, ui, handlerOptions } = resolveServerOptions(options)
-  const handler = streamsHandler(streams, handlerOptions)
+  const handler = handlerOf(context, handlerOptions)
   const operations = operationsOf(handler, handlerOptions, ui)
   const respond = (request: IncomingMessage, response: ServerResponse): void => {
     if (!operations(request, response)) handler(request, response)

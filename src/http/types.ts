@@ -84,6 +84,11 @@ export interface ServerOptions extends HandlerOptions {
   ui?: boolean | undefined
 }
 
+export interface LogServerOptions extends Omit<ServerOptions, 'readOnly'> {
+  /** Of the log's records. Of `application/json` each is a value. Default `application/octet-stream`. */
+  contentType?: string | undefined
+}
+
 /** A server of streams. */
 export interface StreamsServer extends AsyncDisposable {
   readonly url: string

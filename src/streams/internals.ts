@@ -1,10 +1,20 @@
 /** Lets `durlog/http` work on open streams without decoding values. */
 import { invalidArgument } from '../errors.js'
 import type { Item, Settle } from './call.js'
+import type { StreamCodec } from './encoding.js'
 import type { StreamContext } from './items.js'
-import type { StreamAppendResult, Streams } from './types.js'
+import type { StreamState } from './state.js'
+import type { StreamAppendResult, StreamEncoding, StreamRecord, Streams } from './types.js'
+
+/** Where records are read. */
+export interface Records<V> {
+  /** Some visible records of `state` from `from` on; none if there is none, now or ever. */
+  next(state: StreamState, from: number): Promise<StreamRecord<V>[]>
+  close(): Promise<void>
+}
 
 export interface OwnerContext extends StreamContext {
+  records<V>(codecOf: (encoding: StreamEncoding) => StreamCodec): Records<V>
   /** As `append`, with a function in place of a promise. */
   appendThen(item: Item, settle: Settle<StreamAppendResult>): void
 }

@@ -17,6 +17,7 @@ import { provideInternals } from './internals.js'
 import { appendItem, type StreamContext } from './items.js'
 import { checkReadOptions, type ResolvedStreamsOptions, resolveBatch, resolvePrefix } from './options.js'
 import { Pace } from './pace.js'
+import { RecordSource } from './record-source.js'
 import type { RequestId, RequestTable } from './requests.js'
 import { type Item, Sequencer } from './sequencer.js'
 import { firstResult, infoOf, NamedStream } from './stream.js'
@@ -115,6 +116,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     provideInternals(this, {
       ...this.#context,
       appendThen: (item, settle) => sequencer.appendThen(item, settle),
+      records: (codecOf) => new RecordSource(files, () => sequencer.table, codecOf),
     })
     this.#all = {
       log,

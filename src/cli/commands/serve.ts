@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
-import { type HandlerOptions, type ServerOptions, serveStreams } from '../../http/index.js'
+import { type HandlerOptions, type ServerOptions, serveLog, serveStreams } from '../../http/index.js'
 import { openStreams } from '../../streams/index.js'
 import { parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
@@ -10,6 +11,8 @@ import { toBytes } from '../arguments.js'
 import { readTokens } from '../tokens.js'
 
 interface Flags {
+  log?: string
+  contentType?: string
   host: string
   port: number
   tokenFile?: string
@@ -31,7 +34,9 @@ export function register(program: Command): void {
     .description(
       'Serve the streams in DIR over HTTP, by the Durable Streams protocol, until SIGINT or SIGTERM. A token file has lines of a token, its rights (letters of rwcdl: read, write, create, delete, list) and, optionally, a tenant whose streams it is limited to. Without one every client that reaches the port may do everything.',
     )
-    .argument('<dir>', 'the folder of the streams; it is created if it does not exist')
+    .argument('[dir]', 'the folder of the streams; it is created if it does not exist')
+    .option('--log <dir>', 'instead of streams, serve the log in this folder, read-only, as one stream with its name')
+    .option('--content-type <type>', "the content type of the log's records; of application/json each is a value")
     .option('--host <address>', 'the address to listen on', '127.0.0.1')
     .option('--port <port>', 'the port to listen on; 0 for any', parseWhole, 4437)
     .option('--token-file <file>', 'accept only requests with a token of this file')
@@ -47,13 +52,26 @@ export function register(program: Command): void {
     .action(run)
 }
 
-async function run(dir: string, flags: Flags): Promise<void> {
+async function run(dir: string | undefined, flags: Flags): Promise<void> {
+  if ((dir === undefined) === (flags.log === undefined))
+    throw new InputError('name the folder of the streams, or with --log that of a log', ExitCode.usage)
+  if (flags.contentType !== undefined && flags.log === undefined)
+    throw new InputError('--content-type is for --log: each stream has its own', ExitCode.usage)
   const options = await toOptions(flags)
-  await using streams = await openStreams(dir, { exclusive: true })
-  await using server = await serveStreams(streams, options)
+  if (flags.log === undefined) {
+    await using streams = await openStreams(dir as string, { exclusive: true })
+    await using server = await serveStreams(streams, options)
+    await untilSignal(flags, `${streams.dir} at ${server.url}`)
+  } else {
+    await using server = await serveLog(flags.log, { ...options, contentType: flags.contentType })
+    await untilSignal(flags, `${resolve(flags.log)} at ${server.url}`)
+  }
+}
+
+async function untilSignal(flags: Flags, served: string): Promise<void> {
   const isOpen = flags.tokenFile === undefined && !/^(127\.|localhost$|::1$)/.test(flags.host)
   if (isOpen) process.stderr.write('durlog: every client that reaches this port may do everything: use --token-file\n')
-  process.stderr.write(`durlog: serving ${streams.dir} at ${server.url}\n`)
+  process.stderr.write(`durlog: serving ${served}\n`)
   await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
 }
 

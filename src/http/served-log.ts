@@ -1,0 +1,151 @@
+/** A plain log as the one stream of a server, read-only: its records are those that its writer has synced. */
+import { basename } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { DurlogError } from '../errors.js'
+import { open } from '../index.js'
+import { codecOf, type StreamCodec } from '../streams/encoding.js'
+import { EntryKind } from '../streams/entry.js'
+import { checkStreamName } from '../streams/file-name.js'
+import { FolderFiles } from '../streams/folder-files.js'
+import type { OwnerContext, Records } from '../streams/internals.js'
+import { mediaType, type StreamMeta } from '../streams/meta.js'
+import { NO_DISK, StreamState } from '../streams/state.js'
+import { StreamTable } from '../streams/table.js'
+import type { StreamEncoding, StreamRecord } from '../streams/types.js'
+import type { ReadOnlyLog } from '../types.js'
+import { serve } from './server.js'
+import type { LogServerOptions, StreamsServer } from './types.js'
+
+const READ_RECORDS = 1024
+const READ_BYTES = 1 << 18
+/** After a failed look at the log. */
+const RETRY_MS = 1000
+
+/**
+ * Serves the log in folder `dir`, read-only, as the stream at the server's URL. Rejects like `open` with `readOnly`, and like
+ * `serveStreams`.
+ */
+export async function serveLog(dir: string | URL, options: LogServerOptions = {}): Promise<StreamsServer> {
+  const { contentType, ...serverOptions } = options
+  const log = new ServedLog(await open(dir, { readOnly: true }), contentType ?? 'application/octet-stream')
+  try {
+    const server = await serve(log.context, { ...serverOptions, readOnly: true })
+    const close = (): Promise<void> => server.close().then(() => log.close())
+    const path = (options.prefix ?? '/') + encodeURIComponent(log.name)
+    return { url: server.url + path, close, [Symbol.asyncDispose]: close }
+  } catch (error) {
+    await log.close()
+    throw error
+  }
+}
+
+class ServedLog {
+  /** Of the stream: that of the log's folder. */
+  readonly name: string
+  readonly context: OwnerContext
+  readonly #log: ReadOnlyLog
+  readonly #meta: StreamMeta
+  readonly #table = new StreamTable()
+  readonly #closing = new AbortController()
+  readonly #following: Promise<void>
+
+  constructor(log: ReadOnlyLog, contentType: string) {
+    this.#log = log
+    this.name = basename(log.dir)
+    checkStreamName(this.name)
+    const encoding = mediaType(contentType) === 'application/json' ? 'json' : 'bytes'
+    this.#meta = { encoding, contentType, ttlMs: undefined, expiresAtMs: undefined, fork: undefined }
+    this.context = this.#makeContext(encoding)
+    this.#take(log.syncedSeq)
+    this.#following = this.#follow()
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#following
+    await this.#log.close()
+  }
+
+  #makeContext(encoding: StreamEncoding): OwnerContext {
+    const refuse = (): Promise<never> =>
+      Promise.reject(
+        new DurlogError('ERR_DURLOG_UNSUPPORTED', 'a log is served read-only: append to it in its process'),
+      )
+    return {
+      files: new FolderFiles(this.#log.dir),
+      codec: codecOf(encoding),
+      codecOf,
+      table: () => this.#table,
+      find: this.#table.find,
+      checkOpen: () => {},
+      append: refuse,
+      appendThen: (_item, settle) => settle(refuse()),
+      submit: refuse,
+      removeExpired: () => {},
+      records: (codecs) => new LogRecords(this.#log, codecs(encoding)),
+    }
+  }
+
+  /** Takes the log's bounds over. After a truncation other records may have the old seqs: it is another stream then. */
+  #take(syncedSeq: number): void {
+    const { firstSeq, generation } = this.#log
+    let state = this.#table.find(this.name)
+    if (state?.created !== generation) {
+      state = new StreamState(this.name, generation, NO_DISK, false, this.#meta, undefined)
+      this.#table.streams.set(this.name, state)
+      this.#table.wakeAll()
+    }
+    state.disk = { ...NO_DISK, first: firstSeq }
+    this.#table.acknowledged(EntryKind.append, Math.max(syncedSeq, firstSeq - 1), state)
+  }
+
+  async #follow(): Promise<void> {
+    const { signal } = this.#closing
+    while (!signal.aborted) {
+      const from = this.#table.find(this.name)?.visible ?? 0
+      try {
+        await using reader = this.#log.read({ from, follow: true, durableOnly: true, signal })
+        const { value } = await reader.next()
+        await this.#log.refresh()
+        this.#take(Math.max(value?.seq ?? -1, this.#log.syncedSeq))
+      } catch {
+        await this.#recover(signal)
+      }
+    }
+  }
+
+  /** The log was cut, or cannot be read now. */
+  async #recover(signal: AbortSignal): Promise<void> {
+    try {
+      await pause(RETRY_MS, undefined, { signal })
+      await this.#log.refresh()
+      this.#take(this.#log.syncedSeq)
+    } catch {
+      // The next pass tries again.
+    }
+  }
+}
+
+class LogRecords<V> implements Records<V> {
+  readonly #log: ReadOnlyLog
+  readonly #codec: StreamCodec
+
+  constructor(log: ReadOnlyLog, codec: StreamCodec) {
+    this.#log = log
+    this.#codec = codec
+  }
+
+  async next({ visible }: StreamState, from: number): Promise<StreamRecord<V>[]> {
+    const records: StreamRecord<V>[] = []
+    let bytes = 0
+    for await (const { seq, data, timestamp } of this.#log.read({ from, to: visible })) {
+      // The reader uses its memory again.
+      records.push({ seq, value: this.#codec.decode(Buffer.from(data)) as V, timestamp, position: seq })
+      bytes += data.length
+      if (records.length >= READ_RECORDS || bytes >= READ_BYTES) break
+    }
+    return records
+  }
+
+  async close(): Promise<void> {}
+}

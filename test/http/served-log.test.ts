@@ -1,0 +1,84 @@
+/** `durlog serve --log`: a plain log as one stream. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { type Log, open } from '../../src/index.js'
+import { scratchDir } from '../fixtures/scratch.js'
+
+async function writer(dir: string): Promise<Log> {
+  const log = await open(dir, { durability: 'sync' })
+  onTestFinished(() => log.close())
+  return log
+}
+
+const CLI = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+
+/** The URL of the stream. */
+async function serveLog(dir: string, ...args: string[]): Promise<string> {
+  const command = [CLI, 'serve', '--log', dir, '--port', '0', ...args]
+  const child: ChildProcess = spawn(process.execPath, command, { stdio: ['ignore', 'ignore', 'pipe'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  for await (const line of createInterface({ input: child.stderr as NodeJS.ReadableStream })) {
+    const url = /at (http\S+)$/.exec(line)?.[1]
+    if (url !== undefined) return url
+  }
+  throw new Error('the server has not started')
+}
+
+test('serve --log serves what a log has synced as one stream, follows its writer, and refuses changes', async () => {
+  const dir = join(scratchDir(), 'my orders')
+  const log = await writer(dir)
+  await log.appendBatch(['one,', 'two,'])
+  const url = await serveLog(dir)
+  expect(new URL(url).pathname).toBe('/my%20orders')
+  const caughtUp = await fetch(url)
+  expect([caughtUp.headers.get('content-type'), await caughtUp.text()]).toEqual([
+    'application/octet-stream',
+    'one,two,',
+  ])
+  const offset = caughtUp.headers.get('stream-next-offset') as string
+  await log.append('three,', { durability: 'memory' })
+  const early = await (await fetch(`${url}?offset=${offset}`)).text()
+  // The log syncs records at memory by itself, at some time.
+  expect(early === '' || log.syncedSeq === 2).toBe(true)
+  const poll = fetch(`${url}?offset=${offset}&live=long-poll`)
+  await log.sync()
+  expect(await (await poll).text()).toBe('three,')
+  for (const method of ['POST', 'PUT', 'DELETE'])
+    expect((await fetch(url, { method, ...(method !== 'DELETE' && { body: 'x' }) })).status).toBe(403)
+  expect((await fetch(`${url}/other`)).status).toBe(404)
+})
+
+test('serve --log serves records of JSON as messages, and begins at the first record that a trim has left', async () => {
+  const dir = join(scratchDir(), 'events')
+  const log = await writer(dir)
+  await log.appendBatch(['{"n":1}', '{"n":2}'])
+  await log.rotate()
+  await log.append('{"n":3}')
+  const url = await serveLog(dir, '--content-type', 'application/json')
+  expect(await (await fetch(url)).json()).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
+  await log.trimBefore(2)
+  const seen = await fetch(`${url}?offset=now`)
+  const poll = fetch(`${url}?offset=${seen.headers.get('stream-next-offset')}&live=long-poll`)
+  await log.append('{"n":4}')
+  expect(await (await poll).json()).toEqual([{ n: 4 }])
+  expect(await (await fetch(url)).json()).toEqual([{ n: 3 }, { n: 4 }])
+})
+
+test('a truncation of the log ends the events of its readers, whose offsets belong to other records', async () => {
+  const dir = join(scratchDir(), 'cut')
+  const log = await writer(dir)
+  await log.append('a')
+  await log.append('b')
+  const url = await serveLog(dir)
+  const events = await fetch(`${url}?offset=-1&live=sse`)
+  await log.truncateAfter(0)
+  expect(await events.text()).toContain('event: control')
+  const caughtUp = await fetch(url)
+  expect(await caughtUp.text()).toBe('a')
+  await log.append('c')
+  const offset = caughtUp.headers.get('stream-next-offset') as string
+  expect(await (await fetch(`${url}?offset=${offset}&live=long-poll`)).text()).toBe('c')
+})
