@@ -1,5 +1,6 @@
 /** A range of a segment's frames, for code that copies the segment's own bytes. */
-import { type NativeExtent, native } from './native/native.js'
+import type { NativeExtent } from './native/inspection.js'
+import { native } from './native/native.js'
 
 export type SegmentExtent = NativeExtent
 

@@ -3,13 +3,8 @@ import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { atCaller } from './caller-stack.js'
 import { invalidArgument, ofFileSystem } from './errors.js'
-import {
-  type NativeFrame,
-  type NativeRepairReport,
-  type NativeSegmentReport,
-  type NativeVerifyReport,
-  native,
-} from './native/native.js'
+import type { NativeFrame, NativeRepairReport, NativeSegmentReport, NativeVerifyReport } from './native/inspection.js'
+import { native } from './native/native.js'
 import { resolveDir, resolveRepairOptions } from './options/call-options.js'
 import { shown } from './options/checks.js'
 
@@ -56,8 +51,7 @@ const SEGMENT_NAME = /^(\d{20})\.seg$/
 export async function inspect(dir: string | URL): Promise<LogSummary> {
   const path = resolveDir(dir)
   for (;;) {
-    const { uuid, firstSeq, nextSeq, syncedEnd } = await atCaller(native.bounds(path))
-    const { generation } = await atCaller(native.cuts(path, 0))
+    const { uuid, generation, firstSeq, nextSeq, syncedEnd } = await atCaller(native.bounds(path))
     const segments = findSegments(path)
     if (segments !== undefined)
       return { dir: path, uuid, generation, firstSeq, nextSeq, syncedSeq: syncedEnd - 1, segments }

@@ -1,24 +1,18 @@
 /** Opens a log: checks the options, waits for the lock, and hands out a writer or a reader. */
 import { atCaller } from './caller-stack.js'
-import type { Reached } from './log/append-in-order.js'
+import { WritePipeline } from './log/append/write-pipeline.js'
+import { FramingLog } from './log/framing-log.js'
+import { OrderedLog, RestoringLog } from './log/ordered-log.js'
 import { ReaderLog } from './log/reader-log.js'
-import type { Resolve } from './log/waiters.js'
-import { WriterLog } from './log/writer-log.js'
+import { WriterLog, type WriterParts } from './log/writer-log.js'
 import { waitForLock } from './native/lock-wait.js'
 import { native } from './native/native.js'
 import { resolveDir } from './options/call-options.js'
 import { type ResolvedOptions, resolveOptions } from './options/open-options.js'
 
-import type {
-  DecodedRecord,
-  Durability,
-  Encoding,
-  Log,
-  OpenOptions,
-  Payload,
-  ReadOnlyLog,
-  ReadOnlyOptions,
-} from './types.js'
+import type { DecodedRecord, Encoding, Log, OpenOptions, ReadOnlyLog, ReadOnlyOptions } from './types.js'
+
+export type { FramingLog, OrderedLog, RestoringLog }
 
 type Encoded<O, E> = O & { encoding: E }
 type LogOf<V> = Log<V, DecodedRecord<V>>
@@ -52,7 +46,7 @@ export function open(dir: string | URL, options?: OpenOptions | ReadOnlyOptions)
 export async function open(dir: string | URL, options?: OpenOptions | ReadOnlyOptions): Promise<unknown> {
   const path = resolveDir(dir)
   const resolved = resolveOptions(options)
-  return await atCaller<unknown>(resolved.readOnly ? openReader(path, resolved) : openWriter(path, resolved))
+  return await atCaller<unknown>(resolved.readOnly ? openReader(path, resolved) : openWriter(path, resolved, WriterLog))
 }
 
 /** The log that a restored copy continues: its UUID, the first seq to restore, how often it was truncated. */
@@ -62,12 +56,6 @@ export interface RestoredIdentity {
   generation: number
 }
 
-/** A log that is being restored. */
-export interface RestoringLog extends OrderedLog {
-  /** Takes 1 to 1024 seqs that hold no record, before a record of `timestamp`. Throws like `write`. */
-  writeVoid(seqs: number, timestamp: number): void
-}
-
 /** As `open` for writing; a log that is made is the one that `restored` names. */
 export async function openRestored(
   dir: string,
@@ -75,56 +63,36 @@ export async function openRestored(
   options: OpenOptions,
 ): Promise<RestoringLog> {
   const resolved = resolveOptions(options)
-  return openWriter(dir, { ...resolved, native: { ...resolved.native, ...restored } })
-}
-
-/** A log that the command line appends to. */
-export interface OrderedLog extends Log {
-  /** Appends `list` in order and nothing after the first record that fails. Never rejects. */
-  appendInOrder(
-    list: readonly Payload[],
-    durability: Durability,
-    timestamps?: readonly (number | undefined)[],
-  ): Promise<Reached>
-}
-
-/** A log that folders of streams append to: without a promise for each record. */
-export interface FramingLog extends Log {
-  /**
-   * Frames `bytes` from `start` to `end` as the next record, and calls `resolve` once it has reached the level `durability` or
-   * its commit has failed, in the order of the seqs. False if it cannot be framed now: `drain` settles when it may. Throws if it
-   * can never be.
-   */
-  frame(bytes: Uint8Array, start: number, end: number, durability: Durability, resolve: Resolve): boolean
-  /** As `frame`, for the records of a batch. */
-  frameBatch(records: readonly Payload[], durability: Durability, resolve: Resolve): boolean
+  return openWriter(dir, { ...resolved, native: { ...resolved.native, ...restored } }, RestoringLog)
 }
 
 /** As `open` for writing. The first segment of a new log has `firstSegmentBytes`, each later one twice as many. */
 export function openFraming(dir: string, options: OpenOptions, firstSegmentBytes: number): Promise<FramingLog> {
   const resolved = resolveOptions(options)
-  return openWriter(resolveDir(dir), { ...resolved, native: { ...resolved.native, firstSegmentBytes } })
+  return openWriter(resolveDir(dir), { ...resolved, native: { ...resolved.native, firstSegmentBytes } }, FramingLog)
 }
 
 /** As `open` for writing. */
 export function openOrdered(dir: string, options: OpenOptions): Promise<OrderedLog> {
-  return openWriter(resolveDir(dir), resolveOptions(options))
+  return openWriter(resolveDir(dir), resolveOptions(options), OrderedLog)
 }
 
 async function openReader(dir: string, options: ResolvedOptions): Promise<ReaderLog> {
-  const bounds = await native.bounds(dir)
-  const { generation } = await native.cuts(dir, 0)
-  return new ReaderLog(dir, bounds, generation, options)
+  return new ReaderLog(dir, await native.bounds(dir), options)
 }
 
-async function openWriter(dir: string, options: ResolvedOptions): Promise<WriterLog> {
-  let log: WriterLog | undefined
-  const onProgress = (): void => log?.onProgress()
+/** `Face` is the class of the log: what its caller may call. */
+async function openWriter<L extends WriterLog>(
+  dir: string,
+  options: ResolvedOptions,
+  Face: new (parts: WriterParts) => L,
+): Promise<L> {
+  let pipeline: WritePipeline | undefined
+  const onProgress = (): void => pipeline?.onProgress()
   const core = await waitForLock(options.waitMs, () => native.open(dir, options.native, onProgress))
   try {
-    const { generation } = await native.cuts(dir, 0)
-    log = new WriterLog(dir, core, generation, options)
-    return log
+    pipeline = new WritePipeline(dir, core, options)
+    return new Face({ dir, native: core, pipeline, options })
   } catch (error) {
     await core.close()
     throw error

@@ -2,8 +2,14 @@
 import { setTimeout } from 'node:timers'
 import { atCaller } from './caller-stack.js'
 import { DurlogError } from './errors.js'
-import { isTrimRequested, removeTrimRequest, type TrimRequest, writeTrimRequest } from './log/trim-request.js'
-import { type NativeFolderPlan, native } from './native/native.js'
+import {
+  isTrimRequested,
+  removeTrimRequest,
+  type TrimRequest,
+  writeTrimRequest,
+} from './log/maintenance/trim-request.js'
+import type { NativeFolderPlan } from './native/log.js'
+import { native } from './native/native.js'
 import { open } from './open.js'
 import { resolveDir } from './options/call-options.js'
 import { type ResolvedTrim, resolveTrimOptions } from './options/trim-options.js'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { DurlogError } from '../src/errors.js'
-import { CallQueue } from '../src/log/call-queue.js'
+import { CallQueue } from '../src/log/append/call-queue.js'
 import { codeOf, scratchLog } from './fixtures/scratch.js'
 
 const failure = new DurlogError('ERR_DURLOG_NO_SPACE', 'no room')

@@ -106,9 +106,11 @@ test("CONTRIBUTING's map leads to names that are in the files", () => {
 })
 
 test('a name that is no longer in its file is found', () => {
-  expect(hopsIn('`src/log/write-pipeline.ts`: `#settle`')).toEqual([['src/log/write-pipeline.ts', '#settle']])
-  expect(holds('src/log/write-pipeline.ts', '#settle')).toBe(true)
-  expect(holds('src/log/write-pipeline.ts', '#settl')).toBe(false)
+  expect(hopsIn('`src/log/append/write-pipeline.ts`: `#settle`')).toEqual([
+    ['src/log/append/write-pipeline.ts', '#settle'],
+  ])
+  expect(holds('src/log/append/write-pipeline.ts', '#settle')).toBe(true)
+  expect(holds('src/log/append/write-pipeline.ts', '#settl')).toBe(false)
   expect(holds('src/nowhere.ts', '#settle')).toBe(false)
 })
 

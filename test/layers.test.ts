@@ -140,7 +140,7 @@ test.each([
   ['src/cli/print.ts', BENCH_PATH, 'bench/dist/command.js'],
   ['bench/command.ts', "import { x } from '../src/cli/print.js'", 'src/cli/print.js'],
   ['bench/command.ts', "import { x } from '../src/open.js'", 'src/open.js'],
-  ['src/reader/reader.ts', "import { x } from '../log/waiters.js'", 'src/log/waiters.js'],
+  ['src/reader/reader.ts', "import { x } from '../log/append/waiters.js'", 'src/log/append/waiters.js'],
   ['src/native/native.ts', "import type { X } from '../options/checks.js'", 'src/options/checks.js'],
   ['src/options/checks.ts', "import { x } from '../open.js'", 'src/open.js'],
 ])('in %s the import %s is found', (path, source, target) => {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Log, type OpenOptions, trim, verify } from '../src/index.js'
-import { trimRequests } from '../src/log/trim-request.js'
+import { trimRequests } from '../src/log/maintenance/trim-request.js'
 import { durlog } from './fixtures/command.js'
 import { codeOf, openUntilDone, records, scratchDir } from './fixtures/scratch.js'
 

@@ -3,8 +3,8 @@
  * JavaScript still runs for a moment. The core then behaves as in this test: its calls do nothing and return undefined.
  */
 import { expect, test } from 'vitest'
-import { WritePipeline } from '../src/log/write-pipeline.js'
-import { Counter, type NativeLog } from '../src/native/native.js'
+import { WritePipeline } from '../src/log/append/write-pipeline.js'
+import { Counter, type NativeLog } from '../src/native/log.js'
 import type { ResolvedOptions } from '../src/options/open-options.js'
 import { codeOf } from './fixtures/scratch.js'
 
@@ -15,8 +15,7 @@ function pipelineOfDeafCore(): WritePipeline {
   const native = { counters, append: deaf, appendBatch: deaf, write: deaf, writeBatch: deaf, appendSync: deaf }
   const rest = { flushSync: deaf, writeVoid: deaf, pump: deaf, requestSync: deaf, takeEvents: () => [] }
   const options = { shared: false, commitDelayMicros: 0, native: { maxRecordBytes: 1000 } } as ResolvedOptions
-  const listener = { onMoved() {}, onRotated() {}, onLatched() {}, onStalled() {} }
-  return new WritePipeline('/log', { ...native, ...rest } as unknown as NativeLog, options, listener)
+  return new WritePipeline('/log', { ...native, ...rest } as unknown as NativeLog, options)
 }
 
 const call = { level: 0, timestamp: undefined, expectedSeq: undefined }

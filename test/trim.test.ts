@@ -4,7 +4,12 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFile
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type DurlogError, type Log, open, trim } from '../src/index.js'
-import { readTrimRequest, removeTrimRequest, trimRequests, writeTrimRequest } from '../src/log/trim-request.js'
+import {
+  readTrimRequest,
+  removeTrimRequest,
+  trimRequests,
+  writeTrimRequest,
+} from '../src/log/maintenance/trim-request.js'
 import { codeOf, openUntilDone, scratchDir, texts } from './fixtures/scratch.js'
 
 const HOUR_MS = 3_600_000

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { JointFailure } from '../src/caller-stack.js'
 import { closedError } from '../src/errors.js'
-import { Waiters } from '../src/log/waiters.js'
+import { Waiters } from '../src/log/append/waiters.js'
 
 test('each waiter resolves with its own seq once the level has passed it, and not before', async () => {
   const waiters = new Waiters()

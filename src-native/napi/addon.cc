@@ -53,10 +53,29 @@ Napi::Value CutsOf(const Napi::CallbackInfo& info) {
       FromCuts);
 }
 
+struct BoundsAndCuts {
+  CutsSince cuts;
+  LogBounds bounds;
+};
+
+// The cuts come first: with a generation older than the bounds, a position is refused that may be
+// valid; with a newer one, a position could be taken that is not.
+Result<BoundsAndCuts> ReadBoundsAndCuts(const std::string& path) {
+  BoundsAndCuts read;
+  DURLOG_ASSIGN_OR_RETURN(read.cuts, FindCutsSince(DefaultFileSystem(), path, 0));
+  DURLOG_ASSIGN_OR_RETURN(read.bounds, ReadBounds(DefaultFileSystem(), path));
+  return read;
+}
+
 Napi::Value BoundsOf(const Napi::CallbackInfo& info) {
   const std::string path = info[0].As<Napi::String>();
-  return Inspect<LogBounds>(
-      info.Env(), [path] { return ReadBounds(DefaultFileSystem(), path); }, FromBounds);
+  return Inspect<BoundsAndCuts>(
+      info.Env(), [path] { return ReadBoundsAndCuts(path); },
+      [](Napi::Env env, const BoundsAndCuts& read) {
+        Napi::Object object = FromBounds(env, read.bounds);
+        object.Set("generation", FromGeneration(env, read.cuts));
+        return object;
+      });
 }
 
 Napi::Value VerifyLog(const Napi::CallbackInfo& info) {

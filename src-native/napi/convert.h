@@ -64,6 +64,7 @@ bool ToOptions(Napi::Env env, const Napi::Object& object, LogOptions* options);
 Napi::Object FromRecovery(Napi::Env env, const RecoveryReport& report);
 Napi::Object FromStats(Napi::Env env, const LogStats& stats);
 // A missing value becomes -1.
+Napi::Number FromGeneration(Napi::Env env, const CutsSince& cuts);
 Napi::Object FromCuts(Napi::Env env, const CutsSince& cuts);
 Napi::Object FromBounds(Napi::Env env, const LogBounds& bounds);
 Napi::Object FromVerify(Napi::Env env, const VerifyReport& report);

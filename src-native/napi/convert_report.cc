@@ -86,11 +86,14 @@ Napi::Object FromStats(Napi::Env env, const LogStats& stats) {
   return object;
 }
 
+Napi::Number FromGeneration(Napi::Env env, const CutsSince& cuts) {
+  return cuts.generation ? FromSeq(env, *cuts.generation) : Napi::Number::New(env, -1);
+}
+
 Napi::Object FromCuts(Napi::Env env, const CutsSince& cuts) {
   Napi::Object object = Napi::Object::New(env);
   object.Set("uuid", FormatUuid(cuts.uuid));
-  object.Set("generation",
-             cuts.generation ? FromSeq(env, *cuts.generation) : Napi::Number::New(env, -1));
+  object.Set("generation", FromGeneration(env, cuts));
   object.Set("lowest", cuts.lowest ? FromSeq(env, *cuts.lowest) : Napi::Number::New(env, -1));
   return object;
 }

@@ -1,4 +1,4 @@
-// The NativeDurableCursor class of src/native/native.ts, and the cursors of a folder.
+// The NativeDurableCursor class of src/native/cursors.ts, and the cursors of a folder.
 #ifndef DURLOG_NAPI_DURABLE_CURSOR_WRAP_H_
 #define DURLOG_NAPI_DURABLE_CURSOR_WRAP_H_
 

@@ -17,7 +17,7 @@ namespace {
 // Every end is below it.
 constexpr double kMaxSeqs = 9007199254740992;
 
-// As src/native/native.ts numbers them.
+// As src/native/reading.ts numbers them.
 enum LiveField : size_t {
   kCounts,
   kFirstSeq,

@@ -1,4 +1,4 @@
-// The NativeLivePage class of src/native/native.ts.
+// The NativeLivePage class of src/native/reading.ts.
 #ifndef DURLOG_NAPI_LIVE_PAGE_WRAP_H_
 #define DURLOG_NAPI_LIVE_PAGE_WRAP_H_
 

@@ -25,7 +25,7 @@ class LogHandle final : public Executor,
                         public LogListener,
                         public std::enable_shared_from_this<LogHandle> {
  public:
-  // In the order of `Counter` in src/native/native.ts.
+  // In the order of `Counter` in src/native/log.ts.
   enum Counter : size_t {
     kFirstSeq,
     kNextSeq,

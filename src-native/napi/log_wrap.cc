@@ -178,6 +178,7 @@ napi_value Members(napi_env env, napi_callback_info info) {
 
 using Method = std::pair<const char*, napi_callback>;
 
+// In TypeScript, NativeWriter; the next two tables make it a NativeLog or a NativeSharedLog.
 constexpr Method kMethods[] = {{"append", Append},
                                {"appendRange", AppendRange},
                                {"appendBatch", AppendBatch},
@@ -190,13 +191,31 @@ constexpr Method kMethods[] = {{"append", Append},
                                {"takeEvents", TakeEvents},
                                {"stats", Stats},
                                {"close", Close}};
-constexpr Method kMethodsAlone[] = {{"writeVoid", WriteVoid},
-                                    {"trimBefore", TrimBefore},
+constexpr Method kMethodsAlone[] = {{"trimBefore", TrimBefore},
+                                    {"writeVoid", WriteVoid},
                                     {"planRetention", PlanRetention},
                                     {"truncateAfter", TruncateAfter},
                                     {"rotate", Rotate}};
 constexpr Method kMethodsShared[] = {
     {"trimBefore", TrimShared}, {"look", Look}, {"members", Members}};
+
+struct OpenedLog {
+  bool shared = false;
+  std::unique_ptr<LogWriter> log;
+  CutsSince cuts;
+};
+
+// The cuts are read while the log is held, so the generation is that of the writer's log.
+Status Open(const std::string& path, const LogOptions& options, OpenedLog* opened) {
+  opened->shared = options.shared;
+  if (options.shared) {
+    DURLOG_ASSIGN_OR_RETURN(opened->log, SharedLog::Open(DefaultFileSystem(), path, options));
+  } else {
+    DURLOG_ASSIGN_OR_RETURN(opened->log, Log::Open(DefaultFileSystem(), path, options));
+  }
+  DURLOG_ASSIGN_OR_RETURN(opened->cuts, FindCutsSince(DefaultFileSystem(), path, 0));
+  return Status::Ok();
+}
 
 template <size_t N>
 bool AddMethods(Napi::Env env, const Napi::Object& object, const HandlePointer& handle,
@@ -207,20 +226,21 @@ bool AddMethods(Napi::Env env, const Napi::Object& object, const HandlePointer& 
   return true;
 }
 
-Napi::Value MakeObject(Napi::Env env, std::unique_ptr<LogWriter> log, bool shared,
-                       const Napi::Function& on_progress) {
+Napi::Value MakeObject(Napi::Env env, OpenedLog opened, const Napi::Function& on_progress) {
   Napi::Object object = Napi::Object::New(env);
   const Napi::Float64Array counters = Napi::Float64Array::New(env, LogHandle::kCounters);
   // In a worker that is being terminated.
   if (counters.IsEmpty()) return Napi::Value();
   object.Set("counters", counters);
   object.Set("onProgress", on_progress);
-  object.Set("recovery", FromRecovery(env, log->recovery()));
-  object.Set("uuid", FormatUuid(log->uuid()));
-  const auto handle = std::make_shared<LogHandle>(env, std::move(log));
+  object.Set("shared", Napi::Boolean::New(env, opened.shared));
+  object.Set("recovery", FromRecovery(env, opened.log->recovery()));
+  object.Set("uuid", FormatUuid(opened.log->uuid()));
+  object.Set("generation", FromGeneration(env, opened.cuts));
+  const auto handle = std::make_shared<LogHandle>(env, std::move(opened.log));
   if (!AddMethods(env, object, handle, kMethods) ||
-      !(shared ? AddMethods(env, object, handle, kMethodsShared)
-               : AddMethods(env, object, handle, kMethodsAlone))) {
+      !(opened.shared ? AddMethods(env, object, handle, kMethodsShared)
+                      : AddMethods(env, object, handle, kMethodsAlone))) {
     return Napi::Value();
   }
   handle->Connect(on_progress, counters);
@@ -236,27 +256,13 @@ Napi::Value OpenLog(const Napi::CallbackInfo& info) {
   const std::string path = info[0].As<Napi::String>();
   const auto on_progress =
       std::make_shared<Napi::FunctionReference>(Napi::Persistent(info[2].As<Napi::Function>()));
-  const auto opened = std::make_shared<std::unique_ptr<LogWriter>>();
-  const auto settle = [opened, on_progress, shared = options.shared](Napi::Env done_env) {
-    return MakeObject(done_env, std::move(*opened), shared, on_progress->Value());
+  const auto opened = std::make_shared<OpenedLog>();
+  const auto open = [path, options, opened] { return Open(path, options, opened.get()); };
+  const auto settle = [opened, on_progress](Napi::Env done_env) {
+    return MakeObject(done_env, std::move(*opened), on_progress->Value());
   };
-  if (!options.shared) {
-    return RunAsync(
-        env,
-        [path, options, opened]() -> Status {
-          DURLOG_ASSIGN_OR_RETURN(*opened, Log::Open(DefaultFileSystem(), path, options));
-          return Status::Ok();
-        },
-        settle);
-  }
-  // It waits for a member that is joining or leaving.
-  return RunWaiting(
-      env,
-      [path, options, opened]() -> Status {
-        DURLOG_ASSIGN_OR_RETURN(*opened, SharedLog::Open(DefaultFileSystem(), path, options));
-        return Status::Ok();
-      },
-      settle);
+  // A shared log waits for a member that is joining or leaving.
+  return options.shared ? RunWaiting(env, open, settle) : RunAsync(env, open, settle);
 }
 
 }  // namespace durlog

@@ -13,7 +13,7 @@
 namespace durlog {
 namespace {
 
-// As src/native/native.ts has it. Empty in a worker that is being terminated.
+// As src/native/reading.ts has it. Empty in a worker that is being terminated.
 Napi::Value FromRecord(Napi::Env env, uint64_t seq, const PointRecord& record) {
   const Bytes payload = record.payload();
   napi_value number = nullptr;

@@ -1,4 +1,4 @@
-// PointReader as a JavaScript object: see `NativePointReader` in src/native/native.ts.
+// PointReader as a JavaScript object: see `NativePointReader` in src/native/reading.ts.
 #ifndef DURLOG_NAPI_POINT_READER_WRAP_H_
 #define DURLOG_NAPI_POINT_READER_WRAP_H_
 

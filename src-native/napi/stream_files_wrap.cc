@@ -15,7 +15,7 @@
 namespace durlog {
 namespace {
 
-// Numbers of a stream in a job, in the order of NativeStreamJob in src/native/native.ts.
+// Numbers of a stream in a job, in the order of NativeStreamJob in src/native/stream-files.ts.
 constexpr size_t kStreamFields = 6;
 constexpr uint32_t kLines = 1;
 constexpr uint32_t kRemoves = 2;

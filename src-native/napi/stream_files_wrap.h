@@ -5,7 +5,7 @@
 
 namespace durlog {
 
-// `openStreamFiles` of src/native/native.ts.
+// `openStreamFiles` of src/native/stream-files.ts.
 Napi::Value OpenStreamFiles(const Napi::CallbackInfo& info);
 
 }  // namespace durlog

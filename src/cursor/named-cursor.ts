@@ -1,7 +1,8 @@
 /** A cursor that this process owns: its position, what its readers have delivered, and the cuts of the log. */
 import { atCaller } from '../caller-stack.js'
 import { DurlogError, outOfRange } from '../errors.js'
-import { type NativeDurableCursor, native } from '../native/native.js'
+import type { NativeDurableCursor } from '../native/cursors.js'
+import { native } from '../native/native.js'
 import { checkSeq } from '../options/call-options.js'
 import { resolveCommitOptions, resolveCursorReadOptions } from '../options/cursor-options.js'
 import type { ReadSource } from '../reader/read-source.js'

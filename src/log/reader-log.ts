@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { atCaller } from '../caller-stack.js'
 import { LogCursors } from '../cursor/log-cursors.js'
 import { closedError } from '../errors.js'
-import { type NativeBounds, native } from '../native/native.js'
+import type { NativeBounds } from '../native/reading.js'
 import type { ResolvedOptions } from '../options/open-options.js'
 import { FolderSource } from '../reader/folder-source.js'
 import { LogReads } from '../reader/log-reads.js'
@@ -30,9 +30,9 @@ export class ReaderLog implements ReadOnlyLog {
   readonly #cursors: LogCursors
   #generation: number
 
-  constructor(dir: string, bounds: NativeBounds, generation: number, { salvage, codec }: ResolvedOptions) {
+  constructor(dir: string, bounds: NativeBounds, { salvage, codec }: ResolvedOptions) {
     this.dir = dir
-    this.#generation = generation
+    this.#generation = bounds.generation
     this.#source = new FolderSource(dir, salvage, bounds)
     this.#reads = new LogReads(this.#source, false, codec)
     this.#cursors = new LogCursors({
@@ -108,9 +108,8 @@ export class ReaderLog implements ReadOnlyLog {
 
   async #refresh(): Promise<void> {
     if (this.#source.ended) throw closedError(this.dir)
-    // First: an older generation is safe.
-    this.#generation = (await native.cuts(this.dir, 0)).generation
     await this.#source.refresh()
+    this.#generation = this.#source.bounds.generation
   }
 
   stats(): ReadOnlyStats {

@@ -1,5 +1,5 @@
 /** Converts the core's recovery report to the public one. */
-import type { NativeRecovery } from '../native/native.js'
+import type { NativeRecovery } from '../native/log.js'
 import type { LogRecovery } from '../types.js'
 
 export function toRecovery(found: NativeRecovery): LogRecovery {

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream'
 import { setImmediate } from 'node:timers'
 import type { Codec } from '../options/encoding.js'
 import type { LogWritable, Payload } from '../types.js'
-import type { Reached } from './append-in-order.js'
+import type { Reached } from './append/append-in-order.js'
 import { LineSplitter } from './line-splitter.js'
 
 /** Appends in order, and stops at the first record that fails. */

@@ -1,14 +1,13 @@
-/** A log opened for writing: checks arguments and emits events; WritePipeline does the rest. */
+/** A log that is open for writing, as its callers see it: checks arguments and delegates. */
 import { EventEmitter } from 'node:events'
 import type { Readable } from 'node:stream'
 import { atCaller } from '../caller-stack.js'
 import { LogCursors } from '../cursor/log-cursors.js'
 import { invalidArgument, outcomeOfCall } from '../errors.js'
-import { Counter, type NativeLog, type NativeSharedLog } from '../native/native.js'
+import { Counter, type NativeLog, type NativeSharedLog } from '../native/log.js'
 import {
   type AppendCall,
   checkSeq,
-  collectBatch,
   levelCode,
   resolveAppendOptions,
   resolveAppendSyncOptions,
@@ -41,14 +40,22 @@ import type {
   ReadOptions,
   WritableOptions,
 } from '../types.js'
-import { appendInOrder, type Reached } from './append-in-order.js'
-import { type CommitMessage, publish } from './channels.js'
+import { Announcer } from './announcer.js'
+import { appendInOrder } from './append/append-in-order.js'
+import type { WritePipeline } from './append/write-pipeline.js'
 import { DiskUse } from './disk-use.js'
-import { FileChanges } from './file-changes.js'
+import { FileChanges } from './maintenance/file-changes.js'
+import { RecordEncoder } from './record-encoder.js'
 import { toRecovery } from './recovery-report.js'
-import type { Resolve } from './waiters.js'
 import { makeWritable } from './writable.js'
-import { WritePipeline } from './write-pipeline.js'
+
+/** The parts of a log that is open for writing. */
+export interface WriterParts {
+  dir: string
+  native: NativeLog | NativeSharedLog
+  pipeline: WritePipeline
+  options: ResolvedOptions
+}
 
 export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   readonly dir: string
@@ -56,85 +63,66 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   readonly readOnly = false
   readonly recovery: LogRecovery
 
-  readonly #native: NativeLog
-  readonly #counters: Float64Array
+  readonly #native: NativeLog | NativeSharedLog
   readonly #options: ResolvedOptions
+  readonly #encoder: RecordEncoder
   readonly #pipeline: WritePipeline
   /** The options of an append that gives none. */
   readonly #appendCall: AppendCall
-  /** The core's log if it is shared: other writers append records too. */
-  readonly #shared: NativeSharedLog | undefined
   readonly #source: WriterSource | FolderSource
   readonly #reads: LogReads
   readonly #cursors: LogCursors
   readonly #changes: FileChanges
+  readonly #announcer: Announcer
   readonly #diskUse: DiskUse
-  /** The counts in the last message to subscribers. */
-  #told = { commits: 0, records: 0, bytes: 0 }
-  /** The exclusive seq up to which `synced` has been emitted. */
-  #announcedSyncedEnd: number
   #closing: Promise<void> | undefined
   #generation: number
 
-  constructor(dir: string, native: NativeLog, generation: number, options: ResolvedOptions) {
+  constructor({ dir, native, pipeline, options }: WriterParts) {
     super()
-    this.#generation = generation
     this.dir = dir
     this.uuid = native.uuid
     this.recovery = toRecovery(native.recovery)
+    this.#generation = native.generation
     this.#native = native
-    this.#counters = native.counters
+    this.#pipeline = pipeline
     this.#options = options
-    this.#diskUse = new DiskUse(dir)
+    this.#encoder = new RecordEncoder(options)
     this.#appendCall = { level: options.level, timestamp: undefined, expectedSeq: undefined }
-    this.#announcedSyncedEnd = this.#counter(Counter.syncedEnd)
-    this.#shared = options.shared ? (native as NativeSharedLog) : undefined
-    this.#source = this.#makeSource()
-    this.#reads = new LogReads(this.#source, this.#shared === undefined, options.codec)
+    this.#diskUse = new DiskUse(dir)
+    const announcer = new Announcer(this, native)
+    this.#announcer = announcer
+    const unshared = native.shared
+      ? undefined
+      : { native, source: new WriterSource(dir, options.salvage, native.counters) }
+    // A shared log is read like a log that another process writes.
+    this.#source = unshared?.source ?? FolderSource.ofWriter(dir, options.salvage, native)
+    this.#reads = new LogReads(this.#source, unshared !== undefined, options.codec)
     this.#cursors = new LogCursors({
       source: this.#source,
       read: (options) => this.#reads.read(options),
       sync: (level) => this.sync(level),
     })
-    this.#pipeline = new WritePipeline(dir, native, options, {
-      onMoved: () => this.#onMoved(),
+    const onCut = (nextSeq: number, records: number): void => {
+      if (records > 0) this.#generation++
+      this.#diskUse.forget()
+      announcer.onCut(nextSeq)
+    }
+    const parts = { dir, uuid: native.uuid, native, unshared, pipeline, reads: this.#reads, onCut }
+    this.#changes = new FileChanges(parts, announcer, options.retention)
+    pipeline.listen({
+      onMoved: () => {
+        unshared?.source.wake()
+        announcer.onMoved()
+      },
       onRotated: (firstSeq) => {
         this.#changes.onRotated()
-        publish('rotate', this, () => ({ firstSeq }))
-        this.emit('rotated', firstSeq)
+        announcer.onRotated(firstSeq)
       },
-      onLatched: (error) => {
-        publish('latched', this, () => ({ error }))
-        this.emit('latched', error)
-      },
-      onStalled: (stall) => this.emit('stalled', stall),
+      onLatched: (error) => announcer.onLatched(error),
+      onStalled: (stall) => announcer.onStalled(stall),
     })
-    const source = this.#source instanceof WriterSource ? this.#source : undefined
-    const files = { dir, uuid: native.uuid, native, pipeline: this.#pipeline, source, reads: this.#reads }
-    this.#changes = new FileChanges(
-      {
-        ...files,
-        onCut: (nextSeq, records) => {
-          if (records > 0) this.#generation++
-          this.#diskUse.forget()
-          this.#announcedSyncedEnd = Math.min(this.#announcedSyncedEnd, nextSeq)
-        },
-        onOverrun: (overrun) => process.nextTick(() => this.emit('overrun', overrun)),
-        onTrimmed: (from) => publish('trim', this, () => ({ from, firstSeq: this.firstSeq })),
-        onRetentionFailed: (error) => process.nextTick(() => this.emit('retentionFailed', error)),
-      },
-      options.retention,
-    )
-    publish('recovered', this, () => ({ recovery: this.recovery }))
-  }
-
-  /** A shared log is read like a log that another process writes. */
-  #makeSource(): WriterSource | FolderSource {
-    const { salvage } = this.#options
-    if (this.#shared === undefined) return new WriterSource(this.dir, salvage, this.#counters)
-    const [firstSeq, nextSeq] = [this.#counter(Counter.firstSeq), this.#counter(Counter.nextSeq)]
-    const bounds = { firstSeq, nextSeq, syncedEnd: this.#counter(Counter.syncedEnd), uuid: this.uuid }
-    return new FolderSource(this.dir, salvage, bounds)
+    announcer.onOpened()
   }
 
   get generation(): number {
@@ -166,7 +154,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     try {
       if (options !== undefined) ({ call, signal } = resolveAppendOptions(options, call.level))
       signal?.throwIfAborted()
-      return this.#pipeline.append(this.#encoded(data), call, signal)
+      return this.#pipeline.append(this.#encoder.encode(data), call, signal)
     } catch (error) {
       return Promise.reject(outcomeOfCall(error))
     }
@@ -175,7 +163,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   appendBatch(list: readonly unknown[], options?: AppendOptions): Promise<BatchRange> {
     try {
       const { call, signal } = resolveAppendOptions(options, this.#options.level)
-      const records = this.#encodedBatch(list)
+      const records = this.#encoder.encodeBatch(list)
       signal?.throwIfAborted()
       return this.#pipeline.appendBatch(records, call, signal)
     } catch (error) {
@@ -185,42 +173,18 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
 
   write(data: unknown, options?: undefined): number {
     if (options !== undefined) throw invalidArgument(`write takes a record and no options; got ${shown(options)}`)
-    return this.#pipeline.write(this.#encoded(data))
+    return this.#pipeline.write(this.#encoder.encode(data))
   }
 
   writeBatch(list: readonly unknown[], options?: undefined): BatchRange {
     if (options !== undefined) throw invalidArgument(`writeBatch takes records and no options; got ${shown(options)}`)
-    const records = this.#options.codec === undefined ? (list as readonly Payload[]) : this.#encodedBatch(list)
+    const records = this.#options.codec === undefined ? (list as readonly Payload[]) : this.#encoder.encodeBatch(list)
     return this.#pipeline.writeBatch(records)
   }
 
   appendSync(data: unknown, options?: AppendSyncOptions): number {
     const { level, timestamp } = resolveAppendSyncOptions(options, this.#options.level)
-    return this.#pipeline.appendSync(this.#encoded(data), level, timestamp)
-  }
-
-  /** As `RestoringLog.writeVoid`. */
-  writeVoid(seqs: number, timestamp: number): void {
-    this.#pipeline.writeVoid(seqs, timestamp)
-  }
-
-  /** As `OrderedLog.appendInOrder`. */
-  appendInOrder(
-    list: readonly Payload[],
-    durability: Durability,
-    timestamps?: readonly (number | undefined)[],
-  ): Promise<Reached> {
-    return appendInOrder(this.#pipeline, list, levelCode(durability), timestamps)
-  }
-
-  /** As `FramingLog.frame`. */
-  frame(bytes: Uint8Array, start: number, end: number, durability: Durability, resolve: Resolve): boolean {
-    return this.#pipeline.frameRange(bytes, start, end, levelCode(durability), resolve)
-  }
-
-  /** As `FramingLog.frameBatch`. */
-  frameBatch(records: readonly Payload[], durability: Durability, resolve: Resolve): boolean {
-    return this.#pipeline.frameBatch(records, levelCode(durability), resolve)
+    return this.#pipeline.appendSync(this.#encoder.encode(data), level, timestamp)
   }
 
   drain(): Promise<void> {
@@ -304,7 +268,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
       ...this.#pipeline.pending(),
       ...this.#source.counts,
       cursors: this.#cursors.opened(),
-      ...(this.#shared !== undefined && { shared: this.#shared.members() }),
+      ...(this.#native.shared && { shared: this.#native.members() }),
       // A getter, so that a caller that reads another field in a loop does not pay for this one.
       get diskBytes(): number {
         return diskUse.bytes()
@@ -320,6 +284,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
         .finally(() => this.#source.end())
         .finally(() => cursors)
       this.#closing = atCaller(closed)
+      this.#announcer.onClosing()
       this.#reads.refuse()
     }
     return this.#closing
@@ -329,29 +294,13 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     return this.close()
   }
 
-  #encoded(value: unknown): Payload {
-    const { codec } = this.#options
-    return codec === undefined ? (value as Payload) : codec.encode(value)
-  }
-
-  #encodedBatch(list: readonly unknown[]): Payload[] {
-    const values = collectBatch(list, this.#options.native)
-    const { codec } = this.#options
-    return codec === undefined ? values : values.map((value) => codec.encode(value))
-  }
-
-  /** Called by the core, through `open`: see `Native.open`. */
-  onProgress(): void {
-    this.#pipeline.onProgress()
-  }
-
   /** Updates the counters of a shared log, which lack the work of other writers. */
   #look(): void {
-    if (this.#closing === undefined) this.#shared?.look()
+    if (this.#native.shared && this.#closing === undefined) this.#native.look()
   }
 
   #counter(index: number): number {
-    return this.#counters[index] as number
+    return this.#native.counters[index] as number
   }
 
   async #closeFiles(): Promise<void> {
@@ -362,30 +311,5 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     } finally {
       await this.#reads.close()
     }
-  }
-
-  /** Undefined if no commit has ended since the last message. */
-  #commitsSince(): CommitMessage | undefined {
-    if (this.#closing !== undefined) return undefined
-    const { commits, committedRecords: records, committedBytes: bytes } = this.#native.stats()
-    const told = this.#told
-    if (commits === told.commits) return undefined
-    this.#told = { commits, records, bytes }
-    return {
-      commits: commits - told.commits,
-      records: records - told.records,
-      bytes: bytes - told.bytes,
-      nextSeq: this.nextSeq,
-      syncedSeq: this.syncedSeq,
-    }
-  }
-
-  #onMoved(): void {
-    if (this.#source instanceof WriterSource) this.#source.wake()
-    publish('commit', this, () => this.#commitsSince())
-    const synced = this.#counter(Counter.syncedEnd)
-    if (synced <= this.#announcedSyncedEnd) return
-    this.#announcedSyncedEnd = synced
-    this.emit('synced', synced - 1)
   }
 }

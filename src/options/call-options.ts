@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { types } from 'node:util'
 import { DurlogError, invalidArgument } from '../errors.js'
 import { LEVEL_NAMES, LEVELS } from '../native/levels.js'
-import type { NativeOptions } from '../native/native.js'
+import type { NativeOptions } from '../native/log.js'
 import type {
   AppendOptions,
   AppendSyncOptions,

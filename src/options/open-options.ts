@@ -3,7 +3,7 @@
 import { invalidArgument } from '../errors.js'
 import { LEVEL_NAMES, LEVELS } from '../native/levels.js'
 // A type only: checking options must not need the addon.
-import type { NativeOptions, NativeRetentionPolicy } from '../native/native.js'
+import type { NativeOptions, NativeRetentionPolicy } from '../native/log.js'
 import type { Durability, OpenOptions, Preallocation, ReadOnlyOptions, Strategy } from '../types.js'
 import { bag, choice, flag, type Range, whole } from './checks.js'
 import { type Codec, resolveEncoding } from './encoding.js'

@@ -1,7 +1,7 @@
 /** Checks the option `retention`. Each function throws ERR_DURLOG_INVALID_ARGUMENT. */
 import { invalidArgument } from '../errors.js'
 // A type only: checking options must not need the addon.
-import type { NativeRetentionPolicy } from '../native/native.js'
+import type { NativeRetentionPolicy } from '../native/log.js'
 import type { RetentionOptions } from '../types.js'
 import { bag, choice, whole } from './checks.js'
 

@@ -1,7 +1,7 @@
 /** Checks the options of `trim`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 import { types } from 'node:util'
 import { invalidArgument } from '../errors.js'
-import type { NativeRetentionPolicy } from '../native/native.js'
+import type { NativeRetentionPolicy } from '../native/log.js'
 import type { TrimOptions } from '../types.js'
 import { checkSeq, toTimeMs } from './call-options.js'
 import { bag, choice, flag, whole } from './checks.js'

@@ -1,13 +1,14 @@
 /** The source of a log that another process or thread writes: its writer's page, or the files alone. */
 import { clearTimeout, setTimeout } from 'node:timers'
+import { Counter, type NativeWriter } from '../native/log.js'
+import { native } from '../native/native.js'
 import {
   LIVE_FIELD_COUNT,
   LiveField,
   type NativeBounds,
   type NativeLivePage,
   type NativeLogReader,
-  native,
-} from '../native/native.js'
+} from '../native/reading.js'
 import { checkHeld, type ReadCounts, type ReadSource } from './read-source.js'
 import { Truncation } from './truncation.js'
 
@@ -40,6 +41,13 @@ export class FolderSource implements ReadSource {
   #watched = false
   readonly #page: NativeLivePage
   readonly #fields = new Float64Array(LIVE_FIELD_COUNT)
+
+  /** The source of a log that this process writes together with others. */
+  static ofWriter(dir: string, salvage: boolean, { counters, uuid, generation }: NativeWriter): FolderSource {
+    const [firstSeq, nextSeq] = [counters[Counter.firstSeq] as number, counters[Counter.nextSeq] as number]
+    const bounds = { firstSeq, nextSeq, syncedEnd: counters[Counter.syncedEnd] as number, uuid, generation }
+    return new FolderSource(dir, salvage, bounds)
+  }
 
   constructor(dir: string, salvage: boolean, bounds: NativeBounds) {
     this.dir = dir

@@ -1,6 +1,7 @@
 /** Single records by seq, while the log is trimmed or truncated. */
 import { DurlogError } from '../errors.js'
-import { type NativePointReader, native } from '../native/native.js'
+import { native } from '../native/native.js'
+import type { NativePointReader } from '../native/reading.js'
 import type { LogRecord } from '../types.js'
 import type { ReadSource } from './read-source.js'
 

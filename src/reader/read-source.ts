@@ -1,6 +1,6 @@
 /** The source of records, and the end up to which they may be read now. */
 import { outOfRange } from '../errors.js'
-import type { NativeLogReader } from '../native/native.js'
+import type { NativeLogReader } from '../native/reading.js'
 import type { Truncation } from './truncation.js'
 
 export interface ReadCounts {

@@ -4,7 +4,8 @@
  */
 import { atCaller } from '../caller-stack.js'
 import { DurlogError, outOfRange } from '../errors.js'
-import { type NativeBatch, type NativeLogReader, native } from '../native/native.js'
+import { native } from '../native/native.js'
+import type { NativeBatch, NativeLogReader } from '../native/reading.js'
 import { onAbort } from '../options/abort-signal.js'
 import { resolveReadOptions } from '../options/call-options.js'
 import { whole } from '../options/checks.js'

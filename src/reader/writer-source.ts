@@ -1,4 +1,4 @@
-import { Counter } from '../native/native.js'
+import { Counter } from '../native/log.js'
 import { checkHeld, type ReadCounts, type ReadSource } from './read-source.js'
 import { Truncation } from './truncation.js'
 

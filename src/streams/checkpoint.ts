@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers'
 import { DurlogError, ofFileSystem } from '../errors.js'
 import type { DurableCursor, Log } from '../index.js'
-import type { NativeStreamFiles } from '../native/native.js'
+import type { NativeStreamFiles } from '../native/stream-files.js'
 import { AlignedMemory } from './aligned-memory.js'
 import type { Catalog, CatalogChange, CatalogHead } from './catalog.js'
 import { codecOf } from './encoding.js'

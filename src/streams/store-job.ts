@@ -1,5 +1,10 @@
 /** Collects what a checkpoint adds to the files of several streams, for one call of the core. */
-import { type NativeStreamFiles, type NativeStreamResult, STREAM_RESULT_FIELDS, StreamFlag } from '../native/native.js'
+import {
+  type NativeStreamFiles,
+  type NativeStreamResult,
+  STREAM_RESULT_FIELDS,
+  StreamFlag,
+} from '../native/stream-files.js'
 import { INDEX_ENTRY_BYTES } from './record-index.js'
 import type { StreamDisk } from './state.js'
 import type { Tail } from './tail.js'

@@ -1,5 +1,5 @@
 /** The records that are in the log and may not be in their streams' files yet. No object is made for a record. */
-import type { NativeRecordSlab } from '../native/native.js'
+import type { NativeRecordSlab } from '../native/stream-files.js'
 import { EMPTY } from './entry.js'
 
 /** The approximate overhead of a record in memory. */

@@ -1,7 +1,7 @@
 /** The order of appends over a log that delays calls, and over one that rolls records back. */
 import { expect, test } from 'vitest'
 import { DurlogError } from '../../src/index.js'
-import type { Resolve } from '../../src/log/waiters.js'
+import type { Resolve } from '../../src/log/append/waiters.js'
 import type { FramingLog } from '../../src/open.js'
 import { decodeEntry, EntryKind } from '../../src/streams/entry.js'
 import { bareItem } from '../../src/streams/items.js'

@@ -12,8 +12,8 @@ import {
   stalledError,
   terminatedError,
   withOutcome,
-} from '../errors.js'
-import { LEVELS } from '../native/levels.js'
+} from '../../errors.js'
+import { LEVELS } from '../../native/levels.js'
 import {
   Counter,
   type NativeFailure,
@@ -21,10 +21,10 @@ import {
   type NativeSharedLog,
   type NativeStall,
   type Refused,
-} from '../native/native.js'
-import { type AppendCall, checkPayload } from '../options/call-options.js'
-import type { ResolvedOptions } from '../options/open-options.js'
-import type { BatchRange, LogStats, Payload } from '../types.js'
+} from '../../native/log.js'
+import { type AppendCall, checkPayload } from '../../options/call-options.js'
+import type { ResolvedOptions } from '../../options/open-options.js'
+import type { BatchRange, LogStats, Payload } from '../../types.js'
 import { Acknowledgements } from './acknowledgements.js'
 import { CallQueue } from './call-queue.js'
 import { CommitDelay } from './commit-delay.js'
@@ -47,12 +47,10 @@ export class WritePipeline {
   /** The number of failed commits. */
   failures = 0
   readonly #dir: string
-  readonly #native: NativeLog
-  /** The same object for a shared log; undefined for others. */
-  readonly #shared: NativeSharedLog | undefined
+  readonly #native: NativeLog | NativeSharedLog
   readonly #counters: Float64Array
   readonly #maxRecordBytes: number
-  readonly #listener: PipelineListener
+  #listener: PipelineListener = { onMoved() {}, onRotated() {}, onLatched() {}, onStalled() {} }
   readonly #acknowledgements: Acknowledgements
   readonly #held = new CallQueue(() => this.#admit())
   readonly #commitDelay: CommitDelay | undefined
@@ -67,16 +65,18 @@ export class WritePipeline {
   /** An exclusive call is running in the core, or the core is closed. */
   #suspended = false
 
-  constructor(dir: string, native: NativeLog, options: ResolvedOptions, listener: PipelineListener) {
+  constructor(dir: string, native: NativeLog | NativeSharedLog, options: ResolvedOptions) {
     this.#dir = dir
     this.#native = native
-    this.#shared = options.shared ? (native as NativeSharedLog) : undefined
     this.#counters = native.counters
     this.#maxRecordBytes = options.native.maxRecordBytes
-    this.#listener = listener
     this.#acknowledgements = new Acknowledgements(native.counters, () => this.#settleInTurn())
     if (options.commitDelayMicros > 0)
       this.#commitDelay = new CommitDelay(options.commitDelayMicros, () => this.#startCommit())
+  }
+
+  listen(listener: PipelineListener): void {
+    this.#listener = listener
   }
 
   append(data: Payload, call: AppendCall, signal: AbortSignal | undefined): Promise<number> {
@@ -159,8 +159,10 @@ export class WritePipeline {
 
   /** As `NativeLog.writeVoid`. */
   writeVoid(seqs: number, timestamp: number): void {
+    const native = this.#native
+    if (native.shared) throw new DurlogError('ERR_DURLOG_UNSUPPORTED', 'a log that is restored is not shared')
     if (this.#gated) throw this.#refusal()
-    this.#seqUnless(this.#inCall(() => this.#native.writeVoid(seqs, timestamp)))
+    this.#seqUnless(this.#inCall(() => native.writeVoid(seqs, timestamp)))
   }
 
   /** Makes a call of the core that does its work before it returns. */
@@ -182,7 +184,7 @@ export class WritePipeline {
 
   async sync(level: number): Promise<number> {
     await this.inOrder(() => {
-      this.#shared?.look()
+      if (this.#native.shared) this.#native.look()
       const last = this.#nextSeq - 1
       if (this.#counter(Counter.latched) !== 0) throw latchedError(this.#dir)
       if (this.#acknowledgements.end(level) > last) return this.#acknowledgements.turn()

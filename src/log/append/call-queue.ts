@@ -1,8 +1,8 @@
 /** The queue of calls that cannot go to the core yet. */
 
-import { atCaller, JointFailure } from '../caller-stack.js'
-import { type DurlogError, outcomeOfCall } from '../errors.js'
-import { onAbort } from '../options/abort-signal.js'
+import { atCaller, JointFailure } from '../../caller-stack.js'
+import { type DurlogError, outcomeOfCall } from '../../errors.js'
+import { onAbort } from '../../options/abort-signal.js'
 import { LinkedQueue } from './linked-queue.js'
 
 /** A call that waits for room, or for everything before it to settle. */

@@ -1,6 +1,6 @@
 /** Appends several records in order, and none after the first that fails: for streams and the command line. */
-import { outcomeOfCall } from '../errors.js'
-import type { Payload } from '../types.js'
+import { outcomeOfCall } from '../../errors.js'
+import type { Payload } from '../../types.js'
 import type { WritePipeline } from './write-pipeline.js'
 
 /** How many records of an append in order were stored. */

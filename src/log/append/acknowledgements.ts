@@ -1,8 +1,8 @@
 /** The promises of appends that are framed and have not reached their level, settled oldest first. */
 import { setImmediate } from 'node:timers'
-import { JointFailure } from '../caller-stack.js'
-import type { DurlogError } from '../errors.js'
-import { Counter, type NativeFailure } from '../native/native.js'
+import { JointFailure } from '../../caller-stack.js'
+import type { DurlogError } from '../../errors.js'
+import { Counter, type NativeFailure } from '../../native/log.js'
 import { type Resolve, Waiters } from './waiters.js'
 
 /** Most promises that `settle` resolves within one turn of the event loop. They take about a millisecond. */

@@ -2,9 +2,9 @@
  * Removes the segments that a log's retention allows to remove: after a segment is sealed, at intervals, and on
  * request.
  */
-import { DurlogError } from '../errors.js'
-import type { NativeRetentionPlan, NativeRetentionPolicy } from '../native/native.js'
-import type { CursorOverrun } from '../types.js'
+import { DurlogError } from '../../errors.js'
+import type { NativeRetentionPlan, NativeRetentionPolicy } from '../../native/log.js'
+import type { CursorOverrun } from '../../types.js'
 import { Turns } from './turns.js'
 
 const MAX_TICKS_BETWEEN = 60
@@ -18,7 +18,7 @@ export interface RetentionHost {
   readonly ended: boolean
   /** Plans and removes; no other change of the files happens in between. */
   retainOnce(policy: NativeRetentionPolicy): Promise<NativeRetentionPlan>
-  /** As `retainOnce`; appends wait until it has ended, unless the log is shared. */
+  /** As `retainOnce`; appends wait until it has ended. */
   retainAlone(policy: NativeRetentionPolicy): Promise<NativeRetentionPlan>
   rotate(): Promise<number>
   onOverrun(overrun: CursorOverrun): void

@@ -1,27 +1,36 @@
 /** Changes of a log's files other than appends: one at a time, with its retention among them. */
-import { closedError, DurlogError, invalidArgument } from '../errors.js'
-import { Counter, type NativeLog, type NativeRetentionPlan, type NativeRetentionPolicy } from '../native/native.js'
-import type { LogReads } from '../reader/log-reads.js'
-import type { WriterSource } from '../reader/writer-source.js'
-import type { CursorOverrun } from '../types.js'
+import { closedError, DurlogError, invalidArgument } from '../../errors.js'
+import {
+  Counter,
+  type NativeLog,
+  type NativeRetentionPlan,
+  type NativeRetentionPolicy,
+  type NativeWriter,
+} from '../../native/log.js'
+import type { LogReads } from '../../reader/log-reads.js'
+import type { WriterSource } from '../../reader/writer-source.js'
+import type { CursorOverrun } from '../../types.js'
+import type { WritePipeline } from '../append/write-pipeline.js'
 import { Retention, type RetentionHost } from './retention.js'
 import { startTicker } from './ticker.js'
 import { readTrimRequest, removeTrimRequest, trimRequests } from './trim-request.js'
 import { Turns } from './turns.js'
-import type { WritePipeline } from './write-pipeline.js'
 
 /** The open log. */
 export interface ChangingLog {
   readonly dir: string
   readonly uuid: string
-  readonly native: NativeLog
-  readonly pipeline: WritePipeline
+  readonly native: NativeWriter
   /** Undefined for a shared log, whose only possible change is a trim. */
-  readonly source: WriterSource | undefined
+  readonly unshared: { native: NativeLog; source: WriterSource } | undefined
+  readonly pipeline: WritePipeline
   readonly reads: LogReads
   /** Called before any append after the cut, which removed `records` records. */
   onCut(nextSeq: number, records: number): void
-  /** Called after segments were removed; the log began at `from` before. */
+}
+
+export interface ChangeListener {
+  /** Segments were removed; the log began at `from` before. */
   onTrimmed(from: number): void
   onOverrun(overrun: CursorOverrun): void
   onRetentionFailed(error: DurlogError): void
@@ -29,6 +38,7 @@ export interface ChangingLog {
 
 export class FileChanges implements RetentionHost {
   readonly #log: ChangingLog
+  readonly #listener: ChangeListener
   readonly #turns = new Turns()
   readonly #retention: Retention | undefined
   readonly #stopTicker: () => void
@@ -36,8 +46,9 @@ export class FileChanges implements RetentionHost {
   #taking = false
   #closed = false
 
-  constructor(log: ChangingLog, policy: NativeRetentionPolicy | undefined) {
+  constructor(log: ChangingLog, listener: ChangeListener, policy: NativeRetentionPolicy | undefined) {
     this.#log = log
+    this.#listener = listener
     this.#retention = policy === undefined ? undefined : new Retention(this, policy)
     this.#stopTicker = startTicker(this)
     this.onTick()
@@ -72,12 +83,12 @@ export class FileChanges implements RetentionHost {
    * removed.
    */
   async #takeRequest(name: string): Promise<void> {
-    const { dir, uuid, native, source } = this.#log
+    const { dir, uuid, native, unshared } = this.#log
     const request = readTrimRequest(dir, uuid, name)
     if (request === undefined || this.ended) return
     const isAll = request.before >= (native.counters[Counter.nextSeq] as number)
     // A shared log cannot be rotated by a call, so its active segment stays.
-    if (request.seal && isAll && source !== undefined) await this.rotate()
+    if (request.seal && isAll && unshared !== undefined) await this.rotate()
     await this.#turns.take(() => this.#trim(request.before))
     removeTrimRequest(dir, name)
   }
@@ -92,14 +103,14 @@ export class FileChanges implements RetentionHost {
 
   trimBefore(seq: number): Promise<number> {
     const trim = (): Promise<number> => this.#turns.take(() => this.#trim(seq))
-    if (this.#log.source !== undefined) return this.#log.pipeline.alone(trim)
+    if (this.#log.unshared !== undefined) return this.#log.pipeline.alone(trim)
     // A shared log is trimmed while its members append, including this one, because another member may delay the trim.
     return this.#closed ? Promise.reject(closedError(this.#log.dir)) : trim()
   }
 
   async truncateAfter(seq: number): Promise<number> {
-    const { native, pipeline, reads, source } = this.#log
-    if (source === undefined) throw needsTheLogAlone('truncateAfter')
+    const { pipeline, reads } = this.#log
+    const { native, source } = this.#unshared('truncateAfter')
     const cut = async (): Promise<number> => {
       const { next } = source.seqs()
       const nextSeq = await source.cut(reads.during(() => native.truncateAfter(seq)))
@@ -111,9 +122,8 @@ export class FileChanges implements RetentionHost {
   }
 
   async rotate(): Promise<number> {
-    const { native, pipeline, source } = this.#log
-    if (source === undefined) throw needsTheLogAlone('rotate')
-    return pipeline.alone(() => this.#turns.take(() => native.rotate()), { syncedFirst: true })
+    const { native } = this.#unshared('rotate')
+    return this.#log.pipeline.alone(() => this.#turns.take(() => native.rotate()), { syncedFirst: true })
   }
 
   async applyRetention(): Promise<number> {
@@ -125,7 +135,7 @@ export class FileChanges implements RetentionHost {
   retainOnce(policy: NativeRetentionPolicy): Promise<NativeRetentionPlan> {
     return this.#turns.take(async () => {
       if (this.#closed) throw closedError(this.#log.dir)
-      const plan = await this.#log.native.planRetention(policy)
+      const plan = await this.#unshared('retention').native.planRetention(policy)
       if (plan.before > this.firstSeq) await this.#trim(plan.before)
       return plan
     })
@@ -133,15 +143,15 @@ export class FileChanges implements RetentionHost {
 
   retainAlone(policy: NativeRetentionPolicy): Promise<NativeRetentionPlan> {
     const retain = (): Promise<NativeRetentionPlan> => this.retainOnce(policy)
-    return this.#log.source === undefined ? retain() : this.#log.pipeline.alone(retain)
+    return this.#log.pipeline.alone(retain)
   }
 
   onOverrun(overrun: CursorOverrun): void {
-    this.#log.onOverrun(overrun)
+    this.#listener.onOverrun(overrun)
   }
 
   onRetentionFailed(error: DurlogError): void {
-    this.#log.onRetentionFailed(error)
+    this.#listener.onRetentionFailed(error)
   }
 
   /** A segment has been sealed. */
@@ -159,14 +169,15 @@ export class FileChanges implements RetentionHost {
   async #trim(seq: number): Promise<number> {
     const from = this.firstSeq
     const firstSeq = await this.#log.reads.during(() => this.#log.native.trimBefore(seq))
-    if (firstSeq > from) this.#log.onTrimmed(from)
+    if (firstSeq > from) this.#listener.onTrimmed(from)
     return firstSeq
   }
-}
 
-function needsTheLogAlone(method: string): DurlogError {
-  return new DurlogError(
-    'ERR_DURLOG_UNSUPPORTED',
-    `${method} needs the log alone: close it in every process, and open it without "shared"`,
-  )
+  #unshared(method: string): { native: NativeLog; source: WriterSource } {
+    if (this.#log.unshared !== undefined) return this.#log.unshared
+    throw new DurlogError(
+      'ERR_DURLOG_UNSUPPORTED',
+      `${method} needs the log alone: close it in every process, and open it without "shared"`,
+    )
+  }
 }

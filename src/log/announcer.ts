@@ -1,0 +1,100 @@
+/** Announces what happens to a log that is open for writing: its events, and its messages on diagnostics channels. */
+import type { EventEmitter } from 'node:events'
+import type { DurlogError } from '../errors.js'
+import { Counter, type NativeWriter } from '../native/log.js'
+import type { CursorOverrun, LogEvents, LogRecovery } from '../types.js'
+import type { PipelineListener } from './append/write-pipeline.js'
+import { type CommitMessage, publish } from './channels.js'
+import type { ChangeListener } from './maintenance/file-changes.js'
+
+interface AnnouncedLog extends EventEmitter<LogEvents> {
+  readonly dir: string
+  readonly uuid: string
+  readonly recovery: LogRecovery
+  readonly firstSeq: number
+  readonly nextSeq: number
+  readonly syncedSeq: number
+}
+
+export class Announcer implements PipelineListener, ChangeListener {
+  readonly #log: AnnouncedLog
+  readonly #native: NativeWriter
+  /** The counts in the last message to subscribers. */
+  #published = { commits: 0, records: 0, bytes: 0 }
+  /** The exclusive seq up to which `synced` has been emitted. */
+  #syncedEnd: number
+  #closing = false
+
+  constructor(log: AnnouncedLog, native: NativeWriter) {
+    this.#log = log
+    this.#native = native
+    this.#syncedEnd = this.#newSyncedEnd()
+  }
+
+  onOpened(): void {
+    publish('recovered', this.#log, () => ({ recovery: this.#log.recovery }))
+  }
+
+  onMoved(): void {
+    publish('commit', this.#log, () => this.#newCommits())
+    const synced = this.#newSyncedEnd()
+    if (synced <= this.#syncedEnd) return
+    this.#syncedEnd = synced
+    this.#log.emit('synced', synced - 1)
+  }
+
+  onRotated(firstSeq: number): void {
+    publish('rotate', this.#log, () => ({ firstSeq }))
+    this.#log.emit('rotated', firstSeq)
+  }
+
+  onLatched(error: DurlogError): void {
+    publish('latched', this.#log, () => ({ error }))
+    this.#log.emit('latched', error)
+  }
+
+  onStalled(stall: { pid: number; seq: number }): void {
+    this.#log.emit('stalled', stall)
+  }
+
+  onCut(nextSeq: number): void {
+    this.#syncedEnd = Math.min(this.#syncedEnd, nextSeq)
+  }
+
+  onTrimmed(from: number): void {
+    publish('trim', this.#log, () => ({ from, firstSeq: this.#log.firstSeq }))
+  }
+
+  onOverrun(overrun: CursorOverrun): void {
+    process.nextTick(() => this.#log.emit('overrun', overrun))
+  }
+
+  onRetentionFailed(error: DurlogError): void {
+    process.nextTick(() => this.#log.emit('retentionFailed', error))
+  }
+
+  /** The core cannot be asked for its counts from now on. */
+  onClosing(): void {
+    this.#closing = true
+  }
+
+  #newSyncedEnd(): number {
+    return this.#native.counters[Counter.syncedEnd] as number
+  }
+
+  /** Undefined if no commit has ended since the last message. */
+  #newCommits(): CommitMessage | undefined {
+    if (this.#closing) return undefined
+    const { commits, committedRecords: records, committedBytes: bytes } = this.#native.stats()
+    const before = this.#published
+    if (commits === before.commits) return undefined
+    this.#published = { commits, records, bytes }
+    return {
+      commits: commits - before.commits,
+      records: records - before.records,
+      bytes: bytes - before.bytes,
+      nextSeq: this.#log.nextSeq,
+      syncedSeq: this.#log.syncedSeq,
+    }
+  }
+}

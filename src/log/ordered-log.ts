@@ -1,0 +1,39 @@
+/** Logs that the command line and restores append to: several records in order, and seqs without a record. */
+import { levelCode } from '../options/call-options.js'
+import type { Durability, Payload } from '../types.js'
+import { appendInOrder, type Reached } from './append/append-in-order.js'
+import type { WritePipeline } from './append/write-pipeline.js'
+import { WriterLog, type WriterParts } from './writer-log.js'
+
+export class OrderedLog extends WriterLog {
+  readonly #pipeline: WritePipeline
+
+  constructor(parts: WriterParts) {
+    super(parts)
+    this.#pipeline = parts.pipeline
+  }
+
+  /** Appends `list` in order and nothing after the first record that fails. Never rejects. */
+  appendInOrder(
+    list: readonly Payload[],
+    durability: Durability,
+    timestamps?: readonly (number | undefined)[],
+  ): Promise<Reached> {
+    return appendInOrder(this.#pipeline, list, levelCode(durability), timestamps)
+  }
+}
+
+/** A log that is being restored. */
+export class RestoringLog extends OrderedLog {
+  readonly #pipeline: WritePipeline
+
+  constructor(parts: WriterParts) {
+    super(parts)
+    this.#pipeline = parts.pipeline
+  }
+
+  /** Takes 1 to 1024 seqs that hold no record, before a record of `timestamp`. Throws like `write`. */
+  writeVoid(seqs: number, timestamp: number): void {
+    this.#pipeline.writeVoid(seqs, timestamp)
+  }
+}

@@ -1,0 +1,25 @@
+/** Turns the values that a caller appends into records, by the log's `encoding`. */
+import { collectBatch } from '../options/call-options.js'
+import type { ResolvedOptions } from '../options/open-options.js'
+import type { Payload } from '../types.js'
+
+export class RecordEncoder {
+  readonly #codec: ResolvedOptions['codec']
+  readonly #limits: ResolvedOptions['native']
+
+  constructor({ codec, native }: ResolvedOptions) {
+    this.#codec = codec
+    this.#limits = native
+  }
+
+  encode(value: unknown): Payload {
+    return this.#codec === undefined ? (value as Payload) : this.#codec.encode(value)
+  }
+
+  /** Checks the list too. */
+  encodeBatch(list: readonly unknown[]): Payload[] {
+    const values = collectBatch(list, this.#limits)
+    const codec = this.#codec
+    return codec === undefined ? values : values.map((value) => codec.encode(value))
+  }
+}
