@@ -111,7 +111,7 @@ export class RecordWork implements Work {
 
   #reportGap({ seq, lostFrom }: Start, session: WorkSession): void {
     if (lostFrom >= seq) return
-    if (!this.#options.skipGaps) throw gapError(lostFrom, seq - 1)
+    if (!this.#options.skipGaps) throw gapError(lostFrom, seq - 1, 'skip them with skipGaps (--skip-gaps)')
     this.#gap = { seq, lostFrom }
     session.onGap(lostFrom, seq - 1)
   }

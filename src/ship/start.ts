@@ -77,10 +77,11 @@ function other(reason: string): DurlogError {
   )
 }
 
-export function gapError(first: number, last: number): DurlogError {
+/** `otherwise` is what the caller can do if there is no backup of the destination. */
+export function gapError(first: number, last: number, otherwise = 'begin a new destination'): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_DESTINATION_GAP',
-    `records ${first} to ${last} are not in the destination, and the log has trimmed them: restore the destination from a backup, or skip them with skipGaps (--skip-gaps)`,
+    `records ${first} to ${last} are not in the destination, and the log has trimmed them: restore the destination from a backup, or ${otherwise}`,
     { lostFirst: first, lostLast: last },
   )
 }

@@ -30,7 +30,7 @@ export function register(program: Command): void {
     .argument('<dir>', 'the folder of the log, or of streams')
     .argument('[bucket]', 's3://bucket/prefix')
     .option('--once', 'end when all records that are synced now are archived')
-    .option('--status', 'print the position of archiving, and archive nothing; asks no store')
+    .option('--status', 'print the position of archiving, and archive nothing, without contacting the store')
     .option('--cursor <name>', 'the cursor of the log for this archive', 'archive')
     .option('--flush <ms>', 'the longest time between two archivings (default: 10s)', toWaitMs)
     .option('--flush-bytes <bytes>', 'archive earlier if this much waits (default: 64MiB)', toBytes)

@@ -31,7 +31,7 @@ export function register(program: Command): void {
     .argument('<dir>', 'the folder of the log')
     .argument('[url]', 'nats://host:port (default: NATS_URL, or nats://127.0.0.1:4222)')
     .option('--once', 'end when all records that are synced now are shipped')
-    .option('--status', 'print the position of shipping, and ship nothing; asks no server')
+    .option('--status', 'print the position of shipping, and ship nothing, without contacting the server')
     .option('--cursor <name>', 'the cursor of the log for this destination', 'ship')
     .option('--replicas <count>', 'replicas of a stream that is created', parseWhole, 1)
     .option('--no-create', 'do not create a missing stream')
