@@ -1,4 +1,4 @@
-/** The catalog: the state of each stream as of the last checkpoint, in a small log. See docs/STREAMS.md. */
+/** The catalog: the state of each stream as of the last checkpoint, in a small log. See docs/FORMAT.md, "The catalog". */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DurlogError } from '../errors.js'
 import type { Log } from '../index.js'

@@ -1,4 +1,4 @@
-/** A record of the main log: docs/STREAMS.md, "A record of the main log". */
+/** A record of the main log: docs/FORMAT.md, "Records of the main log". */
 import { DurlogError } from '../errors.js'
 import type { FrameMemory } from './frame-memory.js'
 import { loadedMeta, type StoredMeta, type StreamMeta } from './meta.js'

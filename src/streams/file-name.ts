@@ -1,4 +1,4 @@
-/** The file name of a stream: docs/STREAMS.md, "Files". */
+/** The file name of a stream: docs/FORMAT.md, "Names of files". */
 import { createHash } from 'node:crypto'
 import { invalidArgument } from '../errors.js'
 import { shown } from '../options/checks.js'

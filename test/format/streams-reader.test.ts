@@ -1,0 +1,75 @@
+/** docs/FORMAT.md describes folders of streams completely: a reader that was written from it finds what durlog reads. */
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { fileNameOf as ownFileNameOf } from '../../src/streams/file-name.js'
+import { openStreams, type Streams } from '../../src/streams/index.js'
+import { scratchDir } from '../fixtures/scratch.js'
+import { all } from '../fixtures/streams.js'
+import { fileNameOf, readStreams } from './streams-reader.mjs'
+
+const NAMES = [
+  'plain',
+  'Über/Größe',
+  '.hidden.',
+  'con',
+  'com1.txt',
+  'console',
+  'a b',
+  'UPPER',
+  '漢'.repeat(60),
+  'x'.repeat(181),
+]
+
+async function expectTheSame(streams: Streams<unknown>, copy: string): Promise<void> {
+  const found = readStreams(copy)
+  const listed = await all(streams.list())
+  expect([...found.keys()].sort()).toEqual(listed.map(({ name }) => name).sort())
+  for (const { name, ended, encoding } of listed) {
+    const { records, ...stream } = found.get(name) as NonNullable<ReturnType<typeof found.get>>
+    expect([name, stream.ended, stream.options.encoding]).toEqual([name, ended, encoding])
+    expect([name, records]).toEqual([name, await all(streams.stream(name).read())])
+  }
+}
+
+test('file names are those that the document describes', () => {
+  for (const name of [...NAMES, 'nul.', 'lpt9', 'lpt', 'a.b.', '%41', '~', '\n', 'CON', '.', '..'])
+    expect([name, fileNameOf(name)]).toEqual([name, ownFileNameOf(name)])
+})
+
+test('streams of every encoding have the same records in a reader that was written from the document', async () => {
+  const dir = join(scratchDir(), 'streams')
+  const streams: Streams<unknown> = await openStreams(dir, { exclusive: true, checkpointMs: 3_600_000 })
+  for (let round = 0; round < 3; round++) {
+    for (const [at, name] of NAMES.entries()) {
+      for (let i = 0; i < 3 * at; i++)
+        await streams.stream(name).append({ round, i, text: 'ö'.repeat((i * 1031) % 5000) })
+      const producer = { id: 'p', epoch: round >> 1, seq: round & 1 }
+      await streams.stream(name).append('produced', { producer, writerSeq: `w${round}` })
+    }
+    await streams.appendBatch(NAMES.slice(0, 5).map((stream) => ({ stream, value: [round] })))
+    await streams.stream('text').create({ encoding: 'text', contentType: 'text/markdown', ttlMs: 3_600_000 })
+    await streams.stream('text').append(`"line" ${round}\n\u2028`)
+    await streams.stream('frames').create({ encoding: 'bytes' })
+    await streams.stream('frames').append(Buffer.alloc(3000 * (round + 1), round))
+    await streams.stream(`ended ${round}`).appendAll([1, 2, 3], { end: true })
+    await streams.stream(`fork ${round}`).create({ fork: { stream: 'Über/Größe', seq: 2 } })
+    await streams.stream(`fork ${round}`).append({ fork: round })
+    await streams.stream(`cut ${round}`).create({ fork: { stream: 'frames', seq: round, bytes: 10 } })
+    if (round === 2) {
+      await streams.stream('ended 0').delete()
+      await streams.stream('UPPER').delete()
+      await streams.stream('Über/Größe').delete()
+      await streams.stream('fork 0').delete()
+    }
+    // The copies before it have a main log that continues after the catalog.
+    for (const checkpointed of [false, true]) {
+      if (checkpointed) await streams.checkpoint()
+      const copy = `${dir}-${round}-${checkpointed}`
+      cpSync(dir, copy, { recursive: true })
+      await expectTheSame(streams, copy)
+    }
+  }
+  await streams.close()
+  expect(readStreams(dir).size).toBeGreaterThan(10)
+})
