@@ -2,7 +2,7 @@
 // skipped without one. New findings go to build/fuzz; the small corpus is in test/fuzz.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { argv, env, exit } from 'node:process'
@@ -27,16 +27,19 @@ function parse(args) {
 
 /** The first compiler that links a fuzzer, or nothing. */
 function findCompiler() {
-  const probe = join(tmpdir(), `durlog-fuzz-probe-${process.pid}.cc`)
+  const folder = mkdtempSync(join(tmpdir(), 'durlog-fuzz-probe-'))
+  const probe = join(folder, 'probe.cc')
   writeFileSync(probe, 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }\n')
   const candidates = [
     env.CXX,
     'clang++',
     ...[22, 21, 20, 19, 18, 17, 16, 15, 14].map((version) => `clang++-${version}`),
   ]
-  return candidates
+  const found = candidates
     .filter((name) => name !== undefined)
     .find((name) => spawnSync(name, ['-fsanitize=fuzzer,address,undefined', probe, '-o', `${probe}.out`]).status === 0)
+  rmSync(folder, { recursive: true })
+  return found
 }
 
 const { seconds, names } = parse(argv.slice(2))

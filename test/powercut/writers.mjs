@@ -11,6 +11,7 @@ const brokenWorkload = (what) => ({ ...durlog, workload: breaking(what, durlog.w
 const consumer = { workload: `${node('workload.mjs')} consumer/life.mjs`, verifier: node('consumer/verifier.mjs') }
 const streams = { workload: `${node('workload.mjs')} streams/life.mjs`, verifier: node('streams/verifier.mjs') }
 const brokenStreams = (what) => ({ ...streams, workload: `POWERCUT_BREAK=${what} ${streams.workload}` })
+const archive = { ...durlog, workload: `${durlog.workload} archive/life.mjs` }
 const shared = { workload: node('shared/workload.mjs'), verifier: node('shared/verifier.mjs') }
 
 export const writers = {
@@ -45,6 +46,15 @@ export const writers = {
       'catalog-first': brokenStreams('catalog-first'),
       'trim-first': brokenStreams('trim-first'),
     },
+  },
+  // A log that is archived in a store outside of the disk: only what the store has received must be left.
+  archive: {
+    ...archive,
+    describe(seed) {
+      const { strategy, preallocate } = combinationOfSeed(seed)
+      return `${strategy} on ${preallocate}`
+    },
+    broken: { 'ack-before-sync': { ...archive, workload: breaking('ack-before-sync', archive.workload) } },
   },
   // Several processes at the same time. Shared logs refuse Btrfs, where a store to a map can fail.
   shared: {
