@@ -55,7 +55,7 @@ export interface DurlogErrorDetails {
   path?: string
   /** Byte offset within `path`. */
   offset?: number
-  /** ERR_DURLOG_LOCKED: the process that holds the log or the cursor. ERR_DURLOG_STALLED: the process that is not responding. */
+  /** The process, if known, that holds the log or the cursor (ERR_DURLOG_LOCKED), or that is not responding (ERR_DURLOG_STALLED). */
   ownerPid?: number
   /**
    * ERR_DURLOG_SEQ_CONFLICT, ERR_DURLOG_STREAM_ENDED: the seq that the record would have got. ERR_DURLOG_PRODUCER_GAP: the
@@ -64,7 +64,7 @@ export interface DurlogErrorDetails {
   nextSeq?: number
   /** ERR_DURLOG_PRODUCER_FENCED, ERR_DURLOG_PRODUCER_GAP: the producer's epoch in the stream, if it has one. */
   epoch?: number
-  /** ERR_DURLOG_CORRUPT: first and last seq that cannot be read any more. Of a cursor: that were cut or trimmed. */
+  /** The first and the last lost seq; of a cursor, the records that were cut or trimmed. ERR_DURLOG_VOID: the seqs without a record. */
   lostFirst?: number
   lostLast?: number
   /** A failed append: whether the record may be on the device or was never written. */

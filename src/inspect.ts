@@ -23,7 +23,7 @@ export interface LogSummary {
   generation: number
   firstSeq: number
   nextSeq: number
-  /** The last seq that the log's writer, or without one the data itself, says is synced; -1 if there is none. */
+  /** The last seq that is known to be synced, -1 if there is none. */
   syncedSeq: number
   segments: SegmentSummary[]
 }
@@ -76,15 +76,15 @@ function findSegments(path: string): SegmentSummary[] | undefined {
 }
 
 /**
- * Reads every record and reports what is damaged. Takes no lock and changes nothing. Records that a
- * writer has not acknowledged yet are not damage.
+ * Reads every record and reports damage. Takes no lock and changes nothing. A record that a running writer has not
+ * acknowledged is not damage.
  */
 export async function verify(dir: string | URL): Promise<VerifyReport> {
   const { syncedEnd, ...report } = await atCaller(native.verify(resolveDir(dir)))
   return { ...report, syncedSeq: syncedEnd - 1 }
 }
 
-/** Cuts torn tails and holes after copying the bytes. A dry run unless `apply`. Needs the writer's lock. */
+/** Cuts a torn tail or a hole after copying the bytes. With `apply` it takes the writer's lock; without, it only reports. */
 export async function repair(dir: string | URL, options?: RepairOptions): Promise<RepairReport> {
   const { apply, backup } = resolveRepairOptions(options)
   return await atCaller(native.repair(resolveDir(dir), apply, backup))

@@ -64,9 +64,9 @@ export interface OpenOptions {
    */
   recovery?: 'strict' | 'salvage' | undefined
   /**
-   * What `append` and its like take, and `record.value` is: any value that JSON has, a string, bytes, or what an object's
-   * `encode` and `decode` make of it. The bytes on disk are those of the encoding alone. Default: records are bytes or
-   * strings, and have no value.
+   * The type of the values that are appended and of `record.value`: any value that JSON can represent, a string, bytes, or
+   * the values of an object's `encode` and `decode`. The log stores only the encoded bytes. Default: appends take bytes or
+   * strings, and records have no `value`.
    */
   encoding?: 'json' | 'utf8' | 'buffer' | Encoding<unknown> | undefined
   /** Removes old segments automatically, oldest first. Default: none are removed. */
@@ -85,24 +85,24 @@ export interface OpenOptions {
 /** At least one limit. */
 export interface RetentionOptions {
   /**
-   * The bytes of disk that the log may take, the room for its next segment included: at least 4 times `segmentBytes`. It
-   * holds whatever cursors have still to read: see the event `overrun`. Without `segmentBytes` a segment is an eighth of
-   * it, at most 64 MiB.
+   * The bytes that the log's files may take, including the room for the next segment and one more: at least 4 times
+   * `segmentBytes`. It also removes records that cursors have not read: see the event `overrun`. Without `segmentBytes` a
+   * segment is an eighth of it, from 64 KiB to 64 MiB.
    */
   maxBytes?: ByteSize | undefined
   /**
-   * Records that are older may go: at least 1000 ms. A log that is appended to seldom has its segment sealed for that.
-   * Default: no limit.
+   * A segment is removed once its newest record is older: at least 1000 ms. If all records of the active segment are older,
+   * it is sealed first. Default: no limit.
    */
   maxAgeMs?: Duration | undefined
   /**
-   * `cursors` (default): `maxAgeMs` removes nothing that a named cursor of the log, in whatever process, has still to
-   * read. With `nothing` cursors are not looked at.
+   * `cursors` (default): `maxAgeMs` removes no record at or after the position of a named cursor, whichever process uses it.
+   * `nothing`: cursors are ignored.
    */
   keepFor?: 'cursors' | 'nothing' | undefined
 }
 
-/** Records that a cursor had still to read and that `maxBytes` has removed. */
+/** Records at or after a cursor's position that were removed. */
 export interface CursorOverrun {
   /** The cursor's name. */
   cursor: string
@@ -112,13 +112,13 @@ export interface CursorOverrun {
 
 /** At least one of `before`, `maxBytes` and `maxAgeMs`. */
 export interface TrimOptions {
-  /** The oldest seq to keep, or a Date: the records before it may go, whatever cursors have still to read. */
+  /** Removes the segments whose records are all before this seq or time, even if a cursor has not read them. */
   before?: number | Date | undefined
   /** As in `RetentionOptions`. */
   maxBytes?: ByteSize | undefined
   maxAgeMs?: Duration | undefined
   keepFor?: 'cursors' | 'nothing' | undefined
-  /** Change nothing, and tell what would go. Default false. */
+  /** Remove nothing, and report what would be removed. Default false. */
   dryRun?: boolean | undefined
   /** How long to wait for the log's writer to trim, in milliseconds; it trims even if this call stops waiting. Default 10,000. */
   waitMs?: Duration | undefined
@@ -128,18 +128,18 @@ export interface TrimReport {
   /**
    * - `caller`: no process had the log open, and this call removed the segments.
    * - `writer`: the process that has the log open removed them.
-   * - `requested`: that process was asked and had not removed them after `waitMs`.
+   * - `requested`: that process had not removed them after `waitMs`, and the request stays.
    * - `none`: a dry run, or there was nothing to remove.
    */
   by: 'caller' | 'writer' | 'requested' | 'none'
   /** The log's oldest seq now. */
   firstSeq: number
-  /** Where the log is to begin. */
+  /** The first seq that the trim keeps. */
   before: number
   /** The number of whole segments before that seq at the time of the call, and their bytes. */
   segments: number
   bytes: number
-  /** What cursors had still to read of it. */
+  /** For each cursor whose position is in these segments. */
   overruns: CursorOverrun[]
 }
 
@@ -155,9 +155,9 @@ export interface AppendSyncOptions {
   /** The level at which the append is done. Default: the log's `durability`. */
   durability?: Durability | undefined
   /**
-   * The record's timestamp, to import records from elsewhere: milliseconds since 1970, 0 to 8.64e15, kept
-   * exactly. Default: the clock's time. A time before the previous record's begins a new segment, and so does one
-   * more than 49.7 days after the segment's base time: an import in another order takes a segment for each record.
+   * The record's timestamp, to import records: milliseconds since 1970, 0 to 8.64e15, stored exactly. Default: the clock's
+   * time. Unless the log is shared, one before the previous record's begins a new segment, and so does one more than 49.7
+   * days after the segment's base time: records in descending order take a segment each.
    */
   timestamp?: number | undefined
 }
@@ -274,7 +274,7 @@ export interface CommitOptions {
 /** How far a cursor is behind the end of the log. */
 export interface CursorLag {
   records: number
-  /** Of their frames: exact within a segment, and at most the unused end of a segment more for each that lies between. */
+  /** Of their frames, and of the free space at the end of each segment between them. */
   bytes: number
   /** From the next record to the newest, by their timestamps. */
   ms: number
@@ -289,9 +289,9 @@ export interface CursorSummary {
   lagRecords: number
   /** Whether its `read` delivers: `cut`, `overrun` and `damaged` need a `seek`. */
   state: 'ready' | 'cut' | 'overrun' | 'damaged'
-  /** Whether a process has it open; false where the file system cannot tell. */
+  /** Whether a process has it open; false also if the file system cannot show it. */
   owned: boolean
-  /** That process. */
+  /** That process, if it is known. */
   ownerPid?: number
 }
 
@@ -303,14 +303,14 @@ export interface DurableCursor<R extends LogRecord = LogRecord> extends AsyncDis
   readonly name: string
   /** The seq of the next record to read: the one after the last that was committed. */
   readonly position: number
-  /** How many cuts of its end the log has recorded for its cursors. */
+  /** The log's `generation` at this moment. */
   readonly generation: number
   /** Reads up to three small pieces of the log, on this thread. */
   readonly lag: CursorLag
   /**
    * Iterates from the position on. Fails with ERR_DURLOG_CURSOR_CUT if `truncateAfter`, or a recovery, removed records that
-   * this cursor had passed, and with ERR_DURLOG_CURSOR_OVERRUN if the next ones were trimmed; `lostFirst` and `lostLast` say
-   * which. Then `seek`.
+   * a reader of this cursor had delivered or that were committed, and with ERR_DURLOG_CURSOR_OVERRUN if its next records were
+   * trimmed; `lostFirst` and `lostLast` name them. Then `seek`.
    */
   read(options?: CursorReadOptions): LogReader<R>
   /**
@@ -341,7 +341,10 @@ export interface WritableOptions {
   skipEmpty?: boolean | undefined
 }
 
-/** Of `writable`. After an error, records up to `lastSeq` are stored, and of what was written behind them none is. */
+/**
+ * Of `writable`. After an error the stream appends no more. Its records up to `lastSeq` have reached their level; later ones
+ * can be stored only if the error's `outcome` is `unknown`.
+ */
 export interface LogWritable extends Writable {
   /** Records that have reached their level. */
   readonly appended: number
@@ -357,8 +360,8 @@ export interface LogRecovery {
    * Of the segments that were read: those that hold records from `scannedFrom` on. Damage in an older segment is found by
    * `verify`, by `repair` and when its records are read.
    * - `clean`: the log was closed, or ended at a whole record.
-   * - `torn-tail`: an end that was never acknowledged was cut.
-   * - `hole`: a damaged record before whole ones, none of them known to be synced: cut from the hole on.
+   * - `torn-tail`: an incomplete end, none of it known to be synced, was cut.
+   * - `hole`: an unreadable place before whole records, none of them known to be synced: cut from there on.
    * - `corrupt`: damage of records known to be synced; opened only by `recovery: 'salvage'`.
    */
   state: RecoveryState
@@ -371,7 +374,7 @@ export interface LogRecovery {
   scannedBytes: number
   /** Bytes that were cut away. */
   discardedBytes: number
-  /** Whole records among them, none of which had been acknowledged at `sync`. */
+  /** Whole records among them; none was known to be synced. */
   discardedRecords: number
   /** Where the damage begins. */
   damage?: { segment: string; offset: number }
@@ -379,7 +382,7 @@ export interface LogRecovery {
   lost?: BatchRange
 }
 
-/** How values are distributed: each within a sixteenth, `max` exactly. */
+/** The percentiles of values, up to a sixteenth too high; `max` is exact. */
 export interface Percentiles {
   /** How many there are; without any the others are 0. */
   count: number
@@ -432,7 +435,7 @@ export interface LogStats {
   /** Records that were removed at the log's beginning, and the bytes of their files. */
   trimmedRecords: number
   trimmedBytes: number
-  /** The length of the log's files, spares included: what `retention.maxBytes` bounds. Found out when it is asked for. */
+  /** The length of the log's files, spares included: what `retention.maxBytes` limits. Reads the folder when it is read. */
   diskBytes: number
   /** When the last commit of records above `memory` ended, in milliseconds since 1970; 0 before the first. */
   lastCommitMs: number
@@ -452,23 +455,23 @@ export interface LogStats {
   shared?: { members: number; slot: number }
 }
 
-/** Of a log that was opened for reading only: what the files, the writer's page and this log's own readers tell. */
+/** Of a log that was opened for reading only. */
 export interface ReadOnlyStats {
   /**
-   * Whether the three seqs are those of this moment, by the page that writers keep. False until this log has once seen a
-   * writer at work; they are then those of `open` or of the last `refresh`.
+   * Whether the three seqs are those of this moment. False until this log has seen a running writer: then they are those of
+   * `open` or of the last `refresh`.
    */
   current: boolean
   firstSeq: number
   nextSeq: number
   syncedSeq: number
   /**
-   * Commits above `memory` that have ended since the page was made, and how many microseconds they took in all: between two
-   * looks, the mean is the difference of the one by that of the other. 0 without a page, and where several write the log.
+   * Commits above `memory` since the file `live` was created, and their total duration in microseconds. 0 without that file,
+   * and for a shared log.
    */
   commits: number
   commitTotalMicros: number
-  /** Found out when it is asked for. */
+  /** Reads the folder when it is read. */
   segments: number
   /** As in `LogStats`. */
   diskBytes: number
@@ -485,11 +488,11 @@ export type LogEvents = {
   synced: [seq: number]
   /** The first seq of the segment that took over. */
   rotated: [firstSeq: number]
-  /** A sync failed: the log takes no more records until it is opened again. */
+  /** A write or a sync failed: the log accepts no more records until it is opened again. */
   latched: [error: DurlogError]
-  /** `retention.maxBytes` has removed records that a cursor had still to read. Its next read fails. */
+  /** `retention.maxBytes` has removed records at or after a cursor's position. Once for each cursor and pass. */
   overrun: [overrun: CursorOverrun]
-  /** Retention could not find out what may go, or remove it. It tries again. */
+  /** A background pass, or a trim that another process requested, failed. It is repeated later. */
   retentionFailed: [error: DurlogError]
   /**
    * With `shared`: a writer in process `pid` (0 if unknown) is alive but has made no progress for a second, and `seq` and all
@@ -499,7 +502,7 @@ export type LogEvents = {
   stalled: [stall: { pid: number; seq: number }]
 }
 
-/** A place in a log, for a snapshot of what the records up to it amount to. */
+/** The place in a log up to which a snapshot covers it. */
 export interface LogPosition {
   /** The log's. */
   uuid: string
@@ -523,14 +526,15 @@ export interface ReadableLog<R extends LogRecord = LogRecord> extends AsyncDispo
   /** The last seq that is known to be synced, -1 if there is none. */
   readonly syncedSeq: number
   /**
-   * How many times records have been cut from the log's end by `truncateAfter`. Of a read-only log as of `open` or the last
-   * `refresh`; an older generation is as safe in a snapshot. -1 if the list of cuts is damaged.
+   * The number of recorded cuts: by `truncateAfter`, and by a recovery that removed a record before a cursor's position. Of a
+   * read-only log as of `open` or the last `refresh`; an older generation is as safe in a snapshot. -1 if the list of cuts is
+   * damaged.
    */
   readonly generation: number
 
   /**
-   * Whether this is the log of a snapshot, and none of the records that the snapshot covers has been cut since. A trim
-   * changes nothing about that. If not, the snapshot must not be used: other records may have the seqs.
+   * Whether this is the log of a snapshot, and no record that the snapshot covers has been cut since. A trim has no effect on
+   * the result. If false, discard the snapshot: other records may have these seqs.
    */
   isCurrent(position: LogPosition): Promise<boolean>
   /** Iterates over records in order, a batch at a time. Begins at the first `next`. */
@@ -545,8 +549,8 @@ export interface ReadableLog<R extends LogRecord = LogRecord> extends AsyncDispo
   getSync(seq: number): R
   /**
    * The seq of the first record at or after `time`; `nextSeq` if there is none. Reads a few dozen records, and once the
-   * segment that holds the answer. Assumes that times rise with seqs. If records were appended with a `timestamp` that
-   * goes back, the result is one of the places at which an earlier time is followed by a later one. Rejects like `get`.
+   * segment that holds the answer. Assumes that timestamps rise with seqs. If some
+   * fall, the result is one of several possible seqs. Rejects like `get`.
    */
   seqAt(time: Date | number): Promise<number>
   /** A stream of `LogRecord`, in object mode. */
@@ -557,15 +561,15 @@ export interface ReadableLog<R extends LogRecord = LogRecord> extends AsyncDispo
    */
   cursor(name: string, options?: CursorOptions): Promise<DurableCursor<R>>
   /**
-   * Creates the cursor `name` at `from` unless it exists, and does not open it: its owner may be another process. From then
-   * on retention keeps the records that the cursor has not passed.
+   * Creates the cursor `name` at `from` unless it exists, without opening it: its owner may be another process. From then on
+   * retention by `maxAgeMs` keeps the records from the cursor's position on, unless `keepFor` is `nothing`.
    */
   ensureCursor(name: string, options?: EnsureCursorOptions): Promise<void>
   /** Every cursor of the log, by name. */
   cursors(): Promise<CursorSummary[]>
   /** Removes a cursor that is not open; ERR_DURLOG_NOT_FOUND if there is none. */
   removeCursor(name: string): Promise<void>
-  /** Releases the files. Readers deliver the records that they hold; followers end. */
+  /** Releases the files and closes the cursors. Open readers, followers too, deliver their remaining records and end. */
   close(): Promise<void>
 }
 
@@ -575,9 +579,9 @@ export interface ReadableLog<R extends LogRecord = LogRecord> extends AsyncDispo
  */
 export interface ReadOnlyLog<R extends LogRecord = LogRecord> extends ReadableLog<R> {
   readonly readOnly: true
-  /** Looks again: until then `firstSeq`, `nextSeq` and `syncedSeq` are those of an earlier moment. */
+  /** Updates `firstSeq`, `nextSeq`, `syncedSeq` and `generation`. */
   refresh(): Promise<void>
-  /** The log at this moment. Brings `firstSeq`, `nextSeq` and `syncedSeq` up to date where that takes no reading: see `current`. */
+  /** Updates `firstSeq`, `nextSeq` and `syncedSeq` if its field `current` is true. */
   stats(): ReadOnlyStats
 }
 
@@ -623,33 +627,33 @@ export interface Log<V = Payload, R extends LogRecord = LogRecord> extends Reada
   sync(level?: Durability): Promise<number>
 
   /**
-   * As `sync`, and blocks the thread until it is done: for `process.on('exit')` and `uncaughtExceptionMonitor`, where
-   * nothing is awaited any more. Appends that wait for room are brought along, unless a trim or a truncation is in
-   * front of them. Throws like `appendSync`.
+   * As `sync`, and blocks the thread until it is done: for `process.on('exit')` and `uncaughtExceptionMonitor`, in
+   * which promises no longer settle. Records that wait for room are included. Throws what `sync` rejects with, and
+   * ERR_DURLOG_BACKPRESSURE while appends wait for `truncateAfter`, `rotate` or a trim.
    */
   flushSync(level?: Durability): number
 
   /**
-   * A stream that makes each chunk, or each line, one record; it finishes when all have reached their level. Nothing after
-   * a chunk that fails is stored, the callback of each `write` reports its own chunk, and `lastSeq` is the last stored record.
-   * In object mode where an `encoding` makes records of values that are no bytes.
+   * A stream that makes each chunk, or each line, one record; it finishes when all have reached their level. The
+   * callback of each `write` reports the result of its chunk. In object mode if the `encoding` is `json` or an object.
    */
   writable(options?: WritableOptions): LogWritable
 
   /**
-   * Removes whole segments whose records are all before `seq`; settles with the new `firstSeq`, durably
-   * done. Appends made meanwhile wait.
+   * Removes the segments whose records are all before `seq`, even if a cursor has not read them; settles with the new
+   * `firstSeq` once the removal is durable. Appends made meanwhile wait. The active segment and those not synced yet stay. In
+   * a shared log the segments are synced first, and appends continue.
    */
   trimBefore(seq: number): Promise<number>
   /**
-   * Removes what the option `retention` allows now, and not only when a segment has been sealed or at the next interval;
-   * settles with the new `firstSeq`. Rejects with ERR_DURLOG_INVALID_ARGUMENT if the log was opened without the option.
+   * Starts a pass of the option `retention` now; settles with the new `firstSeq`. Rejects with ERR_DURLOG_INVALID_ARGUMENT
+   * if the log was opened without the option.
    */
   applyRetention(): Promise<number>
   /**
    * Cuts every record after `seq` (-1: all of them); settles with the new `nextSeq` once the cut is as
-   * durable as a synced append. Appends made meanwhile wait. A reader that was past the cut fails with
-   * ERR_DURLOG_OUT_OF_RANGE.
+   * durable as a synced append. Appends made meanwhile wait. A reader that has delivered a removed
+   * record fails with ERR_DURLOG_OUT_OF_RANGE; any other ends at the cut, or continues if it follows.
    */
   truncateAfter(seq: number): Promise<number>
 
@@ -663,8 +667,8 @@ export interface Log<V = Payload, R extends LogRecord = LogRecord> extends Reada
   /** Counts since the log was opened, and how it writes at this moment. */
   stats(): LogStats
   /**
-   * Waits for every append, syncs every record and releases the files and the lock. Readers deliver the
-   * records that they hold; followers end. Further calls return the same promise. Rejects with ERR_DURLOG_SYNC_FAILED if
+   * Waits for every append, syncs every record and releases the files and the lock. Open readers, followers
+   * too, deliver their remaining records and end. Further calls return the same promise. Rejects with ERR_DURLOG_SYNC_FAILED if
    * that last sync fails: the log is closed, and records that were only at `memory` may be lost. With `shared`, rejects with
    * ERR_DURLOG_STALLED if another writer holds up the last acknowledgements for five seconds: the log is closed.
    */
