@@ -1,0 +1,189 @@
+/** The calls of the core that change a log, and the events that they leave. */
+import { DurlogError, outcomeOfCall, terminatedError } from '../../errors.js'
+import {
+  Counter,
+  type NativeFailure,
+  type NativeLog,
+  type NativeRotation,
+  type NativeSharedLog,
+  type NativeStall,
+} from '../../native/log.js'
+import type { AppendCall } from '../../options/call-options.js'
+import type { BatchRange, Payload } from '../../types.js'
+
+/** The `timestamp` argument of an append without one, if another argument follows it. */
+const CLOCK_TIME = -1
+
+export type CoreEvent = NativeFailure | NativeStall | NativeRotation
+
+/** The seq of the last record that a call appended, or the reason why there was no room. */
+export type SeqOrRefusal = number | string
+
+/** After each call `onEvent` gets the events that it has left. */
+export class CoreCalls {
+  readonly #dir: string
+  readonly #native: NativeLog | NativeSharedLog
+  readonly #counters: Float64Array
+  readonly #onEvent: (event: CoreEvent) => void
+  /** The last value read of the core's counter of accepted calls. */
+  #accepted = 0
+
+  constructor(dir: string, native: NativeLog | NativeSharedLog, onEvent: (event: CoreEvent) => void) {
+    this.#dir = dir
+    this.#native = native
+    this.#counters = native.counters
+    this.#onEvent = onEvent
+  }
+
+  append(data: Payload, { level, timestamp, expectedSeq }: AppendCall): SeqOrRefusal {
+    let refused: string | undefined
+    try {
+      if (expectedSeq !== undefined) refused = this.#native.append(data, level, timestamp ?? CLOCK_TIME, expectedSeq)
+      else if (timestamp !== undefined) refused = this.#native.append(data, level, timestamp)
+      else refused = this.#native.append(data, level)
+    } catch (error) {
+      throw outcomeOfCall(this.#withConflict(error, expectedSeq))
+    } finally {
+      this.takeEvents()
+    }
+    return refused ?? this.#acceptedSeq()
+  }
+
+  appendBatch(records: readonly Payload[], { level, timestamp, expectedSeq }: AppendCall): SeqOrRefusal {
+    let refused: string | undefined
+    try {
+      if (expectedSeq !== undefined)
+        refused = this.#native.appendBatch(records, level, timestamp ?? CLOCK_TIME, expectedSeq)
+      else refused = this.#native.appendBatch(records, level, timestamp ?? CLOCK_TIME)
+    } catch (error) {
+      throw outcomeOfCall(this.#withConflict(error, expectedSeq))
+    } finally {
+      this.takeEvents()
+    }
+    return refused ?? this.#acceptedSeq()
+  }
+
+  appendRange(bytes: Uint8Array, start: number, end: number, level: number): SeqOrRefusal {
+    let refused: string | undefined
+    try {
+      refused = this.#native.appendRange(bytes, start, end, level)
+    } catch (error) {
+      throw outcomeOfCall(error)
+    } finally {
+      this.takeEvents()
+    }
+    return refused ?? this.#acceptedSeq()
+  }
+
+  write(data: Payload): SeqOrRefusal {
+    let refused: string | undefined
+    try {
+      refused = this.#native.write(data)
+    } catch (error) {
+      throw outcomeOfCall(error)
+    } finally {
+      this.takeEvents()
+    }
+    return refused ?? this.#acceptedSeq()
+  }
+
+  writeBatch(list: readonly Payload[]): BatchRange | string {
+    let first: number | string = 0
+    const last = this.#inCall(() => {
+      first = this.#native.writeBatch(list)
+      return typeof first === 'string' ? first : undefined
+    })
+    return typeof last === 'string' ? last : { first, last }
+  }
+
+  appendSync(data: Payload, level: number, timestamp: number | undefined): SeqOrRefusal {
+    return this.#inCall(() =>
+      timestamp === undefined ? this.#native.appendSync(data, level) : this.#native.appendSync(data, level, timestamp),
+    )
+  }
+
+  writeVoid(seqs: number, timestamp: number): SeqOrRefusal {
+    const native = this.#native
+    if (native.shared) throw new DurlogError('ERR_DURLOG_UNSUPPORTED', 'a log that is restored is not shared')
+    return this.#inCall(() => native.writeVoid(seqs, timestamp))
+  }
+
+  flushSync(level: number): void {
+    this.#inCall(() => {
+      this.#native.flushSync(level)
+      return undefined
+    })
+  }
+
+  requestSync(level: number): void {
+    this.#native.requestSync(level)
+  }
+
+  /** Begins a commit if one is wanted and none is running. */
+  pump(): void {
+    this.#native.pump()
+    this.takeEvents()
+  }
+
+  /** Updates the counters of a shared log, which lack the work of other writers. */
+  look(): void {
+    if (this.#native.shared) this.#native.look()
+  }
+
+  /**
+   * Called after every call that may commit, before waiting for the appended record: a failed group may have freed the
+   * record's seq for reuse.
+   */
+  takeEvents(): void {
+    if ((this.#counters[Counter.events] as number) === 0) return
+    for (const event of this.#native.takeEvents()) this.#onEvent(event)
+  }
+
+  get nextSeq(): number {
+    return this.#counters[Counter.nextSeq] as number
+  }
+
+  counter(index: number): number {
+    return this.#counters[index] as number
+  }
+
+  /** Makes a call that does its work before it returns. */
+  #inCall(call: () => string | undefined): SeqOrRefusal {
+    let refused: string | undefined
+    try {
+      refused = call()
+    } catch (error) {
+      throw outcomeOfCall(error)
+    } finally {
+      this.takeEvents()
+    }
+    return refused ?? this.#acceptedSeq()
+  }
+
+  /** Adds both seqs to the error if the core has refused the expected one: the counters hold the next seq. */
+  #withConflict(error: unknown, expectedSeq: number | undefined): unknown {
+    const conflict = error instanceof DurlogError && error.code === 'ERR_DURLOG_SEQ_CONFLICT'
+    return conflict && expectedSeq !== undefined ? seqConflict(this.nextSeq, expectedSeq) : error
+  }
+
+  /** The last seq of the log, after a call that was not refused. Throws if the core has not done the call. */
+  #acceptedSeq(): number {
+    const accepted = this.counter(Counter.accepted)
+    if (accepted === this.#accepted) throw terminatedError(this.#dir)
+    this.#accepted = accepted
+    return this.nextSeq - 1
+  }
+}
+
+function seqConflict(nextSeq: number, seq: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_SEQ_CONFLICT',
+    `the next record gets seq ${nextSeq}, not ${seq} (expectedSeq): read the records appended meanwhile, then decide again`,
+    { nextSeq },
+  )
+}
+
+/** The error of a call that may not wait. */
+export function noRoom(reason: string): DurlogError {
+  return new DurlogError('ERR_DURLOG_BACKPRESSURE', `no room for now: ${reason}; "await log.drain()" and try again`)
+}
