@@ -164,6 +164,8 @@ Result<ScannedFrame> ScanWholeFrames(FrameScanner& scanner, SegmentScan* scan) {
 // Whether the bytes after the end are anything other than unused space.
 Result<bool> IsDamage(FrameScanner& scanner, const DataMap& data, const ScanContext& context,
                       const ScannedFrame& frame, const SegmentScan& scan) {
+  // Whole by the segment's own salt, so not stale: the file had another name.
+  if (scan.misplaced) return true;
   if (!context.recycled) {
     if (frame.offset != scan.end_offset) return true;
     if (frame.status != DecodeStatus::kFree) return true;

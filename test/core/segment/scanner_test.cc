@@ -93,12 +93,14 @@ TEST_F(ScannerTest, WrongSeqEndsTheWholeRecords) {
 
 TEST_F(ScannerTest, RecordsOfAnotherPlaceTakeTheirSeqs) {
   for (uint64_t seq = 20; seq < 23; ++seq) PutRecord(seq);
-  const SegmentScan scan = Scan(5);
-  EXPECT_TRUE(scan.misplaced);
-  EXPECT_TRUE(scan.damaged);
-  EXPECT_EQ(scan.records, 0u);
-  EXPECT_EQ(scan.next_seq, 5u);
-  EXPECT_EQ(scan.next_after, 23u);
+  for (const bool recycled : {false, true}) {
+    const SegmentScan scan = Scan(5, recycled);
+    EXPECT_TRUE(scan.misplaced);
+    EXPECT_TRUE(scan.damaged) << "recycled: " << recycled;
+    EXPECT_EQ(scan.records, 0u);
+    EXPECT_EQ(scan.next_seq, 5u);
+    EXPECT_EQ(scan.next_after, 23u);
+  }
 }
 
 TEST_F(ScannerTest, UnfinishedBatchDoesNotCount) {
