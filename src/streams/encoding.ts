@@ -85,3 +85,21 @@ function shownValue(value: unknown): string {
 function decodeJson(data: Buffer): unknown {
   return JSON.parse(data.toString())
 }
+
+/**
+ * Decodes `count` lines by one call of JSON.parse, which takes less time. Undefined if `codec` does not parse JSON, or if a line may
+ * be damaged: decode each line, to find it. Each is in an array, so that a line with two values is not taken for two lines.
+ */
+export function decodeLines({ decode }: StreamCodec, lines: Buffer, count: number): unknown[] | undefined {
+  if (decode !== decodeJson) return undefined
+  try {
+    const found = JSON.parse(
+      `[[${lines.toString('utf8', 0, lines.length - 1).replaceAll('\n', '],[')}]]`,
+    ) as unknown[][]
+    return found.length === count && found.every(({ length }) => length === 1)
+      ? found.map(([value]) => value)
+      : undefined
+  } catch {
+    return undefined
+  }
+}

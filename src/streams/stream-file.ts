@@ -2,7 +2,8 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { DurlogError } from '../errors.js'
 import { native } from '../native/native.js'
-import type { StreamCodec } from './encoding.js'
+import { decodeLines, type StreamCodec } from './encoding.js'
+import { EMPTY } from './entry.js'
 import type { FolderFiles } from './folder-files.js'
 import { frameData } from './frame.js'
 import { INDEX_ENTRY_BYTES, type IndexEntry, indexEntry } from './record-index.js'
@@ -12,6 +13,26 @@ import type { StreamRecord } from './types.js'
 /** Records, and bytes of them, that are read at once; one longer record is read whole. */
 const CHUNK_RECORDS = 1024
 const CHUNK_BYTES = 1 << 18
+/** Entries of the index that are read at once. */
+const INDEX_RECORDS = 8192
+const NEWLINE = 0x0a
+
+/** Entries of the index, of the seqs from `from` to `to` - 1. */
+interface IndexPart {
+  from: number
+  to: number
+  bytes: Buffer
+}
+
+const NO_PART: IndexPart = { from: 0, to: 0, bytes: EMPTY }
+
+/** Successive records of the file. */
+interface Chunk {
+  entries: IndexEntry[]
+  /** The offset of `bytes` in the file. */
+  start: number
+  bytes: Buffer
+}
 
 export class StreamFile {
   readonly #name: string
@@ -20,6 +41,10 @@ export class StreamFile {
   readonly #indexPath: string
   #file: FileHandle | undefined
   #index: FileHandle | undefined
+  /** The entries that were read last. */
+  #part = NO_PART
+  /** The chunk that is being read before it is requested. */
+  #ahead: { first: number; from: number; chunk: Promise<Chunk> } | undefined
   /** The first seq of the files that are open. */
   #first = 0
   /** The bytes that were read from the beginning without a gap, and their CRC-32C. */
@@ -35,28 +60,56 @@ export class StreamFile {
 
   /** Some records from `from` on, at least one; `from` is in the file as of `disk`. */
   async read<V>(disk: StreamDisk, from: number): Promise<StreamRecord<V>[]> {
-    if (disk.first !== this.#first) await this.close()
+    const ahead = this.#ahead
+    this.#ahead = undefined
+    const isNext = ahead?.first === disk.first && ahead.from === from
+    if (!isNext) await ahead?.chunk.catch(() => {})
+    const { entries, start, bytes } = await (isNext ? ahead.chunk : this.#chunk(disk, from))
+    this.#check(disk, bytes, start, from)
+    const next = from + entries.length
+    if (next < disk.next) this.#readAhead(disk, next)
+    const values = this.#values(entries, start, bytes, from)
+    return entries.map(({ timeMs, position }, at) => ({
+      seq: from + at,
+      value: values[at] as V,
+      timestamp: timeMs,
+      position,
+    }))
+  }
+
+  /** While the caller uses a chunk, the next one is read. */
+  #readAhead(disk: StreamDisk, from: number): void {
+    const { first } = disk
+    const chunk = this.#chunk(disk, from)
+    // It is reported if the caller reads on.
+    chunk.catch(() => {})
+    this.#ahead = { first, from, chunk }
+  }
+
+  async #chunk(disk: StreamDisk, from: number): Promise<Chunk> {
+    if (disk.first !== this.#first) await this.#closeFiles()
     this.#first = disk.first
     const before = from === disk.first ? undefined : from - 1
     const entries = await this.#entries(disk, before ?? from, Math.min(disk.next, from + CHUNK_RECORDS))
     const start = before === undefined ? 0 : (entries.shift() as IndexEntry).end
-    let count = entries.findIndex(({ end }) => end - start > CHUNK_BYTES)
-    if (count === -1) count = entries.length
-    const chosen = entries.slice(0, Math.max(count, 1))
+    const count = entries.findIndex(({ end }) => end - start > CHUNK_BYTES)
+    const chosen = count === -1 ? entries : entries.slice(0, Math.max(count, 1))
     const end = (chosen.at(-1) as IndexEntry).end
     if (!(end > start && end <= disk.bytes)) throw this.#changed(from, 'its index is damaged')
     this.#file ??= await this.#open(this.#path, from)
-    const bytes = await this.#range(this.#file, start, end, from)
-    this.#check(disk, bytes, start, from)
-    const records: StreamRecord<V>[] = []
+    return { entries: chosen, start, bytes: await this.#range(this.#file, start, end, from) }
+  }
+
+  #values(entries: readonly IndexEntry[], start: number, bytes: Buffer, from: number): unknown[] {
+    const areLines = entries.every(({ end }) => bytes[end - start - 1] === NEWLINE)
+    const values = areLines ? decodeLines(this.#codec, bytes, entries.length) : undefined
+    if (values !== undefined) return values
     let at = 0
-    for (const [offset, { end: recordEnd, timeMs, position }] of chosen.entries()) {
-      const seq = from + offset
-      const value = this.#value(bytes.subarray(at, recordEnd - start), seq) as V
-      records.push({ seq, value, timestamp: timeMs, position })
-      at = recordEnd - start
-    }
-    return records
+    return entries.map(({ end }, offset) => {
+      const value = this.#value(bytes.subarray(at, end - start), from + offset)
+      at = end - start
+      return value
+    })
   }
 
   /** Checks the checksum of the file once everything has been read from its beginning. */
@@ -73,30 +126,48 @@ export class StreamFile {
   }
 
   async close(): Promise<void> {
+    await this.#ahead?.chunk.catch(() => {})
+    this.#ahead = undefined
+    await this.#closeFiles()
+  }
+
+  async #closeFiles(): Promise<void> {
     await this.#file?.close()
     await this.#index?.close()
     this.#file = undefined
     this.#index = undefined
+    this.#part = NO_PART
   }
 
   /** The index's entries of the seqs from `from` to `to` - 1. */
   async #entries(disk: StreamDisk, from: number, to: number): Promise<IndexEntry[]> {
     const inMemory = disk.next - disk.index.length / INDEX_ENTRY_BYTES
     const entries: IndexEntry[] = []
-    const fromFile = Math.min(to, inMemory) - from
-    if (fromFile > 0) {
-      this.#index ??= await this.#open(this.#indexPath, from)
-      const start = (from - disk.first) * INDEX_ENTRY_BYTES
-      const bytes = await this.#range(this.#index, start, start + fromFile * INDEX_ENTRY_BYTES, from)
-      for (let at = 0; at < fromFile; at++) entries.push(indexEntry(bytes, at))
+    const toFile = Math.min(to, inMemory)
+    if (toFile > from) {
+      if (from < this.#part.from || toFile > this.#part.to)
+        this.#part = await this.#indexPart(disk, from, Math.min(from + INDEX_RECORDS, inMemory))
+      for (let seq = from; seq < toFile; seq++) entries.push(indexEntry(this.#part.bytes, seq - this.#part.from))
     }
     for (let seq = Math.max(from, inMemory); seq < to; seq++) entries.push(indexEntry(disk.index, seq - inMemory))
     return entries
   }
 
+  /** The entries in the index's file of the seqs from `from` to `to` - 1. */
+  async #indexPart({ first }: StreamDisk, from: number, to: number): Promise<IndexPart> {
+    this.#index ??= await this.#open(this.#indexPath, from)
+    const bytes = await this.#range(
+      this.#index,
+      (from - first) * INDEX_ENTRY_BYTES,
+      (to - first) * INDEX_ENTRY_BYTES,
+      from,
+    )
+    return { from, to, bytes }
+  }
+
   #value(bytes: Buffer, seq: number): unknown {
     try {
-      if (this.#codec.lines && bytes.at(-1) === 0x0a) return this.#codec.decode(bytes)
+      if (this.#codec.lines && bytes.at(-1) === NEWLINE) return this.#codec.decode(bytes)
       const data = this.#codec.lines ? undefined : frameData(bytes)
       if (data !== undefined) return this.#codec.decode(data)
     } catch {

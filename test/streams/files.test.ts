@@ -123,6 +123,18 @@ test.each([
   await expect(all(stream.read())).rejects.toMatchObject({ code: 'ERR_DURLOG_STREAM_CHANGED', path })
 })
 
+test('damaged lines that are JSON only together are reported, with the first of them', async () => {
+  const { streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  for (const value of ['first', 'aa', 'bb', 333]) await stream.append(value)
+  await streams.checkpoint()
+  const path = (await stream.info())?.path as string
+  writeFileSync(path, readFileSync(path, 'utf8').replace('"aa"\n"bb"\n333\n', '[1,2\n3,4]\n5,6\n'))
+  // From the second record on: the checksum of the whole file is not compared.
+  const read = all(stream.read({ from: 1 }))
+  await expect(read).rejects.toMatchObject({ code: 'ERR_DURLOG_STREAM_CHANGED', lostFirst: 1 })
+})
+
 test('an empty folder takes at most 1 MiB, and its log takes short and long records from the start', async () => {
   const { dir, streams, reopen } = await scratchStreams()
   let blocks = 0
