@@ -58,6 +58,14 @@ TEST_F(RetentionPlanTest, WhatIsNotSyncedStaysWhateverItTakes) {
   EXPECT_FALSE(plan.seal);
 }
 
+TEST_F(RetentionPlanTest, TheNewestSegmentStaysAlthoughItsRecordsAreSynced) {
+  policy_.max_bytes = 50;
+  log_.keep = 45;
+  const RetentionPlan plan = Plan();
+  EXPECT_EQ(plan.before, 40u);
+  EXPECT_EQ(plan.segments, 4u);
+}
+
 TEST_F(RetentionPlanTest, SegmentsWhoseNewestRecordIsTooOldGo) {
   policy_.max_age_ms = 3000;
   EXPECT_EQ(Plan().before, 20u);

@@ -51,7 +51,7 @@ function append() {
   nextId += count
   const appended = log.appendBatch(payloads, { durability: pick(random, LEVELS) })
   waiting.add(appended)
-  appended.then(() => waiting.delete(appended))
+  void appended.then(() => waiting.delete(appended))
 }
 
 for (let step = 0; step < STEPS; ++step) {
