@@ -38,6 +38,12 @@ TEST_F(FindExtentTest, TakesOneRecordAtLeastAndThenNoMoreThanTheLimit) {
   EXPECT_EQ(Find({0, 100, 110, OffsetOf(3) - OffsetOf(0)}).next_seq, 103u);
 }
 
+TEST_F(FindExtentTest, EndsBeforeAMarkerAfterItsLastRecord) {
+  Build(100, 0);
+  Mark(100);
+  EXPECT_EQ(Find({0, 100, 110, kNoLimit}).end_offset, OffsetOf(10));
+}
+
 TEST_F(FindExtentTest, EndsBeforeAFrameThatIsNotWhole) {
   Build(100, 0);
   Damage(100, 105);

@@ -1,9 +1,11 @@
 #include "inspect/frames.h"
 
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "crafted_log.h"
+#include "platform_test_folder.h"
 
 namespace durlog {
 namespace {
@@ -71,6 +73,17 @@ TEST_F(ListFramesTest, OnlySegmentsHaveFrames) {
   EXPECT_EQ(code(kLockName), Code::kInvalidArgument);
   EXPECT_EQ(code("../" + SegmentName(100)), Code::kInvalidArgument);
   EXPECT_EQ(code(SegmentName(101)), Code::kNotFound);
+}
+
+using ListFramesInFolderTest = PlatformTest;
+
+TEST_F(ListFramesInFolderTest, AMissingFolderIsNotMade) {
+  const std::string path = PathOf("none");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(ListFrames(DefaultFileSystem(), path, SegmentName(0), 0, kAll).status().code(),
+              Code::kNotFound);
+    EXPECT_FALSE(DefaultFileSystem().OpenDirectory(path, false).ok());
+  }
 }
 
 }  // namespace
