@@ -30,8 +30,10 @@ export async function readChunk(
   if (from >= state.visible) return chunk
   const source = records<Buffer>((encoding) => RAW[encoding])
   try {
-    while (chunk.bytes < maxBytes && chunk.next < state.visible) {
-      const found = await source.next(state, chunk.next)
+    // Each read costs a turn of a worker: none is made for the last bytes.
+    const enough = maxBytes - maxBytes / 8
+    while (chunk.bytes < enough && chunk.next < state.visible) {
+      const found = await source.next(state, chunk.next, maxBytes - chunk.bytes)
       if (found.length === 0) chunk.next = state.visible
       for (const { value, seq } of found) {
         if (chunk.records.length > 0 && chunk.bytes + value.length > maxBytes) return chunk

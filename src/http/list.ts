@@ -28,7 +28,7 @@ async function seek(service: Service, { exchange, scope, query }: Call): Promise
   try {
     while (low < high) {
       const middle = Math.floor((low + high) / 2)
-      const [record] = await source.next(state, middle)
+      const [record] = await source.next(state, middle, 1)
       if (record !== undefined && record.timestamp < Number(at)) low = middle + 1
       else high = middle
     }

@@ -135,14 +135,14 @@ class LogRecords<V> implements Records<V> {
     this.#codec = codec
   }
 
-  async next({ visible }: StreamState, from: number): Promise<StreamRecord<V>[]> {
+  async next({ visible }: StreamState, from: number, maxBytes = READ_BYTES): Promise<StreamRecord<V>[]> {
     const records: StreamRecord<V>[] = []
     let bytes = 0
     for await (const { seq, data, timestamp } of this.#log.read({ from, to: visible })) {
       // The reader uses its memory again.
       records.push({ seq, value: this.#codec.decode(Buffer.from(data)) as V, timestamp, position: seq })
       bytes += data.length
-      if (records.length >= READ_RECORDS || bytes >= READ_BYTES) break
+      if (records.length >= READ_RECORDS || bytes >= maxBytes) break
     }
     return records
   }

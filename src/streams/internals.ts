@@ -8,8 +8,8 @@ import type { StreamAppendResult, StreamEncoding, StreamRecord, Streams } from '
 
 /** Where records are read. */
 export interface Records<V> {
-  /** Some visible records of `state` from `from` on; none if there is none, now or ever. */
-  next(state: StreamState, from: number): Promise<StreamRecord<V>[]>
+  /** Some visible records of `state` from `from` on, `maxBytes` if no more will be read; none if there is none, now or ever. */
+  next(state: StreamState, from: number, maxBytes?: number): Promise<StreamRecord<V>[]>
   close(): Promise<void>
 }
 

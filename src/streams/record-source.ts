@@ -7,9 +7,10 @@ import { StreamFile } from './stream-file.js'
 import type { StreamTable } from './table.js'
 import type { StreamEncoding, StreamRecord } from './types.js'
 
-/** Records of memory that are delivered at once, and the bytes after which no more are added. */
+/** Records of memory that are delivered at once. */
 const TAIL_RECORDS = 1024
-const TAIL_BYTES = 1 << 18
+/** Bytes that are delivered at once unless the caller wants more. */
+const CHUNK_BYTES = 1 << 18
 
 export class RecordSource<V> {
   readonly #files: FolderFiles
@@ -26,7 +27,7 @@ export class RecordSource<V> {
   }
 
   /** Some visible records of `state` from `from` on; none if there is none yet. */
-  async next(state: StreamState, from: number): Promise<StreamRecord<V>[]> {
+  async next(state: StreamState, from: number, maxBytes?: number): Promise<StreamRecord<V>[]> {
     const { owner, end } = ownerOf(state, from)
     const { disk } = owner
     if (from < disk.first)
@@ -34,13 +35,13 @@ export class RecordSource<V> {
         'ERR_DURLOG_OUT_OF_RANGE',
         `the stream "${state.name}" begins at seq ${disk.first}, and ${from} is lost: read from there`,
       )
-    if (from >= disk.next) return this.#inMemory(owner, from, end)
+    if (from >= disk.next) return this.#inMemory(owner, from, end, maxBytes ?? CHUNK_BYTES)
     if (this.#name !== owner.name || this.#file === undefined) {
       await this.close()
       this.#file = new StreamFile(this.#files, owner.name, this.#codecOf(owner.meta.encoding))
       this.#name = owner.name
     }
-    const records = await this.#file.read<V>(disk, from)
+    const records = await this.#file.read<V>(disk, from, maxBytes)
     return from + records.length > end ? records.slice(0, end - from) : records
   }
 
@@ -49,11 +50,11 @@ export class RecordSource<V> {
     this.#file = undefined
   }
 
-  #inMemory({ disk, tail, meta }: StreamState, from: number, end: number): StreamRecord<V>[] {
+  #inMemory({ disk, tail, meta }: StreamState, from: number, end: number, maxBytes: number): StreamRecord<V>[] {
     const codec = this.#codecOf(meta.encoding)
     const records: StreamRecord<V>[] = []
     let bytes = 0
-    for (let seq = from; seq < Math.min(end, from + TAIL_RECORDS) && bytes < TAIL_BYTES; seq++) {
+    for (let seq = from; seq < Math.min(end, from + TAIL_RECORDS) && bytes < maxBytes; seq++) {
       const { data, timeMs, position } = this.#table().tail.at(tail[seq - disk.next] as number)
       bytes += data.length
       records.push({ seq, value: codec.decode(data) as V, timestamp: timeMs, position })

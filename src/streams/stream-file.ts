@@ -58,16 +58,19 @@ export class StreamFile {
     this.#indexPath = files.index(name)
   }
 
-  /** Some records from `from` on, at least one; `from` is in the file as of `disk`. */
-  async read<V>(disk: StreamDisk, from: number): Promise<StreamRecord<V>[]> {
+  /**
+   * Some records from `from` on, at least one; `from` is in the file as of `disk`. A caller that wants `maxBytes` of them will
+   * not read on.
+   */
+  async read<V>(disk: StreamDisk, from: number, maxBytes?: number): Promise<StreamRecord<V>[]> {
     const ahead = this.#ahead
     this.#ahead = undefined
     const isNext = ahead?.first === disk.first && ahead.from === from
     if (!isNext) await ahead?.chunk.catch(() => {})
-    const { entries, start, bytes } = await (isNext ? ahead.chunk : this.#chunk(disk, from))
+    const { entries, start, bytes } = await (isNext ? ahead.chunk : this.#chunk(disk, from, maxBytes))
     this.#check(disk, bytes, start, from)
     const next = from + entries.length
-    if (next < disk.next) this.#readAhead(disk, next)
+    if (maxBytes === undefined && next < disk.next) this.#readAhead(disk, next)
     const values = this.#values(entries, start, bytes, from)
     return entries.map(({ timeMs, position }, at) => ({
       seq: from + at,
@@ -86,13 +89,14 @@ export class StreamFile {
     this.#ahead = { first, from, chunk }
   }
 
-  async #chunk(disk: StreamDisk, from: number): Promise<Chunk> {
+  async #chunk(disk: StreamDisk, from: number, maxBytes?: number): Promise<Chunk> {
     if (disk.first !== this.#first) await this.#closeFiles()
     this.#first = disk.first
     const before = from === disk.first ? undefined : from - 1
-    const entries = await this.#entries(disk, before ?? from, Math.min(disk.next, from + CHUNK_RECORDS))
+    const to = Math.min(disk.next, from + CHUNK_RECORDS)
+    const entries = await this.#entries(disk, before ?? from, to, maxBytes === undefined)
     const start = before === undefined ? 0 : (entries.shift() as IndexEntry).end
-    const count = entries.findIndex(({ end }) => end - start > CHUNK_BYTES)
+    const count = entries.findIndex(({ end }) => end - start > (maxBytes ?? CHUNK_BYTES))
     const chosen = count === -1 ? entries : entries.slice(0, Math.max(count, 1))
     const end = (chosen.at(-1) as IndexEntry).end
     if (!(end > start && end <= disk.bytes)) throw this.#changed(from, 'its index is damaged')
@@ -139,14 +143,14 @@ export class StreamFile {
     this.#part = NO_PART
   }
 
-  /** The index's entries of the seqs from `from` to `to` - 1. */
-  async #entries(disk: StreamDisk, from: number, to: number): Promise<IndexEntry[]> {
+  /** The index's entries of the seqs from `from` to `to` - 1; reads later ones too if `readsOn`. */
+  async #entries(disk: StreamDisk, from: number, to: number, readsOn: boolean): Promise<IndexEntry[]> {
     const inMemory = disk.next - disk.index.length / INDEX_ENTRY_BYTES
     const entries: IndexEntry[] = []
     const toFile = Math.min(to, inMemory)
     if (toFile > from) {
       if (from < this.#part.from || toFile > this.#part.to)
-        this.#part = await this.#indexPart(disk, from, Math.min(from + INDEX_RECORDS, inMemory))
+        this.#part = await this.#indexPart(disk, from, readsOn ? Math.min(from + INDEX_RECORDS, inMemory) : toFile)
       for (let seq = from; seq < toFile; seq++) entries.push(indexEntry(this.#part.bytes, seq - this.#part.from))
     }
     for (let seq = Math.max(from, inMemory); seq < to; seq++) entries.push(indexEntry(disk.index, seq - inMemory))
