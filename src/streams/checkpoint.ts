@@ -23,6 +23,15 @@ const STREAMS_IN_TURN = 256
 /** With more changed streams, one sync of the file system takes less time than a sync of each file. */
 const SYNC_ALL_STREAMS = 32
 
+/** Many changed streams wait for so many bytes of each on average, and at most for MAX_DUE times `checkpointBytes`. */
+const BYTES_OF_STREAM = 4096
+const MAX_DUE = 2
+
+/** The bytes of records that begin a checkpoint of `changed` streams. */
+export function dueBytes(checkpointBytes: number, changed: number): number {
+  return Math.min(Math.max(checkpointBytes, changed * BYTES_OF_STREAM), MAX_DUE * checkpointBytes)
+}
+
 export interface CheckpointContext {
   log: Log
   catalog: Catalog

@@ -8,7 +8,7 @@ import type { NativeStreamFiles } from '../native/stream-files.js'
 import type { FramingLog } from '../open.js'
 import { type AllContext, AllCursor, readAll } from './all-streams.js'
 import type { Catalog } from './catalog.js'
-import { type CheckpointContext, Checkpointer } from './checkpoint.js'
+import { type CheckpointContext, Checkpointer, dueBytes } from './checkpoint.js'
 import { codecOf as plainCodecOf, type StreamCodec } from './encoding.js'
 import { Expiry } from './expiry.js'
 import { checkStreamName } from './file-name.js'
@@ -38,6 +38,8 @@ import type {
 
 /** Records in memory beyond which appends wait, as a multiple of `checkpointBytes`. */
 const MAX_TAIL_CHECKPOINTS = 4
+/** The pause before a checkpoint that few bytes wait for: so many times the duration of the last one. */
+const PAUSE = 3
 export const OWN_CURSOR = 'durlog-streams'
 
 /** For trials of checkpoints. */
@@ -70,6 +72,8 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   readonly #all: AllContext
   #running: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
+  /** Of the last checkpoint. */
+  #durationMs = 0
   /** Why the last checkpoint failed. */
   #failure: DurlogError | undefined
   #closing: Promise<void> | undefined
@@ -242,8 +246,10 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   /** Begins a checkpoint now or later. */
   #onAppended(): void {
     if (this.#running !== undefined || this.#checkpointer.latched !== undefined) return
-    if (this.#sequencer.table.tail.bytes >= this.#options.checkpointBytes && this.#failure === undefined) this.#begin()
-    else this.#timer ??= setTimeout(() => this.#begin(), this.#options.checkpointMs).unref()
+    const { checkpointBytes, checkpointMs } = this.#options
+    const { tail, dirty } = this.#sequencer.table
+    if (tail.bytes >= dueBytes(checkpointBytes, dirty.size) && this.#failure === undefined) this.#begin()
+    else this.#timer ??= setTimeout(() => this.#begin(), Math.max(checkpointMs, PAUSE * this.#durationMs)).unref()
   }
 
   #begin(): void {
@@ -273,6 +279,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
       if (!isCurrent()) throw new DurlogError('ERR_DURLOG_IO', 'a write of the log has failed')
       const done = await this.#checkpointer.run(sequencer.table, sequencer.position, isCurrent)
       this.#failure = undefined
+      this.#durationMs = done.durationMs
       this.emit('checkpoint', done)
     } catch (cause) {
       const error = ofFileSystem(cause)

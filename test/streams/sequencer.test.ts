@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { DurlogError } from '../../src/index.js'
 import type { Resolve } from '../../src/log/append/waiters.js'
 import type { FramingLog } from '../../src/open.js'
+import { dueBytes } from '../../src/streams/checkpoint.js'
 import { decodeEntry, EntryKind } from '../../src/streams/entry.js'
 import { bareItem } from '../../src/streams/items.js'
 import { type Item, Sequencer } from '../../src/streams/sequencer.js'
@@ -152,4 +153,15 @@ test('of several calls in one commit that fails in part, the stored ones settle 
   await turn()
   expect(textsOf(sequencer, 'a')).toEqual(['stored'])
   expect(sequencer.table.find('b')).toBeUndefined()
+})
+
+test('a checkpoint of thousands of streams waits for 4 KiB of each, and at most for twice checkpointBytes', () => {
+  const checkpointBytes = 2 ** 24
+  expect([1, 4096, 6000, 8192, 100_000].map((changed) => dueBytes(checkpointBytes, changed))).toEqual([
+    checkpointBytes,
+    checkpointBytes,
+    6000 * 4096,
+    2 * checkpointBytes,
+    2 * checkpointBytes,
+  ])
 })
