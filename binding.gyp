@@ -42,6 +42,7 @@
       'src-native/inspect/bounds.cc',
       'src-native/inspect/extent.cc',
       'src-native/inspect/frames.cc',
+      'src-native/inspect/named_segment.cc',
       'src-native/inspect/repair.cc',
       'src-native/inspect/verify.cc',
       'src-native/retention/cursor_syncs.cc',

@@ -1,13 +1,8 @@
 #include "inspect/extent.h"
 
 #include <algorithm>
-#include <memory>
-#include <optional>
-#include <string>
 
-#include "record/segment_name.h"
-#include "segment/open_segment.h"
-#include "segment/scanner.h"
+#include "inspect/named_segment.h"
 
 namespace durlog {
 namespace {
@@ -31,16 +26,8 @@ void AddRecord(SegmentExtent& extent, uint64_t time_ms) {
 
 Result<SegmentExtent> FindExtent(FileSystem& file_system, const std::string& path,
                                  const std::string& segment, const ExtentQuery& query) {
-  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
-                          file_system.OpenDirectory(path, false));
-  const std::optional<uint64_t> first_seq = ParseSegmentName(segment);
-  if (!first_seq) {
-    return Status::Error(Code::kInvalidArgument, "\"" + segment + "\" is not a segment's name");
-  }
-  DURLOG_ASSIGN_OR_RETURN(OpenedSegment opened,
-                          OpenSegment(*directory, *first_seq, OpenMode::kRead));
-  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, opened.file->Size());
-  FrameScanner scanner(*opened.file, ContextOf(opened.header, *first_seq), file_bytes);
+  DURLOG_ASSIGN_OR_RETURN(const NamedSegment named, OpenNamedSegment(file_system, path, segment));
+  FrameScanner scanner = named.Scan();
   if (query.offset != 0) scanner.Seek(query.offset, query.seq);
   DURLOG_ASSIGN_OR_RETURN(const bool found, FindSeq(scanner, query.seq));
   if (!found) {
@@ -59,7 +46,7 @@ Result<SegmentExtent> FindExtent(FileSystem& file_system, const std::string& pat
     const uint64_t bytes = scanner.position() - extent.begin_offset;
     if (bytes > query.max_bytes && extent.end_offset > extent.begin_offset) break;
     if (frame.fields.state == FrameState::kCommitted) {
-      AddRecord(ahead, opened.header.base_time_ms + frame.fields.time_ms);
+      AddRecord(ahead, named.opened.header.base_time_ms + frame.fields.time_ms);
     }
     ahead.end_offset = scanner.position();
     ahead.next_seq = scanner.next_seq();

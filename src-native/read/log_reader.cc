@@ -14,9 +14,6 @@
 namespace durlog {
 namespace {
 
-// A frame that is not whole is decoded again at growing intervals, up to this many polls.
-constexpr uint32_t kMaxPollsToDecode = 8;
-
 // If a segment is removed between the listing and its opening, the reader looks for it again.
 constexpr int kOpenAttempts = 8;
 
@@ -90,7 +87,7 @@ Status LogReader::EnterSegment(uint64_t first_seq) {
   segment_first_seq_ = next_seq_ = first_seq;
   offset_ = note_from_ = kSegmentHeaderBytes;
   whole_until_ = 0;
-  KeepEnd(Stop());
+  seen_end_.Keep(Stop().header);
   return Status::Ok();
 }
 
@@ -286,30 +283,13 @@ Result<bool> LogReader::IsReplaced() {
   return opened.status();
 }
 
-// Keeps the bytes that were decoded, not those that the file has now: a frame that has become whole
-// in between must not be mistaken for the incomplete one.
-void LogReader::KeepEnd(const Stop& stop) {
-  if (std::memcmp(end_header_, stop.header, sizeof end_header_) == 0) return;
-  std::memcpy(end_header_, stop.header, sizeof end_header_);
-  polls_to_decode_ = 1;
-  polls_ = 0;
-}
-
 Result<bool> LogReader::Poll() {
   if (!unreadable_.ok()) return true;
   uint8_t header[kFrameHeaderBytes] = {};
   DURLOG_ASSIGN_OR_RETURN(const size_t read, file_->ReadAt(offset_, header, sizeof header));
   static_cast<void>(read);
-  if (offset_ < header_.segment_bytes && Load32(header) != 0) {
-    if (std::memcmp(header, end_header_, sizeof header) != 0) return true;
-    // The header may have been stored before the payload, so it does not show when the payload is
-    // complete.
-    if (++polls_ >= polls_to_decode_) {
-      polls_ = 0;
-      polls_to_decode_ = std::min(2 * polls_to_decode_, kMaxPollsToDecode);
-      return true;
-    }
-  }
+  const bool frame_begins = offset_ < header_.segment_bytes && Load32(header) != 0;
+  if (frame_begins && seen_end_.MustDecode(header)) return true;
   if (next_seq_ == segment_first_seq_) return IsReplaced();
   Result<std::unique_ptr<File>> next = directory_->Open(SegmentName(next_seq_), OpenMode::kRead);
   if (next.ok()) return true;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "platform/file_system.h"
+#include "read/seen_end.h"
 #include "record/record_codec.h"
 #include "record/segment_header.h"
 
@@ -86,7 +87,6 @@ class LogReader {
   // False at the end of the log.
   Result<bool> EnterNextSegment();
   Result<bool> IsReplaced();
-  void KeepEnd(const Stop& stop);
   Status CheckDamage(const Stop& stop, uint64_t limit);
   Result<bool> DamageIsSynced(uint64_t* next_whole);
   Result<bool> SkipWithinSegment(uint64_t end_seq);
@@ -108,11 +108,7 @@ class LogReader {
   bool salvaging_ = false;
   bool hinted_ = false;     // offset_ is from the position index and not yet proved
   uint64_t note_from_ = 0;  // the next position worth noting
-  // The header bytes that were decoded at the end of the log.
-  uint8_t end_header_[kFrameHeaderBytes] = {};
-  // While they stay the same, Poll() requests another decode only at intervals.
-  uint32_t polls_to_decode_ = 1;
-  uint32_t polls_ = 0;
+  SeenEnd seen_end_;
 };
 
 }  // namespace durlog

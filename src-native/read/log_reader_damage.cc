@@ -1,6 +1,5 @@
 // A reader at bytes that it cannot read: whether they are damage, and how they are skipped.
 #include <algorithm>
-#include <cstring>
 
 #include "read/log_reader.h"
 #include "record/segment_name.h"
@@ -20,16 +19,14 @@ Status LogReader::CheckDamage(const Stop& stop, uint64_t limit) {
   const bool known_to_exist = limit != kNoLimit && next_seq_ < limit;
   const bool gap = files.segments.back() > next_seq_;
   if (stop.status == DecodeStatus::kFree && !gap && !known_to_exist) {
-    KeepEnd(stop);
+    seen_end_.Keep(stop.header);
     return Status::Ok();
   }
-  if (!known_to_exist && !gap && std::memcmp(stop.header, end_header_, sizeof end_header_) == 0) {
-    return Status::Ok();
-  }
+  if (!known_to_exist && !gap && seen_end_.Is(stop.header)) return Status::Ok();
   uint64_t next_whole = 0;
   DURLOG_ASSIGN_OR_RETURN(const bool synced, DamageIsSynced(&next_whole));
   if (synced || known_to_exist) return LostError(std::max(next_whole, next_seq_ + 1));
-  KeepEnd(stop);
+  seen_end_.Keep(stop.header);
   return Status::Ok();
 }
 
