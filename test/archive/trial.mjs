@@ -2,9 +2,7 @@
  * A writer, two archivers and a store, each in a separate process that is killed repeatedly. In the end a restore has the contents
  * of the log: every record once, in order, with its time, byte for byte; and no object was replaced.
  */
-import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -12,41 +10,11 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { open } from 'durlog'
 import { archive, restoreArchive } from 'durlog/archive'
+import { RestartedChild } from '../fixtures/restarted-child.mjs'
 import { RealStore } from '../fixtures/s3-stores.mjs'
 
 const path = (name) => fileURLToPath(new URL(name, import.meta.url))
 const FAKE_KEYS = { accessKeyId: 'key', secretAccessKey: 'secret' }
-
-/** A child that is started again each time it is killed. */
-class Child {
-  lives = 0
-
-  constructor(script, args, onLine = () => {}) {
-    this.script = script
-    this.args = args
-    this.onLine = onLine
-  }
-
-  start() {
-    const args = this.args(this.lives++)
-    this.process = spawn(process.execPath, [path(this.script), ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
-    this.process.stdin.on('error', () => {})
-    let text = ''
-    this.process.stdout.on('data', (chunk) => {
-      const lines = (text + chunk).split('\n')
-      text = lines.pop()
-      for (const line of lines) this.onLine(line)
-    })
-    return this
-  }
-
-  async kill() {
-    if (this.process.exitCode !== null || this.process.signalCode !== null) return
-    const ended = once(this.process, 'close')
-    this.process.kill('SIGKILL')
-    await ended
-  }
-}
 
 async function freePort() {
   const server = createServer()
@@ -59,7 +27,7 @@ async function freePort() {
 /** The store of the tests in a process that keeps its objects in files. */
 async function startFake(dir) {
   const port = await freePort()
-  const child = new Child('../fixtures/fake-s3.mjs', () => [String(port), dir])
+  const child = new RestartedChild(path('../fixtures/fake-s3.mjs'), () => [String(port), dir])
   child.access = { bucket: 's3://bucket/test', endpoint: `http://127.0.0.1:${port}`, credentials: FAKE_KEYS }
   return child.start()
 }
@@ -83,18 +51,17 @@ export async function runTrial(dir, { records, kills, store: storeName, random =
   const store = storeName === 'fake' ? await startFake(storeDir) : await RealStore.start(storeName, dir)
   const log = join(dir, 'log')
   let synced = -1
-  const writer = new Child(
-    '../ship/writer.mjs',
+  const writer = new RestartedChild(
+    path('../ship/writer.mjs'),
     (life) => [log, String(life)],
-    (line) => {
-      const [word, value] = line.split(' ')
-      if (word === 'synced') synced = Math.max(synced, Number(value))
-      if (word === 'refused') throw new Error(line)
+    (word, rest) => {
+      if (word === 'synced') synced = Math.max(synced, Number(rest))
+      if (word === 'refused') throw new Error(`an append was refused: ${rest}`)
     },
   ).start()
   while (!existsSync(join(log, 'live'))) await wait(20)
   const archivers = ['first', 'second'].map((cursor) =>
-    new Child('./archiver.mjs', () => [log, cursor, JSON.stringify(store.access)]).start(),
+    new RestartedChild(path('./archiver.mjs'), () => [log, cursor, JSON.stringify(store.access)]).start(),
   )
   const killed = { writer: 0, archiver: 0, store: 0 }
   const restart = async (child) => {

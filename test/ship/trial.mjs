@@ -2,8 +2,6 @@
  * A writer, a shipper and one server or three, each in a separate process that is killed repeatedly. In the end the
  * stream has the contents of the log: every record once, in order, byte for byte.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -11,53 +9,13 @@ import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { open } from 'durlog'
 import { startCluster, startServer } from '../fixtures/nats.mjs'
+import { RestartedChild } from '../fixtures/restarted-child.mjs'
 
 const STREAM = 'TRIAL'
 const SUBJECT = 'trial.log'
 /** The most records that the writer may be ahead of the shipper. */
 const AHEAD = 5000
 const path = (name) => fileURLToPath(new URL(name, import.meta.url))
-
-/** A child that is started again each time it is killed. */
-class Child {
-  lives = 0
-  stopped = false
-
-  /** `onLine(word, rest)` is called for each line of its output. */
-  constructor(script, args, onLine) {
-    this.script = script
-    this.args = args
-    this.onLine = onLine
-  }
-
-  start() {
-    const args = this.args(this.lives++)
-    this.process = spawn(process.execPath, [path(this.script), ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
-    this.process.stdin.on('error', () => {})
-    let text = ''
-    this.process.stdout.on('data', (chunk) => {
-      const lines = (text + chunk).split('\n')
-      text = lines.pop()
-      for (const line of lines) {
-        const space = line.indexOf(' ')
-        this.onLine(line.slice(0, space), line.slice(space + 1))
-      }
-    })
-    return this
-  }
-
-  async kill() {
-    if (this.process.exitCode !== null || this.process.signalCode !== null) return
-    const ended = once(this.process, 'close')
-    this.process.kill('SIGKILL')
-    await ended
-  }
-
-  async restart() {
-    await this.kill()
-    this.start()
-  }
-}
 
 class Trial {
   shipped = -1
@@ -111,8 +69,8 @@ class Trial {
     const open = new Promise((resolve) => {
       opened = resolve
     })
-    this.writer = new Child(
-      'writer.mjs',
+    this.writer = new RestartedChild(
+      path('writer.mjs'),
       (life) => [this.dir, String(life)],
       (word, rest) => {
         if (word === 'open') opened()
@@ -121,8 +79,8 @@ class Trial {
       },
     ).start()
     await open
-    this.shipper = new Child(
-      'shipper.mjs',
+    this.shipper = new RestartedChild(
+      path('shipper.mjs'),
       () => [this.dir, JSON.stringify(ship)],
       (word, rest) => {
         if (word === 'shipped') this.shipped = Math.max(this.shipped, Number(rest))
