@@ -1,0 +1,44 @@
+/** Iterates over the records of a reader, several at once. */
+import { whole } from '../options/checks.js'
+import type { LogReader, LogRecord } from '../types.js'
+
+/** The number of records that `batches` returns at once. */
+const BATCH_RECORDS = { min: 1, max: 65_536, unit: 'records' }
+const DEFAULT_BATCH_RECORDS = 1024
+
+/** `buffered` takes at most so many of the records that `reader` has decoded. */
+export function inBatches(
+  reader: LogReader,
+  buffered: (max: number) => LogRecord[],
+  maxRecords: number | undefined,
+): AsyncGenerator<LogRecord[], undefined, undefined> {
+  const batches = generate(reader, buffered, maxRecords)
+  const end = batches.return.bind(batches)
+  // A generator's own `return` waits for the pending `next`, which a follower may never get.
+  batches.return = async (value) => {
+    await reader.return()
+    return end(value)
+  }
+  return batches
+}
+
+async function* generate(
+  reader: LogReader,
+  buffered: (max: number) => LogRecord[],
+  maxRecords: number | undefined,
+): AsyncGenerator<LogRecord[], undefined, undefined> {
+  const max = whole('maxRecords', maxRecords, BATCH_RECORDS, DEFAULT_BATCH_RECORDS)
+  try {
+    for (;;) {
+      const records = buffered(max)
+      if (records.length === 0) {
+        const { done, value } = await reader.next()
+        if (done) return undefined
+        records.push(value, ...buffered(max - 1))
+      }
+      yield records
+    }
+  } finally {
+    await reader.return()
+  }
+}
