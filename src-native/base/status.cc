@@ -87,6 +87,10 @@ Status&& Status::WithOffset(uint64_t offset) && {
   detail_->offset = static_cast<int64_t>(offset);
   return std::move(*this);
 }
+Status&& Status::WithStored() && {
+  detail_->stored = true;
+  return std::move(*this);
+}
 Status&& Status::WithOwner(int64_t pid) && {
   detail_->owner_pid = pid;
   return std::move(*this);

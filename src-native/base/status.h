@@ -77,6 +77,8 @@ class [[nodiscard]] Status {
   const std::string& message() const;
   // Byte offset within path(); -1 if none applies.
   int64_t offset() const { return detail_ ? detail_->offset : -1; }
+  // True if the record of the call that failed is in the log, and was not acknowledged.
+  bool stored() const { return detail_ && detail_->stored; }
   // For kLocked; 0 if the owner is unknown.
   int64_t owner_pid() const { return detail_ ? detail_->owner_pid : 0; }
   // For kCorrupt: the first and last lost seq; first > last if unknown. For kVoid: the requested
@@ -90,6 +92,7 @@ class [[nodiscard]] Status {
   Status&& WithOwner(int64_t pid) &&;
   Status&& WithLost(uint64_t first, uint64_t last) &&;
   Status&& WithMessage(const std::string& message) &&;
+  Status&& WithStored() &&;
 
  private:
   struct Detail {
@@ -100,6 +103,7 @@ class [[nodiscard]] Status {
     std::string message;
     int64_t offset = -1;
     int64_t owner_pid = 0;
+    bool stored = false;
     uint64_t first_lost = 1;
     uint64_t last_lost = 0;
   };

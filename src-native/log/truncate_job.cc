@@ -67,7 +67,7 @@ Status TruncateJob::FindOffset(File& file, const SegmentHeader& header, uint64_t
   if (inside_batch) {
     return Status::Error(Code::kInvalidArgument,
                          "seq " + std::to_string(next_seq_ - 1) +
-                             " is inside an atomic batch: cut in front of the batch or behind it");
+                             " is inside an atomic batch: cut before or after the batch");
   }
   offset_ = scanner.position();
   if (scanner.next_seq() > next_seq_) {

@@ -69,7 +69,11 @@ Napi::Object Details(Napi::Env env, const Status& status, const char* outcome) {
     details.Set("lostFirst", FromSeq(env, status.first_lost_seq()));
     details.Set("lostLast", FromSeq(env, status.last_lost_seq()));
   }
-  if (*outcome != '\0') details.Set("outcome", outcome);
+  if (*outcome != '\0') {
+    details.Set("outcome", outcome);
+  } else if (status.stored()) {
+    details.Set("outcome", "unknown");
+  }
   return details;
 }
 

@@ -10,8 +10,7 @@ Status CorruptError(const Directory& directory, const RecoveryReport& report) {
   return Status::Error(
              Code::kCorrupt,
              "synced records are damaged (" + report.detail + ")" + lost +
-                 "; restore them from a copy, or open with recovery 'salvage' to skip them "
-                 "without them")
+                 "; restore them from a copy, or open with recovery 'salvage' to skip them")
       .WithPath(directory.path() + "/" + report.segment)
       .WithOffset(report.offset)
       .WithLost(report.lost_first, report.lost_last);

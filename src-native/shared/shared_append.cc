@@ -241,6 +241,13 @@ Status SharedLog::AwaitHere(uint64_t end, Level level) {
   return Status::Ok();
 }
 
+// For records that this call has stored. If it fails, they may still reach the level later.
+Status SharedLog::AwaitStored(uint64_t end, Level level) {
+  Status reached = AwaitHere(end, level);
+  if (!reached.ok()) return std::move(reached).WithStored();
+  return reached;
+}
+
 // Waits for the next segment's file, or for a sync, as long as a stall may last.
 template <typename AppendOnce>
 Result<uint64_t> SharedLog::AppendAwaitingRoom(const AppendOnce& append) {
@@ -262,7 +269,7 @@ Result<uint64_t> SharedLog::Write(Bytes payload) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t seq,
                           AppendAwaitingRoom([&] { return Append(payload, Level::kMemory); }));
   if (ReachedEnd(Level::kMemory) <= seq) {
-    DURLOG_RETURN_IF_ERROR(AwaitHere(seq + 1, Level::kMemory));
+    DURLOG_RETURN_IF_ERROR(AwaitStored(seq + 1, Level::kMemory));
   }
   return seq;
 }
@@ -271,14 +278,14 @@ Result<uint64_t> SharedLog::WriteBatch(const Bytes* payloads, size_t count) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t seq, AppendAwaitingRoom([&] {
                             return AppendBatch(payloads, count, Level::kMemory);
                           }));
-  DURLOG_RETURN_IF_ERROR(AwaitHere(seq + count, Level::kMemory));
+  DURLOG_RETURN_IF_ERROR(AwaitStored(seq + count, Level::kMemory));
   return seq;
 }
 
 Result<uint64_t> SharedLog::AppendSync(Bytes payload, Level level, uint64_t time_ms) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t seq,
                           AppendAwaitingRoom([&] { return Append(payload, level, time_ms); }));
-  DURLOG_RETURN_IF_ERROR(AwaitHere(seq + 1, level));
+  DURLOG_RETURN_IF_ERROR(AwaitStored(seq + 1, level));
   return seq;
 }
 

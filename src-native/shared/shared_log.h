@@ -127,6 +127,7 @@ class SharedLog final : public LogWriter {
   template <typename AppendOnce>
   Result<uint64_t> AppendAwaitingRoom(const AppendOnce& append);
   Status AwaitHere(uint64_t end, Level level);
+  Status AwaitStored(uint64_t end, Level level);
 
   // shared_rotate.cc
   enum class SealReason : uint8_t { kFull, kTime };

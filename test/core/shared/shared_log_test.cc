@@ -407,6 +407,9 @@ TEST_F(SharedLogTest, ACheckOfTheDeviceThatLacksADescriptorCanBeRepeated) {
   (*late)->Attach(&inline_, &listener_);
   fails = true;
   EXPECT_EQ((*late)->Sync(Level::kSync).code(), Code::kTooManyFiles);
+  const Status append = (*late)->AppendSync(AsBytes(PayloadOf(1)), Level::kSync).status();
+  EXPECT_EQ(append.code(), Code::kTooManyFiles);
+  EXPECT_TRUE(append.stored());
   fails = false;
   EXPECT_TRUE((*late)->Sync(Level::kSync).ok());
   EXPECT_FALSE((*late)->latched());
