@@ -123,8 +123,13 @@ Status RecordWriter::WriteInPages(const StreamRecord* records, size_t count, uin
 // with spaces before its newline.
 Status RecordWriter::WriteInBlocks(const StreamRecord* records, size_t count, uint32_t* crc,
                                    std::vector<uint64_t>* ends) {
-  DURLOG_RETURN_IF_ERROR(AddSpaces(static_cast<size_t>(AlignUp(offset_, kPageBytes) - offset_)));
-  DURLOG_RETURN_IF_ERROR(Flush(false, crc));
+  if (offset_ % kPageBytes != 0) {
+    DURLOG_RETURN_IF_ERROR(AddSpaces(kPageBytes - static_cast<size_t>(offset_ % kPageBytes)));
+    DURLOG_RETURN_IF_ERROR(Flush(false, crc));
+    // The direct writes make the file longer on the device. After a power cut the page would have
+    // zeros in place of spaces that are only in memory.
+    DURLOG_RETURN_IF_ERROR(Sync());
+  }
   for (size_t i = 0; i < count; ++i) {
     const Bytes line = records[i].data;
     DURLOG_RETURN_IF_ERROR(Add(line.data, line.size));

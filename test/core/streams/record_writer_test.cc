@@ -27,11 +27,13 @@ class RecordWriterTest : public testing::Test {
   // Writes lines of these lengths after `start` spaces.
   void WriteAfter(uint64_t start, const std::vector<size_t>& lengths) {
     writes_.clear();
+    calls_.clear();
     ends_.clear();
     memory_.files["s.jsonl"] = std::make_shared<MemoryBytes>(start, uint8_t{' '});
     ObservedDirectory directory(
         std::move(memory_.OpenDirectory("memory", false).value()), "", 0,
         [this](const ObservedCall& call) {
+          calls_.push_back(call.call);
           if (call.call == "write" || call.call == "write-direct") {
             writes_.push_back({call.call != "write", call.offset, call.length});
           }
@@ -56,6 +58,7 @@ class RecordWriterTest : public testing::Test {
 
   MemoryFileSystem memory_;
   std::vector<Write> writes_;
+  std::vector<std::string> calls_;
   std::vector<uint64_t> ends_;
   std::vector<std::string> lines_;
   std::string content_;
@@ -104,6 +107,19 @@ TEST_F(RecordWriterTest, NoBufferedWriteOfALineReachesOverTheEndOfAPage) {
       }
     }
   }
+}
+
+// Otherwise a power cut could leave zeros in place of the spaces, before lines that are on the
+// device.
+TEST_F(RecordWriterTest, SpacesBeforeADirectWriteAreSyncedBeforeIt) {
+  WriteAfter(kPage + 100, {5000, 300});
+  const auto direct = std::find(calls_.begin(), calls_.end(), "write-direct");
+  ASSERT_NE(direct, calls_.end());
+  const auto padding = std::find(calls_.begin(), direct, "write");
+  ASSERT_NE(padding, direct);
+  EXPECT_NE(std::find(padding, direct, "sync-data"), direct);
+  WriteAfter(kPage, {5000, 300});
+  EXPECT_EQ(std::find(calls_.begin(), calls_.end(), "sync-data"), calls_.end());
 }
 
 TEST_F(RecordWriterTest, AFileOfAnotherLengthIsLeftAlone) {
