@@ -94,8 +94,7 @@ uint64_t PositionIn(const BootId& boot, const CursorSlot& slot, uint64_t first_s
 Result<LogOfCursors> FindLog(Directory& directory) {
   DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(directory));
   if (files.segments.empty()) {
-    return Status::Error(Code::kNotFound, "there is no log in this folder")
-        .WithPath(directory.path());
+    return Status::Error(Code::kNotFound, kNoSegment).WithPath(directory.path());
   }
   DURLOG_ASSIGN_OR_RETURN(const LogIdentity identity, IdentifyLog(directory, files.segments));
   return LogOfCursors{identity.uuid, files.segments.front()};

@@ -28,7 +28,7 @@ Result<std::unique_ptr<Log>> Log::Open(FileSystem& file_system, const std::strin
   if (!options.create) {
     DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory));
     if (files.segments.empty()) {
-      return Status::Error(Code::kNotFound, "there is no log in this folder yet").WithPath(path);
+      return Status::Error(Code::kNotFound, kNoSegment).WithPath(path);
     }
   }
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, directory->Lock(kLockName));

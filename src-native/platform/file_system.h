@@ -247,6 +247,8 @@ using BootId = std::array<uint8_t, 16>;
 
 // The message of OpenDirectory without `create`, with kNotFound.
 inline constexpr char kNoFolder[] = "there is no log here yet: the folder does not exist";
+// The message if the folder holds no segment, with kNotFound.
+inline constexpr char kNoSegment[] = "there is no log in this folder yet";
 
 class FileSystem {
  public:

@@ -35,7 +35,7 @@ Result<std::unique_ptr<LogReader>> LogReader::OpenOnce(FileSystem& file_system,
                           file_system.OpenDirectory(path, false));
   DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory));
   if (files.segments.empty()) {
-    return Status::Error(Code::kNotFound, "there is no log in this folder").WithPath(path);
+    return Status::Error(Code::kNotFound, kNoSegment).WithPath(path);
   }
   if (from_seq < files.segments.front()) {
     return Status::Error(Code::kOutOfRange, "seq " + std::to_string(from_seq) +

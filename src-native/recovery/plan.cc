@@ -183,8 +183,7 @@ Result<RecoveryPlan> PlanRecovery(Directory& directory, LogFiles files, OpenMode
   RecoveryPlan plan;
   plan.files = std::move(files);
   if (plan.files.segments.empty()) {
-    return Status::Error(Code::kNotFound, "there is no log in this folder yet")
-        .WithPath(directory.path());
+    return Status::Error(Code::kNotFound, kNoSegment).WithPath(directory.path());
   }
   DURLOG_ASSIGN_OR_RETURN(plan.identity, IdentifyLog(directory, plan.files.segments));
   DURLOG_RETURN_IF_ERROR(ScanBackwards(directory, mode, extent, evidence, &plan));

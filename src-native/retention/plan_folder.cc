@@ -72,7 +72,7 @@ Result<FolderPlan> PlanFolder(FileSystem& file_system, const std::string& path,
   shape.uuid = bounds.uuid;
   shape.first_seqs = std::move(files.segments);
   if (shape.first_seqs.empty()) {
-    return Status::Error(Code::kNotFound, "there is no log in this folder yet").WithPath(path);
+    return Status::Error(Code::kNotFound, kNoSegment).WithPath(path);
   }
   const uint64_t newest = shape.first_seqs.back();
   DURLOG_ASSIGN_OR_RETURN(const OpenedSegment opened,

@@ -48,7 +48,7 @@ Result<std::unique_ptr<SharedLog>> SharedLog::Open(FileSystem& file_system, cons
   if (!options.create) {
     DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory));
     if (files.segments.empty()) {
-      return Status::Error(Code::kNotFound, "there is no log in this folder yet").WithPath(path);
+      return Status::Error(Code::kNotFound, kNoSegment).WithPath(path);
     }
   }
   DURLOG_ASSIGN_OR_RETURN(const Capabilities capabilities, directory->Probe());
