@@ -25,8 +25,12 @@ export class Crew {
   /** A job for each of the first members. Milliseconds from the first one's start to the last one's end. */
   async run(jobs: readonly AppendJob[]): Promise<number> {
     const members = this.#members.slice(0, jobs.length)
-    const all = (messageTo: (i: number) => ToMember): Promise<FromMember[]> =>
-      Promise.all(members.map((member, i) => ask(member, messageTo(i))))
+    // If one fails, the answers of the others must not be taken for those to the next job.
+    const all = async (messageTo: (i: number) => ToMember): Promise<FromMember[]> => {
+      const answers = members.map((member, i) => ask(member, messageTo(i)))
+      await Promise.allSettled(answers)
+      return Promise.all(answers)
+    }
     await all((i) => ({ kind: 'prepare', job: jobs[i] as AppendJob }))
     const times = (await all(() => ({ kind: 'go' }))).flatMap((answer) => (answer.kind === 'done' ? [answer] : []))
     await all(() => ({ kind: 'finish' }))
