@@ -9,7 +9,6 @@ import { waitForLock } from './native/lock-wait.js'
 import { native } from './native/native.js'
 import { resolveDir } from './options/call-options.js'
 import { type ResolvedOptions, resolveOptions } from './options/open-options.js'
-
 import type { DecodedRecord, Encoding, Log, OpenOptions, ReadOnlyLog, ReadOnlyOptions } from './types.js'
 
 export type { FramingLog, OrderedLog, RestoringLog }

@@ -31,7 +31,7 @@ class RecentFrames {
   void Note(uint64_t salt, uint64_t offset, Bytes frames);
   // Copies what is held from `offset` on, at most `capacity` bytes; returns their number.
   size_t Read(uint64_t salt, uint64_t offset, void* to, size_t capacity);
-  // Called before the segment is cut, and when the log is closed.
+  // Called when the segment is cut or sealed, and when the log is closed.
   void Forget(uint64_t salt);
 
  private:

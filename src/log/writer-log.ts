@@ -156,7 +156,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
       signal?.throwIfAborted()
       return this.#pipeline.append(this.#encoder.encode(data), call, signal)
     } catch (error) {
-      return Promise.reject(outcomeOfCall(error))
+      return Promise.reject(error)
     }
   }
 
@@ -167,7 +167,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
       signal?.throwIfAborted()
       return this.#pipeline.appendBatch(records, call, signal)
     } catch (error) {
-      return Promise.reject(outcomeOfCall(error))
+      return Promise.reject(error)
     }
   }
 

@@ -50,17 +50,15 @@ export class CoreCalls {
   }
 
   appendBatch(records: readonly Payload[], { level, timestamp, expectedSeq }: AppendCall): SeqOrRefusal {
-    let refused: string | undefined
-    try {
-      if (expectedSeq !== undefined)
-        refused = this.#native.appendBatch(records, level, timestamp ?? CLOCK_TIME, expectedSeq)
-      else refused = this.#native.appendBatch(records, level, timestamp ?? CLOCK_TIME)
-    } catch (error) {
-      throw outcomeOfCall(this.#withConflict(error, expectedSeq))
-    } finally {
-      this.takeEvents()
-    }
-    return refused ?? this.#acceptedSeq()
+    const native = this.#native
+    const timeMs = timestamp ?? CLOCK_TIME
+    return this.#inCall(
+      () =>
+        expectedSeq === undefined
+          ? native.appendBatch(records, level, timeMs)
+          : native.appendBatch(records, level, timeMs, expectedSeq),
+      expectedSeq,
+    )
   }
 
   appendRange(bytes: Uint8Array, start: number, end: number, level: number): SeqOrRefusal {
@@ -147,13 +145,13 @@ export class CoreCalls {
     return this.#counters[index] as number
   }
 
-  /** Makes a call that does its work before it returns. */
-  #inCall(call: () => string | undefined): SeqOrRefusal {
+  /** The calls for single records are written out: they take no function. */
+  #inCall(call: () => string | undefined, expectedSeq?: number): SeqOrRefusal {
     let refused: string | undefined
     try {
       refused = call()
     } catch (error) {
-      throw outcomeOfCall(error)
+      throw outcomeOfCall(this.#withConflict(error, expectedSeq))
     } finally {
       this.takeEvents()
     }

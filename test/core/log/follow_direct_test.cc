@@ -64,7 +64,7 @@ TEST_F(FollowDirectTest, RecordsThatAreTruncatedAreNotHeld) {
   ASSERT_TRUE(log_->FinishTruncate(**job).ok());
   EXPECT_FALSE(ReadHeld(1));
   AppendSynced("third");
-  EXPECT_FALSE(ReadHeld(0));  // what is held begins after it
+  EXPECT_FALSE(ReadHeld(0));  // only the third is held
   const std::vector<std::string> expected = {"first", "third"};
   EXPECT_EQ(ReadFrom(0), expected);
 }

@@ -2,7 +2,7 @@
 //
 //   i <n> <stream>            before an append of value n; <n> <stream> pairs in one note are an atomic batch
 //   D <stream>                before a deletion
-//   o                         the folder is open: what was in flight before is stored or not from now on
+//   o                         the folder is open, so it is decided whether an operation in flight before it was stored
 //   s <stream> <exists>       after `o`, if a deletion of the stream was in flight: whether the stream exists
 //   a <n> <stream> <seq>      the append is acknowledged
 //   d <stream>                the deletion is acknowledged
