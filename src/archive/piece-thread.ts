@@ -2,9 +2,8 @@
  * Reads, hashes and sends the pieces of one archiver in a thread, so that the caller's event loop does not wait for it. It holds
  * one piece at a time, and is asked one thing at a time.
  */
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { Worker } from 'node:worker_threads'
+import { AskedThread } from '../streams/asked-thread.js'
 import { HEADER_BYTES, sha256Of } from './piece.js'
 import { type PieceBytes, readPiece, send, type WireAnswer, type WireRequest } from './piece-io.js'
 import type { FromPieceThread, ToPieceThread } from './piece-worker.js'
@@ -15,16 +14,15 @@ const WORKER: string | undefined = typeof __dirname === 'string' ? join(__dirnam
 export class PieceThread {
   /** Of the piece that is held. */
   length = 0
-  #worker: Worker | undefined
-  /** Without a worker. */
+  #thread: AskedThread<ToPieceThread, FromPieceThread> | undefined
+  /** Without a thread. */
   #held: Buffer | undefined
-  #answered: ((message: FromPieceThread) => void) | undefined
 
   /** Reads a piece, in place of the one that is held. Returns its SHA-256. */
   async read(piece: PieceBytes): Promise<string> {
     this.length = HEADER_BYTES + piece.end - piece.begin
     this.#start()
-    if (this.#worker !== undefined) return (await this.#ask<'read'>({ kind: 'read', piece })).sha256
+    if (this.#thread !== undefined) return (await this.#ask<'read'>({ kind: 'read', piece })).sha256
     this.#held = undefined
     this.#held = await readPiece(piece)
     return sha256Of(this.#held)
@@ -32,15 +30,15 @@ export class PieceThread {
 
   /** The bytes of the piece that is held. */
   async bytes(): Promise<Buffer> {
-    if (this.#worker === undefined) return this.#held as Buffer
+    if (this.#thread === undefined) return this.#held as Buffer
     return toBuffer((await this.#ask<'bytes'>({ kind: 'bytes' })).bytes)
   }
 
   /** Sends `request` with the piece that is held. Rejects with the reason why there is no answer. */
   async send(request: WireRequest, signal: AbortSignal): Promise<WireAnswer> {
-    if (this.#worker === undefined) return send(request, this.#held, signal)
+    if (this.#thread === undefined) return send(request, this.#held, signal)
     signal.throwIfAborted()
-    const abort = (): void => this.#post({ kind: 'abort', reason: (signal.reason as Error).message })
+    const abort = (): void => this.#thread?.post({ kind: 'abort', reason: (signal.reason as Error).message })
     signal.addEventListener('abort', abort, { once: true })
     try {
       const { answer } = await this.#ask<'sent'>({ kind: 'send', request })
@@ -51,43 +49,27 @@ export class PieceThread {
   }
 
   async close(): Promise<void> {
-    const worker = this.#worker
-    this.#worker = undefined
+    const thread = this.#thread
+    this.#thread = undefined
     this.#held = undefined
-    await worker?.terminate()
+    await thread?.terminate()
   }
 
   #start(): void {
-    if (this.#worker !== undefined || WORKER === undefined || !existsSync(WORKER)) return
-    const worker = new Worker(WORKER, { name: 'durlog-archive', execArgv: [], stdin: false })
-    this.#worker = worker
-    worker.unref()
-    worker.on('message', (message: FromPieceThread) => this.#answered?.(message))
-    const ended = (error?: Error): void => {
-      if (this.#worker === worker) this.#worker = undefined
-      const message = `the thread of the archiver has ended${error === undefined ? '' : `: ${error.message}`}`
-      this.#answered?.({ kind: 'failed', error: { message } })
+    if (this.#thread !== undefined) return
+    const onEnded = (cause?: unknown): FromPieceThread => {
+      if (this.#thread === thread) this.#thread = undefined
+      const reason = cause === undefined ? '' : `: ${(cause as Error).message}`
+      return { kind: 'failed', error: { message: `the thread of the archiver has ended${reason}` } }
     }
-    worker.on('error', ended)
-    worker.on('exit', () => ended())
-  }
-
-  #post(message: ToPieceThread): void {
-    this.#worker?.postMessage(message)
+    const thread = AskedThread.start<ToPieceThread, FromPieceThread>(WORKER, 'durlog-archive', onEnded)
+    this.#thread = thread
   }
 
   async #ask<Kind extends FromPieceThread['kind']>(
     message: ToPieceThread,
   ): Promise<Extract<FromPieceThread, { kind: Kind }>> {
-    const worker = this.#worker as Worker
-    const answer = new Promise<FromPieceThread>((resolve) => {
-      this.#answered = resolve
-    })
-    worker.ref()
-    this.#post(message)
-    const answered = await answer
-    this.#answered = undefined
-    worker.unref()
+    const answered = await (this.#thread as AskedThread<ToPieceThread, FromPieceThread>).ask(message)
     if (answered.kind === 'failed') throw Object.assign(new Error(answered.error.message), answered.error)
     return answered as Extract<FromPieceThread, { kind: Kind }>
   }

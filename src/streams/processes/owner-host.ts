@@ -1,9 +1,8 @@
 /** Runs the owner in a thread of this process, so that a busy event loop of the caller delays no other process. */
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { Worker } from 'node:worker_threads'
 import { DurlogError } from '../../errors.js'
 import type { Durability } from '../../index.js'
+import { AskedThread } from '../asked-thread.js'
 import type { StreamsOptions } from '../types.js'
 import { receivedError } from './messages.js'
 import { type Owner, startOwner } from './owner.js'
@@ -15,11 +14,10 @@ const WORKER: string | undefined = typeof __dirname === 'string' ? join(__dirnam
 export class OwnerHost {
   readonly #dir: string
   #options: StreamsOptions
-  #worker: Worker | undefined
-  /** Without a worker. */
+  #thread: AskedThread<ToOwner, FromOwner> | undefined
+  /** Without a thread. */
   #owner: Owner | undefined
   #owns = false
-  #answered: ((message: FromOwner) => void) | undefined
 
   constructor(dir: string, options: StreamsOptions) {
     this.#dir = dir
@@ -37,25 +35,21 @@ export class OwnerHost {
 
   /** Starts the thread, so that it can take the folder at once. */
   prepare(): void {
-    if (this.#worker !== undefined || WORKER === undefined || !existsSync(WORKER)) return
-    const worker = new Worker(WORKER, { name: 'durlog-streams', execArgv: [], stdin: false })
-    this.#worker = worker
-    worker.unref()
-    worker.on('message', (message: FromOwner) => this.#answered?.(message))
-    const ended = (cause?: unknown): void => {
+    if (this.#thread !== undefined) return
+    const onEnded = (cause?: unknown): FromOwner => {
       this.#owns = false
-      if (this.#worker === worker) this.#worker = undefined
+      if (this.#thread === thread) this.#thread = undefined
       const error = new DurlogError('ERR_DURLOG_IO', `the thread that owns ${this.#dir} has ended`, { cause })
-      this.#answered?.({ kind: 'failed', error: { code: error.code, message: error.message } })
+      return { kind: 'failed', error: { code: error.code, message: error.message } }
     }
-    worker.on('error', ended)
-    worker.on('exit', () => ended())
+    const thread = AskedThread.start<ToOwner, FromOwner>(WORKER, 'durlog-streams', onEnded)
+    this.#thread = thread
   }
 
   /** Takes the folder. Rejects with ERR_DURLOG_LOCKED if another process has it, or as opening it does. */
   async own(): Promise<void> {
     this.prepare()
-    if (this.#worker === undefined) this.#owner = await startOwner(this.#dir, this.#options)
+    if (this.#thread === undefined) this.#owner = await startOwner(this.#dir, this.#options)
     else await this.#ask({ kind: 'start', dir: this.#dir, options: this.#options })
     this.#owns = true
   }
@@ -66,23 +60,16 @@ export class OwnerHost {
       if (!this.#owns) return
       this.#owns = false
       if (this.#owner !== undefined) await this.#owner.close(client)
-      else if (this.#worker !== undefined) await this.#ask({ kind: 'close', client })
+      else if (this.#thread !== undefined) await this.#ask({ kind: 'close', client })
     } finally {
-      const worker = this.#worker
-      this.#worker = undefined
-      await worker?.terminate()
+      const thread = this.#thread
+      this.#thread = undefined
+      await thread?.terminate()
     }
   }
 
   async #ask(message: ToOwner): Promise<void> {
-    const worker = this.#worker as Worker
-    const answer = new Promise<FromOwner>((resolve) => {
-      this.#answered = resolve
-    })
-    worker.ref()
-    worker.postMessage(message)
-    const answered = await answer
-    worker.unref()
+    const answered = await (this.#thread as AskedThread<ToOwner, FromOwner>).ask(message)
     if (answered.kind === 'failed') throw receivedError(answered.error)
   }
 }

@@ -1,0 +1,54 @@
+/** A thread of this process that answers one message at a time. Without a message it does not keep the process alive. */
+import { existsSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
+
+export class AskedThread<To, From> {
+  readonly #worker: Worker
+  #answered: ((answer: From) => void) | undefined
+
+  private constructor(worker: Worker, onEnded: (cause?: unknown) => From) {
+    this.#worker = worker
+    worker.unref()
+    worker.on('message', (answer: From) => this.#answered?.(answer))
+    const ended = (cause?: unknown): void => {
+      const answer = onEnded(cause)
+      this.#answered?.(answer)
+    }
+    worker.on('error', ended)
+    worker.on('exit', () => ended())
+  }
+
+  /**
+   * Runs the program `file`; undefined if it is not there, as in a bundle. `onEnded` returns the answer to the message that the
+   * thread did not answer before it ended.
+   */
+  static start<To, From>(
+    file: string | undefined,
+    name: string,
+    onEnded: (cause?: unknown) => From,
+  ): AskedThread<To, From> | undefined {
+    if (file === undefined || !existsSync(file)) return undefined
+    return new AskedThread(new Worker(file, { name, execArgv: [], stdin: false }), onEnded)
+  }
+
+  async ask(message: To): Promise<From> {
+    const answer = new Promise<From>((resolve) => {
+      this.#answered = resolve
+    })
+    this.#worker.ref()
+    this.post(message)
+    const answered = await answer
+    this.#answered = undefined
+    this.#worker.unref()
+    return answered
+  }
+
+  /** Sends a message that has no answer. */
+  post(message: To): void {
+    this.#worker.postMessage(message)
+  }
+
+  async terminate(): Promise<void> {
+    await this.#worker.terminate()
+  }
+}
