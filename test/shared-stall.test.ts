@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Log, type OpenOptions, open, verify } from '../src/index.js'
 import { openUntilDone, records, scratchDir } from './fixtures/scratch.js'
+import { stopProcess } from './fixtures/stop-process.mjs'
 
 const IDLE_WRITER = fileURLToPath(new URL('fixtures/shared-idle.mjs', import.meta.url))
 const SHARED: OpenOptions = { shared: true, segmentBytes: 65_536 }
@@ -22,7 +23,7 @@ async function stopMember(dir: string): Promise<ChildProcess> {
   const child = spawn(process.execPath, [IDLE_WRITER, dir], { stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(() => void child.kill('SIGKILL'))
   await once(child.stdout as NodeJS.ReadableStream, 'data')
-  child.kill('SIGSTOP')
+  stopProcess(child)
   return child
 }
 

@@ -9,6 +9,7 @@ import { type OpenOptions, open, type Strategy } from '../../src/index.js'
 import { type Disk, type DiskType, diskProblem, makeDisk, runTool } from '../fixtures/disk-image.js'
 import { runChild } from '../fixtures/fault-shim.js'
 import { codeOf, openUntilDone, scratchDir, texts } from '../fixtures/scratch.js'
+import { stopProcess } from '../fixtures/stop-process.mjs'
 
 const CHILD = fileURLToPath(new URL('broken-disk-child.mjs', import.meta.url))
 const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
@@ -154,7 +155,7 @@ describe('a device that fails', () => {
       const kept = `${disk.image}-kept`
       const told = await breakUnder(dir, { strategy, segmentBytes: 2 ** 20 }, (child) => {
         // No append is acknowledged while the image is replaced; after that the whole device is beyond its end.
-        child.kill('SIGSTOP')
+        stopProcess(child)
         runTool('sync', '-f', disk.dir)
         runTool('cp', '--sparse=always', disk.image, kept)
         truncateSync(disk.image, 0)

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import { openStreams } from '../../src/streams/index.js'
 import { openPeers, Peer } from '../fixtures/peers.js'
 import { codeOf, scratchDir } from '../fixtures/scratch.js'
+import { stopProcess } from '../fixtures/stop-process.mjs'
 import { all } from '../fixtures/streams.js'
 
 const folder = (): string => join(scratchDir(), 'streams')
@@ -87,7 +88,7 @@ onPosix('a stopped owner is reported, appends fail, and are stored at most once 
   const [owner, other] = (await openPeers(dir, 2)) as [Peer, Peer]
   await other.do('append', { stream: 's', value: 'before' })
   const stalled = other.event('stalled')
-  owner.child.kill('SIGSTOP')
+  stopProcess(owner.child)
   const appended = other.do('append', { stream: 's', value: 'meanwhile' })
   const expected = { code: 'ERR_DURLOG_STALLED', ownerPid: owner.child.pid, outcome: 'unknown' }
   await expect(appended).rejects.toMatchObject(expected)
@@ -133,7 +134,7 @@ test('a follower does not continue in a stream that was deleted and made again w
   await other.do('append', { stream: 's', value: 'old' })
   const followed = reader.do('read', { stream: 's', options: { follow: true } })
   await reader.do('read', { stream: 's', options: { follow: true }, max: 1 })
-  reader.child.kill('SIGSTOP')
+  stopProcess(reader.child)
   await other.do('delete', { stream: 's' })
   for (let i = 0; i < 3; i++) await other.do('append', { stream: 's', value: 'new' })
   await owner.kill()
