@@ -125,7 +125,9 @@ export function toFailure(error: unknown, has: Has): Failure {
     return { code: 'INTERRUPTED', message: error.message, advice: '', exitCode: error.exitCode, details: {} }
   const { code = 'ERR_UNEXPECTED', message = String(error) } = error as NodeJS.ErrnoException
   const exitCode = code === 'ENOSPC' ? ExitCode.noSpace : code === 'ENOENT' ? ExitCode.noLog : ExitCode.io
-  return { code, message, advice: (has('--port') && LISTEN_ADVICE[code]) || '', exitCode, details: {} }
+  // Node's messages begin with the code.
+  const text = message.startsWith(`${code}: `) ? message.slice(code.length + 2) : message
+  return { code, message: text, advice: (has('--port') && LISTEN_ADVICE[code]) || '', exitCode, details: {} }
 }
 
 /**

@@ -20,10 +20,13 @@ export function readTokens(path: string): (request: HttpRequest) => Rights | und
         `${path}, line ${at + 1}: expected a token of at least 16 characters, its rights (letters of rwcdl) and, optionally, a tenant`,
         ExitCode.badInput,
       )
+    if (tokens.has(digest(token)))
+      throw new InputError(`${path}, line ${at + 1}: an earlier line has this token`, ExitCode.badInput)
     const rights: Rights = { tenant }
     for (const letter of letters) Object.assign(rights, { [LETTERS[letter] as string]: true })
     tokens.set(digest(token), rights)
   }
+  if (tokens.size === 0) throw new InputError(`${path} has no token`, ExitCode.badInput)
   return ({ header }) => {
     const [, token] = /^Bearer +(\S+)$/i.exec(header('authorization') ?? '') ?? []
     return token === undefined ? undefined : tokens.get(digest(token))

@@ -1,7 +1,8 @@
 /** Checks the options of a handler and fills in the defaults. */
 import { invalidArgument } from '../errors.js'
 import { bag, choice, flag, shown, whole } from '../options/checks.js'
-import type { HandlerOptions, ServerOptions } from './types.js'
+import { checkTls } from './tls.js'
+import type { HandlerOptions, ServerOptions, TlsOptions } from './types.js'
 
 const NAMES: readonly string[] = [
   'prefix',
@@ -88,7 +89,7 @@ const DEFAULT_PORT = 4437
 export interface ResolvedServerOptions {
   host: string
   port: number
-  tls: { cert: string | Buffer; key: string | Buffer } | undefined
+  tls: TlsOptions | undefined
   maxConnections: number
   ui: boolean
   handlerOptions: HandlerOptions
@@ -98,11 +99,10 @@ export function resolveServerOptions(options: unknown): ResolvedServerOptions {
   const given = bag('options', options, [...SERVER_NAMES, ...NAMES]) as ServerOptions
   const { host = '127.0.0.1', port, tls, maxConnections, ui, ...handlerOptions } = given
   if (typeof host !== 'string') throw invalidArgument(`host must be an address or a name; got ${shown(host)}`)
-  if (tls !== undefined) bag('tls', tls, ['cert', 'key'])
   return {
     host,
     port: whole('port', port, { min: 0, max: 65_535, unit: 'ports' }, DEFAULT_PORT),
-    tls,
+    tls: tls === undefined ? undefined : checkTls(tls),
     maxConnections: whole('maxConnections', maxConnections, { min: 1, max: 2 ** 20, unit: 'connections' }, 25_000),
     ui: flag('ui', ui, false),
     handlerOptions,

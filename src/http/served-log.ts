@@ -32,7 +32,7 @@ export async function serveLog(dir: string | URL, options: LogServerOptions = {}
     const server = await serve(log.context, { ...serverOptions, readOnly: true })
     const close = (): Promise<void> => server.close().then(() => log.close())
     const path = (options.prefix ?? '/') + encodeURIComponent(log.name)
-    return { url: server.url + path, close, [Symbol.asyncDispose]: close }
+    return { url: server.url + path, setTls: server.setTls, close, [Symbol.asyncDispose]: close }
   } catch (error) {
     await log.close()
     throw error

@@ -1,17 +1,20 @@
 /** A server of streams on a port: the handler, with a page, metrics and limits of connections. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { clearTimeout, setTimeout } from 'node:timers'
+import { invalidArgument } from '../errors.js'
 import { internalsOf, type OwnerContext } from '../streams/internals.js'
 import type { Streams } from '../streams/types.js'
 import { handlerOf } from './handler.js'
 import { operationsOf } from './operations.js'
 import { resolveServerOptions } from './options.js'
-import type { ServerOptions, StreamsServer } from './types.js'
+import { checkTls } from './tls.js'
+import type { ServerOptions, StreamsServer, TlsOptions } from './types.js'
 
 /** Longer than the 60 s for which proxies keep connections, so that it is the proxy that closes them. */
 const KEEP_ALIVE_MS = 65_000
+/** For the headers of a request, and for the handshake of TLS. */
 const HEADERS_MS = 10_000
 /** For a whole request. */
 const REQUEST_MS = 30_000
@@ -43,7 +46,9 @@ export async function serve(context: OwnerContext, options?: ServerOptions): Pro
     connectionsCheckingInterval: CHECK_MS,
   }
   const server: Server =
-    tls === undefined ? createServer(limits, respond) : createTlsServer({ ...limits, ...tls }, respond)
+    tls === undefined
+      ? createServer(limits, respond)
+      : createTlsServer({ ...limits, ...tls, handshakeTimeout: HEADERS_MS }, respond)
   server.maxConnections = maxConnections
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -58,6 +63,10 @@ export async function serve(context: OwnerContext, options?: ServerOptions): Pro
   }
   return {
     url: `${tls === undefined ? 'http' : 'https'}://${name}:${bound.port}`,
+    setTls: (renewed: TlsOptions): void => {
+      if (tls === undefined) throw invalidArgument('setTls is for a server that was started with the option tls')
+      ;(server as TlsServer).setSecureContext(checkTls(renewed))
+    },
     close,
     [Symbol.asyncDispose]: close,
   }

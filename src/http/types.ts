@@ -71,13 +71,19 @@ export interface HandlerOptions {
   onRequest?: ((report: RequestReport) => void) | undefined
 }
 
+/** Both in PEM. The certificate may be followed by those of its issuers; the key is not encrypted. */
+export interface TlsOptions {
+  cert: string | Buffer
+  key: string | Buffer
+}
+
 export interface ServerOptions extends HandlerOptions {
   /** Default `127.0.0.1`. */
   host?: string | undefined
   /** Default 4437, that of the protocol; 0 takes any. */
   port?: number | undefined
   /** Serve HTTPS. */
-  tls?: { cert: string | Buffer; key: string | Buffer } | undefined
+  tls?: TlsOptions | undefined
   /** Connections that are open at a time; others are closed at once. Default 25,000. */
   maxConnections?: number | undefined
   /** Serve a page at `/` that shows the streams. Default false. */
@@ -92,6 +98,11 @@ export interface LogServerOptions extends Omit<ServerOptions, 'readOnly'> {
 /** A server of streams. */
 export interface StreamsServer extends AsyncDisposable {
   readonly url: string
+  /**
+   * Uses a renewed certificate for new connections. Throws ERR_DURLOG_INVALID_ARGUMENT if the key is not that of the certificate,
+   * or the server has no HTTPS; then the earlier certificate stays in use.
+   */
+  setTls(tls: TlsOptions): void
   /** Refuses new connections, ends live reads with a control event and finishes appends; settles within 5 seconds. */
   close(): Promise<void>
 }

@@ -1,18 +1,13 @@
 /** The server of `durlog serve`: its paths that are not streams, its tokens and its end. */
-import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { type ServerOptions, serveStreams } from '../../src/http/index.js'
 import { PAGE } from '../../src/http/page.js'
+import { durlogServe } from '../fixtures/durlog-serve.js'
 import { scratchDir } from '../fixtures/scratch.js'
 import { scratchStreams } from '../fixtures/streams.js'
-
-const CLI = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
 async function serve(options: ServerOptions): Promise<string> {
   const { streams } = await scratchStreams()
@@ -58,22 +53,11 @@ test('the list has the streams in order, a page at a time, and finds the offset 
   expect(await list(`name=b&at=${Date.now() + 60_000}`)).toEqual({ offset: '0000000000000000_0000000000000001' })
 })
 
-async function run(...args: string[]): Promise<{ child: ChildProcess; url: string; exited: Promise<unknown[]> }> {
-  const child = spawn(process.execPath, [CLI, 'serve', ...args, '--port', '0'], { stdio: ['ignore', 'pipe', 'pipe'] })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  const exited = once(child, 'exit')
-  for await (const line of createInterface({ input: child.stderr as NodeJS.ReadableStream })) {
-    const url = /at (http\S+)$/.exec(line)?.[1]
-    if (url !== undefined) return { child, url, exited }
-  }
-  throw new Error('the server has not started')
-}
-
 test('durlog serve accepts the tokens of its file, and SIGTERM ends events with a control event and exits with 0', async () => {
   const dir = scratchDir()
   const tokens = join(dir, 'tokens')
   writeFileSync(tokens, '# all\n0123456789abcdef rwcdl\nfedcba9876543210 r one\n')
-  const { child, url, exited } = await run(join(dir, 'streams'), '--token-file', tokens)
+  const { child, url, exited } = await durlogServe(join(dir, 'streams'), '--token-file', tokens)
   const bearer = (token: string) => ({ authorization: `Bearer ${token}`, 'content-type': 'application/json' })
   const all = bearer('0123456789abcdef')
   expect((await fetch(`${url}/one/s`, { method: 'PUT', headers: all, body: '1' })).status).toBe(201)

@@ -1,23 +1,25 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
-import { type HandlerOptions, type ServerOptions, serveLog, serveStreams } from '../../http/index.js'
+import {
+  type HandlerOptions,
+  type ServerOptions,
+  type StreamsServer,
+  serveLog,
+  serveStreams,
+} from '../../http/index.js'
 import { openStreams } from '../../streams/index.js'
 import { parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
+import { Access, type AccessFlags } from '../access.js'
 import { toBytes } from '../arguments.js'
-import { readTokens } from '../tokens.js'
 
-interface Flags {
+interface Flags extends AccessFlags {
   log?: string
   contentType?: string
   host: string
   port: number
-  tokenFile?: string
-  tlsCert?: string
-  tlsKey?: string
   cors?: string[]
   readOnly?: boolean
   maxBody?: number
@@ -32,7 +34,7 @@ export function register(program: Command): void {
     .command('serve')
     .summary('serve streams over HTTP')
     .description(
-      'Serve the streams in DIR over HTTP, by the Durable Streams protocol, until SIGINT or SIGTERM. A token file has lines of a token, its rights (letters of rwcdl: read, write, create, delete, list) and, optionally, a tenant whose streams it is limited to. Without one every client that reaches the port may do everything.',
+      'Serve the streams in DIR over HTTP, by the Durable Streams protocol, until SIGINT or SIGTERM. A token file has lines of a token, its rights (letters of rwcdl: read, write, create, delete, list) and, optionally, a tenant whose streams it is limited to. Without one every client that reaches the port may do everything. At SIGHUP the token file and the certificate are read again.',
     )
     .argument('[dir]', 'the folder of the streams; it is created if it does not exist')
     .option('--log <dir>', 'instead of streams, serve the log in this folder, read-only, as one stream with its name')
@@ -57,28 +59,42 @@ async function run(dir: string | undefined, flags: Flags): Promise<void> {
     throw new InputError('name the folder of the streams, or with --log that of a log', ExitCode.usage)
   if (flags.contentType !== undefined && flags.log === undefined)
     throw new InputError('--content-type is for --log: each stream has its own', ExitCode.usage)
-  const options = await toOptions(flags)
+  const access = new Access(flags)
+  const options = await toOptions(flags, access)
   if (flags.log === undefined) {
     await using streams = await openStreams(dir as string, { exclusive: true })
     await using server = await serveStreams(streams, options)
-    await untilSignal(flags, `${streams.dir} at ${server.url}`)
+    await untilSignal(flags, access, server, streams.dir)
   } else {
     await using server = await serveLog(flags.log, { ...options, contentType: flags.contentType })
-    await untilSignal(flags, `${resolve(flags.log)} at ${server.url}`)
+    await untilSignal(flags, access, server, resolve(flags.log))
   }
 }
 
-async function untilSignal(flags: Flags, served: string): Promise<void> {
+async function untilSignal(flags: Flags, access: Access, server: StreamsServer, dir: string): Promise<void> {
   const isOpen = flags.tokenFile === undefined && !/^(127\.|localhost$|::1$)/.test(flags.host)
-  if (isOpen) process.stderr.write('durlog: every client that reaches this port may do everything: use --token-file\n')
-  process.stderr.write(`durlog: serving ${served}\n`)
+  if (isOpen) say('every client that reaches this port may do everything: use --token-file')
+  // On Windows the signal says that the window of the process was closed.
+  if (access.hasFiles && process.platform !== 'win32') process.on('SIGHUP', () => reload(access, server))
+  say(`serving ${dir} at ${server.url}`)
   await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
 }
 
-async function toOptions(flags: Flags): Promise<ServerOptions> {
-  const { host, port, tokenFile, tlsCert, tlsKey, cors, maxBody, maxStreams, maxConnections } = flags
-  if ((tlsCert === undefined) !== (tlsKey === undefined))
-    throw new InputError('--tls-cert and --tls-key belong together', ExitCode.usage)
+function reload(access: Access, server: StreamsServer): void {
+  try {
+    access.reload(server)
+    say('the files of --token-file, --tls-cert and --tls-key were read again')
+  } catch (error) {
+    say(`the files that were read before stay in use: ${(error as Error).message}`)
+  }
+}
+
+function say(line: string): void {
+  process.stderr.write(`durlog: ${line}\n`)
+}
+
+async function toOptions(flags: Flags, access: Access): Promise<ServerOptions> {
+  const { host, port, cors, maxBody, maxStreams, maxConnections } = flags
   return {
     host,
     port,
@@ -88,8 +104,7 @@ async function toOptions(flags: Flags): Promise<ServerOptions> {
     maxConnections,
     readOnly: flags.readOnly === true,
     ui: flags.ui === true,
-    ...(tokenFile !== undefined && { authorize: readTokens(tokenFile) }),
-    ...(tlsCert !== undefined && { tls: { cert: readFileSync(tlsCert), key: readFileSync(String(tlsKey)) } }),
+    ...access.options,
     ...(flags.accessLog === true && { onRequest: await accessLog() }),
   }
 }

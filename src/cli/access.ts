@@ -1,0 +1,64 @@
+/** Who may use a server, and its certificate: the files that `durlog serve` reads when it starts, and again at SIGHUP. */
+import { readFileSync } from 'node:fs'
+import { DurlogError } from '../errors.js'
+import type { HttpRequest, Rights, ServerOptions, StreamsServer, TlsOptions } from '../http/index.js'
+import { checkTls } from '../http/tls.js'
+import { ExitCode } from '../terminal/exit-codes.js'
+import { InputError } from '../terminal/input-error.js'
+import { readTokens } from './tokens.js'
+
+export interface AccessFlags {
+  tokenFile?: string
+  tlsCert?: string
+  tlsKey?: string
+}
+
+interface Contents {
+  rightsOf: ((request: HttpRequest) => Rights | undefined) | undefined
+  tls: TlsOptions | undefined
+}
+
+export class Access {
+  /** Of the server that uses these files. */
+  readonly options: Pick<ServerOptions, 'authorize' | 'tls'>
+  readonly #flags: AccessFlags
+  #rightsOf: Contents['rightsOf']
+
+  /** Throws an InputError, or the error of reading a file. */
+  constructor(flags: AccessFlags) {
+    const { rightsOf, tls } = read(flags)
+    this.#flags = flags
+    this.#rightsOf = rightsOf
+    this.options = { tls, authorize: rightsOf && ((request) => this.#rightsOf?.(request)) }
+  }
+
+  /** Whether there is a file to read again. */
+  get hasFiles(): boolean {
+    return this.#rightsOf !== undefined || this.options.tls !== undefined
+  }
+
+  /** Uses the new contents of all files for new requests and connections, or throws and uses none of them. */
+  reload(server: StreamsServer): void {
+    const { rightsOf, tls } = read(this.#flags)
+    if (tls !== undefined) server.setTls(tls)
+    this.#rightsOf = rightsOf
+  }
+}
+
+function read({ tokenFile, tlsCert, tlsKey }: AccessFlags): Contents {
+  if ((tlsCert === undefined) !== (tlsKey === undefined))
+    throw new InputError('--tls-cert and --tls-key belong together', ExitCode.usage)
+  return {
+    rightsOf: tokenFile === undefined ? undefined : readTokens(tokenFile),
+    tls: tlsCert === undefined ? undefined : readTls(tlsCert, tlsKey as string),
+  }
+}
+
+function readTls(certPath: string, keyPath: string): TlsOptions {
+  const tls = { cert: readFileSync(certPath), key: readFileSync(keyPath) }
+  try {
+    return checkTls(tls, { cert: `--tls-cert ${certPath}`, key: `--tls-key ${keyPath}` })
+  } catch (error) {
+    throw error instanceof DurlogError ? new InputError(error.message, ExitCode.badInput) : error
+  }
+}
