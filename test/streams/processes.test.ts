@@ -2,7 +2,7 @@
 import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { openStreams } from '../../src/streams/index.js'
 import { openPeers, Peer } from '../fixtures/peers.js'
 import { codeOf, scratchDir } from '../fixtures/scratch.js'
@@ -102,6 +102,37 @@ onPosix('a stopped owner is reported, appends fail, and are stored at most once 
   owner.child.kill('SIGCONT')
   await other.do('append', { stream: 's', value: 'after' })
   expect(['before,after', 'before,meanwhile,after']).toContain(valuesOf(await other.do('read', { stream: 's' })).join())
+})
+
+/** A client appends, and its owner dies without an answer. The clock of the client jumps by 31 s before or after the append. */
+async function appendUnanswered(dir: string, jump: 'before' | 'after'): Promise<{ appended: Promise<unknown> }> {
+  const [owner] = (await openPeers(dir, 1)) as [Peer]
+  const streams = await openStreams(dir)
+  onTestFinished(() => streams.close())
+  const now = performance.now.bind(performance)
+  const skip = (): unknown => vi.spyOn(performance, 'now').mockImplementation(() => now() + 31_000)
+  onTestFinished(() => void vi.restoreAllMocks())
+  await streams.stream('s').append('first')
+  stopProcess(owner.child)
+  if (jump === 'before') skip()
+  const appended = streams.stream('s').append('second')
+  if (jump === 'after') skip()
+  await owner.kill()
+  return { appended }
+}
+
+onPosix(
+  'a client that has waited for more than 30 s without a message of an owner does not repeat its requests',
+  async () => {
+    const { appended } = await appendUnanswered(folder(), 'after')
+    // The old owner may have stored it, and the next one may have forgotten the request.
+    await expect(appended).rejects.toMatchObject({ code: 'ERR_DURLOG_STALLED', outcome: 'unknown' })
+  },
+)
+
+onPosix('a client that was idle for more than 30 s repeats the request that follows', async () => {
+  const { appended } = await appendUnanswered(folder(), 'before')
+  expect(await appended).toEqual({ seq: 1, duplicate: false })
 })
 
 test('a process that closes the folder leaves it to another one', async () => {

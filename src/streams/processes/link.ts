@@ -156,6 +156,8 @@ export class Link {
     const { dir, durability, encoding } = this.#context
     const startMs = performance.now()
     let looks = 0
+    // The longest time without a sign of any owner: the owner that answers now may have forgotten this client since.
+    let quietMs = 0
     this.#connecting = true
     this.#keepAlive()
     const hello = { protocol: PROTOCOL, version: PROTOCOL_VERSION, client: this.client, durability, encoding }
@@ -166,11 +168,14 @@ export class Link {
         this.#greeting = connection
         if (connection !== undefined) this.#watch.restart()
         const welcome = await connection?.greet(hello, {
-          onSign: () => this.#watch.sign(),
+          onSign: () => {
+            quietMs = Math.max(quietMs, this.#watch.sinceSignMs)
+            this.#watch.sign()
+          },
           onFrame: (frame) => this.#onFrame(frame),
           onLost: () => this.#onLost(),
         })
-        if (connection !== undefined && welcome !== undefined) return this.#onWelcome(connection, welcome)
+        if (connection !== undefined && welcome !== undefined) return this.#onWelcome(connection, welcome, quietMs)
         const owns = connection === undefined && looks++ % LOOKS_PER_ATTEMPT === 0 && (await this.#own(startMs, waitMs))
         if (!owns) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
       }
@@ -195,17 +200,15 @@ export class Link {
     }
   }
 
-  #onWelcome(connection: Connection, welcome: Welcome): void {
+  #onWelcome(connection: Connection, welcome: Welcome, quietMs: number): void {
     if (this.#failure !== undefined) {
       connection.close()
       return
     }
-    const { sinceSignMs } = this.#watch
     this.#connection = connection
     this.ownerPid = welcome.pid
-    this.#watch.sign()
     this.#context.onWelcome(welcome)
-    if (this.#nextNumber > 0 && sinceSignMs > REPEAT_WITHIN_MS) this.#giveUp(this.#submits)
+    if (this.#nextNumber > 0 && quietMs > REPEAT_WITHIN_MS) this.#giveUp(this.#submits)
     this.#confirmed = 0
     this.#confirm()
     for (const { frame } of this.#submits.values()) connection.send(frame)

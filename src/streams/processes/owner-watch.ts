@@ -30,10 +30,13 @@ export class OwnerWatch {
 
   /** Something is awaited, or nothing is. */
   set awaiting(isAwaiting: boolean) {
+    // An owner that nothing was awaited from had no reason to give a sign.
+    if (isAwaiting && !this.#timer.hasRef()) this.#lastSignMs = performance.now()
     if (isAwaiting) this.#timer.ref()
     else this.#timer.unref()
   }
 
+  /** Since the last sign, or since something is awaited if nothing was before. */
   get sinceSignMs(): number {
     return performance.now() - this.#lastSignMs
   }
