@@ -50,7 +50,7 @@ export interface StreamFork {
   stream: string
   /** The new stream has the source's records before it. Default: all. */
   seq?: number | undefined
-  /** Of a stream of bytes: as many bytes of record `seq` are copied, as the first record of the new stream. Default 0. */
+  /** Of a stream of bytes: the first `bytes` bytes of the source's record `seq` become record `seq` of the new stream. Default 0. */
   bytes?: number | undefined
 }
 
