@@ -46,8 +46,8 @@ export interface OpenOptions {
    */
   maxPendingBytes?: ByteSize | undefined
   /**
-   * The longest record in bytes: 1 to 128 MiB, and to the smaller of `segmentBytes` and `maxPendingBytes`, less
-   * 8192. Default 16 MiB, or that bound if it is lower.
+   * The longest record in bytes, 1 to 128 MiB: at most 8192 less than the smaller of `segmentBytes` and `maxPendingBytes`.
+   * Default 16 MiB, lowered to that if necessary.
    */
   maxRecordBytes?: ByteSize | undefined
   /**
@@ -85,9 +85,9 @@ export interface OpenOptions {
 /** At least one limit. */
 export interface RetentionOptions {
   /**
-   * The bytes that the log's files may take, including the room for the next segment and one more: at least 4 times
-   * `segmentBytes`. It also removes records that cursors have not read: see the event `overrun`. Without `segmentBytes` a
-   * segment is an eighth of it, from 64 KiB to 64 MiB.
+   * The bytes that the log's files may take, its segments and room for two more: at least 4 times `segmentBytes`. This limit
+   * also removes records that cursors have not read: see the event `overrun`. Without `segmentBytes` a segment is an eighth of
+   * it, from 64 KiB to 64 MiB.
    */
   maxBytes?: ByteSize | undefined
   /**
@@ -156,7 +156,7 @@ export interface AppendSyncOptions {
   durability?: Durability | undefined
   /**
    * The record's timestamp, to import records: milliseconds since 1970, 0 to 8.64e15, stored exactly. Default: the clock's
-   * time. Unless the log is shared, one before the previous record's begins a new segment, and so does one more than 49.7
+   * time. Unless the log is shared, a new segment begins if the timestamp is before the previous record's, or more than 49.7
    * days after the segment's base time: records in descending order take a segment each.
    */
   timestamp?: number | undefined
@@ -169,8 +169,8 @@ export interface AppendOptions extends AppendSyncOptions {
    */
   expectedSeq?: number | undefined
   /**
-   * Gives up an append that still waits for room; the promise rejects with the signal's reason. Once the
-   * record is framed it can't be taken back: the signal is ignored and the outcome awaited.
+   * Gives up an append that still waits for room; the promise rejects with the signal's reason. Once the record has its seq,
+   * the signal has no effect.
    */
   signal?: AbortSignal | undefined
 }
@@ -274,7 +274,7 @@ export interface CommitOptions {
 /** How far a cursor is behind the end of the log. */
 export interface CursorLag {
   records: number
-  /** Of their frames, and of the free space at the end of each segment between them. */
+  /** Of these records' frames, and of the free space at the end of each segment before the newest record's. */
   bytes: number
   /** From the next record to the newest, by their timestamps. */
   ms: number
@@ -429,7 +429,7 @@ export interface LogStats {
   /** Records framed, and the bytes of their frames; those that were rolled back are among them. */
   appendedRecords: number
   appendedBytes: number
-  /** Records that this log's readers have decoded, and the bytes of their payloads. */
+  /** Records that this log's readers have decoded, and the bytes of memory that these records took. */
   readRecords: number
   readBytes: number
   /** Records that were removed at the log's beginning, and the bytes of their files. */
@@ -458,8 +458,8 @@ export interface LogStats {
 /** Of a log that was opened for reading only. */
 export interface ReadOnlyStats {
   /**
-   * Whether the three seqs are those of this moment. False until this log has seen a running writer: then they are those of
-   * `open` or of the last `refresh`.
+   * Whether the next three fields are those of this moment. False until this log has seen a running writer; until then they
+   * are those of `open` or of the last `refresh`.
    */
   current: boolean
   firstSeq: number
@@ -475,7 +475,7 @@ export interface ReadOnlyStats {
   segments: number
   /** As in `LogStats`. */
   diskBytes: number
-  /** Records that this log's readers have decoded, and the bytes of their payloads. */
+  /** As in `LogStats`. */
   readRecords: number
   readBytes: number
   /** Cursors that are open in this log, by name. `cursors()` tells of those of other processes too. */
@@ -496,13 +496,13 @@ export type LogEvents = {
   retentionFailed: [error: DurlogError]
   /**
    * With `shared`: a writer in process `pid` (0 if unknown) is alive but has made no progress for a second, and `seq` and all
-   * later records wait for its record, for the sync it makes for all members, or for the next segment. They are
-   * acknowledged once that process continues or dies.
+   * later records wait for its record, for the sync it makes for all members, or for the next segment. Emitted each second
+   * until that process continues or dies; for a trim that it delays, once.
    */
   stalled: [stall: { pid: number; seq: number }]
 }
 
-/** The place in a log up to which a snapshot covers it. */
+/** The log of a snapshot and the last record that the snapshot covers. */
 export interface LogPosition {
   /** The log's. */
   uuid: string
@@ -533,8 +533,8 @@ export interface ReadableLog<R extends LogRecord = LogRecord> extends AsyncDispo
   readonly generation: number
 
   /**
-   * Whether this is the log of a snapshot, and no record that the snapshot covers has been cut since. A trim has no effect on
-   * the result. If false, discard the snapshot: other records may have these seqs.
+   * Whether the snapshot at `position` belongs to this log and none of the records that it covers has been cut since. A trim
+   * has no effect on the result. If false, discard the snapshot: other records may have these seqs.
    */
   isCurrent(position: LogPosition): Promise<boolean>
   /** Iterates over records in order, a batch at a time. Begins at the first `next`. */
@@ -575,13 +575,13 @@ export interface ReadableLog<R extends LogRecord = LogRecord> extends AsyncDispo
 
 /**
  * A log opened for reading only, with or without a writer in any process. It takes no lock. It changes only its cursors'
- * files, and the words of the file `live` that wake a waiting follower.
+ * files, and the fields of the file `live` that wake waiting readers.
  */
 export interface ReadOnlyLog<R extends LogRecord = LogRecord> extends ReadableLog<R> {
   readonly readOnly: true
   /** Updates `firstSeq`, `nextSeq`, `syncedSeq` and `generation`. */
   refresh(): Promise<void>
-  /** Updates `firstSeq`, `nextSeq` and `syncedSeq` if its field `current` is true. */
+  /** If the result's `current` is true, the call has also updated the log's `firstSeq`, `nextSeq` and `syncedSeq`. */
   stats(): ReadOnlyStats
 }
 
@@ -592,13 +592,14 @@ export interface Log<V = Payload, R extends LogRecord = LogRecord> extends Reada
   readonly recovery: LogRecovery
 
   /**
-   * Appends one record; settles with its seq when the level is reached. The bytes are copied in the call,
-   * unless it has to wait for room (`maxPendingBytes`): so do not change them until the promise settles.
+   * Appends one record; settles with its seq when the level is reached. An append that waits for room (`maxPendingBytes`)
+   * copies the bytes later, so do not change them until the promise settles.
    *
    * Rejects with ERR_DURLOG_RECORD_EMPTY, ERR_DURLOG_RECORD_TOO_LARGE, ERR_DURLOG_INVALID_ARGUMENT (before
    * anything is written), ERR_DURLOG_NO_SPACE, ERR_DURLOG_TOO_MANY_FILES or ERR_DURLOG_OUT_OF_MEMORY (nothing is
    * left behind; usable again when there is room, a free file descriptor or memory),
-   * ERR_DURLOG_SYNC_FAILED (see `outcome`), ERR_DURLOG_LATCHED or ERR_DURLOG_CLOSED.
+   * ERR_DURLOG_SYNC_FAILED, ERR_DURLOG_LATCHED or ERR_DURLOG_CLOSED. With `shared` also ERR_DURLOG_UNSUPPORTED (`timestamp`) or,
+   * if `close` is called meanwhile, ERR_DURLOG_STALLED. The record is not stored, unless the error's `outcome` is `unknown`.
    */
   append(data: V, options?: AppendOptions): Promise<number>
   /**
