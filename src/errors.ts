@@ -107,6 +107,10 @@ export class DurlogError extends Error {
   }
 }
 
+export function isCode(error: unknown, code: DurlogErrorCode): error is DurlogError {
+  return error instanceof DurlogError && error.code === code
+}
+
 /** A copy of `error` for one waiting append: the same code and details, and whether its record was written. */
 export function withOutcome(error: DurlogError, outcome: FailureOutcome): DurlogError {
   const unknown =

@@ -1,5 +1,5 @@
 /** Decides where archiving continues, by comparing the archive's last piece with the log. */
-import { DurlogError } from '../errors.js'
+import { DurlogError, isCode } from '../errors.js'
 import type { Log, ReadableLog, ReadOnlyLog } from '../index.js'
 import { gapError } from '../ship/start.js'
 import type { Bucket } from './bucket.js'
@@ -136,7 +136,7 @@ async function isSame(
     .read(local, { seq, endSeq: lastSeq + 1, maxBytes: Number.MAX_SAFE_INTEGER })
     .catch((error: unknown) => {
       // No frame begins with this seq.
-      if (error instanceof DurlogError && error.code === 'ERR_DURLOG_INVALID_ARGUMENT') return undefined
+      if (isCode(error, 'ERR_DURLOG_INVALID_ARGUMENT')) return undefined
       throw error
     })
   if (found === undefined || found.facts.lastSeq !== lastSeq) return false

@@ -1,7 +1,7 @@
 /** `tail -F`: follows whatever log is in a folder. */
 import { stat } from 'node:fs/promises'
 import { setTimeout as wait } from 'node:timers/promises'
-import { DurlogError, type DurlogErrorCode } from '../errors.js'
+import { isCode } from '../errors.js'
 import { inspect, open, type ReadOnlyLog } from '../index.js'
 import { warn } from '../terminal/output.js'
 import { type PrintOptions, printRecords } from './print.js'
@@ -82,8 +82,4 @@ async function watchForNewLog({ dir, uuid }: ReadOnlyLog, ending: AbortControlle
     const gone = found instanceof Error ? isCode(found, 'ERR_DURLOG_NOT_FOUND') : (found as Place).uuid !== uuid
     if (gone) ending.abort()
   }
-}
-
-function isCode(error: unknown, code: DurlogErrorCode): boolean {
-  return error instanceof DurlogError && error.code === code
 }

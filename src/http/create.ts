@@ -1,5 +1,5 @@
 /** PUT: creates a stream, empty, with a first body, closed, or as a fork. */
-import { DurlogError } from '../errors.js'
+import { isCode } from '../errors.js'
 import { makeStream, type Wish } from '../streams/creation.js'
 import { contentTypeOf, mediaType, type StreamMeta } from '../streams/meta.js'
 import type { StreamForkPoint } from '../streams/types.js'
@@ -31,7 +31,7 @@ export async function create(service: Service, call: Call): Promise<void> {
     )
     created = results[0]?.duplicate === false
   } catch (error) {
-    if (error instanceof DurlogError && error.code === 'ERR_DURLOG_STREAM_DELETED') throw conflict(error.message)
+    if (isCode(error, 'ERR_DURLOG_STREAM_DELETED')) throw conflict(error.message)
     throw error
   }
   const state = existing(service, name)

@@ -15,8 +15,14 @@ export class DiskUse {
     this.#dir = dir
   }
 
+  /** Adds `diskBytes` as a getter: a caller that reads another field of `stats` in a loop does not pay for this one. */
+  addTo<T extends object>(stats: T): T & { readonly diskBytes: number } {
+    const bytes = (): number => this.#bytes()
+    return Object.defineProperty(stats, 'diskBytes', { get: bytes, enumerable: true, configurable: true }) as never
+  }
+
   /** Reads the folder, and the file lengths that are not known yet. */
-  bytes(): number {
+  #bytes(): number {
     return this.#inFolder((names) => this.#sum(names))
   }
 

@@ -116,7 +116,7 @@ export class ReaderLog implements ReadOnlyLog {
     const current = this.#source.lookAtBounds()
     // The folder's state is not cached: another process may cut the log, and may give a file's name to another file.
     const diskUse = new DiskUse(this.dir)
-    return {
+    return diskUse.addTo({
       current,
       firstSeq: this.firstSeq,
       nextSeq: this.nextSeq,
@@ -124,14 +124,10 @@ export class ReaderLog implements ReadOnlyLog {
       ...this.#source.commits(),
       ...this.#source.counts,
       cursors: this.#cursors.opened(),
-      // A getter, so that a caller that reads another field in a loop does not pay for this one.
       get segments(): number {
         return diskUse.segments()
       },
-      get diskBytes(): number {
-        return diskUse.bytes()
-      },
-    }
+    })
   }
 
   close(): Promise<void> {

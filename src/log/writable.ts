@@ -1,16 +1,19 @@
 /** A Node stream that appends. */
 import { Writable } from 'node:stream'
 import { setImmediate } from 'node:timers'
+import { resolveWritableOptions } from '../options/call-options.js'
 import type { Codec } from '../options/encoding.js'
-import type { LogWritable, Payload } from '../types.js'
-import type { Reached } from './append/append-in-order.js'
+import type { ResolvedOptions } from '../options/open-options.js'
+import type { LogWritable, Payload, WritableOptions } from '../types.js'
+import { appendInOrder, type Reached } from './append/append-in-order.js'
+import type { WritePipeline } from './append/write-pipeline.js'
 import { LineSplitter } from './line-splitter.js'
 
 /** Appends in order, and stops at the first record that fails. */
-export type AppendInOrder = (list: readonly Payload[]) => Promise<Reached>
+type AppendInOrder = (list: readonly Payload[]) => Promise<Reached>
 type WriteCallback = (error?: Error | null) => void
 
-export interface ResolvedWritable {
+interface ResolvedWritable {
   highWaterMark: number
   /** Whether empty chunks and lines are skipped. */
   skipEmpty: boolean
@@ -21,9 +24,17 @@ export interface ResolvedWritable {
   codec: Codec | undefined
 }
 
-/** A stream that makes each chunk, or each line, one record. */
-export function makeWritable(append: AppendInOrder, options: ResolvedWritable): LogWritable {
-  return new RecordWritable(append, options)
+/** A stream that makes each chunk, or each line, one record of the log that was opened with the options `log`. */
+export function makeWritable(
+  pipeline: WritePipeline,
+  log: ResolvedOptions,
+  options: WritableOptions | undefined,
+): LogWritable {
+  // A stream takes bytes and text without a codec.
+  const codec = log.codec?.objects ? log.codec : undefined
+  const { level, ...chunks } = resolveWritableOptions(options, log.level, codec !== undefined)
+  const { maxRecordBytes } = log.native
+  return new RecordWritable((list) => appendInOrder(pipeline, list, level), { ...chunks, maxRecordBytes, codec })
 }
 
 type Failure = NonNullable<Reached['failure']>
@@ -81,9 +92,9 @@ class RecordWritable extends Writable implements LogWritable {
   override write(chunk: unknown, callback?: WriteCallback): boolean
   override write(chunk: unknown, encoding: BufferEncoding, callback?: WriteCallback): boolean
   override write(chunk: unknown, encoding?: BufferEncoding | WriteCallback, callback?: WriteCallback): boolean {
-    const told = typeof encoding === 'function' ? encoding : callback
+    const done = typeof encoding === 'function' ? encoding : callback
     const index = this.#taken
-    const own = told && ((error?: Error | null) => told(index < this.#reached ? null : error))
+    const own = done && ((error?: Error | null) => done(index < this.#reached ? null : error))
     const more = super.write(chunk, (typeof encoding === 'string' ? encoding : undefined) as BufferEncoding, own)
     this.#taken++
     return more

@@ -5,14 +5,7 @@ import { atCaller } from '../caller-stack.js'
 import { LogCursors } from '../cursor/log-cursors.js'
 import { invalidArgument, outcomeOfCall } from '../errors.js'
 import { Counter, type NativeLog, type NativeSharedLog } from '../native/log.js'
-import {
-  type AppendCall,
-  checkSeq,
-  levelCode,
-  resolveAppendOptions,
-  resolveAppendSyncOptions,
-  resolveWritableOptions,
-} from '../options/call-options.js'
+import { type AppendCall, levelCode, resolveAppendOptions, resolveAppendSyncOptions } from '../options/call-options.js'
 import { shown } from '../options/checks.js'
 import type { ResolvedOptions } from '../options/open-options.js'
 import { FolderSource } from '../reader/folder-source.js'
@@ -41,7 +34,6 @@ import type {
   WritableOptions,
 } from '../types.js'
 import { Announcer } from './announcer.js'
-import { appendInOrder } from './append/append-in-order.js'
 import type { WritePipeline } from './append/write-pipeline.js'
 import { DiskUse } from './disk-use.js'
 import { FileChanges } from './maintenance/file-changes.js'
@@ -236,25 +228,19 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   }
 
   writable(options?: WritableOptions): LogWritable {
-    // A stream takes bytes and text without a codec.
-    const codec = this.#options.codec?.objects ? this.#options.codec : undefined
-    const { level, ...chunks } = resolveWritableOptions(options, this.#options.level, codec !== undefined)
-    const { maxRecordBytes } = this.#options.native
-    return makeWritable((list) => appendInOrder(this.#pipeline, list, level), { ...chunks, maxRecordBytes, codec })
+    return makeWritable(this.#pipeline, this.#options, options)
   }
 
-  async trimBefore(seq: number): Promise<number> {
-    checkSeq('seq', seq)
-    return await atCaller(this.#changes.trimBefore(seq))
+  trimBefore(seq: number): Promise<number> {
+    return atCaller(this.#changes.trimBefore(seq))
   }
 
   applyRetention(): Promise<number> {
     return atCaller(this.#changes.applyRetention())
   }
 
-  async truncateAfter(seq: number): Promise<number> {
-    checkSeq('seq', seq, -1)
-    return await atCaller(this.#changes.truncateAfter(seq))
+  truncateAfter(seq: number): Promise<number> {
+    return atCaller(this.#changes.truncateAfter(seq))
   }
 
   rotate(): Promise<number> {
@@ -262,18 +248,13 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   }
 
   stats(): LogStats {
-    const diskUse = this.#diskUse
-    return {
+    return this.#diskUse.addTo({
       ...this.#native.stats(),
       ...this.#pipeline.pending(),
       ...this.#source.counts,
       cursors: this.#cursors.opened(),
       ...(this.#native.shared && { shared: this.#native.members() }),
-      // A getter, so that a caller that reads another field in a loop does not pay for this one.
-      get diskBytes(): number {
-        return diskUse.bytes()
-      },
-    }
+    })
   }
 
   close(): Promise<void> {

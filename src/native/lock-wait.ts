@@ -1,6 +1,6 @@
 /** Waits for a lock that another process or thread holds. */
 import { setTimeout } from 'node:timers'
-import { DurlogError } from '../errors.js'
+import { isCode } from '../errors.js'
 
 const LOCK_POLL_MS = 20
 
@@ -11,9 +11,8 @@ export async function waitForLock<T>(waitMs: number, take: () => Promise<T>): Pr
     try {
       return await take()
     } catch (error) {
-      const locked = error instanceof DurlogError && error.code === 'ERR_DURLOG_LOCKED'
       const leftMs = deadline - performance.now()
-      if (!locked || leftMs <= 0) throw error
+      if (!isCode(error, 'ERR_DURLOG_LOCKED') || leftMs <= 0) throw error
       await new Promise((resolve) => setTimeout(resolve, Math.min(LOCK_POLL_MS, leftMs)))
     }
   }

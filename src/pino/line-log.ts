@@ -1,5 +1,5 @@
 /** A log whose records are lines. */
-import { DurlogError } from '../errors.js'
+import { isCode } from '../errors.js'
 import type { Durability, Log } from '../index.js'
 
 /** `line` without the break at its end. */
@@ -13,7 +13,7 @@ export function withoutReturn(line: string): string {
 }
 
 export function isLackOfRoom(error: unknown): boolean {
-  return error instanceof DurlogError && error.code === 'ERR_DURLOG_BACKPRESSURE'
+  return isCode(error, 'ERR_DURLOG_BACKPRESSURE')
 }
 
 export class LineLog {

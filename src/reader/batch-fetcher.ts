@@ -3,7 +3,7 @@ import { native } from '../native/native.js'
 import type { NativeBatch, NativeLogReader } from '../native/reading.js'
 import type { BatchMemory } from './batch-memory.js'
 
-/** A follower at most this far behind the end takes records that are in memory without a worker thread. */
+/** A follower that has at most so many records to read takes records that are in memory without a worker thread. */
 const MAX_CACHED_RECORDS = 256
 /** After that, one batch is read by a worker thread: otherwise the event loop might never turn. */
 const MAX_CACHED_IN_ROW = 64
@@ -18,38 +18,36 @@ export interface Fetch {
 export class BatchFetcher {
   readonly reader: NativeLogReader
   readonly memory: BatchMemory
+  readonly #follows: boolean
   /** The batch that was requested and not taken. */
   #fetch: Fetch | undefined
   /** Batches since the last one that came from a worker thread. */
   #cachedInRow = 0
 
-  private constructor(reader: NativeLogReader, memory: BatchMemory) {
+  private constructor(reader: NativeLogReader, memory: BatchMemory, follows: boolean) {
     this.reader = reader
     this.memory = memory
+    this.#follows = follows
   }
 
   /** Reads `dir` from `seq` on. */
-  static async open(dir: string, seq: number, memory: BatchMemory): Promise<BatchFetcher> {
-    return new BatchFetcher(await native.openLogReader(dir, seq), memory)
+  static async open(dir: string, seq: number, memory: BatchMemory, follows: boolean): Promise<BatchFetcher> {
+    return new BatchFetcher(await native.openLogReader(dir, seq), memory, follows)
   }
 
-  /** Requests the next batch, of records below `limit`, unless one was requested already. `near` the end of a log that grows. */
-  request(limit: number, near: boolean): Fetch {
+  /** Requests the batch at `position`, of records below `limit`, unless one was requested already. */
+  request(position: number, limit: number): Fetch {
     if (this.#fetch !== undefined) return this.#fetch
     const { buffer, entries } = this.memory.take()
     // Not bounded by `to`: an atomic batch that it cuts through is read as a whole.
-    const mayStay = near && this.#cachedInRow < MAX_CACHED_IN_ROW
+    const isNear = limit !== -1 && limit - position <= MAX_CACHED_RECORDS
+    const mayStay = this.#follows && isNear && this.#cachedInRow < MAX_CACHED_IN_ROW
     const cached = mayStay ? this.reader.nextCached(buffer, entries, limit) : undefined
     this.#cachedInRow = cached === undefined ? 0 : this.#cachedInRow + 1
     const promise = cached === undefined ? this.reader.next(buffer, entries, limit) : Promise.resolve(cached)
     promise.catch(() => {}) // take() reports it
     this.#fetch = { promise, buffer, entries, limit }
     return this.#fetch
-  }
-
-  /** Whether `limit`, up to which records may be read, is so near that they may be in memory. */
-  static isNear(position: number, limit: number): boolean {
-    return limit !== -1 && limit - position <= MAX_CACHED_RECORDS
   }
 
   async take(fetch: Fetch): Promise<NativeBatch> {

@@ -1,10 +1,11 @@
 /** Iterates over records, a decoded batch at a time, with the next batch fetched while one is consumed. */
 import { atCaller } from '../caller-stack.js'
-import { DurlogError, outOfRange } from '../errors.js'
+import { type DurlogError, isCode, outOfRange } from '../errors.js'
 import type { NativeBatch } from '../native/reading.js'
 import { onAbort } from '../options/abort-signal.js'
 import { resolveReadOptions } from '../options/call-options.js'
 import type { Codec } from '../options/encoding.js'
+import { Turns } from '../turns.js'
 import type { LogReader, LogRecord, ReadOptions } from '../types.js'
 import { BatchFetcher, type Fetch } from './batch-fetcher.js'
 import { BatchMemory } from './batch-memory.js'
@@ -20,7 +21,6 @@ export class Reader implements LogReader {
   readonly #options: ReturnType<typeof resolveReadOptions>
   readonly #seqAt: (time: Date | number) => Promise<number>
   readonly #durableOnly: boolean
-  readonly #salvage: boolean
   /** The batch that is being consumed. */
   readonly #batch: DecodedBatch
   #fetcher: BatchFetcher | undefined
@@ -36,9 +36,8 @@ export class Reader implements LogReader {
   #filling: Promise<void> | undefined
   /** Ends the watch for `signal`. */
   #unwatch: () => void = () => {}
-  /** Calls of `next` that have not settled; the last of them. */
-  #waiting = 0
-  #lastWaiting: Promise<void> = Promise.resolve()
+  /** Calls of `next` that wait for a batch take their records in the order of the calls. */
+  readonly #turns = new Turns()
   #wake: (() => void) | undefined
   #done = false
   #failure: { error: unknown } | undefined
@@ -51,14 +50,13 @@ export class Reader implements LogReader {
     codec?: Codec,
   ) {
     this.#options = resolveReadOptions(options)
-    const { to, durableOnly, salvage, signal } = this.#options
+    const { to, durableOnly, signal } = this.#options
     this.#batch = new DecodedBatch(codec)
     this.#source = source
     this.#seenTruncation = source.lastTruncation
     this.#seqAt = seqAt
-    this.#stop = to === undefined ? Number.POSITIVE_INFINITY : to
+    this.#stop = to ?? Number.POSITIVE_INFINITY
     this.#durableOnly = durableOnly ?? false
-    this.#salvage = salvage ?? source.salvage
     if (signal?.aborted) this.#fail(signal.reason)
     else this.#unwatch = onAbort(signal, this.#onAbort)
   }
@@ -69,11 +67,12 @@ export class Reader implements LogReader {
 
   next(): Promise<IteratorResult<LogRecord, undefined>> {
     const record = this.nextBuffered()
-    return record === undefined ? this.#nextSlow() : Promise.resolve({ done: false, value: record })
+    if (record !== undefined) return Promise.resolve({ done: false, value: record })
+    return atCaller(this.#turns.take(() => this.#advance()))
   }
 
   nextBuffered(): LogRecord | undefined {
-    return this.#waiting > 0 ? undefined : this.#take()
+    return this.#turns.busy ? undefined : this.#take()
   }
 
   /** Nothing if the records that were fetched may have been cut. */
@@ -91,7 +90,7 @@ export class Reader implements LogReader {
 
   /** At most `max` of the records that are decoded. */
   #buffered(max: number): LogRecord[] {
-    return this.#waiting > 0 || this.#wasCut() ? [] : this.#batch.takeUpTo(max)
+    return this.#turns.busy || this.#wasCut() ? [] : this.#batch.takeUpTo(max)
   }
 
   async return(): Promise<IteratorResult<LogRecord, undefined>> {
@@ -104,17 +103,6 @@ export class Reader implements LogReader {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.return()
-  }
-
-  /** Calls that wait for a batch take their records in the order of the calls. */
-  #nextSlow(): Promise<IteratorResult<LogRecord, undefined>> {
-    const result = this.#waiting === 0 ? this.#advance() : this.#lastWaiting.then(() => this.#advance())
-    const leave = (): void => {
-      this.#waiting--
-    }
-    this.#waiting++
-    this.#lastWaiting = result.then(leave, leave)
-    return atCaller(result)
   }
 
   async #advance(): Promise<IteratorResult<LogRecord, undefined>> {
@@ -146,11 +134,10 @@ export class Reader implements LogReader {
       const limit = this.#limit()
       if (this.#position >= this.#stop) return this.#finish()
       if (limit !== -1 && this.#position >= limit) {
-        if (!this.#options.follow || ended) return this.#finish()
-        await this.#more(limit)
+        await this.#more(limit, ended)
         continue
       }
-      const fetch = this.#request(limit)
+      const fetch = (this.#fetcher as BatchFetcher).request(this.#position, limit)
       const batch = await this.#receive(fetch)
       if (this.#done) return
       if (batch === undefined || this.#wasCut()) continue
@@ -165,8 +152,7 @@ export class Reader implements LogReader {
       }
       if (fetch.limit !== limit) continue
       if (limit !== -1) throw outOfRange(`record ${this.#position} is gone: the log was cut while it was read`)
-      if (!this.#options.follow || ended) return this.#finish()
-      await this.#more(limit)
+      await this.#more(limit, ended)
     }
   }
 
@@ -192,7 +178,7 @@ export class Reader implements LogReader {
       if (!this.#options.follow) this.#end = limit
       if (from >= Math.min(this.#stop, this.#end)) return this.#finish()
       try {
-        this.#fetcher = await BatchFetcher.open(this.#source.dir, from, await batches)
+        await this.#openAt(from, await batches)
         return
       } catch (error) {
         // The log may have been trimmed between the two calls: look again where it begins now.
@@ -202,13 +188,12 @@ export class Reader implements LogReader {
     }
   }
 
-  #limit(): number {
-    return this.#options.follow ? this.#source.followLimit(this.#durableOnly) : this.#end
+  async #openAt(seq: number, memory: BatchMemory): Promise<void> {
+    this.#fetcher = await BatchFetcher.open(this.#source.dir, seq, memory, this.#options.follow === true)
   }
 
-  #request(limit: number): Fetch {
-    const near = this.#options.follow === true && BatchFetcher.isNear(this.#position, limit)
-    return (this.#fetcher as BatchFetcher).request(limit, near)
+  #limit(): number {
+    return this.#options.follow ? this.#source.followLimit(this.#durableOnly) : this.#end
   }
 
   /** The requested batch; undefined if damage was skipped instead or a cut made it void. */
@@ -222,7 +207,8 @@ export class Reader implements LogReader {
       if (this.#done) return undefined
       this.#source.look()
       if (this.#wasCut()) return undefined
-      if (!this.#salvage || !isCode(error, 'ERR_DURLOG_CORRUPT')) throw error
+      const skips = this.#options.salvage ?? this.#source.salvage
+      if (!skips || !isCode(error, 'ERR_DURLOG_CORRUPT')) throw error
       await this.#skip(error)
       return undefined
     }
@@ -241,21 +227,22 @@ export class Reader implements LogReader {
   }
 
   #install(fetch: Fetch, batch: NativeBatch): void {
-    const { memory } = this.#fetcher as BatchFetcher
-    memory.giveBack(this.#batch.install(fetch.buffer, fetch.entries, batch, this.#stop))
+    const fetcher = this.#fetcher as BatchFetcher
+    fetcher.memory.giveBack(this.#batch.install(fetch.buffer, fetch.entries, batch, this.#stop))
     this.#position = batch.nextSeq
     const { counts } = this.#source
     counts.readRecords += batch.count
-    counts.readBytes += memory.keep(fetch.entries, batch.count)
+    counts.readBytes += fetcher.memory.keep(fetch.entries, batch.count)
     // Ahead of the consumer, unless the end has just been reached.
     const limit = this.#limit()
     const more = limit === -1 ? batch.count > 1 : this.#position < limit
-    if (more && this.#position < this.#stop) this.#request(limit)
+    if (more && this.#position < this.#stop) fetcher.request(this.#position, limit)
   }
 
-  /** Settles when there may be records from `limit` on, or when the iteration ends. */
-  #more(limit: number): Promise<void> {
-    return new Promise((resolve, reject) => {
+  /** At the end: settles when there may be records from `limit` on. Finishes if the reader does not follow or the log has `ended`. */
+  async #more(limit: number, ended: boolean): Promise<void> {
+    if (!this.#options.follow || ended) return this.#finish()
+    await new Promise<void>((resolve, reject) => {
       const cancel = this.#source.onMore((this.#fetcher as BatchFetcher).reader, limit, this.#durableOnly, (error) => {
         this.#wake = undefined
         if (error === undefined) resolve()
@@ -285,7 +272,7 @@ export class Reader implements LogReader {
     // Records after the cut are newer than the end, and than the time that `until` was looked up for.
     if (!this.#options.follow) this.#end = Math.min(this.#end, cut)
     if (this.#options.until !== undefined) this.#stop = Math.min(this.#stop, cut)
-    this.#fetcher = await BatchFetcher.open(this.#source.dir, next, memory ?? (await BatchMemory.make()))
+    await this.#openAt(next, memory ?? (await BatchMemory.make()))
   }
 
   readonly #onAbort = (): void => {
@@ -310,8 +297,4 @@ export class Reader implements LogReader {
     this.#fetcher = undefined
     await fetcher?.close()
   }
-}
-
-function isCode(error: unknown, code: DurlogError['code']): error is DurlogError {
-  return error instanceof DurlogError && error.code === code
 }

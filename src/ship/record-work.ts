@@ -2,7 +2,7 @@
  * Ships single records to a ShipTarget. A session begins by asking the target for its last record. Publishes that were not
  * acknowledged when it ends are forgotten, because the next session asks again.
  */
-import { DurlogError } from '../errors.js'
+import { isCode } from '../errors.js'
 import type { Log, ReadableLog, ReadOnlyLog } from '../index.js'
 import type { ResolvedShipperOptions } from './options.js'
 import { recordCrc } from './record-crc.js'
@@ -66,8 +66,7 @@ export class RecordWork implements Work {
   }
 
   failed(error: Error): void {
-    if (error instanceof DurlogError && error.code === 'ERR_DURLOG_CURSOR_CUT')
-      this.#cutAt = Math.min(this.#cutAt, error.lostFirst as number)
+    if (isCode(error, 'ERR_DURLOG_CURSOR_CUT')) this.#cutAt = Math.min(this.#cutAt, error.lostFirst as number)
   }
 
   flush(): void {

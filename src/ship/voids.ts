@@ -1,11 +1,10 @@
 /** Seqs without a record, left by a writer that died; they are never shipped. */
-import { DurlogError } from '../errors.js'
+import { isCode } from '../errors.js'
 import type { ReadableLog } from '../index.js'
 
 /** The first seq after the ones that, according to `error`, hold no record; undefined for another error. */
 function seqAfterVoid(error: unknown): number | undefined {
-  const isVoid = error instanceof DurlogError && error.code === 'ERR_DURLOG_VOID'
-  return isVoid && error.lostLast !== undefined ? error.lostLast + 1 : undefined
+  return isCode(error, 'ERR_DURLOG_VOID') && error.lostLast !== undefined ? error.lostLast + 1 : undefined
 }
 
 /** Whether the log, which holds `last`, has no record from `first` to `last`. A seq that cannot be read counts as a record. */

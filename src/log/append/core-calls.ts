@@ -1,5 +1,5 @@
 /** The calls of the core that change a log, and the events that they leave. */
-import { DurlogError, outcomeOfCall, terminatedError } from '../../errors.js'
+import { DurlogError, isCode, outcomeOfCall, terminatedError } from '../../errors.js'
 import {
   Counter,
   type NativeFailure,
@@ -160,7 +160,7 @@ export class CoreCalls {
 
   /** Adds both seqs to the error if the core has refused the expected one: the counters hold the next seq. */
   #withConflict(error: unknown, expectedSeq: number | undefined): unknown {
-    const conflict = error instanceof DurlogError && error.code === 'ERR_DURLOG_SEQ_CONFLICT'
+    const conflict = isCode(error, 'ERR_DURLOG_SEQ_CONFLICT')
     return conflict && expectedSeq !== undefined ? seqConflict(this.nextSeq, expectedSeq) : error
   }
 

@@ -7,14 +7,15 @@ import {
   type NativeRetentionPolicy,
   type NativeWriter,
 } from '../../native/log.js'
+import { checkSeq } from '../../options/call-options.js'
 import type { LogReads } from '../../reader/log-reads.js'
 import type { WriterSource } from '../../reader/writer-source.js'
+import { Turns } from '../../turns.js'
 import type { CursorOverrun } from '../../types.js'
 import type { WritePipeline } from '../append/write-pipeline.js'
 import { Retention, type RetentionHost } from './retention.js'
 import { startTicker } from './ticker.js'
 import { readTrimRequest, removeTrimRequest, trimRequests } from './trim-request.js'
-import { Turns } from './turns.js'
 
 /** The open log. */
 export interface ChangingLog {
@@ -101,14 +102,17 @@ export class FileChanges implements RetentionHost {
     return this.#closed || this.#log.native.counters[Counter.latched] !== 0
   }
 
-  trimBefore(seq: number): Promise<number> {
+  async trimBefore(seq: number): Promise<number> {
+    checkSeq('seq', seq)
     const trim = (): Promise<number> => this.#turns.take(() => this.#trim(seq))
     if (this.#log.unshared !== undefined) return this.#log.pipeline.alone(trim)
     // A shared log is trimmed while its members append, including this one, because another member may delay the trim.
-    return this.#closed ? Promise.reject(closedError(this.#log.dir)) : trim()
+    if (this.#closed) throw closedError(this.#log.dir)
+    return trim()
   }
 
   async truncateAfter(seq: number): Promise<number> {
+    checkSeq('seq', seq, -1)
     const { pipeline, reads } = this.#log
     const { native, source } = this.#unshared('truncateAfter')
     const cut = async (): Promise<number> => {

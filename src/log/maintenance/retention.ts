@@ -4,8 +4,8 @@
  */
 import { DurlogError } from '../../errors.js'
 import type { NativeRetentionPlan, NativeRetentionPolicy } from '../../native/log.js'
+import { Turns } from '../../turns.js'
 import type { CursorOverrun } from '../../types.js'
-import { Turns } from './turns.js'
 
 const MAX_TICKS_BETWEEN = 60
 /** A record is removed late by at most this part of `maxAgeMs`, or by a minute. */
