@@ -115,6 +115,10 @@
       '-isystem', '<(node_addon_api)',
     ],
     'cflags_cc!': ['-std=gnu++17', '-std=gnu++20', '-O3', '-fno-rtti'],
+    'configurations': {
+      # After the flags above, so that a debugger finds each line and variable.
+      'Debug': {'cflags_cc': ['-O0']},
+    },
     'conditions': [
       # dladdr, before glibc 2.34.
       ['OS=="linux"', { 'libraries': ['-ldl'] }],
