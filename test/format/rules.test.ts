@@ -173,4 +173,14 @@ describe('a rule of the format', () => {
     expect(() => readLog(dir)).toThrow('format version 3')
     expect(await codeOf(open(dir))).toBe('ERR_DURLOG_VERSION')
   })
+
+  test.each([
+    { unsynced: 0, verdict: 'corrupt' },
+    { unsynced: 5, verdict: 'torn-tail' },
+  ])('the first frame of a torn batch counts for the synced end: unsynced $unsynced, $verdict', async (rule) => {
+    const batch = new CraftedSegment({ salt: 9n })
+    batch.put(batch.frame(5, { continues: true, unsynced: rule.unsynced }))
+    const dir = write({ 0: records0To2().bytes, 5: batch.bytes })
+    expect((await verify(dir)).state).toBe(rule.verdict)
+  })
 })
