@@ -16,9 +16,11 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // Tests wait for the disk and for child processes more than they compute.
     maxWorkers: availableParallelism() + 1,
-    // Files share the machine's disk: each test waits for real syncs, none for a fixed time.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // Files share the machine's disk and processors: each test waits for real syncs, none for a fixed time. These only end a test
+    // that hangs.
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
+    expect: { poll: { timeout: 120_000 } },
     pool: 'forks',
     // Rebuilds the files that child processes run if they are older than their sources.
     globalSetup: 'test/fixtures/fresh-build.ts',

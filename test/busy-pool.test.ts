@@ -12,7 +12,7 @@ const STALLED_CHILD = fileURLToPath(new URL('fixtures/stalled-pool-child.mjs', i
 async function linesOf(child: string, env: NodeJS.ProcessEnv = {}): Promise<string[]> {
   const { stdout } = await promisify(execFile)(process.execPath, [child, scratchDir()], {
     env: { ...process.env, ...env },
-    timeout: 50_000,
+    timeout: 200_000,
     killSignal: 'SIGKILL',
   })
   return stdout.trim().split('\n')

@@ -40,9 +40,9 @@ describe.skipIf(missingServer !== '')('in a cluster of three', () => {
     }
     const look = await admin(servers[0] as NatsServer)
     // A cluster has no leader at first.
-    await expect.poll(() => codeOf(look.manager.streams.list().next()), { timeout: 60_000 }).toBe('none')
+    await expect.poll(() => codeOf(look.manager.streams.list().next())).toBe('none')
     await look.manager.streams.delete(STREAM).catch(() => {})
-    await expect.poll(() => codeOf(makeStream(look)), { timeout: 60_000 }).toBe('none')
+    await expect.poll(() => codeOf(makeStream(look))).toBe('none')
     const { cluster } = await look.manager.streams.info(STREAM)
     holder = servers.find((one) => one.dir.endsWith(cluster?.leader as string)) as NatsServer
     others = servers.filter((one) => one !== holder) as [NatsServer, NatsServer]
@@ -118,7 +118,7 @@ describe.skipIf(missingServer !== '')('a server that accepts connections and sen
     for (let tries = 0; tries < 5; tries++) await once(shipping, 'retry')
     expect(silent.accepted()).toBeGreaterThanOrEqual(5)
     await shipping.close()
-    await expect.poll(() => silent.open(), { timeout: 20_000 }).toBe(0)
+    await expect.poll(() => silent.open()).toBe(0)
   })
 
   test('does not hold back shipping or restoring if another server is given', async () => {
@@ -133,14 +133,14 @@ describe.skipIf(missingServer !== '')('a server that accepts connections and sen
     const dir = join(scratchDir(), 'restored')
     await restore(dir, { servers, stream: STREAM, subject: SUBJECT, timeoutMs: 30_000 })
     expect(await texts((await openUntilDone(dir)).read())).toEqual(names(3))
-    await expect.poll(() => silent.open(), { timeout: 20_000 }).toBe(0)
+    await expect.poll(() => silent.open()).toBe(0)
   })
 
   test('does not delay close', async () => {
     const silent = await speechlessServer()
     const log = await scratchLog()
     const shipping = shipper(log, { url: silent.url } as NatsServer, { timeoutMs: 2 ** 31 - 1 })
-    await expect.poll(() => silent.accepted(), { timeout: 20_000 }).toBeGreaterThan(0)
+    await expect.poll(() => silent.accepted()).toBeGreaterThan(0)
     await shipping.close()
     expect(shipping.stats().state).toBe('stopped')
   })
@@ -173,7 +173,7 @@ describe.skipIf(missingServer !== '')('a link that breaks twice while idle', () 
       proxy.cut()
       await Promise.race([
         outcome.then((code) => Promise.reject(new Error(`the restore ended: ${code}`))),
-        expect.poll(() => pulls(proxy.received()), { timeout: 20_000 }).toBeGreaterThan(before),
+        expect.poll(() => pulls(proxy.received())).toBeGreaterThan(before),
       ])
     }
     ending.abort()
@@ -192,9 +192,9 @@ describe.skipIf(missingServer !== '')('a link that breaks twice while idle', () 
       open = true
     })
     await once(shipping, 'retry')
-    await expect.poll(() => shipping.stats().state, { timeout: 20_000 }).toBe('shipping')
+    await expect.poll(() => shipping.stats().state).toBe('shipping')
     proxy.cut()
-    await expect.poll(() => proxy.open(), { timeout: 20_000 }).toBe(0)
+    await expect.poll(() => proxy.open()).toBe(0)
     await appendNames(log, 3)
     await shipping.idle()
     expect(textsOf(await stored(look))).toEqual(names(3))

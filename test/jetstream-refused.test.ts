@@ -167,7 +167,7 @@ describe.skipIf(missingServer !== '')('credentials', () => {
     await shipping.idle()
     operator.writeCredentials(credentialsFile)
     // The server ends the connection when the credentials expire.
-    await expect.poll(() => proxy.open(), { timeout: 30_000 }).toBe(0)
+    await expect.poll(() => proxy.open()).toBe(0)
     await log.append('record 3')
     await shipping.idle()
     expect(shipping.stats().reconnects).toBe(1)
@@ -204,7 +204,7 @@ describe.skipIf(missingServer !== '')('a subject whose last message is a deletio
     await shipping.idle()
     const isMarker = async (): Promise<boolean> =>
       (await stored(look)).at(-1)?.headers['Nats-Marker-Reason'] === 'MaxAge'
-    await expect.poll(isMarker, { timeout: 30_000 }).toBe(true)
+    await expect.poll(isMarker).toBe(true)
     const { config: made } = await look.manager.streams.info(STREAM)
     await look.manager.streams.update(STREAM, { ...made, max_age: 3600e9 })
     return { to, look, log }

@@ -145,7 +145,7 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
       for (let i = end - 10; i < end; i++) await log.append(`record ${i}`)
       await shipping.idle()
       const replica = await expectLog(dir)
-      await expect.poll(() => replica.refresh().then(() => replica.nextSeq), { timeout: 20_000 }).toBe(log.nextSeq)
+      await expect.poll(() => replica.refresh().then(() => replica.nextSeq)).toBe(log.nextSeq)
       await replica.close()
       ending.abort()
       await following
@@ -159,7 +159,7 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
 
 /** The log, opened as soon as it exists. */
 async function expectLog(dir: string): ReturnType<typeof openReadOnly> {
-  await expect.poll(() => codeOf(openReadOnly(dir).then((log) => log.close())), { timeout: 20_000 }).toBe('none')
+  await expect.poll(() => codeOf(openReadOnly(dir).then((log) => log.close()))).toBe('none')
   return openReadOnly(dir)
 }
 const openReadOnly = (dir: string) => open(dir, { readOnly: true })

@@ -65,7 +65,7 @@ class SlowTarget implements ShipTarget {
 
 /** Waits until the target is full, and then acknowledges until the shipper is idle. */
 async function shipSlowly(shipping: LogShipper, isFull: () => boolean, target: SlowTarget): Promise<void> {
-  await expect.poll(isFull, { timeout: 20_000 }).toBe(true)
+  await expect.poll(isFull).toBe(true)
   let idle = false
   void shipping.idle().then(() => {
     idle = true

@@ -85,7 +85,7 @@ test('a request that the writer has not seen is executed by the next writer; a r
     requestOf(dir),
     request.toString().replace(/^./, (digit) => (digit === '0' ? '1' : '0')),
   )
-  await expect.poll(() => existsSync(requestOf(dir)), { timeout: 20_000 }).toBe(false)
+  await expect.poll(() => existsSync(requestOf(dir))).toBe(false)
   expect(next.firstSeq).toBe(8)
 })
 
@@ -96,7 +96,7 @@ test('an incomplete request is ignored until it is complete', async () => {
   await log.close()
   const next = await openUntilDone(dir)
   writeFileSync(requestOf(dir), `${log.uuid} 12\n`)
-  await expect.poll(() => next.firstSeq, { timeout: 20_000 }).toBe(12)
+  await expect.poll(() => next.firstSeq).toBe(12)
 })
 
 test('an incomplete request that no process will finish is removed', async () => {
@@ -106,7 +106,7 @@ test('an incomplete request that no process will finish is removed', async () =>
   writeFileSync(requestOf(dir), `${log.uuid} 1`)
   utimesSync(requestOf(dir), new Date(), new Date(Date.now() - HOUR_MS))
   const next = await openUntilDone(dir)
-  await expect.poll(() => existsSync(requestOf(dir)), { timeout: 20_000 }).toBe(false)
+  await expect.poll(() => existsSync(requestOf(dir))).toBe(false)
   expect(next.firstSeq).toBe(0)
 })
 

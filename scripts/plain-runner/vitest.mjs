@@ -21,7 +21,7 @@ expect.getState = () => getState(expect)
 expect.setState = (state) => setState(state, expect)
 setState({ assertionCalls: 0, isExpectingAssertions: false, expectedAssertionsNumber: null }, expect)
 
-const POLL_MS = 1000
+const POLL_MS = 120_000
 const POLL_EVERY_MS = 50
 
 /** As vitest's: the matcher is tried on what `take` gives until it passes, or it is too late. */

@@ -32,7 +32,7 @@ export async function read(service: Service, call: Call): Promise<void> {
   if (live === 'long-poll' && from === state.visible && !state.endVisible)
     await service.live.waitForChange(name, exchange, () => {
       const now = context.find(name)
-      return now === undefined || now.visible > from || now.endVisible
+      return now?.created !== state.created || now.visible > from || now.endVisible
     })
   const now = existing(service, name)
   if (now.created !== state.created) throw notFound()

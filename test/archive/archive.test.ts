@@ -260,7 +260,7 @@ test('keepLocal trims archived segments only', async () => {
     await made.idle()
     return log.firstSeq
   }
-  await expect.poll(trimmed, { timeout: 20_000 }).toBeGreaterThan(0)
+  await expect.poll(trimmed).toBeGreaterThan(0)
   expect((await plainRecordsIn(await restored(s3))).slice(0, 1000)).toEqual(all)
 })
 

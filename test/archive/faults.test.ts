@@ -49,7 +49,7 @@ test('a store that fails, drops connections or loses answers gets every record o
   expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
   s3.fault = failing([{ status: 500 }, { drop: true }, { dropAfter: true }])
   expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
-}, 60_000)
+})
 
 test('a create whose answer was lost is found, and is not made again', async () => {
   const s3 = await store()
@@ -147,7 +147,7 @@ test('two archivers of one log store each record once', async () => {
   await Promise.all(both.map((one) => one.idle()))
   nothingOverwritten(s3)
   expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
-}, 60_000)
+})
 
 test('an archiver that was stopped before a create does no harm after the name was deleted', async () => {
   const s3 = await store()

@@ -12,4 +12,4 @@ test('kills of writer, archivers and store lose no record, store none twice and 
   expect(result.found).toEqual(result.expected)
   expect(result.expected.records).toBeGreaterThanOrEqual(20_000)
   expect(result.overwritten).toEqual([])
-}, 240_000)
+})

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
+import { serveLog as serveStreamOf } from '../../src/http/index.js'
 import { type Log, open } from '../../src/index.js'
 import { scratchDir } from '../fixtures/scratch.js'
 
@@ -89,4 +90,18 @@ test('a truncation of the log ends the events of its readers, whose offsets belo
   await log.append('c')
   const offset = caughtUp.headers.get('stream-next-offset') as string
   expect(await (await fetch(`${url}?offset=${offset}&live=long-poll`)).text()).toBe('c')
+})
+
+test('a truncation of the log ends the long-polls of its readers at once', async () => {
+  const dir = join(scratchDir(), 'cut')
+  const log = await writer(dir)
+  await log.append('a')
+  const server = await serveStreamOf(dir, { port: 0, longPollMs: 2 ** 31 - 1 })
+  onTestFinished(() => server.close())
+  const offset = (await fetch(server.url)).headers.get('stream-next-offset') as string
+  const poll = fetch(`${server.url}?offset=${offset}&live=long-poll`)
+  const metrics = async (): Promise<string> => (await fetch(new URL('/metrics', server.url))).text()
+  await expect.poll(metrics).toContain('durlog_http_live_requests 1')
+  await log.truncateAfter(-1)
+  expect((await poll).status).toBe(404)
 })

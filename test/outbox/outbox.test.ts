@@ -14,4 +14,4 @@ test('an outbox loses no record, brings none back and stays under its bound, whi
   expect(seen).toBeGreaterThan(0)
   expect(firstSeq).toBeGreaterThan(0)
   expect(mostBytes).toBeLessThanOrEqual(maxBytes)
-}, 240_000)
+})

@@ -24,4 +24,4 @@ test('followers elsewhere get every record of each generation once and in order,
     expect(follower.violations(writer)).toEqual([])
   }
   expect((await verify(dir)).state).toBe('clean')
-}, 240_000)
+})

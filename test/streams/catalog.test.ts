@@ -51,7 +51,7 @@ test('a catalog returns the newest state of every stream, and stays short over t
     Buffer.from([some.next % 256]),
     { epoch: 1, seq: some.next, recent: [some.next] },
   ])
-}, 120_000)
+})
 
 test('a group without its commit is ignored, and the next group is valid', async () => {
   const dir = join(scratchDir(), 'catalog')
