@@ -1,21 +1,27 @@
 /** One request and its answer, as the protocol sees them. `node-exchange.ts` and `web-exchange.ts` implement it. */
+import type { Buffered, Held } from './buffered.js'
 import type { DropReason } from './types.js'
+
+/** Limits on clients that read or write slowly. */
+export interface ClientLimits {
+  readonly slowReaderMs: number
+  readonly buffered: Buffered
+}
 
 /** Names and values in turn. */
 export type HeaderList = string[]
 
 /** The body of an answer that is written piece by piece. */
-export interface Sink {
-  /** False if the client reads slower than the server writes; then wait for `drained`. */
-  write(chunk: string | Buffer): boolean
-  /** Settles with false if nothing was read for `ms`, or the client is gone. */
-  drained(ms: number): Promise<boolean>
+export interface Sink extends Held {
+  write(chunk: string | Buffer): void
+  /** Bytes that the client has not read. */
+  readonly unread: number
+  /** Settles when the client has read everything; with false if it reads nothing for `slowReaderMs`, or is gone. */
+  drained(): Promise<boolean>
   end(): void
-  /** Closes the connection. */
-  drop(reason: DropReason): void
 }
 
-export interface Exchange {
+export interface Exchange extends Held {
   readonly method: string
   /** Path and query, as they were sent. */
   readonly target: string
@@ -27,8 +33,8 @@ export interface Exchange {
   /** By the name in lower case. */
   header(name: string): string | undefined
   /**
-   * Calls `take`, which does not throw, with the whole body; or `fail` with a Refusal if it has more than `maxBytes`. Neither if the
-   * client goes away.
+   * Calls `take`, which does not throw, with the whole body; or `fail` with a Refusal if it has more than `maxBytes`, or too much is
+   * buffered. Neither if the client goes away.
    */
   body(maxBytes: number, take: (body: Buffer) => void, fail: (error: unknown) => void): void
   reply(status: number, headers: HeaderList, body?: Buffer | string): void

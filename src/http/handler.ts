@@ -5,8 +5,9 @@ import type { DurlogError } from '../errors.js'
 import { internalsOf, type OwnerContext } from '../streams/internals.js'
 import type { Streams } from '../streams/types.js'
 import { append } from './append.js'
+import { Buffered } from './buffered.js'
 import { create } from './create.js'
-import type { Exchange, HeaderList } from './exchange.js'
+import type { ClientLimits, Exchange, HeaderList } from './exchange.js'
 import { list } from './list.js'
 import { Live } from './live.js'
 import { Metrics } from './metrics.js'
@@ -17,6 +18,7 @@ import { Refusal, refusalOf } from './refusal.js'
 import { ALL, allowed, authorize, need } from './rights.js'
 import { type Call, reply, type Service } from './service.js'
 import { splitTarget, streamOfPath } from './target.js'
+import { Turns } from './turns.js'
 import type { HandlerOptions, Rights, StreamsHandler } from './types.js'
 import { WebExchange } from './web-exchange.js'
 
@@ -34,6 +36,9 @@ const EXPOSED =
   'content-type, etag, location, producer-epoch, producer-expected-seq, producer-received-seq, producer-seq, retry-after, stream-closed, stream-cursor, stream-expires-at, stream-next-offset, stream-sse-data-encoding, stream-ttl, stream-up-to-date, x-request-id'
 /** After these errors of an append none succeeds until the folder is opened again. */
 const FINAL_CODES: readonly string[] = ['ERR_DURLOG_SYNC_FAILED', 'ERR_DURLOG_LATCHED', 'ERR_DURLOG_CLOSED']
+
+/** Chunks that are read at a time for single clients: each takes descriptors, and memory up to that of an answer. */
+const READS = 8
 
 interface Operation {
   right: keyof Rights
@@ -57,10 +62,10 @@ export function streamsHandler(streams: Streams<never> | Streams<unknown>, optio
 export function handlerOf(context: OwnerContext, options?: HandlerOptions): StreamsHandler {
   const server = new Server(context, options)
   const handler = (request: IncomingMessage, response: ServerResponse): void =>
-    server.handle(new NodeExchange(request, response))
+    server.handle(new NodeExchange(request, response, server.limits))
   return Object.assign(handler, {
     fetch: (request: Request): Promise<Response> => {
-      const exchange = new WebExchange(request)
+      const exchange = new WebExchange(request, server.limits)
       server.handle(exchange)
       return exchange.response
     },
@@ -72,6 +77,7 @@ export function handlerOf(context: OwnerContext, options?: HandlerOptions): Stre
 
 class Server {
   readonly metrics: Metrics
+  readonly limits: ClientLimits
   readonly #service: Service
   readonly #listPath: string
   /** Of a request without `authorize`. */
@@ -91,10 +97,11 @@ class Server {
       headers.push('access-control-allow-origin', '*', 'access-control-expose-headers', EXPOSED)
     this.#listsOrigins = options.cors.length > 0 && !options.cors.includes('*')
     const live = new Live(context, options)
-    this.#service = { context, options, live, headers }
+    this.limits = { slowReaderMs: options.slowReaderMs, buffered: new Buffered(options.maxBufferedBytes) }
+    this.#service = { context, options, live, headers, reads: new Turns(READS), limits: this.limits }
     this.#listPath = `${options.prefix}__ds/streams`
     this.#rights = allowed(options, ALL)
-    this.metrics = new Metrics(context, live)
+    this.metrics = new Metrics(context, live, this.limits.buffered)
   }
 
   handle(exchange: Exchange): void {
@@ -114,6 +121,7 @@ class Server {
 
   #ended(exchange: Exchange, startMs: number, requestId: string | undefined): void {
     const { method, target, status, dropped } = exchange
+    this.limits.buffered.release(exchange)
     const durationMs = performance.now() - startMs
     this.#active--
     this.metrics.count(method, status, durationMs, dropped)

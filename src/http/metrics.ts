@@ -1,5 +1,6 @@
 /** Counters of a handler, in the text format of Prometheus. */
 import type { StreamContext } from '../streams/items.js'
+import type { Buffered } from './buffered.js'
 import type { Live } from './live.js'
 import type { DropReason } from './types.js'
 
@@ -16,12 +17,14 @@ interface Durations {
 export class Metrics {
   readonly #context: StreamContext
   readonly #live: Live
+  readonly #buffered: Buffered
   /** By method, by status. */
   readonly #requests = new Map<string, Map<number, number>>()
   readonly #durations = new Map<string, Durations>()
   readonly #drops = new Map<DropReason, number>()
 
-  constructor(context: StreamContext, live: Live) {
+  constructor(context: StreamContext, live: Live, buffered: Buffered) {
+    this.#buffered = buffered
     this.#context = context
     this.#live = live
   }
@@ -62,6 +65,8 @@ export class Metrics {
     const drops: [string, number][] = [...this.#drops].map(([reason, count]) => [`reason="${reason}"`, count])
     add('durlog_http_dropped_total', 'counter', 'Connections that the server has ended.', drops)
     add('durlog_http_live_requests', 'gauge', 'Long-polls and event streams that are open.', [['', this.#live.open]])
+    const held = 'Bodies of requests and answers that wait in memory for clients.'
+    add('durlog_http_buffered_bytes', 'gauge', held, [['', this.#buffered.bytes]])
     add('durlog_streams', 'gauge', 'Streams in the folder.', [['', streams.size]])
     add('durlog_streams_memory_bytes', 'gauge', 'Records that wait for a checkpoint.', [['', tail.bytes]])
     lines.push(

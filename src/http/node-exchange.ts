@@ -3,15 +3,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { clearTimeout, setTimeout } from 'node:timers'
 import type { TLSSocket } from 'node:tls'
-import { EMPTY, type Exchange, type HeaderList, type Sink } from './exchange.js'
-import { Refusal } from './refusal.js'
+import { type ClientLimits, EMPTY, type Exchange, type HeaderList, type Sink } from './exchange.js'
+import { busy, Refusal } from './refusal.js'
 import type { DropReason } from './types.js'
 
 /** The part of a refused body that is read, and for how long. */
 const DISCARD_BYTES = 32 << 20
 const DISCARD_MS = 5000
-/** Bytes that wait for a subscriber before it counts as slow. */
-const SLOW_BYTES = 1 << 20
+/** Memory that a part of a body takes besides its bytes. */
+const PART_BYTES = 256
 
 /** By connection: responses that wait for an earlier one. They emit no `close` if the connection is closed meanwhile. */
 const queuedOn = new WeakMap<Socket, Set<ServerResponse>>()
@@ -39,10 +39,13 @@ export class NodeExchange implements Exchange, Sink {
   readonly method: string
   readonly target: string
   dropped: DropReason | undefined
+  held = 0
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
+  readonly #limits: ClientLimits
 
-  constructor(request: IncomingMessage, response: ServerResponse) {
+  constructor(request: IncomingMessage, response: ServerResponse, limits: ClientLimits) {
+    this.#limits = limits
     this.#request = request
     this.#response = response
     this.method = request.method ?? 'GET'
@@ -69,7 +72,37 @@ export class NodeExchange implements Exchange, Sink {
     const length = Number(request.headers['content-length'] ?? Number.NaN)
     if (length === 0) take(EMPTY)
     else if (length > maxBytes) fail(tooLarge(maxBytes))
-    else collect(request, length, maxBytes, take, fail)
+    else this.#collect(length, maxBytes, take, fail)
+  }
+
+  /** `length` is that of the body, or NaN if the request does not name it. */
+  #collect(length: number, maxBytes: number, take: (body: Buffer) => void, fail: (error: unknown) => void): void {
+    const request = this.#request
+    const { buffered } = this.#limits
+    const parts: Buffer[] = []
+    let bytes = 0
+    let isRefused = false
+    const refuse = (refusal: Refusal): void => {
+      isRefused = true
+      parts.length = 0
+      buffered.release(this)
+      fail(refusal)
+    }
+    const finish = (): void => {
+      if (isRefused) return
+      if (parts.length > 1) buffered.keep(this)
+      take(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts))
+    }
+    request.on('data', (part: Buffer) => {
+      if (isRefused) return
+      bytes += part.length
+      if (bytes > maxBytes) return refuse(tooLarge(maxBytes))
+      if (!buffered.hold(this, part.length + PART_BYTES, bytes === length ? undefined : 'slow-writer'))
+        return refuse(busy('other requests use all memory for bodies'))
+      parts.push(part)
+      if (bytes === length) finish()
+    })
+    if (Number.isNaN(length)) request.on('end', finish)
   }
 
   reply(status: number, headers: HeaderList, body?: Buffer | string): void {
@@ -83,6 +116,19 @@ export class NodeExchange implements Exchange, Sink {
     if (body !== undefined) headers.push('content-length', String(Buffer.byteLength(body)))
     response.writeHead(status, headers)
     response.end(this.method === 'HEAD' ? undefined : body)
+    // A response without a socket waits for earlier ones of its connection.
+    if (response.socket === null || response.socket.writableLength > 0) this.#awaitReader(body?.length ?? 0)
+  }
+
+  /** Drops a client that does not read the answer. A timeout of a socket begins again with each part that is read. */
+  #awaitReader(bytes: number): void {
+    const { buffered, slowReaderMs } = this.#limits
+    const response = this.#response
+    const drop = (): void => this.drop('slow-reader')
+    if (!buffered.hold(this, bytes, 'slow-reader')) drop()
+    response.setTimeout(slowReaderMs, drop)
+    // Before node:http sets the timeout of the idle connection.
+    response.prependOnceListener('finish', () => response.setTimeout(0))
   }
 
   #hasBody(): boolean {
@@ -125,29 +171,32 @@ export class NodeExchange implements Exchange, Sink {
     if (response.socket === null) watchQueued(this.#request.socket, response)
   }
 
-  write(chunk: string | Buffer): boolean {
+  write(chunk: string | Buffer): void {
     const response = this.#response
-    if (response.destroyed || response.writableEnded) return false
-    if (chunk.length === 0) return true
-    response.write(chunk)
-    return response.writableLength < SLOW_BYTES
+    if (!response.destroyed && !response.writableEnded && chunk.length > 0) response.write(chunk)
   }
 
-  drained(ms: number): Promise<boolean> {
+  get unread(): number {
+    return this.#response.writableLength
+  }
+
+  drained(): Promise<boolean> {
     const response = this.#response
     if (response.destroyed || response.writableEnded) return Promise.resolve(false)
-    if (response.writableLength === 0) return Promise.resolve(true)
+    if (!response.writableNeedDrain) return Promise.resolve(true)
     return new Promise((resolve) => {
       const settle = (drained: boolean): void => {
-        clearTimeout(timer)
+        response.setTimeout(0)
         response.off('drain', onDrain)
+        response.off('timeout', onClose)
         response.off('close', onClose)
         resolve(drained)
       }
       const onDrain = (): void => settle(true)
       const onClose = (): void => settle(false)
-      const timer = setTimeout(onClose, ms)
+      response.setTimeout(this.#limits.slowReaderMs)
       response.once('drain', onDrain)
+      response.once('timeout', onClose)
       response.once('close', onClose)
     })
   }
@@ -160,29 +209,6 @@ export class NodeExchange implements Exchange, Sink {
     this.dropped = reason
     this.#response.destroy()
   }
-}
-
-/** `length` is that of the body, or NaN if the request does not name it. */
-function collect(
-  request: IncomingMessage,
-  length: number,
-  maxBytes: number,
-  take: (body: Buffer) => void,
-  fail: (error: unknown) => void,
-): void {
-  const parts: Buffer[] = []
-  let bytes = 0
-  const finish = (): void => {
-    if (bytes <= maxBytes) take(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts))
-  }
-  request.on('data', (part: Buffer) => {
-    if (bytes > maxBytes) return
-    bytes += part.length
-    parts.push(part)
-    if (bytes > maxBytes) fail(tooLarge(maxBytes))
-    else if (bytes === length) finish()
-  })
-  if (Number.isNaN(length)) request.on('end', finish)
 }
 
 function tooLarge(maxBytes: number): Refusal {

@@ -16,6 +16,7 @@ const NAMES: readonly string[] = [
   'longPollMs',
   'sseMs',
   'slowReaderMs',
+  'maxBufferedBytes',
   'cache',
   'onRequest',
 ] satisfies (keyof HandlerOptions)[]
@@ -35,6 +36,7 @@ export interface ResolvedHandlerOptions {
   longPollMs: number
   sseMs: number
   slowReaderMs: number
+  maxBufferedBytes: number
   cache: (typeof CACHES)[number]
   onRequest: HandlerOptions['onRequest']
 }
@@ -66,6 +68,12 @@ export function resolveHandlerOptions(options: unknown): ResolvedHandlerOptions 
     longPollMs: whole('longPollMs', given.longPollMs, count(1, 'milliseconds'), 30_000),
     sseMs: whole('sseMs', given.sseMs, count(1, 'milliseconds'), 60_000),
     slowReaderMs: whole('slowReaderMs', given.slowReaderMs, count(1, 'milliseconds'), 30_000),
+    maxBufferedBytes: whole(
+      'maxBufferedBytes',
+      given.maxBufferedBytes,
+      { min: 1, max: 2 ** 40, unit: 'bytes' },
+      2 ** 28,
+    ),
     cache: choice('cache', given.cache, CACHES, authorize === undefined ? 'public' : 'private'),
     onRequest: callable('onRequest', onRequest),
   }

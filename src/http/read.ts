@@ -37,7 +37,7 @@ export async function read(service: Service, call: Call): Promise<void> {
   const now = existing(service, name)
   if (now.created !== state.created) throw notFound()
   now.usedMs = Date.now()
-  const chunk = await readChunk(context, now, from, service.options.chunkBytes)
+  const chunk = await service.reads.run(() => readChunk(context, now, from, service.options.chunkBytes))
   answer(service, call, now, { chunk, from, live: live !== undefined, cursor })
 }
 

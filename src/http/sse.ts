@@ -9,6 +9,10 @@ import type { Call, Service } from './service.js'
 import { type Subscriber, Tail } from './tail.js'
 
 const CHUNK_BYTES = 1 << 18
+/** Unread bytes with which a subscriber that catches up gets no more. */
+const CATCH_UP_UNREAD = 1 << 16
+/** Unread bytes with which a subscriber leaves the others, with which it shares these bytes. */
+const TAIL_UNREAD = 1 << 20
 
 interface Start {
   from: number
@@ -61,7 +65,8 @@ class Subscription implements Subscriber {
 
   push(events: Buffer | string, next: number): void {
     this.next = next
-    if (this.#sink.write(events)) return
+    this.#sink.write(events)
+    if (this.#sink.unread < TAIL_UNREAD) return
     this.#tail?.leave(this)
     this.#tail = undefined
     void this.#waitThenCatchUp()
@@ -88,7 +93,7 @@ class Subscription implements Subscriber {
 
   /** Sends all there is, at least one control event, then joins the others. */
   async #run(): Promise<void> {
-    const { context, live } = this.#service
+    const { context, live, reads } = this.#service
     for (let isFirst = this.next >= 0; !this.#isOver; isFirst = false) {
       const state = context.find(this.#name)
       if (state === undefined || state.created !== this.#created) return this.finish()
@@ -101,23 +106,27 @@ class Subscription implements Subscriber {
         tail.join(this)
         return
       }
-      const chunk = await readChunk(context, state, this.next, CHUNK_BYTES)
+      const chunk = await reads.run(() => readChunk(context, state, this.next, CHUNK_BYTES))
       if (this.#isOver) return
       this.next = chunk.next
-      const isReady = this.#sink.write(dataEvent(state, chunk) + controlEvent(state, chunk.next, this.leastCursor))
+      this.#sink.write(dataEvent(state, chunk) + controlEvent(state, chunk.next, this.leastCursor))
       if (state.endVisible && chunk.next === state.visible) return this.finish()
-      if (!isReady && !(await this.#isDrained())) return
+      const { unread } = this.#sink
+      if (unread >= CATCH_UP_UNREAD && !(await this.#isDrained(unread))) return
     }
   }
 
   async #waitThenCatchUp(): Promise<void> {
-    if (await this.#isDrained()) this.catchUp()
+    if (await this.#isDrained(CATCH_UP_UNREAD)) this.catchUp()
   }
 
-  /** Drops a client that does not read. */
-  async #isDrained(): Promise<boolean> {
-    if (await this.#sink.drained(this.#service.options.slowReaderMs)) return !this.#isOver
-    if (this.#isOver) return false
+  /** Drops a client that does not read, or reads slowly while there is no memory for `ownBytes`. */
+  async #isDrained(ownBytes: number): Promise<boolean> {
+    const { buffered } = this.#service.limits
+    const isHeld = buffered.hold(this.#sink, ownBytes, 'slow-reader')
+    const isDrained = isHeld && (await this.#sink.drained())
+    buffered.release(this.#sink)
+    if (isDrained || this.#isOver) return !this.#isOver
     this.close()
     this.#sink.drop('slow-reader')
     return false

@@ -39,8 +39,11 @@ export interface RequestReport {
   dropped?: DropReason | undefined
 }
 
-/** `slow-reader`: it did not read for `slowReaderMs`. `shutdown`: the handler was closed. */
-export type DropReason = 'slow-reader' | 'shutdown'
+/**
+ * `slow-reader`: it read nothing for `slowReaderMs`, or slowly while others needed the memory for its answer. `slow-writer`: it sent its
+ * body slowly while others needed the memory for it.
+ */
+export type DropReason = 'slow-reader' | 'slow-writer'
 
 export interface HandlerOptions {
   /** The path before the names of streams. Default `/`. */
@@ -63,8 +66,13 @@ export interface HandlerOptions {
   longPollMs?: Duration | undefined
   /** How long an event stream lasts before the client connects again. Default 60,000. */
   sseMs?: Duration | undefined
-  /** A subscriber of events that reads nothing for so long is dropped. Default 30,000. */
+  /** A client that reads nothing of its answer or events for so long is dropped. Default 30,000. */
   slowReaderMs?: Duration | undefined
+  /**
+   * Bytes of bodies that arrive and of answers that are not read that may wait in memory, about. With more, the clients that take longest
+   * are dropped. Default 256 MiB.
+   */
+  maxBufferedBytes?: ByteSize | undefined
   /** Cache-Control of data that does not change: `public`, `private` or `no-store`. Default `public`; with `authorize`, `private`. */
   cache?: 'public' | 'private' | 'no-store' | undefined
   /** Called after each request. */

@@ -1,13 +1,14 @@
 /** A request of the Fetch standard, for Hono, Next.js, Bun and Deno. */
 import { clearTimeout, setTimeout } from 'node:timers'
-import { EMPTY, type Exchange, type HeaderList, type Sink } from './exchange.js'
-import { Refusal } from './refusal.js'
+import { type ClientLimits, EMPTY, type Exchange, type HeaderList, type Sink } from './exchange.js'
+import { busy, Refusal } from './refusal.js'
 import { splitTarget } from './target.js'
 import type { DropReason } from './types.js'
 
 /** Statuses whose answers have no body. */
 const NO_BODY = [101, 103, 204, 205, 304]
-const SLOW_BYTES = 1 << 20
+/** Bytes that the runtime takes over without a client that reads them. */
+const RUNTIME_BYTES = 1 << 16
 
 export class WebExchange implements Exchange, Sink {
   readonly method: string
@@ -16,14 +17,17 @@ export class WebExchange implements Exchange, Sink {
   readonly response: Promise<Response>
   status = 0
   dropped: DropReason | undefined
+  held = 0
   readonly #request: Request
+  readonly #limits: ClientLimits
   #respond: (response: Response) => void = () => {}
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined
   #isOver = false
   #onEnd: (() => void)[] = []
   #onDrain: (() => void) | undefined
 
-  constructor(request: Request) {
+  constructor(request: Request, limits: ClientLimits) {
+    this.#limits = limits
     this.#request = request
     this.method = request.method
     const { path, query } = splitTarget(request.url)
@@ -45,14 +49,18 @@ export class WebExchange implements Exchange, Sink {
 
   async #collect(maxBytes: number): Promise<Buffer> {
     const { body } = this.#request
+    const { buffered } = this.#limits
     if (body === null) return EMPTY
     const parts: Uint8Array[] = []
     let bytes = 0
     for await (const part of body as unknown as AsyncIterable<Uint8Array>) {
+      if (this.#isOver) throw new Refusal(408, 'gone', 'the client is gone, or sends too slowly')
       bytes += part.length
       if (bytes > maxBytes) throw new Refusal(413, 'too-large', `a body has at most ${maxBytes} bytes`)
+      if (!buffered.hold(this, part.length, 'slow-writer')) throw busy('other requests use all memory for bodies')
       parts.push(part)
     }
+    buffered.keep(this)
     return Buffer.concat(parts)
   }
 
@@ -76,7 +84,7 @@ export class WebExchange implements Exchange, Sink {
         pull: () => this.#onDrain?.(),
         cancel: () => this.#ended(),
       },
-      new ByteLengthQueuingStrategy({ highWaterMark: SLOW_BYTES }),
+      new ByteLengthQueuingStrategy({ highWaterMark: RUNTIME_BYTES }),
     )
     this.#respond(new Response(stream, { status, headers: pairsOf(headers) }))
     return this
@@ -87,13 +95,16 @@ export class WebExchange implements Exchange, Sink {
     else this.#onEnd.push(ended)
   }
 
-  write(chunk: string | Buffer): boolean {
-    if (this.#isOver || this.#controller === undefined) return false
-    if (chunk.length > 0) this.#controller.enqueue(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
-    return (this.#controller.desiredSize ?? 0) > 0
+  write(chunk: string | Buffer): void {
+    if (!this.#isOver && chunk.length > 0)
+      this.#controller?.enqueue(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
   }
 
-  drained(ms: number): Promise<boolean> {
+  get unread(): number {
+    return Math.max(0, RUNTIME_BYTES - (this.#controller?.desiredSize ?? RUNTIME_BYTES))
+  }
+
+  drained(): Promise<boolean> {
     if (this.#isOver) return Promise.resolve(false)
     return new Promise((resolve) => {
       const settle = (drained: boolean): void => {
@@ -101,7 +112,7 @@ export class WebExchange implements Exchange, Sink {
         this.#onDrain = undefined
         resolve(drained)
       }
-      const timer = setTimeout(() => settle(false), ms)
+      const timer = setTimeout(() => settle(false), this.#limits.slowReaderMs)
       this.#onDrain = () => settle(true)
       this.onEnd(() => settle(false))
     })
@@ -116,6 +127,7 @@ export class WebExchange implements Exchange, Sink {
   drop(reason: DropReason): void {
     if (this.#isOver) return
     this.dropped = reason
+    if (this.status === 0) this.reply(408, [])
     this.#controller?.error(new Error(reason))
     this.#ended()
   }

@@ -1,0 +1,141 @@
+/** Clients that read or write slowly: docs/SERVE.md, "Limits". */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { type HandlerOptions, streamsHandler } from '../../src/http/index.js'
+import { Turns } from '../../src/http/turns.js'
+import { type Served, serveStreams } from '../fixtures/http.js'
+import { scratchStreams } from '../fixtures/streams.js'
+
+const MEBIBYTE = 1 << 20
+const HEADERS = 'Host: x\r\nContent-Type: text/plain\r\n'
+
+interface Watched extends Served {
+  port: number
+  /** The reasons for which clients were dropped. */
+  drops: string[]
+  buffered(): number
+}
+
+/** A server with the stream `s` of `records` records of 1 MiB. */
+async function serve(records: number, options: HandlerOptions): Promise<Watched> {
+  const drops: string[] = []
+  const onRequest: HandlerOptions['onRequest'] = ({ dropped }) => {
+    if (dropped !== undefined) drops.push(dropped)
+  }
+  const served = await serveStreams({ onRequest, chunkBytes: 8 * MEBIBYTE, ...options })
+  onTestFinished(() => served.stop())
+  const stream = served.streams.stream('s')
+  await stream.create({ encoding: 'bytes', contentType: 'text/plain' })
+  for (let i = 0; i < records; i++) await stream.append(Buffer.alloc(MEBIBYTE, 0x61))
+  const { port } = served.server.address() as { port: number }
+  const buffered = () => Number(/^durlog_http_buffered_bytes (\d+)$/m.exec(served.handler.metrics())?.[1])
+  return { ...served, port, drops, buffered }
+}
+
+/** Sends `text` and reads nothing. */
+function stuck(port: number, text: string | Buffer): Socket {
+  const socket = connect(port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  socket.on('error', () => {})
+  socket.pause()
+  socket.write(text)
+  return socket
+}
+
+test('a client that does not read its answer is dropped', async () => {
+  const { port, drops } = await serve(8, { slowReaderMs: 50 })
+  const socket = stuck(port, `GET /s HTTP/1.1\r\n${HEADERS}\r\n`)
+  await expect.poll(() => drops).toEqual(['slow-reader'])
+  socket.resume()
+  await once(socket, 'close')
+})
+
+test('a client that reads its answer late, but in time, keeps its connection', async () => {
+  const { port, drops, buffered } = await serve(8, { slowReaderMs: 600_000 })
+  const socket = stuck(port, `GET /s HTTP/1.1\r\n${HEADERS}\r\n`)
+  await expect.poll(buffered).toBeGreaterThan(8 * MEBIBYTE - 1)
+  let text = ''
+  socket.on('data', (data) => {
+    text = (text + data.toString('latin1')).slice(-2000)
+  })
+  socket.resume()
+  await expect.poll(buffered).toBe(0)
+  socket.write(`HEAD /s HTTP/1.1\r\n${HEADERS}\r\n`)
+  await expect.poll(() => text).toMatch(/HTTP\/1\.1 200 OK\r\n.*\r\n\r\n$/s)
+  expect(drops).toEqual([])
+})
+
+test('clients that do not read hold a limited amount of memory, and others are answered', async () => {
+  const { url, port, drops, buffered } = await serve(8, { maxBufferedBytes: 20 * MEBIBYTE, slowReaderMs: 600_000 })
+  const sockets = Array.from({ length: 6 }, (_, at) =>
+    stuck(port, `GET /s${at % 2 === 0 ? '?offset=-1&live=sse' : ''} HTTP/1.1\r\n${HEADERS}\r\n`),
+  )
+  await expect.poll(() => drops.length).toBeGreaterThan(1)
+  expect(buffered()).toBeLessThanOrEqual(20 * MEBIBYTE)
+  expect((await (await fetch(`${url}/s`)).text()).length).toBe(8 * MEBIBYTE)
+  expect(new Set(drops)).toEqual(new Set(['slow-reader']))
+  for (const socket of sockets) socket.destroy()
+  await expect.poll(buffered).toBe(0)
+})
+
+test('bodies that arrive slowly hold a limited amount of memory, and others are stored', async () => {
+  const { url, port, drops, buffered, streams } = await serve(0, { maxBufferedBytes: 2 * MEBIBYTE })
+  const body = Buffer.alloc(MEBIBYTE, 0x62)
+  const begun = `POST /s HTTP/1.1\r\n${HEADERS}Content-Length: 8000000\r\n\r\n`
+  const sockets = Array.from({ length: 4 }, () => stuck(port, Buffer.concat([Buffer.from(begun), body])))
+  await expect.poll(() => drops.length).toBeGreaterThan(1)
+  expect(buffered()).toBeLessThanOrEqual(2 * MEBIBYTE)
+  const sent = { method: 'POST', headers: { 'content-type': 'text/plain' }, body }
+  expect((await fetch(`${url}/s`, sent)).status).toBe(204)
+  expect(new Set(drops)).toEqual(new Set(['slow-writer']))
+  expect((await fetch(`${url}/s`, { ...sent, body: Buffer.alloc(3 * MEBIBYTE) })).status).toBe(503)
+  for (const socket of sockets) socket.destroy()
+  await expect.poll(buffered).toBe(0)
+  expect(await streams.stream('s').info()).toMatchObject({ nextSeq: 1 })
+})
+
+test('fetch drops a body that arrives slowly with 408', async () => {
+  const { streams } = await scratchStreams()
+  const handler = streamsHandler(streams, { maxBufferedBytes: 1000 })
+  const begun = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(new Uint8Array(600)) })
+  const post = (body: ReadableStream<Uint8Array> | string) =>
+    handler.fetch(
+      new Request('http://host.example/s', {
+        method: 'POST',
+        headers: { 'content-type': 'text/plain' },
+        body,
+        duplex: 'half',
+      } as RequestInit),
+    )
+  await streams.stream('s').create({ encoding: 'bytes', contentType: 'text/plain' })
+  const slow = post(begun)
+  await expect.poll(() => handler.metrics()).toContain('durlog_http_buffered_bytes 600')
+  expect((await post('x'.repeat(600))).status).toBe(204)
+  expect((await slow).status).toBe(408)
+  expect(handler.metrics()).toContain('durlog_http_buffered_bytes 0')
+})
+
+test('turns are given in order, to as many jobs at a time as there are', async () => {
+  const turns = new Turns(2)
+  const started: number[] = []
+  const ends: (() => void)[] = []
+  const jobs = [0, 1, 2, 3].map((job) =>
+    turns.run(async () => {
+      started.push(job)
+      await new Promise<void>((resolve) => {
+        ends[job] = resolve
+      })
+      if (job === 1) throw new Error('failed')
+      return job
+    }),
+  )
+  expect(started).toEqual([0, 1])
+  ends[1]?.()
+  await expect(jobs[1]).rejects.toThrow('failed')
+  expect(started).toEqual([0, 1, 2])
+  ends[2]?.()
+  await jobs[2]
+  for (const end of ends) end()
+  expect(await Promise.all([jobs[0], jobs[2], jobs[3]].map(async (job) => job))).toEqual([0, 2, 3])
+})
