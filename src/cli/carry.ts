@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import type { CursorSummary, ReadOnlyLog } from '../index.js'
 import type { ShipLag, ShipRetry } from '../ship/types.js'
+import { InterruptedError } from '../terminal/interrupt.js'
 import {
   formatCounted,
   formatFields,
@@ -50,14 +51,15 @@ export function reporter(json: boolean): Report {
     void process.stderr.write(json ? `${JSON.stringify({ event, ...details })}\n` : `durlog: ${text}\n`)
 }
 
-/** A signal that aborts at the first SIGINT or SIGTERM. */
+/** A signal that aborts at the first SIGINT or SIGTERM, with an InterruptedError as the reason. */
 export function endingSignal(): AbortSignal {
   const ending = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ending.abort())
+  const end = (): void => ending.abort(new InterruptedError('ended by a signal; run it again to continue'))
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end)
   return ending.signal
 }
 
-/** Returns when the work is done; throws if it failed. */
+/** Returns when the work is done; throws if it failed, or if a signal ended it before. */
 export async function watch(
   words: CarryWords,
   carrying: Carrying,
@@ -72,13 +74,16 @@ export async function watch(
   const progress = startProgress(words.command, flags.once ? log.syncedSeq + 1 : 0, json)
   const timer = setInterval(progressReporter(words, progress, stats, json), PROGRESS_MS)
   const signalled = ending.aborted ? Promise.resolve() : once(ending, 'abort')
+  const idle = flags.once ? [carrying.idle().then(() => true)] : []
+  let isDone: boolean
   try {
-    await Promise.race([failed, signalled, ...(flags.once ? [carrying.idle()] : [])])
+    isDone = await Promise.race([failed, signalled.then(() => flags.once !== true), ...idle])
     await carrying.close()
   } finally {
     clearInterval(timer)
     progress.stop()
   }
+  if (!isDone) throw ending.reason
   const { records, bytes, seq } = stats()
   if (json) return writeSummary(`${JSON.stringify({ records, bytes, [`${words.done}Seq`]: seq })}\n`)
   const last = records > 0 ? `, up to seq ${seq}` : ''

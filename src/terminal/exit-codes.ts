@@ -38,7 +38,7 @@ Exit status:
   75  another writer has the log open
   76  the destination holds other records
   77  the destination refuses
- 130  ended by Ctrl-C`
+ 130  ended by Ctrl-C or another signal before the work was done`
 
 export const EXIT_CODES_HINT: string = `
 Exit status: 0 done; "durlog --help" lists all others.`

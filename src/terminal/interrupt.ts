@@ -1,13 +1,13 @@
-/** Ctrl-C on a command that works for a while. */
+/** Ctrl-C or another signal that ends a command. */
 
 const EXIT_CODE = 130
 
-/** A command was ended by SIGINT after it had finished what it had begun. */
+/** A signal has ended a command before its work was done; what it had begun is finished. */
 export class InterruptedError extends Error {
   readonly exitCode: number = EXIT_CODE
 
-  constructor() {
-    super('ended by SIGINT')
+  constructor(message = 'ended by SIGINT') {
+    super(message)
   }
 }
 

@@ -95,6 +95,24 @@ describe.skipIf(missingServer !== '')('with a server that accepts connections an
     }
   })
 
+  test('ship --once and restore end with status 130 if a signal ends them before their work is done', async () => {
+    const dir = await threeRecords()
+    const back = join(scratchDir(), 'back')
+    for (const args of [
+      ['ship', dir, '--once'],
+      ['restore', back],
+    ]) {
+      const silent = await speechlessServer()
+      const [command, folder, ...flags] = args as [string, string, ...string[]]
+      const child = startDurlog([command, folder, silent.url, '--stream', STREAM, ...flags])
+      const ended = once(child, 'close')
+      child.stderr?.resume()
+      await expect.poll(() => silent.accepted()).toBeGreaterThan(0)
+      child.kill('SIGTERM')
+      expect(await ended).toEqual([130, null])
+    }
+  })
+
   test('ship and restore end after --retry-for with the status of an unreachable destination', async () => {
     const silent = await speechlessServer()
     const limits = ['--stream', STREAM, '--timeout', '100', '--retry-for', '300']

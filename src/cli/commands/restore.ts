@@ -9,6 +9,7 @@ import { type Progress, startProgress } from '../../terminal/progress.js'
 import { toBytes, toTimeMs } from '../arguments.js'
 import { addBucket, isBucket } from '../bucket-flags.js'
 import { type BucketRestoreFlags, runBucketRestore } from '../bucket-restore.js'
+import { endingSignal } from '../carry.js'
 import { addNats, type NatsFlags, toAccess } from '../nats-flags.js'
 import { runCopy } from './backup.js'
 
@@ -43,10 +44,8 @@ export function register(program: Command): void {
 async function run(dir: string, url: string | undefined, flags: Flags): Promise<void> {
   if (url !== undefined && statSync(url, { throwIfNoEntry: false })?.isDirectory())
     return runCopy('restore', url, dir, { json: flags.json === true })
-  const ending = new AbortController()
-  const end = (): void => ending.abort(new InputError('ended by a signal; run it again to continue', ExitCode.io))
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end)
-  if (isBucket(url)) return runBucketRestore(dir, url, flags, ending.signal)
+  const ending = endingSignal()
+  if (isBucket(url)) return runBucketRestore(dir, url, flags, ending)
   const { stream, subject, from, to, until, follow, segmentBytes, json } = flags
   if (stream === undefined)
     throw new InputError(
@@ -70,7 +69,7 @@ async function run(dir: string, url: string | undefined, flags: Flags): Promise<
       segmentBytes,
       retryForMs: flags.retryFor,
       onProgress: (restored, total) => void onProgress(restored, total),
-      signal: ending.signal,
+      signal: ending,
     })
     if (json) return await writeSummary(`${JSON.stringify(report)}\n`)
     const { records, firstSeq, nextSeq } = report
