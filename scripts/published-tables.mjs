@@ -122,10 +122,10 @@ function readmeSlower(results) {
     ],
     [
       'HTTP round trip, append at `async`',
-      'a store into a memory-mapped file, `msync(MS_ASYNC)`',
+      'the same with a store into a memory map and `msync(MS_ASYNC)`',
       ratioOf('wal', 'HTTP round trip, answered after the append, not', 'durlog append at async'),
     ],
-    ['1 MiB appends at `sync`, time', '`O_DIRECT` + `O_DSYNC` writes', 1 / target('commit-1mib')],
+    ['1 MiB appends at `sync`', '`O_DIRECT` + `O_DSYNC` writes', 1 / target('commit-1mib')],
   ]
   return markdownTable(
     ['work', 'compared with', 'durlog takes'],
