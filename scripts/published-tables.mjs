@@ -122,7 +122,7 @@ function readmeSlower(results) {
     ],
     [
       'HTTP round trip, append at `async`',
-      'the same with a store into a memory map and `msync(MS_ASYNC)`',
+      'the same round trip, with `msync(MS_ASYNC)` of a memory map',
       ratioOf('wal', 'HTTP round trip, answered after the append, not', 'durlog append at async'),
     ],
     ['1 MiB appends at `sync`', '`O_DIRECT` + `O_DSYNC` writes', 1 / target('commit-1mib')],
