@@ -1,8 +1,8 @@
-// The tables of README.md and docs/BENCHMARKS.md, made from bench/results.json. In a document,
+// The tables of README.md, docs/BENCHMARKS.md and docs/TARGETS.md, made from bench/results.json. In a document,
 // `<!-- figures: NAME -->` and `<!-- end -->` enclose the table NAME.
 import { formatNumber } from '../bench/dist/report/format.js'
 
-export const DOCUMENTS = ['README.md', 'docs/BENCHMARKS.md']
+export const DOCUMENTS = ['README.md', 'docs/BENCHMARKS.md', 'docs/TARGETS.md']
 export const FILE_SYSTEMS = ['ext4', 'xfs', 'btrfs']
 
 const number = (value) => (typeof value === 'number' ? formatNumber(value) : '')
