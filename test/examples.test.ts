@@ -240,20 +240,23 @@ test.skipIf(missingServer !== '')(`an order is in the stream after it was shippe
 
 test('every example is run by a test, except those that need Electron, Docker or systemd', () => {
   execFileSync(process.execPath, ['--check', join(EXAMPLES, 'electron-main.cjs')])
-  const source = readdirSync(EXAMPLES).filter((name) => name.endsWith('.mjs'))
+  const source = readdirSync(EXAMPLES).filter((name) => /\.(mjs|py)$/.test(name))
   const tests = [
     'agent-session.mjs',
+    'ai-chat.mjs', // by test/http/examples.test.ts
     'cluster-outbox.mjs',
     'event-sourcing.mjs',
     'import-json-lines.mjs',
     'outbox-consumer.mjs',
     'outbox-producer.mjs',
     'pino-service.mjs',
+    'python-producer.py', // by test/http/kill.test.ts
     'server-sent-events.mjs',
     'ship-to-jetstream.mjs',
     'snapshot.mjs', // by test/snapshots.test.ts
     'streams-accounts.mjs',
     'streams-agents.mjs',
+    'tanstack-chat.mjs', // by test/http/examples.test.ts
     'worker-threads.mjs',
   ]
   expect(source.sort()).toEqual(tests)

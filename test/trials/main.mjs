@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const VITEST = 'node_modules/vitest/vitest.mjs'
 
-/** A trial that is also a test, in short: `kills` and `seed` are the variables that the test reads. */
+/** A trial that is also a test, in short: `kills` or `requests`, and `seed`, are the variables that the test reads. */
 const TESTS = {
   kill: {
     what: 'kill -9 of a writer',
@@ -32,6 +32,17 @@ const TESTS = {
     what: 'kill -9 of a process that logs through durlog/pino',
     args: ['test/pino.test.ts', '-t', 'kill'],
     kills: ['DURLOG_PINO_KILLS', 50],
+  },
+  serve: {
+    what: "kill -9 of an HTTP server of streams, with the protocol's official client",
+    args: ['test/http/kill.test.ts'],
+    kills: ['SERVE_KILLS', 200],
+  },
+  hostile: {
+    what: 'hostile requests to durlog serve',
+    args: ['test/http/hostile.test.ts'],
+    requests: ['HOSTILE_REQUESTS', 200_000],
+    seed: 'HOSTILE_SEED',
   },
 }
 
@@ -57,16 +68,18 @@ function run(args, environment = {}) {
   return status ?? 1
 }
 
-function runTest({ args, kills: [killsName, usual], seed: seedName }, given) {
-  const options = { kills: { type: 'string', default: String(usual) } }
+function runTest({ args, kills, requests, seed: seedName }, given) {
+  const unit = kills === undefined ? 'requests' : 'kills'
+  const [countName, usual] = kills ?? requests
+  const options = { [unit]: { type: 'string', default: String(usual) } }
   if (seedName !== undefined) options.seed = { type: 'string', default: '1' }
   const { values } = parseArgs({ args: given, options })
-  return run([VITEST, 'run', ...args], { [killsName]: values.kills, ...(seedName && { [seedName]: values.seed }) })
+  return run([VITEST, 'run', ...args], { [countName]: values[unit], ...(seedName && { [seedName]: values.seed }) })
 }
 
 function usage() {
   const rows = Object.entries({ ...TESTS, ...PROGRAMS }).map(([name, { what }]) => `  ${name.padEnd(10)} ${what}`)
-  return `usage: npm run trial -- NAME [--kills N] [--seed N] [other options]\n${rows.join('\n')}`
+  return `usage: npm run trial -- NAME [--kills N | --requests N] [--seed N] [other options]\n${rows.join('\n')}`
 }
 
 const [name, ...given] = argv.slice(2)

@@ -28,7 +28,7 @@ function summaryOf(file: string): string {
 
 async function run(name: string | undefined): Promise<void> {
   const files = readdirSync(FOLDER).sort()
-  const nameOf = (file: string): string => file.replace(/\.(?:[cm]js|service)$/, '')
+  const nameOf = (file: string): string => file.replace(/\.(?:[cm]js|py|service)$/, '')
   if (name === undefined) {
     const lines = files.map((file) => `${nameOf(file).padEnd(20)}${summaryOf(file)}\n`)
     await writeOut(lines.join(''))
