@@ -2,7 +2,8 @@
 import { existsSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { open } from '../index.js'
-import { Catalog, type CatalogHead } from '../streams/catalog.js'
+import { Catalog } from '../streams/catalog.js'
+import type { CatalogHead } from '../streams/catalog-records.js'
 import { FolderFiles } from '../streams/folder-files.js'
 
 /** The main log of the streams in `dir`, or `dir` if it is no folder of streams. */

@@ -33,6 +33,8 @@ export async function readChunk(
     // Each read costs a turn of a worker: none is made for the last bytes.
     const enough = maxBytes - maxBytes / 8
     while (chunk.bytes < enough && chunk.next < state.visible) {
+      // The next request finds out that retention has removed the following records.
+      if (chunk.records.length > 0 && chunk.next < state.firstSeq) return chunk
       const found = await source.next(state, chunk.next, maxBytes - chunk.bytes)
       if (found.length === 0) chunk.next = state.visible
       for (const { value, seq } of found) {

@@ -54,7 +54,7 @@ async function wanted(service: Service, call: Call): Promise<{ meta: StreamMeta;
   const contentType = given === '' ? (source === undefined ? 'application/octet-stream' : undefined) : given
   const encoding = source?.encoding ?? (mediaType(contentType as string) === 'application/json' ? 'json' : 'bytes')
   return {
-    meta: { encoding, contentType, ...expiryOf(call), fork: forked?.fork },
+    meta: { encoding, contentType, ...expiryOf(call), fork: forked?.fork, retention: undefined },
     forkAnywhere: forked?.anywhere ?? false,
   }
 }

@@ -27,7 +27,8 @@ async function seek(service: Service, { exchange, scope, query }: Call): Promise
   let [low, high] = [state.firstSeq, state.visible]
   try {
     while (low < high) {
-      const middle = Math.floor((low + high) / 2)
+      // Retention may have removed records meanwhile.
+      const middle = Math.max(Math.floor((low + high) / 2), state.firstSeq)
       const [record] = await source.next(state, middle, 1)
       if (record !== undefined && record.timestamp < Number(at)) low = middle + 1
       else high = middle

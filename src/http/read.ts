@@ -25,7 +25,7 @@ export async function read(service: Service, call: Call): Promise<void> {
   if (others.length > 0) throw badRequest('there are several offsets')
   if (live !== undefined && offset === undefined) throw badRequest('a live read needs an offset')
   if (live !== undefined && live !== 'long-poll' && live !== 'sse') throw badRequest('live is long-poll or sse')
-  const from = startOf(state, offset)
+  let from = startOf(state, offset)
   state.usedMs = Date.now()
   if (live === 'sse') return subscribe(service, call, state, { from, cursor })
   if (offset === 'now' && live === undefined) return answerNow(service, call, state)
@@ -37,7 +37,16 @@ export async function read(service: Service, call: Call): Promise<void> {
   const now = existing(service, name)
   if (now.created !== state.created) throw notFound()
   now.usedMs = Date.now()
-  const chunk = await service.reads.run(() => readChunk(context, now, from, service.options.chunkBytes))
+  const chunk = await service.reads.run(async () => {
+    // Retention may have removed records meanwhile.
+    if (offset === undefined || offset === '-1') from = now.firstSeq
+    try {
+      return await readChunk(context, now, from, service.options.chunkBytes)
+    } catch (error) {
+      checkKept(now, from)
+      throw error
+    }
+  })
   answer(service, call, now, { chunk, from, live: live !== undefined, cursor })
 }
 
@@ -47,8 +56,12 @@ function startOf(state: StreamState, offset: string | undefined): number {
   if (offset === undefined || offset === '-1') return state.firstSeq
   const seq = seqOf(offset)
   if (seq > state.visible) throw badRequest('the offset is after the end of the stream')
-  if (seq < state.firstSeq) throw new Refusal(410, 'gone', 'the data at the offset is not kept any more')
+  checkKept(state, seq)
   return seq
+}
+
+function checkKept({ firstSeq }: StreamState, seq: number): void {
+  if (seq < firstSeq) throw new Refusal(410, 'gone', 'the data at the offset is not kept any more')
 }
 
 interface Answer {

@@ -9,7 +9,7 @@ import { checkStreamName } from '../streams/file-name.js'
 import { FolderFiles } from '../streams/folder-files.js'
 import type { OwnerContext, Records } from '../streams/internals.js'
 import { mediaType, type StreamMeta } from '../streams/meta.js'
-import { NO_DISK, StreamState } from '../streams/state.js'
+import { NO_DISK, NO_FILES, StreamState } from '../streams/state.js'
 import { StreamTable } from '../streams/table.js'
 import type { StreamEncoding, StreamRecord } from '../streams/types.js'
 import type { ReadOnlyLog } from '../types.js'
@@ -54,7 +54,14 @@ class ServedLog {
     this.name = basename(log.dir)
     checkStreamName(this.name)
     const encoding = mediaType(contentType) === 'application/json' ? 'json' : 'bytes'
-    this.#meta = { encoding, contentType, ttlMs: undefined, expiresAtMs: undefined, fork: undefined }
+    this.#meta = {
+      encoding,
+      contentType,
+      ttlMs: undefined,
+      expiresAtMs: undefined,
+      fork: undefined,
+      retention: undefined,
+    }
     this.context = this.#makeContext(encoding)
     this.#take(log.syncedSeq)
     this.#following = this.#follow()
@@ -91,7 +98,7 @@ class ServedLog {
     const { firstSeq, generation } = this.#log
     let state = this.#table.find(this.name)
     if (state?.created !== generation) {
-      state = new StreamState(this.name, generation, NO_DISK, false, this.#meta, undefined)
+      state = new StreamState(this.name, generation, NO_DISK, NO_FILES, this.#meta, undefined)
       this.#table.streams.set(this.name, state)
       this.#table.wakeAll()
     }

@@ -2,7 +2,7 @@
 import { DurlogError } from '../errors.js'
 import type { Durability } from '../index.js'
 import type { FramingLog } from '../open.js'
-import { decide, decideBatch, type Wanted } from './decide.js'
+import { checkForkStart, decide, decideBatch, type Wanted } from './decide.js'
 import { type EntryKind, encodeEntry } from './entry.js'
 import type { FrameMemory } from './frame-memory.js'
 import type { RequestId } from './requests.js'
@@ -115,6 +115,8 @@ export class BatchCall implements Call {
     }
     const verdicts = decideBatch(this.#items, table.find)
     this.#results = verdicts.map(({ seq, outcome }) => ({ seq, duplicate: outcome === 'duplicate' }))
+    for (const [at, { outcome }] of verdicts.entries())
+      if (outcome === 'stored') checkForkStart(this.#items[at] as Item, table.find)
     const duplicates = this.#results.filter(({ duplicate }) => duplicate).length
     if (duplicates > 0 && duplicates < this.#items.length)
       throw new DurlogError(

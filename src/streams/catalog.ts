@@ -2,11 +2,17 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DurlogError } from '../errors.js'
 import type { Log } from '../index.js'
-import { defaultMeta, loadedMeta, type StoredMeta } from './meta.js'
+import {
+  type CatalogChange,
+  type CatalogHead,
+  goneText,
+  loadedStream,
+  type StoredRecord,
+  type StoredStream,
+  streamText,
+} from './catalog-records.js'
 import { Pace } from './pace.js'
-import type { StoredRequests } from './requests.js'
-import { type ProducerState, type StreamCapture, type StreamDisk, StreamState } from './state.js'
-import type { StreamEncoding } from './types.js'
+import type { StreamState } from './state.js'
 
 const FORMAT_VERSION = 1
 /** A stream with the most producers, whose ids JSON escapes, fits into a segment. */
@@ -19,41 +25,6 @@ const BATCH_RECORDS = 256
 const BEGIN = JSON.stringify({ kind: 'begin' } satisfies StoredRecord)
 /** Dead records that the catalog may hold besides as many as there are streams. */
 const SLACK_RECORDS = 4096
-
-/** The folder's state in a group. */
-export interface CatalogHead {
-  version: number
-  /** The main log's UUID. */
-  log: string
-  encoding: StreamEncoding
-  /** The entries of the log before it are in the files and the catalog. */
-  position: number
-  lastTimeMs: number
-  /** Positions of entries that do not count and may still be in the log. */
-  voids: number[]
-  /** Requests of other processes before `position`, whose answers may not have arrived. */
-  requests?: StoredRequests
-}
-
-/** Members without a value are missing. */
-interface StoredStream {
-  kind: 'stream'
-  name: string
-  created: number
-  ended?: true | undefined
-  gone?: true | undefined
-  writerSeq?: string | undefined
-  /** The encoding of a stream without other options. */
-  meta: StoredMeta | StreamEncoding
-  disk: [first: number, next: number, bytes: number, crc: number, index: string]
-  producers?: [id: string, epoch: number, seq: number, recent: number[]][] | undefined
-}
-
-type StoredRecord =
-  | { kind: 'begin' }
-  | StoredStream
-  | { kind: 'gone'; name: string }
-  | ({ kind: 'commit' } & CatalogHead)
 
 /** An entry of a stream in a group. */
 interface Found {
@@ -213,13 +184,6 @@ export class Catalog {
   }
 }
 
-/** A stream that a checkpoint has stored; without `capture` it was deleted. */
-export interface CatalogChange {
-  state: StreamState
-  capture: StreamCapture | undefined
-  disk: StreamDisk
-}
-
 /** Appends records a slice at a time, so that neither memory nor a turn of the event loop holds all of them. */
 class SliceWriter {
   readonly #log: Log
@@ -253,53 +217,4 @@ class SliceWriter {
     // At `memory` it may have settled at once: let the event loop turn.
     await nextTurn()
   }
-}
-
-function streamText(state: StreamState, capture: StreamCapture, disk: StreamDisk): string {
-  const { name, created, meta } = state
-  const { ended, gone, writerSeq } = capture
-  const { first, next, bytes, crc, index } = disk
-  const stored: StoredStream = {
-    kind: 'stream',
-    name,
-    created,
-    ended: ended || undefined,
-    gone: gone || undefined,
-    writerSeq,
-    meta: meta === defaultMeta(meta.encoding) ? meta.encoding : meta,
-    disk: [first, next, bytes, crc, index.toString('base64')],
-    producers: capture.producers.size === 0 ? undefined : storedProducers(capture),
-  }
-  return JSON.stringify(stored)
-}
-
-function storedProducers({ producers }: StreamCapture): StoredStream['producers'] {
-  return [...producers].map(([id, { epoch, seq, recent }]) => [id, epoch, seq, recent])
-}
-
-function goneText(name: string): string {
-  const stored: StoredRecord = { kind: 'gone', name }
-  return JSON.stringify(stored)
-}
-
-/** `older`: the streams that were created before it. */
-function loadedStream(
-  { name, created, ended, gone, writerSeq, meta, disk, producers }: StoredStream,
-  older: ReadonlyMap<string, StreamState>,
-): StreamState {
-  const [first, next, bytes, crc, index] = disk
-  const files: StreamDisk = { first, next, bytes, crc, index: Buffer.from(index, 'base64') }
-  const options = typeof meta === 'string' ? defaultMeta(meta) : loadedMeta(meta)
-  const source = options.fork === undefined ? undefined : older.get(options.fork.stream)
-  const state = new StreamState(name, created, files, false, options, source)
-  state.known = true
-  state.gone = gone === true
-  state.writerSeq = writerSeq
-  state.ended = ended === true
-  state.endVisible = state.ended
-  if (producers !== undefined)
-    state.producers = new Map<string, ProducerState>(
-      producers.map(([id, epoch, seq, recent]) => [id, { epoch, seq, recent }]),
-    )
-  return state
 }

@@ -4,14 +4,14 @@ import { DurlogError, ofFileSystem } from '../errors.js'
 import type { DurableCursor, Log } from '../index.js'
 import type { NativeStreamFiles } from '../native/stream-files.js'
 import { AlignedMemory } from './aligned-memory.js'
-import type { Catalog, CatalogChange, CatalogHead } from './catalog.js'
-import { codecOf } from './encoding.js'
+import type { Catalog } from './catalog.js'
+import type { CatalogChange, CatalogHead } from './catalog-records.js'
 import { FileRepair, type StepHook } from './file-repair.js'
 import type { FolderFiles } from './folder-files.js'
 import { Pace } from './pace.js'
-import { INDEX_BLOCK_RECORDS, INDEX_ENTRY_BYTES } from './record-index.js'
-import { NO_DISK, type StreamCapture, type StreamState } from './state.js'
-import { StoreJob, type StoreRequest } from './store-job.js'
+import type { FileDisk, StreamState } from './state.js'
+import { StoreJob } from './store-job.js'
+import { type FileRequest, StreamShare } from './stream-share.js'
 import type { StreamTable } from './table.js'
 import type { Tail } from './tail.js'
 import type { StreamChange, StreamsCheckpoint } from './types.js'
@@ -46,13 +46,6 @@ export interface CheckpointContext {
   onStep: StepHook
   /** After so many more steps, jobs stop. Of trials. */
   stepLimit: () => number
-}
-
-/** The part of a checkpoint that belongs to one stream. */
-interface Part extends StoreRequest {
-  state: StreamState
-  /** Undefined: the stream was deleted. */
-  capture: StreamCapture | undefined
 }
 
 /** Makes one checkpoint at a time. */
@@ -140,8 +133,8 @@ export class Checkpointer {
     const lane = async (): Promise<void> => {
       const memory = new AlignedMemory()
       while (!failed) {
-        const job = new StoreJob<Part>(tail)
-        const taken = takeParts(states, job, changes)
+        const job = new StoreJob<FileRequest>(tail)
+        const taken = takeShares(states, job, tail, changes)
         if (taken.count === 0) return
         folderChanged ||= taken.folderChanged
         // Without a job this lane would take all streams in one turn of the event loop.
@@ -187,33 +180,43 @@ export class Checkpointer {
 
   /** Returns whether a file was repaired, which may have changed the folders. */
   async #store(
-    job: StoreJob<Part>,
+    job: StoreJob<FileRequest>,
     tail: Tail,
     memory: AlignedMemory,
     sync: boolean,
     changes: CatalogChange[],
   ): Promise<boolean> {
-    const unexpected: Part[] = []
-    await this.#runJob(job, sync, (part, disk) => {
-      if (disk === undefined) unexpected.push(part)
-      else changes.push({ state: part.state, capture: part.capture, disk })
+    const unexpected: FileRequest[] = []
+    const done = (request: FileRequest, disk: FileDisk): void => {
+      if (request.share.done(request, disk)) changes.push(request.share)
+    }
+    await this.#runJob(job, sync, (request, disk) => {
+      if (disk === undefined) unexpected.push(request)
+      else done(request, disk)
     })
-    for (const part of unexpected) {
-      const records = part.positions.map((position) => tail.at(position))
-      const disk = await new FileRepair(this.#context, memory, part.state).run(records)
-      const positions = part.positions.slice(disk.next - part.disk.next)
-      const repaired = new StoreJob<Part>(tail)
-      repaired.add({ ...part, removes: false, disk, positions })
-      await this.#runJob(repaired, sync, ({ state, capture }, stored) => {
+    for (const request of unexpected) {
+      const { state } = request.share
+      const records = request.positions.map((position) => tail.at(position))
+      const disk = await new FileRepair(this.#context, memory, state, request.disk).run(records)
+      const positions = request.positions.slice(disk.next - request.disk.next)
+      const repaired = new StoreJob<FileRequest>(tail)
+      // An earlier checkpoint that did not end may have made the new file.
+      const removes = disk.first !== request.disk.first
+      repaired.add({ ...request, fileName: state.fileName(disk.first), removes, disk, positions })
+      await this.#runJob(repaired, sync, (_, stored) => {
         if (stored === undefined)
           throw new DurlogError('ERR_DURLOG_IO', `another program changes the file of the stream "${state.name}" now`)
-        changes.push({ state, capture, disk: stored })
+        done(request, stored)
       })
     }
     return unexpected.length > 0
   }
 
-  async #runJob(job: StoreJob<Part>, sync: boolean, stored: Parameters<StoreJob<Part>['run']>[2]): Promise<void> {
+  async #runJob(
+    job: StoreJob<FileRequest>,
+    sync: boolean,
+    stored: Parameters<StoreJob<FileRequest>['run']>[2],
+  ): Promise<void> {
     const { storage, stepLimit, onStep } = this.#context
     const { steps, stopped } = await job.run(storage, { sync, stepLimit: stepLimit() }, stored)
     for (let step = 0; step < steps; step++) onStep('store')
@@ -234,41 +237,23 @@ export class Checkpointer {
 }
 
 /** Takes the next of `states` into `job`, or into `changes` if nothing of their files changes. */
-function takeParts(
+function takeShares(
   states: Iterator<StreamState>,
-  job: StoreJob<Part>,
+  job: StoreJob<FileRequest>,
+  tail: Tail,
   changes: CatalogChange[],
 ): { count: number; folderChanged: boolean } {
   let count = 0
   let folderChanged = false
+  const nowMs = Date.now()
   while (count < STREAMS_IN_TURN && !job.isFull) {
     const next = states.next()
     if (next.done === true) break
     count++
-    const part = partOf(next.value)
-    folderChanged ||= changesFolder(part)
-    if (part.removes || part.positions.length > 0) job.add(part)
-    else changes.push({ state: part.state, capture: part.capture, disk: part.disk })
+    const share = new StreamShare(next.value, tail, nowMs)
+    folderChanged ||= share.changesFolder
+    for (const request of share.requests) job.add(request)
+    if (share.requests.length === 0) changes.push(share)
   }
   return { count, folderChanged }
-}
-
-/** The stream as of the checkpoint's position. */
-function partOf(state: StreamState): Part {
-  const { fileName, disk } = state
-  const { lines } = codecOf(state.meta.encoding)
-  if (state.deleted && state.capture === undefined)
-    return { state, capture: undefined, fileName, lines, removes: true, disk: NO_DISK, positions: [] }
-  // Before anything is awaited: a later append leaves the capture alone, and does not change the live state it copies.
-  const capture = state.capture ?? state.copy()
-  state.capture = capture
-  const positions = state.tail.slice(0, capture.next - disk.next)
-  return { state, capture, fileName, lines, removes: state.replaces && disk.bytes === 0, disk, positions }
-}
-
-/** Whether files are created or removed. They may exist in the folder's pages only, from a checkpoint that did not end. */
-function changesFolder({ removes, disk, positions }: Part): boolean {
-  const inIndex = disk.index.length / INDEX_ENTRY_BYTES
-  const createsIndex = disk.next - disk.first === inIndex && inIndex + positions.length >= INDEX_BLOCK_RECORDS
-  return removes || createsIndex || (disk.bytes === 0 && positions.length > 0)
 }

@@ -67,6 +67,7 @@ async function resolveFork(
     ttlMs: ownExpiry ? meta.ttlMs : source.meta.ttlMs,
     expiresAtMs: ownExpiry ? meta.expiresAtMs : source.meta.expiresAtMs,
     fork,
+    retention: meta.retention ?? source.meta.retention,
   }
   if (forkAnywhere) {
     const earlier = context.table().find(name)?.meta.fork

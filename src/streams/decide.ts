@@ -128,6 +128,19 @@ function decideCreation(name: string, meta: StreamMeta, view: View | undefined, 
   return { outcome: 'stored', seq: fork.seq }
 }
 
+/**
+ * Throws OUT_OF_RANGE if `wanted` is a fork at a seq that its source does not keep any more. No replay asks for that: the source may
+ * have dropped the records of a fork that was deleted later.
+ */
+export function checkForkStart({ meta }: Wanted, find: Find): void {
+  if (meta?.fork === undefined) return
+  const { stream, seq } = meta.fork
+  const source = find(stream)
+  // A checkpoint in progress has decided what the source keeps.
+  const first = Math.max(source?.firstSeq ?? 0, source?.capture?.first ?? 0)
+  if (seq < first) throw outOfRange(`the stream "${stream}" begins at seq ${first}; it cannot be forked at seq ${seq}`)
+}
+
 /** By bytes of UTF-8. */
 function checkWriterSeq({ stream, writerSeq }: Wanted, greatest: string | undefined): void {
   if (writerSeq === undefined || greatest === undefined) return

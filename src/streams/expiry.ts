@@ -1,8 +1,12 @@
-/** Deletes streams whose time is over. A deletion is an entry of the log, so that every replay decides alike. */
+/**
+ * Deletes streams whose time is over. A deletion is an entry of the log, so that every replay decides alike. Streams whose oldest
+ * records are too old become part of the next checkpoint, which drops these records.
+ */
 import { clearInterval, setInterval } from 'node:timers'
 import { EntryKind } from './entry.js'
 import { bareItem } from './items.js'
 import { Pace } from './pace.js'
+import { hasOldFile } from './retention.js'
 import type { Sequencer } from './sequencer.js'
 import type { StreamState } from './state.js'
 
@@ -13,11 +17,14 @@ const SWEEP_STREAMS = 1000
 export class Expiry {
   readonly #sequencer: Sequencer
   readonly #timer: NodeJS.Timeout
+  readonly #onAged: () => void
   #sweeping = false
   #closed = false
 
-  constructor(sequencer: Sequencer) {
+  /** `onAged` is called after streams became part of the next checkpoint. */
+  constructor(sequencer: Sequencer, onAged: () => void) {
     this.#sequencer = sequencer
+    this.#onAged = onAged
     this.#timer = setInterval(() => void this.#sweep(), SWEEP_MS).unref()
   }
 
@@ -58,14 +65,22 @@ export class Expiry {
     this.#sweeping = true
     const pace = new Pace()
     let count = 0
-    for (const state of this.#sequencer.table.expiring) {
+    let aged = false
+    const { table } = this.#sequencer
+    for (const state of table.expiring) {
       const turn = pace.step()
       if (turn !== undefined) await turn
       if (this.#closed || count === SWEEP_STREAMS) break
-      if (state.gone || state.deleted || !this.#isOver(state)) continue
-      this.#remove(state)
-      count++
+      if (state.gone || state.deleted) continue
+      if (this.#isOver(state)) {
+        this.#remove(state)
+        count++
+      } else if (hasOldFile(state, Date.now())) {
+        table.touch(state)
+        aged = true
+      }
     }
+    if (aged && !this.#closed) this.#onAged()
     this.#sweeping = false
   }
 }

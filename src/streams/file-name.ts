@@ -7,6 +7,8 @@ export const NAME_MAX_BYTES = 1024
 /** Longer file names are cut, so that a name with its extension fits the 255 bytes of every file system. */
 const ESCAPED_MAX_CHARACTERS = 180
 const CUT_CHARACTERS = 110
+/** As in the names of a log's segments. */
+const SEQ_DIGITS = 20
 const PLAIN = /[a-z0-9._-]/
 /** Each byte as it is in a file name. */
 const ESCAPED = Array.from({ length: 256 }, (_, byte) =>
@@ -37,6 +39,11 @@ export function fileNameOf(name: string): string {
   if (DEVICE.test(name)) escaped = escapeOf(bytes[0] as number) + escaped.slice(1)
   if (escaped.length <= ESCAPED_MAX_CHARACTERS) return escaped
   return `${escaped.slice(0, CUT_CHARACTERS)}~${createHash('sha256').update(bytes).digest('hex')}`
+}
+
+/** Of a stream with several files, the one that begins with the seq `first`. No other stream has that file name. */
+export function fileNameFrom(fileName: string, first: number): string {
+  return `${fileName}~${String(first).padStart(SEQ_DIGITS, '0')}`
 }
 
 function escapeOf(byte: number): string {

@@ -12,7 +12,7 @@ import type { FolderFiles } from './folder-files.js'
 import { frameOf } from './frame.js'
 import { completeLines, withoutSpaces } from './lines.js'
 import { encodeIndex } from './record-index.js'
-import type { StreamDisk, StreamState } from './state.js'
+import type { FileDisk, StreamState } from './state.js'
 import type { TailRecord } from './tail.js'
 import type { StreamChange } from './types.js'
 
@@ -42,25 +42,26 @@ const NOTHING: Found = { ends: [], kept: EMPTY }
 export class FileRepair {
   readonly #context: FileRepairContext
   readonly #memory: AlignedMemory
-  readonly #name: string
+  readonly #state: StreamState
   readonly #codec: StreamCodec
   readonly #path: string
-  #disk: StreamDisk
+  #disk: FileDisk
   #file: FileHandle | undefined
   /** The same file, by O_DIRECT; null if the system refuses it. */
   #direct: FileHandle | null | undefined
 
-  constructor(context: FileRepairContext, memory: AlignedMemory, { name, meta, disk }: StreamState) {
+  /** `disk`: the file of `state` that is not as expected. */
+  constructor(context: FileRepairContext, memory: AlignedMemory, state: StreamState, disk: FileDisk) {
     this.#context = context
     this.#memory = memory
-    this.#name = name
-    this.#codec = codecOf(meta.encoding)
-    this.#path = context.files.records(name, this.#codec)
+    this.#state = state
+    this.#codec = codecOf(state.meta.encoding)
+    this.#path = context.files.records(state.fileName(disk.first), this.#codec)
     this.#disk = disk
   }
 
   /** Returns the file as it is then. The first of `records`, which are to be added, may be in it already. */
-  async run(records: readonly TailRecord[]): Promise<StreamDisk> {
+  async run(records: readonly TailRecord[]): Promise<FileDisk> {
     try {
       const found = await this.#openFile(records)
       const { first, next, bytes, crc, index } = this.#disk
@@ -103,12 +104,13 @@ export class FileRepair {
   async #beginAgain(exists: boolean): Promise<void> {
     await this.#file?.close()
     this.#file = undefined
-    const original = exists ? this.#context.files.aside(this.#name, this.#codec) : ''
+    const { name } = this.#state
+    const { first, next } = this.#disk
+    const original = exists ? this.#context.files.aside(name, this.#codec) : ''
     this.#context.onStep('move aside')
     if (exists) await rename(this.#path, original)
-    await rm(this.#context.files.index(this.#name), { force: true })
-    const { first, next } = this.#disk
-    this.#context.onChanged({ stream: this.#name, original, lostFirst: first, lostLast: next - 1 })
+    await rm(this.#context.files.index(this.#state.fileName(first)), { force: true })
+    this.#context.onChanged({ stream: name, original, lostFirst: first, lostLast: next - 1 })
     this.#disk = { first: next, next, bytes: 0, crc: 0, index: EMPTY }
   }
 
@@ -120,9 +122,10 @@ export class FileRepair {
     if (found.kept.length === size - from) return found
     const rest = (await readRange(this.#file as FileHandle, from, size)).subarray(found.kept.length)
     if (!this.#isOwn(rest, records.slice(found.ends.length))) {
-      const original = this.#context.files.aside(this.#name, this.#codec)
+      const { name } = this.#state
+      const original = this.#context.files.aside(name, this.#codec)
       await copyDurably(this.#path, original)
-      this.#context.onChanged({ stream: this.#name, original, lostFirst: -1, lostLast: -1 })
+      this.#context.onChanged({ stream: name, original, lostFirst: -1, lostLast: -1 })
     }
     this.#context.onStep('cut')
     await (this.#file as FileHandle).truncate(from + found.kept.length)

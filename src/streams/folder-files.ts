@@ -28,12 +28,13 @@ export class FolderFiles {
     return join(this.dir, 'index')
   }
 
-  records(stream: string, { lines }: Pick<StreamCodec, 'lines'>): string {
-    return join(this.dir, 'streams', fileNameOf(stream) + (lines ? '.jsonl' : '.frames'))
+  /** `fileName`: that of the stream, without an extension. */
+  records(fileName: string, { lines }: Pick<StreamCodec, 'lines'>): string {
+    return join(this.dir, 'streams', fileName + (lines ? '.jsonl' : '.frames'))
   }
 
-  index(stream: string): string {
-    return join(this.dir, 'index', fileNameOf(stream))
+  index(fileName: string): string {
+    return join(this.dir, 'index', fileName)
   }
 
   /** A new path in `changed/`. */

@@ -1,5 +1,5 @@
 /** The options that a stream is created with. They never change. */
-import type { StreamEncoding, StreamForkPoint } from './types.js'
+import type { StreamEncoding, StreamForkPoint, StreamLimits } from './types.js'
 
 export interface StreamMeta {
   readonly encoding: StreamEncoding
@@ -9,6 +9,7 @@ export interface StreamMeta {
   readonly ttlMs: number | undefined
   readonly expiresAtMs: number | undefined
   readonly fork: StreamForkPoint | undefined
+  readonly retention: StreamLimits | undefined
 }
 
 const CONTENT_TYPES: Record<StreamEncoding, string> = {
@@ -24,7 +25,14 @@ const DEFAULTS: Record<StreamEncoding, StreamMeta> = {
 }
 
 function plainMeta(encoding: StreamEncoding): StreamMeta {
-  return { encoding, contentType: undefined, ttlMs: undefined, expiresAtMs: undefined, fork: undefined }
+  return {
+    encoding,
+    contentType: undefined,
+    ttlMs: undefined,
+    expiresAtMs: undefined,
+    fork: undefined,
+    retention: undefined,
+  }
 }
 
 /** Of a stream that an append makes. */
@@ -51,7 +59,10 @@ export function sameMeta(a: StreamMeta, b: StreamMeta): boolean {
     a.expiresAtMs === b.expiresAtMs &&
     a.fork?.stream === b.fork?.stream &&
     a.fork?.seq === b.fork?.seq &&
-    a.fork?.bytes === b.fork?.bytes
+    a.fork?.bytes === b.fork?.bytes &&
+    a.retention?.maxRecords === b.retention?.maxRecords &&
+    a.retention?.maxBytes === b.retention?.maxBytes &&
+    a.retention?.maxAgeMs === b.retention?.maxAgeMs
   )
 }
 
@@ -62,12 +73,15 @@ export interface StoredMeta {
   ttlMs?: number | undefined
   expiresAtMs?: number | undefined
   fork?: StreamForkPoint | undefined
+  retention?: StreamLimits | undefined
 }
 
 export function loadedMeta(stored: StoredMeta): StreamMeta {
-  const { encoding, contentType, ttlMs, expiresAtMs, fork } = stored
-  const plain = contentType === undefined && ttlMs === undefined && expiresAtMs === undefined && fork === undefined
-  return plain ? defaultMeta(encoding) : { encoding, contentType, ttlMs, expiresAtMs, fork }
+  const { encoding, contentType, ttlMs, expiresAtMs, fork, retention } = stored
+  const options = [contentType, ttlMs, expiresAtMs, fork, retention]
+  return options.every((option) => option === undefined)
+    ? defaultMeta(encoding)
+    : { encoding, contentType, ttlMs, expiresAtMs, fork, retention }
 }
 
 /** When the stream expires if it is used at `usedMs` for the last time; Infinity if never. */

@@ -11,6 +11,8 @@ import type {
   StreamCreateOptions,
   StreamEncoding,
   StreamFork,
+  StreamLimits,
+  StreamRetention,
   StreamsOptions,
 } from './types.js'
 
@@ -39,6 +41,7 @@ const CREATE_NAMES: readonly string[] = [
   'ttlMs',
   'expiresAt',
   'fork',
+  'retention',
   'values',
   'end',
 ] satisfies (keyof StreamCreateOptions<unknown>)[]
@@ -51,6 +54,10 @@ const PRODUCER_ID_MAX_BYTES = 128
 const WRITER_SEQ_MAX_BYTES = 1024
 const CONTENT_TYPE_MAX_BYTES = 256
 const FORK_NAMES: readonly string[] = ['stream', 'seq', 'bytes'] satisfies (keyof StreamFork)[]
+const RETENTION_NAMES: readonly string[] = ['maxRecords', 'maxBytes', 'maxAgeMs'] satisfies (keyof StreamRetention)[]
+const RECORDS_RANGE = { min: 1, max: 2 ** 48 - 1, unit: 'records' }
+const BYTES_RANGE = { min: 65_536, max: 2 ** 53 - 1, unit: 'bytes' }
+const AGE_RANGE = { min: 1000, max: 2 ** 53 - 1, unit: 'milliseconds' }
 /** A time takes 6 bytes. */
 const TIMESTAMP_RANGE = { min: 0, max: 2 ** 48 - 1, unit: 'milliseconds' }
 const TIME_RANGE = { min: 0, max: 2 ** 53 - 1, unit: 'milliseconds' }
@@ -151,10 +158,22 @@ export function resolveCreateOptions(options: unknown, encoding: StreamEncoding)
       seq: whole('fork.seq', fork.seq, SEQ_RANGE, 0),
       bytes: whole('fork.bytes', fork.bytes, { min: 0, max: 2 ** 32, unit: 'bytes' }, 0),
     },
+    retention: given.retention === undefined ? undefined : resolveRetention(given.retention),
   }
   const forkAnywhere = fork !== undefined && fork.seq === undefined
   if (forkAnywhere && meta.fork?.bytes !== 0) throw invalidArgument('fork.bytes needs fork.seq, the record that is cut')
   return { meta, forkAnywhere, values, end: flag('end', given.end, false) }
+}
+
+function resolveRetention(value: unknown): StreamLimits {
+  const { maxRecords, maxBytes, maxAgeMs } = bag('retention', value, RETENTION_NAMES) as StreamRetention
+  if (maxRecords === undefined && maxBytes === undefined && maxAgeMs === undefined)
+    throw invalidArgument('retention must have maxRecords, maxBytes or maxAgeMs; got none of them')
+  return {
+    maxRecords: maxRecords === undefined ? undefined : whole('retention.maxRecords', maxRecords, RECORDS_RANGE, 0),
+    maxBytes: maxBytes === undefined ? undefined : whole('retention.maxBytes', maxBytes, BYTES_RANGE, 0),
+    maxAgeMs: maxAgeMs === undefined ? undefined : whole('retention.maxAgeMs', maxAgeMs, AGE_RANGE, 0),
+  }
 }
 
 /** Values of one append; each is checked by its encoding. */

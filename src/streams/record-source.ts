@@ -1,8 +1,8 @@
-/** Finds the records of a stream: in its file, in memory, or in the stream that it was forked from. */
-import { DurlogError } from '../errors.js'
+/** Finds the records of a stream: in its files, in memory, or in the stream that it was forked from. */
+import { type DurlogError, outOfRange } from '../errors.js'
 import type { StreamCodec } from './encoding.js'
 import type { FolderFiles } from './folder-files.js'
-import type { StreamState } from './state.js'
+import type { FileDisk, StreamDisk, StreamState } from './state.js'
 import { StreamFile } from './stream-file.js'
 import type { StreamTable } from './table.js'
 import type { StreamEncoding, StreamRecord } from './types.js'
@@ -18,7 +18,7 @@ export class RecordSource<V> {
   readonly #codecOf: (encoding: StreamEncoding) => StreamCodec
   #file: StreamFile | undefined
   /** The stream of `#file`. */
-  #name = ''
+  #owner: StreamState | undefined
 
   constructor(files: FolderFiles, table: () => StreamTable, codecOf: (encoding: StreamEncoding) => StreamCodec) {
     this.#files = files
@@ -26,23 +26,27 @@ export class RecordSource<V> {
     this.#codecOf = codecOf
   }
 
-  /** Some visible records of `state` from `from` on; none if there is none yet. */
+  /** Some visible records of `state` from `from` on; none if there is none yet. Throws ERR_DURLOG_OUT_OF_RANGE if `from` is gone. */
   async next(state: StreamState, from: number, maxBytes?: number): Promise<StreamRecord<V>[]> {
+    checkKept(state, from)
     const { owner, end } = ownerOf(state, from)
     const { disk } = owner
-    if (from < disk.first)
-      throw new DurlogError(
-        'ERR_DURLOG_OUT_OF_RANGE',
-        `the stream "${state.name}" begins at seq ${disk.first}, and ${from} is lost: read from there`,
-      )
     if (from >= disk.next) return this.#inMemory(owner, from, end, maxBytes ?? CHUNK_BYTES)
-    if (this.#name !== owner.name || this.#file === undefined) {
+    // Before anything is awaited: a checkpoint replaces `disk`.
+    const file = fileWith(disk, from)
+    if (this.#owner !== owner || this.#file === undefined) {
       await this.close()
-      this.#file = new StreamFile(this.#files, owner.name, this.#codecOf(owner.meta.encoding))
-      this.#name = owner.name
+      this.#file = new StreamFile(this.#files, owner, this.#codecOf(owner.meta.encoding))
+      this.#owner = owner
     }
-    const records = await this.#file.read<V>(disk, from, maxBytes)
-    return from + records.length > end ? records.slice(0, end - from) : records
+    try {
+      const records = await this.#file.read<V>(file, from, maxBytes)
+      return from + records.length > end ? records.slice(0, end - from) : records
+    } catch (error) {
+      // A checkpoint may have removed the file.
+      if ((error as DurlogError).code === 'ERR_DURLOG_STREAM_CHANGED') checkKept(state, from)
+      throw error
+    }
   }
 
   async close(): Promise<void> {
@@ -61,6 +65,16 @@ export class RecordSource<V> {
     }
     return records
   }
+}
+
+function checkKept({ name, firstSeq }: StreamState, seq: number): void {
+  if (seq < firstSeq)
+    throw outOfRange(`the stream "${name}" begins at seq ${firstSeq}, and ${seq} is not kept any more: read from there`)
+}
+
+/** The file that has the record `seq`, which is before `disk.next`. */
+function fileWith(disk: StreamDisk, seq: number): FileDisk {
+  return disk.older?.find(({ first, next }) => seq >= first && seq < next) ?? disk
 }
 
 /** The stream that holds record `from` of `state`, and the seq before which it does. */

@@ -1,10 +1,10 @@
 /** One stream as the owner of the folder knows it. */
 import { EMPTY } from './entry.js'
-import { fileNameOf } from './file-name.js'
+import { fileNameFrom, fileNameOf } from './file-name.js'
 import { expiryOf, type StreamMeta } from './meta.js'
 
-/** The content of the stream's files as of its last checkpoint. Never changed, only replaced. */
-export interface StreamDisk {
+/** The content of one file of a stream as of its last checkpoint. Never changed, only replaced. */
+export interface FileDisk {
   /** The seqs in the file: from `first` to `next` - 1. */
   readonly first: number
   readonly next: number
@@ -14,6 +14,16 @@ export interface StreamDisk {
   readonly crc: number
   /** The index after its last full block. */
   readonly index: Buffer
+  /** Of a file of a stream with retention that has records: the time of its first record, and the latest time. */
+  readonly times?: readonly [firstMs: number, lastMs: number] | undefined
+}
+
+/** The content of the stream's newest file. Without retention it is the only one. */
+export interface StreamDisk extends FileDisk {
+  /** With retention: the earlier files, the oldest first. */
+  readonly older?: readonly FileDisk[] | undefined
+  /** With retention: the first seqs of files that are not part of the stream any more. The next checkpoint removes them. */
+  readonly dropped?: readonly number[] | undefined
 }
 
 /** Of a stream that no checkpoint has stored. */
@@ -37,7 +47,12 @@ export interface StreamCapture {
   /** The greatest one. */
   writerSeq: string | undefined
   producers: ReadonlyMap<string, ProducerState>
+  /** With retention: the oldest seq that the checkpoint keeps. */
+  first?: number | undefined
 }
+
+/** Of a stream that replaces none. */
+export const NO_FILES: ReadonlySet<string> = new Set()
 
 /** Of a stream without producers. */
 export const NO_PRODUCERS: ReadonlyMap<string, ProducerState> = new Map()
@@ -51,8 +66,8 @@ export class StreamState {
   readonly meta: StreamMeta
   /** The stream whose records it begins with. */
   readonly source: StreamState | undefined
-  /** A deleted stream of the same name may have left files. */
-  readonly replaces: boolean
+  /** The names of files that deleted streams of the same name may have left. */
+  replaces: ReadonlySet<string>
   disk: StreamDisk
   /** The positions of the records from `disk.next` on. */
   tail: number[] = []
@@ -83,7 +98,7 @@ export class StreamState {
     name: string,
     created: number,
     disk: StreamDisk,
-    replaces: boolean,
+    replaces: ReadonlySet<string>,
     meta: StreamMeta,
     source: StreamState | undefined,
   ) {
@@ -97,18 +112,21 @@ export class StreamState {
     this.replaces = replaces
   }
 
-  /** Of its files, without an extension. */
-  get fileName(): string {
-    this.#fileName ??= fileNameOf(this.name)
-    return this.#fileName
+  /**
+   * The name of the file that begins with the seq `first`, and of its index, without an extension. `isUsedAgain`: the next
+   * checkpoints will ask for it too.
+   */
+  fileName(first: number, isUsedAgain = false): string {
+    const fileName = this.#fileName ?? fileNameOf(this.name)
+    if (isUsedAgain) this.#fileName = fileName
+    return this.meta.retention === undefined ? fileName : fileNameFrom(fileName, first)
   }
 
   /** The oldest seq that can be read. */
   get firstSeq(): number {
     const { source, disk } = this
-    return source !== undefined && disk.first === this.meta.fork?.seq
-      ? Math.min(source.firstSeq, disk.first)
-      : disk.first
+    const first = disk.older === undefined ? disk.first : firstWithoutGap(disk, disk.older)
+    return source !== undefined && first === this.meta.fork?.seq ? Math.min(source.firstSeq, first) : first
   }
 
   /** Whether callers may know it. */
@@ -128,4 +146,11 @@ export class StreamState {
     for (const [id, { epoch, seq, recent }] of this.producers) producers.set(id, { epoch, seq, recent: [...recent] })
     return { next, ended, gone, writerSeq, producers }
   }
+}
+
+/** The first of the files up to the newest one between which no record is missing. */
+function firstWithoutGap(newest: FileDisk, older: readonly FileDisk[]): number {
+  let { first } = newest
+  for (let at = older.length - 1; older[at]?.next === first; at--) first = (older[at] as FileDisk).first
+  return first
 }

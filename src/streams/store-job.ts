@@ -6,21 +6,21 @@ import {
   StreamFlag,
 } from '../native/stream-files.js'
 import { INDEX_ENTRY_BYTES } from './record-index.js'
-import type { StreamDisk } from './state.js'
+import type { FileDisk } from './state.js'
 import type { Tail } from './tail.js'
 
 /** A job takes about a millisecond to collect. */
 const MAX_STREAMS = 256
 const MAX_RECORDS = 8192
 
-/** An addition to the files of one stream. */
+/** An addition to one file of a stream, or its removal. */
 export interface StoreRequest {
   fileName: string
   lines: boolean
-  /** Remove the files of an earlier stream of that name. */
+  /** Remove the file and its index. */
   removes: boolean
-  /** The files before. */
-  disk: StreamDisk
+  /** The file before. */
+  disk: FileDisk
   /** The positions of the records to add. */
   positions: readonly number[]
 }
@@ -64,11 +64,11 @@ export class StoreJob<Owner extends StoreRequest> {
     this.#records += positions.length
   }
 
-  /** Calls `stored` for each stream with its files now, or without if the file does not have the length that it should have. */
+  /** Calls `stored` for each request with the file now, or without if the file does not have the length that it should have. */
   async run(
     files: NativeStreamFiles,
     options: StoreOptions,
-    stored: (owner: Owner, disk: StreamDisk | undefined) => void,
+    stored: (owner: Owner, disk: FileDisk | undefined) => void,
   ): Promise<Pick<NativeStreamResult, 'steps' | 'stopped'>> {
     const result = await files.store({
       names: this.#owners.map(({ fileName }) => fileName),

@@ -105,7 +105,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
       table,
     )
     const sequencer = this.#sequencer
-    this.#expiry = new Expiry(sequencer)
+    this.#expiry = new Expiry(sequencer, () => this.checkpointSoon())
     this.#context = {
       files,
       codec: plainCodecOf(options.encoding),

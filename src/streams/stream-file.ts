@@ -1,4 +1,4 @@
-/** Reads the records of a stream from its file and its index, up to a checkpoint. */
+/** Reads the records of a stream from its files and their indexes, up to a checkpoint. One file is open at a time. */
 import { type FileHandle, open } from 'node:fs/promises'
 import { DurlogError } from '../errors.js'
 import { native } from '../native/native.js'
@@ -7,7 +7,7 @@ import { EMPTY } from './entry.js'
 import type { FolderFiles } from './folder-files.js'
 import { frameData } from './frame.js'
 import { INDEX_ENTRY_BYTES, type IndexEntry, indexEntry } from './record-index.js'
-import type { StreamDisk } from './state.js'
+import type { FileDisk, StreamState } from './state.js'
 import type { StreamRecord } from './types.js'
 
 /** Records, and bytes of them, that are read at once; one longer record is read whole. */
@@ -35,34 +35,32 @@ interface Chunk {
 }
 
 export class StreamFile {
-  readonly #name: string
+  readonly #files: FolderFiles
+  readonly #state: StreamState
   readonly #codec: StreamCodec
-  readonly #path: string
-  readonly #indexPath: string
   #file: FileHandle | undefined
   #index: FileHandle | undefined
   /** The entries that were read last. */
   #part = NO_PART
   /** The chunk that is being read before it is requested. */
   #ahead: { first: number; from: number; chunk: Promise<Chunk> } | undefined
-  /** The first seq of the files that are open. */
+  /** The first seq of the file that is open. */
   #first = 0
   /** The bytes that were read from the beginning without a gap, and their CRC-32C. */
   #checked = 0
   #crc = 0
 
-  constructor(files: FolderFiles, name: string, codec: StreamCodec) {
-    this.#name = name
+  constructor(files: FolderFiles, state: StreamState, codec: StreamCodec) {
+    this.#files = files
+    this.#state = state
     this.#codec = codec
-    this.#path = files.records(name, codec)
-    this.#indexPath = files.index(name)
   }
 
   /**
-   * Some records from `from` on, at least one; `from` is in the file as of `disk`. A caller that wants `maxBytes` of them will
-   * not read on.
+   * Some records from `from` on, at least one; `from` is in the file that `disk` describes. A caller that wants `maxBytes` of them
+   * will not read on.
    */
-  async read<V>(disk: StreamDisk, from: number, maxBytes?: number): Promise<StreamRecord<V>[]> {
+  async read<V>(disk: FileDisk, from: number, maxBytes?: number): Promise<StreamRecord<V>[]> {
     const ahead = this.#ahead
     this.#ahead = undefined
     const isNext = ahead?.first === disk.first && ahead.from === from
@@ -81,7 +79,7 @@ export class StreamFile {
   }
 
   /** While the caller uses a chunk, the next one is read. */
-  #readAhead(disk: StreamDisk, from: number): void {
+  #readAhead(disk: FileDisk, from: number): void {
     const { first } = disk
     const chunk = this.#chunk(disk, from)
     // It is reported if the caller reads on.
@@ -89,7 +87,7 @@ export class StreamFile {
     this.#ahead = { first, from, chunk }
   }
 
-  async #chunk(disk: StreamDisk, from: number, maxBytes?: number): Promise<Chunk> {
+  async #chunk(disk: FileDisk, from: number, maxBytes?: number): Promise<Chunk> {
     if (disk.first !== this.#first) await this.#closeFiles()
     this.#first = disk.first
     const before = from === disk.first ? undefined : from - 1
@@ -117,7 +115,7 @@ export class StreamFile {
   }
 
   /** Checks the checksum of the file once everything has been read from its beginning. */
-  #check(disk: StreamDisk, bytes: Buffer, start: number, from: number): void {
+  #check(disk: FileDisk, bytes: Buffer, start: number, from: number): void {
     if (start === 0) [this.#checked, this.#crc] = [0, 0]
     if (start !== this.#checked) return
     this.#crc = native.crc32c(this.#crc, bytes)
@@ -141,10 +139,12 @@ export class StreamFile {
     this.#file = undefined
     this.#index = undefined
     this.#part = NO_PART
+    this.#checked = 0
+    this.#crc = 0
   }
 
   /** The index's entries of the seqs from `from` to `to` - 1; reads later ones too if `readsOn`. */
-  async #entries(disk: StreamDisk, from: number, to: number, readsOn: boolean): Promise<IndexEntry[]> {
+  async #entries(disk: FileDisk, from: number, to: number, readsOn: boolean): Promise<IndexEntry[]> {
     const inMemory = disk.next - disk.index.length / INDEX_ENTRY_BYTES
     const entries: IndexEntry[] = []
     const toFile = Math.min(to, inMemory)
@@ -158,8 +158,8 @@ export class StreamFile {
   }
 
   /** The entries in the index's file of the seqs from `from` to `to` - 1. */
-  async #indexPart({ first }: StreamDisk, from: number, to: number): Promise<IndexPart> {
-    this.#index ??= await this.#open(this.#indexPath, from)
+  async #indexPart({ first }: FileDisk, from: number, to: number): Promise<IndexPart> {
+    this.#index ??= await this.#open(this.#files.index(this.#state.fileName(first)), from)
     const bytes = await this.#range(
       this.#index,
       (from - first) * INDEX_ENTRY_BYTES,
@@ -167,6 +167,10 @@ export class StreamFile {
       from,
     )
     return { from, to, bytes }
+  }
+
+  get #path(): string {
+    return this.#files.records(this.#state.fileName(this.#first), this.#codec)
   }
 
   #value(bytes: Buffer, seq: number): unknown {
@@ -200,7 +204,7 @@ export class StreamFile {
   }
 
   #changed(seq: number, reason: string): DurlogError {
-    return changedFile(this.#name, this.#path, seq, reason)
+    return changedFile(this.#state.name, this.#path, seq, reason)
   }
 }
 

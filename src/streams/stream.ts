@@ -103,8 +103,9 @@ export function infoOf({ find, files }: ReadContext, name: string): StreamInfo |
     ttlMs: meta.ttlMs,
     expiresAt: meta.expiresAtMs,
     fork: meta.fork,
-    fileBytes: disk.bytes,
-    path: files.records(name, codecOf(meta.encoding)),
+    retention: meta.retention,
+    fileBytes: (disk.older ?? []).reduce((sum, { bytes }) => sum + bytes, disk.bytes),
+    path: files.records(state.fileName(disk.first), codecOf(meta.encoding)),
   }
 }
 

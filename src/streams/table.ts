@@ -3,7 +3,8 @@ import { advance, decideBatch } from './decide.js'
 import { type Entry, EntryKind } from './entry.js'
 import { defaultMeta, expiryOf, type StreamMeta } from './meta.js'
 import { RequestTable } from './requests.js'
-import { NO_DISK, type StreamDisk, StreamState } from './state.js'
+import { allFiles } from './retention.js'
+import { NO_DISK, NO_FILES, type StreamDisk, StreamState } from './state.js'
 import { type Place, Tail } from './tail.js'
 
 /** A change of a stream. */
@@ -24,14 +25,17 @@ export class StreamTable {
   readonly voids: Set<number> = new Set()
   /** Of other processes. */
   requests: RequestTable = new RequestTable()
-  /** Streams that expire. */
+  /** Streams that expire, or whose records do. */
   readonly expiring: Set<StreamState> = new Set()
   readonly #waiting = new Map<string, Set<() => void>>()
 
   /** `streams`: those that the catalog holds. */
   constructor(streams: Map<string, StreamState> = new Map()) {
     this.streams = streams
-    for (const state of streams.values()) this.#link(state)
+    for (const state of streams.values()) {
+      this.#link(state)
+      if (state.disk.dropped !== undefined) this.touch(state)
+    }
   }
 
   find = (name: string): StreamState | undefined => this.streams.get(name)
@@ -70,7 +74,7 @@ export class StreamTable {
     if (timeMs > this.lastTimeMs) this.lastTimeMs = timeMs
     this.tail.add(position, place, timeMs)
     const state = found ?? this.#create(change, position)
-    this.#touch(state)
+    this.touch(state)
     if (timeMs > state.usedMs) state.usedMs = timeMs
     if (producer !== undefined) advance(state, producer)
     if (kind === EntryKind.append) {
@@ -122,7 +126,10 @@ export class StreamTable {
     state.tail = state.tail.slice(disk.next - state.disk.next)
     state.disk = disk
     state.capture = undefined
+    state.replaces = NO_FILES
     this.#frozen.delete(state.name)
+    // The next checkpoint removes them.
+    if (disk.dropped !== undefined && !state.deleted) this.touch(state)
   }
 
   /** Ends a checkpoint. Streams that it has not stored are dirty again. */
@@ -143,7 +150,8 @@ export class StreamTable {
   }
 
   #create({ stream, encoding, meta = defaultMeta(encoding) }: Change, position: number): StreamState {
-    const replaces = this.dirty.has(stream) || this.#frozen.has(stream)
+    const earlier = this.dirty.get(stream) ?? this.#frozen.get(stream)
+    const replaces = earlier === undefined ? NO_FILES : allFiles(earlier, this.tail)
     const { fork } = meta
     const source = fork === undefined ? undefined : (this.streams.get(fork.stream) as StreamState)
     const state = new StreamState(stream, position, emptyDisk(meta), replaces, meta, source)
@@ -154,7 +162,8 @@ export class StreamTable {
 
   #link(state: StreamState): void {
     if (state.source !== undefined) state.source.forks++
-    if (expiryOf(state.meta, 0) < Number.POSITIVE_INFINITY) this.expiring.add(state)
+    const { meta } = state
+    if (expiryOf(meta, 0) < Number.POSITIVE_INFINITY || meta.retention?.maxAgeMs !== undefined) this.expiring.add(state)
   }
 
   /** Removes a stream, and its source if that was deleted and this was its last fork. */
@@ -165,12 +174,15 @@ export class StreamTable {
     const { source } = state
     if (source === undefined) return
     source.forks--
+    // It may have kept records for this fork.
+    if (source.meta.retention !== undefined) this.touch(source)
     if (!source.gone || source.forks > 0) return
-    this.#touch(source)
+    this.touch(source)
     this.#remove(source)
   }
 
-  #touch(state: StreamState): void {
+  /** The next checkpoint stores the stream. */
+  touch(state: StreamState): void {
     if (state.changedAfter === this.#checkpoints) return
     state.changedAfter = this.#checkpoints
     if (this.#frozen.get(state.name) === state) state.capture ??= state.copy()

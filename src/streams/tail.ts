@@ -95,6 +95,18 @@ export class Tail {
     return { position, timeMs: times[index] as number, data, length: data.length }
   }
 
+  /** As the members of `at`, without an object. */
+  timeAt(position: number): number {
+    const { times, first } = this.#slabOf(position)
+    return times[position - first] as number
+  }
+
+  lengthAt(position: number): number {
+    const { places, first } = this.#slabOf(position)
+    const index = position - first
+    return (places[2 * index + 1] as number) - (places[2 * index] as number)
+  }
+
   /** The records before `position` are not needed any more. */
   releaseBefore(position: number): void {
     let gone = 0

@@ -54,6 +54,23 @@ export interface StreamFork {
   bytes?: number | undefined
 }
 
+/** At least one limit. An old record is removed once it is beyond one of them, together with its file. */
+export interface StreamRetention {
+  /** As many records are kept, the newest ones. */
+  maxRecords?: number | undefined
+  /** The newest files are kept as long as the later ones have fewer bytes: at least 64 KiB. */
+  maxBytes?: ByteSize | undefined
+  /** Records that are not older are kept: at least 1000 ms. */
+  maxAgeMs?: Duration | undefined
+}
+
+/** The limits of a stream, as numbers. */
+export interface StreamLimits {
+  maxRecords?: number | undefined
+  maxBytes?: number | undefined
+  maxAgeMs?: number | undefined
+}
+
 /** Where a stream was forked. */
 export interface StreamForkPoint {
   stream: string
@@ -72,6 +89,8 @@ export interface StreamCreateOptions<V> {
   expiresAt?: Date | number | undefined
   /** Begin with the records of another stream, which are not copied. */
   fork?: StreamFork | undefined
+  /** Remove old records. A fork has that of its source by default. Default: all records are kept. */
+  retention?: StreamRetention | undefined
   /** The first records. Default: none. */
   values?: readonly V[] | undefined
   /** End the stream after them. Default false. */
@@ -127,7 +146,7 @@ export interface CommittedRecord<V> extends StreamRecord<V> {
 
 export interface StreamInfo {
   name: string
-  /** The oldest seq that can be read; above 0 only if a file was damaged by another program. */
+  /** The oldest seq that can be read; above 0 if retention has removed records, or if another program has damaged a file. */
   firstSeq: number
   /** The seq of the next record. */
   nextSeq: number
@@ -138,9 +157,10 @@ export interface StreamInfo {
   /** Milliseconds since 1970. */
   expiresAt: number | undefined
   fork: StreamForkPoint | undefined
-  /** The length of its file in bytes, as of the last checkpoint. */
+  retention: StreamLimits | undefined
+  /** The length of its file in bytes, as of the last checkpoint; with retention, of all its files. */
   fileBytes: number
-  /** The file's path. It exists after the first checkpoint of the stream. */
+  /** The file's path. It exists after the first checkpoint of the stream. With retention: the newest file. */
   path: string
 }
 

@@ -49,6 +49,31 @@ test('streams are restored with their records, files, producers, ends, deletions
   await continued.close()
 })
 
+test('a stream with retention is restored with its newest records', async () => {
+  const s3 = await store()
+  const dir = join(scratchDir(), 'streams')
+  const streams = await openStreams<number>(dir)
+  onTestFinished(() => streams.close())
+  const log = await openUntilDone(join(dir, 'log'), { readOnly: true })
+  const made = archiver(log, s3)
+  const retention = { maxRecords: 16 }
+  await streams.stream('s').create({ retention })
+  for (let n = 0; n < 100; n++) void streams.stream('s').append(n)
+  await streams.checkpoint()
+  await streams.stream('s').append(100)
+  await made.idle()
+  const copy = await openStreams<number>(await restored(s3))
+  onTestFinished(() => copy.close())
+  await copy.checkpoint()
+  const { firstSeq = 0, ...info } = (await copy.stream('s').info()) ?? {}
+  expect(info).toMatchObject({ nextSeq: 101, retention })
+  expect(101 - firstSeq).toBeGreaterThanOrEqual(16)
+  expect(101 - firstSeq).toBeLessThanOrEqual(32)
+  const found: number[] = []
+  for await (const { value } of copy.stream('s').read()) found.push(value)
+  expect(found).toEqual(Array.from({ length: 101 - firstSeq }, (_, at) => firstSeq + at))
+})
+
 test('streams whose first records have left the log are refused', async () => {
   const s3 = await store()
   const dir = join(scratchDir(), 'streams')

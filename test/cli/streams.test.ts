@@ -37,6 +37,16 @@ describe('while another process has the folder open, and while none has', () => 
   })
 })
 
+test('stat describes the retention of a stream, and verify reads all of its files', async () => {
+  const dir = join(scratchDir(), 'streams')
+  const streams = await openStreams(dir)
+  await streams.stream('s').create({ retention: { maxRecords: 40, maxAgeMs: '1h' } })
+  for (let i = 0; i < 50; i++) void streams.stream('s').append(i)
+  await streams.close()
+  expect(await text(['streams', dir, 'stat', 's'])).toMatch(/retention +40 records, 3600000 ms/)
+  expect(await text(['streams', dir, 'verify'])).toBe('read 50 records of 1 stream; none is damaged\n')
+})
+
 test('tail -f prints new records of a stream, and waits for one that does not exist', async () => {
   const dir = join(scratchDir(), 'streams')
   const streams = await openStreams(dir)

@@ -79,10 +79,16 @@ function indexEntries(bytes) {
   return entries
 }
 
-/** The records in the files of a stream, by the array `disk` of the catalog. */
-function fileRecords(dir, stream, encoding, [first, next, length, checksum, latest]) {
+/** The records in the files of a stream, by the members `older` and `disk` of the catalog. */
+function storedRecords(dir, stream, options, files) {
+  const afterGap = files.findLastIndex(([first], at) => at > 0 && files[at - 1][1] !== first)
+  return files.slice(Math.max(afterGap, 0)).flatMap((file) => fileRecords(dir, stream, options, file))
+}
+
+/** The records in one file of a stream, by its array in the catalog. */
+function fileRecords(dir, stream, { encoding, retention }, [first, next, length, checksum, latest]) {
   if (next === first) return []
-  const name = fileNameOf(stream)
+  const name = fileNameOf(stream) + (retention === undefined ? '' : `~${String(first).padStart(20, '0')}`)
   const file = readFileSync(join(dir, 'streams', name + (encoding === 'bytes' ? '.frames' : '.jsonl'))).subarray(
     0,
     length,
@@ -139,16 +145,17 @@ class Folder {
         group = []
       }
     }
-    for (const { name, ended, gone, writerSeq, meta, disk, producers = [] } of entries.values()) {
+    for (const { name, ended, gone, writerSeq, meta, disk, older = [], producers = [] } of entries.values()) {
       const options = typeof meta === 'string' ? { encoding: meta } : meta
       this.streams.set(name, {
         options,
         ended: ended === true,
         gone: gone === true,
         writerSeq: writerSeq === undefined ? undefined : Buffer.from(writerSeq),
+        first: [...older, disk][0][0],
         next: disk[1],
         producers: new Map(producers.map(([id, epoch, seq]) => [id, { epoch, seq }])),
-        own: fileRecords(this.#dir, name, options.encoding, disk),
+        own: storedRecords(this.#dir, name, options, [...older, disk]),
       })
     }
     return commit
@@ -215,14 +222,14 @@ class Folder {
   /** Its records, and before them those of its source. */
   recordsOf(stream) {
     const { fork } = stream.options
-    if (fork === undefined) return stream.own
+    if (fork === undefined || stream.first !== fork.seq) return stream.own
     return [...this.recordsOf(this.streams.get(fork.stream)).filter(({ seq }) => seq < fork.seq), ...stream.own]
   }
 }
 
 function newStream(options) {
   const next = options.fork?.seq ?? 0
-  return { options, ended: false, gone: false, writerSeq: undefined, next, producers: new Map(), own: [] }
+  return { options, ended: false, gone: false, writerSeq: undefined, first: next, next, producers: new Map(), own: [] }
 }
 
 function copyOf(stream) {

@@ -1,5 +1,5 @@
 /** docs/FORMAT.md describes folders of streams completely: a reader that was written from it finds what durlog reads. */
-import { cpSync } from 'node:fs'
+import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { fileNameOf as ownFileNameOf } from '../../src/streams/file-name.js'
@@ -72,4 +72,43 @@ test('streams of every encoding have the same records in a reader that was writt
   }
   await streams.close()
   expect(readStreams(dir).size).toBeGreaterThan(10)
+})
+
+test('streams with retention have the same records in a reader that was written from the document', async () => {
+  const dir = join(scratchDir(), 'streams')
+  const streams: Streams<unknown> = await openStreams(dir, { exclusive: true, checkpointMs: 3_600_000 })
+  const retention = { maxRecords: 16 }
+  const copied = (): string => {
+    const copy = join(scratchDir(), 'copy')
+    cpSync(dir, copy, { recursive: true })
+    return copy
+  }
+  const names = ['Lines', 'frames', 'fork', 'fork of all']
+  await streams.stream('Lines').create({ retention })
+  await streams.stream('frames').create({ encoding: 'bytes', retention: { maxBytes: 65_536 } })
+  await streams.stream('source').appendAll([1, 2, 3])
+  for (const name of names.slice(2)) await streams.stream(name).create({ fork: { stream: 'source' }, retention })
+  for (let round = 0; round < 4; round++) {
+    for (let i = 0; i < 11; i++) {
+      await streams.stream('Lines').append({ round, i, text: 'ö'.repeat(i === 7 ? 3000 : i) })
+      await streams.stream('frames').append(Buffer.alloc(i === 7 ? 20_000 : 900, round))
+      await streams.stream('fork').append({ round, i })
+    }
+    await streams.stream('fork of all').append(round)
+    // The copy before the last checkpoint has a main log that continues after the catalog.
+    if (round === 3) await expectTheSame(streams, copied())
+    await streams.checkpoint()
+  }
+  await expectTheSame(streams, copied())
+  for (const name of names) {
+    const { firstSeq } = (await streams.stream(name).info()) ?? {}
+    expect([name, firstSeq === 0]).toEqual([name, name === 'fork of all'])
+  }
+  const { path = '' } = (await streams.stream('Lines').info()) ?? {}
+  rmSync(path)
+  await streams.stream('Lines').append('after the loss')
+  await streams.close()
+  const reopened: Streams<unknown> = await openStreams(dir, { exclusive: true })
+  await expectTheSame(reopened, dir)
+  await reopened.close()
 })

@@ -140,6 +140,24 @@ test('a read in several chunks has every byte once, from memory and from the fil
   expect(found.digest('hex')).toBe(expected.digest('hex'))
 })
 
+test('a read at an offset that retention has removed is answered with 410, and one from the beginning with the rest', async () => {
+  const { url, streams } = await serveUntilDone()
+  const stream = streams.stream('s')
+  await stream.create({ retention: { maxRecords: 16 } })
+  await stream.append(0)
+  const old = (await fetch(`${url}/s`)).headers.get('stream-next-offset') as string
+  for (let i = 1; i < 100; i++) void stream.append(i)
+  await streams.checkpoint()
+  for (const live of ['', '&live=long-poll', '&live=sse'])
+    expect((await fetch(`${url}/s?offset=${old}${live}`)).status).toBe(410)
+  const { firstSeq = 0 } = (await stream.info()) ?? {}
+  expect(firstSeq).toBeGreaterThan(1)
+  const kept = Array.from({ length: 100 - firstSeq }, (_, at) => firstSeq + at)
+  for (const query of ['', '?offset=-1']) expect(await (await fetch(`${url}/s${query}`)).json()).toEqual(kept)
+  const fork = { 'stream-forked-from': '/s', 'stream-fork-offset': old }
+  expect((await fetch(`${url}/fork`, { method: 'PUT', headers: fork })).status).toBe(400)
+})
+
 test('a subscriber that does not read is dropped, and the others get everything', async () => {
   const dropped: unknown[] = []
   const { url, streams, server } = await serveUntilDone({

@@ -3,10 +3,11 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { open } from '../../src/index.js'
-import { CATALOG_SEGMENT_BYTES, Catalog, type CatalogChange } from '../../src/streams/catalog.js'
+import { CATALOG_SEGMENT_BYTES, Catalog } from '../../src/streams/catalog.js'
+import type { CatalogChange } from '../../src/streams/catalog-records.js'
 import { MAX_PRODUCERS } from '../../src/streams/decide.js'
 import { defaultMeta } from '../../src/streams/meta.js'
-import { type ProducerState, RECENT_APPENDS, StreamState } from '../../src/streams/state.js'
+import { NO_FILES, type ProducerState, RECENT_APPENDS, StreamState } from '../../src/streams/state.js'
 import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
 
 let streamsCreated = 0
@@ -14,7 +15,7 @@ let streamsCreated = 0
 /** A stream of `next` records. */
 function change(name: string, next: number): CatalogChange {
   const disk = { first: 0, next, bytes: next * 10, crc: next, index: Buffer.from([next % 256]) }
-  const state = new StreamState(name, streamsCreated++, disk, false, defaultMeta('json'), undefined)
+  const state = new StreamState(name, streamsCreated++, disk, NO_FILES, defaultMeta('json'), undefined)
   state.producers = new Map([['__proto__', { epoch: 1, seq: next, recent: [next] }]])
   return { state, capture: state.copy(), disk }
 }

@@ -6,18 +6,25 @@
 //   q STREAM Q SEQ    append Q of the stream's producer is acknowledged, or was stored before
 //   D N STREAM        a deletion is requested; d N STREAM: it is acknowledged
 //   e N STREAM        an end is acknowledged
+//   f STREAM SEQ      a stream with retention begins at SEQ: earlier records were removed
 //   v TEXT            a promise was broken
 import { openWithInternals } from '../../dist/streams/open.js'
 import { randomFrom } from '../crash/payload.mjs'
 import { say } from '../fixtures/say.mjs'
-import { ledgerValue, trialValue } from './trial-values.mjs'
+import { ledgerValue, RETAINED, trialValue } from './trial-values.mjs'
 
 const { dir, seed, options, firstNumber, ledgers, dieAtStep } = JSON.parse(process.argv[2])
 const random = randomFrom(seed)
 const upTo = (most) => Math.floor(random() * most)
 const PAIRS = ['pair/0', 'pair/1', 'Pair/1']
 const TEMPORARY = ['temporary 0', 'temporary 1']
-const REFUSALS = ['ERR_DURLOG_SEQ_CONFLICT', 'ERR_DURLOG_STREAM_ENDED', 'ERR_DURLOG_NOT_FOUND']
+const NAMES = [...PAIRS, ...TEMPORARY, ...Object.keys(RETAINED)]
+const REFUSALS = [
+  'ERR_DURLOG_SEQ_CONFLICT',
+  'ERR_DURLOG_STREAM_ENDED',
+  'ERR_DURLOG_NOT_FOUND',
+  'ERR_DURLOG_STREAM_EXISTS',
+]
 
 let steps = 0
 function onStep() {
@@ -33,6 +40,14 @@ say('o')
 for (const change of streams.changes) say(`v another program changed ${JSON.stringify(change)}`)
 streams.on('changed', (change) => say(`v another program changed ${JSON.stringify(change)}`))
 streams.on('checkpointFailed', (error) => say(`v a checkpoint failed: ${error.stack}`))
+
+for (const [name, retention] of Object.entries(RETAINED)) await streams.stream(name).create({ retention })
+streams.on('checkpoint', async () => {
+  for (const name of Object.keys(RETAINED)) {
+    const info = await streams.stream(name).info()
+    say(`f ${name} ${info.firstSeq}`)
+  }
+})
 
 let number = firstNumber
 let pending = []
@@ -50,7 +65,7 @@ function later(n, work) {
 
 function append() {
   const n = number++
-  const name = [...PAIRS, ...TEMPORARY][upTo(PAIRS.length + TEMPORARY.length)]
+  const name = NAMES[upTo(NAMES.length)]
   const conditional = random() < 0.3
   const expectedSeq = (next.get(name) ?? 0) + (random() < 0.2 ? 1 : 0)
   const done = streams.stream(name).append(trialValue(n), conditional ? { expectedSeq } : undefined)
@@ -121,6 +136,12 @@ function remove() {
   )
 }
 
+/** A temporary stream with several files: it may exist, or may be deleted and made again without retention. */
+function create() {
+  const name = TEMPORARY[upTo(2)]
+  later(-1, streams.stream(name).create({ retention: { maxRecords: 30 } }))
+}
+
 async function settle() {
   const all = pending
   pending = []
@@ -134,6 +155,7 @@ async function step() {
   else if (kind < 0.85) appendToLedger()
   else if (kind < 0.88) end()
   else if (kind < 0.94) remove()
+  else if (kind < 0.96) create()
   else void streams.checkpoint().catch(() => {})
   if (random() < 0.4 || pending.length > 64) await settle()
 }

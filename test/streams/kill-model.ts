@@ -1,6 +1,9 @@
 /** The required contents of the streams of a kill trial, according to the lines that the children have printed. */
-import type { Streams } from '../../src/streams/index.js'
-import { all } from '../fixtures/streams.js'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileNameOf } from '../../src/streams/file-name.js'
+import type { StreamInfo, Streams } from '../../src/streams/index.js'
+import { all, linesOf } from '../fixtures/streams.js'
 import { ledgerValue, type TrialValue, trialValue } from './trial-values.mjs'
 
 interface Known {
@@ -10,6 +13,8 @@ interface Known {
   deletions: Map<number, boolean>
   /** The number of the last acknowledged end, or -1. */
   ended: number
+  /** With retention: the first seq that was reported. */
+  first: number
 }
 
 export class KillModel {
@@ -18,6 +23,8 @@ export class KillModel {
   acknowledged = 0
   compared = 0
   batches = 0
+  /** Records that retention has removed. */
+  removed = 0
   readonly #streams = new Map<string, Known>()
   readonly #refused = new Set<number>()
   #broken = ''
@@ -32,6 +39,7 @@ export class KillModel {
     else if (kind === 'D') this.#known(b).deletions.set(Number(a), false)
     else if (kind === 'd') this.#known(b).deletions.set(Number(a), true)
     else if (kind === 'e') this.#known(b).ended = Number(a)
+    else if (kind === 'f') this.#known(a).first = Math.max(this.#known(a).first, Number(b))
     if (kind === 'a' || kind === 'q') this.acknowledged++
   }
 
@@ -39,6 +47,9 @@ export class KillModel {
   async check(streams: Streams<unknown>): Promise<void> {
     if (this.#broken !== '') throw new Error(this.#broken)
     if (streams.changes.length > 0) throw new Error(`false report of changes: ${JSON.stringify(streams.changes)}`)
+    // Files that the first one drops are removed by the second one.
+    await streams.checkpoint()
+    await streams.checkpoint()
     const batches = new Map<number, number>()
     for (const name of await this.#names(streams)) {
       if (name.startsWith('ledger')) await this.#checkLedger(streams, name)
@@ -72,10 +83,11 @@ export class KillModel {
     const stream = streams.stream(name)
     const info = await stream.info()
     const found = new Map<number, number>()
+    const first = info?.firstSeq ?? 0
     let last = -1
     for await (const { seq, value } of info === undefined ? [] : stream.read()) {
       const { n, batch } = value as TrialValue
-      if (seq !== found.size) throw new Error(`"${name}" has seq ${seq} after ${found.size - 1}`)
+      if (seq !== first + found.size) throw new Error(`"${name}" has seq ${seq}, not ${first + found.size}`)
       if (n <= last) throw new Error(`"${name}" has append ${n} after ${last}`)
       if (JSON.stringify(value) !== JSON.stringify(trialValue(n, batch))) throw new Error(`append ${n} has other bytes`)
       if (this.#refused.has(batch?.[0] ?? n)) throw new Error(`append ${n} was refused, but is in "${name}"`)
@@ -87,28 +99,64 @@ export class KillModel {
       last = n
       this.compared++
     }
-    this.#checkDeletions(name, known, [...found.keys()])
+    this.#checkFiles(streams, name, info)
+    if (info?.retention !== undefined) this.#checkRetention(info, known)
+    this.#checkDeletions(name, known, [...found.keys()], first)
     const ended = info?.ended ?? false
     const lastDeletion = Math.max(-1, ...known.deletions.keys())
     if (known.ended > lastDeletion && !ended) throw new Error(`"${name}" has not ended`)
-    this.#streams.set(name.replace(' ', '_'), { acked: found, deletions: new Map(), ended: ended ? last : -1 })
+    this.#streams.set(name.replace(' ', '_'), {
+      acked: found,
+      deletions: new Map(),
+      ended: ended ? last : -1,
+      first,
+    })
   }
 
-  /** An append that is missing was deleted, with all before it; one before an acknowledged deletion is missing. */
-  #checkDeletions(name: string, { acked, deletions }: Known, found: readonly number[]): void {
+  /** The files of a stream hold its records once, and there is no file of an earlier stream of its name. */
+  #checkFiles({ dir }: Streams<unknown>, name: string, info: StreamInfo | undefined): void {
+    const fileName = fileNameOf(name)
+    const files = readdirSync(join(dir, 'streams')).filter((file) => file.split(/[~.]/)[0] === fileName)
+    const lines = files.flatMap((file) => linesOf(join(dir, 'streams', file))).length
+    const { firstSeq = 0, nextSeq = 0, retention } = info ?? {}
+    const hasWrongName = files.some((file) => file.includes('~') !== (retention !== undefined))
+    if (lines !== nextSeq - firstSeq || hasWrongName)
+      throw new Error(`"${name}" has ${lines} lines in ${files.join(', ')}, not records ${firstSeq} to ${nextSeq - 1}`)
+  }
+
+  #checkRetention({ name, firstSeq, nextSeq, retention, fileBytes }: StreamInfo, { first, deletions }: Known): void {
+    if (firstSeq < first && deletions.size === 0)
+      throw new Error(`"${name}" began at seq ${first}, and now begins at ${firstSeq}`)
+    const { maxRecords, maxBytes } = retention ?? {}
+    const count = nextSeq - firstSeq
+    if (maxRecords !== undefined && firstSeq > 0 && count < maxRecords)
+      throw new Error(`"${name}" has ${count} records after removal`)
+    if (maxRecords !== undefined && count > Math.max(maxRecords * 1.125, maxRecords + 16))
+      throw new Error(`"${name}" keeps ${count} records`)
+    if (maxBytes !== undefined && firstSeq > 0 && fileBytes < maxBytes)
+      throw new Error(`"${name}" has ${fileBytes} bytes after removal`)
+    this.removed += Math.max(0, firstSeq - first)
+  }
+
+  /**
+   * An append that is missing was deleted, with all before it, or is before `first`; one before an acknowledged deletion is
+   * missing.
+   */
+  #checkDeletions(name: string, { acked, deletions }: Known, found: readonly number[], first: number): void {
     const oldest = found[0] ?? Number.POSITIVE_INFINITY
     for (const [at, isAcked] of deletions)
       if (isAcked && oldest < at) throw new Error(`append ${oldest} to "${name}" was deleted by ${at}, but is stored`)
     const there = new Set(found)
     const effective = Math.max(-1, ...[...deletions.keys()].filter((at) => at < oldest))
-    for (const n of acked.keys())
-      if (!there.has(n) && n > effective) throw new Error(`append ${n} to "${name}" was acknowledged, but is lost`)
+    for (const [n, seq] of acked)
+      if (!there.has(n) && n > effective && seq >= first)
+        throw new Error(`append ${n} to "${name}" was acknowledged, but is lost`)
   }
 
   #known(name: string): Known {
     let known = this.#streams.get(name)
     if (known === undefined) {
-      known = { acked: new Map(), deletions: new Map(), ended: -1 }
+      known = { acked: new Map(), deletions: new Map(), ended: -1, first: 0 }
       this.#streams.set(name, known)
     }
     return known

@@ -55,7 +55,7 @@ test(
   'after kill -9 every acknowledged record is in its stream once and in order, and no reader ever sees a torn line',
   async () => {
     const random = randomFrom(seed)
-    const totals = { kills: 0, atSteps: 0, acknowledged: 0, compared: 0, batches: 0, looks: 0, lines: 0 }
+    const totals = { kills: 0, atSteps: 0, acknowledged: 0, compared: 0, batches: 0, removed: 0, looks: 0, lines: 0 }
     while (totals.kills < kills) {
       const dir = join(scratchDir(), 'streams')
       const model = new KillModel()
@@ -97,15 +97,17 @@ test(
       totals.acknowledged += model.acknowledged
       totals.compared += model.compared
       totals.batches += model.batches
+      totals.removed += model.removed
       totals.looks += watch.looks
       totals.lines += watch.lines
     }
     process.stdout.write(
       `${totals.kills} kills (seed ${seed}), ${totals.atSteps} at a step of a checkpoint: ${totals.acknowledged} acknowledged, ` +
-        `${totals.compared} compared, ${totals.batches} batches whole; ${totals.lines} lines seen in ${totals.looks} looks\n`,
+        `${totals.compared} compared, ${totals.batches} batches whole, ${totals.removed} removed; ${totals.lines} lines seen in ${totals.looks} looks\n`,
     )
     expect(totals.acknowledged).toBeGreaterThan(kills)
     expect(totals.lines).toBeGreaterThan(0)
+    expect(totals.removed).toBeGreaterThan(0)
   },
   60_000 + kills * 5_000,
 )

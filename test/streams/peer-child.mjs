@@ -20,6 +20,7 @@ const OPERATIONS = {
     streams = await openStreams(dir, options)
     streams.on('stalled', (stall) => process.send({ event: 'stalled', value: stall }))
   },
+  create: ({ stream, options }) => streams.stream(stream).create(options),
   append: ({ stream, value, options }) => streams.stream(stream).append(value, options),
   // As many as it can, each after the one before. It ends when the file exists.
   appendUntil: async ({ stream, path }) => {
@@ -32,6 +33,7 @@ const OPERATIONS = {
   readAll: ({ options, max }) => all(streams.readAll(options), max),
   list: () => all(streams.list()),
   info: ({ stream }) => streams.stream(stream).info(),
+  checkpoint: () => streams.checkpoint(),
   end: ({ stream }) => streams.stream(stream).end(),
   delete: ({ stream }) => streams.stream(stream).delete(),
   cursor: async ({ name }) => {

@@ -50,6 +50,22 @@ test('processes that open a new folder at the same time share it', async () => {
   expect(await (peers[0] as Peer).do('read', { stream: 's' })).toHaveLength(4)
 })
 
+test('records that retention has removed stay removed when the owner is killed', async () => {
+  const dir = folder()
+  const [a, b] = (await openPeers(dir, 2)) as [Peer, Peer]
+  await a.do('create', { stream: 's', options: { retention: { maxRecords: 16 } } })
+  for (let n = 0; n < 80; n++) await b.do('append', { stream: 's', value: n })
+  await b.do('checkpoint')
+  const { firstSeq } = await b.do('info', { stream: 's' })
+  expect(firstSeq).toBeGreaterThanOrEqual(48)
+  expect(await codeOf(b.do('read', { stream: 's', options: { from: firstSeq - 1 } }))).toBe('ERR_DURLOG_OUT_OF_RANGE')
+  await a.kill()
+  expect((await b.do('info', { stream: 's' })).firstSeq).toBe(firstSeq)
+  await b.do('append', { stream: 's', value: 80 })
+  const expected = Array.from({ length: 81 - firstSeq }, (_, at) => firstSeq + at)
+  expect(valuesOf(await b.do('read', { stream: 's' }))).toEqual(expected)
+})
+
 test('a killed owner is replaced, and every append that was in progress is stored once and in order', async () => {
   const dir = folder()
   const peers = await openPeers(dir, 4)

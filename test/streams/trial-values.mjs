@@ -1,6 +1,13 @@
 // The values of the kill trial of streams, by their numbers: the child appends them, and the parent compares them.
 import { randomFrom } from '../crash/payload.mjs'
 
+/** Streams with retention, which are never deleted. */
+export const RETAINED = {
+  'kept/records': { maxRecords: 50 },
+  'kept/bytes': { maxBytes: 65_536 },
+  'kept/age': { maxAgeMs: 1000 },
+}
+
 /** Most are short, some about as long as a page, a few as long as the output of an agent's tool. */
 function fillerBytes(random) {
   const kind = random()

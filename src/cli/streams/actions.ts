@@ -1,6 +1,6 @@
 /** The actions of `durlog streams`, but import. */
 import type { RemoteStreams } from '../../streams/processes/remote-streams.js'
-import type { StreamInfo } from '../../streams/types.js'
+import type { StreamInfo, StreamLimits } from '../../streams/types.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import {
@@ -76,7 +76,19 @@ async function stat(streams: RemoteStreams<unknown>, [name]: readonly string[], 
 
 function statOne(info: StreamInfo, json: boolean): Promise<void> {
   if (json) return writeJson(info)
-  const { name, firstSeq, nextSeq, ended, contentType, expiresAt, ttlMs, fork: point, fileBytes, path } = info
+  const {
+    name,
+    firstSeq,
+    nextSeq,
+    ended,
+    contentType,
+    expiresAt,
+    ttlMs,
+    fork: point,
+    retention,
+    fileBytes,
+    path,
+  } = info
   return writeOut(
     formatFields([
       ['stream', name],
@@ -91,10 +103,20 @@ function statOne(info: StreamInfo, json: boolean): Promise<void> {
             ? `after ${ttlMs} ms`
             : 'never',
       ],
+      ['retention', retention === undefined ? 'all records' : formatRetention(retention)],
       ['fork of', point === undefined ? 'no stream' : `${point.stream}, at seq ${point.seq}`],
-      ['file', `${formatBytes(fileBytes)} in ${path}`],
+      ['file', `${formatBytes(fileBytes)} in ${path}${retention === undefined ? '' : ' and earlier files'}`],
     ]),
   )
+}
+
+function formatRetention({ maxRecords, maxBytes, maxAgeMs }: StreamLimits): string {
+  const limits = [
+    maxRecords !== undefined && formatCounted(maxRecords, 'record'),
+    maxBytes !== undefined && formatBytes(maxBytes),
+    maxAgeMs !== undefined && `${maxAgeMs} ms`,
+  ]
+  return limits.filter((limit) => limit !== false).join(', ')
 }
 
 async function cat(streams: RemoteStreams<unknown>, names: readonly string[], flags: StreamsFlags): Promise<void> {
@@ -184,7 +206,7 @@ async function verify(
   for await (const { name } of streams.list({ prefix })) {
     count++
     try {
-      for await (const _record of streams.stream(name).read()) records++
+      records += await readWhole(streams, name)
     } catch (error) {
       damaged++
       process.exitCode = ExitCode.corrupt
@@ -197,6 +219,24 @@ async function verify(
   await writeOut(
     `read ${formatCounted(records, 'record')} of ${formatCounted(count, 'stream')}; ${damaged === 0 ? 'none is' : `${damaged} are`} damaged\n`,
   )
+}
+
+/** Returns the number of records. If retention removes records that are to be read next, continues after them. */
+async function readWhole(streams: RemoteStreams<unknown>, name: string): Promise<number> {
+  let records = 0
+  for (let next: number | undefined; ; ) {
+    try {
+      for await (const { seq } of streams.stream(name).read({ from: next })) {
+        records++
+        next = seq + 1
+      }
+      return records
+    } catch (error) {
+      const first = (await streams.stream(name).info())?.firstSeq
+      if (next === undefined || first === undefined || first <= next) throw error
+      next = first
+    }
+  }
 }
 
 async function existing(streams: RemoteStreams<unknown>, name: string): Promise<StreamInfo> {

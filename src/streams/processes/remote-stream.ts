@@ -1,7 +1,8 @@
 /** The handle of one stream, for a process that shares the folder. */
 
+import { dirname } from 'node:path'
+import type { DurlogError } from '../../errors.js'
 import { codecOf, type EncodedValue } from '../encoding.js'
-import { FolderFiles } from '../folder-files.js'
 import {
   checkReadOptions,
   checkValues,
@@ -64,7 +65,13 @@ export class RemoteStream<V> implements Stream<V> {
     const { link } = this.#context
     for await (const record of link.read({ kind: 'stream', stream: this.name, from, follow }).records(signal)) {
       const { seq, timestamp, position } = record
-      yield { seq, value: this.#value(seq, record.value), timestamp, position }
+      let value: V
+      try {
+        value = receivedValue<V>(record.value)
+      } catch {
+        throw await this.#damaged(seq)
+      }
+      yield { seq, value, timestamp, position }
     }
   }
 
@@ -87,19 +94,17 @@ export class RemoteStream<V> implements Stream<V> {
     return result as StreamAppendResult
   }
 
-  #value(seq: number, value: EncodedValue): V {
-    try {
-      return receivedValue<V>(value)
-    } catch {
-      const path = new FolderFiles(this.#context.dir).records(this.name, codecOf('json'))
-      throw changedFile(this.name, path, seq, 'the record is damaged')
-    }
+  async #damaged(seq: number): Promise<DurlogError> {
+    const { path = '', retention } = (await this.info()) ?? {}
+    // With retention it is one of several files.
+    return changedFile(this.name, retention === undefined ? path : dirname(path), seq, 'the record is damaged')
   }
 }
 
 /** JSON leaves out what is undefined. */
 export function receivedInfo(info: unknown): StreamInfo {
-  return { ttlMs: undefined, expiresAt: undefined, fork: undefined, ...(info as Partial<StreamInfo>) } as StreamInfo
+  const missing = { ttlMs: undefined, expiresAt: undefined, fork: undefined, retention: undefined }
+  return { ...missing, ...(info as Partial<StreamInfo>) } as StreamInfo
 }
 
 export function receivedValue<V>({ isJson, data }: EncodedValue): V {

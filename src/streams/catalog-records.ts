@@ -1,0 +1,118 @@
+/** The records of the catalog, as JSON. See docs/FORMAT.md, "The catalog". */
+import { defaultMeta, loadedMeta, type StoredMeta } from './meta.js'
+import type { StoredRequests } from './requests.js'
+import {
+  type FileDisk,
+  NO_FILES,
+  type ProducerState,
+  type StreamCapture,
+  type StreamDisk,
+  StreamState,
+} from './state.js'
+import type { StreamEncoding } from './types.js'
+
+/** The folder's state in a group. */
+export interface CatalogHead {
+  version: number
+  /** The main log's UUID. */
+  log: string
+  encoding: StreamEncoding
+  /** The entries of the log before it are in the files and the catalog. */
+  position: number
+  lastTimeMs: number
+  /** Positions of entries that do not count and may still be in the log. */
+  voids: number[]
+  /** Requests of other processes before `position`, whose answers may not have arrived. */
+  requests?: StoredRequests
+}
+
+type StoredFile = [first: number, next: number, bytes: number, crc: number, index: string, ...times: number[]]
+
+/** Members without a value are missing. */
+export interface StoredStream {
+  kind: 'stream'
+  name: string
+  created: number
+  ended?: true | undefined
+  gone?: true | undefined
+  writerSeq?: string | undefined
+  /** The encoding of a stream without other options. */
+  meta: StoredMeta | StreamEncoding
+  disk: StoredFile
+  older?: StoredFile[] | undefined
+  dropped?: readonly number[] | undefined
+  producers?: [id: string, epoch: number, seq: number, recent: number[]][] | undefined
+}
+
+export type StoredRecord =
+  | { kind: 'begin' }
+  | StoredStream
+  | { kind: 'gone'; name: string }
+  | ({ kind: 'commit' } & CatalogHead)
+
+/** A stream that a checkpoint has stored; without `capture` it was deleted. */
+export interface CatalogChange {
+  state: StreamState
+  capture: StreamCapture | undefined
+  disk: StreamDisk
+}
+
+export function streamText(state: StreamState, capture: StreamCapture, disk: StreamDisk): string {
+  const { name, created, meta } = state
+  const { ended, gone, writerSeq } = capture
+  const { older = [], dropped } = disk
+  const stored: StoredStream = {
+    kind: 'stream',
+    name,
+    created,
+    ended: ended || undefined,
+    gone: gone || undefined,
+    writerSeq,
+    meta: meta === defaultMeta(meta.encoding) ? meta.encoding : meta,
+    disk: storedFile(disk),
+    older: older.length === 0 ? undefined : older.map(storedFile),
+    dropped,
+    producers: capture.producers.size === 0 ? undefined : storedProducers(capture),
+  }
+  return JSON.stringify(stored)
+}
+
+function storedFile({ first, next, bytes, crc, index, times }: FileDisk): StoredFile {
+  return [first, next, bytes, crc, index.toString('base64'), ...(times ?? [])]
+}
+
+function loadedFile([first, next, bytes, crc, index, firstMs, lastMs]: StoredFile): FileDisk {
+  const file = { first, next, bytes, crc, index: Buffer.from(index, 'base64') }
+  return firstMs === undefined || lastMs === undefined ? file : { ...file, times: [firstMs, lastMs] }
+}
+
+function storedProducers({ producers }: StreamCapture): StoredStream['producers'] {
+  return [...producers].map(([id, { epoch, seq, recent }]) => [id, epoch, seq, recent])
+}
+
+export function goneText(name: string): string {
+  const stored: StoredRecord = { kind: 'gone', name }
+  return JSON.stringify(stored)
+}
+
+/** `older`: the streams that were created before it. */
+export function loadedStream(
+  { name, created, ended, gone, writerSeq, meta, disk, older: files, dropped, producers }: StoredStream,
+  older: ReadonlyMap<string, StreamState>,
+): StreamState {
+  const options = typeof meta === 'string' ? defaultMeta(meta) : loadedMeta(meta)
+  const newest = loadedFile(disk)
+  const loaded = options.retention === undefined ? newest : { ...newest, older: files?.map(loadedFile) ?? [], dropped }
+  const source = options.fork === undefined ? undefined : older.get(options.fork.stream)
+  const state = new StreamState(name, created, loaded, NO_FILES, options, source)
+  state.known = true
+  state.gone = gone === true
+  state.writerSeq = writerSeq
+  state.ended = ended === true
+  state.endVisible = state.ended
+  if (producers !== undefined)
+    state.producers = new Map<string, ProducerState>(
+      producers.map(([id, epoch, seq, recent]) => [id, { epoch, seq, recent }]),
+    )
+  return state
+}

@@ -1,0 +1,110 @@
+/**
+ * The files of a stream with retention. A checkpoint divides new records into files, and drops whole files from the beginning.
+ *
+ * The records alone decide where a file begins, not the time of the checkpoint. So the files that a checkpoint left which did not end
+ * are also files of the next one, which writes them again or removes them.
+ */
+import { EMPTY } from './entry.js'
+import type { FileDisk, StreamState } from './state.js'
+import type { Tail } from './tail.js'
+import type { StreamLimits } from './types.js'
+
+/** A file is full at this part of a limit: as much more than the limit is kept. */
+const PARTS = 8
+/** A file of fewer records would take more space for its block and its entry in the catalog than for them. */
+const MIN_FILE_RECORDS = 16
+/** After so many files each file is twice as large: while a stream has forks, its files are not dropped. */
+const FILES_OF_A_SIZE = 1024
+
+/** A file of the stream, and the positions of the records that are to be added. */
+export interface PlannedFile {
+  disk: FileDisk
+  positions: number[]
+  /** With the records to add, without spaces that fill up pages. */
+  bytes: number
+  times: FileDisk['times']
+}
+
+/** The stream's files, the oldest first, with the records at `positions`. */
+export function planFiles({ meta, disk }: StreamState, positions: readonly number[], tail: Tail): PlannedFile[] {
+  const { older = [], first, next, bytes, crc, index, times } = disk
+  let newest = planned({ first, next, bytes, crc, index, times })
+  const files = [...older.map(planned), newest]
+  for (const position of positions) {
+    const timeMs = tail.timeAt(position)
+    if (isFull(newest, meta.retention as StreamLimits, timeMs, 2 ** Math.floor(files.length / FILES_OF_A_SIZE))) {
+      newest = planned(emptyFile(nextOf(newest)))
+      files.push(newest)
+    }
+    newest.positions.push(position)
+    newest.bytes += tail.lengthAt(position) + 1
+    const [firstMs, lastMs] = newest.times ?? [timeMs, timeMs]
+    newest.times = [firstMs, Math.max(lastMs, timeMs)]
+  }
+  return files
+}
+
+function planned(disk: FileDisk): PlannedFile {
+  return { disk, positions: [], bytes: disk.bytes, times: disk.times }
+}
+
+function nextOf({ disk, positions }: PlannedFile): number {
+  return disk.next + positions.length
+}
+
+/** Whether a record of the time `timeMs` begins a new file. `scale`: how many times as large as usual files are. */
+function isFull(file: PlannedFile, limits: StreamLimits, timeMs: number, scale: number): boolean {
+  if (file.times === undefined) return false
+  const { maxRecords, maxBytes, maxAgeMs } = limits
+  const records = nextOf(file) - file.disk.first
+  const part = scale / PARTS
+  return (
+    (maxRecords !== undefined && records >= Math.max(maxRecords * part, MIN_FILE_RECORDS * scale)) ||
+    (maxBytes !== undefined && file.bytes >= maxBytes * part) ||
+    (maxAgeMs !== undefined && timeMs - file.times[0] >= maxAgeMs * part)
+  )
+}
+
+/** Removes the files from the beginning of `files` that are beyond a limit, and returns them. One file is left, which may be empty. */
+export function dropFiles(files: PlannedFile[], limits: StreamLimits, nowMs: number): PlannedFile[] {
+  const { maxRecords = Number.POSITIVE_INFINITY, maxBytes = Number.POSITIVE_INFINITY, maxAgeMs } = limits
+  const oldestMs = maxAgeMs === undefined ? Number.NEGATIVE_INFINITY : nowMs - maxAgeMs
+  let dropped = 0
+  while (isOld(files[dropped], oldestMs)) dropped++
+  let [records, bytes] = [0, 0]
+  for (let at = files.length - 1; at >= dropped; at--) {
+    if (records >= maxRecords || bytes >= maxBytes) dropped = at + 1
+    const file = files[at] as PlannedFile
+    records += nextOf(file) - file.disk.first
+    bytes += file.bytes
+  }
+  if (dropped === files.length) files.push(planned(emptyFile(nextOf(files.at(-1) as PlannedFile))))
+  return files.splice(0, dropped)
+}
+
+/** Whether all records of the file, of which it has some, are older than `oldestMs`. */
+function isOld(file: Pick<FileDisk, 'times'> | undefined, oldestMs: number): boolean {
+  return file?.times !== undefined && file.times[1] < oldestMs
+}
+
+/** Whether a checkpoint would drop a file of the stream by its age. */
+export function hasOldFile({ meta, disk, forks }: StreamState, nowMs: number): boolean {
+  const maxAgeMs = meta.retention?.maxAgeMs
+  return maxAgeMs !== undefined && forks === 0 && isOld(disk.older?.[0] ?? disk, nowMs - maxAgeMs)
+}
+
+function emptyFile(first: number): FileDisk {
+  return { first, next: first, bytes: 0, crc: 0, index: EMPTY, times: undefined }
+}
+
+/** The names of the files that a deleted stream may have, also of those from a checkpoint that did not end. */
+export function allFiles(state: StreamState, tail: Tail): Set<string> {
+  const files = state.meta.retention === undefined ? [state] : planFiles(state, state.tail, tail)
+  return new Set([...files.map(({ disk }) => state.fileName(disk.first)), ...leftFiles(state)])
+}
+
+/** The names of files that are not part of the stream: its own earlier ones, and those of deleted streams of its name. */
+export function leftFiles(state: StreamState): string[] {
+  const { dropped = [] } = state.disk
+  return [...dropped.map((first) => state.fileName(first)), ...state.replaces]
+}

@@ -1,0 +1,133 @@
+/** A checkpoint of streams with retention that ends at any of its steps, and a crash after it. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { Stream, Streams } from '../../src/streams/index.js'
+import { openWithInternals } from '../../src/streams/open.js'
+import type { StreamStore } from '../../src/streams/store.js'
+import { scratchDir } from '../fixtures/scratch.js'
+import { linesOf, values } from '../fixtures/streams.js'
+
+const OPTIONS = { checkpointMs: 3_600_000, durability: 'memory' } as const
+const retention = { maxRecords: 40 }
+
+function append(stream: Stream<unknown>, from: number, to: number): Promise<unknown> {
+  return stream.appendAll(Array.from({ length: to - from }, (_, at) => from + at))
+}
+
+/** Ends the next checkpoint at its step number `limit`; `onStep` is called at the first one. */
+class Steps {
+  limit = Number.POSITIVE_INFINITY
+  taken = 0
+  onFirst: () => void = () => {}
+
+  readonly hooks = {
+    onStep: (): void => {
+      if (this.taken++ === 0) this.onFirst()
+      if (this.taken >= this.limit) throw new Error('the checkpoint ends here')
+    },
+    stepLimit: (): number => Math.max(this.limit - this.taken - 1, 0),
+  }
+
+  reset(limit: number, onFirst: () => void = () => {}): void {
+    this.limit = limit
+    this.taken = 0
+    this.onFirst = onFirst
+  }
+}
+
+/** The files of the streams hold the records that can be read, and there are no others. */
+async function checkFiles(streams: Streams<unknown>, dir: string, expected: Record<string, number>): Promise<void> {
+  const lines = new Map<string, unknown[]>()
+  for (const file of readdirSync(join(dir, 'streams')).sort()) {
+    const name = file.split(/[~.]/)[0] as string
+    lines.set(name, [...(lines.get(name) ?? []), ...linesOf(join(dir, 'streams', file))])
+  }
+  expect([...lines.keys()].sort()).toEqual(Object.keys(expected).sort())
+  for (const [name, next] of Object.entries(expected)) {
+    const { firstSeq = 0, nextSeq, retention: limits } = (await streams.stream(name).info()) ?? {}
+    const records = Array.from({ length: next - firstSeq }, (_, at) => firstSeq + at)
+    expect([name, nextSeq, await values(streams.stream(name).read())]).toEqual([name, next, records])
+    expect([name, lines.get(name)]).toEqual([name, records])
+    if (limits === undefined) expect(firstSeq).toBe(0)
+    else expect(records.length).toBeLessThanOrEqual(56)
+    if (firstSeq > 0) expect(records.length).toBeGreaterThanOrEqual(40)
+  }
+  const indexes = readdirSync(join(dir, 'index')).map((name) => name.split('~')[0] as string)
+  expect(indexes.filter((name) => expected[name] === undefined)).toEqual([])
+}
+
+interface Life {
+  streams: StreamStore<unknown>
+  steps: Steps
+}
+
+async function open(dir: string): Promise<Life> {
+  const steps = new Steps()
+  return { streams: await openWithInternals(dir, OPTIONS, steps.hooks), steps }
+}
+
+/** Stores and drops records, then ends a checkpoint at its step number `limit`. Returns whether it has that many. */
+async function stopAt(limit: number, dir: string): Promise<{ life: Life; stopped: boolean; first: number }> {
+  const life = await open(dir)
+  const { streams, steps } = life
+  for (const name of ['kept', 'deleted', 'replaced', 'busy']) {
+    await streams.stream(name).create({ retention })
+    await append(streams.stream(name), 0, 70)
+  }
+  await streams.checkpoint()
+  for (const name of ['kept', 'deleted', 'replaced', 'busy']) await append(streams.stream(name), 70, 110)
+  await streams.stream('short').create({ retention })
+  await append(streams.stream('short'), 0, 30)
+  const { firstSeq: first = 0 } = (await streams.stream('kept').info()) ?? {}
+  const later: Promise<unknown>[] = []
+  steps.reset(limit, () => {
+    for (const name of ['deleted', 'replaced', 'short']) later.push(streams.stream(name).delete())
+    later.push(append(streams.stream('replaced'), 0, 5), append(streams.stream('busy'), 110, 140))
+  })
+  const stopped = await streams.checkpoint().then(
+    () => false,
+    () => true,
+  )
+  await Promise.all(later)
+  steps.reset(Number.POSITIVE_INFINITY)
+  return { life, stopped, first }
+}
+
+const EXPECTED = { kept: 110, replaced: 5, busy: 140 }
+
+test('after a crash at any step of a checkpoint, the files of streams with retention have their records and no others', async () => {
+  let limit = 1
+  for (let stopped = true; stopped; limit++) {
+    const dir = join(scratchDir(), 'streams')
+    const before = await stopAt(limit, dir)
+    stopped = before.stopped
+    await before.life.streams.close(false)
+    const { streams } = await open(dir)
+    expect((await streams.stream('kept').info())?.firstSeq).toBeGreaterThanOrEqual(before.first)
+    expect(streams.changes).toEqual([])
+    await streams.checkpoint()
+    await checkFiles(streams, dir, EXPECTED)
+    await streams.close()
+  }
+  expect(limit).toBeGreaterThan(20)
+})
+
+test('after a checkpoint that failed at any step, streams with retention can be read, and the next one completes their files', async () => {
+  let limit = 1
+  for (let stopped = true; stopped; limit++) {
+    const dir = join(scratchDir(), 'streams')
+    const before = await stopAt(limit, dir)
+    const { streams } = before.life
+    stopped = before.stopped
+    const { firstSeq = 0 } = (await streams.stream('kept').info()) ?? {}
+    const records = Array.from({ length: 110 - firstSeq }, (_, at) => firstSeq + at)
+    expect(await values(streams.stream('kept').read())).toEqual(records)
+    await streams.checkpoint()
+    await streams.checkpoint()
+    expect(streams.changes).toEqual([])
+    await checkFiles(streams, dir, EXPECTED)
+    await streams.close()
+  }
+  expect(limit).toBeGreaterThan(20)
+})
