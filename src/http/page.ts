@@ -14,7 +14,8 @@ nav li button[aria-current=true]{border-color:var(--accent);background:var(--row
 #records{flex:1;overflow:auto;border:1px solid var(--line);border-radius:6px;min-height:120px}#records li{padding:4px 10px;border-bottom:1px solid var(--line);font:13px/1.45 ui-monospace,monospace;overflow-wrap:anywhere}
 #records li:nth-child(even){background:var(--row)}pre{margin:4px 0;white-space:pre-wrap}summary{cursor:pointer}.error{color:var(--bad);margin:0}
 .skip{position:absolute;left:-999px}.skip:focus{left:8px;top:8px;background:var(--bg);padding:8px}
-@media(max-width:700px){body{display:block;height:auto}nav{border-right:0;border-bottom:1px solid var(--line);max-height:40vh}main{min-height:60vh}#records{max-height:60vh}}
+@media(max-width:700px){body{display:flex;flex-direction:column}nav{border-right:0;border-bottom:1px solid var(--line);max-height:38vh;flex:none}main{flex:1}}
+@media(max-width:700px) and (max-height:600px){body{display:block;height:auto}nav{max-height:60vh}#records{max-height:60vh}}
 `
 
 const SCRIPT = `
@@ -35,6 +36,7 @@ const ask = async (path, init = {}) => {
   throw error
 }
 const show = (error) => { $('error').textContent = error ? String(error.message || error) : '' }
+const amount = (count, unit) => count + ' ' + unit + (count === 1 ? '' : 's')
 const seqOf = (offset) => Number(offset.split('_').pop())
 const list = async () => {
   try {
@@ -45,7 +47,7 @@ const list = async () => {
       button.type = 'button'
       button.append(stream.name, document.createElement('br'))
       const small = document.createElement('small')
-      small.textContent = stream.records + ' records' + (stream.closed ? ', closed' : '') + ' · ' + stream.contentType
+      small.textContent = amount(stream.records, 'record') + (stream.closed ? ', closed' : '') + ' · ' + stream.contentType
       button.append(small)
       if (stream.name === current) button.setAttribute('aria-current', 'true')
       button.addEventListener('click', () => open(stream.name, '-1'))
@@ -53,7 +55,7 @@ const list = async () => {
       item.append(button)
       return item
     }))
-    $('count').textContent = streams.length === 0 ? 'no streams' : more ? 'the first ' + streams.length : streams.length + ' streams'
+    $('count').textContent = streams.length === 0 ? 'no streams' : (more ? 'the first ' : '') + amount(streams.length, 'stream')
     show()
   } catch (error) {
     if (error.status === 401 || error.status === 403) $('login').hidden = false
@@ -195,8 +197,8 @@ export const PAGE: string = `<!doctype html>
 <section id="view" hidden aria-labelledby="name">
 <h2 id="name"></h2>
 </section>
-<form id="jump"><div><label for="target">Seq, &quot;now&quot;, or a time such as 2026-01-31 14:00</label><input id="target" autocomplete="off"></div><button>Go</button><button id="pause" type="button" aria-pressed="false">Pause</button></form>
-<dl id="status"><div><dt>State</dt><dd id="state" role="status">no stream</dd></div><div><dt>Next seq</dt><dd id="offset">0</dd></div><div><dt>Lag</dt><dd id="lag">0</dd></div><div><dt>Rate</dt><dd id="rate"></dd></div></dl>
+<form id="jump"><div><label for="target">Seq, &quot;now&quot; or 2026-01-31 14:00</label><input id="target" autocomplete="off"></div><button>Go</button><button id="pause" type="button" aria-pressed="false">Pause</button></form>
+<dl id="status"><div><dt>State</dt><dd id="state" role="status">no stream</dd></div><div><dt>Next seq</dt><dd id="offset">0</dd></div><div><dt>Lag</dt><dd id="lag">0</dd></div><div><dt>Rate</dt><dd id="rate">0.0 records/s</dd></div></dl>
 <ol id="records" tabindex="0" aria-label="Records"></ol>
 </main>
 <script>${SCRIPT}</script>

@@ -1,0 +1,97 @@
+/** The page of `durlog serve --ui` in a real browser. SCREENSHOTS names a folder for pictures of it. */
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { serveStreams } from '../../src/http/index.js'
+import { missingChromium, Page } from '../fixtures/chromium.js'
+import { scratchStreams } from '../fixtures/streams.js'
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+async function serve() {
+  const { streams } = await scratchStreams()
+  const server = await serveStreams(streams, { port: 0, ui: true })
+  onTestFinished(() => server.close())
+  const put = (name: string, type: string, body: string | Uint8Array<ArrayBuffer>) =>
+    fetch(join(`${server.url}/${encodeURIComponent(name)}`).replace(':/', '://'), {
+      method: 'PUT',
+      headers: { 'content-type': type },
+      body,
+    })
+  const long = { text: 'a long answer '.repeat(40), tokens: Array.from({ length: 30 }, (_, at) => at) }
+  await put(
+    'chat/7',
+    'application/json',
+    JSON.stringify([{ role: 'user', text: 'hello' }, long, ...Array(40).fill({ n: 1 })]),
+  )
+  await put(`sessions/${'a-name-without-a-break-'.repeat(8)}`, 'text/plain', `x${'y'.repeat(3000)}\n`)
+  await put('audio', 'application/octet-stream', new Uint8Array(500).fill(0xab))
+  await put('übung/☃', 'text/plain; charset=utf-8', 'täxt <b>not bold</b>')
+  for (let at = 0; at < 30; at++) await put(`agents/${at}`, 'application/json', `[${at}]`)
+  return server
+}
+
+const text = (selector: string): string => `document.querySelector('${selector}')?.textContent ?? ''`
+
+test.skipIf(missingChromium !== '')(
+  `the page fits 420 pixels, light and dark, and shows each type of stream ${missingChromium}`,
+  async () => {
+    const { url } = await serve()
+    for (const [width, height] of [
+      [420, 800],
+      [1200, 800],
+    ] as const) {
+      const page = await Page.open(`${url}/`, width, height)
+      await expect.poll(() => page.value(text('#count'))).toBe('34 streams')
+      for (const scheme of ['light', 'dark'] as const) {
+        await page.scheme(scheme)
+        for (const name of ['', 'chat/7', 'sessions', 'audio', 'übung/☃']) {
+          if (name !== '') {
+            await page.value(
+              `[...document.querySelectorAll('#streams button')].find((b) => b.textContent.startsWith('${name}')).click()`,
+            )
+            await expect.poll(() => page.value(text('#state'))).toBe('live')
+            await page.value("document.querySelector('details')?.setAttribute('open', '')")
+          }
+          const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+          expect([width, scheme, name, await page.value(overflow)]).toEqual([width, scheme, name, 0])
+          await page.screenshot(`${width}-${scheme}-${name.slice(0, 4).replace('/', '')}`)
+        }
+      }
+      expect(page.errors).toEqual([])
+    }
+  },
+)
+
+test.skipIf(missingChromium !== '')(`the page is used by the keyboard alone ${missingChromium}`, async () => {
+  const { url } = await serve()
+  const page = await Page.open(`${url}/`, 420, 800)
+  const focused = () =>
+    page.value<string>('document.activeElement.id || document.activeElement.textContent.slice(0, 6)')
+  await expect.poll(() => page.value(text('#count'))).toBe('34 streams')
+  const reach = async (wanted: string) => {
+    for (let tabs = 0; tabs < 60 && (await focused()) !== wanted; tabs++) await page.press('Tab')
+    expect(await focused()).toBe(wanted)
+  }
+  await reach('prefix')
+  await page.type('chat/')
+  await page.press('Enter')
+  await expect.poll(() => page.value(text('#count'))).toBe('1 stream')
+  await reach('chat/7')
+  await page.press('Enter')
+  await expect.poll(() => page.value(text('#state'))).toBe('live')
+  await page.screenshot('keyboard')
+  await reach('target')
+  await page.type('41')
+  await page.press('Enter')
+  await expect.poll(() => page.value(text('#records'))).toBe('{"n":1}')
+  await reach('pause')
+  await page.press(' ')
+  const post = { method: 'POST', headers: JSON_TYPE, body: '"<i>held back</i>"' }
+  expect((await fetch(`${url}/chat/7`, post)).status).toBe(204)
+  await expect.poll(() => page.value(text('#offset'))).toBe('43')
+  expect(await page.value(text('#records'))).toBe('{"n":1}')
+  await page.press(' ')
+  expect(await page.value(text('#records'))).toBe('{"n":1}"<i>held back</i>"')
+  await reach('records')
+  expect(page.errors).toEqual([])
+})
