@@ -17,8 +17,10 @@ const HOST = { name: hostCommand, run: (args) => execute(hostCommand, args, { ma
 // gcc's -Wconversion does not include -Wsign-conversion; clang's does.
 export const WARNINGS = '-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Werror'.split(' ')
 export const CORE_FLAGS = ['-std=c++17', '-O1', '-fno-exceptions', '-Isrc-native', '-pthread']
-/** Without optimization, and with every name for a debugger. */
-export const DEBUG_FLAGS = ['-O0', '-g3']
+/** For tests that are quick anyway. Sources with these flags are compiled in batches (batches.mjs). */
+export const UNOPTIMIZED = '-O0'
+/** With every name for a debugger. */
+export const DEBUG_FLAGS = [UNOPTIMIZED, '-g3']
 /** Defines the points at which a test stops a writer. Only sources that include the header see a difference. */
 const STEPS = { header: 'src-native/shared/steps.h', flag: '-DDURLOG_TEST_STEPS' }
 

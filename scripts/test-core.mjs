@@ -11,7 +11,7 @@ import { argv, env, exit, platform } from 'node:process'
 import { parseArgs } from 'node:util'
 import { buildCoreTests } from './core-tests.mjs'
 import { NoGoogleTest } from './googletest.mjs'
-import { DEBUG_FLAGS, sanitizerFlags } from './native-program.mjs'
+import { DEBUG_FLAGS, sanitizerFlags, UNOPTIMIZED } from './native-program.mjs'
 
 /** Tests wait for the disk most of the time, so there are more processes than processors. */
 const SHARDS = 2 * availableParallelism()
@@ -36,8 +36,14 @@ if (unknown !== undefined) {
   exit(2)
 }
 
+/** A sanitizer needs the optimization of the core's flags: it makes programs slow. */
+function optimization() {
+  if (values.debug) return DEBUG_FLAGS
+  return values.sanitize ? [] : [UNOPTIMIZED]
+}
+
 async function build() {
-  const flags = [...(values.debug ? DEBUG_FLAGS : []), ...sanitizerFlags(values.sanitize)]
+  const flags = [...optimization(), ...sanitizerFlags(values.sanitize)]
   const name = ['core-tests', ...rooms, values.debug ? 'debug' : '', values.sanitize].filter(Boolean).join('-')
   return buildCoreTests(`build/${name}`, { flags, link: flags, rooms })
 }

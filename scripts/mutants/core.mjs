@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { chdir } from 'node:process'
 import { buildCoreTests } from '../core-tests.mjs'
+import { UNOPTIMIZED } from '../native-program.mjs'
 
 /** The folders of test/core for each folder of the core: its own, and those that run only if its own notice nothing. */
 const TESTS = [
@@ -46,7 +47,9 @@ function passes(program) {
 /** Whether the tests notice the source as it is: 'noticed', 'survived', or 'invalid' if it does not compile. */
 async function judge(groups) {
   for (const rooms of groups) {
-    const program = await buildCoreTests(`build/mutant-${rooms.join('-')}`, { rooms }).catch(() => undefined)
+    const program = await buildCoreTests(`build/mutant-${rooms.join('-')}`, { rooms, flags: [UNOPTIMIZED] }).catch(
+      () => undefined,
+    )
     if (program === undefined) return 'invalid'
     if (!(await passes(`./${program}`))) return 'noticed'
   }

@@ -33,6 +33,10 @@ class PlatformTest : public testing::Test {
     return root_ + static_cast<char>(std::filesystem::path::preferred_separator) + name;
   }
 
+  static Code OpenFolderCode(const std::string& path, bool create) {
+    return DefaultFileSystem().OpenDirectory(path, create).status().code();
+  }
+
   // A new file of `size` bytes that are allocated and zero.
   std::unique_ptr<File> MakeFile(const std::string& name, uint64_t size = 0) {
     Result<std::unique_ptr<File>> file = folder_->Open(name, OpenMode::kCreateNew);

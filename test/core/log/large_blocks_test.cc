@@ -36,7 +36,7 @@ class LargeBlocksTest : public LogTestFolder,
   }
 };
 
-std::string NameOf(const testing::TestParamInfo<std::tuple<Strategy, uint32_t>>& info) {
+std::string NameOfSizes(const testing::TestParamInfo<std::tuple<Strategy, uint32_t>>& info) {
   const char* const names[] = {"Auto", "Mmap", "Pwrite", "Direct"};
   return names[static_cast<size_t>(std::get<0>(info.param))] +
          std::to_string(std::get<1>(info.param));
@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, LargeBlocksTest,
                          testing::Combine(testing::Values(Strategy::kAuto, Strategy::kMmap,
                                                           Strategy::kPwrite, Strategy::kDirect),
                                           testing::Values(8192u, 16384u)),
-                         NameOf);
+                         NameOfSizes);
 
 TEST_P(LargeBlocksTest, WhatIsAcknowledgedIsReadAfterEachReopen) {
   LogOptions options = SmallOptions(strategy());

@@ -22,11 +22,11 @@ class RecycleTest : public LogTestFolder, public testing::WithParamInterface<Lev
   }
 };
 
-std::string NameOf(const testing::TestParamInfo<Level>& info) {
+std::string NameOfLevel(const testing::TestParamInfo<Level>& info) {
   return info.param == Level::kSync ? "Synced" : "InMemory";
 }
 INSTANTIATE_TEST_SUITE_P(Levels, RecycleTest, testing::Values(Level::kSync, Level::kMemory),
-                         NameOf);
+                         NameOfLevel);
 
 TEST_P(RecycleTest, RecycledSegmentsGetNoZerosAhead) {
   // A record takes two blocks at most, and the next spare a header.

@@ -22,10 +22,6 @@ namespace {
 
 using PlatformPosixTest = PlatformTest;
 
-Code OpenFolderCode(const std::string& path, bool create) {
-  return DefaultFileSystem().OpenDirectory(path, create).status().code();
-}
-
 unsigned ModeOf(const std::string& path) {
   struct stat info;
   return stat(path.c_str(), &info) == 0 ? info.st_mode & 07777u : 0;

@@ -17,10 +17,6 @@
 namespace durlog {
 namespace {
 
-Code OpenFolderCode(const std::string& path, bool create) {
-  return DefaultFileSystem().OpenDirectory(path, create).status().code();
-}
-
 TEST_F(PlatformTest, AMissingFolderStaysMissing) {
   EXPECT_EQ(OpenFolderCode(PathOf("none"), false), Code::kNotFound);
   EXPECT_EQ(OpenFolderCode(PathOf("none"), false), Code::kNotFound);

@@ -38,7 +38,7 @@ Block GoldenBlock() {
   return block;
 }
 
-Result<DecodedSegmentHeader> Decode(const Block& block) {
+Result<DecodedSegmentHeader> DecodeBlock(const Block& block) {
   return DecodeSegmentHeader(block.data(), block.size());
 }
 
@@ -64,7 +64,7 @@ TEST(SegmentHeaderTest, HeaderHasTheDocumentedBytes) {
 }
 
 TEST(SegmentHeaderTest, WhatWasEncodedIsDecoded) {
-  const Result<DecodedSegmentHeader> decoded = Decode(GoldenBlock());
+  const Result<DecodedSegmentHeader> decoded = DecodeBlock(GoldenBlock());
   ASSERT_TRUE(decoded.ok());
   EXPECT_FALSE(decoded->copies_differ);
   EXPECT_EQ(decoded->header.uuid, GoldenHeader().uuid);
@@ -90,7 +90,7 @@ TEST(SegmentHeaderTest, TheSecondCopyReplacesADamagedFirst) {
       Block block = GoldenBlock();
       uint8_t& byte = block[copy + bit / 8];
       byte = static_cast<uint8_t>(byte ^ (1u << (bit % 8)));
-      const Result<DecodedSegmentHeader> decoded = Decode(block);
+      const Result<DecodedSegmentHeader> decoded = DecodeBlock(block);
       ASSERT_TRUE(decoded.ok()) << "copy " << copy << " bit " << bit;
       EXPECT_TRUE(decoded->copies_differ);
       EXPECT_EQ(decoded->header.salt, GoldenHeader().salt);
@@ -102,37 +102,37 @@ TEST(SegmentHeaderTest, BothCopiesDamagedIsCorrupt) {
   Block block = GoldenBlock();
   block[33] ^= 1;
   block[kSegmentHeaderCopyOffset + 50] ^= 1;
-  EXPECT_EQ(Decode(block).status().code(), Code::kCorrupt);
-  EXPECT_EQ(Decode(Block(kSegmentHeaderBytes, 0)).status().code(), Code::kCorrupt);
-  EXPECT_EQ(Decode(Block(kSegmentHeaderBytes, 0xff)).status().code(), Code::kCorrupt);
+  EXPECT_EQ(DecodeBlock(block).status().code(), Code::kCorrupt);
+  EXPECT_EQ(DecodeBlock(Block(kSegmentHeaderBytes, 0)).status().code(), Code::kCorrupt);
+  EXPECT_EQ(DecodeBlock(Block(kSegmentHeaderBytes, 0xff)).status().code(), Code::kCorrupt);
 }
 
 TEST(SegmentHeaderTest, TruncatedHeaderIsCorrupt) {
   const Block whole = GoldenBlock();
   for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
     const Block cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes));
-    EXPECT_EQ(Decode(cut).status().code(), Code::kCorrupt);
+    EXPECT_EQ(DecodeBlock(cut).status().code(), Code::kCorrupt);
   }
 }
 
 TEST(SegmentHeaderTest, NewerVersionIsNotReportedAsDamage) {
   const Block newer = Forge([](uint8_t* fields) { Store32(fields + 8, kNewestVersion + 1); });
-  EXPECT_EQ(Decode(newer).status().code(), Code::kVersion);
+  EXPECT_EQ(DecodeBlock(newer).status().code(), Code::kVersion);
 }
 
 TEST(SegmentHeaderTest, ImpossibleHeaderIsRefused) {
   const uint64_t impossible[] = {0, 1, 4096, 65535, kMaxSegmentBytes + 4096, UINT64_MAX};
   for (const uint64_t bytes : impossible) {
     const Block block = Forge([bytes](uint8_t* fields) { Store64(fields + 48, bytes); });
-    EXPECT_EQ(Decode(block).status().code(), Code::kCorrupt) << bytes;
+    EXPECT_EQ(DecodeBlock(block).status().code(), Code::kCorrupt) << bytes;
   }
   const Block other_size = Forge([](uint8_t* fields) { Store32(fields + 12, 8192); });
-  EXPECT_EQ(Decode(other_size).status().code(), Code::kCorrupt);
+  EXPECT_EQ(DecodeBlock(other_size).status().code(), Code::kCorrupt);
 }
 
 TEST(SegmentHeaderTest, UnknownFlagsAreIgnored) {
   const Block block = Forge([](uint8_t* fields) { Store32(fields + 56, 0xfffffffe); });
-  const Result<DecodedSegmentHeader> decoded = Decode(block);
+  const Result<DecodedSegmentHeader> decoded = DecodeBlock(block);
   ASSERT_TRUE(decoded.ok());
   EXPECT_FALSE(decoded->header.recycled);
 }

@@ -16,7 +16,7 @@
 namespace durlog {
 namespace {
 
-constexpr uint64_t kSegmentBytes = 4 << 20;
+constexpr uint64_t kTailSegmentBytes = 4 << 20;
 
 class MappedTailTest : public PlatformTest {
  protected:
@@ -25,9 +25,9 @@ class MappedTailTest : public PlatformTest {
     ASSERT_TRUE(capabilities.ok());
     shape_.map_alignment = capabilities->map_alignment;
     shape_.window_bytes = 4 * uint64_t{shape_.map_alignment};
-    std::unique_ptr<File> file = MakeFile("segment", kSegmentBytes);
+    std::unique_ptr<File> file = MakeFile("segment", kTailSegmentBytes);
     SegmentHeader header;
-    header.segment_bytes = kSegmentBytes;
+    header.segment_bytes = kTailSegmentBytes;
     const Observer observer = [this](const ObservedCall& call) {
       return call.call == refused_ ? Status::Error(Code::kNoSpace, "refused") : Status::Ok();
     };
@@ -169,7 +169,7 @@ TEST_F(MappedTailTest, WhatASealedTailHasMappedIsHandedOn) {
 TEST_F(MappedTailTest, ALeadGrowsWithTheStreamAndIsBounded) {
   const std::unique_ptr<MappedTail> tail = Tail();
   const uint64_t first = tail->lead_bytes();
-  for (uint64_t at = kSegmentHeaderBytes; at < kSegmentBytes; at += page()) {
+  for (uint64_t at = kSegmentHeaderBytes; at < kTailSegmentBytes; at += page()) {
     ASSERT_TRUE(tail->Ensure(at, 8).ok());
     EXPECT_EQ(tail->lead_bytes() % page(), 0u) << "chunks begin on a page";
     const uint64_t mapped = at - kSegmentHeaderBytes + shape_.chunk_bytes();
@@ -185,7 +185,7 @@ TEST_F(MappedTailTest, AMapThatCannotBeHadIsAnError) {
     EXPECT_EQ(Tail()->Ensure(kSegmentHeaderBytes, 8).code(), Code::kNoSpace) << call;
   }
   refused_.clear();
-  EXPECT_EQ(Tail(kSegmentBytes - 8)->Ensure(kSegmentBytes - 8, 16).code(), Code::kIo)
+  EXPECT_EQ(Tail(kTailSegmentBytes - 8)->Ensure(kTailSegmentBytes - 8, 16).code(), Code::kIo)
       << "there is nothing behind the segment's end";
 }
 

@@ -21,7 +21,7 @@ constexpr int kRounds = 3;
 constexpr int kAppends = 120;
 
 // The records that were acknowledged to the members of one thread.
-using Acknowledged = std::map<uint64_t, std::string>;
+using AcknowledgedRecords = std::map<uint64_t, std::string>;
 
 class SharedThreadsTest : public SharedTestFolder {
  protected:
@@ -50,7 +50,7 @@ class SharedThreadsTest : public SharedTestFolder {
 
   // Makes one append of the kind that `turn` selects.
   static void AppendOne(SharedLog& log, const std::string& text, int turn,
-                        Acknowledged* acknowledged) {
+                        AcknowledgedRecords* acknowledged) {
     if (turn % 10 == 3) {
       const std::string second = text + "+";
       const Bytes batch[] = {AsBytes(text), AsBytes(second)};
@@ -68,7 +68,7 @@ class SharedThreadsTest : public SharedTestFolder {
   }
 
   // Joins, appends, sometimes trims, and leaves: every second time without closing.
-  void RunMember(int member, Acknowledged* acknowledged) {
+  void RunMember(int member, AcknowledgedRecords* acknowledged) {
     ThreadExecutor executor(2);
     RecordingListener listener;
     for (int round = 0; round < kRounds; ++round) {
@@ -100,7 +100,7 @@ TEST_F(SharedThreadsTest, JoinAppendSyncRotateTrimReadAndLeaveBesideEachOther) {
   Result<std::unique_ptr<SharedLog>> opened = OpenIn(&inline_, &listener_);
   ASSERT_TRUE(opened.ok()) << opened.status().message();
   std::unique_ptr<SharedLog> first = std::move(*opened);
-  std::vector<Acknowledged> acknowledged(kMembers);
+  std::vector<AcknowledgedRecords> acknowledged(kMembers);
   std::vector<std::thread> threads;
   for (int member = 0; member < kMembers; ++member) {
     threads.emplace_back([this, member, &acknowledged] {
@@ -127,7 +127,7 @@ TEST_F(SharedThreadsTest, JoinAppendSyncRotateTrimReadAndLeaveBesideEachOther) {
   std::map<uint64_t, std::string> records;
   for (auto& [seq, text] : ReadAll(first->first_seq())) records[seq] = text;
   size_t told = 0;
-  for (const Acknowledged& of_one : acknowledged) {
+  for (const AcknowledgedRecords& of_one : acknowledged) {
     told += of_one.size();
     for (const auto& [seq, text] : of_one) {
       if (seq >= first->first_seq()) {
