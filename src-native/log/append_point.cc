@@ -187,7 +187,7 @@ void AppendPoint::AddTargets(CommitPlan* plan, bool leaves_map) {
   // would overwrite their records.
   for (SyncTarget& target : plan->targets) {
     target.range_only = frames_.mapped() && !leaves_map && target.segment == segment_;
-    if (target.range_only) target.chunks = frames_.Covering(target.begin, target.end);
+    if (target.range_only) target.maps = frames_.Mapped();
   }
   if (plan->level < Level::kFull) return;
   for (const StagedPiece& piece : plan->group.pieces) AddFullTarget(piece.segment, &plan->targets);

@@ -43,7 +43,7 @@ void CommitJob::Sync() {
   status_ = SyncTargets();
   // The maps go before the job is done, because the file may be cut after that.
   plan_.retired_tail.reset();
-  for (SyncTarget& target : plan_.targets) target.chunks.clear();
+  for (SyncTarget& target : plan_.targets) target.maps.clear();
   if (status_.ok()) outcome_ = CommitOutcome::kDone;
 }
 
@@ -129,32 +129,38 @@ Status CommitJob::WriteUntil(StagedPiece& piece, uint64_t until) {
   return Status::Ok();
 }
 
+// The records are not stored to again, and a sync takes write access from every mapped page: see
+// Mapping::DropPages(). A sync of the whole file does so ahead of the append point too.
+void CommitJob::DropMappedPages(SyncTarget& target) {
+  const bool whole_file = plan_.level == Level::kFull;
+  for (const Chunk& map : target.maps) {
+    const uint64_t begin = whole_file ? map.begin : std::max(target.begin, map.begin);
+    const uint64_t end = whole_file ? map.end : std::min(target.end, map.end);
+    if (begin >= end) continue;
+    map.mapping->DropPages(static_cast<size_t>(begin - map.begin),
+                           static_cast<size_t>(end - begin));
+  }
+}
+
 Status CommitJob::SyncOne(SyncTarget& target) {
+  DropMappedPages(target);
   if (plan_.level == Level::kFull || target.full) return target.segment->file().SyncFull();
   if (plan_.level == Level::kAsync) {
     return target.segment->file().StartWriteback(target.begin, target.end - target.begin);
   }
   if (!target.range_only) return target.segment->file().SyncData();
-  if (target.chunks.empty()) return SyncRange(target);
-  for (Chunk& chunk : target.chunks) {
-    const uint64_t begin = std::max(target.begin, chunk.begin);
-    const uint64_t end = std::min(target.end, chunk.end);
-    if (begin >= end) continue;
-    DURLOG_RETURN_IF_ERROR(chunk.mapping->Sync(static_cast<size_t>(begin - chunk.begin),
-                                               static_cast<size_t>(end - begin)));
+  const size_t length = static_cast<size_t>(target.end - target.begin);
+  for (const Chunk& map : target.maps) {
+    if (target.begin < map.begin || target.end > map.end) continue;
+    return map.mapping->Sync(static_cast<size_t>(target.begin - map.begin), length);
   }
-  return Status::Ok();
-}
-
-// Syncs a range that the tail no longer maps as a whole. No page of the new map is ever touched.
-Status CommitJob::SyncRange(SyncTarget& target) {
+  // A map of the whole range, of which no page is touched: each call flushes the device.
   File& file = target.segment->file();
   const uint64_t begin = AlignDown(target.begin, plan_.map_alignment);
   const Result<std::unique_ptr<Mapping>> map =
       file.Map(begin, static_cast<size_t>(target.end - begin));
   if (!map.ok()) return file.SyncData();
-  return (*map)->Sync(static_cast<size_t>(target.begin - begin),
-                      static_cast<size_t>(target.end - target.begin));
+  return (*map)->Sync(static_cast<size_t>(target.begin - begin), length);
 }
 
 Status CommitJob::SyncTargets() {

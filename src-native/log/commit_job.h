@@ -91,7 +91,7 @@ class CommitJob final : public Job {
   Status WriteUntil(StagedPiece& piece, uint64_t until);
   Status SyncTargets();
   Status SyncOne(SyncTarget& target);
-  Status SyncRange(SyncTarget& target);
+  void DropMappedPages(SyncTarget& target);
   Status UndoWrites();
 
   FileSystem& file_system_;

@@ -54,9 +54,7 @@ class MappedFrames {
   // While mapped(), as the functions of MappedTail.
   bool populating() const { return tail_->populating(); }
   uint64_t lead_bytes() const { return tail_->lead_bytes(); }
-  std::vector<Chunk> Covering(uint64_t begin, uint64_t end) const {
-    return tail_->Covering(begin, end);
-  }
+  std::vector<Chunk> Mapped() const { return tail_->Mapped(); }
 
  private:
   static constexpr size_t kWordBytes = 4;

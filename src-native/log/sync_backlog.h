@@ -22,8 +22,8 @@ struct SyncTarget {
   // If true, only the range is synced, through a map of it, and not the pages populated ahead,
   // which are dirty too. If false, the whole file is synced.
   bool range_only = false;
-  // Maps that together cover the range; empty if it is no longer mapped.
-  std::vector<Chunk> chunks;
+  // The parts of the segment that are mapped, in ascending order.
+  std::vector<Chunk> maps;
   // The file is fsynced at every commit level, because nothing is written to it afterwards.
   bool full = false;
 };

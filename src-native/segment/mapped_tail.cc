@@ -128,13 +128,13 @@ bool MappedTail::AnyFaulted() const {
                      [](const Chunk& chunk) { return chunk.mapping->faulted(); });
 }
 
-std::vector<Chunk> MappedTail::Covering(uint64_t begin, uint64_t end) const {
-  if (chunks_.empty() || chunks_.front().begin > begin || chunks_.back().end < end) return {};
-  std::vector<Chunk> covering;
-  for (const Chunk& chunk : chunks_) {
-    if (chunk.end > begin && chunk.begin < end) covering.push_back(chunk);
+std::vector<Chunk> MappedTail::Mapped() const {
+  std::vector<Chunk> mapped = retired_;
+  mapped.insert(mapped.end(), chunks_.begin(), chunks_.end());
+  for (const std::shared_ptr<ChunkJob>& job : ahead_) {
+    if (job->done() && job->status().ok()) mapped.push_back(job->chunk());
   }
-  return covering;
+  return mapped;
 }
 
 void MappedTail::ForgetCurrent() {

@@ -133,8 +133,9 @@ class MappedTail {
 
   // Whether the byte at `offset` can still be stored to.
   bool Holds(uint64_t offset) const { return InCurrent(offset, 1) || Find(offset) != nullptr; }
-  // Mappings that together cover [begin, end); empty if a part of it is no longer mapped.
-  std::vector<Chunk> Covering(uint64_t begin, uint64_t end) const;
+  // All mapped parts of the segment, in ascending order, also those ahead of the append point.
+  // There may be gaps between them.
+  std::vector<Chunk> Mapped() const;
   // Stores continue at `offset`; no job touches the file below it any more.
   void SkipTo(uint64_t offset);
   // Cancels the chunk jobs and unmaps their chunks, so that the file may be cut or written past the

@@ -91,10 +91,24 @@ TEST_F(MappedTailTest, AWindowBehindTheAppendPointStaysMapped) {
     ASSERT_TRUE(tail->Ensure(at, 8).ok());
     const uint64_t behind = at - std::min(at - kSegmentHeaderBytes, shape_.window_bytes);
     EXPECT_TRUE(tail->Holds(behind));
-    EXPECT_FALSE(tail->Covering(behind, at).empty() && behind < at);
   }
   EXPECT_FALSE(tail->Holds(kSegmentHeaderBytes)) << "what is further behind is unmapped";
-  EXPECT_TRUE(tail->Covering(kSegmentHeaderBytes, far).empty());
+}
+
+TEST_F(MappedTailTest, ListsWhatIsMappedInOrder) {
+  const std::unique_ptr<MappedTail> tail = Tail();
+  for (uint64_t at = kSegmentHeaderBytes; at <= 64 * page(); at += page()) {
+    ASSERT_TRUE(tail->Ensure(at, 8).ok());
+    const std::vector<Chunk> mapped = tail->Mapped();
+    uint64_t end = 0;
+    for (const Chunk& chunk : mapped) {
+      EXPECT_NE(chunk.mapping, nullptr);
+      EXPECT_LE(end, chunk.begin);
+      end = chunk.end;
+    }
+    const auto holds = [at](const Chunk& chunk) { return chunk.begin <= at && at < chunk.end; };
+    EXPECT_TRUE(std::any_of(mapped.begin(), mapped.end(), holds));
+  }
 }
 
 TEST_F(MappedTailTest, ZerosStayAboveTheFirstOffset) {
