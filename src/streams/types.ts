@@ -54,13 +54,13 @@ export interface StreamFork {
   bytes?: number | undefined
 }
 
-/** At least one limit. An old record is removed once it is beyond one of them, together with its file. */
+/** At least one limit. Records are removed a file at a time, so up to an eighth more is kept. */
 export interface StreamRetention {
-  /** As many records are kept, the newest ones. */
+  /** The number of records that are kept, the newest ones: at least 1. Up to 16 more, if that is more than an eighth. */
   maxRecords?: number | undefined
-  /** The newest files are kept as long as the later ones have fewer bytes: at least 64 KiB. */
+  /** The bytes of the newest records that are kept, as they are in the files: at least 64 KiB. */
   maxBytes?: ByteSize | undefined
-  /** Records that are not older are kept: at least 1000 ms. */
+  /** How long records are kept: at least 1000 ms. */
   maxAgeMs?: Duration | undefined
 }
 

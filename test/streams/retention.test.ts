@@ -231,6 +231,24 @@ test('a fork keeps the records of its source, and has its retention', async () =
   expect(await firstOf(again.stream('source'))).toBeGreaterThan(400 - 49)
 })
 
+test('the files of a deleted source are kept for its forks, and removed after the last one', async () => {
+  const { streams, dir, reopen } = await scratchStreams()
+  const source = streams.stream('source')
+  await source.create({ retention: { maxRecords: 100 } })
+  await append(source, 0, 90)
+  await streams.checkpoint()
+  await streams.stream('fork').create({ fork: { stream: 'source' } })
+  await append(streams.stream('fork'), 90, 95)
+  await source.delete()
+  const again = await reopen()
+  expect(filesIn(dir).length).toBeGreaterThan(4)
+  expect(await values(again.stream('fork').read())).toEqual(numbers(0, 95))
+  await again.stream('fork').delete()
+  await again.checkpoint()
+  expect(filesIn(dir)).toEqual([])
+  expect(readdirSync(join(dir, 'index'))).toEqual([])
+})
+
 test('a fork that was stored and deleted before a crash does not change what the log holds', async () => {
   const dir = join(scratchDir(), 'streams')
   let onStep = (_: string): void => {}
