@@ -6,6 +6,9 @@ import { openWithInternals } from '../../../../dist/streams/open.js'
 import { between, seededRandom } from '../random.mjs'
 
 const KIB = 1024
+/** A stream with retention, which is never deleted. */
+export const KEPT = 'kept'
+export const KEPT_RECORDS = 20
 
 export function openFolder(directory, { seed, life }) {
   const random = seededRandom(seed, life, 7)

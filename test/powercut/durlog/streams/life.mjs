@@ -6,10 +6,11 @@
 //   s <stream> <exists>       after `o`, if a deletion of the stream was in flight: whether the stream exists
 //   a <n> <stream> <seq>      the append is acknowledged
 //   d <stream>                the deletion is acknowledged
+//   f <seq>                   the stream with retention begins at this seq: earlier records were removed
 import process from 'node:process'
 import { note } from '../notes.mjs'
 import { between, pick, seededRandom } from '../random.mjs'
-import { appendedValue, openFolder } from './folder.mjs'
+import { appendedValue, KEPT, KEPT_RECORDS, openFolder } from './folder.mjs'
 
 const STEPS = 26
 const FEW = ['a', 'b', 'session/1', 'Session/1']
@@ -36,6 +37,12 @@ const fail = (error) => {
 }
 streams.on('checkpointFailed', fail)
 streams.on('changed', (change) => fail(new Error(`another program changed ${JSON.stringify(change)}`)))
+await streams.stream(KEPT).create({ retention: { maxRecords: KEPT_RECORDS } })
+// The last checkpoint is made by close.
+streams.on('checkpoint', () => {
+  const noted = streams.stream(KEPT).info()
+  noted.then(({ firstSeq }) => note(`f ${firstSeq}`)).catch(() => {})
+})
 
 let n = 1 + life * 1_000_000
 let pending = []
@@ -72,7 +79,8 @@ async function remove(name) {
 for (let step = 0; step < STEPS; ++step) {
   const kind = random()
   if (kind < 0.35)
-    for (let count = between(random, 1, 12); count > 0; --count) append(pick(random, [...FEW, ...TEMPORARY]))
+    for (let count = between(random, 1, 12); count > 0; --count)
+      append(pick(random, [...FEW, ...TEMPORARY, KEPT, KEPT, KEPT]))
   else if (kind < 0.45) for (const name of MANY) append(name)
   else if (kind < 0.6) appendBatch()
   else if (kind < 0.7) await remove(pick(random, TEMPORARY))

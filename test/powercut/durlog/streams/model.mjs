@@ -1,5 +1,7 @@
 // The contents that the streams may have, by the notes of life.mjs and of the verifier.
 
+import { KEPT, KEPT_RECORDS } from './folder.mjs'
+
 /** A stream from its creation to its deletion. */
 class Known {
   /** The numbers of appends that may be stored, in the order of the calls. */
@@ -14,6 +16,8 @@ export class StreamsModel {
   #streams = new Map()
   /** The appends of each atomic batch. */
   #batches = []
+  /** The greatest first seq of the stream with retention that was noted. */
+  #first = 0
 
   known(name) {
     if (!this.#streams.has(name)) this.#streams.set(name, new Known())
@@ -30,6 +34,7 @@ export class StreamsModel {
     else if (kind === 'a') this.known(rest[1]).acknowledged[Number(rest[2])] = Number(rest[0])
     else if (kind === 'D') this.known(rest[0]).ending = true
     else if (kind === 'd') this.#streams.set(rest[0], new Known())
+    else if (kind === 'f') this.#first = Math.max(this.#first, Number(rest[0]))
     else if (kind === 's') this.#resolve(rest[0], rest[1] === '1')
   }
 
@@ -48,21 +53,29 @@ export class StreamsModel {
 
   powerCut() {}
 
-  /** Why the stream cannot hold the appends `found`, in the order of their seqs. */
-  whyNot(name, found) {
+  /** Why the stream with retention cannot begin at the seq `first` and have `count` records. */
+  whyNotFirst(first, count) {
+    if (first < this.#first) return `${KEPT} begins at seq ${first}, and ${this.#first} was reported`
+    if (first > 0 && count < KEPT_RECORDS) return `${KEPT} has ${count} records after removal`
+    return undefined
+  }
+
+  /** Why the stream cannot hold the appends `found`, in the order of their seqs, which begin with `first`. */
+  whyNot(name, found, first) {
     const { wanted, acknowledged, ending } = this.known(name)
     if (ending && found.length === 0) return undefined
     let at = 0
-    for (const [seq, n] of found.entries()) {
+    for (const [index, n] of found.entries()) {
+      const seq = first + index
       if (acknowledged[seq] !== undefined && acknowledged[seq] !== n)
         return `record ${seq} of ${name} is append ${n}, and ${acknowledged[seq]} was acknowledged`
-      const index = wanted.indexOf(n, at)
-      if (index === -1)
+      const calledAt = wanted.indexOf(n, at)
+      if (calledAt === -1)
         return `record ${seq} of ${name} is append ${n}: it was not called, is there twice, or is out of order`
-      at = index + 1
+      at = calledAt + 1
     }
-    if (acknowledged.length > found.length)
-      return `${name} has ${found.length} records, and append ${acknowledged.at(-1)} was acknowledged with seq ${acknowledged.length - 1}`
+    if (acknowledged.length > first + found.length)
+      return `${name} ends at seq ${first + found.length}, and append ${acknowledged.at(-1)} was acknowledged with seq ${acknowledged.length - 1}`
     return undefined
   }
 

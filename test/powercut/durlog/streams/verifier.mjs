@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { note } from '../notes.mjs'
 import { between, pick, seededRandom } from '../random.mjs'
 import { demand, replay, serve, Violation } from '../serve.mjs'
-import { appendedValue, openFolder } from './folder.mjs'
+import { appendedValue, KEPT, openFolder } from './folder.mjs'
 import { StreamsModel } from './model.mjs'
 
 const APPENDS_AFTER = 5
@@ -22,17 +22,21 @@ async function openAfterCut(directory, life) {
 async function checkStream(streams, model, name, stored) {
   const found = []
   const info = await streams.stream(name).info()
+  const first = info?.firstSeq ?? 0
   if (info !== undefined) {
-    demand(info.firstSeq === 0, `${name} begins at seq ${info.firstSeq}`)
+    const why = name === KEPT ? model.whyNotFirst(first, info.nextSeq - first) : undefined
+    demand(why === undefined, why)
+    demand(first === 0 || name === KEPT, `${name} begins at seq ${first}`)
     for await (const { seq, value } of streams.stream(name).read()) {
-      demand(seq === found.length, `seq ${seq} of ${name} is read, but ${found.length} is next`)
+      const next = first + found.length
+      demand(seq === next, `seq ${seq} of ${name} is read, but ${next} is next`)
       const expected = JSON.stringify(appendedValue(seed, value.n))
       demand(JSON.stringify(value) === expected, `record ${seq} of ${name} differs from append ${value.n}`)
       found.push(value.n)
       stored.add(value.n)
     }
   }
-  const reason = model.whyNot(name, found)
+  const reason = model.whyNot(name, found, first)
   demand(reason === undefined, reason)
 }
 
@@ -50,6 +54,22 @@ function checkFiles(directory) {
   }
 }
 
+/** The files of the stream with retention hold its records once. The second checkpoint removes files that the first one drops. */
+async function checkKept(streams, directory) {
+  await streams.checkpoint()
+  await streams.checkpoint()
+  const info = await streams.stream(KEPT).info()
+  const folder = join(directory, 'streams', 'streams')
+  const files = readdirSync(folder).filter((file) => file.startsWith(`${KEPT}~`))
+  const texts = files.map((file) => readFileSync(join(folder, file), 'utf8'))
+  const lines = texts
+    .join('')
+    .split('\n')
+    .filter((line) => line.trim() !== '').length
+  const count = info === undefined ? 0 : info.nextSeq - info.firstSeq
+  demand(lines === count, `${KEPT} has ${count} records, and ${lines} lines in ${files.join(', ')}`)
+}
+
 async function check(directory, cut, notes, again) {
   const model = replay(new StreamsModel(), notes, again)
   const random = seededRandom(seed, notes, again.length, 3)
@@ -64,6 +84,7 @@ async function check(directory, cut, notes, again) {
     for (const name of new Set([...model.names, ...names])) await checkStream(streams, model, name, stored)
     const reason = model.whyNotBatches(stored)
     demand(reason === undefined, reason)
+    await checkKept(streams, directory)
     await appendAfter(streams, names, cut * 100_000_000 + notes * 1000 + again.length * 10, random)
   } finally {
     await streams.close()
