@@ -151,7 +151,7 @@ test.skipIf(missingPython !== '')(
     const { port } = server
     const produce = (): ChildProcess => {
       const child = spawn(python as string, [EXAMPLE, `http://127.0.0.1:${port}/orders`, file], {
-        stdio: ['ignore', 'pipe', 'inherit'],
+        stdio: ['ignore', 'ignore', 'inherit'],
       })
       onTestFinished(() => void child.kill('SIGKILL'))
       return child
