@@ -172,8 +172,10 @@ class Server {
   }
 
   #fail(service: Service, exchange: Exchange, error: unknown): void {
-    if (FINAL_CODES.includes((Object(error) as DurlogError).code)) this.#hasFailed = true
     const { status, code, message, headers } = refusalOf(error)
+    const isFinal = FINAL_CODES.includes((Object(error) as DurlogError).code)
+    if (status === 500 || (isFinal && !this.#hasFailed)) service.options.onError(error)
+    if (isFinal) this.#hasFailed = true
     const own = ['content-type', 'application/json', 'cache-control', 'no-store', ...headers]
     reply(service, { exchange }, status, own, JSON.stringify({ error: { code, message } }))
   }

@@ -19,6 +19,7 @@ const NAMES: readonly string[] = [
   'maxBufferedBytes',
   'cache',
   'onRequest',
+  'onError',
 ] satisfies (keyof HandlerOptions)[]
 /** Of the streams' records. */
 const BODY_MAX_BYTES = 8 << 20
@@ -39,6 +40,7 @@ export interface ResolvedHandlerOptions {
   maxBufferedBytes: number
   cache: (typeof CACHES)[number]
   onRequest: HandlerOptions['onRequest']
+  onError: (error: unknown) => void
 }
 
 export function resolveHandlerOptions(options: unknown): ResolvedHandlerOptions {
@@ -76,7 +78,12 @@ export function resolveHandlerOptions(options: unknown): ResolvedHandlerOptions 
     ),
     cache: choice('cache', given.cache, CACHES, authorize === undefined ? 'public' : 'private'),
     onRequest: callable('onRequest', onRequest),
+    onError: callable('onError', given.onError) ?? warn,
   }
+}
+
+function warn(error: unknown): void {
+  process.emitWarning(error instanceof Error ? (error.stack ?? String(error)) : String(error), 'DurlogHttpError')
 }
 
 function callable<F>(name: string, value: F): F {

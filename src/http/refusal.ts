@@ -86,5 +86,5 @@ export function refusalOf(error: unknown): Refusal {
 }
 
 function internal(): Refusal {
-  return new Refusal(500, 'internal', 'the server could not answer; its log says why')
+  return new Refusal(500, 'internal', 'the server could not answer; it has reported why')
 }

@@ -77,6 +77,11 @@ export interface HandlerOptions {
   cache?: 'public' | 'private' | 'no-store' | undefined
   /** Called after each request. */
   onRequest?: ((report: RequestReport) => void) | undefined
+  /**
+   * Called with the cause of each answer of 500, such as an error of `authorize`, and with the first error of the device. Default: emits a
+   * warning of the process.
+   */
+  onError?: ((error: unknown) => void) | undefined
 }
 
 /** Both in PEM. The certificate may be followed by those of its issuers; the key is not encrypted. */

@@ -3,8 +3,10 @@ import { createHash } from 'node:crypto'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
+import { DurlogError, type DurlogErrorCode } from '../../src/errors.js'
 import type { HandlerOptions } from '../../src/http/index.js'
 import { streamsHandler } from '../../src/http/index.js'
+import { refusalOf } from '../../src/http/refusal.js'
 import { type Served, serveStreams } from '../fixtures/http.js'
 import { scratchStreams, values } from '../fixtures/streams.js'
 
@@ -213,4 +215,40 @@ test('fetch answers as the server does, with events too', async () => {
   expect([read.status, await read.text()]).toEqual([200, '[1,2,3]'])
   expect((await call('/v1/a/b', { method: 'HEAD' })).headers.get('stream-closed')).toBe('true')
   await handler.close()
+})
+
+test('a lack of space, files or memory, and a failed device, are answered with 503 and Retry-After', async () => {
+  const answers = (code: DurlogErrorCode) => {
+    const { status, headers } = refusalOf(new DurlogError(code, 'failed'))
+    return [status, headers[0], headers[1]]
+  }
+  const lacks = ['NO_SPACE', 'TOO_MANY_FILES', 'OUT_OF_MEMORY', 'BACKPRESSURE', 'STALLED'] as const
+  for (const lack of lacks) expect(answers(`ERR_DURLOG_${lack}`)).toEqual([503, 'retry-after', '5'])
+  for (const failure of ['SYNC_FAILED', 'LATCHED', 'CLOSED'] as const)
+    expect(answers(`ERR_DURLOG_${failure}`)).toEqual([503, 'retry-after', '10'])
+  const { url, streams, handler } = await serveUntilDone()
+  await streams.stream('s').append(1)
+  expect(handler.isHealthy()).toBe(true)
+  await streams.close()
+  const post = await fetch(`${url}/s`, { method: 'POST', headers: JSON_TYPE, body: '2' })
+  expect([post.status, post.headers.get('retry-after'), handler.isHealthy()]).toEqual([503, '10', false])
+})
+
+test('the cause of a 500 and the first failure of the device are reported, and no cause is sent to the client', async () => {
+  const errors: unknown[] = []
+  const options: HandlerOptions = {
+    onError: (error) => errors.push(error),
+    authorize: ({ stream }) => {
+      if (stream === 'fails') throw new Error('secret of authorize')
+      return { read: true, write: true }
+    },
+  }
+  const { url, streams } = await serveUntilDone(options)
+  const failed = await fetch(`${url}/fails`)
+  expect([failed.status, await failed.text()]).toEqual([500, expect.not.stringContaining('secret')])
+  expect(errors).toMatchObject([{ message: 'secret of authorize' }])
+  await streams.stream('s').append(1)
+  await streams.close()
+  for (let i = 0; i < 2; i++) await fetch(`${url}/s`, { method: 'POST', headers: JSON_TYPE, body: '2' })
+  expect(errors.slice(1)).toMatchObject([{ code: 'ERR_DURLOG_CLOSED' }])
 })

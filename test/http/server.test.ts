@@ -1,6 +1,7 @@
 /** The server of `durlog serve`: its paths that are not streams, its tokens and its end. */
 import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type ServerOptions, serveStreams } from '../../src/http/index.js'
@@ -67,5 +68,28 @@ test('durlog serve accepts the tokens of its file, and SIGTERM ends events with 
   const events = await fetch(`${url}/one/s?offset=-1&live=sse`, { headers: all })
   child.kill('SIGTERM')
   expect((await events.text()).match(/event: control/g)).toHaveLength(2)
+  expect(await exited).toEqual([0, null])
+})
+
+test('SIGTERM ends a server whose clients neither read their answers nor finish their requests', async () => {
+  const { child, url, port, exited } = await durlogServe(join(scratchDir(), 'streams'))
+  const headers = { 'content-type': 'text/plain' }
+  expect((await fetch(`${url}/s`, { method: 'PUT', headers, body: 'x'.repeat(8 << 20) })).status).toBe(201)
+  const waiting = [
+    'GET /s HTTP/1.1\r\nHost: x\r\n\r\n',
+    'GET /s?offset=-1&live=sse HTTP/1.1\r\nHost: x\r\n\r\n',
+    'GET /s?offset=now&live=long-poll HTTP/1.1\r\nHost: x\r\n\r\nGET /s HTTP/1.1\r\nHost: x\r\n\r\n',
+    'POST /s HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\n1',
+    'GET /s HTT',
+  ]
+  for (const request of waiting) {
+    const socket = connect(port, '127.0.0.1')
+    onTestFinished(() => void socket.destroy())
+    socket.on('error', () => {})
+    socket.pause()
+    await new Promise((resolve) => socket.write(request, resolve))
+  }
+  await expect.poll(async () => (await fetch(`${url}/metrics`)).text()).toContain('durlog_http_live_requests 2')
+  child.kill('SIGTERM')
   expect(await exited).toEqual([0, null])
 })

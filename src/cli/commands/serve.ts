@@ -104,6 +104,7 @@ async function toOptions(flags: Flags, access: Access): Promise<ServerOptions> {
     maxConnections,
     readOnly: flags.readOnly === true,
     ui: flags.ui === true,
+    onError: (error) => say(`a request failed: ${error instanceof Error ? error.stack : error}`),
     ...access.options,
     ...(flags.accessLog === true && { onRequest: await accessLog() }),
   }
