@@ -227,7 +227,7 @@ function targets(results) {
     ]
   })
   const head = ['missed target', 'target', 'median', 'baseline', 'ratio']
-  const runs = results.targetRuns === 1 ? 'one run' : `the medians of ${results.targetRuns} runs`
+  const runs = results.targetRuns === 1 ? 'the run' : `the medians of ${results.targetRuns} runs`
   const met = `${judged.length - missed.length} of ${judged.length} targets are met by ${runs}.`
   return `${met}\n\n${markdownTable(head, 1, rows)}`
 }

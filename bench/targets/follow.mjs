@@ -112,13 +112,13 @@ const follow = {
       },
       {
         id: `follow-elsewhere-${level}`,
-        title: '  in another process',
+        title: `a follower in another process has a record at ${level}, p50 after its acknowledgement`,
         unit: 'us',
         max: 300,
         baseline: 'process.send',
       },
     ]),
-    { id: 'follow-idle', title: '  of a core while nothing is appended', unit: '%', max: 0.5 },
+    { id: 'follow-idle', title: "a follower's share of a core while nothing is appended", unit: '%', max: 0.5 },
   ],
   async run({ dir }) {
     const figures = {}
