@@ -1,6 +1,9 @@
 /** Splits a body of JSON into messages without changing how their values are written. */
 import { isUtf8 } from 'node:buffer'
-import { badRequest } from './refusal.js'
+import { badRequest, Refusal } from './refusal.js'
+
+/** Each takes memory and time many times those of its bytes. */
+const MAX_MESSAGES = 100_000
 
 const NEWLINE = 0x0a
 const RETURN = 0x0d
@@ -54,6 +57,8 @@ function elementsOf(json: Buffer): Buffer[] {
       case COMMA:
         if (depth !== 1) break
         elements.push(trimmed(json, start, at))
+        if (elements.length === MAX_MESSAGES)
+          throw new Refusal(413, 'too-large', `a body has at most ${MAX_MESSAGES} messages`)
         start = at + 1
     }
   }

@@ -47,18 +47,30 @@ function listNames(service: Service, { exchange, scope, query }: Call): void {
   const [given = String(DEFAULT_STREAMS)] = parameters(query, 'limit')
   const limit = /^[0-9]{1,4}$/.test(given) ? Number(given) : 0
   if (limit < 1 || limit > MAX_STREAMS) throw badRequest(`limit is 1 to ${MAX_STREAMS}`)
-  const { context } = service
-  const names = [...context.table().streams.keys()].filter(
-    (name) => name.startsWith(scope + prefix) && name > scope + after,
-  )
-  const found = names
-    .sort()
-    .slice(0, limit + 1)
-    .map((name) => context.find(name))
-    .filter((state) => state !== undefined)
+  const found = firstStreams(service, scope + prefix, scope + after, limit + 1)
   const streams = found.slice(0, limit).map((state) => describe(state, scope))
   const body = JSON.stringify({ streams, more: found.length > limit })
   reply(service, { exchange }, 200, ['content-type', 'application/json', 'cache-control', 'no-store'], body)
+}
+
+/** The first `count` streams, by name, whose names begin with `prefix` and come after `after`. */
+function firstStreams({ context }: Service, prefix: string, after: string, count: number): StreamState[] {
+  const found: StreamState[] = []
+  for (const name of context.table().streams.keys()) {
+    if (!name.startsWith(prefix) || name <= after) continue
+    if (found.length === count && name > (found[count - 1] as StreamState).name) continue
+    const state = context.find(name)
+    if (state === undefined) continue
+    let [low, high] = [0, found.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((found[middle] as StreamState).name < name) low = middle + 1
+      else high = middle
+    }
+    found.splice(low, 0, state)
+    if (found.length > count) found.pop()
+  }
+  return found
 }
 
 function describe(state: StreamState, scope: string): Record<string, unknown> {

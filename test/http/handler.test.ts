@@ -252,3 +252,23 @@ test('the cause of a 500 and the first failure of the device are reported, and n
   for (let i = 0; i < 2; i++) await fetch(`${url}/s`, { method: 'POST', headers: JSON_TYPE, body: '2' })
   expect(errors.slice(1)).toMatchObject([{ code: 'ERR_DURLOG_CLOSED' }])
 })
+
+test('a body of too many messages is refused with 413, and one of as many as are allowed is stored', async () => {
+  const { url, streams } = await serveUntilDone()
+  await streams.stream('s').create()
+  const post = async (messages: number) =>
+    (await fetch(`${url}/s`, { method: 'POST', headers: JSON_TYPE, body: `[${'1,'.repeat(messages - 1)}1]` })).status
+  expect([await post(100_001), await post(100_000)]).toEqual([413, 204])
+  expect(await streams.stream('s').info()).toMatchObject({ nextSeq: 100_000 })
+})
+
+test('every line break and every space of a text is in the lines of its event', async () => {
+  const { url, streams } = await serveUntilDone()
+  const text = ' a\r\n b\r\rc\n\n  data: d\u2028data: e\n'
+  await streams.stream('s').create({ encoding: 'bytes', contentType: 'text/plain' })
+  await streams.stream('s').append(Buffer.from(text), { end: true })
+  const events = await (await fetch(`${url}/s?offset=-1&live=sse`)).text()
+  const [data = ''] = events.split('\n\n')
+  const lines = data.split('\n').slice(1)
+  expect(lines.map((line) => /^data: ?([^\n]*)$/.exec(line)?.[1])).toEqual(text.split(/\r\n|\r|\n/))
+})

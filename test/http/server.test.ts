@@ -49,6 +49,14 @@ test('the list has the streams in order, a page at a time, and finds the offset 
   for (const name of ['a/2', 'b', 'a/1', 'a/3']) await streams.stream(name).append(name)
   const list = async (query: string) => (await fetch(`${server.url}/__ds/streams?${query}`)).json()
   expect(await list('prefix=a/&limit=2')).toMatchObject({ streams: [{ name: 'a/1' }, { name: 'a/2' }], more: true })
+  for (const prefix of ['a/', '', 'b', 'x']) {
+    for (const limit of [1, 2, 3, 4, 5]) {
+      const expected = ['a/1', 'a/2', 'a/3', 'b'].filter((name) => name.startsWith(prefix))
+      const { streams: listed, more } = await list(`prefix=${prefix}&limit=${limit}`)
+      expect(listed.map(({ name }: { name: string }) => name)).toEqual(expected.slice(0, limit))
+      expect(more).toBe(expected.length > limit)
+    }
+  }
   expect(await list('prefix=a/&after=a/2')).toMatchObject({ streams: [{ name: 'a/3', records: 1 }], more: false })
   expect(await list('name=b&at=0')).toEqual({ offset: '0000000000000000_0000000000000000' })
   expect(await list(`name=b&at=${Date.now() + 60_000}`)).toEqual({ offset: '0000000000000000_0000000000000001' })
