@@ -1,31 +1,37 @@
 // Combines C++ sources into fewer files that include them: most of the time of a compiler goes into the headers.
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, isAbsolute, join } from 'node:path'
+import { pid } from 'node:process'
 
 const FOLDER = 'build/core/batches'
 /** A change of one source compiles its batch, so a batch is small; two processors compile several at the same time. */
 const MOST_FILES = 8
-/** Each uses a name that another file of its folder uses, in an unnamed namespace. */
 const SEPARATE = new Set([
+  // gcc optimizes it for minutes in a file with the sources that it calls.
+  'src-native/log/commit_cycle.cc',
+  // Each has a name in an unnamed namespace that another file of its folder has too.
   'src-native/cursor/cut_list.cc',
   'src-native/segment/segment.cc',
-  'src-native/shared/members_page.cc',
   'src-native/shared/members_lock.cc',
+  'src-native/shared/members_page.cc',
   'src-native/shared/shared_trim_job.cc',
 ])
 
-/** A file that includes `sources`. It is written only if its text changes, because its time decides what is compiled. */
-function writeBatch(name, sources) {
-  const path = join(FOLDER, name)
+/** A file that includes `sources`. Its name depends on its content: programs differ in the sources of a batch. */
+function writeBatch(sources) {
   const text = sources.map((source) => `#include "${source}"\n`).join('')
-  if (!existsSync(path) || readFileSync(path, 'utf8') !== text) writeFileSync(path, text)
+  const key = createHash('sha1').update(text).digest('hex').slice(0, 8)
+  const path = join(FOLDER, `${dirname(sources[0]).replaceAll('/', '-')}-${key}.cc`)
+  if (!existsSync(path)) {
+    // Renamed, because another program that is being built may compile the same batch.
+    writeFileSync(`${path}.${pid}`, text)
+    renameSync(`${path}.${pid}`, path)
+  }
   return path
 }
 
-/**
- * `sources` ([{ source, flags }]) as batches of files of one folder with the same flags. Only for code that is not
- * optimized: gcc's optimizations take minutes for some batches.
- */
+/** `sources` ([{ source, flags }]) as batches: files of one folder with the same flags. */
 export function inBatches(sources) {
   mkdirSync(FOLDER, { recursive: true })
   const groups = new Map()
@@ -40,17 +46,12 @@ export function inBatches(sources) {
     groups.set(key, group)
     group.push(each)
   }
-  const numbers = new Map()
   for (const group of groups.values()) {
-    const count = Math.ceil(group.length / MOST_FILES)
-    const size = Math.ceil(group.length / count)
+    const size = Math.ceil(group.length / Math.ceil(group.length / MOST_FILES))
     for (let first = 0; first < group.length; first += size) {
       const batch = group.slice(first, first + size)
-      const folder = dirname(batch[0].source).replaceAll('/', '-')
-      const number = (numbers.get(folder) ?? 0) + 1
-      numbers.set(folder, number)
       const paths = batch.map(({ source }) => source)
-      result.push({ source: writeBatch(`${folder}-${number}.cc`, paths), flags: [...batch[0].flags, '-iquote', '.'] })
+      result.push({ source: writeBatch(paths), flags: [...batch[0].flags, '-iquote', '.'] })
     }
   }
   return result

@@ -1,15 +1,6 @@
 // The program of the core's own tests, for this system or another one.
-import { inBatches } from './batches.mjs'
 import { googletestFolder } from './googletest.mjs'
-import {
-  buildProgram,
-  CORE_FLAGS,
-  coreSources,
-  coreTests,
-  UNOPTIMIZED,
-  WARNINGS,
-  withTestHooks,
-} from './native-program.mjs'
+import { buildProgram, CORE_FLAGS, coreSources, coreTests, WARNINGS, withTestHooks } from './native-program.mjs'
 
 /**
  * `flags` are added to those of the core, `link` is passed to the linker; without `system`, `processor` and `compiler`
@@ -28,5 +19,5 @@ export async function buildCoreTests(output, { flags = [], link = [], rooms, sys
       flags: [...base, '-w', `-I${googletest}`, ...include],
     })),
   ]
-  return buildProgram(output, flags.includes(UNOPTIMIZED) ? inBatches(sources) : sources, link, compiler)
+  return buildProgram(output, sources, link, compiler)
 }

@@ -9,6 +9,8 @@ import { argv, env, exit } from 'node:process'
 
 const FUZZERS = { decode: 4096, open: 16384 }
 const DEFAULT_SECONDS = 60
+/** The folders of the core that no fuzzer uses. */
+const NOT_FUZZED = ['shared', 'streams']
 
 function parse(args) {
   const wanted = { seconds: DEFAULT_SECONDS, names: [] }
@@ -53,7 +55,8 @@ const { CORE_FLAGS, WARNINGS, buildProgram, coreSources } = await import('./nati
 const flags = [...CORE_FLAGS, ...WARNINGS, '-fno-sanitize-recover=all', '-fno-omit-frame-pointer']
 
 async function build(name) {
-  const sources = [...coreSources(), `test/fuzz/${name}_fuzzer.cc`]
+  const core = coreSources().filter((source) => !NOT_FUZZED.some((layer) => source.startsWith(`src-native/${layer}/`)))
+  const sources = [...core, `test/fuzz/${name}_fuzzer.cc`]
   const compiled = sources.map((source) => ({
     source,
     flags: [...flags, '-fsanitize=fuzzer-no-link,address,undefined'],

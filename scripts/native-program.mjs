@@ -7,6 +7,7 @@ import { availableParallelism } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { arch, env, pid, platform } from 'node:process'
 import { promisify } from 'node:util'
+import { inBatches } from './batches.mjs'
 
 const execute = promisify(execFile)
 const hostCommand = env.CXX ?? 'c++'
@@ -17,7 +18,7 @@ const HOST = { name: hostCommand, run: (args) => execute(hostCommand, args, { ma
 // gcc's -Wconversion does not include -Wsign-conversion; clang's does.
 export const WARNINGS = '-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Werror'.split(' ')
 export const CORE_FLAGS = ['-std=c++17', '-O1', '-fno-exceptions', '-Isrc-native', '-pthread']
-/** For tests that are quick anyway. Sources with these flags are compiled in batches (batches.mjs). */
+/** For tests that are quick anyway. */
 export const UNOPTIMIZED = '-O0'
 /** With every name for a debugger. */
 export const DEBUG_FLAGS = [UNOPTIMIZED, '-g3']
@@ -161,7 +162,9 @@ export async function buildProgram(output, sources, linkFlags, compiler = HOST) 
   const folder = 'build/core'
   mkdirSync(folder, { recursive: true })
   mkdirSync(dirname(output), { recursive: true })
-  const objects = await compileAll(sources, folder, compiler)
+  // The names in a folder are known to be distinct only for this system's sources.
+  const compiled = compiler === HOST ? inBatches(sources) : sources
+  const objects = await compileAll(compiled, folder, compiler)
   await compiler.run([...objects, ...linkFlags, '-pthread', '-o', output])
   return output
 }

@@ -4,16 +4,11 @@
 #include "session.h"
 
 namespace durlog::crash {
-namespace {
-
-constexpr char kPath[] = "/log";
-
-}  // namespace
 
 // The cursor never goes back further than its level allows. It is ahead of the log only if it
 // reports the cut records, and it reports each truncation that was acknowledged.
 void Session::OpenCursor() {
-  Result<std::unique_ptr<DurableCursor>> opened = DurableCursor::Open(*disk_, kPath, "c");
+  Result<std::unique_ptr<DurableCursor>> opened = DurableCursor::Open(*disk_, kLogPath, "c");
   if (!opened.ok()) return Fail("the cursor does not open: " + opened.status().message());
   cursor_ = std::move(*opened);
   if (!cursor_->broken().ok()) return Fail("the cursor is damaged");

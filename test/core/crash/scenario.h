@@ -11,6 +11,9 @@
 
 namespace durlog::crash {
 
+// The log's folder on the simulated disk.
+inline constexpr char kLogPath[] = "/log";
+
 // A way in which one of several writers is broken on purpose: the explorer must detect it.
 enum class BrokenMember : uint8_t {
   kNone,

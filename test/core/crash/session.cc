@@ -5,7 +5,6 @@
 namespace durlog::crash {
 namespace {
 
-constexpr char kPath[] = "/log";
 // How many ends of a session are tried, by the number of sessions that it continues.
 constexpr uint32_t kPointsAtDepth[] = {14, 2, 1, 1, 0};
 constexpr int kMaxDepth = 4;
@@ -125,17 +124,17 @@ std::string Session::LookAtCopy(Survived survived, Found* found) {
   Random unused(0);
   const std::unique_ptr<SimulatedDisk> copy = disk_->AfterKill(&unused, false);
   copy->set_quiet(true);
-  return ReadBack(*copy, kPath, ledger_, survived, &random_, found);
+  return ReadBack(*copy, kLogPath, ledger_, survived, &random_, found);
 }
 
 bool Session::OpenLog() {
-  Result<std::unique_ptr<Log>> opened = Log::Open(*disk_, kPath, scenario_.options);
+  Result<std::unique_ptr<Log>> opened = Log::Open(*disk_, kLogPath, scenario_.options);
   for (int i = 0; i < 8 && !opened.ok() && scenario_.faulty() && trail_.depth() == 0; ++i) {
     // A fault may make the open fail; an open after the fault must find everything.
     Note("open failed: " + opened.status().message());
     disk_->clear_fault();
     disk_->set_capacity_blocks(UINT64_MAX);
-    opened = Log::Open(*disk_, kPath, scenario_.options);
+    opened = Log::Open(*disk_, kLogPath, scenario_.options);
   }
   if (!opened.ok()) {
     Fail("the log does not open: " + opened.status().message() + " " + opened.status().path());

@@ -8,7 +8,6 @@
 namespace durlog::crash {
 namespace {
 
-constexpr char kPath[] = "/log";
 // A log that is not idle after this many turns never becomes idle.
 constexpr int kMaxTurns = 4000;
 constexpr uint64_t kIdBytes = sizeof(uint64_t);
@@ -32,7 +31,7 @@ void SharedMember::Note(const std::string& what) {
 
 bool SharedMember::Open() {
   Result<std::unique_ptr<SharedLog>> opened =
-      SharedLog::Open(file_system_, kPath, session_->scenario().options);
+      SharedLog::Open(file_system_, kLogPath, session_->scenario().options);
   if (!going()) {
     if (opened.ok()) log_ = std::move(*opened);
     if (log_) log_->Attach(this, this);

@@ -13,12 +13,11 @@
 namespace durlog::crash {
 namespace {
 
-constexpr char kPath[] = "/log";
 // How many ends of a session are tried, by the number of sessions that it continues.
 constexpr uint32_t kPointsAtDepth[] = {16, 2, 1, 0};
 constexpr int kMaxDepth = 3;
 // A session whose workers need more turns than this hangs.
-constexpr int kMaxTurns = 200'000;
+constexpr int kMaxTurnsOfAll = 200'000;
 // The creation of a log is much the same each time, so few ends are tried in it.
 constexpr uint64_t kRarityInCreation = 60;
 constexpr uint64_t kRarityInRecovery = 25;
@@ -44,7 +43,7 @@ std::string Describe(const Status& status) { return status.message() + " " + sta
 
 // Reads everything from `first` on. "" or what is wrong.
 std::string ReadListing(FileSystem& disk, const SharedLedger& ledger, Listing* listing) {
-  Result<std::unique_ptr<LogReader>> reader = LogReader::Open(disk, kPath, listing->first);
+  Result<std::unique_ptr<LogReader>> reader = LogReader::Open(disk, kLogPath, listing->first);
   if (!reader.ok()) return "a reader cannot be opened: " + Describe(reader.status());
   std::vector<uint8_t> buffer(128 << 10);
   std::vector<ReadEntry> entries(256);
@@ -141,7 +140,7 @@ void SharedSession::Run(Survived survived, uint32_t members, uint32_t steps) {
   if (trail_.depth() == 0 && scenario_.fault.times > 0) disk_->set_fault(scenario_.fault);
   const bool may_die = scenario_.members_die;
   for (int turns = 0; going() && !workers_.idle(); ++turns) {
-    if (turns > kMaxTurns) return Fail("the writers make no progress");
+    if (turns > kMaxTurnsOfAll) return Fail("the writers make no progress");
     workers_.RunOne();
     if (may_die && going() && random_.OneIn(300)) KillOne();
   }
@@ -215,7 +214,7 @@ std::string SharedSession::LookAtCopy(Survived survived, bool* exists, Listing* 
   Random unused(0);
   const std::unique_ptr<SimulatedDisk> copy = disk_->AfterKill(&unused, false);
   copy->set_quiet(true);
-  const Result<VerifyReport> report = Verify(*copy, kPath);
+  const Result<VerifyReport> report = Verify(*copy, kLogPath);
   if (!report.ok()) {
     if (report.status().code() == Code::kNotFound && !ledger_.created) return "";
     return "verify fails: " + Describe(report.status());

@@ -8,7 +8,7 @@ namespace durlog::crash {
 namespace {
 
 // A log that is not idle after this many turns never becomes idle.
-constexpr int kMaxTurns = 2000;
+constexpr int kMaxIdleSteps = 2000;
 constexpr size_t kMaxBatch = 6;
 constexpr uint64_t kMaxVoid = 8;
 
@@ -209,7 +209,7 @@ void Session::Drain() {
   Note("drain");
   for (int i = 0; going(); ++i) {
     if ((log_->idle() && !trim_) || (log_->latched() && workers_.idle())) return CheckFault();
-    if (i > kMaxTurns) return Fail("the log does not become idle");
+    if (i > kMaxIdleSteps) return Fail("the log does not become idle");
     workers_.RunOne();
     log_->Harvest();
     if (trim_ && trim_->done()) FinishTrim();

@@ -10,15 +10,14 @@
 namespace durlog::schedules {
 namespace {
 
-constexpr char kPath[] = "log";
 using Records = std::map<uint64_t, std::string>;
 
 std::string ReadAll(ModelFiles& files, Records* records) {
   PositionIndex::Shared().Clear();
-  const Result<VerifyReport> report = Verify(files, kPath);
+  const Result<VerifyReport> report = Verify(files, kLogPath);
   if (!report.ok()) return "verify fails: " + report.status().message();
   Result<std::unique_ptr<LogReader>> reader =
-      LogReader::Open(files, kPath, report->bounds.first_seq);
+      LogReader::Open(files, kLogPath, report->bounds.first_seq);
   if (!reader.ok()) return "a reader cannot be opened: " + reader.status().message();
   std::vector<uint8_t> buffer(ModelFiles::kMaxFileBytes);
   std::vector<ReadEntry> entries(64);
@@ -71,7 +70,7 @@ std::string Compare(const Records& records, const Stage& stage) {
 }
 
 std::string CheckVerdict(ModelFiles& files, bool must_be_clean) {
-  const Result<VerifyReport> report = Verify(files, kPath);
+  const Result<VerifyReport> report = Verify(files, kLogPath);
   if (!report.ok()) return "verify fails: " + report.status().message();
   if (report->state == RecoveryState::kClean && report->problems.empty()) return "";
   if (!must_be_clean && report->state != RecoveryState::kCorrupt) return "";

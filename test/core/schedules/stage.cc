@@ -9,7 +9,6 @@
 namespace durlog::schedules {
 namespace {
 
-constexpr char kPath[] = "log";
 constexpr uint64_t kFillerFrameBytes = 4048;
 
 Bytes AsBytes(const std::string& text) {
@@ -50,7 +49,7 @@ void Stage::FillUpTo(uint64_t room_bytes) {
 }
 
 void Stage::TakeSpareAway() {
-  const Result<std::unique_ptr<Directory>> folder = files_.OpenDirectory(kPath, false);
+  const Result<std::unique_ptr<Directory>> folder = files_.OpenDirectory(kLogPath, false);
   const Result<std::unique_ptr<MembersPage>> page = MembersPage::Open(**folder);
   if (!(*page)->Join().ok()) return Fail("the members' page cannot be opened");
   SharedWord& spare = (*page)->Word(PageWord::kSpare);
@@ -59,7 +58,7 @@ void Stage::TakeSpareAway() {
 }
 
 void Stage::Join(size_t member) {
-  Result<std::unique_ptr<SharedLog>> log = SharedLog::Open(files_, kPath, Options());
+  Result<std::unique_ptr<SharedLog>> log = SharedLog::Open(files_, kLogPath, Options());
   if (!log.ok()) return Fail("a member cannot join: " + log.status().message());
   logs_[member] = std::move(*log);
   logs_[member]->Attach(&executor_, this);

@@ -17,6 +17,9 @@
 
 namespace durlog::schedules {
 
+// The log's folder in the model.
+inline constexpr char kLogPath[] = "log";
+
 // A record that a member has appended or tried to append.
 struct Written {
   std::string payload;
