@@ -188,7 +188,7 @@ export class Checkpointer {
   ): Promise<boolean> {
     const unexpected: FileRequest[] = []
     const done = (request: FileRequest, disk: FileDisk): void => {
-      if (request.share.done(request, disk)) changes.push(request.share)
+      if (request.share.done(request, disk)) changes.push(request.share.change)
     }
     await this.#runJob(job, sync, (request, disk) => {
       if (disk === undefined) unexpected.push(request)
@@ -253,7 +253,7 @@ function takeShares(
     const share = new StreamShare(next.value, tail, nowMs)
     folderChanged ||= share.changesFolder
     for (const request of share.requests) job.add(request)
-    if (share.requests.length === 0) changes.push(share)
+    if (share.requests.length === 0) changes.push(share.change)
   }
   return { count, folderChanged }
 }

@@ -14,10 +14,10 @@ export interface FileRequest extends StoreRequest {
   at: number
 }
 
-export class StreamShare implements CatalogChange {
+export class StreamShare {
   readonly state: StreamState
   /** The stream as of the checkpoint's position. Undefined: it was deleted. */
-  readonly capture: StreamCapture | undefined
+  readonly #capture: StreamCapture | undefined
   /** In the order in which they must be done. */
   readonly requests: FileRequest[] = []
   /** The stream's files after the checkpoint, the oldest first. */
@@ -34,17 +34,23 @@ export class StreamShare implements CatalogChange {
       for (const name of allFiles(state, tail)) this.#remove(name)
     } else {
       // Before anything is awaited: a later append leaves the capture alone, and does not change the live state it copies.
-      this.capture = state.capture ?? state.copy()
-      state.capture = this.capture
+      const capture = state.capture ?? state.copy()
+      state.capture = capture
+      this.#capture = capture
       for (const name of leftFiles(state)) this.#remove(name)
-      const positions = state.tail.slice(0, this.capture.next - state.disk.next)
-      if (state.meta.retention !== undefined) this.capture.first = this.#retain(positions, tail, nowMs)
+      const positions = state.tail.slice(0, capture.next - state.disk.next)
+      if (state.meta.retention !== undefined) capture.first = this.#retain(positions, tail, nowMs)
       else this.#add(state.disk, positions)
     }
     this.#missing = this.requests.length
   }
 
-  get disk(): StreamDisk {
+  /** For the catalog, when all requests are done. The share itself is not needed any more then. */
+  get change(): CatalogChange {
+    return { state: this.state, capture: this.#capture, disk: this.#disk() }
+  }
+
+  #disk(): StreamDisk {
     const newest = this.#files.at(-1) as FileDisk
     if (this.state.meta.retention === undefined) return newest
     return {
