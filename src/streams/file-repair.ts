@@ -9,7 +9,7 @@ import { codecOf, type StreamCodec } from './encoding.js'
 import { EMPTY } from './entry.js'
 import { copyDurably, readRange } from './file-io.js'
 import type { FolderFiles } from './folder-files.js'
-import { frameOf } from './frame.js'
+import { areOwnFrames, areOwnLines } from './leftover.js'
 import { completeLines, withoutSpaces } from './lines.js'
 import { encodeIndex } from './record-index.js'
 import type { FileDisk, StreamState } from './state.js'
@@ -120,39 +120,19 @@ export class FileRepair {
     const onDevice = await this.#readDevice(from, size)
     const found = this.#codec.lines && onDevice !== undefined ? matching(records, onDevice, from) : NOTHING
     if (found.kept.length === size - from) return found
-    const rest = (await readRange(this.#file as FileHandle, from, size)).subarray(found.kept.length)
-    if (!this.#isOwn(rest, records.slice(found.ends.length))) {
+    const end = from + found.kept.length
+    const rest = await readRange(this.#file as FileHandle, end, size)
+    const areOwn = this.#codec.lines ? areOwnLines : areOwnFrames
+    const waiting = records.slice(found.ends.length).map(({ data }) => data)
+    if (!areOwn(rest, end, waiting)) {
       const { name } = this.#state
       const original = this.#context.files.aside(name, this.#codec)
       await copyDurably(this.#path, original)
       this.#context.onChanged({ stream: name, original, lostFirst: -1, lostLast: -1 })
     }
     this.#context.onStep('cut')
-    await (this.#file as FileHandle).truncate(from + found.kept.length)
+    await (this.#file as FileHandle).truncate(end)
     return found
-  }
-
-  /** Whether the bytes can be what a checkpoint of `records` that did not end has left. */
-  #isOwn(bytes: Buffer, records: readonly TailRecord[]): boolean {
-    const rest = withoutZeros(bytes)
-    if (!this.#codec.lines) {
-      let at = 0
-      for (const { data } of records) {
-        if (at >= rest.length) break
-        const frame = frameOf(data)
-        if (!isPrefix(rest.subarray(at, at + frame.length), frame)) return false
-        at += frame.length
-      }
-      return at >= rest.length
-    }
-    let [count, end] = [0, 0]
-    for (const { line, end: lineEnd } of completeLines(rest)) {
-      if (line.length === 0 || !isPrefix(line, records[count]?.data ?? EMPTY)) return false
-      if (line.length !== records[count]?.data.length) return false
-      count++
-      end = lineEnd
-    }
-    return isPrefix(withoutSpaces(rest.subarray(end)), records[count]?.data ?? EMPTY)
   }
 
   /** The bytes from `from` to `size` as the device has them; undefined if that cannot be found out. */
@@ -193,15 +173,4 @@ function matching(records: readonly TailRecord[], bytes: Buffer, from: number): 
   }
   const onlySpaces = withoutSpaces(bytes.subarray(end)).length === 0
   return { ends, kept: onlySpaces ? bytes : bytes.subarray(0, end) }
-}
-
-/** A power cut may leave zeros at the end of a file. */
-function withoutZeros(bytes: Buffer): Buffer {
-  let end = bytes.length
-  while (end > 0 && bytes[end - 1] === 0) end--
-  return bytes.subarray(0, end)
-}
-
-function isPrefix(part: Buffer, whole: Buffer): boolean {
-  return part.length <= whole.length && whole.subarray(0, part.length).equals(part)
 }
