@@ -1,4 +1,4 @@
-/** What a checkpoint that did not end may have left in the file of a stream, after kills and power cuts. */
+/** The bytes that a checkpoint that did not end may leave in the file of a stream, after kills and power cuts. */
 import { expect, test } from 'vitest'
 import { frameOf } from '../../src/streams/frame.js'
 import { areOwnFrames, areOwnLines } from '../../src/streams/leftover.js'
