@@ -1,4 +1,5 @@
 // The folder of streams under trial, its values, and the writers that are broken on purpose.
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { native } from '../../../../dist/native/native.js'
 import { Catalog } from '../../../../dist/streams/catalog.js'
@@ -16,6 +17,15 @@ export function openFolder(directory, { seed, life }) {
   // Whole segments are trimmed: short ones are trimmed by most checkpoints.
   const logSegmentBytes = 64 * KIB * between(random, 1, 3)
   return openWithInternals(join(directory, 'streams'), options, { logSegmentBytes })
+}
+
+/** The reported changes, with the files that were kept; long runs of a character are shortened. */
+export function describe(changes) {
+  const contentOf = ({ original }) =>
+    original === ''
+      ? 'no file'
+      : readFileSync(original, 'latin1').replace(/(.)\1{7,}/gs, (run, one) => `<${run.length} ${JSON.stringify(one)}>`)
+  return changes.map((change) => `${JSON.stringify(change)}: ${contentOf(change)}`).join('\n')
 }
 
 /** Most values are short, some about as long as a page or several. */

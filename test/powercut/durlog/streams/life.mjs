@@ -10,7 +10,7 @@
 import process from 'node:process'
 import { note } from '../notes.mjs'
 import { between, pick, seededRandom } from '../random.mjs'
-import { appendedValue, KEPT, KEPT_RECORDS, openFolder } from './folder.mjs'
+import { appendedValue, describe, KEPT, KEPT_RECORDS, openFolder } from './folder.mjs'
 
 const STEPS = 26
 const FEW = ['a', 'b', 'session/1', 'Session/1']
@@ -36,7 +36,7 @@ const fail = (error) => {
   process.exit(1)
 }
 streams.on('checkpointFailed', fail)
-streams.on('changed', (change) => fail(new Error(`another program changed ${JSON.stringify(change)}`)))
+streams.on('changed', (change) => fail(new Error(`another program changed ${describe([change])}`)))
 await streams.stream(KEPT).create({ retention: { maxRecords: KEPT_RECORDS } })
 // The last checkpoint is made by close.
 streams.on('checkpoint', () => {

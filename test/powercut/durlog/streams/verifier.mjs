@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { note } from '../notes.mjs'
 import { between, pick, seededRandom } from '../random.mjs'
 import { demand, replay, serve, Violation } from '../serve.mjs'
-import { appendedValue, KEPT, openFolder } from './folder.mjs'
+import { appendedValue, describe, KEPT, openFolder } from './folder.mjs'
 import { StreamsModel } from './model.mjs'
 
 const APPENDS_AFTER = 5
@@ -77,7 +77,7 @@ async function check(directory, cut, notes, again) {
   const { changes } = streams
   const names = []
   try {
-    demand(changes.length === 0, `a false report of changes: ${JSON.stringify(changes)}`)
+    demand(changes.length === 0, `a false report of changes: ${describe(changes)}`)
     checkFiles(directory)
     for await (const { name } of streams.list()) names.push(name)
     const stored = new Set()
@@ -89,7 +89,7 @@ async function check(directory, cut, notes, again) {
   } finally {
     await streams.close()
   }
-  demand(changes.length === 0, `a false report of changes after appends: ${JSON.stringify(changes)}`)
+  demand(changes.length === 0, `a false report of changes after appends: ${describe(changes)}`)
   return names.length === 0 ? 'empty' : 'complete'
 }
 
