@@ -1,20 +1,27 @@
-/** Runs pieces of asynchronous work one after the other. */
+/** Runs pieces of asynchronous work in the order of their calls, a limited number at a time. */
 export class Turns {
-  /** Settles when all work so far has; undefined if it already has. */
-  #last: Promise<void> | undefined
+  #free: number
+  readonly #waiting: (() => void)[] = []
 
-  get busy(): boolean {
-    return this.#last !== undefined
+  constructor(count = 1) {
+    this.#free = count
   }
 
-  /** Starts `work` when all earlier work has settled: within this call if it already has. */
-  take<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#last === undefined ? work() : this.#last.then(work)
-    const leave = (): void => {
-      if (this.#last === last) this.#last = undefined
+  /** Whether work would wait. */
+  get busy(): boolean {
+    return this.#free === 0
+  }
+
+  /** Starts `work` within this call if it need not wait. */
+  async take<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free--
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    try {
+      return await work()
+    } finally {
+      const next = this.#waiting.shift()
+      if (next === undefined) this.#free++
+      else next()
     }
-    const last = turn.then(leave, leave)
-    this.#last = last
-    return turn
   }
 }

@@ -37,7 +37,7 @@ export async function read(service: Service, call: Call): Promise<void> {
   const now = existing(service, name)
   if (now.created !== state.created) throw notFound()
   now.usedMs = Date.now()
-  const chunk = await service.reads.run(async () => {
+  const chunk = await service.reads.take(async () => {
     // Retention may have removed records meanwhile.
     if (offset === undefined || offset === '-1') from = now.firstSeq
     try {

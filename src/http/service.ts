@@ -1,12 +1,12 @@
 /** The parts of a handler that its operations share. */
 import type { OwnerContext } from '../streams/internals.js'
 import type { StreamState } from '../streams/state.js'
+import type { Turns } from '../turns.js'
 import type { ClientLimits, Exchange, HeaderList } from './exchange.js'
 import type { Live } from './live.js'
 import { seqOfOffset } from './offset.js'
 import type { ResolvedHandlerOptions } from './options.js'
 import { badRequest, gone, notFound } from './refusal.js'
-import type { Turns } from './turns.js'
 import type { Rights } from './types.js'
 
 export interface Service {

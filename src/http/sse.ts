@@ -106,7 +106,7 @@ class Subscription implements Subscriber {
         tail.join(this)
         return
       }
-      const chunk = await reads.run(() => readChunk(context, state, this.next, CHUNK_BYTES))
+      const chunk = await reads.take(() => readChunk(context, state, this.next, CHUNK_BYTES))
       if (this.#isOver) return
       this.next = chunk.next
       this.#sink.write(dataEvent(state, chunk) + controlEvent(state, chunk.next, this.leastCursor))

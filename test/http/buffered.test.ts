@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { type HandlerOptions, streamsHandler } from '../../src/http/index.js'
-import { Turns } from '../../src/http/turns.js'
+import { Turns } from '../../src/turns.js'
 import { type Served, serveStreams } from '../fixtures/http.js'
 import { scratchStreams } from '../fixtures/streams.js'
 
@@ -121,7 +121,7 @@ test('turns are given in order, to as many jobs at a time as there are', async (
   const started: number[] = []
   const ends: (() => void)[] = []
   const jobs = [0, 1, 2, 3].map((job) =>
-    turns.run(async () => {
+    turns.take(async () => {
       started.push(job)
       await new Promise<void>((resolve) => {
         ends[job] = resolve
