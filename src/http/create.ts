@@ -1,7 +1,7 @@
 /** PUT: creates a stream, empty, with a first body, closed, or as a fork. */
 import { isCode } from '../errors.js'
 import { makeStream, type Wish } from '../streams/creation.js'
-import { contentTypeOf, mediaType, type StreamMeta } from '../streams/meta.js'
+import { contentTypeOf, defaultMeta, mediaType, type StreamMeta } from '../streams/meta.js'
 import type { StreamForkPoint } from '../streams/types.js'
 import { valuesOf } from './append.js'
 import type { HeaderList } from './exchange.js'
@@ -54,7 +54,7 @@ async function wanted(service: Service, call: Call): Promise<{ meta: StreamMeta;
   const contentType = given === '' ? (source === undefined ? 'application/octet-stream' : undefined) : given
   const encoding = source?.encoding ?? (mediaType(contentType as string) === 'application/json' ? 'json' : 'bytes')
   return {
-    meta: { encoding, contentType, ...expiryOf(call), fork: forked?.fork, retention: undefined },
+    meta: { ...defaultMeta(encoding), contentType, ...expiryOf(call), fork: forked?.fork },
     forkAnywhere: forked?.anywhere ?? false,
   }
 }

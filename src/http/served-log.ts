@@ -8,7 +8,7 @@ import { EntryKind } from '../streams/entry.js'
 import { checkStreamName } from '../streams/file-name.js'
 import { FolderFiles } from '../streams/folder-files.js'
 import type { OwnerContext, Records } from '../streams/internals.js'
-import { mediaType, type StreamMeta } from '../streams/meta.js'
+import { defaultMeta, mediaType, type StreamMeta } from '../streams/meta.js'
 import { NO_DISK, NO_FILES, StreamState } from '../streams/state.js'
 import { StreamTable } from '../streams/table.js'
 import type { StreamEncoding, StreamRecord } from '../streams/types.js'
@@ -54,14 +54,7 @@ class ServedLog {
     this.name = basename(log.dir)
     checkStreamName(this.name)
     const encoding = mediaType(contentType) === 'application/json' ? 'json' : 'bytes'
-    this.#meta = {
-      encoding,
-      contentType,
-      ttlMs: undefined,
-      expiresAtMs: undefined,
-      fork: undefined,
-      retention: undefined,
-    }
+    this.#meta = { ...defaultMeta(encoding), contentType }
     this.context = this.#makeContext(encoding)
     this.#take(log.syncedSeq)
     this.#following = this.#follow()
