@@ -169,10 +169,12 @@ function resolveRetention(value: unknown): StreamLimits {
   const { maxRecords, maxBytes, maxAgeMs } = bag('retention', value, RETENTION_NAMES) as StreamRetention
   if (maxRecords === undefined && maxBytes === undefined && maxAgeMs === undefined)
     throw invalidArgument('retention must have maxRecords, maxBytes or maxAgeMs; got none of them')
+  const limit = (name: string, given: unknown, range: typeof RECORDS_RANGE): number | undefined =>
+    given === undefined ? undefined : whole(`retention.${name}`, given, range, 0)
   return {
-    maxRecords: maxRecords === undefined ? undefined : whole('retention.maxRecords', maxRecords, RECORDS_RANGE, 0),
-    maxBytes: maxBytes === undefined ? undefined : whole('retention.maxBytes', maxBytes, BYTES_RANGE, 0),
-    maxAgeMs: maxAgeMs === undefined ? undefined : whole('retention.maxAgeMs', maxAgeMs, AGE_RANGE, 0),
+    maxRecords: limit('maxRecords', maxRecords, RECORDS_RANGE),
+    maxBytes: limit('maxBytes', maxBytes, BYTES_RANGE),
+    maxAgeMs: limit('maxAgeMs', maxAgeMs, AGE_RANGE),
   }
 }
 

@@ -1,5 +1,5 @@
 /** Finds the records of a stream: in its files, in memory, or in the stream that it was forked from. */
-import { type DurlogError, outOfRange } from '../errors.js'
+import { isCode, outOfRange } from '../errors.js'
 import type { StreamCodec } from './encoding.js'
 import type { FolderFiles } from './folder-files.js'
 import type { FileDisk, StreamDisk, StreamState } from './state.js'
@@ -44,7 +44,7 @@ export class RecordSource<V> {
       return from + records.length > end ? records.slice(0, end - from) : records
     } catch (error) {
       // A checkpoint may have removed the file.
-      if ((error as DurlogError).code === 'ERR_DURLOG_STREAM_CHANGED') checkKept(state, from)
+      if (isCode(error, 'ERR_DURLOG_STREAM_CHANGED')) checkKept(state, from)
       throw error
     }
   }

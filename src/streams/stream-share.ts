@@ -6,6 +6,7 @@ import { allFiles, dropFiles, leftFiles, planFiles } from './retention.js'
 import { type FileDisk, NO_DISK, type StreamCapture, type StreamDisk, type StreamState } from './state.js'
 import type { StoreRequest } from './store-job.js'
 import type { Tail } from './tail.js'
+import type { StreamLimits } from './types.js'
 
 /** An addition to one file of the stream, or its removal. */
 export interface FileRequest extends StoreRequest {
@@ -39,7 +40,8 @@ export class StreamShare {
       this.#capture = capture
       for (const name of leftFiles(state)) this.#remove(name)
       const positions = state.tail.slice(0, capture.next - state.disk.next)
-      if (state.meta.retention !== undefined) capture.first = this.#retain(positions, tail, nowMs)
+      const { retention } = state.meta
+      if (retention !== undefined) capture.first = this.#retain(retention, positions, tail, nowMs)
       else this.#add(state.disk, positions)
     }
     this.#missing = this.requests.length
@@ -75,12 +77,11 @@ export class StreamShare {
   }
 
   /** Divides the records at `positions` into files and drops old files; returns the first seq that is kept. */
-  #retain(positions: readonly number[], tail: Tail, nowMs: number): number {
+  #retain(limits: StreamLimits, positions: readonly number[], tail: Tail, nowMs: number): number {
     const { state } = this
-    const limits = state.meta.retention
     const files = planFiles(state, positions, tail)
     // Its forks need its records.
-    const dropped = limits === undefined || state.forks > 0 ? [] : dropFiles(files, limits, nowMs)
+    const dropped = state.forks > 0 ? [] : dropFiles(files, limits, nowMs)
     for (const { disk } of dropped) {
       // Until the catalog has this group, a restart needs the files of the previous one.
       if (disk.bytes > 0) this.#dropped.push(disk.first)
