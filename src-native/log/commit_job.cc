@@ -154,7 +154,7 @@ Status CommitJob::SyncOne(SyncTarget& target) {
     if (target.begin < map.begin || target.end > map.end) continue;
     return map.mapping->Sync(static_cast<size_t>(target.begin - map.begin), length);
   }
-  // A map of the whole range, of which no page is touched: each call flushes the device.
+  // One call for the whole range, as each flushes the device. No page of this map is touched.
   File& file = target.segment->file();
   const uint64_t begin = AlignDown(target.begin, plan_.map_alignment);
   const Result<std::unique_ptr<Mapping>> map =
