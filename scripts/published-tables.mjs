@@ -227,8 +227,8 @@ function targets(results) {
     ]
   })
   const head = ['missed target', 'target', 'median', 'baseline', 'ratio']
-  const runs = results.targetRuns === 1 ? 'the run' : `the medians of ${results.targetRuns} runs`
-  const met = `${judged.length - missed.length} of ${judged.length} targets are met by ${runs}.`
+  const runs = results.targetRuns === 1 ? 'in the run' : `by the medians of ${results.targetRuns} runs`
+  const met = `${judged.length - missed.length} of ${judged.length} targets are met ${runs}.`
   return `${met}\n\n${markdownTable(head, 1, rows)}`
 }
 

@@ -11,7 +11,7 @@ import { all } from '../fixtures/streams.js'
 
 const folder = (): string => join(scratchDir(), 'streams')
 const onPosix = process.platform === 'win32' ? test.skip : test
-// biome-ignore lint/suspicious/noExplicitAny: what a peer sends
+// biome-ignore lint/suspicious/noExplicitAny: the answers of peers
 const valuesOf = (records: any[]): unknown[] => records.map(({ value }) => value)
 
 test('processes append to the same streams, and each reads what all have appended', async () => {
