@@ -6,33 +6,32 @@ import { decodeLines, type StreamCodec } from './encoding.js'
 import { EMPTY } from './entry.js'
 import type { FolderFiles } from './folder-files.js'
 import { frameData } from './frame.js'
-import { INDEX_ENTRY_BYTES, type IndexEntry, indexEntry } from './record-index.js'
+import { INDEX_ENTRY_BYTES, IndexPart } from './record-index.js'
 import type { FileDisk, StreamState } from './state.js'
 import type { StreamRecord } from './types.js'
 
-/** Records, and bytes of them, that are read at once; one longer record is read whole. */
-const CHUNK_RECORDS = 1024
+/** Bytes of records that are read at once; one longer record is read whole. */
 const CHUNK_BYTES = 1 << 18
-/** Entries of the index that are read at once. */
+/** Bytes of records that are decoded at once: of more, the caches of the processor would lose the strings and objects. */
+const PIECE_BYTES = 1 << 14
+/** Entries of the index that are read at once, and if the caller will not read on. */
 const INDEX_RECORDS = 8192
+const INDEX_RECORDS_ONCE = 1024
 const NEWLINE = 0x0a
 
-/** Entries of the index, of the seqs from `from` to `to` - 1. */
-interface IndexPart {
+const NO_PART = new IndexPart(0, EMPTY, 0)
+
+/** The records from `from` to `to` - 1. */
+interface Chunk {
   from: number
   to: number
-  bytes: Buffer
-}
-
-const NO_PART: IndexPart = { from: 0, to: 0, bytes: EMPTY }
-
-/** Successive records of the file. */
-interface Chunk {
-  entries: IndexEntry[]
+  index: IndexPart
   /** The offset of `bytes` in the file. */
   start: number
   bytes: Buffer
 }
+
+const NO_CHUNK: Chunk = { from: 0, to: 0, index: NO_PART, start: 0, bytes: EMPTY }
 
 export class StreamFile {
   readonly #files: FolderFiles
@@ -42,6 +41,8 @@ export class StreamFile {
   #index: FileHandle | undefined
   /** The entries that were read last. */
   #part = NO_PART
+  /** The chunk that is being consumed. */
+  #chunk = NO_CHUNK
   /** The chunk that is being read before it is requested. */
   #ahead: { first: number; from: number; chunk: Promise<Chunk> } | undefined
   /** The first seq of the file that is open. */
@@ -61,61 +62,68 @@ export class StreamFile {
    * will not read on.
    */
   async read<V>(disk: FileDisk, from: number, maxBytes?: number): Promise<StreamRecord<V>[]> {
+    if (disk.first !== this.#first || from < this.#chunk.from || from >= this.#chunk.to)
+      this.#chunk = await this.#nextChunk(disk, from, maxBytes)
+    const chunk = this.#chunk
+    const { index, to } = chunk
+    const next = index.nextAfter(index.end(from - 1) + (maxBytes ?? PIECE_BYTES), from, to - 1)
+    const values = this.#values(chunk, from, next)
+    if (next === to) this.#chunk = NO_CHUNK
+    return values.map((value, offset) => {
+      const seq = from + offset
+      return { seq, value: value as V, timestamp: index.timeMs(seq), position: index.position(seq) }
+    })
+  }
+
+  async #nextChunk(disk: FileDisk, from: number, maxBytes: number | undefined): Promise<Chunk> {
     const ahead = this.#ahead
     this.#ahead = undefined
     const isNext = ahead?.first === disk.first && ahead.from === from
     if (!isNext) await ahead?.chunk.catch(() => {})
-    const { entries, start, bytes } = await (isNext ? ahead.chunk : this.#chunk(disk, from, maxBytes))
-    this.#check(disk, bytes, start, from)
-    const next = from + entries.length
-    if (maxBytes === undefined && next < disk.next) this.#readAhead(disk, next)
-    const values = this.#values(entries, start, bytes, from)
-    return entries.map(({ timeMs, position }, at) => ({
-      seq: from + at,
-      value: values[at] as V,
-      timestamp: timeMs,
-      position,
-    }))
+    const chunk = await (isNext ? ahead.chunk : this.#readChunk(disk, from, maxBytes))
+    this.#check(disk, chunk)
+    if (maxBytes === undefined && chunk.to < disk.next) this.#readAhead(disk, chunk.to)
+    return chunk
   }
 
   /** While the caller uses a chunk, the next one is read. */
   #readAhead(disk: FileDisk, from: number): void {
     const { first } = disk
-    const chunk = this.#chunk(disk, from)
+    const chunk = this.#readChunk(disk, from)
     // It is reported if the caller reads on.
     chunk.catch(() => {})
     this.#ahead = { first, from, chunk }
   }
 
-  async #chunk(disk: FileDisk, from: number, maxBytes?: number): Promise<Chunk> {
+  async #readChunk(disk: FileDisk, from: number, maxBytes?: number): Promise<Chunk> {
     if (disk.first !== this.#first) await this.#closeFiles()
     this.#first = disk.first
-    const before = from === disk.first ? undefined : from - 1
-    const to = Math.min(disk.next, from + CHUNK_RECORDS)
-    const entries = await this.#entries(disk, before ?? from, to, maxBytes === undefined)
-    const start = before === undefined ? 0 : (entries.shift() as IndexEntry).end
-    const count = entries.findIndex(({ end }) => end - start > (maxBytes ?? CHUNK_BYTES))
-    const chosen = count === -1 ? entries : entries.slice(0, Math.max(count, 1))
-    const end = (chosen.at(-1) as IndexEntry).end
+    const index = await this.#entries(disk, from, maxBytes === undefined)
+    const start = index.end(from - 1)
+    const to = index.nextAfter(start + (maxBytes ?? CHUNK_BYTES), from, index.to - 1)
+    const end = index.end(to - 1)
     if (!(end > start && end <= disk.bytes)) throw this.#changed(from, 'its index is damaged')
     this.#file ??= await this.#open(this.#path, from)
-    return { entries: chosen, start, bytes: await this.#range(this.#file, start, end, from) }
+    return { from, to, index, start, bytes: await this.#range(this.#file, start, end, from) }
   }
 
-  #values(entries: readonly IndexEntry[], start: number, bytes: Buffer, from: number): unknown[] {
-    const areLines = entries.every(({ end }) => bytes[end - start - 1] === NEWLINE)
-    const values = areLines ? decodeLines(this.#codec, bytes, entries.length) : undefined
+  /** Of the records from `from` to `next` - 1 of `chunk`. */
+  #values({ index, start, bytes }: Chunk, from: number, next: number): unknown[] {
+    let at = index.end(from - 1)
+    const piece = bytes.subarray(at - start, index.end(next - 1) - start)
+    const values = piece.at(-1) === NEWLINE ? decodeLines(this.#codec, piece, next - from) : undefined
     if (values !== undefined) return values
-    let at = 0
-    return entries.map(({ end }, offset) => {
-      const value = this.#value(bytes.subarray(at, end - start), from + offset)
-      at = end - start
-      return value
-    })
+    const each: unknown[] = []
+    for (let seq = from; seq < next; seq++) {
+      const end = index.end(seq)
+      each.push(this.#value(bytes.subarray(at - start, end - start), seq))
+      at = end
+    }
+    return each
   }
 
   /** Checks the checksum of the file once everything has been read from its beginning. */
-  #check(disk: FileDisk, bytes: Buffer, start: number, from: number): void {
+  #check(disk: FileDisk, { bytes, start, from }: Chunk): void {
     if (start === 0) [this.#checked, this.#crc] = [0, 0]
     if (start !== this.#checked) return
     this.#crc = native.crc32c(this.#crc, bytes)
@@ -143,30 +151,18 @@ export class StreamFile {
     this.#crc = 0
   }
 
-  /** The index's entries of the seqs from `from` to `to` - 1; reads later ones too if `readsOn`. */
-  async #entries(disk: FileDisk, from: number, to: number, readsOn: boolean): Promise<IndexEntry[]> {
+  /** Entries of the index: of `from`, the seq before it, and later ones, of which there are more if `readsOn`. */
+  async #entries(disk: FileDisk, from: number, readsOn: boolean): Promise<IndexPart> {
+    const first = Math.max(from - 1, disk.first)
+    if (first >= this.#part.from && from < this.#part.to) return this.#part
     const inMemory = disk.next - disk.index.length / INDEX_ENTRY_BYTES
-    const entries: IndexEntry[] = []
-    const toFile = Math.min(to, inMemory)
-    if (toFile > from) {
-      if (from < this.#part.from || toFile > this.#part.to)
-        this.#part = await this.#indexPart(disk, from, readsOn ? Math.min(from + INDEX_RECORDS, inMemory) : toFile)
-      for (let seq = from; seq < toFile; seq++) entries.push(indexEntry(this.#part.bytes, seq - this.#part.from))
-    }
-    for (let seq = Math.max(from, inMemory); seq < to; seq++) entries.push(indexEntry(disk.index, seq - inMemory))
-    return entries
-  }
-
-  /** The entries in the index's file of the seqs from `from` to `to` - 1. */
-  async #indexPart({ first }: FileDisk, from: number, to: number): Promise<IndexPart> {
-    this.#index ??= await this.#open(this.#files.index(this.#state.fileName(first)), from)
-    const bytes = await this.#range(
-      this.#index,
-      (from - first) * INDEX_ENTRY_BYTES,
-      (to - first) * INDEX_ENTRY_BYTES,
-      from,
-    )
-    return { from, to, bytes }
+    if (first >= inMemory) return new IndexPart(inMemory, disk.index, disk.first)
+    const to = Math.min(from + (readsOn ? INDEX_RECORDS : INDEX_RECORDS_ONCE), inMemory)
+    this.#index ??= await this.#open(this.#files.index(this.#state.fileName(disk.first)), from)
+    const range = [(first - disk.first) * INDEX_ENTRY_BYTES, (to - disk.first) * INDEX_ENTRY_BYTES] as const
+    const bytes = await this.#range(this.#index, ...range, from)
+    this.#part = new IndexPart(first, to === inMemory ? Buffer.concat([bytes, disk.index]) : bytes, disk.first)
+    return this.#part
   }
 
   get #path(): string {

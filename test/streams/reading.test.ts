@@ -1,4 +1,6 @@
 /** Readers of one stream and of all: order, following, positions, cursors. */
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { codeOf } from '../fixtures/scratch.js'
 import { all, scratchStreams, values } from '../fixtures/streams.js'
@@ -33,6 +35,30 @@ test('a stream longer than one read of its file is read completely', async () =>
   await Promise.all(given.map((value) => stream.append(value)))
   await streams.checkpoint()
   expect(await values(stream.read())).toEqual(given)
+})
+
+test('a stream whose index is longer than one read of it is read from any seq', async () => {
+  const { streams } = await scratchStreams({ durability: 'memory' })
+  const stream = streams.stream('s')
+  const given = Array.from({ length: 20_000 }, (_, at) => (at % 999 === 0 ? 'y'.repeat(at) : at))
+  await stream.appendAll(given)
+  await streams.checkpoint()
+  for (const from of [0, 1, 8191, 8192, 8193, 16_383, 16_384, 19_999])
+    expect(await values(stream.read({ from }))).toEqual(given.slice(from))
+})
+
+test.each([
+  ['too early', 0],
+  ['after the end of the file', 255],
+])('a record that begins %s according to the index is reported as changed', async (_, byte) => {
+  const { streams, dir } = await scratchStreams()
+  const stream = streams.stream('s')
+  for (let i = 0; i < 40; i++) await stream.append(i)
+  await streams.checkpoint()
+  const index = await open(join(dir, 'index', 's'), 'r+')
+  await index.write(Buffer.alloc(6, byte), 0, 6, 20 * 18)
+  await index.close()
+  expect(await codeOf(all(stream.read({ from: 21 })))).toBe('ERR_DURLOG_STREAM_CHANGED')
 })
 
 test('a follower gets each record once and in order over checkpoints, and finishes when the stream ends', async () => {
