@@ -34,6 +34,7 @@
       'src-native/cursor/durable_cursor.cc',
       'src-native/read/log_reader.cc',
       'src-native/read/log_reader_damage.cc',
+      'src-native/read/log_reader_fill.cc',
       'src-native/read/measure.cc',
       'src-native/read/point_reader.cc',
       'src-native/read/position_index.cc',

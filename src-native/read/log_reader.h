@@ -79,6 +79,7 @@ class LogReader {
   Status EnterSegment(uint64_t first_seq);
   void FollowHint();
   Result<bool> LeaveHint(const Stop& stop, bool moved);
+  size_t BytesBelow(uint64_t limit) const;
   Result<Stop> Fill(uint8_t* buffer, size_t capacity, ReadEntry* entries, size_t max_entries,
                     uint64_t limit, ReadBatch* batch);
   Stop Decode(const uint8_t* buffer, size_t read, bool whole_file_read, ReadEntry* entries,
@@ -104,6 +105,7 @@ class LogReader {
   uint64_t segment_first_seq_ = 0;
   uint64_t offset_ = 0;
   uint64_t next_seq_ = 0;
+  uint64_t last_frame_bytes_ = 0;
   uint64_t whole_until_ = 0;  // the end of a batch that was read to its end
   bool salvaging_ = false;
   bool hinted_ = false;     // offset_ is from the position index and not yet proved

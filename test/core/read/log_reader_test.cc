@@ -173,6 +173,41 @@ TEST_F(LogReaderTest, ALengthAloneAsksForNoBuffer) {
   }
 }
 
+TEST_F(LogReaderTest, AReaderThatLacksOneRecordReadsLittleMore) {
+  constexpr size_t kFewBytes = 8 << 10;
+  const SegmentHeader header = HeaderWithSalt(7);
+  MemoryBytes image = EmptySegment(header);
+  size_t at = kSegmentHeaderBytes;
+  SetSegment(0, image);
+  const Result<std::unique_ptr<LogReader>> reader = LogReader::Open(disk_, "memory", 0);
+  ASSERT_TRUE(reader.ok()) << reader.status().message();
+  size_t read = 0;
+  disk_.after_read = [&read](size_t bytes) { read += bytes; };
+  std::vector<uint8_t> buffer(kSegmentBytes);
+  std::vector<ReadEntry> entries(64);
+  const auto next = [&](uint64_t seq, size_t payload_bytes) {
+    at = PutRecord(&image, at, header, seq, std::string(payload_bytes, 'r'));
+    *disk_.files[SegmentName(0)] = image;
+    read = 0;
+    const Result<ReadBatch> batch =
+        (*reader)->Next(buffer.data(), buffer.size(), entries.data(), entries.size(), seq + 1);
+    ASSERT_TRUE(batch.ok()) << batch.status().message();
+    ASSERT_EQ(batch->count, 1u);
+    EXPECT_EQ(batch->first_seq, seq);
+    EXPECT_EQ(entries[0].length, payload_bytes);
+  };
+  for (uint64_t seq = 0; seq < 3; ++seq) {
+    next(seq, 100);
+    EXPECT_LE(read, kFewBytes);
+  }
+  // The record is longer than the last one.
+  next(3, 20'000);
+  next(4, 100);
+  EXPECT_LE(read, 2 * 21'000u);
+  next(5, 100);
+  EXPECT_LE(read, kFewBytes);
+}
+
 TEST_F(LogReaderTest, FollowsAReplacedEmptySegment) {
   const SegmentHeader later = HeaderWithSalt(8);
   MemoryBytes replacement = EmptySegment(later);
