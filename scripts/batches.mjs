@@ -1,10 +1,10 @@
 // Combines C++ sources into fewer files that include them: most of the time of a compiler goes into the headers.
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
-import { dirname, isAbsolute, join } from 'node:path'
+import { dirname, isAbsolute, join, relative } from 'node:path'
 import { pid } from 'node:process'
 
-const FOLDER = 'build/core/batches'
+const FOLDER = 'build/batches'
 /** A change of one source compiles its batch, so a batch is small; two processors compile several at the same time. */
 const MOST_FILES = 8
 const SEPARATE = new Set([
@@ -16,11 +16,13 @@ const SEPARATE = new Set([
   'src-native/shared/members_lock.cc',
   'src-native/shared/members_page.cc',
   'src-native/shared/shared_trim_job.cc',
+  // It defines a macro before the first header of the system.
+  'src-native/platform/windows_random.cc',
 ])
 
 /** A file that includes `sources`. Its name depends on its content: programs differ in the sources of a batch. */
 function writeBatch(sources) {
-  const text = sources.map((source) => `#include "${source}"\n`).join('')
+  const text = sources.map((source) => `#include "${relative(FOLDER, source).replaceAll('\\', '/')}"\n`).join('')
   const key = createHash('sha1').update(text).digest('hex').slice(0, 8)
   const path = join(FOLDER, `${dirname(sources[0]).replaceAll('/', '-')}-${key}.cc`)
   if (!existsSync(path)) {
@@ -51,7 +53,7 @@ export function inBatches(sources) {
     for (let first = 0; first < group.length; first += size) {
       const batch = group.slice(first, first + size)
       const paths = batch.map(({ source }) => source)
-      result.push({ source: writeBatch(paths), flags: [...batch[0].flags, '-iquote', '.'] })
+      result.push({ source: writeBatch(paths), flags: batch[0].flags })
     }
   }
   return result

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 
 const require = createRequire(import.meta.url)
-const LISTS = ['sources', 'defines', 'cflags_cc', 'libraries']
+const FLAGS = ['defines', 'cflags_cc', 'libraries']
 
 /** binding.gyp is a Python literal, comments and all. */
 function readGyp() {
@@ -19,12 +19,12 @@ function holds(condition, system) {
   return match[1] === system
 }
 
-/** `block` with what its conditions add for `system`: the lists alone. */
-function resolveBlock(block, system) {
-  const lists = Object.fromEntries(LISTS.map((name) => [name, [...(block[name] ?? [])]]))
+/** The lists `names` of `block`, with what its conditions add for `system`. */
+function resolveBlock(block, system, names) {
+  const lists = Object.fromEntries(names.map((name) => [name, [...(block[name] ?? [])]]))
   for (const [condition, then, otherwise = {}] of block.conditions ?? []) {
-    const chosen = resolveBlock(holds(condition, system) ? then : otherwise, system)
-    for (const name of LISTS) lists[name].push(...chosen[name])
+    const chosen = resolveBlock(holds(condition, system) ? then : otherwise, system, names)
+    for (const name of names) lists[name].push(...chosen[name])
   }
   return lists
 }
@@ -42,7 +42,7 @@ function platformSources({ system, arch }) {
  */
 export function readBuild(target) {
   const gyp = readGyp()
-  const defaults = resolveBlock(gyp.target_defaults, target.system)
+  const defaults = resolveBlock(gyp.target_defaults, target.system, FLAGS)
   const addonApi = dirname(require.resolve('node-addon-api'))
   const flags = defaults.cflags_cc.map((flag) => flag.replace('<(node_addon_api)', addonApi))
   return {
@@ -50,9 +50,10 @@ export function readBuild(target) {
     libraries: defaults.libraries,
     core: [...gyp.variables.core_sources, ...platformSources(target)],
     sourcesOf(addon) {
-      const found = gyp.targets.find(({ target_name: name }) => name === addon)
-      if (found === undefined) throw new Error(`binding.gyp has no target ${addon}`)
-      return resolveBlock(found, target.system).sources
+      const name = `${addon}_sources`
+      const sources = resolveBlock(gyp.variables, target.system, [name])[name]
+      if (sources.length === 0) throw new Error(`binding.gyp has no list ${name}`)
+      return sources
     },
   }
 }
