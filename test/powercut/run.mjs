@@ -56,7 +56,7 @@ function record(fileSystem, pair, seed, settings) {
     child.on('close', (code, signal) => {
       running.delete(child)
       if (code === 0 || code === 1) resolve({ ...JSON.parse(output), seed, pair, keep: settings.keep })
-      else reject(new Error(`the rig ended with ${signal ?? code} on ${fileSystem}, seed ${seed}`))
+      else reject(new Error(`the rig ended with ${signal ?? code} on ${fileSystem}, seed ${seed}: ${pair.workload}`))
     })
   })
 }

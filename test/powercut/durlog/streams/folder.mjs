@@ -56,7 +56,8 @@ const BROKEN = {
     const { store } = Catalog.prototype
     let late = async () => {}
     Catalog.prototype.store = async function (changed, head, level) {
-      if (changed.length === 0) return store.call(this, changed, head, level)
+      // The group of a new folder: without it the folder is not open.
+      if (head.position === 0) return store.call(this, changed, head, level)
       const due = late
       late = () => store.call(this, changed, head, level)
       await due()

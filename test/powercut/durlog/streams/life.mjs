@@ -21,22 +21,25 @@ const TEMPORARY = ['t0', 't1', 't2']
 const seed = Number(process.env.POWERCUT_SEED)
 const life = Number(process.argv[2])
 const random = seededRandom(seed, life, 2)
-/** A broken writer may lose the folder without a power cut, when a life is killed. */
+/** Ends the workload with an error, unless the writer is broken: that may damage the folder without a power cut. */
 function end(error) {
-  if (process.env.POWERCUT_BREAK === undefined) throw error
+  if (process.env.POWERCUT_BREAK === undefined) {
+    console.error(error)
+    process.exit(1)
+  }
   if (process.argv[3] === 'close') process.exit(0)
   process.kill(process.pid, 'SIGKILL')
 }
 
+const endChanged = (changes) => end(new Error(`a false report of changes: ${describe(changes)}`))
+
 const streams = await openFolder(process.env.POWERCUT_DIR, { seed, life }).catch(end)
 note('o')
 for (const name of TEMPORARY) note(`s ${name} ${(await streams.stream(name).info()) === undefined ? 0 : 1}`)
-const fail = (error) => {
-  console.error(error)
-  process.exit(1)
-}
-streams.on('checkpointFailed', fail)
-streams.on('changed', (change) => fail(new Error(`another program changed ${describe([change])}`)))
+// Reported by the checkpoint that openStreams has made.
+if (streams.changes.length > 0) endChanged(streams.changes)
+streams.on('checkpointFailed', end)
+streams.on('changed', (change) => endChanged([change]))
 await streams.stream(KEPT).create({ retention: { maxRecords: KEPT_RECORDS } })
 // The last checkpoint is made by close.
 streams.on('checkpoint', () => {
