@@ -21,8 +21,7 @@ Checker::Checker(const Recording& recording, CheckOptions options)
       options_(std::move(options)),
       file_system_(FileSystemNamed(recording.file_system)),
       disk_(recording),
-      verifier_(options_.verifier, disk_.notes_path(), scratch_.path() + "/recorded",
-                options_.seed) {
+      verifier_(options_.verifier, disk_.notes_path(), scratch_.path(), options_.seed) {
   WriteNotes(recording, scratch_.path() + "/recorded");
 }
 

@@ -6,6 +6,9 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <iostream>
+
+#include "mounts.h"
 
 namespace powercut {
 namespace {
@@ -14,11 +17,17 @@ using Clock = std::chrono::steady_clock;
 constexpr int kCommandTimeoutMs = 120000;
 
 [[noreturn]] void Become(const std::string& command, const Child::Environment& environment,
-                         int input, int output) {
+                         const std::string& boot_id_path, int input, int output) {
   // The child dies with the rig: otherwise it would keep the rig's mounts alive.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setpgid(0, 0);
   std::signal(SIGPIPE, SIG_DFL);
+  try {
+    if (!boot_id_path.empty()) EnterBoot(boot_id_path);
+  } catch (const std::system_error& error) {
+    std::cerr << "powercut: " << error.what() << std::endl;
+    _exit(126);
+  }
   dup2(input, STDIN_FILENO);
   dup2(output, STDOUT_FILENO);
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
@@ -34,7 +43,8 @@ std::string Ending(int status) {
 
 }  // namespace
 
-Child::Child(const std::string& command, const Environment& environment) {
+Child::Child(const std::string& command, const Environment& environment,
+             const std::string& boot_id_path) {
   int in[2];
   int out[2];
   if (pipe2(in, O_CLOEXEC) != 0) ThrowErrno("pipe");
@@ -45,7 +55,7 @@ Child::Child(const std::string& command, const Environment& environment) {
   UniqueFd child_out(out[1]);
   pid_ = fork();
   if (pid_ < 0) ThrowErrno("fork");
-  if (pid_ == 0) Become(command, environment, child_in.get(), child_out.get());
+  if (pid_ == 0) Become(command, environment, boot_id_path, child_in.get(), child_out.get());
   setpgid(pid_, pid_);
 }
 

@@ -19,8 +19,10 @@ class Child {
  public:
   using Environment = std::vector<std::pair<std::string, std::string>>;
 
-  // Runs `command` with /bin/sh. It shares the rig's standard error.
-  Child(const std::string& command, const Environment& environment);
+  // Runs `command` with /bin/sh. It shares the rig's standard error. If `boot_id_path` is not
+  // empty, it runs as in the boot whose id is in that file.
+  Child(const std::string& command, const Environment& environment,
+        const std::string& boot_id_path = "");
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;

@@ -14,8 +14,21 @@ namespace powercut {
 
 void EnterPrivateMountNamespace() {
   if (unshare(CLONE_NEWNS) != 0) ThrowErrno("unshare of the mount namespace");
-  if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
-    ThrowErrno("making the mounts private");
+  // Shared by the namespaces that EnterBoot() makes of this one.
+  for (const unsigned long propagation : {MS_PRIVATE, MS_SHARED}) {
+    if (mount(nullptr, "/", nullptr, MS_REC | propagation, nullptr) != 0) {
+      ThrowErrno("making the mounts private");
+    }
+  }
+}
+
+void EnterBoot(const std::string& id_path) {
+  if (unshare(CLONE_NEWNS) != 0) ThrowErrno("unshare of the mount namespace");
+  if (mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) {
+    ThrowErrno("receiving the mounts of the rig");
+  }
+  if (mount(id_path.c_str(), "/proc/sys/kernel/random/boot_id", nullptr, MS_BIND, nullptr) != 0) {
+    ThrowErrno("mount of the boot id " + id_path);
   }
 }
 

@@ -13,6 +13,10 @@ namespace powercut {
 // From now on, only this process and its children see the mounts that they make.
 void EnterPrivateMountNamespace();
 
+// From now on, this process and its children read the kernel's boot id from the file `id_path`. The
+// mounts that its parent makes and undoes later are also made and undone for them.
+void EnterBoot(const std::string& id_path);
+
 class ScratchDirectory {
  public:
   ScratchDirectory();

@@ -1,8 +1,10 @@
-// The verifier program of the seam. It checks thousands of disks in one process, and is restarted
-// if it dies or does not answer.
+// The verifier program of the seam. One process checks the disks of first cuts, and another one
+// those of second cuts: a machine boots after each power cut, so that the workload and both
+// processes run in different boots. A process that dies or does not answer is started again.
 #ifndef DURLOG_TEST_POWERCUT_VERIFIER_H_
 #define DURLOG_TEST_POWERCUT_VERIFIER_H_
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,9 +16,10 @@ namespace powercut {
 
 class Verifier {
  public:
-  // The verifier writes its own notes to `notes_path`; `recorded_path` will hold the workload's.
-  Verifier(std::string command, std::string notes_path, std::string recorded_path,
-           std::string seed);
+  // The verifier writes its own notes to `notes_path`. The file "recorded" in the folder `scratch`
+  // will hold the workload's.
+  Verifier(std::string command, const std::string& notes_path, const std::string& scratch,
+           const std::string& seed);
 
   struct Question {
     std::string directory;
@@ -30,12 +33,18 @@ class Verifier {
   };
   Answer Ask(const Question& question);
   // Ends the program, which closes its files.
-  void Kill() { child_.reset(); }
+  void Kill();
 
  private:
+  // After the first or the second cut.
+  struct Boot {
+    Child::Environment environment;
+    std::string id_path;
+    std::unique_ptr<Child> child;
+  };
+
   std::string command_;
-  Child::Environment environment_;
-  std::unique_ptr<Child> child_;
+  std::array<Boot, 2> boots_;
 };
 
 // Writes the lines of `recording`'s notes to a file for the verifier.

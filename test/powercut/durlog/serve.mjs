@@ -40,8 +40,16 @@ export function replay(model, notes, again) {
   return model
 }
 
+/** A machine boots after a power cut: durlog must not find the boot id that it stored before. */
+function requireBoot() {
+  const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+  if (boot !== process.env.POWERCUT_BOOT)
+    throw new Error(`the boot id is ${boot}, and the rig has chosen ${process.env.POWERCUT_BOOT}`)
+}
+
 /** Answers each question with the result or the error of `check(directory, cut, notes, again)`. */
 export async function serve(check) {
+  requireBoot()
   const input = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
   for (;;) {
     const { value: question, done } = await input.next()
