@@ -38,7 +38,11 @@ export interface OpenOptions {
   strategy?: Strategy | undefined
   /** Default `auto`. `mmap` refuses `none`: a store to a block that is not allocated may fail. */
   preallocate?: Preallocation | undefined
-  /** Size of a segment file in bytes: 64 KiB to 1 GiB, a multiple of 4096. Default 64 MiB. */
+  /**
+   * Size of a segment file in bytes: 64 KiB to 1 GiB, a multiple of 4096. Default 64 MiB. The first segment of a new log
+   * has 1 MiB, or more if its first append needs it; each further one is twice as long, up to this size. In a `shared`
+   * log all segments have this size.
+   */
   segmentBytes?: ByteSize | undefined
   /**
    * Bytes that may wait for the device before appends wait for room and `write` refuses: 64 KiB to 2 GiB.

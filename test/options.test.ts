@@ -45,7 +45,7 @@ describe('defaults', () => {
         maxRecyclable: 2,
         uuid: '',
         firstSeq: 0,
-        firstSegmentBytes: 0,
+        firstSegmentBytes: 2 ** 20,
         generation: 0,
       },
     })

@@ -195,7 +195,7 @@ void AppendPoint::AddTargets(CommitPlan* plan, bool leaves_map) {
 }
 
 bool AppendPoint::TooMuchUnsynced() const {
-  return ReachesUnsyncedLimit(backlog_.segment_count(), options_.segment_bytes) ||
+  return ReachesUnsyncedLimit(backlog_.segment_count(), backlog_.segment_bytes()) ||
          staging_.segment_count() >= kMaxUnsyncedSegments;
 }
 

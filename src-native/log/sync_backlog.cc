@@ -49,6 +49,12 @@ void SyncBacklog::Settle(const std::vector<SyncTarget>& targets) {
   }
 }
 
+uint64_t SyncBacklog::segment_bytes() const {
+  uint64_t bytes = 0;
+  for (const DirtyRange& range : dirty_) bytes += range.segment->bytes();
+  return bytes;
+}
+
 void SyncBacklog::Forget(const Segment* segment, uint64_t offset) {
   const auto gone = [segment, offset](const DirtyRange& dirty) {
     return dirty.segment.get() == segment && dirty.begin >= offset;

@@ -59,6 +59,8 @@ class SyncBacklog {
 
   // The number of segments with bytes that no sync has covered.
   size_t segment_count() const { return dirty_.size(); }
+  // The length of their files, in all.
+  uint64_t segment_bytes() const;
   // The first seq of the oldest segment in the backlog, or `otherwise` if that is lower.
   uint64_t OldestSegment(uint64_t otherwise) const;
 

@@ -85,7 +85,7 @@ void SharedLog::NoteEntered() {
 bool SharedLog::TooMuchUnsynced() const {
   MembersPage& page = member_->page();
   const uint64_t segments = page.Load(PageWord::kRotations) - page.Load(PageWord::kSyncedRotations);
-  return ReachesUnsyncedLimit(segments, options_.segment_bytes);
+  return ReachesUnsyncedLimit(segments, segments * options_.segment_bytes);
 }
 
 // The append point is at the end of a sealed segment. After success the next one has its name, and

@@ -33,6 +33,8 @@ export const DEFAULTS: {
   maxPendingBytes: 32 * MIB,
   maxRecordBytes: 16 * MIB,
 }
+/** Of a new log, so that an empty log takes little room on the disk. */
+const FIRST_SEGMENT_BYTES = MIB
 /** What several writers of one segment can do. */
 const SHARED_STRATEGIES: readonly Strategy[] = ['auto', 'mmap']
 /** A store into a map of a block that is not allocated is SIGBUS on a full disk. */
@@ -134,7 +136,7 @@ export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): Resolve
       strategy,
       preallocate,
       segmentBytes,
-      firstSegmentBytes: 0,
+      firstSegmentBytes: segmentBytes > FIRST_SEGMENT_BYTES ? FIRST_SEGMENT_BYTES : 0,
       maxPendingBytes,
       maxRecordBytes,
       create: flag('create', given.create, true),

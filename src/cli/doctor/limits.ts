@@ -19,7 +19,7 @@ export function judgeSpace({ bavail, blocks, bsize }: StatsFs): Finding {
   const advice = 'make room, or open the log with a smaller segmentBytes'
   const segments = Math.floor(free / SEGMENT_BYTES)
   if (segments < LEAST_SEGMENTS)
-    return fail('free space', `${found}: an empty log takes 64 MiB, and the next segment is made ahead`, advice)
+    return fail('free space', `${found}: a log needs room for ${LEAST_SEGMENTS} segments of 64 MiB`, advice)
   if (segments < FEW_SEGMENTS) return warn('free space', `${found}: ${segments} segments of 64 MiB`, advice)
   return ok('free space', found)
 }

@@ -79,7 +79,8 @@ Scenario MakeScenario(uint64_t seed, const Wish& wish) {
   options.max_pending_bytes = random.OneIn(4) ? 16 << 10 : 1 << 20;
   options.max_record_bytes = static_cast<uint32_t>(options.segment_bytes - 8192);
   options.expected_level = static_cast<Level>(random.Below(kLevelCount));
-  scenario.gives_times = seed % 4 == 0;  // not drawn either
+  options.first_segment_bytes = seed % 11 < 5 ? 64 << 10 : 0;  // not drawn either
+  scenario.gives_times = seed % 4 == 0;
   scenario.rotates = seed % 3 == 2;
   scenario.retains = seed % 5 == 1;
   scenario.voids = seed % 7 == 6;

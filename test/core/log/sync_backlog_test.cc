@@ -9,7 +9,9 @@ namespace durlog {
 namespace {
 
 std::shared_ptr<Segment> MakeSegment(uint64_t first_seq) {
-  return std::make_shared<Segment>(first_seq, SegmentHeader{}, nullptr);
+  SegmentHeader header;
+  header.segment_bytes = first_seq == 0 ? 64 << 10 : 128 << 10;
+  return std::make_shared<Segment>(first_seq, header, nullptr);
 }
 
 class SyncBacklogTest : public testing::Test {
@@ -29,6 +31,14 @@ TEST_F(SyncBacklogTest, RangesOfOneSegmentAreOneTarget) {
   EXPECT_EQ(targets[0].end, 6000u);
   EXPECT_FALSE(targets[0].full);
   EXPECT_EQ(targets[1].segment, second_);
+}
+
+TEST_F(SyncBacklogTest, CountsTheBytesOfSegmentsOfDifferentLengths) {
+  backlog_.MarkDirty(first_, 4096, 5000);
+  backlog_.MarkDirty(second_, 4096, 4200);
+  EXPECT_EQ(backlog_.segment_bytes(), uint64_t{192 << 10});
+  backlog_.Settle(backlog_.TargetsFor(Level::kSync));
+  EXPECT_EQ(backlog_.segment_bytes(), 0u);
 }
 
 TEST_F(SyncBacklogTest, ACommitAtMemorySyncsNothing) {

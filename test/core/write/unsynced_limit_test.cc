@@ -6,11 +6,11 @@ namespace durlog {
 namespace {
 
 TEST(UnsyncedLimitTest, LargeSegmentsReachItByTheirBytesAndSmallOnesByTheirNumber) {
-  EXPECT_FALSE(ReachesUnsyncedLimit(3, 64u << 20));
-  EXPECT_TRUE(ReachesUnsyncedLimit(4, 64u << 20));
+  EXPECT_FALSE(ReachesUnsyncedLimit(4, 255u << 20));
+  EXPECT_TRUE(ReachesUnsyncedLimit(4, 256u << 20));
   EXPECT_FALSE(ReachesUnsyncedLimit(3, uint64_t{1} << 30));
-  EXPECT_FALSE(ReachesUnsyncedLimit(63, 64u << 10));
-  EXPECT_TRUE(ReachesUnsyncedLimit(64, 64u << 10));
+  EXPECT_FALSE(ReachesUnsyncedLimit(63, 63u << 16));
+  EXPECT_TRUE(ReachesUnsyncedLimit(64, 64u << 16));
 }
 
 }  // namespace
