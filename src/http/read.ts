@@ -1,7 +1,7 @@
 /** GET by offset and by long-poll, HEAD, and DELETE. */
 import { EntryKind } from '../streams/entry.js'
 import { bareItem } from '../streams/items.js'
-import { contentTypeOf, expiryOf } from '../streams/meta.js'
+import { contentTypeOf, lifeOf } from '../streams/meta.js'
 import type { StreamState } from '../streams/state.js'
 import { bodyOf, type Chunk, isJson, readChunk } from './chunk.js'
 import type { HeaderList } from './exchange.js'
@@ -26,7 +26,7 @@ export async function read(service: Service, call: Call): Promise<void> {
   if (live !== undefined && offset === undefined) throw badRequest('a live read needs an offset')
   if (live !== undefined && live !== 'long-poll' && live !== 'sse') throw badRequest('live is long-poll or sse')
   let from = startOf(state, offset)
-  state.usedMs = Date.now()
+  state.use()
   if (live === 'sse') return subscribe(service, call, state, { from, cursor })
   if (offset === 'now' && live === undefined) return answerNow(service, call, state)
   if (live === 'long-poll' && from === state.visible && !state.endVisible)
@@ -36,7 +36,7 @@ export async function read(service: Service, call: Call): Promise<void> {
     })
   const now = existing(service, name)
   if (now.created !== state.created) throw notFound()
-  now.usedMs = Date.now()
+  now.use()
   const chunk = await service.reads.take(async () => {
     // Retention may have removed records meanwhile.
     if (offset === undefined || offset === '-1') from = now.firstSeq
@@ -126,7 +126,7 @@ export async function remove(service: Service, call: Call): Promise<void> {
 /** Not longer than the stream lives. */
 function cacheControl({ options }: Service, state: StreamState): string {
   if (options.cache === 'no-store') return 'no-store'
-  const leftSeconds = (expiryOf(state.meta, state.usedMs) - Date.now()) / 1000
+  const leftSeconds = lifeOf(state.meta, state.usedMs) / 1000
   if (leftSeconds < CACHE_SECONDS + STALE_SECONDS)
     return `${options.cache}, max-age=${Math.max(0, Math.min(CACHE_SECONDS, Math.floor(leftSeconds)))}`
   return `${options.cache}, max-age=${CACHE_SECONDS}, stale-while-revalidate=${STALE_SECONDS}`

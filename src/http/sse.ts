@@ -97,7 +97,7 @@ class Subscription implements Subscriber {
     for (let isFirst = this.next >= 0; !this.#isOver; isFirst = false) {
       const state = context.find(this.#name)
       if (state === undefined || state.created !== this.#created) return this.finish()
-      state.usedMs = Date.now()
+      state.use()
       const isAtEnd = this.next >= state.visible
       if (isAtEnd && !isFirst && !state.endVisible) {
         const tail = live.tails.get(this.#name) ?? new Tail(this.#service, state)

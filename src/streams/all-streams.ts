@@ -3,6 +3,7 @@ import type { DurableCursor, Log, LogReader } from '../index.js'
 import type { CommitOptions } from '../types.js'
 import type { StreamCodec } from './encoding.js'
 import { decodeEntry, EntryKind } from './entry.js'
+import { checkCursorReadOptions } from './options.js'
 import type { CommittedRecord, StreamEncoding, StreamsCursor, StreamsReadOptions } from './types.js'
 
 export interface AllContext {
@@ -39,7 +40,8 @@ export class AllCursor<V> implements StreamsCursor<V> {
     return this.#cursor.position
   }
 
-  read({ follow, signal }: Omit<StreamsReadOptions, 'from'> = {}): AsyncGenerator<CommittedRecord<V>, void, undefined> {
+  read(options?: Omit<StreamsReadOptions, 'from'>): AsyncGenerator<CommittedRecord<V>, void, undefined> {
+    const { follow, signal } = checkCursorReadOptions(options)
     const { durableOnly } = this.#context
     return committed(this.#context, () => this.#cursor.read({ follow, signal, durableOnly }))
   }

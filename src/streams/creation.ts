@@ -37,7 +37,11 @@ export async function makeStream(
 ): Promise<StreamAppendResult[]> {
   context.removeExpired(name)
   if (wish.meta.fork !== undefined) context.removeExpired(wish.meta.fork.stream)
-  const { meta, cut } = await resolveFork(context, name, wish)
+  const wanted = withInherited(context, name, wish)
+  const { fork } = wanted
+  // Nothing is awaited unless a record is cut: the caller's next calls follow the creation.
+  const cuts = fork !== undefined && fork.bytes > 0 && context.table().find(fork.stream)?.gone === false
+  const { meta, cut } = cuts ? await cutRecord(context, wanted, fork) : { meta: wanted, cut: undefined }
   const creation: Item = {
     ...bareItem(EntryKind.create, name),
     encoding: meta.encoding,
@@ -51,31 +55,32 @@ export async function makeStream(
   return context.submit(items)
 }
 
-/** The options with what a fork has from its source, and the bytes of the record that the fork cuts. */
-async function resolveFork(
-  context: StreamContext,
-  name: string,
-  { meta, forkAnywhere, encodingNamed }: Wish,
-): Promise<{ meta: StreamMeta; cut: Buffer | undefined }> {
+/** The options with what a fork has from its source. */
+function withInherited(context: StreamContext, name: string, { meta, forkAnywhere, encodingNamed }: Wish): StreamMeta {
   const { fork } = meta
   const source = fork === undefined ? undefined : context.table().find(fork.stream)
-  if (fork === undefined || source === undefined || source.gone) return { meta, cut: undefined }
+  if (fork === undefined || source === undefined) return meta
   const ownExpiry = meta.ttlMs !== undefined || meta.expiresAtMs !== undefined
-  const inherited: StreamMeta = {
+  const earlier = context.table().find(name)?.meta.fork
+  const seq = earlier?.stream === fork.stream ? earlier.seq : source.next
+  return {
     encoding: encodingNamed ? meta.encoding : source.meta.encoding,
     contentType: meta.contentType ?? source.meta.contentType,
     ttlMs: ownExpiry ? meta.ttlMs : source.meta.ttlMs,
     expiresAtMs: ownExpiry ? meta.expiresAtMs : source.meta.expiresAtMs,
-    fork,
+    fork: forkAnywhere ? { ...fork, seq } : fork,
     retention: meta.retention ?? source.meta.retention,
   }
-  if (forkAnywhere) {
-    const earlier = context.table().find(name)?.meta.fork
-    const seq = earlier?.stream === fork.stream ? earlier.seq : source.next
-    return { meta: { ...inherited, fork: { ...fork, seq } }, cut: undefined }
-  }
-  if (fork.bytes === 0) return { meta: inherited, cut: undefined }
-  if (source.meta.encoding !== 'bytes') throw invalidArgument('fork.bytes cuts a record of a stream of bytes only')
+}
+
+/** The options of a fork that begins with a part of a record of bytes, and that part. */
+async function cutRecord(
+  context: StreamContext,
+  meta: StreamMeta,
+  fork: StreamForkPoint,
+): Promise<{ meta: StreamMeta; cut: Buffer | undefined }> {
+  if (context.table().find(fork.stream)?.meta.encoding !== 'bytes')
+    throw invalidArgument('fork.bytes cuts a record of a stream of bytes only')
   const record = await bytesOf(context, fork)
   if (record.length < fork.bytes)
     throw outOfRange(
@@ -83,8 +88,8 @@ async function resolveFork(
     )
   // A cut after the last byte is no cut.
   if (record.length === fork.bytes)
-    return { meta: { ...inherited, fork: { ...fork, seq: fork.seq + 1, bytes: 0 } }, cut: undefined }
-  return { meta: inherited, cut: record.subarray(0, fork.bytes) }
+    return { meta: { ...meta, fork: { ...fork, seq: fork.seq + 1, bytes: 0 } }, cut: undefined }
+  return { meta, cut: record.subarray(0, fork.bytes) }
 }
 
 async function bytesOf(context: StreamContext, { stream, seq }: StreamForkPoint): Promise<Buffer> {

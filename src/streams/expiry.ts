@@ -5,6 +5,7 @@
 import { clearInterval, setInterval } from 'node:timers'
 import { EntryKind } from './entry.js'
 import { bareItem } from './items.js'
+import { expires } from './meta.js'
 import { Pace } from './pace.js'
 import { hasOldFile } from './retention.js'
 import type { Sequencer } from './sequencer.js'
@@ -48,10 +49,9 @@ export class Expiry {
   /** A stream that a reader waits for is in use. */
   #isOver(state: StreamState): boolean {
     const { meta, name } = state
-    if (meta.ttlMs === undefined && meta.expiresAtMs === undefined) return false
-    const nowMs = Date.now()
-    if (meta.ttlMs !== undefined && this.#sequencer.table.isWaitedFor(name)) state.usedMs = nowMs
-    return state.isExpired(nowMs)
+    if (!expires(meta)) return false
+    if (this.#sequencer.table.isWaitedFor(name)) state.use()
+    return state.isExpired
   }
 
   #remove({ name }: StreamState): void {

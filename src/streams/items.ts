@@ -20,7 +20,8 @@ export interface StreamContext extends ReadContext {
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT or ERR_DURLOG_RECORD_TOO_LARGE. */
 export function appendItem(context: ReadContext, stream: string, value: unknown, conditions: AppendConditions): Item {
-  const found = context.find(stream)
+  // Also a stream whose creation is in progress: the append follows it.
+  const found = context.table().find(stream)
   const codec = found === undefined ? context.codec : codecOf(found.meta.encoding)
   const { expectedSeq, producer, writerSeq, existing, timestamp } = conditions
   return {

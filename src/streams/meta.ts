@@ -84,8 +84,16 @@ export function loadedMeta(stored: StoredMeta): StreamMeta {
     : { encoding, contentType, ttlMs, expiresAtMs, fork, retention }
 }
 
-/** When the stream expires if it is used at `usedMs` for the last time; Infinity if never. */
-export function expiryOf({ ttlMs, expiresAtMs }: StreamMeta, usedMs: number): number {
-  const idle = ttlMs === undefined ? Number.POSITIVE_INFINITY : usedMs + ttlMs
-  return Math.min(idle, expiresAtMs ?? Number.POSITIVE_INFINITY)
+/** Whether the stream expires at some time. */
+export function expires({ ttlMs, expiresAtMs }: StreamMeta): boolean {
+  return ttlMs !== undefined || expiresAtMs !== undefined
+}
+
+/**
+ * Milliseconds until the stream expires if it was used last at `usedMs` of `performance.now()`; Infinity if never. The system's clock
+ * may be set, so `ttlMs` does not depend on it.
+ */
+export function lifeOf({ ttlMs, expiresAtMs }: StreamMeta, usedMs: number): number {
+  const idle = ttlMs === undefined ? Number.POSITIVE_INFINITY : ttlMs - (performance.now() - usedMs)
+  return expiresAtMs === undefined ? idle : Math.min(idle, expiresAtMs - Date.now())
 }

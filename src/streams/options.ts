@@ -1,8 +1,10 @@
 /** Checks what the callers of `durlog/streams` pass. Each throws ERR_DURLOG_INVALID_ARGUMENT. */
 import { invalidArgument } from '../errors.js'
 import type { Durability } from '../index.js'
+import { checkSignal } from '../options/abort-signal.js'
+import { toTimeMs } from '../options/call-options.js'
 import { bag, choice, flag, shown, whole } from '../options/checks.js'
-import { checkStreamName, isUnicode } from './file-name.js'
+import { checkStreamName, isUnicode, NAME_MAX_BYTES } from './file-name.js'
 import type { StreamMeta } from './meta.js'
 import type {
   Producer,
@@ -46,6 +48,7 @@ const CREATE_NAMES: readonly string[] = [
   'end',
 ] satisfies (keyof StreamCreateOptions<unknown>)[]
 const READ_NAMES: readonly string[] = ['from', 'follow', 'signal']
+const CURSOR_READ_NAMES: readonly string[] = ['follow', 'signal']
 const BATCH_MAX = 65_536
 /** Positions and seqs take 6 bytes in the files. */
 const SEQ_RANGE = { min: 0, max: 2 ** 48 - 1, unit: 'records' }
@@ -152,7 +155,7 @@ export function resolveCreateOptions(options: unknown, encoding: StreamEncoding)
     encoding: choice('encoding', given.encoding, ENCODINGS, encoding),
     contentType: contentType === undefined ? undefined : text('contentType', contentType, CONTENT_TYPE_MAX_BYTES),
     ttlMs: ttlMs === undefined ? undefined : whole('ttlMs', ttlMs, TIME_RANGE, 0),
-    expiresAtMs: expiresAt === undefined ? undefined : whole('expiresAt', Number(expiresAt), TIME_RANGE, 0),
+    expiresAtMs: expiresAt === undefined ? undefined : toTimeMs('expiresAt', expiresAt),
     fork: fork && {
       stream: fork.stream as string,
       seq: whole('fork.seq', fork.seq, SEQ_RANGE, 0),
@@ -226,7 +229,7 @@ export interface BatchAppend<V> {
 export function resolveBatch<V>(items: readonly StreamBatchItem<V>[]): BatchAppend<V>[] {
   if (!Array.isArray(items) || items.length === 0 || items.length > BATCH_MAX)
     throw invalidArgument(`a batch must be an array of 1 to ${BATCH_MAX} appends; got ${shown(items)}`)
-  return items.map((item: unknown) => {
+  return Array.from(items, (item: unknown) => {
     const { stream, value, ...options } = bag('a batch item', item, BATCH_ITEM_NAMES)
     checkStreamName(stream)
     return { stream, value: value as V, options, conditions: resolveAppendOptions(options) }
@@ -235,15 +238,21 @@ export function resolveBatch<V>(items: readonly StreamBatchItem<V>[]): BatchAppe
 
 /** The prefix of the names that `list` chooses. */
 export function resolvePrefix(options: unknown): string {
-  const { prefix = '' } = bag('list options', options, ['prefix']) as { prefix?: string }
+  const { prefix = '' } = bag('list options', options, ['prefix'])
+  if (typeof prefix !== 'string' || Buffer.byteLength(prefix) > NAME_MAX_BYTES)
+    throw invalidArgument(`prefix must be text of at most ${NAME_MAX_BYTES} bytes in UTF-8; got ${shown(prefix)}`)
   return prefix
 }
 
-export function checkReadOptions<O extends object>(options: O | undefined): O {
-  const given = bag('read options', options, READ_NAMES) as { from?: unknown; follow?: unknown; signal?: unknown }
+/** The options of a cursor's `read`, which begins at its position. */
+export function checkCursorReadOptions<O extends object>(options: O | undefined): O {
+  return checkReadOptions(options, CURSOR_READ_NAMES)
+}
+
+export function checkReadOptions<O extends object>(options: O | undefined, names: readonly string[] = READ_NAMES): O {
+  const given = bag('read options', options, names) as { from?: unknown; follow?: unknown; signal?: unknown }
   if (given.from !== undefined) whole('from', given.from, SEQ_RANGE, 0)
   flag('follow', given.follow, false)
-  if (given.signal !== undefined && !(given.signal instanceof AbortSignal))
-    throw invalidArgument(`signal must be an AbortSignal; got ${shown(given.signal)}`)
+  checkSignal(given.signal)
   return given as O
 }

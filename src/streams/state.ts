@@ -1,7 +1,7 @@
 /** One stream as the owner of the folder knows it. */
 import { EMPTY } from './entry.js'
 import { fileNameFrom, fileNameOf } from './file-name.js'
-import { expiryOf, type StreamMeta } from './meta.js'
+import { lifeOf, type StreamMeta } from './meta.js'
 
 /** The content of one file of a stream as of its last checkpoint. Never changed, only replaced. */
 export interface FileDisk {
@@ -84,8 +84,8 @@ export class StreamState {
   /** Streams that begin with its records. */
   forks = 0
   writerSeq: string | undefined
-  /** The last append or read; when it was loaded, if there was none since. */
-  usedMs: number = Date.now()
+  /** When it was last appended to or read, by `performance.now()`; when it was loaded, if it was not used since. */
+  usedMs: number = performance.now()
   producers: ReadonlyMap<string, ProducerState> = NO_PRODUCERS
   /** The number of checkpoints that had begun before its last change; -1 before the first change. */
   changedAfter = -1
@@ -124,9 +124,20 @@ export class StreamState {
 
   /** The oldest seq that can be read. */
   get firstSeq(): number {
-    const { source, disk } = this
-    const first = disk.older === undefined ? disk.first : firstWithoutGap(disk, disk.older)
-    return source !== undefined && first === this.meta.fork?.seq ? Math.min(source.firstSeq, first) : first
+    let first = this.#ownFirstSeq
+    // A chain of forks may be longer than the stack.
+    for (let { source, meta } = this as StreamState, own = first; source !== undefined && own === meta.fork?.seq; ) {
+      own = source.#ownFirstSeq
+      first = Math.min(first, own)
+      ;({ source, meta } = source)
+    }
+    return first
+  }
+
+  /** The oldest seq in files of the stream that can be read. */
+  get #ownFirstSeq(): number {
+    const { disk } = this
+    return disk.older === undefined ? disk.first : firstWithoutGap(disk, disk.older)
   }
 
   /** Whether callers may know it. */
@@ -134,8 +145,13 @@ export class StreamState {
     return this.known && !this.gone
   }
 
-  isExpired(nowMs: number): boolean {
-    return nowMs >= expiryOf(this.meta, this.usedMs)
+  get isExpired(): boolean {
+    return lifeOf(this.meta, this.usedMs) <= 0
+  }
+
+  /** The time to live begins again. */
+  use(): void {
+    if (this.meta.ttlMs !== undefined) this.usedMs = performance.now()
   }
 
   /** The stream at this moment. */

@@ -3,18 +3,15 @@
 import { EventEmitter } from 'node:events'
 import { clearTimeout, setTimeout } from 'node:timers'
 import { closedError, DurlogError, ofFileSystem } from '../errors.js'
-import type { CursorOptions, DurableCursor } from '../index.js'
-import type { NativeStreamFiles } from '../native/stream-files.js'
-import type { FramingLog } from '../open.js'
+import type { CursorOptions } from '../index.js'
 import { type AllContext, AllCursor, readAll } from './all-streams.js'
-import type { Catalog } from './catalog.js'
 import { type CheckpointContext, Checkpointer, dueBytes } from './checkpoint.js'
-import { codecOf as plainCodecOf, type StreamCodec } from './encoding.js'
+import { codecOf as plainCodecOf } from './encoding.js'
 import { Expiry } from './expiry.js'
 import { checkStreamName } from './file-name.js'
-import type { FolderFiles } from './folder-files.js'
 import { provideInternals } from './internals.js'
 import { appendItem, type StreamContext } from './items.js'
+import type { Opened } from './opened.js'
 import { checkReadOptions, type ResolvedStreamsOptions, resolveBatch, resolvePrefix } from './options.js'
 import { Pace } from './pace.js'
 import { RecordSource } from './record-source.js'
@@ -45,21 +42,6 @@ export const OWN_CURSOR = 'durlog-streams'
 /** For trials of checkpoints. */
 export type StepHooks = Pick<CheckpointContext, 'onStep' | 'stepLimit'>
 
-/** What `openStreams` has opened and loaded. */
-export interface Opened {
-  log: FramingLog
-  catalog: Catalog
-  cursor: DurableCursor
-  files: FolderFiles
-  storage: NativeStreamFiles
-  table: StreamTable
-  /** What decodes records for readers. */
-  codecOf(encoding: StreamEncoding): StreamCodec
-  /** The position of the catalog's newest group. */
-  position: number
-  load(): Promise<StreamTable>
-}
-
 export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Streams<V> {
   readonly dir: string
   readonly changes: StreamChange[] = []
@@ -77,6 +59,8 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   /** Why the last checkpoint failed. */
   #failure: DurlogError | undefined
   #closing: Promise<void> | undefined
+  /** Every append has settled, and no checkpoint begins by itself any more. */
+  #isDrained = false
 
   constructor(opened: Opened, options: ResolvedStreamsOptions, hooks: StepHooks) {
     super()
@@ -87,7 +71,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     const level = options.durability === 'full' ? 'full' : 'sync'
     const onChanged = (change: StreamChange): void => {
       this.changes.push(change)
-      this.emit('changed', change)
+      this.#announce('changed', change)
     }
     this.#checkpointer = new Checkpointer(
       { ...opened, level, encoding: options.encoding, onChanged, ...hooks },
@@ -222,11 +206,13 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   }
 
   async #close(checkpoint: boolean): Promise<void> {
-    clearTimeout(this.#timer)
     this.#expiry.close()
     const { log, catalog, cursor } = this.#opened
     try {
+      // Appends that wait for room need checkpoints.
       await this.#sequencer.close(closedError(this.dir))
+      this.#isDrained = true
+      clearTimeout(this.#timer)
       // After the one in progress, one that was called before may begin.
       while (this.#running !== undefined) await this.#running.catch(() => {})
       const isDirty = this.#sequencer.table.dirty.size > 0
@@ -245,7 +231,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
 
   /** Begins a checkpoint now or later. */
   #onAppended(): void {
-    if (this.#running !== undefined || this.#checkpointer.latched !== undefined) return
+    if (this.#isDrained || this.#running !== undefined || this.#checkpointer.latched !== undefined) return
     const { checkpointBytes, checkpointMs } = this.#options
     const { tail, dirty } = this.#sequencer.table
     if (tail.bytes >= dueBytes(checkpointBytes, dirty.size) && this.#failure === undefined) this.#begin()
@@ -253,9 +239,14 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   }
 
   #begin(): void {
-    if (this.#running !== undefined || this.#closing !== undefined) return
+    if (this.#running !== undefined) return
     // The failure is an event.
     this.#run().catch(() => {})
+  }
+
+  /** An error of a listener is an uncaught exception, not one of the checkpoint. */
+  #announce<N extends keyof StreamsEvents>(name: N, ...args: StreamsEvents[N]): void {
+    queueMicrotask(() => this.emit(name, ...(args as never)))
   }
 
   #run(): Promise<void> {
@@ -280,12 +271,12 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
       const done = await this.#checkpointer.run(sequencer.table, sequencer.position, isCurrent)
       this.#failure = undefined
       this.#durationMs = done.durationMs
-      this.emit('checkpoint', done)
+      this.#announce('checkpoint', done)
     } catch (cause) {
       const error = ofFileSystem(cause)
       this.#failure =
         error instanceof DurlogError ? error : new DurlogError('ERR_DURLOG_IO', 'a checkpoint failed', { cause })
-      this.emit('checkpointFailed', this.#failure)
+      this.#announce('checkpointFailed', this.#failure)
       throw this.#failure
     }
   }

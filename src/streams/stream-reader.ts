@@ -1,5 +1,6 @@
 /** Iterates over the records of one stream: from its file up to the last checkpoint, then from memory. */
 import { DurlogError } from '../errors.js'
+import { onAbort } from '../options/abort-signal.js'
 import { noSuchStream } from './decide.js'
 import type { StreamCodec } from './encoding.js'
 import type { FolderFiles } from './folder-files.js'
@@ -38,7 +39,7 @@ export async function* readStream<V>(
       context.checkOpen()
       const state = context.find(name)
       if (state !== undefined) {
-        state.usedMs = Date.now()
+        state.use()
         if (created === undefined) {
           created = state.created
           if (!follow) end = state.visible
@@ -86,14 +87,13 @@ function removedStream(name: string): DurlogError {
 /** Settles when something of the stream becomes visible; rejects with the signal's reason. */
 function changeOf(table: StreamTable, name: string, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    const abort = (): void => {
-      forget()
+    const forgetSignal = onAbort(signal, () => {
+      forgetChange()
       reject(signal?.reason)
-    }
-    const forget = table.onChange(name, () => {
-      signal?.removeEventListener('abort', abort)
+    })
+    const forgetChange = table.onChange(name, () => {
+      forgetSignal()
       resolve()
     })
-    signal?.addEventListener('abort', abort, { once: true })
   })
 }

@@ -6,7 +6,6 @@ import { EntryKind } from './entry.js'
 import { appendItem, bareItem, encode, following, type StreamContext } from './items.js'
 import { contentTypeOf } from './meta.js'
 import { checkReadOptions, checkValues, resolveAppendOptions, resolveEndOptions } from './options.js'
-import type { Item } from './sequencer.js'
 import { type ReadContext, readStream } from './stream-reader.js'
 import type {
   Stream,
@@ -36,9 +35,10 @@ export class NamedStream<V> implements Stream<V> {
 
   append(value: V, options?: StreamAppendOptions): Promise<StreamAppendResult> {
     try {
-      const item = appendItem(this.#context, this.name, value, resolveAppendOptions(options))
-      if (options?.end === true) return this.#submit([item, following(EntryKind.end, item)])
+      const conditions = resolveAppendOptions(options)
       this.#context.removeExpired(this.name)
+      const item = appendItem(this.#context, this.name, value, conditions)
+      if (conditions.end) return this.#context.submit([item, following(EntryKind.end, item)]).then(firstResult)
       return this.#context.append(item)
     } catch (error) {
       return Promise.reject(error)
@@ -48,12 +48,13 @@ export class NamedStream<V> implements Stream<V> {
   async appendAll(values: readonly V[], options?: StreamAppendOptions): Promise<StreamAppendResult> {
     checkValues(values)
     const conditions = resolveAppendOptions(options)
+    this.#context.removeExpired(this.name)
     const first = appendItem(this.#context, this.name, values[0], conditions)
     const codec = codecOf(first.encoding)
     const items = [first]
     for (const value of values.slice(1)) items.push(following(EntryKind.append, first, encode(codec, value)))
     if (conditions.end) items.push(following(EntryKind.end, first))
-    return this.#submit(items)
+    return this.#context.submit(items).then(firstResult)
   }
 
   read(options?: StreamReadOptions): AsyncGenerator<StreamRecord<V>, void, undefined> {
@@ -80,11 +81,6 @@ export class NamedStream<V> implements Stream<V> {
   async info(): Promise<StreamInfo | undefined> {
     this.#context.checkOpen()
     return infoOf(this.#context, this.name)
-  }
-
-  #submit(items: readonly Item[]): Promise<StreamAppendResult> {
-    this.#context.removeExpired(this.name)
-    return this.#context.submit(items).then(firstResult)
   }
 }
 

@@ -1,7 +1,7 @@
 /** All streams of a folder, as the entries of the log so far leave them. */
 import { advance, decideBatch } from './decide.js'
 import { type Entry, EntryKind } from './entry.js'
-import { defaultMeta, expiryOf, type StreamMeta } from './meta.js'
+import { defaultMeta, expires, type StreamMeta } from './meta.js'
 import { RequestTable } from './requests.js'
 import { allFiles } from './retention.js'
 import { NO_DISK, NO_FILES, type StreamDisk, StreamState } from './state.js'
@@ -75,7 +75,7 @@ export class StreamTable {
     this.tail.add(position, place, timeMs)
     const state = found ?? this.#create(change, position)
     this.touch(state)
-    if (timeMs > state.usedMs) state.usedMs = timeMs
+    state.use()
     if (producer !== undefined) advance(state, producer)
     if (kind === EntryKind.append) {
       state.tail.push(position)
@@ -163,22 +163,25 @@ export class StreamTable {
   #link(state: StreamState): void {
     if (state.source !== undefined) state.source.forks++
     const { meta } = state
-    if (expiryOf(meta, 0) < Number.POSITIVE_INFINITY || meta.retention?.maxAgeMs !== undefined) this.expiring.add(state)
+    if (expires(meta) || meta.retention?.maxAgeMs !== undefined) this.expiring.add(state)
   }
 
   /** Removes a stream, and its source if that was deleted and this was its last fork. */
-  #remove(state: StreamState): void {
-    state.deleted = true
-    this.streams.delete(state.name)
-    this.expiring.delete(state)
-    const { source } = state
-    if (source === undefined) return
-    source.forks--
-    // It may have kept records for this fork.
-    if (source.meta.retention !== undefined) this.touch(source)
-    if (!source.gone || source.forks > 0) return
-    this.touch(source)
-    this.#remove(source)
+  #remove(stream: StreamState): void {
+    let state = stream
+    for (;;) {
+      state.deleted = true
+      this.streams.delete(state.name)
+      this.expiring.delete(state)
+      const { source } = state
+      if (source === undefined) return
+      source.forks--
+      const isLast = source.gone && source.forks === 0
+      // With retention, it may have kept records for this fork.
+      if (isLast || source.meta.retention !== undefined) this.touch(source)
+      if (!isLast) return
+      state = source
+    }
   }
 
   /** The next checkpoint stores the stream. */

@@ -213,3 +213,34 @@ test('a folder has one owner, and a closed one refuses calls', async () => {
   expect(await values(again.stream('s').read())).toEqual([1])
   await again.close()
 })
+
+test('close stores every append that waits for a checkpoint, however many checkpoints that takes', async () => {
+  const { streams, reopen } = await scratchStreams({ checkpointBytes: 65_536 })
+  const appends = Array.from({ length: 40 }, (_, i) => streams.stream('s').append(`${i} ${'x'.repeat(50_000)}`))
+  await streams.close()
+  expect((await Promise.all(appends)).map(({ seq }) => seq)).toEqual(appends.map((_, i) => i))
+  expect(await all((await reopen()).stream('s').read())).toHaveLength(40)
+})
+
+test('an append that is called after create, or after delete, finds the stream that this call leaves', async () => {
+  const { streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  const created = stream.create({ encoding: 'bytes' })
+  const first = stream.append(Buffer.from([1]))
+  expect(await created).toBe(true)
+  expect(await first).toEqual({ seq: 0, duplicate: false })
+  const deleted = stream.delete()
+  const second = stream.append({ value: 2 })
+  expect(await deleted).toBe(true)
+  expect(await second).toEqual({ seq: 0, duplicate: false })
+  expect(await values(stream.read())).toEqual([{ value: 2 }])
+})
+
+test('values and batches with holes are refused like undefined', async () => {
+  const { streams } = await scratchStreams()
+  // biome-ignore lint/suspicious/noSparseArray: it is what the test is about
+  const holes = [1, , 3]
+  expect(await codeOf(streams.stream('s').appendAll(holes))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  expect(await codeOf(streams.appendBatch(new Array(2)))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  expect(await all(streams.list())).toEqual([])
+})

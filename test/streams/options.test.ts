@@ -159,12 +159,12 @@ test('a stream is deleted when its time is over, and nothing of it is left after
 })
 
 test('an append or a read begins the time to live again, and a stream that a reader follows lives on', async () => {
-  vi.useFakeTimers({ toFake: ['Date'] })
+  vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')
   await stream.create({ ttlMs: 1000, values: [1] })
-  const pass = (ms: number) => vi.setSystemTime(Date.now() + ms)
+  const pass = (ms: number) => vi.advanceTimersByTime(ms)
   pass(900)
   await stream.append(2)
   pass(900)
@@ -190,4 +190,67 @@ test('a fork has the expiry of its source unless it has its own', async () => {
   await streams.stream('c').create({ fork: { stream: 'a' }, expiresAt: 2 ** 50 })
   expect(await streams.stream('b').info()).toMatchObject({ ttlMs: 60_000, expiresAt: undefined })
   expect(await streams.stream('c').info()).toMatchObject({ ttlMs: undefined, expiresAt: 2 ** 50 })
+})
+
+test('a change of the system clock neither deletes a stream with a time to live nor keeps it', async () => {
+  vi.useFakeTimers({ toFake: ['Date', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  await stream.create({ ttlMs: 10_000, values: [1] })
+  vi.setSystemTime(Date.now() + 86_400_000)
+  expect(await stream.info()).toMatchObject({ nextSeq: 1 })
+  vi.setSystemTime(Date.now() - 2 * 86_400_000)
+  await stream.append(2)
+  vi.advanceTimersByTime(10_000)
+  expect(await stream.info()).toBeUndefined()
+})
+
+test.each([null, '', true, [], 5n, Symbol('s'), Number.NaN, new Date(Number.NaN), 2 ** 53 - 1])(
+  'create refuses the time %s as expiresAt',
+  async (expiresAt) => {
+    const { streams } = await scratchStreams()
+    const created = streams.stream('s').create({ expiresAt: expiresAt as Date })
+    expect(await codeOf(created)).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+    expect(await streams.stream('s').info()).toBeUndefined()
+  },
+)
+
+test('a fork that is created again with the same options is known, also after its source is deleted', async () => {
+  const { streams } = await scratchStreams()
+  await streams.stream('a').create({ ttlMs: 60_000, values: [1, 2] })
+  const [whole, part] = [{ stream: 'a' }, { stream: 'a', seq: 1 }]
+  expect(await streams.stream('b').create({ fork: whole })).toBe(true)
+  expect(await streams.stream('c').create({ fork: part })).toBe(true)
+  await streams.stream('a').delete()
+  expect(await streams.stream('b').create({ fork: whole })).toBe(false)
+  expect(await streams.stream('c').create({ fork: part })).toBe(false)
+  expect(await codeOf(streams.stream('d').create({ fork: whole }))).toBe('ERR_DURLOG_STREAM_DELETED')
+})
+
+test('a chain of forks that is longer than the stack is read, and deleted with its last fork', async () => {
+  const { streams } = await scratchStreams()
+  await streams.stream('0').append('first')
+  const count = 12_000
+  const forks = Array.from({ length: count }, (_, i) =>
+    streams.stream(`${i + 1}`).create({ fork: { stream: `${i}`, seq: 1 } }),
+  )
+  await Promise.all(forks)
+  const last = streams.stream(`${count}`)
+  expect(await last.info()).toMatchObject({ firstSeq: 0, nextSeq: 1 })
+  expect(await values(last.read())).toEqual(['first'])
+  await Promise.all(Array.from({ length: count }, (_, i) => streams.stream(`${i}`).delete()))
+  expect(await last.delete()).toBe(true)
+  expect(await all(streams.list())).toEqual([])
+  expect(await streams.stream('0').append('again')).toEqual({ seq: 0, duplicate: false })
+})
+
+test('an option that was added to Object.prototype is no option of an append', async () => {
+  const { streams } = await scratchStreams()
+  Object.assign(Object.prototype, { end: true })
+  onTestFinished(() => {
+    delete (Object.prototype as { end?: boolean }).end
+  })
+  await streams.stream('s').append(1, { expectedSeq: 0 })
+  expect(await streams.stream('s').append(2, { expectedSeq: 1 })).toEqual({ seq: 1, duplicate: false })
 })

@@ -1,7 +1,9 @@
 /** Several processes with one folder of streams: docs/STREAMS.md, "Several processes". */
+import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openStreams } from '../../src/streams/index.js'
 import { openPeers, Peer } from '../fixtures/peers.js'
@@ -237,4 +239,24 @@ onPosix('a connection that does not follow the protocol is closed, and harms no 
   await streams.stream('s').append(1)
   expect(await all(streams.stream('s').read())).toHaveLength(1)
   await streams.close()
+})
+
+test('a cursor stays that of its process when the owner changes', async () => {
+  const [owner, other, third] = (await openPeers(folder(), 3)) as [Peer, Peer, Peer]
+  await other.do('append', { stream: 's', value: 1 })
+  await other.do('cursor', { name: 'c' })
+  await owner.kill()
+  // Twice: the second call follows all calls that the new owner got first.
+  for (let i = 0; i < 2; i++) await other.do('info', { stream: 's' })
+  expect(await codeOf(third.do('cursor', { name: 'c' }))).toBe('ERR_DURLOG_LOCKED')
+  expect(await other.do('commit', { name: 'c', position: 0 })).toBe(1)
+})
+
+test.each([true, false])('an error of a listener ends no checkpoint and no call (exclusive: %s)', (exclusive) => {
+  const child = fileURLToPath(new URL('throwing-listener-child.mjs', import.meta.url))
+  const output = execFileSync(process.execPath, [child, folder(), String(exclusive)], { timeout: 60_000 })
+  const lines = output.toString().trim().split('\n')
+  expect(lines.filter((line) => line.startsWith('stored'))).toEqual(['stored 0', 'stored 1'])
+  expect(lines.filter((line) => line.startsWith('uncaught'))).toEqual(Array(2).fill('uncaught: from a listener'))
+  expect(lines).toHaveLength(4)
 })

@@ -1,7 +1,7 @@
 /** Readers of one stream and of all: order, following, positions, cursors. */
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { codeOf } from '../fixtures/scratch.js'
 import { all, scratchStreams, values } from '../fixtures/streams.js'
 
@@ -107,7 +107,8 @@ test('a follower ends with the reason of its signal, with an error if the stream
 test('a reader of a stream that is deleted and created again does not mix the two', async () => {
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')
-  for (let i = 0; i < 5000; i++) void stream.append(`old ${i}`)
+  // More than the owner reads ahead for a client.
+  for (let i = 0; i < 8000; i++) void stream.append(`old ${i}`)
   await streams.checkpoint()
   const reader = stream.read()
   expect((await reader.next()).value?.value).toBe('old 0')
@@ -191,4 +192,58 @@ test('list returns every stream with the prefix, and info returns the public sta
   ])
   expect(await all(streams.list())).toHaveLength(3)
   expect(await streams.stream('none').info()).toBeUndefined()
+})
+
+test('any number of readers may share a signal, and a client may have thousands of readers', async () => {
+  const { streams } = await scratchStreams()
+  const warnings: Error[] = []
+  const warn = (warning: Error) => warnings.push(warning)
+  process.on('warning', warn)
+  onTestFinished(() => void process.off('warning', warn))
+  const abort = new AbortController()
+  const reason = new Error('enough')
+  const readers = Array.from({ length: 5000 }, (_, i) =>
+    streams.stream(`s${i % 5}`).read({ follow: true, signal: abort.signal }),
+  )
+  const firsts = readers.map((reader) => reader.next())
+  for (let i = 0; i < 5; i++) await streams.stream(`s${i}`).append(i)
+  for (const [i, first] of (await Promise.all(firsts)).entries()) expect(first.value?.value).toBe(i % 5)
+  const seconds = readers.map((reader) => reader.next())
+  abort.abort(reason)
+  for (const { reason: found } of (await Promise.allSettled(seconds)) as PromiseRejectedResult[])
+    expect(found).toBe(reason)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(warnings).toEqual([])
+})
+
+test('a cursor is open once, and a closed one neither reads nor commits', async () => {
+  const { streams } = await scratchStreams()
+  await streams.stream('s').append(1)
+  const cursor = await streams.cursor('c')
+  expect(await codeOf(streams.cursor('c'))).toBe('ERR_DURLOG_LOCKED')
+  expect((await all(cursor.read())).map(({ value }) => value)).toEqual([1])
+  await cursor.close()
+  await cursor.close()
+  expect(await codeOf(all(cursor.read()))).toBe('ERR_DURLOG_CLOSED')
+  expect(await codeOf(cursor.commit(0))).toBe('ERR_DURLOG_CLOSED')
+  const again = await streams.cursor('c')
+  expect(again.position).toBe(0)
+  await again.close()
+})
+
+test.each([
+  ['a read of a cursor', { from: 1 }],
+  ['a read of a cursor', null],
+  ['a read of a cursor', { follow: 'yes' }],
+])('%s refuses the options %j', async (_, options) => {
+  const { streams } = await scratchStreams()
+  const cursor = await streams.cursor('c')
+  const read = async () => all(cursor.read(options as object))
+  expect(await codeOf(read())).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  expect(await codeOf(cursor.commit(5n as unknown as number))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+})
+
+test.each([5, null, /x/, {}, 'x'.repeat(1025)])('list refuses the prefix %s', async (prefix) => {
+  const { streams } = await scratchStreams()
+  expect(await codeOf(all(streams.list({ prefix } as object)))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
 })

@@ -205,9 +205,10 @@ export class Link {
       connection.close()
       return
     }
-    this.#connection = connection
     this.ownerPid = welcome.pid
+    // Its calls are sent below, with the others.
     this.#context.onWelcome(welcome)
+    this.#connection = connection
     if (this.#nextNumber > 0 && quietMs > REPEAT_WITHIN_MS) this.#giveUp(this.#submits)
     this.#confirmed = 0
     this.#confirm()

@@ -1,4 +1,5 @@
 /** Reads from the owner, and continues with the next one. */
+import { onAbort } from '../../options/abort-signal.js'
 import { type Frame, FrameType } from './frames.js'
 import { type ReadRequest, recordsHeader, recordsIn, type SentRecord } from './messages.js'
 
@@ -56,8 +57,7 @@ export class RemoteRead {
   }
 
   async *records(signal: AbortSignal | undefined): AsyncGenerator<SentRecord, void, undefined> {
-    const abort = (): void => this.#awaken()
-    signal?.addEventListener('abort', abort)
+    const forgetSignal = onAbort(signal, () => this.#awaken())
     try {
       for (;;) {
         signal?.throwIfAborted()
@@ -74,7 +74,7 @@ export class RemoteRead {
         } else await this.#change()
       }
     } finally {
-      signal?.removeEventListener('abort', abort)
+      forgetSignal()
       if (!this.#ended) this.#context.send(FrameType.endRead)
       this.#context.onEnd()
     }

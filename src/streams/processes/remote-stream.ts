@@ -90,7 +90,7 @@ export class RemoteStream<V> implements Stream<V> {
   }
 
   async #submit(op: SubmitOp, values: readonly unknown[], options?: object): Promise<StreamAppendResult> {
-    const [result] = await this.#context.link.submit(op, this.name, values.map(sentValue), options)
+    const [result] = await this.#context.link.submit(op, this.name, Array.from(values, sentValue), options)
     return result as StreamAppendResult
   }
 

@@ -1,6 +1,7 @@
 /** A folder of streams for processes that share it: every call goes to the owner. */
 import { EventEmitter } from 'node:events'
-import type { CommitOptions, CursorOptions } from '../../index.js'
+import type { CursorOptions } from '../../index.js'
+import { checkCursorName } from '../../options/cursor-options.js'
 import { checkStreamName } from '../file-name.js'
 import { checkReadOptions, type ResolvedStreamsOptions, resolveBatch, resolvePrefix } from '../options.js'
 import type {
@@ -19,6 +20,7 @@ import type {
 import { Link } from './link.js'
 import { receivedError, SubmitOp, sentValue } from './messages.js'
 import { OwnerHost } from './owner-host.js'
+import { RemoteCursors, readAll } from './remote-cursor.js'
 import { type RemoteContext, RemoteStream, receivedInfo, receivedValue } from './remote-stream.js'
 
 export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Streams<V> {
@@ -27,6 +29,7 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
   readonly #host: OwnerHost
   readonly #link: Link
   readonly #context: RemoteContext
+  readonly #cursors: RemoteCursors<V>
   #encoding: StreamEncoding
   #closing: Promise<void> | undefined
 
@@ -46,11 +49,13 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
       onWelcome: (welcome) => {
         this.#encoding = welcome.encoding
         this.#host.durability = welcome.durability
+        this.#cursors.reopen()
         this.changes.splice(0, this.changes.length, ...(welcome.changes as StreamChange[]))
       },
       onEvent: (name, value) => this.#onEvent(name as keyof StreamsEvents, value),
-      onStalled: (pid) => this.emit('stalled', { pid }),
+      onStalled: (pid) => queueMicrotask(() => this.emit('stalled', { pid })),
     })
+    this.#cursors = new RemoteCursors(this.#link)
     this.#context = { dir, link: this.#link, encoding: () => this.#encoding }
   }
 
@@ -94,15 +99,15 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
   }
 
   readAll(options?: StreamsReadOptions): AsyncGenerator<CommittedRecord<V>, void, undefined> {
-    return readAll(this.#context, checkReadOptions(options))
+    return readAll(this.#link, checkReadOptions(options))
   }
 
-  async cursor(name: string, options?: CursorOptions): Promise<StreamsCursor<V>> {
-    const position = await this.#link.call({ op: 'openCursor', name, options })
-    return new RemoteCursor<V>(this.#context, name, position as number)
+  cursor(name: string, options?: CursorOptions): Promise<StreamsCursor<V>> {
+    return this.#cursors.open(name, options)
   }
 
   async removeCursor(name: string): Promise<void> {
+    checkCursorName(name)
     await this.#link.call({ op: 'removeCursor', name })
   }
 
@@ -122,49 +127,7 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
   #onEvent(name: keyof StreamsEvents, value: unknown): void {
     if (name === 'changed') this.changes.push(value as StreamChange)
     const argument = name === 'checkpointFailed' ? receivedError(value) : value
-    this.emit(name, ...([argument] as StreamsEvents[typeof name]))
-  }
-}
-
-class RemoteCursor<V> implements StreamsCursor<V> {
-  readonly name: string
-  readonly #context: RemoteContext
-  #position: number
-
-  constructor(context: RemoteContext, name: string, position: number) {
-    this.#context = context
-    this.name = name
-    this.#position = position
-  }
-
-  get position(): number {
-    return this.#position
-  }
-
-  read({ follow, signal }: Omit<StreamsReadOptions, 'from'> = {}): AsyncGenerator<CommittedRecord<V>, void, undefined> {
-    return readAll(this.#context, checkReadOptions({ from: this.#position, follow, signal }))
-  }
-
-  async commit(position: number, options?: CommitOptions): Promise<void> {
-    const { link } = this.#context
-    this.#position = (await link.call({ op: 'commit', name: this.name, position, options })) as number
-  }
-
-  async close(): Promise<void> {
-    await this.#context.link.call({ op: 'closeCursor', name: this.name })
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
-  }
-}
-
-async function* readAll<V>(
-  { link }: RemoteContext,
-  { from, follow = false, signal }: StreamsReadOptions,
-): AsyncGenerator<CommittedRecord<V>, void, undefined> {
-  for await (const record of link.read({ kind: 'all', from, follow }).records(signal)) {
-    const { stream, seq, timestamp, position } = record
-    yield { stream, seq, value: receivedValue<V>(record.value), timestamp, position }
+    // An error of a listener is an uncaught exception, not one of the connection.
+    queueMicrotask(() => this.emit(name, ...([argument] as StreamsEvents[typeof name])))
   }
 }

@@ -25,7 +25,6 @@ import { ReadPump } from './read-pump.js'
 
 /** Bytes of requests in progress beyond which the socket is not read. */
 const MAX_IN_FLIGHT_BYTES = 1 << 25
-const MAX_READS = 4096
 /** The memory of a request without its payload. */
 const REQUEST_OVERHEAD_BYTES = 512
 
@@ -196,7 +195,7 @@ export class Session {
   }
 
   #read(store: StreamStore<EncodedValue>, id: number, request: ReadRequest): void {
-    if (this.#reads.size >= MAX_READS || this.#reads.has(id)) throw new RangeError('too many readers')
+    if (this.#reads.has(id)) throw new RangeError('two readers with one id')
     const abort = new AbortController()
     const created = (): number => (request.kind === 'stream' ? (store.createdAt(request.stream) ?? -1) : -1)
     const records = recordsOf(store, request, abort.signal)

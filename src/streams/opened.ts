@@ -1,0 +1,23 @@
+/** What `openStreams` has opened and loaded. */
+import type { DurableCursor } from '../index.js'
+import type { NativeStreamFiles } from '../native/stream-files.js'
+import type { FramingLog } from '../open.js'
+import type { Catalog } from './catalog.js'
+import type { StreamCodec } from './encoding.js'
+import type { FolderFiles } from './folder-files.js'
+import type { StreamTable } from './table.js'
+import type { StreamEncoding } from './types.js'
+
+export interface Opened {
+  log: FramingLog
+  catalog: Catalog
+  cursor: DurableCursor
+  files: FolderFiles
+  storage: NativeStreamFiles
+  table: StreamTable
+  /** What decodes records for readers. */
+  codecOf(encoding: StreamEncoding): StreamCodec
+  /** The position of the catalog's newest group. */
+  position: number
+  load(): Promise<StreamTable>
+}
