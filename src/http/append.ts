@@ -1,10 +1,7 @@
 /** POST: appends a body, closes a stream, or both in one step. */
 import { DurlogError } from '../errors.js'
-import { EntryKind } from '../streams/entry.js'
-import { bareItem, following } from '../streams/items.js'
+import type { Group, StreamView } from '../streams/access.js'
 import { contentTypeOf, mediaType } from '../streams/meta.js'
-import type { Item } from '../streams/sequencer.js'
-import type { StreamState } from '../streams/state.js'
 import type { Producer, StreamAppendResult, StreamEncoding } from '../streams/types.js'
 import type { Exchange, HeaderList } from './exchange.js'
 import { messagesOf } from './json-body.js'
@@ -40,62 +37,61 @@ function conditionsOf(exchange: Exchange): Conditions {
 
 /** Never throws. */
 function store(service: Service, call: Call, conditions: Conditions, body: Buffer): void {
-  const { context } = service
   const { closes, producer, writerSeq } = conditions
+  let records = 0
+  const groupOf = (found: StreamView | undefined): Group => {
+    const values = valuesIn(existing(found), conditions, body)
+    records = values.length
+    return { values, end: closes, producer, writerSeq }
+  }
   const failed = (error: unknown): void => call.fail(producer === undefined ? error : gapOf(error, producer))
+  const settle = (outcome: StreamAppendResult | Promise<never>): void => {
+    if (outcome instanceof Promise) outcome.catch(failed)
+    else if (outcome.duplicate || records === 0)
+      answerUnchanged(service, call, producer, outcome.duplicate).catch(failed)
+    else answer(service, call, outcome.seq + records, closes, producer)
+  }
   try {
-    context.removeExpired(call.name)
-    const state = existing(service, call.name)
-    const values = valuesIn(state, conditions, body)
-    const items = itemsOf(state, values, closes)
-    const first = items[0] as Item
-    first.producer = producer
-    first.writerSeq = values.length > 0 ? writerSeq : undefined
-    const settle = (outcome: StreamAppendResult | Promise<never>): void => {
-      if (outcome instanceof Promise) outcome.catch(failed)
-      else answer(service, call, outcome, producer, values.length)
-    }
-    if (items.length === 1) context.appendThen(first, settle)
-    else context.submit(items).then(([result]) => settle(result as StreamAppendResult), failed)
+    service.access.append(call.name, groupOf, settle)
   } catch (error) {
     failed(error)
   }
 }
 
-/** A group that stores `values` and ends the stream if `closes`. */
-function itemsOf({ name, meta }: StreamState, values: (Buffer | string)[], closes: boolean): Item[] {
-  const first = bareItem(values.length > 0 ? EntryKind.append : EntryKind.end, name)
-  if (values.length === 0) return [first]
-  first.encoding = meta.encoding
-  first.existing = true
-  first.value = values[0] as Buffer | string
-  const items = [first]
-  for (let at = 1; at < values.length; at++) items.push(following(EntryKind.append, first, values[at]))
-  if (closes) items.push(following(EntryKind.end, first))
-  return items
+/** The records before `next` are stored. */
+function answer(service: Service, call: Call, next: number, closed: boolean, producer: Producer | undefined): void {
+  const headers: HeaderList = ['stream-next-offset', offsetOf(next)]
+  if (producer !== undefined) pushProducer(headers, producer, producer.seq)
+  if (closed) headers.push('stream-closed', 'true')
+  if (producer === undefined) reply(service, call, 204, headers)
+  else reply(service, call, 200, headers, '')
 }
 
-function answer(
+/** No record was stored: the stream was closed, or the request is a repeated one. */
+async function answerUnchanged(
   service: Service,
   call: Call,
-  { seq, duplicate }: StreamAppendResult,
   producer: Producer | undefined,
-  records: number,
-): void {
-  const state = service.context.find(call.name)
-  const next = duplicate || records === 0 ? (state?.visible ?? 0) : seq + records
-  const headers: HeaderList = ['stream-next-offset', offsetOf(next)]
+  duplicate: boolean,
+): Promise<void> {
+  const { access } = service
+  const { name } = call
+  const found = await access.find(name)
+  const headers: HeaderList = ['stream-next-offset', offsetOf(found?.visible ?? 0)]
   if (producer !== undefined) {
-    const greatest = duplicate ? (state?.producers.get(producer.id)?.seq ?? producer.seq) : producer.seq
-    headers.push('producer-epoch', String(producer.epoch), 'producer-seq', String(greatest))
+    const greatest = duplicate ? await access.producerSeq(name, producer.id) : undefined
+    pushProducer(headers, producer, greatest ?? producer.seq)
   }
-  if (state?.endVisible === true) headers.push('stream-closed', 'true')
-  const stored = producer !== undefined && !duplicate
-  reply(service, call, stored && records > 0 ? 200 : 204, headers, stored && records > 0 ? '' : undefined)
+  if (found?.endVisible === true) headers.push('stream-closed', 'true')
+  reply(service, call, 204, headers)
+}
+
+function pushProducer(headers: HeaderList, { epoch }: Producer, seq: number): void {
+  headers.push('producer-epoch', String(epoch), 'producer-seq', String(seq))
 }
 
 /** The records of a body; none if it is empty. The closed state is reported before another type, so that the client can tell. */
-function valuesIn(state: StreamState, { closes, contentType }: Conditions, body: Buffer): (Buffer | string)[] {
+function valuesIn(state: StreamView, { closes, contentType }: Conditions, body: Buffer): (Buffer | string)[] {
   if (body.length === 0) {
     if (closes) return []
     throw badRequest('the body is empty')

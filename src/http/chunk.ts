@@ -1,8 +1,8 @@
 /** Reads records of a stream as bytes, and joins them into the body that the protocol wants. */
+import { isCode } from '../errors.js'
+import type { StreamsAccess, StreamView } from '../streams/access.js'
 import { codecOf, type StreamCodec } from '../streams/encoding.js'
-import type { OwnerContext } from '../streams/internals.js'
 import { contentTypeOf, mediaType } from '../streams/meta.js'
-import type { StreamState } from '../streams/state.js'
 import type { StreamEncoding } from '../streams/types.js'
 
 export interface Chunk {
@@ -21,22 +21,20 @@ const COMMA = Buffer.from(',')
 
 /** Visible records from `from` on, about `maxBytes` of them. */
 export async function readChunk(
-  { records }: OwnerContext,
-  state: StreamState,
+  access: StreamsAccess,
+  stream: StreamView,
   from: number,
   maxBytes: number,
 ): Promise<Chunk> {
   const chunk: Chunk = { records: [], bytes: 0, next: from }
-  if (from >= state.visible) return chunk
-  const source = records<Buffer>((encoding) => RAW[encoding])
+  if (from >= stream.visible) return chunk
+  const source = access.records<Buffer>((encoding) => RAW[encoding])
   try {
     // Each read costs a turn of a worker: none is made for the last bytes.
     const enough = maxBytes - maxBytes / 8
-    while (chunk.bytes < enough && chunk.next < state.visible) {
-      // The next request finds out that retention has removed the following records.
-      if (chunk.records.length > 0 && chunk.next < state.firstSeq) return chunk
-      const found = await source.next(state, chunk.next, maxBytes - chunk.bytes)
-      if (found.length === 0) chunk.next = state.visible
+    while (chunk.bytes < enough && chunk.next < stream.visible) {
+      const found = await source.next(stream, chunk.next, maxBytes - chunk.bytes)
+      if (found.length === 0) chunk.next = stream.visible
       for (const { value, seq } of found) {
         if (chunk.records.length > 0 && chunk.bytes + value.length > maxBytes) return chunk
         chunk.records.push(value)
@@ -45,23 +43,27 @@ export async function readChunk(
       }
     }
     return chunk
+  } catch (error) {
+    // The next request finds out that retention has removed the following records.
+    if (chunk.records.length > 0 && isCode(error, 'ERR_DURLOG_OUT_OF_RANGE')) return chunk
+    throw error
   } finally {
     await source.close()
   }
 }
 
-export function isJson({ meta }: StreamState): boolean {
+export function isJson({ meta }: StreamView): boolean {
   return meta.encoding === 'json'
 }
 
 /** Whether its data is sent as text in events. */
-export function isText({ meta }: StreamState): boolean {
+export function isText({ meta }: StreamView): boolean {
   return meta.encoding === 'json' || meta.encoding === 'text' || mediaType(contentTypeOf(meta)).startsWith('text/')
 }
 
 /** The records in an array of JSON, or one after the other. */
-export function bodyOf(state: StreamState, { records }: Chunk): Buffer {
-  if (!isJson(state)) return records.length === 1 ? (records[0] as Buffer) : Buffer.concat(records)
+export function bodyOf(stream: StreamView, { records }: Chunk): Buffer {
+  if (!isJson(stream)) return records.length === 1 ? (records[0] as Buffer) : Buffer.concat(records)
   const parts: Buffer[] = [Buffer.from('[')]
   for (const record of records) parts.push(record, COMMA)
   parts[parts.length - (records.length > 0 ? 1 : 0)] = Buffer.from(']')

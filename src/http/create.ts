@@ -1,13 +1,11 @@
 /** PUT: creates a stream, empty, with a first body, closed, or as a fork. */
 import { isCode } from '../errors.js'
-import { makeStream, type Wish } from '../streams/creation.js'
 import { contentTypeOf, defaultMeta, mediaType, type StreamMeta } from '../streams/meta.js'
 import type { StreamForkPoint } from '../streams/types.js'
 import { valuesOf } from './append.js'
 import type { HeaderList } from './exchange.js'
-import { messagesOf } from './json-body.js'
 import { offsetOf } from './offset.js'
-import { badRequest, conflict, gone, notFound } from './refusal.js'
+import { badRequest, conflict, gone } from './refusal.js'
 import { sourceOf } from './rights.js'
 import { type Call, existing, isTrue, reply, type Service, seqOf } from './service.js'
 
@@ -17,24 +15,21 @@ const WHOLE = /^(0|[1-9][0-9]{0,11})$/
 const TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/
 
 export async function create(service: Service, call: Call): Promise<void> {
-  const { context, options } = service
+  const { access, options } = service
   const { exchange, name } = call
   const closed = isTrue(exchange.header('stream-closed'))
   const { meta, forkAnywhere } = await wanted(service, call)
   const body = await new Promise<Buffer>((take, fail) => exchange.body(options.maxBodyBytes, take, fail))
-  if (context.find(name) === undefined) service.live.admitStream(call.scope)
-  const wish: Wish = { meta, forkAnywhere, encodingNamed: false, end: closed }
+  if ((await access.find(name)) === undefined) await service.live.admitStream(call.scope)
+  const values = body.length === 0 ? [] : valuesOf(meta.encoding, body)
   let created: boolean
   try {
-    const results = await makeStream(context, name, wish, ({ encoding }) =>
-      body.length === 0 ? [] : encoding === 'json' ? messagesOf(body) : valuesOf(encoding, body),
-    )
-    created = results[0]?.duplicate === false
+    created = await access.create(name, { meta, forkAnywhere, encodingNamed: true, end: closed }, values)
   } catch (error) {
     if (isCode(error, 'ERR_DURLOG_STREAM_DELETED')) throw conflict(error.message)
     throw error
   }
-  const state = existing(service, name)
+  const state = existing(await access.find(name))
   if (!created && state.ended !== closed) throw conflict(`the stream exists and is ${closed ? 'not ' : ''}closed`)
   const headers: HeaderList = ['content-type', contentTypeOf(state.meta), 'stream-next-offset', offsetOf(state.visible)]
   if (state.endVisible) headers.push('stream-closed', 'true')
@@ -48,7 +43,7 @@ async function wanted(service: Service, call: Call): Promise<{ meta: StreamMeta;
   if (given !== '' && (given.length > TYPE_MAX_LENGTH || !TYPE.test(given)))
     throw badRequest('the Content-Type is malformed')
   const forked = await forkOf(service, call)
-  const source = forked === undefined ? undefined : metaOf(service, forked.fork.stream)
+  const source = forked === undefined ? undefined : await metaOf(service, forked.fork.stream)
   if (source !== undefined && given !== '' && mediaType(given) !== mediaType(contentTypeOf(source)))
     throw conflict(`a fork has the content type of its source, ${contentTypeOf(source)}`)
   const contentType = given === '' ? (source === undefined ? 'application/octet-stream' : undefined) : given
@@ -60,12 +55,10 @@ async function wanted(service: Service, call: Call): Promise<{ meta: StreamMeta;
 }
 
 /** Of the source of a fork. */
-function metaOf({ context }: Service, name: string): StreamMeta {
-  context.removeExpired(name)
-  const state = context.table().find(name)
-  if (state?.gone === true) throw conflict(gone().message)
-  if (state === undefined || !state.exists) throw notFound()
-  return state.meta
+async function metaOf({ access }: Service, name: string): Promise<StreamMeta> {
+  const found = await access.find(name)
+  if (found?.gone === true) throw conflict(gone().message)
+  return existing(found).meta
 }
 
 function expiryOf({ exchange }: Call): Pick<StreamMeta, 'ttlMs' | 'expiresAtMs'> {
@@ -101,6 +94,6 @@ async function forkOf(service: Service, call: Call): Promise<Forked | undefined>
     return { fork: { stream, seq: 0, bytes: 0 }, anywhere: true }
   }
   const seq = offset === '-1' ? 0 : seqOf(offset)
-  const json = metaOf(service, stream).encoding !== 'bytes'
+  const json = (await metaOf(service, stream)).encoding !== 'bytes'
   return { fork: { stream, seq: json ? seq + count : seq, bytes: json ? 0 : count }, anywhere: false }
 }

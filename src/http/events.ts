@@ -1,17 +1,21 @@
 /** Formats server-sent events. */
-import type { StreamState } from '../streams/state.js'
+import type { StreamView } from '../streams/access.js'
 import { bodyOf, type Chunk, isText } from './chunk.js'
 import { currentCursor, offsetOf } from './offset.js'
 
 /** The data of a chunk; empty if it has no records. */
-export function dataEvent(state: StreamState, chunk: Chunk): string {
+export function dataEvent(state: StreamView, chunk: Chunk): string {
   if (chunk.records.length === 0) return ''
   const body = bodyOf(state, chunk)
   return `event: data\n${linesOf(isText(state) ? body.toString() : body.toString('base64'))}\n\n`
 }
 
 /** The position after a chunk that ends at `next`. The cursor is at least `leastCursor`. */
-export function controlEvent(state: StreamState, next: number, leastCursor: number): string {
+export function controlEvent(
+  state: Pick<StreamView, 'visible' | 'endVisible'>,
+  next: number,
+  leastCursor: number,
+): string {
   const atEnd = next === state.visible
   const control: Record<string, string | boolean> = { streamNextOffset: offsetOf(next) }
   if (atEnd && state.endVisible) control['streamClosed'] = true

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DurlogError } from '../errors.js'
-import { internalsOf, type OwnerContext } from '../streams/internals.js'
+import { accessOf, type StreamsAccess } from '../streams/access.js'
 import type { Streams } from '../streams/types.js'
 import { Turns } from '../turns.js'
 import { append } from './append.js'
@@ -24,6 +24,8 @@ import { WebExchange } from './web-exchange.js'
 
 const METHODS = 'GET, POST, PUT, DELETE, HEAD, OPTIONS'
 const SECURITY: HeaderList = ['x-content-type-options', 'nosniff', 'cross-origin-resource-policy', 'cross-origin']
+/** Methods that store something. */
+const WRITES: readonly string[] = ['POST', 'PUT', 'DELETE']
 const PREFLIGHT: HeaderList = [
   'access-control-allow-methods',
   METHODS,
@@ -34,8 +36,13 @@ const PREFLIGHT: HeaderList = [
 ]
 const EXPOSED =
   'content-type, etag, location, producer-epoch, producer-expected-seq, producer-received-seq, producer-seq, retry-after, stream-closed, stream-cursor, stream-expires-at, stream-next-offset, stream-sse-data-encoding, stream-ttl, stream-up-to-date, x-request-id'
-/** After these errors of an append none succeeds until the folder is opened again. */
-const FINAL_CODES: readonly string[] = ['ERR_DURLOG_SYNC_FAILED', 'ERR_DURLOG_LATCHED', 'ERR_DURLOG_CLOSED']
+/** After these errors of an append none succeeds until the folder is opened again, by this process or by another one. */
+const FINAL_CODES: readonly string[] = [
+  'ERR_DURLOG_SYNC_FAILED',
+  'ERR_DURLOG_LATCHED',
+  'ERR_DURLOG_CLOSED',
+  'ERR_DURLOG_LOCKED',
+]
 
 /** Chunks that are read at a time for single clients: each takes descriptors, and memory up to that of an answer. */
 const READS = 8
@@ -56,11 +63,11 @@ const LIST: Operation = { right: 'list', perform: list }
 
 /** A handler of `streams`, which must stay open as long as it is used. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function streamsHandler(streams: Streams<never> | Streams<unknown>, options?: HandlerOptions): StreamsHandler {
-  return handlerOf(internalsOf(streams), options)
+  return handlerOf(accessOf(streams), options)
 }
 
-export function handlerOf(context: OwnerContext, options?: HandlerOptions): StreamsHandler {
-  const server = new Server(context, options)
+export function handlerOf(access: StreamsAccess, options?: HandlerOptions): StreamsHandler {
+  const server = new Server(access, options)
   const handler = (request: IncomingMessage, response: ServerResponse): void =>
     server.handle(new NodeExchange(request, response, server.limits))
   return Object.assign(handler, {
@@ -84,24 +91,24 @@ class Server {
   readonly #rights: Rights
   /** Whether answers depend on the origin of the request. */
   readonly #listsOrigins: boolean
-  /** An append has failed because of the device. */
+  /** The last append has failed because of the device. */
   #hasFailed = false
   /** Answers in progress. */
   #active = 0
   #onIdle: (() => void) | undefined
 
-  constructor(context: OwnerContext, given: HandlerOptions | undefined) {
+  constructor(access: StreamsAccess, given: HandlerOptions | undefined) {
     const options = resolveHandlerOptions(given)
     const headers = [...SECURITY]
     if (options.cors.includes('*'))
       headers.push('access-control-allow-origin', '*', 'access-control-expose-headers', EXPOSED)
     this.#listsOrigins = options.cors.length > 0 && !options.cors.includes('*')
-    const live = new Live(context, options)
+    const live = new Live(access, options)
     this.limits = { slowReaderMs: options.slowReaderMs, buffered: new Buffered(options.maxBufferedBytes) }
-    this.#service = { context, options, live, headers, reads: new Turns(READS), limits: this.limits }
+    this.#service = { access, options, live, headers, reads: new Turns(READS), limits: this.limits }
     this.#listPath = `${options.prefix}__ds/streams`
     this.#rights = allowed(options, ALL)
-    this.metrics = new Metrics(context, live, this.limits.buffered)
+    this.metrics = new Metrics(access, live, this.limits.buffered)
   }
 
   handle(exchange: Exchange): void {
@@ -125,12 +132,18 @@ class Server {
     const durationMs = performance.now() - startMs
     this.#active--
     this.metrics.count(method, status, durationMs, dropped)
+    if (this.#hasFailed && status < 300 && WRITES.includes(method)) this.#hasFailed = false
     if (this.#active === 0) this.#onIdle?.()
     if (requestId !== undefined)
       this.#service.options.onRequest?.({ method, target, status, durationMs, requestId, dropped })
   }
 
   get isHealthy(): boolean {
+    try {
+      this.#service.access.checkOpen()
+    } catch {
+      return false
+    }
     return !this.#hasFailed && !this.#service.live.isClosing
   }
 

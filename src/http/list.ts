@@ -1,7 +1,7 @@
 /** GET of the list of streams, which the protocol leaves to the server. */
+import type { StreamView } from '../streams/access.js'
 import { codecOf } from '../streams/encoding.js'
 import { contentTypeOf } from '../streams/meta.js'
-import type { StreamState } from '../streams/state.js'
 import { offsetOf } from './offset.js'
 import { badRequest, Refusal } from './refusal.js'
 import { type Call, existing, reply, type Service } from './service.js'
@@ -11,7 +11,7 @@ const MAX_STREAMS = 1000
 const DEFAULT_STREAMS = 100
 
 /** Lists streams; with the parameter `at`, finds an offset. */
-export function list(service: Service, call: Call): void | Promise<void> {
+export function list(service: Service, call: Call): Promise<void> {
   if (call.exchange.method !== 'GET')
     throw new Refusal(405, 'method-not-allowed', 'the method is GET', ['allow', 'GET'])
   return parameters(call.query, 'at').length > 0 ? seek(service, call) : listNames(service, call)
@@ -22,8 +22,8 @@ async function seek(service: Service, { exchange, scope, query }: Call): Promise
   const [name = ''] = parameters(query, 'name')
   const [at = ''] = parameters(query, 'at')
   if (!/^[0-9]{1,15}$/.test(at)) throw badRequest('at is a time in milliseconds since 1970')
-  const state = existing(service, scope + name)
-  const source = service.context.records(codecOf)
+  const state = existing(await service.access.find(scope + name))
+  const source = service.access.records(codecOf)
   let [low, high] = [state.firstSeq, state.visible]
   try {
     while (low < high) {
@@ -41,39 +41,19 @@ async function seek(service: Service, { exchange, scope, query }: Call): Promise
 }
 
 /** `prefix` selects, `after` continues after a name, `limit` bounds; streams come in the order of their names. */
-function listNames(service: Service, { exchange, scope, query }: Call): void {
+async function listNames(service: Service, { exchange, scope, query }: Call): Promise<void> {
   const [prefix = ''] = parameters(query, 'prefix')
   const [after = ''] = parameters(query, 'after')
   const [given = String(DEFAULT_STREAMS)] = parameters(query, 'limit')
   const limit = /^[0-9]{1,4}$/.test(given) ? Number(given) : 0
   if (limit < 1 || limit > MAX_STREAMS) throw badRequest(`limit is 1 to ${MAX_STREAMS}`)
-  const found = firstStreams(service, scope + prefix, scope + after, limit + 1)
+  const found = await service.access.list(scope + prefix, scope + after, limit + 1)
   const streams = found.slice(0, limit).map((state) => describe(state, scope))
   const body = JSON.stringify({ streams, more: found.length > limit })
   reply(service, { exchange }, 200, ['content-type', 'application/json', 'cache-control', 'no-store'], body)
 }
 
-/** The first `count` streams, by name, whose names begin with `prefix` and come after `after`. */
-function firstStreams({ context }: Service, prefix: string, after: string, count: number): StreamState[] {
-  const found: StreamState[] = []
-  for (const name of context.table().streams.keys()) {
-    if (!name.startsWith(prefix) || name <= after) continue
-    if (found.length === count && name > (found[count - 1] as StreamState).name) continue
-    const state = context.find(name)
-    if (state === undefined) continue
-    let [low, high] = [0, found.length]
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if ((found[middle] as StreamState).name < name) low = middle + 1
-      else high = middle
-    }
-    found.splice(low, 0, state)
-    if (found.length > count) found.pop()
-  }
-  return found
-}
-
-function describe(state: StreamState, scope: string): Record<string, unknown> {
+function describe(state: StreamView, scope: string): Record<string, unknown> {
   const { name, meta, visible, firstSeq, endVisible } = state
   return {
     name: name.slice(scope.length),

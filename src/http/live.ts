@@ -1,6 +1,6 @@
 /** Requests that wait for changes of streams, and the limits on them. */
 import { clearTimeout, setTimeout } from 'node:timers'
-import type { StreamContext } from '../streams/items.js'
+import type { KnownState, StreamsAccess } from '../streams/access.js'
 import type { Exchange } from './exchange.js'
 import type { ResolvedHandlerOptions } from './options.js'
 import { busy, tooMany } from './refusal.js'
@@ -13,15 +13,15 @@ export class Live {
   /** Live requests that are open. */
   open = 0
   isClosing = false
-  readonly #context: StreamContext
+  readonly #access: StreamsAccess
   readonly #options: ResolvedHandlerOptions
   /** Of streams with subscribers that have all data. */
   readonly tails: Map<string, Tail> = new Map()
   readonly #enders = new Set<() => void>()
   readonly #counts = new Map<string, { streams: number; atMs: number }>()
 
-  constructor(context: StreamContext, options: ResolvedHandlerOptions) {
-    this.#context = context
+  constructor(access: StreamsAccess, options: ResolvedHandlerOptions) {
+    this.#access = access
     this.#options = options
   }
 
@@ -36,27 +36,24 @@ export class Live {
   }
 
   /** Throws if the tenant may have no more streams. */
-  admitStream(scope: string): void {
+  async admitStream(scope: string): Promise<void> {
     const { maxStreams } = this.#options
     if (maxStreams === Number.POSITIVE_INFINITY) return
     const nowMs = Date.now()
     let count = this.#counts.get(scope)
     if (count === undefined || nowMs - count.atMs > COUNT_MS) {
-      let streams = 0
-      for (const name of this.#context.table().streams.keys()) if (name.startsWith(scope)) streams++
-      count = { streams, atMs: nowMs }
+      count = { streams: await this.#access.count(scope), atMs: nowMs }
       this.#counts.set(scope, count)
     }
     if (count.streams >= maxStreams) throw tooMany(`there are ${maxStreams} streams, which is the limit`)
     count.streams++
   }
 
-  /** Settles when `isDone`, after `longPollMs`, when the client is gone, or when the server closes. */
-  async waitForChange(name: string, exchange: Exchange, isDone: () => boolean): Promise<void> {
+  /** Settles when the stream is not in the state `known`, after `longPollMs`, when the client is gone, or when the server closes. */
+  async waitForChange(known: KnownState, exchange: Exchange): Promise<void> {
     const leave = this.admit()
     try {
       await new Promise<void>((resolve) => {
-        let forget = (): void => {}
         const finish = (): void => {
           clearTimeout(timer)
           forget()
@@ -64,13 +61,9 @@ export class Live {
           resolve()
         }
         const timer = setTimeout(finish, this.#options.longPollMs)
-        const look = (): void => {
-          if (isDone()) finish()
-          else forget = this.#context.table().onChange(name, look)
-        }
+        const forget = this.#access.onChange(known, finish)
         this.#enders.add(finish)
         exchange.onEnd(finish)
-        look()
       })
     } finally {
       leave()

@@ -1,5 +1,5 @@
 /** Counters of a handler, in the text format of Prometheus. */
-import type { StreamContext } from '../streams/items.js'
+import type { StreamsAccess } from '../streams/access.js'
 import type { Buffered } from './buffered.js'
 import type { Live } from './live.js'
 import type { DropReason } from './types.js'
@@ -15,7 +15,7 @@ interface Durations {
 }
 
 export class Metrics {
-  readonly #context: StreamContext
+  readonly #access: StreamsAccess
   readonly #live: Live
   readonly #buffered: Buffered
   /** By method, by status. */
@@ -23,9 +23,9 @@ export class Metrics {
   readonly #durations = new Map<string, Durations>()
   readonly #drops = new Map<DropReason, number>()
 
-  constructor(context: StreamContext, live: Live, buffered: Buffered) {
+  constructor(access: StreamsAccess, live: Live, buffered: Buffered) {
     this.#buffered = buffered
-    this.#context = context
+    this.#access = access
     this.#live = live
   }
 
@@ -51,8 +51,9 @@ export class Metrics {
     durations.counts[at] = (durations.counts[at] as number) + 1
   }
 
-  text(): string {
-    const { streams, tail } = this.#context.table()
+  /** Without what only the owner of the folder knows, if that does not answer. */
+  async text(): Promise<string> {
+    const stats = await Promise.resolve(this.#access.stats()).catch(() => undefined)
     const lines: string[] = []
     const add = (name: string, type: string, help: string, values: Iterable<[string, number]>): void => {
       lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`)
@@ -67,8 +68,10 @@ export class Metrics {
     add('durlog_http_live_requests', 'gauge', 'Long-polls and event streams that are open.', [['', this.#live.open]])
     const held = 'Bodies of requests and answers that wait in memory for clients.'
     add('durlog_http_buffered_bytes', 'gauge', held, [['', this.#buffered.bytes]])
-    add('durlog_streams', 'gauge', 'Streams in the folder.', [['', streams.size]])
-    add('durlog_streams_memory_bytes', 'gauge', 'Records that wait for a checkpoint.', [['', tail.bytes]])
+    if (stats !== undefined) {
+      add('durlog_streams', 'gauge', 'Streams in the folder.', [['', stats.streams]])
+      add('durlog_streams_memory_bytes', 'gauge', 'Records that wait for a checkpoint.', [['', stats.tailBytes]])
+    }
     lines.push(
       '# HELP durlog_http_request_seconds Durations of requests.',
       '# TYPE durlog_http_request_seconds histogram',

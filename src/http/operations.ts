@@ -38,7 +38,7 @@ export function operationsOf(
         (rights: Rights | undefined) => rights?.list === true && rights.tenant === undefined,
         () => false,
       )
-      .then((allowed) => (allowed ? send(200, TEXT, handler.metrics()) : send(403, TEXT, 'forbidden\n')))
+      .then(async (allowed) => (allowed ? send(200, TEXT, await handler.metrics()) : send(403, TEXT, 'forbidden\n')))
     return true
   }
 }

@@ -1,8 +1,6 @@
 /** GET by offset and by long-poll, HEAD, and DELETE. */
-import { EntryKind } from '../streams/entry.js'
-import { bareItem } from '../streams/items.js'
-import { contentTypeOf, lifeOf } from '../streams/meta.js'
-import type { StreamState } from '../streams/state.js'
+import type { StreamView } from '../streams/access.js'
+import { contentTypeOf } from '../streams/meta.js'
 import { bodyOf, type Chunk, isJson, readChunk } from './chunk.js'
 import type { HeaderList } from './exchange.js'
 import { cursorAfter, offsetOf } from './offset.js'
@@ -16,34 +14,29 @@ const CACHE_SECONDS = 60
 const STALE_SECONDS = 300
 
 export async function read(service: Service, call: Call): Promise<void> {
-  const { context } = service
+  const { access } = service
   const { name, query, exchange } = call
-  const state = existing(service, name)
   const [offset, ...others] = parameters(query, 'offset')
   const live = parameters(query, 'live')[0]
   const cursor = parameters(query, 'cursor')[0]
+  const found = existing(await access.find(name, true))
   if (others.length > 0) throw badRequest('there are several offsets')
   if (live !== undefined && offset === undefined) throw badRequest('a live read needs an offset')
   if (live !== undefined && live !== 'long-poll' && live !== 'sse') throw badRequest('live is long-poll or sse')
-  let from = startOf(state, offset)
-  state.use()
-  if (live === 'sse') return subscribe(service, call, state, { from, cursor })
-  if (offset === 'now' && live === undefined) return answerNow(service, call, state)
-  if (live === 'long-poll' && from === state.visible && !state.endVisible)
-    await service.live.waitForChange(name, exchange, () => {
-      const now = context.find(name)
-      return now?.created !== state.created || now.visible > from || now.endVisible
-    })
-  const now = existing(service, name)
-  if (now.created !== state.created) throw notFound()
-  now.use()
-  const chunk = await service.reads.take(async () => {
+  const start = startOf(found, offset)
+  if (live === 'sse') return subscribe(service, call, found, { from: start, cursor })
+  if (offset === 'now' && live === undefined) return answerNow(service, call, found)
+  if (live === 'long-poll' && start === found.visible && !found.endVisible)
+    await service.live.waitForChange(found, exchange)
+  const { now, chunk, from } = await service.reads.take(async () => {
+    const now = existing(await access.find(name, true))
+    if (now.created !== found.created) throw notFound()
     // Retention may have removed records meanwhile.
-    if (offset === undefined || offset === '-1') from = now.firstSeq
+    const from = offset === undefined || offset === '-1' ? now.firstSeq : start
     try {
-      return await readChunk(context, now, from, service.options.chunkBytes)
+      return { now, from, chunk: await readChunk(access, now, from, service.options.chunkBytes) }
     } catch (error) {
-      checkKept(now, from)
+      checkKept(existing(await access.find(name)), from)
       throw error
     }
   })
@@ -51,7 +44,7 @@ export async function read(service: Service, call: Call): Promise<void> {
 }
 
 /** The seq at which the request begins. */
-function startOf(state: StreamState, offset: string | undefined): number {
+function startOf(state: StreamView, offset: string | undefined): number {
   if (offset === 'now') return state.visible
   if (offset === undefined || offset === '-1') return state.firstSeq
   const seq = seqOf(offset)
@@ -60,7 +53,7 @@ function startOf(state: StreamState, offset: string | undefined): number {
   return seq
 }
 
-function checkKept({ firstSeq }: StreamState, seq: number): void {
+function checkKept({ firstSeq }: StreamView, seq: number): void {
   if (seq < firstSeq) throw new Refusal(410, 'gone', 'the data at the offset is not kept any more')
 }
 
@@ -71,7 +64,7 @@ interface Answer {
   cursor: string | undefined
 }
 
-function answer(service: Service, call: Call, state: StreamState, { chunk, from, live, cursor }: Answer): void {
+function answer(service: Service, call: Call, state: StreamView, { chunk, from, live, cursor }: Answer): void {
   const { next } = chunk
   const atEnd = next === state.visible
   const closed = atEnd && state.endVisible
@@ -96,19 +89,19 @@ function answer(service: Service, call: Call, state: StreamState, { chunk, from,
 }
 
 /** The end of the stream, without data. */
-function answerNow(service: Service, call: Call, state: StreamState): void {
+function answerNow(service: Service, call: Call, state: StreamView): void {
   const headers: HeaderList = [...tailHeaders(state), 'stream-up-to-date', 'true', 'cache-control', 'no-store']
   reply(service, call, 200, headers, isJson(state) ? '[]' : '')
 }
 
-function tailHeaders(state: StreamState): HeaderList {
+function tailHeaders(state: StreamView): HeaderList {
   const headers = ['content-type', contentTypeOf(state.meta), 'stream-next-offset', offsetOf(state.visible)]
   if (state.endVisible) headers.push('stream-closed', 'true')
   return headers
 }
 
-export function head(service: Service, call: Call): void {
-  const state = existing(service, call.name)
+export async function head(service: Service, call: Call): Promise<void> {
+  const state = existing(await service.access.find(call.name))
   const { ttlMs, expiresAtMs } = state.meta
   const headers: HeaderList = [...tailHeaders(state), 'cache-control', 'no-store']
   if (ttlMs !== undefined) headers.push('stream-ttl', String(ttlMs / 1000))
@@ -118,15 +111,17 @@ export function head(service: Service, call: Call): void {
 }
 
 export async function remove(service: Service, call: Call): Promise<void> {
-  existing(service, call.name)
-  await service.context.submit([bareItem(EntryKind.delete, call.name)])
+  const { access } = service
+  existing(await access.find(call.name))
+  // Another request may have deleted it since.
+  if (!(await access.delete(call.name))) existing(await access.find(call.name))
   reply(service, call, 204, [])
 }
 
 /** Not longer than the stream lives. */
-function cacheControl({ options }: Service, state: StreamState): string {
+function cacheControl({ options }: Service, state: StreamView): string {
   if (options.cache === 'no-store') return 'no-store'
-  const leftSeconds = lifeOf(state.meta, state.usedMs) / 1000
+  const leftSeconds = state.lifeMs / 1000
   if (leftSeconds < CACHE_SECONDS + STALE_SECONDS)
     return `${options.cache}, max-age=${Math.max(0, Math.min(CACHE_SECONDS, Math.floor(leftSeconds)))}`
   return `${options.cache}, max-age=${CACHE_SECONDS}, stale-while-revalidate=${STALE_SECONDS}`

@@ -79,6 +79,7 @@ export function refusalOf(error: unknown): Refusal {
     case 'ERR_DURLOG_SYNC_FAILED':
     case 'ERR_DURLOG_LATCHED':
     case 'ERR_DURLOG_CLOSED':
+    case 'ERR_DURLOG_LOCKED':
       return busy('the streams are closed or their device has failed; an append may be stored: repeat it', 10)
     default:
       return internal()

@@ -7,8 +7,8 @@ import { codecOf, type StreamCodec } from '../streams/encoding.js'
 import { EntryKind } from '../streams/entry.js'
 import { checkStreamName } from '../streams/file-name.js'
 import { FolderFiles } from '../streams/folder-files.js'
-import type { OwnerContext, Records } from '../streams/internals.js'
 import { defaultMeta, mediaType, type StreamMeta } from '../streams/meta.js'
+import { OwnedAccess, type StateRecords } from '../streams/owned-access.js'
 import { NO_DISK, NO_FILES, StreamState } from '../streams/state.js'
 import { StreamTable } from '../streams/table.js'
 import type { StreamEncoding, StreamRecord } from '../streams/types.js'
@@ -29,7 +29,7 @@ export async function serveLog(dir: string | URL, options: LogServerOptions = {}
   const { contentType, ...serverOptions } = options
   const log = new ServedLog(await open(dir, { readOnly: true }), contentType ?? 'application/octet-stream')
   try {
-    const server = await serve(log.context, { ...serverOptions, readOnly: true })
+    const server = await serve(log.access, { ...serverOptions, readOnly: true })
     const close = (): Promise<void> => server.close().then(() => log.close())
     const path = (options.prefix ?? '/') + encodeURIComponent(log.name)
     return { url: server.url + path, setTls: server.setTls, close, [Symbol.asyncDispose]: close }
@@ -42,7 +42,7 @@ export async function serveLog(dir: string | URL, options: LogServerOptions = {}
 class ServedLog {
   /** Of the stream: that of the log's folder. */
   readonly name: string
-  readonly context: OwnerContext
+  readonly access: OwnedAccess
   readonly #log: ReadOnlyLog
   readonly #meta: StreamMeta
   readonly #table = new StreamTable()
@@ -55,7 +55,7 @@ class ServedLog {
     checkStreamName(this.name)
     const encoding = mediaType(contentType) === 'application/json' ? 'json' : 'bytes'
     this.#meta = { ...defaultMeta(encoding), contentType }
-    this.context = this.#makeContext(encoding)
+    this.access = this.#makeAccess(encoding)
     this.#take(log.syncedSeq)
     this.#following = this.#follow()
   }
@@ -66,12 +66,12 @@ class ServedLog {
     await this.#log.close()
   }
 
-  #makeContext(encoding: StreamEncoding): OwnerContext {
+  #makeAccess(encoding: StreamEncoding): OwnedAccess {
     const refuse = (): Promise<never> =>
       Promise.reject(
         new DurlogError('ERR_DURLOG_UNSUPPORTED', 'a log is served read-only: append to it in its process'),
       )
-    return {
+    return new OwnedAccess({
       files: new FolderFiles(this.#log.dir),
       codec: codecOf(encoding),
       codecOf,
@@ -83,7 +83,7 @@ class ServedLog {
       submit: refuse,
       removeExpired: () => {},
       records: (codecs) => new LogRecords(this.#log, codecs(encoding)),
-    }
+    })
   }
 
   /** Takes the log's bounds over. After a truncation other records may have the old seqs: it is another stream then. */
@@ -126,7 +126,7 @@ class ServedLog {
   }
 }
 
-class LogRecords<V> implements Records<V> {
+class LogRecords<V> implements StateRecords<V> {
   readonly #log: ReadOnlyLog
   readonly #codec: StreamCodec
 

@@ -4,7 +4,7 @@ import { createServer as createTlsServer, type Server as TlsServer } from 'node:
 import type { AddressInfo } from 'node:net'
 import { clearTimeout, setTimeout } from 'node:timers'
 import { invalidArgument } from '../errors.js'
-import { internalsOf, type OwnerContext } from '../streams/internals.js'
+import { accessOf, type StreamsAccess } from '../streams/access.js'
 import type { Streams } from '../streams/types.js'
 import { handlerOf } from './handler.js'
 import { operationsOf } from './operations.js'
@@ -28,12 +28,12 @@ export async function serveStreams(
   streams: Streams<never> | Streams<unknown>,
   options?: ServerOptions,
 ): Promise<StreamsServer> {
-  return serve(internalsOf(streams), options)
+  return serve(accessOf(streams), options)
 }
 
-export async function serve(context: OwnerContext, options?: ServerOptions): Promise<StreamsServer> {
+export async function serve(access: StreamsAccess, options?: ServerOptions): Promise<StreamsServer> {
   const { host, port, tls, maxConnections, ui, handlerOptions } = resolveServerOptions(options)
-  const handler = handlerOf(context, handlerOptions)
+  const handler = handlerOf(access, handlerOptions)
   const operations = operationsOf(handler, handlerOptions, ui)
   const respond = (request: IncomingMessage, response: ServerResponse): void => {
     if (!operations(request, response)) handler(request, response)

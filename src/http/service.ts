@@ -1,6 +1,5 @@
 /** The parts of a handler that its operations share. */
-import type { OwnerContext } from '../streams/internals.js'
-import type { StreamState } from '../streams/state.js'
+import type { StreamsAccess, StreamView } from '../streams/access.js'
 import type { Turns } from '../turns.js'
 import type { ClientLimits, Exchange, HeaderList } from './exchange.js'
 import type { Live } from './live.js'
@@ -10,7 +9,7 @@ import { badRequest, gone, notFound } from './refusal.js'
 import type { Rights } from './types.js'
 
 export interface Service {
-  context: OwnerContext
+  access: StreamsAccess
   options: ResolvedHandlerOptions
   live: Live
   /** Reads of chunks for single clients. */
@@ -35,10 +34,10 @@ export interface Call {
 }
 
 /** Throws a Refusal of 404, or of 410 if the stream is kept for its forks. */
-export function existing({ context }: Service, name: string): StreamState {
-  const state = context.find(name)
-  if (state !== undefined) return state
-  throw context.table().find(name)?.gone === true ? gone() : notFound()
+export function existing(found: StreamView | undefined): StreamView {
+  if (found === undefined) throw notFound()
+  if (found.gone) throw gone()
+  return found
 }
 
 export function reply(

@@ -1,6 +1,6 @@
 /** GET with live=sse: catches up, then follows the stream until it is closed or the connection's time is over. */
 import { clearTimeout, setTimeout } from 'node:timers'
-import type { StreamState } from '../streams/state.js'
+import type { StreamView } from '../streams/access.js'
 import { isText, readChunk } from './chunk.js'
 import { controlEvent, dataEvent } from './events.js'
 import type { HeaderList, Sink } from './exchange.js'
@@ -19,7 +19,7 @@ interface Start {
   cursor: string | undefined
 }
 
-export function subscribe(service: Service, { exchange, name }: Call, state: StreamState, start: Start): void {
+export function subscribe(service: Service, { exchange }: Call, state: StreamView, start: Start): void {
   const leave = service.live.admit()
   const headers: HeaderList = [
     'content-type',
@@ -31,7 +31,7 @@ export function subscribe(service: Service, { exchange, name }: Call, state: Str
   ]
   if (!isText(state)) headers.push('stream-sse-data-encoding', 'base64')
   for (const header of service.headers) headers.push(header)
-  const subscription = new Subscription(service, name, state.created, start, exchange.open(200, headers))
+  const subscription = new Subscription(service, state, start, exchange.open(200, headers))
   exchange.onEnd(() => {
     subscription.close()
     leave()
@@ -43,18 +43,17 @@ class Subscription implements Subscriber {
   next: number
   readonly leastCursor: number
   readonly #service: Service
-  readonly #name: string
-  readonly #created: number
+  /** As it was found last. */
+  #stream: StreamView
   readonly #sink: Sink
   readonly #timer: NodeJS.Timeout
   readonly #forget: () => void
   #tail: Tail | undefined
   #isOver = false
 
-  constructor(service: Service, name: string, created: number, { from, cursor }: Start, sink: Sink) {
+  constructor(service: Service, stream: StreamView, { from, cursor }: Start, sink: Sink) {
     this.#service = service
-    this.#name = name
-    this.#created = created
+    this.#stream = stream
     this.#sink = sink
     this.next = from
     const least = cursorAfter(cursor)
@@ -93,20 +92,22 @@ class Subscription implements Subscriber {
 
   /** Sends all there is, at least one control event, then joins the others. */
   async #run(): Promise<void> {
-    const { context, live, reads } = this.#service
-    for (let isFirst = this.next >= 0; !this.#isOver; isFirst = false) {
-      const state = context.find(this.#name)
-      if (state === undefined || state.created !== this.#created) return this.finish()
-      state.use()
+    const { access, live, reads } = this.#service
+    const { name, created } = this.#stream
+    for (let isFirst = true; !this.#isOver; isFirst = false) {
+      const state = await access.find(name, true)
+      if (this.#isOver) return
+      if (state?.created !== created || state.gone) return this.finish()
+      this.#stream = state
       const isAtEnd = this.next >= state.visible
       if (isAtEnd && !isFirst && !state.endVisible) {
-        const tail = live.tails.get(this.#name) ?? new Tail(this.#service, state)
-        live.tails.set(this.#name, tail)
+        const tail = live.tails.get(name) ?? new Tail(this.#service, state)
+        live.tails.set(name, tail)
         this.#tail = tail
         tail.join(this)
         return
       }
-      const chunk = await reads.take(() => readChunk(context, state, this.next, CHUNK_BYTES))
+      const chunk = await reads.take(() => readChunk(access, state, this.next, CHUNK_BYTES))
       if (this.#isOver) return
       this.next = chunk.next
       this.#sink.write(dataEvent(state, chunk) + controlEvent(state, chunk.next, this.leastCursor))
@@ -133,8 +134,9 @@ class Subscription implements Subscriber {
   }
 
   #finishNow(): void {
-    const state = this.#service.context.find(this.#name)
-    if (state !== undefined && !this.#isOver) this.#sink.write(controlEvent(state, this.next, this.leastCursor))
+    // The others have everything that they know of.
+    const state = this.#tail === undefined ? this.#stream : { visible: this.next, endVisible: false }
+    if (!this.#isOver) this.#sink.write(controlEvent(state, this.next, this.leastCursor))
     this.finish()
   }
 }

@@ -1,6 +1,6 @@
 /** The subscribers of one stream that have received all of it. A change is read and formatted once for all of them. */
 import { setImmediate, setTimeout } from 'node:timers'
-import type { StreamState } from '../streams/state.js'
+import type { StreamView } from '../streams/access.js'
 import { readChunk } from './chunk.js'
 import { controlEvent, dataEvent } from './events.js'
 import type { Service } from './service.js'
@@ -35,7 +35,7 @@ export class Tail {
   #isDue = false
   #tookMs = 0
 
-  constructor(service: Service, { name, created, visible }: StreamState) {
+  constructor(service: Service, { name, created, visible }: StreamView) {
     this.#service = service
     this.#name = name
     this.#created = created
@@ -57,8 +57,9 @@ export class Tail {
   }
 
   #listen(): void {
-    const { context, live } = this.#service
-    this.#forget = context.table().onChange(this.#name, () => {
+    const { access, live } = this.#service
+    const known = { name: this.#name, created: this.#created, visible: this.#next, endVisible: false }
+    this.#forget = access.onChange(known, () => {
       this.#isDue = true
       const deliver = (): void => {
         this.#deliver().catch(() => {
@@ -74,12 +75,12 @@ export class Tail {
   }
 
   async #deliver(): Promise<void> {
-    const { context } = this.#service
+    const { access } = this.#service
     for (;;) {
-      const state = context.find(this.#name)
-      if (state === undefined || state.created !== this.#created) return this.#finishAll()
+      const state = await access.find(this.#name)
+      if (state?.created !== this.#created || state.gone) return this.#finishAll()
       if (this.#next < state.visible || state.endVisible) {
-        const chunk = await readChunk(context, state, this.#next, CHUNK_BYTES)
+        const chunk = await readChunk(access, state, this.#next, CHUNK_BYTES)
         this.#send(state, dataEvent(state, chunk), chunk.next)
         if (state.endVisible && this.#next === state.visible) return this.#finishAll()
         continue
@@ -92,7 +93,7 @@ export class Tail {
     }
   }
 
-  #send(state: StreamState, data: string, next: number): void {
+  #send(state: StreamView, data: string, next: number): void {
     const startMs = performance.now()
     this.#next = next
     const common = Buffer.from(data + controlEvent(state, next, 0))

@@ -125,10 +125,10 @@ export interface StreamsHandler {
   (request: IncomingMessage, response: ServerResponse): void
   /** For Hono, Next.js, Bun and Deno. */
   fetch(request: Request): Promise<Response>
-  /** False after an append has failed because of the device, and once the streams or the handler are closed. */
+  /** False while appends fail because of the device, and once the streams or the handler are closed. */
   isHealthy(): boolean
   /** Counters and gauges, in the text format of Prometheus. */
-  metrics(): string
+  metrics(): Promise<string>
   /** Ends live reads with a control event; settles when appends in progress have been answered. */
   close(): Promise<void>
 }

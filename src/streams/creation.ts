@@ -33,7 +33,7 @@ export async function makeStream(
   context: StreamContext,
   name: string,
   wish: Wish,
-  valuesOf: (meta: StreamMeta) => (Buffer | string)[],
+  valuesOf: (meta: StreamMeta) => readonly (Buffer | string)[],
 ): Promise<StreamAppendResult[]> {
   context.removeExpired(name)
   if (wish.meta.fork !== undefined) context.removeExpired(wish.meta.fork.stream)

@@ -19,6 +19,8 @@ export interface Wanted {
   meta: StreamMeta | undefined
   /** Refuse it if there is no such stream. */
   existing: boolean
+  /** Refuse it unless the entry at this position made the stream. A replay does not ask for that. */
+  created?: number | undefined
   /** The previous one of the batch, of the same stream, decides for both. */
   follows: boolean
 }
@@ -51,6 +53,7 @@ export function decide(wanted: Wanted, view: View | undefined, find: Find): Verd
   if (kind === EntryKind.create) return decideCreation(stream, wanted.meta as StreamMeta, view, find)
   const next = view?.next ?? 0
   if (view === undefined && (kind !== EntryKind.append || wanted.existing)) throw noSuchStream(stream)
+  if (wanted.created !== undefined && find(stream)?.created !== wanted.created) throw noSuchStream(stream)
   if (producer !== undefined) {
     const known = view?.producers.get(producer.id)
     if (checkProducer(stream, producer, known, view)) return { outcome: 'duplicate', seq: originalSeq(producer, known) }

@@ -1,11 +1,12 @@
 /** Makes the items that a sequencer takes. */
 import { DurlogError } from '../errors.js'
+import type { Group } from './access.js'
 import { codecOf, type StreamCodec } from './encoding.js'
 import { EMPTY, EntryKind } from './entry.js'
 import type { AppendConditions } from './options.js'
 import type { Item } from './sequencer.js'
 import type { ReadContext } from './stream-reader.js'
-import type { StreamAppendResult } from './types.js'
+import type { StreamAppendResult, StreamEncoding } from './types.js'
 
 /** The longest record in bytes. */
 export const RECORD_MAX_BYTES: number = 8 << 20
@@ -34,6 +35,7 @@ export function appendItem(context: ReadContext, stream: string, value: unknown,
     encoding: codec.name,
     meta: undefined,
     existing,
+    created: undefined,
     follows: false,
     timestamp,
   }
@@ -61,6 +63,7 @@ export function bareItem(kind: EntryKind, stream: string): Item {
     encoding: 'json',
     meta: undefined,
     existing: false,
+    created: undefined,
     follows: false,
     value: EMPTY,
     timestamp: undefined,
@@ -79,4 +82,28 @@ export function following(
   item.value = value
   item.timestamp = timestamp
   return item
+}
+
+/**
+ * The items of an append to a stream that exists. With `created`, that stream must be the one which the entry at this position has
+ * made.
+ */
+export function groupItems(
+  stream: string,
+  encoding: StreamEncoding,
+  { values, end, producer, writerSeq }: Group,
+  created?: number | undefined,
+): Item[] {
+  const first = bareItem(values.length > 0 ? EntryKind.append : EntryKind.end, stream)
+  first.producer = producer
+  first.created = created
+  if (values.length === 0) return [first]
+  first.encoding = encoding
+  first.existing = true
+  first.writerSeq = writerSeq
+  first.value = values[0] as Buffer | string
+  const items = [first]
+  for (let at = 1; at < values.length; at++) items.push(following(EntryKind.append, first, values[at]))
+  if (end) items.push(following(EntryKind.end, first))
+  return items
 }

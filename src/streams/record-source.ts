@@ -28,12 +28,8 @@ export class RecordSource<V> {
 
   /** Some visible records of `state` from `from` on; none if there is none yet. Throws ERR_DURLOG_OUT_OF_RANGE if `from` is gone. */
   async next(state: StreamState, from: number, maxBytes?: number): Promise<StreamRecord<V>[]> {
-    checkKept(state, from)
-    const { owner, end } = ownerOf(state, from)
-    const { disk } = owner
-    if (from >= disk.next) return this.#inMemory(owner, from, end, maxBytes ?? CHUNK_BYTES)
-    // Before anything is awaited: a checkpoint replaces `disk`.
-    const file = fileWith(disk, from)
+    const { owner, end, file } = placeOf(state, from)
+    if (file === undefined) return this.#inMemory(owner, from, end, maxBytes ?? CHUNK_BYTES)
     if (this.#owner !== owner || this.#file === undefined) {
       await this.close()
       this.#file = new StreamFile(this.#files, owner, this.#codecOf(owner.meta.encoding))
@@ -70,6 +66,24 @@ export class RecordSource<V> {
 function checkKept({ name, firstSeq }: StreamState, seq: number): void {
   if (seq < firstSeq)
     throw outOfRange(`the stream "${name}" begins at seq ${firstSeq}, and ${seq} is not kept any more: read from there`)
+}
+
+/** Where a record is, until a checkpoint or retention moves it. */
+export interface RecordPlace {
+  /** The stream that has the record: the one that is read, or one that it was forked from. */
+  owner: StreamState
+  /** The seq before which this stream has records of the one that is read. */
+  end: number
+  /** Undefined if the record is in memory. */
+  file: FileDisk | undefined
+}
+
+/** Of the visible record `from`. Throws ERR_DURLOG_OUT_OF_RANGE if it is not kept any more. */
+export function placeOf(state: StreamState, from: number): RecordPlace {
+  checkKept(state, from)
+  const { owner, end } = ownerOf(state, from)
+  const { disk } = owner
+  return { owner, end, file: from >= disk.next ? undefined : fileWith(disk, from) }
 }
 
 /** The file that has the record `seq`, which is before `disk.next`. */

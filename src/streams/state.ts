@@ -146,7 +146,12 @@ export class StreamState {
   }
 
   get isExpired(): boolean {
-    return lifeOf(this.meta, this.usedMs) <= 0
+    return this.lifeMs <= 0
+  }
+
+  /** The time for which it lives if it is not used. */
+  get lifeMs(): number {
+    return lifeOf(this.meta, this.usedMs)
   }
 
   /** The time to live begins again. */

@@ -4,20 +4,22 @@ import { EventEmitter } from 'node:events'
 import { clearTimeout, setTimeout } from 'node:timers'
 import { closedError, DurlogError, ofFileSystem } from '../errors.js'
 import type { CursorOptions } from '../index.js'
+import { provideAccess } from './access.js'
 import { type AllContext, AllCursor, readAll } from './all-streams.js'
 import { type CheckpointContext, Checkpointer, dueBytes } from './checkpoint.js'
 import { codecOf as plainCodecOf } from './encoding.js'
 import { Expiry } from './expiry.js'
 import { checkStreamName } from './file-name.js'
-import { provideInternals } from './internals.js'
-import { appendItem, type StreamContext } from './items.js'
+import type { StreamContext } from './items.js'
 import type { Opened } from './opened.js'
-import { checkReadOptions, type ResolvedStreamsOptions, resolveBatch, resolvePrefix } from './options.js'
+import { checkReadOptions, type ResolvedStreamsOptions, resolvePrefix } from './options.js'
+import { OwnedAccess } from './owned-access.js'
 import { Pace } from './pace.js'
 import { RecordSource } from './record-source.js'
+import { appendBatch, RequestedStreams } from './requested.js'
 import type { RequestId, RequestTable } from './requests.js'
 import { type Item, Sequencer } from './sequencer.js'
-import { firstResult, infoOf, NamedStream } from './stream.js'
+import { infoOf, NamedStream } from './stream.js'
 import type { StreamTable } from './table.js'
 import type {
   CommittedRecord,
@@ -45,6 +47,7 @@ export type StepHooks = Pick<CheckpointContext, 'onStep' | 'stepLimit'>
 export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Streams<V> {
   readonly dir: string
   readonly changes: StreamChange[] = []
+  readonly access: OwnedAccess
   readonly #opened: Opened
   readonly #options: ResolvedStreamsOptions
   readonly #sequencer: Sequencer
@@ -101,11 +104,12 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
       removeExpired: (name) => this.#expiry.removeIfExpired(name),
       checkOpen: () => this.#checkOpen(),
     }
-    provideInternals(this, {
+    this.access = new OwnedAccess({
       ...this.#context,
       appendThen: (item, settle) => sequencer.appendThen(item, settle),
       records: (codecOf) => new RecordSource(files, () => sequencer.table, codecOf),
     })
+    provideAccess(this, this.access)
     this.#all = {
       log,
       codecOf,
@@ -120,29 +124,13 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   }
 
   appendBatch(items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]> {
-    return this.#appendBatch(this.#context, items)
+    return appendBatch(this.#context, items)
   }
 
-  async #appendBatch(context: StreamContext, items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]> {
-    const appends = resolveBatch(items).map(({ stream, value, conditions }) => {
-      this.#expiry.removeIfExpired(stream)
-      return appendItem(context, stream, value, conditions)
-    })
-    return context.submit(appends)
-  }
-
-  /** What another process requests: as `stream` and `appendBatch`, and a request that was stored before is not stored again. */
-  requested(request: RequestId): Pick<Streams<V>, 'stream' | 'appendBatch'> {
+  /** What another process requests. */
+  requested(request: RequestId): RequestedStreams<V> {
     const submit = (items: readonly Item[]): Promise<StreamAppendResult[]> => this.#sequencer.submit(items, request)
-    const append = (item: Item): Promise<StreamAppendResult> => submit([item]).then(firstResult)
-    const context = { ...this.#context, append, submit }
-    return {
-      stream: (name) => {
-        checkStreamName(name)
-        return new NamedStream<V>(context, name)
-      },
-      appendBatch: (items) => this.#appendBatch(context, items),
-    }
+    return new RequestedStreams<V>(this.#context, submit)
   }
 
   get encoding(): StreamEncoding {

@@ -7,7 +7,7 @@ import { EMPTY } from './entry.js'
 import type { FolderFiles } from './folder-files.js'
 import { frameData } from './frame.js'
 import { INDEX_ENTRY_BYTES, IndexPart } from './record-index.js'
-import type { FileDisk, StreamState } from './state.js'
+import type { FileDisk } from './state.js'
 import type { StreamRecord } from './types.js'
 
 /** Bytes of records that are read at once; one longer record is read whole. */
@@ -33,9 +33,15 @@ interface Chunk {
 
 const NO_CHUNK: Chunk = { from: 0, to: 0, index: NO_PART, start: 0, bytes: EMPTY }
 
+/** What names the files of a stream: as the members of StreamState. */
+export interface FileOwner {
+  readonly name: string
+  fileName(first: number): string
+}
+
 export class StreamFile {
   readonly #files: FolderFiles
-  readonly #state: StreamState
+  readonly #owner: FileOwner
   readonly #codec: StreamCodec
   #file: FileHandle | undefined
   #index: FileHandle | undefined
@@ -51,9 +57,9 @@ export class StreamFile {
   #checked = 0
   #crc = 0
 
-  constructor(files: FolderFiles, state: StreamState, codec: StreamCodec) {
+  constructor(files: FolderFiles, owner: FileOwner, codec: StreamCodec) {
     this.#files = files
-    this.#state = state
+    this.#owner = owner
     this.#codec = codec
   }
 
@@ -158,7 +164,7 @@ export class StreamFile {
     const inMemory = disk.next - disk.index.length / INDEX_ENTRY_BYTES
     if (first >= inMemory) return new IndexPart(inMemory, disk.index, disk.first)
     const to = Math.min(from + (readsOn ? INDEX_RECORDS : INDEX_RECORDS_ONCE), inMemory)
-    this.#index ??= await this.#open(this.#files.index(this.#state.fileName(disk.first)), from)
+    this.#index ??= await this.#open(this.#files.index(this.#owner.fileName(disk.first)), from)
     const range = [(first - disk.first) * INDEX_ENTRY_BYTES, (to - disk.first) * INDEX_ENTRY_BYTES] as const
     const bytes = await this.#range(this.#index, ...range, from)
     this.#part = new IndexPart(first, to === inMemory ? Buffer.concat([bytes, disk.index]) : bytes, disk.first)
@@ -166,7 +172,7 @@ export class StreamFile {
   }
 
   get #path(): string {
-    return this.#files.records(this.#state.fileName(this.#first), this.#codec)
+    return this.#files.records(this.#owner.fileName(this.#first), this.#codec)
   }
 
   #value(bytes: Buffer, seq: number): unknown {
@@ -200,7 +206,7 @@ export class StreamFile {
   }
 
   #changed(seq: number, reason: string): DurlogError {
-    return changedFile(this.#state.name, this.#path, seq, reason)
+    return changedFile(this.#owner.name, this.#path, seq, reason)
   }
 }
 

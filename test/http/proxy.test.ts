@@ -48,7 +48,7 @@ test.skipIf(missingNginx !== '')(
     const dirs = ['one', 'two'].map((name) => join(scratchDir(), name))
     const servers = await Promise.all(dirs.map((dir) => durlogServe(dir)))
     const [block] = blocksOf('docs/SERVE.md').filter(
-      ({ section, language }) => section === 'Several processes' && language === 'nginx',
+      ({ section, language }) => section === 'Several folders' && language === 'nginx',
     )
     const port = await freePort()
     const ports = [servers[0]?.port, servers[1]?.port]

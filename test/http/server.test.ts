@@ -74,8 +74,12 @@ test('durlog serve accepts the tokens of its file, and SIGTERM ends events with 
   expect(await (await fetch(`${url}/s`, { headers: bearer('fedcba9876543210') })).text()).toBe('[1]')
   expect((await fetch(`${url}/s`, { method: 'DELETE', headers: bearer('fedcba9876543210') })).status).toBe(403)
   const events = await fetch(`${url}/one/s?offset=-1&live=sse`, { headers: all })
-  child.kill('SIGTERM')
-  expect((await events.text()).match(/event: control/g)).toHaveLength(2)
+  let received = ''
+  for await (const part of events.body as unknown as AsyncIterable<Uint8Array>) {
+    if (received === '') child.kill('SIGTERM')
+    received += Buffer.from(part).toString()
+  }
+  expect(received.match(/event: control/g)).toHaveLength(2)
   expect(await exited).toEqual([0, null])
 })
 

@@ -21,6 +21,7 @@ interface Flags extends AccessFlags {
   host: string
   port: number
   cors?: string[]
+  exclusive?: boolean
   readOnly?: boolean
   maxBody?: number
   maxStreams?: number
@@ -45,6 +46,7 @@ export function register(program: Command): void {
     .option('--tls-cert <file>', 'serve HTTPS with this certificate')
     .option('--tls-key <file>', 'the key of the certificate')
     .addOption(new Option('--cors <origin...>', 'let pages of these origins call; * for all'))
+    .option('--exclusive', 'let no other process use the folder, which takes less time for each append')
     .option('--read-only', 'refuse everything but reads')
     .option('--max-body <size>', 'the longest body of a request', toBytes)
     .option('--max-streams <count>', 'streams that a tenant may have', parseWhole)
@@ -62,7 +64,7 @@ async function run(dir: string | undefined, flags: Flags): Promise<void> {
   const access = new Access(flags)
   const options = await toOptions(flags, access)
   if (flags.log === undefined) {
-    await using streams = await openStreams(dir as string, { exclusive: true })
+    await using streams = await openStreams(dir as string, { exclusive: flags.exclusive === true })
     await using server = await serveStreams(streams, options)
     await untilSignal(flags, access, server, streams.dir)
   } else {

@@ -16,10 +16,12 @@ import {
   type ReadRequest,
   receivedError,
   resultsOf,
+  type SentValue,
   type SubmitOp,
   submitFrame,
   type Welcome,
 } from './messages.js'
+import { OpenRequests, type Request } from './open-requests.js'
 import type { OwnerHost } from './owner-host.js'
 import { FAILED_TICKS, OwnerWatch, stalledOwner } from './owner-watch.js'
 import { RemoteRead } from './remote-read.js'
@@ -43,19 +45,11 @@ export interface LinkContext {
   onStalled(pid: number): void
 }
 
-interface Request {
-  readonly frame: Buffer
-  /** While the owner was stalled. */
-  ticks: number
-  onAnswer(frame: Frame): void
-  reject(error: DurlogError): void
-}
-
 export class Link {
   readonly client: string = randomBytes(8).toString('hex')
   readonly #context: LinkContext
-  readonly #submits = new Map<number, Request>()
-  readonly #calls = new Map<number, Request>()
+  readonly #submits = new OpenRequests()
+  readonly #calls = new OpenRequests()
   readonly #reads = new Map<number, RemoteRead>()
   #connection: Connection | undefined
   #connecting = false
@@ -90,29 +84,38 @@ export class Link {
   async submit(
     op: SubmitOp,
     stream: string,
-    values: readonly (Buffer | string)[],
+    values: readonly SentValue[],
     options?: unknown,
   ): Promise<StreamAppendResult[]> {
     if (this.#failure !== undefined) throw this.#failure
     const frame = submitFrame(this.#nextNumber, op, stream, values, options)
     const number = this.#nextNumber++
     return new Promise((resolve, reject) => {
-      this.#add(this.#submits, number, { frame, ticks: 0, onAnswer: (answer) => resolve(resultsOf(answer)), reject })
+      this.#add(this.#submits, number, { frame, onAnswer: (answer) => resolve(resultsOf(answer)), reject })
     })
   }
 
+  /** Settles with the value of the answer, or with the payload of a chunk of records. */
   call(call: Call): Promise<unknown> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
     const id = this.#nextId++
     const frame = jsonFrame(FrameType.call, id, call)
     return new Promise((resolve, reject) => {
       const onAnswer = (answer: Frame): void => {
-        const { value, error } = jsonOf(answer) as { value: unknown; error?: unknown }
+        const isChunk = answer.type === FrameType.chunk
+        const { value, error } = isChunk
+          ? { value: answer.payload }
+          : (jsonOf(answer) as { value: unknown; error?: unknown })
         if (error === undefined) resolve(value)
         else reject(receivedError(error))
       }
-      this.#add(this.#calls, id, { frame, ticks: 0, onAnswer, reject })
+      this.#add(this.#calls, id, { frame, onAnswer, reject })
     })
+  }
+
+  /** Throws once no request can be served any more. */
+  checkOpen(): void {
+    if (this.#failure !== undefined) throw this.#failure
   }
 
   /** Begins to read, from the next owner on if there is none at the moment. */
@@ -146,8 +149,8 @@ export class Link {
     await this.#context.host.close(this.client)
   }
 
-  #add(requests: Map<number, Request>, id: number, request: Request): void {
-    requests.set(id, request)
+  #add(requests: OpenRequests, id: number, request: Request): void {
+    requests.add(id, request)
     this.#connection?.send(request.frame)
     if (requests.size === 1) this.#keepAlive()
   }
@@ -209,11 +212,10 @@ export class Link {
     // Its calls are sent below, with the others.
     this.#context.onWelcome(welcome)
     this.#connection = connection
-    if (this.#nextNumber > 0 && quietMs > REPEAT_WITHIN_MS) this.#giveUp(this.#submits)
+    if (this.#nextNumber > 0 && quietMs > REPEAT_WITHIN_MS) this.#submits.rejectAll(this.#stalled)
     this.#confirmed = 0
     this.#confirm()
-    for (const { frame } of this.#submits.values()) connection.send(frame)
-    for (const { frame } of this.#calls.values()) connection.send(frame)
+    for (const frame of [...this.#submits.frames, ...this.#calls.frames]) connection.send(frame)
     for (const [id, read] of this.#reads) connection.send(jsonFrame(FrameType.read, id, read.resumed()))
     // The next change of owner finds a thread that is running.
     this.#context.host.prepare()
@@ -227,10 +229,7 @@ export class Link {
 
   #fail(error: DurlogError): void {
     this.#failure ??= error
-    for (const requests of [this.#submits, this.#calls]) {
-      for (const { reject } of requests.values()) reject(error)
-      requests.clear()
-    }
+    for (const requests of [this.#submits, this.#calls]) requests.rejectAll(() => error)
     for (const read of this.#reads.values()) read.fail(error)
     this.#keepAlive()
   }
@@ -238,7 +237,7 @@ export class Link {
   #onFrame(frame: Frame): void {
     const { type, id } = frame
     if (type === FrameType.stored || type === FrameType.refused) this.#answered(this.#submits, frame)
-    else if (type === FrameType.answer) this.#answered(this.#calls, frame)
+    else if (type === FrameType.answer || type === FrameType.chunk) this.#answered(this.#calls, frame)
     else if (type === FrameType.records || type === FrameType.readEnded) this.#reads.get(id)?.receive(frame)
     else if (type === FrameType.readFailed) {
       const error = receivedError(jsonOf(frame))
@@ -250,11 +249,9 @@ export class Link {
     }
   }
 
-  #answered(requests: Map<number, Request>, frame: Frame): void {
-    const request = requests.get(frame.id)
-    // It has failed meanwhile.
+  #answered(requests: OpenRequests, frame: Frame): void {
+    const request = requests.take(frame.id)
     if (request === undefined) return
-    requests.delete(frame.id)
     if (frame.type === FrameType.refused) request.reject(receivedError(jsonOf(frame)))
     else request.onAnswer(frame)
     this.#confirmTimer ??= setTimeout(() => this.#confirm(), CONFIRM_MS).unref()
@@ -265,7 +262,7 @@ export class Link {
   #confirm(): void {
     clearTimeout(this.#confirmTimer)
     this.#confirmTimer = undefined
-    const oldest: number = this.#submits.keys().next().value ?? this.#nextNumber
+    const oldest = this.#submits.oldest ?? this.#nextNumber
     if (oldest === this.#confirmed) return
     this.#confirmed = oldest
     this.#connection?.send(jsonFrame(FrameType.confirm, oldest))
@@ -273,27 +270,22 @@ export class Link {
 
   #keepAlive(): void {
     const requests = this.#submits.size + this.#calls.size
-    const isWaiting = requests > 0 || this.#connecting || [...this.#reads.values()].some(({ waiting }) => waiting)
-    this.#watch.awaiting = isWaiting
+    this.#watch.awaiting = requests > 0 || this.#connecting || this.#isReading()
     if (requests === 0) this.#onIdle?.()
+  }
+
+  #isReading(): boolean {
+    for (const { waiting } of this.#reads.values()) if (waiting) return true
+    return false
   }
 
   #onStalledTick(ticks: number): void {
     // Before the first welcome.
-    if (this.ownerPid === 0 && ticks >= FAILED_TICKS)
-      this.#greeting?.refuse(stalledOwner(this.#context.dir, this.ownerPid))
-    for (const requests of [this.#submits, this.#calls]) {
-      const late = [...requests].filter(([, request]) => ++request.ticks >= FAILED_TICKS)
-      this.#giveUp(new Map(late), requests)
-    }
-  }
-
-  /** Fails the requests `late`: whether the owner has stored them is not known. */
-  #giveUp(late: Map<number, Request>, from = late): void {
-    for (const [id, { reject }] of [...late]) {
-      from.delete(id)
-      reject(stalledOwner(this.#context.dir, this.ownerPid))
-    }
+    if (this.ownerPid === 0 && ticks >= FAILED_TICKS) this.#greeting?.refuse(this.#stalled())
+    for (const requests of [this.#submits, this.#calls]) requests.tick(FAILED_TICKS, this.#stalled)
     this.#keepAlive()
   }
+
+  /** Whether the owner has stored a request that fails so is not known. */
+  readonly #stalled = (): DurlogError => stalledOwner(this.#context.dir, this.ownerPid)
 }

@@ -1,13 +1,15 @@
 /** The payloads of the frames. */
 import { DurlogError, type DurlogErrorCode } from '../../errors.js'
 import type { Durability } from '../../index.js'
+import type { KnownState } from '../access.js'
 import { codecOf, EncodedValue } from '../encoding.js'
 import { encode } from '../items.js'
+import type { FileDisk } from '../state.js'
 import type { StreamAppendResult } from '../types.js'
 import { type Frame, FrameType, makeFrame, PAYLOAD_MAX_BYTES } from './frames.js'
 
 export const PROTOCOL = 'durlog-streams'
-export const PROTOCOL_VERSION = 1
+export const PROTOCOL_VERSION = 2
 
 /** The first frame of a connection. */
 export interface Hello {
@@ -28,19 +30,54 @@ export interface Welcome {
   changes: unknown[]
 }
 
-/** The range to read. Of a stream, `created` is that of the records before `from`, if some were delivered. */
+/**
+ * The range to read. Of a stream, `created` is that of the records before `from`, if some were delivered. `change` has no records: it
+ * ends when the stream is not in the state `known`.
+ */
 export type ReadRequest =
   | { kind: 'stream'; stream: string; from?: number | undefined; follow: boolean; created?: number | undefined }
   | { kind: 'all'; from?: number | undefined; follow: boolean }
   | { kind: 'list'; prefix: string }
+  | { kind: 'change'; known: KnownState }
 
-export type Call =
+/** Of `RemoteAccess`. */
+export type AccessCall =
+  | { op: 'find'; stream: string; isRead: boolean }
+  | { op: 'producerSeq'; stream: string; producer: string }
+  | ({ op: 'records' } & RecordsRequest)
+  | { op: 'streams'; prefix: string; after: string; count: number }
+  | { op: 'count'; prefix: string }
+  | { op: 'stats' }
+
+export type HandleCall =
   | { op: 'info'; stream: string }
   | { op: 'checkpoint' }
   | { op: 'openCursor'; name: string; options?: object | undefined }
   | { op: 'commit'; name: string; position: number; options?: object | undefined }
   | { op: 'closeCursor'; name: string }
   | { op: 'removeCursor'; name: string }
+
+export type Call = HandleCall | AccessCall
+
+/** Some records of the stream that the entry at `created` has made, from `from` to `to` - 1. */
+export interface RecordsRequest {
+  stream: string
+  created: number
+  from: number
+  to: number
+  maxBytes?: number | undefined
+  /** The client wants records also if they are in a file, which it could read. */
+  fromFile: boolean
+}
+
+/** A file with records, as JSON. */
+export interface SentFile extends Omit<FileDisk, 'index'> {
+  fileName: string
+  /** The seq before which its records are those of the stream that is read. */
+  end: number
+  /** In base64. */
+  index: string
+}
 
 /** A record as it is sent to a reader; `stream` is '' if the reader knows it. */
 export interface SentRecord {
@@ -58,7 +95,7 @@ export interface RecordsHeader {
   next: number
 }
 
-export const SubmitOp = { append: 1, appendAll: 2, create: 3, end: 4, delete: 5, batch: 6 } as const
+export const SubmitOp = { append: 1, appendAll: 2, create: 3, end: 4, delete: 5, batch: 6, group: 7 } as const
 export type SubmitOp = (typeof SubmitOp)[keyof typeof SubmitOp]
 const SUBMIT_HEADER_BYTES = 7
 const VALUE_HEADER_BYTES = 5
@@ -75,23 +112,26 @@ export interface Submission {
   values: EncodedValue[]
 }
 
+/** A string is JSON, a Buffer is bytes. */
+export type SentValue = Buffer | string | EncodedValue
+
 /** A value in the form in which it is sent. Throws ERR_DURLOG_INVALID_ARGUMENT or ERR_DURLOG_RECORD_TOO_LARGE. */
 export function sentValue(value: unknown): Buffer | string {
   return encode(codecOf(value instanceof Uint8Array ? 'bytes' : 'json'), value)
 }
 
-/** `values` are those of `sentValue`. */
+/** `values` are those of `sentValue`, or encoded otherwise. */
 export function submitFrame(
   number: number,
   op: SubmitOp,
   stream: string,
-  values: readonly (Buffer | string)[],
+  values: readonly SentValue[],
   options?: unknown,
 ): Buffer {
   const json = options === undefined ? '' : JSON.stringify(options)
   let bytes = SUBMIT_HEADER_BYTES + Buffer.byteLength(stream) + Buffer.byteLength(json)
   for (const value of values)
-    bytes += VALUE_HEADER_BYTES + (typeof value === 'string' ? Buffer.byteLength(value) : value.length)
+    bytes += VALUE_HEADER_BYTES + Buffer.byteLength(value instanceof EncodedValue ? value.data : value)
   if (bytes > PAYLOAD_MAX_BYTES)
     throw new DurlogError(
       'ERR_DURLOG_BATCH_TOO_LARGE',
@@ -107,9 +147,11 @@ export function submitFrame(
   frame.writeUInt32LE(jsonBytes, headerAt + 3)
   at += nameBytes + jsonBytes
   for (const value of values) {
-    const isJson = typeof value === 'string'
-    const length = isJson ? frame.write(value, at + VALUE_HEADER_BYTES) : value.copy(frame, at + VALUE_HEADER_BYTES)
-    frame[at] = isJson ? 1 : 0
+    const isEncoded = value instanceof EncodedValue
+    const data = isEncoded ? value.data : value
+    const isText = typeof data === 'string'
+    const length = isText ? frame.write(data, at + VALUE_HEADER_BYTES) : data.copy(frame, at + VALUE_HEADER_BYTES)
+    frame[at] = isText || (isEncoded && value.isJson) ? 1 : 0
     frame.writeUInt32LE(length, at + 1)
     at += VALUE_HEADER_BYTES + length
   }

@@ -34,7 +34,7 @@ export class RemoteRead {
   /** The request for what has not been received. */
   resumed(): ReadRequest {
     const request = this.#request
-    if (request.kind === 'list' || this.#next === undefined) return request
+    if (request.kind === 'list' || request.kind === 'change' || this.#next === undefined) return request
     const created = request.kind === 'stream' ? { created: this.#created } : {}
     return { ...request, from: this.#next, ...created }
   }

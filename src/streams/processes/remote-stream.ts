@@ -2,6 +2,7 @@
 
 import { dirname } from 'node:path'
 import type { DurlogError } from '../../errors.js'
+import type { Wish } from '../creation.js'
 import { codecOf, type EncodedValue } from '../encoding.js'
 import {
   checkReadOptions,
@@ -43,10 +44,9 @@ export class RemoteStream<V> implements Stream<V> {
   }
 
   async create(options?: StreamCreateOptions<V>): Promise<boolean> {
-    const { values } = resolveCreateOptions(options, this.#context.encoding())
-    const { values: _, expiresAt, ...rest } = options ?? {}
-    const given = { ...rest, ...(expiresAt !== undefined && { expiresAt: Number(expiresAt) }) }
-    return !(await this.#submit(SubmitOp.create, values, given)).duplicate
+    const { values, ...creation } = resolveCreateOptions(options, this.#context.encoding())
+    const wish: Wish = { ...creation, encodingNamed: options?.encoding !== undefined }
+    return !(await this.#submit(SubmitOp.create, values, wish)).duplicate
   }
 
   async append(value: V, options?: StreamAppendOptions): Promise<StreamAppendResult> {

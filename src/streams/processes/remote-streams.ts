@@ -2,7 +2,9 @@
 import { EventEmitter } from 'node:events'
 import type { CursorOptions } from '../../index.js'
 import { checkCursorName } from '../../options/cursor-options.js'
+import { provideAccess } from '../access.js'
 import { checkStreamName } from '../file-name.js'
+import { FolderFiles } from '../folder-files.js'
 import { checkReadOptions, type ResolvedStreamsOptions, resolveBatch, resolvePrefix } from '../options.js'
 import type {
   CommittedRecord,
@@ -20,6 +22,7 @@ import type {
 import { Link } from './link.js'
 import { receivedError, SubmitOp, sentValue } from './messages.js'
 import { OwnerHost } from './owner-host.js'
+import { RemoteAccess } from './remote-access.js'
 import { RemoteCursors, readAll } from './remote-cursor.js'
 import { type RemoteContext, RemoteStream, receivedInfo, receivedValue } from './remote-stream.js'
 
@@ -57,6 +60,7 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
     })
     this.#cursors = new RemoteCursors(this.#link)
     this.#context = { dir, link: this.#link, encoding: () => this.#encoding }
+    provideAccess(this, new RemoteAccess(this.#link, new FolderFiles(dir)))
   }
 
   /** Connects, or becomes the owner; then every record that the log held is in its stream's file. */

@@ -3,12 +3,16 @@ import type { Socket } from 'node:net'
 import process from 'node:process'
 import { DurlogError } from '../../errors.js'
 import type { Durability } from '../../index.js'
+import type { Wish } from '../creation.js'
 import { EncodedValue } from '../encoding.js'
+import type { GroupOptions, RequestedStreams } from '../requested.js'
 import type { StreamStore } from '../store.js'
-import type { StreamAppendResult, StreamInfo, Streams, StreamsCursor } from '../types.js'
+import type { StreamAppendResult, StreamInfo, StreamsCursor } from '../types.js'
+import { answerAccess, changeOf, isAccessCall } from './access-calls.js'
 import { type Frame, FrameReader, FrameType, FrameWriter, jsonFrame, jsonOf } from './frames.js'
 import {
   type Call,
+  type HandleCall,
   type Hello,
   PROTOCOL,
   PROTOCOL_VERSION,
@@ -161,7 +165,8 @@ export class Session {
 
   async #call(store: StreamStore<EncodedValue>, id: number, call: Call): Promise<void> {
     try {
-      this.#send(jsonFrame(FrameType.answer, id, await this.#answer(store, call)))
+      if (isAccessCall(call)) this.#send(await answerAccess(store.access, id, call))
+      else this.#send(jsonFrame(FrameType.answer, id, await this.#answer(store, call)))
     } catch (error) {
       if ((error as DurlogError).code === 'ERR_DURLOG_CLOSED' && this.#closing) return
       // Calls and submissions are numbered separately.
@@ -169,7 +174,7 @@ export class Session {
     }
   }
 
-  async #answer(store: StreamStore<EncodedValue>, call: Call): Promise<{ value: unknown }> {
+  async #answer(store: StreamStore<EncodedValue>, call: HandleCall): Promise<{ value: unknown }> {
     if (call.op === 'info') return { value: await store.stream(call.stream).info() }
     if (call.op === 'checkpoint') return { value: await store.checkpoint() }
     if (call.op === 'removeCursor') return { value: await store.removeCursor(call.name) }
@@ -229,22 +234,27 @@ export class Session {
   }
 }
 
-type Requested = Pick<Streams<EncodedValue>, 'stream' | 'appendBatch'>
-
 /** Calls what a client has called. */
 async function submitted(
-  streams: Requested,
+  streams: RequestedStreams<EncodedValue>,
   { op, stream, options, values }: Submission,
 ): Promise<StreamAppendResult[]> {
   if (op === SubmitOp.batch) {
     const items = (options as { stream: string }[]).map((item, at) => ({ ...item, value: values[at] as EncodedValue }))
     return streams.appendBatch(items)
   }
+  if (op === SubmitOp.group) {
+    const encoded = values.map(({ data }) => data)
+    return streams.appendGroup(stream, options as GroupOptions, encoded)
+  }
+  if (op === SubmitOp.create) {
+    const [first] = await streams.create(stream, options as Wish, values)
+    return [{ seq: -1, duplicate: first?.duplicate === true }]
+  }
   const handle = streams.stream(stream)
   const given = options as object | undefined
   if (op === SubmitOp.append) return [await handle.append(values[0] as EncodedValue, given)]
   if (op === SubmitOp.appendAll) return [await handle.appendAll(values, given)]
-  if (op === SubmitOp.create) return [{ seq: -1, duplicate: !(await handle.create({ ...given, values })) }]
   if (op === SubmitOp.delete) return [{ seq: -1, duplicate: !(await handle.delete()) }]
   if (op !== SubmitOp.end) throw new DurlogError('ERR_DURLOG_INVALID_ARGUMENT', 'a request of an unknown kind')
   await handle.end(given)
@@ -256,6 +266,7 @@ async function* recordsOf(
   request: ReadRequest,
   signal: AbortSignal,
 ): AsyncGenerator<SentRecord, void, undefined> {
+  if (request.kind === 'change') return changeOf(store.access, request.known, signal)
   if (request.kind === 'list') {
     for await (const info of store.list({ prefix: request.prefix })) yield sentInfo(info)
     return

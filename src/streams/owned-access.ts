@@ -1,0 +1,140 @@
+/** The access of `durlog/http` to streams of the folder that this process owns. */
+import type { Group, KnownState, NamedWish, Records, StreamsAccess, StreamsStats, StreamView } from './access.js'
+import type { Settle } from './call.js'
+import { makeStream } from './creation.js'
+import { noSuchStream } from './decide.js'
+import type { StreamCodec } from './encoding.js'
+import { groupItems, type StreamContext } from './items.js'
+import type { Item } from './sequencer.js'
+import type { StreamState } from './state.js'
+import { NamedStream } from './stream.js'
+import type { StreamAppendResult, StreamEncoding, StreamRecord } from './types.js'
+
+/** Reads records of streams of this process. */
+export interface StateRecords<V> {
+  next(state: StreamState, from: number, maxBytes?: number): Promise<StreamRecord<V>[]>
+  close(): Promise<void>
+}
+
+export interface OwnedContext extends StreamContext {
+  records<V>(codecOf: (encoding: StreamEncoding) => StreamCodec): StateRecords<V>
+  /** As `append`, with a function in place of a promise. */
+  appendThen(item: Item, settle: Settle<StreamAppendResult>): void
+}
+
+export class OwnedAccess implements StreamsAccess {
+  readonly #context: OwnedContext
+
+  constructor(context: OwnedContext) {
+    this.#context = context
+  }
+
+  checkOpen(): void {
+    this.#context.checkOpen()
+  }
+
+  find(name: string, isRead = false): StreamState | undefined {
+    const state = this.#context.find(name)
+    if (state === undefined) {
+      const kept = this.#context.table().find(name)
+      return kept?.gone === true ? kept : undefined
+    }
+    if (isRead) state.use()
+    return state
+  }
+
+  producerSeq(name: string, id: string): number | undefined {
+    return this.#context.table().find(name)?.producers.get(id)?.seq
+  }
+
+  append(name: string, groupOf: (stream: StreamView | undefined) => Group, settle: Settle<StreamAppendResult>): void {
+    const context = this.#context
+    context.removeExpired(name)
+    const state = this.find(name)
+    const group = groupOf(state)
+    if (state === undefined) throw noSuchStream(name)
+    const items = groupItems(name, state.meta.encoding, group)
+    if (items.length === 1) context.appendThen(items[0] as Item, settle)
+    else
+      context.submit(items).then(
+        ([result]) => settle(result as StreamAppendResult),
+        (error) => settle(Promise.reject(error)),
+      )
+  }
+
+  async create(name: string, wish: NamedWish, values: readonly (Buffer | string)[]): Promise<boolean> {
+    const [first] = await makeStream(this.#context, name, wish, () => values)
+    return first?.duplicate === false
+  }
+
+  delete(name: string): Promise<boolean> {
+    return new NamedStream(this.#context, name).delete()
+  }
+
+  records<V>(codecOf: (encoding: StreamEncoding) => StreamCodec): Records<V> {
+    const source = this.#context.records<V>(codecOf)
+    return {
+      next: async ({ name, created }, from, maxBytes) => source.next(this.state(name, created), from, maxBytes),
+      close: () => source.close(),
+    }
+  }
+
+  /** The stream that the entry at `created` has made. Throws ERR_DURLOG_NOT_FOUND if it was deleted. */
+  state(name: string, created: number): StreamState {
+    const state = this.#context.table().find(name)
+    if (state?.created !== created) throw noSuchStream(name)
+    return state
+  }
+
+  onChange(known: KnownState, wake: () => void): () => void {
+    let isForgotten = false
+    let forget = (): void => {}
+    const look = (): void => {
+      if (isForgotten) return
+      if (this.#hasChanged(known)) wake()
+      else forget = this.#context.table().onChange(known.name, look)
+    }
+    if (this.#hasChanged(known)) queueMicrotask(look)
+    else look()
+    return () => {
+      isForgotten = true
+      forget()
+    }
+  }
+
+  #hasChanged({ name, created, visible, endVisible }: KnownState): boolean {
+    const state = this.#context.find(name)
+    if (state === undefined) return created !== -1
+    return state.created !== created || state.visible > visible || state.endVisible !== endVisible
+  }
+
+  list(prefix: string, after: string, count: number): StreamState[] {
+    const found: StreamState[] = []
+    for (const name of this.#context.table().streams.keys()) {
+      if (!name.startsWith(prefix) || name <= after) continue
+      if (found.length === count && name > (found[count - 1] as StreamState).name) continue
+      const state = this.#context.find(name)
+      if (state === undefined) continue
+      let [low, high] = [0, found.length]
+      while (low < high) {
+        const middle = (low + high) >>> 1
+        if ((found[middle] as StreamState).name < name) low = middle + 1
+        else high = middle
+      }
+      found.splice(low, 0, state)
+      if (found.length > count) found.pop()
+    }
+    return found
+  }
+
+  count(prefix: string): number {
+    let streams = 0
+    for (const name of this.#context.table().streams.keys()) if (name.startsWith(prefix)) streams++
+    return streams
+  }
+
+  stats(): StreamsStats {
+    const { streams, tail } = this.#context.table()
+    return { streams: streams.size, tailBytes: tail.bytes }
+  }
+}

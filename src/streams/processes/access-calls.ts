@@ -1,0 +1,88 @@
+/** The owner's side of `RemoteAccess`. */
+import type { Awaitable, KnownState, StreamView } from '../access.js'
+import { type EncodedValue, storedCodecOf } from '../encoding.js'
+import type { OwnedAccess } from '../owned-access.js'
+import { placeOf } from '../record-source.js'
+import type { StreamRecord } from '../types.js'
+import { FrameType, jsonFrame, makeFrame } from './frames.js'
+import {
+  type AccessCall,
+  type Call,
+  RECORD_HEADER_BYTES,
+  RECORDS_HEADER_BYTES,
+  type RecordsRequest,
+  type SentFile,
+  writeRecord,
+  writeRecordsHeader,
+} from './messages.js'
+
+const OPERATIONS: ReadonlySet<string> = new Set([
+  'find',
+  'producerSeq',
+  'records',
+  'streams',
+  'count',
+  'stats',
+] satisfies AccessCall['op'][])
+
+export function isAccessCall(call: Call): call is AccessCall {
+  return OPERATIONS.has(call.op)
+}
+
+/** The frame that answers the call `id`. */
+export function answerAccess(access: OwnedAccess, id: number, call: AccessCall): Awaitable<Buffer> {
+  const answer = (value: unknown): Buffer => jsonFrame(FrameType.answer, id, { value })
+  if (call.op === 'find') {
+    const found = access.find(call.stream, call.isRead)
+    return answer(found && sentView(found))
+  }
+  if (call.op === 'records') return answerRecords(access, id, call)
+  if (call.op === 'producerSeq') return answer(access.producerSeq(call.stream, call.producer))
+  if (call.op === 'streams') return answer(access.list(call.prefix, call.after, call.count).map(sentView))
+  if (call.op === 'count') return answer(access.count(call.prefix))
+  return answer(access.stats())
+}
+
+/** Settles when the stream is not in the state `known`, or when `signal` aborts. */
+export function changeOf(access: OwnedAccess, known: KnownState, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const forget = access.onChange(known, resolve)
+    signal.addEventListener('abort', () => {
+      forget()
+      resolve()
+    })
+  })
+}
+
+/** A state has more members than a reader needs, and some that JSON does not have. */
+function sentView(state: StreamView): StreamView {
+  const { name, created, meta, firstSeq, visible, ended, endVisible, gone, lifeMs } = state
+  return { name, created, meta, firstSeq, visible, ended, endVisible, gone, lifeMs }
+}
+
+async function answerRecords(access: OwnedAccess, id: number, request: RecordsRequest): Promise<Buffer> {
+  const { stream: name, created, from, to, maxBytes, fromFile } = request
+  const stream = access.state(name, created)
+  const { file, owner, end } = placeOf(stream, from)
+  if (file !== undefined && !fromFile) {
+    const { first, next, bytes, crc, index } = file
+    const fileName = owner.fileName(first)
+    const sent: SentFile = { first, next, bytes, crc, index: index.toString('base64'), fileName, end }
+    return jsonFrame(FrameType.answer, id, { value: sent })
+  }
+  const source = access.records<EncodedValue>(storedCodecOf)
+  try {
+    return chunkFrame(id, (await source.next(stream, from, maxBytes)).slice(0, to - from))
+  } finally {
+    await source.close()
+  }
+}
+
+function chunkFrame(id: number, records: readonly StreamRecord<EncodedValue>[]): Buffer {
+  let bytes = RECORDS_HEADER_BYTES
+  for (const { value } of records) bytes += RECORD_HEADER_BYTES + value.data.length
+  const { frame, at } = makeFrame(FrameType.chunk, id, bytes)
+  let end = writeRecordsHeader(frame, at, { created: -1, next: (records.at(-1)?.seq ?? -1) + 1 })
+  for (const record of records) end = writeRecord(frame, end, { stream: '', ...record })
+  return frame
+}

@@ -1,0 +1,160 @@
+/** The access of `durlog/http` to streams that another process, or another thread of this one, owns. */
+import { isCode } from '../../errors.js'
+import type { Group, KnownState, NamedWish, Records, StreamsAccess, StreamsStats, StreamView } from '../access.js'
+import type { Settle } from '../call.js'
+import { noSuchStream } from '../decide.js'
+import { EncodedValue, type StreamCodec } from '../encoding.js'
+import type { FolderFiles } from '../folder-files.js'
+import { loadedMeta } from '../meta.js'
+import type { GroupOptions } from '../requested.js'
+import type { StreamAppendResult, StreamEncoding } from '../types.js'
+import type { Link } from './link.js'
+import { SubmitOp } from './messages.js'
+import { RemoteRecords } from './remote-records.js'
+
+/** Streams that are remembered. */
+const MAX_REMEMBERED = 16_384
+
+/** One request of the owner for all callers that wait for the same change. */
+interface Watch {
+  readonly wakes: Set<() => void>
+  readonly abort: AbortController
+}
+
+export class RemoteAccess implements StreamsAccess {
+  readonly #link: Link
+  readonly #files: FolderFiles
+  /** Earlier views, from which an append takes what never changes while the stream exists. */
+  readonly #remembered = new Map<string, StreamView>()
+  readonly #watches = new Map<string, Watch>()
+
+  constructor(link: Link, files: FolderFiles) {
+    this.#link = link
+    this.#files = files
+  }
+
+  checkOpen(): void {
+    this.#link.checkOpen()
+  }
+
+  async find(name: string, isRead = false): Promise<StreamView | undefined> {
+    const found = (await this.#link.call({ op: 'find', stream: name, isRead })) as StreamView | undefined
+    if (found === undefined) {
+      this.#remembered.delete(name)
+      return undefined
+    }
+    const view = receivedView(found)
+    this.#remember(view)
+    return view
+  }
+
+  async producerSeq(name: string, id: string): Promise<number | undefined> {
+    return (await this.#link.call({ op: 'producerSeq', stream: name, producer: id })) as number | undefined
+  }
+
+  append(name: string, groupOf: (stream: StreamView | undefined) => Group, settle: Settle<StreamAppendResult>): void {
+    const refuse = (error: unknown): void => settle(Promise.reject(error))
+    const appendNow = (): void => {
+      this.#appendNow(name, groupOf).then(settle, refuse)
+    }
+    const view = this.#remembered.get(name)
+    const group = view && groupIn(view, groupOf)
+    if (view === undefined || group === undefined) appendNow()
+    else
+      this.#submit(view, group).then(settle, (error) =>
+        isCode(error, 'ERR_DURLOG_NOT_FOUND') ? appendNow() : refuse(error),
+      )
+  }
+
+  async #appendNow(name: string, groupOf: (stream: StreamView | undefined) => Group): Promise<StreamAppendResult> {
+    const view = await this.find(name)
+    const group = groupOf(view)
+    if (view === undefined) throw noSuchStream(name)
+    return this.#submit(view, group)
+  }
+
+  async #submit({ name, created, meta }: StreamView, { values, ...group }: Group): Promise<StreamAppendResult> {
+    const options: GroupOptions = { ...group, created, encoding: meta.encoding }
+    const [result] = await this.#link.submit(SubmitOp.group, name, values, options)
+    return result as StreamAppendResult
+  }
+
+  async create(name: string, wish: NamedWish, values: readonly (Buffer | string)[]): Promise<boolean> {
+    const isJson = wish.meta.encoding !== 'bytes'
+    const sent = values.map((value) => (typeof value === 'string' ? value : new EncodedValue(isJson, value)))
+    const [first] = await this.#link.submit(SubmitOp.create, name, sent, wish)
+    return first?.duplicate === false
+  }
+
+  async delete(name: string): Promise<boolean> {
+    const [result] = await this.#link.submit(SubmitOp.delete, name, [])
+    return result?.duplicate === false
+  }
+
+  records<V>(codecOf: (encoding: StreamEncoding) => StreamCodec): Records<V> {
+    return new RemoteRecords<V>(this.#link, this.#files, codecOf)
+  }
+
+  onChange(known: KnownState, wake: () => void): () => void {
+    const { name, created, visible, endVisible } = known
+    const key = JSON.stringify([name, created, visible, endVisible])
+    const watch = this.#watches.get(key) ?? this.#watch(key, { name, created, visible, endVisible })
+    watch.wakes.add(wake)
+    return () => {
+      if (watch.wakes.delete(wake) && watch.wakes.size === 0) watch.abort.abort()
+    }
+  }
+
+  #watch(key: string, known: KnownState): Watch {
+    const watch: Watch = { wakes: new Set(), abort: new AbortController() }
+    const ended = (): void => {
+      if (this.#watches.get(key) === watch) this.#watches.delete(key)
+      for (const wake of watch.wakes) wake()
+    }
+    watch.abort.signal.addEventListener('abort', ended)
+    this.#watches.set(key, watch)
+    // After a failure of the link, too: the caller's next call reports it.
+    this.#changed(known, watch.abort.signal).then(ended, ended)
+    return watch
+  }
+
+  async #changed(known: KnownState, signal: AbortSignal): Promise<void> {
+    await this.#link.read({ kind: 'change', known }).records(signal).next()
+  }
+
+  async list(prefix: string, after: string, count: number): Promise<StreamView[]> {
+    const found = (await this.#link.call({ op: 'streams', prefix, after, count })) as StreamView[]
+    return found.map(receivedView)
+  }
+
+  async count(prefix: string): Promise<number> {
+    return (await this.#link.call({ op: 'count', prefix })) as number
+  }
+
+  async stats(): Promise<StreamsStats> {
+    return (await this.#link.call({ op: 'stats' })) as StreamsStats
+  }
+
+  #remember(view: StreamView): void {
+    const { name } = view
+    this.#remembered.delete(name)
+    this.#remembered.set(name, view)
+    if (this.#remembered.size <= MAX_REMEMBERED) return
+    const [oldest] = this.#remembered.keys()
+    this.#remembered.delete(oldest as string)
+  }
+}
+
+/** Undefined if it throws. */
+function groupIn(view: StreamView, groupOf: (stream: StreamView) => Group): Group | undefined {
+  try {
+    return groupOf(view)
+  } catch {
+    return undefined
+  }
+}
+
+function receivedView(view: StreamView): StreamView {
+  // JSON has no Infinity.
+  return { ...view, meta: loadedMeta(view.meta), lifeMs: view.lifeMs ?? Number.POSITIVE_INFINITY }
+}

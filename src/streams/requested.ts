@@ -1,0 +1,61 @@
+/** What another process requests of the owner. A request that was stored before is not stored again. */
+import type { Group } from './access.js'
+import { makeStream, type Wish } from './creation.js'
+import { codecOf } from './encoding.js'
+import { checkStreamName } from './file-name.js'
+import { appendItem, encode, groupItems, type StreamContext } from './items.js'
+import { resolveBatch } from './options.js'
+import type { Item } from './sequencer.js'
+import { firstResult, NamedStream } from './stream.js'
+import type { Stream, StreamAppendResult, StreamBatchItem, StreamEncoding } from './types.js'
+
+/** As it is sent, without the values. */
+export interface GroupOptions extends Omit<Group, 'values'> {
+  /** Of the stream that the entry at `created` has made. */
+  encoding: StreamEncoding
+  created: number
+}
+
+type Submit = (items: readonly Item[]) => Promise<StreamAppendResult[]>
+
+export class RequestedStreams<V> {
+  readonly #context: StreamContext
+
+  constructor(context: StreamContext, submit: Submit) {
+    this.#context = { ...context, submit, append: (item) => submit([item]).then(firstResult) }
+  }
+
+  stream(name: string): Stream<V> {
+    checkStreamName(name)
+    return new NamedStream<V>(this.#context, name)
+  }
+
+  appendBatch(items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]> {
+    return appendBatch(this.#context, items)
+  }
+
+  /** `values` are encoded. */
+  appendGroup(name: string, options: GroupOptions, values: readonly Buffer[]): Promise<StreamAppendResult[]> {
+    this.#context.removeExpired(name)
+    const { encoding, created, ...group } = options
+    return this.#context.submit(groupItems(name, encoding, { ...group, values }, created))
+  }
+
+  create(name: string, wish: Wish, values: readonly V[]): Promise<StreamAppendResult[]> {
+    checkStreamName(name)
+    return makeStream(this.#context, name, wish, ({ encoding }) =>
+      values.map((value) => encode(codecOf(encoding), value)),
+    )
+  }
+}
+
+export async function appendBatch<V>(
+  context: StreamContext,
+  items: readonly StreamBatchItem<V>[],
+): Promise<StreamAppendResult[]> {
+  const appends = resolveBatch(items).map(({ stream, value, conditions }) => {
+    context.removeExpired(stream)
+    return appendItem(context, stream, value, conditions)
+  })
+  return context.submit(appends)
+}
