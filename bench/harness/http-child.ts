@@ -1,11 +1,25 @@
 /** A server to compare `durlog serve` with. Arguments: its kind, its folder, its port. */
+import workers from 'node:cluster'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { open } from 'durlog'
 import { PACKAGE_ROOT } from './package-root.js'
 
+const PROCESSES = 2
+
 const [kind = '', folder = '', port = '0'] = process.argv.slice(2)
+
+/** Two processes that serve one folder of streams. */
+async function cluster(): Promise<void> {
+  if (workers.isPrimary) {
+    for (let at = 0; at < PROCESSES; at++) workers.fork()
+    return
+  }
+  const { openStreams } = await import('durlog/streams')
+  const { streamsHandler } = await import('durlog/http')
+  createServer(streamsHandler(await openStreams(join(folder, 'streams')))).listen(Number(port), '127.0.0.1')
+}
 
 /** Reads each body and answers 204. */
 function bare(): void {
@@ -39,4 +53,5 @@ async function reference(): Promise<void> {
 
 if (kind === 'bare') bare()
 else if (kind === 'log') await log()
+else if (kind === 'cluster') await cluster()
 else await reference()

@@ -34,13 +34,19 @@ export const httpServers: readonly HttpServer[] = [
   { name: 'bare node:http', answers: 'at once; no storage', hasStreams: false, command: child('bare') },
   { name: 'node:http and one log', answers: 'after append at sync', hasStreams: false, command: child('log') },
   {
-    name: 'durlog serve',
+    name: 'durlog serve --exclusive',
     answers: 'after append at sync',
     hasStreams: true,
     command: (folder, port) => {
       const main = join(PACKAGE_ROOT, 'dist/cli/main.js')
-      return [process.execPath, main, 'serve', join(folder, 'streams'), '--port', String(port)]
+      return [process.execPath, main, 'serve', join(folder, 'streams'), '--exclusive', '--port', String(port)]
     },
+  },
+  {
+    name: 'durlog, cluster of two processes',
+    answers: 'after append at sync',
+    hasStreams: true,
+    command: child('cluster'),
   },
   {
     name: 'durable-streams 0.1.5 (Rust)',
@@ -93,11 +99,10 @@ export class RunningServer {
     return started
   }
 
-  /** Processor time that it has used, in microseconds; NaN on systems without /proc. */
+  /** Processor time that it and its workers have used, in microseconds; NaN on systems without /proc. */
   processorUs(): number {
     try {
-      const fields = readFileSync(`/proc/${this.#process.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-      return (Number(fields[11]) + Number(fields[12])) * TICK_US
+      return ticksOf(String(this.#process.pid)) * TICK_US
     } catch {
       return Number.NaN
     }
@@ -110,6 +115,13 @@ export class RunningServer {
     this.#process.kill('SIGKILL')
     await exited
   }
+}
+
+/** Of a process and its children. */
+function ticksOf(pid: string): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
+  return children.reduce((sum, child) => sum + ticksOf(child), Number(fields[11]) + Number(fields[12]))
 }
 
 async function freePort(): Promise<number> {
