@@ -42,9 +42,9 @@ class LogReader {
                                                  uint64_t from_seq);
 
   // Reads the segment directly into `buffer`; `entries` are the places of the payloads in it.
-  // Delivers records below `limit`, and no record of an atomic batch before the whole batch is
-  // present. An end that is torn or still being written counts as the end; damage of synced records
-  // is kCorrupt.
+  // Delivers records below `limit`, all of which are acknowledged; with kNoLimit, records that are
+  // present, and none of an atomic batch before the whole batch is present. An end that is torn or
+  // still being written counts as the end; damage of synced records is kCorrupt.
   Result<ReadBatch> Next(uint8_t* buffer, size_t capacity, ReadEntry* entries, size_t max_entries,
                          uint64_t limit);
   // Like Next(), but does not wait for the device: delivers nothing unless records at the position

@@ -53,13 +53,16 @@ Result<LogReader::Stop> LogReader::Fill(uint8_t* buffer, size_t capacity, ReadEn
 }
 
 // Decodes the bytes of one read. Position and count only advance over whole batches, and over the
-// records of a batch that is known to be whole.
+// records of a batch that is known to be whole. If there is a limit, the records below it are
+// acknowledged.
 LogReader::Stop LogReader::Decode(const uint8_t* buffer, size_t read, bool whole_file_read,
                                   ReadEntry* entries, size_t max_entries, uint64_t limit,
                                   ReadBatch* batch) {
   Stop stop;
   const uint64_t begin = offset_;
   const uint64_t room = header_.segment_bytes - begin;
+  // A batch with an acknowledged record is whole.
+  const uint64_t whole_until = limit == kNoLimit ? whole_until_ : begin + room;
   size_t at = 0;
   size_t count = 0;  // with those of a batch that is not whole yet
   uint64_t seq = next_seq_;
@@ -97,7 +100,7 @@ LogReader::Stop LogReader::Decode(const uint8_t* buffer, size_t read, bool whole
       inside.push_back({seq, begin + at});
       inside_from = begin + at + PositionIndex::kSpacingBytes;
     }
-    if (inside_batch && begin + at > whole_until_) continue;
+    if (inside_batch && begin + at > whole_until) continue;
     offset_ = begin + at;
     next_seq_ = seq;
     batch->count = count;
@@ -117,7 +120,7 @@ LogReader::Stop LogReader::Decode(const uint8_t* buffer, size_t read, bool whole
   stop.at_limit = seq >= limit;
   // The records before the truncated frame are delivered first.
   const bool cut_off = stop.status == DecodeStatus::kShort && !whole_file_read;
-  stop.inside_batch = inside_batch && !stop.at_limit && begin + at > whole_until_ &&
+  stop.inside_batch = inside_batch && !stop.at_limit && begin + at > whole_until &&
                       (cut_off || count == max_entries);
   if (cut_off && !stop.inside_batch) {
     stop.need_bytes = read - at < kFrameHeaderBytes

@@ -150,6 +150,41 @@ TEST_F(LogReaderTest, ABatchNeedsRoomForItsLongestRecord) {
   }
 }
 
+TEST_F(LogReaderTest, AnAcknowledgedBatchIsReadOnce) {
+  constexpr size_t kRecords = 300;
+  const SegmentHeader header = HeaderWithSalt(7);
+  MemoryBytes image = EmptySegment(header);
+  size_t at = kSegmentHeaderBytes;
+  for (size_t seq = 0; seq < kRecords; ++seq) {
+    at = PutRecord(&image, at, header, seq, std::string(100, 'b'), seq + 1 < kRecords);
+  }
+  SetSegment(0, image);
+  for (const uint64_t limit : {uint64_t{kRecords}, LogReader::kNoLimit}) {
+    const Result<std::unique_ptr<LogReader>> reader = LogReader::Open(disk_, "memory", 0);
+    ASSERT_TRUE(reader.ok()) << reader.status().message();
+    size_t read = 0;
+    disk_.after_read = [&read](size_t bytes) { read += bytes; };
+    std::vector<uint8_t> buffer(4 << 10);
+    std::vector<ReadEntry> entries(64);
+    for (uint64_t delivered = 0; delivered < kRecords;) {
+      const Result<ReadBatch> batch =
+          (*reader)->Next(buffer.data(), buffer.size(), entries.data(), entries.size(), limit);
+      ASSERT_TRUE(batch.ok()) << batch.status().message();
+      ASSERT_GT(batch->count, 0u);
+      EXPECT_EQ(batch->first_seq, delivered);
+      delivered += batch->count;
+    }
+    const size_t batch_bytes = at - kSegmentHeaderBytes;
+    // Otherwise all of it is checked first.
+    if (limit == kRecords) {
+      EXPECT_LE(read, batch_bytes + batch_bytes / 4);
+    } else {
+      EXPECT_GT(read, 2 * batch_bytes);
+    }
+    disk_.after_read = nullptr;
+  }
+}
+
 TEST_F(LogReaderTest, ALengthAloneAsksForNoBuffer) {
   constexpr size_t kFrameAt = kSegmentHeaderBytes;
   constexpr size_t kLength = 40000;
