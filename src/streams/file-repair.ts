@@ -132,6 +132,9 @@ export class FileRepair {
     }
     this.#context.onStep('cut')
     await (this.#file as FileHandle).truncate(end)
+    // Otherwise a power cut could leave the old length, with new lines in the block of the cut and old ones after them.
+    this.#context.onStep('sync cut')
+    await (this.#file as FileHandle).datasync()
     return found
   }
 

@@ -7,33 +7,13 @@ import { openWithInternals } from '../../src/streams/open.js'
 import type { StreamStore } from '../../src/streams/store.js'
 import { scratchDir } from '../fixtures/scratch.js'
 import { linesOf, values } from '../fixtures/streams.js'
+import { Steps } from './checkpoint-steps.js'
 
 const OPTIONS = { checkpointMs: 3_600_000, durability: 'memory' } as const
 const retention = { maxRecords: 40 }
 
 function append(stream: Stream<unknown>, from: number, to: number): Promise<unknown> {
   return stream.appendAll(Array.from({ length: to - from }, (_, at) => from + at))
-}
-
-/** Ends the next checkpoint at its step number `limit`; `onStep` is called at the first one. */
-class Steps {
-  limit = Number.POSITIVE_INFINITY
-  taken = 0
-  onFirst: () => void = () => {}
-
-  readonly hooks = {
-    onStep: (): void => {
-      if (this.taken++ === 0) this.onFirst()
-      if (this.taken >= this.limit) throw new Error('the checkpoint ends here')
-    },
-    stepLimit: (): number => Math.max(this.limit - this.taken - 1, 0),
-  }
-
-  reset(limit: number, onFirst: () => void = () => {}): void {
-    this.limit = limit
-    this.taken = 0
-    this.onFirst = onFirst
-  }
 }
 
 /** The files of the streams hold the records that can be read, and there are no others. */
