@@ -175,6 +175,20 @@ describe('write', () => {
     expect(await codeOf(() => log.write(5 as unknown as string))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
   })
 
+  test.each(STRATEGIES)('has room for a refused record after drain (%s)', async (strategy) => {
+    const log = await scratchLog({ strategy, segmentBytes: 65536, maxPendingBytes: 65536 })
+    const data = Buffer.alloc(4000, 1)
+    for (let i = 0; i < 4000; i++) {
+      try {
+        log.write(data)
+      } catch {
+        await log.drain()
+        log.write(data)
+      }
+    }
+    expect(log.nextSeq).toBe(4000)
+  })
+
   test.each(STRATEGIES)('loses no record in a tight loop with drain after each refusal (%s)', async (strategy) => {
     const log = await scratchLog({ strategy, maxPendingBytes: 65536, segmentBytes: 4 * 2 ** 20 })
     const payloads = Array.from({ length: 5000 }, (_, i) => `${i} ${'y'.repeat(1000)}`)

@@ -34,17 +34,32 @@ void Log::CommitEagerly() {
   Pump();
 }
 
+// A group larger than the bound is accepted if nothing else is pending.
+bool Log::ExceedsPending(uint64_t frame_bytes) const {
+  return pending_bytes() > 0 && pending_bytes() + frame_bytes > options_.max_pending_bytes;
+}
+
+bool Log::HasRoom() const {
+  if (latched()) return true;  // the next append fails for another reason
+  if (ExceedsPending(refused_bytes_)) return false;
+  return point_.Fits(refused_bytes_) ||
+         !(point_.TooMuchUnsynced() || (point_.maps() && chain_.is_making_spare()));
+}
+
 // After success, the append point is ready for `frame_bytes` of frames with this time.
 Status Log::MakeRoom(uint64_t frame_bytes, uint64_t time_ms) {
-  // A group larger than the bound is accepted if nothing else is pending.
-  if (pending_bytes() > 0 && pending_bytes() + frame_bytes > options_.max_pending_bytes) {
+  if (ExceedsPending(frame_bytes)) {
+    refused_bytes_ = frame_bytes;
     return Status::Error(Code::kBackpressure, std::to_string(pending_bytes()) +
                                                   " bytes wait to be committed, and "
                                                   "maxPendingBytes is " +
                                                   std::to_string(options_.max_pending_bytes));
   }
   if (point_.time().Set(time_ms)) live_.CheckStores();
-  if (!point_.Fits(frame_bytes)) DURLOG_RETURN_IF_ERROR(Rotate(frame_bytes));
+  if (!point_.Fits(frame_bytes)) {
+    refused_bytes_ = frame_bytes;
+    DURLOG_RETURN_IF_ERROR(Rotate(frame_bytes));
+  }
   return point_.Prepare(frame_bytes);
 }
 

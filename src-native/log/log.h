@@ -71,6 +71,7 @@ class Log final : public LogWriter {
   Result<uint64_t> WriteBatch(const Bytes* payloads, size_t count) override;
   // The record is at `level` when this returns; the caller's thread does the commit.
   Result<uint64_t> AppendSync(Bytes payload, Level level, uint64_t time_ms = kClockTime) override;
+  bool HasRoom() const override;
   // Appends a void: `seqs` seqs, at most kMaxVoidSeqs, that hold no record in the log that this one
   // is restored from. The void is at kMemory when this returns. `time_ms` is the time of the next
   // record.
@@ -131,6 +132,7 @@ class Log final : public LogWriter {
   Status CheckAppend(Bytes payload) const;
   Result<uint64_t> CheckBatch(const Bytes* payloads, size_t count) const;
   void CommitEagerly();
+  bool ExceedsPending(uint64_t frame_bytes) const;
   Status MakeRoom(uint64_t frame_bytes, uint64_t time_ms);
   FrameFields NextFields(size_t payload_bytes);
   void NoteAppended(uint64_t frame_bytes, uint64_t records, Level level);
@@ -164,6 +166,7 @@ class Log final : public LogWriter {
   AppendPoint point_;    // destroyed before chain_
   CommitCycle commits_;  // destroyed first: the running commit uses the segments
   RetentionInputs retention_;
+  uint64_t refused_bytes_ = 0;  // the frames of the newest append for which there was no room
   uint64_t appended_records_ = 0;
   uint64_t appended_bytes_ = 0;  // of their frames
 };

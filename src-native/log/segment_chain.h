@@ -61,6 +61,7 @@ class SegmentChain {
                                                 uint64_t base_time_ms, uint64_t first_chunk_bytes);
   // The spare for the next segment, whether or not its job is done; null if there is none.
   const SpareJob* spare() const { return spare_.get(); }
+  bool is_making_spare() const { return spare_ && !spare_->done(); }
   // OK if the spare can be renamed at once. While its job is running, fails with kBackpressure, and
   // the spare counts as awaited. If the job has failed, returns its failure and drops the spare.
   Status CheckSpare();

@@ -120,6 +120,13 @@ napi_value FlushSync(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
+napi_value HasRoom(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 0);
+  // Without a log the next append fails for another reason.
+  const bool has_room = call.log == nullptr || call.log->HasRoom();
+  return Napi::Boolean::New(env, has_room);
+}
+
 napi_value Pump(napi_env env, napi_callback_info info) {
   const Call call(env, info, 0);
   if (call.log == nullptr) return nullptr;
@@ -185,6 +192,7 @@ constexpr Method kMethods[] = {{"append", Append},
                                {"write", Write},
                                {"writeBatch", WriteBatch},
                                {"appendSync", AppendSync},
+                               {"hasRoom", HasRoom},
                                {"requestSync", RequestSync},
                                {"flushSync", FlushSync},
                                {"pump", Pump},

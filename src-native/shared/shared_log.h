@@ -63,6 +63,8 @@ class SharedLog final : public LogWriter {
   Result<uint64_t> WriteBatch(const Bytes* payloads, size_t count) override;
   Result<uint64_t> AppendSync(Bytes payload, Level level, uint64_t time_ms = kClockTime) override;
   Status Sync(Level level) override;
+  // Write() waits for room itself.
+  bool HasRoom() const override { return true; }
   void RequestSync(Level level) override;
   // Finds out what the other members have done.
   void Look();

@@ -74,6 +74,8 @@ class LogWriter {
   virtual Result<uint64_t> Write(Bytes payload) = 0;
   virtual Result<uint64_t> WriteBatch(const Bytes* payloads, size_t count) = 0;
   virtual Result<uint64_t> AppendSync(Bytes payload, Level level, uint64_t time_ms) = 0;
+  // Whether there is room for the newest append or write that failed with kBackpressure.
+  virtual bool HasRoom() const = 0;
   virtual Status Sync(Level level) = 0;
   virtual void RequestSync(Level level) = 0;
   virtual void Pump() = 0;

@@ -148,6 +148,8 @@ export interface NativeWriter {
   writeBatch(list: readonly Payload[]): number | string
   /** At `level` when it returns. */
   appendSync(data: Payload, level: number, timestamp?: number): Refused
+  /** Whether there is room for the newest append or write that was refused. */
+  hasRoom(): boolean
   /** Asks that everything so far reach `level`; `onProgress` is called when it has. */
   requestSync(level: number): void
   /** Everything framed so far is at `level` when it returns. */

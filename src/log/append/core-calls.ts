@@ -113,6 +113,11 @@ export class CoreCalls {
     })
   }
 
+  /** As `NativeWriter.hasRoom`. */
+  hasRoom(): boolean {
+    return this.#native.hasRoom()
+  }
+
   requestSync(level: number): void {
     this.#native.requestSync(level)
   }

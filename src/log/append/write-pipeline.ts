@@ -40,8 +40,6 @@ export class WritePipeline {
   readonly #acknowledgements: Acknowledgements
   readonly #gate: CallGate
   readonly #commitDelay: CommitDelay | undefined
-  /** The core refused a write, and has made no room since then. */
-  #noRoom = false
   #tickScheduled = false
 
   constructor(dir: string, native: NativeLog | NativeSharedLog, options: ResolvedOptions) {
@@ -91,7 +89,6 @@ export class WritePipeline {
   #notified(seq: SeqOrRefusal, level: number, resolve: Resolve): boolean {
     if (!this.#tickScheduled) this.#scheduleTick()
     if (typeof seq === 'number') this.#acknowledgements.notify(seq, level, resolve)
-    else this.#noRoom = true
     return typeof seq === 'number'
   }
 
@@ -126,8 +123,8 @@ export class WritePipeline {
   }
 
   drain(): Promise<void> {
-    if (this.#gate.isOpen && !this.#noRoom) return this.#acknowledgements.turn()
-    return this.#gate.hold(() => (this.#noRoom ? undefined : Promise.resolve()), undefined, true)
+    if (this.#gate.isOpen && this.#core.hasRoom()) return this.#acknowledgements.turn()
+    return this.#gate.hold(() => (this.#core.hasRoom() ? Promise.resolve() : undefined), undefined, true)
   }
 
   async sync(level: number): Promise<number> {
@@ -153,8 +150,6 @@ export class WritePipeline {
       } finally {
         this.#scheduleTick()
       }
-      // There is room now for the waiting calls.
-      this.#noRoom = false
       gate.admit()
       if (gate.isSuspended) break
     }
@@ -206,16 +201,14 @@ export class WritePipeline {
 
   /** Called when a job of the core is done, on the log's own thread, between two turns of the event loop. */
   onProgress(): void {
-    this.#noRoom = false
     this.#acknowledgements.startTurn()
     this.#core.takeEvents()
     this.#settleInTurn()
   }
 
   #accepted<T extends number | BatchRange>(result: T | string): T {
-    if (typeof result !== 'string') return result
-    this.#noRoom = true
-    throw noRoom(result)
+    if (typeof result === 'string') throw noRoom(result)
+    return result
   }
 
   #acknowledged(seq: number, level: number, bytes = 0, records = 1): Promise<number> {
@@ -271,7 +264,6 @@ export class WritePipeline {
   }
 
   #onFailed(failure: NativeFailure): void {
-    this.#noRoom = false
     this.failures++
     const unknown = withOutcome(failure.error, 'unknown')
     const notWritten = withOutcome(failure.error, 'not-written')
@@ -286,7 +278,6 @@ export class WritePipeline {
     process.nextTick(() => this.#listener.onStalled({ pid, seq }))
     if (!this.#gate.isClosed || this.#gate.isSuspended || !lasts) return
     const error = stalledError(pid, seq)
-    this.#noRoom = false
     this.failures++
     this.#acknowledgements.giveUp(withOutcome(error, 'unknown'))
     this.#gate.fail(withOutcome(error, 'not-written'))

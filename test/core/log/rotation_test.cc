@@ -273,6 +273,39 @@ TEST_F(RotationTest, AWaitingAppendReportsALatch) {
   EXPECT_TRUE(listener_.failures[0].latched);
 }
 
+TEST_F(RotationTest, HasRoomOnceTheSegmentsAreSyncedThatARefusedAppendWaitsFor) {
+  std::unique_ptr<Log> log = OpenObserved(SmallOptions(Strategy::kMmap));
+  HeldExecutor workers;
+  log->Attach(&workers, &listener_);
+  EXPECT_TRUE(log->HasRoom());
+  Result<uint64_t> written = WriteNext(*log);
+  while (written.ok()) written = WriteNext(*log);
+  ASSERT_EQ(written.status().code(), Code::kBackpressure) << written.status().message();
+  log->Harvest();
+  EXPECT_FALSE(log->HasRoom());
+  while (!log->HasRoom()) {
+    log->Pump();
+    workers.RunAll();
+    log->Harvest();
+  }
+  EXPECT_TRUE(WriteNext(*log).ok());
+}
+
+TEST_F(RotationTest, HasRoomForTheNextSegmentOnceItsFileIsMade) {
+  std::unique_ptr<Log> log = OpenObserved(SmallOptions(Strategy::kMmap));
+  HeldExecutor workers;
+  log->Attach(&workers, &listener_);
+  const std::string payload(30000, 'x');
+  Result<uint64_t> appended = log->Append(AsBytes(payload), Level::kMemory);
+  while (appended.ok()) appended = log->Append(AsBytes(payload), Level::kMemory);
+  ASSERT_EQ(appended.status().code(), Code::kBackpressure) << appended.status().message();
+  EXPECT_FALSE(log->HasRoom());
+  workers.RunAll();
+  log->Harvest();
+  EXPECT_TRUE(log->HasRoom());
+  EXPECT_TRUE(log->Append(AsBytes(payload), Level::kMemory).ok());
+}
+
 TEST_F(RotationTest, ARefusedAppendMapsNothingBesideATruncation) {
   LogOptions options = SmallOptions(Strategy::kAuto);
   options.map_after_records = 1;
