@@ -186,19 +186,12 @@ napi_value Members(napi_env env, napi_callback_info info) {
 using Method = std::pair<const char*, napi_callback>;
 
 // In TypeScript, NativeWriter; the next two tables make it a NativeLog or a NativeSharedLog.
-constexpr Method kMethods[] = {{"append", Append},
-                               {"appendRange", AppendRange},
-                               {"appendBatch", AppendBatch},
-                               {"write", Write},
-                               {"writeBatch", WriteBatch},
-                               {"appendSync", AppendSync},
-                               {"hasRoom", HasRoom},
-                               {"requestSync", RequestSync},
-                               {"flushSync", FlushSync},
-                               {"pump", Pump},
-                               {"takeEvents", TakeEvents},
-                               {"stats", Stats},
-                               {"close", Close}};
+constexpr Method kMethods[] = {
+    {"append", Append},   {"appendRange", AppendRange}, {"appendBatch", AppendBatch},
+    {"write", Write},     {"writeBatch", WriteBatch},   {"appendSync", AppendSync},
+    {"hasRoom", HasRoom}, {"requestSync", RequestSync}, {"flushSync", FlushSync},
+    {"pump", Pump},       {"takeEvents", TakeEvents},   {"stats", Stats},
+    {"close", Close}};
 constexpr Method kMethodsAlone[] = {{"trimBefore", TrimBefore},
                                     {"writeVoid", WriteVoid},
                                     {"planRetention", PlanRetention},
