@@ -7,22 +7,47 @@
 
 namespace durlog::crash {
 
-SimulatedInode::Memory SimulatedInode::Allocate(uint64_t bytes) {
-  auto* const memory = static_cast<uint8_t*>(std::calloc(static_cast<size_t>(bytes), 1));
+namespace {
+
+SimulatedInode::Memory Shared(void* memory) {
   if (memory == nullptr) std::abort();
-  return Memory(memory);
+  return SimulatedInode::Memory(static_cast<uint8_t*>(memory), std::free);
 }
 
+SimulatedInode::Memory Zeros(uint64_t capacity_bytes) {
+  return Shared(std::calloc(static_cast<size_t>(AlignUp(capacity_bytes, kBlockBytes)), 1));
+}
+
+}  // namespace
+
 SimulatedInode::SimulatedInode(uint64_t capacity_bytes, std::shared_ptr<uint64_t> order)
+    : SimulatedInode(capacity_bytes, std::move(order), Zeros(capacity_bytes)) {}
+
+SimulatedInode::SimulatedInode(uint64_t capacity_bytes, std::shared_ptr<uint64_t> order,
+                               Memory contents)
     : capacity_(AlignUp(capacity_bytes, kBlockBytes)),
       order_(std::move(order)),
-      cache_(Allocate(capacity_)),
-      seen_(Allocate(capacity_)),
-      device_(Allocate(capacity_)),
+      cache_(contents),
+      seen_(contents),
+      device_(std::move(contents)),
       dirty_(static_cast<size_t>(capacity_ / kSectorBytes)),
       lost_(dirty_.size()),
       blocks_(static_cast<size_t>(capacity_ / kBlockBytes)),
       populated_(blocks_.size()) {}
+
+SimulatedInode::Memory SimulatedInode::CopyOf(const Memory& contents) const {
+  Memory copy = Shared(std::malloc(static_cast<size_t>(capacity_)));
+  std::memcpy(copy.get(), contents.get(), static_cast<size_t>(capacity_));
+  return copy;
+}
+
+uint8_t* SimulatedInode::Own(Memory* contents) {
+  if (contents->use_count() > 1) {
+    if (contents == &cache_ && !mappings_.empty()) std::abort();
+    *contents = CopyOf(*contents);
+  }
+  return contents->get();
+}
 
 size_t SimulatedInode::Read(uint64_t offset, void* to, size_t length) const {
   if (offset >= size_) return 0;
@@ -37,7 +62,7 @@ void SimulatedInode::Touch(uint64_t begin, uint64_t end) {
     Loss& loss = lost_[static_cast<size_t>(s)];
     if (loss == Loss::kClean) loss = Loss::kNone;
   }
-  std::memcpy(seen_.get() + begin, cache_.get() + begin, static_cast<size_t>(end - begin));
+  std::memcpy(Own(&seen_) + begin, cache_.get() + begin, static_cast<size_t>(end - begin));
 }
 
 void SimulatedInode::Forget(uint64_t begin, uint64_t end) {
@@ -51,15 +76,15 @@ void SimulatedInode::Write(uint64_t offset, const void* from, size_t length) {
   if (length == 0) return;
   Absorb();
   if (offset + length > size_) Resize(offset + length);
-  std::memcpy(cache_.get() + offset, from, length);
+  std::memcpy(Own(&cache_) + offset, from, length);
   Touch(offset, offset + length);
 }
 
 void SimulatedInode::CutCache(uint64_t size) {
   Absorb();
   if (size < size_) {
-    std::memset(cache_.get() + size, 0, static_cast<size_t>(size_ - size));
-    std::memset(seen_.get() + size, 0, static_cast<size_t>(size_ - size));
+    std::memset(Own(&cache_) + size, 0, static_cast<size_t>(size_ - size));
+    std::memset(Own(&seen_) + size, 0, static_cast<size_t>(size_ - size));
     // A sector that the cut divides stays dirty.
     Forget(AlignUp(size, kSectorBytes), size_);
   }
@@ -77,13 +102,15 @@ void SimulatedInode::Resize(uint64_t size) {
 
 void SimulatedInode::ZeroRange(uint64_t offset, uint64_t length) {
   Absorb();
-  std::memset(cache_.get() + offset, 0, static_cast<size_t>(length));
-  std::memset(seen_.get() + offset, 0, static_cast<size_t>(length));
+  std::memset(Own(&cache_) + offset, 0, static_cast<size_t>(length));
+  std::memset(Own(&seen_) + offset, 0, static_cast<size_t>(length));
   Forget(offset, offset + length);
   changes_.push_back(Change{Change::Kind::kZeroRange, (*order_)++, offset, offset + length, false});
 }
 
 void SimulatedInode::AddMapping(uint64_t offset, uint64_t length, uint32_t process) {
+  // Its address must not change any more.
+  Own(&cache_);
   mappings_.push_back(MappedRange{offset, offset + length, process});
 }
 
@@ -165,7 +192,7 @@ void SimulatedInode::FlushSector(uint64_t sector) {
   dirty_[static_cast<size_t>(sector)] = 0;
   if (lost_[static_cast<size_t>(sector)] == Loss::kStuck) return;
   const uint64_t at = sector * kSectorBytes;
-  std::memcpy(device_.get() + at, cache_.get() + at, kSectorBytes);
+  std::memcpy(Own(&device_) + at, cache_.get() + at, kSectorBytes);
 }
 
 void SimulatedInode::SyncRange(uint64_t begin, uint64_t end) {
@@ -205,9 +232,10 @@ std::vector<uint8_t> SimulatedInode::DeviceAsRead() const {
 size_t SimulatedInode::ReadDevice(uint64_t offset, void* to, size_t length) {
   if (offset >= size_) return 0;
   const size_t read = static_cast<size_t>(std::min<uint64_t>(length, size_ - offset));
+  // Commits every change, so the device is as readers see it.
   SyncSectors(AlignDown(offset, kBlockBytes),
               std::min(AlignUp(offset + read, kBlockBytes), capacity_), [] { return true; });
-  std::memcpy(to, DeviceAsRead().data() + offset, read);
+  std::memcpy(to, device_.get() + offset, read);
   return read;
 }
 
@@ -221,8 +249,8 @@ void SimulatedInode::DropCache(uint64_t begin, uint64_t end) {
     if (loss == Loss::kNone || dirty_[static_cast<size_t>(s)] != 0) continue;
     loss = Loss::kNone;
     const uint64_t at = s * kSectorBytes;
-    std::memcpy(cache_.get() + at, device.data() + at, kSectorBytes);
-    std::memcpy(seen_.get() + at, device.data() + at, kSectorBytes);
+    std::memcpy(Own(&cache_) + at, device.data() + at, kSectorBytes);
+    std::memcpy(Own(&seen_) + at, device.data() + at, kSectorBytes);
   }
 }
 
@@ -270,16 +298,15 @@ std::shared_ptr<SimulatedInode> SimulatedInode::AfterPowerCut(Random* random, Su
                                                               uint64_t journal_end,
                                                               std::shared_ptr<uint64_t> order) {
   Absorb();
-  auto copy = std::make_shared<SimulatedInode>(capacity_, std::move(order));
-  std::memcpy(copy->device_.get(), device_.get(), static_cast<size_t>(capacity_));
-  copy->device_size_ = device_size_;
+  const Memory device = CopyOf(device_);
+  uint64_t device_size = device_size_;
   uint64_t first_lost_change = UINT64_MAX;
   for (const Change& change : changes_) {
     if (change.order >= journal_end) {
       first_lost_change = change.order;
       break;
     }
-    copy->ApplyToDevice(change);
+    Apply(change, device.get(), &device_size);
   }
   for (size_t s = 0; s < dirty_.size(); ++s) {
     if (dirty_[s] == 0 || dirty_[s] - 1 > first_lost_change) continue;
@@ -292,15 +319,13 @@ std::shared_ptr<SimulatedInode> SimulatedInode::AfterPowerCut(Random* random, Su
       from = random->Below(kSectorBytes / 8) * 8;
       to = from + random->Below((kSectorBytes - from) / 8 + 1) * 8;
     }
-    std::memcpy(copy->device_.get() + at + from, cache_.get() + at + from,
-                static_cast<size_t>(to - from));
+    std::memcpy(device.get() + at + from, cache_.get() + at + from, static_cast<size_t>(to - from));
   }
-  copy->size_ = copy->device_size_;
-  if (copy->size_ < capacity_) {
-    std::memset(copy->device_.get() + copy->size_, 0, static_cast<size_t>(capacity_ - copy->size_));
+  if (device_size < capacity_) {
+    std::memset(device.get() + device_size, 0, static_cast<size_t>(capacity_ - device_size));
   }
-  std::memcpy(copy->cache_.get(), copy->device_.get(), static_cast<size_t>(copy->size_));
-  std::memcpy(copy->seen_.get(), copy->device_.get(), static_cast<size_t>(copy->size_));
+  auto copy = std::make_shared<SimulatedInode>(capacity_, std::move(order), device);
+  copy->size_ = copy->device_size_ = device_size;
   copy->blocks_ = blocks_;
   return copy;
 }
@@ -320,7 +345,7 @@ void SimulatedInode::RevertStore(Random* random) {
   if (first >= last) return;
   const auto revert = [&](uint64_t begin, uint64_t end) {
     if (begin < end) {
-      std::memcpy(cache_.get() + begin, seen_.get() + begin, static_cast<size_t>(end - begin));
+      std::memcpy(Own(&cache_) + begin, seen_.get() + begin, static_cast<size_t>(end - begin));
     }
   };
   constexpr uint64_t kFrameHead = 24;
@@ -335,11 +360,9 @@ void SimulatedInode::RevertStore(Random* random) {
 
 std::shared_ptr<SimulatedInode> SimulatedInode::AfterKill(Random* random,
                                                           std::shared_ptr<uint64_t> order) {
-  auto copy = std::make_shared<SimulatedInode>(capacity_, std::move(order));
-  const size_t bytes = static_cast<size_t>(capacity_);
-  std::memcpy(copy->cache_.get(), cache_.get(), bytes);
-  std::memcpy(copy->seen_.get(), seen_.get(), bytes);
-  std::memcpy(copy->device_.get(), device_.get(), bytes);
+  auto copy = std::make_shared<SimulatedInode>(capacity_, std::move(order), device_);
+  copy->seen_ = seen_;
+  copy->cache_ = random == nullptr ? cache_ : CopyOf(cache_);
   copy->size_ = size_;
   copy->device_size_ = device_size_;
   copy->dirty_ = dirty_;

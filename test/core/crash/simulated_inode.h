@@ -44,14 +44,18 @@ enum class Survival : uint8_t { kNothing, kSome, kMost, kEverything };
 
 class SimulatedInode {
  public:
-  // `order` counts the metadata changes of the whole disk.
+  using Memory = std::shared_ptr<uint8_t>;
+
+  // An empty file. `order` counts the metadata changes of the whole disk.
   SimulatedInode(uint64_t capacity_bytes, std::shared_ptr<uint64_t> order);
+  // A file of which the cache and the device have the same contents.
+  SimulatedInode(uint64_t capacity_bytes, std::shared_ptr<uint64_t> order, Memory contents);
   SimulatedInode(const SimulatedInode&) = delete;
   SimulatedInode& operator=(const SimulatedInode&) = delete;
 
   uint64_t size() const { return size_; }
   uint64_t capacity() const { return capacity_; }
-  uint8_t* cache() { return cache_.get(); }
+  uint8_t* cache() { return Own(&cache_); }
   // The locks of the live processes; none survives a crash.
   RangeLocks& locks() { return locks_; }
 
@@ -118,10 +122,6 @@ class SimulatedInode {
   void FreeBlocksFrom(uint64_t offset, BlockPool* pool);
 
  private:
-  struct Free {
-    void operator()(uint8_t* memory) const { std::free(memory); }
-  };
-  using Memory = std::unique_ptr<uint8_t, Free>;
   struct Change {
     enum class Kind : uint8_t { kResize, kZeroRange };
     Kind kind;
@@ -142,11 +142,14 @@ class SimulatedInode {
     kStuck,  // reaches the device only after the cache was dropped
   };
 
-  static Memory Allocate(uint64_t bytes);
+  Memory CopyOf(const Memory& contents) const;
+  // For a write to `*contents`, which is copied if it is shared. A mapped cache must not be: the
+  // copies of an inode are gone when its processes continue.
+  uint8_t* Own(Memory* contents);
   void Touch(uint64_t begin, uint64_t end);
   void Forget(uint64_t begin, uint64_t end);
   static void Apply(const Change& change, uint8_t* device, uint64_t* device_size);
-  void ApplyToDevice(const Change& change) { Apply(change, device_.get(), &device_size_); }
+  void ApplyToDevice(const Change& change) { Apply(change, Own(&device_), &device_size_); }
   void FlushSector(uint64_t sector);
   // The device with the pending size changes of the journal applied, as readers see it.
   std::vector<uint8_t> DeviceAsRead() const;
@@ -156,6 +159,7 @@ class SimulatedInode {
   std::shared_ptr<uint64_t> order_;
   uint64_t size_ = 0;
   uint64_t device_size_ = 0;
+  // These may be shared, with each other and with copies of the inode: writing needs Own().
   Memory cache_;
   Memory seen_;  // the cache as it was when Absorb() last looked
   Memory device_;
