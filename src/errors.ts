@@ -150,13 +150,26 @@ export function outcomeOfCall(error: unknown): unknown {
   return UNKNOWN.includes(error.code) ? withOutcome(error, 'unknown') : error
 }
 
-/** The error of a call of Node's `fs`; any other error as it is. */
+/** The codes of the system's errors that are a lack of resources. */
+const CODES_OF_LACKS: ReadonlyMap<string, DurlogErrorCode> = new Map([
+  ['ENOSPC', 'ERR_DURLOG_NO_SPACE'],
+  ['EDQUOT', 'ERR_DURLOG_NO_SPACE'],
+  ['EFBIG', 'ERR_DURLOG_NO_SPACE'],
+  ['EMFILE', 'ERR_DURLOG_TOO_MANY_FILES'],
+  ['ENFILE', 'ERR_DURLOG_TOO_MANY_FILES'],
+  ['ENOMEM', 'ERR_DURLOG_OUT_OF_MEMORY'],
+])
+
+/** The error of a call of Node's `fs`, or of the core for files that are not those of a log; any other error as it is. */
 export function ofFileSystem(error: unknown): unknown {
   const { errno, code, syscall, path, message } = error as NodeJS.ErrnoException
   if (errno === undefined || code === undefined) return error
-  return new DurlogError('ERR_DURLOG_IO', message, {
+  const errnoName = error instanceof DurlogError ? error.errnoName : code
+  const lack = CODES_OF_LACKS.get(errnoName ?? '')
+  if (error instanceof DurlogError && (error.code !== 'ERR_DURLOG_IO' || lack === undefined)) return error
+  return new DurlogError(lack ?? 'ERR_DURLOG_IO', message, {
     errno: Math.abs(errno),
-    errnoName: code,
+    ...(errnoName !== undefined && { errnoName }),
     ...(syscall !== undefined && { syscall }),
     ...(path !== undefined && { path }),
     cause: error,

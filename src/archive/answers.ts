@@ -15,6 +15,12 @@ export class StoreFailure extends Error {
   }
 }
 
+/** The error of a call that is not tried again. */
+export function withoutRetry(error: unknown): unknown {
+  if (!(error instanceof StoreFailure)) return error
+  return new DurlogError('ERR_DURLOG_DESTINATION_UNREACHABLE', error.message, { cause: error })
+}
+
 /** Codes of S3 that mean an outdated token, which a function may replace. */
 const EXPIRED = ['ExpiredToken', 'TokenRefreshRequired']
 

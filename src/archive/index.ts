@@ -1,6 +1,7 @@
 /** durlog/archive: copies a log to an S3-compatible bucket while it is written, and restores it to any record or moment. */
 import type { ReadableLog } from '../index.js'
 import { bag } from '../options/checks.js'
+import { withoutRetry } from './answers.js'
 import { LogArchiver } from './archiver.js'
 import { Bucket } from './bucket.js'
 import { BUCKET_OPTION_NAMES, resolveBucket } from './bucket-options.js'
@@ -42,11 +43,19 @@ export function archive(log: ReadableLog, options: ArchiveOptions): Archiver {
 /** The histories of an archive, and the objects that a restore can end with. Rejects with ERR_DURLOG_NOT_FOUND. */
 export async function listArchive(options: ArchiveChoice): Promise<ArchiveSummary> {
   const choice = resolveChoice(bag('listArchive options', options, CHOICE_NAMES) as unknown as ArchiveChoice)
-  return summarize(new Bucket(choice.bucket), choice)
+  try {
+    return await summarize(new Bucket(choice.bucket), choice)
+  } catch (error) {
+    throw withoutRetry(error)
+  }
 }
 
 /** Tries whether a store does what the archive depends on, with a few objects that it removes again. */
 export async function probeBucket(options: BucketAccess): Promise<ProbeFinding[]> {
   const bucket = resolveBucket(bag('probeBucket options', options, BUCKET_OPTION_NAMES) as unknown as BucketAccess)
-  return probeStore(new Bucket(bucket), bucket.prefix)
+  try {
+    return await probeStore(new Bucket(bucket), bucket.prefix)
+  } catch (error) {
+    throw withoutRetry(error)
+  }
 }

@@ -1,10 +1,11 @@
 /** Archived pieces on the local disk, each in a folder that is a log. The least recently used ones are removed. */
 import { mkdtempSync } from 'node:fs'
-import { mkdir, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ofFileSystem } from '../errors.js'
 import { digitsOf } from './layout.js'
+import type { PieceFacts } from './piece.js'
 
 export class PieceCache {
   readonly #dir: string
@@ -18,22 +19,27 @@ export class PieceCache {
     this.#maxBytes = maxBytes
   }
 
-  /** The folder of the piece with this checksum; `load` provides its bytes if it is not there. */
-  async folderOf(firstSeq: number, sha256: string, load: () => Promise<Buffer>): Promise<string> {
+  /** The folder of the piece with this checksum; `load` provides its bytes if they are not there. */
+  async folderOf({ firstSeq, sha256, bytes }: PieceFacts, load: () => Promise<Buffer>): Promise<string> {
     const folder = join(this.#dir, sha256)
     const name = `${digitsOf(firstSeq)}.seg`
     try {
-      if ((await stat(join(folder, name)).catch(() => undefined)) === undefined) {
+      const hasPiece = (): Promise<boolean> => hasLength(join(folder, name), bytes)
+      if (!(await hasPiece())) {
+        await rm(folder, { recursive: true, force: true })
         const body = await load()
         await this.#makeRoom(body.length)
-        const making = join(this.#dir, `${sha256}.${process.pid}.new`)
-        await mkdir(making, { recursive: true, mode: 0o700 })
-        await writeFile(join(making, name), body, { mode: 0o600 })
-        await rename(making, folder).catch(async (error) => {
-          // Another process has made it.
+        await mkdir(this.#dir, { recursive: true, mode: 0o700 })
+        // Another reader may make it at the same time.
+        const making = await mkdtemp(join(this.#dir, `${sha256}.new-`))
+        try {
+          // A power cut must not leave a part of the piece under its name.
+          await writeFile(join(making, name), body, { mode: 0o600, flush: true })
+          await rename(making, folder)
+        } catch (error) {
           await rm(making, { recursive: true, force: true })
-          if ((await stat(join(folder, name)).catch(() => undefined)) === undefined) throw error
-        })
+          if (!(await hasPiece())) throw error
+        }
       }
       const now = new Date()
       await utimes(folder, now, now)
@@ -64,5 +70,13 @@ export class PieceCache {
       await rm(piece.folder, { recursive: true, force: true })
       total -= piece.bytes
     }
+  }
+}
+
+async function hasLength(path: string, bytes: number): Promise<boolean> {
+  try {
+    return (await stat(path)).size === bytes
+  } catch {
+    return false
   }
 }

@@ -2,6 +2,7 @@
 import { DurlogError } from '../errors.js'
 import { type LogRecord, open, type ReadableLog } from '../index.js'
 import { gapError } from '../ship/start.js'
+import { withoutRetry } from './answers.js'
 import { Bucket } from './bucket.js'
 import { chooseArchive } from './choose.js'
 import type { Manifest, PieceEntry } from './manifest.js'
@@ -18,7 +19,15 @@ import type { ReadArchiveOptions } from './types.js'
  */
 export async function* readArchive(options: ReadArchiveOptions): AsyncGenerator<LogRecord, void, undefined> {
   const resolved = resolveRead(options)
-  const { log, to } = resolved
+  try {
+    yield* records(resolved)
+  } catch (error) {
+    throw resolved.signal?.aborted === true ? resolved.signal.reason : withoutRetry(error)
+  }
+}
+
+async function* records(resolved: ResolvedRead): AsyncGenerator<LogRecord, void, undefined> {
+  const { log, to, signal } = resolved
   const reader = new ArchiveReader(resolved)
   let next = resolved.from ?? (await reader.firstSeq())
   try {
@@ -27,12 +36,12 @@ export async function* readArchive(options: ReadArchiveOptions): AsyncGenerator<
         const end = Math.min(to, log?.firstSeq ?? Number.POSITIVE_INFINITY)
         const piece = await reader.find(next, log !== undefined)
         if (piece === undefined) return
-        for await (const record of reader.read(piece, next, end)) yield record
+        yield* reader.read(piece, next, end, signal)
         next = Math.min(end, piece.nextSeq)
         continue
       }
       try {
-        const { follow, signal } = resolved
+        const { follow } = resolved
         const range = Number.isFinite(to) ? { from: next, to } : { from: next }
         for await (const record of log.read({ ...range, follow, ...(signal !== undefined && { signal }) })) {
           yield record
@@ -84,9 +93,14 @@ class ArchiveReader {
     throw gapError(seq, seq)
   }
 
-  async *read({ folder, nextSeq }: LocalFolder, from: number, to: number): AsyncGenerator<LogRecord> {
+  async *read(
+    { folder, nextSeq }: LocalFolder,
+    from: number,
+    to: number,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<LogRecord> {
     await using log: ReadableLog = await open(folder, { readOnly: true })
-    yield* log.read({ from, to: Math.min(to, nextSeq) })
+    yield* log.read({ from, to: Math.min(to, nextSeq), ...(signal !== undefined && { signal }) })
   }
 
   close(): Promise<void> {
@@ -105,7 +119,7 @@ class ArchiveReader {
     const following = manifest.entries[at + 1]?.firstSeq ?? Number.POSITIVE_INFINITY
     if (facts === undefined || facts.lastSeq < seq) return undefined
     const { key, firstSeq } = manifest.entries[at] as PieceEntry
-    const folder = await this.#cache.folderOf(firstSeq, facts.sha256, () => this.#load(key, firstSeq))
+    const folder = await this.#cache.folderOf(facts, () => this.#load(key, firstSeq))
     return { folder, firstSeq, nextSeq: Math.min(facts.lastSeq + 1, following) }
   }
 

@@ -67,10 +67,18 @@ const READ_SALVAGE = '"durlog cat DIR --salvage" prints the intact records'
 const SEEK = '"durlog cursors DIR --seek NAME --from SEQ" sets the position of the cursor'
 const SYSTEM_LOG = 'the device refused a write: look at the system log (dmesg), then run "durlog verify DIR"'
 
+/** Whether the command works on a folder of streams. */
+const isOfStreams = (has: Has): boolean => has('--prefix')
+
 const ADVICE: Partial<Record<DurlogErrorCode, (has: Has) => string>> = {
-  ERR_DURLOG_NOT_FOUND: () => 'check the name of the folder; "durlog append DIR" creates a log',
+  ERR_DURLOG_NOT_FOUND: (has) =>
+    isOfStreams(has)
+      ? 'check the names; "durlog streams DIR append NAME" creates a folder of streams, and a stream'
+      : 'check the name of the folder; "durlog append DIR" creates a log',
   ERR_DURLOG_NOT_A_LOG: () => 'the folder holds something else: name an empty or a new one',
   ERR_DURLOG_LOCKED: (has) => {
+    if (isOfStreams(has))
+      return 'that process has opened the folder with "exclusive": wait until it closes it, or stop it'
     const ways = [
       ...(has('--wait') ? ['wait for it with --wait 10s'] : []),
       ...(has('--shared') ? ['use --shared if it opened the log as shared'] : []),
@@ -79,9 +87,11 @@ const ADVICE: Partial<Record<DurlogErrorCode, (has: Has) => string>> = {
     return `${ways.join(', or ')}; cat, tail, get, stat and verify need no lock`
   },
   ERR_DURLOG_NO_SPACE: (has) =>
-    has('--segment-bytes')
-      ? 'make room ("durlog trim DIR" removes old segments), or use a smaller --segment-bytes: a new segment takes all of it at once'
-      : 'make room ("durlog trim DIR" removes old segments) and try again',
+    isOfStreams(has)
+      ? 'make room on the file system and try again'
+      : has('--segment-bytes')
+        ? 'make room ("durlog trim DIR" removes old segments), or use a smaller --segment-bytes: a new segment takes all of it at once'
+        : 'make room ("durlog trim DIR" removes old segments) and try again',
   ERR_DURLOG_CORRUPT: (has) => {
     const way = has('--salvage') ? '--salvage continues without the damaged records' : READ_SALVAGE
     return `"durlog verify DIR" lists the damage; ${way}`
@@ -91,9 +101,13 @@ const ADVICE: Partial<Record<DurlogErrorCode, (has: Has) => string>> = {
   ERR_DURLOG_CURSOR_OVERRUN: () => SEEK,
   ERR_DURLOG_CURSOR_CUT: () => SEEK,
   ERR_DURLOG_RECORD_EMPTY: () => 'a record has at least one byte',
-  ERR_DURLOG_RECORD_TOO_LARGE: () => 'use a larger --max-record-bytes, and a larger --segment-bytes if necessary',
+  ERR_DURLOG_RECORD_TOO_LARGE: (has) =>
+    has('--max-record-bytes') ? 'use a larger --max-record-bytes, and a larger --segment-bytes if necessary' : '',
   ERR_DURLOG_UNSUPPORTED: () => 'leave --strategy and --preallocate at auto',
-  ERR_DURLOG_OUT_OF_RANGE: () => '"durlog stat DIR" prints the first and the last seq',
+  ERR_DURLOG_OUT_OF_RANGE: (has) =>
+    isOfStreams(has)
+      ? '"durlog streams DIR stat NAME" prints the first seq and the number of records'
+      : '"durlog stat DIR" prints the first and the last seq',
   ERR_DURLOG_INVALID_ARGUMENT: () => '"durlog COMMAND --help" lists the options',
 }
 

@@ -187,10 +187,12 @@ class Server {
   #fail(service: Service, exchange: Exchange, error: unknown): void {
     const { status, code, message, headers } = refusalOf(error)
     const isFinal = FINAL_CODES.includes((Object(error) as DurlogError).code)
-    if (status === 500 || (isFinal && !this.#hasFailed)) service.options.onError(error)
+    const isNew = status === 500 || (isFinal && !this.#hasFailed)
     if (isFinal) this.#hasFailed = true
     const own = ['content-type', 'application/json', 'cache-control', 'no-store', ...headers]
     reply(service, { exchange }, status, own, JSON.stringify({ error: { code, message } }))
+    // Last: it may throw.
+    if (isNew) service.options.onError(error)
   }
 }
 

@@ -1,7 +1,7 @@
 /** A request of the Fetch standard, for Hono, Next.js, Bun and Deno. */
 import { clearTimeout, setTimeout } from 'node:timers'
 import { type ClientLimits, EMPTY, type Exchange, type HeaderList, type Sink } from './exchange.js'
-import { busy, Refusal } from './refusal.js'
+import { badRequest, busy, Refusal } from './refusal.js'
 import { splitTarget } from './target.js'
 import type { DropReason } from './types.js'
 
@@ -44,7 +44,11 @@ export class WebExchange implements Exchange, Sink {
   }
 
   body(maxBytes: number, take: (body: Buffer) => void, fail: (error: unknown) => void): void {
-    this.#collect(maxBytes).then(take, fail)
+    this.#collect(maxBytes)
+      .catch((error) => {
+        throw error instanceof Refusal ? error : badRequest(`the body cannot be read: ${(error as Error).message}`)
+      })
+      .then(take, fail)
   }
 
   async #collect(maxBytes: number): Promise<Buffer> {

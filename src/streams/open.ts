@@ -1,6 +1,6 @@
 /** Opens a folder of streams: its logs, and what they hold. */
 import { resolve } from 'node:path'
-import { DurlogError, invalidArgument, ofFileSystem } from '../errors.js'
+import { DurlogError, invalidArgument, isCode, ofFileSystem } from '../errors.js'
 import { native } from '../native/native.js'
 import { type FramingLog as Log, openFraming } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
@@ -60,7 +60,9 @@ export async function openWithInternals(
       create: resolved.create,
     },
     Math.min(FIRST_SEGMENT_BYTES, logSegmentBytes),
-  )
+  ).catch((error) => {
+    throw isCode(error, 'ERR_DURLOG_NOT_FOUND') && !resolved.create ? noStreams(files.dir) : error
+  })
   try {
     onLocked()
     return await openOwned(files, log, resolved, internals)
@@ -158,6 +160,10 @@ async function replay(log: Log, table: StreamTable, from: number): Promise<void>
       entries = []
     }
   }
+}
+
+function noStreams(dir: string): DurlogError {
+  return new DurlogError('ERR_DURLOG_NOT_FOUND', `there are no streams in ${dir}`, { path: dir })
 }
 
 function apart(log: Log, reason: string): DurlogError {

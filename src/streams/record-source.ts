@@ -1,5 +1,5 @@
 /** Finds the records of a stream: in its files, in memory, or in the stream that it was forked from. */
-import { isCode, outOfRange } from '../errors.js'
+import { isCode, ofFileSystem, outOfRange } from '../errors.js'
 import type { StreamCodec } from './encoding.js'
 import type { FolderFiles } from './folder-files.js'
 import type { FileDisk, StreamDisk, StreamState } from './state.js'
@@ -41,7 +41,7 @@ export class RecordSource<V> {
     } catch (error) {
       // A checkpoint may have removed the file.
       if (isCode(error, 'ERR_DURLOG_STREAM_CHANGED')) checkKept(state, from)
-      throw error
+      throw ofFileSystem(error)
     }
   }
 

@@ -255,7 +255,11 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     const isCurrent = (): boolean =>
       !sequencer.isLoading && sequencer.rollbacks === rollbacks && log.nextSeq >= sequencer.position
     try {
-      if (!isCurrent()) throw new DurlogError('ERR_DURLOG_IO', 'a write of the log has failed')
+      if (!isCurrent())
+        throw new DurlogError(
+          'ERR_DURLOG_IO',
+          'a write of the main log has failed, and the streams are being loaded again: call checkpoint again',
+        )
       const done = await this.#checkpointer.run(sequencer.table, sequencer.position, isCurrent)
       this.#failure = undefined
       this.#durationMs = done.durationMs

@@ -1,6 +1,7 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { readArchive } from '../../src/archive/index.js'
+import { listArchive, probeBucket, readArchive } from '../../src/archive/index.js'
 import type { Log, LogRecord } from '../../src/index.js'
 import { archiveAll, archiver, type Plain, plainRecords, store } from '../fixtures/archive.js'
 import { codeOf, scratchDir, scratchLog } from '../fixtures/scratch.js'
@@ -55,4 +56,45 @@ test('the archive alone can be read, and its objects are kept in a cache of boun
   expect(gets()).toBe(before)
   expect(await plain(readArchive({ ...access, from: 1000 }))).toEqual([])
   expect(await codeOf(plain(readArchive({ ...access, uuid: 'none' })))).toBe('ERR_DURLOG_NOT_FOUND')
+})
+
+test('a reader of an archive ends with the reason of its signal within an object', async () => {
+  const s3 = await store()
+  const log = await scratchLog({ segmentBytes: 1 << 20 })
+  await append(log, 1000)
+  await archiveAll(log, s3)
+  const abort = new AbortController()
+  const reason = new Error('enough')
+  let count = 0
+  const read = async () => {
+    for await (const _ of readArchive({ ...s3.access, signal: abort.signal })) if (++count === 10) abort.abort(reason)
+  }
+  await expect(read()).rejects.toBe(reason)
+  expect(count).toBe(10)
+})
+
+test('a piece in the cache that is not whole is downloaded again, and readers at the same time share it', async () => {
+  const s3 = await store()
+  const log = await scratchLog({ segmentBytes: 1 << 20 })
+  await append(log, 1000)
+  await archiveAll(log, s3)
+  const all = await plainRecords(log)
+  const access = { ...s3.access, cache: { dir: scratchDir() } }
+  for (const found of await Promise.all(Array.from({ length: 4 }, () => plain(readArchive(access)))))
+    expect(found).toEqual(all)
+  const pieces = readdirSync(access.cache.dir)
+  expect(pieces).toHaveLength(1)
+  const folder = join(access.cache.dir, pieces[0] as string)
+  const [file = ''] = readdirSync(folder).filter((name) => name.endsWith('.seg'))
+  truncateSync(join(folder, file), 100_000)
+  expect(await plain(readArchive(access))).toEqual(all)
+})
+
+test('a store that does not answer is reported as unreachable by calls that try once', async () => {
+  const { access } = await store()
+  const nowhere = { ...access, endpoint: 'http://127.0.0.1:9' }
+  const code = 'ERR_DURLOG_DESTINATION_UNREACHABLE'
+  expect(await codeOf(plain(readArchive(nowhere)))).toBe(code)
+  expect(await codeOf(listArchive(nowhere))).toBe(code)
+  expect(await codeOf(probeBucket(nowhere))).toBe(code)
 })

@@ -90,4 +90,7 @@ test('doctor reports whether a store is safe for an archive', async () => {
     expect.objectContaining({ check: 'of 32 creates at once, exactly one succeeds', verdict: 'FAIL' }),
   )
   expect(s3.keys()).toEqual([])
+  const none = await durlog(['doctor', where(s3)[0], '--endpoint', 'http://127.0.0.1:9'])
+  expect(none.code).toBe(69)
+  expect(none.stderr.toString()).toContain('ERR_DURLOG_DESTINATION_UNREACHABLE')
 })

@@ -272,3 +272,16 @@ test('every line break and every space of a text is in the lines of its event', 
   const lines = data.split('\n').slice(1)
   expect(lines.map((line) => /^data: ?([^\n]*)$/.exec(line)?.[1])).toEqual(text.split(/\r\n|\r|\n/))
 })
+
+test('a body of a fetch request that breaks off is an error of the client', async () => {
+  const { streams } = await scratchStreams({ exclusive: true })
+  const thrown: unknown[] = []
+  const onError = (error: unknown) => void thrown.push(error)
+  const handler = streamsHandler(streams, { onError })
+  await streams.stream('s').append(1)
+  const body = new ReadableStream({ pull: (controller) => controller.error(new Error('broken off')) })
+  const broken = new Request('http://x/s', { method: 'POST', headers: JSON_TYPE, body, duplex: 'half' } as RequestInit)
+  expect((await handler.fetch(broken)).status).toBe(400)
+  expect(thrown).toEqual([])
+  await handler.close()
+})

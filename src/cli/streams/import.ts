@@ -80,6 +80,7 @@ class FileImport {
     } catch (error) {
       throw new InputError(`can't read ${this.#path}: ${(error as Error).message}`)
     }
+    if ((await this.#file.stat()).isDirectory()) throw new InputError(`can't read ${this.#path}: it is a folder`)
   }
 
   /** Reads what the file has; with `isLast`, its end is that of the last line. */

@@ -1,6 +1,6 @@
 /** One connection of a client to the owner. */
 import { connect, type Socket } from 'node:net'
-import type { DurlogError } from '../../errors.js'
+import { type DurlogError, ofFileSystem } from '../../errors.js'
 import { addressOf } from './address.js'
 import { type Frame, FrameReader, FrameType, FrameWriter, jsonFrame, jsonOf } from './frames.js'
 import { type Hello, receivedError, type Welcome } from './messages.js'
@@ -12,6 +12,8 @@ export interface ConnectionHandler {
   onLost(): void
 }
 
+/** There is no folder yet; the process that tries to open it reports a file in its place. */
+const NO_FOLDER = ['ENOENT', 'ENOTDIR']
 /** The connection is gone, and nothing listens any more or the process has died. */
 const NOT_LISTENING = ['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'ENOTSOCK', 'EPIPE']
 
@@ -33,8 +35,8 @@ export class Connection {
     try {
       address = await addressOf(dir)
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-      throw error
+      if (NO_FOLDER.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
+      throw ofFileSystem(error)
     }
     const socket = connect(address.path)
     try {
@@ -42,7 +44,7 @@ export class Connection {
       return new Connection(socket)
     } catch (error) {
       if (NOT_LISTENING.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
-      throw error
+      throw ofFileSystem(error)
     } finally {
       address.release()
     }

@@ -39,7 +39,8 @@ export class OwnerHost {
     const onEnded = (cause?: unknown): FromOwner => {
       this.#owns = false
       if (this.#thread === thread) this.#thread = undefined
-      const error = new DurlogError('ERR_DURLOG_IO', `the thread that owns ${this.#dir} has ended`, { cause })
+      const reason = cause === undefined ? '' : `: ${(cause as Error).message}`
+      const error = new DurlogError('ERR_DURLOG_IO', `the thread that owns ${this.#dir} has ended${reason}`)
       return { kind: 'failed', error: { code: error.code, message: error.message } }
     }
     const thread = AskedThread.start<ToOwner, FromOwner>(WORKER, 'durlog-streams', onEnded)

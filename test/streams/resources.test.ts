@@ -1,0 +1,40 @@
+/** Lacks of resources are reported by their codes, after which everything works again. */
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { DurlogError, ofFileSystem } from '../../src/errors.js'
+import { openStreams } from '../../src/streams/index.js'
+import { codeOf, scratchDir } from '../fixtures/scratch.js'
+
+const onLinux = process.platform === 'linux' ? test : test.skip
+
+test.each([
+  ['ENOSPC', 28, 'ERR_DURLOG_NO_SPACE'],
+  ['EDQUOT', 122, 'ERR_DURLOG_NO_SPACE'],
+  ['EFBIG', 27, 'ERR_DURLOG_NO_SPACE'],
+  ['EMFILE', 24, 'ERR_DURLOG_TOO_MANY_FILES'],
+  ['ENFILE', 23, 'ERR_DURLOG_TOO_MANY_FILES'],
+  ['ENOMEM', 12, 'ERR_DURLOG_OUT_OF_MEMORY'],
+  ['EIO', 5, 'ERR_DURLOG_IO'],
+])('the error %s of a file of a stream has its code, from Node and from the core', (errnoName, errno, code) => {
+  const ofNode = Object.assign(new Error('no'), { code: errnoName, errno: -errno, syscall: 'write', path: '/f' })
+  const ofCore = new DurlogError('ERR_DURLOG_IO', 'no', { errno, errnoName, syscall: 'write', path: '/f' })
+  for (const error of [ofNode, ofCore])
+    expect(ofFileSystem(error)).toMatchObject({ code, errnoName, errno, syscall: 'write', path: '/f' })
+})
+
+onLinux.each([true, false])('without a file descriptor calls fail with that code (exclusive: %s)', (exclusive) => {
+  const child = fileURLToPath(new URL('descriptors-child.mjs', import.meta.url))
+  const dir = join(scratchDir(), 'streams')
+  const command = `ulimit -n 128; exec "${process.execPath}" "${child}" "${dir}" ${exclusive}`
+  const lines = execFileSync('bash', ['-c', command], { timeout: 60_000 }).toString().trim().split('\n')
+  expect(lines).toEqual([...Array(3).fill('ERR_DURLOG_TOO_MANY_FILES'), 'none none'])
+})
+
+test.each([true, false])('a file in place of the folder is reported (exclusive: %s)', async (exclusive) => {
+  const path = join(scratchDir(), 'file')
+  writeFileSync(path, '')
+  expect(await codeOf(openStreams(path, { exclusive }))).toBe('ERR_DURLOG_NOT_A_LOG')
+})
