@@ -161,6 +161,10 @@ Status RecordWriter::WriteFrames(uint64_t size, const StreamRecord* records, siz
   return Flush(false, crc);
 }
 
+Status RecordWriter::StartWriteback(uint64_t from) {
+  return file_->StartWriteback(from, offset_ - from);
+}
+
 Status RecordWriter::Sync() {
   if (!steps_->Take()) return StoppedError();
   return file_->SyncData();

@@ -58,6 +58,8 @@ class RecordWriter {
   Status WriteFrames(uint64_t size, const StreamRecord* records, size_t count, uint32_t* crc,
                      std::vector<uint64_t>* ends);
   Status Sync();
+  // Starts to write the file from `from` on to the device, and does not wait for it.
+  Status StartWriteback(uint64_t from);
 
  private:
   // Bytes of `scratch_` that are to be written at `offset_`.

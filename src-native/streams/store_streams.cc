@@ -28,6 +28,8 @@ Status WriteIndex(Directory& folder, bool sync, StepLimit* steps, StreamChange* 
   if (sync) {
     if (!steps->Take()) return StoppedError();
     DURLOG_RETURN_IF_ERROR((*file)->SyncData());
+  } else {
+    DURLOG_RETURN_IF_ERROR((*file)->StartWriteback(offset, full));
   }
   change->index.erase(change->index.begin(),
                       change->index.begin() + static_cast<std::ptrdiff_t>(full));
@@ -67,7 +69,7 @@ Status StoreStream(Directory& records_folder, Directory& index_folder, const Str
   const auto write = change->lines ? &RecordWriter::WriteLines : &RecordWriter::WriteFrames;
   DURLOG_RETURN_IF_ERROR(
       (writer.*write)(change->size, records, change->record_count, &change->crc, &ends));
-  if (sync) DURLOG_RETURN_IF_ERROR(writer.Sync());
+  DURLOG_RETURN_IF_ERROR(sync ? writer.Sync() : writer.StartWriteback(change->size));
   change->index.reserve(change->index.size() + ends.size() * kIndexEntryBytes);
   for (size_t i = 0; i < ends.size(); ++i) {
     Store48(ends[i], &change->index);

@@ -35,7 +35,8 @@ struct StreamChange {
 
 // Adds `records` to the files of `changes`, and to their indexes. Then `size` and `crc` are those
 // of the longer file, and `index` is the part of the index after its last full block. With `sync`,
-// syncs each file by the descriptor that it was written with.
+// syncs each file by the descriptor that it was written with; otherwise starts its writeback: the
+// flusher of the system, which is one thread, would write all files during the sync that follows.
 Status StoreStreams(Directory& records_folder, Directory& index_folder,
                     const std::vector<StreamRecord>& records, bool sync, StepLimit* steps,
                     std::vector<StreamChange>* changes);

@@ -36,7 +36,7 @@ import type {
 } from './types.js'
 
 /** Records in memory beyond which appends wait, as a multiple of `checkpointBytes`. */
-const MAX_TAIL_CHECKPOINTS = 4
+const MAX_TAIL_CHECKPOINTS = 8
 /** The pause before a checkpoint that few bytes wait for: so many times the duration of the last one. */
 const PAUSE = 3
 export const OWN_CURSOR = 'durlog-streams'

@@ -10,7 +10,7 @@ export interface StreamsOptions {
   encoding?: StreamEncoding | undefined
   /** The level at which an append settles. Readers see records that have reached it. Default `sync`. */
   durability?: Durability | undefined
-  /** Bytes of records after which a checkpoint begins: 64 KiB to 256 MiB. Default 16 MiB. Twice as many if thousands of streams have changed; four times as many are held in memory. */
+  /** Bytes of records after which a checkpoint begins: 64 KiB to 256 MiB. Default 16 MiB. Twice as many if thousands of streams have changed; up to eight times as many are held in memory. */
   checkpointBytes?: ByteSize | undefined
   /** Milliseconds between two checkpoints while records arrive: 10 to 3,600,000. Default 1000. More if a checkpoint takes long. */
   checkpointMs?: Duration | undefined
