@@ -10,7 +10,8 @@ import { INDEX_ENTRY_BYTES, IndexPart } from './record-index.js'
 import type { FileDisk } from './state.js'
 import type { StreamRecord } from './types.js'
 
-/** Bytes of records that are read at once; one longer record is read whole. */
+/** Records, and bytes of them, that are read at once, in a turn of the event loop; one longer record is read whole. */
+const CHUNK_RECORDS = 1024
 const CHUNK_BYTES = 1 << 18
 /** Bytes of records that are decoded at once: of more, the caches of the processor would lose the strings and objects. */
 const PIECE_BYTES = 1 << 14
@@ -106,7 +107,7 @@ export class StreamFile {
     this.#first = disk.first
     const index = await this.#entries(disk, from, maxBytes === undefined)
     const start = index.end(from - 1)
-    const to = index.nextAfter(start + (maxBytes ?? CHUNK_BYTES), from, index.to - 1)
+    const to = index.nextAfter(start + (maxBytes ?? CHUNK_BYTES), from, Math.min(from + CHUNK_RECORDS, index.to) - 1)
     const end = index.end(to - 1)
     if (!(end > start && end <= disk.bytes)) throw this.#changed(from, 'its index is damaged')
     this.#file ??= await this.#open(this.#path, from)
