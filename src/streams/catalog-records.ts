@@ -95,16 +95,13 @@ export function goneText(name: string): string {
   return JSON.stringify(stored)
 }
 
-/** `older`: the streams that were created before it. */
-export function loadedStream(
-  { name, created, ended, gone, writerSeq, meta, disk, older: files, dropped, producers }: StoredStream,
-  older: ReadonlyMap<string, StreamState>,
-): StreamState {
+/** Without the source of a fork. */
+export function loadedStream(stored: StoredStream): StreamState {
+  const { name, created, ended, gone, writerSeq, meta, disk, older, dropped, producers } = stored
   const options = typeof meta === 'string' ? defaultMeta(meta) : loadedMeta(meta)
   const newest = loadedFile(disk)
-  const loaded = options.retention === undefined ? newest : { ...newest, older: files?.map(loadedFile) ?? [], dropped }
-  const source = options.fork === undefined ? undefined : older.get(options.fork.stream)
-  const state = new StreamState(name, created, loaded, NO_FILES, options, source)
+  const loaded = options.retention === undefined ? newest : { ...newest, older: older?.map(loadedFile) ?? [], dropped }
+  const state = new StreamState(name, created, loaded, NO_FILES, options, undefined)
   state.known = true
   state.gone = gone === true
   state.writerSeq = writerSeq

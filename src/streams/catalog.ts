@@ -8,7 +8,6 @@ import {
   goneText,
   loadedStream,
   type StoredRecord,
-  type StoredStream,
   streamText,
 } from './catalog-records.js'
 import { Pace } from './pace.js'
@@ -26,15 +25,18 @@ const BEGIN = JSON.stringify({ kind: 'begin' } satisfies StoredRecord)
 /** Dead records that the catalog may hold besides as many as there are streams. */
 const SLACK_RECORDS = 4096
 
-/** An entry of a stream in a group. */
+/** An entry of a group. */
 interface Found {
   seq: number
-  record: StoredStream | { kind: 'gone'; name: string }
+  name: string
+  /** Undefined if the stream was deleted. */
+  state: StreamState | undefined
 }
 
 /** The state that the newest complete group leaves. */
 export interface CatalogState {
   head: CatalogHead | undefined
+  /** Without the sources of forks. */
   streams: Map<string, StreamState>
 }
 
@@ -52,7 +54,9 @@ export class Catalog {
 
   /** Throws ERR_DURLOG_CORRUPT, or ERR_DURLOG_VERSION if a newer durlog has written it. */
   async load(): Promise<CatalogState> {
-    const stored = new Map<string, Found>()
+    this.#live.clear()
+    this.#names.clear()
+    const streams = new Map<string, StreamState>()
     const pace = new Pace()
     let head: CatalogHead | undefined
     let group: Found[] = []
@@ -65,42 +69,28 @@ export class Catalog {
           // The previous group has no commit: a crash ended it.
           group = []
         } else if (record.kind !== 'commit') {
-          group.push({ seq, record })
+          group.push({ seq, name: record.name, state: record.kind === 'gone' ? undefined : loadedStream(record) })
         } else {
           if (record.version > FORMAT_VERSION)
             throw new DurlogError('ERR_DURLOG_VERSION', `a newer durlog wrote the catalog in ${this.#log.dir}: upgrade`)
-          for (const found of group) {
-            if (found.record.kind === 'gone') stored.delete(found.record.name)
-            else stored.set(found.record.name, found)
-          }
+          await this.#apply(group, streams, pace)
           group = []
           head = record
         }
       }
     }
-    return { head, streams: await this.#loadedStreams(stored, pace) }
+    return { head, streams }
   }
 
-  /** The oldest stream first: a source is older than its forks, and in the catalog as long as it has any. */
-  async #loadedStreams(stored: ReadonlyMap<string, Found>, pace: Pace): Promise<Map<string, StreamState>> {
-    this.#live.clear()
-    this.#names.clear()
-    const byCreation = new Map<number, Found>()
-    for (const found of stored.values()) {
+  /** A group can hold all streams. */
+  async #apply(group: readonly Found[], streams: Map<string, StreamState>, pace: Pace): Promise<void> {
+    for (const { seq, name, state } of group) {
       const turn = pace.step()
       if (turn !== undefined) await turn
-      byCreation.set((found.record as StoredStream).created, found)
+      if (state === undefined) streams.delete(name)
+      else streams.set(name, state)
+      this.#note(name, state === undefined ? undefined : seq)
     }
-    const streams = new Map<string, StreamState>()
-    // To sort numbers takes a tenth of the time of sorting objects.
-    for (const created of Float64Array.from(byCreation.keys()).sort()) {
-      const turn = pace.step()
-      if (turn !== undefined) await turn
-      const { seq, record } = byCreation.get(created) as Found
-      streams.set(record.name, loadedStream(record as StoredStream, streams))
-      this.#note(record.name, seq)
-    }
-    return streams
   }
 
   /**

@@ -128,6 +128,12 @@ function withEncoding(dir: string, options: ResolvedStreamsOptions, encoding: St
 async function load(log: Log, catalog: Catalog): Promise<{ head: CatalogHead | undefined; table: StreamTable }> {
   const { head, streams } = await catalog.load()
   const table = new StreamTable(streams)
+  const pace = new Pace()
+  for (const state of streams.values()) {
+    const turn = pace.step()
+    if (turn !== undefined) await turn
+    table.adopt(state)
+  }
   if (head === undefined) return { head, table }
   if (head.log !== log.uuid) throw apart(log, `the catalog belongs to another log, ${head.log}`)
   if (head.position < log.firstSeq || head.position > log.nextSeq)

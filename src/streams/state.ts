@@ -65,7 +65,7 @@ export class StreamState {
   readonly created: number
   readonly meta: StreamMeta
   /** The stream whose records it begins with. */
-  readonly source: StreamState | undefined
+  source: StreamState | undefined
   /** The names of files that deleted streams of the same name may have left. */
   replaces: ReadonlySet<string>
   disk: StreamDisk

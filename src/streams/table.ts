@@ -29,13 +29,17 @@ export class StreamTable {
   readonly expiring: Set<StreamState> = new Set()
   readonly #waiting = new Map<string, Set<() => void>>()
 
-  /** `streams`: those that the catalog holds. */
+  /** `streams`: those that the catalog holds. `adopt` each before the table is used. */
   constructor(streams: Map<string, StreamState> = new Map()) {
     this.streams = streams
-    for (const state of streams.values()) {
-      this.#link(state)
-      if (state.disk.dropped !== undefined) this.touch(state)
-    }
+  }
+
+  /** Finds the source of a stream of the catalog, and notes what the stream needs of expiry and of the next checkpoint. */
+  adopt(state: StreamState): void {
+    const { fork } = state.meta
+    if (fork !== undefined) state.source = this.streams.get(fork.stream)
+    this.#link(state)
+    if (state.disk.dropped !== undefined) this.touch(state)
   }
 
   find = (name: string): StreamState | undefined => this.streams.get(name)
