@@ -3,7 +3,7 @@
  * (u48), the payload; little-endian.
  */
 import type { Socket } from 'node:net'
-import { nextTick } from 'node:process'
+import { setImmediate } from 'node:timers'
 import { RECORD_MAX_BYTES } from '../items.js'
 
 export const FrameType = {
@@ -128,8 +128,7 @@ export class FrameWriter {
     this.#end += frame.copy(this.#slab, this.#end)
     if (this.#scheduled) return
     this.#scheduled = true
-    // After the promises that this turn settles.
-    nextTick(() => queueMicrotask(() => this.flush()))
+    setImmediate(() => this.flush())
   }
 
   flush(): void {
