@@ -5,6 +5,7 @@ import { ExitCode } from '../terminal/exit-codes.js'
 import { InputError } from '../terminal/input-error.js'
 import { InterruptedError } from '../terminal/interrupt.js'
 import { OutputClosedError } from '../terminal/output.js'
+import { logFolder } from './streams/rates.js'
 
 export interface Failure {
   code: string
@@ -62,7 +63,9 @@ const INPUT_CODES: Record<number, string> = { [ExitCode.usage]: 'USAGE', [ExitCo
 
 /** Whether the command has this option. */
 type Has = (flag: string) => boolean
+type Advice = (has: Has, error: DurlogError) => string
 
+export const HOLDS_STREAMS = 'the folder contains streams, and their log is DIR/log'
 const READ_SALVAGE = '"durlog cat DIR --salvage" prints the intact records'
 const SEEK = '"durlog cursors DIR --seek NAME --from SEQ" sets the position of the cursor'
 const SYSTEM_LOG = 'the device refused a write: look at the system log (dmesg), then run "durlog verify DIR"'
@@ -70,11 +73,13 @@ const SYSTEM_LOG = 'the device refused a write: look at the system log (dmesg), 
 /** Whether the command works on a folder of streams. */
 const isOfStreams = (has: Has): boolean => has('--prefix')
 
-const ADVICE: Partial<Record<DurlogErrorCode, (has: Has) => string>> = {
-  ERR_DURLOG_NOT_FOUND: (has) =>
-    isOfStreams(has)
-      ? 'check the names; "durlog streams DIR append NAME" creates a folder of streams, and a stream'
-      : 'check the name of the folder; "durlog append DIR" creates a log',
+const ADVICE: Partial<Record<DurlogErrorCode, Advice>> = {
+  ERR_DURLOG_NOT_FOUND: (has, { path }) =>
+    path !== undefined && logFolder(path).hasStreams
+      ? `${HOLDS_STREAMS}; "durlog streams DIR ls" lists them`
+      : isOfStreams(has)
+        ? 'check the names; "durlog streams DIR append NAME" creates a folder of streams, and a stream'
+        : 'check the name of the folder; "durlog append DIR" creates a log',
   ERR_DURLOG_NOT_A_LOG: () => 'the folder holds something else: name an empty or a new one',
   ERR_DURLOG_LOCKED: (has) => {
     if (isOfStreams(has))
@@ -129,7 +134,7 @@ export function toFailure(error: unknown, has: Has): Failure {
     for (const key of Object.keys(error)) {
       if (key !== 'code' && key !== 'cause') details[key] = (error as unknown as Record<string, unknown>)[key]
     }
-    return { code, message, advice: ADVICE[code]?.(has) ?? '', exitCode: EXIT_CODES[code], details }
+    return { code, message, advice: ADVICE[code]?.(has, error) ?? '', exitCode: EXIT_CODES[code], details }
   }
   if (error instanceof InputError) {
     const code = INPUT_CODES[error.exitCode] ?? 'BAD_INPUT'

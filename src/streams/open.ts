@@ -1,4 +1,5 @@
 /** Opens a folder of streams: its logs, and what they hold. */
+import { readdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { DurlogError, invalidArgument, isCode, ofFileSystem } from '../errors.js'
 import { native } from '../native/native.js'
@@ -50,6 +51,7 @@ export async function openWithInternals(
   const { logSegmentBytes = LOG_SEGMENT_BYTES, onLocked = () => {} } = internals
   const resolved = resolveStreamsOptions(options)
   const files = new FolderFiles(resolve(resolveDir(dir)))
+  await refuseLog(files.dir)
   const log = await openFraming(
     files.log,
     {
@@ -166,6 +168,14 @@ async function replay(log: Log, table: StreamTable, from: number): Promise<void>
       entries = []
     }
   }
+}
+
+async function refuseLog(dir: string): Promise<void> {
+  const names = await readdir(dir).catch((): string[] => [])
+  if (!names.some((name) => name.endsWith('.seg'))) return
+  throw new DurlogError('ERR_DURLOG_NOT_A_LOG', `${dir} contains a log, not streams: choose another folder`, {
+    path: dir,
+  })
 }
 
 function noStreams(dir: string): DurlogError {

@@ -58,6 +58,17 @@ test('a port in use: the advice names --port', async () => {
   expect([code, stderr]).toEqual([74, expect.stringMatching(/EADDRINUSE.*\n {2}.*another one with --port/)])
 })
 
+test('a folder of streams is no log: the message names the commands for streams', async () => {
+  const dir = join(scratchDir(), 'streams')
+  await (await openStreams(dir)).close()
+  for (const command of ['cat', 'stat', 'verify']) {
+    const { code, stderr } = await durlog([command, dir])
+    expect([code, stderr]).toEqual([66, expect.stringMatching(/contains streams.*"durlog streams DIR ls"/)])
+  }
+  const { code, stderr } = await durlog(['append', dir], 'x\n')
+  expect([code, stderr]).toEqual([64, expect.stringMatching(/contains streams.*"durlog streams DIR append NAME"/)])
+})
+
 test('a stream that does not exist is NOT_FOUND, as a log that does not exist', async () => {
   const dir = join(scratchDir(), 'streams')
   await (await openStreams(dir)).close()

@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { fileNameOf } from '../../src/streams/file-name.js'
 import { openStreams, type StreamsCheckpoint } from '../../src/streams/index.js'
-import { codeOf, scratchDir } from '../fixtures/scratch.js'
+import { codeOf, scratchDir, scratchLog } from '../fixtures/scratch.js'
 import { all, linesOf, scratchStreams, values } from '../fixtures/streams.js'
 
 test('the file of a JSON stream is JSON Lines with the values, after every checkpoint', async () => {
@@ -224,6 +224,12 @@ test('the log is trimmed once a checkpoint has moved its segments', async () => 
   await streams.checkpoint()
   const segments = readdirSync(join(dir, 'log')).filter((file) => file.endsWith('.seg'))
   expect(segments.length).toBeLessThan(3)
+})
+
+test.each([false, true])('a folder with a log does not become one of streams (exclusive: %s)', async (exclusive) => {
+  const { dir } = await scratchLog()
+  expect(await codeOf(openStreams(dir, { exclusive }))).toBe('ERR_DURLOG_NOT_A_LOG')
+  expect(existsSync(join(dir, 'log'))).toBe(false)
 })
 
 test('a folder without streams is not created without the create option, and another encoding is refused', async () => {
