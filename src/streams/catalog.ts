@@ -36,7 +36,7 @@ interface Found {
 /** The state that the newest complete group leaves. */
 export interface CatalogState {
   head: CatalogHead | undefined
-  /** Without the sources of forks. */
+  /** The oldest first; without the sources of forks. */
   streams: Map<string, StreamState>
 }
 
@@ -79,7 +79,7 @@ export class Catalog {
         }
       }
     }
-    return { head, streams }
+    return { head, streams: await oldestFirst(streams, pace) }
   }
 
   /** A group can hold all streams. */
@@ -172,6 +172,26 @@ export class Catalog {
       throw new DurlogError('ERR_DURLOG_CORRUPT', message, { lostFirst: seq, lostLast: seq, cause })
     }
   }
+}
+
+async function oldestFirst(streams: ReadonlyMap<string, StreamState>, pace: Pace): Promise<Map<string, StreamState>> {
+  const byCreation = new Map<number, StreamState>()
+  // Sorting numbers takes a tenth of the time of sorting objects.
+  const positions = new Float64Array(streams.size)
+  for (const state of streams.values()) {
+    const turn = pace.step()
+    if (turn !== undefined) await turn
+    positions[byCreation.size] = state.created
+    byCreation.set(state.created, state)
+  }
+  const sorted = new Map<string, StreamState>()
+  for (const created of positions.sort()) {
+    const turn = pace.step()
+    if (turn !== undefined) await turn
+    const state = byCreation.get(created) as StreamState
+    sorted.set(state.name, state)
+  }
+  return sorted
 }
 
 /** Appends records a slice at a time, so that neither memory nor a turn of the event loop holds all of them. */
