@@ -12,7 +12,9 @@ import type { StreamRecord } from './types.js'
 
 /** Records, and bytes of them, that are read at once, in a turn of the event loop; one longer record is read whole. */
 const CHUNK_RECORDS = 1024
-const CHUNK_BYTES = 1 << 18
+const CHUNK_BYTES_OF_LINES = 1 << 18
+/** More: a frame takes less time to decode than a line, and each read takes a turn. */
+const CHUNK_BYTES_OF_FRAMES = 1 << 20
 /** Bytes of records that are decoded at once: of more, the caches of the processor would lose the strings and objects. */
 const PIECE_BYTES = 1 << 14
 /** Entries of the index that are read at once, and if the caller will not read on. */
@@ -107,7 +109,8 @@ export class StreamFile {
     this.#first = disk.first
     const index = await this.#entries(disk, from, maxBytes === undefined)
     const start = index.end(from - 1)
-    const to = index.nextAfter(start + (maxBytes ?? CHUNK_BYTES), from, Math.min(from + CHUNK_RECORDS, index.to) - 1)
+    const most = maxBytes ?? (this.#codec.lines ? CHUNK_BYTES_OF_LINES : CHUNK_BYTES_OF_FRAMES)
+    const to = index.nextAfter(start + most, from, Math.min(from + CHUNK_RECORDS, index.to) - 1)
     const end = index.end(to - 1)
     if (!(end > start && end <= disk.bytes)) throw this.#changed(from, 'its index is damaged')
     this.#file ??= await this.#open(this.#path, from)

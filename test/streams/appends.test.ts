@@ -188,7 +188,7 @@ test.each([
   expect(await codeOf(streams.stream('s').append(1, options as never))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
 })
 
-test('appends wait for a checkpoint if four times checkpointBytes are in memory, and none is lost', async () => {
+test('appends wait for a checkpoint if eight times checkpointBytes are in memory, and none is lost', async () => {
   const { streams } = await scratchStreams({ checkpointBytes: 65_536 })
   const value = 'x'.repeat(10_000)
   const results = await Promise.all(Array.from({ length: 200 }, () => streams.stream('s').append(value)))
