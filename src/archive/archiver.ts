@@ -17,13 +17,18 @@ export class LogArchiver extends EventEmitter<ArchiveEvents> implements Archiver
     this.#work = new ArchiveWork(new Bucket(bucket, closing.signal), log.dir, closing, {
       flushMs,
       flushBytes,
-      onForked: (generation, from) => void this.emit('forked', generation, from),
+      onForked: (generation, from) => this.#announce('forked', generation, from),
     })
     this.#carrier = new Carrier(log, this.#work, carrier)
-    this.#carrier.on('shipped', (seq) => this.emit('archived', seq))
-    this.#carrier.on('lagging', (lag) => this.emit('lagging', lag))
-    this.#carrier.on('retry', (retry) => this.emit('retry', retry))
+    this.#carrier.on('shipped', (seq) => this.#announce('archived', seq))
+    this.#carrier.on('lagging', (lag) => this.#announce('lagging', lag))
+    this.#carrier.on('retry', (retry) => this.#announce('retry', retry))
     this.#carrier.on('error', (error) => this.emit('error', error))
+  }
+
+  /** An error of a listener is an uncaught exception, not one of the store. */
+  #announce<N extends keyof ArchiveEvents>(name: N, ...args: ArchiveEvents[N]): void {
+    queueMicrotask(() => this.emit(name, ...(args as never)))
   }
 
   stats(): ArchiveStats {

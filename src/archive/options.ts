@@ -2,6 +2,7 @@
 import { invalidArgument } from '../errors.js'
 import type { ReadableLog } from '../index.js'
 import { bag, shown, whole } from '../options/checks.js'
+import { checkCursorName } from '../options/cursor-options.js'
 import { type ResolvedCarrierOptions, resolveShipperOptions } from '../ship/options.js'
 import { BUCKET_OPTION_NAMES, type ResolvedBucket, resolveBucket } from './bucket-options.js'
 import type { ArchiveOptions } from './types.js'
@@ -39,6 +40,7 @@ export function resolveArchiveOptions(log: unknown, options: unknown): ResolvedA
   const given = bag('archive options', options, NAMES) as unknown as ArchiveOptions
   const flushMs = whole('flushMs', given.flushMs, { min: 1, max: MAX_MS, unit: 'milliseconds' }, 10_000)
   const { cursor = 'archive', retryForMs, laggingMs = Math.min(MAX_MS, LAGGING_FLUSHES * flushMs), signal } = given
+  checkCursorName(cursor)
   return {
     bucket: resolveBucket(given),
     carrier: resolveShipperOptions(log as ReadableLog, {

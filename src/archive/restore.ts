@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { DurlogError } from '../errors.js'
+import { DurlogError, ofFileSystem } from '../errors.js'
 import type { Log } from '../index.js'
 import { open, openRestored } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
@@ -18,6 +18,7 @@ import { readCursors } from './cursors.js'
 import type { Manifest, PieceEntry } from './manifest.js'
 import { factsOf, HEADER_BYTES, offsetOfSeq, type PieceFacts, sha256Of } from './piece.js'
 import { readRanges } from './ranges.js'
+import { RestoreLock } from './restore-lock.js'
 import { type ResolvedRestore, resolveRestore } from './restore-options.js'
 import { damaged, endOfBatches, factsBefore, follows, wantedPieces } from './restore-plan.js'
 import { RestoredFiles } from './restored-files.js'
@@ -71,14 +72,20 @@ export class ArchiveRestore {
   }
 
   async run(): Promise<RestoreArchiveReport> {
-    const before = enterFolder<Mark>(this.#folder)
+    enterFolder(this.#folder)
+    const lock = await RestoreLock.take(this.#folder)
     try {
+      // Another restore may have finished just now.
+      const before = enterFolder<Mark>(this.#folder)
       while (!(await this.#attempt(before))) {
         // Again, after a pause.
       }
       return await this.#finish(before !== undefined)
+    } catch (error) {
+      throw ofFileSystem(error)
     } finally {
       await this.#files?.close()
+      await lock.release()
     }
   }
 
@@ -271,7 +278,10 @@ export class ArchiveRestore {
     const segment = await new Segments(this.#dir).find(next)
     if (segment !== undefined && segment.firstSeq < next) next = await endOfBatches(this.#dir, segment.firstSeq, next)
     if (next <= log.firstSeq)
-      throw new DurlogError('ERR_DURLOG_NOT_FOUND', `the archive begins with record ${log.firstSeq}, which is later`)
+      throw new DurlogError(
+        'ERR_DURLOG_NOT_FOUND',
+        `the archive begins with record ${log.firstSeq}: neither it nor a whole batch is before the end of the restore`,
+      )
     await log.truncateAfter(next - 1)
   }
 }

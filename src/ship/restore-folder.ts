@@ -11,23 +11,36 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { DurlogError } from '../errors.js'
+import { DurlogError, ofFileSystem } from '../errors.js'
 
 const NAME = 'restoring'
 const MAKING = 'restoring.new'
+/** Of the lock that a restore holds which writes files of the log. */
+export const LOCK_FOLDER = 'restoring.lock'
 
 /**
  * The mark of an unfinished restore of this folder: the properties that a continued restore must have in common with the first
  * run. Undefined for an empty folder. Creates the folder if it is missing.
  */
 export function enterFolder<Mark>(dir: string): Mark | undefined {
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
-  const names = readdirSync(dir)
+  makeFolder(dir)
+  const names = readdirSync(dir).filter((name) => name !== LOCK_FOLDER)
   if (names.includes(NAME)) return JSON.parse(readFileSync(join(dir, NAME), 'utf8')) as Mark
   if (names.length === 0 || (names.length === 1 && names[0] === MAKING)) return undefined
   throw new DurlogError('ERR_DURLOG_NOT_EMPTY', `${dir} is not empty: restore into a new or empty folder`, {
     path: dir,
   })
+}
+
+function makeFolder(dir: string): void {
+  try {
+    mkdirSync(dir, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    const isFile = ['EEXIST', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
+    if (!isFile) throw ofFileSystem(error)
+    const message = `${dir} is, or lies below, a file: restore into a new or empty folder`
+    throw new DurlogError('ERR_DURLOG_NOT_EMPTY', message, { path: dir })
+  }
 }
 
 /** Writes the mark, which is on the device before the first record is. */

@@ -1,5 +1,7 @@
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import type { Log } from '../../src/index.js'
 import { open, verify } from '../../src/index.js'
@@ -285,4 +287,16 @@ test('a folder that is not empty is not restored into', async () => {
   const { restoreArchive } = await import('../../src/archive/index.js')
   expect(await codeOf(restoreArchive(dir, s3.access))).toBe('ERR_DURLOG_NOT_EMPTY')
   expect(await codeOf(open(dir).then((found) => found.close()))).toBe('none')
+})
+
+test('archive refuses the name of a cursor at once', async () => {
+  const s3 = await store()
+  const log = await scratchLog()
+  for (const cursor of ['', '../x', 'a b']) expect(() => archiver(log, s3, { cursor })).toThrow('1 to 64 letters')
+})
+
+test('an error of a listener is an uncaught exception, and no failure of the store', () => {
+  const child = fileURLToPath(new URL('throwing-listener-child.mjs', import.meta.url))
+  const output = execFileSync(process.execPath, [child, scratchDir()], { timeout: 60_000 }).toString()
+  expect(JSON.parse(output)).toEqual({ uncaught: ['from a listener'], retries: 0 })
 })

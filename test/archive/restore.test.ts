@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, statSync, truncateSync } from 'node:fs'
+import { readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -163,4 +163,27 @@ test('a restore to any of 100 moments is the prefix of the log up to that moment
       expect(await plainRecordsIn(dir)).toEqual(expected)
     }
   }
+})
+
+test('a second restore into a folder is refused while the first one runs, and leaves it alone', async () => {
+  const s3 = await store()
+  const log = await scratchLog({ segmentBytes: 65_536 })
+  for (let at = 0; at < 300; at++) await log.append(`record ${at} ${'x'.repeat(1000)}`, { durability: 'memory' })
+  await archiveAll(log, s3)
+  const dir = join(scratchDir(), 'restored')
+  const restores = Array.from({ length: 4 }, () => codeOf(restoreArchive(dir, s3.access)))
+  const refused = (await Promise.all(restores)).filter((code) => code !== 'none')
+  expect(refused).toHaveLength(3)
+  // The latter if the first one has ended.
+  for (const code of refused) expect(['ERR_DURLOG_LOCKED', 'ERR_DURLOG_NOT_EMPTY']).toContain(code)
+  expect(await plainRecordsIn(dir)).toEqual(await plainRecords(log))
+  expect(readdirSync(dir).filter((name) => name.startsWith('restoring'))).toEqual([])
+})
+
+test('a file in place of the folder is refused', async () => {
+  const s3 = await store()
+  const path = join(scratchDir(), 'file')
+  writeFileSync(path, '')
+  for (const dir of [path, join(path, 'below')])
+    expect(await codeOf(restoreArchive(dir, s3.access))).toBe('ERR_DURLOG_NOT_EMPTY')
 })

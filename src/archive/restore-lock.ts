@@ -1,0 +1,39 @@
+/** Keeps two restores from writing to one folder: a small log in the folder, which the restore has open, has the lock. */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DurlogError, isCode } from '../errors.js'
+import { type Log, open } from '../index.js'
+import { LOCK_FOLDER } from '../ship/restore-folder.js'
+
+export class RestoreLock {
+  readonly #path: string
+  readonly #log: Log
+
+  private constructor(path: string, log: Log) {
+    this.#path = path
+    this.#log = log
+  }
+
+  /** Rejects with ERR_DURLOG_LOCKED if another restore writes to `folder`. */
+  static async take(folder: string): Promise<RestoreLock> {
+    const path = join(folder, LOCK_FOLDER)
+    try {
+      return new RestoreLock(path, await open(path, { segmentBytes: 65_536, preallocate: 'none', strategy: 'pwrite' }))
+    } catch (error) {
+      if (!isCode(error, 'ERR_DURLOG_LOCKED')) throw error
+      const { ownerPid } = error
+      throw new DurlogError(
+        'ERR_DURLOG_LOCKED',
+        `${ownerPid === undefined ? 'another process' : `process ${ownerPid}`} restores into ${folder} now: wait until it ends, or use another folder`,
+        { path: folder, ...(ownerPid !== undefined && { ownerPid }) },
+      )
+    }
+  }
+
+  async release(): Promise<void> {
+    // Before the lock is free, so that no lock of another restore is removed. Windows removes no file that is open: there the files
+    // stay, and do no harm.
+    await rm(this.#path, { recursive: true, force: true }).catch(() => {})
+    await this.#log.close().catch(() => {})
+  }
+}
