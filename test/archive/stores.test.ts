@@ -18,37 +18,33 @@ describe.each(['versitygw', 'seaweedfs', 'moto'] as const)('%s', (name) => {
   const missing = missingStore(name)
   if (missing !== '') process.stdout.write(`skipped: ${missing}\n`)
 
-  test.skipIf(missing !== '')(
-    'is judged by the probe, and serves an archive and its restores',
-    async () => {
-      const store = await start(name)
-      const failed = (await probeBucket(store.access)).filter(({ ok }) => !ok)
-      if (SAFE.includes(name)) expect(failed).toEqual([])
-      if (failed.length > 0) return
-      const log = await scratchLog({ segmentBytes: 65_536 })
-      const archiver = archive(log, { ...store.access, flushMs: 60_000 })
-      onTestFinished(() => archiver.close())
-      const refused = new Promise<string>((resolve) => archiver.once('error', ({ code }) => resolve(code)))
-      for (let part = 0; part < 5; part++) {
-        for (let at = 0; at < 100; at++)
-          await log.append(`record ${log.nextSeq} ${'x'.repeat(300)}`, { durability: 'memory' })
-        const outcome = await Promise.race([archiver.idle().then(() => 'archived', String), refused])
-        // The second probe may find what the first one did not.
-        if (outcome !== 'archived' && !SAFE.includes(name)) return
-        expect(outcome).toBe('archived')
-      }
-      const dir = join(scratchDir(), 'restored')
-      await restoreArchive(dir, store.access)
-      expect(await plainRecordsIn(dir)).toEqual(await plainRecords(log))
-      if (name === 'moto') return
-      await store.kill()
-      await log.append('while the store is down')
-      await store.start()
-      await archiver.idle()
-      const again = join(scratchDir(), 'restored')
-      await restoreArchive(again, store.access)
-      expect(await plainRecordsIn(again)).toEqual(await plainRecords(log))
-    },
-    120_000,
-  )
+  test.skipIf(missing !== '')('is judged by the probe, and serves an archive and its restores', async () => {
+    const store = await start(name)
+    const failed = (await probeBucket(store.access)).filter(({ ok }) => !ok)
+    if (SAFE.includes(name)) expect(failed).toEqual([])
+    if (failed.length > 0) return
+    const log = await scratchLog({ segmentBytes: 65_536 })
+    const archiver = archive(log, { ...store.access, flushMs: 60_000 })
+    onTestFinished(() => archiver.close())
+    const refused = new Promise<string>((resolve) => archiver.once('error', ({ code }) => resolve(code)))
+    for (let part = 0; part < 5; part++) {
+      for (let at = 0; at < 100; at++)
+        await log.append(`record ${log.nextSeq} ${'x'.repeat(300)}`, { durability: 'memory' })
+      const outcome = await Promise.race([archiver.idle().then(() => 'archived', String), refused])
+      // The second probe may find what the first one did not.
+      if (outcome !== 'archived' && !SAFE.includes(name)) return
+      expect(outcome).toBe('archived')
+    }
+    const dir = join(scratchDir(), 'restored')
+    await restoreArchive(dir, store.access)
+    expect(await plainRecordsIn(dir)).toEqual(await plainRecords(log))
+    if (name === 'moto') return
+    await store.kill()
+    await log.append('while the store is down')
+    await store.start()
+    await archiver.idle()
+    const again = join(scratchDir(), 'restored')
+    await restoreArchive(again, store.access)
+    expect(await plainRecordsIn(again)).toEqual(await plainRecords(log))
+  })
 })

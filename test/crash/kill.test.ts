@@ -200,7 +200,7 @@ test.each(STRATEGIES)(
     }
     await Promise.all([lane(), lane()])
   },
-  60_000 + rounds * 2_000,
+  240_000 + rounds * 2_000,
 )
 
 afterAll(() => {

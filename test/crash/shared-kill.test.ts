@@ -197,7 +197,7 @@ function report(): void {
 
 test.skipIf(platform() !== 'linux')(
   `${kills} kills of random members among 2 to 6 lose nothing that was acknowledged`,
-  { timeout: 60_000 + kills * 4000 },
+  { timeout: 240_000 + kills * 4000 },
   async () => {
     while (totals.kills < kills) {
       const dir = join(scratchDir(), 'log')

@@ -161,4 +161,4 @@ test('over kill -9 of the worker that owns the folder each append is stored once
   expect([kills, owners.size]).toEqual([KILLS, KILLS])
   await events
   expect(subscriber.values).toEqual(expected('/s0'))
-}, 120_000)
+})

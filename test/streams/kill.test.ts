@@ -109,5 +109,5 @@ test(
     expect(totals.lines).toBeGreaterThan(0)
     expect(totals.removed).toBeGreaterThan(0)
   },
-  60_000 + kills * 5_000,
+  240_000 + kills * 10_000,
 )

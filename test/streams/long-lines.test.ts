@@ -79,5 +79,4 @@ test.skipIf(isMissing)(
     await new Promise((resolve) => setImmediate(resolve))
     expect(lines.map((line) => JSON.parse(line))).toEqual(stored)
   },
-  120_000,
 )

@@ -254,7 +254,7 @@ test('a cursor stays that of its process when the owner changes', async () => {
 
 test.each([true, false])('an error of a listener ends no checkpoint and no call (exclusive: %s)', (exclusive) => {
   const child = fileURLToPath(new URL('throwing-listener-child.mjs', import.meta.url))
-  const output = execFileSync(process.execPath, [child, folder(), String(exclusive)], { timeout: 60_000 })
+  const output = execFileSync(process.execPath, [child, folder(), String(exclusive)], { timeout: 240_000 })
   const lines = output.toString().trim().split('\n')
   expect(lines.filter((line) => line.startsWith('stored'))).toEqual(['stored 0', 'stored 1'])
   expect(lines.filter((line) => line.startsWith('uncaught'))).toEqual(Array(2).fill('uncaught: from a listener'))

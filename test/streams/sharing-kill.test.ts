@@ -129,5 +129,5 @@ test(
     expect(totals.acknowledged).toBeGreaterThan(kills)
     expect(totals.followed).toBeGreaterThan(0)
   },
-  60_000 + kills * 10_000,
+  240_000 + kills * 10_000,
 )
