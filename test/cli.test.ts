@@ -7,37 +7,51 @@ import { durlog, startDurlog } from './fixtures/command.js'
 import { openUntilDone, records, scratchDir, texts } from './fixtures/scratch.js'
 
 const json = (bytes: Buffer): unknown => JSON.parse(bytes.toString())
+/** The folder of a closed log that holds the records `held`. */
+async function logOf(...held: string[]): Promise<string> {
+  const dir = join(scratchDir(), 'log')
+  const log = await open(dir)
+  await log.appendBatch(held)
+  await log.close()
+  return dir
+}
+
+async function stored(dir: string): Promise<string[]> {
+  const log = await openUntilDone(dir, { readOnly: true })
+  return texts(log.read())
+}
+
 const lines = (count: number): string => Array.from({ length: count }, (_, i) => `${i + 1}\n`).join('')
 
 describe('append and cat', () => {
-  test('a million lines appended at sync are printed byte for byte, and verify finds the log clean', async () => {
+  test('200,000 lines appended at sync are printed byte for byte, and verify finds the log clean', async () => {
     const dir = join(scratchDir(), 'log')
-    const input = lines(1_000_000)
-    const appended = await durlog(['append', dir, '--durability', 'sync', '--json'], input)
+    const count = 200_000
+    const input = lines(count)
+    const appended = await durlog(['append', dir, '--durability', 'sync', '--segment-bytes', '1M', '--json'], input)
     expect(appended.stderr).toBe('')
-    expect(json(appended.stdout)).toMatchObject({ records: 1_000_000, first: 0, last: 999_999, durability: 'sync' })
+    expect(json(appended.stdout)).toMatchObject({ records: count, first: 0, last: count - 1, durability: 'sync' })
     const printed = await durlog(['cat', dir])
     const sha = (data: string | Buffer): string => createHash('sha256').update(data).digest('hex')
     expect(sha(printed.stdout)).toBe(sha(input))
     const verified = await durlog(['verify', dir, '--json'])
     expect(verified.code).toBe(0)
-    expect(json(verified.stdout)).toMatchObject({ state: 'clean', records: 1_000_000, problems: [] })
+    expect(json(verified.stdout)).toMatchObject({ state: 'clean', records: count, problems: [] })
   })
 
   test.each(['memory', 'async', 'sync', 'full'])('append at %s prints the assigned seqs', async (durability) => {
-    const dir = join(scratchDir(), 'log')
-    await durlog(['append', dir], 'first\n')
+    const dir = await logOf('first')
     const { code, stdout } = await durlog(['append', dir, '--durability', durability], 'a\nb\nc')
     expect(code).toBe(0)
     expect(stdout.toString()).toMatch(new RegExp(`^appended 3 records, seq 1 to 3, at ${durability} in`))
-    expect((await durlog(['cat', dir, '--from', '2'])).stdout.toString()).toBe('b\nc\n')
+    expect(await stored(dir)).toEqual(['first', 'a', 'b', 'c'])
   })
 
   test.each(['mmap', 'pwrite', 'direct'])('append works with strategy %s', async (strategy) => {
     const dir = join(scratchDir(), 'log')
-    const input = lines(50_000)
+    const input = lines(40_000)
     expect((await durlog(['append', dir, '--strategy', strategy, '--segment-bytes', '1M'], input)).code).toBe(0)
-    expect((await durlog(['cat', dir])).stdout.toString()).toBe(input)
+    expect((await stored(dir)).map((text) => `${text}\n`).join('')).toBe(input)
   })
 
   test('length-prefixed records of any bytes are printed as they were appended', async () => {
@@ -59,7 +73,7 @@ describe('append and cat', () => {
     const dir = scratchDir()
     writeFileSync(join(dir, 'input'), 'a\nb\n')
     expect((await durlog(['append', join(dir, 'log'), join(dir, 'input')])).code).toBe(0)
-    expect((await durlog(['cat', join(dir, 'log')])).stdout.toString()).toBe('a\nb\n')
+    expect(await stored(join(dir, 'log'))).toEqual(['a', 'b'])
     expect((await durlog(['append', join(dir, 'log'), join(dir, 'none')])).code).toBe(65)
   })
 
@@ -73,7 +87,7 @@ describe('append and cat', () => {
       expect.stringContaining('line 2 has more'),
     ])
     expect(json(long.stdout)).toMatchObject({ records: 1, first: 0, last: 0 })
-    expect((await durlog(['cat', dir])).stdout.toString()).toBe('fine\n')
+    expect(await stored(dir)).toEqual(['fine'])
   })
 
   test('cat --json prints seq, timestamp and data, and marks base64', async () => {
