@@ -1,11 +1,11 @@
 /** Reads the records of a stream from its files and their indexes, up to a checkpoint. One file is open at a time. */
-import { type FileHandle, open } from 'node:fs/promises'
 import { DurlogError } from '../errors.js'
 import { native } from '../native/native.js'
 import { decodeLines, type StreamCodec } from './encoding.js'
 import { EMPTY } from './entry.js'
 import type { FolderFiles } from './folder-files.js'
 import { frameData } from './frame.js'
+import { ReadFile } from './read-file.js'
 import { INDEX_ENTRY_BYTES, IndexPart } from './record-index.js'
 import type { FileDisk } from './state.js'
 import type { StreamRecord } from './types.js'
@@ -46,8 +46,8 @@ export class StreamFile {
   readonly #files: FolderFiles
   readonly #owner: FileOwner
   readonly #codec: StreamCodec
-  #file: FileHandle | undefined
-  #index: FileHandle | undefined
+  #file: ReadFile | undefined
+  #index: ReadFile | undefined
   /** The entries that were read last. */
   #part = NO_PART
   /** The chunk that is being consumed. */
@@ -152,10 +152,10 @@ export class StreamFile {
   }
 
   async #closeFiles(): Promise<void> {
-    await this.#file?.close()
-    await this.#index?.close()
+    const files = [this.#file, this.#index]
     this.#file = undefined
     this.#index = undefined
+    for (const file of files) await file?.close()
     this.#part = NO_PART
     this.#checked = 0
     this.#crc = 0
@@ -190,16 +190,16 @@ export class StreamFile {
     throw this.#changed(seq, 'the record is damaged')
   }
 
-  async #open(path: string, seq: number): Promise<FileHandle> {
+  async #open(path: string, seq: number): Promise<ReadFile> {
     try {
-      return await open(path, 'r')
+      return await ReadFile.open(path)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw this.#changed(seq, `${path} is missing`)
       throw error
     }
   }
 
-  async #range(file: FileHandle, start: number, end: number, seq: number): Promise<Buffer> {
+  async #range(file: ReadFile, start: number, end: number, seq: number): Promise<Buffer> {
     const bytes = Buffer.allocUnsafe(end - start)
     for (let at = 0; at < bytes.length; ) {
       const { bytesRead } = await file.read(bytes, at, bytes.length - at, start + at)

@@ -38,3 +38,9 @@ test.each([true, false])('a file in place of the folder is reported (exclusive: 
   writeFileSync(path, '')
   expect(await codeOf(openStreams(path, { exclusive }))).toBe('ERR_DURLOG_NOT_A_LOG')
 })
+
+onLinux.each([true, false])('readers that are abandoned leave no file open (exclusive: %s)', (exclusive) => {
+  const child = fileURLToPath(new URL('abandoned-child.mjs', import.meta.url))
+  const args = ['--expose-gc', child, join(scratchDir(), 'streams'), String(exclusive)]
+  expect(execFileSync(process.execPath, args, { timeout: 60_000 }).toString().trim()).toBe('0 0')
+})

@@ -9,11 +9,16 @@ export interface RemoteReadContext {
   onEnd(): void
 }
 
+/** Ends reads whose callers have left the iteration without an end: the owner would keep their files open. */
+const abandoned = new FinalizationRegistry<() => void>((end) => end())
+
 export class RemoteRead {
   readonly #request: ReadRequest
   readonly #context: RemoteReadContext
   #batches: Buffer[] = []
   #ended = false
+  /** Its caller reads no more. */
+  #isOver = false
   #error: unknown
   #wake: (() => void) | undefined
   /** After the last record that was received. */
@@ -56,7 +61,13 @@ export class RemoteRead {
     this.#awaken()
   }
 
-  async *records(signal: AbortSignal | undefined): AsyncGenerator<SentRecord, void, undefined> {
+  records(signal: AbortSignal | undefined): AsyncGenerator<SentRecord, void, undefined> {
+    const records = this.#records(signal)
+    abandoned.register(records, () => this.#end())
+    return records
+  }
+
+  async *#records(signal: AbortSignal | undefined): AsyncGenerator<SentRecord, void, undefined> {
     const forgetSignal = onAbort(signal, () => this.#awaken())
     try {
       for (;;) {
@@ -75,9 +86,15 @@ export class RemoteRead {
       }
     } finally {
       forgetSignal()
-      if (!this.#ended) this.#context.send(FrameType.endRead)
-      this.#context.onEnd()
+      this.#end()
     }
+  }
+
+  #end(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    if (!this.#ended) this.#context.send(FrameType.endRead)
+    this.#context.onEnd()
   }
 
   /** A list of the next owner repeats names. */
