@@ -116,9 +116,15 @@ export class KillModel {
   /** The files of a stream hold its records once, and there is no file of an earlier stream of its name. */
   #checkFiles({ dir }: Streams<unknown>, name: string, info: StreamInfo | undefined): void {
     const fileName = fileNameOf(name)
-    const files = readdirSync(join(dir, 'streams')).filter((file) => file.split(/[~.]/)[0] === fileName)
-    const lines = files.flatMap((file) => linesOf(join(dir, 'streams', file))).length
     const { firstSeq = 0, nextSeq = 0, retention } = info ?? {}
+    const linesIn = (file: string): number => linesOf(join(dir, 'streams', file)).length
+    // The next checkpoint removes a file whose records have become too old during the check.
+    const isTooOld = (file: string): boolean =>
+      retention?.maxAgeMs !== undefined && Number(/~(\d+)/.exec(file)?.[1]) + linesIn(file) <= firstSeq
+    const files = readdirSync(join(dir, 'streams')).filter(
+      (file) => file.split(/[~.]/)[0] === fileName && !isTooOld(file),
+    )
+    const lines = files.reduce((sum, file) => sum + linesIn(file), 0)
     const hasWrongName = files.some((file) => file.includes('~') !== (retention !== undefined))
     if (lines !== nextSeq - firstSeq || hasWrongName)
       throw new Error(`"${name}" has ${lines} lines in ${files.join(', ')}, not records ${firstSeq} to ${nextSeq - 1}`)
