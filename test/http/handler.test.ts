@@ -7,6 +7,7 @@ import { DurlogError, type DurlogErrorCode } from '../../src/errors.js'
 import type { HandlerOptions } from '../../src/http/index.js'
 import { streamsHandler } from '../../src/http/index.js'
 import { refusalOf } from '../../src/http/refusal.js'
+import { MAX_PRODUCERS } from '../../src/streams/decide.js'
 import { type Served, serveStreams } from '../fixtures/http.js'
 import { scratchStreams, values } from '../fixtures/streams.js'
 
@@ -93,6 +94,35 @@ test('a body over the limit, and a stream over the limit, are refused with a sta
   } as object)
   expect(sent.status).toBe(413)
   expect(await values(streams.stream('a').read())).toEqual([1])
+})
+
+test('a new producer beyond the limit of a stream is refused with 400, and the others can append', async () => {
+  const { url, streams } = await serveUntilDone()
+  await streams.appendBatch(
+    Array.from({ length: MAX_PRODUCERS }, (_, at) => ({
+      stream: 's',
+      value: at,
+      producer: { id: `p${at}`, epoch: 0, seq: 0 },
+    })),
+  )
+  const append = (id: string, epoch: number, seq: number) =>
+    fetch(`${url}/s`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'producer-id': id,
+        'producer-epoch': String(epoch),
+        'producer-seq': String(seq),
+      },
+      body: '1',
+    })
+  const refused = await append('another', 0, 0)
+  expect([refused.status, (await refused.json()).error.message]).toEqual([
+    400,
+    expect.stringContaining(`has ${MAX_PRODUCERS} producers, which is the limit`),
+  ])
+  expect((await append('p0', 0, 1)).status).toBe(200)
+  expect((await append('p1', 1, 0)).status).toBe(200)
 })
 
 test('too many live reads are refused with 503 and Retry-After', async () => {
