@@ -3,14 +3,13 @@ import type { Group } from './access.js'
 import { makeStream, type Wish } from './creation.js'
 import { codecOf } from './encoding.js'
 import { checkStreamName } from './file-name.js'
-import { appendItem, encode, groupItems, type StreamContext } from './items.js'
+import { appendItem, encode, type StreamContext } from './items.js'
 import { resolveBatch } from './options.js'
 import type { Item } from './sequencer.js'
 import { firstResult, NamedStream } from './stream.js'
 import type { Stream, StreamAppendResult, StreamBatchItem, StreamEncoding } from './types.js'
 
-/** As it is sent, without the values. */
-export interface GroupOptions extends Omit<Group, 'values'> {
+export interface SentGroup extends Group {
   /** Of the stream that the entry at `created` has made. */
   encoding: StreamEncoding
   created: number
@@ -32,13 +31,6 @@ export class RequestedStreams<V> {
 
   appendBatch(items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]> {
     return appendBatch(this.#context, items)
-  }
-
-  /** `values` are encoded. */
-  appendGroup(name: string, options: GroupOptions, values: readonly Buffer[]): Promise<StreamAppendResult[]> {
-    this.#context.removeExpired(name)
-    const { encoding, created, ...group } = options
-    return this.#context.submit(groupItems(name, encoding, { ...group, values }, created))
   }
 
   create(name: string, wish: Wish, values: readonly V[]): Promise<StreamAppendResult[]> {

@@ -87,8 +87,13 @@ export class Sequencer {
   /** Stores all of `items` or nothing; the results are in their order. A request that was stored before is not stored again. */
   submit(items: readonly Item[], request?: RequestId): Promise<StreamAppendResult[]> {
     const promise = new Promise<StreamAppendResult[]>(capture)
-    this.#submit(new BatchCall(items, request, lastResolve as Settle<StreamAppendResult[]>))
+    this.submitThen(items, request, lastResolve as Settle<StreamAppendResult[]>)
     return promise
+  }
+
+  /** As `submit`, with a function in place of a promise. */
+  submitThen(items: readonly Item[], request: RequestId | undefined, settle: Settle<StreamAppendResult[]>): void {
+    this.#submit(new BatchCall(items, request, settle))
   }
 
   /** Starts what waits; to be called when a checkpoint has made room. */

@@ -6,17 +6,18 @@ import { closedError, DurlogError, ofFileSystem } from '../errors.js'
 import type { CursorOptions } from '../index.js'
 import { provideAccess } from './access.js'
 import { type AllContext, AllCursor, readAll } from './all-streams.js'
+import type { Settle } from './call.js'
 import { type CheckpointContext, Checkpointer, dueBytes } from './checkpoint.js'
 import { codecOf as plainCodecOf } from './encoding.js'
 import { Expiry } from './expiry.js'
 import { checkStreamName } from './file-name.js'
-import type { StreamContext } from './items.js'
+import { groupItems, type StreamContext } from './items.js'
 import type { Opened } from './opened.js'
 import { checkReadOptions, type ResolvedStreamsOptions, resolvePrefix } from './options.js'
 import { OwnedAccess } from './owned-access.js'
 import { Pace } from './pace.js'
 import { RecordSource } from './record-source.js'
-import { appendBatch, RequestedStreams } from './requested.js'
+import { appendBatch, RequestedStreams, type SentGroup } from './requested.js'
 import type { RequestId, RequestTable } from './requests.js'
 import { type Item, Sequencer } from './sequencer.js'
 import { infoOf, NamedStream } from './stream.js'
@@ -131,6 +132,12 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   requested(request: RequestId): RequestedStreams<V> {
     const submit = (items: readonly Item[]): Promise<StreamAppendResult[]> => this.#sequencer.submit(items, request)
     return new RequestedStreams<V>(this.#context, submit)
+  }
+
+  /** As a call of `requested`: appends encoded values to one stream. */
+  appendGroup(request: RequestId, name: string, group: SentGroup, settle: Settle<StreamAppendResult[]>): void {
+    this.#expiry.removeIfExpired(name)
+    this.#sequencer.submitThen(groupItems(name, group.encoding, group, group.created), request, settle)
   }
 
   get encoding(): StreamEncoding {

@@ -16,6 +16,7 @@ import {
   type ReadRequest,
   receivedError,
   resultsOf,
+  type SentSubmission,
   type SentValue,
   type SubmitOp,
   submitFrame,
@@ -80,19 +81,26 @@ export class Link {
     return this.#connect(waitMs)
   }
 
-  /** `values` are those of `sentValue`. */
-  async submit(
-    op: SubmitOp,
-    stream: string,
-    values: readonly SentValue[],
-    options?: unknown,
-  ): Promise<StreamAppendResult[]> {
-    if (this.#failure !== undefined) throw this.#failure
-    const frame = submitFrame(this.#nextNumber, op, stream, values, options)
-    const number = this.#nextNumber++
-    return new Promise((resolve, reject) => {
-      this.#add(this.#submits, number, { frame, onAnswer: (answer) => resolve(resultsOf(answer)), reject })
-    })
+  submit(op: SubmitOp, stream: string, values: readonly SentValue[], options?: unknown): Promise<StreamAppendResult[]> {
+    return new Promise((resolve, reject) => this.submitThen({ op, stream, values, options }, resolve, reject))
+  }
+
+  /** As `submit`, with functions in place of a promise. They do not throw. */
+  submitThen(
+    submission: SentSubmission,
+    resolve: (results: StreamAppendResult[]) => void,
+    reject: (error: unknown) => void,
+  ): void {
+    let frame: Buffer
+    try {
+      this.checkOpen()
+      frame = submitFrame(this.#nextNumber, submission)
+    } catch (error) {
+      reject(error)
+      return
+    }
+    const onAnswer = (answer: Frame): void => resolve(resultsOf(answer))
+    this.#add(this.#submits, this.#nextNumber++, { frame, onAnswer, reject })
   }
 
   /** Settles with the value of the answer, or with the payload of a chunk of records. */

@@ -120,14 +120,12 @@ export function sentValue(value: unknown): Buffer | string {
   return encode(codecOf(value instanceof Uint8Array ? 'bytes' : 'json'), value)
 }
 
-/** `values` are those of `sentValue`, or encoded otherwise. */
-export function submitFrame(
-  number: number,
-  op: SubmitOp,
-  stream: string,
-  values: readonly SentValue[],
-  options?: unknown,
-): Buffer {
+/** As it is sent: `values` are those of `sentValue`, or encoded otherwise. */
+export interface SentSubmission extends Omit<Submission, 'values'> {
+  values: readonly SentValue[]
+}
+
+export function submitFrame(number: number, { op, stream, options, values }: SentSubmission): Buffer {
   const json = options === undefined ? '' : JSON.stringify(options)
   let bytes = SUBMIT_HEADER_BYTES + Buffer.byteLength(stream) + Buffer.byteLength(json)
   for (const value of values)

@@ -6,7 +6,6 @@ import { noSuchStream } from '../decide.js'
 import { EncodedValue, type StreamCodec } from '../encoding.js'
 import type { FolderFiles } from '../folder-files.js'
 import { loadedMeta } from '../meta.js'
-import type { GroupOptions } from '../requested.js'
 import type { StreamAppendResult, StreamEncoding } from '../types.js'
 import type { Link } from './link.js'
 import { SubmitOp } from './messages.js'
@@ -61,7 +60,7 @@ export class RemoteAccess implements StreamsAccess {
     const group = view && groupIn(view, groupOf)
     if (view === undefined || group === undefined) appendNow()
     else
-      this.#submit(view, group).then(settle, (error) =>
+      this.#submit(view, group, settle, (error) =>
         isCode(error, 'ERR_DURLOG_NOT_FOUND') ? appendNow() : refuse(error),
       )
   }
@@ -70,13 +69,18 @@ export class RemoteAccess implements StreamsAccess {
     const view = await this.find(name)
     const group = groupOf(view)
     if (view === undefined) throw noSuchStream(name)
-    return this.#submit(view, group)
+    return new Promise((resolve, reject) => this.#submit(view, group, resolve, reject))
   }
 
-  async #submit({ name, created, meta }: StreamView, { values, ...group }: Group): Promise<StreamAppendResult> {
-    const options: GroupOptions = { ...group, created, encoding: meta.encoding }
-    const [result] = await this.#link.submit(SubmitOp.group, name, values, options)
-    return result as StreamAppendResult
+  #submit(
+    { name, created, meta }: StreamView,
+    { values, end, producer, writerSeq }: Group,
+    resolve: (result: StreamAppendResult) => void,
+    reject: (error: unknown) => void,
+  ): void {
+    const options = { encoding: meta.encoding, created, end, producer, writerSeq }
+    const stored = ([result]: readonly StreamAppendResult[]): void => resolve(result as StreamAppendResult)
+    this.#link.submitThen({ op: SubmitOp.group, stream: name, options, values }, stored, reject)
   }
 
   async create(name: string, wish: NamedWish, values: readonly (Buffer | string)[]): Promise<boolean> {

@@ -3,9 +3,7 @@ import type { Socket } from 'node:net'
 import process from 'node:process'
 import { DurlogError } from '../../errors.js'
 import type { Durability } from '../../index.js'
-import type { Wish } from '../creation.js'
 import { EncodedValue } from '../encoding.js'
-import type { GroupOptions, RequestedStreams } from '../requested.js'
 import type { StreamStore } from '../store.js'
 import type { StreamAppendResult, StreamInfo, StreamsCursor } from '../types.js'
 import { answerAccess, changeOf, isAccessCall } from './access-calls.js'
@@ -18,7 +16,6 @@ import {
   PROTOCOL_VERSION,
   type ReadRequest,
   type SentRecord,
-  type Submission,
   SubmitOp,
   sentError,
   storedFrame,
@@ -26,6 +23,7 @@ import {
   type Welcome,
 } from './messages.js'
 import { ReadPump } from './read-pump.js'
+import { sentGroup, submitted } from './submissions.js'
 
 /** Bytes of requests in progress beyond which the socket is not read. */
 const MAX_IN_FLIGHT_BYTES = 1 << 25
@@ -146,15 +144,21 @@ export class Session {
     const submission = submissionOf(frame)
     const bytes = frame.payload.length + REQUEST_OVERHEAD_BYTES
     this.#inFlightBytes += bytes
-    submitted(store.requested({ client: this.client, number: id }), submission).then(
-      (results) => this.#done(bytes, storedFrame(id, results)),
-      // The owner is closing: the client repeats the request with the next owner.
-      (error: DurlogError) =>
-        this.#done(
-          bytes,
-          error.code === 'ERR_DURLOG_CLOSED' ? undefined : jsonFrame(FrameType.refused, id, sentError(error)),
-        ),
-    )
+    const request = { client: this.client, number: id }
+    const stored = (results: readonly StreamAppendResult[]): void => this.#done(bytes, storedFrame(id, results))
+    // If the owner is closing, the client repeats the request with the next owner.
+    const refused = (error: DurlogError): void =>
+      this.#done(
+        bytes,
+        error.code === 'ERR_DURLOG_CLOSED' ? undefined : jsonFrame(FrameType.refused, id, sentError(error)),
+      )
+    const { op, stream, options, values } = submission
+    if (op !== SubmitOp.group) submitted(store.requested(request), submission).then(stored, refused)
+    else
+      store.appendGroup(request, stream, sentGroup(options, values), (outcome) => {
+        if (outcome instanceof Promise) outcome.catch(refused)
+        else stored(outcome)
+      })
   }
 
   #done(bytes: number, answer: Buffer | undefined): void {
@@ -232,33 +236,6 @@ export class Session {
     this.#cursors.clear()
     this.#context.onClosed(this)
   }
-}
-
-/** Calls what a client has called. */
-async function submitted(
-  streams: RequestedStreams<EncodedValue>,
-  { op, stream, options, values }: Submission,
-): Promise<StreamAppendResult[]> {
-  if (op === SubmitOp.batch) {
-    const items = (options as { stream: string }[]).map((item, at) => ({ ...item, value: values[at] as EncodedValue }))
-    return streams.appendBatch(items)
-  }
-  if (op === SubmitOp.group) {
-    const encoded = values.map(({ data }) => data)
-    return streams.appendGroup(stream, options as GroupOptions, encoded)
-  }
-  if (op === SubmitOp.create) {
-    const [first] = await streams.create(stream, options as Wish, values)
-    return [{ seq: -1, duplicate: first?.duplicate === true }]
-  }
-  const handle = streams.stream(stream)
-  const given = options as object | undefined
-  if (op === SubmitOp.append) return [await handle.append(values[0] as EncodedValue, given)]
-  if (op === SubmitOp.appendAll) return [await handle.appendAll(values, given)]
-  if (op === SubmitOp.delete) return [{ seq: -1, duplicate: !(await handle.delete()) }]
-  if (op !== SubmitOp.end) throw new DurlogError('ERR_DURLOG_INVALID_ARGUMENT', 'a request of an unknown kind')
-  await handle.end(given)
-  return []
 }
 
 async function* recordsOf(

@@ -1,0 +1,35 @@
+/** Carries out for the owner what clients submit. */
+import { DurlogError } from '../../errors.js'
+import type { Wish } from '../creation.js'
+import type { EncodedValue } from '../encoding.js'
+import type { RequestedStreams, SentGroup } from '../requested.js'
+import type { StreamAppendResult } from '../types.js'
+import { type Submission, SubmitOp } from './messages.js'
+
+export function sentGroup(options: unknown, values: readonly EncodedValue[]): SentGroup {
+  const { encoding, created, end, producer, writerSeq } = options as SentGroup
+  return { encoding, created, end, producer, writerSeq, values: values.map(({ data }) => data) }
+}
+
+/** Calls what a client has called. */
+export async function submitted(
+  streams: RequestedStreams<EncodedValue>,
+  { op, stream, options, values }: Submission,
+): Promise<StreamAppendResult[]> {
+  if (op === SubmitOp.batch) {
+    const items = (options as { stream: string }[]).map((item, at) => ({ ...item, value: values[at] as EncodedValue }))
+    return streams.appendBatch(items)
+  }
+  if (op === SubmitOp.create) {
+    const [first] = await streams.create(stream, options as Wish, values)
+    return [{ seq: -1, duplicate: first?.duplicate === true }]
+  }
+  const handle = streams.stream(stream)
+  const given = options as object | undefined
+  if (op === SubmitOp.append) return [await handle.append(values[0] as EncodedValue, given)]
+  if (op === SubmitOp.appendAll) return [await handle.appendAll(values, given)]
+  if (op === SubmitOp.delete) return [{ seq: -1, duplicate: !(await handle.delete()) }]
+  if (op !== SubmitOp.end) throw new DurlogError('ERR_DURLOG_INVALID_ARGUMENT', 'a request of an unknown kind')
+  await handle.end(given)
+  return []
+}
