@@ -105,3 +105,10 @@ test('SIGTERM ends a server whose clients neither read their answers nor finish 
   child.kill('SIGTERM')
   expect(await exited).toEqual([0, null])
 })
+
+test('without files to read again, SIGHUP ends the server as SIGTERM does', async () => {
+  const { child, url, exited } = await durlogServe(join(scratchDir(), 'streams'))
+  expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  child.kill('SIGHUP')
+  expect(await exited).toEqual([0, null])
+})

@@ -35,7 +35,7 @@ export function register(program: Command): void {
     .command('serve')
     .summary('serve streams over HTTP')
     .description(
-      'Serve the streams in DIR over HTTP, by the Durable Streams protocol, until SIGINT or SIGTERM. A token file has lines of a token, its rights (letters of rwcdl: read, write, create, delete, list) and, optionally, a tenant whose streams it is limited to. Without one every client that reaches the port may do everything. At SIGHUP the token file and the certificate are read again.',
+      'Serve the streams in DIR over HTTP, by the Durable Streams protocol, until SIGINT, SIGTERM or, without files to read again, SIGHUP. A token file has lines of a token, its rights (letters of rwcdl: read, write, create, delete, list) and, optionally, a tenant whose streams it is limited to. Without one every client that reaches the port may do everything. At SIGHUP the token file and the certificate are read again.',
     )
     .argument('[dir]', 'the folder of the streams; it is created if it does not exist')
     .option('--log <dir>', 'instead of streams, serve the log in this folder, read-only, as one stream with its name')
@@ -76,10 +76,12 @@ async function run(dir: string | undefined, flags: Flags): Promise<void> {
 async function untilSignal(flags: Flags, access: Access, server: StreamsServer, dir: string): Promise<void> {
   const isOpen = flags.tokenFile === undefined && !/^(127\.|localhost$|::1$)/.test(flags.host)
   if (isOpen) say('every client that reaches this port may do everything: use --token-file')
-  // On Windows the signal says that the window of the process was closed.
+  const ends = ['SIGINT', 'SIGTERM']
+  // Without files, and on Windows, SIGHUP says that the terminal was closed.
   if (access.hasFiles && process.platform !== 'win32') process.on('SIGHUP', () => reload(access, server))
+  else ends.push('SIGHUP')
   say(`serving ${dir} at ${server.url}`)
-  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+  await Promise.race(ends.map((signal) => once(process, signal)))
 }
 
 function reload(access: Access, server: StreamsServer): void {
