@@ -34,12 +34,12 @@ export const httpServers: readonly HttpServer[] = [
   { name: 'bare node:http', answers: 'at once; no storage', hasStreams: false, command: child('bare') },
   { name: 'node:http and one log', answers: 'after append at sync', hasStreams: false, command: child('log') },
   {
-    name: 'durlog serve --exclusive',
+    name: 'durlog serve',
     answers: 'after append at sync',
     hasStreams: true,
     command: (folder, port) => {
       const main = join(PACKAGE_ROOT, 'dist/cli/main.js')
-      return [process.execPath, main, 'serve', join(folder, 'streams'), '--exclusive', '--port', String(port)]
+      return [process.execPath, main, 'serve', join(folder, 'streams'), '--port', String(port)]
     },
   },
   {

@@ -83,7 +83,7 @@ const ADVICE: Partial<Record<DurlogErrorCode, Advice>> = {
   ERR_DURLOG_NOT_A_LOG: () => 'the folder holds something else: name an empty or a new one',
   ERR_DURLOG_LOCKED: (has) => {
     if (isOfStreams(has))
-      return 'that process has opened the folder with "exclusive": wait until it closes it, or stop it'
+      return 'that process has opened the folder with "exclusive", or as "durlog serve" without --shared: wait until it closes it, or stop it'
     const ways = [
       ...(has('--wait') ? ['wait for it with --wait 10s'] : []),
       ...(has('--shared') ? ['use --shared if it opened the log as shared'] : []),

@@ -6,8 +6,9 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type ServerOptions, serveStreams } from '../../src/http/index.js'
 import { PAGE } from '../../src/http/page.js'
+import { openStreams } from '../../src/streams/index.js'
 import { durlogServe } from '../fixtures/durlog-serve.js'
-import { scratchDir } from '../fixtures/scratch.js'
+import { codeOf, scratchDir } from '../fixtures/scratch.js'
 import { scratchStreams } from '../fixtures/streams.js'
 
 async function serve(options: ServerOptions): Promise<string> {
@@ -111,4 +112,21 @@ test('without files to read again, SIGHUP ends the server as SIGTERM does', asyn
   expect((await fetch(`${url}/healthz`)).status).toBe(200)
   child.kill('SIGHUP')
   expect(await exited).toEqual([0, null])
+})
+
+test.each([
+  [['--shared'], 'shared'],
+  [[], 'ERR_DURLOG_LOCKED'],
+])('another process opens the folder that durlog serve %j serves: %s', async (flags, outcome) => {
+  const dir = join(scratchDir(), 'streams')
+  const { url } = await durlogServe(dir, ...flags)
+  const headers = { 'content-type': 'application/json' }
+  expect((await fetch(`${url}/s`, { method: 'PUT', headers, body: '1' })).status).toBe(201)
+  const append = async (): Promise<string> => {
+    await using streams = await openStreams(dir)
+    await streams.stream('s').append(2)
+    return (await fetch(`${url}/s`)).text()
+  }
+  if (outcome === 'shared') expect(await append()).toBe('[1,2]')
+  else expect(await codeOf(append())).toBe(outcome)
 })

@@ -21,8 +21,8 @@ interface Flags extends AccessFlags {
   host: string
   port: number
   cors?: string[]
-  exclusive?: boolean
   readOnly?: boolean
+  shared?: boolean
   maxBody?: number
   maxStreams?: number
   maxConnections?: number
@@ -46,8 +46,8 @@ export function register(program: Command): void {
     .option('--tls-cert <file>', 'serve HTTPS with this certificate')
     .option('--tls-key <file>', 'the key of the certificate')
     .addOption(new Option('--cors <origin...>', 'let pages of these origins call; * for all'))
-    .option('--exclusive', 'let no other process use the folder, which takes less time for each append')
     .option('--read-only', 'refuse everything but reads')
+    .option('--shared', 'let other processes use the folder too, which takes more time for each append')
     .option('--max-body <size>', 'the longest body of a request', toBytes)
     .option('--max-streams <count>', 'streams that a tenant may have', parseWhole)
     .option('--max-connections <count>', 'connections that are open at a time', parseWhole)
@@ -64,7 +64,7 @@ async function run(dir: string | undefined, flags: Flags): Promise<void> {
   const access = new Access(flags)
   const options = await toOptions(flags, access)
   if (flags.log === undefined) {
-    await using streams = await openStreams(dir as string, { exclusive: flags.exclusive === true })
+    await using streams = await openStreams(dir as string, { exclusive: flags.shared !== true })
     await using server = await serveStreams(streams, options)
     await untilSignal(flags, access, server, streams.dir)
   } else {
