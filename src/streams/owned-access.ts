@@ -86,13 +86,15 @@ export class OwnedAccess implements StreamsAccess {
     return state
   }
 
-  onChange(known: KnownState, wake: () => void): () => void {
+  /** The state of a stream changes in place, so that of the call is copied. */
+  onChange({ name, created, visible, endVisible }: KnownState, wake: () => void): () => void {
+    const known = { name, created, visible, endVisible }
     let isForgotten = false
     let forget = (): void => {}
     const look = (): void => {
       if (isForgotten) return
       if (this.#hasChanged(known)) wake()
-      else forget = this.#context.table().onChange(known.name, look)
+      else forget = this.#context.table().onChange(name, look)
     }
     if (this.#hasChanged(known)) queueMicrotask(look)
     else look()

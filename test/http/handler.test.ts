@@ -218,6 +218,24 @@ test('a subscriber that does not read is dropped, and the others get everything'
   expect(dropped).toContain('slow-reader')
 })
 
+test('a long-poll is answered as soon as the stream has records, ends, or is deleted', async () => {
+  const { url, streams, handler } = await serveUntilDone({ longPollMs: 2 ** 31 - 1 })
+  const stream = streams.stream('s')
+  await stream.create({ values: [1] })
+  const poll = async (change: () => Promise<unknown>): Promise<Response> => {
+    const answer = fetch(`${url}/s?offset=now&live=long-poll`)
+    await expect.poll(() => handler.metrics()).toContain('durlog_http_live_requests 1')
+    await change()
+    return answer
+  }
+  expect(await (await poll(() => stream.append(2))).json()).toEqual([2])
+  const ended = await poll(() => stream.end())
+  expect([ended.status, ended.headers.get('stream-closed')]).toEqual([204, 'true'])
+  await stream.delete()
+  await stream.create({ values: [3] })
+  expect((await poll(() => stream.delete())).status).toBe(404)
+})
+
 test('close ends long-polls and event streams, and these with a control event', async () => {
   const { url, streams, handler } = await serveUntilDone({ longPollMs: 60_000 })
   await streams.stream('s').append(1)
