@@ -1,4 +1,4 @@
-// npm test: the tests that a change most often breaks, in little more than a minute once the core's tests are compiled.
+// npm test: the tests that a change most often breaks, in two to three minutes on two cores once the core's tests are compiled.
 // `npm run check` runs all of them.
 import { exit } from 'node:process'
 import { runTogether } from './run-together.mjs'
