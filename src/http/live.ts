@@ -9,6 +9,13 @@ import type { Tail } from './tail.js'
 /** How long a count of a tenant's streams is used. */
 const COUNT_MS = 1000
 
+interface Count {
+  readonly found: Promise<number>
+  readonly atMs: number
+  /** The streams that were admitted since. */
+  admitted: number
+}
+
 export class Live {
   /** Live requests that are open. */
   open = 0
@@ -18,7 +25,7 @@ export class Live {
   /** Of streams with subscribers that have all data. */
   readonly tails: Map<string, Tail> = new Map()
   readonly #enders = new Set<() => void>()
-  readonly #counts = new Map<string, { streams: number; atMs: number }>()
+  readonly #counts = new Map<string, Count>()
 
   constructor(access: StreamsAccess, options: ResolvedHandlerOptions) {
     this.#access = access
@@ -42,11 +49,13 @@ export class Live {
     const nowMs = Date.now()
     let count = this.#counts.get(scope)
     if (count === undefined || nowMs - count.atMs > COUNT_MS) {
-      count = { streams: await this.#access.count(scope), atMs: nowMs }
+      // Requests at the same time share one count: each would admit as many streams.
+      count = { found: Promise.resolve(this.#access.count(scope)), atMs: nowMs, admitted: 0 }
       this.#counts.set(scope, count)
     }
-    if (count.streams >= maxStreams) throw tooMany(`there are ${maxStreams} streams, which is the limit`)
-    count.streams++
+    const found = await count.found
+    if (found + count.admitted >= maxStreams) throw tooMany(`there are ${maxStreams} streams, which is the limit`)
+    count.admitted++
   }
 
   /** Settles when the stream is not in the state `known`, after `longPollMs`, when the client is gone, or when the server closes. */

@@ -218,6 +218,15 @@ test('a subscriber that does not read is dropped, and the others get everything'
   expect(dropped).toContain('slow-reader')
 })
 
+test.each([true, false])('requests at the same time do not exceed maxStreams (exclusive: %s)', async (exclusive) => {
+  const { streams } = await scratchStreams({ exclusive })
+  const { fetch: handle } = streamsHandler(streams, { maxStreams: 3 })
+  const put = (_: unknown, at: number) => handle(new Request(`http://x/${at}`, { method: 'PUT', headers: JSON_TYPE }))
+  const answers = await Promise.all(Array.from({ length: 20 }, put))
+  expect(answers.filter(({ status }) => status === 201)).toHaveLength(3)
+  expect(answers.filter(({ status }) => status === 429)).toHaveLength(17)
+})
+
 test('a long-poll is answered as soon as the stream has records, ends, or is deleted', async () => {
   const { url, streams, handler } = await serveUntilDone({ longPollMs: 2 ** 31 - 1 })
   const stream = streams.stream('s')
