@@ -12,8 +12,8 @@ import type { Streams, StreamsOptions } from './types.js'
  * its stream's file.
  *
  * Rejects with ERR_DURLOG_INVALID_ARGUMENT (also if the folder has another encoding), ERR_DURLOG_NOT_FOUND,
- * ERR_DURLOG_NOT_A_LOG (the folder contains a log), ERR_DURLOG_LOCKED (by process `ownerPid`), ERR_DURLOG_CORRUPT (the log and the catalog do not belong together), ERR_DURLOG_VERSION,
- * or as `open` of durlog does.
+ * ERR_DURLOG_NOT_A_LOG (the folder contains a log), ERR_DURLOG_LOCKED (by process `ownerPid`), ERR_DURLOG_CORRUPT (the log and the
+ * catalog do not belong together), ERR_DURLOG_VERSION, or as `open` of durlog does.
  */
 export function openStreams<V = unknown>(
   dir: string | URL,

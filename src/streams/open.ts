@@ -170,9 +170,10 @@ async function replay(log: Log, table: StreamTable, from: number): Promise<void>
   }
 }
 
+/** A folder that has streams can be opened even if a log was made in it later. */
 async function refuseLog(dir: string): Promise<void> {
   const names = await readdir(dir).catch((): string[] => [])
-  if (!names.some((name) => name.endsWith('.seg'))) return
+  if (names.includes('catalog') || !names.some((name) => name.endsWith('.seg'))) return
   throw new DurlogError('ERR_DURLOG_NOT_A_LOG', `${dir} contains a log, not streams: choose another folder`, {
     path: dir,
   })

@@ -11,6 +11,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { open } from '../../src/index.js'
 import { fileNameOf } from '../../src/streams/file-name.js'
 import { openStreams, type StreamsCheckpoint } from '../../src/streams/index.js'
 import { codeOf, scratchDir, scratchLog } from '../fixtures/scratch.js'
@@ -230,6 +231,16 @@ test.each([false, true])('a folder with a log does not become one of streams (ex
   const { dir } = await scratchLog()
   expect(await codeOf(openStreams(dir, { exclusive }))).toBe('ERR_DURLOG_NOT_A_LOG')
   expect(existsSync(join(dir, 'log'))).toBe(false)
+})
+
+test('a folder of streams opens even if a log was made in it', async () => {
+  const { streams, dir } = await scratchStreams()
+  await streams.stream('s').append(1)
+  await streams.close()
+  await (await open(dir)).close()
+  const again = await openStreams(dir, { exclusive: true })
+  expect(await values(again.stream('s').read())).toEqual([1])
+  await again.close()
 })
 
 test('a folder without streams is not created without the create option, and another encoding is refused', async () => {
