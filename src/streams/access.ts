@@ -1,90 +1,109 @@
 /**
- * Lets `durlog/http` work on open streams without decoding values. `OwnedAccess` implements it for the process that owns the folder,
- * `RemoteAccess` for the processes that share it.
+ * The interface through which `durlog/http` uses open streams, without decoding values. `OwnedAccess` implements it in
+ * the process that owns the folder, `RemoteAccess` in the processes that share it.
  */
 import { invalidArgument } from '../errors.js'
 import type { Settle } from './call.js'
-import type { Wish } from './creation.js'
+import type { CreationRequest } from './creation.js'
 import type { StreamCodec } from './encoding.js'
 import type { StreamMeta } from './meta.js'
 import type { Producer, StreamAppendResult, StreamEncoding, StreamRecord, Streams } from './types.js'
 
 export type Awaitable<T> = T | Promise<T>
 
-/** A stream, at some moment. */
+/** The state of a stream at one moment. */
 export interface StreamView {
   readonly name: string
-  /** The position of the entry that made it: tells it from another stream of the same name. */
+  /** The position of the log entry that created the stream. It identifies the stream; a name can be used again. */
   readonly created: number
   readonly meta: StreamMeta
   /** The oldest seq that can be read. */
   readonly firstSeq: number
-  /** The records before it can be read. */
+  /** Readers get the records before this seq. */
   readonly visible: number
-  /** An end was appended. */
+  /** An end was appended; it may not have reached the durability level yet. */
   readonly ended: boolean
-  /** Readers may know that it has ended. */
+  /** The end has reached the durability level, so readers may see it. */
   readonly endVisible: boolean
-  /** Deleted, and kept for its forks. */
+  /** The stream is deleted, but kept because forks use its records. */
   readonly gone: boolean
-  /** The time for which it lives if it is not used. */
+  /** Milliseconds until the stream expires if it is not used; Infinity if it never expires. */
   readonly lifeMs: number
 }
 
-/** The state of a stream that a reader knows; `created` is -1 if it knows that there is no stream. */
+/**
+ * The state of a stream that a reader has seen. `created` is -1 if the reader has seen that the stream does not exist.
+ */
 export type KnownState = Pick<StreamView, 'name' | 'created' | 'visible' | 'endVisible'>
 
 /** Encoded values to append to one stream in one step. */
 export interface Group {
   values: readonly (Buffer | string)[]
-  /** End the stream after them. */
+  /** End the stream after the values. */
   end: boolean
   producer: Producer | undefined
   writerSeq: string | undefined
 }
 
-/** Where records are read. */
+/** Reads records of streams. */
 export interface Records<V> {
   /**
-   * Some visible records of `stream` from `from` on, `maxBytes` if no more will be read; none if there is none, now or ever. Rejects with
-   * ERR_DURLOG_OUT_OF_RANGE if they are not kept any more, and with ERR_DURLOG_NOT_FOUND if the stream was deleted.
+   * Resolves to at least one visible record of `stream` from seq `from` on, or to none if no such record is visible.
+   * `maxBytes` limits the bytes of the records, except that the first is always included; it says that the caller will
+   * not continue after them. Rejects with ERR_DURLOG_OUT_OF_RANGE if the record `from` is not kept any more, and with
+   * ERR_DURLOG_NOT_FOUND if the stream was deleted.
    */
   next(stream: StreamView, from: number, maxBytes?: number): Promise<StreamRecord<V>[]>
   close(): Promise<void>
 }
 
-/** It names the encoding of the stream. */
-export type NamedWish = Wish & { encodingNamed: true }
+/** A creation whose caller has chosen the encoding of the stream. */
+export type EncodedCreation = CreationRequest & { encodingNamed: true }
 
 export interface StreamsStats {
   streams: number
-  /** Bytes of records that wait for a checkpoint. */
+  /** Memory, in bytes, of the records that wait for a checkpoint. */
   tailBytes: number
 }
 
 export interface StreamsAccess {
-  /** Throws once the streams are closed. */
+  /** Throws ERR_DURLOG_CLOSED if the streams are closed. */
   checkOpen(): void
-  /** The stream that callers may know or that is `gone`, as it is now. A read by `isRead` renews its time to live. */
+  /**
+   * The current state of the stream; undefined if no stream of this name is visible and none is `gone`. With `isRead`
+   * the call counts as a read, which restarts the stream's time to live.
+   */
   find(name: string, isRead?: boolean): Awaitable<StreamView | undefined>
-  /** The seq of the producer's last append to the stream. */
+  /** The `producer.seq` of the producer's last append to the stream; undefined if there is none. */
   producerSeq(name: string, id: string): Awaitable<number | undefined>
   /**
-   * Appends what `groupOf` returns for the stream of this name, which may be a view of an earlier moment. If `groupOf` throws, or the
-   * stream was made again since, `groupOf` is called again with the stream as it is now. Then an error that it throws is thrown, or is the
-   * outcome. An empty group is invalid.
+   * Appends the group that `groupOf` returns for the stream `name`. `groupOf` may get an outdated view of the stream.
+   * If it then throws, or if the stream was created again since, it is called once more with the current state. If that
+   * call throws, the error is thrown by `append` or passed to `settle`. A group must have values or an end.
    */
   append(name: string, groupOf: (stream: StreamView | undefined) => Group, settle: Settle<StreamAppendResult>): void
-  /** Whether it made the stream: as `create` of a stream. `values` are encoded as `wish.meta` says. */
-  create(name: string, wish: NamedWish, values: readonly (Buffer | string)[]): Promise<boolean>
-  /** Whether there was a stream. */
+  /**
+   * Creates a stream, see `Stream.create`. `values` have the encoding `request.meta.encoding`. Settles with whether this
+   * call created it.
+   */
+  create(name: string, request: EncodedCreation, values: readonly (Buffer | string)[]): Promise<boolean>
+  /** Deletes the stream; settles with whether it existed. */
   delete(name: string): Promise<boolean>
   records<V>(codecOf: (encoding: StreamEncoding) => StreamCodec): Records<V>
-  /** Calls `wake` once, in a later turn, when the stream is not in the state `known`; returns what forgets it. */
+  /**
+   * Calls `wake` once, in a later turn of the event loop, when the state of the stream differs from `known`. Returns a
+   * function that cancels this.
+   */
   onChange(known: KnownState, wake: () => void): () => void
-  /** The first `count` streams, by name, whose names begin with `prefix` and come after `after`. */
+  /**
+   * The first `count` streams, in the order of their names, whose names begin with `prefix` and are greater than
+   * `after`.
+   */
   list(prefix: string, after: string, count: number): Awaitable<StreamView[]>
-  /** The number of streams whose names begin with `prefix`. */
+  /**
+   * The number of streams whose names begin with `prefix`, including those that have expired or are kept for their
+   * forks.
+   */
   count(prefix: string): Awaitable<number>
   stats(): Awaitable<StreamsStats>
 }
@@ -95,9 +114,9 @@ export function provideAccess(streams: object, access: StreamsAccess): void {
   accesses.set(streams, access)
 }
 
-/** Throws ERR_DURLOG_INVALID_ARGUMENT unless `streams` is what `openStreams` resolved to. */
+/** Throws ERR_DURLOG_INVALID_ARGUMENT if `streams` does not come from `openStreams`. */
 export function accessOf(streams: Streams<never> | Streams<unknown>): StreamsAccess {
   const access = accesses.get(Object(streams))
-  if (access === undefined) throw invalidArgument('streams must be what openStreams resolved to')
+  if (access === undefined) throw invalidArgument('streams must be the object that openStreams resolved to')
   return access
 }

@@ -1,10 +1,13 @@
-/** Memory that begins at a page, which O_DIRECT needs. A Buffer has no alignment that JavaScript can know. */
+/** Page-aligned memory, which O_DIRECT needs. JavaScript cannot find out how a Buffer is aligned. */
 
-/** Block size of O_DIRECT reads and writes, and the page of a file that a buffered write completes at once. */
+/**
+ * The alignment of O_DIRECT reads and writes, and the size of a page of a file, which a buffered write completes at
+ * once.
+ */
 export const PAGE_BYTES = 4096
 const WASM_PAGE_BYTES = 65_536
 
-/** The part of `WebAssembly` that is used: the types of Node do not have it. */
+/** The part of `WebAssembly` that is used here: Node's types do not have it. */
 interface WasmMemory {
   readonly buffer: ArrayBuffer
   grow(pages: number): number
@@ -14,7 +17,7 @@ declare const WebAssembly: { Memory: new (options: { initial: number }) => WasmM
 export class AlignedMemory {
   #memory: WasmMemory | undefined
 
-  /** Page-aligned bytes, valid until the next call; undefined if this runtime has none. */
+  /** Returns page-aligned memory, which is valid until the next call; undefined if the runtime cannot provide it. */
   take(bytes: number): Buffer | undefined {
     const pages = Math.ceil(bytes / WASM_PAGE_BYTES)
     try {

@@ -1,4 +1,4 @@
-/** Iterates over the records of all streams, in commit order: the main log's. */
+/** Iterates over the records of all streams in the order of their positions, by reading the main log. */
 import type { DurableCursor, Log, LogReader } from '../index.js'
 import type { CommitOptions } from '../types.js'
 import type { StreamCodec } from './encoding.js'
@@ -11,7 +11,7 @@ export interface AllContext {
   codecOf(encoding: StreamEncoding): StreamCodec
   /** Whether the entry at `position` does not count. */
   isVoid(position: number): boolean
-  /** Deliver only what is synced. */
+  /** Deliver only records that are synced. */
   durableOnly: boolean
 }
 
@@ -22,7 +22,7 @@ export function readAll<V>(
   return committed(context, () => context.log.read({ from, follow, signal, durableOnly: context.durableOnly }))
 }
 
-/** A cursor of the log, for records of streams. */
+/** A cursor of the main log that delivers records of streams. */
 export class AllCursor<V> implements StreamsCursor<V> {
   readonly #context: AllContext
   readonly #cursor: DurableCursor

@@ -1,4 +1,7 @@
-/** A thread of this process that answers one message at a time. Without a message it does not keep the process alive. */
+/**
+ * A thread of this process that answers one message at a time. It keeps the process alive only while a message waits
+ * for its answer.
+ */
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 
@@ -19,8 +22,8 @@ export class AskedThread<To, From> {
   }
 
   /**
-   * Runs the program `file`; undefined if it is not there, as in a bundle. `onEnded` returns the answer to the message that the
-   * thread did not answer before it ended.
+   * Starts a thread that runs the program `file`. Returns undefined if the file does not exist, for example in a
+   * bundle. If the thread ends before it answers a message, `onEnded` returns the answer.
    */
   static start<To, From>(
     file: string | undefined,

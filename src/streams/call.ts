@@ -1,4 +1,7 @@
-/** The calls that append: each is decided, framed and applied in one step, and acknowledged later. */
+/**
+ * The calls that change streams. Each is decided, framed in the log and applied to the table in one step, and
+ * acknowledged later.
+ */
 import { DurlogError } from '../errors.js'
 import type { Durability } from '../index.js'
 import type { FramingLog } from '../open.js'
@@ -11,15 +14,15 @@ import { resultSeq, type StreamTable } from './table.js'
 import type { Place } from './tail.js'
 import type { StreamAppendResult } from './types.js'
 
-/** A change of a stream. */
+/** A change of a stream that a caller requests. */
 export interface Item extends Wanted {
   /** A string is stored as UTF-8. */
   value: Buffer | string
-  /** When the record was made, if it is not now. */
+  /** The record's time, if it is not the current one. */
   timestamp?: number | undefined
 }
 
-/** How calls reach the log. */
+/** The parts that calls need to frame entries in the log. */
 export interface Framing {
   log: FramingLog
   durability: Durability
@@ -27,30 +30,33 @@ export interface Framing {
   onSettled: Parameters<FramingLog['frame']>[4]
 }
 
-/** Items that are stored all or not at all. */
+/** A call whose items are stored all or not at all. */
 export interface Call {
   /** The position of its last entry. */
   last: number
-  /** Whether the items were stored before. Throws the refusal. */
+  /** Returns whether the items are already stored. Throws the refusal. */
   decide(table: StreamTable): boolean
-  /** False if the log has no room: then nothing has changed. Otherwise the items are in the log, from `position` on. */
+  /**
+   * Frames the items in the log, from `position` on, and applies them to the table. Returns false and changes nothing
+   * if the log has no room.
+   */
   frame(framing: Framing, table: StreamTable, position: number): boolean
-  /** The items have reached the level, and readers may see them. */
+  /** To be called when the items have reached the durability level: readers may see them. */
   acknowledge(table: StreamTable): void
-  /** The originals have reached the level. */
+  /** To be called when the originals of duplicate items have reached the durability level. */
   repeated(): void
-  /** Rejects as `rejection` does. */
+  /** Settles the call with the rejection. */
   resolve(rejection: Promise<never>): void
 }
 
-/** Called once, with the result or with a rejection. It neither throws nor calls the log. */
+/** A callback that is called once, with the result or with a rejected promise. It must not throw or call the log. */
 export type Settle<T> = (outcome: T | Promise<never>) => void
 
 /** A call with one item. */
 export class SingleCall implements Call {
   readonly resolve: Settle<StreamAppendResult>
   last = -1
-  /** Undefined once it is framed: until the acknowledgement nothing needs its value. */
+  /** Undefined after it is framed, so that its value can be released. */
   #item: Item | undefined
   #kind: EntryKind
   #state: StreamState | undefined
@@ -92,7 +98,7 @@ export class SingleCall implements Call {
   }
 }
 
-/** A call with any number of items, and the request that made it. */
+/** A call with one or more items and, if a client made it, the client's request. */
 export class BatchCall implements Call {
   readonly resolve: Settle<StreamAppendResult[]>
   last = -1
@@ -121,7 +127,7 @@ export class BatchCall implements Call {
     if (duplicates > 0 && duplicates < this.#items.length)
       throw new DurlogError(
         'ERR_DURLOG_PRODUCER_GAP',
-        `${duplicates} of the batch's ${this.#items.length} appends were stored before: repeat a batch with the same appends, each with its producer`,
+        `${duplicates} of the batch's ${this.#items.length} appends are already stored: to repeat a batch, pass the same appends with the same producers`,
       )
     return duplicates > 0
   }
@@ -172,13 +178,15 @@ export class BatchCall implements Call {
   }
 }
 
-/** The bytes of an entry of a batch. */
+/** The bytes of one entry of a batch. */
 interface Framed extends Place {
   start: number
   timeMs: number
 }
 
-/** Not later than `nowMs`: the times of later records would be as late. */
+/**
+ * The time of an entry, at most `nowMs`: no later entry may have an earlier time, so a time in the future would last.
+ */
 function timeOf({ timestamp }: Item, nowMs: number): number {
   return timestamp === undefined ? nowMs : Math.min(timestamp, nowMs)
 }

@@ -11,24 +11,24 @@ import {
 } from './state.js'
 import type { StreamEncoding } from './types.js'
 
-/** The folder's state in a group. */
+/** The state of the folder, which ends a group. */
 export interface CatalogHead {
   version: number
-  /** The main log's UUID. */
+  /** The UUID of the main log. */
   log: string
   encoding: StreamEncoding
-  /** The entries of the log before it are in the files and the catalog. */
+  /** The entries of the main log before this position are in the files and in the catalog. */
   position: number
   lastTimeMs: number
-  /** Positions of entries that do not count and may still be in the log. */
+  /** The positions of entries before `position` that do not count and may still be in the log. */
   voids: number[]
-  /** Requests of other processes before `position`, whose answers may not have arrived. */
+  /** The clients' requests before `position` whose answers may not have arrived. */
   requests?: StoredRequests
 }
 
 type StoredFile = [first: number, next: number, bytes: number, crc: number, index: string, ...times: number[]]
 
-/** Members without a value are missing. */
+/** A stream's entry. Members without a value are missing. */
 export interface StoredStream {
   kind: 'stream'
   name: string
@@ -36,7 +36,7 @@ export interface StoredStream {
   ended?: true | undefined
   gone?: true | undefined
   writerSeq?: string | undefined
-  /** The encoding of a stream without other options. */
+  /** Only the encoding if the stream has no other options. */
   meta: StoredMeta | StreamEncoding
   disk: StoredFile
   older?: StoredFile[] | undefined
@@ -50,7 +50,7 @@ export type StoredRecord =
   | { kind: 'gone'; name: string }
   | ({ kind: 'commit' } & CatalogHead)
 
-/** A stream that a checkpoint has stored; without `capture` it was deleted. */
+/** A stream that a checkpoint has stored. Without `capture` the stream was deleted. */
 export interface CatalogChange {
   state: StreamState
   capture: StreamCapture | undefined
@@ -95,7 +95,7 @@ export function goneText(name: string): string {
   return JSON.stringify(stored)
 }
 
-/** Without the source of a fork. */
+/** The stream of an entry. `source` of a fork is not set yet. */
 export function loadedStream(stored: StoredStream): StreamState {
   const { name, created, ended, gone, writerSeq, meta, disk, older, dropped, producers } = stored
   const options = typeof meta === 'string' ? defaultMeta(meta) : loadedMeta(meta)

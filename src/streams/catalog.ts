@@ -1,4 +1,6 @@
-/** The catalog: the state of each stream as of the last checkpoint, in a small log. See docs/FORMAT.md, "The catalog". */
+/**
+ * The catalog: a small log with the state of each stream as of the last checkpoint. See docs/FORMAT.md, "The catalog".
+ */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DurlogError } from '../errors.js'
 import type { Log } from '../index.js'
@@ -14,18 +16,21 @@ import { Pace } from './pace.js'
 import type { StreamState } from './state.js'
 
 const FORMAT_VERSION = 1
-/** A stream with the most producers, whose ids JSON escapes, fits into a segment. */
+/** Large enough for the entry of a stream with MAX_PRODUCERS producers whose ids JSON must escape. */
 export const CATALOG_SEGMENT_BYTES: number = 8 << 20
-/** Records, and characters of them, that are written at once. A batch must fit into the smallest segment of the catalog. */
+/**
+ * The limits of one batch of the catalog's log: records, and characters of them. A batch must fit into its smallest
+ * segment.
+ */
 const SLICE_RECORDS = 256
 const SLICE_LENGTH = 1 << 15
-/** Records that are read at once. */
+/** The number of records that are read at once. */
 const BATCH_RECORDS = 256
 const BEGIN = JSON.stringify({ kind: 'begin' } satisfies StoredRecord)
-/** Dead records that the catalog may hold besides as many as there are streams. */
+/** The catalog may have this many dead records more than it has streams. */
 const SLACK_RECORDS = 4096
 
-/** An entry of a group. */
+/** A stream's entry in a group. A group is the records of one checkpoint. */
 interface Found {
   seq: number
   name: string
@@ -33,26 +38,32 @@ interface Found {
   state: StreamState | undefined
 }
 
-/** The state that the newest complete group leaves. */
+/** The state as of the last complete group. */
 export interface CatalogState {
   head: CatalogHead | undefined
-  /** The oldest first; without the sources of forks. */
+  /** In the order of their creation. `source` of forks is not set yet. */
   streams: Map<string, StreamState>
 }
 
 export class Catalog {
   readonly #log: Log
-  /** The seq of each stream's newest entry in a complete group, and the stream of each such entry. */
+  /**
+   * The live entries, which are the newest ones of their streams in complete groups: the seq of each, by the stream's
+   * name, and the name by the seq.
+   */
   readonly #live = new Map<string, number>()
   readonly #names = new Map<number, string>()
-  /** No record before it is live. */
+  /** No record before this seq is live. */
   #liveFrom = 0
 
   constructor(log: Log) {
     this.#log = log
   }
 
-  /** Throws ERR_DURLOG_CORRUPT, or ERR_DURLOG_VERSION if a newer durlog has written it. */
+  /**
+   * Loads the state. Throws ERR_DURLOG_CORRUPT, or ERR_DURLOG_VERSION if a newer version of durlog has written the
+   * catalog.
+   */
   async load(): Promise<CatalogState> {
     this.#live.clear()
     this.#names.clear()
@@ -66,13 +77,16 @@ export class Catalog {
         if (turn !== undefined) await turn
         const record = this.#parse(data, seq)
         if (record.kind === 'begin') {
-          // The previous group has no commit: a crash ended it.
+          // A group without a commit came before: a crash ended its checkpoint.
           group = []
         } else if (record.kind !== 'commit') {
           group.push({ seq, name: record.name, state: record.kind === 'gone' ? undefined : loadedStream(record) })
         } else {
           if (record.version > FORMAT_VERSION)
-            throw new DurlogError('ERR_DURLOG_VERSION', `a newer durlog wrote the catalog in ${this.#log.dir}: upgrade`)
+            throw new DurlogError(
+              'ERR_DURLOG_VERSION',
+              `a newer version of durlog wrote the catalog in ${this.#log.dir}: use that version`,
+            )
           await this.#apply(group, streams, pace)
           group = []
           head = record
@@ -82,7 +96,7 @@ export class Catalog {
     return { head, streams: await oldestFirst(streams, pace) }
   }
 
-  /** A group can hold all streams. */
+  /** Applies a complete group. It pauses for the event loop, because a group can contain all streams. */
   async #apply(group: readonly Found[], streams: Map<string, StreamState>, pace: Pace): Promise<void> {
     for (const { seq, name, state } of group) {
       const turn = pace.step()
@@ -94,8 +108,8 @@ export class Catalog {
   }
 
   /**
-   * Stores a group at `level`: `changed` and `head`. Moves some of the oldest live entries to the end if the catalog has
-   * become long.
+   * Stores the group of a checkpoint and syncs it: `changed` and `head`. If the catalog has become long, also moves
+   * some of the oldest live entries to its end, so that it can be trimmed.
    */
   async store(
     changed: readonly CatalogChange[],
@@ -104,7 +118,7 @@ export class Catalog {
   ): Promise<void> {
     const log = this.#log
     const groupStart = log.nextSeq
-    /** The new entry of each stream; undefined if it was deleted. */
+    /** The seq of the new entry of each stream; undefined if the stream was deleted. */
     const newSeqs = new Map<string, number | undefined>()
     const writer = new SliceWriter(log)
     writer.put(BEGIN)
@@ -126,7 +140,7 @@ export class Catalog {
     this.#liveFrom = liveFrom
   }
 
-  /** Removes what no group needs any more. */
+  /** Removes segments without live records. */
   async trim(): Promise<void> {
     if (this.#liveFrom > this.#log.firstSeq) await this.#log.trimBefore(this.#liveFrom)
   }
@@ -135,7 +149,10 @@ export class Catalog {
     return this.#log.close()
   }
 
-  /** Copies live entries from the beginning of the catalog; returns the seq before which none is live then. */
+  /**
+   * Copies live entries from the beginning of the catalog to its end. Returns the seq before which no record is live
+   * when the group is complete.
+   */
   async #moveOldest(
     groupStart: number,
     writer: SliceWriter,
@@ -143,7 +160,7 @@ export class Catalog {
   ): Promise<number> {
     const from = Math.max(this.#liveFrom, this.#log.firstSeq)
     if (groupStart - from <= 2 * this.#live.size + SLACK_RECORDS) return from
-    // Twice what this group has added, so that the catalog becomes shorter.
+    // Look at twice as many records as this group has added, so that the catalog becomes shorter.
     const end = Math.min(from + 2 * newSeqs.size + SLICE_RECORDS, groupStart)
     for await (const { seq, data } of this.#log.read({ from, to: end })) {
       const name = this.#names.get(seq)
@@ -154,7 +171,7 @@ export class Catalog {
     return end
   }
 
-  /** The newest entry of the stream is `seq`; undefined: it has none. */
+  /** Stores that `seq` is the newest entry of the stream; undefined if the stream was deleted. */
   #note(name: string, seq: number | undefined): void {
     this.#names.delete(this.#live.get(name) ?? -1)
     if (seq === undefined) this.#live.delete(name)
@@ -168,7 +185,7 @@ export class Catalog {
     try {
       return JSON.parse(data.toString()) as StoredRecord
     } catch (cause) {
-      const message = `record ${seq} of the catalog in ${this.#log.dir} is not JSON`
+      const message = `record ${seq} of the catalog in ${this.#log.dir} is not JSON: restore the folder of streams from a copy`
       throw new DurlogError('ERR_DURLOG_CORRUPT', message, { lostFirst: seq, lostLast: seq, cause })
     }
   }
@@ -194,7 +211,7 @@ async function oldestFirst(streams: ReadonlyMap<string, StreamState>, pace: Pace
   return sorted
 }
 
-/** Appends records a slice at a time, so that neither memory nor a turn of the event loop holds all of them. */
+/** Appends records in slices, so that neither the memory nor a turn of the event loop has to take all of them. */
 class SliceWriter {
   readonly #log: Log
   #records: (string | Buffer)[] = []
@@ -206,12 +223,15 @@ class SliceWriter {
     this.#next = log.nextSeq
   }
 
-  /** Whether a record of `length` fits before a `flush`. A record with many producers may need a segment for itself. */
+  /**
+   * Whether a record of `length` characters fits into the current slice. A longer record than SLICE_LENGTH has its own
+   * slice.
+   */
   hasRoom(length: number): boolean {
     return this.#records.length < SLICE_RECORDS && (this.#length === 0 || this.#length + length <= SLICE_LENGTH)
   }
 
-  /** Returns the record's seq. */
+  /** Adds a record to the slice and returns its seq. */
   put(record: string | Buffer): number {
     this.#records.push(record)
     this.#length += record.length
@@ -224,7 +244,7 @@ class SliceWriter {
     this.#records = []
     this.#length = 0
     await this.#log.appendBatch(records, { durability: 'memory' })
-    // At `memory` it may have settled at once: let the event loop turn.
+    // With `memory` the append may have settled without a turn of the event loop.
     await nextTurn()
   }
 }

@@ -1,4 +1,6 @@
-/** Moves records from the log to the streams' files: docs/STREAMS.md, "Checkpoints". */
+/**
+ * Makes checkpoints, which move records from the main log to the streams' files. See docs/STREAMS.md, "Checkpoints".
+ */
 import { setImmediate } from 'node:timers'
 import { DurlogError, ofFileSystem } from '../errors.js'
 import type { DurableCursor, Log } from '../index.js'
@@ -16,18 +18,21 @@ import type { StreamTable } from './table.js'
 import type { Tail } from './tail.js'
 import type { StreamChange, StreamsCheckpoint } from './types.js'
 
-/** Jobs at the same time. Others of libuv's four threads stay free for the log's commits. */
+/** Jobs that run at the same time. The other two of libuv's four threads stay free for commits of the log. */
 const LANES = 2
-/** Streams that a turn of the event loop may prepare. */
+/** The number of streams that a turn of the event loop prepares. */
 const STREAMS_IN_TURN = 256
-/** With more changed streams, one sync of the file system takes less time than a sync of each file. */
+/** If more streams have changed, one sync of the file system takes less time than a sync of each file. */
 const SYNC_ALL_STREAMS = 32
 
-/** Many changed streams wait for so many bytes of each on average, and at most for MAX_DUE times `checkpointBytes`. */
+/**
+ * With many changed streams a checkpoint waits for this many bytes per stream, but for at most MAX_DUE times
+ * `checkpointBytes`.
+ */
 const BYTES_OF_STREAM = 4096
 const MAX_DUE = 2
 
-/** The bytes of records that begin a checkpoint of `changed` streams. */
+/** The number of bytes of records after which a checkpoint begins if `changed` streams have changed. */
 export function dueBytes(checkpointBytes: number, changed: number): number {
   return Math.min(Math.max(checkpointBytes, changed * BYTES_OF_STREAM), MAX_DUE * checkpointBytes)
 }
@@ -37,27 +42,33 @@ export interface CheckpointContext {
   catalog: Catalog
   files: FolderFiles
   storage: NativeStreamFiles
-  /** The log's cursor of this module: its position is that of the last checkpoint. */
+  /**
+   * The cursor of the main log whose position is that of the last checkpoint. It keeps the log from trimming later
+   * records.
+   */
   cursor: DurableCursor
-  /** That of the log's, the catalog's and the cursor's steps. */
+  /** The durability of the syncs of the log and of the catalog, and of the cursor's position. */
   level: 'sync' | 'full'
   encoding: CatalogHead['encoding']
   onChanged: (change: StreamChange) => void
   onStep: StepHook
-  /** After so many more steps, jobs stop. Of trials. */
+  /** Trials only: the number of steps after which jobs stop. */
   stepLimit: () => number
 }
 
-/** Makes one checkpoint at a time. */
+/** Makes checkpoints, one at a time. */
 export class Checkpointer {
-  /** A sync of a file failed: its pages may be lost, and no sync of it can be believed. */
+  /**
+   * Set by a failed sync of a file. The system may have discarded the pages that it could not write, and a later sync
+   * would not report that.
+   */
   latched: DurlogError | undefined
   readonly #context: CheckpointContext
-  /** The log before it is in the files. */
+  /** Every record before this position is in the streams' files. */
   #position: number
-  /** First seqs of the log's segments since it was opened; 0 stands for those before. */
+  /** The first seqs of the segments that the log has begun since it was opened. 0 represents the earlier segments. */
   #segments: number[] = [0]
-  /** Whether the file system can be synced as a whole; undefined until it was tried. */
+  /** Whether one sync of the whole file system can replace the syncs of the files. Undefined until it was tried. */
   #syncsAll: boolean | undefined
 
   constructor(context: CheckpointContext, position: number) {
@@ -67,8 +78,9 @@ export class Checkpointer {
   }
 
   /**
-   * Stores everything that `table` holds, which is the log up to `position`. Rejects if a step fails; the streams are dirty again
-   * then. `isCurrent` says whether the log has kept all of these records.
+   * Stores the state of `table`, which contains the records of the log before `position`. Rejects if a step fails; then
+   * the changed streams remain part of the next checkpoint. `isCurrent` returns whether the log still has all records
+   * of `table`.
    */
   async run(table: StreamTable, position: number, isCurrent: () => boolean): Promise<StreamsCheckpoint> {
     if (this.latched !== undefined) throw this.latched
@@ -81,7 +93,11 @@ export class Checkpointer {
     try {
       this.#context.onStep('sync log')
       await this.#context.log.sync(this.#context.level)
-      if (!isCurrent()) throw new DurlogError('ERR_DURLOG_IO', 'a write of the log failed during the checkpoint')
+      if (!isCurrent())
+        throw new DurlogError(
+          'ERR_DURLOG_IO',
+          'a write of the main log failed during the checkpoint: call checkpoint again',
+        )
       await this.#writeFiles(frozen, table.tail, changes)
       this.#context.onStep('catalog')
       const { log, encoding } = this.#context
@@ -106,15 +122,15 @@ export class Checkpointer {
     return { position, streams: changes.length, records, durationMs: performance.now() - startMs }
   }
 
-  /** Lets the log and the catalog trim what no file, cursor or group needs. */
+  /** Removes the segments of the log and of the catalog that neither the files nor a cursor needs. */
   async trim(): Promise<void> {
     const { log, catalog, cursor, level, onStep } = this.#context
     onStep('trim')
     if (this.#position > 0) await cursor.commit(this.#position - 1, { durability: level })
     const cursors = await log.cursors()
-    // A damaged cursor has the position -1, and keeps everything.
+    // A damaged cursor has the position -1, so nothing is trimmed.
     const before = Math.min(...cursors.map(({ position }) => position))
-    // Appends wait during a trim: only if a whole segment can go.
+    // Appends wait during a trim. So trim only if it removes a segment.
     const whole = this.#segments.filter((firstSeq) => firstSeq <= before)
     if (before > log.firstSeq && whole.length > 0) {
       await log.trimBefore(before)
@@ -124,7 +140,7 @@ export class Checkpointer {
     onStep('done')
   }
 
-  /** Writes the files of `frozen` in several lanes, and syncs them. */
+  /** Writes the files of the streams in `frozen`, with LANES jobs at a time, and syncs them. */
   async #writeFiles(frozen: Map<string, StreamState>, tail: Tail, changes: CatalogChange[]): Promise<void> {
     const syncsAll = frozen.size > SYNC_ALL_STREAMS && (await this.#canSyncAll())
     const states = frozen.values()
@@ -137,20 +153,20 @@ export class Checkpointer {
         const taken = takeShares(states, job, tail, changes)
         if (taken.count === 0) return
         folderChanged ||= taken.folderChanged
-        // Without a job this lane would take all streams in one turn of the event loop.
+        // Without a job nothing has been awaited yet: give the event loop a turn.
         if (job.isEmpty) await new Promise((resolve) => setImmediate(resolve))
         else folderChanged = (await this.#store(job, tail, memory, !syncsAll, changes)) || folderChanged
       }
     }
-    const judgedLane = async (): Promise<void> => {
+    const latchingLane = async (): Promise<void> => {
       try {
         await lane()
       } catch (error) {
         failed = true
-        throw this.#judged(error)
+        throw this.#latchIfSyncFailed(error)
       }
     }
-    const ended = await Promise.allSettled(Array.from({ length: LANES }, judgedLane))
+    const ended = await Promise.allSettled(Array.from({ length: LANES }, latchingLane))
     for (const result of ended) if (result.status === 'rejected') throw result.reason
     try {
       if (syncsAll) {
@@ -161,24 +177,30 @@ export class Checkpointer {
         await this.#context.files.sync()
       }
     } catch (error) {
-      throw this.#judged(error)
+      throw this.#latchIfSyncFailed(error)
     }
   }
 
-  /** Found out before anything is written: a sync of a file must use the descriptor that it was written with. */
+  /**
+   * Must be called before a file is written: without a sync of the whole file system, each file must be synced with the
+   * descriptor that has written it.
+   */
   async #canSyncAll(): Promise<boolean> {
     if (this.#syncsAll !== undefined) return this.#syncsAll
     try {
       await this.#context.storage.syncAll()
       this.#syncsAll = true
     } catch (error) {
-      if ((error as DurlogError).code !== 'ERR_DURLOG_UNSUPPORTED') throw this.#judged(error)
+      if ((error as DurlogError).code !== 'ERR_DURLOG_UNSUPPORTED') throw this.#latchIfSyncFailed(error)
       this.#syncsAll = false
     }
     return this.#syncsAll
   }
 
-  /** Returns whether a file was repaired, which may have changed the folders. */
+  /**
+   * Runs `job`. If files are not as the last checkpoint left them, repairs them and stores their records again. Returns
+   * whether it did, because a repair may change the folders.
+   */
   async #store(
     job: StoreJob<FileRequest>,
     tail: Tail,
@@ -200,12 +222,15 @@ export class Checkpointer {
       const disk = await new FileRepair(this.#context, memory, state, request.disk).run(records)
       const positions = request.positions.slice(disk.next - request.disk.next)
       const repaired = new StoreJob<FileRequest>(tail)
-      // An earlier checkpoint that did not end may have made the new file.
+      // The new file may exist already, from a checkpoint that did not end.
       const removes = disk.first !== request.disk.first
       repaired.add({ ...request, fileName: state.fileName(disk.first), removes, disk, positions })
       await this.#runJob(repaired, sync, (_, stored) => {
         if (stored === undefined)
-          throw new DurlogError('ERR_DURLOG_IO', `another program changes the file of the stream "${state.name}" now`)
+          throw new DurlogError(
+            'ERR_DURLOG_IO',
+            `another program is changing the file of the stream "${state.name}": end that program, then call checkpoint again`,
+          )
         done(request, stored)
       })
     }
@@ -223,20 +248,26 @@ export class Checkpointer {
     if (stopped) onStep('stop')
   }
 
-  /** A sync that failed, or a write of the device, latches. */
-  #judged(error: unknown): unknown {
+  /**
+   * Returns the error to throw. After a failed sync or a device error (EIO) it is ERR_DURLOG_SYNC_FAILED, which all
+   * later checkpoints throw too.
+   */
+  #latchIfSyncFailed(error: unknown): unknown {
     const { syscall = '', code, errnoName } = error as { syscall?: string; code?: string; errnoName?: string }
     if (!/sync|flush/i.test(syscall) && code !== 'EIO' && errnoName !== 'EIO') return error
     this.latched = new DurlogError(
       'ERR_DURLOG_SYNC_FAILED',
-      `a sync of a stream's file failed: ${(error as Error).message}; the records are in the log: close the folder, look at the device, and open it again`,
+      `a sync of a stream's file failed: ${(error as Error).message}; no record is lost, because all are in the main log: close the folder, check the device, and open the folder again`,
       { cause: error },
     )
     return this.latched
   }
 }
 
-/** Takes the next of `states` into `job`, or into `changes` if nothing of their files changes. */
+/**
+ * Adds the requests of the next streams to `job`. Streams whose files do not change are added to `changes` at once.
+ * `count` is the number of streams taken.
+ */
 function takeShares(
   states: Iterator<StreamState>,
   job: StoreJob<FileRequest>,

@@ -1,4 +1,4 @@
-/** Creates a stream with options: empty, with its first records, or as a fork. */
+/** Creates a stream with options: empty, with first records, or as a fork. */
 import { invalidArgument, outOfRange } from '../errors.js'
 import { codecOf } from './encoding.js'
 import { EntryKind } from './entry.js'
@@ -9,17 +9,20 @@ import { RecordSource } from './record-source.js'
 import type { Item } from './sequencer.js'
 import type { StreamAppendResult, StreamForkPoint } from './types.js'
 
-/** A stream that a caller wants to create. */
-export interface Wish {
+/** A request of a caller to create a stream. */
+export interface CreationRequest {
   meta: StreamMeta
-  /** The caller gave no seq: that of an earlier creation, or the end of the source. */
+  /**
+   * A fork whose caller gave no seq: it gets the seq of the existing fork of that name, otherwise the next seq of the
+   * source.
+   */
   forkAnywhere: boolean
-  /** A fork must have the encoding of `meta`, not that of its source. */
+  /** The caller has chosen the encoding. Otherwise a fork gets the encoding of its source. */
   encodingNamed: boolean
   end: boolean
 }
 
-/** The results of the creation and of each record. */
+/** Creates a stream. Settles with the results of the creation and of each record. */
 export function createStream(context: StreamContext, name: string, options: unknown): Promise<StreamAppendResult[]> {
   const { values, ...creation } = resolveCreateOptions(options, context.codec.name)
   const encodingNamed = (options as { encoding?: unknown } | undefined)?.encoding !== undefined
@@ -28,18 +31,18 @@ export function createStream(context: StreamContext, name: string, options: unkn
   )
 }
 
-/** As `createStream`, of encoded values. */
+/** Like `createStream`, with encoded values. */
 export async function makeStream(
   context: StreamContext,
   name: string,
-  wish: Wish,
+  request: CreationRequest,
   valuesOf: (meta: StreamMeta) => readonly (Buffer | string)[],
 ): Promise<StreamAppendResult[]> {
   context.removeExpired(name)
-  if (wish.meta.fork !== undefined) context.removeExpired(wish.meta.fork.stream)
-  const wanted = withInherited(context, name, wish)
+  if (request.meta.fork !== undefined) context.removeExpired(request.meta.fork.stream)
+  const wanted = withInherited(context, name, request)
   const { fork } = wanted
-  // Nothing is awaited unless a record is cut: the caller's next calls follow the creation.
+  // Nothing is awaited unless a part of a record is copied, so that the caller's next calls come after the creation.
   const cuts = fork !== undefined && fork.bytes > 0 && context.table().find(fork.stream)?.gone === false
   const { meta, cut } = cuts ? await cutRecord(context, wanted, fork) : { meta: wanted, cut: undefined }
   const creation: Item = {
@@ -51,12 +54,16 @@ export async function makeStream(
   const items = [creation]
   if (cut !== undefined) items.push(following(EntryKind.append, creation, cut))
   for (const value of valuesOf(meta)) items.push(following(EntryKind.append, creation, value))
-  if (wish.end) items.push(following(EntryKind.end, creation))
+  if (request.end) items.push(following(EntryKind.end, creation))
   return context.submit(items)
 }
 
-/** The options with what a fork has from its source. */
-function withInherited(context: StreamContext, name: string, { meta, forkAnywhere, encodingNamed }: Wish): StreamMeta {
+/** Returns the options, with those that a fork gets from its source. */
+function withInherited(
+  context: StreamContext,
+  name: string,
+  { meta, forkAnywhere, encodingNamed }: CreationRequest,
+): StreamMeta {
   const { fork } = meta
   const source = fork === undefined ? undefined : context.table().find(fork.stream)
   if (fork === undefined || source === undefined) return meta
@@ -73,20 +80,20 @@ function withInherited(context: StreamContext, name: string, { meta, forkAnywher
   }
 }
 
-/** The options of a fork that begins with a part of a record of bytes, and that part. */
+/** Returns the options of a fork with `fork.bytes`, and the part of the source's record that it copies. */
 async function cutRecord(
   context: StreamContext,
   meta: StreamMeta,
   fork: StreamForkPoint,
 ): Promise<{ meta: StreamMeta; cut: Buffer | undefined }> {
   if (context.table().find(fork.stream)?.meta.encoding !== 'bytes')
-    throw invalidArgument('fork.bytes cuts a record of a stream of bytes only')
+    throw invalidArgument('fork.bytes must be 0 unless the source is a stream of bytes')
   const record = await bytesOf(context, fork)
   if (record.length < fork.bytes)
     throw outOfRange(
-      `record ${fork.seq} of "${fork.stream}" has ${record.length} bytes; it cannot be cut at ${fork.bytes}`,
+      `fork.bytes is ${fork.bytes}, but record ${fork.seq} of the stream "${fork.stream}" has only ${record.length} bytes`,
     )
-  // A cut after the last byte is no cut.
+  // The whole record is shared, not copied.
   if (record.length === fork.bytes)
     return { meta: { ...meta, fork: { ...fork, seq: fork.seq + 1, bytes: 0 } }, cut: undefined }
   return { meta, cut: record.subarray(0, fork.bytes) }
@@ -95,7 +102,7 @@ async function cutRecord(
 async function bytesOf(context: StreamContext, { stream, seq }: StreamForkPoint): Promise<Buffer> {
   const state = context.find(stream)
   if (state === undefined || seq >= state.visible)
-    throw outOfRange(`the stream "${stream}" has no record ${seq}, which the fork cuts`)
+    throw outOfRange(`fork.bytes needs record ${seq} of the stream "${stream}", which has no such record`)
   const source = new RecordSource<Buffer>(context.files, context.table, codecOf)
   try {
     const [record] = await source.next(state, seq)

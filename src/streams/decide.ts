@@ -1,4 +1,7 @@
-/** Decides whether an append, an end or a deletion counts. The owner and every replay decide by these functions. */
+/**
+ * Decides whether a change of a stream (append, end, deletion or creation) is stored. The owner and every replay of the
+ * log use these functions, so they decide alike.
+ */
 import { DurlogError, invalidArgument, outOfRange } from '../errors.js'
 import { EntryKind } from './entry.js'
 import { defaultMeta, type StreamMeta, sameMeta } from './meta.js'
@@ -7,7 +10,7 @@ import type { Producer, StreamEncoding } from './types.js'
 
 export const MAX_PRODUCERS = 4096
 
-/** A change that a caller wants, or that a replay finds. */
+/** A change that a caller requests, or that a replay finds in the log. */
 export interface Wanted {
   kind: EntryKind
   stream: string
@@ -15,17 +18,23 @@ export interface Wanted {
   producer: Producer | undefined
   writerSeq: string | undefined
   encoding: StreamEncoding
-  /** Of a creation. */
+  /** Of a creation: the options of the stream. */
   meta: StreamMeta | undefined
-  /** Refuse it if there is no such stream. */
+  /** Refuse the change if the stream does not exist. */
   existing: boolean
-  /** Refuse it unless the entry at this position made the stream. A replay does not ask for that. */
+  /** Refuse the change unless the entry at this position created the stream. Not checked in a replay. */
   created?: number | undefined
-  /** The previous one of the batch, of the same stream, decides for both. */
+  /**
+   * The change belongs to a group, a batch whose changes are all of one stream. The first change of the group decides
+   * for all.
+   */
   follows: boolean
 }
 
-/** `stored`: it counts, and gets `seq`. `duplicate`: nothing is to be stored; `seq` is the original's, -1 if it is not known. */
+/**
+ * `stored`: the change is stored and gets `seq`. `duplicate`: it is already stored, with `seq`, or with -1 if its seq
+ * is not known.
+ */
 export interface Verdict {
   outcome: 'stored' | 'duplicate'
   seq: number
@@ -44,8 +53,9 @@ interface View {
 type Find = (name: string) => StreamState | undefined
 
 /**
- * Decides by the state `view`, undefined if there is no such stream. Throws the refusal: SEQ_CONFLICT, STREAM_ENDED,
- * STREAM_EXISTS, STREAM_DELETED, PRODUCER_FENCED, PRODUCER_GAP, NOT_FOUND, INVALID_ARGUMENT or OUT_OF_RANGE.
+ * Decides one change by the state `view`, which is undefined if the stream does not exist. Throws the refusal, a
+ * DurlogError with one of the codes ERR_DURLOG_… SEQ_CONFLICT, STREAM_ENDED, STREAM_EXISTS, STREAM_DELETED,
+ * PRODUCER_FENCED, PRODUCER_GAP, NOT_FOUND, INVALID_ARGUMENT and OUT_OF_RANGE.
  */
 export function decide(wanted: Wanted, view: View | undefined, find: Find): Verdict {
   const { stream, producer, expectedSeq, kind, encoding } = wanted
@@ -74,8 +84,8 @@ export function decide(wanted: Wanted, view: View | undefined, find: Find): Verd
 }
 
 /**
- * Decides the changes of a batch. The changes of a group, which follow its first one, share the verdict of that; without
- * groups each is decided as if the earlier ones were applied. Throws the first refusal.
+ * Decides the changes of a batch. In a group the first change decides for all. In other batches each change is decided
+ * as if the earlier ones were stored. Throws the first refusal.
  */
 export function decideBatch(batch: readonly Wanted[], find: Find): Verdict[] {
   const first = batch[0] as Wanted
@@ -110,13 +120,13 @@ function newCapture(): StreamCapture {
   return { next: 0, ended: false, gone: false, writerSeq: undefined, producers: NO_PRODUCERS }
 }
 
-/** Of a stream with the same options a creation is a duplicate. */
+/** Decides a creation. If the stream exists with the same options, it is a duplicate. */
 function decideCreation(name: string, meta: StreamMeta, view: View | undefined, find: Find): Verdict {
   if (view !== undefined) {
     if (sameMeta(meta, view.meta)) return { outcome: 'duplicate', seq: view.next }
     throw new DurlogError(
       'ERR_DURLOG_STREAM_EXISTS',
-      `the stream "${name}" was created with other options: delete it, or choose another name`,
+      `the stream "${name}" exists with other options: delete it, or choose another name`,
     )
   }
   const { fork } = meta
@@ -125,36 +135,42 @@ function decideCreation(name: string, meta: StreamMeta, view: View | undefined, 
   if (source === undefined) throw noSuchStream(fork.stream)
   if (source.gone) throw deletedStream(fork.stream)
   if (source.meta.encoding !== meta.encoding)
-    throw invalidArgument(`a fork has the encoding of its source, ${source.meta.encoding}; got ${meta.encoding}`)
+    throw invalidArgument(
+      `a fork must have the encoding of its source, which is ${source.meta.encoding}; got ${meta.encoding}`,
+    )
   if (fork.seq > source.next || (fork.bytes > 0 && fork.seq === source.next))
-    throw outOfRange(`the stream "${fork.stream}" has ${source.next} records; it cannot be forked at seq ${fork.seq}`)
+    throw outOfRange(
+      `fork.seq is ${fork.seq}, but the next seq of the source "${fork.stream}" is ${source.next}: choose an earlier one`,
+    )
   return { outcome: 'stored', seq: fork.seq }
 }
 
 /**
- * Throws OUT_OF_RANGE if `wanted` is a fork at a seq that its source does not keep any more. No replay asks for that: the source may
- * have dropped the records of a fork that was deleted later.
+ * Throws ERR_DURLOG_OUT_OF_RANGE if `wanted` creates a fork at a seq that its source does not keep any more. A replay
+ * must not check this: the source may have dropped the records after the fork was deleted.
  */
 export function checkForkStart({ meta }: Wanted, find: Find): void {
   if (meta?.fork === undefined) return
   const { stream, seq } = meta.fork
   const source = find(stream)
-  // A checkpoint in progress has decided what the source keeps.
+  // A checkpoint in progress may already have decided to drop older records.
   const first = Math.max(source?.firstSeq ?? 0, source?.capture?.first ?? 0)
-  if (seq < first) throw outOfRange(`the stream "${stream}" begins at seq ${first}; it cannot be forked at seq ${seq}`)
+  if (seq < first)
+    throw outOfRange(
+      `fork.seq is ${seq}, but the source "${stream}" keeps records from seq ${first} on: choose a later one`,
+    )
 }
 
-/** By bytes of UTF-8. */
 function checkWriterSeq({ stream, writerSeq }: Wanted, greatest: string | undefined): void {
   if (writerSeq === undefined || greatest === undefined) return
   if (Buffer.compare(Buffer.from(writerSeq), Buffer.from(greatest)) > 0) return
   throw new DurlogError(
     'ERR_DURLOG_SEQ_CONFLICT',
-    `writerSeq must be greater than "${greatest}", that of an earlier append to the stream "${stream}"; got "${writerSeq}"`,
+    `writerSeq must be greater than "${greatest}", the writerSeq of an earlier append to the stream "${stream}"; got "${writerSeq}"`,
   )
 }
 
-/** The producer's append gets the next seq of the stream. */
+/** Records in `stream` that the producer's append gets the next seq. */
 export function advance(stream: StreamCapture, { id, epoch, seq }: Producer): void {
   const known = stream.producers.get(id)
   const recent = known?.epoch === epoch ? known.recent : []
@@ -165,7 +181,7 @@ export function advance(stream: StreamCapture, { id, epoch, seq }: Producer): vo
   producers.set(id, { epoch, seq, recent })
 }
 
-/** Whether the append was stored before. */
+/** Whether the append is already stored. Throws if the producer's epoch is over, or if it skips a seq. */
 function checkProducer(
   stream: string,
   { id, epoch, seq }: Producer,
@@ -175,7 +191,7 @@ function checkProducer(
   if (known !== undefined && epoch < known.epoch)
     throw new DurlogError(
       'ERR_DURLOG_PRODUCER_FENCED',
-      `producer "${id}" of the stream "${stream}" is at epoch ${known.epoch}, and epoch ${epoch} is over: another instance has taken its place`,
+      `producer "${id}" of the stream "${stream}" is at epoch ${known.epoch}, so epoch ${epoch} is refused: another instance has replaced this one; to continue, use an epoch above ${known.epoch}`,
       { epoch: known.epoch },
     )
   const next = known?.epoch === epoch ? known.seq + 1 : 0
@@ -196,31 +212,38 @@ function originalSeq({ epoch, seq }: Producer, known: ProducerState | undefined)
 function conflict({ stream, expectedSeq }: Wanted, nextSeq: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_SEQ_CONFLICT',
-    `the next record of the stream "${stream}" gets seq ${nextSeq}, not ${expectedSeq} (expectedSeq): read the records before it, then decide again`,
+    `expectedSeq is ${expectedSeq}, but the next record of the stream "${stream}" gets seq ${nextSeq}: read the records before it, then decide again`,
     { nextSeq },
   )
 }
 
 function endedStream(stream: string, nextSeq: number): DurlogError {
-  return new DurlogError('ERR_DURLOG_STREAM_ENDED', `the stream "${stream}" has ended: append to another one`, {
-    nextSeq,
-  })
+  return new DurlogError(
+    'ERR_DURLOG_STREAM_ENDED',
+    `the stream "${stream}" has ended and takes no more records: append to another stream`,
+    {
+      nextSeq,
+    },
+  )
 }
 
 function deletedStream(stream: string): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_STREAM_DELETED',
-    `the stream "${stream}" was deleted, and its name is in use until its forks are deleted: choose another name`,
+    `the stream "${stream}" was deleted, and its forks still need its records: delete the forks, or choose another name`,
   )
 }
 
 export function noSuchStream(name: string): DurlogError {
-  return new DurlogError('ERR_DURLOG_NOT_FOUND', `there is no stream "${name}"; the first append makes it`)
+  return new DurlogError(
+    'ERR_DURLOG_NOT_FOUND',
+    `the stream "${name}" does not exist: create it, or append a first record`,
+  )
 }
 
 function tooManyProducers(stream: string): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_OUT_OF_RANGE',
-    `the stream "${stream}" has ${MAX_PRODUCERS} producers, which is the limit: use an id again with a higher epoch`,
+    `the stream "${stream}" has ${MAX_PRODUCERS} producers, which is the limit: use the id of one of them, with a higher epoch`,
   )
 }

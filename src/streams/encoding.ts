@@ -1,19 +1,19 @@
-/** How the values of a folder's streams become bytes of the log and of the streams' files. */
+/** Encodes values of streams for the log and the streams' files, and decodes them. */
 import { DurlogError, invalidArgument } from '../errors.js'
 import { shown } from '../options/checks.js'
 import type { StreamEncoding } from './types.js'
 
 export interface StreamCodec {
   readonly name: StreamEncoding
-  /** Whether a stream's file is JSON Lines; otherwise it is made of frames. */
+  /** Whether a stream's file is JSON Lines; otherwise it consists of frames. */
   readonly lines: boolean
-  /** Bytes, or a string that is stored as UTF-8. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+  /** Returns bytes, or a string to store as UTF-8. Throws ERR_DURLOG_INVALID_ARGUMENT. */
   encode(value: unknown): Buffer | string
-  /** Throws a SyntaxError if `data` is not what `encode` has made. */
+  /** Throws a SyntaxError if `data` does not come from `encode`. */
   decode(data: Buffer): unknown
 }
 
-/** A value that a client has encoded: JSON, or the bytes of a Uint8Array. */
+/** A value in the form in which a client has encoded it: JSON, or the bytes of a Uint8Array. */
 export class EncodedValue {
   readonly isJson: boolean
   readonly data: Buffer
@@ -34,7 +34,7 @@ export function codecOf(encoding: StreamEncoding): StreamCodec {
   return CODECS[encoding]
 }
 
-/** For the owner: readers get values as they are stored. */
+/** For the owner's readers: decodes nothing, so that values are sent to clients as they are stored. */
 export function storedCodecOf(encoding: StreamEncoding): StreamCodec {
   return STORED_CODECS[encoding]
 }
@@ -58,7 +58,7 @@ function encodeJson(value: unknown): Buffer | string {
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new DurlogError('ERR_DURLOG_INVALID_ARGUMENT', `a value cannot be encoded as JSON: ${reason}`, { cause })
   }
-  if (text === undefined) throw invalidArgument(`a value must be one that JSON has; got ${shown(value)}`)
+  if (text === undefined) throw invalidArgument(`a value must have a JSON form (encoding json); got ${shown(value)}`)
   return text
 }
 
@@ -69,7 +69,7 @@ function encodeText(value: unknown): Buffer | string {
   return JSON.stringify(value)
 }
 
-/** A copy: the caller may change its bytes as soon as the call returns. */
+/** Copies the bytes, because the caller may change them after the call. */
 function encodeBytes(value: unknown): Buffer {
   if (value instanceof EncodedValue && !value.isJson) return value.data
   if (!(value instanceof Uint8Array))
@@ -87,8 +87,9 @@ function decodeJson(data: Buffer): unknown {
 }
 
 /**
- * Decodes `count` lines by one call of JSON.parse, which takes less time. Undefined if `codec` does not parse JSON, or if a line may
- * be damaged: decode each line, to find it. Each is in an array, so that a line with two values is not taken for two lines.
+ * Decodes `count` lines with one call of JSON.parse, which takes less time than a call for each. Each line is put into
+ * an array, so that a line with two values is not taken for two lines. Returns undefined if `codec` does not parse JSON
+ * or if a line may be damaged: then decode each line to find the damaged one.
  */
 export function decodeLines({ decode }: StreamCodec, lines: Buffer, count: number): unknown[] | undefined {
   if (decode !== decodeJson) return undefined

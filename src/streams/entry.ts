@@ -1,4 +1,6 @@
-/** A record of the main log: docs/FORMAT.md, "Records of the main log". */
+/**
+ * An entry, which is a record of the main log: encodes and decodes it. See docs/FORMAT.md, "Records of the main log".
+ */
 import { DurlogError } from '../errors.js'
 import type { FrameMemory } from './frame-memory.js'
 import { loadedMeta, type StoredMeta, type StreamMeta } from './meta.js'
@@ -12,25 +14,25 @@ export type EntryKind = (typeof EntryKind)[keyof typeof EntryKind]
 export interface Entry {
   kind: EntryKind
   stream: string
-  /** Of an append: the record's seq. Otherwise the stream's next seq. */
+  /** Of an append: the record's seq in its stream. Otherwise: the seq that the stream's next append gets. */
   seq: number
   timeMs: number
   producer: Producer | undefined
-  /** The request of another process that made it; of a batch, in its first entry. */
+  /** The request of a client that made the entry. Of a batch, only the first entry has it. */
   request?: RequestId | undefined
-  /** Greater than that of every earlier append to the stream. */
+  /** The `writerSeq` of the append, which must be greater than that of every earlier append to the stream. */
   writerSeq: string | undefined
-  /** Of the value. */
+  /** The encoding of the value. */
   encoding: StreamEncoding
-  /** Of a creation. */
+  /** Of a creation: the options of the stream. */
   meta: StreamMeta | undefined
-  /** It counts only if the stream exists. */
+  /** The entry counts only if the stream exists. */
   existing: boolean
-  /** The previous entry is of the same stream and decides for both. */
+  /** The entry belongs to a group but is not its first entry: it counts if the first one does. */
   follows: boolean
   /** The next entry of the log belongs to the same batch. */
   continues: boolean
-  /** The value is `bytes` from `valueAt` to `end`. */
+  /** The value is in `bytes`, from `valueAt` to `end`. */
   bytes: Buffer
   valueAt: number
   end: number
@@ -50,7 +52,7 @@ const LONG_TEXT = 8192
 const SHORT_NAME = 40
 export const EMPTY: Buffer = Buffer.alloc(0)
 
-/** The part of an entry that its caller chooses. */
+/** The members of an entry that its caller chooses. */
 export type EntryFields = Pick<
   Entry,
   'kind' | 'stream' | 'producer' | 'writerSeq' | 'encoding' | 'existing' | 'follows'
@@ -59,7 +61,10 @@ export type EntryFields = Pick<
   readonly value: Buffer | string
 }
 
-/** Makes the bytes of an entry in `memory`, from `memory.start` to `memory.end`; they are kept if `memory.keep` is called. */
+/**
+ * Encodes an entry into `memory`, from `memory.start` to `memory.end`. The next call overwrites it unless `memory.keep`
+ * is called.
+ */
 export function encodeEntry(
   memory: FrameMemory,
   { kind, stream, producer, writerSeq, encoding, existing, follows, value }: EntryFields,
@@ -106,7 +111,7 @@ export function encodeEntry(
   memory.end = at + (typeof value === 'string' ? bytes.write(value, at) : value.copy(bytes, at))
 }
 
-/** A call of `write` costs more than a loop over a short name. */
+/** For a short name, a loop takes less time than a call of `write`. */
 function writeName(bytes: Buffer, name: string, at: number): number {
   if (name.length > SHORT_NAME) return bytes.write(name, at)
   for (let i = 0; i < name.length; i++) {
@@ -117,13 +122,13 @@ function writeName(bytes: Buffer, name: string, at: number): number {
   return name.length
 }
 
-/** At least as many bytes as `value` takes; of a long string exactly as many. */
+/** An upper bound of the bytes that `value` takes; for a long string the exact number. */
 function mostBytes(value: Buffer | string): number {
   if (typeof value !== 'string') return value.length
   return value.length < LONG_TEXT ? 3 * value.length : Buffer.byteLength(value)
 }
 
-/** Throws ERR_DURLOG_CORRUPT if `bytes`, the record of the log at `position`, is no entry. */
+/** Decodes `bytes`, the record of the log at `position`. Throws ERR_DURLOG_CORRUPT if it is not an entry. */
 export function decodeEntry(bytes: Buffer, position: number): Entry {
   const kind = bytes[0] as EntryKind
   const flags = bytes[1] as number
@@ -190,7 +195,7 @@ function metaOf(value: Buffer, position: number): StreamMeta {
 function notAnEntry(position: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_CORRUPT',
-    `record ${position} of the log is not an entry of a stream: the log was written by another program or a newer durlog`,
+    `record ${position} of the log is not an entry of a stream: another program or a newer version of durlog has written it; use that version, or restore the folder from a copy`,
     { lostFirst: position, lostLast: position },
   )
 }

@@ -1,5 +1,5 @@
 /**
- * Deletes streams whose time is over. A deletion is an entry of the log, so that every replay decides alike. Streams whose oldest
+ * Deletes expired streams. A deletion is an entry of the log, so that every replay decides alike. Streams whose oldest
  * records are too old become part of the next checkpoint, which drops these records.
  */
 import { clearInterval, setInterval } from 'node:timers'
@@ -12,7 +12,7 @@ import type { Sequencer } from './sequencer.js'
 import type { StreamState } from './state.js'
 
 const SWEEP_MS = 1000
-/** Deletions that one sweep begins. */
+/** The number of deletions that one sweep begins. */
 const SWEEP_STREAMS = 1000
 
 export class Expiry {
@@ -22,23 +22,23 @@ export class Expiry {
   #sweeping = false
   #closed = false
 
-  /** `onAged` is called after streams became part of the next checkpoint. */
+  /** `onAged` is called after streams with old records became part of the next checkpoint. */
   constructor(sequencer: Sequencer, onAged: () => void) {
     this.#sequencer = sequencer
     this.#onAged = onAged
     this.#timer = setInterval(() => void this.#sweep(), SWEEP_MS).unref()
   }
 
-  /** The stream, if callers may know it and it has not expired. */
+  /** The stream, if callers may see it and it has not expired. */
   find(name: string): StreamState | undefined {
     const state = this.#sequencer.table.find(name)
-    return state?.exists === true && !this.#isOver(state) ? state : undefined
+    return state?.exists === true && !this.#hasExpired(state) ? state : undefined
   }
 
-  /** Deletes an expired stream, before what is submitted next. */
+  /** Deletes the stream if it has expired. The deletion is stored before the next submitted change. */
   removeIfExpired(name: string): void {
     const state = this.#sequencer.table.find(name)
-    if (state !== undefined && !state.gone && this.#isOver(state)) this.#remove(state)
+    if (state !== undefined && !state.gone && this.#hasExpired(state)) this.#remove(state)
   }
 
   close(): void {
@@ -46,8 +46,8 @@ export class Expiry {
     clearInterval(this.#timer)
   }
 
-  /** A stream that a reader waits for is in use. */
-  #isOver(state: StreamState): boolean {
+  /** A stream is in use while a reader waits for it. */
+  #hasExpired(state: StreamState): boolean {
     const { meta, name } = state
     if (!expires(meta)) return false
     if (this.#sequencer.table.isWaitedFor(name)) state.use()
@@ -55,11 +55,11 @@ export class Expiry {
   }
 
   #remove({ name }: StreamState): void {
-    // It may have been deleted meanwhile. After a failed write the next sweep tries again.
+    // The deletion fails if the stream was deleted meanwhile. After a failed write, the next sweep tries again.
     this.#sequencer.submit([bareItem(EntryKind.delete, name)]).catch(() => {})
   }
 
-  /** One sweep at a time. */
+  /** Does nothing while another sweep runs. */
   async #sweep(): Promise<void> {
     if (this.#sweeping) return
     this.#sweeping = true
@@ -72,7 +72,7 @@ export class Expiry {
       if (turn !== undefined) await turn
       if (this.#closed || count === SWEEP_STREAMS) break
       if (state.gone || state.deleted) continue
-      if (this.#isOver(state)) {
+      if (this.#hasExpired(state)) {
         this.#remove(state)
         count++
       } else if (hasOldFile(state, Date.now())) {

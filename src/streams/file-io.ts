@@ -1,7 +1,6 @@
-/** Reads and copies of files. */
 import { copyFile, type FileHandle, open } from 'node:fs/promises'
 
-/** Copies a file; the copy's bytes are on the device, its name once the folder is synced. */
+/** Copies a file and syncs the bytes of the copy. The name of the copy is durable after the next sync of its folder. */
 export async function copyDurably(from: string, to: string): Promise<void> {
   await copyFile(from, to)
   const copy = await open(to, 'r+')
@@ -12,7 +11,7 @@ export async function copyDurably(from: string, to: string): Promise<void> {
   }
 }
 
-/** The bytes from `from` to `to`, fewer if the file ends before. */
+/** Reads the bytes from offset `from` to offset `to`, or fewer if the file ends before `to`. */
 export async function readRange(file: FileHandle, from: number, to: number): Promise<Buffer> {
   const bytes = Buffer.allocUnsafe(to - from)
   let filled = 0

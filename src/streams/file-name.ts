@@ -1,16 +1,19 @@
-/** The file name of a stream: docs/FORMAT.md, "Names of files". */
+/** The name of a stream's file. See docs/FORMAT.md, "Names of files". */
 import { createHash } from 'node:crypto'
 import { invalidArgument } from '../errors.js'
 import { shown } from '../options/checks.js'
 
 export const NAME_MAX_BYTES = 1024
-/** Longer file names are cut, so that a name with its extension fits the 255 bytes of every file system. */
+/**
+ * Longer file names are shortened to CUT_CHARACTERS and a hash, so that a name with its extension has at most the 255
+ * bytes that every file system allows.
+ */
 const ESCAPED_MAX_CHARACTERS = 180
 const CUT_CHARACTERS = 110
-/** As in the names of a log's segments. */
+/** As in the names of the log's segments. */
 const SEQ_DIGITS = 20
 const PLAIN = /[a-z0-9._-]/
-/** Each byte as it is in a file name. */
+/** For each byte, its form in a file name. */
 const ESCAPED = Array.from({ length: 256 }, (_, byte) =>
   PLAIN.test(String.fromCharCode(byte)) ? String.fromCharCode(byte) : escapeOf(byte),
 )
@@ -18,7 +21,7 @@ const DOT = 0x2e
 /** Windows reserves these names, with any extension. */
 const DEVICE = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)/
 
-/** Throws ERR_DURLOG_INVALID_ARGUMENT unless `name` is Unicode text of 1 to 1024 bytes. */
+/** Throws ERR_DURLOG_INVALID_ARGUMENT if `name` is not Unicode text of 1 to 1024 bytes in UTF-8. */
 export function checkStreamName(name: unknown): asserts name is string {
   if (typeof name !== 'string' || name === '' || Buffer.byteLength(name) > NAME_MAX_BYTES || !isUnicode(name))
     throw invalidArgument(
@@ -26,7 +29,10 @@ export function checkStreamName(name: unknown): asserts name is string {
     )
 }
 
-/** Two different names have different file names, on a file system that ignores case too. */
+/**
+ * The file name of a stream, without an extension. Different streams have different file names, even if the file system
+ * ignores case.
+ */
 export function fileNameOf(name: string): string {
   const bytes = Buffer.from(name)
   const last = bytes.length - 1
@@ -41,7 +47,10 @@ export function fileNameOf(name: string): string {
   return `${escaped.slice(0, CUT_CHARACTERS)}~${createHash('sha256').update(bytes).digest('hex')}`
 }
 
-/** Of a stream with several files, the one that begins with the seq `first`. No other stream has that file name. */
+/**
+ * The name of the file that begins with the seq `first`, in a stream with several files. No other stream has this file
+ * name.
+ */
 export function fileNameFrom(fileName: string, first: number): string {
   return `${fileName}~${String(first).padStart(SEQ_DIGITS, '0')}`
 }
@@ -50,7 +59,7 @@ function escapeOf(byte: number): string {
   return `%${byte.toString(16).padStart(2, '0')}`
 }
 
-/** Whether `text` has no half of a surrogate pair alone, which UTF-8 cannot express. */
+/** Whether `text` has no unpaired surrogate, which UTF-8 cannot express. */
 export function isUnicode(text: string): boolean {
   return !/\p{Surrogate}/u.test(text)
 }

@@ -1,6 +1,6 @@
 /**
- * Prepares the file of a stream for a checkpoint if it is not as the last one left it: after a crash, after a checkpoint that did not
- * end, or if another program has changed it.
+ * Repairs the file of a stream for a checkpoint if the file is not as the last checkpoint left it: after a crash, after
+ * a failed checkpoint, or if another program has changed it.
  */
 import { constants, type FileHandle, open, rename, rm } from 'node:fs/promises'
 import { native } from '../native/native.js'
@@ -16,11 +16,11 @@ import type { FileDisk, StreamState } from './state.js'
 import type { TailRecord } from './tail.js'
 import type { StreamChange } from './types.js'
 
-/** Missing outside Linux; 0 there. */
+/** 0 on systems without O_DIRECT. */
 const O_DIRECT = constants.O_DIRECT ?? 0
 const READ_BYTES = 1 << 20
 
-/** Called before each step that changes the device, with its name. Trials end the process there. */
+/** Called with the name of a step before each step that changes the device. Trials end the process there. */
 export type StepHook = (step: string) => void
 
 export interface FileRepairContext {
@@ -29,11 +29,11 @@ export interface FileRepairContext {
   onStep: StepHook
 }
 
-/** The bytes of a file after its last checkpoint, and the part of them that is kept. */
+/** The part of the bytes after the last checkpoint that is kept. */
 interface Found {
-  /** The offset after each kept record. */
+  /** For each kept record, the offset of its end in the file. */
   ends: number[]
-  /** Kept bytes: the records and spaces after them. */
+  /** The kept bytes: the records, and the spaces after them. */
   kept: Buffer
 }
 
@@ -47,10 +47,10 @@ export class FileRepair {
   readonly #path: string
   #disk: FileDisk
   #file: FileHandle | undefined
-  /** The same file, by O_DIRECT; null if the system refuses it. */
+  /** The same file, opened with O_DIRECT; null if the system refuses that. */
   #direct: FileHandle | null | undefined
 
-  /** `disk`: the file of `state` that is not as expected. */
+  /** `disk` describes the file of `state` as of the last checkpoint. */
   constructor(context: FileRepairContext, memory: AlignedMemory, state: StreamState, disk: FileDisk) {
     this.#context = context
     this.#memory = memory
@@ -60,7 +60,10 @@ export class FileRepair {
     this.#disk = disk
   }
 
-  /** Returns the file as it is then. The first of `records`, which are to be added, may be in it already. */
+  /**
+   * Repairs the file and returns its new state. `records` are those that the checkpoint adds to it; the file may
+   * already have the first of them.
+   */
   async run(records: readonly TailRecord[]): Promise<FileDisk> {
     try {
       const found = await this.#openFile(records)
@@ -100,7 +103,7 @@ export class FileRepair {
     return size <= bytes ? NOTHING : this.#examine(records, size)
   }
 
-  /** The file is missing or too short. It is kept aside, and the stream continues in a new one. */
+  /** The file is missing or too short: moves it to `changed/`. The stream continues in a new file. */
   async #beginAgain(exists: boolean): Promise<void> {
     await this.#file?.close()
     this.#file = undefined
@@ -114,7 +117,7 @@ export class FileRepair {
     this.#disk = { first: next, next, bytes: 0, crc: 0, index: EMPTY }
   }
 
-  /** Keeps the complete lines after the checkpoint that are those of the log, and cuts the rest. */
+  /** Keeps complete lines after the last checkpoint if they equal `records`, and cuts off all other bytes. */
   async #examine(records: readonly TailRecord[], size: number): Promise<Found> {
     const { bytes: from } = this.#disk
     const onDevice = await this.#readDevice(from, size)
@@ -132,13 +135,14 @@ export class FileRepair {
     }
     this.#context.onStep('cut')
     await (this.#file as FileHandle).truncate(end)
-    // Otherwise a power cut could leave the old length, with new lines in the block of the cut and old ones after them.
+    // Without this sync a power cut could leave the old length, with new lines at the place of the cut and old bytes
+    // after them.
     this.#context.onStep('sync cut')
     await (this.#file as FileHandle).datasync()
     return found
   }
 
-  /** The bytes from `from` to `size` as the device has them; undefined if that cannot be found out. */
+  /** The bytes from `from` to `size` as they are on the device; undefined if they cannot be read by O_DIRECT. */
   async #readDevice(from: number, size: number): Promise<Buffer | undefined> {
     const file = await this.#openDirect()
     const aligned = this.#memory.take(READ_BYTES)
@@ -165,7 +169,10 @@ export class FileRepair {
   }
 }
 
-/** The complete lines of `bytes`, which begin at offset `from`, that are the first of `records`, and spaces after them. */
+/**
+ * Finds the complete lines at the beginning of `bytes` that equal the first of `records`. `from` is the offset of
+ * `bytes` in the file.
+ */
 function matching(records: readonly TailRecord[], bytes: Buffer, from: number): Found {
   const ends: number[] = []
   let end = 0

@@ -1,4 +1,4 @@
-/** Where the files of a folder of streams are, and how folders reach the device. */
+/** The paths in a folder of streams, and the syncs of its folders. */
 import { randomBytes } from 'node:crypto'
 import { mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ export class FolderFiles {
     return join(this.dir, 'index')
   }
 
-  /** `fileName`: that of the stream, without an extension. */
+  /** The path of a stream's file. `fileName` has no extension. */
   records(fileName: string, { lines }: Pick<StreamCodec, 'lines'>): string {
     return join(this.dir, 'streams', fileName + (lines ? '.jsonl' : '.frames'))
   }
@@ -37,26 +37,26 @@ export class FolderFiles {
     return join(this.dir, 'index', fileName)
   }
 
-  /** A new path in `changed/`. */
+  /** A new, unique path in `changed/`. */
   aside(stream: string, { lines }: Pick<StreamCodec, 'lines'>): string {
     const unique = `${Date.now()}-${randomBytes(4).toString('hex')}`
     return join(this.dir, 'changed', `${fileNameOf(stream)}-${unique}${lines ? '.jsonl' : '.frames'}`)
   }
 
-  /** Makes the folders, durably. */
+  /** Creates the folders and syncs the folder that contains them. */
   async make(): Promise<void> {
     for (const folder of ['streams', 'index', 'changed'])
       await mkdir(join(this.dir, folder), { recursive: true, mode: 0o700 })
     await syncFolder(this.dir)
   }
 
-  /** Created, renamed and removed files are on the device. */
+  /** Syncs the folders, so that created, renamed and removed files are durable. */
   async sync(): Promise<void> {
     for (const folder of ['streams', 'index', 'changed']) await syncFolder(join(this.dir, folder))
   }
 }
 
-/** Windows cannot open a folder for that; NTFS logs its changes in order. */
+/** Does nothing on Windows, which cannot open a folder to sync it; NTFS logs its changes in order. */
 async function syncFolder(path: string): Promise<void> {
   if (process.platform === 'win32') return
   const folder = await open(path, 'r')

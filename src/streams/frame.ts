@@ -1,4 +1,7 @@
-/** A frame in the file of a stream of bytes: length and CRC-32C of the bytes, 4 bytes little-endian each, and the bytes. */
+/**
+ * A frame in the file of a stream of bytes: the length of the data and its CRC-32C, 4 bytes little-endian each, and the
+ * data.
+ */
 import { native } from '../native/native.js'
 
 const HEADER_BYTES = 8
@@ -10,7 +13,7 @@ export function frameOf(data: Buffer): Buffer {
   return Buffer.concat([header, data])
 }
 
-/** The bytes of a whole frame; undefined if it is damaged. */
+/** The data of a complete frame; undefined if the frame is damaged. */
 export function frameData(frame: Buffer): Buffer | undefined {
   if (frame.length < HEADER_BYTES) return undefined
   const data = frame.subarray(HEADER_BYTES)

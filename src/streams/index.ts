@@ -1,3 +1,6 @@
-/** durlog/streams: many named streams in one folder, which share one log and one sync. docs/STREAMS.md describes it. */
+/**
+ * durlog/streams: many named streams in one folder. They share one log, so one sync serves all of them. See
+ * docs/STREAMS.md.
+ */
 export { openStreams } from './open-streams.js'
 export type * from './types.js'

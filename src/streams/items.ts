@@ -1,4 +1,4 @@
-/** Makes the items that a sequencer takes. */
+/** Creates the items that a Sequencer stores. */
 import { DurlogError } from '../errors.js'
 import type { Group } from './access.js'
 import { codecOf, type StreamCodec } from './encoding.js'
@@ -8,20 +8,20 @@ import type { Item } from './sequencer.js'
 import type { ReadContext } from './stream-reader.js'
 import type { StreamAppendResult, StreamEncoding } from './types.js'
 
-/** The longest record in bytes. */
+/** The maximum length of a record, in bytes. */
 export const RECORD_MAX_BYTES: number = 8 << 20
 
 export interface StreamContext extends ReadContext {
   append(item: Item): Promise<StreamAppendResult>
   /** Stores all of `items` or nothing. */
   submit(items: readonly Item[]): Promise<StreamAppendResult[]>
-  /** Deletes the stream if it has expired, before what is submitted next. */
+  /** Deletes the stream if it has expired. The deletion is stored before the next submitted change. */
   removeExpired(name: string): void
 }
 
-/** Throws ERR_DURLOG_INVALID_ARGUMENT or ERR_DURLOG_RECORD_TOO_LARGE. */
+/** The item of an append. Throws ERR_DURLOG_INVALID_ARGUMENT or ERR_DURLOG_RECORD_TOO_LARGE. */
 export function appendItem(context: ReadContext, stream: string, value: unknown, conditions: AppendConditions): Item {
-  // Also a stream whose creation is in progress: the append follows it.
+  // Includes a stream whose creation is in progress, because the append is stored after the creation.
   const found = context.table().find(stream)
   const codec = found === undefined ? context.codec : codecOf(found.meta.encoding)
   const { expectedSeq, producer, writerSeq, existing, timestamp } = conditions
@@ -43,16 +43,16 @@ export function appendItem(context: ReadContext, stream: string, value: unknown,
 
 export function encode(codec: StreamCodec, value: unknown): Buffer | string {
   const encoded = codec.encode(value)
-  // A character takes at most 3 bytes of UTF-8.
+  // A UTF-16 code unit has at most 3 bytes in UTF-8.
   if (3 * encoded.length > RECORD_MAX_BYTES && Buffer.byteLength(encoded) > RECORD_MAX_BYTES)
     throw new DurlogError(
       'ERR_DURLOG_RECORD_TOO_LARGE',
-      `a record has at most ${RECORD_MAX_BYTES} bytes; got ${Buffer.byteLength(encoded)}: split it`,
+      `a record must have at most ${RECORD_MAX_BYTES} bytes; got ${Buffer.byteLength(encoded)}: split it`,
     )
   return encoded
 }
 
-/** An item without a value. */
+/** An item without a value or conditions. */
 export function bareItem(kind: EntryKind, stream: string): Item {
   return {
     kind,
@@ -70,7 +70,7 @@ export function bareItem(kind: EntryKind, stream: string): Item {
   }
 }
 
-/** An item of the group that `first` begins. */
+/** A later item of the group that begins with `first`. */
 export function following(
   kind: EntryKind,
   { stream, encoding, timestamp }: Item,
@@ -85,8 +85,8 @@ export function following(
 }
 
 /**
- * The items of an append to a stream that exists. With `created`, that stream must be the one which the entry at this position has
- * made.
+ * The items of an append to an existing stream. With `created`, the stream must be the one that the entry at this
+ * position created.
  */
 export function groupItems(
   stream: string,

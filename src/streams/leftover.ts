@@ -1,9 +1,10 @@
 /**
- * Whether bytes after the end of a stream's file, as the catalog knows it, can be what a checkpoint that did not end has left.
- * If not, another program has written them.
+ * Decides whether the bytes after the end of a stream's file, as the catalog knows it, can come from a checkpoint that
+ * did not end. If they cannot, another program has written them.
  *
- * Such a checkpoint wrote its records in order, and may have been killed. A power cut may also leave zeros in place of any sector of
- * its writes: ext4 stores the length of a file before the bytes that a write adds to a block that the file already has.
+ * Such a checkpoint wrote its records in order and may have been killed at any point. A power cut may also leave zeros
+ * in place of any sector of its writes: if a write adds bytes to an existing block of a file, ext4 may store the new
+ * length of the file before these bytes.
  */
 import { frameOf } from './frame.js'
 import { withoutSpaces } from './lines.js'
@@ -29,9 +30,9 @@ export function areOwnLines(bytes: Buffer, from: number, records: readonly Buffe
 }
 
 /**
- * Finds the lines of `part` in `records`, from index `next` on. Only after zeros may records be skipped, and may the first line lack
- * its beginning. The last line may lack its end. Returns the index of the record that may follow; undefined if a line is none of the
- * records.
+ * Finds the lines of `part` in `records`, from index `next` on. The last line may lack its end. After zeros, the first
+ * line may lack its beginning, and records may be skipped. Returns the index of the record that may follow, or
+ * undefined if a line does not fit any record.
  */
 function matchLines(part: Buffer, isAfterZeros: boolean, records: readonly Buffer[], next: number): number | undefined {
   let isWhole = !isAfterZeros
@@ -41,7 +42,7 @@ function matchLines(part: Buffer, isAfterZeros: boolean, records: readonly Buffe
     const line = withoutSpaces(part.subarray(at, isEnded ? newline : part.length))
     at = isEnded ? newline + 1 : part.length + 1
     if (line.length === 0) {
-      // No checkpoint writes an empty line.
+      // A checkpoint never writes an empty line.
       if (isEnded && isWhole) return undefined
       continue
     }
@@ -59,7 +60,7 @@ function holds(record: Buffer, part: Buffer, begins: boolean, ends: boolean): bo
   return ends ? record.subarray(-part.length).equals(part) : record.includes(part)
 }
 
-/** As `areOwnLines`, of a file of frames; `records` are their payloads. */
+/** Like `areOwnLines`, for a file of frames. `records` are the data of the frames. */
 export function areOwnFrames(bytes: Buffer, from: number, records: readonly Buffer[]): boolean {
   const frames: Buffer[] = []
   let length = 0

@@ -1,9 +1,10 @@
-/** The lines of a stream's file. */
-
 const NEWLINE = 0x0a
 const SPACE = 0x20
 
-/** Lines at the beginning of `bytes`, without spaces around them, and where each ends; the rest has no newline. */
+/**
+ * Yields the complete lines of `bytes`, without spaces around them, each with the offset of its end. A last line
+ * without a newline is not included.
+ */
 export function* completeLines(bytes: Buffer): Generator<{ line: Buffer; end: number }> {
   for (let at = 0; ; ) {
     const newline = bytes.indexOf(NEWLINE, at)

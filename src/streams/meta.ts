@@ -1,12 +1,13 @@
-/** The options that a stream is created with. They never change. */
+/** The options of a stream, which are fixed when it is created. */
 import type { StreamEncoding, StreamForkPoint, StreamLimits } from './types.js'
 
 export interface StreamMeta {
   readonly encoding: StreamEncoding
-  /** As the creator wrote it; undefined: that of the encoding. */
+  /** The text that the creator passed; undefined for the default of the encoding. */
   readonly contentType: string | undefined
-  /** Milliseconds without an append or a read after which the stream is deleted. */
+  /** The stream is deleted after this many milliseconds without an append or a read. */
   readonly ttlMs: number | undefined
+  /** The stream is deleted at this time, in milliseconds since 1970. */
   readonly expiresAtMs: number | undefined
   readonly fork: StreamForkPoint | undefined
   readonly retention: StreamLimits | undefined
@@ -35,7 +36,7 @@ function plainMeta(encoding: StreamEncoding): StreamMeta {
   }
 }
 
-/** Of a stream that an append makes. */
+/** The options of a stream that an append creates. */
 export function defaultMeta(encoding: StreamEncoding): StreamMeta {
   return DEFAULTS[encoding]
 }
@@ -44,13 +45,13 @@ export function contentTypeOf({ contentType, encoding }: StreamMeta): string {
   return contentType ?? CONTENT_TYPES[encoding]
 }
 
-/** A media type without its parameters, in lower case. */
+/** The media type without its parameters, in lower case. */
 export function mediaType(contentType: string): string {
   const end = contentType.indexOf(';')
   return (end === -1 ? contentType : contentType.slice(0, end)).trim().toLowerCase()
 }
 
-/** Whether a stream that is created with `a` is the one that was created with `b`. */
+/** Whether the options are the same, so that creating a stream again is a duplicate. */
 export function sameMeta(a: StreamMeta, b: StreamMeta): boolean {
   return (
     a.encoding === b.encoding &&
@@ -66,7 +67,7 @@ export function sameMeta(a: StreamMeta, b: StreamMeta): boolean {
   )
 }
 
-/** As JSON, in the log and in the catalog. */
+/** The options as JSON in the log and in the catalog. Members without a value are missing. */
 export interface StoredMeta {
   encoding: StreamEncoding
   contentType?: string | undefined
@@ -84,14 +85,14 @@ export function loadedMeta(stored: StoredMeta): StreamMeta {
     : { encoding, contentType, ttlMs, expiresAtMs, fork, retention }
 }
 
-/** Whether the stream expires at some time. */
+/** Whether the stream can expire. */
 export function expires({ ttlMs, expiresAtMs }: StreamMeta): boolean {
   return ttlMs !== undefined || expiresAtMs !== undefined
 }
 
 /**
- * Milliseconds until the stream expires if it was used last at `usedMs` of `performance.now()`; Infinity if never. The system's clock
- * may be set, so `ttlMs` does not depend on it.
+ * Milliseconds until a stream expires that was last used at `usedMs` by `performance.now()`; Infinity if it never
+ * expires. The monotonic clock is used because changes of the system's clock must not affect `ttlMs`.
  */
 export function lifeOf({ ttlMs, expiresAtMs }: StreamMeta, usedMs: number): number {
   const idle = ttlMs === undefined ? Number.POSITIVE_INFINITY : ttlMs - (performance.now() - usedMs)

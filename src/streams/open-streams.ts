@@ -1,4 +1,4 @@
-/** Opens a folder of streams for this process alone or, with others, by its owner. */
+/** Opens a folder of streams: only for this process, or shared with other processes through the folder's owner. */
 import { resolve } from 'node:path'
 import { resolveDir } from '../options/call-options.js'
 import { openWithInternals } from './open.js'
@@ -8,12 +8,14 @@ import { RemoteStreams } from './processes/remote-streams.js'
 import type { Streams, StreamsOptions } from './types.js'
 
 /**
- * Opens the folder of streams `dir`, making it unless `create` is false. When it resolves, every record that the log holds is in
- * its stream's file.
+ * Opens the folder of streams `dir`; creates it unless `create` is false. If no other process has it open, every record
+ * of the main log is in its stream's file when the promise resolves, unless the checkpoint fails.
  *
- * Rejects with ERR_DURLOG_INVALID_ARGUMENT (also if the folder has another encoding), ERR_DURLOG_NOT_FOUND,
- * ERR_DURLOG_NOT_A_LOG (the folder contains a log), ERR_DURLOG_LOCKED (by process `ownerPid`), ERR_DURLOG_CORRUPT (the log and the
- * catalog do not belong together), ERR_DURLOG_VERSION, or as `open` of durlog does.
+ * Rejects with a DurlogError: ERR_DURLOG_INVALID_ARGUMENT (also if the folder has another encoding, or its owner
+ * another durability), ERR_DURLOG_NOT_FOUND, ERR_DURLOG_NOT_A_LOG (the folder contains a log), ERR_DURLOG_LOCKED
+ * (process `ownerPid` has the folder open), ERR_DURLOG_STALLED (process `ownerPid` has the folder open but does not
+ * answer), ERR_DURLOG_CORRUPT (for example, if the log and the catalog are not from the same copy of the folder),
+ * ERR_DURLOG_VERSION, or an error of durlog's `open`.
  */
 export function openStreams<V = unknown>(
   dir: string | URL,
@@ -33,7 +35,10 @@ export async function openStreams(dir: string | URL, options?: StreamsOptions): 
   return streams
 }
 
-/** For tools: as a client of the processes that have the folder open, or as its owner; with the level that they use. */
+/**
+ * Opens a folder for a tool: as a client if processes have it open, otherwise as the owner. If `options` has no
+ * durability, it uses that of the owner.
+ */
 export async function joinStreams(dir: string, options: StreamsOptions): Promise<RemoteStreams<unknown>> {
   const resolved = resolveStreamsOptions(options)
   const streams = new RemoteStreams<unknown>(resolve(dir), resolved, options.durability === undefined)

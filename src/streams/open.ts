@@ -1,4 +1,4 @@
-/** Opens a folder of streams: its logs, and what they hold. */
+/** Opens a folder of streams: opens its two logs and loads the state that they contain. */
 import { readdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { DurlogError, invalidArgument, isCode, ofFileSystem } from '../errors.js'
@@ -22,27 +22,30 @@ import { StreamTable } from './table.js'
 import type { StreamEncoding, StreamsOptions } from './types.js'
 
 const LOG_SEGMENT_BYTES = 16 << 20
-/** Of both logs: an empty folder takes little space. */
+/** The size of the first segment of both logs, so that an empty folder takes little space. */
 const FIRST_SEGMENT_BYTES = 1 << 18
-/** The largest overhead of an entry in the log: header, name, producer, writerSeq. */
+/** At least the overhead of an entry in the log: header, name, producer, request, writerSeq. */
 const ENTRY_OVERHEAD_BYTES = 4096
 
 const REPLAYED_AT_ONCE = 256
 
-/** Of the owner, and of trials. */
+/** Options for the owner and for trials. */
 export interface Internals {
   /** Called before each step of a checkpoint. */
   onStep?: StepHook
-  /** After so many more steps, a job of a checkpoint stops. */
+  /** Returns the number of steps after which a job of a checkpoint stops. */
   stepLimit?: () => number
   logSegmentBytes?: number
-  /** For the owner: readers get values as they are stored, and the checkpoint of what the log holds is not awaited. */
+  /**
+   * Set by the owner: readers get values in encoded form, and the store is returned before the records of the log are
+   * in the files.
+   */
   forClients?: boolean
-  /** Called when this process has the folder's lock. */
+  /** Called when this process has taken the folder's lock. */
   onLocked?: () => void
 }
 
-/** As `openStreams` with `exclusive`. */
+/** Like `openStreams` with `exclusive: true`. */
 export async function openWithInternals(
   dir: string | URL,
   options: StreamsOptions | undefined,
@@ -89,7 +92,7 @@ async function openOwned(
     const catalog = new Catalog(catalogLog)
     let { head, table } = await load(log, catalog)
     if (head === undefined) {
-      if (log.nextSeq > 0) throw apart(log, 'the catalog is missing')
+      if (log.nextSeq > 0) throw mismatch(log, 'the catalog is empty or missing')
       await catalog.store([], { log: log.uuid, encoding: options.encoding, position: 0, lastTimeMs: 0, voids: [] })
       ;({ head, table } = await load(log, catalog))
     }
@@ -109,7 +112,8 @@ async function openOwned(
       load: async () => (await load(log, catalog)).table,
     }
     const store = new StreamStore(opened, fitting, { onStep, stepLimit })
-    // If it fails, the records stay in the log, the streams can be read, and the next checkpoint tries again.
+    // If this checkpoint fails, the records are still in the log, the streams can be read, and the next checkpoint
+    // tries again.
     if (forClients) store.checkpointSoon()
     else if (table.dirty.size > 0) await store.checkpoint().catch(() => {})
     return store
@@ -119,14 +123,16 @@ async function openOwned(
   }
 }
 
-/** With the folder's encoding, unless the caller named another one. */
+/** Returns the options with the folder's encoding. Throws if the caller has chosen another encoding. */
 function withEncoding(dir: string, options: ResolvedStreamsOptions, encoding: StreamEncoding): ResolvedStreamsOptions {
   if (options.encodingNamed && encoding !== options.encoding)
-    throw invalidArgument(`the streams in ${dir} have the encoding ${encoding}; got ${options.encoding}`)
+    throw invalidArgument(
+      `encoding is ${options.encoding}, but the streams in ${dir} have the encoding ${encoding}: use that, or leave the option out`,
+    )
   return { ...options, encoding }
 }
 
-/** The state that the catalog and the log after it leave. */
+/** Loads the state from the catalog, and applies the log's records after it. */
 async function load(log: Log, catalog: Catalog): Promise<{ head: CatalogHead | undefined; table: StreamTable }> {
   const { head, streams } = await catalog.load()
   const table = new StreamTable(streams)
@@ -137,9 +143,13 @@ async function load(log: Log, catalog: Catalog): Promise<{ head: CatalogHead | u
     table.adopt(state)
   }
   if (head === undefined) return { head, table }
-  if (head.log !== log.uuid) throw apart(log, `the catalog belongs to another log, ${head.log}`)
+  if (head.log !== log.uuid)
+    throw mismatch(log, `the catalog belongs to the log with the UUID ${head.log}, but this log has ${log.uuid}`)
   if (head.position < log.firstSeq || head.position > log.nextSeq)
-    throw apart(log, `the catalog continues at ${head.position}, the log has ${log.firstSeq} to ${log.nextSeq - 1}`)
+    throw mismatch(
+      log,
+      `the catalog needs the log from record ${head.position} on, but the log has the records ${log.firstSeq} to ${log.nextSeq - 1}`,
+    )
   table.lastTimeMs = head.lastTimeMs
   for (const at of head.voids) table.voids.add(at)
   table.requests = new RequestTable(head.requests)
@@ -156,7 +166,7 @@ async function replay(log: Log, table: StreamTable, from: number): Promise<void>
     for (const { seq, data } of records) {
       const turn = pace.step()
       if (turn !== undefined) await turn
-      // The reader's bytes belong to a larger block, which the table would keep in memory.
+      // Copy the bytes: the reader's buffer is part of a larger block, which the table would keep in memory.
       const bytes = memory.reserve(data.length)
       const { start } = memory
       memory.end = start + data.copy(bytes, start)
@@ -170,20 +180,31 @@ async function replay(log: Log, table: StreamTable, from: number): Promise<void>
   }
 }
 
-/** A folder that has streams can be opened even if a log was made in it later. */
+/**
+ * Throws if the folder contains a log and no streams. A log that was created later in a folder of streams does not
+ * matter.
+ */
 async function refuseLog(dir: string): Promise<void> {
   const names = await readdir(dir).catch((): string[] => [])
   if (names.includes('catalog') || !names.some((name) => name.endsWith('.seg'))) return
-  throw new DurlogError('ERR_DURLOG_NOT_A_LOG', `${dir} contains a log, not streams: choose another folder`, {
-    path: dir,
-  })
+  throw new DurlogError(
+    'ERR_DURLOG_NOT_A_LOG',
+    `${dir} contains a log, not streams: open it with open(), or choose another folder`,
+    {
+      path: dir,
+    },
+  )
 }
 
 function noStreams(dir: string): DurlogError {
-  return new DurlogError('ERR_DURLOG_NOT_FOUND', `there are no streams in ${dir}`, { path: dir })
+  return new DurlogError(
+    'ERR_DURLOG_NOT_FOUND',
+    `there are no streams in ${dir}: check the path, or open it with create: true`,
+    { path: dir },
+  )
 }
 
-function apart(log: Log, reason: string): DurlogError {
+function mismatch(log: Log, reason: string): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_CORRUPT',
     `the log in ${log.dir} and its catalog do not belong together: ${reason}; restore the whole folder from one copy`,

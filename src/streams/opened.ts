@@ -1,4 +1,4 @@
-/** What `openStreams` has opened and loaded. */
+/** The parts of an open folder of streams. */
 import type { DurableCursor } from '../index.js'
 import type { NativeStreamFiles } from '../native/stream-files.js'
 import type { FramingLog } from '../open.js'
@@ -15,9 +15,10 @@ export interface Opened {
   files: FolderFiles
   storage: NativeStreamFiles
   table: StreamTable
-  /** What decodes records for readers. */
+  /** Returns the codec that decodes records for readers. */
   codecOf(encoding: StreamEncoding): StreamCodec
-  /** The position of the catalog's newest group. */
+  /** The position of the last complete checkpoint. */
   position: number
+  /** Loads the table again from the catalog and the log. */
   load(): Promise<StreamTable>
 }

@@ -1,4 +1,7 @@
-/** Checks what the callers of `durlog/streams` pass. Each throws ERR_DURLOG_INVALID_ARGUMENT. */
+/**
+ * Checks the arguments of the callers of `durlog/streams`. Each function throws ERR_DURLOG_INVALID_ARGUMENT for an
+ * invalid one.
+ */
 import { invalidArgument } from '../errors.js'
 import type { Durability } from '../index.js'
 import { checkSignal } from '../options/abort-signal.js'
@@ -50,7 +53,7 @@ const CREATE_NAMES: readonly string[] = [
 const READ_NAMES: readonly string[] = ['from', 'follow', 'signal']
 const CURSOR_READ_NAMES: readonly string[] = ['follow', 'signal']
 const BATCH_MAX = 65_536
-/** Positions and seqs take 6 bytes in the files. */
+/** Positions and seqs have 6 bytes in the files. */
 const SEQ_RANGE = { min: 0, max: 2 ** 48 - 1, unit: 'records' }
 const EPOCH_RANGE = { ...SEQ_RANGE, unit: 'epochs' }
 const PRODUCER_ID_MAX_BYTES = 128
@@ -61,13 +64,13 @@ const RETENTION_NAMES: readonly string[] = ['maxRecords', 'maxBytes', 'maxAgeMs'
 const RECORDS_RANGE = { min: 1, max: 2 ** 48 - 1, unit: 'records' }
 const BYTES_RANGE = { min: 65_536, max: 2 ** 53 - 1, unit: 'bytes' }
 const AGE_RANGE = { min: 1000, max: 2 ** 53 - 1, unit: 'milliseconds' }
-/** A time takes 6 bytes. */
+/** Timestamps have 6 bytes in the files. */
 const TIMESTAMP_RANGE = { min: 0, max: 2 ** 48 - 1, unit: 'milliseconds' }
 const TIME_RANGE = { min: 0, max: 2 ** 53 - 1, unit: 'milliseconds' }
 
 export interface ResolvedStreamsOptions {
   encoding: StreamEncoding
-  /** Whether the caller named the encoding: then it must be that of the folder. */
+  /** Whether the caller has chosen the encoding: then it must be the encoding of the folder. */
   encodingNamed: boolean
   durability: Durability
   checkpointBytes: number
@@ -97,7 +100,7 @@ export interface AppendConditions {
   expectedSeq: number | undefined
   producer: Producer | undefined
   writerSeq: string | undefined
-  /** Refuse an append to a stream that does not exist. */
+  /** Refuse the append if the stream does not exist. */
   existing: boolean
   end: boolean
   timestamp: number | undefined
@@ -129,7 +132,7 @@ export function resolveAppendOptions(options: unknown): AppendConditions {
   }
 }
 
-/** Of `end`. */
+/** Checks the options of `end`. */
 export function resolveEndOptions(options: unknown): AppendConditions {
   const { producer } = bag('end options', options, ['producer'])
   return resolveAppendOptions(producer === undefined ? undefined : { producer })
@@ -137,13 +140,13 @@ export function resolveEndOptions(options: unknown): AppendConditions {
 
 export interface Creation {
   meta: StreamMeta
-  /** The caller gave no seq of the source. */
+  /** A fork whose caller gave no `fork.seq`. */
   forkAnywhere: boolean
   values: readonly unknown[]
   end: boolean
 }
 
-/** `encoding`: that of the folder. */
+/** Checks the options of `create`. `encoding` is the default, the encoding of the folder. */
 export function resolveCreateOptions(options: unknown, encoding: StreamEncoding): Creation {
   const given = bag('create options', options, CREATE_NAMES) as StreamCreateOptions<unknown>
   const { contentType, ttlMs, expiresAt, values = [] } = given
@@ -164,7 +167,8 @@ export function resolveCreateOptions(options: unknown, encoding: StreamEncoding)
     retention: given.retention === undefined ? undefined : resolveRetention(given.retention),
   }
   const forkAnywhere = fork !== undefined && fork.seq === undefined
-  if (forkAnywhere && meta.fork?.bytes !== 0) throw invalidArgument('fork.bytes needs fork.seq, the record that is cut')
+  if (forkAnywhere && meta.fork?.bytes !== 0)
+    throw invalidArgument('fork.bytes needs fork.seq, the seq of the record to copy a part of')
   return { meta, forkAnywhere, values, end: flag('end', given.end, false) }
 }
 
@@ -181,7 +185,7 @@ function resolveRetention(value: unknown): StreamLimits {
   }
 }
 
-/** Values of one append; each is checked by its encoding. */
+/** Checks the number of the values of one append. The encoding checks each value. */
 export function checkValues(values: unknown): asserts values is readonly unknown[] {
   if (!Array.isArray(values) || values.length === 0 || values.length >= BATCH_MAX)
     throw invalidArgument(`values must be an array of 1 to ${BATCH_MAX - 1} values; got ${shown(values)}`)
@@ -216,12 +220,12 @@ const BATCH_ITEM_NAMES: readonly string[] = [
   'timestamp',
 ]
 
-/** An append of a batch. */
+/** One item of a batch. */
 export interface BatchAppend<V> {
   stream: string
-  /** It is checked by its encoding. */
+  /** Not checked here: the encoding checks it. */
   value: V
-  /** As the caller gave them. */
+  /** The options as the caller gave them. */
   options: StreamAppendOptions
   conditions: AppendConditions
 }
@@ -236,7 +240,7 @@ export function resolveBatch<V>(items: readonly StreamBatchItem<V>[]): BatchAppe
   })
 }
 
-/** The prefix of the names that `list` chooses. */
+/** The prefix in the options of `list`. */
 export function resolvePrefix(options: unknown): string {
   const { prefix = '' } = bag('list options', options, ['prefix'])
   if (typeof prefix !== 'string' || Buffer.byteLength(prefix) > NAME_MAX_BYTES)
@@ -244,7 +248,7 @@ export function resolvePrefix(options: unknown): string {
   return prefix
 }
 
-/** The options of a cursor's `read`, which begins at its position. */
+/** Checks the options of a cursor's `read`, which have no `from`: it begins at the cursor's position. */
 export function checkCursorReadOptions<O extends object>(options: O | undefined): O {
   return checkReadOptions(options, CURSOR_READ_NAMES)
 }

@@ -1,5 +1,5 @@
-/** The access of `durlog/http` to streams of the folder that this process owns. */
-import type { Group, KnownState, NamedWish, Records, StreamsAccess, StreamsStats, StreamView } from './access.js'
+/** The access of `durlog/http` to a folder of streams that this process owns. */
+import type { EncodedCreation, Group, KnownState, Records, StreamsAccess, StreamsStats, StreamView } from './access.js'
 import type { Settle } from './call.js'
 import { makeStream } from './creation.js'
 import { noSuchStream } from './decide.js'
@@ -10,7 +10,7 @@ import type { StreamState } from './state.js'
 import { NamedStream } from './stream.js'
 import type { StreamAppendResult, StreamEncoding, StreamRecord } from './types.js'
 
-/** Reads records of streams of this process. */
+/** Reads records of streams by their states. */
 export interface StateRecords<V> {
   next(state: StreamState, from: number, maxBytes?: number): Promise<StreamRecord<V>[]>
   close(): Promise<void>
@@ -18,7 +18,7 @@ export interface StateRecords<V> {
 
 export interface OwnedContext extends StreamContext {
   records<V>(codecOf: (encoding: StreamEncoding) => StreamCodec): StateRecords<V>
-  /** As `append`, with a function in place of a promise. */
+  /** Like `append`, with a callback instead of a promise. */
   appendThen(item: Item, settle: Settle<StreamAppendResult>): void
 }
 
@@ -62,8 +62,8 @@ export class OwnedAccess implements StreamsAccess {
       )
   }
 
-  async create(name: string, wish: NamedWish, values: readonly (Buffer | string)[]): Promise<boolean> {
-    const [first] = await makeStream(this.#context, name, wish, () => values)
+  async create(name: string, request: EncodedCreation, values: readonly (Buffer | string)[]): Promise<boolean> {
+    const [first] = await makeStream(this.#context, name, request, () => values)
     return first?.duplicate === false
   }
 
@@ -79,14 +79,14 @@ export class OwnedAccess implements StreamsAccess {
     }
   }
 
-  /** The stream that the entry at `created` has made. Throws ERR_DURLOG_NOT_FOUND if it was deleted. */
+  /** The stream that the entry at `created` created. Throws ERR_DURLOG_NOT_FOUND if it was deleted. */
   state(name: string, created: number): StreamState {
     const state = this.#context.table().find(name)
     if (state?.created !== created) throw noSuchStream(name)
     return state
   }
 
-  /** The state of a stream changes in place, so that of the call is copied. */
+  /** `known` may be the state itself, which changes in place, so its members are copied. */
   onChange({ name, created, visible, endVisible }: KnownState, wake: () => void): () => void {
     const known = { name, created, visible, endVisible }
     let isForgotten = false

@@ -1,15 +1,18 @@
-/** Divides a loop over many streams into turns of the event loop. */
+/** Divides a loop over many streams into turns of the event loop of about TURN_MS each. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 const TURN_MS = 2
-/** Steps between two looks at the clock. */
+/** The number of steps between two calls of the clock. */
 const STEPS_PER_LOOK = 32
 
 export class Pace {
   #steps = 0
   #endMs = performance.now() + TURN_MS
 
-  /** Call it before each step. Undefined if this turn has time for the step; otherwise await it first. */
+  /**
+   * Must be called before each step. Returns undefined if the step may run in this turn, otherwise a promise to await
+   * before the step.
+   */
   step(): Promise<void> | undefined {
     if (++this.#steps % STEPS_PER_LOOK !== 0 || performance.now() < this.#endMs) return undefined
     return this.#turn()

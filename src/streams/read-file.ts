@@ -1,9 +1,11 @@
-/** A file that is open for reading. A reader may be abandoned without an end: the file is closed when it is collected. */
+/** A file that is open for reading. If its reader is abandoned without `close`, the garbage collector closes it. */
 import { close, closeSync, open, read } from 'node:fs'
 import { promisify } from 'node:util'
 
 const [openFile, readFile, closeFile] = [promisify(open), promisify(read), promisify(close)]
-/** By descriptor. A FileHandle would print a warning, and in later versions of Node end the process. */
+/**
+ * A descriptor, because an abandoned FileHandle would print a warning and, in later versions of Node, end the process.
+ */
 const abandoned = new FinalizationRegistry<number>(closeSync)
 
 export class ReadFile {
@@ -22,7 +24,7 @@ export class ReadFile {
     return readFile(this.#descriptor, bytes, offset, length, position)
   }
 
-  /** To be called once. */
+  /** Must be called only once. */
   async close(): Promise<void> {
     abandoned.unregister(this)
     await closeFile(this.#descriptor)

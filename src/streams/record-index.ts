@@ -1,14 +1,14 @@
 /**
- * The index of a stream's file: an entry for each record, by which a record is found and its time and position are known.
- * Full blocks are in a file, the entries after them in the catalog and in memory.
+ * The index of a stream's file. It has an entry for each record: the record's place in the file, its time and its
+ * position. Full blocks of entries are in the index file, the later entries in the catalog and in memory.
  */
 
-/** End of the record in the stream's file, time, position: 6 bytes each. */
+/** The offset of the record's end in the file, its time, its position: 6 bytes each. */
 export const INDEX_ENTRY_BYTES = 18
 export const INDEX_BLOCK_RECORDS = 16
 
 export interface IndexEntry {
-  /** The byte offset after the record. */
+  /** The offset of the record's end in the file. */
   end: number
   timeMs: number
   position: number
@@ -26,14 +26,14 @@ export function encodeIndex(entries: readonly IndexEntry[]): Buffer {
   return bytes
 }
 
-/** Entries of an index, of the seqs from `from` to `to` - 1. */
+/** The index entries of the seqs from `from` to `to` - 1. */
 export class IndexPart {
   readonly from: number
   readonly to: number
   readonly #entries: DataView
   readonly #firstSeq: number
 
-  /** `firstSeq`: that of the file. */
+  /** `firstSeq` is the first seq of the file. */
   constructor(from: number, bytes: Buffer, firstSeq: number) {
     this.from = from
     this.to = from + bytes.length / INDEX_ENTRY_BYTES
@@ -41,7 +41,7 @@ export class IndexPart {
     this.#firstSeq = firstSeq
   }
 
-  /** The byte offset after the record `seq`; of the seq before the file's first one 0. */
+  /** The offset of the end of the record `seq`; 0 for the seq before the first one of the file. */
   end(seq: number): number {
     return seq < this.#firstSeq ? 0 : this.#number(seq, 0)
   }
@@ -54,7 +54,7 @@ export class IndexPart {
     return this.#number(seq, 12)
   }
 
-  /** The seq after those of the records from `first` to `last` that end at most at `maxEnd`; `first` + 1 if there is none. */
+  /** The seq after the last record from `first` to `last` that ends at or before `maxEnd`; `first` + 1 if none does. */
   nextAfter(maxEnd: number, first: number, last: number): number {
     let [low, high] = [first, last]
     while (low < high) {

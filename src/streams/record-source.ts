@@ -1,4 +1,4 @@
-/** Finds the records of a stream: in its files, in memory, or in the stream that it was forked from. */
+/** Reads the records of a stream from its files, from memory, or from the stream that it was forked from. */
 import { isCode, ofFileSystem, outOfRange } from '../errors.js'
 import type { StreamCodec } from './encoding.js'
 import type { FolderFiles } from './folder-files.js'
@@ -7,9 +7,9 @@ import { StreamFile } from './stream-file.js'
 import type { StreamTable } from './table.js'
 import type { StreamEncoding, StreamRecord } from './types.js'
 
-/** Records of memory that are delivered at once. */
+/** The number of records from memory that are returned at once. */
 const TAIL_RECORDS = 1024
-/** Bytes that are delivered at once unless the caller wants more. */
+/** The number of bytes of records from memory that are returned at once if the caller sets no limit. */
 const CHUNK_BYTES = 1 << 18
 
 export class RecordSource<V> {
@@ -17,7 +17,7 @@ export class RecordSource<V> {
   readonly #table: () => StreamTable
   readonly #codecOf: (encoding: StreamEncoding) => StreamCodec
   #file: StreamFile | undefined
-  /** The stream of `#file`. */
+  /** The stream to which `#file` belongs. */
   #owner: StreamState | undefined
 
   constructor(files: FolderFiles, table: () => StreamTable, codecOf: (encoding: StreamEncoding) => StreamCodec) {
@@ -26,7 +26,10 @@ export class RecordSource<V> {
     this.#codecOf = codecOf
   }
 
-  /** Some visible records of `state` from `from` on; none if there is none yet. Throws ERR_DURLOG_OUT_OF_RANGE if `from` is gone. */
+  /**
+   * Returns visible records of `state` from seq `from` on, or none if the record `from` is not visible yet. Throws
+   * ERR_DURLOG_OUT_OF_RANGE if the record `from` is not kept any more. For `maxBytes` see `Records`.
+   */
   async next(state: StreamState, from: number, maxBytes?: number): Promise<StreamRecord<V>[]> {
     const { owner, end, file } = placeOf(state, from)
     if (file === undefined) return this.#inMemory(owner, from, end, maxBytes ?? CHUNK_BYTES)
@@ -39,7 +42,7 @@ export class RecordSource<V> {
       const records = await this.#file.read<V>(file, from, maxBytes)
       return from + records.length > end ? records.slice(0, end - from) : records
     } catch (error) {
-      // A checkpoint may have removed the file.
+      // The file may be missing because retention or a deletion has removed it.
       if (isCode(error, 'ERR_DURLOG_STREAM_CHANGED')) checkKept(state, from)
       throw ofFileSystem(error)
     }
@@ -65,20 +68,22 @@ export class RecordSource<V> {
 
 function checkKept({ name, firstSeq }: StreamState, seq: number): void {
   if (seq < firstSeq)
-    throw outOfRange(`the stream "${name}" begins at seq ${firstSeq}, and ${seq} is not kept any more: read from there`)
+    throw outOfRange(
+      `record ${seq} of the stream "${name}" is not kept any more: read from its oldest record, seq ${firstSeq}`,
+    )
 }
 
-/** Where a record is, until a checkpoint or retention moves it. */
+/** The place of a record, until a checkpoint or retention moves it. */
 export interface RecordPlace {
-  /** The stream that has the record: the one that is read, or one that it was forked from. */
+  /** The stream that holds the record: the one that is read, or one that it was forked from. */
   owner: StreamState
-  /** The seq before which this stream has records of the one that is read. */
+  /** The records of the read stream before this seq are in `owner`. */
   end: number
-  /** Undefined if the record is in memory. */
+  /** The file of the record; undefined if it is in memory. */
   file: FileDisk | undefined
 }
 
-/** Of the visible record `from`. Throws ERR_DURLOG_OUT_OF_RANGE if it is not kept any more. */
+/** Finds the visible record `from`. Throws ERR_DURLOG_OUT_OF_RANGE if it is not kept any more. */
 export function placeOf(state: StreamState, from: number): RecordPlace {
   checkKept(state, from)
   const { owner, end } = ownerOf(state, from)
@@ -86,12 +91,12 @@ export function placeOf(state: StreamState, from: number): RecordPlace {
   return { owner, end, file: from >= disk.next ? undefined : fileWith(disk, from) }
 }
 
-/** The file that has the record `seq`, which is before `disk.next`. */
+/** The file that has the record `seq`, which must be before `disk.next`. */
 function fileWith(disk: StreamDisk, seq: number): FileDisk {
   return disk.older?.find(({ first, next }) => seq >= first && seq < next) ?? disk
 }
 
-/** The stream that holds record `from` of `state`, and the seq before which it does. */
+/** The stream that holds the record `from` of `state`, and the seq before which it holds records of `state`. */
 function ownerOf(state: StreamState, from: number): { owner: StreamState; end: number } {
   let owner = state
   let end = state.visible

@@ -1,6 +1,6 @@
-/** What another process requests of the owner. A request that was stored before is not stored again. */
+/** The calls that clients send to the owner. A request that is already stored is not stored again. */
 import type { Group } from './access.js'
-import { makeStream, type Wish } from './creation.js'
+import { type CreationRequest, makeStream } from './creation.js'
 import { codecOf } from './encoding.js'
 import { checkStreamName } from './file-name.js'
 import { appendItem, encode, type StreamContext } from './items.js'
@@ -10,7 +10,7 @@ import { firstResult, NamedStream } from './stream.js'
 import type { Stream, StreamAppendResult, StreamBatchItem, StreamEncoding } from './types.js'
 
 export interface SentGroup extends Group {
-  /** Of the stream that the entry at `created` has made. */
+  /** The encoding of the stream that the entry at `created` created. */
   encoding: StreamEncoding
   created: number
 }
@@ -33,9 +33,9 @@ export class RequestedStreams<V> {
     return appendBatch(this.#context, items)
   }
 
-  create(name: string, wish: Wish, values: readonly V[]): Promise<StreamAppendResult[]> {
+  create(name: string, request: CreationRequest, values: readonly V[]): Promise<StreamAppendResult[]> {
     checkStreamName(name)
-    return makeStream(this.#context, name, wish, ({ encoding }) =>
+    return makeStream(this.#context, name, request, ({ encoding }) =>
       values.map((value) => encode(codecOf(encoding), value)),
     )
   }

@@ -1,16 +1,16 @@
 /**
- * The requests of other processes that were stored and whose answers may not have arrived. A client repeats such a request
- * after a change of owner, and gets the result of the original.
+ * The stored requests of clients whose answers may not have arrived. After a change of the owner, a client repeats such
+ * a request and gets the result of the original.
  */
 
-/** One request of one client. A client numbers its requests from 0. */
+/** Identifies a request of a client. A client numbers its requests from 0. */
 export interface RequestId {
-  /** 16 hex digits, chosen at random by the client. */
+  /** 16 random hex digits. */
   client: string
   number: number
 }
 
-/** By client, by number: the seqs of the records; -1 of an end and of a deletion. */
+/** For each client, the seqs of the records of each request, by the request's number; -1 for an end or a deletion. */
 export type StoredRequests = [client: string, requests: [number: number, seqs: readonly number[]][]][]
 
 export class RequestTable {
@@ -20,10 +20,12 @@ export class RequestTable {
     for (const [client, requests] of stored) this.#clients.set(client, new Map(requests))
   }
 
+  /** The ids of the clients that have stored requests. */
   get clients(): Iterable<string> {
     return this.#clients.keys()
   }
 
+  /** The seqs of a stored request; undefined if it is not stored. */
   find({ client, number }: RequestId): readonly number[] | undefined {
     return this.#clients.get(client)?.get(number)
   }
@@ -37,7 +39,7 @@ export class RequestTable {
     requests.set(number, seqs)
   }
 
-  /** The client has the answers of its requests before `number`. */
+  /** The client has received the answers to its requests before `number`. */
   confirm(client: string, number: number): void {
     const requests = this.#clients.get(client)
     if (requests === undefined) return
@@ -49,6 +51,7 @@ export class RequestTable {
     this.#clients.delete(client)
   }
 
+  /** All requests, for the catalog. */
   stored(): StoredRequests {
     return [...this.#clients].filter(([, { size }]) => size > 0).map(([client, requests]) => [client, [...requests]])
   }

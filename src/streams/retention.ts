@@ -1,31 +1,38 @@
 /**
- * The files of a stream with retention. A checkpoint divides new records into files, and drops whole files from the beginning.
+ * Plans the files of a stream with retention: a checkpoint divides new records into files, and drops whole files from
+ * the beginning.
  *
- * The records alone decide where a file begins, not the time of the checkpoint. So the files that a checkpoint left which did not end
- * are also files of the next one, which writes them again or removes them.
+ * Only the records decide where a file begins; the time of the checkpoint has no effect. So after a checkpoint that did
+ * not end, the next one plans the same files, and writes them again or removes them.
  */
 import { EMPTY } from './entry.js'
 import type { FileDisk, StreamState } from './state.js'
 import type { Tail } from './tail.js'
 import type { StreamLimits } from './types.js'
 
-/** A file is full at this part of a limit: as much more than the limit is kept. */
+/** A file is full at this fraction of a limit. So up to this fraction more than the limit is kept. */
 const PARTS = 8
-/** A file of fewer records would take more space for its block and its entry in the catalog than for them. */
+/**
+ * `maxRecords` begins no new file before the newest one has this many records: for fewer, its block and its catalog
+ * entry would take more space than the records.
+ */
 const MIN_FILE_RECORDS = 16
-/** After so many files each file is twice as large: while a stream has forks, its files are not dropped. */
+/**
+ * Each time a stream has this many files more, new files are twice as large. A stream can get so many because its files
+ * are not dropped while it has forks.
+ */
 const FILES_OF_A_SIZE = 1024
 
-/** A file of the stream, and the positions of the records that are to be added. */
+/** A file of the stream, and the positions of the records to add to it. */
 export interface PlannedFile {
   disk: FileDisk
   positions: number[]
-  /** With the records to add, without spaces that fill up pages. */
+  /** The length of the file with the records to add, without the spaces that fill up pages. */
   bytes: number
   times: FileDisk['times']
 }
 
-/** The stream's files, the oldest first, with the records at `positions`. */
+/** Plans the files of the stream, the oldest first, after the records at `positions` were added. */
 export function planFiles({ meta, disk }: StreamState, positions: readonly number[], tail: Tail): PlannedFile[] {
   const { older = [], first, next, bytes, crc, index, times } = disk
   let newest = planned({ first, next, bytes, crc, index, times })
@@ -52,7 +59,10 @@ function nextOf({ disk, positions }: PlannedFile): number {
   return disk.next + positions.length
 }
 
-/** Whether a record of the time `timeMs` begins a new file. `scale`: how many times as large as usual files are. */
+/**
+ * Whether a record with the time `timeMs` begins a new file. `scale` is the factor by which files are larger than
+ * usual.
+ */
 function isFull(file: PlannedFile, limits: StreamLimits, timeMs: number, scale: number): boolean {
   if (file.times === undefined) return false
   const { maxRecords, maxBytes, maxAgeMs } = limits
@@ -65,7 +75,10 @@ function isFull(file: PlannedFile, limits: StreamLimits, timeMs: number, scale: 
   )
 }
 
-/** Removes the files from the beginning of `files` that are beyond a limit, and returns them. One file is left, which may be empty. */
+/**
+ * Removes the files that are beyond a limit from the beginning of `files`, and returns them. At least one file remains;
+ * it may be empty.
+ */
 export function dropFiles(files: PlannedFile[], limits: StreamLimits, nowMs: number): PlannedFile[] {
   const { maxRecords = Number.POSITIVE_INFINITY, maxBytes = Number.POSITIVE_INFINITY, maxAgeMs } = limits
   const oldestMs = maxAgeMs === undefined ? Number.NEGATIVE_INFINITY : nowMs - maxAgeMs
@@ -82,12 +95,12 @@ export function dropFiles(files: PlannedFile[], limits: StreamLimits, nowMs: num
   return files.splice(0, dropped)
 }
 
-/** Whether all records of the file, of which it has some, are older than `oldestMs`. */
+/** Whether the file has records, all of which are older than `oldestMs`. */
 function isOld(file: Pick<FileDisk, 'times'> | undefined, oldestMs: number): boolean {
   return file?.times !== undefined && file.times[1] < oldestMs
 }
 
-/** Whether a checkpoint would drop a file of the stream by its age. */
+/** Whether a checkpoint would drop a file of the stream because of its age. */
 export function hasOldFile({ meta, disk, forks }: StreamState, nowMs: number): boolean {
   const maxAgeMs = meta.retention?.maxAgeMs
   return maxAgeMs !== undefined && forks === 0 && isOld(disk.older?.[0] ?? disk, nowMs - maxAgeMs)
@@ -97,13 +110,16 @@ function emptyFile(first: number): FileDisk {
   return { first, next: first, bytes: 0, crc: 0, index: EMPTY, times: undefined }
 }
 
-/** The names of the files that a deleted stream may have, also of those from a checkpoint that did not end. */
+/** The names of all files that a deleted stream may have, also of files from a checkpoint that did not end. */
 export function allFiles(state: StreamState, tail: Tail): Set<string> {
   const files = state.meta.retention === undefined ? [state] : planFiles(state, state.tail, tail)
   return new Set([...files.map(({ disk }) => state.fileName(disk.first)), ...leftFiles(state)])
 }
 
-/** The names of files that are not part of the stream: its own earlier ones, and those of deleted streams of its name. */
+/**
+ * The names of files that do not belong to the stream any more: files that it has dropped, and files of deleted streams
+ * of the same name.
+ */
 export function leftFiles(state: StreamState): string[] {
   const { dropped = [] } = state.disk
   return [...dropped.map((first) => state.fileName(first)), ...state.replaces]

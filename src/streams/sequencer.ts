@@ -1,6 +1,7 @@
 /**
- * Appends in order: decides each append by the state that the earlier ones leave, frames it in the log in the same call, and
- * acknowledges it when it has reached the level. A call for which the log has no room holds up all later ones.
+ * Stores appends in the order of their calls. Each append is decided by the state that the earlier ones leave, and
+ * framed in the log in the same step. It is acknowledged when it has reached the durability level. If the log has no
+ * room for an append, all later ones wait too.
  */
 import { setImmediate } from 'node:timers'
 import type { DurlogError } from '../errors.js'
@@ -17,23 +18,23 @@ export type { Item } from './call.js'
 export interface SequencerContext {
   log: FramingLog
   durability: Durability
-  /** Records in memory beyond which appends wait for a checkpoint. */
+  /** If the records in memory take this many bytes, appends wait for a checkpoint. */
   maxTailBytes: number
-  /** Builds the table again from the catalog and the log, once no checkpoint is in progress. */
+  /** Loads a new table from the catalog and the log, after the checkpoint in progress has ended. */
   reload(): Promise<StreamTable>
   /** Begins a checkpoint if one is due. */
   onAppended(): void
-  /** Why no checkpoint can make room any more. */
-  noRoom(): DurlogError | undefined
+  /** The error of the last checkpoint; undefined if it succeeded. After an error, no room in memory can be expected. */
+  checkpointError(): DurlogError | undefined
 }
 
-/** After these errors the log takes no more records. */
+/** After these errors the log accepts no more records. */
 const FINAL_ERRORS = ['ERR_DURLOG_SYNC_FAILED', 'ERR_DURLOG_LATCHED', 'ERR_DURLOG_CLOSED']
-/** Calls that have left the queue are removed from the array in steps of so many. */
+/** Settled calls are removed from the array this many at a time. */
 const REMOVED_AT_ONCE = 4096
 
 let lastResolve: (value: never) => void
-/** One executor for all promises. */
+/** One executor for all promises, because a closure for each promise would take more time. */
 function capture(resolve: (value: never) => void): void {
   lastResolve = resolve
 }
@@ -42,19 +43,19 @@ export class Sequencer {
   table: StreamTable
   /** The position of the next entry. */
   position: number
-  /** How often records that were framed have been given back. */
+  /** How often a failed write has removed framed records from the log. */
   rollbacks = 0
   readonly #context: SequencerContext
   readonly #log: FramingLog
   readonly #framing: Framing
   #waiting: Call[] = []
-  /** The calls in the log that have not settled, from `#firstFramed` on, in the order of their positions. */
+  /** The framed calls, in the order of their positions. Those from `#firstFramed` on have not settled. */
   #framed: (Call | undefined)[] = []
   #firstFramed = 0
-  /** Calls wait for room in the log. */
+  /** Calls wait until the log has room. */
   #held = false
   #reloading: Promise<void> | undefined
-  /** Calls that wait for their originals. */
+  /** The number of duplicate calls that wait until their originals have reached the durability level. */
   #repeating = 0
   #onIdle: (() => void) | undefined
   #closed: DurlogError | undefined
@@ -68,7 +69,7 @@ export class Sequencer {
     this.#framing = { log, durability, memory: new FrameMemory(), onSettled: this.#onSettled }
   }
 
-  /** The table is about to be replaced: it may hold what the log does not. */
+  /** Whether the table is being replaced, because it may contain records that the log does not have. */
   get isLoading(): boolean {
     return this.#reloading !== undefined
   }
@@ -79,24 +80,27 @@ export class Sequencer {
     return promise
   }
 
-  /** As `append`, with a function in place of a promise. */
+  /** Like `append`, with a callback instead of a promise. */
   appendThen(item: Item, settle: Settle<StreamAppendResult>): void {
     this.#submit(new SingleCall(item, settle))
   }
 
-  /** Stores all of `items` or nothing; the results are in their order. A request that was stored before is not stored again. */
+  /**
+   * Stores all of `items` or nothing. The results have the order of `items`. If `request` is already stored, it is not
+   * stored again.
+   */
   submit(items: readonly Item[], request?: RequestId): Promise<StreamAppendResult[]> {
     const promise = new Promise<StreamAppendResult[]>(capture)
     this.submitThen(items, request, lastResolve as Settle<StreamAppendResult[]>)
     return promise
   }
 
-  /** As `submit`, with a function in place of a promise. */
+  /** Like `submit`, with a callback instead of a promise. */
   submitThen(items: readonly Item[], request: RequestId | undefined, settle: Settle<StreamAppendResult[]>): void {
     this.#submit(new BatchCall(items, request, settle))
   }
 
-  /** Starts what waits; to be called when a checkpoint has made room. */
+  /** Starts waiting calls. Must be called when a checkpoint has made room. */
   drain(): void {
     let started = 0
     while (started < this.#waiting.length && this.#isFree()) {
@@ -106,7 +110,7 @@ export class Sequencer {
     this.#waiting.splice(0, started)
   }
 
-  /** Refuses further calls with `error`; settles when the earlier ones have settled. */
+  /** Refuses further calls with `error`. Settles when all earlier calls have settled. */
   async close(error: DurlogError): Promise<void> {
     this.#closed = error
     while (this.#waiting.length > 0 || !this.#isIdle() || this.#reloading !== undefined) {
@@ -129,17 +133,17 @@ export class Sequencer {
     if (this.#held || this.#reloading !== undefined) return false
     if (!this.#isFull()) return true
     this.#context.onAppended()
-    return this.#context.noRoom() !== undefined
+    return this.#context.checkpointError() !== undefined
   }
 
-  /** False if the call must wait. */
+  /** Returns false if the call must wait. */
   #start(call: Call): boolean {
-    const failed = this.#isFull() ? this.#context.noRoom() : undefined
+    const failed = this.#isFull() ? this.#context.checkpointError() : undefined
     if (failed !== undefined) {
       call.resolve(Promise.reject(failed))
       return true
     }
-    // Records were given back, and the table still holds them.
+    // A failed write has removed records from the log, but the table still contains them.
     if (this.#log.nextSeq !== this.position) {
       void this.#reload()
       return false
@@ -163,7 +167,7 @@ export class Sequencer {
     return false
   }
 
-  /** Once the originals have reached the level. */
+  /** Answers a duplicate call after its originals have reached the durability level. */
   async #repeat(call: Call): Promise<void> {
     this.#repeating++
     try {
@@ -185,14 +189,14 @@ export class Sequencer {
     this.#log.drain().then(freed, freed)
   }
 
-  /** Calls reach the level in the order of their positions. */
+  /** Calls settle in the order of their positions. */
   readonly #onSettled = (outcome: number | Promise<never>, position: number): void => {
     if (typeof outcome !== 'number') {
       this.#onFailed(outcome, position)
       return
     }
     const call = this.#framed[this.#firstFramed] as Call
-    // A settled call keeps its value no longer than it must: the collector would copy it.
+    // Release the call and its value early: the garbage collector copies what lives long.
     this.#framed[this.#firstFramed++] = undefined
     if (this.#firstFramed === REMOVED_AT_ONCE) {
       this.#framed.splice(0, this.#firstFramed)
@@ -206,14 +210,14 @@ export class Sequencer {
     const at = this.#framed.findIndex((call, index) => index >= this.#firstFramed && call?.last === position)
     const [call] = this.#framed.splice(at, 1)
     ;(call as Call).resolve(rejection)
-    // The table holds records that are not stored.
+    // The table contains records that were not stored.
     rejection.catch(({ code }: DurlogError) => {
       if (!FINAL_ERRORS.includes(code)) void this.#reload()
     })
     this.#settled()
   }
 
-  /** Builds the table again when nothing is in flight. Calls wait meanwhile. */
+  /** Replaces the table when no call is in flight. Meanwhile calls wait. */
   #reload(): Promise<void> {
     this.#reloading ??= this.#load().finally(() => {
       this.#reloading = undefined

@@ -1,97 +1,113 @@
-/** One stream as the owner of the folder knows it. */
+/** The state of one stream in the owner of the folder. */
 import { EMPTY } from './entry.js'
 import { fileNameFrom, fileNameOf } from './file-name.js'
 import { lifeOf, type StreamMeta } from './meta.js'
 
-/** The content of one file of a stream as of its last checkpoint. Never changed, only replaced. */
+/** The content of one file of a stream as of its last checkpoint. It is never changed, only replaced. */
 export interface FileDisk {
-  /** The seqs in the file: from `first` to `next` - 1. */
+  /** The file has the records from seq `first` to `next` - 1. */
   readonly first: number
   readonly next: number
-  /** Where the last of them ends. */
+  /** The offset after the last of these records. */
   readonly bytes: number
-  /** CRC-32C of these bytes. */
+  /** CRC-32C of the file up to this offset. */
   readonly crc: number
-  /** The index after its last full block. */
+  /** The index entries that are not in the index file yet: those after its last full block. */
   readonly index: Buffer
-  /** Of a file of a stream with retention that has records: the time of its first record, and the latest time. */
+  /** Only with retention and if the file has records: the time of its first record, and its latest time. */
   readonly times?: readonly [firstMs: number, lastMs: number] | undefined
 }
 
-/** The content of the stream's newest file. Without retention it is the only one. */
+/**
+ * The content of the stream's files: the members of `FileDisk` describe the newest one. Without retention it is the
+ * only one.
+ */
 export interface StreamDisk extends FileDisk {
   /** With retention: the earlier files, the oldest first. */
   readonly older?: readonly FileDisk[] | undefined
-  /** With retention: the first seqs of files that are not part of the stream any more. The next checkpoint removes them. */
+  /**
+   * With retention: the first seqs of files that do not belong to the stream any more. The next checkpoint removes
+   * them.
+   */
   readonly dropped?: readonly number[] | undefined
 }
 
-/** Of a stream that no checkpoint has stored. */
+/** The `disk` of a stream that no checkpoint has stored. */
 export const NO_DISK: StreamDisk = { first: 0, next: 0, bytes: 0, crc: 0, index: EMPTY }
 
 /** The appends of one producer to one stream. */
 export interface ProducerState {
   epoch: number
-  /** The seq of its last append. */
+  /** The `producer.seq` of its last append. */
   seq: number
-  /** The stream's seqs of its last appends in this epoch, at most RECENT_APPENDS, oldest first. */
+  /** The seqs in the stream of its last appends in this epoch, at most RECENT_APPENDS, the oldest first. */
   recent: number[]
 }
 
-/** A stream at the position of a checkpoint. */
+/** A copy of the state that a checkpoint stores. */
 export interface StreamCapture {
   next: number
   ended: boolean
-  /** Deleted, and kept for its forks. */
+  /** The stream is deleted, but kept because forks use its records. */
   gone: boolean
-  /** The greatest one. */
+  /** The greatest one of all appends. */
   writerSeq: string | undefined
   producers: ReadonlyMap<string, ProducerState>
   /** With retention: the oldest seq that the checkpoint keeps. */
   first?: number | undefined
 }
 
-/** Of a stream that replaces none. */
+/** The `replaces` of a stream that has replaced no earlier one. */
 export const NO_FILES: ReadonlySet<string> = new Set()
 
-/** Of a stream without producers. */
+/** The `producers` of a stream that has none. */
 export const NO_PRODUCERS: ReadonlyMap<string, ProducerState> = new Map()
 
 export const RECENT_APPENDS = 16
 
 export class StreamState {
   readonly name: string
-  /** The position of the entry that made it: tells it from another stream of the same name. */
+  /** The position of the log entry that created the stream. It identifies the stream; a name can be used again. */
   readonly created: number
   readonly meta: StreamMeta
-  /** The stream whose records it begins with. */
+  /** Of a fork: the stream with whose records it begins. */
   source: StreamState | undefined
   /** The names of files that deleted streams of the same name may have left. */
   replaces: ReadonlySet<string>
   disk: StreamDisk
-  /** The positions of the records from `disk.next` on. */
+  /** The positions of the records that are not in a file yet, from seq `disk.next` on. */
   tail: number[] = []
+  /** The seq of the next append. */
   next: number
-  /** The records before it have reached the level. */
+  /** The records before this seq have reached the durability level. */
   visible: number
-  /** Its creation has reached the level. */
+  /** The creation has reached the durability level. */
   known = false
+  /** An end was appended. */
   ended = false
-  /** The end has reached the level. */
+  /** The end has reached the durability level. */
   endVisible = false
+  /** Deleted, and not kept. */
   deleted = false
+  /** Deleted, but kept because forks use its records. */
   gone = false
-  /** Streams that begin with its records. */
+  /** The number of forks of this stream. */
   forks = 0
   writerSeq: string | undefined
-  /** When it was last appended to or read, by `performance.now()`; when it was loaded, if it was not used since. */
+  /**
+   * The time of the last append or read, by `performance.now()`; of a stream that was not used since, the time when it
+   * was loaded.
+   */
   usedMs: number = performance.now()
   producers: ReadonlyMap<string, ProducerState> = NO_PRODUCERS
-  /** The number of checkpoints that had begun before its last change; -1 before the first change. */
+  /** The number of checkpoints that had begun before the last change of the stream; -1 before its first change. */
   changedAfter = -1
-  /** Set while a checkpoint has yet to store it and it has changed since the checkpoint began. */
+  /**
+   * The state that the checkpoint in progress stores. Set by the first change after the checkpoint began, or when the
+   * checkpoint comes to this stream. Undefined if no checkpoint has to store the stream.
+   */
   capture: StreamCapture | undefined
-  /** Only of a stream that a checkpoint has stored: others have no need of it. */
+  /** Computed once a checkpoint stores the stream; other streams do not need it. */
   #fileName: string | undefined
 
   constructor(
@@ -113,8 +129,8 @@ export class StreamState {
   }
 
   /**
-   * The name of the file that begins with the seq `first`, and of its index, without an extension. `isUsedAgain`: the next
-   * checkpoints will ask for it too.
+   * The name, without an extension, of the file that begins with the seq `first`, and of its index. `isUsedAgain` says
+   * that the next checkpoints need the name too, so it is kept.
    */
   fileName(first: number, isUsedAgain = false): string {
     const fileName = this.#fileName ?? fileNameOf(this.name)
@@ -122,10 +138,10 @@ export class StreamState {
     return this.meta.retention === undefined ? fileName : fileNameFrom(fileName, first)
   }
 
-  /** The oldest seq that can be read. */
+  /** The oldest seq that can be read, also from the sources of a fork. */
   get firstSeq(): number {
     let first = this.#ownFirstSeq
-    // A chain of forks may be longer than the stack.
+    // A loop, because a chain of forks may be longer than the call stack allows.
     for (let { source, meta } = this as StreamState, own = first; source !== undefined && own === meta.fork?.seq; ) {
       own = source.#ownFirstSeq
       first = Math.min(first, own)
@@ -134,13 +150,13 @@ export class StreamState {
     return first
   }
 
-  /** The oldest seq in files of the stream that can be read. */
+  /** The oldest seq that can be read from the stream's own files. */
   get #ownFirstSeq(): number {
     const { disk } = this
     return disk.older === undefined ? disk.first : firstWithoutGap(disk, disk.older)
   }
 
-  /** Whether callers may know it. */
+  /** Whether callers may see the stream. */
   get exists(): boolean {
     return this.known && !this.gone
   }
@@ -149,17 +165,17 @@ export class StreamState {
     return this.lifeMs <= 0
   }
 
-  /** The time for which it lives if it is not used. */
+  /** Milliseconds until the stream expires if it is not used; Infinity if it never expires. */
   get lifeMs(): number {
     return lifeOf(this.meta, this.usedMs)
   }
 
-  /** The time to live begins again. */
+  /** Restarts the stream's time to live. */
   use(): void {
     if (this.meta.ttlMs !== undefined) this.usedMs = performance.now()
   }
 
-  /** The stream at this moment. */
+  /** A copy of the current state, for a checkpoint. */
   copy(): StreamCapture {
     const { next, ended, gone, writerSeq } = this
     if (this.producers.size === 0) return { next, ended, gone, writerSeq, producers: NO_PRODUCERS }
@@ -169,7 +185,10 @@ export class StreamState {
   }
 }
 
-/** The first of the files up to the newest one between which no record is missing. */
+/**
+ * The first seq of the oldest file after which no record is missing. If another program has removed a file, the files
+ * before it cannot be read.
+ */
 function firstWithoutGap(newest: FileDisk, older: readonly FileDisk[]): number {
   let { first } = newest
   for (let at = older.length - 1; older[at]?.next === first; at--) first = (older[at] as FileDisk).first

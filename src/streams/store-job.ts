@@ -1,4 +1,4 @@
-/** Collects what a checkpoint adds to the files of several streams, for one call of the core. */
+/** One job of a checkpoint: the additions to the files of several streams, which one call of the core stores. */
 import {
   type NativeStreamFiles,
   type NativeStreamResult,
@@ -9,25 +9,28 @@ import { INDEX_ENTRY_BYTES } from './record-index.js'
 import type { FileDisk } from './state.js'
 import type { Tail } from './tail.js'
 
-/** A job takes about a millisecond to collect. */
+/** The limits of a job. To collect it takes about a millisecond. */
 const MAX_STREAMS = 256
 const MAX_RECORDS = 8192
 
 /** An addition to one file of a stream, or its removal. */
 export interface StoreRequest {
+  /** The name of the file without its extension, which is also the name of its index. */
   fileName: string
+  /** The file is JSON Lines; otherwise it consists of frames. */
   lines: boolean
-  /** Remove the file and its index. */
+  /** Remove the file and its index first. */
   removes: boolean
-  /** The file before. */
+  /** The file as of the last checkpoint. */
   disk: FileDisk
   /** The positions of the records to add. */
   positions: readonly number[]
 }
 
 export interface StoreOptions {
-  /** Sync each file. */
+  /** Sync each file, with the descriptor that has written it. */
   sync: boolean
+  /** Stop after this many changes of the device. */
   stepLimit: number
 }
 
@@ -53,7 +56,7 @@ export class StoreJob<Owner extends StoreRequest> {
   add(owner: Owner): void {
     const { lines, removes, disk, positions } = owner
     const { first, next, bytes, crc, index } = disk
-    // A file that was examined may lack only its sync and its index.
+    // Without records to add, the file may still need its sync and its index: `FileRepair` has kept its records.
     const hasFile = positions.length > 0 || bytes > 0
     const flags =
       (lines ? StreamFlag.lines : 0) | (removes ? StreamFlag.removes : 0) | (hasFile ? StreamFlag.hasFile : 0)
@@ -64,7 +67,10 @@ export class StoreJob<Owner extends StoreRequest> {
     this.#records += positions.length
   }
 
-  /** Calls `stored` for each request with the file now, or without if the file does not have the length that it should have. */
+  /**
+   * Runs the job. Calls `stored` for each request with the new state of the file, or with undefined if the file does
+   * not have the length that `disk` says.
+   */
   async run(
     files: NativeStreamFiles,
     options: StoreOptions,
@@ -86,7 +92,7 @@ export class StoreJob<Owner extends StoreRequest> {
       const bytes = streams[field + 1] as number
       const crc = streams[field + 2] as number
       const indexEnd = at + (streams[field + 3] as number)
-      // A copy: a part would keep the whole.
+      // A copy, because a part of `indexes` would keep all of it in memory.
       const index = Buffer.from(indexes.subarray(at, indexEnd))
       at = indexEnd
       const { first, next } = owner.disk

@@ -1,4 +1,4 @@
-/** A folder of streams that this process owns. */
+/** An open folder of streams in the process (or thread) that owns it. */
 
 import { EventEmitter } from 'node:events'
 import { clearTimeout, setTimeout } from 'node:timers'
@@ -36,13 +36,13 @@ import type {
   StreamsReadOptions,
 } from './types.js'
 
-/** Records in memory beyond which appends wait, as a multiple of `checkpointBytes`. */
+/** Appends wait if the records in memory take this many times `checkpointBytes`. */
 const MAX_TAIL_CHECKPOINTS = 8
-/** The pause before a checkpoint that few bytes wait for: so many times the duration of the last one. */
+/** The pause before a checkpoint, as a multiple of the duration of the last one. Without effect from `dueBytes` on. */
 const PAUSE = 3
 export const OWN_CURSOR = 'durlog-streams'
 
-/** For trials of checkpoints. */
+/** For trials of checkpoints: kill or stop a checkpoint at a given step. */
 export type StepHooks = Pick<CheckpointContext, 'onStep' | 'stepLimit'>
 
 export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Streams<V> {
@@ -58,12 +58,12 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   readonly #all: AllContext
   #running: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
-  /** Of the last checkpoint. */
+  /** The duration of the last checkpoint. */
   #durationMs = 0
-  /** Why the last checkpoint failed. */
+  /** The error of the last checkpoint; undefined if it succeeded. */
   #failure: DurlogError | undefined
   #closing: Promise<void> | undefined
-  /** Every append has settled, and no checkpoint begins by itself any more. */
+  /** Every append has settled. Checkpoints are no longer begun automatically. */
   #isDrained = false
 
   constructor(opened: Opened, options: ResolvedStreamsOptions, hooks: StepHooks) {
@@ -88,7 +88,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
         maxTailBytes: MAX_TAIL_CHECKPOINTS * options.checkpointBytes,
         reload: () => this.#reload(),
         onAppended: () => this.#onAppended(),
-        noRoom: () => this.#failure,
+        checkpointError: () => this.#failure,
       },
       table,
     )
@@ -128,13 +128,13 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     return appendBatch(this.#context, items)
   }
 
-  /** What another process requests. */
+  /** The calls of a client, which are stored with the client's `request`. */
   requested(request: RequestId): RequestedStreams<V> {
     const submit = (items: readonly Item[]): Promise<StreamAppendResult[]> => this.#sequencer.submit(items, request)
     return new RequestedStreams<V>(this.#context, submit)
   }
 
-  /** As a call of `requested`: appends encoded values to one stream. */
+  /** Appends encoded values to one stream, as a call of `requested` does. */
   appendGroup(request: RequestId, name: string, group: SentGroup, settle: Settle<StreamAppendResult[]>): void {
     this.#expiry.removeIfExpired(name)
     this.#sequencer.submitThen(groupItems(name, group.encoding, group, group.created), request, settle)
@@ -144,12 +144,12 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     return this.#options.encoding
   }
 
-  /** The position of the entry that made the stream; tells it from another stream of the same name. */
+  /** The position of the log entry that created the stream. It identifies the stream; a name can be used again. */
   createdAt(name: string): number | undefined {
     return this.#sequencer.table.find(name)?.created
   }
 
-  /** The requests of other processes. */
+  /** The stored requests of clients. */
   get requests(): RequestTable {
     return this.#sequencer.table.requests
   }
@@ -178,19 +178,19 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     return this.#opened.log.removeCursor(name)
   }
 
-  /** Of a call in the meantime: the checkpoint after the one that is in progress. */
+  /** If a checkpoint is in progress, waits for the next one: the current one may not include the latest appends. */
   async checkpoint(): Promise<void> {
     this.#checkOpen()
     await this.#running?.catch(() => {})
     await this.#run()
   }
 
-  /** Begins a checkpoint of what the log holds, as if it had just been appended. */
+  /** Schedules a checkpoint if streams have changed, as an append does. */
   checkpointSoon(): void {
     if (this.#sequencer.table.dirty.size > 0) this.#onAppended()
   }
 
-  /** Without `checkpoint`, the next process that opens the folder makes it. */
+  /** If `checkpoint` is false, the next process that opens the folder makes the checkpoint. */
   close(checkpoint = true): Promise<void> {
     this.#closing ??= this.#close(checkpoint)
     return this.#closing
@@ -208,7 +208,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
       await this.#sequencer.close(closedError(this.dir))
       this.#isDrained = true
       clearTimeout(this.#timer)
-      // After the one in progress, one that was called before may begin.
+      // When a checkpoint ends, a call of `checkpoint` that has waited for it may begin the next one.
       while (this.#running !== undefined) await this.#running.catch(() => {})
       const isDirty = this.#sequencer.table.dirty.size > 0
       if (checkpoint && isDirty && this.#checkpointer.latched === undefined) await this.#run()
@@ -224,7 +224,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     if (this.#closing !== undefined) throw closedError(this.dir)
   }
 
-  /** Begins a checkpoint now or later. */
+  /** Begins a checkpoint at once if enough bytes wait for it, otherwise after a pause. */
   #onAppended(): void {
     if (this.#isDrained || this.#running !== undefined || this.#checkpointer.latched !== undefined) return
     const { checkpointBytes, checkpointMs } = this.#options
@@ -235,11 +235,14 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
 
   #begin(): void {
     if (this.#running !== undefined) return
-    // The failure is an event.
+    // The failure is reported by the event `checkpointFailed`.
     this.#run().catch(() => {})
   }
 
-  /** An error of a listener is an uncaught exception, not one of the checkpoint. */
+  /**
+   * Emits the event in a microtask: an error that a listener throws is an uncaught exception, not an error of the
+   * checkpoint.
+   */
   #announce<N extends keyof StreamsEvents>(name: N, ...args: StreamsEvents[N]): void {
     queueMicrotask(() => this.emit(name, ...(args as never)))
   }
@@ -265,7 +268,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
       if (!isCurrent())
         throw new DurlogError(
           'ERR_DURLOG_IO',
-          'a write of the main log has failed, and the streams are being loaded again: call checkpoint again',
+          'a write of the main log has failed, so the streams are being loaded again: call checkpoint again',
         )
       const done = await this.#checkpointer.run(sequencer.table, sequencer.position, isCurrent)
       this.#failure = undefined
@@ -280,7 +283,10 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     }
   }
 
-  /** After records were given back: no checkpoint may hold streams of the table that is replaced. */
+  /**
+   * Loads the table again after a failed write. A running checkpoint must end first, because it uses streams of the old
+   * table.
+   */
   async #reload(): Promise<StreamTable> {
     await this.#running?.catch(() => {})
     return this.#opened.load()

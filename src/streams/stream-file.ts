@@ -1,4 +1,7 @@
-/** Reads the records of a stream from its files and their indexes, up to a checkpoint. One file is open at a time. */
+/**
+ * Reads the records of a stream from its files, by their indexes, up to the last checkpoint. One file is open at a
+ * time.
+ */
 import { DurlogError } from '../errors.js'
 import { native } from '../native/native.js'
 import { decodeLines, type StreamCodec } from './encoding.js'
@@ -10,21 +13,24 @@ import { INDEX_ENTRY_BYTES, IndexPart } from './record-index.js'
 import type { FileDisk } from './state.js'
 import type { StreamRecord } from './types.js'
 
-/** Records, and bytes of them, that are read at once, in a turn of the event loop; one longer record is read whole. */
+/** The limits of one read of a file. A record that is longer than the limit is read whole. */
 const CHUNK_RECORDS = 1024
 const CHUNK_BYTES_OF_LINES = 1 << 18
-/** More: a frame takes less time to decode than a line, and each read takes a turn. */
+/** A frame takes less time to decode than a line, so a turn of the event loop can decode more bytes. */
 const CHUNK_BYTES_OF_FRAMES = 1 << 20
-/** Bytes of records that are decoded at once: of more, the caches of the processor would lose the strings and objects. */
+/**
+ * The number of bytes that are decoded at once. With more, the decoded strings and objects would not fit into the
+ * processor's caches.
+ */
 const PIECE_BYTES = 1 << 14
-/** Entries of the index that are read at once, and if the caller will not read on. */
+/** The number of index entries that are read at once: if the caller reads on, and if it does not. */
 const INDEX_RECORDS = 8192
 const INDEX_RECORDS_ONCE = 1024
 const NEWLINE = 0x0a
 
 const NO_PART = new IndexPart(0, EMPTY, 0)
 
-/** The records from `from` to `to` - 1. */
+/** The records from seq `from` to seq `to` - 1. */
 interface Chunk {
   from: number
   to: number
@@ -36,7 +42,7 @@ interface Chunk {
 
 const NO_CHUNK: Chunk = { from: 0, to: 0, index: NO_PART, start: 0, bytes: EMPTY }
 
-/** What names the files of a stream: as the members of StreamState. */
+/** The members of StreamState that name its files. */
 export interface FileOwner {
   readonly name: string
   fileName(first: number): string
@@ -48,15 +54,15 @@ export class StreamFile {
   readonly #codec: StreamCodec
   #file: ReadFile | undefined
   #index: ReadFile | undefined
-  /** The entries that were read last. */
+  /** The index entries that were read last. */
   #part = NO_PART
-  /** The chunk that is being consumed. */
+  /** The chunk from which `read` returns records. */
   #chunk = NO_CHUNK
-  /** The chunk that is being read before it is requested. */
+  /** The next chunk, which is being read ahead. */
   #ahead: { first: number; from: number; chunk: Promise<Chunk> } | undefined
-  /** The first seq of the file that is open. */
+  /** The first seq of the open file, which identifies it. */
   #first = 0
-  /** The bytes that were read from the beginning without a gap, and their CRC-32C. */
+  /** The number of bytes that were read from the beginning of the file without a gap, and their CRC-32C. */
   #checked = 0
   #crc = 0
 
@@ -67,8 +73,8 @@ export class StreamFile {
   }
 
   /**
-   * Some records from `from` on, at least one; `from` is in the file that `disk` describes. A caller that wants `maxBytes` of them
-   * will not read on.
+   * Returns at least one record from seq `from` on, which must be in the file that `disk` describes. With `maxBytes` it
+   * returns at most this many bytes, but at least one record, and does not read ahead.
    */
   async read<V>(disk: FileDisk, from: number, maxBytes?: number): Promise<StreamRecord<V>[]> {
     if (disk.first !== this.#first || from < this.#chunk.from || from >= this.#chunk.to)
@@ -95,11 +101,11 @@ export class StreamFile {
     return chunk
   }
 
-  /** While the caller uses a chunk, the next one is read. */
+  /** Reads the next chunk while the caller uses this one. */
   #readAhead(disk: FileDisk, from: number): void {
     const { first } = disk
     const chunk = this.#readChunk(disk, from)
-    // It is reported if the caller reads on.
+    // The error is reported if the caller reads on.
     chunk.catch(() => {})
     this.#ahead = { first, from, chunk }
   }
@@ -117,7 +123,7 @@ export class StreamFile {
     return { from, to, index, start, bytes: await this.#range(this.#file, start, end, from) }
   }
 
-  /** Of the records from `from` to `next` - 1 of `chunk`. */
+  /** The values of the records from seq `from` to seq `next` - 1, which are in `chunk`. */
   #values({ index, start, bytes }: Chunk, from: number, next: number): unknown[] {
     let at = index.end(from - 1)
     const piece = bytes.subarray(at - start, index.end(next - 1) - start)
@@ -132,17 +138,14 @@ export class StreamFile {
     return each
   }
 
-  /** Checks the checksum of the file once everything has been read from its beginning. */
+  /** Checks the file's CRC-32C when the whole file has been read from its beginning. */
   #check(disk: FileDisk, { bytes, start, from }: Chunk): void {
     if (start === 0) [this.#checked, this.#crc] = [0, 0]
     if (start !== this.#checked) return
     this.#crc = native.crc32c(this.#crc, bytes)
     this.#checked += bytes.length
     if (this.#checked === disk.bytes && this.#crc !== disk.crc)
-      throw this.#changed(
-        from,
-        'the checksum of the file is wrong, so this record or an earlier one is not the original',
-      )
+      throw this.#changed(from, 'the checksum of the file is wrong, so this record or an earlier one was replaced')
   }
 
   async close(): Promise<void> {
@@ -161,7 +164,10 @@ export class StreamFile {
     this.#crc = 0
   }
 
-  /** Entries of the index: of `from`, the seq before it, and later ones, of which there are more if `readsOn`. */
+  /**
+   * Returns the index entries of seq `from`, of the seq before it and of later ones; of more later ones if the caller
+   * `readsOn`.
+   */
   async #entries(disk: FileDisk, from: number, readsOn: boolean): Promise<IndexPart> {
     const first = Math.max(from - 1, disk.first)
     if (first >= this.#part.from && from < this.#part.to) return this.#part
@@ -217,7 +223,7 @@ export class StreamFile {
 export function changedFile(name: string, path: string, seq: number, reason: string): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_STREAM_CHANGED',
-    `another program has changed the file of the stream "${name}", and record ${seq} cannot be read: ${reason}; restore ${path} from a copy while the folder is closed, or read the records after it`,
+    `record ${seq} of the stream "${name}" cannot be read, because another program has changed its file: ${reason}; close the folder and restore ${path} from a copy, or read from seq ${seq + 1} on`,
     { path, lostFirst: seq },
   )
 }

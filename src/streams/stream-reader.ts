@@ -1,4 +1,4 @@
-/** Iterates over the records of one stream: from its file up to the last checkpoint, then from memory. */
+/** Iterates over the records of one stream: from its files up to the last checkpoint, then from memory. */
 import { DurlogError } from '../errors.js'
 import { onAbort } from '../options/abort-signal.js'
 import { noSuchStream } from './decide.js'
@@ -11,15 +11,15 @@ import type { StreamEncoding, StreamReadOptions, StreamRecord } from './types.js
 
 export interface ReadContext {
   files: FolderFiles
-  /** Of streams that an append makes. */
+  /** The codec of streams that an append creates. */
   codec: StreamCodec
-  /** What decodes records for readers. */
+  /** Returns the codec that decodes records for readers. */
   codecOf(encoding: StreamEncoding): StreamCodec
-  /** The newest one: it is replaced when it is loaded again. */
+  /** The current table. It is replaced when the streams are loaded again. */
   table(): StreamTable
-  /** A stream that callers may know and that has not expired. */
+  /** The stream, if callers may see it and it has not expired. */
   find(name: string): StreamState | undefined
-  /** Throws once the folder is closed. */
+  /** Throws ERR_DURLOG_CLOSED if the folder is closed. */
   checkOpen(): void
 }
 
@@ -31,7 +31,7 @@ export async function* readStream<V>(
   const records = new RecordSource<V>(context.files, context.table, context.codecOf)
   let next = from
   let created: number | undefined
-  /** Without `follow`: the seq before which it finishes. */
+  /** Without `follow`: the seq before which the iteration finishes. */
   let end = Number.POSITIVE_INFINITY
   try {
     for (;;) {
@@ -58,7 +58,8 @@ export async function* readStream<V>(
         if (created !== undefined) throw removedStream(name)
         if (!follow) throw noSuchStream(name)
       }
-      // It may have changed while the file was read. Nothing is awaited between this look and the wait.
+      // The stream may have changed while the file was read. Nothing is awaited between this check and the wait, so no
+      // change is missed.
       const now = context.find(name)
       const unchanged = now === state && (now === undefined || ((next ?? 0) >= now.visible && !now.endVisible))
       if (unchanged) await changeOf(context.table(), name, signal)
@@ -71,12 +72,12 @@ export async function* readStream<V>(
   }
 }
 
-/** A reader that began after the end of the stream has an error in its `from`. */
+/** Throws if the reader's `from` is beyond the last record. */
 function checkStart(state: StreamState, next: number): void {
   if (next > state.visible)
     throw new DurlogError(
       'ERR_DURLOG_OUT_OF_RANGE',
-      `the stream "${state.name}" has ${state.visible} records; there is no seq ${next} yet: use follow to wait for it`,
+      `the stream "${state.name}" has no record ${next} yet, its next seq is ${state.visible}: use follow to wait for it`,
     )
 }
 
@@ -84,7 +85,7 @@ function removedStream(name: string): DurlogError {
   return new DurlogError('ERR_DURLOG_NOT_FOUND', `the stream "${name}" was deleted while it was read`)
 }
 
-/** Settles when something of the stream becomes visible; rejects with the signal's reason. */
+/** Settles when something of the stream becomes visible. Rejects with the signal's reason. */
 function changeOf(table: StreamTable, name: string, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const forgetSignal = onAbort(signal, () => {

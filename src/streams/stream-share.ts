@@ -1,4 +1,7 @@
-/** The part of a checkpoint that belongs to one stream: what it adds to which files, and which files it removes. */
+/**
+ * The part of a checkpoint that belongs to one stream: the files to which it adds records, and the files that it
+ * removes.
+ */
 import type { CatalogChange } from './catalog-records.js'
 import { codecOf } from './encoding.js'
 import { INDEX_BLOCK_RECORDS, INDEX_ENTRY_BYTES } from './record-index.js'
@@ -8,24 +11,24 @@ import type { StoreRequest } from './store-job.js'
 import type { Tail } from './tail.js'
 import type { StreamLimits } from './types.js'
 
-/** An addition to one file of the stream, or its removal. */
+/** An addition to one file of the stream, or the removal of a file. */
 export interface FileRequest extends StoreRequest {
   share: StreamShare
-  /** The number of the file in the stream; -1 if it is removed. */
+  /** The index of the file in `#files`; -1 if the file is removed. */
   at: number
 }
 
 export class StreamShare {
   readonly state: StreamState
-  /** The stream as of the checkpoint's position. Undefined: it was deleted. */
+  /** The state of the stream to store; undefined if the stream was deleted. */
   readonly #capture: StreamCapture | undefined
-  /** In the order in which they must be done. */
+  /** The requests, in the order in which they must be done. */
   readonly requests: FileRequest[] = []
   /** The stream's files after the checkpoint, the oldest first. */
   readonly #files: FileDisk[] = []
-  /** First seqs of files in the catalog that the stream does not have any more. */
+  /** The first seqs of files that belong to the stream in the catalog, but not any more after this checkpoint. */
   readonly #dropped: number[] = []
-  /** Requests that are not done. */
+  /** The number of requests that are not done. */
   #missing: number
 
   constructor(state: StreamState, tail: Tail, nowMs: number) {
@@ -34,7 +37,7 @@ export class StreamShare {
       this.#files.push(NO_DISK)
       for (const name of allFiles(state, tail)) this.#remove(name)
     } else {
-      // Before anything is awaited: a later append leaves the capture alone, and does not change the live state it copies.
+      // Set before the first await: a later change of the stream copies its state only if no copy is set.
       const capture = state.capture ?? state.copy()
       state.capture = capture
       this.#capture = capture
@@ -47,7 +50,7 @@ export class StreamShare {
     this.#missing = this.requests.length
   }
 
-  /** For the catalog, when all requests are done. The share itself is not needed any more then. */
+  /** The change for the catalog; valid when all requests are done. */
   get change(): CatalogChange {
     return { state: this.state, capture: this.#capture, disk: this.#disk() }
   }
@@ -62,28 +65,32 @@ export class StreamShare {
     }
   }
 
-  /** Whether files are created or removed. They may exist in the folder's pages only, from a checkpoint that did not end. */
+  /**
+   * Whether files are created or removed. A file that a checkpoint without an end has created may exist only in the
+   * folder's cached pages, so an existing file counts too unless the catalog has a length for it.
+   */
   get changesFolder(): boolean {
     return this.requests.some(
       ({ removes, disk, positions }) => removes || createsIndex(disk, positions) || disk.bytes === 0,
     )
   }
 
-  /** The request is done, and its file is as `disk` says. Returns whether all requests are done. */
+  /** Stores that the request is done and its file is as `disk` describes. Returns whether all requests are done. */
   done({ at }: FileRequest, disk: FileDisk): boolean {
     const times = this.#files[at]?.times
     if (at !== -1) this.#files[at] = times === undefined ? disk : { ...disk, times }
     return --this.#missing === 0
   }
 
-  /** Divides the records at `positions` into files and drops old files; returns the first seq that is kept. */
+  /** Divides the records at `positions` into files and drops old files. Returns the first seq that is kept. */
   #retain(limits: StreamLimits, positions: readonly number[], tail: Tail, nowMs: number): number {
     const { state } = this
     const files = planFiles(state, positions, tail)
-    // Its forks need its records.
+    // The forks need the records.
     const dropped = state.forks > 0 ? [] : dropFiles(files, limits, nowMs)
     for (const { disk } of dropped) {
-      // Until the catalog has this group, a restart needs the files of the previous one.
+      // A file that the catalog contains is removed only by the next checkpoint: until this one is complete, a restart
+      // still needs it.
       if (disk.bytes > 0) this.#dropped.push(disk.first)
       else this.#remove(state.fileName(disk.first))
     }
@@ -92,7 +99,7 @@ export class StreamShare {
     return oldest?.disk.first ?? 0
   }
 
-  /** Adds a file of the stream, to which the records at `positions` are to be added. */
+  /** Adds a file of the stream and, if there are any, a request to add the records at `positions` to it. */
   #add(disk: FileDisk, positions: readonly number[]): void {
     const at = this.#files.push(disk) - 1
     if (positions.length > 0) this.#request(this.state.fileName(disk.first, true), false, disk, positions, at)

@@ -1,4 +1,4 @@
-/** The handle of one stream. */
+/** The handle of one stream in the process that owns the folder. */
 import type { DurlogError } from '../errors.js'
 import { createStream } from './creation.js'
 import { codecOf } from './encoding.js'
@@ -22,7 +22,7 @@ export class NamedStream<V> implements Stream<V> {
   readonly name: string
   readonly #context: StreamContext
 
-  /** `name` has been checked. */
+  /** `name` must have been checked. */
   constructor(context: StreamContext, name: string) {
     this.#context = context
     this.name = name
@@ -84,7 +84,7 @@ export class NamedStream<V> implements Stream<V> {
   }
 }
 
-/** What readers may know of the stream; undefined before its first record or its creation is visible. */
+/** Describes the stream as readers may see it; undefined if its first record or its creation is not visible yet. */
 export function infoOf({ find, files }: ReadContext, name: string): StreamInfo | undefined {
   const state = find(name)
   if (state === undefined) return undefined

@@ -1,4 +1,4 @@
-/** All streams of a folder, as the entries of the log so far leave them. */
+/** The state of all streams of a folder, after all entries of the log so far. */
 import { advance, decideBatch } from './decide.js'
 import { type Entry, EntryKind } from './entry.js'
 import { defaultMeta, expires, type StreamMeta } from './meta.js'
@@ -7,34 +7,37 @@ import { allFiles } from './retention.js'
 import { NO_DISK, NO_FILES, type StreamDisk, StreamState } from './state.js'
 import { type Place, Tail } from './tail.js'
 
-/** A change of a stream. */
+/** A change of a stream to apply. */
 type Change = Pick<Entry, 'kind' | 'stream' | 'producer' | 'writerSeq' | 'encoding' | 'meta'>
 
 export class StreamTable {
   readonly streams: Map<string, StreamState>
-  /** Changed or deleted since the last checkpoint began. */
+  /** The streams that were changed or deleted since the last checkpoint began. */
   dirty: Map<string, StreamState> = new Map()
-  /** Of the checkpoint in progress: what it has yet to store. */
+  /** The streams that the checkpoint in progress has yet to store. */
   #frozen: Map<string, StreamState> = new Map()
   #checkpoints = 0
-  /** The records that are not in their streams' files yet. */
+  /** The records that may not be in their streams' files yet. */
   readonly tail: Tail = new Tail()
-  /** The time of the newest entry. */
+  /** The latest time of all entries. */
   lastTimeMs = 0
-  /** Positions of entries that do not count. */
+  /** The positions of entries that do not count. */
   readonly voids: Set<number> = new Set()
-  /** Of other processes. */
+  /** The stored requests of clients. */
   requests: RequestTable = new RequestTable()
-  /** Streams that expire, or whose records do. */
+  /** The streams that can expire, or whose records can. */
   readonly expiring: Set<StreamState> = new Set()
   readonly #waiting = new Map<string, Set<() => void>>()
 
-  /** `streams`: those that the catalog holds. `adopt` each before the table is used. */
+  /** `streams` are those of the catalog. Call `adopt` for each before the table is used. */
   constructor(streams: Map<string, StreamState> = new Map()) {
     this.streams = streams
   }
 
-  /** Finds the source of a stream of the catalog, and notes what the stream needs of expiry and of the next checkpoint. */
+  /**
+   * Connects a stream of the catalog with its source, and registers it for expiry and for the next checkpoint if it
+   * needs them.
+   */
   adopt(state: StreamState): void {
     const { fork } = state.meta
     if (fork !== undefined) state.source = this.streams.get(fork.stream)
@@ -44,7 +47,7 @@ export class StreamTable {
 
   find = (name: string): StreamState | undefined => this.streams.get(name)
 
-  /** Applies the entries of one batch of the log if they count; returns whether they do. */
+  /** Applies the entries of one batch of the log if they count. Returns whether they do. */
   replay(batch: readonly Entry[], position: number): boolean {
     if (!this.#counts(batch)) {
       for (const at of batch.keys()) this.voids.add(position + at)
@@ -72,7 +75,10 @@ export class StreamTable {
     }
   }
 
-  /** Applies a change that counts and is the entry at `position`, to `found`, the stream with its name. */
+  /**
+   * Applies a change that counts and is the entry at `position`. `found` is the stream with its name, if it exists.
+   * Returns the stream.
+   */
   apply(change: Change, place: Place, timeMs: number, position: number, found: StreamState | undefined): StreamState {
     const { kind, producer, writerSeq } = change
     if (timeMs > this.lastTimeMs) this.lastTimeMs = timeMs
@@ -94,7 +100,7 @@ export class StreamTable {
     return state
   }
 
-  /** An entry that has been applied to `state` has reached the level. */
+  /** An entry that was applied to `state` has reached the durability level: makes it visible. */
   acknowledged(kind: EntryKind, seq: number, state: StreamState): void {
     state.known = true
     if (kind === EntryKind.append) state.visible = Math.max(state.visible, seq + 1)
@@ -102,7 +108,7 @@ export class StreamTable {
     if (this.#waiting.size > 0) this.#wake(state.name)
   }
 
-  /** Calls `wake` once, when something of the stream `name` becomes visible; returns what forgets it. */
+  /** Calls `wake` once, when something of the stream `name` becomes visible. Returns a function that cancels this. */
   onChange(name: string, wake: () => void): () => void {
     const waiting = this.#waiting.get(name) ?? new Set()
     this.#waiting.set(name, waiting.add(wake))
@@ -117,7 +123,10 @@ export class StreamTable {
     for (const name of [...this.#waiting.keys()]) this.#wake(name)
   }
 
-  /** Begins a checkpoint of what is dirty. Later changes of a stream leave a copy of it in `capture` first. */
+  /**
+   * Begins a checkpoint of the dirty streams. From now on, a change of one of them first copies its state into
+   * `capture`.
+   */
   freeze(): Map<string, StreamState> {
     this.#frozen = this.dirty
     this.dirty = new Map()
@@ -125,22 +134,22 @@ export class StreamTable {
     return this.#frozen
   }
 
-  /** The checkpoint has stored the stream's first records, as `disk` has them. */
+  /** The checkpoint has stored the stream; its files are now as `disk` describes. */
   stored(state: StreamState, disk: StreamDisk): void {
     state.tail = state.tail.slice(disk.next - state.disk.next)
     state.disk = disk
     state.capture = undefined
     state.replaces = NO_FILES
     this.#frozen.delete(state.name)
-    // The next checkpoint removes them.
+    // The next checkpoint removes the dropped files.
     if (disk.dropped !== undefined && !state.deleted) this.touch(state)
   }
 
-  /** Ends a checkpoint. Streams that it has not stored are dirty again. */
+  /** Ends a checkpoint. The streams that it has not stored are dirty again. */
   thaw(): void {
     for (const [name, state] of this.#frozen) {
       state.capture = undefined
-      // A newer stream of the same name is dirty already, and replaces it.
+      // A newer stream of the same name is dirty already and replaces this one.
       if (this.dirty.has(name)) continue
       state.changedAfter = this.#checkpoints
       this.dirty.set(name, state)
@@ -170,7 +179,7 @@ export class StreamTable {
     if (expires(meta) || meta.retention?.maxAgeMs !== undefined) this.expiring.add(state)
   }
 
-  /** Removes a stream, and its source if that was deleted and this was its last fork. */
+  /** Removes a stream. Also removes its source if the source was deleted and this was its last fork. */
   #remove(stream: StreamState): void {
     let state = stream
     for (;;) {
@@ -181,14 +190,14 @@ export class StreamTable {
       if (source === undefined) return
       source.forks--
       const isLast = source.gone && source.forks === 0
-      // With retention, it may have kept records for this fork.
+      // A source with retention may have kept records only for this fork.
       if (isLast || source.meta.retention !== undefined) this.touch(source)
       if (!isLast) return
       state = source
     }
   }
 
-  /** The next checkpoint stores the stream. */
+  /** Makes the stream part of the next checkpoint. */
   touch(state: StreamState): void {
     if (state.changedAfter === this.#checkpoints) return
     state.changedAfter = this.#checkpoints
@@ -204,12 +213,12 @@ export class StreamTable {
   }
 }
 
-/** The seq in the result of the call that stored an entry. */
+/** The seq in the result of the call that stored an entry: -1 unless it is an append. */
 export function resultSeq(kind: EntryKind, seq: number): number {
   return kind === EntryKind.append ? seq : -1
 }
 
-/** Of a stream that no checkpoint has stored: the records of a fork begin where its source is left. */
+/** The `disk` of a stream that no checkpoint has stored. In a fork the first own record has the seq `fork.seq`. */
 function emptyDisk({ fork }: StreamMeta): StreamDisk {
   return fork === undefined ? NO_DISK : { ...NO_DISK, first: fork.seq, next: fork.seq }
 }

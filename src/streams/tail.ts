@@ -1,4 +1,7 @@
-/** The records that are in the log and may not be in their streams' files yet. No object is made for a record. */
+/**
+ * The tail of the log in memory: the records that may not be in their streams' files yet. To save memory, it has no
+ * object for each record.
+ */
 import type { NativeRecordSlab } from '../native/stream-files.js'
 import { EMPTY } from './entry.js'
 
@@ -6,7 +9,7 @@ import { EMPTY } from './entry.js'
 const RECORD_OVERHEAD_BYTES = 48
 const INITIAL_CAPACITY = 64
 
-/** Where a value is in memory. */
+/** The place of a value in memory: `bytes` from `valueAt` to `end`. */
 export interface Place {
   readonly bytes: Buffer
   readonly valueAt: number
@@ -26,10 +29,11 @@ class Slab implements NativeRecordSlab {
   readonly bytes: Buffer
   readonly first: number
   count = 0
-  /** Of each entry: where its value begins and ends. */
+  /** For each entry, the offsets at which its value begins and ends. */
   places: Uint32Array = new Uint32Array(2 * INITIAL_CAPACITY)
+  /** For each entry, its time in milliseconds since 1970. */
   times: Float64Array = new Float64Array(INITIAL_CAPACITY)
-  /** Entries that have been released. */
+  /** The number of released entries, which are the first ones. */
   released = 0
 
   constructor(bytes: Buffer, first: number) {
@@ -46,12 +50,12 @@ class Slab implements NativeRecordSlab {
     this.count = at + 1
   }
 
-  /** The bytes that the entries before number `count` take. */
+  /** The memory that the first `count` entries take, in bytes. */
   sizeBefore(count: number): number {
     return (count === 0 ? 0 : (this.places[2 * count - 1] as number)) + count * RECORD_OVERHEAD_BYTES
   }
 
-  /** A job of a checkpoint may read the old arrays: they are left as they are. */
+  /** Replaces the arrays, because a job of a checkpoint may be reading the old ones. */
   #grow(): void {
     const { places, times } = this
     this.places = new Uint32Array(2 * places.length)
@@ -62,19 +66,19 @@ class Slab implements NativeRecordSlab {
 }
 
 export class Tail {
-  /** The memory that the records take. */
+  /** The memory that the records take, in bytes. */
   bytes = 0
   #slabs: Slab[] = []
   #newest = new Slab(EMPTY, 0)
   /** The slab of the last record that was looked up. */
   #recent = this.#newest
 
-  /** For a checkpoint: all records, the oldest first. */
+  /** All records, the oldest first, for a checkpoint. */
   get slabs(): readonly NativeRecordSlab[] {
     return this.#slabs
   }
 
-  /** Adds the entry at `position`, which is after those of all earlier calls. */
+  /** Adds the entry at `position`, which must be greater than all earlier positions. */
   add(position: number, { bytes, valueAt, end }: Place, timeMs: number): void {
     let slab = this.#newest
     if (slab.bytes !== bytes || slab.first + slab.count !== position) {
@@ -87,7 +91,7 @@ export class Tail {
     this.bytes += slab.sizeBefore(slab.count) - before
   }
 
-  /** The record at `position`, which has been added and not been released. */
+  /** Returns the record at `position`, which must have been added and not released. */
   at(position: number): TailRecord {
     const { bytes, places, times, first } = this.#slabOf(position)
     const index = position - first
@@ -95,7 +99,7 @@ export class Tail {
     return { position, timeMs: times[index] as number, data, length: data.length }
   }
 
-  /** As the members of `at`, without an object. */
+  /** Like the members `timeMs` and `length` of `at`, but without creating an object. */
   timeAt(position: number): number {
     const { times, first } = this.#slabOf(position)
     return times[position - first] as number
@@ -107,7 +111,7 @@ export class Tail {
     return (places[2 * index + 1] as number) - (places[2 * index] as number)
   }
 
-  /** The records before `position` are not needed any more. */
+  /** Releases the records before `position`. */
   releaseBefore(position: number): void {
     let gone = 0
     for (const slab of this.#slabs) {
@@ -118,7 +122,7 @@ export class Tail {
       if (count === slab.count) gone++
     }
     this.#slabs.splice(0, gone)
-    // Also if it is the newest: it would keep its memory.
+    // Replace the newest slab too if it is released, because it would keep its memory.
     if (this.#slabs.length === 0) this.#newest = new Slab(EMPTY, 0)
     this.#recent = this.#newest
   }

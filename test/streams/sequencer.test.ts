@@ -77,7 +77,7 @@ function setUp(): { log: PlayedLog; sequencer: Sequencer; append(stream: string,
     maxTailBytes: 1e9,
     reload: async () => load(),
     onAppended: () => {},
-    noRoom: () => undefined,
+    checkpointError: () => undefined,
   }
   const sequencer = new Sequencer(context, load())
   const append = async (stream: string, text: string): Promise<number> => {

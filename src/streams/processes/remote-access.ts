@@ -1,6 +1,6 @@
 /** The access of `durlog/http` to streams that another process, or another thread of this one, owns. */
 import { isCode } from '../../errors.js'
-import type { Group, KnownState, NamedWish, Records, StreamsAccess, StreamsStats, StreamView } from '../access.js'
+import type { EncodedCreation, Group, KnownState, Records, StreamsAccess, StreamsStats, StreamView } from '../access.js'
 import type { Settle } from '../call.js'
 import { noSuchStream } from '../decide.js'
 import { EncodedValue, type StreamCodec } from '../encoding.js'
@@ -83,10 +83,10 @@ export class RemoteAccess implements StreamsAccess {
     this.#link.submitThen({ op: SubmitOp.group, stream: name, options, values }, stored, reject)
   }
 
-  async create(name: string, wish: NamedWish, values: readonly (Buffer | string)[]): Promise<boolean> {
-    const isJson = wish.meta.encoding !== 'bytes'
+  async create(name: string, request: EncodedCreation, values: readonly (Buffer | string)[]): Promise<boolean> {
+    const isJson = request.meta.encoding !== 'bytes'
     const sent = values.map((value) => (typeof value === 'string' ? value : new EncodedValue(isJson, value)))
-    const [first] = await this.#link.submit(SubmitOp.create, name, sent, wish)
+    const [first] = await this.#link.submit(SubmitOp.create, name, sent, request)
     return first?.duplicate === false
   }
 

@@ -2,7 +2,7 @@
 
 import { dirname } from 'node:path'
 import type { DurlogError } from '../../errors.js'
-import type { Wish } from '../creation.js'
+import type { CreationRequest } from '../creation.js'
 import { codecOf, type EncodedValue } from '../encoding.js'
 import {
   checkReadOptions,
@@ -45,8 +45,8 @@ export class RemoteStream<V> implements Stream<V> {
 
   async create(options?: StreamCreateOptions<V>): Promise<boolean> {
     const { values, ...creation } = resolveCreateOptions(options, this.#context.encoding())
-    const wish: Wish = { ...creation, encodingNamed: options?.encoding !== undefined }
-    return !(await this.#submit(SubmitOp.create, values, wish)).duplicate
+    const request: CreationRequest = { ...creation, encodingNamed: options?.encoding !== undefined }
+    return !(await this.#submit(SubmitOp.create, values, request)).duplicate
   }
 
   async append(value: V, options?: StreamAppendOptions): Promise<StreamAppendResult> {

@@ -1,6 +1,6 @@
 /** Carries out for the owner what clients submit. */
 import { DurlogError } from '../../errors.js'
-import type { Wish } from '../creation.js'
+import type { CreationRequest } from '../creation.js'
 import type { EncodedValue } from '../encoding.js'
 import type { RequestedStreams, SentGroup } from '../requested.js'
 import type { StreamAppendResult } from '../types.js'
@@ -21,7 +21,7 @@ export async function submitted(
     return streams.appendBatch(items)
   }
   if (op === SubmitOp.create) {
-    const [first] = await streams.create(stream, options as Wish, values)
+    const [first] = await streams.create(stream, options as CreationRequest, values)
     return [{ seq: -1, duplicate: first?.duplicate === true }]
   }
   const handle = streams.stream(stream)
