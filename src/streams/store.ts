@@ -38,7 +38,7 @@ import type {
 
 /** Appends wait if the records in memory take this many times `checkpointBytes`. */
 const MAX_TAIL_CHECKPOINTS = 8
-/** The pause before a checkpoint, as a multiple of the duration of the last one. Without effect from `dueBytes` on. */
+/** The pause before a checkpoint, as a multiple of the duration of the last one. No pause if `dueBytes` is reached. */
 const PAUSE = 3
 export const OWN_CURSOR = 'durlog-streams'
 
