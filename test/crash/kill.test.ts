@@ -3,6 +3,7 @@
  * acknowledged records. `npm run trial -- kill --kills 1000` runs more rounds, `--seed` others.
  */
 import { spawn } from 'node:child_process'
+import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
@@ -23,13 +24,15 @@ const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
 const ANYWHERE: readonly Preallocation[] = ['auto', 'auto', 'zero']
 const UNMAPPED: readonly Preallocation[] = [...ANYWHERE, 'none']
 const SEGMENT_BYTES: readonly number[] = [65_536, 262_144, 1_048_576]
+/** The first segment of such a log has 1 MiB, each later one is twice as long. */
+const GROWING_SEGMENT_BYTES = 8_388_608
 
 const rounds = Number(process.env['DURLOG_KILL_ROUNDS'] ?? 40)
 const seed = Number(process.env['DURLOG_KILL_SEED'] ?? 1)
 /** The number of lives of one log: the recovered log is appended to and killed again. */
 const LIVES = 5
 
-const totals = { kills: 0, acknowledged: 0, checked: 0, batches: 0, recovered: new Map<string, number>() }
+const totals = { kills: 0, grown: 0, acknowledged: 0, checked: 0, batches: 0, recovered: new Map<string, number>() }
 
 /** The parent's knowledge of a log: the records that it must hold, and those that it must not hold. */
 class Expected {
@@ -141,6 +144,11 @@ function pick<T>(random: () => number, from: readonly T[]): T {
   return from[Math.floor(random() * from.length)] as T
 }
 
+function segmentBytes(dir: string): number[] {
+  const segments = readdirSync(dir).filter((name) => name.endsWith('.seg'))
+  return segments.map((name) => statSync(join(dir, name)).size)
+}
+
 /** Some children die early, in the middle of opening, and some after several hundred acknowledgements. */
 function linesBeforeDeath(random: () => number): number {
   return random() < 0.15 ? 1 + Math.floor(random() * 2) : 2 + Math.floor(random() ** 2 * 400)
@@ -152,18 +160,20 @@ async function killAgainAndAgain(strategy: Strategy, durability: Durability, kil
   for (let done = 0; done < kills; ) {
     const dir = join(scratchDir(), 'log')
     const expected = new Expected()
+    const grows = random() < 0.3
     for (let life = 0; life < LIVES && done < kills; life++, done++) {
       const options: OpenOptions = {
         strategy,
         durability,
         preallocate: pick(random, strategy === 'mmap' ? ANYWHERE : UNMAPPED),
-        segmentBytes: pick(random, SEGMENT_BYTES),
+        segmentBytes: grows ? GROWING_SEGMENT_BYTES : pick(random, SEGMENT_BYTES),
         maxRecordBytes: 50_000,
       }
       const lifeSeed = Math.floor(random() * 2 ** 31)
       const request = { dir, seed: lifeSeed, options, generation: expected.generation }
       try {
-        await runAndKill(request, linesBeforeDeath(random), (line) => expected.told(line))
+        const lines = linesBeforeDeath(random) * (grows ? 4 : 1)
+        await runAndKill(request, lines, (line) => expected.told(line))
         // The log is opened at once: the dead owner holds no lock.
         const log = await open(dir, { ...options, strategy: pick(random, STRATEGIES), preallocate: 'auto' })
         try {
@@ -178,6 +188,7 @@ async function killAgainAndAgain(strategy: Strategy, durability: Durability, kil
       }
       totals.kills++
     }
+    if (segmentBytes(dir).some((bytes) => bytes > 1_048_576)) totals.grown++
   }
 }
 
@@ -207,6 +218,6 @@ afterAll(() => {
   const states = [...totals.recovered].map(([state, count]) => `${count} ${state}`).join(', ')
   process.stdout.write(
     `${totals.kills} kills (seed ${seed}): ${totals.acknowledged} records acknowledged, none lost; ` +
-      `${totals.checked} compared, ${totals.batches} batches whole; found ${states}\n`,
+      `${totals.checked} compared, ${totals.batches} batches whole; ${totals.grown} logs with a segment of 2 MiB or more; found ${states}\n`,
   )
 })

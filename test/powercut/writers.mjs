@@ -2,7 +2,7 @@
 // their input and output), and of broken versions of itself that the rig must catch.
 import { join } from 'node:path'
 import { shim } from './build.mjs'
-import { combinationOfSeed } from './durlog/combinations.mjs'
+import { combinationOfSeed, hasGrowingSegments } from './durlog/combinations.mjs'
 
 const node = (script) => `'${process.execPath}' '${join(import.meta.dirname, 'durlog', script)}'`
 const durlog = { workload: node('workload.mjs'), verifier: node('verifier.mjs') }
@@ -20,7 +20,7 @@ export const writers = {
     // The combination that a seed's recording tries, for the printed line.
     describe(seed) {
       const { strategy, preallocate } = combinationOfSeed(seed)
-      return `${strategy} on ${preallocate}`
+      return `${strategy} on ${preallocate}${hasGrowingSegments(seed) ? ', growing segments' : ''}`
     },
     broken: {
       'ack-before-sync': brokenWorkload('ack-before-sync'),

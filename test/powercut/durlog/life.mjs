@@ -2,7 +2,7 @@
 // the log or dies.
 import { join } from 'node:path'
 import { open } from '../../../dist/index.js'
-import { openOptions } from './combinations.mjs'
+import { hasGrowingSegments, openOptions } from './combinations.mjs'
 import { contentOf } from './content.mjs'
 import { disturb, newestSegment, writeBackEnd } from './kernel.mjs'
 import { note } from './notes.mjs'
@@ -19,6 +19,7 @@ const random = seededRandom(seed, life, 2)
 const options = openOptions(seed, life)
 // Each life prefers one level: a log that is always synced behaves differently from one that is written in memory.
 const favourite = pick(random, LEVELS)
+const longShare = hasGrowingSegments(seed) ? 0.3 : 0.02
 
 const log = await open(join(directory, 'log'), options)
 note(`o ${log.nextSeq} ${log.uuid}`)
@@ -38,8 +39,8 @@ function level() {
 
 function recordBytes() {
   const kind = random()
-  if (kind < 0.02) return between(random, 1, Math.min(150 * KIB, options.segmentBytes - 8 * KIB))
-  if (kind < 0.3) return between(random, 1, 20 * KIB)
+  if (kind < longShare) return between(random, 1, Math.min(150 * KIB, options.segmentBytes - 8 * KIB))
+  if (kind < 0.28 + longShare) return between(random, 1, 20 * KIB)
   return between(random, 1, 600)
 }
 

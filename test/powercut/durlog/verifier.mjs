@@ -1,5 +1,5 @@
 // The verifier: opens the log that a power cut left, compares it with the notes, and appends to it.
-import { combinations } from './combinations.mjs'
+import { combinations, hasGrowingSegments } from './combinations.mjs'
 import { contentOf, expectedContent, looksLike } from './content.mjs'
 import { Model } from './model.mjs'
 import { note } from './notes.mjs'
@@ -75,7 +75,7 @@ function openAfter(directory, random) {
   const maxRecord = 200 * 1024
   const options = {
     ...pick(random, combinations),
-    segmentBytes: 65536 * between(random, 4, 8),
+    segmentBytes: (hasGrowingSegments(seed) ? 8 : 1) * 65536 * between(random, 4, 8),
     maxRecordBytes: maxRecord,
   }
   return openAfterCut(directory, options)
