@@ -13,16 +13,24 @@ export interface StreamCodec {
   decode(data: Buffer): unknown
 }
 
-/** A value in the form in which a client has encoded it: JSON, or the bytes of a Uint8Array. */
-export class EncodedValue {
-  readonly isJson: boolean
-  readonly data: Buffer
+/**
+ * A value that another process has encoded, or will decode. A client does not know the encoding of the stream, so it encodes a
+ * string as text, a Uint8Array as bytes, and everything else as JSON. The codec of the stream accepts or refuses the encoded value
+ * as it would the value itself.
+ */
+export class EncodedValue<Data extends Buffer | string = Buffer> {
+  readonly encoding: StreamEncoding
+  readonly data: Data
 
-  constructor(isJson: boolean, data: Buffer) {
-    this.isJson = isJson
+  constructor(encoding: StreamEncoding, data: Data) {
+    this.encoding = encoding
     this.data = data
   }
 }
+
+/** As numbers in entries and messages. */
+export const ENCODINGS: readonly (StreamEncoding | undefined)[] = [undefined, 'json', 'text', 'bytes']
+export const ENCODING_NUMBERS: Record<StreamEncoding, number> = { json: 1, text: 2, bytes: 3 }
 
 const CODECS: Record<StreamEncoding, StreamCodec> = {
   json: { name: 'json', lines: true, encode: encodeJson, decode: decodeJson },
@@ -40,7 +48,7 @@ export function storedCodecOf(encoding: StreamEncoding): StreamCodec {
 }
 
 function storedCodec(codec: StreamCodec): StreamCodec {
-  return { ...codec, decode: (data) => new EncodedValue(codec.lines, data) }
+  return { ...codec, decode: (data) => new EncodedValue(codec.name, data) }
 }
 
 const STORED_CODECS: Record<StreamEncoding, StreamCodec> = {
@@ -50,7 +58,12 @@ const STORED_CODECS: Record<StreamEncoding, StreamCodec> = {
 }
 
 function encodeJson(value: unknown): Buffer | string {
-  if (value instanceof EncodedValue) return value.isJson ? value.data : encodeJson(value.data)
+  // As objects, a Buffer and another Uint8Array have different JSON.
+  if (value instanceof Uint8Array || (value instanceof EncodedValue && value.encoding === 'bytes'))
+    throw invalidArgument(
+      'a value must be one that JSON has; got a Uint8Array: create the stream with the encoding bytes',
+    )
+  if (value instanceof EncodedValue) return value.data
   let text: string | undefined
   try {
     text = JSON.stringify(value) as string | undefined
@@ -63,7 +76,7 @@ function encodeJson(value: unknown): Buffer | string {
 }
 
 function encodeText(value: unknown): Buffer | string {
-  if (value instanceof EncodedValue && value.isJson && value.data[0] === 0x22) return value.data
+  if (value instanceof EncodedValue && value.encoding === 'text') return value.data
   if (typeof value !== 'string')
     throw invalidArgument(`a value must be a string (encoding text); got ${shownValue(value)}`)
   return JSON.stringify(value)
@@ -71,7 +84,7 @@ function encodeText(value: unknown): Buffer | string {
 
 /** Copies the bytes, because the caller may change them after the call. */
 function encodeBytes(value: unknown): Buffer {
-  if (value instanceof EncodedValue && !value.isJson) return value.data
+  if (value instanceof EncodedValue && value.encoding === 'bytes') return value.data
   if (!(value instanceof Uint8Array))
     throw invalidArgument(`a value must be a Uint8Array (encoding bytes); got ${shownValue(value)}`)
   return Buffer.from(value)
@@ -79,7 +92,9 @@ function encodeBytes(value: unknown): Buffer {
 
 function shownValue(value: unknown): string {
   if (!(value instanceof EncodedValue)) return shown(value)
-  return shown(value.isJson ? decodeJson(value.data) : value.data)
+  const decoded = CODECS[value.encoding as StreamEncoding].decode(value.data)
+  // A Date, for example: the JSON of an object can be a string.
+  return value.encoding === 'json' && typeof decoded === 'string' ? 'an object' : shown(decoded)
 }
 
 function decodeJson(data: Buffer): unknown {

@@ -2,6 +2,7 @@
  * An entry, which is a record of the main log: encodes and decodes it. See docs/FORMAT.md, "Records of the main log".
  */
 import { DurlogError } from '../errors.js'
+import { ENCODING_NUMBERS, ENCODINGS } from './encoding.js'
 import type { FrameMemory } from './frame-memory.js'
 import { loadedMeta, type StoredMeta, type StreamMeta } from './meta.js'
 import type { RequestId } from './requests.js'
@@ -41,8 +42,6 @@ export interface Entry {
 const Flag = { producer: 1, continues: 2, request: 4, existing: 8, writerSeq: 16, follows: 32 } as const
 /** The encoding takes the two highest bits of the flags. */
 const ENCODING_SHIFT = 6
-const ENCODINGS: readonly (StreamEncoding | undefined)[] = [undefined, 'json', 'text', 'bytes']
-const ENCODING_NUMBERS: Record<StreamEncoding, number> = { json: 1, text: 2, bytes: 3 }
 const HEADER_BYTES = 16
 const PRODUCER_HEADER_BYTES = 14
 const CLIENT_BYTES = 8

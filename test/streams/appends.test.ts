@@ -162,12 +162,21 @@ test.each([
   ['json', undefined],
   ['json', () => 1],
   ['json', 1n],
+  ['json', Buffer.from('text')],
+  ['json', new Uint8Array(2)],
   ['text', 1],
+  ['text', new Date(0)],
+  ['text', Object('text')],
+  ['text', Buffer.from('"text"')],
   ['bytes', 'text'],
 ] as const)('a value that the encoding %s does not have is refused: %s', async (encoding, value) => {
   const { streams } = await scratchStreams({ encoding })
-  expect(await codeOf(streams.stream('s').append(value))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
-  expect(await streams.stream('s').info()).toBeUndefined()
+  const stream = streams.stream('s')
+  expect(await codeOf(stream.append(value))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  expect(await codeOf(stream.appendAll([value]))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  expect(await codeOf(stream.create({ values: [value] }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  expect(await codeOf(streams.appendBatch([{ stream: 's', value }]))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  expect(await stream.info()).toBeUndefined()
 })
 
 test('a record that is too long is refused before anything is written', async () => {

@@ -2,14 +2,14 @@
 import { DurlogError, type DurlogErrorCode } from '../../errors.js'
 import type { Durability } from '../../index.js'
 import type { KnownState } from '../access.js'
-import { codecOf, EncodedValue } from '../encoding.js'
+import { codecOf, ENCODING_NUMBERS, ENCODINGS, EncodedValue } from '../encoding.js'
 import { encode } from '../items.js'
 import type { FileDisk } from '../state.js'
-import type { StreamAppendResult } from '../types.js'
+import type { StreamAppendResult, StreamEncoding } from '../types.js'
 import { type Frame, FrameType, makeFrame, PAYLOAD_MAX_BYTES } from './frames.js'
 
 export const PROTOCOL = 'durlog-streams'
-export const PROTOCOL_VERSION = 2
+export const PROTOCOL_VERSION = 3
 
 /** The first frame of a connection. */
 export interface Hello {
@@ -112,15 +112,15 @@ export interface Submission {
   values: EncodedValue[]
 }
 
-/** A string is JSON, a Buffer is bytes. */
-export type SentValue = Buffer | string | EncodedValue
+export type SentValue = EncodedValue<Buffer | string>
 
 /** A value in the form in which it is sent. Throws ERR_DURLOG_INVALID_ARGUMENT or ERR_DURLOG_RECORD_TOO_LARGE. */
-export function sentValue(value: unknown): Buffer | string {
-  return encode(codecOf(value instanceof Uint8Array ? 'bytes' : 'json'), value)
+export function sentValue(value: unknown): SentValue {
+  const encoding = typeof value === 'string' ? 'text' : value instanceof Uint8Array ? 'bytes' : 'json'
+  return new EncodedValue(encoding, encode(codecOf(encoding), value))
 }
 
-/** As it is sent: `values` are those of `sentValue`, or encoded otherwise. */
+/** As it is sent. */
 export interface SentSubmission extends Omit<Submission, 'values'> {
   values: readonly SentValue[]
 }
@@ -128,8 +128,7 @@ export interface SentSubmission extends Omit<Submission, 'values'> {
 export function submitFrame(number: number, { op, stream, options, values }: SentSubmission): Buffer {
   const json = options === undefined ? '' : JSON.stringify(options)
   let bytes = SUBMIT_HEADER_BYTES + Buffer.byteLength(stream) + Buffer.byteLength(json)
-  for (const value of values)
-    bytes += VALUE_HEADER_BYTES + Buffer.byteLength(value instanceof EncodedValue ? value.data : value)
+  for (const { data } of values) bytes += VALUE_HEADER_BYTES + Buffer.byteLength(data)
   if (bytes > PAYLOAD_MAX_BYTES)
     throw new DurlogError(
       'ERR_DURLOG_BATCH_TOO_LARGE',
@@ -144,12 +143,10 @@ export function submitFrame(number: number, { op, stream, options, values }: Sen
   frame.writeUInt16LE(nameBytes, headerAt + 1)
   frame.writeUInt32LE(jsonBytes, headerAt + 3)
   at += nameBytes + jsonBytes
-  for (const value of values) {
-    const isEncoded = value instanceof EncodedValue
-    const data = isEncoded ? value.data : value
-    const isText = typeof data === 'string'
-    const length = isText ? frame.write(data, at + VALUE_HEADER_BYTES) : data.copy(frame, at + VALUE_HEADER_BYTES)
-    frame[at] = isText || (isEncoded && value.isJson) ? 1 : 0
+  for (const { encoding, data } of values) {
+    const dataAt = at + VALUE_HEADER_BYTES
+    const length = typeof data === 'string' ? frame.write(data, dataAt) : data.copy(frame, dataAt)
+    frame[at] = ENCODING_NUMBERS[encoding]
     frame.writeUInt32LE(length, at + 1)
     at += VALUE_HEADER_BYTES + length
   }
@@ -167,10 +164,16 @@ export function submissionOf({ payload }: Frame): Submission {
   for (let at = jsonEnd; at < payload.length; ) {
     const end = at + VALUE_HEADER_BYTES + payload.readUInt32LE(at + 1)
     if (end > payload.length) throw new RangeError('a request that is too short')
-    values.push(new EncodedValue(payload[at] === 1, payload.subarray(at + VALUE_HEADER_BYTES, end)))
+    values.push(new EncodedValue(encodingAt(payload, at), payload.subarray(at + VALUE_HEADER_BYTES, end)))
     at = end
   }
   return { op, stream, options, values }
+}
+
+function encodingAt(payload: Buffer, at: number): StreamEncoding {
+  const encoding = ENCODINGS[payload[at] as number]
+  if (encoding === undefined) throw new RangeError('a value of an unknown encoding')
+  return encoding
 }
 
 /** Of a creation: whether it was a duplicate. Of a deletion: whether there was no stream. */
@@ -208,7 +211,7 @@ export function writeRecord(bytes: Buffer, at: number, record: SentRecord): numb
   bytes.writeUIntLE(record.position, at + 12, 6)
   bytes.writeUInt16LE(nameBytes, at + 18)
   bytes.writeUInt32LE(record.value.data.length, at + 20)
-  bytes[at + 24] = record.value.isJson ? 1 : 0
+  bytes[at + 24] = ENCODING_NUMBERS[record.value.encoding]
   const valueAt = at + RECORD_HEADER_BYTES + nameBytes
   return valueAt + record.value.data.copy(bytes, valueAt)
 }
@@ -222,7 +225,7 @@ export function* recordsIn(payload: Buffer): Generator<SentRecord, void, undefin
       seq: payload.readUIntLE(at, 6),
       timestamp: payload.readUIntLE(at + 6, 6),
       position: payload.readUIntLE(at + 12, 6),
-      value: new EncodedValue(payload[at + 24] === 1, payload.subarray(nameEnd, end)),
+      value: new EncodedValue(encodingAt(payload, at + 24), payload.subarray(nameEnd, end)),
     }
     at = end
   }

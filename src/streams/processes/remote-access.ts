@@ -78,14 +78,15 @@ export class RemoteAccess implements StreamsAccess {
     resolve: (result: StreamAppendResult) => void,
     reject: (error: unknown) => void,
   ): void {
-    const options = { encoding: meta.encoding, created, end, producer, writerSeq }
+    const { encoding } = meta
+    const options = { encoding, created, end, producer, writerSeq }
+    const sent = values.map((value) => new EncodedValue(encoding, value))
     const stored = ([result]: readonly StreamAppendResult[]): void => resolve(result as StreamAppendResult)
-    this.#link.submitThen({ op: SubmitOp.group, stream: name, options, values }, stored, reject)
+    this.#link.submitThen({ op: SubmitOp.group, stream: name, options, values: sent }, stored, reject)
   }
 
   async create(name: string, request: EncodedCreation, values: readonly (Buffer | string)[]): Promise<boolean> {
-    const isJson = request.meta.encoding !== 'bytes'
-    const sent = values.map((value) => (typeof value === 'string' ? value : new EncodedValue(isJson, value)))
+    const sent = values.map((value) => new EncodedValue(request.meta.encoding, value))
     const [first] = await this.#link.submit(SubmitOp.create, name, sent, request)
     return first?.duplicate === false
   }

@@ -107,6 +107,6 @@ export function receivedInfo(info: unknown): StreamInfo {
   return { ...missing, ...(info as Partial<StreamInfo>) } as StreamInfo
 }
 
-export function receivedValue<V>({ isJson, data }: EncodedValue): V {
-  return codecOf(isJson ? 'json' : 'bytes').decode(data) as V
+export function receivedValue<V>({ encoding, data }: EncodedValue): V {
+  return codecOf(encoding).decode(data) as V
 }

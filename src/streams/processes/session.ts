@@ -266,6 +266,6 @@ function sentInfo(info: StreamInfo): SentRecord {
     seq: 0,
     timestamp: 0,
     position: 0,
-    value: new EncodedValue(true, Buffer.from(JSON.stringify(info))),
+    value: new EncodedValue('json', Buffer.from(JSON.stringify(info))),
   }
 }
