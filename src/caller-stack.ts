@@ -1,24 +1,26 @@
 /** Gives errors that are reported after a call has returned the stack of the call. */
 import { DurlogError } from './errors.js'
 
-/** So many calls that fail together get an error each, which takes about 10 us. The others share one. */
+/** If more calls than this fail together, the later ones share one error: a separate error takes about 10 us. */
 const MAX_OWN_ERRORS = 1024
 
 /**
- * The result of `work`. If it rejects with a DurlogError, rejects with a copy whose stack names the functions that await
- * the result. The core's errors have no stack, and an error that several calls share cannot name the caller of each.
+ * Returns the result of `work`. If `work` rejects with a DurlogError, rejects with a copy of that error whose stack names
+ * the functions that await the result. The core's errors have no stack, and the stack of an error that several calls share
+ * cannot name every caller.
  */
 export async function atCaller<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {
-    // A promise that was resolved with this one is linked to it in the next microtask. V8 finds its awaiters only then.
+    // If the caller resolved another promise with this promise, V8 links the two in the next microtask. Before that it cannot
+    // find the functions that await the other promise.
     await undefined
     throw error instanceof DurlogError ? new DurlogError(error.code, error.message, error) : error
   }
 }
 
-/** Calls that fail together: `rejection` is the result of one of them. */
+/** Calls that fail together. Call `rejection` once for each: it returns the result of that call. */
 export class JointFailure {
   #own = 0
   #error: DurlogError | undefined

@@ -1,4 +1,4 @@
-/** The one error class of the package, and the codes it carries. */
+/** The package's only error class, and its codes. */
 import { constants } from 'node:os'
 
 export type DurlogErrorCode =
@@ -46,16 +46,19 @@ export type DurlogErrorCode =
 export type FailureOutcome = 'unknown' | 'not-written'
 
 export interface DurlogErrorDetails {
-  /** The system's errno, positive, if a system call failed. */
+  /** The system's error number (positive) if a system call failed. */
   errno?: number
-  /** Its name, such as "EACCES", if `errno` is known. */
+  /** The name of `errno`, such as "EACCES". */
   errnoName?: string
-  /** The name of that system call. */
+  /** The name of the system call that failed. */
   syscall?: string
   path?: string
   /** Byte offset within `path`. */
   offset?: number
-  /** The process, if known, that holds the log or the cursor (ERR_DURLOG_LOCKED), or that is not responding (ERR_DURLOG_STALLED). */
+  /**
+   * The id of the process that holds the log or the cursor (ERR_DURLOG_LOCKED), or that is not responding
+   * (ERR_DURLOG_STALLED). Absent if it is unknown.
+   */
   ownerPid?: number
   /**
    * ERR_DURLOG_SEQ_CONFLICT, ERR_DURLOG_STREAM_ENDED: the seq that the record would have got. ERR_DURLOG_PRODUCER_GAP: the
@@ -64,10 +67,13 @@ export interface DurlogErrorDetails {
   nextSeq?: number
   /** ERR_DURLOG_PRODUCER_FENCED, ERR_DURLOG_PRODUCER_GAP: the producer's epoch in the stream, if it has one. */
   epoch?: number
-  /** The first and the last lost seq; of a cursor, the records that were cut or trimmed. ERR_DURLOG_VOID: the seqs without a record. */
+  /**
+   * The first and the last lost seq. ERR_DURLOG_CURSOR_CUT and ERR_DURLOG_CURSOR_OVERRUN: the records that were cut or trimmed.
+   * ERR_DURLOG_VOID: the seqs that have no record.
+   */
   lostFirst?: number
   lostLast?: number
-  /** A failed append: whether the record may be on the device or was never written. */
+  /** For a failed append: whether its record may be on the device, or was never written. */
   outcome?: FailureOutcome
   cause?: unknown
 }
@@ -77,10 +83,10 @@ function nameOfErrno(errno: number | undefined): string | undefined {
   return Object.entries(constants.errno).find(([, value]) => value === errno)?.[0]
 }
 
-/** Every error that durlog raises. `code` is stable; the message says what to do. */
+/** The class of every error that durlog raises. `code` is stable; the message gives the reason and the remedy. */
 export class DurlogError extends Error {
   declare readonly code: DurlogErrorCode
-  // Declared, not defined: a detail that does not apply is not a property of the error.
+  // `declare` defines no property: a detail that does not apply is absent from the error.
   declare readonly errno?: number
   declare readonly errnoName?: string
   declare readonly syscall?: string
@@ -94,7 +100,7 @@ export class DurlogError extends Error {
   declare readonly outcome?: FailureOutcome
 
   static {
-    // On the prototype, so that the stack's first line carries it from the start.
+    // On the prototype: V8 writes the name into the stack's first line before the constructor's body runs.
     Object.defineProperty(DurlogError.prototype, 'name', { value: 'DurlogError', writable: true, configurable: true })
   }
 
@@ -111,7 +117,7 @@ export function isCode(error: unknown, code: DurlogErrorCode): error is DurlogEr
   return error instanceof DurlogError && error.code === code
 }
 
-/** A copy of `error` for one waiting append: the same code and details, and whether its record was written. */
+/** A copy of `error` for one waiting append, with `outcome` added to its code and details. */
 export function withOutcome(error: DurlogError, outcome: FailureOutcome): DurlogError {
   const unknown =
     error.code === 'ERR_DURLOG_STALLED'
@@ -133,24 +139,24 @@ export function withOutcome(error: DurlogError, outcome: FailureOutcome): Durlog
   )
 }
 
-/** Codes of a lack of resources: the append has written nothing and may be repeated. */
+/** Codes that report a lack of resources. The append has written nothing, and the caller may repeat it. */
 const LACKS: readonly DurlogErrorCode[] = [
   'ERR_DURLOG_NO_SPACE',
   'ERR_DURLOG_TOO_MANY_FILES',
   'ERR_DURLOG_OUT_OF_MEMORY',
 ]
 
-/** Codes of an append that has been made and not acknowledged. */
+/** Codes of an append that was made but not acknowledged. */
 const UNKNOWN: readonly DurlogErrorCode[] = ['ERR_DURLOG_SYNC_FAILED', 'ERR_DURLOG_STALLED']
 
-/** The error of an append that failed in the call, with its outcome. */
+/** Adds the outcome to the error of an append that failed during the call. Returns any other error unchanged. */
 export function outcomeOfCall(error: unknown): unknown {
   if (!(error instanceof DurlogError) || error.outcome !== undefined) return error
   if (LACKS.includes(error.code)) return withOutcome(error, 'not-written')
   return UNKNOWN.includes(error.code) ? withOutcome(error, 'unknown') : error
 }
 
-/** The codes of the system's errors that are a lack of resources. */
+/** The code for each system error that reports a lack of resources. */
 const CODES_OF_LACKS: ReadonlyMap<string, DurlogErrorCode> = new Map([
   ['ENOSPC', 'ERR_DURLOG_NO_SPACE'],
   ['EDQUOT', 'ERR_DURLOG_NO_SPACE'],
@@ -160,7 +166,10 @@ const CODES_OF_LACKS: ReadonlyMap<string, DurlogErrorCode> = new Map([
   ['ENOMEM', 'ERR_DURLOG_OUT_OF_MEMORY'],
 ])
 
-/** The error of a call of Node's `fs`, or of the core for files that are not those of a log; any other error as it is. */
+/**
+ * Converts an error of Node's `fs` module, or an ERR_DURLOG_IO of the core for a file outside a log, to a DurlogError with the
+ * code for its errno. Returns any other error unchanged.
+ */
 export function ofFileSystem(error: unknown): unknown {
   const { errno, code, syscall, path, message } = error as NodeJS.ErrnoException
   if (errno === undefined || code === undefined) return error
@@ -187,22 +196,25 @@ export function outOfRange(message: string): DurlogError {
 export function latchedError(dir: string): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_LATCHED',
-    `an earlier sync of the log in ${dir} failed, and what is on the device is not known; close it and open it again`,
+    `an earlier sync of the log in ${dir} failed, so the state of its last records on the device is unknown; close the log and open it again`,
   )
 }
 
-/** Process `pid`, or one that is not known if it is 0, holds up `seq` and all after it. */
+/** The error of calls that wait because process `pid` (0: unknown) delays `seq` and all later records. */
 export function stalledError(pid: number, seq: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_STALLED',
-    `another writer is stopped or slow, and holds up seq ${seq} and all after it${pid === 0 ? '' : `: process ${pid}`}`,
+    `another writer${pid === 0 ? '' : ` (process ${pid})`} is stopped or slow, and delays seq ${seq} and all later records; resume or kill it`,
     pid === 0 ? {} : { ownerPid: pid },
   )
 }
 
-/** The core has not done what it was called for, and could not say why: Node lets nothing be called any more. */
+/**
+ * The error of a call of the core that did nothing and returned no reason, because Node allows no more calls in a worker
+ * that is being terminated.
+ */
 export function terminatedError(dir: string): DurlogError {
-  const message = `the call of the log in ${dir} was not done: this worker is being terminated`
+  const message = `the call on the log in ${dir} did nothing: this worker is being terminated`
   return new DurlogError('ERR_DURLOG_CLOSED', message, { outcome: 'not-written' })
 }
 

@@ -1,4 +1,4 @@
-/** A range of a segment's frames, for code that copies the segment's own bytes. */
+/** Finds a range of a segment's frames, for code that copies the segment's bytes. */
 import type { NativeExtent } from './native/inspection.js'
 import { native } from './native/native.js'
 

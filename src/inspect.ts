@@ -1,4 +1,4 @@
-/** Looks at a log's files without opening it for writing: for tools. */
+/** Inspects, verifies and repairs the files of a log that need not be open. */
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { atCaller } from './caller-stack.js'
@@ -9,7 +9,7 @@ import { resolveDir, resolveRepairOptions } from './options/call-options.js'
 import { shown } from './options/checks.js'
 
 export interface VerifyReport extends Omit<NativeVerifyReport, 'syncedEnd'> {
-  /** The last seq that is known to be synced, -1 if there is none. */
+  /** The last seq that is known to be synced; -1 if there is none. */
   syncedSeq: number
 }
 export type SegmentReport = NativeSegmentReport
@@ -33,21 +33,24 @@ export interface SegmentSummary {
   firstSeq: number
   /** The file's length. */
   bytes: number
-  /** The space that it takes on the device. */
+  /** The space that the file takes on the device. */
   allocatedBytes: number
 }
 
 export interface RepairOptions {
-  /** Cut; without it, report what would be cut. Default false. */
+  /** Cuts the damaged bytes. Default false: only reports what would be cut. */
   apply?: boolean | undefined
-  /** A folder, made if needed, that takes a copy of everything that is cut. Needed with `apply`. */
+  /** The folder that gets a copy of all bytes that are cut; it is created if necessary. Required with `apply`. */
   backup?: string | undefined
 }
 
 const FRAMES_PER_CALL = 1024
 const SEGMENT_NAME = /^(\d{20})\.seg$/
 
-/** The log's identity, seqs and segments, without reading every record. Takes no lock. */
+/**
+ * Returns the log's identity, seqs and segments. Reads only the part of the log that may not be synced. Takes no lock and changes
+ * nothing.
+ */
 export async function inspect(dir: string | URL): Promise<LogSummary> {
   const path = resolveDir(dir)
   for (;;) {
@@ -58,7 +61,7 @@ export async function inspect(dir: string | URL): Promise<LogSummary> {
   }
 }
 
-/** Undefined if one of them was removed meanwhile. */
+/** Undefined if a segment was removed while the folder was read. */
 function findSegments(path: string): SegmentSummary[] | undefined {
   const segments: SegmentSummary[] = []
   try {
@@ -76,21 +79,24 @@ function findSegments(path: string): SegmentSummary[] | undefined {
 }
 
 /**
- * Reads every record and reports damage. Takes no lock and changes nothing. A record that a running writer has not
- * acknowledged is not damage.
+ * Reads every record and reports damage. Takes no lock and changes nothing. An incomplete record that a running writer has
+ * not acknowledged is not reported as damage.
  */
 export async function verify(dir: string | URL): Promise<VerifyReport> {
   const { syncedEnd, ...report } = await atCaller(native.verify(resolveDir(dir)))
   return { ...report, syncedSeq: syncedEnd - 1 }
 }
 
-/** Cuts a torn tail or a hole after copying the bytes. With `apply` it takes the writer's lock; without, it only reports. */
+/**
+ * With `apply`: takes the writer's lock, copies the bytes of a torn tail or of a hole to `backup`, then cuts them. Without
+ * `apply`: takes no lock and only reports what would be cut.
+ */
 export async function repair(dir: string | URL, options?: RepairOptions): Promise<RepairReport> {
   const { apply, backup } = resolveRepairOptions(options)
   return await atCaller(native.repair(resolveDir(dir), apply, backup))
 }
 
-/** Every frame of one segment as it is in the file, whole or not. */
+/** Yields every frame of one segment as it is in the file, damaged frames included. */
 export async function* frames(dir: string | URL, segment: string): AsyncGenerator<Frame, void, undefined> {
   const path = resolveDir(dir)
   if (typeof segment !== 'string')

@@ -1,4 +1,4 @@
-/** Opens a log: checks the options, waits for the lock, and hands out a writer or a reader. */
+/** Opens a log: checks the options, waits for the lock, and returns a writer or a reader. */
 import { atCaller } from './caller-stack.js'
 import { WritePipeline } from './log/append/write-pipeline.js'
 import { FramingLog } from './log/framing-log.js'
@@ -18,14 +18,14 @@ type LogOf<V> = Log<V, DecodedRecord<V>>
 type ReaderOf<V> = ReadOnlyLog<DecodedRecord<V>>
 
 /**
- * Opens the log in folder `dir`, making it unless `create` is false, and recovers it from a crash: see
- * `log.recovery`.
+ * Opens the log in folder `dir` for writing, and recovers it after a crash: see `log.recovery`. Creates the log if there is
+ * none, unless `create` is false.
  *
  * Rejects with ERR_DURLOG_INVALID_ARGUMENT, ERR_DURLOG_NOT_FOUND, ERR_DURLOG_NOT_A_LOG, ERR_DURLOG_LOCKED
  * (by process `ownerPid`), ERR_DURLOG_CORRUPT (`path`, `offset`, `lostFirst`, `lostLast`),
  * ERR_DURLOG_VERSION, ERR_DURLOG_OUT_OF_RANGE (the seqs are used up), ERR_DURLOG_NO_SPACE,
- * ERR_DURLOG_OUT_OF_MEMORY or ERR_DURLOG_IO. A `strategy` or `preallocate` that the file system can't do is
- * replaced by a weaker one: see `stats()`.
+ * ERR_DURLOG_OUT_OF_MEMORY or ERR_DURLOG_IO. If the file system does not support the `strategy` or `preallocate`, a weaker
+ * one is used: see `stats()`.
  */
 export function open<V = unknown>(dir: string | URL, options: Encoded<OpenOptions, 'json'>): Promise<LogOf<V>>
 export function open(dir: string | URL, options: Encoded<OpenOptions, 'utf8'>): Promise<LogOf<string>>
@@ -39,7 +39,7 @@ export function open(dir: string | URL, options: Encoded<ReadOnlyOptions, 'utf8'
 export function open(dir: string | URL, options: Encoded<ReadOnlyOptions, 'buffer'>): Promise<ReaderOf<Buffer>>
 export function open<V>(dir: string | URL, options: Encoded<ReadOnlyOptions, Encoding<V>>): Promise<ReaderOf<V>>
 export function open(dir: string | URL, options?: OpenOptions): Promise<Log>
-/** Opens the log in folder `dir` for reading only, without the writer's lock. Recovers and changes nothing. */
+/** Opens the log in folder `dir` for reading only. Takes no lock, and neither recovers the log nor changes its records. */
 export function open(dir: string | URL, options: ReadOnlyOptions): Promise<ReadOnlyLog>
 export function open(dir: string | URL, options?: OpenOptions | ReadOnlyOptions): Promise<Log | ReadOnlyLog>
 export async function open(dir: string | URL, options?: OpenOptions | ReadOnlyOptions): Promise<unknown> {
@@ -48,14 +48,14 @@ export async function open(dir: string | URL, options?: OpenOptions | ReadOnlyOp
   return await atCaller<unknown>(resolved.readOnly ? openReader(path, resolved) : openWriter(path, resolved, WriterLog))
 }
 
-/** The log that a restored copy continues: its UUID, the first seq to restore, how often it was truncated. */
+/** The identity of the log that a restored copy continues: its UUID, the first seq to restore, its number of cuts. */
 export interface RestoredIdentity {
   uuid: string
   firstSeq: number
   generation: number
 }
 
-/** As `open` for writing; a log that is made is the one that `restored` names. */
+/** As `open` for writing. If it creates the log, the log has the identity `restored`. */
 export async function openRestored(
   dir: string,
   restored: RestoredIdentity,
@@ -65,7 +65,10 @@ export async function openRestored(
   return openWriter(dir, { ...resolved, native: { ...resolved.native, ...restored } }, RestoringLog)
 }
 
-/** As `open` for writing. The first segment of a new log has `firstSegmentBytes`, each later one twice as many. */
+/**
+ * As `open` for writing. The first segment of a new log has `firstSegmentBytes`; each later one is twice as long, up to
+ * `segmentBytes`.
+ */
 export function openFraming(dir: string, options: OpenOptions, firstSegmentBytes: number): Promise<FramingLog> {
   const resolved = resolveOptions(options)
   return openWriter(resolveDir(dir), { ...resolved, native: { ...resolved.native, firstSegmentBytes } }, FramingLog)
@@ -80,7 +83,7 @@ async function openReader(dir: string, options: ResolvedOptions): Promise<Reader
   return new ReaderLog(dir, await native.bounds(dir), options)
 }
 
-/** `Face` is the class of the log: what its caller may call. */
+/** `Face` is the class of the returned log, which determines the methods that the caller can use. */
 async function openWriter<L extends WriterLog>(
   dir: string,
   options: ResolvedOptions,

@@ -1,4 +1,4 @@
-/** Removes old records from a log from outside, also while another process has it open. */
+/** Removes old records from a log that need not be open here, even while another process has it open. */
 import { setTimeout } from 'node:timers'
 import { atCaller } from './caller-stack.js'
 import { DurlogError } from './errors.js'
@@ -18,15 +18,16 @@ import type { TrimOptions, TrimReport } from './types.js'
 const POLL_MS = 20
 
 /**
- * Removes whole segments of the log in `dir`. If a process has the log open, the call asks that process by a file in the
- * folder, which it looks for once a second, and removes them itself if the log is closed meanwhile. Rejects with ERR_DURLOG_INVALID_ARGUMENT, ERR_DURLOG_NOT_FOUND, or as `open` does.
+ * Removes whole segments of the log in `dir`. If a process has the log open for writing, this call writes a request file into
+ * the folder, which that process looks for once a second. If the log is closed while this call waits, it removes the segments
+ * itself. Rejects with ERR_DURLOG_INVALID_ARGUMENT, ERR_DURLOG_NOT_FOUND, or as `open` does.
  */
 export async function trim(dir: string | URL, options: TrimOptions): Promise<TrimReport> {
   return await atCaller(trimFolder(resolveDir(dir), resolveTrimOptions(options)))
 }
 
 async function trimFolder(path: string, resolved: ResolvedTrim): Promise<TrimReport> {
-  // Before the plan: a record that is appended later is in no segment that is removed.
+  // Read before the plan is made: no record that is appended later is in a segment that is removed.
   const { firstSeq, nextSeq, uuid } = await native.bounds(path)
   const plan = await planTrim(path, resolved)
   const { seal, segmentBytes } = plan
@@ -49,7 +50,7 @@ async function trimFolder(path: string, resolved: ResolvedTrim): Promise<TrimRep
     const leftMs = deadline - performance.now()
     if (leftMs > 0) await new Promise((resolve) => setTimeout(resolve, Math.min(POLL_MS, leftMs)))
     const done = !isTrimRequested(path, asked)
-    // The lock may belong to another call of `trim`, which looks for no requests: so the next turn tries again.
+    // The lock may belong to another call of `trim`, which serves no requests, so the next turn tries to take it again.
     if (!done && leftMs > 0) continue
     return { by: done ? 'writer' : 'requested', ...report, firstSeq: (await native.bounds(path)).firstSeq }
   }

@@ -7,12 +7,12 @@ export class Turns {
     this.#free = count
   }
 
-  /** Whether work would wait. */
+  /** Whether the next `take` would have to wait. */
   get busy(): boolean {
     return this.#free === 0
   }
 
-  /** Starts `work` within this call if it need not wait. */
+  /** Runs `work` when its turn comes: within this call if fewer than `count` pieces of work are running. */
   async take<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--
     else await new Promise<void>((resolve) => this.#waiting.push(resolve))

@@ -1,17 +1,17 @@
-/** Every public type with its guarantees, on one page. */
+/** Every public type of the main entry point, with its guarantees. */
 import type { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import type { DurlogError } from './errors.js'
 
 /**
- * How safe a record is when its append settles. A higher level includes every lower one, and when
- * a record is acknowledged at a level, every record before it has reached that level too.
+ * The failures that a record survives once its append has settled. A higher level includes every lower level. When a record is
+ * acknowledged at a level, every earlier record has reached that level too.
  *
- * - `memory`: in the kernel's page cache. Survives the death of the process, not a kernel panic or power loss.
- * - `async`: as `memory`, and writeback has been started but not awaited.
+ * - `memory`: the record is in the kernel's page cache. It survives the death of the process, not a kernel panic or power loss.
+ * - `async`: as `memory`; writeback has started, and nothing waits for it.
  * - `sync`: msync(MS_SYNC), fdatasync or an O_DSYNC write returned. Survives a kernel panic, and power loss
- *   if the drive honours flushes. On macOS it is a barrier in the drive's cache, which a power cut may empty: use
- *   `full` there.
+ *   if the drive honours flushes. On macOS these calls do not empty the drive's cache, whose content a power cut may destroy:
+ *   use `full` there.
  * - `full`: the platform's strongest sync: F_FULLFSYNC on macOS, fsync elsewhere, metadata included.
  */
 export type Durability = 'memory' | 'async' | 'sync' | 'full'
@@ -32,7 +32,7 @@ export type ByteSize = number | string
 export type Duration = number | string
 
 export interface OpenOptions {
-  /** The level of appends that name none. Default `sync`. */
+  /** The level of appends without the option `durability`. Default `sync`. */
   durability?: Durability | undefined
   /** Default `auto`. */
   strategy?: Strategy | undefined
@@ -40,31 +40,31 @@ export interface OpenOptions {
   preallocate?: Preallocation | undefined
   /**
    * Size of a segment file in bytes: 64 KiB to 1 GiB, a multiple of 4096. Default 64 MiB. The first segment of a new log
-   * has 1 MiB, or more if its first append needs it; each further one is twice as long, up to this size. In a `shared`
-   * log all segments have this size.
+   * has 1 MiB, or more if its first append needs it; each later segment is twice as long as the previous one, up to this size.
+   * In a `shared` log all segments have this size.
    */
   segmentBytes?: ByteSize | undefined
   /**
-   * Bytes that may wait for the device before appends wait for room and `write` refuses: 64 KiB to 2 GiB.
-   * Default 32 MiB.
+   * The limit, in bytes, for records that wait for the device: 64 KiB to 2 GiB. Default 32 MiB. Above it appends wait for room,
+   * and `write` throws ERR_DURLOG_BACKPRESSURE.
    */
   maxPendingBytes?: ByteSize | undefined
   /**
-   * The longest record in bytes, 1 to 128 MiB: at most 8192 less than the smaller of `segmentBytes` and `maxPendingBytes`.
-   * Default 16 MiB, lowered to that if necessary.
+   * The longest record in bytes: 1 byte to 128 MiB, and at most the smaller of `segmentBytes` and `maxPendingBytes`, minus 8192.
+   * Default 16 MiB, or that limit if it is lower.
    */
   maxRecordBytes?: ByteSize | undefined
   /**
    * How long a commit waits for more appends to join it, in microseconds: 0 to 1,000,000. Default 0: a commit
-   * starts as soon as the current turn of the event loop has made its appends. Whole milliseconds wait on a
-   * timer; a shorter delay takes turns of the event loop.
+   * starts at the end of the turn of the event loop that made the appends. A delay of 1000 or more is rounded to whole
+   * milliseconds and uses a timer. A shorter delay checks the clock in every turn of the event loop, which keeps the thread busy.
    */
   commitDelayMicros?: Duration | undefined
-  /** How long to wait for another writer to close the log, in milliseconds. Default 0: refuse at once. */
+  /** How long to wait for another writer to close the log, in milliseconds. Default 0: reject at once with ERR_DURLOG_LOCKED. */
   waitMs?: Duration | undefined
   /**
    * What to do if records known to be synced are damaged: `strict` (default) refuses with ERR_DURLOG_CORRUPT,
-   * `salvage` opens the log without them and leaves the damaged bytes as they are.
+   * `salvage` opens the log without these records and leaves the damaged bytes in place.
    */
   recovery?: 'strict' | 'salvage' | undefined
   /**
@@ -76,37 +76,37 @@ export interface OpenOptions {
   /** Removes old segments automatically, oldest first. Default: none are removed. */
   retention?: RetentionOptions | undefined
   /**
-   * Several processes and worker threads write the log at the same time, each with `shared: true`. Linux only, on file
-   * systems that overwrite in place; else ERR_DURLOG_UNSUPPORTED. Default false: this one writes alone.
+   * Several processes and worker threads can write the log at the same time if each opens it with `shared: true`. Linux only, on
+   * file systems that overwrite in place; otherwise rejects with ERR_DURLOG_UNSUPPORTED. Default false: exclusive access.
    */
   shared?: boolean | undefined
-  /** Make the log if there is none. Default true; with false, ERR_DURLOG_NOT_FOUND. */
+  /** Create the log if there is none. Default true. With false, `open` rejects with ERR_DURLOG_NOT_FOUND. */
   create?: boolean | undefined
   /** Default false: open for writing. See `ReadOnlyOptions`. */
   readOnly?: false | undefined
 }
 
-/** At least one limit. */
+/** At least one of `maxBytes` and `maxAgeMs`. */
 export interface RetentionOptions {
   /**
-   * The bytes that the log's files may take, its segments and room for two more: at least 4 times `segmentBytes`. This limit
-   * also removes records that cursors have not read: see the event `overrun`. Without `segmentBytes` a segment is an eighth of
-   * it, from 64 KiB to 64 MiB.
+   * The bytes that the log's files may take, including space for two further segments: at least 4 times `segmentBytes`. This
+   * limit also removes records that cursors have not read: see the event `overrun`. With this limit the default of
+   * `segmentBytes` is an eighth of it, at least 64 KiB and at most 64 MiB.
    */
   maxBytes?: ByteSize | undefined
   /**
-   * A segment is removed once its newest record is older: at least 1000 ms. If all records of the active segment are older,
-   * it is sealed first. Default: no limit.
+   * A segment is removed once its newest record is older than this, in milliseconds: at least 1000. If all records of the active
+   * segment are older, the segment is sealed first, then removed. Default: no limit.
    */
   maxAgeMs?: Duration | undefined
   /**
-   * `cursors` (default): `maxAgeMs` removes no record at or after the position of a named cursor, whichever process uses it.
-   * `nothing`: cursors are ignored.
+   * `cursors` (default): `maxAgeMs` removes no record at or after the position of any named cursor, including cursors of other
+   * processes. `nothing`: `maxAgeMs` ignores cursors.
    */
   keepFor?: 'cursors' | 'nothing' | undefined
 }
 
-/** Records at or after a cursor's position that were removed. */
+/** A range of records that was removed although a cursor had not read it. */
 export interface CursorOverrun {
   /** The cursor's name. */
   cursor: string
@@ -116,65 +116,69 @@ export interface CursorOverrun {
 
 /** At least one of `before`, `maxBytes` and `maxAgeMs`. */
 export interface TrimOptions {
-  /** Removes the segments whose records are all before this seq or time, even if a cursor has not read them. */
+  /** Removes the segments whose records are all before this seq or time, even those that a cursor has not read. */
   before?: number | Date | undefined
-  /** As in `RetentionOptions`. */
+  /** As in `RetentionOptions`, but without a lower bound. */
   maxBytes?: ByteSize | undefined
   maxAgeMs?: Duration | undefined
   keepFor?: 'cursors' | 'nothing' | undefined
-  /** Remove nothing, and report what would be removed. Default false. */
+  /** Only report what would be removed. Default false. */
   dryRun?: boolean | undefined
-  /** How long to wait for the log's writer to trim, in milliseconds; it trims even if this call stops waiting. Default 10,000. */
+  /**
+   * How long to wait for the log's writer to trim, in milliseconds. Default 10,000. The writer trims even if this call stops
+   * waiting.
+   */
   waitMs?: Duration | undefined
 }
 
 export interface TrimReport {
   /**
-   * - `caller`: no process had the log open, and this call removed the segments.
-   * - `writer`: the process that has the log open removed them.
-   * - `requested`: that process had not removed them after `waitMs`, and the request stays.
+   * - `caller`: no process had the log open for writing, and this call removed the segments.
+   * - `writer`: the log's writer removed the segments.
+   * - `requested`: the log's writer had not removed the segments after `waitMs`. The request stays in the folder.
    * - `none`: a dry run, or there was nothing to remove.
    */
   by: 'caller' | 'writer' | 'requested' | 'none'
-  /** The log's oldest seq now. */
+  /** The log's oldest seq when the call returned. */
   firstSeq: number
   /** The first seq that the trim keeps. */
   before: number
-  /** The number of whole segments before that seq at the time of the call, and their bytes. */
+  /** The number of segments whose records are all below `before`, and their size in bytes, when the call began. */
   segments: number
   bytes: number
-  /** For each cursor whose position is in these segments. */
+  /** One entry for each cursor whose position is in these segments. */
   overruns: CursorOverrun[]
 }
 
 /**
- * Opens for reading only. `recovery` is the default of `ReadOptions.salvage`; a reader checks the other options and
- * does not use them, so that a writer and its readers may share them.
+ * Opens for reading only. `recovery: 'salvage'` makes `ReadOptions.salvage` default to true, and `encoding` applies as for a
+ * writer. The other options are checked but not used, so that a writer and its readers can share one options object.
  */
 export interface ReadOnlyOptions extends Omit<OpenOptions, 'readOnly'> {
   readOnly: true
 }
 
 export interface AppendSyncOptions {
-  /** The level at which the append is done. Default: the log's `durability`. */
+  /** The level that the append waits for. Default: the log's `durability`. */
   durability?: Durability | undefined
   /**
-   * The record's timestamp, to import records: milliseconds since 1970, 0 to 8.64e15, stored exactly. Default: the clock's
-   * time. Unless the log is shared, a new segment begins if the timestamp is before the previous record's, or more than 49.7
-   * days after the segment's base time: records in descending order take a segment each.
+   * The record's timestamp, for imported records: milliseconds since 1970, 0 to 8.64e15, stored exactly. Default: the clock's
+   * time. A new segment begins if the timestamp is before that of the previous record, or more than 49.7 days after the
+   * segment's base time: in descending order, each record takes a segment. A shared log instead rejects a timestamp that its
+   * active segment cannot hold, with ERR_DURLOG_UNSUPPORTED.
    */
   timestamp?: number | undefined
 }
 
 export interface AppendOptions extends AppendSyncOptions {
   /**
-   * The seq that the record, or the first of the batch, has to get. If it would get another one nothing is appended, and
-   * the promise rejects with ERR_DURLOG_SEQ_CONFLICT, whose `nextSeq` is the one it would have got. Default: any.
+   * The seq that the record, or the first record of the batch, must get. If the log's next seq is different, nothing is
+   * appended, and the promise rejects with ERR_DURLOG_SEQ_CONFLICT, whose `nextSeq` is the log's next seq. Default: any seq.
    */
   expectedSeq?: number | undefined
   /**
-   * Gives up an append that still waits for room; the promise rejects with the signal's reason. Once the record has its seq,
-   * the signal has no effect.
+   * Cancels an append that still waits for room: the promise rejects with the signal's reason. Once the record has a seq, the
+   * signal has no effect.
    */
   signal?: AbortSignal | undefined
 }
@@ -186,29 +190,32 @@ export interface BatchRange {
 
 export interface LogRecord {
   seq: number
-  /** A view of the batch it was read with: it stays valid and keeps that batch in memory. Copy it to transfer it. */
+  /**
+   * A view of the memory of the batch that the record was read with. It stays valid, and keeps that memory allocated. To
+   * transfer it to another thread, copy it.
+   */
   data: Buffer
-  /** When it was appended, in milliseconds since 1970, by the writer's clock, or the option `timestamp` of its append. */
+  /** Milliseconds since 1970: the time of the append by the writer's clock, or the append's option `timestamp`. */
   timestamp: number
 }
 
 /** A record of a log that was opened with an `encoding`. */
 export interface DecodedRecord<V> extends LogRecord {
-  /** Decoded when it is first asked for; throws ERR_DURLOG_DECODE if that fails. */
+  /** Decoded at the first access, which throws ERR_DURLOG_DECODE if decoding fails. */
   readonly value: V
 }
 
-/** Converts values to bytes and back. An error that it throws becomes the `cause` of durlog's error. */
+/** Converts values to bytes and back. If a method throws, the thrown value becomes the `cause` of a DurlogError. */
 export interface Encoding<V> {
-  /** The bytes of a record, or a string for UTF-8. */
+  /** Returns the record's bytes, or a string, which is stored as UTF-8. */
   encode(value: V): Payload
   decode(data: Buffer): V
 }
 
-/** Records that could not be read and were skipped. */
+/** A range of records that could not be read and was skipped. */
 export interface ReadGap {
   first: number
-  /** The last seq lost, or -1 if nothing whole follows. */
+  /** The last lost seq; -1 if no whole record follows the gap. */
   last: number
   error: DurlogError
 }
@@ -216,11 +223,11 @@ export interface ReadGap {
 export interface ReadOptions {
   /** The first seq to deliver. Default: `firstSeq`. */
   from?: number | undefined
-  /** End before this seq. Default: the end of the log when reading begins; with `follow`, no end. */
+  /** The seq before which reading ends. Default: the end of the log when reading begins; with `follow`, no end. */
   to?: number | undefined
   /**
-   * Begin at the first record at or after this time (a Date, or milliseconds since 1970), or after the last record if
-   * there is none yet. With `from`, at the later of the two. See `seqAt`.
+   * Begin at the first record at or after this time (a Date, or milliseconds since 1970). If there is no such record, begin
+   * after the last record. With `from`, begin at the later of the two positions. See `seqAt`.
    */
   since?: Date | number | undefined
   /** End before the first record at or after this time. Not with `follow`. */
@@ -229,45 +236,48 @@ export interface ReadOptions {
   follow?: boolean | undefined
   /** Deliver a record only once it is known to be synced. Default false. */
   durableOnly?: boolean | undefined
-  /** Skip damage instead of failing with ERR_DURLOG_CORRUPT. Default: true if the log was opened with `salvage`. */
+  /** Skip damaged records instead of failing with ERR_DURLOG_CORRUPT. Default: true if the log was opened with `salvage`. */
   salvage?: boolean | undefined
-  /** Called with each gap that `salvage` skips, before the record after it is delivered. */
+  /** Called with each gap that `salvage` skips, before the next record is delivered. */
   onGap?: ((gap: ReadGap) => void) | undefined
-  /** Ends the iteration: it throws the signal's reason. */
+  /** Aborting the signal ends the iteration, which throws the signal's reason. */
   signal?: AbortSignal | undefined
 }
 
-/** Iterates over records; leaving a `for await` early closes it. */
+/** Iterates over records. Leaving a `for await` loop early closes the reader. */
 export interface LogReader<R extends LogRecord = LogRecord>
   extends AsyncIterator<R, undefined, undefined>,
     AsyncDisposable {
-  /** The next record if it is decoded and no `next()` is pending; undefined otherwise: then await `next()`. */
+  /** Returns the next record if it is already decoded and no `next()` is pending. Otherwise returns undefined: await `next()`. */
   nextBuffered(): R | undefined
   next(): Promise<IteratorResult<R, undefined>>
-  /** Arrays of 1 to `maxRecords` records, what is decoded each time: one await for all of them. Leaving early closes the reader. */
+  /**
+   * Yields arrays of the records that are already decoded, 1 to `maxRecords` (1 to 65,536, default 1024) in each, so that many
+   * records need one `await`. Leaving the loop early closes the reader.
+   */
   batches(maxRecords?: number): AsyncGenerator<R[], undefined, undefined>
   /** Ends the iteration and closes the files. */
   return(): Promise<IteratorResult<R, undefined>>
   [Symbol.asyncIterator](): LogReader<R>
 }
 
-/** How safe a cursor's position is. */
+/** The failures that a cursor's position survives: see `Durability`. */
 export type CursorDurability = 'memory' | 'sync' | 'full'
 
 export interface CursorOptions {
   /**
-   * The position of a new cursor: the oldest record (`first`), after the newest (`next`), or a seq. Default `first`. An
+   * The position of a new cursor: the oldest record (`first`), after the newest record (`next`), or a seq. Default `first`. An
    * existing cursor keeps its position.
    */
   from?: 'first' | 'next' | number | undefined
-  /** How long to wait for another owner to close the cursor, in milliseconds. Default 0: refuse at once. */
+  /** How long to wait for another owner to close the cursor, in milliseconds. Default 0: reject at once with ERR_DURLOG_LOCKED. */
   waitMs?: Duration | undefined
 }
 
-/** Where `ensureCursor` places a new cursor. */
+/** The position at which `ensureCursor` creates a new cursor. */
 export type EnsureCursorOptions = Pick<CursorOptions, 'from'>
 
-/** As `ReadOptions`; it begins at the cursor's position. */
+/** As `ReadOptions`, but reading begins at the cursor's position. */
 export interface CursorReadOptions extends Omit<ReadOptions, 'from' | 'since'> {}
 
 export interface CommitOptions {
@@ -278,107 +288,110 @@ export interface CommitOptions {
 /** How far a cursor is behind the end of the log. */
 export interface CursorLag {
   records: number
-  /** Of these records' frames, and of the free space at the end of each segment before the newest record's. */
+  /** The size of these records' frames, plus the free space at the end of every segment but the newest record's. */
   bytes: number
-  /** From the next record to the newest, by their timestamps. */
+  /** The time from the next record to the newest record, by their timestamps. */
   ms: number
 }
 
-/** A cursor as others see it. */
+/** The state of a cursor, which any process may own. */
 export interface CursorSummary {
   name: string
-  /** The seq of the next record that it reads; -1 if its file is damaged. */
+  /** The seq of the next record that the cursor reads; -1 if its file is damaged. */
   position: number
   /** Records from the position, or from the log's first record if that is later, to the end of the log. */
   lagRecords: number
-  /** Whether its `read` delivers: `cut`, `overrun` and `damaged` need a `seek`. */
+  /** `ready`: its `read` delivers records. `cut`, `overrun` and `damaged`: `read` fails until a `seek`. */
   state: 'ready' | 'cut' | 'overrun' | 'damaged'
-  /** Whether a process has it open; false also if the file system cannot show it. */
+  /** Whether a process has the cursor open. Also false if the file system cannot report locks. */
   owned: boolean
-  /** That process, if it is known. */
+  /** The id of that process. Absent if it is unknown. */
   ownerPid?: number
 }
 
 /**
- * A named position in the log that outlives its process. At least once: a record is delivered again until a commit of it,
- * or of a later one, has reached the device.
+ * A named position in the log that outlives its process. Delivery is at least once: after a crash, a record is delivered again
+ * unless a commit of that record or of a later one survived, see `CommitOptions.durability`.
  */
 export interface DurableCursor<R extends LogRecord = LogRecord> extends AsyncDisposable {
   readonly name: string
-  /** The seq of the next record to read: the one after the last that was committed. */
+  /** The seq of the next record to read, which is after the last committed record. */
   readonly position: number
-  /** The log's `generation` at this moment. */
+  /** The log's current `generation`. Reads a small file on this thread. */
   readonly generation: number
-  /** Reads up to three small pieces of the log, on this thread. */
+  /** The distance to the end of the log. Reads up to three small pieces of the log, on this thread. */
   readonly lag: CursorLag
   /**
-   * Iterates from the position on. Fails with ERR_DURLOG_CURSOR_CUT if `truncateAfter`, or a recovery, removed records that
-   * a reader of this cursor had delivered or that were committed, and with ERR_DURLOG_CURSOR_OVERRUN if its next records were
-   * trimmed; `lostFirst` and `lostLast` name them. Then `seek`.
+   * Iterates over the records from the position on. Fails with ERR_DURLOG_CURSOR_CUT if `truncateAfter` or a recovery removed
+   * records that a reader of this cursor had delivered or that were committed. Fails with ERR_DURLOG_CURSOR_OVERRUN if the next
+   * records were trimmed. `lostFirst` and `lostLast` are the removed records; call `seek` to continue.
    */
   read(options?: CursorReadOptions): LogReader<R>
   /**
-   * Marks everything up to `seq` as done: the cursor continues after it, in this process or the next. Seqs may be skipped;
-   * committing a lower seq again changes nothing. `sync` and `full` wait until the record itself is synced (a writer's log
-   * syncs it), and then bring the position to the device.
+   * Marks every record up to `seq` as processed: the cursor continues after `seq`, also in its next owner. Seqs may be skipped;
+   * committing a lower seq changes nothing. `sync` and `full` wait until the record itself is synced (in the log's writer, the
+   * commit syncs it), then bring the position to the device.
    */
   commit(seq: number, options?: CommitOptions): Promise<void>
-  /** Sets the position, forwards or back, durably. Ends the state after ERR_DURLOG_CURSOR_CUT and its like. */
+  /**
+   * Sets the position, forwards or backwards, durably. Afterwards `read` works again after ERR_DURLOG_CURSOR_CUT,
+   * ERR_DURLOG_CURSOR_OVERRUN or damage of the cursor's file.
+   */
   seek(seq: number): Promise<void>
-  /** Releases the cursor for its next owner. The committed position stays. Followers end; other readers fail. */
+  /** Releases the cursor for its next owner and keeps its position. Its readers with `follow` end; its other readers fail. */
   close(): Promise<void>
 }
 
 export interface ReadableOptions extends ReadOptions {
-  /** Records that are held ready. Default 256. */
+  /** The number of records that the stream buffers. Default 256. */
   highWaterMark?: number | undefined
 }
 
 export interface WritableOptions {
   /** Default: the log's `durability`. */
   durability?: Durability | undefined
-  /** Bytes held while earlier ones are pending. Default 1 MiB; in object mode values, 256. */
+  /** The bytes that the stream buffers: default 1 MiB. In object mode, the number of values: default 256. */
   highWaterMark?: ByteSize | undefined
-  /** `lines`: each line is a record, without its newline, wherever chunks end. Default `chunks`: each chunk is one. */
+  /** `chunks` (default): each chunk is a record. `lines`: each line, without its newline, is a record, even across chunks. */
   split?: 'chunks' | 'lines' | undefined
-  /** Leave out chunks and lines without a byte, which no record can be. Default false: they are refused. */
+  /** Skip empty chunks and lines: a record cannot be empty. Default false: they fail with ERR_DURLOG_RECORD_EMPTY. */
   skipEmpty?: boolean | undefined
 }
 
 /**
- * Of `writable`. After an error the stream appends no more. Its records up to `lastSeq` have reached their level; later ones
- * can be stored only if the error's `outcome` is `unknown`.
+ * The stream that `writable` returns. After an error the stream appends nothing more. Its records up to `lastSeq` have reached
+ * their level; later records may be stored only if the error's `outcome` is `unknown`.
  */
 export interface LogWritable extends Writable {
-  /** Records that have reached their level. */
+  /** The number of records that have reached their level. */
   readonly appended: number
-  /** The seq of the last of these; -1 without any. */
+  /** The seq of the last record that has reached its level; -1 if none has. */
   readonly lastSeq: number
 }
 
 export type RecoveryState = 'clean' | 'torn-tail' | 'hole' | 'corrupt'
 
-/** What opening the log found, and what it did about it. */
+/** The damage that opening the log found, and the bytes that it removed. */
 export interface LogRecovery {
   /**
-   * Of the segments that were read: those that hold records from `scannedFrom` on. Damage in an older segment is found by
-   * `verify`, by `repair` and when its records are read.
+   * The state of the segments that were read, which hold the records from `scannedFrom` on. Damage in older segments is found by
+   * `verify`, by `repair`, and by reading their records.
    * - `clean`: the log was closed, or ended at a whole record.
-   * - `torn-tail`: an incomplete end, none of it known to be synced, was cut.
-   * - `hole`: an unreadable place before whole records, none of them known to be synced: cut from there on.
-   * - `corrupt`: damage of records known to be synced; opened only by `recovery: 'salvage'`.
+   * - `torn-tail`: the log ended with an incomplete record that was not known to be synced. It was cut.
+   * - `hole`: there was an unreadable place before whole records, none of them known to be synced. The log was cut there.
+   * - `corrupt`: records known to be synced are damaged. Such a log opens only with `recovery: 'salvage'`.
    */
   state: RecoveryState
   /**
-   * The first seq of the oldest segment that was read. Every record before it was known to be synced by what the newer
-   * segments say, and was not read.
+   * The first seq of the oldest segment that was read. Earlier records were not read: the newer segments prove that they were
+   * synced.
    */
   scannedFrom: number
-  /** Bytes read to decide it. */
+  /** The bytes that were read to determine `state`. */
   scannedBytes: number
-  /** Bytes that were cut away. */
+  /** The bytes that were cut. */
   discardedBytes: number
-  /** Whole records among them; none was known to be synced. */
+  /** The number of whole records in these bytes; none was known to be synced. */
   discardedRecords: number
   /** Where the damage begins. */
   damage?: { segment: string; offset: number }
@@ -386,9 +399,9 @@ export interface LogRecovery {
   lost?: BatchRange
 }
 
-/** The percentiles of values, up to a sixteenth too high; `max` is exact. */
+/** The percentiles of a set of values. Each is at most a sixteenth too high; `max` is exact. */
 export interface Percentiles {
-  /** How many there are; without any the others are 0. */
+  /** The number of values. If it is 0, the other fields are 0. */
   count: number
   p50: number
   p90: number
@@ -397,9 +410,9 @@ export interface Percentiles {
 }
 
 export interface Distribution {
-  /** Since the log was opened. */
+  /** The values since the log was opened. */
   all: Percentiles
-  /** Of the last 50 to 60 seconds. */
+  /** The values of the last 50 to 60 seconds. */
   lastMinute: Percentiles
 }
 
@@ -412,14 +425,14 @@ export interface OpenCursor {
 }
 
 export interface LogStats {
-  /** The strategy that was asked for. */
+  /** The option `strategy`. */
   strategy: string
-  /** How bytes go to the file at this moment: `mmap`, `pwrite` or `direct`. */
+  /** How bytes are currently written to the file: `mmap`, `pwrite` or `direct`. */
   mode: string
-  /** How the active segment's space was taken. */
+  /** How the active segment's space was allocated. */
   preallocate: string
   fileSystem: string
-  /** Why this mode is in use. */
+  /** The reason for `mode`, as text. */
   reason: string
   segments: number
   segmentBytes: number
@@ -428,61 +441,61 @@ export interface LogStats {
   committedRecords: number
   committedBytes: number
   modeSwitches: number
-  /** Segments that were used again. */
+  /** The number of trimmed segments whose files were reused. */
   recycled: number
-  /** Records framed, and the bytes of their frames; those that were rolled back are among them. */
+  /** The records that were framed, and the bytes of their frames, including records that were rolled back. */
   appendedRecords: number
   appendedBytes: number
-  /** Records that this log's readers have decoded, and the bytes of memory that these records took. */
+  /** The records that the readers of this log object have decoded, and the bytes of memory that they took. */
   readRecords: number
   readBytes: number
-  /** Records that were removed at the log's beginning, and the bytes of their files. */
+  /** The records that were trimmed, and the bytes of the segments that held them. */
   trimmedRecords: number
   trimmedBytes: number
-  /** The length of the log's files, spares included: what `retention.maxBytes` limits. Reads the folder when it is read. */
+  /** The total length of the log's segments and spare files, which `retention.maxBytes` limits. A getter that reads the folder. */
   diskBytes: number
   /** When the last commit of records above `memory` ended, in milliseconds since 1970; 0 before the first. */
   lastCommitMs: number
-  /** Microseconds that a commit of records above `memory` took: writes and syncs. */
+  /** The duration, in microseconds, of each commit of records above `memory`: its writes and syncs. */
   commitMicros: Distribution
-  /** How many records a commit brought to its level. */
+  /** The number of records that each commit brought to its level. */
   commitRecords: Distribution
-  /** Cursors that are open in this log, by name. `cursors()` tells of those of other processes too. */
+  /** The cursors that are open in this log object, sorted by name. `cursors()` also lists those of other processes. */
   cursors: OpenCursor[]
-  /** Bytes that wait for the device. */
+  /** The bytes that wait for the device. */
   pendingBytes: number
-  /** Appends and syncs whose promise has not settled, those that wait for room included. */
+  /** The appends and syncs whose promise has not settled, including those that wait for room. */
   pendingAppends: number
-  /** Of these, how many wait for room. */
+  /** The number of `pendingAppends` that wait for room. */
   waitingForRoom: number
-  /** Of a log with `shared`: how many write it at this moment, and this one's number among them. */
+  /** For a log with `shared`: the number of members that currently write it, and the slot of this one. */
   shared?: { members: number; slot: number }
 }
 
-/** Of a log that was opened for reading only. */
+/** The statistics of a log that was opened for reading only. */
 export interface ReadOnlyStats {
   /**
-   * Whether the next three fields are those of this moment. False until this log has seen a running writer; until then they
-   * are those of `open` or of the last `refresh`.
+   * Whether `firstSeq`, `nextSeq` and `syncedSeq` are current. False until this log object has seen a running writer; until
+   * then they are from `open` or from the last `refresh`.
    */
   current: boolean
   firstSeq: number
   nextSeq: number
   syncedSeq: number
   /**
-   * Commits above `memory` since the file `live` was created, and their total duration in microseconds. 0 without that file,
-   * and for a shared log.
+   * The number of commits above `memory` since the file `live` was created, and their total duration in microseconds. 0 if there
+   * is no such file, and for a shared log.
    */
   commits: number
   commitTotalMicros: number
-  /** Reads the folder when it is read. */
+  /** A getter that reads the folder. */
   segments: number
   /** As in `LogStats`. */
   diskBytes: number
   /** As in `LogStats`. */
   readRecords: number
   readBytes: number
-  /** Cursors that are open in this log, by name. `cursors()` tells of those of other processes too. */
+  /** As in `LogStats`. */
   cursors: OpenCursor[]
 }
 
@@ -490,192 +503,193 @@ export interface ReadOnlyStats {
 export type LogEvents = {
   /** The last seq that is now known to be synced. */
   synced: [seq: number]
-  /** The first seq of the segment that took over. */
+  /** The first seq of the new active segment. */
   rotated: [firstSeq: number]
   /** A write or a sync failed: the log accepts no more records until it is opened again. */
   latched: [error: DurlogError]
-  /** `retention.maxBytes` has removed records at or after a cursor's position. Once for each cursor and pass. */
+  /** `retention.maxBytes` removed records at or after a cursor's position. Emitted once for each cursor in each pass. */
   overrun: [overrun: CursorOverrun]
-  /** A background pass, or a trim that another process requested, failed. It is repeated later. */
+  /** A background pass of `retention`, or a trim that another process requested, failed. It will be repeated. */
   retentionFailed: [error: DurlogError]
   /**
-   * With `shared`: a writer in process `pid` (0 if unknown) is alive but has made no progress for a second, and `seq` and all
-   * later records wait for its record, for the sync it makes for all members, or for the next segment. Emitted each second
-   * until that process continues or dies; for a trim that it delays, once.
+   * With `shared`: a writer in process `pid` (0 if unknown) is alive but has made no progress for a second. Record `seq` and all
+   * later records wait for that writer to finish a record, a sync for all members, or the next segment. Emitted every second
+   * until that process continues or dies; emitted once if the process delays a trim.
    */
   stalled: [stall: { pid: number; seq: number }]
 }
 
-/** The log of a snapshot and the last record that the snapshot covers. */
+/** The log of a snapshot, and the last record that the snapshot covers. */
 export interface LogPosition {
-  /** The log's. */
+  /** The log's `uuid`. */
   uuid: string
-  /** The log's, as it was before the records were read. */
+  /** The log's `generation`, read before the snapshot's records were read. */
   generation: number
-  /** Of the last record that the snapshot covers; -1 for none. It must have been synced. */
+  /** The seq of the last record that the snapshot covers; -1 for none. The record must have been synced. */
   seq: number
 }
 
-/** The methods that a writer and a reader of a log have in common. A method that returns a promise never throws. */
+/** The members that a writer and a reader of a log have in common. A method that returns a promise never throws. */
 export interface ReadableLog<R extends LogRecord = LogRecord> extends AsyncDisposable {
-  /** The folder's absolute path, as it was when the log was opened. */
+  /** The folder's absolute path when the log was opened. */
   readonly dir: string
-  /** Random, made with the log. */
+  /** A random identifier, chosen when the log was created. */
   readonly uuid: string
   readonly readOnly: boolean
-  /** The oldest seq that is still there; equal to `nextSeq` while the log is empty. */
+  /** The oldest seq that the log holds; equal to `nextSeq` while the log is empty. */
   readonly firstSeq: number
   /** The seq of the next record. */
   readonly nextSeq: number
-  /** The last seq that is known to be synced, -1 if there is none. */
+  /** The last seq that is known to be synced; -1 if there is none. */
   readonly syncedSeq: number
   /**
-   * The number of recorded cuts: by `truncateAfter`, and by a recovery that removed a record before a cursor's position. Of a
-   * read-only log as of `open` or the last `refresh`; an older generation is as safe in a snapshot. -1 if the list of cuts is
-   * damaged.
+   * The number of recorded cuts: those by `truncateAfter`, and those by a recovery that removed a record before a cursor's
+   * position. -1 if the list of cuts is damaged. In a read-only log it is from `open` or the last `refresh`; such an older
+   * generation is as safe in a snapshot as the current one.
    */
   readonly generation: number
 
   /**
-   * Whether the snapshot at `position` belongs to this log and none of the records that it covers has been cut since. A trim
-   * has no effect on the result. If false, discard the snapshot: other records may have these seqs.
+   * Whether the snapshot at `position` belongs to this log, and none of the records that it covers was cut after it was made.
+   * A trim has no effect on the result. If the result is false, discard the snapshot: other records may have these seqs.
    */
   isCurrent(position: LogPosition): Promise<boolean>
-  /** Iterates over records in order, a batch at a time. Begins at the first `next`. */
+  /** Iterates over records in order. Opens no file before the first `next`. */
   read(options?: ReadOptions): LogReader<R>
-  /** One record. Rejects with ERR_DURLOG_OUT_OF_RANGE if there is none. */
+  /** Reads record `seq`. Rejects with ERR_DURLOG_OUT_OF_RANGE if the log does not hold it. */
   get(seq: number): Promise<R>
   /**
    * As `get`, but blocks the thread until the record is read: a few microseconds if it is in the page cache, otherwise a
-   * device read. The first access to a part of a segment that was not read since the log was opened also reads up to that
-   * part. Throws ERR_DURLOG_BACKPRESSURE while `trimBefore` or `truncateAfter` runs.
+   * device read. The first access to a part of a segment since the log was opened also reads the preceding part of that
+   * segment. Throws ERR_DURLOG_BACKPRESSURE while `trimBefore` or `truncateAfter` runs.
    */
   getSync(seq: number): R
   /**
    * The seq of the first record at or after `time`; `nextSeq` if there is none. Reads a few dozen records, and once the
-   * segment that holds the answer. Assumes that timestamps rise with seqs. If some
-   * fall, the result is one of several possible seqs. Rejects like `get`.
+   * segment that holds the result. Timestamps are assumed never to decrease from one record to the next; if some do, the
+   * result is one of several possible seqs. Rejects like `get`.
    */
   seqAt(time: Date | number): Promise<number>
   /** A stream of `LogRecord`, in object mode. */
   readable(options?: ReadableOptions): Readable
   /**
-   * Opens the cursor `name`, 1 to 64 letters, digits, `-` and `_`, and makes it if there is none. One process has it at a
-   * time: ERR_DURLOG_LOCKED.
+   * Opens the cursor `name` (1 to 64 letters, digits, `-` and `_`), and creates it if there is none. A cursor has one owner at a
+   * time: while it is open elsewhere, rejects with ERR_DURLOG_LOCKED after `waitMs`.
    */
   cursor(name: string, options?: CursorOptions): Promise<DurableCursor<R>>
   /**
-   * Creates the cursor `name` at `from` unless it exists, without opening it: its owner may be another process. From then on
+   * Creates the cursor `name` at `from` unless it exists, and does not keep it open: another process may own it. From then on
    * retention by `maxAgeMs` keeps the records from the cursor's position on, unless `keepFor` is `nothing`.
    */
   ensureCursor(name: string, options?: EnsureCursorOptions): Promise<void>
-  /** Every cursor of the log, by name. */
+  /** Lists every cursor of the log, sorted by name. */
   cursors(): Promise<CursorSummary[]>
-  /** Removes a cursor that is not open; ERR_DURLOG_NOT_FOUND if there is none. */
+  /** Removes the cursor `name`. Rejects with ERR_DURLOG_NOT_FOUND if there is none, and with ERR_DURLOG_LOCKED if it is open. */
   removeCursor(name: string): Promise<void>
-  /** Releases the files and closes the cursors. Open readers, followers too, deliver their remaining records and end. */
+  /** Releases the files and closes the cursors. Open readers, including followers, deliver their remaining records and end. */
   close(): Promise<void>
 }
 
 /**
- * A log opened for reading only, with or without a writer in any process. It takes no lock. It changes only its cursors'
- * files, and the fields of the file `live` that wake waiting readers.
+ * A log opened for reading only, whether or not a process writes it. It takes no lock on the log. It changes only the files of
+ * its cursors, and the fields of the file `live` that wake waiting readers.
  */
 export interface ReadOnlyLog<R extends LogRecord = LogRecord> extends ReadableLog<R> {
   readonly readOnly: true
   /** Updates `firstSeq`, `nextSeq`, `syncedSeq` and `generation`. */
   refresh(): Promise<void>
-  /** If the result's `current` is true, the call has also updated the log's `firstSeq`, `nextSeq` and `syncedSeq`. */
+  /** If the result's `current` is true, the call has also updated this object's `firstSeq`, `nextSeq` and `syncedSeq`. */
   stats(): ReadOnlyStats
 }
 
 /** A log opened for writing. */
 export interface Log<V = Payload, R extends LogRecord = LogRecord> extends ReadableLog<R>, EventEmitter<LogEvents> {
   readonly readOnly: false
-  /** What opening found. */
+  /** The result of the recovery at `open`. */
   readonly recovery: LogRecovery
 
   /**
-   * Appends one record; settles with its seq when the level is reached. An append that waits for room (`maxPendingBytes`)
+   * Appends one record, and resolves with its seq once the level is reached. An append that waits for room (`maxPendingBytes`)
    * copies the bytes later, so do not change them until the promise settles.
    *
    * Rejects with ERR_DURLOG_RECORD_EMPTY, ERR_DURLOG_RECORD_TOO_LARGE, ERR_DURLOG_INVALID_ARGUMENT (before
    * anything is written), ERR_DURLOG_NO_SPACE, ERR_DURLOG_TOO_MANY_FILES or ERR_DURLOG_OUT_OF_MEMORY (nothing is
-   * left behind; usable again when there is room, a free file descriptor or memory),
+   * written; the log is usable again once there is space, a free file descriptor or memory),
    * ERR_DURLOG_SYNC_FAILED, ERR_DURLOG_LATCHED or ERR_DURLOG_CLOSED. With `shared` also ERR_DURLOG_UNSUPPORTED (`timestamp`) or,
-   * if `close` is called meanwhile, ERR_DURLOG_STALLED. The record is not stored, unless the error's `outcome` is `unknown`.
+   * if `close` is called meanwhile, ERR_DURLOG_STALLED. The record is not stored unless the error's `outcome` is `unknown`.
    */
   append(data: V, options?: AppendOptions): Promise<number>
   /**
-   * Appends records with consecutive seqs, atomically: after a crash all are there or none. Rejects like
-   * `append`, and with ERR_DURLOG_BATCH_TOO_LARGE if it does not fit one segment or `maxPendingBytes`.
+   * Appends records with consecutive seqs, atomically: after a crash the log holds all of them or none. Rejects like
+   * `append`, and with ERR_DURLOG_BATCH_TOO_LARGE if the batch does not fit into one segment or `maxPendingBytes`.
    */
   appendBatch(list: readonly V[], options?: AppendOptions): Promise<BatchRange>
   /**
-   * Appends one record at `memory` and returns its seq: the fastest way in. Throws ERR_DURLOG_BACKPRESSURE
-   * when there is no room or other appends wait for it: `await log.drain()` and write again.
+   * Appends one record at `memory` and returns its seq: the fastest kind of append. Throws ERR_DURLOG_BACKPRESSURE
+   * if there is no room (`maxPendingBytes`) or other appends already wait: `await log.drain()`, then write again.
    */
   write(data: V): number
   /**
-   * As `write`, for a batch: all of the records or none, with consecutive seqs, in one call. Throws like `write`, and
-   * with ERR_DURLOG_BATCH_TOO_LARGE like `appendBatch`.
+   * As `write`, for a batch: appends all of the records, with consecutive seqs, or none. Throws like `write`, and throws
+   * ERR_DURLOG_BATCH_TOO_LARGE if `appendBatch` would reject with it.
    */
   writeBatch(list: readonly V[]): BatchRange
   /** Appends one record and blocks the thread until the level is reached. Throws like `write`. */
   appendSync(data: V, options?: AppendSyncOptions): number
-  /** Settles when `write` has room again. */
+  /** Resolves when there is room for `write` again. */
   drain(): Promise<void>
   /**
-   * Brings all records so far to `level` (default `sync`); settles with the last seq that is now at that
-   * level, -1 if the log has never held one.
+   * Brings all records appended so far to `level` (default `sync`). Resolves with the last seq that has reached that
+   * level; -1 if the log has never held a record.
    */
   sync(level?: Durability): Promise<number>
 
   /**
-   * As `sync`, and blocks the thread until it is done: for `process.on('exit')` and `uncaughtExceptionMonitor`, in
-   * which promises no longer settle. Records that wait for room are included. Throws what `sync` rejects with, and
-   * ERR_DURLOG_BACKPRESSURE while appends wait for `truncateAfter`, `rotate` or a trim.
+   * As `sync`, but blocks the thread until the records have reached the level: for handlers of `exit` and
+   * `uncaughtExceptionMonitor`, in which promises no longer settle. Includes appends that wait for room. Throws the errors that
+   * `sync` rejects with, and ERR_DURLOG_BACKPRESSURE while `truncateAfter`, `rotate` or a trim runs.
    */
   flushSync(level?: Durability): number
 
   /**
-   * A stream that makes each chunk, or each line, one record; it finishes when all have reached their level. The
-   * callback of each `write` reports the result of its chunk. In object mode if the `encoding` is `json` or an object.
+   * A stream that appends each chunk, or each line, as one record. It finishes once all records have reached their level. The
+   * callback of each `write` reports the result for that chunk. The stream is in object mode if the `encoding` is `json` or an
+   * object.
    */
   writable(options?: WritableOptions): LogWritable
 
   /**
-   * Removes the segments whose records are all before `seq`, even if a cursor has not read them; settles with the new
-   * `firstSeq` once the removal is durable. Appends made meanwhile wait. The active segment and those not synced yet stay. In
-   * a shared log the segments are synced first, and appends continue.
+   * Removes the segments whose records are all before `seq`, even those that a cursor has not read. Resolves with the new
+   * `firstSeq` once the removal is durable. Keeps the active segment and segments that are not synced yet. Appends made
+   * meanwhile wait. In a shared log the segments are synced first, and appends do not wait.
    */
   trimBefore(seq: number): Promise<number>
   /**
-   * Starts a pass of the option `retention` now; settles with the new `firstSeq`. Rejects with ERR_DURLOG_INVALID_ARGUMENT
-   * if the log was opened without the option.
+   * Removes now what the option `retention` allows to remove; resolves with the new `firstSeq`. Rejects with
+   * ERR_DURLOG_INVALID_ARGUMENT if the log was opened without that option.
    */
   applyRetention(): Promise<number>
   /**
-   * Cuts every record after `seq` (-1: all of them); settles with the new `nextSeq` once the cut is as
-   * durable as a synced append. Appends made meanwhile wait. A reader that has delivered a removed
-   * record fails with ERR_DURLOG_OUT_OF_RANGE; any other ends at the cut, or continues if it follows.
+   * Removes every record after `seq` (-1: all records). Resolves with the new `nextSeq` once the cut is as durable as an append
+   * at `sync`. Appends made meanwhile wait. A reader that has delivered a removed record fails with ERR_DURLOG_OUT_OF_RANGE;
+   * any other reader ends at the cut, or continues if it follows.
    */
   truncateAfter(seq: number): Promise<number>
 
   /**
-   * Seals the active segment before it is full, so that `trimBefore` may remove it, and begins the next one; settles with
-   * its first seq, which is `nextSeq`, once every record before it and its file are durable. A segment that holds no
-   * record stays. Appends made meanwhile wait.
+   * Seals the active segment before it is full, so that `trimBefore` can remove it, and begins the next segment. Resolves with
+   * the first seq of the next segment, which is `nextSeq`, once that segment's file and every earlier record are durable. Does
+   * nothing if the active segment holds no record. Appends made meanwhile wait.
    */
   rotate(): Promise<number>
 
-  /** Counts since the log was opened, and how it writes at this moment. */
+  /** Counters since the log was opened, and the current way of writing. */
   stats(): LogStats
   /**
-   * Waits for every append, syncs every record and releases the files and the lock. Open readers, followers
-   * too, deliver their remaining records and end. Further calls return the same promise. Rejects with ERR_DURLOG_SYNC_FAILED if
-   * that last sync fails: the log is closed, and records that were only at `memory` may be lost. With `shared`, rejects with
-   * ERR_DURLOG_STALLED if another writer holds up the last acknowledgements for five seconds: the log is closed.
+   * Waits for every append, syncs every record, and releases the files and the lock. Open readers, including followers,
+   * deliver their remaining records and end. Further calls return the same promise. Rejects with ERR_DURLOG_SYNC_FAILED if the
+   * last sync fails: the log is closed, and records that had not reached `sync` may be lost. With `shared`, rejects with
+   * ERR_DURLOG_STALLED if another writer delays the last acknowledgements for five seconds: the log is closed.
    */
   close(): Promise<void>
 }

@@ -101,7 +101,7 @@ describe('since and until', () => {
     expect(await seqs({ since: timeOf(60), until: timeOf(30) })).toEqual([])
     expect(await seqs({ since: timeOf(3000) })).toEqual([])
     expect(await seqs({ until: BEGIN })).toEqual([])
-    expect(() => log.read({ until: BEGIN, follow: true })).toThrow(/until goes without follow/)
+    expect(() => log.read({ until: BEGIN, follow: true })).toThrow(/until cannot be combined with follow/)
     expect(() => log.read({ since: 'yesterday' as unknown as number })).toThrow(/since must be a Date/)
   })
 

@@ -1,19 +1,19 @@
-/** Iterates over the records after a cursor. Each record is noted by the cursor before it is delivered. */
+/** Iterates over the records from a cursor's position on. The cursor is notified of each record before it is delivered. */
 import { DurlogError } from '../errors.js'
 import type { LogReader, LogRecord } from '../types.js'
 
 /** The part of a cursor that its reader uses. */
 export interface PassedRecords {
   isClosed(): boolean
-  /** False if the log may have been cut since the cursor was last compared with its cuts. */
+  /** False if the log may have been cut after the cursor was last compared with the log's cuts. */
   isCurrent(): boolean
   /** Throws if the cursor has no position to read from. */
   check(): void
-  /** Calls `end` when the cursor is closed; returns a function that cancels it. */
+  /** Calls `end` when the cursor is closed. Returns a function that cancels the call. */
   onClose(end: () => void): () => void
-  /** Notes that the records before `end` are delivered. Throws ERR_DURLOG_CURSOR_CUT if a cut had reached the cursor. */
+  /** Notes that the records before `end` are being delivered. Throws ERR_DURLOG_CURSOR_CUT if a cut removed delivered records. */
   pass(end: number): void
-  /** The error of a read that failed at record `seq`. */
+  /** Returns the error to report for a read that failed with `error` at record `seq`. */
   explain(error: DurlogError, seq: number): Promise<DurlogError>
 }
 
@@ -59,7 +59,7 @@ export class CursorReader implements LogReader {
   batches(maxRecords?: number): AsyncGenerator<LogRecord[], undefined, undefined> {
     const batches = this.#inBatches(this.#reader.batches(maxRecords))
     const end = batches.return.bind(batches)
-    // A generator's own `return` waits for the pending `next`, which a follower may never get.
+    // A generator's own `return` waits for the pending `next`, which may never settle for a follower. So end the reader first.
     batches.return = async (value) => {
       await this.return()
       return end(value)
@@ -104,7 +104,7 @@ export class CursorReader implements LogReader {
     this.#next = seq + 1
   }
 
-  /** A follower ends when its cursor is closed, as it ends when the log is closed; any other reader fails. */
+  /** Whether the reader ends because its cursor was closed. Only followers end; other readers fail. */
   get #ended(): boolean {
     return this.#follow && this.#cursor.isClosed()
   }

@@ -7,7 +7,7 @@ import { checkCursorName, resolveCursorOptions } from '../options/cursor-options
 import type { CursorOptions, CursorSummary, DurableCursor, EnsureCursorOptions, OpenCursor } from '../types.js'
 import { type CursorHost, NamedCursor } from './named-cursor.js'
 
-/** A process that creates a cursor holds its lock for two syncs. */
+/** How long to wait for another process that is creating the cursor, which holds the cursor's lock for two syncs. */
 const CREATION_WAIT_MS = 10_000
 
 export class LogCursors {
@@ -43,7 +43,7 @@ export class LogCursors {
 
   async ensureCursor(name: string, { from }: EnsureCursorOptions = {}): Promise<void> {
     checkCursorName(name)
-    // While another process creates the cursor, it is locked and not yet listed.
+    // While another process creates the cursor, the cursor is locked but not listed yet.
     const created = waitForLock(CREATION_WAIT_MS, async () => {
       this.#check()
       const list = await native.listCursors(this.#host.source.dir)
@@ -87,7 +87,7 @@ export class LogCursors {
     await atCaller(native.removeCursor(this.#host.source.dir, name))
   }
 
-  /** Closes every cursor that is open; later calls are refused with ERR_DURLOG_CLOSED. */
+  /** Closes every open cursor; later calls fail with ERR_DURLOG_CLOSED. */
   async close(): Promise<void> {
     this.#refused = true
     await Promise.all([...this.#open].map((cursor) => cursor.close()))
@@ -98,7 +98,7 @@ export class LogCursors {
   }
 }
 
-/** The number of records that a cursor still has to read, without those that were trimmed. */
+/** The number of records from `position` to the end of the log, without trimmed records. */
 function lagOf(position: number, { first, next }: { first: number; next: number }): number {
   return position === -1 ? 0 : Math.max(0, next - Math.max(position, first))
 }

@@ -1,4 +1,4 @@
-/** A cursor that this process owns: its position, what its readers have delivered, and the cuts of the log. */
+/** A cursor that this process owns. It compares its position, and the records that its readers delivered, with the log's cuts. */
 import { atCaller } from '../caller-stack.js'
 import { DurlogError, outOfRange } from '../errors.js'
 import type { NativeDurableCursor } from '../native/cursors.js'
@@ -22,12 +22,12 @@ import { CursorReader, type PassedRecords } from './cursor-reader.js'
 export interface CursorHost {
   readonly source: ReadSource
   read(options?: ReadOptions): LogReader
-  /** Brings every record so far to `level`; undefined if another process writes the log. */
+  /** Brings every record appended so far to `level`. Undefined if another process writes the log. */
   readonly sync: ((level: 'sync' | 'full') => Promise<number>) | undefined
 }
 
 const DONE = Promise.resolve()
-/** For a wait for synced records, which checks the files without a cursor. */
+/** The reader argument for waiting for synced records, which does not use a reader. */
 const NO_FILES = { poll: () => true }
 
 export class NamedCursor implements DurableCursor {
@@ -39,13 +39,13 @@ export class NamedCursor implements DurableCursor {
   #position = -1
   /** The seq after the last record that a reader has delivered. */
   #delivered = 0
-  /** The newest cut that the position and what was delivered have been compared with. */
+  /** The newest cut with which `#position` and `#delivered` have been compared. */
   #seen: Truncation
-  /** The reason why the position cannot be read from, until a `seek`. */
+  /** The error with which reads and commits fail until a `seek`. */
   #failure: DurlogError | undefined
-  /** Calls that change the file one at a time; never rejects. */
+  /** The last of the calls that change the file, which run one at a time. Never rejects. */
   #turn: Promise<unknown> = DONE
-  /** The position that survives a power cut, by level. */
+  /** The position that is known to be on the device, by level. */
   readonly #reached = { sync: 0, full: 0 }
   readonly #waiting = new Set<() => void>()
   #closing: Promise<void> | undefined
@@ -65,7 +65,7 @@ export class NamedCursor implements DurableCursor {
     try {
       this.#position = this.#native.position()
     } catch (error) {
-      this.#failure = error as DurlogError // damage, the only reason for a missing position
+      this.#failure = error as DurlogError // the file is damaged: `position` has no other error
       return
     }
     if (this.#position === -1) return this.#place(from)
@@ -151,10 +151,10 @@ export class NamedCursor implements DurableCursor {
     this.#position = seq + 1
   }
 
-  /** For a record that is newer than the log's end as this process last saw it. */
+  /** Commits a record after the log's end that this process last saw: finds the current end first. */
   async #commitAhead(seq: number, durability: CursorDurability): Promise<void> {
     const { next } = await this.#source.range(false)
-    if (seq >= next) throw outOfRange(`the log ends before ${next}; can't commit ${seq}`)
+    if (seq >= next) throw outOfRange(`cannot commit ${seq}: the log's next seq is ${next}`)
     this.#checkReady()
     if (seq >= this.#position) this.#commitMemory(seq)
     if (durability !== 'memory') await this.#commitSynced(seq, durability)
@@ -172,7 +172,7 @@ export class NamedCursor implements DurableCursor {
     this.#checkReady()
   }
 
-  /** Settles when record `seq` of the log is synced. */
+  /** Resolves when record `seq` of the log has reached `level` (in a log that another process writes: `sync`). */
   async #recordSynced(seq: number, level: 'sync' | 'full'): Promise<void> {
     if (this.#host.sync !== undefined) {
       if (level === 'full' || this.#source.followLimit(true) <= seq) await this.#host.sync(level)
@@ -203,7 +203,7 @@ export class NamedCursor implements DurableCursor {
     })
   }
 
-  /** Makes the file's position `to`, of a log that is not cut meanwhile. */
+  /** Sets the position in the file to `to`. Starts again if the log is cut meanwhile. */
   async #place(to: 'first' | 'next' | number): Promise<void> {
     for (;;) {
       this.#source.look()
@@ -213,8 +213,8 @@ export class NamedCursor implements DurableCursor {
       if (seen !== this.#source.lastTruncation) continue
       const position = to === 'first' ? first : to === 'next' ? next : to
       if (position < first)
-        throw outOfRange(`records before ${first} have been trimmed; the cursor cannot continue at ${position}`)
-      if (position > next) throw outOfRange(`the log ends before ${next}; the cursor cannot continue at ${position}`)
+        throw outOfRange(`the cursor cannot continue at ${position}: records before ${first} were trimmed`)
+      if (position > next) throw outOfRange(`the cursor cannot continue at ${position}: the log's next seq is ${next}`)
       await this.#native.place(position, this.#source.followLimit(true), generation)
       this.#position = position
       this.#delivered = position
@@ -241,14 +241,14 @@ export class NamedCursor implements DurableCursor {
     if (end > this.#delivered) this.#delivered = end
   }
 
-  /** Throws if the cursor is closed, or cannot be read from after a comparison with the cuts of the log. */
+  /** Compares the cursor with the cuts of the log. Throws if the cursor is closed or needs a `seek`. */
   #checkReady(): void {
     this.#checkOpen()
     this.#compare()
     if (this.#failure !== undefined) throw this.#failure
   }
 
-  /** Compares the position with new cuts: before a record that was read after a cut is delivered or committed. */
+  /** Compares the cursor with the cuts since the last comparison. Must run before a record is delivered or committed. */
   #compare(): void {
     if (this.#source.lastTruncation === this.#seen || this.#failure !== undefined) return
     this.#findCut()
@@ -262,7 +262,7 @@ export class NamedCursor implements DurableCursor {
       this.#seen = seen
       if (lowest < reached) this.#failure = cutError(this.name, lowest, reached)
     } catch (error) {
-      // Another error may be gone the next time.
+      // An error other than damage may be temporary, so it does not become the cursor's state.
       if (!(error instanceof DurlogError) || error.code !== 'ERR_DURLOG_CORRUPT') throw error
       this.#failure = error
     }
@@ -285,7 +285,7 @@ export class NamedCursor implements DurableCursor {
 function cutError(name: string, cut: number, reached: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_CURSOR_CUT',
-    `records ${cut} to ${reached - 1}, which the cursor "${name}" had passed, were cut from the log; other records may have their seqs: seek to the seq to continue at`,
+    `records ${cut} to ${reached - 1}, which the cursor "${name}" had delivered or committed, were cut from the log, and other records may have their seqs: call "seek" with the seq at which to continue`,
     { lostFirst: cut, lostLast: reached - 1 },
   )
 }
@@ -293,7 +293,7 @@ function cutError(name: string, cut: number, reached: number): DurlogError {
 function trimmedError(name: string, from: number, first: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_CURSOR_OVERRUN',
-    `records ${from} to ${first - 1}, which the cursor "${name}" had not read, have been trimmed: seek to ${first} to continue`,
+    `records ${from} to ${first - 1}, which the cursor "${name}" had not read, were trimmed: seek to ${first} to continue`,
     { lostFirst: from, lostLast: first - 1 },
   )
 }

@@ -1,4 +1,4 @@
-/** Announces what happens to a log that is open for writing: its events, and its messages on diagnostics channels. */
+/** Emits the events of a log that is open for writing, and publishes its messages on diagnostics channels. */
 import type { EventEmitter } from 'node:events'
 import type { DurlogError } from '../errors.js'
 import { Counter, type NativeWriter } from '../native/log.js'
@@ -73,7 +73,7 @@ export class Announcer implements PipelineListener, ChangeListener {
     process.nextTick(() => this.#log.emit('retentionFailed', error))
   }
 
-  /** The core cannot be asked for its counts from now on. */
+  /** The log is being closed: the core's counts are not available any more. */
   onClosing(): void {
     this.#closing = true
   }

@@ -1,4 +1,4 @@
-/** The messages that a log publishes on `node:diagnostics_channel`. They cost nothing without a subscriber. */
+/** The messages that a log publishes on `node:diagnostics_channel`. Without a subscriber no message is built. */
 import { type Channel, channel } from 'node:diagnostics_channel'
 import type { DurlogError } from '../errors.js'
 import type { LogRecovery } from '../types.js'
@@ -12,11 +12,11 @@ export interface CommitMessage {
 }
 
 interface Messages {
-  /** The commits that have ended since the last message, their records and bytes, and the ends of the log. */
+  /** The number of commits that have ended since the last message, their records and bytes, and the log's current ends. */
   commit: CommitMessage
-  /** The first seq of the new active segment. */
+  /** A new segment became the active one; `firstSeq` is its first seq. */
   rotate: { firstSeq: number }
-  /** Segments were removed: the log's first seq before and after. */
+  /** Segments were removed: `from` and `firstSeq` are the log's first seq before and after the removal. */
   trim: { from: number; firstSeq: number }
   latched: { error: DurlogError }
   /** The log was opened. */
@@ -32,8 +32,8 @@ const channels: { [Name in keyof Messages]: Channel } = {
 }
 
 /**
- * If `durlog:${name}` has a subscriber, publishes the result of `message`, unless it is undefined, with the log's
- * folder and UUID.
+ * If `durlog:${name}` has a subscriber, publishes the result of `message` together with the log's folder and UUID. Publishes
+ * nothing if the result is undefined.
  */
 export function publish<Name extends keyof Messages>(
   name: Name,

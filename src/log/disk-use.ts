@@ -1,4 +1,4 @@
-/** The disk space of an open log: its segments and the files that will become segments. */
+/** The disk space of an open log: its segments, and the spare files that will become segments. */
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ofFileSystem } from '../errors.js'
@@ -8,14 +8,14 @@ const SPARE = /^spare-[0-9a-f]{16}$/
 
 export class DiskUse {
   readonly #dir: string
-  /** The lengths of full segments. */
+  /** The lengths of sealed segments, by name. */
   #sealed = new Map<string, number>()
 
   constructor(dir: string) {
     this.#dir = dir
   }
 
-  /** Adds `diskBytes` as a getter: a caller that reads another field of `stats` in a loop does not pay for this one. */
+  /** Adds `diskBytes` as a getter, so that only a caller that reads this field of `stats` pays for reading the folder. */
   addTo<T extends object>(stats: T): T & { readonly diskBytes: number } {
     const bytes = (): number => this.#bytes()
     return Object.defineProperty(stats, 'diskBytes', { get: bytes, enumerable: true, configurable: true }) as never
@@ -26,13 +26,14 @@ export class DiskUse {
     return this.#inFolder((names) => this.#sum(names))
   }
 
-  /** How many segments there are. */
+  /** The number of segments. Reads the folder. */
   segments(): number {
     return this.#inFolder((names) => names.filter((name) => SEGMENT.test(name)).length)
   }
 
   /**
-   * Call it after a cut of the log's end: a segment that was full may be appended to again, or may have another file.
+   * Discards the cached lengths. Must be called after a cut of the log's end: a sealed segment may have become the active one,
+   * or another file may have taken its name.
    */
   forget(): void {
     this.#sealed = new Map()
@@ -57,7 +58,7 @@ export class DiskUse {
     return sum
   }
 
-  /** 0 for a file that was removed meanwhile. */
+  /** The file's length; 0 if it was removed after the folder was read. */
   #lengthOf(name: string): number {
     return statSync(join(this.#dir, name), { throwIfNoEntry: false })?.size ?? 0
   }

@@ -1,4 +1,4 @@
-/** A log that folders of streams append to: without a promise for each record. */
+/** The log of a folder of streams. Its appends call a function when they are acknowledged, instead of settling a promise. */
 import { levelCode } from '../options/call-options.js'
 import type { Durability, Payload } from '../types.js'
 import type { Resolve } from './append/waiters.js'
@@ -14,9 +14,9 @@ export class FramingLog extends WriterLog {
   }
 
   /**
-   * Frames `bytes` from `start` to `end` as the next record, and calls `resolve` once it has reached the level `durability` or
-   * its commit has failed, in the order of the seqs. False if it cannot be framed now: `drain` settles when it may. Throws if it
-   * can never be.
+   * Frames `bytes` from `start` to `end` as the next record. Calls `resolve`, in the order of the seqs, once the record has
+   * reached the level `durability` or its commit has failed. Returns false if there is no room: `drain` resolves when the caller
+   * may try again. Throws if the record can never be framed.
    */
   frame(bytes: Uint8Array, start: number, end: number, durability: Durability, resolve: Resolve): boolean {
     return this.#pipeline.frameRange(bytes, start, end, levelCode(durability), resolve)

@@ -1,9 +1,9 @@
-/** Cuts a stream of bytes into lines. */
+/** Splits a stream of bytes into lines. */
 import { DurlogError } from '../errors.js'
 
 const NEWLINE = 10
 
-/** Holds the line that has not ended, which is at most `maxBytes` long. */
+/** Keeps the unfinished line, at most `maxBytes` long, between chunks. */
 export class LineSplitter {
   readonly #maxBytes: number
   #rest: Buffer[] = []
@@ -14,8 +14,8 @@ export class LineSplitter {
   }
 
   /**
-   * Yields the lines that end in `chunk`, each without its newline. Throws ERR_DURLOG_RECORD_TOO_LARGE after the last
-   * one if the unfinished line is too long.
+   * Yields the lines that end in `chunk`, each without its newline. After the last of them, throws
+   * ERR_DURLOG_RECORD_TOO_LARGE if the unfinished line is longer than `maxBytes`.
    */
   *split(chunk: Buffer): Generator<Buffer, void> {
     let begin = 0
@@ -33,7 +33,7 @@ export class LineSplitter {
     this.#restBytes += rest.length
   }
 
-  /** The bytes after the last newline; undefined if there are none. */
+  /** Returns and forgets the bytes after the last newline; undefined if there are none. */
   last(): Buffer | undefined {
     return this.#restBytes === 0 ? undefined : this.#take(Buffer.alloc(0))
   }

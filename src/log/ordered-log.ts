@@ -1,4 +1,4 @@
-/** Logs that the command line and restores append to: several records in order, and seqs without a record. */
+/** Logs with appends that only the command line and restores need: several records in order, and seqs without a record. */
 import { levelCode } from '../options/call-options.js'
 import type { Durability, Payload } from '../types.js'
 import { appendInOrder, type Reached } from './append/append-in-order.js'
@@ -13,7 +13,7 @@ export class OrderedLog extends WriterLog {
     this.#pipeline = parts.pipeline
   }
 
-  /** Appends `list` in order and nothing after the first record that fails. Never rejects. */
+  /** Appends `list` in order, and nothing after the first record that fails. Never rejects. */
   appendInOrder(
     list: readonly Payload[],
     durability: Durability,
@@ -32,7 +32,7 @@ export class RestoringLog extends OrderedLog {
     this.#pipeline = parts.pipeline
   }
 
-  /** Takes 1 to 1024 seqs that hold no record, before a record of `timestamp`. Throws like `write`. */
+  /** Writes a void: 1 to 1024 seqs without a record. `timestamp` is that of the next record. Throws like `write`. */
   writeVoid(seqs: number, timestamp: number): void {
     this.#pipeline.writeVoid(seqs, timestamp)
   }

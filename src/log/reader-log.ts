@@ -1,4 +1,4 @@
-/** A log that another process or thread may be writing: reading only, without its lock. */
+/** A log opened for reading only, without the lock: another process or thread may be writing it. */
 import type { Readable } from 'node:stream'
 import { atCaller } from '../caller-stack.js'
 import { LogCursors } from '../cursor/log-cursors.js'
@@ -114,7 +114,7 @@ export class ReaderLog implements ReadOnlyLog {
 
   stats(): ReadOnlyStats {
     const current = this.#source.lookAtBounds()
-    // The folder's state is not cached: another process may cut the log, and may give a file's name to another file.
+    // A new object, so that no file length is cached: another process may cut the log and reuse the name of a file.
     const diskUse = new DiskUse(this.dir)
     return diskUse.addTo({
       current,

@@ -1,4 +1,4 @@
-/** Turns the values that a caller appends into records, by the log's `encoding`. */
+/** Converts the values that a caller appends to records, by the log's `encoding`. */
 import { collectBatch } from '../options/call-options.js'
 import type { ResolvedOptions } from '../options/open-options.js'
 import type { Payload } from '../types.js'
@@ -16,7 +16,7 @@ export class RecordEncoder {
     return this.#codec === undefined ? (value as Payload) : this.#codec.encode(value)
   }
 
-  /** Checks the list too. */
+  /** Also checks that `list` is an array whose records can fit into a batch. */
   encodeBatch(list: readonly unknown[]): Payload[] {
     const values = collectBatch(list, this.#limits)
     const codec = this.#codec

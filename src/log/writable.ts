@@ -1,4 +1,4 @@
-/** A Node stream that appends. */
+/** A Node stream that appends its chunks, or their lines, to a log. */
 import { Writable } from 'node:stream'
 import { setImmediate } from 'node:timers'
 import { resolveWritableOptions } from '../options/call-options.js'
@@ -9,7 +9,7 @@ import { appendInOrder, type Reached } from './append/append-in-order.js'
 import type { WritePipeline } from './append/write-pipeline.js'
 import { LineSplitter } from './line-splitter.js'
 
-/** Appends in order, and stops at the first record that fails. */
+/** Appends records in order, and stops at the first record that fails. */
 type AppendInOrder = (list: readonly Payload[]) => Promise<Reached>
 type WriteCallback = (error?: Error | null) => void
 
@@ -20,17 +20,17 @@ interface ResolvedWritable {
   /** Whether each line is a record, independent of the chunks. */
   lines: boolean
   maxRecordBytes: number
-  /** For chunks that are values. */
+  /** Encodes each chunk, if chunks are values. */
   codec: Codec | undefined
 }
 
-/** A stream that makes each chunk, or each line, one record of the log that was opened with the options `log`. */
+/** Makes a stream that appends each chunk, or each line, as one record. `log` holds the options of the open log. */
 export function makeWritable(
   pipeline: WritePipeline,
   log: ResolvedOptions,
   options: WritableOptions | undefined,
 ): LogWritable {
-  // A stream takes bytes and text without a codec.
+  // For the encodings `utf8` and `buffer`, the stream itself accepts text and bytes.
   const codec = log.codec?.objects ? log.codec : undefined
   const { level, ...chunks } = resolveWritableOptions(options, log.level, codec !== undefined)
   const { maxRecordBytes } = log.native
@@ -41,20 +41,21 @@ type Failure = NonNullable<Reached['failure']>
 
 const MAX_GROUP_RECORDS = 4096
 const MAX_GROUP_BYTES = 2 ** 20
-/** A group is found within one turn of the event loop, in this time. The clock is read once for so many records. */
+/** The time for collecting the records of a group, which blocks the event loop. */
 const MAX_GROUP_MS = 1
+/** The number of records after which the clock is read. */
 const RECORDS_PER_LOOK = 64
 
 /** Records that are appended together. */
 class Group {
   readonly records: Payload[] = []
-  /** For each chunk that ends in the group: the number of the group's records up to its end. */
+  /** For each chunk that ends in the group: the number of records in the group up to the end of that chunk. */
   readonly ends: number[] = []
   readonly #deadline = performance.now() + MAX_GROUP_MS
   #taken = 0
   #bytes = 0
 
-  /** Counts skipped records too, because finding them takes time. */
+  /** Counts empty lines that are skipped too, because finding them takes time. */
   get isFull(): boolean {
     if (this.#taken >= MAX_GROUP_RECORDS || this.#bytes >= MAX_GROUP_BYTES) return true
     return this.#taken % RECORDS_PER_LOOK === 0 && performance.now() >= this.#deadline
@@ -71,14 +72,14 @@ class Group {
   }
 }
 
-/** Node reports one result for a group of chunks, but here each chunk's callback gets a separate result. */
+/** Node gives all chunks of a `_writev` call the same result. This class gives the callback of each chunk a separate result. */
 class RecordWritable extends Writable implements LogWritable {
   appended = 0
   lastSeq = -1
   readonly #append: AppendInOrder
   readonly #options: ResolvedWritable
   readonly #splitter: LineSplitter | undefined
-  /** Chunks taken by `write`, and how many have reached their level. */
+  /** The number of chunks passed to `write`, and the number of chunks whose records have all reached their level. */
   #taken = 0
   #reached = 0
 
@@ -104,7 +105,7 @@ class RecordWritable extends Writable implements LogWritable {
     this.#store([chunk], callback)
   }
 
-  /** Chunks that came while earlier ones were pending are appended together. */
+  /** Node calls this with the chunks that were written while earlier chunks were pending. They are appended together. */
   override _writev(chunks: { chunk: unknown }[], callback: WriteCallback): void {
     this.#store(
       chunks.map(({ chunk }) => chunk),
@@ -112,7 +113,7 @@ class RecordWritable extends Writable implements LogWritable {
     )
   }
 
-  /** The last line may have no newline. */
+  /** Appends the last line if it has no newline. */
   override _final(callback: WriteCallback): void {
     const last = this.#splitter?.last()
     const group = new Group()
@@ -124,7 +125,7 @@ class RecordWritable extends Writable implements LogWritable {
     report(this.#appendChunks(chunks), callback)
   }
 
-  /** Appends group after group, with a turn of the event loop between two. Returns the first failure. */
+  /** Appends the chunks in groups, with a turn of the event loop between two groups. Returns the first failure. */
   async #appendChunks(chunks: unknown[]): Promise<Failure | undefined> {
     let group = new Group()
     for (const chunk of chunks) {
@@ -146,7 +147,7 @@ class RecordWritable extends Writable implements LogWritable {
     return this.#appendGroup(group)
   }
 
-  /** Yields records one by one, because a chunk may hold more lines than one turn of the event loop may take. */
+  /** Yields records one at a time, because a chunk may hold more lines than one turn of the event loop should process. */
   #recordsOf(chunk: unknown): Iterable<Payload> {
     const { codec } = this.#options
     if (codec !== undefined) return [codec.encode(chunk)]

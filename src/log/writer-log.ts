@@ -1,4 +1,4 @@
-/** A log that is open for writing, as its callers see it: checks arguments and delegates. */
+/** The public object of a log that is open for writing: checks arguments and delegates. */
 import { EventEmitter } from 'node:events'
 import type { Readable } from 'node:stream'
 import { atCaller } from '../caller-stack.js'
@@ -59,7 +59,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   readonly #options: ResolvedOptions
   readonly #encoder: RecordEncoder
   readonly #pipeline: WritePipeline
-  /** The options of an append that gives none. */
+  /** The options of an append that is called without options. */
   readonly #appendCall: AppendCall
   readonly #source: WriterSource | FolderSource
   readonly #reads: LogReads
@@ -275,7 +275,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     return this.close()
   }
 
-  /** Updates the counters of a shared log, which lack the work of other writers. */
+  /** In a shared log, updates the counters with the progress of the other writers. */
   #look(): void {
     if (this.#native.shared && this.#closing === undefined) this.#native.look()
   }

@@ -5,23 +5,23 @@ import process from 'node:process'
 import { types } from 'node:util'
 import { DurlogError } from '../errors.js'
 
-// This file is two folders below the package's root, in src and in dist. A bundle of ES modules has no __dirname.
+// The package's root: this file is two folders below it, in src/ and in dist/. A bundle of ES modules has no __dirname.
 const root: string | undefined = typeof __dirname === 'string' ? join(__dirname, '../..') : undefined
 
 let provided: unknown
 
-/** Takes the addon from a module that names its file literally, as the subpaths do for bundlers. */
+/** Sets the addon that `loadAddon` returns. The subpaths for bundlers load it from a literal path, which bundlers can resolve. */
 export function provideAddon(addon: unknown): void {
   provided ??= addon
 }
 
-/** The folder of this system's binaries below prebuilds/. */
+/** The name of this system's folder in prebuilds/, such as `linux-x64-musl`. */
 export function targetName(): string {
   const { arch, platform } = process
   return `${platform}-${arch}${platform === 'linux' && usesMusl() ? '-musl' : ''}`
 }
 
-/** Reads which C library this process has mapped, as the file system may hold both. glibc's is libc.so.6. */
+/** Whether this process has mapped musl's C library. The file system may hold both libraries; glibc's is named libc.so.6. */
 function usesMusl(): boolean {
   try {
     return /\/(?:ld-musl-.*|libc\.musl-.*|libc\.so)$/m.test(readFileSync('/proc/self/maps', 'latin1'))
@@ -32,8 +32,8 @@ function usesMusl(): boolean {
 }
 
 /**
- * Loads durlog.node: the file that DURLOG_BINARY names, or the one given to `provideAddon`; else a build in a
- * checkout; else the package's binary for this system. Throws ERR_DURLOG_NO_BINARY.
+ * Returns the addon, from the first of these that exists: the file in the environment variable DURLOG_BINARY, the addon given
+ * to `provideAddon`, the build of a clone of the repository, the package's binary for this system. Throws ERR_DURLOG_NO_BINARY.
  */
 export function loadAddon(): unknown {
   const chosen = process.env['DURLOG_BINARY']
@@ -46,7 +46,7 @@ export function loadAddon(): unknown {
   return loadFile(found, `it is the one for ${target}`)
 }
 
-// process.dlopen and not require: a bundler would try to resolve the path.
+// Uses process.dlopen instead of require, whose path a bundler would try to resolve.
 function loadFile(path: string, why: string): unknown {
   const module: { exports: unknown } = { exports: {} }
   try {
@@ -60,7 +60,7 @@ function loadFile(path: string, why: string): unknown {
 
 function missingMessage(target: string): string {
   if (root === undefined)
-    return `no durlog binary: an ES module bundle can't look for it; import "durlog/${target}" or set DURLOG_BINARY to a durlog.node`
+    return `no durlog binary: a bundle of ES modules cannot locate it; import "durlog/${target}" or set DURLOG_BINARY to the path of a durlog.node`
   const folder = join(root, 'prebuilds')
   const carried = existsSync(folder) ? readdirSync(folder).sort().join(', ') : ''
   return [

@@ -1,21 +1,21 @@
-/** Named cursors, and the cuts of a log. */
+/** The addon's interface for named cursors, and for the cuts of a log. */
 
-/** A named cursor that this process owns. `sync` and `place` one at a time. */
+/** A named cursor that this process owns. Only one call of `sync` or `place` may run at a time. */
 export interface NativeDurableCursor {
   /** The seq of the next record to read; -1 before the first `place` of a new one. Throws if the file is damaged. */
   position(): number
   /**
-   * Compares the position, and `reached` if that is higher, with the cuts since then. Returns the log's next seq right
-   * after the deepest cut below them, or Infinity if there is none. Reads one small file.
+   * Finds the cuts since the cursor's generation that removed records before the position or before `reached`. Returns the
+   * log's next seq right after the deepest of them; Infinity if there is none. Reads one small file.
    */
   findCut(reached: number): number
-  /** The generation for `place`: the caller that chooses the position knows the cuts up to it. Reads the same file. */
+  /** The log's current generation, for `place`: read it before choosing the position. Reads the same file as `findCut`. */
   newestGeneration(): number
-  /** Moves forward, in memory. Records below `syncedEnd` are synced. */
+  /** Moves the position forward, at level `memory`. Records below `syncedEnd` are synced. */
   commit(position: number, syncedEnd: number): void
-  /** Settles with the lowest position that a power cut can leave. */
+  /** Syncs the position. Resolves with the lowest position that the file can have after a power cut. */
   sync(syncedEnd: number, full: boolean): Promise<number>
-  /** Moves both ways, durably. */
+  /** Moves the position forwards or backwards, durably. */
   place(position: number, syncedEnd: number, generation: number): Promise<void>
   close(): void
 }
@@ -24,7 +24,7 @@ export interface NativeCursorSummary {
   name: string
   /** Absent if the file is damaged. */
   position?: number
-  /** The log was cut to end before it, below the position. */
+  /** The log's next seq after the deepest cut below the position; absent if there is no such cut. */
   cut?: number
   owned: boolean
   /** 0 if unknown. */
@@ -33,8 +33,8 @@ export interface NativeCursorSummary {
 
 export interface NativeCuts {
   uuid: string
-  /** Of the log; -1 if its list of cuts is damaged. */
+  /** The log's generation; -1 if its list of cuts is damaged. */
   generation: number
-  /** The log's next seq after the deepest of its cuts since the generation that was asked for; -1 without any. */
+  /** The log's next seq after the deepest cut since the requested generation; -1 if there is none. */
   lowest: number
 }

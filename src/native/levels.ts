@@ -1,4 +1,4 @@
-/** Durability levels as the core numbers them; a higher one includes every lower one. Needs no addon. */
+/** The core's codes of the durability levels: a higher level includes every lower one. Does not load the addon. */
 import type { Durability } from '../types.js'
 
 export const LEVELS: { readonly memory: 0; readonly async: 1; readonly sync: 2; readonly full: 3 } = {

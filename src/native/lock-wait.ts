@@ -4,7 +4,7 @@ import { isCode } from '../errors.js'
 
 const LOCK_POLL_MS = 20
 
-/** Calls `take` again until it does not reject with ERR_DURLOG_LOCKED, or `waitMs` have passed. */
+/** Repeats `take` while it rejects with ERR_DURLOG_LOCKED, for at most `waitMs`. */
 export async function waitForLock<T>(waitMs: number, take: () => Promise<T>): Promise<T> {
   const deadline = performance.now() + waitMs
   for (;;) {

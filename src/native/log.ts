@@ -1,8 +1,8 @@
-/** A log that is open for writing. */
+/** The addon's interface for a log that is open for writing. */
 import type { DurlogError } from '../errors.js'
 import type { CursorOverrun, LogStats, Payload, Preallocation, RecoveryState, Strategy } from '../types.js'
 
-/** Indices into `NativeWriter.counters`. An end is exclusive: every record below it has reached that level. */
+/** Indices into `NativeWriter.counters`. Ends are exclusive: every record below an end has reached its level. */
 export const Counter = {
   firstSeq: 0,
   nextSeq: 1,
@@ -12,33 +12,33 @@ export const Counter = {
   fullEnd: 5,
   pendingBytes: 6,
   latched: 7,
-  /** Not a seq: how many events wait for `takeEvents`. Look after each call that may commit. */
+  /** The number of events that wait for `takeEvents`. Check it after each call that may commit. */
   events: 8,
-  /** Not a seq: the number of calls that succeeded, such as an append or a flush. */
+  /** The number of calls that succeeded, such as appends and flushes. */
   accepted: 9,
 } as const
 
-/** A new segment took over. */
+/** An event: a new segment has become the active one. */
 export interface NativeRotation {
   firstSeq: number
 }
 
-/** Another writer of a shared log is alive but makes no progress. */
+/** An event: another writer of a shared log is alive but makes no progress. */
 export interface NativeStall {
-  /** 0 if it is not known. */
+  /** The process of that writer; 0 if it is unknown. */
   stalledPid: number
-  /** This seq and all after it wait for it. */
+  /** The first seq that waits for that writer; all later seqs wait too. */
   firstSeq: number
-  /** It has been so for as long as a close waits. */
+  /** Whether the stall has lasted for as long as `close` waits. */
   lasts: boolean
 }
 
-/** A commit failed. */
+/** An event: a commit failed. */
 export interface NativeFailure {
   error: DurlogError
-  /** Every waiting append with this seq or a later one failed; the seqs are given out again. */
+  /** Every waiting append with this seq or a later one has failed. Unless the log is latched, later records get these seqs. */
   firstSeq: number
-  /** Waiting appends below this seq may or may not be on the device; from it on none was written. */
+  /** Failed appends below this seq may or may not be on the device. No append from this seq on was written. */
   unknownBefore: number
   latched: boolean
 }
@@ -47,28 +47,31 @@ export interface NativeOptions {
   strategy: Strategy
   preallocate: Preallocation
   segmentBytes: number
-  /** Of a new log; each later segment is twice as long, up to `segmentBytes`. 0 for `segmentBytes`. */
+  /**
+   * The size of a new log's first segment; each later segment is twice as long, up to `segmentBytes`. 0: every segment has
+   * `segmentBytes`.
+   */
   firstSegmentBytes: number
   maxPendingBytes: number
   maxRecordBytes: number
   create: boolean
-  /** `open` resolves to a NativeSharedLog. */
+  /** If true, `open` resolves to a NativeSharedLog. */
   shared: boolean
   salvage: boolean
   /**
-   * The UUID of a restored log that this open creates. '' for any other log: then `firstSeq` and `generation` have no
-   * meaning.
+   * The UUID of a restored log that this call of `open` creates. '' for any other log, for which `firstSeq` and `generation`
+   * are ignored.
    */
   uuid: string
   firstSeq: number
   generation: number
-  /** The level that most appends will request. It decides how the `auto` strategy starts. */
+  /** The level that most appends will request. It determines the first mode of the strategy `auto`. */
   expectedLevel: number
-  /** Trimmed segments that may wait to be used again: 0 to 2. */
+  /** The number of trimmed segments whose files are kept for reuse: 0 to 2. */
   maxRecyclable: number
 }
 
-/** -1 is no limit. */
+/** -1 means no limit. */
 export interface NativeRetentionPolicy {
   maxBytes: number
   maxAgeMs: number
@@ -78,20 +81,20 @@ export interface NativeRetentionPolicy {
 }
 
 export interface NativeRetentionPlan {
-  /** Segments wholly below it may be removed; the first seq if none may. */
+  /** Segments whose records are all below this seq may be removed. The log's first seq if none may. */
   before: number
-  /** The number of these segments, and their size. */
+  /** The number of these segments, and their size in bytes. */
   segments: number
   bytes: number
-  /** The active segment holds records that may all be removed once it is sealed. */
+  /** Whether the active segment may be removed too once it is sealed. */
   seal: boolean
-  /** The policy asks to remove more, which is not synced yet. */
+  /** Whether the policy also selects segments that cannot be removed yet because they are not synced. */
   over: boolean
   overruns: CursorOverrun[]
 }
 
 export interface NativeFolderPlan extends NativeRetentionPlan {
-  /** Of the newest segment. */
+  /** The size of the newest segment. */
   segmentBytes: number
 }
 
@@ -99,11 +102,11 @@ export interface NativeRecovery {
   state: RecoveryState
   scannedFrom: number
   scannedBytes: number
-  /** The number of bytes cut; 0 if there was no cut. */
+  /** The number of bytes that were cut; 0 if there was no cut. */
   discardedBytes: number
-  /** The number of whole records in them, none of which had been acknowledged at sync. */
+  /** The number of whole records in these bytes, none of which had been acknowledged at `sync`. */
   discardedRecords: number
-  /** Segment file and byte offset of the damage; '' and -1 if there was none. */
+  /** The segment file and the byte offset of the damage; '' and -1 if there was none. */
   segment: string
   offset: number
   /** For `corrupt`: the lost seqs; first > last if unknown. */
@@ -124,42 +127,45 @@ export type NativeStats = Omit<
   | 'shared'
 >
 
-/** Why there is no room; try after progress. Nothing: framed, and the last seq is `nextSeq` - 1. */
+/**
+ * The result of an append. A string is the reason why there was no room: try again after progress. If it is undefined, the
+ * records were framed, and the last of them has the seq `nextSeq` - 1.
+ */
 export type Refused = string | undefined
 
-/** The methods of every log that is open for writing. Appends are framed in the call. */
+/** The methods of every log that is open for writing. An append frames its records before it returns. */
 export interface NativeWriter {
   readonly counters: Float64Array
   readonly recovery: NativeRecovery
   readonly uuid: string
-  /** Of the log when it was opened: see `NativeCuts`. */
+  /** The log's generation when it was opened: see `NativeCuts`. */
   readonly generation: number
   /**
-   * `timestamp` is omitted or -1 for the clock's. Throws ERR_DURLOG_SEQ_CONFLICT unless the next seq is `expectedSeq`; then
-   * `nextSeq` in the counters is the seq that the record would have got.
+   * Without a `timestamp`, or with -1, the clock's time is used. Throws ERR_DURLOG_SEQ_CONFLICT if the log's next seq is not
+   * `expectedSeq`; the counter `nextSeq` then holds the next seq.
    */
   append(data: Payload, level: number, timestamp?: number, expectedSeq?: number): Refused
   appendBatch(list: readonly Payload[], level: number, timestamp?: number, expectedSeq?: number): Refused
-  /** As `append`, of the bytes from `start` to `end`. */
+  /** As `append`, for the bytes from `start` to `end`. */
   appendRange(bytes: Uint8Array, start: number, end: number, level: number): Refused
-  /** At `memory` when it returns. */
+  /** Appends a record, which has reached `memory` when this returns. */
   write(data: Payload): Refused
-  /** As `write`, for all of the records or none. Returns the seq of the first, or the reason why there is no room. */
+  /** As `write`, for all of the records or none. Returns the seq of the first record, or the reason why there is no room. */
   writeBatch(list: readonly Payload[]): number | string
-  /** At `level` when it returns. */
+  /** Appends a record, which has reached `level` when this returns. Blocks the thread. */
   appendSync(data: Payload, level: number, timestamp?: number): Refused
   /** Whether there is room for the newest append or write that was refused. */
   hasRoom(): boolean
-  /** Asks that everything so far reach `level`; `onProgress` is called when it has. */
+  /** Requests that every record framed so far reach `level`. `onProgress` is called when they have. */
   requestSync(level: number): void
-  /** Everything framed so far is at `level` when it returns. */
+  /** Brings every record framed so far to `level` before it returns. Blocks the thread. */
   flushSync(level: number): void
-  /** Starts the next group commit unless one is under way or none is wanted. */
+  /** Starts the next group commit, unless a commit is running or there is no work for one. */
   pump(): void
-  /** Events since the last call, oldest first: the core never calls back from within a call. */
+  /** Returns the events since the last call, oldest first. The core queues events, and never calls JavaScript during a call. */
   takeEvents(): (NativeFailure | NativeStall | NativeRotation)[]
   stats(): NativeStats
-  /** Removes whole segments below `seq`; resolves to the new firstSeq once durable. */
+  /** Removes the segments whose records are all below `seq`. Resolves to the new first seq once the removal is durable. */
   trimBefore(seq: number): Promise<number>
   /** Syncs every record, writes the end marker and releases the lock. */
   close(): Promise<void>
@@ -168,20 +174,20 @@ export interface NativeWriter {
 /** A log that no other process or thread writes. */
 export interface NativeLog extends NativeWriter {
   readonly shared: false
-  /** Takes 1 to 1024 seqs without a record, at `memory`, in a restored log. `timestamp` is the next record's. */
+  /** Writes a void, 1 to 1024 seqs without a record, at `memory` to a restored log. `timestamp` is that of the next record. */
   writeVoid(seqs: number, timestamp: number): Refused
-  /** What `policy` would trim now. Neither a trim nor a truncation is under way. One call at a time. */
+  /** Plans what `policy` would trim now. One call at a time, and only while no trim and no truncation is running. */
   planRetention(policy: NativeRetentionPolicy): Promise<NativeRetentionPlan>
-  /** Cuts every record after `seq` (-1: all); resolves to the new nextSeq once durable. */
+  /** Removes every record after `seq` (-1: all). Resolves to the new next seq once the cut is durable. */
   truncateAfter(seq: number): Promise<number>
-  /** Seals the active segment if it holds a record; resolves to the seq of the next one once durable. */
+  /** Seals the active segment if it holds a record. Resolves to the first seq of the new active segment once that is durable. */
   rotate(): Promise<number>
 }
 
 /** One of several writers of a log. */
 export interface NativeSharedLog extends NativeWriter {
   readonly shared: true
-  /** Updates `nextSeq` and the ends with the progress of the other writers. */
+  /** Updates the counters `nextSeq` and the ends with the progress of the other writers. */
   look(): void
   members(): { members: number; slot: number }
 }

@@ -1,4 +1,4 @@
-/** The typed face of the addon. Nothing above this file knows how it is loaded. */
+/** The addon's typed interface. No other module but binary.ts knows how the addon is loaded. */
 import { DurlogError } from '../errors.js'
 import { loadAddon } from './binary.js'
 import type { NativeCursorSummary, NativeCuts, NativeDurableCursor } from './cursors.js'
@@ -11,36 +11,38 @@ export interface Native {
   openStreamFiles(records: string, index: string): Promise<NativeStreamFiles>
   setErrorClass(errorClass: typeof DurlogError): void
   /**
-   * `onProgress` is called on the log's own thread, between two turns of the event loop: counters moved, events
-   * wait or room was made.
+   * Opens a log for writing. `onProgress` is called on the calling thread, between two turns of the event loop, after counters
+   * have changed, events were queued, or room became available.
    */
   open(dir: string, options: NativeOptions, onProgress: () => void): Promise<NativeLog | NativeSharedLog>
   openLogReader(dir: string, fromSeq: number): Promise<NativeLogReader>
-  /** Takes the cursor's lock; rejects with ERR_DURLOG_LOCKED. */
+  /** Takes the cursor's lock. Rejects with ERR_DURLOG_LOCKED if another owner has it. */
   openDurableCursor(dir: string, name: string): Promise<NativeDurableCursor>
   listCursors(dir: string): Promise<NativeCursorSummary[]>
   removeCursor(dir: string, name: string): Promise<void>
-  /** What `policy` would trim from a log that another process may have open. */
+  /** Plans what `policy` would trim from a log that another process may have open. */
   planRetention(dir: string, policy: NativeRetentionPolicy): Promise<NativeFolderPlan>
-  /** The size of the records `first` to `last`, and the time between the two. Reads both records. */
+  /** The size of the frames of the records `first` to `last`, and the time between these two records. Reads both of them. */
   measure(dir: string, first: number, last: number): { bytes: number; ms: number }
   /**
-   * `own`: this process writes the log. Before each change but an append it lets every call end, calls `forget`,
-   * and makes no other until the change is made. Opens nothing.
+   * Makes a reader of single records; opens no file. With `own`, only this process writes the log. Then, before each change
+   * other than an append, the caller must wait until every read has ended and call `forget`, and must not read again until the
+   * change has ended.
    */
   pointReader(dir: string, own: boolean): NativePointReader
-  /** The folder's first and next seq, without the writer's lock. */
+  /** Reads the log's bounds from its files, without the writer's lock. */
   bounds(dir: string): Promise<NativeBounds>
   /** The cuts of the log since `generation`. */
   cuts(dir: string, generation: number): Promise<NativeCuts>
-  /** The page in which the log's writer publishes how far the log may be read; needs no writer. */
+  /** Opens the live page, in which the log's writer publishes the ends up to which readers may read. Works without a writer. */
   openLivePage(dir: string, onChange: () => void): NativeLivePage
   verify(dir: string): Promise<NativeVerifyReport>
-  /** Frames of one segment from `offset` (0: the first); at most `max`. */
+  /** At most `max` frames of one segment, from the frame at `offset` on (0: the first frame). */
   frames(dir: string, segment: string, offset: number, max: number): Promise<NativeFrame[]>
   /**
-   * The frames of `segment` from `seq`, whose frame is at `offset` (0: find it), to below `endSeq`, each of them checked; never
-   * a part of a batch, and at most `maxBytes` unless the first batch is longer. Ends before the first frame that is not whole.
+   * Finds the frames of `segment` from `seq` to below `endSeq`, and checks each of them. `offset` is the offset of the frame of
+   * `seq` (0: search for it). The extent ends before the first frame that is not whole, contains only whole batches, and has at
+   * most `maxBytes` unless its first batch is longer.
    */
   extent(
     dir: string,
@@ -50,9 +52,9 @@ export interface Native {
     endSeq: number,
     maxBytes: number,
   ): Promise<NativeExtent>
-  /** Cuts torn tails and holes after copying the bytes into `backup`; a dry run unless `apply`. */
+  /** Copies the bytes of torn tails and holes into `backup`, then cuts them. Only reports unless `apply` is true. */
   repair(dir: string, apply: boolean, backup: string): Promise<NativeRepairReport>
-  /** Makes file `name` with `text`, which is on the device when this settles. Rejects if it exists. */
+  /** Creates the file `name` with the content `text`. Resolves once both are on the device. Rejects if the file exists. */
   addFile(dir: string, name: string, text: string): Promise<void>
   crc32c(crc: number, data: Uint8Array): number
 }

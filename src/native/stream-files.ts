@@ -1,62 +1,69 @@
-/** The files of streams. */
+/** The addon's interface for the files of streams. */
 
-/** Flags of a stream in a NativeStreamJob. */
+/** The flags of a stream in a NativeStreamJob. */
 export const StreamFlag = {
-  /** Its file is JSON Lines; otherwise it is made of frames. */
+  /** The stream's file is JSON Lines. Otherwise it consists of frames. */
   lines: 1,
-  /** Remove the files of an earlier stream of that name first. */
+  /** First remove the files of an earlier stream with the same name. */
   removes: 2,
-  /** Records are added to its file. */
+  /** The job adds records to the stream's file. */
   hasFile: 4,
 } as const
 export const STREAM_RESULT_FIELDS = 4
 
-/** Records of successive positions whose bytes are in one block. It may grow during a job. */
+/** Records with consecutive positions whose bytes are in one block. Records may be added to the slab while a job runs. */
 export interface NativeRecordSlab {
   readonly bytes: Uint8Array
-  /** The position of its first record. */
+  /** The position of the slab's first record. */
   readonly first: number
   readonly count: number
-  /** Of each record: where it begins and ends in `bytes`. */
+  /** For each record, the offsets in `bytes` at which it begins and ends. */
   readonly places: Uint32Array
-  /** Of each record: milliseconds since 1970. */
+  /** For each record, its timestamp in milliseconds since 1970. */
   readonly times: Float64Array
 }
 
 /** Additions to the files of several streams. */
 export interface NativeStreamJob {
-  /** The names of their files, without an extension. */
+  /** The name of each stream's files, without an extension. */
   names: string[]
-  /** Of each: flags, the file's length and CRC-32C, entries of the index that are in its file, bytes in `indexes`, records. */
+  /**
+   * For each stream: its flags, the length and the CRC-32C of its file, the number of index entries in its index file, the number
+   * of its bytes in `indexes`, and the number of records to add.
+   */
   streams: Float64Array
-  /** The entries of each index after those in its file. */
+  /** For each stream, the index entries that are not in its index file yet. */
   indexes: Uint8Array
-  /** Of each record to add, stream by stream. */
+  /** The positions of the records to add, stream by stream. */
   positions: Float64Array
-  /** They hold these records, in ascending order of positions. */
+  /** The slabs that hold these records, in ascending order of positions. */
   slabs: readonly NativeRecordSlab[]
-  /** Sync each file by the descriptor that it was written with. */
+  /** Whether to sync each file, by the descriptor with which it was written. */
   sync: boolean
-  /** Stop after so many changes of the device. */
+  /** Stop after this number of changes on the device. */
   stepLimit: number
 }
 
 export interface NativeStreamResult {
-  /** Of each: 1 if it was stored, 0 if the file does not have that length; the file's length, its CRC-32C, bytes in `indexes`. */
+  /**
+   * For each stream: 1 if it was stored, 0 if its file did not have the expected length; the length and the CRC-32C of its file;
+   * the number of its bytes in `indexes`.
+   */
   streams: Float64Array
-  /** The entries of each index that are not in its file. */
+  /** For each stream, the index entries that are not in its index file. */
   indexes: Uint8Array
+  /** The number of changes that were made on the device. */
   steps: number
-  /** The limit was reached. */
+  /** Whether the job stopped at `stepLimit`. */
   stopped: boolean
 }
 
-/** The folders of the streams' files. */
+/** The folders that hold the files of streams. */
 export interface NativeStreamFiles {
   store(job: NativeStreamJob): Promise<NativeStreamResult>
   /**
-   * Syncs the file system. Rejects if a write to it has failed since the folders were opened, whichever process made it.
-   * ERR_DURLOG_UNSUPPORTED, before anything is synced, if failed writes would not be reported.
+   * Syncs the whole file system. Rejects if a write of any process to it has failed since the folders were opened. If the system
+   * does not report such failures, rejects with ERR_DURLOG_UNSUPPORTED and syncs nothing.
    */
   syncAll(): Promise<void>
   close(): void

@@ -3,8 +3,8 @@ import { invalidArgument } from '../errors.js'
 import { shown } from './checks.js'
 
 /**
- * Accepts a signal of another realm: in a window of Electron or Jest the caller may have other globals than this file.
- * Throws ERR_DURLOG_INVALID_ARGUMENT.
+ * Checks the option. Accepts a signal of another realm, because in Electron windows and in Jest the caller's globals may differ
+ * from this module's. Throws ERR_DURLOG_INVALID_ARGUMENT.
  */
 export function checkSignal(signal: unknown): AbortSignal | undefined {
   if (signal === undefined) return undefined
@@ -13,7 +13,7 @@ export function checkSignal(signal: unknown): AbortSignal | undefined {
   throw invalidArgument(`signal must be an AbortSignal; got ${shown(signal)}`)
 }
 
-/** Calls that one signal aborts, with the single listener that all of them share. */
+/** The calls that one signal aborts. All of them share one listener. */
 interface Calls {
   callbacks: Set<() => void>
   listener: () => void
@@ -22,8 +22,8 @@ interface Calls {
 const callsOf = new WeakMap<AbortSignal, Calls>()
 
 /**
- * Calls `callback` when `signal` is aborted; returns a function that cancels this. Any number of calls add one listener
- * to a signal: Node warns of a leak at the eleventh.
+ * Calls `callback` when `signal` is aborted. Returns a function that cancels this. All calls with one signal share one
+ * listener, because Node warns of a leak at the eleventh listener.
  */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal === undefined) return () => {}

@@ -40,7 +40,7 @@ export function checkSeq(name: string, seq: unknown, min = 0): void {
   if (seq === undefined) throw invalidArgument(`${name} must be a seq; got undefined`)
 }
 
-/** The place in a log up to which a snapshot covers it. More properties are no error: a snapshot holds more than its place. */
+/** Checks the position of a snapshot. Allows further properties, so that a caller can pass an object that also holds its state. */
 export function checkLogPosition(value: unknown): LogPosition {
   if (typeof value !== 'object' || value === null)
     throw invalidArgument(`a position must be an object with uuid, generation and seq; got ${shown(value)}`)
@@ -72,10 +72,10 @@ const WRITABLE_OPTION_NAMES: readonly string[] = [
   'skipEmpty',
   'split',
 ] satisfies (keyof WritableOptions)[]
-/** Values that a stream in object mode holds while earlier ones are pending. */
+/** The default `highWaterMark` of a writable stream in object mode, in values. */
 const OBJECTS_HELD = 256
 const HIGH_WATER_MARK_MAX = 2 ** 31 - 1
-/** A `Date` goes no further. */
+/** The latest time that a `Date` can represent. */
 export const TIME_MAX_MS = 8_640_000_000_000_000
 
 function checkTimestamp(timestamp: unknown): number | undefined {
@@ -84,21 +84,21 @@ function checkTimestamp(timestamp: unknown): number | undefined {
   return timestamp as number | undefined
 }
 
-/** A moment as milliseconds since 1970. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+/** Converts a Date or a number to whole milliseconds since 1970, rounded up. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function toTimeMs(name: string, time: unknown): number {
   const ms = types.isDate(time) ? time.getTime() : time
   if (typeof ms === 'number' && ms >= 0 && ms <= TIME_MAX_MS) return Math.ceil(ms)
   throw invalidArgument(`${name} must be a Date or milliseconds since 1970; got ${shown(time)}`)
 }
 
-/** How a record is appended. Without a `timestamp` it is the clock's; without an `expectedSeq` it takes any seq. */
+/** The checked options of an append. Without a `timestamp` the record gets the clock's time; without an `expectedSeq`, any seq. */
 export interface AppendCall {
   level: number
   timestamp: number | undefined
   expectedSeq: number | undefined
 }
 
-/** The options of `append` and `appendBatch`; each is read once. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+/** Checks the options of `append` and `appendBatch`. Reads each property once. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveAppendOptions(
   options: unknown,
   level: number,
@@ -114,7 +114,7 @@ export function resolveAppendOptions(
   return { call, signal: checkSignal(signal) }
 }
 
-/** What `appendSync` was given. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+/** Checks the options of `appendSync`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveAppendSyncOptions(
   options: unknown,
   level: number,
@@ -123,7 +123,7 @@ export function resolveAppendSyncOptions(
   return { level: durability === undefined ? level : levelCode(durability), timestamp: checkTimestamp(timestamp) }
 }
 
-/** The options of `writable`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+/** Checks the options of `writable`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveWritableOptions(
   options: unknown,
   level: number,
@@ -133,7 +133,7 @@ export function resolveWritableOptions(
   const range = { min: 1, max: HIGH_WATER_MARK_MAX, unit: objects ? 'values' : 'bytes' }
   for (const name of ['skipEmpty', 'split'] as const)
     if (objects && given[name] !== undefined)
-      throw invalidArgument(`${name} goes with bytes: with this encoding each chunk is a value`)
+      throw invalidArgument(`${name} is allowed only for streams of bytes: with this encoding each chunk is a value`)
   return {
     level: given.durability === undefined ? level : levelCode(given.durability),
     highWaterMark: whole('highWaterMark', given.highWaterMark, range, objects ? OBJECTS_HELD : 2 ** 20),
@@ -142,7 +142,7 @@ export function resolveWritableOptions(
   }
 }
 
-/** The options of `readable`: its own, and those of the reader. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+/** Checks the options of `readable`, and separates those of the reader. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveReadableOptions(options: unknown): { highWaterMark: number; readOptions: ReadOptions } {
   const { highWaterMark, ...readOptions } = bag('readable options', options, READABLE_OPTION_NAMES) as ReadableOptions
   const range = { min: 1, max: HIGH_WATER_MARK_MAX, unit: 'records' }
@@ -151,23 +151,25 @@ export function resolveReadableOptions(options: unknown): { highWaterMark: numbe
 
 const REPAIR_OPTION_NAMES: readonly string[] = ['apply', 'backup']
 
-/** The options of `repair`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+/** Checks the options of `repair`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveRepairOptions(options: unknown): { apply: boolean; backup: string } {
   const { apply, backup } = bag('repair options', options, REPAIR_OPTION_NAMES)
   const applies = flag('apply', apply, false)
   if (backup !== undefined && (typeof backup !== 'string' || backup === ''))
     throw invalidArgument(`backup must be a folder's path; got ${shown(backup)}`)
-  if (applies && backup === undefined) throw invalidArgument("backup must be a folder's path with apply; got undefined")
+  if (applies && backup === undefined)
+    throw invalidArgument(
+      'apply needs backup, the path of a folder for a copy of the bytes that are cut; got undefined',
+    )
   return { apply: applies, backup: backup === undefined ? '' : resolve(backup) }
 }
 
-/** The shortest record's frame. */
+/** The length of the shortest record's frame. */
 const MIN_FRAME_BYTES = 32
 
 /**
- * The records of a batch in a new array; each element is read once. Code that a getter or a proxy runs has ended
- * before the first record is framed. Throws ERR_DURLOG_INVALID_ARGUMENT or
- * ERR_DURLOG_BATCH_TOO_LARGE.
+ * Copies the records of a batch to a new array. Reads each element once, so that no code of a getter or a proxy runs after the
+ * first record is framed. Throws ERR_DURLOG_INVALID_ARGUMENT or ERR_DURLOG_BATCH_TOO_LARGE.
  */
 export function collectBatch(list: unknown, { segmentBytes, maxPendingBytes }: NativeOptions): Payload[] {
   if (!Array.isArray(list) || list.length === 0)
@@ -184,7 +186,7 @@ export function collectBatch(list: unknown, { segmentBytes, maxPendingBytes }: N
   return records
 }
 
-/** The options of `read`, checked. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+/** Checks the options of `read`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveReadOptions(options: unknown): ReadOptions {
   const given = bag('read options', options, READ_OPTION_NAMES) as ReadOptions
   if (given.from !== undefined) checkSeq('from', given.from)
@@ -192,7 +194,7 @@ export function resolveReadOptions(options: unknown): ReadOptions {
   if (given.since !== undefined) toTimeMs('since', given.since)
   if (given.until !== undefined) toTimeMs('until', given.until)
   if (flag('follow', given.follow, false) && given.until !== undefined)
-    throw invalidArgument('until goes without follow: there is no seq yet at which to end')
+    throw invalidArgument('until cannot be combined with follow: records before that time may still be appended')
   flag('durableOnly', given.durableOnly, false)
   flag('salvage', given.salvage, false)
   if (given.onGap !== undefined && typeof given.onGap !== 'function')
@@ -201,7 +203,7 @@ export function resolveReadOptions(options: unknown): ReadOptions {
   return given
 }
 
-/** Checks a record before it waits for room. Throws the error that framing it would. */
+/** Checks a record before it waits for room. Throws the error that the core would throw when it frames the record. */
 export function checkPayload(data: unknown, maxRecordBytes: number): void {
   if (typeof data !== 'string' && !types.isUint8Array(data))
     throw invalidArgument(
@@ -216,7 +218,7 @@ export function checkPayload(data: unknown, maxRecordBytes: number): void {
     )
 }
 
-/** A folder's absolute path, whatever the working directory becomes. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+/** Converts a path or a file: URL to an absolute path. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveDir(dir: unknown): string {
   if (typeof dir === 'string' && dir !== '' && !dir.includes('\0')) return resolve(dir)
   if (isUrl(dir) && dir.protocol === 'file:') return resolve(fileURLToPath(dir))

@@ -1,8 +1,8 @@
-/** Checks of single values. Each throws ERR_DURLOG_INVALID_ARGUMENT with the name, the value and the values allowed. */
+/** Checks of single values. Each throws ERR_DURLOG_INVALID_ARGUMENT with the name, the value and the allowed values. */
 import { invalidArgument } from '../errors.js'
 import { parseBytes, parseMicros, parseMillis } from './amounts.js'
 
-/** `value` as an error shows it: short, with a string in quotes. */
+/** Formats `value` for an error message: short, and a string in quotes. */
 export function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
   if (typeof value === 'function') return 'a function'
@@ -24,14 +24,14 @@ export interface Range {
   multipleOf?: number
 }
 
-/** The units that text may give an amount in: how it is read, and examples. */
+/** The units for which an amount may be text: the parser, and examples for error messages. */
 const TEXTS: Readonly<Record<string, { parse: (text: string) => number | undefined; examples: string }>> = {
   bytes: { parse: parseBytes, examples: '"64k" or "2g"' },
   milliseconds: { parse: parseMillis, examples: '"90s" or "7d"' },
   microseconds: { parse: parseMicros, examples: '"200us" or "1ms"' },
 }
 
-/** A whole number. Bytes, milliseconds and microseconds may also be text with a unit. */
+/** Checks a whole number. An amount of bytes, milliseconds or microseconds may also be text with a unit. */
 export function whole(name: string, value: unknown, range: Range, preset: number): number {
   if (value === undefined) return preset
   const { min, max, unit, multipleOf = 1 } = range
@@ -58,15 +58,15 @@ export function flag(name: string, value: unknown, preset: boolean): boolean {
   throw invalidArgument(`${name} must be true or false; got ${shown(value)}`)
 }
 
-/** Also for a URL of another realm: in a window of Electron or Jest the caller may have other globals than this file. */
+/** Accepts a URL of another realm, because in Electron windows and in Jest the caller's globals may differ from this module's. */
 export function isUrl(value: unknown): value is URL {
   const { href, protocol } = Object(value) as Partial<URL>
   return typeof href === 'string' && typeof protocol === 'string'
 }
 
 /**
- * The values of the options `names` in an object without a prototype; each is read once. A property that was added to
- * Object.prototype is no option.
+ * Returns the values of the options `names` in an object without a prototype. Reads each property once, and ignores properties
+ * of Object.prototype.
  */
 export function bag(name: string, value: unknown, names: readonly string[]): Record<string, unknown> {
   const given = Object.create(null) as Record<string, unknown>
@@ -74,7 +74,7 @@ export function bag(name: string, value: unknown, names: readonly string[]): Rec
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw invalidArgument(`${name} must be an object; got ${shown(value)}`)
   for (const key of Object.keys(value)) {
-    if (!names.includes(key)) throw invalidArgument(`${name}: there is no "${key}"; allowed are ${names.join(', ')}`)
+    if (!names.includes(key)) throw invalidArgument(`${name}: there is no "${key}"; use ${names.join(', ')}`)
   }
   for (const key of names) {
     if (isOption(value, key)) given[key] = (value as Record<string, unknown>)[key]
@@ -82,7 +82,7 @@ export function bag(name: string, value: unknown, names: readonly string[]): Rec
   return given
 }
 
-/** Whether `value` has the property `key`, itself or from a class. */
+/** Whether `value` has the property `key`, as its own or inherited from a class other than Object. */
 function isOption(value: object, key: string): boolean {
   if (!(key in value)) return false
   if (!(key in Object.prototype)) return true

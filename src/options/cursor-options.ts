@@ -31,12 +31,12 @@ export function resolveCommitOptions(options: unknown): CursorDurability {
   return choice('durability', durability, DURABILITIES, 'memory')
 }
 
-/** The options of a cursor's `read`, checked. */
+/** Checks the options of a cursor's `read`. */
 export function resolveCursorReadOptions(options: unknown): CursorReadOptions {
   if (typeof options === 'object' && options !== null) {
     for (const name of ['from', 'since'])
       if (Object.hasOwn(options, name))
-        throw invalidArgument(`a cursor reads from its position: "seek" moves it; got "${name}"`)
+        throw invalidArgument(`"${name}" is not an option of a cursor's read, which begins at its position: use "seek"`)
   }
   return resolveReadOptions(options)
 }

@@ -1,4 +1,4 @@
-/** The option `encoding`: how a value becomes a record's bytes, and these a value again. */
+/** The option `encoding`: the conversion of values to the bytes of records and back. */
 import { types } from 'node:util'
 import { DurlogError, invalidArgument } from '../errors.js'
 import type { Encoding, LogRecord, Payload } from '../types.js'
@@ -6,9 +6,9 @@ import { bag, shown } from './checks.js'
 
 /** A checked encoding. */
 export interface Codec {
-  /** Values are no bytes: streams of them are in object mode. */
+  /** Whether values are neither bytes nor text: streams of such values are in object mode. */
   readonly objects: boolean
-  /** Throws ERR_DURLOG_INVALID_ARGUMENT if `value` has no such encoding. */
+  /** Throws ERR_DURLOG_INVALID_ARGUMENT if `value` cannot be encoded. */
   encode(value: unknown): Payload
   /** Throws ERR_DURLOG_DECODE. */
   decode(record: LogRecord): unknown
@@ -16,7 +16,7 @@ export interface Codec {
 
 const NAMES = 'json, utf8, buffer, or an object with encode and decode'
 
-/** Undefined without the option: records are bytes, and have no value. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+/** Checks the option. Undefined without it: records are bytes and have no `value`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveEncoding(value: unknown): Codec | undefined {
   if (value === undefined) return undefined
   if (value === 'json') return codecOf('json', (data) => JSON.parse(data.toString()), encodeJson)
@@ -53,7 +53,7 @@ function codecOf(
 
 function encodeJson(value: unknown): string {
   const text = encoded('json', () => JSON.stringify(value) as string | undefined)
-  if (text === undefined) throw invalidArgument(`a value must be one that JSON has; got ${shown(value)}`)
+  if (text === undefined) throw invalidArgument(`a value must be one that JSON can represent; got ${shown(value)}`)
   return text
 }
 

@@ -2,7 +2,7 @@
 
 import { invalidArgument } from '../errors.js'
 import { LEVEL_NAMES, LEVELS } from '../native/levels.js'
-// A type only: checking options must not need the addon.
+// Imports only types: checking options must not load the addon.
 import type { NativeOptions, NativeRetentionPolicy } from '../native/log.js'
 import type { Durability, OpenOptions, Preallocation, ReadOnlyOptions, Strategy } from '../types.js'
 import { bag, choice, flag, type Range, whole } from './checks.js'
@@ -12,16 +12,16 @@ import { checkRetentionFits, defaultSegmentBytes, resolveRetention } from './ret
 const KIB = 1024
 const MIB = 1024 * KIB
 const GIB = 1024 * MIB
-/** A segment's header block, and room for frames and markers. */
+/** The part of a segment that no record's payload can use: the header block, and space for a frame's header and markers. */
 export const SEGMENT_OVERHEAD_BYTES = 8192
 const BLOCK_BYTES = 4096
 export const SEGMENT_BYTES_RANGE: Range = { min: 64 * KIB, max: GIB, unit: 'bytes', multipleOf: BLOCK_BYTES }
-/** The longest payload that the format allows. */
+/** The longest payload that the on-disk format allows. */
 const MAX_PAYLOAD_BYTES = 128 * MIB
 
 export const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
 export const PREALLOCATIONS: readonly Preallocation[] = ['auto', 'none', 'zero']
-/** Defaults that are not zero, false or `auto`. `maxRecordBytes` is lower if no record of that length fits. */
+/** Defaults other than 0, false and `auto`. The default of `maxRecordBytes` is lower if a segment cannot hold such a record. */
 export const DEFAULTS: {
   durability: Durability
   segmentBytes: number
@@ -33,11 +33,11 @@ export const DEFAULTS: {
   maxPendingBytes: 32 * MIB,
   maxRecordBytes: 16 * MIB,
 }
-/** Of a new log, so that an empty log takes little room on the disk. */
+/** The size of a new log's first segment: small, so that an empty log takes little disk space. */
 const FIRST_SEGMENT_BYTES = MIB
-/** What several writers of one segment can do. */
+/** The strategies with which several processes can write one segment. */
 const SHARED_STRATEGIES: readonly Strategy[] = ['auto', 'mmap']
-/** A store into a map of a block that is not allocated is SIGBUS on a full disk. */
+/** The preallocations for a memory map: on a full disk, a store to a block that is not allocated raises SIGBUS. */
 const MAPPED_PREALLOCATIONS: readonly Preallocation[] = ['auto', 'zero']
 const RECOVERIES = ['strict', 'salvage'] as const
 
@@ -70,13 +70,13 @@ export interface ResolvedOptions {
   native: NativeOptions
 }
 
-/** Options that a shared writer must not set: they would affect the other writers. */
+/** Rejects options that a shared writer must not set, because they would affect the other writers. */
 function checkShared(strategy: Strategy, { recovery, retention }: OpenOptions): void {
   if (!SHARED_STRATEGIES.includes(strategy))
     throw invalidArgument(`strategy must be one of ${SHARED_STRATEGIES.join(', ')} with "shared"; got "${strategy}"`)
   if (recovery === 'salvage') throw invalidArgument('recovery must be "strict" with "shared"; got "salvage"')
   if (retention !== undefined)
-    throw invalidArgument('retention must be left out with "shared", where trimBefore removes for all writers')
+    throw invalidArgument('retention cannot be combined with "shared": call "trimBefore", which trims for all writers')
 }
 
 /** Checks `options` and fills in defaults. Throws ERR_DURLOG_INVALID_ARGUMENT. */
@@ -146,7 +146,7 @@ export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): Resolve
       firstSeq: 0,
       generation: 0,
       expectedLevel: level,
-      // A bounded log has room for the next segment and one more.
+      // With `maxBytes`, the limit includes space for two further segments: the next one, and one that is kept for reuse.
       maxRecyclable: retention === undefined || retention.maxBytes === -1 ? 2 : 1,
     },
   }

@@ -1,6 +1,6 @@
 /** Checks the option `retention`. Each function throws ERR_DURLOG_INVALID_ARGUMENT. */
 import { invalidArgument } from '../errors.js'
-// A type only: checking options must not need the addon.
+// Imports only types: checking options must not load the addon.
 import type { NativeRetentionPolicy } from '../native/log.js'
 import type { RetentionOptions } from '../types.js'
 import { bag, choice, whole } from './checks.js'
@@ -8,12 +8,12 @@ import { bag, choice, whole } from './checks.js'
 const KIB = 1024
 const KEEPERS = ['cursors', 'nothing'] as const
 const MIN_SEGMENT_BYTES = 64 * KIB
-/** A bounded log needs room for a sealed segment, the active one, the next, and one more. */
+/** The smallest `maxBytes`, in segments: a sealed segment, the active one, the next one, and one that is kept for reuse. */
 const MIN_SEGMENTS = 4
-/** By default a bounded log is trimmed in steps of this part of it. */
+/** The default of `segmentBytes` is `maxBytes` divided by this: a trim removes one segment at a time. */
 const DEFAULT_SEGMENTS = 8
 
-/** Undefined without the option. */
+/** Checks the option. Undefined without it. */
 export function resolveRetention(value: unknown): NativeRetentionPolicy | undefined {
   if (value === undefined) return undefined
   const given = bag('retention', value, ['maxBytes', 'maxAgeMs', 'keepFor']) as RetentionOptions
@@ -30,7 +30,7 @@ export function resolveRetention(value: unknown): NativeRetentionPolicy | undefi
   return policy
 }
 
-/** The segment size of a log that names none. */
+/** The segment size of a log without the option `segmentBytes`. */
 export function defaultSegmentBytes(policy: NativeRetentionPolicy | undefined, preset: number): number {
   if (policy === undefined || policy.maxBytes === -1) return preset
   const part = Math.floor(policy.maxBytes / DEFAULT_SEGMENTS / (4 * KIB)) * 4 * KIB

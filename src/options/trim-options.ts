@@ -16,7 +16,7 @@ const NAMES: readonly string[] = [
 ] satisfies (keyof TrimOptions)[]
 
 export interface ResolvedTrim {
-  /** Without `before`, which may be a time. */
+  /** The policy without `before`, which is separate because it may be a time. */
   policy: NativeRetentionPolicy
   before: number | { timeMs: number } | undefined
   dryRun: boolean

@@ -1,11 +1,11 @@
-/** Fetches the batches of a reader from the core, one ahead of the caller. */
+/** Fetches the batches of a reader from the core, one batch ahead of the caller. */
 import { native } from '../native/native.js'
 import type { NativeBatch, NativeLogReader } from '../native/reading.js'
 import type { BatchMemory } from './batch-memory.js'
 
-/** A follower that has at most so many records to read takes records that are in memory without a worker thread. */
+/** A follower with at most this many records to read takes records that are in the page cache without a worker thread. */
 const MAX_CACHED_RECORDS = 256
-/** After that, one batch is read by a worker thread: otherwise the event loop might never turn. */
+/** After this many such batches, a worker thread reads one batch, so that the event loop turns. */
 const MAX_CACHED_IN_ROW = 64
 
 export interface Fetch {
@@ -19,9 +19,9 @@ export class BatchFetcher {
   readonly reader: NativeLogReader
   readonly memory: BatchMemory
   readonly #follows: boolean
-  /** The batch that was requested and not taken. */
+  /** The batch that was requested but not taken yet. */
   #fetch: Fetch | undefined
-  /** Batches since the last one that came from a worker thread. */
+  /** The number of batches since the last batch from a worker thread. */
   #cachedInRow = 0
 
   private constructor(reader: NativeLogReader, memory: BatchMemory, follows: boolean) {
@@ -30,22 +30,22 @@ export class BatchFetcher {
     this.#follows = follows
   }
 
-  /** Reads `dir` from `seq` on. */
+  /** Opens a reader of the core for the log in `dir`, from `seq` on. */
   static async open(dir: string, seq: number, memory: BatchMemory, follows: boolean): Promise<BatchFetcher> {
     return new BatchFetcher(await native.openLogReader(dir, seq), memory, follows)
   }
 
-  /** Requests the batch at `position`, of records below `limit`, unless one was requested already. */
+  /** Requests the batch of records from `position` to below `limit`. If a batch is already requested, returns that one. */
   request(position: number, limit: number): Fetch {
     if (this.#fetch !== undefined) return this.#fetch
     const { buffer, entries } = this.memory.take()
-    // Not bounded by `to`: an atomic batch that it cuts through is read as a whole.
+    // The request is not limited by the option `to`: an atomic batch of which `to` includes a part is read whole.
     const isNear = limit !== -1 && limit - position <= MAX_CACHED_RECORDS
     const mayStay = this.#follows && isNear && this.#cachedInRow < MAX_CACHED_IN_ROW
     const cached = mayStay ? this.reader.nextCached(buffer, entries, limit) : undefined
     this.#cachedInRow = cached === undefined ? 0 : this.#cachedInRow + 1
     const promise = cached === undefined ? this.reader.next(buffer, entries, limit) : Promise.resolve(cached)
-    promise.catch(() => {}) // take() reports it
+    promise.catch(() => {}) // take() reports the error
     this.#fetch = { promise, buffer, entries, limit }
     return this.#fetch
   }
@@ -60,7 +60,7 @@ export class BatchFetcher {
     }
   }
 
-  /** Closes the core's reader once its pending call has returned. */
+  /** Closes the core's reader after its pending call has returned. */
   async close(): Promise<void> {
     await this.#fetch?.promise.catch(() => {})
     this.reader.close()

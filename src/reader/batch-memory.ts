@@ -1,13 +1,13 @@
-/** The memory of a reader's batches: one buffer serves several small batches, and two tables of records alternate. */
+/** The memory of a reader's batches: one buffer holds several small batches, and two tables of records are used in turn. */
 
 const BATCH_BYTES = 2 * 1024 * 1024
-/** If fewer bytes of a batch's buffer are left, the next batch gets a new buffer. */
+/** If fewer bytes than this are left in the buffer, the next batch gets a new buffer. */
 const MIN_READ_BYTES = 64 * 1024
 /** The bytes of the shortest frame, which limits the number of records in a buffer. */
 const MIN_FRAME_BYTES = 32
-/** A buffer for a long record needs no longer a table of records than any other. */
+/** The largest table of records. A buffer that is enlarged for a long record does not need a larger table. */
 const MAX_ENTRIES = BATCH_BYTES / MIN_FRAME_BYTES
-/** Numbers that a table holds for each record: see `NativeBatch`. */
+/** The count of numbers that a table holds for each record: see `NativeBatch`. */
 export const ENTRY_NUMBERS = 3
 
 export class BatchMemory {
@@ -22,17 +22,17 @@ export class BatchMemory {
   }
 
   static async make(): Promise<BatchMemory> {
-    // Loaded at the first read: it takes longer than the library.
+    // Loaded at the first read, because loading this module takes longer than loading durlog.
     const { markAsUntransferable } = await import('node:worker_threads')
     return new BatchMemory(markAsUntransferable)
   }
 
-  /** Room for the next batch, until `keep` or `giveBack`. */
+  /** Returns memory for the next batch, which it may use until `keep` or `giveBack`. */
   take(): { buffer: Buffer; entries: Uint32Array } {
     if (this.#buffer.length - this.#usedBytes < Math.max(MIN_READ_BYTES, this.#needBytes)) {
       this.#buffer = Buffer.allocUnsafeSlow(Math.max(BATCH_BYTES, this.#needBytes))
       this.#usedBytes = 0
-      // A worker continues to fill it while the caller holds records in it.
+      // The caller may hold records of this buffer while a worker thread fills the rest of it for the next batch.
       this.#markAsUntransferable(this.#buffer.buffer)
     }
     const buffer = this.#buffer.subarray(this.#usedBytes)
@@ -42,7 +42,7 @@ export class BatchMemory {
     return { buffer, entries }
   }
 
-  /** Keeps the records in `entries` valid; the next batch follows them in the buffer. Returns the bytes they take. */
+  /** Keeps the records in `entries` valid: the next batch is placed after them in the buffer. Returns the bytes that they take. */
   keep(entries: Uint32Array, count: number): number {
     const last = (count - 1) * ENTRY_NUMBERS
     const usedBytes = (entries[last] as number) + (entries[last + 1] as number)
@@ -51,7 +51,7 @@ export class BatchMemory {
     return usedBytes
   }
 
-  /** `entries` is no longer used. */
+  /** Returns a table that is no longer used. */
   giveBack(entries: Uint32Array): void {
     if (entries.length > 0) this.#spareEntries = entries
   }

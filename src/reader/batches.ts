@@ -1,12 +1,12 @@
-/** Iterates over the records of a reader, several at once. */
+/** Iterates over the records of a reader in arrays. */
 import { whole } from '../options/checks.js'
 import type { LogReader, LogRecord } from '../types.js'
 
-/** The number of records that `batches` returns at once. */
+/** The allowed values of `maxRecords`. */
 const BATCH_RECORDS = { min: 1, max: 65_536, unit: 'records' }
 const DEFAULT_BATCH_RECORDS = 1024
 
-/** `buffered` takes at most so many of the records that `reader` has decoded. */
+/** `buffered` takes at most `max` of the records that `reader` has decoded. */
 export function inBatches(
   reader: LogReader,
   buffered: (max: number) => LogRecord[],
@@ -14,7 +14,7 @@ export function inBatches(
 ): AsyncGenerator<LogRecord[], undefined, undefined> {
   const batches = generate(reader, buffered, maxRecords)
   const end = batches.return.bind(batches)
-  // A generator's own `return` waits for the pending `next`, which a follower may never get.
+  // A generator's own `return` waits for the pending `next`, which may never settle for a follower. So end the reader first.
   batches.return = async (value) => {
     await reader.return()
     return end(value)

@@ -1,11 +1,11 @@
-/** The batch of records that a reader's caller consumes. */
+/** The decoded batch of records that a reader's caller consumes. */
 import type { NativeBatch } from '../native/reading.js'
 import type { Codec } from '../options/encoding.js'
 import type { LogRecord } from '../types.js'
 import { ENTRY_NUMBERS } from './batch-memory.js'
 import { RecordWithValue } from './decoded-record.js'
 
-/** Makes a Buffer over existing memory without the checks of Buffer.from, which are half of a record's cost. */
+/** Makes a Buffer over existing memory without the checks of Buffer.from, which take half of the time for a record. */
 const BufferOver = (Buffer as unknown as Record<symbol, unknown>)[Symbol.species] as new (
   memory: ArrayBufferLike,
   offset: number,
@@ -26,12 +26,12 @@ export class DecodedBatch {
     this.#codec = codec
   }
 
-  /** The seq of the next record; without one, that of the record which a later batch begins with. */
+  /** The seq of the next record. If this batch has no more records, the seq with which the next batch begins. */
   get nextSeq(): number {
     return this.#firstSeq + this.#index
   }
 
-  /** The next record, if there is one. */
+  /** Takes the next record; undefined if there is none. */
   take(): LogRecord | undefined {
     const index = this.#index
     if (index >= this.#count) return undefined
@@ -39,7 +39,7 @@ export class DecodedBatch {
     return this.#record(index)
   }
 
-  /** At most `max` of the next records. */
+  /** Takes at most `max` of the next records. */
   takeUpTo(max: number): LogRecord[] {
     const begin = this.#index
     const end = Math.min(begin + max, this.#count)
@@ -49,7 +49,7 @@ export class DecodedBatch {
     return records
   }
 
-  /** Replaces the records with those of `batch` below `stop`. Returns the entries of the earlier ones. */
+  /** Replaces the records with the records of `batch` below `stop`. Returns the `entries` of the replaced records. */
   install(buffer: Buffer, entries: Uint32Array, batch: NativeBatch, stop: number): Uint32Array {
     const before = this.#entries
     this.#memory = buffer.buffer
@@ -69,7 +69,7 @@ export class DecodedBatch {
     this.#count = 0
   }
 
-  /** As `drop`; a later batch begins with `nextSeq`. */
+  /** As `drop`; the next batch begins with `nextSeq`. */
   dropUntil(nextSeq: number): void {
     this.drop()
     this.#firstSeq = nextSeq

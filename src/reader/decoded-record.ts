@@ -1,4 +1,4 @@
-/** A record whose value is decoded when it is first asked for. */
+/** A record whose value is decoded at the first access. */
 import type { Codec } from '../options/encoding.js'
 import type { DecodedRecord, LogRecord } from '../types.js'
 

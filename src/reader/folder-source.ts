@@ -1,4 +1,4 @@
-/** The source of a log that another process or thread writes: its writer's page, or the files alone. */
+/** The source of a log that another process or thread writes: the live page of its writer, or the files alone. */
 import { clearTimeout, setTimeout } from 'node:timers'
 import { Counter, type NativeWriter } from '../native/log.js'
 import { native } from '../native/native.js'
@@ -14,13 +14,13 @@ import { Truncation } from './truncation.js'
 
 /** The interval at which a follower of a log without a page checks for new records. */
 const POLL_INTERVAL_MS = 5
-/** Without a page, finding what is synced reads the last segment: it takes at most this share of the time. */
+/** Without a page, finding the synced end reads the last segment. The interval limits these reads to this share of the time. */
 const MAX_BOUNDS_SHARE = 0.2
 
-/** Sources with followers: a caller may hold only the promise of its next record, which only its source references. */
+/** Keeps sources with followers alive: a caller may hold only the promise of its next record, which only the source can settle. */
 const followed = new Set<FolderSource>()
 
-/** Waits until the page shows an end above `limit`, or a cut after `seen`. */
+/** A reader that waits until the page shows an end above `limit`, or a cut after `seen`. */
 interface Follower {
   limit: number
   durableOnly: boolean
@@ -33,16 +33,16 @@ export class FolderSource implements ReadSource {
   readonly salvage: boolean
   readonly counts: ReadCounts = { readRecords: 0, readBytes: 0 }
   lastTruncation: Truncation = new Truncation(Number.POSITIVE_INFINITY)
-  /** As found when the log was opened or last refreshed. */
+  /** The bounds from `open` or the last `refresh`, lowered by later cuts and updated by `lookAtBounds`. */
   bounds: NativeBounds
   #ended = false
   readonly #followers = new Set<Follower>()
-  /** A change before the first watch does not wake it. */
+  /** Whether the page has been watched. A change before the first watch wakes no follower. */
   #watched = false
   readonly #page: NativeLivePage
   readonly #fields = new Float64Array(LIVE_FIELD_COUNT)
 
-  /** The source of a log that this process writes together with others. */
+  /** The source of a shared log that this process writes together with others. */
   static ofWriter(dir: string, salvage: boolean, { counters, uuid, generation }: NativeWriter): FolderSource {
     const [firstSeq, nextSeq] = [counters[Counter.firstSeq] as number, counters[Counter.nextSeq] as number]
     const bounds = { firstSeq, nextSeq, syncedEnd: counters[Counter.syncedEnd] as number, uuid, generation }
@@ -53,7 +53,7 @@ export class FolderSource implements ReadSource {
     this.dir = dir
     this.salvage = salvage
     this.bounds = bounds
-    // Weak, or a log that is never closed could not be collected.
+    // A weak reference, so that a log that is never closed can be garbage-collected.
     const weak = new WeakRef(this)
     this.#page = native.openLivePage(dir, () => weak.deref()?.changed())
     this.look()
@@ -63,7 +63,7 @@ export class FolderSource implements ReadSource {
     return this.#ended
   }
 
-  /** Closes the page. Readers that still deliver their records use its last fields. */
+  /** Closes the page. Readers that still deliver records use the last fields that were read from it. */
   end(): void {
     if (this.#ended) return
     this.look()
@@ -89,7 +89,7 @@ export class FolderSource implements ReadSource {
     const cut = this.#field('cut')
     if (cut === Number.POSITIVE_INFINITY) return
     this.lastTruncation = this.lastTruncation.followedBy(cut)
-    // Readers use these if the page is lost; records after the cut are gone.
+    // Readers use `bounds` if the page becomes invalid, so it must not include the records that were cut.
     const { nextSeq, syncedEnd } = this.bounds
     this.bounds = { ...this.bounds, nextSeq: Math.min(nextSeq, cut), syncedEnd: Math.min(syncedEnd, cut) }
   }
@@ -103,12 +103,12 @@ export class FolderSource implements ReadSource {
     return true
   }
 
-  /** As of the last look. */
+  /** The commits as of the last `look`. */
   commits(): { commits: number; commitTotalMicros: number } {
     return { commits: this.#field('commits'), commitTotalMicros: this.#field('commitMicros') }
   }
 
-  /** A cut is published before it begins, so there is none to wait for. */
+  /** Returns at once: a writer publishes a cut before the cut begins, so `look` has already reported it. */
   async settled(): Promise<void> {}
 
   async range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }> {
@@ -153,7 +153,7 @@ export class FolderSource implements ReadSource {
     try {
       this.#watch()
     } catch {
-      // No thread or descriptor is free to watch with. The follower checks the page itself, and then asks again.
+      // There is no free thread or file descriptor for watching. The follower polls instead, then tries to watch again.
       this.#followers.delete(follower)
       return this.#pollFiles(reader, limit, durableOnly, done)
     }
@@ -164,7 +164,7 @@ export class FolderSource implements ReadSource {
     }
   }
 
-  /** Wakes the followers that have records to read. */
+  /** Wakes the followers that have records to read, or whose log was cut. */
   changed(): void {
     this.look()
     for (const follower of this.#followers) {
@@ -177,7 +177,7 @@ export class FolderSource implements ReadSource {
     this.#watch()
   }
 
-  /** Watches the page for the follower that is due first. */
+  /** Watches the page for the lowest limits of all followers. */
   #watch(): void {
     if (this.#ended) return
     let memoryEnd = Number.POSITIVE_INFINITY

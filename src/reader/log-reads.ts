@@ -1,4 +1,4 @@
-/** The reads of an open log, in its writer and in its readers. */
+/** The read methods of an open log, for writers and readers. */
 import type { Readable } from 'node:stream'
 import { atCaller } from '../caller-stack.js'
 import { closedError } from '../errors.js'
@@ -18,7 +18,7 @@ export class LogReads {
   readonly #codec: Codec | undefined
   #refused = false
 
-  /** `own`: this process writes the log, and makes each change except an append within `during`. */
+  /** With `own`, this process alone writes the log, and makes each change other than an append within `during`. */
   constructor(source: ReadSource, own: boolean, codec: Codec | undefined) {
     this.#source = source
     this.#codec = codec
@@ -50,7 +50,7 @@ export class LogReads {
     return await atCaller(this.#uncut(() => this.#points.seqAt(timeMs)))
   }
 
-  /** Repeats `read` until no cut happens during it; returns its result. `check` throws to prevent a repetition. */
+  /** Repeats `read` until no cut happens during it, and returns its result. `check` throws if a repetition would fail. */
   async #uncut<T>(read: () => Promise<T>, check?: () => void): Promise<T> {
     this.#check()
     for (;;) {
@@ -61,7 +61,7 @@ export class LogReads {
         this.#source.look()
         if (this.#source.lastTruncation === cut) return result
       } catch (error) {
-        // Not damage if a cut or a trim removed the record while it was read.
+        // If a cut or a trim removed the record while it was read, the error may report damage that does not exist.
         check?.()
         if (this.#source.lastTruncation === cut) throw error
       }
@@ -73,7 +73,7 @@ export class LogReads {
     const { generation, seq, ...of } = checkLogPosition(position)
     this.#check()
     if (of.uuid !== uuid) return false
-    // First: a cut is recorded before the log becomes shorter.
+    // Read the end before the cuts: a cut is recorded before the log becomes shorter.
     const { next } = await atCaller(this.#source.range(false))
     if (seq >= next) return false
     const cuts = await atCaller(native.cuts(this.#source.dir, generation))
@@ -93,7 +93,7 @@ export class LogReads {
     return this.#codec === undefined ? record : new RecordWithValue(record, this.#codec)
   }
 
-  /** Makes a change that removes or cuts segments, while no single record is being read. */
+  /** Makes a change that removes or cuts segments, while no `get` and no `seqAt` runs. */
   during<T>(change: () => Promise<T>): Promise<T> {
     return this.#points.during(change)
   }
@@ -103,7 +103,7 @@ export class LogReads {
     this.#refused = true
   }
 
-  /** Settles when the reads of single records have settled and their files are closed. */
+  /** Resolves when every `get` and `seqAt` has settled and their files are closed. */
   close(): Promise<void> {
     return this.#points.close()
   }

@@ -1,4 +1,4 @@
-/** Single records by seq, while the log is trimmed or truncated. */
+/** Reads single records by seq, and delays trims and truncations of this process until those reads have ended. */
 import { DurlogError } from '../errors.js'
 import { native } from '../native/native.js'
 import type { NativePointReader } from '../native/reading.js'
@@ -6,24 +6,24 @@ import type { LogRecord } from '../types.js'
 import type { ReadSource } from './read-source.js'
 
 /**
- * A read from the page cache takes less time than handing it to a worker. But a caller that awaits one record after the
- * other would then block the event loop.
+ * The number of consecutive reads that this thread makes from the page cache. Such a read takes less time than a handover to a
+ * worker, but a caller that awaits one record after another would block the event loop without a limit.
  */
 const MAX_CACHED_IN_ROW = 64
 
 export class PointReads {
   readonly #native: NativePointReader
   readonly #source: ReadSource
-  /** Settles when the change in progress has been made or has failed. */
+  /** Settles when the change in progress has ended, also if it has failed. */
   #change: Promise<unknown> | undefined
   #reading = 0
-  /** The number of records since the last one that came from a worker. */
+  /** The number of records since the last record that a worker read. */
   #cachedInRow = 0
   /** Settles when `#reading` is 0. */
   #idle: Promise<void> | undefined
   #onIdle: (() => void) | undefined
 
-  /** With `own` this process writes the log. */
+  /** With `own`, this process alone writes the log. */
   constructor(source: ReadSource, own: boolean) {
     this.#native = native.pointReader(source.dir, own)
     this.#source = source
@@ -47,7 +47,7 @@ export class PointReads {
         try {
           return await this.#native.seqAt(timeMs, first, next)
         } catch (error) {
-          // Another process may have trimmed the log meanwhile.
+          // Try again if another process has trimmed the log meanwhile.
           range = await this.#source.range(false)
           if (range.first === first) throw error
         }
@@ -55,7 +55,7 @@ export class PointReads {
     })
   }
 
-  /** Starts `read` when no change is in progress; the next change waits for it. */
+  /** Starts `read` once no change is in progress. The next change waits until `read` has ended. */
   async #read<T>(read: () => Promise<T>): Promise<T> {
     while (this.#change !== undefined) await this.#change
     this.#reading++
@@ -72,13 +72,16 @@ export class PointReads {
 
   getSync(seq: number): LogRecord {
     if (this.#change !== undefined)
-      throw new DurlogError('ERR_DURLOG_BACKPRESSURE', 'the log is being trimmed or truncated: use "get", or try later')
+      throw new DurlogError(
+        'ERR_DURLOG_BACKPRESSURE',
+        'the log is being trimmed or truncated: use "get", or try again later',
+      )
     return this.#native.getSync(seq, this.#source.limitFor(seq), this.#source.acknowledgedEnd())
   }
 
   /**
-   * Makes a change that removes or cuts segments. Reads that have begun end first, and later ones wait for it: none
-   * reads a file while it is cut, and no removed file stays open.
+   * Makes a change that removes or cuts segments. The change waits for reads that have begun, and later reads wait for the
+   * change. So no read uses a file while it is cut, and no removed file stays open.
    */
   async during<T>(change: () => Promise<T>): Promise<T> {
     const made = this.close().then(change)
@@ -90,7 +93,7 @@ export class PointReads {
     }
   }
 
-  /** Settles when every read has settled and no file is open. */
+  /** Resolves when every read has settled and no file is open. */
   async close(): Promise<void> {
     if (this.#reading > 0) {
       this.#idle ??= new Promise((onIdle) => {

@@ -1,4 +1,4 @@
-/** The source of records, and the end up to which they may be read now. */
+/** The source of records, and the end up to which readers may read. */
 import { outOfRange } from '../errors.js'
 import type { NativeLogReader } from '../native/reading.js'
 import type { Truncation } from './truncation.js'
@@ -14,25 +14,28 @@ export interface ReadSource {
   readonly salvage: boolean
   /** Counters of the records decoded for readers. */
   readonly counts: ReadCounts
-  /** The newest cut of the log's end: a new object after each. */
+  /** The newest cut of the log's end: a new object after each cut. */
   readonly lastTruncation: Truncation
   /** Updates `lastTruncation` and the limits if another process writes the log. */
   look(): void
-  /** Settles when no cut is in progress: until then the records that it removes may look damaged. */
+  /** Resolves when no cut is in progress. During a cut, the records that it removes may look damaged. */
   settled(): Promise<void>
-  /** True once no record can be added. */
+  /** True once no record can be added, because the log was closed. */
   readonly ended: boolean
-  /** The limit for a read of record `seq`, -1 if only the files show it. Throws if the log does not hold it. */
+  /**
+   * The limit for a read of record `seq`; -1 if only the files show it. Throws ERR_DURLOG_OUT_OF_RANGE if the log does not hold
+   * `seq`.
+   */
   limitFor(seq: number): number
-  /** Records below it were acknowledged, as of the last check. */
+  /** The exclusive end of the acknowledged records, as of the last `look`. */
   acknowledgedEnd(): number
-  /** Seqs from `first` to below `limit` can be read now; the log ends before `next`. */
+  /** Seqs from `first` to below `limit` can be read now; `next` is the log's next seq. */
   range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }>
-  /** The bounds of the log, as of the last check. */
+  /** The bounds of the log, as of the last `look`. */
   seqs(): { first: number; next: number }
   /** The seq below which a follower may read; -1 if only the files show it. */
   followLimit(durableOnly: boolean): number
-  /** Calls `done` once when there may be records from `limit` on; returns a function that cancels it. */
+  /** Calls `done` once when there may be records from `limit` on. Returns a function that cancels the call. */
   onMore(
     reader: Pick<NativeLogReader, 'poll'>,
     limit: number,
@@ -41,7 +44,7 @@ export interface ReadSource {
   ): () => void
 }
 
-/** Throws unless a log that holds `first` to below `limit` holds record `seq`. */
+/** Throws ERR_DURLOG_OUT_OF_RANGE unless `seq` is from `first` to below `limit`, the seqs that the log holds. */
 export function checkHeld(seq: number, first: number, limit: number): void {
   if (seq < first || seq >= limit) throw outOfRange(`the log holds ${first} to ${limit - 1}; got ${seq}`)
 }

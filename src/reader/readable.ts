@@ -1,4 +1,4 @@
-/** A Node stream of records over a reader. */
+/** A Node stream of a reader's records. */
 import { Readable } from 'node:stream'
 import { resolveReadableOptions } from '../options/call-options.js'
 import type { LogReader, ReadableOptions, ReadOptions } from '../types.js'
@@ -33,7 +33,7 @@ class RecordReadable extends Readable {
     )
   }
 
-  /** Ends when no more is wanted. A handler of `data` may ask for more while a record is pushed. */
+  /** Pushes records until the stream's buffer is full. A handler of `data` may call `_read` during a push, which sets `#wanted`. */
   async #deliver(): Promise<void> {
     while (this.#wanted) {
       const record = this.#reader.nextBuffered() ?? (await this.#reader.next()).value

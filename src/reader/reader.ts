@@ -1,4 +1,4 @@
-/** Iterates over records, a decoded batch at a time, with the next batch fetched while one is consumed. */
+/** Iterates over records in decoded batches. The next batch is fetched while the caller consumes the current one. */
 import { atCaller } from '../caller-stack.js'
 import { type DurlogError, isCode, outOfRange } from '../errors.js'
 import type { NativeBatch } from '../native/reading.js'
@@ -24,19 +24,19 @@ export class Reader implements LogReader {
   /** The batch that is being consumed. */
   readonly #batch: DecodedBatch
   #fetcher: BatchFetcher | undefined
-  /** The seq of the first record that is read. */
+  /** The seq at which the iteration begins. */
   #begin = 0
-  /** The seq after the newest batch from the native reader. */
+  /** The seq after the newest batch from the core's reader. */
   #position = 0
-  /** The seq at which the iteration ends because `to` or `until` says so. */
+  /** The seq before which the iteration ends because of `to` or `until`. */
   #stop: number
-  /** The seq at which the log ended when reading began; the core gets it, to tell a lost record from the end. */
+  /** Without `follow`: the log's end when reading began. The core gets it as a limit, to distinguish a lost record from the end. */
   #end = Number.POSITIVE_INFINITY
   #seenTruncation: Truncation
   #filling: Promise<void> | undefined
-  /** Ends the watch for `signal`. */
+  /** Stops listening to `signal`. */
   #unwatch: () => void = () => {}
-  /** Calls of `next` that wait for a batch take their records in the order of the calls. */
+  /** Serves calls of `next` that wait for a batch in the order of the calls. */
   readonly #turns = new Turns()
   #wake: (() => void) | undefined
   #done = false
@@ -75,7 +75,7 @@ export class Reader implements LogReader {
     return this.#turns.busy ? undefined : this.#take()
   }
 
-  /** Nothing if the records that were fetched may have been cut. */
+  /** Takes the next decoded record; undefined if there is none, or if a cut may have removed it. */
   #take(): LogRecord | undefined {
     return this.#wasCut() ? undefined : this.#batch.take()
   }
@@ -88,7 +88,7 @@ export class Reader implements LogReader {
     return inBatches(this, (max) => this.#buffered(max), maxRecords)
   }
 
-  /** At most `max` of the records that are decoded. */
+  /** Takes at most `max` of the decoded records. */
   #buffered(max: number): LogRecord[] {
     return this.#turns.busy || this.#wasCut() ? [] : this.#batch.takeUpTo(max)
   }
@@ -121,14 +121,14 @@ export class Reader implements LogReader {
     return DONE
   }
 
-  /** Makes the next batch ready, or finishes. */
+  /** Installs the next batch, or finishes the iteration. */
   async #fill(): Promise<void> {
     if (this.#fetcher === undefined) await this.#open()
     while (!this.#done) {
       this.#source.look()
       if (this.#wasCut()) {
         await this.#afterTruncation()
-        continue // another cut may have come meanwhile
+        continue // there may have been another cut meanwhile
       }
       const { ended } = this.#source
       const limit = this.#limit()
@@ -151,7 +151,7 @@ export class Reader implements LogReader {
         continue
       }
       if (fetch.limit !== limit) continue
-      if (limit !== -1) throw outOfRange(`record ${this.#position} is gone: the log was cut while it was read`)
+      if (limit !== -1) throw outOfRange(`record ${this.#position} was cut from the log while it was read`)
       await this.#more(limit, ended)
     }
   }
@@ -165,12 +165,12 @@ export class Reader implements LogReader {
       const since = this.#options.since === undefined ? 0 : await this.#seqAt(this.#options.since)
       const until =
         this.#options.until === undefined ? Number.POSITIVE_INFINITY : await this.#seqAt(this.#options.until)
-      // Facts learned before a cut are not valid for the log after it.
+      // If the log was cut meanwhile, the values above may be wrong for the shorter log.
       this.#source.look()
       if (this.#wasCut()) continue
       const from = Math.max(this.#options.from ?? first, since)
-      if (from < first) throw outOfRange(`records before ${first} have been trimmed; can't read from ${from}`)
-      if (from > next) throw outOfRange(`the log ends before ${next}; can't read from ${from}`)
+      if (from < first) throw outOfRange(`cannot read from ${from}: records before ${first} were trimmed`)
+      if (from > next) throw outOfRange(`cannot read from ${from}: the log's next seq is ${next}`)
       this.#stop = Math.min(this.#stop, until)
       this.#begin = from
       this.#batch.dropUntil(from)
@@ -181,7 +181,7 @@ export class Reader implements LogReader {
         await this.#openAt(from, await batches)
         return
       } catch (error) {
-        // The log may have been trimmed between the two calls: look again where it begins now.
+        // The log may have been trimmed after `range` returned its first seq. Without `from`, get the new first seq.
         if (this.#options.from !== undefined || attempt++ === 3 || !isCode(error, 'ERR_DURLOG_OUT_OF_RANGE'))
           throw error
       }
@@ -196,7 +196,7 @@ export class Reader implements LogReader {
     return this.#options.follow ? this.#source.followLimit(this.#durableOnly) : this.#end
   }
 
-  /** The requested batch; undefined if damage was skipped instead or a cut made it void. */
+  /** Returns the requested batch; undefined if damage was skipped instead, or if a cut happened meanwhile. */
   async #receive(fetch: Fetch): Promise<NativeBatch | undefined> {
     try {
       const batch = await (this.#fetcher as BatchFetcher).take(fetch)
@@ -233,13 +233,13 @@ export class Reader implements LogReader {
     const { counts } = this.#source
     counts.readRecords += batch.count
     counts.readBytes += fetcher.memory.keep(fetch.entries, batch.count)
-    // Ahead of the consumer, unless the end has just been reached.
+    // Fetch the next batch ahead of the caller, unless the end has just been reached.
     const limit = this.#limit()
     const more = limit === -1 ? batch.count > 1 : this.#position < limit
     if (more && this.#position < this.#stop) fetcher.request(this.#position, limit)
   }
 
-  /** At the end: settles when there may be records from `limit` on. Finishes if the reader does not follow or the log has `ended`. */
+  /** Waits until there may be records from `limit` on. Finishes instead if the reader does not follow or the log has `ended`. */
   async #more(limit: number, ended: boolean): Promise<void> {
     if (!this.#options.follow || ended) return this.#finish()
     await new Promise<void>((resolve, reject) => {
@@ -256,7 +256,7 @@ export class Reader implements LogReader {
     })
   }
 
-  /** Continues after a cut: records decoded ahead may have been cut, and their seqs given out again. */
+  /** Discards the decoded records after a cut, because other records may have their seqs now, and reads them again. */
   async #afterTruncation(): Promise<void> {
     const next = this.#batch.nextSeq
     const cut = this.#seenTruncation.lowestLater()
@@ -268,8 +268,8 @@ export class Reader implements LogReader {
     if (this.#done) return
     if (next === this.#begin) return this.#open()
     if (next > cut)
-      throw outOfRange(`the log was cut to end before ${cut}; this reader has delivered up to ${next - 1}`)
-    // Records after the cut are newer than the end, and than the time that `until` was looked up for.
+      throw outOfRange(`the log was cut at ${cut}, and this reader has delivered ${next - 1}: read again from ${cut}`)
+    // Exclude records appended after the cut: they are newer than the end when reading began, and than `until`.
     if (!this.#options.follow) this.#end = Math.min(this.#end, cut)
     if (this.#options.until !== undefined) this.#stop = Math.min(this.#stop, cut)
     await this.#openAt(next, memory ?? (await BatchMemory.make()))

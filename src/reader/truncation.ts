@@ -1,6 +1,6 @@
-/** One truncation of a log's end. Each links to the next, so that a holder of one sees all later ones. */
+/** A truncation of a log's end. Each object links to the next one, so that a holder of one object finds all later ones. */
 export class Truncation {
-  /** The log's next seq after it. */
+  /** The log's next seq right after this truncation. */
   readonly nextSeq: number
   #later: Truncation | undefined
 
@@ -13,7 +13,7 @@ export class Truncation {
     return this.#later
   }
 
-  /** The lowest next seq of the cuts after this one; Infinity without any. */
+  /** The lowest `nextSeq` of the truncations after this one; Infinity if there is none. */
   lowestLater(): number {
     let lowest = Number.POSITIVE_INFINITY
     for (let cut = this.#later; cut !== undefined; cut = cut.#later) lowest = Math.min(lowest, cut.nextSeq)

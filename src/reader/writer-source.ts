@@ -2,7 +2,7 @@ import { Counter } from '../native/log.js'
 import { checkHeld, type ReadCounts, type ReadSource } from './read-source.js'
 import { Truncation } from './truncation.js'
 
-/** The source of a log that this process writes: its counters, and a wake-up when they change. */
+/** The source of a log that only this process writes. Its bounds are the core's counters; `wake` notifies its followers. */
 export class WriterSource implements ReadSource {
   readonly dir: string
   readonly salvage: boolean
@@ -60,7 +60,7 @@ export class WriterSource implements ReadSource {
     for (const done of waiting) done()
   }
 
-  /** Awaits a truncation; readers are notified before the caller's promise settles. */
+  /** Awaits `truncation` and returns its result. Notifies the readers before the promise of the caller settles. */
   async cut(truncation: Promise<number>): Promise<number> {
     this.#cutting = truncation.catch(() => {})
     const nextSeq = await truncation

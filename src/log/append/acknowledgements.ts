@@ -5,19 +5,19 @@ import type { DurlogError } from '../../errors.js'
 import { Counter, type NativeFailure } from '../../native/log.js'
 import { type Resolve, Waiters } from './waiters.js'
 
-/** Most promises that `settle` resolves within one turn of the event loop. They take about a millisecond. */
+/** The largest number of promises that `settle` resolves in one turn of the event loop, which takes about a millisecond. */
 const MAX_SETTLED_IN_TURN = 1024
-/** Calls that settle at once may take this long within one turn. */
+/** The time that calls which settle at once may take in one turn of the event loop. */
 const MAX_IMMEDIATE_MS = 1
-/** The clock is read after calls of this cost: a call costs 1, and 1 more for each KiB and for each record of a batch. */
+/** The clock is read each time the cost of calls reaches this. A call costs 1 for each record and 1 for each KiB. */
 const COST_PER_LOOK = 64
 const BYTES_PER_COST = 1024
-/** A level's counter has this index plus the level's code. */
+/** The index of a level's counter is this plus the level's code. */
 const FIRST_LEVEL_COUNTER = Counter.memoryEnd
 
 export class Acknowledgements {
   readonly #counters: Float64Array
-  /** By level. */
+  /** Indexed by the level's code. */
   readonly #waiters: readonly [Waiters, Waiters, Waiters, Waiters] = [
     new Waiters(),
     new Waiters(),
@@ -25,16 +25,16 @@ export class Acknowledgements {
     new Waiters(),
   ]
   readonly #onTurn: () => void
-  /** The cost of the calls that have settled at once since the clock was read. */
+  /** The total cost of the calls that settled at once after the clock was last read. */
   #cost = 0
-  /** The time from which no call of this turn settles at once; undefined until the clock has been read in this turn. */
+  /** The time after which no call settles at once in this turn; undefined until the clock has been read in this turn. */
   #deadline: number | undefined
   /** Resolve functions of the calls that wait for the next turn. */
   #yielding: (() => void)[] = []
   #settledInTurn = 0
   #turnScheduled = false
 
-  /** Calls `onTurn` in the next turn of the event loop if this one has settled as many promises as it may. */
+  /** If a turn of the event loop has settled its largest number of promises, `onTurn` is called in the next turn. */
   constructor(counters: Float64Array, onTurn: () => void) {
     this.#counters = counters
     this.#onTurn = onTurn
@@ -45,34 +45,34 @@ export class Acknowledgements {
     return memory.size + async.size + sync.size + full.size
   }
 
-  /** Every record below the result has reached `level`. */
+  /** Returns the exclusive end of the records that have reached `level`. */
   end(level: number): number {
     return this.#counters[FIRST_LEVEL_COUNTER + level] as number
   }
 
-  /** Settles with `seq` once it has reached `level`. `bytes` and `records` are the size of the append. */
+  /** Resolves with `seq` once that record has reached `level`. `bytes` and `records` are the size of the append. */
   wait(seq: number, level: number, bytes: number, records: number): Promise<number> {
     if (this.end(level) > seq && this.#mayContinue(records + bytes / BYTES_PER_COST)) return Promise.resolve(seq)
     return (this.#waiters[level] as Waiters).wait(seq)
   }
 
-  /** Calls `resolve`, which does not call the log, once `seq` has reached `level` or its commit has failed. */
+  /** Calls `resolve` once `seq` has reached `level` or its commit has failed. `resolve` must not call the log. */
   notify(seq: number, level: number, resolve: Resolve): void {
     ;(this.#waiters[level] as Waiters).add(seq, resolve)
   }
 
-  /** Settles at once, or in the next turn of the event loop if calls have taken long enough in this one. */
+  /** Resolves at once, or in the next turn of the event loop if the calls of this turn have used up its time. */
   turn(): Promise<void> {
     return this.turnAfter(0) ?? Promise.resolve()
   }
 
-  /** After an append of `bytes`: undefined if this turn of the event loop may make more; else settles in the next. */
+  /** After an append of `bytes`: undefined if this turn of the event loop may make more appends; otherwise resolves in the next. */
   turnAfter(bytes: number): Promise<void> | undefined {
     if (this.#mayContinue(1 + bytes / BYTES_PER_COST)) return undefined
     return new Promise((resolve) => this.#yielding.push(resolve))
   }
 
-  /** Whether a call may settle at once. A loop of awaited calls that all settle at once would block the event loop. */
+  /** Whether a call may settle at once. Without a limit, a loop of awaited calls that settle at once would block the event loop. */
   #mayContinue(cost: number): boolean {
     this.#cost += cost
     if (this.#cost < COST_PER_LOOK) return true
@@ -98,14 +98,14 @@ export class Acknowledgements {
     }
   }
 
-  /** Notes that the event loop has turned, so that the full number of promises may be settled again. */
+  /** Notes that a new turn of the event loop has begun, in which the full number of promises may be settled. */
   startTurn(): void {
     this.#settledInTurn = 0
   }
 
-  /** Rejects the appends of a failed commit; first settles those whose level was reached before. */
+  /** Rejects the appends of a failed commit. First settles the appends whose level was reached before the failure. */
   fail(failure: NativeFailure, errorFor: (seq: number) => DurlogError): void {
-    // Seqs from the failed one on that have been reached since then belong to other records.
+    // A counter beyond `failure.firstSeq` counts later records: the seqs of the failed ones have been assigned again.
     const end = failure.latched ? Number.POSITIVE_INFINITY : failure.firstSeq
     for (const [level, waiters] of this.#waiters.entries()) waiters.settle(Math.min(end, this.end(level)))
     // A latched log reaches no further level.

@@ -1,16 +1,16 @@
-/** Appends several records in order, and none after the first that fails: for streams and the command line. */
+/** Appends several records in order, and nothing after the first record that fails: for streams and the command line. */
 import { outcomeOfCall } from '../../errors.js'
 import type { Payload } from '../../types.js'
 import type { WritePipeline } from './write-pipeline.js'
 
-/** How many records of an append in order were stored. */
+/** The result of `appendInOrder`. */
 export interface Reached {
-  /** How many have reached their level, counted from the first. */
+  /** The number of records, counted from the first, that have reached their level. */
   reached: number
-  /** The seqs of the first and the last of these; -1 if there are none. */
+  /** The seqs of the first and the last record that have reached their level; -1 if none has. */
   firstSeq: number
   lastSeq: number
-  /** The error of the record after them. */
+  /** The error of the first record that has not reached its level; undefined if all have. */
   failure: { error: unknown } | undefined
 }
 
@@ -30,8 +30,8 @@ export async function appendInOrder(
     const framed: Promise<number>[] = []
     const { failures } = pipeline
     const isFramed = (): boolean => reached + framed.length === list.length
-    // The core frames nothing in a call that reports a failed commit. The rest is framed only if none of the framed
-    // records failed with that commit.
+    // A call that reports a failed commit frames nothing. In that case the remaining records are framed only after all
+    // records that were framed before have reached their level.
     const frameInTurn = (): Promise<void> | undefined => {
       while (!isFramed()) {
         const next = reached + framed.length

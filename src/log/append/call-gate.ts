@@ -1,4 +1,4 @@
-/** Decides whether a call goes to the core at once, waits for its turn, or is the only one. */
+/** Decides whether a call goes to the core at once, waits for its turn, or runs alone. */
 import { closedError, type DurlogError } from '../../errors.js'
 import { CallQueue } from './call-queue.js'
 import { ExclusiveCall } from './exclusive-call.js'
@@ -7,11 +7,11 @@ import { ExclusiveCall } from './exclusive-call.js'
 export interface GateHost {
   /** Whether all appends have settled. */
   isSettled(): boolean
-  /** Whether every record is synced, or never will be. If not, requests a sync. */
+  /** Whether every record is synced, or can never be synced because the log is latched. If neither, requests a sync. */
   isSynced(): boolean
-  /** A call waits, or may start now. */
+  /** A call waits, or may be able to start now. */
   onWaiting(): void
-  /** The call that was alone has ended; the waiting calls start after this. */
+  /** The call that ran alone has ended. The waiting calls start after this method returns. */
   onAloneEnded(): void
 }
 
@@ -19,11 +19,11 @@ export class CallGate {
   readonly #dir: string
   readonly #host: GateHost
   readonly #held = new CallQueue(() => this.admit())
-  /** Calls go to the core at once. If not, others wait already or the log is closing. */
+  /** Whether calls go to the core at once. False while calls wait or once the log is closing. */
   isOpen = true
-  /** `close` was called. */
+  /** Whether `close` was called. */
   isClosed = false
-  /** A call is alone in the core, or the core is closed. */
+  /** Whether a call runs alone in the core, or the core is closed. */
   isSuspended = false
 
   constructor(dir: string, host: GateHost) {
@@ -45,16 +45,16 @@ export class CallGate {
   }
 
   /**
-   * Calls `start` at once if no call waits, else in its turn. While it returns undefined, calls it again after each
-   * progress.
+   * Calls `start` at once if no call waits, otherwise in its turn. If `start` returns undefined, calls it again after each
+   * progress of the log until it returns a promise.
    */
   inOrder<T>(start: () => Promise<T> | undefined): Promise<T> {
     return (this.isOpen ? start() : undefined) ?? this.hold(start)
   }
 
   /**
-   * Runs `work` once all earlier calls have settled; later calls wait until it has ended. With `syncedFirst`, every
-   * record is synced before `work` starts, unless it never will be. After `final` work the core is not called again.
+   * Runs `work` once all earlier calls have settled; later calls wait until it has ended. With `syncedFirst`, `work` starts
+   * only after every record is synced, or after that sync has failed. With `final`, the core is not called after `work`.
    */
   alone<T>(work: () => Promise<T>, options: { syncedFirst?: boolean; final?: boolean } = {}): Promise<T> {
     if (this.isClosed) return Promise.reject(closedError(this.#dir))
@@ -73,7 +73,7 @@ export class CallGate {
       this.#host.onWaiting()
     }
     return new Promise((resolve, reject) => {
-      // A `work` that throws rejects the promise too.
+      // In an async function, so that an exception of `work` rejects the promise too.
       const run = (): Promise<void> => (async () => work())().then(resolve, reject)
       this.#held.push(new ExclusiveCall(ready, run, onEnd))
       this.isOpen = false

@@ -5,19 +5,19 @@ import { type DurlogError, outcomeOfCall } from '../../errors.js'
 import { onAbort } from '../../options/abort-signal.js'
 import { LinkedQueue } from './linked-queue.js'
 
-/** A call that waits for room, or for everything before it to settle. */
+/** A call that waits for room, or for all earlier calls to settle. */
 export interface QueuedCall {
-  /** If a commit fails while the call waits, the call does not fail. */
+  /** Whether the call stays in the queue if a commit fails while it waits. */
   readonly outlivesFailure: boolean
-  /** Starts the call if possible; true once it may leave the queue. Runs no code of the caller. */
+  /** Starts the call if possible. Returns true once the call may leave the queue. Runs no code of the caller. */
   admit(): boolean
-  /** A commit failed; the call is no longer in the queue. `rejection` makes its result. */
+  /** Ends the call with the result of `rejection`, because a commit failed. The call is no longer in the queue. */
   fail(rejection: () => Promise<never>): void
 }
 
 /**
- * Waiting calls, in the order in which they were made: none starts before the previous one. A failure that is reported
- * while a call is being admitted takes effect after its `admit` has returned.
+ * Waiting calls, in the order in which they were made: no call starts before an earlier one. A failure that is reported while a
+ * call is being admitted takes effect after the `admit` of that call has returned.
  */
 export class CallQueue {
   readonly #calls = new LinkedQueue<QueuedCall>()
@@ -26,7 +26,7 @@ export class CallQueue {
   #failure: DurlogError | undefined
   readonly #onLeft: () => void
 
-  /** Calls `onLeft` when a signal has removed a call: the next one may be able to start. */
+  /** `onLeft` is called after an aborted signal has removed a call: the next call may be able to start. */
   constructor(onLeft: () => void) {
     this.#onLeft = onLeft
   }
@@ -39,7 +39,7 @@ export class CallQueue {
     this.#calls.push(call)
   }
 
-  /** Starts every call that can start. A nested call does nothing, as the outer one continues. */
+  /** Starts every call that can start. A nested invocation does nothing, because the outer one continues. */
   admit(): void {
     if (this.#admitting) return
     this.#admitting = true
@@ -58,7 +58,7 @@ export class CallQueue {
     this.#admitting = false
   }
 
-  /** Fails every waiting call, except those that outlive it and one that is being admitted and starts. */
+  /** Fails every waiting call, except calls with `outlivesFailure` and a call that is being admitted and starts. */
   fail(error: DurlogError): void {
     if (this.#admitting) this.#failure ??= error
     else this.#failAll(error)
@@ -72,8 +72,8 @@ export class CallQueue {
   }
 
   /**
-   * Calls `start` when its turn has come, and again at each `admit` while it returns undefined. With `outlivesFailure`,
-   * a commit that fails meanwhile does not fail the call.
+   * Calls `start` when its turn has come, and again at each `admit` until it returns a promise. With `outlivesFailure`, a
+   * commit that fails while the call waits does not fail the call.
    */
   hold<T>(start: () => Promise<T> | undefined, signal?: AbortSignal, outlivesFailure = false): Promise<T> {
     return new Promise((resolve, reject) => {

@@ -11,7 +11,7 @@ export class CommitDelay {
     this.#start = start
   }
 
-  /** Starts the commit after the delay, unless a commit is waiting already. */
+  /** Starts a commit after the delay, unless a commit is already waiting for its delay. */
   request(): void {
     if (this.#waiting) return
     this.#waiting = true
@@ -19,7 +19,7 @@ export class CommitDelay {
       setTimeout(this.#startNow, Math.round(this.#micros / 1000))
       return
     }
-    // Timers count whole milliseconds; for less, let the event loop turn until it is time.
+    // Timers have a resolution of one millisecond. For a shorter delay, check the clock in every turn of the event loop.
     const due = performance.now() + this.#micros / 1000
     const turn = (): void => {
       if (performance.now() >= due) this.#startNow()

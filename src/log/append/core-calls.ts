@@ -1,4 +1,4 @@
-/** The calls of the core that change a log, and the events that they leave. */
+/** The calls of the core that change a log, and the events that these calls queue. */
 import { DurlogError, isCode, outcomeOfCall, terminatedError } from '../../errors.js'
 import {
   Counter,
@@ -16,16 +16,16 @@ const CLOCK_TIME = -1
 
 export type CoreEvent = NativeFailure | NativeStall | NativeRotation
 
-/** The seq of the last record that a call appended, or the reason why there was no room. */
+/** The seq of the last record that a call appended, or, if there was no room, the reason. */
 export type SeqOrRefusal = number | string
 
-/** After each call `onEvent` gets the events that it has left. */
+/** After each call of the core, `onEvent` receives the events that the call has queued. */
 export class CoreCalls {
   readonly #dir: string
   readonly #native: NativeLog | NativeSharedLog
   readonly #counters: Float64Array
   readonly #onEvent: (event: CoreEvent) => void
-  /** The last value read of the core's counter of accepted calls. */
+  /** The core's counter of accepted calls when it was last read. */
   #accepted = 0
 
   constructor(dir: string, native: NativeLog | NativeSharedLog, onEvent: (event: CoreEvent) => void) {
@@ -102,7 +102,7 @@ export class CoreCalls {
 
   writeVoid(seqs: number, timestamp: number): SeqOrRefusal {
     const native = this.#native
-    if (native.shared) throw new DurlogError('ERR_DURLOG_UNSUPPORTED', 'a log that is restored is not shared')
+    if (native.shared) throw new DurlogError('ERR_DURLOG_UNSUPPORTED', 'a log that is being restored cannot be shared')
     return this.#inCall(() => native.writeVoid(seqs, timestamp))
   }
 
@@ -122,20 +122,20 @@ export class CoreCalls {
     this.#native.requestSync(level)
   }
 
-  /** Begins a commit if one is wanted and none is running. */
+  /** Begins a commit if there is work for one and no commit is running. */
   pump(): void {
     this.#native.pump()
     this.takeEvents()
   }
 
-  /** Updates the counters of a shared log, which lack the work of other writers. */
+  /** In a shared log, updates the counters with the progress of the other writers. */
   look(): void {
     if (this.#native.shared) this.#native.look()
   }
 
   /**
-   * Called after every call that may commit, before waiting for the appended record: a failed group may have freed the
-   * record's seq for reuse.
+   * Reports the queued events. Called after every call that may commit, before the appended record gets a promise: a failure
+   * rejects the promises of earlier records, and the new record may have one of their seqs.
    */
   takeEvents(): void {
     if ((this.#counters[Counter.events] as number) === 0) return
@@ -150,7 +150,7 @@ export class CoreCalls {
     return this.#counters[index] as number
   }
 
-  /** The calls for single records are written out: they take no function. */
+  /** The calls for single records repeat this code instead of using it, because a closure for each call would cost time. */
   #inCall(call: () => string | undefined, expectedSeq?: number): SeqOrRefusal {
     let refused: string | undefined
     try {
@@ -163,13 +163,13 @@ export class CoreCalls {
     return refused ?? this.#acceptedSeq()
   }
 
-  /** Adds both seqs to the error if the core has refused the expected one: the counters hold the next seq. */
+  /** If the core has refused the expected seq, returns an error with both seqs: the log's next seq is in the counters. */
   #withConflict(error: unknown, expectedSeq: number | undefined): unknown {
     const conflict = isCode(error, 'ERR_DURLOG_SEQ_CONFLICT')
     return conflict && expectedSeq !== undefined ? seqConflict(this.nextSeq, expectedSeq) : error
   }
 
-  /** The last seq of the log, after a call that was not refused. Throws if the core has not done the call. */
+  /** Returns the last seq of the log after a call that was not refused. Throws if the core did not execute the call. */
   #acceptedSeq(): number {
     const accepted = this.counter(Counter.accepted)
     if (accepted === this.#accepted) throw terminatedError(this.#dir)
@@ -181,12 +181,12 @@ export class CoreCalls {
 function seqConflict(nextSeq: number, seq: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_SEQ_CONFLICT',
-    `the next record gets seq ${nextSeq}, not ${seq} (expectedSeq): read the records appended meanwhile, then decide again`,
+    `the log's next seq is ${nextSeq}, not ${seq} (expectedSeq): read the records appended meanwhile, then decide again`,
     { nextSeq },
   )
 }
 
-/** The error of a call that may not wait. */
+/** The error of a call that cannot wait for room. */
 export function noRoom(reason: string): DurlogError {
   return new DurlogError('ERR_DURLOG_BACKPRESSURE', `no room for now: ${reason}; "await log.drain()" and try again`)
 }

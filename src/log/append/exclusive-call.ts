@@ -1,5 +1,6 @@
 /**
- * A call during which no other call may run, such as a truncation. It keeps its place in the queue until it has ended.
+ * A call during which no other call may run, such as a truncation. It stays in the queue, and so blocks later calls, until it
+ * has ended.
  */
 import type { QueuedCall } from './call-queue.js'
 
@@ -12,7 +13,7 @@ export class ExclusiveCall implements QueuedCall {
   #state: 'waiting' | 'running' | 'ended' = 'waiting'
 
   /**
-   * Starts `work`, which never rejects, at the first `admit` for which `ready` is true; calls `onEnd` when it has
+   * `work` starts at the first `admit` at which `ready` returns true, and must never reject. `onEnd` is called when `work` has
    * ended.
    */
   constructor(ready: () => boolean, work: () => Promise<void>, onEnd: () => void) {

@@ -1,4 +1,4 @@
-/** A queue that any of its items can leave; every operation takes constant time. */
+/** A queue from which any item can be removed in constant time. */
 
 interface Entry<T> {
   readonly item: T

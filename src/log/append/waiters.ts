@@ -1,9 +1,9 @@
-/** Promises that wait for a seq to reach one level, oldest first, in parallel arrays on a ring. */
+/** Promises that wait for a seq to reach one level, oldest first, in two parallel ring buffers. */
 
-/** Called with the seq, or with a rejection if its commit failed; and with the seq again. */
+/** `outcome` is the seq, or a rejected promise if the commit of the record failed. */
 export type Resolve = (outcome: number | Promise<never>, seq: number) => void
 
-// One executor for every promise: a closure each would cost as much as the promise.
+// All promises share one executor: a closure for each would cost as much as the promise.
 let lastResolve: Resolve
 function capture(resolve: Resolve): void {
   lastResolve = resolve
@@ -22,14 +22,14 @@ export class Waiters {
     return this.#size
   }
 
-  /** A promise for `seq`, which must not be below that of an earlier call. */
+  /** Returns a promise for `seq`, which must not be lower than the seq of an earlier call. */
   wait(seq: number): Promise<number> {
     const promise = new Promise<number>(capture)
     this.add(seq, lastResolve)
     return promise
   }
 
-  /** As `wait`, with a function in place of a promise. */
+  /** As `wait`, but calls a function instead of settling a promise. */
   add(seq: number, resolve: Resolve): void {
     if (this.#size > this.#mask) this.#grow()
     const slot = (this.#head + this.#size) & this.#mask
@@ -38,7 +38,7 @@ export class Waiters {
     this.#size++
   }
 
-  /** Resolves at most `limit` waiters whose seq is below `reached`, each with its own seq; returns how many. */
+  /** Resolves at most `limit` waiters whose seq is below `reached`, each with its seq. Returns the number of resolved waiters. */
   settle(reached: number, limit: number = Number.POSITIVE_INFINITY): number {
     let settled = 0
     while (this.#size > 0 && settled < limit) {
@@ -55,7 +55,7 @@ export class Waiters {
     return settled
   }
 
-  /** Settles every waiter from `firstSeq` on, oldest first, with the rejection that `rejectionOf` makes of its seq. */
+  /** Rejects every waiter from `firstSeq` on, oldest first, with the promise that `rejectionOf` returns for its seq. */
   rejectFrom(firstSeq: number, rejectionOf: (seq: number) => Promise<never>): void {
     let kept = this.#size
     while (kept > 0 && (this.#seqs[(this.#head + kept - 1) & this.#mask] as number) >= firstSeq) kept--

@@ -1,6 +1,6 @@
 /**
- * The path of every call that changes the log. A call is framed at once, or waits for room and for the earlier calls. A
- * commit starts when the current turn of the event loop has made its calls. A promise settles once its level is reached.
+ * The path of every call that changes the log. The record of a call is framed at once, or waits for room and for earlier calls.
+ * A commit starts at the end of the turn of the event loop that made the calls. A promise settles once its level is reached.
  */
 import { setImmediate } from 'node:timers'
 import { closedError, type DurlogError, latchedError, stalledError, withOutcome } from '../../errors.js'
@@ -23,7 +23,7 @@ import type { Resolve } from './waiters.js'
 
 /** The pipeline calls these methods, but never from within a call that changes the log. */
 export interface PipelineListener {
-  /** The ends of the log may have moved: at memory, synced, or both. */
+  /** The end of the records at `memory`, the end of the synced records, or both, may have moved. */
   onMoved(): void
   onRotated(firstSeq: number): void
   onLatched(error: DurlogError): void
@@ -112,7 +112,7 @@ export class WritePipeline {
     this.#now(() => this.#core.writeVoid(seqs, timestamp))
   }
 
-  /** Makes a call that does its work before it returns, or throws. */
+  /** Makes a call that cannot wait: it completes before it returns, or throws. */
   #now<T extends number | BatchRange>(call: () => T | string): T {
     if (!this.#gate.isOpen) throw this.#refusal()
     try {
@@ -176,7 +176,7 @@ export class WritePipeline {
     return this.#acknowledgements.turnAfter(bytes)
   }
 
-  /** Frames a record in the core and returns its promise; undefined if the core has no room. */
+  /** Frames a record in the core and returns its promise. Returns undefined if the core has no room. */
   frame(data: Payload, call: AppendCall): Promise<number> | undefined {
     const seq = this.#core.append(data, call)
     return typeof seq === 'number' ? this.#acknowledged(seq, call.level, data.length) : undefined
@@ -199,7 +199,7 @@ export class WritePipeline {
     }
   }
 
-  /** Called when a job of the core is done, on the log's own thread, between two turns of the event loop. */
+  /** Called on the log's JavaScript thread, between two turns of the event loop, when a job of the core has ended. */
   onProgress(): void {
     this.#acknowledgements.startTurn()
     this.#core.takeEvents()
@@ -220,7 +220,7 @@ export class WritePipeline {
     const last = this.#core.nextSeq - 1
     if (this.#core.counter(Counter.syncedEnd) > last || this.#core.counter(Counter.latched) !== 0) return true
     this.#core.requestSync(LEVELS.sync)
-    // If the sync fails, the core refuses the call, or syncs within it.
+    // If the sync fails, the call that waits for it runs anyway: the core then refuses that call, or syncs during it.
     this.#acknowledged(last, LEVELS.sync).catch(() => {})
     return false
   }
@@ -236,8 +236,8 @@ export class WritePipeline {
   }
 
   /**
-   * Schedules the next commit for when this turn of the event loop has made its appends: those of other callbacks, as of a
-   * server's connections, and those of the continuations of settled promises.
+   * Schedules the next commit for the end of this turn of the event loop, so that it includes the appends of other callbacks,
+   * such as those of a server's other connections, and of code that awaited promises settled in this turn.
    */
   #scheduleTick(): void {
     if (this.#tickScheduled) return
@@ -273,7 +273,7 @@ export class WritePipeline {
     if (failure.latched) process.nextTick(() => this.#listener.onLatched(failure.error))
   }
 
-  /** If the log is closing, gives up the calls that wait for another process that makes no progress. */
+  /** If the log is closing and the stall lasts, rejects the calls that wait for the stalled process. */
   #onStalled({ stalledPid: pid, firstSeq: seq, lasts }: NativeStall): void {
     process.nextTick(() => this.#listener.onStalled({ pid, seq }))
     if (!this.#gate.isClosed || this.#gate.isSuspended || !lasts) return
@@ -284,7 +284,7 @@ export class WritePipeline {
     this.#scheduleTick()
   }
 
-  /** The error of a call that may not wait, while other calls wait. */
+  /** The error of a call that cannot wait, while other calls wait or the log is closed. */
   #refusal(): DurlogError {
     return this.#gate.isClosed ? closedError(this.#dir) : noRoom(`calls waiting for room: ${this.#gate.waiting}`)
   }

@@ -1,4 +1,4 @@
-/** Changes of a log's files other than appends: one at a time, with its retention among them. */
+/** Changes of a log's files other than appends: trims, truncations, rotations and retention, one at a time. */
 import { closedError, DurlogError, invalidArgument } from '../../errors.js'
 import {
   Counter,
@@ -22,16 +22,16 @@ export interface ChangingLog {
   readonly dir: string
   readonly uuid: string
   readonly native: NativeWriter
-  /** Undefined for a shared log, whose only possible change is a trim. */
+  /** Undefined for a shared log, which allows only trims. */
   readonly unshared: { native: NativeLog; source: WriterSource } | undefined
   readonly pipeline: WritePipeline
   readonly reads: LogReads
-  /** Called before any append after the cut, which removed `records` records. */
+  /** A cut removed `records` records. Called before any later append. */
   onCut(nextSeq: number, records: number): void
 }
 
 export interface ChangeListener {
-  /** Segments were removed; the log began at `from` before. */
+  /** Segments were removed; `from` was the log's first seq before that. */
   onTrimmed(from: number): void
   onOverrun(overrun: CursorOverrun): void
   onRetentionFailed(error: DurlogError): void
@@ -72,7 +72,7 @@ export class FileChanges implements RetentionHost {
     })
   }
 
-  /** Serves every request, even if another one fails. */
+  /** Serves every request, even if one of them fails; then throws the first error. */
   async #takeRequests(names: readonly string[]): Promise<void> {
     const failures: unknown[] = []
     for (const name of names) await this.#takeRequest(name).catch((error: unknown) => failures.push(error))
@@ -80,8 +80,8 @@ export class FileChanges implements RetentionHost {
   }
 
   /**
-   * If the process dies before the request is removed, it is served again without effect, as the segments are already
-   * removed.
+   * Serves the request, then removes it. If the process dies in between, the request is served again later, which has no effect
+   * because its segments are already removed.
    */
   async #takeRequest(name: string): Promise<void> {
     const { dir, uuid, native, unshared } = this.#log
@@ -106,7 +106,7 @@ export class FileChanges implements RetentionHost {
     checkSeq('seq', seq)
     const trim = (): Promise<number> => this.#turns.take(() => this.#trim(seq))
     if (this.#log.unshared !== undefined) return this.#log.pipeline.alone(trim)
-    // A shared log is trimmed while its members append, including this one, because another member may delay the trim.
+    // In a shared log, appends do not wait for a trim, because another member may delay the trim.
     if (this.#closed) throw closedError(this.#log.dir)
     return trim()
   }
@@ -121,7 +121,7 @@ export class FileChanges implements RetentionHost {
       this.#log.onCut(nextSeq, next - nextSeq)
       return nextSeq
     }
-    // Synced before the cut: the core would sync in the call and block this thread.
+    // With `syncedFirst`, because the core would otherwise sync in the call and block this thread.
     return pipeline.alone(() => this.#turns.take(cut), { syncedFirst: true })
   }
 
@@ -135,7 +135,7 @@ export class FileChanges implements RetentionHost {
     return this.#retention.applyRetention()
   }
 
-  /** Appends continue meanwhile: the active segment, and any that is not synced, is not removed. */
+  /** Appends continue during the pass, because it removes neither the active segment nor a segment that is not synced. */
   retainOnce(policy: NativeRetentionPolicy): Promise<NativeRetentionPlan> {
     return this.#turns.take(async () => {
       if (this.#closed) throw closedError(this.#log.dir)
@@ -163,7 +163,7 @@ export class FileChanges implements RetentionHost {
     this.#retention?.onRotated()
   }
 
-  /** As the last change. */
+  /** Runs `closeFiles` as the last change. */
   close(closeFiles: () => Promise<void>): Promise<void> {
     this.#closed = true
     this.#stopTicker()
@@ -181,7 +181,7 @@ export class FileChanges implements RetentionHost {
     if (this.#log.unshared !== undefined) return this.#log.unshared
     throw new DurlogError(
       'ERR_DURLOG_UNSUPPORTED',
-      `${method} needs the log alone: close it in every process, and open it without "shared"`,
+      `${method} is not possible in a shared log: close the log in every process, then open it without "shared"`,
     )
   }
 }

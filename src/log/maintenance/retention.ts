@@ -1,5 +1,5 @@
 /**
- * Removes the segments that a log's retention allows to remove: after a segment is sealed, at intervals, and on
+ * Removes the segments that a log's retention policy allows to remove: after a segment is sealed, at intervals, and on
  * request.
  */
 import { DurlogError } from '../../errors.js'
@@ -7,16 +7,17 @@ import type { NativeRetentionPlan, NativeRetentionPolicy } from '../../native/lo
 import { Turns } from '../../turns.js'
 import type { CursorOverrun } from '../../types.js'
 
+/** The longest interval between two passes, in ticks of a second. */
 const MAX_TICKS_BETWEEN = 60
-/** A record is removed late by at most this part of `maxAgeMs`, or by a minute. */
+/** The interval between two passes is `maxAgeMs` divided by this. */
 const AGE_PART = 8
 
 /** The log whose records are removed. */
 export interface RetentionHost {
   readonly firstSeq: number
-  /** No record is removed from a log that is closed, or whose end on the device is unknown. */
+  /** Whether the log is closed or latched. No records are removed from such a log. */
   readonly ended: boolean
-  /** Plans and removes; no other change of the files happens in between. */
+  /** Plans a pass and removes its segments, with no other change of the files in between. */
   retainOnce(policy: NativeRetentionPolicy): Promise<NativeRetentionPlan>
   /** As `retainOnce`; appends wait until it has ended. */
   retainAlone(policy: NativeRetentionPolicy): Promise<NativeRetentionPlan>
@@ -31,10 +32,10 @@ export class Retention {
   readonly #passes = new Turns()
   readonly #ticksBetween: number
   #ticksLeft = 0
-  /** A pass in the background has not begun yet. */
+  /** Whether a background pass is scheduled and has not begun yet. */
   #wanted = false
-  /** How many passes in the background have not ended. */
-  #behind = 0
+  /** The number of background passes that have not ended. */
+  #running = 0
 
   constructor(host: RetentionHost, policy: NativeRetentionPolicy) {
     this.#host = host
@@ -44,26 +45,26 @@ export class Retention {
       policy.maxAgeMs === -1 ? Number.POSITIVE_INFINITY : Math.max(1, Math.min(MAX_TICKS_BETWEEN, ticks))
   }
 
-  /** Makes a pass that begins after this call; settles with the log's first seq. */
+  /** Makes a pass that begins after this call; resolves with the log's first seq. */
   applyRetention(): Promise<number> {
     return this.#passes.take(() => this.#pass())
   }
 
   /**
-   * Makes a pass at once only if bytes are limited, because a log with small segments may seal many in a second. If the
-   * pass of an earlier segment has not ended, appends wait for this one: the limit includes room for one segment only.
+   * With `maxBytes`, makes a pass after each sealed segment, because a log with small segments may seal many in a second. If an
+   * earlier pass has not ended, appends wait for this pass: the limit includes space for only one segment beyond the next.
    */
   onRotated(): void {
     if (this.#policy.maxBytes === -1) return
-    if (this.#behind === 0) this.#retainBeside()
+    if (this.#running === 0) this.#schedulePass()
     else this.#inBackground(this.#once(() => this.#host.retainAlone(this.#policy)))
   }
 
   onTick(): void {
-    if (--this.#ticksLeft <= 0) this.#retainBeside()
+    if (--this.#ticksLeft <= 0) this.#schedulePass()
   }
 
-  #retainBeside(): void {
+  #schedulePass(): void {
     if (this.#wanted) return
     this.#wanted = true
     const pass = (): Promise<unknown> => {
@@ -74,9 +75,9 @@ export class Retention {
   }
 
   #inBackground(pass: Promise<unknown>): void {
-    this.#behind++
+    this.#running++
     pass
-      .finally(() => this.#behind--)
+      .finally(() => this.#running--)
       .catch((error: unknown) => {
         if (this.#host.ended) return
         if (!(error instanceof DurlogError)) throw error

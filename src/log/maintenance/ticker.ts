@@ -9,8 +9,8 @@ interface Ticked {
 }
 
 /**
- * Calls `onTick` once a second, and returns a function that stops it. Does not keep the process alive, and allows an
- * unused log that was never closed to be collected.
+ * Calls `onTick` once a second. Returns a function that stops the timer. The timer does not keep the process alive, and does
+ * not prevent the garbage collection of a log that was never closed.
  */
 export function startTicker(ticked: Ticked): () => void {
   const weak = new WeakRef(ticked)

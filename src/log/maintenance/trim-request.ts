@@ -1,7 +1,7 @@
 /**
- * Requests to a log's writers to trim, each in a separate file in the log's folder: see docs/FORMAT.md. So a writer
- * that has served a request removes only that one, even if others are made meanwhile, and any number of writers may
- * serve the same one.
+ * Requests that ask a log's writers to trim. Each is a separate file in the log's folder: see docs/FORMAT.md. A writer that
+ * has served a request therefore removes only that request, even if others were made meanwhile, and any number of writers may
+ * serve the same request.
  */
 import { randomBytes } from 'node:crypto'
 import { closeSync, constants, existsSync, fstatSync, openSync, readdirSync, readSync, rmSync } from 'node:fs'
@@ -11,17 +11,17 @@ import { native } from '../../native/native.js'
 
 const NAME = /^trim-request-[0-9a-f]{16}$/
 const LINE = /^([0-9a-f-]{36}) (\d{1,16})( seal)?\n$/
-/** The longest line. A longer one is not a request. */
+/** The length up to which the line of a request is read. A longer line is not a request. */
 const MAX_BYTES = 64
-/** A request older than this that has no line yet was never finished. */
+/** A file without a valid line that is older than this is an unfinished request, and is removed. */
 const UNFINISHED_MS = 60_000
-/** Refuses links, and does not wait for a FIFO. Windows has neither flag. */
+/** Open flags that refuse symbolic links and do not wait for the writer of a FIFO. Windows has neither flag. */
 const ITSELF = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
 export interface TrimRequest {
-  /** Whole segments whose records are all below this seq are to be removed. */
+  /** The segments whose records are all below this seq are to be removed. */
   before: number
-  /** If that includes every record, the active segment is to be sealed first. */
+  /** Whether the active segment is to be sealed first if every record of the log is below `before`. */
   seal: boolean
 }
 
@@ -31,12 +31,12 @@ export async function writeTrimRequest(dir: string, uuid: string, request: TrimR
   for (;;) {
     const name = `trim-request-${randomBytes(8).toString('hex')}`
     await native.addFile(dir, name, line)
-    // A writer removes it as unfinished if this process was stopped for long before the line was written.
+    // If this process was stopped for a minute before it wrote the line, a writer has removed the file as unfinished.
     if (isTrimRequested(dir, name)) return name
   }
 }
 
-/** Makes one or two calls on this thread: once a second they cost less than a change to another thread and back. */
+/** Lists the requests. Reads the folder on this thread: once a second, that costs less than using a worker thread. */
 export function trimRequests(dir: string): string[] {
   try {
     return readdirSync(dir).filter((name) => NAME.test(name))
@@ -51,8 +51,8 @@ export function isTrimRequested(dir: string, name: string): boolean {
 }
 
 /**
- * Undefined if the request is gone or being written. A request for another log is removed, and so is one that was never
- * finished. Makes small reads on this thread, because the workers of Node's pool may all be busy.
+ * Reads a request. Undefined if the request is gone or still being written. Removes a request for another log, and a request
+ * that was never finished. Reads on this thread, because all workers of Node's pool may be busy.
  */
 export function readTrimRequest(dir: string, uuid: string, name: string): TrimRequest | undefined {
   const path = join(dir, name)
@@ -73,13 +73,13 @@ export function readTrimRequest(dir: string, uuid: string, name: string): TrimRe
     if (error instanceof DurlogError) throw error
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return undefined
-    // A link; a folder; a FIFO without a reader.
+    // ELOOP: a symbolic link. ENXIO: a socket. EISDIR: a folder, on a system that refuses to open it.
     if (code === 'ELOOP' || code === 'EISDIR' || code === 'ENXIO') throw notAFile(path)
     throw ofFileSystem(error)
   }
 }
 
-/** Removes a request that has been served. Another writer may have removed it before. */
+/** Removes a request that has been served. Succeeds if another writer has already removed it. */
 export function removeTrimRequest(dir: string, name: string): void {
   try {
     rmSync(join(dir, name), { force: true })
