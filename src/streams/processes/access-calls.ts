@@ -1,4 +1,4 @@
-/** The owner's side of `RemoteAccess`. */
+/** Answers the calls of `RemoteAccess` in the owner. */
 import type { Awaitable, KnownState, StreamView } from '../access.js'
 import { type EncodedValue, storedCodecOf } from '../encoding.js'
 import type { OwnedAccess } from '../owned-access.js'
@@ -29,7 +29,7 @@ export function isAccessCall(call: Call): call is AccessCall {
   return OPERATIONS.has(call.op)
 }
 
-/** The frame that answers the call `id`. */
+/** Returns the frame that answers the call `id`. */
 export function answerAccess(access: OwnedAccess, id: number, call: AccessCall): Awaitable<Buffer> {
   const answer = (value: unknown): Buffer => jsonFrame(FrameType.answer, id, { value })
   if (call.op === 'find') {
@@ -43,7 +43,7 @@ export function answerAccess(access: OwnedAccess, id: number, call: AccessCall):
   return answer(access.stats())
 }
 
-/** Settles when the stream is not in the state `known`, or when `signal` aborts. */
+/** Settles when the state of the stream differs from `known`, or when `signal` aborts. */
 export function changeOf(access: OwnedAccess, known: KnownState, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const forget = access.onChange(known, resolve)
@@ -54,7 +54,7 @@ export function changeOf(access: OwnedAccess, known: KnownState, signal: AbortSi
   })
 }
 
-/** A state has more members than a reader needs, and some that JSON does not have. */
+/** Only these members are sent: readers need no others, and some cannot be sent as JSON. */
 function sentView(state: StreamView): StreamView {
   const { name, created, meta, firstSeq, visible, ended, endVisible, gone, lifeMs } = state
   return { name, created, meta, firstSeq, visible, ended, endVisible, gone, lifeMs }

@@ -1,4 +1,4 @@
-/** Where the owner of a folder of streams listens. */
+/** The address at which the owner of a folder of streams listens. */
 import { createHash, randomBytes } from 'node:crypto'
 import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs'
 import { lstat, mkdir, readFile, realpath, rm, unlink, writeFile } from 'node:fs/promises'
@@ -7,18 +7,18 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { DurlogError } from '../../errors.js'
 
-/** The room for the path of a socket, on every system. */
+/** Every system allows at least this many bytes for the path of a socket. */
 const PATH_MAX_BYTES = 100
 
 export interface Address {
   path: string
-  /** Releases what the path needs. */
+  /** Releases the resources of the path. */
   release(): void
 }
 
 /**
- * The path to connect to. On Windows, where every user can create a pipe of any name, its name is a secret that the owner has
- * written to the folder. Elsewhere it is a socket in a folder that only this user can enter.
+ * Returns the path to connect to: a socket in a folder that only this user can enter. On Windows every user can create
+ * a pipe of any name, so the pipe has a secret name that the owner has written to the folder.
  */
 export async function addressOf(dir: string): Promise<Address> {
   const folder = join(dir, 'owner')
@@ -36,7 +36,7 @@ export async function addressOf(dir: string): Promise<Address> {
   return { path: join(short, 'socket'), release: () => {} }
 }
 
-/** The path to listen on; to be called by the process that has the folder's lock. */
+/** Returns the path to listen on. Only the process that has the folder's lock may call it. */
 export async function newAddress(dir: string): Promise<Address> {
   const folder = join(dir, 'owner')
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -46,18 +46,24 @@ export async function newAddress(dir: string): Promise<Address> {
     await writeFile(join(folder, 'pipe'), name, { mode: 0o600 })
   }
   const address = await addressOf(dir)
-  // A dead owner's. The lock ensures that no process listens on it.
+  // The socket of a dead owner. Because of the lock, no process listens on it.
   if (process.platform !== 'win32') await unlink(address.path).catch(() => {})
   return address
 }
 
-/** This process has the folder's lock and does not share the folder; others need not wait for it to listen. */
+/**
+ * Stores in the folder that this process has its lock and does not share it, so that others do not wait for it to
+ * listen.
+ */
 export function markExclusive(dir: string): void {
   mkdirSync(join(dir, 'owner'), { recursive: true, mode: 0o700 })
   writeFileSync(join(dir, 'owner', 'exclusive'), String(process.pid), { mode: 0o600 })
 }
 
-/** Whether the process `pid`, which has the folder's lock, does not share the folder. The mark of a dead process may remain. */
+/**
+ * Whether the process `pid`, which has the folder's lock, does not share the folder. The file may be that of a dead
+ * process, so the pid is compared.
+ */
 export async function isExclusive(dir: string, pid: number | undefined): Promise<boolean> {
   const marked = await readFile(join(dir, 'owner', 'exclusive'), 'utf8').catch(() => '')
   return marked !== '' && Number(marked) === pid
@@ -67,14 +73,14 @@ function hashOf(path: string): string {
   return createHash('sha256').update(path).digest('hex').slice(0, 16)
 }
 
-/** Another user must not be able to answer, or to connect. */
+/** Throws if another user could answer or connect. */
 async function checkPrivate(folder: string): Promise<void> {
   const { uid, mode } = await lstat(folder)
   const own = uid === process.geteuid?.() || process.geteuid?.() === 0
   if (own && (mode & 0o077) === 0) return
   throw new DurlogError(
     'ERR_DURLOG_INVALID_ARGUMENT',
-    `the folder ${folder} must belong to this user, with mode 0700: other processes of the user connect in it`,
+    `the folder ${folder} must belong to this user and have mode 0700, because processes connect to each other through it: change its owner or its mode`,
     { path: folder },
   )
 }

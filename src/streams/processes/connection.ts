@@ -6,15 +6,15 @@ import { type Frame, FrameReader, FrameType, FrameWriter, jsonFrame, jsonOf } fr
 import { type Hello, receivedError, type Welcome } from './messages.js'
 
 export interface ConnectionHandler {
-  /** Something has arrived. */
-  onSign(): void
+  /** Bytes have arrived. */
+  onData(): void
   onFrame(frame: Frame): void
   onLost(): void
 }
 
-/** There is no folder yet; the process that tries to open it reports a file in its place. */
+/** There is no folder yet. (If a file is in its place, the attempt to become the owner reports it.) */
 const NO_FOLDER = ['ENOENT', 'ENOTDIR']
-/** The connection is gone, and nothing listens any more or the process has died. */
+/** No process listens on the socket, or the owner has just died. */
 const NOT_LISTENING = ['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'ENOTSOCK', 'EPIPE']
 
 export class Connection {
@@ -25,11 +25,11 @@ export class Connection {
   private constructor(socket: Socket) {
     this.#socket = socket
     this.#writer = new FrameWriter(socket)
-    // Requests keep the process alive, by the client's timer.
+    // The socket does not keep the process alive: the timer of OwnerWatch does, while a request waits.
     socket.unref()
   }
 
-  /** Undefined if no process listens. */
+  /** Connects to the owner; undefined if no process listens. */
   static async dial(dir: string): Promise<Connection | undefined> {
     let address: Awaited<ReturnType<typeof addressOf>>
     try {
@@ -50,7 +50,10 @@ export class Connection {
     }
   }
 
-  /** Undefined if the connection is lost first. Rejects with the reason of a refusal. Frames go to `handler` from then on. */
+  /**
+   * Sends `hello` and waits for the answer. Later frames go to `handler`. Resolves to undefined if the connection is
+   * lost first. Rejects if the owner refuses.
+   */
   greet(hello: Hello, handler: ConnectionHandler): Promise<Welcome | undefined> {
     const reader = new FrameReader()
     let welcomed = false
@@ -65,7 +68,7 @@ export class Connection {
         }
       }
       this.#socket.on('data', (chunk: Buffer) => {
-        handler.onSign()
+        handler.onData()
         try {
           for (const frame of reader.push(chunk)) receive(frame)
         } catch {
@@ -81,7 +84,7 @@ export class Connection {
     })
   }
 
-  /** Ends the greeting with `error`. */
+  /** Rejects the greeting with `error` and closes the connection. */
   refuse(error: DurlogError): void {
     this.#reject(error)
     this.#socket.destroy()
@@ -91,7 +94,7 @@ export class Connection {
     if (!this.#socket.destroyed) this.#writer.send(frame)
   }
 
-  /** Frames that were sent are delivered; none is received any more. */
+  /** Closes the connection after the frames that were sent. No more frames are received. */
   close(): void {
     this.#writer.flush()
     this.#socket.removeAllListeners('data')

@@ -1,13 +1,14 @@
 /**
- * The frames of the socket between the owner of a folder and its clients: the length of the rest (u32), the type (u8), an id
- * (u48), the payload; little-endian.
+ * The frames of the socket between the owner of a folder and its clients: the length of the rest (u32), the type (u8),
+ * an id (u48) and the payload, all little-endian.
  */
 import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers'
 import { RECORD_MAX_BYTES } from '../items.js'
 
 export const FrameType = {
-  // From the client. The id of `submit` is the request's number, that of `confirm` the lowest that is still needed.
+  // From the client. The id of `submit` is the request's number, the id of `confirm` the lowest number that is still
+  // needed.
   hello: 1,
   submit: 2,
   call: 3,
@@ -40,10 +41,10 @@ export interface Frame {
 const LENGTH_BYTES = 4
 const HEADER_BYTES = 7
 const SLAB_BYTES = 1 << 16
-/** A batch fits into one segment of the log; a record of a reader has its name, too. */
+/** Enough for a batch, which must fit into one segment of the log, and for a record with its stream's name. */
 export const PAYLOAD_MAX_BYTES: number = 2 * RECORD_MAX_BYTES + (1 << 16)
 
-/** Makes a frame of `bytes` of payload, which `fill` writes to the buffer it gets, from the offset on. */
+/** Makes a frame with room for a payload of `bytes` bytes, which begins at offset `at` of the frame. */
 export function makeFrame(type: FrameType, id: number, bytes: number): { frame: Buffer; at: number } {
   const frame = Buffer.allocUnsafe(LENGTH_BYTES + HEADER_BYTES + bytes)
   frame.writeUInt32LE(HEADER_BYTES + bytes, 0)
@@ -63,13 +64,13 @@ export function jsonOf({ payload }: Frame): unknown {
   return payload.length === 0 ? undefined : JSON.parse(payload.toString())
 }
 
-/** Splits what a socket delivers. */
+/** Splits the bytes from a socket into frames. */
 export class FrameReader {
   #chunks: Buffer[] = []
   #bytes = 0
   #needed = LENGTH_BYTES
 
-  /** The frames that are complete with `chunk`. Throws a RangeError if one is too long or too short. */
+  /** Returns the frames that are complete with `chunk`. Throws a RangeError if a frame is too long or too short. */
   push(chunk: Buffer): Frame[] {
     this.#chunks.push(chunk)
     this.#bytes += chunk.length
@@ -101,7 +102,7 @@ export class FrameReader {
   }
 }
 
-/** Sends the frames of one turn of the event loop in few writes. */
+/** Sends the frames of one turn of the event loop with few writes. */
 export class FrameWriter {
   readonly #socket: Socket
   #slab = Buffer.allocUnsafeSlow(SLAB_BYTES)

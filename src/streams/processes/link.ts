@@ -1,7 +1,4 @@
-/**
- * A client's side of its connections: finds the owner, becomes it if there is none, and repeats what was not answered with the
- * next one.
- */
+/** A client's link to the owner. Finds the owner, or becomes it; repeats unanswered requests with the next owner. */
 import { randomBytes } from 'node:crypto'
 import { clearTimeout, setTimeout } from 'node:timers'
 import { closedError, type DurlogError } from '../../errors.js'
@@ -27,13 +24,13 @@ import type { OwnerHost } from './owner-host.js'
 import { FAILED_TICKS, OwnerWatch, stalledOwner } from './owner-watch.js'
 import { RemoteRead } from './remote-read.js'
 
-/** A request is repeated only within half of the time for which the owner keeps results of a client that is gone. */
+/** After a longer silence, requests are not repeated: the owner forgets a disconnected client after twice this time. */
 const REPEAT_WITHIN_MS = 30_000
 const CONFIRM_MS = 100
 const RETRY_MS = 5
-/** Attempts to become the owner cost more than a look for a listener. */
-const LOOKS_PER_ATTEMPT = 8
-/** How long an owner may take from its lock to its listener: it makes and recovers the log meanwhile. */
+/** An attempt to take the lock costs more than a look for a listening owner. */
+const DIALS_PER_ATTEMPT = 8
+/** The time from an owner's lock to its listening socket, in which it creates and recovers the log. */
 const LISTEN_WITHIN_MS = 30_000
 
 export interface LinkContext {
@@ -54,16 +51,16 @@ export class Link {
   readonly #reads = new Map<number, RemoteRead>()
   #connection: Connection | undefined
   #connecting = false
-  /** It has not been welcomed. */
+  /** Has not been welcomed yet. */
   #greeting: Connection | undefined
   #nextNumber = 0
   #nextId = 1
   #confirmed = 0
   #confirmTimer: NodeJS.Timeout | undefined
   readonly #watch: OwnerWatch
-  /** 0 before the first welcome. */
+  /** 0 before the first connection. */
   ownerPid = 0
-  /** Why no request can be served any more. */
+  /** Set if no request can be served any more: the reason. */
   #failure: DurlogError | undefined
   #onIdle: (() => void) | undefined
 
@@ -76,7 +73,7 @@ export class Link {
     })
   }
 
-  /** Connects; or, if no process has the folder, opens it. Waits `waitMs` for a process that has it alone. */
+  /** Connects or becomes the owner. Waits `waitMs` for a process that has the folder open with `exclusive`. */
   open(waitMs: number): Promise<void> {
     return this.#connect(waitMs)
   }
@@ -85,7 +82,7 @@ export class Link {
     return new Promise((resolve, reject) => this.submitThen({ op, stream, values, options }, resolve, reject))
   }
 
-  /** As `submit`, with functions in place of a promise. They do not throw. */
+  /** Like `submit`, with callbacks instead of a promise. They must not throw. */
   submitThen(
     submission: SentSubmission,
     resolve: (results: StreamAppendResult[]) => void,
@@ -103,7 +100,7 @@ export class Link {
     this.#add(this.#submits, this.#nextNumber++, { frame, onAnswer, reject })
   }
 
-  /** Settles with the value of the answer, or with the payload of a chunk of records. */
+  /** Settles with the value of the answer, or with the payload if the answer is a chunk of records. */
   call(call: Call): Promise<unknown> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
     const id = this.#nextId++
@@ -121,12 +118,12 @@ export class Link {
     })
   }
 
-  /** Throws once no request can be served any more. */
+  /** Throws if no request can be served any more. */
   checkOpen(): void {
     if (this.#failure !== undefined) throw this.#failure
   }
 
-  /** Begins to read, from the next owner on if there is none at the moment. */
+  /** Begins to read. Without a connection, the reading begins with the next owner. */
   read(request: ReadRequest): RemoteRead {
     const id = this.#nextId++
     const read = new RemoteRead(request, {
@@ -143,7 +140,7 @@ export class Link {
     return read
   }
 
-  /** Waits for the answer of every request, and leaves the folder. */
+  /** Waits for the answers of all requests, then leaves the folder. */
   async close(): Promise<void> {
     if (this.#submits.size + this.#calls.size > 0)
       await new Promise<void>((resolve) => {
@@ -166,9 +163,9 @@ export class Link {
   async #connect(waitMs: number): Promise<void> {
     const { dir, durability, encoding } = this.#context
     const startMs = performance.now()
-    let looks = 0
-    // The longest time without a sign of any owner: the owner that answers now may have forgotten this client since.
-    let quietMs = 0
+    let dials = 0
+    // The longest silence of all owners. If it is too long, the next owner may have forgotten this client.
+    let silentMs = 0
     this.#connecting = true
     this.#keepAlive()
     const hello = { protocol: PROTOCOL, version: PROTOCOL_VERSION, client: this.client, durability, encoding }
@@ -179,16 +176,17 @@ export class Link {
         this.#greeting = connection
         if (connection !== undefined) this.#watch.restart()
         const welcome = await connection?.greet(hello, {
-          onSign: () => {
-            quietMs = Math.max(quietMs, this.#watch.sinceSignMs)
-            this.#watch.sign()
+          onData: () => {
+            silentMs = Math.max(silentMs, this.#watch.silentMs)
+            this.#watch.onData()
           },
           onFrame: (frame) => this.#onFrame(frame),
           onLost: () => this.#onLost(),
         })
-        if (connection !== undefined && welcome !== undefined) return this.#onWelcome(connection, welcome, quietMs)
-        const owns = connection === undefined && looks++ % LOOKS_PER_ATTEMPT === 0 && (await this.#own(startMs, waitMs))
-        if (!owns) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+        if (connection !== undefined && welcome !== undefined) return this.#onWelcome(connection, welcome, silentMs)
+        const isOwner =
+          connection === undefined && dials++ % DIALS_PER_ATTEMPT === 0 && (await this.#becomeOwner(startMs, waitMs))
+        if (!isOwner) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
       }
     } finally {
       this.#connecting = false
@@ -197,8 +195,8 @@ export class Link {
     }
   }
 
-  /** Whether this process has become the owner. Throws if that fails, or if another process has it alone. */
-  async #own(startMs: number, waitMs: number): Promise<boolean> {
+  /** Tries to become the owner. Returns false while another owner may still begin to listen, and throws afterwards. */
+  async #becomeOwner(startMs: number, waitMs: number): Promise<boolean> {
     try {
       await this.#context.host.own()
       return true
@@ -211,21 +209,21 @@ export class Link {
     }
   }
 
-  #onWelcome(connection: Connection, welcome: Welcome, quietMs: number): void {
+  #onWelcome(connection: Connection, welcome: Welcome, silentMs: number): void {
     if (this.#failure !== undefined) {
       connection.close()
       return
     }
     this.ownerPid = welcome.pid
-    // Its calls are sent below, with the others.
+    // Calls that this makes are sent below, with the others.
     this.#context.onWelcome(welcome)
     this.#connection = connection
-    if (this.#nextNumber > 0 && quietMs > REPEAT_WITHIN_MS) this.#submits.rejectAll(this.#stalled)
+    if (this.#nextNumber > 0 && silentMs > REPEAT_WITHIN_MS) this.#submits.rejectAll(this.#stalled)
     this.#confirmed = 0
     this.#confirm()
     for (const frame of [...this.#submits.frames, ...this.#calls.frames]) connection.send(frame)
     for (const [id, read] of this.#reads) connection.send(jsonFrame(FrameType.read, id, read.resumed()))
-    // The next change of owner finds a thread that is running.
+    // Start the thread now, so that it is running at the next change of the owner.
     this.#context.host.prepare()
   }
 
@@ -249,7 +247,7 @@ export class Link {
     else if (type === FrameType.records || type === FrameType.readEnded) this.#reads.get(id)?.receive(frame)
     else if (type === FrameType.readFailed) {
       const error = receivedError(jsonOf(frame))
-      // The owner closes the folder: the next one continues.
+      // If the owner is closing the folder, the reading continues with the next owner.
       if (error.code !== 'ERR_DURLOG_CLOSED') this.#reads.get(id)?.fail(error)
     } else if (type === FrameType.event) {
       const { name, value } = jsonOf(frame) as { name: string; value: unknown }
@@ -266,7 +264,7 @@ export class Link {
     if (requests.size === 0) this.#keepAlive()
   }
 
-  /** The owner may forget the results of answered requests. */
+  /** Reports to the owner that it may forget the results of answered requests. */
   #confirm(): void {
     clearTimeout(this.#confirmTimer)
     this.#confirmTimer = undefined
@@ -288,12 +286,12 @@ export class Link {
   }
 
   #onStalledTick(ticks: number): void {
-    // Before the first welcome.
+    // The first owner has not answered the greeting.
     if (this.ownerPid === 0 && ticks >= FAILED_TICKS) this.#greeting?.refuse(this.#stalled())
     for (const requests of [this.#submits, this.#calls]) requests.tick(FAILED_TICKS, this.#stalled)
     this.#keepAlive()
   }
 
-  /** Whether the owner has stored a request that fails so is not known. */
+  /** The error of a request that was not answered. It is not known whether the owner has stored it. */
   readonly #stalled = (): DurlogError => stalledOwner(this.#context.dir, this.ownerPid)
 }

@@ -1,4 +1,4 @@
-/** The payloads of the frames. */
+/** The payloads of the frames between the owner and its clients. */
 import { DurlogError, type DurlogErrorCode } from '../../errors.js'
 import type { Durability } from '../../index.js'
 import type { KnownState } from '../access.js'
@@ -11,18 +11,19 @@ import { type Frame, FrameType, makeFrame, PAYLOAD_MAX_BYTES } from './frames.js
 export const PROTOCOL = 'durlog-streams'
 export const PROTOCOL_VERSION = 3
 
-/** The first frame of a connection. */
+/** The payload of `hello`, the client's first frame. */
 export interface Hello {
   protocol: string
   version: number
-  /** 16 hex digits. */
+  /** The client's id: 16 hex digits. */
   client: string
-  /** The level that the caller has named. */
+  /** The durability that the caller has chosen, if any. */
   durability: string | undefined
-  /** The encoding that the caller has named. */
+  /** The encoding that the caller has chosen, if any. */
   encoding: string | undefined
 }
 
+/** The payload of `welcome`, which accepts a client. */
 export interface Welcome {
   pid: number
   durability: Durability
@@ -31,8 +32,8 @@ export interface Welcome {
 }
 
 /**
- * The range to read. Of a stream, `created` is that of the records before `from`, if some were delivered. `change` has no records: it
- * ends when the stream is not in the state `known`.
+ * The records to read. With `created`, the stream must be the one that the entry at this position created: some of its
+ * records were delivered. `change` has no records: it ends when the state of the stream differs from `known`.
  */
 export type ReadRequest =
   | { kind: 'stream'; stream: string; from?: number | undefined; follow: boolean; created?: number | undefined }
@@ -40,7 +41,7 @@ export type ReadRequest =
   | { kind: 'list'; prefix: string }
   | { kind: 'change'; known: KnownState }
 
-/** Of `RemoteAccess`. */
+/** The calls of `RemoteAccess`. */
 export type AccessCall =
   | { op: 'find'; stream: string; isRead: boolean }
   | { op: 'producerSeq'; stream: string; producer: string }
@@ -49,6 +50,7 @@ export type AccessCall =
   | { op: 'count'; prefix: string }
   | { op: 'stats' }
 
+/** The calls of the handles of folders, streams and cursors. */
 export type HandleCall =
   | { op: 'info'; stream: string }
   | { op: 'checkpoint' }
@@ -59,27 +61,27 @@ export type HandleCall =
 
 export type Call = HandleCall | AccessCall
 
-/** Some records of the stream that the entry at `created` has made, from `from` to `to` - 1. */
+/** A request for records of the stream that the entry at `created` created: from seq `from` to seq `to` - 1. */
 export interface RecordsRequest {
   stream: string
   created: number
   from: number
   to: number
   maxBytes?: number | undefined
-  /** The client wants records also if they are in a file, which it could read. */
+  /** The client gets records also if they are in a file. Otherwise it gets the file's description and reads it. */
   fromFile: boolean
 }
 
-/** A file with records, as JSON. */
+/** The description of a file, as JSON. */
 export interface SentFile extends Omit<FileDisk, 'index'> {
   fileName: string
-  /** The seq before which its records are those of the stream that is read. */
+  /** The records of the read stream before this seq are in the file's stream. */
   end: number
-  /** In base64. */
+  /** The index entries of `FileDisk` in base64. */
   index: string
 }
 
-/** A record as it is sent to a reader; `stream` is '' if the reader knows it. */
+/** A record in the form in which it is sent to a reader. `stream` is '' if the reader knows it. */
 export interface SentRecord {
   stream: string
   seq: number
@@ -89,9 +91,9 @@ export interface SentRecord {
 }
 
 export interface RecordsHeader {
-  /** Of a stream: the position of the entry that made it; -1 if it is not known. */
+  /** Of a stream: the position of the entry that created it, or -1 if it is not known. */
   created: number
-  /** Of a stream: the seq after the last record. Of all streams: the position after it. */
+  /** The place to continue at: the seq after the last record, or in a read of all streams the position after it. */
   next: number
 }
 
@@ -103,24 +105,25 @@ const RESULT_BYTES = 7
 export const RECORD_HEADER_BYTES = 25
 export const RECORDS_HEADER_BYTES = 12
 
-/** A request that stores something; `options` is JSON, of a batch an array. */
+/** A request that stores something. `options` is sent as JSON; of a batch it is an array. */
 export interface Submission {
   op: SubmitOp
-  /** '' of a batch. */
+  /** The name of the stream; '' for a batch. */
   stream: string
   options: unknown
   values: EncodedValue[]
 }
 
+/** An encoded value to send. */
 export type SentValue = EncodedValue<Buffer | string>
 
-/** A value in the form in which it is sent. Throws ERR_DURLOG_INVALID_ARGUMENT or ERR_DURLOG_RECORD_TOO_LARGE. */
+/** Encodes a value to send it. Throws ERR_DURLOG_INVALID_ARGUMENT or ERR_DURLOG_RECORD_TOO_LARGE. */
 export function sentValue(value: unknown): SentValue {
   const encoding = typeof value === 'string' ? 'text' : value instanceof Uint8Array ? 'bytes' : 'json'
   return new EncodedValue(encoding, encode(codecOf(encoding), value))
 }
 
-/** As it is sent. */
+/** A submission to send. */
 export interface SentSubmission extends Omit<Submission, 'values'> {
   values: readonly SentValue[]
 }
@@ -132,7 +135,7 @@ export function submitFrame(number: number, { op, stream, options, values }: Sen
   if (bytes > PAYLOAD_MAX_BYTES)
     throw new DurlogError(
       'ERR_DURLOG_BATCH_TOO_LARGE',
-      `a batch has at most ${PAYLOAD_MAX_BYTES} bytes; got ${bytes}: split it`,
+      `a batch must have at most ${PAYLOAD_MAX_BYTES} bytes; got ${bytes}: split it`,
     )
   let { frame, at } = makeFrame(FrameType.submit, number, bytes)
   const headerAt = at
@@ -153,7 +156,7 @@ export function submitFrame(number: number, { op, stream, options, values }: Sen
   return frame
 }
 
-/** Throws if the payload is not that of `submitFrame`. */
+/** Decodes a frame of `submitFrame`. Throws if it is malformed. */
 export function submissionOf({ payload }: Frame): Submission {
   const op = payload.readUInt8(0) as SubmitOp
   const nameEnd = SUBMIT_HEADER_BYTES + payload.readUInt16LE(1)
@@ -176,7 +179,10 @@ function encodingAt(payload: Buffer, at: number): StreamEncoding {
   return encoding
 }
 
-/** Of a creation: whether it was a duplicate. Of a deletion: whether there was no stream. */
+/**
+ * The answer to a submission. `duplicate` means: of a creation, that the stream existed; of a deletion, that it did not
+ * exist.
+ */
 export function storedFrame(number: number, results: readonly StreamAppendResult[]): Buffer {
   let { frame, at } = makeFrame(FrameType.stored, number, results.length * RESULT_BYTES)
   for (const { seq, duplicate } of results) {
@@ -194,7 +200,7 @@ export function resultsOf({ payload }: Frame): StreamAppendResult[] {
   return results
 }
 
-/** The beginning of a frame of records: `created` of a stream, and what to read after them. */
+/** Writes the beginning of a frame of records. Returns the offset after it. */
 export function writeRecordsHeader(bytes: Buffer, at: number, { created, next }: RecordsHeader): number {
   return bytes.writeUIntLE(next, bytes.writeIntLE(created, at, 6), 6)
 }
@@ -203,7 +209,7 @@ export function recordsHeader(payload: Buffer): RecordsHeader {
   return { created: payload.readIntLE(0, 6), next: payload.readUIntLE(6, 6) }
 }
 
-/** Returns where the next record belongs. */
+/** Writes a record at the offset `at`. Returns the offset after it. */
 export function writeRecord(bytes: Buffer, at: number, record: SentRecord): number {
   const nameBytes = bytes.write(record.stream, at + RECORD_HEADER_BYTES)
   bytes.writeUIntLE(record.seq, at, 6)
@@ -231,7 +237,7 @@ export function* recordsIn(payload: Buffer): Generator<SentRecord, void, undefin
   }
 }
 
-/** An error as it is sent. */
+/** An error in the form in which it is sent. */
 export function sentError(error: unknown): object {
   if (!(error instanceof DurlogError)) return { code: 'ERR_DURLOG_IO', message: (error as Error).message }
   const { code, message, cause, stack, ...details } = error

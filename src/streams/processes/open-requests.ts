@@ -1,4 +1,4 @@
-/** The requests of one kind that the owner has not answered, in the order of their calls. */
+/** The unanswered requests of one kind, in the order of their calls. */
 import type { DurlogError } from '../../errors.js'
 import type { Frame } from './frames.js'
 
@@ -10,14 +10,14 @@ export interface Request {
 
 export class OpenRequests {
   readonly #requests = new Map<number, Request>()
-  /** By request: how long the owner was stalled since. */
+  /** For each request, the number of ticks for which the owner was stalled since the request. */
   readonly #ticks = new Map<number, number>()
 
   get size(): number {
     return this.#requests.size
   }
 
-  /** The number of the oldest one. */
+  /** The number of the oldest request. */
   get oldest(): number | undefined {
     return this.#requests.keys().next().value
   }
@@ -30,7 +30,7 @@ export class OpenRequests {
     this.#requests.set(id, request)
   }
 
-  /** Removes a request that was answered; undefined if it has failed meanwhile. */
+  /** Removes and returns an answered request; undefined if it has already failed. */
   take(id: number): Request | undefined {
     const request = this.#requests.get(id)
     this.#requests.delete(id)
@@ -38,7 +38,10 @@ export class OpenRequests {
     return request
   }
 
-  /** The owner was stalled for one more tick: rejects the requests for which it was for `max`. */
+  /**
+   * To be called for each tick for which the owner is stalled: rejects the requests that have waited for `max` such
+   * ticks.
+   */
   tick(max: number, error: () => DurlogError): void {
     for (const id of this.#requests.keys()) {
       const ticks = (this.#ticks.get(id) ?? 0) + 1

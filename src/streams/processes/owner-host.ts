@@ -1,4 +1,7 @@
-/** Runs the owner in a thread of this process, so that a busy event loop of the caller delays no other process. */
+/**
+ * Runs the owner in a thread of this process, so that a blocked event loop of the program does not delay other
+ * processes.
+ */
 import { join } from 'node:path'
 import { DurlogError } from '../../errors.js'
 import type { Durability } from '../../index.js'
@@ -8,14 +11,14 @@ import { receivedError } from './messages.js'
 import { type Owner, startOwner } from './owner.js'
 import type { FromOwner, ToOwner } from './owner-worker.js'
 
-// A bundle does not have the file.
+// Undefined in a bundle, which does not contain the file.
 const WORKER: string | undefined = typeof __dirname === 'string' ? join(__dirname, 'owner-worker.js') : undefined
 
 export class OwnerHost {
   readonly #dir: string
   #options: StreamsOptions
   #thread: AskedThread<ToOwner, FromOwner> | undefined
-  /** Without a thread. */
+  /** The owner, if it runs without a thread. */
   #owner: Owner | undefined
   #owns = false
 
@@ -28,26 +31,32 @@ export class OwnerHost {
     return this.#owns
   }
 
-  /** The level that the processes use: an owner of this process will use it, too. */
+  /** The durability that the processes use, which an owner in this process must use too. */
   set durability(durability: Durability) {
     this.#options = { ...this.#options, durability }
   }
 
-  /** Starts the thread, so that it can take the folder at once. */
+  /** Starts the thread, so that it can take the folder without delay. */
   prepare(): void {
     if (this.#thread !== undefined) return
     const onEnded = (cause?: unknown): FromOwner => {
       this.#owns = false
       if (this.#thread === thread) this.#thread = undefined
       const reason = cause === undefined ? '' : `: ${(cause as Error).message}`
-      const error = new DurlogError('ERR_DURLOG_IO', `the thread that owns ${this.#dir} has ended${reason}`)
+      const error = new DurlogError(
+        'ERR_DURLOG_IO',
+        `the thread that owns the folder ${this.#dir} has ended${reason}: open the folder again`,
+      )
       return { kind: 'failed', error: { code: error.code, message: error.message } }
     }
     const thread = AskedThread.start<ToOwner, FromOwner>(WORKER, 'durlog-streams', onEnded)
     this.#thread = thread
   }
 
-  /** Takes the folder. Rejects with ERR_DURLOG_LOCKED if another process has it, or as opening it does. */
+  /**
+   * Becomes the owner. Rejects with ERR_DURLOG_LOCKED if another process has the folder, or with an error of opening
+   * it.
+   */
   async own(): Promise<void> {
     this.prepare()
     if (this.#thread === undefined) this.#owner = await startOwner(this.#dir, this.#options)
@@ -55,7 +64,7 @@ export class OwnerHost {
     this.#owns = true
   }
 
-  /** Closes the folder if this process has it, and ends the thread. */
+  /** Closes the folder if this process is its owner, and ends the thread. */
   async close(client: string): Promise<void> {
     try {
       if (!this.#owns) return

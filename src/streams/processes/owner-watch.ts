@@ -1,55 +1,62 @@
-/** Notices an owner that gives no sign while something is awaited from it; its timer keeps the process alive meanwhile. */
+/**
+ * Detects an owner that sends nothing while a request or a read waits for it. The timer keeps the process alive
+ * meanwhile.
+ */
 import { clearInterval, setInterval } from 'node:timers'
 
 import { DurlogError } from '../../errors.js'
 
-/** A blocked event loop makes one tick, so that its own delay is not taken for the owner's. */
+/**
+ * Silence is counted in ticks because a blocked event loop makes only one tick: its own delay is not taken for the
+ * owner's.
+ */
 const TICK_MS = 250
-/** Ticks without a sign until the owner counts as stalled. */
+/** The number of silent ticks until the owner counts as stalled. */
 const STALLED_TICKS = 4
-/** Further ticks until a request fails. */
+/** The number of further ticks until a request fails. */
 export const FAILED_TICKS = 16
 
 export interface OwnerWatchHandler {
+  /** Sends a message that the owner answers at once. */
   ping(): void
   onStalled(): void
-  /** The owner has been stalled for `ticks`. */
+  /** Called at each tick while the owner is stalled. `ticks` is the number of ticks since it counts as stalled. */
   onStalledTick(ticks: number): void
 }
 
 export class OwnerWatch {
   readonly #handler: OwnerWatchHandler
   readonly #timer: NodeJS.Timeout
-  #quietTicks = 0
-  #lastSignMs = 0
+  #silentTicks = 0
+  #lastDataMs = 0
 
   constructor(handler: OwnerWatchHandler) {
     this.#handler = handler
     this.#timer = setInterval(() => this.#tick(), TICK_MS).unref()
   }
 
-  /** Something is awaited, or nothing is. */
+  /** Whether a request or a read waits for the owner. */
   set awaiting(isAwaiting: boolean) {
-    // An owner that nothing was awaited from had no reason to give a sign.
-    if (isAwaiting && !this.#timer.hasRef()) this.#lastSignMs = performance.now()
+    // Before, the owner had no reason to send anything.
+    if (isAwaiting && !this.#timer.hasRef()) this.#lastDataMs = performance.now()
     if (isAwaiting) this.#timer.ref()
     else this.#timer.unref()
   }
 
-  /** Since the last sign, or since something is awaited if nothing was before. */
-  get sinceSignMs(): number {
-    return performance.now() - this.#lastSignMs
+  /** Milliseconds since the last bytes from the owner, or since something waits for it if that is later. */
+  get silentMs(): number {
+    return performance.now() - this.#lastDataMs
   }
 
-  /** The owner has sent something. */
-  sign(): void {
-    this.#quietTicks = 0
-    this.#lastSignMs = performance.now()
+  /** The owner has sent bytes. */
+  onData(): void {
+    this.#silentTicks = 0
+    this.#lastDataMs = performance.now()
   }
 
-  /** The owner's time to give a sign begins now: it could not be asked before. */
+  /** Counts the owner's silence from now on, because it could not be asked before. */
   restart(): void {
-    this.#quietTicks = 0
+    this.#silentTicks = 0
   }
 
   close(): void {
@@ -58,21 +65,21 @@ export class OwnerWatch {
 
   #tick(): void {
     if (!this.#timer.hasRef()) {
-      this.#quietTicks = 0
+      this.#silentTicks = 0
       return
     }
-    this.#quietTicks++
+    this.#silentTicks++
     this.#handler.ping()
-    if (this.#quietTicks === STALLED_TICKS) this.#handler.onStalled()
-    if (this.#quietTicks >= STALLED_TICKS) this.#handler.onStalledTick(this.#quietTicks - STALLED_TICKS)
+    if (this.#silentTicks === STALLED_TICKS) this.#handler.onStalled()
+    if (this.#silentTicks >= STALLED_TICKS) this.#handler.onStalledTick(this.#silentTicks - STALLED_TICKS)
   }
 }
 
-/** `pid` is 0 if it is not known. */
+/** The error of a request to a stalled owner. `pid` is 0 if it is not known. */
 export function stalledOwner(dir: string, pid: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_STALLED',
-    `${pid > 0 ? `process ${pid}` : 'the process'}, which has the folder ${dir} open, does not answer: resume or kill it; the append may or may not be stored`,
+    `${pid > 0 ? `process ${pid}` : 'the process'}, which has the folder ${dir} open, does not answer: resume or kill it; an unanswered append may or may not be stored`,
     { outcome: 'unknown', ...(pid > 0 && { ownerPid: pid }) },
   )
 }

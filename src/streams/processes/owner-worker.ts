@@ -1,4 +1,4 @@
-/** The thread of the owner: docs/STREAMS.md, "Several processes". */
+/** The program of the owner's thread. See docs/STREAMS.md, "Several processes". */
 import { parentPort } from 'node:worker_threads'
 import type { StreamsOptions } from '../types.js'
 import { sentError } from './messages.js'

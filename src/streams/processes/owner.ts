@@ -1,4 +1,4 @@
-/** The owner of a folder of streams: opens it, and serves the processes of this user. */
+/** The owner of a folder of streams: opens the folder and serves its clients, which are processes of the same user. */
 import { createServer, type Server } from 'node:net'
 import { clearInterval, setInterval } from 'node:timers'
 import type { Durability } from '../../index.js'
@@ -10,7 +10,7 @@ import { type Address, newAddress } from './address.js'
 import { sentError } from './messages.js'
 import { Session } from './session.js'
 
-/** The results of a client that is not connected are kept for so long. Longer than a client repeats requests. */
+/** How long the results of a disconnected client are kept. Longer than a client repeats requests. */
 export const FORGET_AFTER_MS = 60_000
 const SWEEP_MS = 5_000
 const EVENTS = ['checkpoint', 'checkpointFailed', 'changed'] as const satisfies (keyof StreamsEvents)[]
@@ -19,12 +19,12 @@ export class Owner {
   readonly #server: Server
   readonly #store: Promise<StreamStore<EncodedValue>>
   readonly #sessions = new Set<Session>()
-  /** Since when a client with results is not connected. */
+  /** For each disconnected client with results, the time when it was first missed. */
   readonly #missing = new Map<string, number>()
   #sweep: NodeJS.Timeout | undefined
   #address: Address | undefined
 
-  /** `store` may still be opening, but this process has its lock. */
+  /** `store` may still be opening, but this process must have the folder's lock. */
   constructor(store: Promise<StreamStore<EncodedValue>>, durability: Durability) {
     this.#store = store
     this.#server = createServer((socket) => {
@@ -51,7 +51,10 @@ export class Owner {
     })
   }
 
-  /** Closes the folder. If clients other than `own` are connected, one of them continues at once, and makes the checkpoint. */
+  /**
+   * Closes the folder, with a checkpoint if no client except `own` is connected. Otherwise one of the other clients
+   * becomes the owner and makes the checkpoint.
+   */
   async close(own: string): Promise<void> {
     clearInterval(this.#sweep)
     this.#server.close()
@@ -89,8 +92,8 @@ export class Owner {
 }
 
 /**
- * Takes the folder's lock and opens it; resolves when other processes can connect, which are welcomed when the folder is
- * open. Rejects with ERR_DURLOG_LOCKED if another process has it.
+ * Takes the folder's lock and opens the folder. Resolves when clients can connect; they are welcomed when the folder is
+ * open. Rejects with ERR_DURLOG_LOCKED if another process has the lock.
  */
 export async function startOwner(dir: string, options: StreamsOptions): Promise<Owner> {
   let onLocked: () => void = () => {}

@@ -1,4 +1,4 @@
-/** Sends what a reader of another process reads, as fast as it takes it. */
+/** Sends records to a reader in another process, at the speed at which the reader takes them. */
 import { clearImmediate, setImmediate } from 'node:timers'
 import { FrameType, jsonFrame, makeFrame } from './frames.js'
 import {
@@ -10,16 +10,16 @@ import {
   writeRecordsHeader,
 } from './messages.js'
 
-/** Of a frame; one longer record has a separate frame. */
+/** The limits of a frame. A longer record gets its own frame. */
 const BATCH_BYTES = 1 << 18
 const BATCH_RECORDS = 1024
-/** Frames that may be on their way. */
+/** The number of frames that may be sent before the reader has taken one. */
 const CREDIT = 4
 
 export interface PumpContext {
   id: number
   records: AsyncIterable<SentRecord>
-  /** Of a stream: the position of the entry that made it, at the moment; otherwise -1. */
+  /** Returns the position of the entry that created the stream, as of now; -1 if all streams are read. */
   created(): number
   send(frame: Buffer): void
 }
@@ -29,7 +29,7 @@ export class ReadPump {
   #credit = CREDIT
   #batch: SentRecord[] = []
   #bytes = 0
-  /** When the first record of the batch was read. */
+  /** The value of `created()` when the first record of the batch was read. */
   #created = -1
   #wake: (() => void) | undefined
   #immediate: NodeJS.Immediate | undefined
@@ -74,7 +74,7 @@ export class ReadPump {
     }
   }
 
-  /** Sends what has been read when nothing more is ready. */
+  /** Schedules sending the batch, for the case that no further record is ready. */
   #soon(): void {
     if (this.#credit > 0 && this.#batch.length > 0) this.#immediate ??= setImmediate(() => this.#flush())
   }

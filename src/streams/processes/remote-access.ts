@@ -1,4 +1,4 @@
-/** The access of `durlog/http` to streams that another process, or another thread of this one, owns. */
+/** The access of `durlog/http` to a folder of streams whose owner is another process, or another thread of this one. */
 import { isCode } from '../../errors.js'
 import type { EncodedCreation, Group, KnownState, Records, StreamsAccess, StreamsStats, StreamView } from '../access.js'
 import type { Settle } from '../call.js'
@@ -11,10 +11,10 @@ import type { Link } from './link.js'
 import { SubmitOp } from './messages.js'
 import { RemoteRecords } from './remote-records.js'
 
-/** Streams that are remembered. */
+/** The maximum number of remembered streams. */
 const MAX_REMEMBERED = 16_384
 
-/** One request of the owner for all callers that wait for the same change. */
+/** One request to the owner for all callers that wait for the same change. */
 interface Watch {
   readonly wakes: Set<() => void>
   readonly abort: AbortController
@@ -23,7 +23,7 @@ interface Watch {
 export class RemoteAccess implements StreamsAccess {
   readonly #link: Link
   readonly #files: FolderFiles
-  /** Earlier views, from which an append takes what never changes while the stream exists. */
+  /** Earlier views of streams. An append takes from them the properties that never change while the stream exists. */
   readonly #remembered = new Map<string, StreamView>()
   readonly #watches = new Map<string, Watch>()
 
@@ -118,7 +118,7 @@ export class RemoteAccess implements StreamsAccess {
     }
     watch.abort.signal.addEventListener('abort', ended)
     this.#watches.set(key, watch)
-    // After a failure of the link, too: the caller's next call reports it.
+    // Also after a failure of the link: the caller's next call reports it.
     this.#changed(known, watch.abort.signal).then(ended, ended)
     return watch
   }
@@ -150,7 +150,7 @@ export class RemoteAccess implements StreamsAccess {
   }
 }
 
-/** Undefined if it throws. */
+/** Returns undefined if `groupOf` throws: then it is called again with a current view. */
 function groupIn(view: StreamView, groupOf: (stream: StreamView) => Group): Group | undefined {
   try {
     return groupOf(view)
@@ -160,6 +160,6 @@ function groupIn(view: StreamView, groupOf: (stream: StreamView) => Group): Grou
 }
 
 function receivedView(view: StreamView): StreamView {
-  // JSON has no Infinity.
+  // JSON has no Infinity, so it arrives as null.
   return { ...view, meta: loadedMeta(view.meta), lifeMs: view.lifeMs ?? Number.POSITIVE_INFINITY }
 }

@@ -1,4 +1,4 @@
-/** The cursors of a process that shares the folder: the owner has them open for it. */
+/** The cursors of a process that shares the folder. The owner has opened them for it. */
 import { DurlogError } from '../../errors.js'
 import type { CommitOptions, CursorOptions } from '../../index.js'
 import { checkSeq } from '../../options/call-options.js'
@@ -10,7 +10,10 @@ import { receivedValue } from './remote-stream.js'
 
 export class RemoteCursors<V> {
   readonly #link: Link
-  /** The names of cursors that are open, or being opened or closed; whether the next owner must open them. */
+  /**
+   * The names of the cursors that are open, being opened or being closed. The value says whether the next owner must
+   * open them.
+   */
   readonly #names = new Map<string, boolean>()
 
   constructor(link: Link) {
@@ -23,7 +26,7 @@ export class RemoteCursors<V> {
     if (this.#names.has(name))
       throw new DurlogError(
         'ERR_DURLOG_LOCKED',
-        `the cursor "${name}" is open already in this process: close it first`,
+        `the cursor "${name}" is already open in this process: close it first`,
         {
           ownerPid: process.pid,
         },
@@ -38,7 +41,7 @@ export class RemoteCursors<V> {
     }
   }
 
-  /** With a new owner: before another process opens them. */
+  /** Opens the cursors in a new owner, before another process can open them. */
   reopen(): void {
     // If another process was faster, the next commit reports it.
     for (const [name, isOpen] of this.#names) if (isOpen) this.#link.call({ op: 'openCursor', name }).catch(() => {})

@@ -1,4 +1,4 @@
-/** Reads from the owner, and continues with the next one. */
+/** A read from the owner. After a change of the owner it continues with the next one. */
 import { onAbort } from '../../options/abort-signal.js'
 import { type Frame, FrameType } from './frames.js'
 import { type ReadRequest, recordsHeader, recordsIn, type SentRecord } from './messages.js'
@@ -9,7 +9,7 @@ export interface RemoteReadContext {
   onEnd(): void
 }
 
-/** Ends reads whose callers have left the iteration without an end: the owner would keep their files open. */
+/** Ends reads whose generators were abandoned without `return`, because the owner would keep their files open. */
 const abandoned = new FinalizationRegistry<() => void>((end) => end())
 
 export class RemoteRead {
@@ -17,14 +17,14 @@ export class RemoteRead {
   readonly #context: RemoteReadContext
   #batches: Buffer[] = []
   #ended = false
-  /** Its caller reads no more. */
-  #isOver = false
+  /** The caller has finished reading. */
+  #isFinished = false
   #error: unknown
   #wake: (() => void) | undefined
-  /** After the last record that was received. */
+  /** The seq or position after the last record that was received. */
   #next: number | undefined
   #created: number | undefined
-  /** Names that were delivered: with the next owner, a list begins again. */
+  /** The names that were delivered: the next owner begins the list again. */
   readonly #listed = new Set<string>()
 
   constructor(request: ReadRequest, context: RemoteReadContext) {
@@ -36,7 +36,7 @@ export class RemoteRead {
     return this.#wake !== undefined
   }
 
-  /** The request for what has not been received. */
+  /** The request for the records that were not received yet. */
   resumed(): ReadRequest {
     const request = this.#request
     if (request.kind === 'list' || request.kind === 'change' || this.#next === undefined) return request
@@ -91,13 +91,13 @@ export class RemoteRead {
   }
 
   #end(): void {
-    if (this.#isOver) return
-    this.#isOver = true
+    if (this.#isFinished) return
+    this.#isFinished = true
     if (!this.#ended) this.#context.send(FrameType.endRead)
     this.#context.onEnd()
   }
 
-  /** A list of the next owner repeats names. */
+  /** False for a name that the next owner repeats in a list. */
   #isNew({ stream }: SentRecord): boolean {
     if (this.#request.kind !== 'list') return true
     const known = this.#listed.size

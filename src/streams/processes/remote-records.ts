@@ -1,4 +1,7 @@
-/** Reads records of a stream for a process that shares the folder: from its files, and from the owner what is not in them yet. */
+/**
+ * Reads records of a stream in a process that shares the folder: those in files from the files, all others from the
+ * owner.
+ */
 import type { Records, StreamView } from '../access.js'
 import type { StreamCodec } from '../encoding.js'
 import type { FolderFiles } from '../folder-files.js'
@@ -10,10 +13,10 @@ import { recordsIn, type SentFile } from './messages.js'
 
 /** The file that is being read. */
 interface Reading {
-  /** Of the stream that is read. */
+  /** The position of the entry that created the stream that is read. */
   created: number
   disk: FileDisk
-  /** The seq before which its records are those of the stream. */
+  /** The records of the read stream before this seq are in the file. */
   end: number
   reader: StreamFile
 }
@@ -32,13 +35,13 @@ export class RemoteRecords<V> implements Records<V> {
 
   async next(stream: StreamView, from: number, maxBytes?: number): Promise<StreamRecord<V>[]> {
     if (from >= stream.visible) return []
-    const ask = async (fromFile: boolean): Promise<StreamRecord<V>[] | SentFile> => {
+    const request = async (fromFile: boolean): Promise<StreamRecord<V>[] | SentFile> => {
       const { name, created, visible: to } = stream
       const answer = await this.#link.call({ op: 'records', stream: name, created, from, to, maxBytes, fromFile })
       return Buffer.isBuffer(answer) ? this.#recordsIn(answer, stream) : (answer as SentFile)
     }
     if (!this.#isReading(stream, from)) {
-      const found = await ask(false)
+      const found = await request(false)
       if (Array.isArray(found)) return found
       await this.#open(stream, found)
     }
@@ -46,9 +49,10 @@ export class RemoteRecords<V> implements Records<V> {
     try {
       return (await reader.read<V>(disk, from, maxBytes)).slice(0, Math.min(end, stream.visible) - from)
     } catch {
-      // Retention or a deletion may have removed the file, and this process may have no descriptors left: the owner decides.
+      // Retention or a deletion may have removed the file, or this process may have no free descriptor: let the owner
+      // read.
       await this.close()
-      return (await ask(true)) as StreamRecord<V>[]
+      return (await request(true)) as StreamRecord<V>[]
     }
   }
 

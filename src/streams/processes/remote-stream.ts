@@ -1,4 +1,4 @@
-/** The handle of one stream, for a process that shares the folder. */
+/** The handle of one stream in a process that shares the folder. */
 
 import { dirname } from 'node:path'
 import type { DurlogError } from '../../errors.js'
@@ -29,7 +29,7 @@ import { SubmitOp, sentValue } from './messages.js'
 export interface RemoteContext {
   dir: string
   link: Link
-  /** Of the folder. */
+  /** The encoding of the folder. */
   encoding(): StreamEncoding
 }
 
@@ -37,7 +37,7 @@ export class RemoteStream<V> implements Stream<V> {
   readonly name: string
   readonly #context: RemoteContext
 
-  /** `name` has been checked. */
+  /** `name` must have been checked. */
   constructor(context: RemoteContext, name: string) {
     this.#context = context
     this.name = name
@@ -96,12 +96,12 @@ export class RemoteStream<V> implements Stream<V> {
 
   async #damaged(seq: number): Promise<DurlogError> {
     const { path = '', retention } = (await this.info()) ?? {}
-    // With retention it is one of several files.
+    // With retention, the record may be in any of several files.
     return changedFile(this.name, retention === undefined ? path : dirname(path), seq, 'the record is damaged')
   }
 }
 
-/** JSON leaves out what is undefined. */
+/** Restores the members with the value undefined, which JSON does not have. */
 export function receivedInfo(info: unknown): StreamInfo {
   const missing = { ttlMs: undefined, expiresAt: undefined, fork: undefined, retention: undefined }
   return { ...missing, ...(info as Partial<StreamInfo>) } as StreamInfo

@@ -1,4 +1,4 @@
-/** A folder of streams for processes that share it: every call goes to the owner. */
+/** An open folder of streams in a process that shares it. Every call is sent to the owner. */
 import { EventEmitter } from 'node:events'
 import type { CursorOptions } from '../../index.js'
 import { checkCursorName } from '../../options/cursor-options.js'
@@ -36,7 +36,7 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
   #encoding: StreamEncoding
   #closing: Promise<void> | undefined
 
-  /** With `anyLevel`, appends reach the level that the owner uses. */
+  /** With `anyLevel`, the owner may use any durability. */
   constructor(dir: string, options: ResolvedStreamsOptions, anyLevel = false) {
     super()
     this.dir = dir
@@ -63,7 +63,7 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
     provideAccess(this, new RemoteAccess(this.#link, new FolderFiles(dir)))
   }
 
-  /** Connects, or becomes the owner; then every record that the log held is in its stream's file. */
+  /** Connects to the owner, or becomes the owner and makes a checkpoint of the records that the log held. */
   async open(waitMs: number): Promise<void> {
     try {
       await this.#link.open(waitMs)
@@ -74,12 +74,12 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
     }
   }
 
-  /** The process that has the folder open. */
+  /** The process that owns the folder. */
   get ownerPid(): number {
     return this.#link.ownerPid
   }
 
-  /** Of the folder. */
+  /** The encoding of the folder. */
   get encoding(): StreamEncoding {
     return this.#encoding
   }
@@ -131,7 +131,7 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
   #onEvent(name: keyof StreamsEvents, value: unknown): void {
     if (name === 'changed') this.changes.push(value as StreamChange)
     const argument = name === 'checkpointFailed' ? receivedError(value) : value
-    // An error of a listener is an uncaught exception, not one of the connection.
+    // In a microtask: an error that a listener throws is an uncaught exception, not an error of the connection.
     queueMicrotask(() => this.emit(name, ...([argument] as StreamsEvents[typeof name])))
   }
 }

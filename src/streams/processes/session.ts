@@ -25,16 +25,16 @@ import {
 import { ReadPump } from './read-pump.js'
 import { sentGroup, submitted } from './submissions.js'
 
-/** Bytes of requests in progress beyond which the socket is not read. */
+/** If the requests in progress have more bytes than this, the owner does not read from the socket. */
 const MAX_IN_FLIGHT_BYTES = 1 << 25
-/** The memory of a request without its payload. */
+/** The approximate memory of a request without its payload. */
 const REQUEST_OVERHEAD_BYTES = 512
 
 export interface OwnerContext {
   /** Settles when the folder is open. */
   store: Promise<StreamStore<EncodedValue>>
   durability: Durability
-  /** The session has its id. */
+  /** The client has sent its id. */
   onClient(session: Session): void
   onClosed(session: Session): void
 }
@@ -53,7 +53,7 @@ export class Session {
   readonly #cursors = new Map<string, Promise<StreamsCursor<EncodedValue>>>()
   #store: StreamStore<EncodedValue> | undefined
   #inFlightBytes = 0
-  /** The owner is closing: no further request is read. */
+  /** The owner is closing: no further requests are read. */
   #closing = false
 
   constructor(socket: Socket, context: OwnerContext) {
@@ -65,7 +65,7 @@ export class Session {
       try {
         for (const frame of reader.push(chunk)) this.#handle(frame)
       } catch {
-        // Not a client of this protocol.
+        // The peer does not follow the protocol.
         socket.destroy()
       }
       this.#pace()
@@ -79,13 +79,13 @@ export class Session {
     if (this.#store !== undefined) this.#writer.send(jsonFrame(FrameType.event, 0, { name, value }))
   }
 
-  /** Reads no further request; those in progress are answered. */
+  /** Stops reading requests. Those in progress are still answered. */
   stop(): void {
     this.#closing = true
     this.#socket.pause()
   }
 
-  /** Sends what has been answered, then closes the connection. */
+  /** Closes the connection after sending all answers. */
   end(): void {
     for (const { pump } of this.#reads.values()) pump.end()
     this.#writer.flush()
@@ -113,19 +113,19 @@ export class Session {
       if (hello.version !== PROTOCOL_VERSION)
         throw new DurlogError(
           'ERR_DURLOG_VERSION',
-          `process ${process.pid}, which has the folder open, speaks version ${PROTOCOL_VERSION} of the protocol, not ${hello.version}: use one version of durlog in all processes`,
+          `process ${process.pid}, which has the folder open, uses version ${PROTOCOL_VERSION} of the protocol between processes; got ${hello.version}: use the same version of durlog in all processes`,
         )
       const { durability } = this.#context
       if (hello.durability !== undefined && hello.durability !== durability)
         throw new DurlogError(
           'ERR_DURLOG_INVALID_ARGUMENT',
-          `process ${process.pid} has the folder open with the durability ${durability}, not ${hello.durability}: use one level in all processes`,
+          `process ${process.pid} has the folder open with the durability ${durability}; got ${hello.durability}: use the same durability in all processes`,
         )
       const store = await this.#context.store
       if (hello.encoding !== undefined && hello.encoding !== store.encoding)
         throw new DurlogError(
           'ERR_DURLOG_INVALID_ARGUMENT',
-          `the streams in ${store.dir} have the encoding ${store.encoding}; got ${hello.encoding}`,
+          `encoding is ${hello.encoding}, but the streams in ${store.dir} have the encoding ${store.encoding}: use that, or leave the option out`,
         )
       this.client = hello.client
       this.#store = store
@@ -173,7 +173,7 @@ export class Session {
       else this.#send(jsonFrame(FrameType.answer, id, await this.#answer(store, call)))
     } catch (error) {
       if ((error as DurlogError).code === 'ERR_DURLOG_CLOSED' && this.#closing) return
-      // Calls and submissions are numbered separately.
+      // Calls and submissions are numbered separately, so an error of a call must not be a `refused` frame.
       this.#send(jsonFrame(FrameType.answer, id, { error: sentError(error) }))
     }
   }
@@ -192,7 +192,10 @@ export class Session {
     return { value: cursor.position }
   }
 
-  /** After a change of owner, a call of a client's cursor opens it. */
+  /**
+   * Returns the open cursor, or opens it: after a change of the owner, a client calls a cursor that this owner has not
+   * opened.
+   */
   #cursor(store: StreamStore<EncodedValue>, name: string, options?: object): Promise<StreamsCursor<EncodedValue>> {
     let cursor = this.#cursors.get(name)
     if (cursor === undefined) {
@@ -223,7 +226,7 @@ export class Session {
     if (!this.#socket.destroyed) this.#writer.send(frame)
   }
 
-  /** Reads requests unless too many are in progress or too many answers wait. */
+  /** Pauses or resumes reading, so that requests in progress and unread answers take limited memory. */
   #pace(): void {
     const busy = this.#inFlightBytes > MAX_IN_FLIGHT_BYTES || this.#socket.writableLength > MAX_IN_FLIGHT_BYTES
     if (busy || this.#closing) this.#socket.pause()

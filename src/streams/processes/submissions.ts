@@ -1,4 +1,4 @@
-/** Carries out for the owner what clients submit. */
+/** Carries out the submissions of clients in the owner. */
 import { DurlogError } from '../../errors.js'
 import type { CreationRequest } from '../creation.js'
 import type { EncodedValue } from '../encoding.js'
@@ -11,7 +11,7 @@ export function sentGroup(options: unknown, values: readonly EncodedValue[]): Se
   return { encoding, created, end, producer, writerSeq, values: values.map(({ data }) => data) }
 }
 
-/** Calls what a client has called. */
+/** Carries out a submission by the call that the client has made. */
 export async function submitted(
   streams: RequestedStreams<EncodedValue>,
   { op, stream, options, values }: Submission,
@@ -29,7 +29,11 @@ export async function submitted(
   if (op === SubmitOp.append) return [await handle.append(values[0] as EncodedValue, given)]
   if (op === SubmitOp.appendAll) return [await handle.appendAll(values, given)]
   if (op === SubmitOp.delete) return [{ seq: -1, duplicate: !(await handle.delete()) }]
-  if (op !== SubmitOp.end) throw new DurlogError('ERR_DURLOG_INVALID_ARGUMENT', 'a request of an unknown kind')
+  if (op !== SubmitOp.end)
+    throw new DurlogError(
+      'ERR_DURLOG_INVALID_ARGUMENT',
+      'the request has an unknown kind: use the same version of durlog in all processes',
+    )
   await handle.end(given)
   return []
 }
