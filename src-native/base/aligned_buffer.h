@@ -1,6 +1,5 @@
 // Growable memory, aligned as direct I/O requires.
-#ifndef DURLOG_BASE_ALIGNED_BUFFER_H_
-#define DURLOG_BASE_ALIGNED_BUFFER_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -74,5 +73,3 @@ class AlignedBuffer {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_BASE_ALIGNED_BUFFER_H_

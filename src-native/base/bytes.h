@@ -1,6 +1,5 @@
 // Little-endian loads and stores, alignment, and the read-only byte span.
-#ifndef DURLOG_BASE_BYTES_H_
-#define DURLOG_BASE_BYTES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -56,5 +55,3 @@ inline bool IsAllZero(const uint8_t* from, size_t size) {
 }
 
 }  // namespace durlog
-
-#endif  // DURLOG_BASE_BYTES_H_

@@ -1,5 +1,4 @@
-#ifndef DURLOG_BASE_EXECUTOR_H_
-#define DURLOG_BASE_EXECUTOR_H_
+#pragma once
 
 #include <memory>
 
@@ -16,5 +15,3 @@ class Executor {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_BASE_EXECUTOR_H_

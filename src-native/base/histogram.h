@@ -1,6 +1,5 @@
 // A histogram in fixed memory, with an error of at most a sixteenth of each value.
-#ifndef DURLOG_BASE_HISTOGRAM_H_
-#define DURLOG_BASE_HISTOGRAM_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -57,5 +56,3 @@ class RollingHistogram {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_BASE_HISTOGRAM_H_

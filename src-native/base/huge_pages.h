@@ -1,6 +1,5 @@
 // Advice to the system about large allocations.
-#ifndef DURLOG_BASE_HUGE_PAGES_H_
-#define DURLOG_BASE_HUGE_PAGES_H_
+#pragma once
 
 #include <cstddef>
 
@@ -11,5 +10,3 @@ namespace durlog {
 void PreferHugePages(void* memory, size_t bytes);
 
 }  // namespace durlog
-
-#endif  // DURLOG_BASE_HUGE_PAGES_H_

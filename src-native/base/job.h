@@ -1,6 +1,5 @@
 // A piece of blocking work that some thread runs exactly once.
-#ifndef DURLOG_BASE_JOB_H_
-#define DURLOG_BASE_JOB_H_
+#pragma once
 
 #include <atomic>
 #include <condition_variable>
@@ -89,5 +88,3 @@ class Job {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_BASE_JOB_H_

@@ -1,6 +1,5 @@
 // Jobs whose end an owner must await before it is destroyed.
-#ifndef DURLOG_BASE_JOB_LIST_H_
-#define DURLOG_BASE_JOB_LIST_H_
+#pragma once
 
 #include <algorithm>
 #include <memory>
@@ -32,5 +31,3 @@ class JobList {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_BASE_JOB_LIST_H_

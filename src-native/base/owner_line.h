@@ -1,7 +1,6 @@
 // The line at the beginning of a lock file that names the process of its owner. It is only used in
 // messages, and decides nothing.
-#ifndef DURLOG_BASE_OWNER_LINE_H_
-#define DURLOG_BASE_OWNER_LINE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -19,5 +18,3 @@ std::string OwnerLine(int64_t pid);
 int64_t OwnerInLine(const char* bytes, size_t count);
 
 }  // namespace durlog
-
-#endif  // DURLOG_BASE_OWNER_LINE_H_

@@ -1,7 +1,6 @@
 // A word of a map that several processes and threads load and store. The tests that try every order
 // of these accesses replace this header: test/core/schedules.
-#ifndef DURLOG_BASE_SHARED_WORD_H_
-#define DURLOG_BASE_SHARED_WORD_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -21,5 +20,3 @@ inline void RaiseWord(SharedWord& word, uint64_t value) {
 }
 
 }  // namespace durlog
-
-#endif  // DURLOG_BASE_SHARED_WORD_H_

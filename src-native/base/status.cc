@@ -12,15 +12,11 @@ Code CodeOf(int sys_errno) {
 #endif
   switch (sys_errno) {
     case ENOSPC:
-    case EFBIG:
-      return Code::kNoSpace;
+    case EFBIG: return Code::kNoSpace;
     case EMFILE:
-    case ENFILE:
-      return Code::kTooManyFiles;
-    case ENOMEM:
-      return Code::kOutOfMemory;
-    default:
-      return Code::kIo;
+    case ENFILE: return Code::kTooManyFiles;
+    case ENOMEM: return Code::kOutOfMemory;
+    default: return Code::kIo;
   }
 }
 

@@ -1,6 +1,5 @@
 // Status and Result<T>, returned by every call that can fail. Nothing throws.
-#ifndef DURLOG_BASE_STATUS_H_
-#define DURLOG_BASE_STATUS_H_
+#pragma once
 
 #include <cassert>
 #include <cstdint>
@@ -164,5 +163,3 @@ class [[nodiscard]] Result {
   auto result = (expr);                             \
   if (!result.ok()) return result.TakeStatus();     \
   lhs = std::move(result.value())
-
-#endif  // DURLOG_BASE_STATUS_H_

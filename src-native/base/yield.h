@@ -1,7 +1,6 @@
 // Yields the processor while a thread waits for another's store or unlock. The tests that try every
 // order of events replace this header: test/core/schedules.
-#ifndef DURLOG_BASE_YIELD_H_
-#define DURLOG_BASE_YIELD_H_
+#pragma once
 
 #if defined(__x86_64__) || defined(_M_X64)
 #include <immintrin.h>
@@ -27,5 +26,3 @@ inline void SleepMicros(uint64_t micros) {
 }
 
 }  // namespace durlog
-
-#endif  // DURLOG_BASE_YIELD_H_

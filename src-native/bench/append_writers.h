@@ -1,7 +1,6 @@
 // Writers at the end of the file, as the kernel finds it (O_APPEND): safe for several processes
 // on one file, as far as each method is. None of them syncs.
-#ifndef DURLOG_BENCH_APPEND_WRITERS_H_
-#define DURLOG_BENCH_APPEND_WRITERS_H_
+#pragma once
 
 #include <linux/aio_abi.h>
 
@@ -108,5 +107,3 @@ class AioAppend : public Appending {
 };
 
 }  // namespace durlog::bench
-
-#endif  // DURLOG_BENCH_APPEND_WRITERS_H_

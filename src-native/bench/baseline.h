@@ -1,8 +1,7 @@
 // The raw system calls that durlog is measured against, each as a small machine that appends
 // numbered records to one file and measures how long each took. Nothing here knows of Node or of
 // durlog's own writers: a figure of a Baseline is what the kernel and the disk take, and no more.
-#ifndef DURLOG_BENCH_BASELINE_H_
-#define DURLOG_BENCH_BASELINE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -49,5 +48,3 @@ class Baseline {
 std::unique_ptr<Baseline> MakeBaseline(const Spec& spec);
 
 }  // namespace durlog::bench
-
-#endif  // DURLOG_BENCH_BASELINE_H_

@@ -1,6 +1,5 @@
 // How fast the checksum of every record is, without Node in between.
-#ifndef DURLOG_BENCH_CHECKSUM_SPEED_H_
-#define DURLOG_BENCH_CHECKSUM_SPEED_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -18,5 +17,3 @@ struct ChecksumSpeed {
 std::vector<ChecksumSpeed> MeasureChecksums(uint64_t block_bytes, uint32_t millis);
 
 }  // namespace durlog::bench
-
-#endif  // DURLOG_BENCH_CHECKSUM_SPEED_H_

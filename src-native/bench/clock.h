@@ -1,6 +1,5 @@
 // Time for measurements: monotonic, the same in every process of the machine.
-#ifndef DURLOG_BENCH_CLOCK_H_
-#define DURLOG_BENCH_CLOCK_H_
+#pragma once
 
 #include <time.h>
 
@@ -15,5 +14,3 @@ inline uint64_t NowNanos() {
 }
 
 }  // namespace durlog::bench
-
-#endif  // DURLOG_BENCH_CLOCK_H_

@@ -1,6 +1,5 @@
 // A writer whose records are written by a second thread.
-#ifndef DURLOG_BENCH_HANDED_WRITER_H_
-#define DURLOG_BENCH_HANDED_WRITER_H_
+#pragma once
 
 #include <condition_variable>
 #include <cstdint>
@@ -83,5 +82,3 @@ class Handed {
 };
 
 }  // namespace durlog::bench
-
-#endif  // DURLOG_BENCH_HANDED_WRITER_H_

@@ -1,6 +1,5 @@
 // io_uring by its raw system calls: one ring, one thread, no library.
-#ifndef DURLOG_BENCH_IO_URING_RING_H_
-#define DURLOG_BENCH_IO_URING_RING_H_
+#pragma once
 
 #include <linux/io_uring.h>
 
@@ -47,5 +46,3 @@ class IoUringRing {
 };
 
 }  // namespace durlog::bench
-
-#endif  // DURLOG_BENCH_IO_URING_RING_H_

@@ -1,5 +1,4 @@
-#ifndef DURLOG_BENCH_LINUX_IOCTL_H_
-#define DURLOG_BENCH_LINUX_IOCTL_H_
+#pragma once
 
 #include <sys/ioctl.h>
 
@@ -17,5 +16,3 @@ inline int Ioctl(int fd, unsigned long request, void* argument) {
 }
 
 }  // namespace durlog
-
-#endif  // DURLOG_BENCH_LINUX_IOCTL_H_

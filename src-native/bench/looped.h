@@ -1,6 +1,5 @@
 // The one measuring loop, so that every method is timed in the same way.
-#ifndef DURLOG_BENCH_LOOPED_H_
-#define DURLOG_BENCH_LOOPED_H_
+#pragma once
 
 #include <cerrno>
 #include <cstdint>
@@ -81,5 +80,3 @@ class Looped final : public Baseline {
 };
 
 }  // namespace durlog::bench
-
-#endif  // DURLOG_BENCH_LOOPED_H_

@@ -1,6 +1,5 @@
 // Stores into a shared map: with page faults, with pages populated ahead, or followed by msync.
-#ifndef DURLOG_BENCH_MAPPED_WRITER_H_
-#define DURLOG_BENCH_MAPPED_WRITER_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -70,5 +69,3 @@ class MappedWriter {
 };
 
 }  // namespace durlog::bench
-
-#endif  // DURLOG_BENCH_MAPPED_WRITER_H_

@@ -1,6 +1,5 @@
 // Writers that track their position: pwrite through the page cache, and O_DIRECT past it.
-#ifndef DURLOG_BENCH_POSITIONED_WRITERS_H_
-#define DURLOG_BENCH_POSITIONED_WRITERS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -57,5 +56,3 @@ class DirectWriter {
 };
 
 }  // namespace durlog::bench
-
-#endif  // DURLOG_BENCH_POSITIONED_WRITERS_H_

@@ -1,7 +1,6 @@
 // What both engines of the random-write suite share: which block is next, which clusters are
 // allocated, and the counting.
-#ifndef DURLOG_BENCH_RANDOM_ENGINE_H_
-#define DURLOG_BENCH_RANDOM_ENGINE_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -63,5 +62,3 @@ Status RunWithIoUring(const RandomWriteSpec& spec, int fd, RandomWriteResult* re
 Status RunWithThreads(const RandomWriteSpec& spec, int fd, RandomWriteResult* result);
 
 }  // namespace durlog::bench
-
-#endif  // DURLOG_BENCH_RANDOM_ENGINE_H_

@@ -1,8 +1,7 @@
 // Random O_DIRECT writes of 4 KiB at a queue depth, into files whose blocks were allocated in
 // different ways. This measures the cost of writes to a disk image, a database file or a log's
 // recycled segment while it fills up.
-#ifndef DURLOG_BENCH_RANDOM_WRITE_H_
-#define DURLOG_BENCH_RANDOM_WRITE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -40,5 +39,3 @@ inline constexpr uint64_t kMaxLatencies = 200000;
 Result<RandomWriteResult> RunRandomWrite(const RandomWriteSpec& spec);
 
 }  // namespace durlog::bench
-
-#endif  // DURLOG_BENCH_RANDOM_WRITE_H_

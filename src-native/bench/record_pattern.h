@@ -1,6 +1,5 @@
 // The content of measured records, by which a reader checks that a method kept all of them.
-#ifndef DURLOG_BENCH_RECORD_PATTERN_H_
-#define DURLOG_BENCH_RECORD_PATTERN_H_
+#pragma once
 
 #include <cstdint>
 #include <cstring>
@@ -41,5 +40,3 @@ Result<Verified> VerifyRecords(const std::string& path, uint64_t start, uint64_t
                                uint64_t record_bytes);
 
 }  // namespace durlog::bench
-
-#endif  // DURLOG_BENCH_RECORD_PATTERN_H_

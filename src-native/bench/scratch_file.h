@@ -1,6 +1,5 @@
 // A file to measure on: opened, preallocated, closed.
-#ifndef DURLOG_BENCH_SCRATCH_FILE_H_
-#define DURLOG_BENCH_SCRATCH_FILE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -35,5 +34,3 @@ Status SetExtentSizeHint(int fd, uint32_t bytes, const std::string& path);
 bool SurvivesOverwrite(const std::string& preallocate);
 
 }  // namespace durlog::bench
-
-#endif  // DURLOG_BENCH_SCRATCH_FILE_H_

@@ -1,6 +1,5 @@
 // CRC-32C (Castagnoli), the checksum of every record and header; RFC 3720, appendix B.4.
-#ifndef DURLOG_CHECKSUM_CRC32C_H_
-#define DURLOG_CHECKSUM_CRC32C_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -30,5 +29,3 @@ inline uint32_t CopyAndCrc32c(uint32_t crc, void* to, const void* from, size_t l
 }
 
 }  // namespace durlog
-
-#endif  // DURLOG_CHECKSUM_CRC32C_H_

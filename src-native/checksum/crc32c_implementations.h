@@ -2,8 +2,7 @@
 //
 // The build compiles those of its processor: implementations_x64.cc, implementations_arm64.cc or
 // implementations_portable.cc says which there are. Tests run all of them against one reference.
-#ifndef DURLOG_CHECKSUM_CRC32C_IMPLEMENTATIONS_H_
-#define DURLOG_CHECKSUM_CRC32C_IMPLEMENTATIONS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -43,5 +42,3 @@ struct Arm64Features {
 Arm64Features DetectArm64Features();
 
 }  // namespace durlog
-
-#endif  // DURLOG_CHECKSUM_CRC32C_IMPLEMENTATIONS_H_

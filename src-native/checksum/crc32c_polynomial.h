@@ -1,8 +1,7 @@
 // Arithmetic modulo the Castagnoli polynomial, done by the compiler.
 //
 // Values are bit-reflected, as the CRC is: the top bit stands for x^0, the lowest for x^31.
-#ifndef DURLOG_CHECKSUM_CRC32C_POLYNOMIAL_H_
-#define DURLOG_CHECKSUM_CRC32C_POLYNOMIAL_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -34,5 +33,3 @@ constexpr std::array<uint32_t, kWords + 1> MakeWordShifts() {
 }
 
 }  // namespace durlog
-
-#endif  // DURLOG_CHECKSUM_CRC32C_POLYNOMIAL_H_

@@ -1,6 +1,5 @@
 // The files of a log's cursors: their names and their content.
-#ifndef DURLOG_CURSOR_CURSOR_FILE_H_
-#define DURLOG_CURSOR_CURSOR_FILE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -59,5 +58,3 @@ Status SyncCursorPlace(Directory& directory, const CursorPlace& place);
 Result<uint64_t> HighestPosition(Directory& directory, const BootId& boot, const LogOfCursors& log);
 
 }  // namespace durlog
-
-#endif  // DURLOG_CURSOR_CURSOR_FILE_H_

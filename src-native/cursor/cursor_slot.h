@@ -1,7 +1,6 @@
 // The file of a named cursor: four places for a slot, each with its own checksum.
 // docs/FORMAT.md describes it byte by byte.
-#ifndef DURLOG_CURSOR_CURSOR_SLOT_H_
-#define DURLOG_CURSOR_CURSOR_SLOT_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -40,5 +39,3 @@ enum class CursorSlotState : uint8_t { kNone, kWhole, kNewerVersion };
 CursorSlotState DecodeCursorSlot(const uint8_t from[kCursorSlotBytes], CursorSlot* slot);
 
 }  // namespace durlog
-
-#endif  // DURLOG_CURSOR_CURSOR_SLOT_H_

@@ -5,8 +5,6 @@
 #include "base/owner_line.h"
 #include "cursor/cursor_file.h"
 #include "cursor/cut_list.h"
-#include "recovery/identity.h"
-#include "recovery/log_files.h"
 
 namespace durlog {
 namespace {

@@ -1,6 +1,5 @@
 // The named cursors of a log, seen from outside, and the end of one.
-#ifndef DURLOG_CURSOR_CURSORS_H_
-#define DURLOG_CURSOR_CURSORS_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -34,5 +33,3 @@ Result<std::vector<CursorSummary>> ListCursors(FileSystem& file_system, const st
 Status RemoveCursor(FileSystem& file_system, const std::string& path, const std::string& name);
 
 }  // namespace durlog
-
-#endif  // DURLOG_CURSOR_CURSORS_H_

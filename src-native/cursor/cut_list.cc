@@ -1,6 +1,5 @@
 #include "cursor/cut_list.h"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>

@@ -1,6 +1,5 @@
 // The list of cuts at the end of a log, for cursors and snapshots that were made before a cut.
-#ifndef DURLOG_CURSOR_CUT_LIST_H_
-#define DURLOG_CURSOR_CUT_LIST_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -66,5 +65,3 @@ Result<CutsSince> FindCutsSince(FileSystem& file_system, const std::string& path
 Status StartGeneration(Directory& directory, const LogUuid& uuid, uint64_t generation);
 
 }  // namespace durlog
-
-#endif  // DURLOG_CURSOR_CUT_LIST_H_

@@ -1,7 +1,6 @@
 // A position in a log that outlives its process: a file in the log's folder, owned by one open at a
 // time.
-#ifndef DURLOG_CURSOR_DURABLE_CURSOR_H_
-#define DURLOG_CURSOR_DURABLE_CURSOR_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -84,5 +83,3 @@ class DurableCursor {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_CURSOR_DURABLE_CURSOR_H_

@@ -1,6 +1,5 @@
 // The bounds of a log that this process does not have open for writing.
-#ifndef DURLOG_INSPECT_BOUNDS_H_
-#define DURLOG_INSPECT_BOUNDS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -21,5 +20,3 @@ struct LogBounds {
 Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path);
 
 }  // namespace durlog
-
-#endif  // DURLOG_INSPECT_BOUNDS_H_

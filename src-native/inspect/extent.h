@@ -1,6 +1,5 @@
 // The part of a segment that holds a range of records, for a copy of the segment's own bytes.
-#ifndef DURLOG_INSPECT_EXTENT_H_
-#define DURLOG_INSPECT_EXTENT_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -33,5 +32,3 @@ Result<SegmentExtent> FindExtent(FileSystem& file_system, const std::string& pat
                                  const std::string& segment, const ExtentQuery& query);
 
 }  // namespace durlog
-
-#endif  // DURLOG_INSPECT_EXTENT_H_

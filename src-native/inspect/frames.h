@@ -1,6 +1,5 @@
 // The frames of one segment, as `durlog dump` lists them.
-#ifndef DURLOG_INSPECT_FRAMES_H_
-#define DURLOG_INSPECT_FRAMES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -27,5 +26,3 @@ Result<std::vector<FrameReport>> ListFrames(FileSystem& file_system, const std::
                                             size_t max);
 
 }  // namespace durlog
-
-#endif  // DURLOG_INSPECT_FRAMES_H_

@@ -1,6 +1,5 @@
 // A segment that is opened by the name of its file, to read its frames.
-#ifndef DURLOG_INSPECT_NAMED_SEGMENT_H_
-#define DURLOG_INSPECT_NAMED_SEGMENT_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -27,5 +26,3 @@ Result<NamedSegment> OpenNamedSegment(FileSystem& file_system, const std::string
                                       const std::string& name);
 
 }  // namespace durlog
-
-#endif  // DURLOG_INSPECT_NAMED_SEGMENT_H_

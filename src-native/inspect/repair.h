@@ -1,6 +1,5 @@
 // Makes the cuts that an open would make, and keeps a copy of the bytes.
-#ifndef DURLOG_INSPECT_REPAIR_H_
-#define DURLOG_INSPECT_REPAIR_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -23,5 +22,3 @@ Result<RepairReport> Repair(FileSystem& file_system, const std::string& path, bo
                             const std::string& backup);
 
 }  // namespace durlog
-
-#endif  // DURLOG_INSPECT_REPAIR_H_

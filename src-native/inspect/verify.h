@@ -1,6 +1,5 @@
 // Reads a whole log and lists the damage. It takes no lock and changes nothing.
-#ifndef DURLOG_INSPECT_VERIFY_H_
-#define DURLOG_INSPECT_VERIFY_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -43,5 +42,3 @@ struct VerifyReport {
 Result<VerifyReport> Verify(FileSystem& file_system, const std::string& path);
 
 }  // namespace durlog
-
-#endif  // DURLOG_INSPECT_VERIFY_H_

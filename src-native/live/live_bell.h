@@ -5,8 +5,7 @@
 // while the count stays the same. The writer stores the new end and then checks the waiting word.
 // Both change that word, so one of them is first: either the reader's check finds the new end, or
 // the writer finds the reader. A reader that dies leaves the word set, which costs one wake.
-#ifndef DURLOG_LIVE_LIVE_BELL_H_
-#define DURLOG_LIVE_LIVE_BELL_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -51,5 +50,3 @@ class LiveBell {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LIVE_LIVE_BELL_H_

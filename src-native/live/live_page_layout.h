@@ -1,7 +1,6 @@
 // The file `live` in a log's folder: 64-bit words that a writer stores and readers in other
 // processes and threads load. docs/FORMAT.md describes it; nothing of recovery reads it.
-#ifndef DURLOG_LIVE_LIVE_PAGE_LAYOUT_H_
-#define DURLOG_LIVE_LIVE_PAGE_LAYOUT_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -45,5 +44,3 @@ static_assert(sizeof(LiveBellAtomic) == sizeof(uint32_t) && LiveBellAtomic::is_a
               "what the system waits on is the word itself");
 
 }  // namespace durlog
-
-#endif  // DURLOG_LIVE_LIVE_PAGE_LAYOUT_H_

@@ -1,7 +1,6 @@
 // The reader's side of the live page, which shows how far a log that another process writes may be
 // read.
-#ifndef DURLOG_LIVE_LIVE_PAGE_READER_H_
-#define DURLOG_LIVE_LIVE_PAGE_READER_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -76,5 +75,3 @@ class LivePageReader {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LIVE_LIVE_PAGE_READER_H_

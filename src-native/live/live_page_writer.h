@@ -2,8 +2,7 @@
 //
 // The page's words are valid while a process holds the lock on its file; the system releases the
 // lock when the process dies. Without a page, readers read the segments alone.
-#ifndef DURLOG_LIVE_LIVE_PAGE_WRITER_H_
-#define DURLOG_LIVE_LIVE_PAGE_WRITER_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -77,5 +76,3 @@ class LivePageWriter {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LIVE_LIVE_PAGE_WRITER_H_

@@ -5,8 +5,7 @@
 // the writer rings the page's bell. It also polls, at intervals that double while nothing changes:
 // a killed writer rings no bell, and a busy one rings late. On other systems, and if the page is
 // not writable, it only polls.
-#ifndef DURLOG_LIVE_LIVE_WATCHER_H_
-#define DURLOG_LIVE_LIVE_WATCHER_H_
+#pragma once
 
 #include <condition_variable>
 #include <cstdint>
@@ -87,5 +86,3 @@ class LiveWatcher {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LIVE_LIVE_WATCHER_H_

@@ -1,6 +1,5 @@
 // The growing end of a log: where the next record goes, and the records that are not synced yet.
-#ifndef DURLOG_LOG_APPEND_POINT_H_
-#define DURLOG_LOG_APPEND_POINT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -195,5 +194,3 @@ class AppendPoint {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LOG_APPEND_POINT_H_

@@ -93,12 +93,8 @@ void CommitCycle::FinishRunning() {
 
 void CommitCycle::Finish(CommitJob& job) {
   switch (job.outcome()) {
-    case CommitOutcome::kDone:
-      FinishDone(job);
-      break;
-    case CommitOutcome::kRolledBack:
-      FinishRolledBack(job);
-      break;
+    case CommitOutcome::kDone: FinishDone(job); break;
+    case CommitOutcome::kRolledBack: FinishRolledBack(job); break;
     case CommitOutcome::kFailed:
       // Records stored or written since then are in the log, acknowledged or not.
       static_cast<void>(Latch(job.status(), 0, point_.stored_end()));

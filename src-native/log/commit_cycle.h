@@ -1,6 +1,5 @@
 // Group commit: all records appended while one commit runs form the next one.
-#ifndef DURLOG_LOG_COMMIT_CYCLE_H_
-#define DURLOG_LOG_COMMIT_CYCLE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -125,5 +124,3 @@ class CommitCycle {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LOG_COMMIT_CYCLE_H_

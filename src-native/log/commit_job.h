@@ -1,6 +1,5 @@
 // One group commit: the writes and syncs that bring everything appended so far to a level.
-#ifndef DURLOG_LOG_COMMIT_JOB_H_
-#define DURLOG_LOG_COMMIT_JOB_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -108,5 +107,3 @@ class CommitJob final : public Job {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LOG_COMMIT_JOB_H_

@@ -1,11 +1,9 @@
 // Counts a log's commits and measures their time.
-#ifndef DURLOG_LOG_COMMIT_METER_H_
-#define DURLOG_LOG_COMMIT_METER_H_
+#pragma once
 
 #include <cstdint>
 
 #include "base/histogram.h"
-#include "log/commit_job.h"
 #include "platform/file_system.h"
 #include "write/log_stats.h"
 
@@ -33,5 +31,3 @@ class CommitMeter {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LOG_COMMIT_METER_H_

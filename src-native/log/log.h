@@ -3,8 +3,7 @@
 // Threads: every method is called by one thread, the log's own. Jobs on the executor's workers do
 // everything that blocks. A job uses only the data that it was given, and the log collects its
 // result in Harvest(). So there is no lock and no state that two threads share.
-#ifndef DURLOG_LOG_LOG_H_
-#define DURLOG_LOG_LOG_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -172,5 +171,3 @@ class Log final : public LogWriter {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LOG_LOG_H_

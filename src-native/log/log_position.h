@@ -1,6 +1,5 @@
 // The position of the next record: its seq, its place in the files, and its lowest possible time.
-#ifndef DURLOG_LOG_LOG_POSITION_H_
-#define DURLOG_LOG_LOG_POSITION_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -17,5 +16,3 @@ struct LogPosition {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LOG_LOG_POSITION_H_

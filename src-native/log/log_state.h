@@ -1,6 +1,5 @@
 // Decides which calls a log accepts.
-#ifndef DURLOG_LOG_LOG_STATE_H_
-#define DURLOG_LOG_LOG_STATE_H_
+#pragma once
 
 #include "base/status.h"
 
@@ -33,5 +32,3 @@ class LogState {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LOG_LOG_STATE_H_

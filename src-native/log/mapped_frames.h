@@ -1,6 +1,5 @@
 // Stores frames into a map of the segment that is appended to.
-#ifndef DURLOG_LOG_MAPPED_FRAMES_H_
-#define DURLOG_LOG_MAPPED_FRAMES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -92,5 +91,3 @@ class MappedFrames {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LOG_MAPPED_FRAMES_H_

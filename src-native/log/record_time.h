@@ -1,6 +1,5 @@
 // The time of the record being appended.
-#ifndef DURLOG_LOG_RECORD_TIME_H_
-#define DURLOG_LOG_RECORD_TIME_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -49,5 +48,3 @@ class RecordTime {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LOG_RECORD_TIME_H_

@@ -1,6 +1,5 @@
 // Collects the input of the retention jobs of an open log.
-#ifndef DURLOG_LOG_RETENTION_INPUTS_H_
-#define DURLOG_LOG_RETENTION_INPUTS_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -42,5 +41,3 @@ class RetentionInputs {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LOG_RETENTION_INPUTS_H_

@@ -1,6 +1,5 @@
 // Computes which segments a log's retention removes.
-#ifndef DURLOG_LOG_RETENTION_JOB_H_
-#define DURLOG_LOG_RETENTION_JOB_H_
+#pragma once
 
 #include <memory>
 #include <utility>
@@ -44,5 +43,3 @@ class RetentionJob final : public Job {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LOG_RETENTION_JOB_H_

@@ -1,6 +1,5 @@
 // Seals a log's active segment before it is full.
-#ifndef DURLOG_LOG_ROTATE_JOB_H_
-#define DURLOG_LOG_ROTATE_JOB_H_
+#pragma once
 
 #include <memory>
 #include <utility>
@@ -44,5 +43,3 @@ class RotateJob final : public Job {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LOG_ROTATE_JOB_H_

@@ -1,9 +1,7 @@
 // The segments of a log, and the files that will become its next segments.
-#ifndef DURLOG_LOG_SEGMENT_CHAIN_H_
-#define DURLOG_LOG_SEGMENT_CHAIN_H_
+#pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -108,5 +106,3 @@ class SegmentChain {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LOG_SEGMENT_CHAIN_H_

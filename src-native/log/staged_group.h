@@ -1,6 +1,5 @@
 // A group of framed records on its way from Staging to a commit.
-#ifndef DURLOG_LOG_STAGED_GROUP_H_
-#define DURLOG_LOG_STAGED_GROUP_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -37,5 +36,3 @@ struct StagedGroup {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LOG_STAGED_GROUP_H_

@@ -1,6 +1,5 @@
 // Collects the next group: the records appended since the last commit began.
-#ifndef DURLOG_LOG_STAGING_H_
-#define DURLOG_LOG_STAGING_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -116,5 +115,3 @@ class Staging {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LOG_STAGING_H_

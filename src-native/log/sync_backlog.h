@@ -1,6 +1,5 @@
 // Tracks the bytes that were written and that no sync has covered yet.
-#ifndef DURLOG_LOG_SYNC_BACKLOG_H_
-#define DURLOG_LOG_SYNC_BACKLOG_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -76,5 +75,3 @@ class SyncBacklog {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LOG_SYNC_BACKLOG_H_

@@ -1,6 +1,5 @@
 // Removes segments from the front of a log.
-#ifndef DURLOG_LOG_TRIM_JOB_H_
-#define DURLOG_LOG_TRIM_JOB_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -49,5 +48,3 @@ class TrimJob final : public Job {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LOG_TRIM_JOB_H_

@@ -1,6 +1,5 @@
 // Removes records from the end of a log.
-#ifndef DURLOG_LOG_TRUNCATE_JOB_H_
-#define DURLOG_LOG_TRUNCATE_JOB_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -66,5 +65,3 @@ class TruncateJob final : public Job {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LOG_TRUNCATE_JOB_H_

@@ -48,8 +48,7 @@ void WritePolicy::ChooseFirstMode(const LogOptions& options, const Capabilities&
       reason_ =
           direct_io_ ? "asked for" : std::string(NoDirectReason(capabilities)) + ": pwrite instead";
       return;
-    case Strategy::kAuto:
-      break;
+    case Strategy::kAuto: break;
   }
   if (!overwrites_in_place_) {
     reason_ = capabilities.file_system +

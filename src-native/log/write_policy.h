@@ -1,6 +1,5 @@
 // Decides how records reach the file, and how files and pages are prepared for them.
-#ifndef DURLOG_LOG_WRITE_POLICY_H_
-#define DURLOG_LOG_WRITE_POLICY_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -89,5 +88,3 @@ class WritePolicy {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_LOG_WRITE_POLICY_H_

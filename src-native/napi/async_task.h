@@ -1,6 +1,5 @@
 // Blocking work whose end settles a promise.
-#ifndef DURLOG_NAPI_ASYNC_TASK_H_
-#define DURLOG_NAPI_ASYNC_TASK_H_
+#pragma once
 
 #include <napi.h>
 
@@ -46,5 +45,3 @@ Napi::Value RunWaiting(Napi::Env env, std::function<Status()> work,
 bool QueueJob(napi_env env, std::shared_ptr<Job> job, std::function<void(napi_env)> done);
 
 }  // namespace durlog
-
-#endif  // DURLOG_NAPI_ASYNC_TASK_H_

@@ -1,6 +1,5 @@
 // Between JavaScript values and the core's: errors, payloads, options, reports.
-#ifndef DURLOG_NAPI_CONVERT_H_
-#define DURLOG_NAPI_CONVERT_H_
+#pragma once
 
 #include <napi.h>
 
@@ -17,8 +16,9 @@
 #include "inspect/frames.h"
 #include "inspect/repair.h"
 #include "inspect/verify.h"
-#include "log/log.h"
 #include "napi/work_queue.h"
+#include "write/log_stats.h"
+#include "write/options.h"
 
 namespace durlog {
 
@@ -78,5 +78,3 @@ inline Napi::Number FromSeq(Napi::Env env, uint64_t seq) {
 }
 
 }  // namespace durlog
-
-#endif  // DURLOG_NAPI_CONVERT_H_

@@ -6,50 +6,28 @@ namespace {
 const char* CodeName(Code code) {
   switch (code) {
     case Code::kOk:
-    case Code::kIo:
-      return "ERR_DURLOG_IO";
-    case Code::kNoSpace:
-      return "ERR_DURLOG_NO_SPACE";
-    case Code::kTooManyFiles:
-      return "ERR_DURLOG_TOO_MANY_FILES";
-    case Code::kNotFound:
-      return "ERR_DURLOG_NOT_FOUND";
-    case Code::kNotALog:
-      return "ERR_DURLOG_NOT_A_LOG";
-    case Code::kLocked:
-      return "ERR_DURLOG_LOCKED";
-    case Code::kClosed:
-      return "ERR_DURLOG_CLOSED";
-    case Code::kInvalidArgument:
-      return "ERR_DURLOG_INVALID_ARGUMENT";
-    case Code::kRecordEmpty:
-      return "ERR_DURLOG_RECORD_EMPTY";
-    case Code::kRecordTooLarge:
-      return "ERR_DURLOG_RECORD_TOO_LARGE";
-    case Code::kBatchTooLarge:
-      return "ERR_DURLOG_BATCH_TOO_LARGE";
-    case Code::kBackpressure:
-      return "ERR_DURLOG_BACKPRESSURE";
-    case Code::kSyncFailed:
-      return "ERR_DURLOG_SYNC_FAILED";
-    case Code::kLatched:
-      return "ERR_DURLOG_LATCHED";
-    case Code::kCorrupt:
-      return "ERR_DURLOG_CORRUPT";
-    case Code::kUnsupported:
-      return "ERR_DURLOG_UNSUPPORTED";
-    case Code::kVersion:
-      return "ERR_DURLOG_VERSION";
-    case Code::kOutOfRange:
-      return "ERR_DURLOG_OUT_OF_RANGE";
-    case Code::kVoid:
-      return "ERR_DURLOG_VOID";
-    case Code::kSeqConflict:
-      return "ERR_DURLOG_SEQ_CONFLICT";
-    case Code::kStalled:
-      return "ERR_DURLOG_STALLED";
-    case Code::kOutOfMemory:
-      return "ERR_DURLOG_OUT_OF_MEMORY";
+    case Code::kIo: return "ERR_DURLOG_IO";
+    case Code::kNoSpace: return "ERR_DURLOG_NO_SPACE";
+    case Code::kTooManyFiles: return "ERR_DURLOG_TOO_MANY_FILES";
+    case Code::kNotFound: return "ERR_DURLOG_NOT_FOUND";
+    case Code::kNotALog: return "ERR_DURLOG_NOT_A_LOG";
+    case Code::kLocked: return "ERR_DURLOG_LOCKED";
+    case Code::kClosed: return "ERR_DURLOG_CLOSED";
+    case Code::kInvalidArgument: return "ERR_DURLOG_INVALID_ARGUMENT";
+    case Code::kRecordEmpty: return "ERR_DURLOG_RECORD_EMPTY";
+    case Code::kRecordTooLarge: return "ERR_DURLOG_RECORD_TOO_LARGE";
+    case Code::kBatchTooLarge: return "ERR_DURLOG_BATCH_TOO_LARGE";
+    case Code::kBackpressure: return "ERR_DURLOG_BACKPRESSURE";
+    case Code::kSyncFailed: return "ERR_DURLOG_SYNC_FAILED";
+    case Code::kLatched: return "ERR_DURLOG_LATCHED";
+    case Code::kCorrupt: return "ERR_DURLOG_CORRUPT";
+    case Code::kUnsupported: return "ERR_DURLOG_UNSUPPORTED";
+    case Code::kVersion: return "ERR_DURLOG_VERSION";
+    case Code::kOutOfRange: return "ERR_DURLOG_OUT_OF_RANGE";
+    case Code::kVoid: return "ERR_DURLOG_VOID";
+    case Code::kSeqConflict: return "ERR_DURLOG_SEQ_CONFLICT";
+    case Code::kStalled: return "ERR_DURLOG_STALLED";
+    case Code::kOutOfMemory: return "ERR_DURLOG_OUT_OF_MEMORY";
   }
   return "ERR_DURLOG_IO";
 }

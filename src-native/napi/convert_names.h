@@ -1,6 +1,5 @@
 // The names that options and reports have in JavaScript.
-#ifndef DURLOG_NAPI_CONVERT_NAMES_H_
-#define DURLOG_NAPI_CONVERT_NAMES_H_
+#pragma once
 
 #include <array>
 #include <string>
@@ -42,5 +41,3 @@ constexpr Names<Preallocation, 4> kPreallocations{{{"none", Preallocation::kNone
                                                    {"recycle", Preallocation::kRecycle}}};
 
 }  // namespace durlog
-
-#endif  // DURLOG_NAPI_CONVERT_NAMES_H_

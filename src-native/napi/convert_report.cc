@@ -16,14 +16,10 @@ const char* KindOf(const FrameReport& frame) {
   if (frame.status == DecodeStatus::kFree) return "free";
   if (frame.status != DecodeStatus::kWhole) return "damaged";
   switch (frame.fields.state) {
-    case FrameState::kPadding:
-      return "padding";
-    case FrameState::kMarker:
-      return "marker";
-    case FrameState::kVoid:
-      return "void";
-    default:
-      return "record";
+    case FrameState::kPadding: return "padding";
+    case FrameState::kMarker: return "marker";
+    case FrameState::kVoid: return "void";
+    default: return "record";
   }
 }
 

@@ -1,6 +1,5 @@
 // The NativeDurableCursor class of src/native/cursors.ts, and the cursors of a folder.
-#ifndef DURLOG_NAPI_DURABLE_CURSOR_WRAP_H_
-#define DURLOG_NAPI_DURABLE_CURSOR_WRAP_H_
+#pragma once
 
 #include <napi.h>
 
@@ -14,5 +13,3 @@ Napi::Value ListCursorsOf(const Napi::CallbackInfo& info);
 Napi::Value RemoveCursorOf(const Napi::CallbackInfo& info);
 
 }  // namespace durlog
-
-#endif  // DURLOG_NAPI_DURABLE_CURSOR_WRAP_H_

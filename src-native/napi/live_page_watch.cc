@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "napi/convert.h"
-
 namespace durlog {
 
 Result<std::unique_ptr<LivePageWatch>> LivePageWatch::Start(Napi::Env env, const std::string& path,

@@ -1,6 +1,5 @@
 // A LiveWatcher that calls JavaScript.
-#ifndef DURLOG_NAPI_LIVE_PAGE_WATCH_H_
-#define DURLOG_NAPI_LIVE_PAGE_WATCH_H_
+#pragma once
 
 #include <napi.h>
 
@@ -40,5 +39,3 @@ class LivePageWatch {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_NAPI_LIVE_PAGE_WATCH_H_

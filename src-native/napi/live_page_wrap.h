@@ -1,6 +1,5 @@
 // The NativeLivePage class of src/native/reading.ts.
-#ifndef DURLOG_NAPI_LIVE_PAGE_WRAP_H_
-#define DURLOG_NAPI_LIVE_PAGE_WRAP_H_
+#pragma once
 
 #include <napi.h>
 
@@ -10,5 +9,3 @@ namespace durlog {
 Napi::Value OpenLivePage(const Napi::CallbackInfo& info);
 
 }  // namespace durlog
-
-#endif  // DURLOG_NAPI_LIVE_PAGE_WRAP_H_

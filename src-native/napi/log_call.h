@@ -1,6 +1,5 @@
 // A call of a method of the log's object.
-#ifndef DURLOG_NAPI_LOG_CALL_H_
-#define DURLOG_NAPI_LOG_CALL_H_
+#pragma once
 
 #include <node_api.h>
 
@@ -82,5 +81,3 @@ struct Call {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_NAPI_LOG_CALL_H_

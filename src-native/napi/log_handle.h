@@ -1,6 +1,5 @@
 // A log as one environment sees it: jobs to libuv's workers and back, events to JavaScript.
-#ifndef DURLOG_NAPI_LOG_HANDLE_H_
-#define DURLOG_NAPI_LOG_HANDLE_H_
+#pragma once
 
 #include <napi.h>
 
@@ -113,5 +112,3 @@ class LogHandle final : public Executor,
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_NAPI_LOG_HANDLE_H_

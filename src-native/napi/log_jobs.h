@@ -1,6 +1,5 @@
 // The methods of the log's object that wait for a job and answer with a promise.
-#ifndef DURLOG_NAPI_LOG_JOBS_H_
-#define DURLOG_NAPI_LOG_JOBS_H_
+#pragma once
 
 #include <node_api.h>
 
@@ -15,5 +14,3 @@ napi_value Rotate(napi_env env, napi_callback_info info);
 napi_value TrimShared(napi_env env, napi_callback_info info);
 
 }  // namespace durlog
-
-#endif  // DURLOG_NAPI_LOG_JOBS_H_

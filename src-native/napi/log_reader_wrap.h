@@ -1,6 +1,5 @@
 // The NativeLogReader class of src/native/native.ts.
-#ifndef DURLOG_NAPI_LOG_READER_WRAP_H_
-#define DURLOG_NAPI_LOG_READER_WRAP_H_
+#pragma once
 
 #include <napi.h>
 
@@ -10,5 +9,3 @@ namespace durlog {
 Napi::Value OpenLogReader(const Napi::CallbackInfo& info);
 
 }  // namespace durlog
-
-#endif  // DURLOG_NAPI_LOG_READER_WRAP_H_

@@ -1,6 +1,5 @@
 // PointReader as a JavaScript object: see `NativePointReader` in src/native/reading.ts.
-#ifndef DURLOG_NAPI_POINT_READER_WRAP_H_
-#define DURLOG_NAPI_POINT_READER_WRAP_H_
+#pragma once
 
 #include <napi.h>
 
@@ -10,5 +9,3 @@ namespace durlog {
 Napi::Value MakePointReader(const Napi::CallbackInfo& info);
 
 }  // namespace durlog
-
-#endif  // DURLOG_NAPI_POINT_READER_WRAP_H_

@@ -1,6 +1,5 @@
 // Retention between JavaScript values and the core's.
-#ifndef DURLOG_NAPI_RETENTION_WRAP_H_
-#define DURLOG_NAPI_RETENTION_WRAP_H_
+#pragma once
 
 #include <napi.h>
 
@@ -16,5 +15,3 @@ Napi::Object FromRetentionPlan(Napi::Env env, const RetentionPlan& plan);
 Napi::Value PlanRetentionOf(const Napi::CallbackInfo& info);
 
 }  // namespace durlog
-
-#endif  // DURLOG_NAPI_RETENTION_WRAP_H_

@@ -1,5 +1,4 @@
-#ifndef DURLOG_NAPI_STREAM_FILES_WRAP_H_
-#define DURLOG_NAPI_STREAM_FILES_WRAP_H_
+#pragma once
 
 #include <napi.h>
 
@@ -9,5 +8,3 @@ namespace durlog {
 Napi::Value OpenStreamFiles(const Napi::CallbackInfo& info);
 
 }  // namespace durlog
-
-#endif  // DURLOG_NAPI_STREAM_FILES_WRAP_H_

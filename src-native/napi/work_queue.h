@@ -1,6 +1,5 @@
 // Jobs on libuv's workers, and on other threads if these are busy.
-#ifndef DURLOG_NAPI_WORK_QUEUE_H_
-#define DURLOG_NAPI_WORK_QUEUE_H_
+#pragma once
 
 #include <node_api.h>
 
@@ -67,5 +66,3 @@ class WorkQueue final : public std::enable_shared_from_this<WorkQueue> {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_NAPI_WORK_QUEUE_H_

@@ -1,6 +1,5 @@
 // Classes of JavaScript objects that hold an object of the core.
-#ifndef DURLOG_NAPI_WRAPPED_CLASS_H_
-#define DURLOG_NAPI_WRAPPED_CLASS_H_
+#pragma once
 
 #include <napi.h>
 
@@ -26,5 +25,3 @@ Wrap* NewWrapped(Napi::Env env) {
 }
 
 }  // namespace durlog
-
-#endif  // DURLOG_NAPI_WRAPPED_CLASS_H_

@@ -3,8 +3,7 @@
 //
 // Every object is used by one thread at a time unless a method says otherwise; File::ReadAt,
 // WriteAt and the syncs may run concurrently on different ranges.
-#ifndef DURLOG_PLATFORM_FILE_SYSTEM_H_
-#define DURLOG_PLATFORM_FILE_SYSTEM_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -276,5 +275,3 @@ class FileSystem {
 FileSystem& DefaultFileSystem();
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_FILE_SYSTEM_H_

@@ -1,6 +1,5 @@
 // Threads for work that the workers of a busy pool do not begin in time.
-#ifndef DURLOG_PLATFORM_OVERFLOW_THREADS_H_
-#define DURLOG_PLATFORM_OVERFLOW_THREADS_H_
+#pragma once
 
 #include <chrono>
 #include <condition_variable>
@@ -79,5 +78,3 @@ class OverflowThreads {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_OVERFLOW_THREADS_H_

@@ -1,6 +1,5 @@
 // Which boot of the system this is.
-#ifndef DURLOG_PLATFORM_POSIX_BOOT_H_
-#define DURLOG_PLATFORM_POSIX_BOOT_H_
+#pragma once
 
 #include <string>
 
@@ -15,5 +14,3 @@ BootId SystemBoot();
 BootId ParseBoot(const std::string& text);
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_POSIX_BOOT_H_

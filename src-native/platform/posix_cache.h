@@ -1,6 +1,5 @@
 // Queries of the page cache and the block map: one implementation for each system.
-#ifndef DURLOG_PLATFORM_POSIX_CACHE_H_
-#define DURLOG_PLATFORM_POSIX_CACHE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -20,5 +19,3 @@ Result<uint64_t> NextDataOf(int fd, const std::string& path, uint64_t offset);
 std::optional<size_t> ReadCachedOf(int fd, uint64_t offset, void* to, size_t length);
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_POSIX_CACHE_H_

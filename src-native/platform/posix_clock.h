@@ -1,6 +1,5 @@
 // The wall clock, as cheap as the system has it.
-#ifndef DURLOG_PLATFORM_POSIX_CLOCK_H_
-#define DURLOG_PLATFORM_POSIX_CLOCK_H_
+#pragma once
 
 #include <cstdint>
 
@@ -10,5 +9,3 @@ namespace durlog {
 uint64_t WallClockMs();
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_POSIX_CLOCK_H_

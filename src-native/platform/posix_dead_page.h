@@ -1,6 +1,5 @@
 // The page that replaces one that faulted.
-#ifndef DURLOG_PLATFORM_POSIX_DEAD_PAGE_H_
-#define DURLOG_PLATFORM_POSIX_DEAD_PAGE_H_
+#pragma once
 
 #include <cstddef>
 
@@ -10,5 +9,3 @@ namespace durlog {
 bool MapDeadPage(void* page, size_t page_bytes);
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_POSIX_DEAD_PAGE_H_

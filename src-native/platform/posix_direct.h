@@ -1,6 +1,5 @@
 // Writing past the page cache: one implementation for each system.
-#ifndef DURLOG_PLATFORM_POSIX_DIRECT_H_
-#define DURLOG_PLATFORM_POSIX_DIRECT_H_
+#pragma once
 
 #include <string>
 
@@ -17,5 +16,3 @@ Status PrepareDirect(int fd, const std::string& path);
 Status FinishDirectWrite(int fd, const std::string& path);
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_POSIX_DIRECT_H_

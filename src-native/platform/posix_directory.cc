@@ -19,16 +19,12 @@ namespace {
 
 int FlagsFor(OpenMode mode) {
   switch (mode) {
-    case OpenMode::kRead:
-      return O_RDONLY;
+    case OpenMode::kRead: return O_RDONLY;
     case OpenMode::kReadWrite:
     case OpenMode::kCreateNew:
-    case OpenMode::kCreatePrivate:
-      return O_RDWR;
-    case OpenMode::kDirect:
-      return O_RDWR | DirectOpenFlags() | DurableOpenFlags();
-    case OpenMode::kDirectUnsynced:
-      return O_RDWR | DirectOpenFlags();
+    case OpenMode::kCreatePrivate: return O_RDWR;
+    case OpenMode::kDirect: return O_RDWR | DirectOpenFlags() | DurableOpenFlags();
+    case OpenMode::kDirectUnsynced: return O_RDWR | DirectOpenFlags();
   }
   return O_RDONLY;
 }

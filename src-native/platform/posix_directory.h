@@ -1,6 +1,5 @@
 // An open folder.
-#ifndef DURLOG_PLATFORM_POSIX_DIRECTORY_H_
-#define DURLOG_PLATFORM_POSIX_DIRECTORY_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -37,5 +36,3 @@ class PosixDirectory final : public Directory {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_POSIX_DIRECTORY_H_

@@ -7,8 +7,7 @@ namespace durlog {
 Status NameError(const char* operation, int sys_errno, const std::string& path) {
   Status status = Status::System(operation, sys_errno, path);
   switch (sys_errno) {
-    case ENOENT:
-      return std::move(status).WithCode(Code::kNotFound);
+    case ENOENT: return std::move(status).WithCode(Code::kNotFound);
     case ELOOP:
       return std::move(status)
           .WithCode(Code::kNotALog)
@@ -21,8 +20,7 @@ Status NameError(const char* operation, int sys_errno, const std::string& path) 
       return std::move(status)
           .WithCode(Code::kNotALog)
           .WithMessage("is, or lies below, a file where a folder is expected");
-    default:
-      return status;
+    default: return status;
   }
 }
 

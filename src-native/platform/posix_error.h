@@ -1,6 +1,5 @@
 // Errors of calls that take a name, with the codes that the layers above distinguish.
-#ifndef DURLOG_PLATFORM_POSIX_ERROR_H_
-#define DURLOG_PLATFORM_POSIX_ERROR_H_
+#pragma once
 
 #include <string>
 
@@ -13,5 +12,3 @@ namespace durlog {
 Status NameError(const char* operation, int sys_errno, const std::string& path);
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_POSIX_ERROR_H_

@@ -7,8 +7,7 @@
 // SIGBUS goes to the handler that was there before, or kills as it would have.
 //
 // A handler that is installed later and does not chain takes this protection away.
-#ifndef DURLOG_PLATFORM_POSIX_FAULT_GUARD_H_
-#define DURLOG_PLATFORM_POSIX_FAULT_GUARD_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -49,5 +48,3 @@ class FaultGuard {
 size_t PageBytes();
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_POSIX_FAULT_GUARD_H_

@@ -1,6 +1,5 @@
 // A file descriptor that closes itself, and the retry that interrupted calls need.
-#ifndef DURLOG_PLATFORM_POSIX_FD_H_
-#define DURLOG_PLATFORM_POSIX_FD_H_
+#pragma once
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -51,5 +50,3 @@ inline ScopedFd DuplicateFd(int fd) {
 }
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_POSIX_FD_H_

@@ -1,6 +1,5 @@
 // An open regular file.
-#ifndef DURLOG_PLATFORM_POSIX_FILE_H_
-#define DURLOG_PLATFORM_POSIX_FILE_H_
+#pragma once
 
 #include <memory>
 #include <optional>
@@ -57,5 +56,3 @@ class PosixFile final : public File {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_POSIX_FILE_H_

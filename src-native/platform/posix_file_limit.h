@@ -1,6 +1,5 @@
 // RLIMIT_FSIZE: a write beyond it must be an error, not the end of the process.
-#ifndef DURLOG_PLATFORM_POSIX_FILE_LIMIT_H_
-#define DURLOG_PLATFORM_POSIX_FILE_LIMIT_H_
+#pragma once
 
 #include <cstdint>
 
@@ -14,5 +13,3 @@ void ExpectFileSizeLimit();
 bool PassesFileSizeLimit(uint64_t end);
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_POSIX_FILE_LIMIT_H_

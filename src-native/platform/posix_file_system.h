@@ -1,6 +1,5 @@
 // The file system of Linux and macOS.
-#ifndef DURLOG_PLATFORM_POSIX_FILE_SYSTEM_H_
-#define DURLOG_PLATFORM_POSIX_FILE_SYSTEM_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -22,5 +21,3 @@ class PosixFileSystem final : public FileSystem {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_POSIX_FILE_SYSTEM_H_

@@ -1,6 +1,5 @@
 // Waiting for a word that several processes map.
-#ifndef DURLOG_PLATFORM_POSIX_FUTEX_H_
-#define DURLOG_PLATFORM_POSIX_FUTEX_H_
+#pragma once
 
 #include <cstdint>
 
@@ -11,5 +10,3 @@ bool WaitOnSharedWord(void* address, uint32_t value, uint64_t micros);
 void WakeOnSharedWord(void* address);
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_POSIX_FUTEX_H_

@@ -1,6 +1,5 @@
 // The writer's lock. Each system takes it differently; the pid in the file is the same everywhere.
-#ifndef DURLOG_PLATFORM_POSIX_LOCK_H_
-#define DURLOG_PLATFORM_POSIX_LOCK_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -35,5 +34,3 @@ Result<std::optional<LockKind>> RangeLockBesides(int fd, const std::string& path
                                                  uint64_t length);
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_POSIX_LOCK_H_

@@ -1,6 +1,5 @@
 // A shared mapping of a file under the fault guard.
-#ifndef DURLOG_PLATFORM_POSIX_MAPPING_H_
-#define DURLOG_PLATFORM_POSIX_MAPPING_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -53,5 +52,3 @@ class PosixMapping final : public Mapping {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_POSIX_MAPPING_H_

@@ -1,6 +1,5 @@
 // Owner, group and mode of the files that durlog creates in a log's folder.
-#ifndef DURLOG_PLATFORM_POSIX_NEW_FILE_H_
-#define DURLOG_PLATFORM_POSIX_NEW_FILE_H_
+#pragma once
 
 #include <string>
 
@@ -13,5 +12,3 @@ namespace durlog {
 void TakeAccessOfFolder(int folder, int fd, const std::string& name);
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_POSIX_NEW_FILE_H_

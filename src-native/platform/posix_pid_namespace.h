@@ -1,6 +1,5 @@
 // The namespace that the process ids of this process belong to.
-#ifndef DURLOG_PLATFORM_POSIX_PID_NAMESPACE_H_
-#define DURLOG_PLATFORM_POSIX_PID_NAMESPACE_H_
+#pragma once
 
 #include <cstdint>
 
@@ -10,5 +9,3 @@ namespace durlog {
 uint32_t SystemPidNamespace();
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_POSIX_PID_NAMESPACE_H_

@@ -1,7 +1,6 @@
 #include "platform/posix_populate.h"
 
 #include <atomic>
-#include <cerrno>
 
 namespace durlog {
 namespace {

@@ -1,6 +1,5 @@
 // Faults in pages of a map ahead of the stores: one implementation for each system.
-#ifndef DURLOG_PLATFORM_POSIX_POPULATE_H_
-#define DURLOG_PLATFORM_POSIX_POPULATE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -22,5 +21,3 @@ Status TouchPages(uint8_t* start, size_t size, const FaultGuard& guard, const st
 Status PageFault(const char* operation, const std::string& path);
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_POSIX_POPULATE_H_

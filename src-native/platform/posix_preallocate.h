@@ -1,6 +1,5 @@
 // Allocating blocks ahead of the writes.
-#ifndef DURLOG_PLATFORM_POSIX_PREALLOCATE_H_
-#define DURLOG_PLATFORM_POSIX_PREALLOCATE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -15,5 +14,3 @@ Status AllocateIn(int fd, const std::string& path, uint64_t offset, uint64_t len
 Status ZeroRangeIn(int fd, const std::string& path, uint64_t offset, uint64_t length);
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_POSIX_PREALLOCATE_H_

@@ -1,6 +1,5 @@
 // Random bits from the system.
-#ifndef DURLOG_PLATFORM_POSIX_RANDOM_H_
-#define DURLOG_PLATFORM_POSIX_RANDOM_H_
+#pragma once
 
 #include <cstdint>
 
@@ -9,5 +8,3 @@ namespace durlog {
 uint64_t SystemRandom64();
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_POSIX_RANDOM_H_

@@ -1,6 +1,5 @@
 // A shared mapping for loads only, under the fault guard.
-#ifndef DURLOG_PLATFORM_POSIX_READ_ONLY_MAPPING_H_
-#define DURLOG_PLATFORM_POSIX_READ_ONLY_MAPPING_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -33,5 +32,3 @@ class PosixReadOnlyMapping final : public ReadOnlyMapping {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_POSIX_READ_ONLY_MAPPING_H_

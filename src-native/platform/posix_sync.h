@@ -2,8 +2,7 @@
 //
 // No caller may retry these, not even after EINTR: the kernel reports a failed writeback once, so a
 // second call may return 0 for data that is lost.
-#ifndef DURLOG_PLATFORM_POSIX_SYNC_H_
-#define DURLOG_PLATFORM_POSIX_SYNC_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -24,5 +23,3 @@ Status SyncDirectoryOf(int fd, const std::string& path);
 Status SyncFileSystemOf(int fd, const std::string& path);
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_POSIX_SYNC_H_

@@ -1,6 +1,5 @@
 // The clock for how long something took.
-#ifndef DURLOG_PLATFORM_STEADY_CLOCK_H_
-#define DURLOG_PLATFORM_STEADY_CLOCK_H_
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -13,5 +12,3 @@ inline uint64_t SteadyMicros() {
 }
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_STEADY_CLOCK_H_

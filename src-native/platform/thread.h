@@ -1,6 +1,5 @@
 // A thread. Unlike std::thread, it reports an error if the system cannot create one.
-#ifndef DURLOG_PLATFORM_THREAD_H_
-#define DURLOG_PLATFORM_THREAD_H_
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -18,5 +17,3 @@ class Thread {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_THREAD_H_

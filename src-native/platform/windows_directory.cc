@@ -17,13 +17,10 @@ constexpr DWORD kShareAll = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELE
 OpenArguments ArgumentsFor(OpenMode mode) {
   constexpr DWORD kBoth = GENERIC_READ | GENERIC_WRITE;
   switch (mode) {
-    case OpenMode::kRead:
-      return {GENERIC_READ, OPEN_EXISTING, 0};
-    case OpenMode::kReadWrite:
-      return {kBoth, OPEN_EXISTING, 0};
+    case OpenMode::kRead: return {GENERIC_READ, OPEN_EXISTING, 0};
+    case OpenMode::kReadWrite: return {kBoth, OPEN_EXISTING, 0};
     case OpenMode::kCreateNew:
-    case OpenMode::kCreatePrivate:
-      return {kBoth, CREATE_NEW, 0};
+    case OpenMode::kCreatePrivate: return {kBoth, CREATE_NEW, 0};
     case OpenMode::kDirect:
     case OpenMode::kDirectUnsynced:
       // Not FILE_FLAG_WRITE_THROUGH: see WindowsFile::WriteAt.

@@ -1,6 +1,5 @@
 // An open folder on Windows.
-#ifndef DURLOG_PLATFORM_WINDOWS_DIRECTORY_H_
-#define DURLOG_PLATFORM_WINDOWS_DIRECTORY_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -49,5 +48,3 @@ class WindowsDirectory final : public Directory {
 Status SyncFolder(const std::wstring& wide_path, const std::string& path);
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_WINDOWS_DIRECTORY_H_

@@ -72,12 +72,9 @@ Status WindowsError(const char* operation, unsigned long error, const std::strin
 Status WindowsNameError(const char* operation, unsigned long error, const std::string& path) {
   Status status = WindowsError(operation, error, path);
   switch (status.sys_errno()) {
-    case ENOENT:
-      return std::move(status).WithCode(Code::kNotFound);
-    case ENOTDIR:
-      return std::move(status).WithCode(Code::kNotALog);
-    default:
-      return status;
+    case ENOENT: return std::move(status).WithCode(Code::kNotFound);
+    case ENOTDIR: return std::move(status).WithCode(Code::kNotALog);
+    default: return status;
   }
 }
 

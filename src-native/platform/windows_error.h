@@ -1,6 +1,5 @@
 // GetLastError() as a Status.
-#ifndef DURLOG_PLATFORM_WINDOWS_ERROR_H_
-#define DURLOG_PLATFORM_WINDOWS_ERROR_H_
+#pragma once
 
 #include <string>
 
@@ -16,5 +15,3 @@ Status WindowsError(const char* operation, unsigned long error, const std::strin
 Status WindowsNameError(const char* operation, unsigned long error, const std::string& path);
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_WINDOWS_ERROR_H_

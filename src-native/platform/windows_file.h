@@ -1,6 +1,5 @@
 // An open regular file on Windows.
-#ifndef DURLOG_PLATFORM_WINDOWS_FILE_H_
-#define DURLOG_PLATFORM_WINDOWS_FILE_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -52,5 +51,3 @@ class WindowsFile final : public File {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_WINDOWS_FILE_H_

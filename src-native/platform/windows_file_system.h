@@ -1,6 +1,5 @@
 // The file system of Windows.
-#ifndef DURLOG_PLATFORM_WINDOWS_FILE_SYSTEM_H_
-#define DURLOG_PLATFORM_WINDOWS_FILE_SYSTEM_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -19,5 +18,3 @@ class WindowsFileSystem final : public FileSystem {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_WINDOWS_FILE_SYSTEM_H_

@@ -1,6 +1,5 @@
 // A Windows handle that closes itself.
-#ifndef DURLOG_PLATFORM_WINDOWS_HANDLE_H_
-#define DURLOG_PLATFORM_WINDOWS_HANDLE_H_
+#pragma once
 
 #include <windows.h>
 
@@ -34,5 +33,3 @@ class ScopedHandle {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_WINDOWS_HANDLE_H_

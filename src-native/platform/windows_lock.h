@@ -1,6 +1,5 @@
 // The writer's lock on Windows.
-#ifndef DURLOG_PLATFORM_WINDOWS_LOCK_H_
-#define DURLOG_PLATFORM_WINDOWS_LOCK_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -19,5 +18,3 @@ Result<std::unique_ptr<FileLock>> TryLockFile(ScopedHandle file, const std::stri
 Result<bool> IsHandleLocked(HANDLE file, const std::string& path);
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_WINDOWS_LOCK_H_

@@ -1,7 +1,5 @@
 #include "platform/windows_mapping.h"
 
-#include <algorithm>
-
 #include "base/bytes.h"
 #include "platform/windows_error.h"
 

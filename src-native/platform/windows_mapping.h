@@ -7,8 +7,7 @@
 // only faults again. So the process dies of it, faulted() is always false, and the probe says
 // survives_map_faults = false, by which the layers above write instead of storing to a map.
 // Populate() meets such a page as an error before a store does.
-#ifndef DURLOG_PLATFORM_WINDOWS_MAPPING_H_
-#define DURLOG_PLATFORM_WINDOWS_MAPPING_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -51,5 +50,3 @@ class WindowsMapping final : public Mapping {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_WINDOWS_MAPPING_H_

@@ -1,6 +1,5 @@
 // Renaming and removing files that are open, by us or by others.
-#ifndef DURLOG_PLATFORM_WINDOWS_NAMES_H_
-#define DURLOG_PLATFORM_WINDOWS_NAMES_H_
+#pragma once
 
 #include <windows.h>
 
@@ -20,5 +19,3 @@ DWORD ReplaceName(const std::wstring& from, const std::wstring& to);
 DWORD RemoveName(const std::wstring& path);
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_WINDOWS_NAMES_H_

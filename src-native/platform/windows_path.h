@@ -1,6 +1,5 @@
 // Converts paths between UTF-8, which durlog uses, and the wide strings of Windows.
-#ifndef DURLOG_PLATFORM_WINDOWS_PATH_H_
-#define DURLOG_PLATFORM_WINDOWS_PATH_H_
+#pragma once
 
 #include <string>
 
@@ -17,5 +16,3 @@ std::string NarrowFromWide(const std::wstring& text);
 Result<std::wstring> AbsoluteWidePath(const std::string& path);
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_WINDOWS_PATH_H_

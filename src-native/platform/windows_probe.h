@@ -1,6 +1,5 @@
 // Probes the volume that holds a folder.
-#ifndef DURLOG_PLATFORM_WINDOWS_PROBE_H_
-#define DURLOG_PLATFORM_WINDOWS_PROBE_H_
+#pragma once
 
 #include <windows.h>
 
@@ -15,5 +14,3 @@ Result<Capabilities> ProbeFolder(HANDLE folder, const std::wstring& wide_path,
                                  const std::string& path);
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_WINDOWS_PROBE_H_

@@ -1,6 +1,5 @@
 // A view of a file for loads only. Faults: see windows_mapping.h.
-#ifndef DURLOG_PLATFORM_WINDOWS_READ_ONLY_MAPPING_H_
-#define DURLOG_PLATFORM_WINDOWS_READ_ONLY_MAPPING_H_
+#pragma once
 
 #include <windows.h>
 
@@ -29,5 +28,3 @@ class WindowsReadOnlyMapping final : public ReadOnlyMapping {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_WINDOWS_READ_ONLY_MAPPING_H_

@@ -1,6 +1,5 @@
 // Which reparse points are links.
-#ifndef DURLOG_PLATFORM_WINDOWS_REPARSE_H_
-#define DURLOG_PLATFORM_WINDOWS_REPARSE_H_
+#pragma once
 
 #include <windows.h>
 
@@ -19,5 +18,3 @@ inline bool IsRegular(DWORD attributes, DWORD tag) {
 }
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_WINDOWS_REPARSE_H_

@@ -1,6 +1,5 @@
 // Waits for a program that has a file open without sharing it.
-#ifndef DURLOG_PLATFORM_WINDOWS_RETRY_H_
-#define DURLOG_PLATFORM_WINDOWS_RETRY_H_
+#pragma once
 
 #include <windows.h>
 
@@ -38,5 +37,3 @@ DWORD RetryWhileInUse(Call call) {
 }
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_WINDOWS_RETRY_H_

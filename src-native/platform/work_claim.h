@@ -1,6 +1,5 @@
 // Decides which thread runs a piece of work that a pool and the overflow threads compete for.
-#ifndef DURLOG_PLATFORM_WORK_CLAIM_H_
-#define DURLOG_PLATFORM_WORK_CLAIM_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -34,5 +33,3 @@ class WorkClaim {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_PLATFORM_WORK_CLAIM_H_

@@ -1,6 +1,5 @@
 // Reads a log in order, with or without a concurrent writer.
-#ifndef DURLOG_READ_LOG_READER_H_
-#define DURLOG_READ_LOG_READER_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -114,5 +113,3 @@ class LogReader {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_READ_LOG_READER_H_

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
-#include <vector>
 
 #include "read/point_reader.h"
 #include "record/record_format.h"

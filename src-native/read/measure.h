@@ -1,6 +1,5 @@
 // The distance between two records.
-#ifndef DURLOG_READ_MEASURE_H_
-#define DURLOG_READ_MEASURE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -22,5 +21,3 @@ Result<LogDistance> MeasureDistance(FileSystem& file_system, const std::string& 
                                     uint64_t first, uint64_t last);
 
 }  // namespace durlog
-
-#endif  // DURLOG_READ_MEASURE_H_

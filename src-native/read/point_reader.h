@@ -1,6 +1,5 @@
 // Single records of a log, by seq.
-#ifndef DURLOG_READ_POINT_READER_H_
-#define DURLOG_READ_POINT_READER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -92,5 +91,3 @@ class PointReader {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_READ_POINT_READER_H_

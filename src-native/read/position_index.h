@@ -1,7 +1,6 @@
 // The places of some records of a segment, so that a read from the middle need not begin at its
 // start.
-#ifndef DURLOG_READ_POSITION_INDEX_H_
-#define DURLOG_READ_POSITION_INDEX_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -74,5 +73,3 @@ class PositionIndex {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_READ_POSITION_INDEX_H_

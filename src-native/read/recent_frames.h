@@ -1,7 +1,6 @@
 // The frames that a log of this process has written to the device last. A direct write bypasses the
 // page cache, so a follower would have to read them back from the device.
-#ifndef DURLOG_READ_RECENT_FRAMES_H_
-#define DURLOG_READ_RECENT_FRAMES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -53,5 +52,3 @@ class RecentFrames {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_READ_RECENT_FRAMES_H_

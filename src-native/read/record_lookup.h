@@ -1,6 +1,5 @@
 // Finds one record in one segment, from the nearest position that is known.
-#ifndef DURLOG_READ_RECORD_LOOKUP_H_
-#define DURLOG_READ_RECORD_LOOKUP_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -98,5 +97,3 @@ class RecordLookup {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_READ_RECORD_LOOKUP_H_

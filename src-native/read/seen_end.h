@@ -1,6 +1,5 @@
 // The bytes that a reader found at the end of a log.
-#ifndef DURLOG_READ_SEEN_END_H_
-#define DURLOG_READ_SEEN_END_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -44,5 +43,3 @@ class SeenEnd {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_READ_SEEN_END_H_

@@ -15,15 +15,12 @@ uint32_t FrameCrc(uint32_t crc_seed, const uint8_t header[kFrameHeaderBytes], By
 
 bool HasPlausibleLength(const FrameFields& fields) {
   switch (fields.state) {
-    case FrameState::kMarker:
-      return fields.length == 0;
-    case FrameState::kPadding:
-      return true;
+    case FrameState::kMarker: return fields.length == 0;
+    case FrameState::kPadding: return true;
     case FrameState::kVoid:
       // It has the place of the records whose seqs it takes.
       return uint64_t{fields.unsynced} * kMinRecordFrameBytes <= fields.frame_bytes();
-    default:
-      return fields.length > 0 && fields.length <= kMaxPayloadBytes;
+    default: return fields.length > 0 && fields.length <= kMaxPayloadBytes;
   }
 }
 
@@ -69,20 +66,13 @@ DecodeStatus DecodeFrame(const uint8_t* from, size_t available, uint64_t room, u
 
 const char* DescribeDecodeStatus(DecodeStatus status) {
   switch (status) {
-    case DecodeStatus::kWhole:
-      return "";
-    case DecodeStatus::kFree:
-      return "free space";
-    case DecodeStatus::kShort:
-      return "cut off by the end of the file";
-    case DecodeStatus::kOverrun:
-      return "length reaches past the end of the segment";
-    case DecodeStatus::kBadState:
-      return "unknown or unfinished state";
-    case DecodeStatus::kBadLength:
-      return "impossible length";
-    case DecodeStatus::kBadCrc:
-      return "checksum mismatch";
+    case DecodeStatus::kWhole: return "";
+    case DecodeStatus::kFree: return "free space";
+    case DecodeStatus::kShort: return "cut off by the end of the file";
+    case DecodeStatus::kOverrun: return "length reaches past the end of the segment";
+    case DecodeStatus::kBadState: return "unknown or unfinished state";
+    case DecodeStatus::kBadLength: return "impossible length";
+    case DecodeStatus::kBadCrc: return "checksum mismatch";
   }
   return "unknown";
 }

@@ -1,6 +1,5 @@
 // Encodes and decodes frames, the form of a record on disk. Pure functions over memory.
-#ifndef DURLOG_RECORD_RECORD_CODEC_H_
-#define DURLOG_RECORD_RECORD_CODEC_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -132,5 +131,3 @@ FrameFields PeekFrame(const uint8_t header[kFrameHeaderBytes]);
 const char* DescribeDecodeStatus(DecodeStatus status);
 
 }  // namespace durlog
-
-#endif  // DURLOG_RECORD_RECORD_CODEC_H_

@@ -1,6 +1,5 @@
 // The constants of the on-disk format, each once. docs/FORMAT.md describes them byte by byte.
-#ifndef DURLOG_RECORD_RECORD_FORMAT_H_
-#define DURLOG_RECORD_RECORD_FORMAT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -65,5 +64,3 @@ static_assert(kFrameHeaderBytes % kFrameAlignment == 0, "a payload starts aligne
 static_assert(kMaxPayloadBytes <= kLengthMask, "the length field holds every payload");
 
 }  // namespace durlog
-
-#endif  // DURLOG_RECORD_RECORD_FORMAT_H_

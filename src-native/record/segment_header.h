@@ -1,6 +1,5 @@
 // The 4 KiB block at the start of every segment, and the identity that binds its records to it.
-#ifndef DURLOG_RECORD_SEGMENT_HEADER_H_
-#define DURLOG_RECORD_SEGMENT_HEADER_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -45,5 +44,3 @@ struct DecodedSegmentHeader {
 Result<DecodedSegmentHeader> DecodeSegmentHeader(const uint8_t* block, size_t available);
 
 }  // namespace durlog
-
-#endif  // DURLOG_RECORD_SEGMENT_HEADER_H_

@@ -1,6 +1,5 @@
 // The names of a log's files.
-#ifndef DURLOG_RECORD_SEGMENT_NAME_H_
-#define DURLOG_RECORD_SEGMENT_NAME_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -20,5 +19,3 @@ std::string SpareName(uint64_t nonce);
 bool IsSpareName(const std::string& name);
 
 }  // namespace durlog
-
-#endif  // DURLOG_RECORD_SEGMENT_NAME_H_

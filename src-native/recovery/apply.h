@@ -1,6 +1,5 @@
 // Carries out a recovery's plan.
-#ifndef DURLOG_RECOVERY_APPLY_H_
-#define DURLOG_RECOVERY_APPLY_H_
+#pragma once
 
 #include "platform/file_system.h"
 #include "recovery/plan.h"
@@ -14,5 +13,3 @@ namespace durlog {
 Status ApplyRecovery(Directory& directory, const Capabilities& capabilities, RecoveryPlan* plan);
 
 }  // namespace durlog
-
-#endif  // DURLOG_RECOVERY_APPLY_H_

@@ -1,7 +1,6 @@
 // The log that the segments of a folder belong to: each header has a UUID, and the majority
 // decides.
-#ifndef DURLOG_RECOVERY_IDENTITY_H_
-#define DURLOG_RECOVERY_IDENTITY_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -24,5 +23,3 @@ Status CheckIdentity(const Directory& directory, uint64_t first_seq, const Segme
                      const LogUuid& uuid);
 
 }  // namespace durlog
-
-#endif  // DURLOG_RECOVERY_IDENTITY_H_

@@ -1,6 +1,5 @@
 // The files of a log's folder, by their names.
-#ifndef DURLOG_RECOVERY_LOG_FILES_H_
-#define DURLOG_RECOVERY_LOG_FILES_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -20,5 +19,3 @@ struct LogFiles {
 Result<LogFiles> ListLogFiles(Directory& directory);
 
 }  // namespace durlog
-
-#endif  // DURLOG_RECOVERY_LOG_FILES_H_

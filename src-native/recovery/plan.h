@@ -1,8 +1,7 @@
 // The plan of an open: the state of the files, and the cuts. docs/FORMAT.md has the table of cases.
 //
 // Planning only reads; ApplyRecovery() changes the files. A repair's dry run is the plan.
-#ifndef DURLOG_RECOVERY_PLAN_H_
-#define DURLOG_RECOVERY_PLAN_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -86,5 +85,3 @@ Result<RecoveryPlan> PlanRecovery(Directory& directory, LogFiles files, OpenMode
                                   uint64_t acknowledged_end = 0);
 
 }  // namespace durlog
-
-#endif  // DURLOG_RECOVERY_PLAN_H_

@@ -1,6 +1,5 @@
 // The result of a recovery. docs/FORMAT.md has the table of cases.
-#ifndef DURLOG_RECOVERY_REPORT_H_
-#define DURLOG_RECOVERY_REPORT_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -33,5 +32,3 @@ struct RecoveryReport {
 Status CorruptError(const Directory& directory, const RecoveryReport& report);
 
 }  // namespace durlog
-
-#endif  // DURLOG_RECOVERY_REPORT_H_

@@ -1,6 +1,5 @@
 // Makes reads of a segment's file return the contents of the device.
-#ifndef DURLOG_RECOVERY_SHOW_DEVICE_H_
-#define DURLOG_RECOVERY_SHOW_DEVICE_H_
+#pragma once
 
 #include "platform/file_system.h"
 
@@ -25,5 +24,3 @@ Status GiveBackDirtyZeros(File& file);
 Result<bool> ShowDevice(File& file);
 
 }  // namespace durlog
-
-#endif  // DURLOG_RECOVERY_SHOW_DEVICE_H_

@@ -1,6 +1,5 @@
 // Brings the places of a log's cursors to the device before the records below them are removed.
-#ifndef DURLOG_RETENTION_CURSOR_SYNCS_H_
-#define DURLOG_RETENTION_CURSOR_SYNCS_H_
+#pragma once
 
 #include <set>
 #include <string>
@@ -28,5 +27,3 @@ class CursorSyncs {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_RETENTION_CURSOR_SYNCS_H_

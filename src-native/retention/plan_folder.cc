@@ -4,7 +4,6 @@
 #include <memory>
 #include <utility>
 
-#include "cursor/cursor_file.h"
 #include "inspect/bounds.h"
 #include "recovery/log_files.h"
 #include "segment/open_segment.h"

@@ -1,6 +1,5 @@
 // The plan for a log as its folder shows it.
-#ifndef DURLOG_RETENTION_PLAN_FOLDER_H_
-#define DURLOG_RETENTION_PLAN_FOLDER_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -48,5 +47,3 @@ Result<FolderPlan> PlanFolder(FileSystem& file_system, const std::string& path,
                               const RetentionPolicy& policy);
 
 }  // namespace durlog
-
-#endif  // DURLOG_RETENTION_PLAN_FOLDER_H_

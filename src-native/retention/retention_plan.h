@@ -1,6 +1,5 @@
 // Which of a log's oldest segments may go.
-#ifndef DURLOG_RETENTION_RETENTION_PLAN_H_
-#define DURLOG_RETENTION_RETENTION_PLAN_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -68,5 +67,3 @@ RetentionPlan PlanRetention(const RetentionPolicy& policy, const RetainedLog& lo
                             const IsOlder& is_older);
 
 }  // namespace durlog
-
-#endif  // DURLOG_RETENTION_RETENTION_PLAN_H_

@@ -1,6 +1,5 @@
 // What retention has to know of a log's segments: how long they are and how old.
-#ifndef DURLOG_RETENTION_SEGMENT_SURVEY_H_
-#define DURLOG_RETENTION_SEGMENT_SURVEY_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -35,5 +34,3 @@ class SegmentSurvey {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_RETENTION_SEGMENT_SURVEY_H_

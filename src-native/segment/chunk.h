@@ -1,6 +1,5 @@
 // A stretch of a segment as memory that can be stored to.
-#ifndef DURLOG_SEGMENT_CHUNK_H_
-#define DURLOG_SEGMENT_CHUNK_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -30,5 +29,3 @@ enum class Populating : uint8_t {
 Status PopulateChunk(File& file, Populating populating, uint64_t zero_from, Chunk* chunk);
 
 }  // namespace durlog
-
-#endif  // DURLOG_SEGMENT_CHUNK_H_

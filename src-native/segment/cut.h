@@ -1,6 +1,5 @@
 // Cuts a segment's file so that nothing that is cut can come back after a crash.
-#ifndef DURLOG_SEGMENT_CUT_H_
-#define DURLOG_SEGMENT_CUT_H_
+#pragma once
 
 #include <cstdint>
 
@@ -27,5 +26,3 @@ Result<uint64_t> CutInsideVoid(File& file, const SegmentHeader& header, uint64_t
                                uint64_t void_seq, uint64_t next_seq);
 
 }  // namespace durlog
-
-#endif  // DURLOG_SEGMENT_CUT_H_

@@ -1,6 +1,5 @@
 // Maps a file's ranges that hold data and its holes.
-#ifndef DURLOG_SEGMENT_DATA_MAP_H_
-#define DURLOG_SEGMENT_DATA_MAP_H_
+#pragma once
 
 #include <cstdint>
 #include <utility>
@@ -30,5 +29,3 @@ class DataMap {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_SEGMENT_DATA_MAP_H_

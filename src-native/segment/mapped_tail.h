@@ -1,7 +1,6 @@
 // The end of a segment as memory: a row of mapped chunks that a worker populates ahead of the
 // append point, so that a store is a store and not a page fault.
-#ifndef DURLOG_SEGMENT_MAPPED_TAIL_H_
-#define DURLOG_SEGMENT_MAPPED_TAIL_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -196,5 +195,3 @@ class MappedTail {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_SEGMENT_MAPPED_TAIL_H_

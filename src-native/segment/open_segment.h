@@ -1,6 +1,5 @@
 // A segment's file and its header, as a reader or a recovery opens it.
-#ifndef DURLOG_SEGMENT_OPEN_SEGMENT_H_
-#define DURLOG_SEGMENT_OPEN_SEGMENT_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -28,5 +27,3 @@ Result<OpenedSegment> OpenSegmentFile(Directory& directory, const std::string& n
 ScanContext ContextOf(const SegmentHeader& header, uint64_t first_seq);
 
 }  // namespace durlog
-
-#endif  // DURLOG_SEGMENT_OPEN_SEGMENT_H_

@@ -1,6 +1,5 @@
 // How the blocks of a segment are allocated before records are written to them.
-#ifndef DURLOG_SEGMENT_PREALLOCATION_H_
-#define DURLOG_SEGMENT_PREALLOCATION_H_
+#pragma once
 
 #include <cstdint>
 
@@ -14,5 +13,3 @@ enum class Preallocation : uint8_t {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_SEGMENT_PREALLOCATION_H_

@@ -1,6 +1,5 @@
 // Reads a file through one sliding buffer, so that a scan is a few large reads.
-#ifndef DURLOG_SEGMENT_READ_WINDOW_H_
-#define DURLOG_SEGMENT_READ_WINDOW_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -40,5 +39,3 @@ class ReadWindow {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_SEGMENT_READ_WINDOW_H_

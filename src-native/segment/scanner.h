@@ -1,6 +1,5 @@
 // Walks the frames of one segment and finds the first damaged one and the kind of damage.
-#ifndef DURLOG_SEGMENT_SCANNER_H_
-#define DURLOG_SEGMENT_SCANNER_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -109,5 +108,3 @@ struct SegmentScan {
 Result<SegmentScan> ScanSegment(File& file, const ScanContext& context);
 
 }  // namespace durlog
-
-#endif  // DURLOG_SEGMENT_SCANNER_H_

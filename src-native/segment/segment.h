@@ -1,6 +1,5 @@
 // A segment: one file of records, from the spare it starts as to the sealed file it becomes.
-#ifndef DURLOG_SEGMENT_SEGMENT_H_
-#define DURLOG_SEGMENT_SEGMENT_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -139,5 +138,3 @@ class Segment {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_SEGMENT_SEGMENT_H_

@@ -6,8 +6,7 @@
 // records had been stored into it reads what it syncs back from the device, until a member that
 // needs no proof has synced the segment with success after that open. No writeback had failed by
 // then, and a later failure is reported to both.
-#ifndef DURLOG_SHARED_DEVICE_PROOF_H_
-#define DURLOG_SHARED_DEVICE_PROOF_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -54,5 +53,3 @@ class DeviceProof {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_SHARED_DEVICE_PROOF_H_

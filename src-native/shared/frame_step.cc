@@ -57,13 +57,9 @@ void StepAt(SharedSegment& segment, uint64_t offset, FrameStep* step) {
       step->seqs = static_cast<uint32_t>(
           segment.WordAt(offset + kFrameUnsyncedOffset).load(std::memory_order_relaxed));
       break;
-    case FrameState::kMarker:
-      step->marker = true;
-      break;
-    case FrameState::kPadding:
-      break;
-    default:
-      step->kind = StepKind::kBad;
+    case FrameState::kMarker: step->marker = true; break;
+    case FrameState::kPadding: break;
+    default: step->kind = StepKind::kBad;
   }
   if (step->bytes > segment.bytes() - offset) step->kind = StepKind::kBad;
 }

@@ -1,7 +1,6 @@
 // The frame at a place of a segment that several writers append to, and the place of the next one.
 // Pure functions over mapped words.
-#ifndef DURLOG_SHARED_FRAME_STEP_H_
-#define DURLOG_SHARED_FRAME_STEP_H_
+#pragma once
 
 #include <cstdint>
 
@@ -56,5 +55,3 @@ void StepAt(SharedSegment& segment, uint64_t offset, FrameStep* step);
 void MakeVoid(SharedSegment& segment, uint64_t offset, uint64_t seq, const FrameStep& step);
 
 }  // namespace durlog
-
-#endif  // DURLOG_SHARED_FRAME_STEP_H_

@@ -1,6 +1,5 @@
 // The lock under which one member at a time joins, leaves or recovers a log.
-#ifndef DURLOG_SHARED_JOIN_LOCK_H_
-#define DURLOG_SHARED_JOIN_LOCK_H_
+#pragma once
 
 #include <cstdint>
 
@@ -26,5 +25,3 @@ class JoinLock {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_SHARED_JOIN_LOCK_H_

@@ -1,6 +1,5 @@
 // Moves a point from frame to frame through a log that several members append to.
-#ifndef DURLOG_SHARED_LOG_WALK_H_
-#define DURLOG_SHARED_LOG_WALK_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -82,5 +81,3 @@ Status DamagedPoint(Member& member, const LogPoint& point);
 Status FaultedPoint(Member& member, const LogPoint& point);
 
 }  // namespace durlog
-
-#endif  // DURLOG_SHARED_LOG_WALK_H_

@@ -1,7 +1,6 @@
 // The parts of one writer of a log that its jobs share: its slot among the members, and the
 // segments that it has open. Every method may be called from any thread.
-#ifndef DURLOG_SHARED_MEMBER_H_
-#define DURLOG_SHARED_MEMBER_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -85,5 +84,3 @@ class Member {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_SHARED_MEMBER_H_

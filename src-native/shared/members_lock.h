@@ -1,7 +1,6 @@
 // The file `lock` of a log, on which each member has a shared lock, and an exclusive writer an
 // exclusive one.
-#ifndef DURLOG_SHARED_MEMBERS_LOCK_H_
-#define DURLOG_SHARED_MEMBERS_LOCK_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -22,5 +21,3 @@ void WriteLockOwner(File& lock, int64_t pid);
 Status LockedAlone(File& lock, FileSystem& file_system, const std::string& path);
 
 }  // namespace durlog
-
-#endif  // DURLOG_SHARED_MEMBERS_LOCK_H_

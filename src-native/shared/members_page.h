@@ -4,8 +4,7 @@
 // The page holds nothing that the segments do not: the first member of a log makes it again. Almost
 // every word only rises and is stored in one piece, so that a member that was stopped and then
 // stores an old value does no harm.
-#ifndef DURLOG_SHARED_MEMBERS_PAGE_H_
-#define DURLOG_SHARED_MEMBERS_PAGE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -149,5 +148,3 @@ class PageLockRelease {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_SHARED_MEMBERS_PAGE_H_

@@ -1,7 +1,6 @@
 // Makes the pages ahead of the append point present, so that a store causes no page fault, or only
 // a short one. Other members may be storing there: nothing is written.
-#ifndef DURLOG_SHARED_POPULATE_JOB_H_
-#define DURLOG_SHARED_POPULATE_JOB_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -71,5 +70,3 @@ class PopulateJob final : public Job {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_SHARED_POPULATE_JOB_H_

@@ -1,6 +1,5 @@
 // Waits until records have reached a level, and syncs for all members if none does.
-#ifndef DURLOG_SHARED_REACH_JOB_H_
-#define DURLOG_SHARED_REACH_JOB_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -79,5 +78,3 @@ class ReachJob final : public Job {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_SHARED_REACH_JOB_H_

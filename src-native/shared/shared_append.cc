@@ -1,6 +1,5 @@
 // Appending as one of several members: reserve, fill, publish.
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 

@@ -1,6 +1,5 @@
 // The live page of a log with several writers: see docs/FORMAT.md. From any thread.
-#ifndef DURLOG_SHARED_SHARED_LIVE_H_
-#define DURLOG_SHARED_SHARED_LIVE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -44,5 +43,3 @@ class SharedLive {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_SHARED_SHARED_LIVE_H_

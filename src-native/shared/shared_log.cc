@@ -2,7 +2,6 @@
 #include "shared/shared_log.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "recovery/log_files.h"

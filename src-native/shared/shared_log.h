@@ -5,10 +5,8 @@
 // member reserves the place of a record by a compare-and-swap on the frame's first eight bytes,
 // fills it, and publishes it by storing them again. A record counts once it and all before it are
 // whole. If a member dies, the others make voids of the places that it has reserved.
-#ifndef DURLOG_SHARED_SHARED_LOG_H_
-#define DURLOG_SHARED_SHARED_LOG_H_
+#pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -205,5 +203,3 @@ class SharedLog final : public LogWriter {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_SHARED_SHARED_LOG_H_

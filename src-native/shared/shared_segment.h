@@ -4,8 +4,7 @@
 // writer that finds a word of zero at the end of the last frame may reserve from there, and only
 // from there. So a writer that was stopped continues correctly from the end of any frame that it
 // knew.
-#ifndef DURLOG_SHARED_SHARED_SEGMENT_H_
-#define DURLOG_SHARED_SHARED_SEGMENT_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -70,5 +69,3 @@ class SharedSegment {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_SHARED_SHARED_SEGMENT_H_

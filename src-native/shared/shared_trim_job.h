@@ -1,6 +1,5 @@
 // Removes the oldest segments of a log that other members may be writing.
-#ifndef DURLOG_SHARED_SHARED_TRIM_JOB_H_
-#define DURLOG_SHARED_SHARED_TRIM_JOB_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -49,5 +48,3 @@ class SharedTrimJob final : public Job {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_SHARED_SHARED_TRIM_JOB_H_

@@ -3,7 +3,6 @@
 #include <mutex>
 
 #include "base/yield.h"
-#include "record/segment_name.h"
 #include "shared/steps.h"
 
 namespace durlog {

@@ -1,6 +1,5 @@
 // Makes the file that becomes the next segment, for all members, and opens it for this one.
-#ifndef DURLOG_SHARED_SPARE_MAKING_H_
-#define DURLOG_SHARED_SPARE_MAKING_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -11,7 +10,6 @@
 #include "base/job.h"
 #include "segment/segment.h"
 #include "shared/member.h"
-#include "shared/stall.h"
 
 namespace durlog {
 
@@ -54,5 +52,3 @@ class SharedSpareJob final : public Job {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_SHARED_SPARE_MAKING_H_

@@ -1,6 +1,5 @@
 // A living member that holds up another one.
-#ifndef DURLOG_SHARED_STALL_H_
-#define DURLOG_SHARED_STALL_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -40,5 +39,3 @@ class StallRow {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_SHARED_STALL_H_

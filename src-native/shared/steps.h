@@ -1,6 +1,5 @@
 // The points in the protocol of several writers at which a test stops or kills a member.
-#ifndef DURLOG_SHARED_STEPS_H_
-#define DURLOG_SHARED_STEPS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -43,5 +42,3 @@ inline void AtStep(Step) {}
 #endif
 
 }  // namespace durlog
-
-#endif  // DURLOG_SHARED_STEPS_H_

@@ -1,6 +1,5 @@
 // Writes records after the end of a stream's file: docs/STREAMS.md, "The file of a stream".
-#ifndef DURLOG_STREAMS_RECORD_WRITER_H_
-#define DURLOG_STREAMS_RECORD_WRITER_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -85,5 +84,3 @@ class RecordWriter {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_STREAMS_RECORD_WRITER_H_

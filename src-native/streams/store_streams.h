@@ -1,6 +1,5 @@
 // The part of a checkpoint that changes the files of many streams.
-#ifndef DURLOG_STREAMS_STORE_STREAMS_H_
-#define DURLOG_STREAMS_STORE_STREAMS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -42,5 +41,3 @@ Status StoreStreams(Directory& records_folder, Directory& index_folder,
                     std::vector<StreamChange>* changes);
 
 }  // namespace durlog
-
-#endif  // DURLOG_STREAMS_STORE_STREAMS_H_

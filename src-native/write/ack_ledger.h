@@ -1,6 +1,5 @@
 // Tracks which records have reached which level. Only this class decides acknowledgements.
-#ifndef DURLOG_WRITE_ACK_LEDGER_H_
-#define DURLOG_WRITE_ACK_LEDGER_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -66,5 +65,3 @@ class AckLedger {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_WRITE_ACK_LEDGER_H_

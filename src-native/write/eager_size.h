@@ -1,7 +1,6 @@
 // The size from which a group is committed before the turn of the event loop ends, so that the next
 // group is framed while the device writes this one.
-#ifndef DURLOG_WRITE_EAGER_SIZE_H_
-#define DURLOG_WRITE_EAGER_SIZE_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -32,5 +31,3 @@ class EagerSize {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_WRITE_EAGER_SIZE_H_

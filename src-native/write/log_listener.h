@@ -1,5 +1,4 @@
-#ifndef DURLOG_WRITE_LOG_LISTENER_H_
-#define DURLOG_WRITE_LOG_LISTENER_H_
+#pragma once
 
 #include <cstdint>
 
@@ -28,5 +27,3 @@ class LogListener {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_WRITE_LOG_LISTENER_H_

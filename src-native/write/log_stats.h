@@ -1,5 +1,4 @@
-#ifndef DURLOG_WRITE_LOG_STATS_H_
-#define DURLOG_WRITE_LOG_STATS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -41,5 +40,3 @@ struct LogStats {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_WRITE_LOG_STATS_H_

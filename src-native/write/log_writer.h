@@ -1,7 +1,6 @@
 // The binding's interface to a log that is open for writing, by this process alone (Log) or by
 // several (SharedLog). Those classes describe each method.
-#ifndef DURLOG_WRITE_LOG_WRITER_H_
-#define DURLOG_WRITE_LOG_WRITER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -91,5 +90,3 @@ class LogWriter {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_WRITE_LOG_WRITER_H_

@@ -1,6 +1,5 @@
 // The options with which a log is opened.
-#ifndef DURLOG_WRITE_OPTIONS_H_
-#define DURLOG_WRITE_OPTIONS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -65,5 +64,3 @@ struct LogOptions {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_WRITE_OPTIONS_H_

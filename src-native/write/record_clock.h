@@ -1,6 +1,5 @@
 // The clock that gives records their time.
-#ifndef DURLOG_WRITE_RECORD_CLOCK_H_
-#define DURLOG_WRITE_RECORD_CLOCK_H_
+#pragma once
 
 #include <cstdint>
 
@@ -34,5 +33,3 @@ class RecordClock {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_WRITE_RECORD_CLOCK_H_

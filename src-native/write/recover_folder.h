@@ -1,6 +1,5 @@
 // Recovery of a log's files: every open for writing does it before the first append.
-#ifndef DURLOG_WRITE_RECOVER_FOLDER_H_
-#define DURLOG_WRITE_RECOVER_FOLDER_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -33,5 +32,3 @@ Status RecoverFolder(FileSystem& file_system, Directory& directory,
                      LivePageWriter* live, RecoveredFolder* folder);
 
 }  // namespace durlog
-
-#endif  // DURLOG_WRITE_RECOVER_FOLDER_H_

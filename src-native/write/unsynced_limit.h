@@ -1,7 +1,6 @@
 // The limit on segments that no sync has covered. It bounds the dirty page cache, the open files,
 // and the bytes that the next open has to scan.
-#ifndef DURLOG_WRITE_UNSYNCED_LIMIT_H_
-#define DURLOG_WRITE_UNSYNCED_LIMIT_H_
+#pragma once
 
 #include <cstdint>
 
@@ -19,5 +18,3 @@ constexpr bool ReachesUnsyncedLimit(uint64_t segments, uint64_t bytes) {
 }
 
 }  // namespace durlog
-
-#endif  // DURLOG_WRITE_UNSYNCED_LIMIT_H_

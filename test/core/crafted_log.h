@@ -1,7 +1,6 @@
 // A log in memory whose segments are built frame by frame, so that a test says what each frame
 // claims and which bytes are damaged.
-#ifndef DURLOG_TEST_CORE_CRAFTED_LOG_H_
-#define DURLOG_TEST_CORE_CRAFTED_LOG_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -89,5 +88,3 @@ class CraftedLogTest : public testing::Test {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_TEST_CORE_CRAFTED_LOG_H_

@@ -1,6 +1,5 @@
 // Holds each job until the test has it run, or until it is awaited.
-#ifndef DURLOG_TEST_CORE_HELD_EXECUTOR_H_
-#define DURLOG_TEST_CORE_HELD_EXECUTOR_H_
+#pragma once
 
 #include <memory>
 #include <utility>
@@ -23,5 +22,3 @@ class HeldExecutor final : public Executor {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_TEST_CORE_HELD_EXECUTOR_H_

@@ -1,6 +1,5 @@
 // Runs each job in the call that hands it over.
-#ifndef DURLOG_TEST_CORE_INLINE_EXECUTOR_H_
-#define DURLOG_TEST_CORE_INLINE_EXECUTOR_H_
+#pragma once
 
 #include <memory>
 
@@ -14,5 +13,3 @@ class InlineExecutor final : public Executor {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_TEST_CORE_INLINE_EXECUTOR_H_

@@ -1,6 +1,5 @@
 // A log in a new folder on the real file system, driven as the binding drives it.
-#ifndef DURLOG_TEST_CORE_LOG_TEST_FOLDER_H_
-#define DURLOG_TEST_CORE_LOG_TEST_FOLDER_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -182,5 +181,3 @@ class LogTestFolder : public PlatformTest {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_TEST_CORE_LOG_TEST_FOLDER_H_

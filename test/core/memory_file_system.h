@@ -1,7 +1,6 @@
 // Files in memory, for tests and fuzzers that need no disk. They lose nothing, and only a limit on
 // size makes a call fail. For a disk that fails, see crash/.
-#ifndef DURLOG_TEST_CORE_MEMORY_FILE_SYSTEM_H_
-#define DURLOG_TEST_CORE_MEMORY_FILE_SYSTEM_H_
+#pragma once
 
 #include <algorithm>
 #include <atomic>
@@ -225,5 +224,3 @@ class MemoryFileSystem final : public FileSystem {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_TEST_CORE_MEMORY_FILE_SYSTEM_H_

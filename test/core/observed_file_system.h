@@ -1,7 +1,6 @@
 // A file system that reports its calls to a test, on the thread that makes them and before they are
 // made: to count them, to make them fail, or to hold them up.
-#ifndef DURLOG_TEST_CORE_OBSERVED_FILE_SYSTEM_H_
-#define DURLOG_TEST_CORE_OBSERVED_FILE_SYSTEM_H_
+#pragma once
 
 #include <algorithm>
 #include <functional>
@@ -220,5 +219,3 @@ class ObservedFileSystem final : public FileSystem {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_TEST_CORE_OBSERVED_FILE_SYSTEM_H_

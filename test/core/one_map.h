@@ -1,7 +1,6 @@
 // Gives all maps of a file the same address, so that ThreadSanitizer sees that the members of a log
 // access the same words.
-#ifndef DURLOG_TEST_CORE_ONE_MAP_H_
-#define DURLOG_TEST_CORE_ONE_MAP_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -53,5 +52,3 @@ class MapsByFile {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_TEST_CORE_ONE_MAP_H_

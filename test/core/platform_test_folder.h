@@ -1,6 +1,5 @@
 // A folder that is gone when the test is over, opened through the platform.
-#ifndef DURLOG_TEST_CORE_PLATFORM_TEST_FOLDER_H_
-#define DURLOG_TEST_CORE_PLATFORM_TEST_FOLDER_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -51,5 +50,3 @@ class PlatformTest : public testing::Test {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_TEST_CORE_PLATFORM_TEST_FOLDER_H_

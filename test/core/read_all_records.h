@@ -1,6 +1,5 @@
 // Everything that a log on the disk delivers, for tests.
-#ifndef DURLOG_TEST_CORE_READ_ALL_RECORDS_H_
-#define DURLOG_TEST_CORE_READ_ALL_RECORDS_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -42,5 +41,3 @@ inline std::vector<ReadRecord> ReadAllRecords(const std::string& path, uint64_t 
 }
 
 }  // namespace durlog
-
-#endif  // DURLOG_TEST_CORE_READ_ALL_RECORDS_H_

@@ -26,16 +26,11 @@ class SilentListener final : public LogListener {
 
 std::string NameOf(uint8_t kind, uint8_t seq) {
   switch (kind % 8) {
-    case 0:
-      return SpareName(seq);
-    case 1:
-      return "spare-" + std::to_string(seq);
-    case 2:
-      return kLockName;
-    case 3:
-      return SegmentName(seq < 128 ? kMaxSeq - seq : kMaxSeq + seq);
-    default:
-      return SegmentName(seq);
+    case 0: return SpareName(seq);
+    case 1: return "spare-" + std::to_string(seq);
+    case 2: return kLockName;
+    case 3: return SegmentName(seq < 128 ? kMaxSeq - seq : kMaxSeq + seq);
+    default: return SegmentName(seq);
   }
 }
 

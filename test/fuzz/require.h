@@ -1,6 +1,5 @@
 // The check that the fuzzers use for the core's promises.
-#ifndef DURLOG_TEST_FUZZ_REQUIRE_H_
-#define DURLOG_TEST_FUZZ_REQUIRE_H_
+#pragma once
 
 #include <cstdio>
 #include <cstdlib>
@@ -14,5 +13,3 @@ inline void Require(bool promise, int line = __builtin_LINE()) {
 }
 
 }  // namespace durlog
-
-#endif  // DURLOG_TEST_FUZZ_REQUIRE_H_

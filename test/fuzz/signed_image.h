@@ -1,7 +1,6 @@
 // Lets a fuzzer pass the checksums: replaces each checksum field that contains kSignMe with the
 // right checksum.
-#ifndef DURLOG_TEST_FUZZ_SIGNED_IMAGE_H_
-#define DURLOG_TEST_FUZZ_SIGNED_IMAGE_H_
+#pragma once
 
 #include <algorithm>
 #include <cstring>
@@ -47,5 +46,3 @@ inline MemoryBytes SignedSegment(const uint8_t* data, size_t size) {
 }
 
 }  // namespace durlog
-
-#endif  // DURLOG_TEST_FUZZ_SIGNED_IMAGE_H_

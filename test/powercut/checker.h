@@ -1,7 +1,6 @@
 // Tries all cuts of a recording: rebuilds and mounts each disk, and has the verifier check it. In a
 // sample of the disks it also makes second cuts among the writes of the verifier's recovery.
-#ifndef DURLOG_TEST_POWERCUT_CHECKER_H_
-#define DURLOG_TEST_POWERCUT_CHECKER_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -91,5 +90,3 @@ class Checker {
 };
 
 }  // namespace powercut
-
-#endif  // DURLOG_TEST_POWERCUT_CHECKER_H_

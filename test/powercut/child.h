@@ -1,8 +1,7 @@
 // A child process: a program of the seam (workload, verifier) or of the system (mkfs). The shell
 // starts it, and it exchanges lines with the rig. At the end the rig kills it with all of its
 // children.
-#ifndef DURLOG_TEST_POWERCUT_CHILD_H_
-#define DURLOG_TEST_POWERCUT_CHILD_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -50,5 +49,3 @@ class Child {
 void RunCommand(const std::string& command);
 
 }  // namespace powercut
-
-#endif  // DURLOG_TEST_POWERCUT_CHILD_H_

@@ -1,7 +1,6 @@
 // A cut: the point in a recording at which the power failed, and the choice of unflushed writes
 // that reached the medium. It consists of three numbers, which determine the disk for a recording.
-#ifndef DURLOG_TEST_POWERCUT_CUT_H_
-#define DURLOG_TEST_POWERCUT_CUT_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -41,5 +40,3 @@ struct PlanOptions {
 std::vector<Cut> PlanCuts(const Recording& recording, const PlanOptions& options);
 
 }  // namespace powercut
-
-#endif  // DURLOG_TEST_POWERCUT_CUT_H_

@@ -1,8 +1,7 @@
 // The FUSE file system. `disk` is the disk image of a RecordedDisk; `notes` receives lines from
 // programs and places them in the order of the disk's writes. A separate process serves both, so
 // that a rig that is killed in the middle of a mount cannot leave that mount waiting for itself.
-#ifndef DURLOG_TEST_POWERCUT_DISK_SERVER_H_
-#define DURLOG_TEST_POWERCUT_DISK_SERVER_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -33,5 +32,3 @@ class DiskServer {
 };
 
 }  // namespace powercut
-
-#endif  // DURLOG_TEST_POWERCUT_DISK_SERVER_H_

@@ -10,8 +10,7 @@
 //   tell <text>          prints the text; no answer
 //
 // The other answers are "ok", or "failed" and the reason. The trial ends with the driver.
-#ifndef DURLOG_TEST_POWERCUT_FAULT_TRIAL_H_
-#define DURLOG_TEST_POWERCUT_FAULT_TRIAL_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -47,5 +46,3 @@ class FaultTrial {
 };
 
 }  // namespace powercut
-
-#endif  // DURLOG_TEST_POWERCUT_FAULT_TRIAL_H_

@@ -1,6 +1,5 @@
 // The file systems under trial, and the requirements of each on its disk.
-#ifndef DURLOG_TEST_POWERCUT_FILE_SYSTEMS_H_
-#define DURLOG_TEST_POWERCUT_FILE_SYSTEMS_H_
+#pragma once
 
 #include <cstdint>
 #include <stdexcept>
@@ -36,5 +35,3 @@ inline const FileSystem& FileSystemNamed(const std::string& name) {
 }
 
 }  // namespace powercut
-
-#endif  // DURLOG_TEST_POWERCUT_FILE_SYSTEMS_H_

@@ -1,8 +1,7 @@
 // Everything that the rig attaches to the system. Destructors undo each attachment. If the rig is
 // killed, the kernel undoes them: the mounts are in the rig's private namespace, and a loop device
 // releases its file after its last user has gone.
-#ifndef DURLOG_TEST_POWERCUT_MOUNTS_H_
-#define DURLOG_TEST_POWERCUT_MOUNTS_H_
+#pragma once
 
 #include <string>
 
@@ -66,5 +65,3 @@ class Mount {
 };
 
 }  // namespace powercut
-
-#endif  // DURLOG_TEST_POWERCUT_MOUNTS_H_

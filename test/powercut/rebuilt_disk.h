@@ -1,7 +1,6 @@
 // A mountable disk as it could be after a power cut: one image, one loop device and one mount
 // point. Only the differences between two cuts are written.
-#ifndef DURLOG_TEST_POWERCUT_REBUILT_DISK_H_
-#define DURLOG_TEST_POWERCUT_REBUILT_DISK_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -56,5 +55,3 @@ class RebuiltDisk {
 };
 
 }  // namespace powercut
-
-#endif  // DURLOG_TEST_POWERCUT_REBUILT_DISK_H_

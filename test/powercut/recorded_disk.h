@@ -2,8 +2,7 @@
 // programs placed between them. The FUSE server and the rig share its memory: only the server
 // writes to it while a file system is mounted, and the rig reads and resets it while none is
 // mounted.
-#ifndef DURLOG_TEST_POWERCUT_RECORDED_DISK_H_
-#define DURLOG_TEST_POWERCUT_RECORDED_DISK_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -120,5 +119,3 @@ class RecordedDisk {
 };
 
 }  // namespace powercut
-
-#endif  // DURLOG_TEST_POWERCUT_RECORDED_DISK_H_

@@ -1,6 +1,5 @@
 // Runs a workload on a fresh file system and records its operations on the disk.
-#ifndef DURLOG_TEST_POWERCUT_RECORDER_H_
-#define DURLOG_TEST_POWERCUT_RECORDER_H_
+#pragma once
 
 #include <string>
 
@@ -20,5 +19,3 @@ struct RecordOptions {
 Recording Record(const RecordOptions& options);
 
 }  // namespace powercut
-
-#endif  // DURLOG_TEST_POWERCUT_RECORDER_H_

@@ -1,7 +1,6 @@
 // The saved log of a RecordedDisk, from which the disk can be rebuilt as it was, or could have
 // been, at any point. The recording of a failing run is saved, so that its cuts can be made again.
-#ifndef DURLOG_TEST_POWERCUT_RECORDING_H_
-#define DURLOG_TEST_POWERCUT_RECORDING_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -42,5 +41,3 @@ struct Recording {
 };
 
 }  // namespace powercut
-
-#endif  // DURLOG_TEST_POWERCUT_RECORDING_H_

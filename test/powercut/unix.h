@@ -1,8 +1,7 @@
 // Unix helpers for all parts of the rig: descriptors that close themselves, errno as an exception,
 // and the stop flag. The rig is a separate program, so unlike durlog's core it throws: destructors
 // undo every mount, loop device and child on the way out.
-#ifndef DURLOG_TEST_POWERCUT_UNIX_H_
-#define DURLOG_TEST_POWERCUT_UNIX_H_
+#pragma once
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -56,5 +55,3 @@ inline void ThrowIfStopped() {
 }
 
 }  // namespace powercut
-
-#endif  // DURLOG_TEST_POWERCUT_UNIX_H_

@@ -1,8 +1,7 @@
 // The verifier program of the seam. One process checks the disks of first cuts, and another one
 // those of second cuts: a machine boots after each power cut, so that the workload and both
 // processes run in different boots. A process that dies or does not answer is started again.
-#ifndef DURLOG_TEST_POWERCUT_VERIFIER_H_
-#define DURLOG_TEST_POWERCUT_VERIFIER_H_
+#pragma once
 
 #include <array>
 #include <memory>
@@ -51,5 +50,3 @@ class Verifier {
 void WriteNotes(const Recording& recording, const std::string& path);
 
 }  // namespace powercut
-
-#endif  // DURLOG_TEST_POWERCUT_VERIFIER_H_

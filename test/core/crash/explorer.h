@@ -1,6 +1,5 @@
 // The state that all sessions of one seed share: the counts, the first violation, the switches.
-#ifndef DURLOG_TEST_CORE_CRASH_EXPLORER_H_
-#define DURLOG_TEST_CORE_CRASH_EXPLORER_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -60,5 +59,3 @@ class Explorer {
 };
 
 }  // namespace durlog::crash
-
-#endif  // DURLOG_TEST_CORE_CRASH_EXPLORER_H_

@@ -1,6 +1,5 @@
 // A separate stack that can be suspended and resumed, so that one thread can run several workers.
-#ifndef DURLOG_TEST_CORE_CRASH_FIBER_H_
-#define DURLOG_TEST_CORE_CRASH_FIBER_H_
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -27,5 +26,3 @@ class Fiber {
 };
 
 }  // namespace durlog::crash
-
-#endif  // DURLOG_TEST_CORE_CRASH_FIBER_H_

@@ -1,6 +1,5 @@
 // The application's knowledge: the records that it appended, and the result of each append.
-#ifndef DURLOG_TEST_CORE_CRASH_LEDGER_H_
-#define DURLOG_TEST_CORE_CRASH_LEDGER_H_
+#pragma once
 
 #include <cstdint>
 #include <cstring>
@@ -91,5 +90,3 @@ struct Ledger {
 };
 
 }  // namespace durlog::crash
-
-#endif  // DURLOG_TEST_CORE_CRASH_LEDGER_H_

@@ -1,6 +1,5 @@
 // The only source of chance in the crash explorer: one seed, one course of events.
-#ifndef DURLOG_TEST_CORE_CRASH_RANDOM_H_
-#define DURLOG_TEST_CORE_CRASH_RANDOM_H_
+#pragma once
 
 #include <cstdint>
 
@@ -30,5 +29,3 @@ class Random {
 };
 
 }  // namespace durlog::crash
-
-#endif  // DURLOG_TEST_CORE_CRASH_RANDOM_H_

@@ -1,6 +1,5 @@
 // Byte-range locks of one simulated file, as the system keeps them per open file.
-#ifndef DURLOG_TEST_CORE_CRASH_RANGE_LOCKS_H_
-#define DURLOG_TEST_CORE_CRASH_RANGE_LOCKS_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -74,5 +73,3 @@ class RangeLocks {
 };
 
 }  // namespace durlog::crash
-
-#endif  // DURLOG_TEST_CORE_CRASH_RANGE_LOCKS_H_

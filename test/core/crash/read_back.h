@@ -1,6 +1,5 @@
 // Reads a log in two independent ways and compares both results with the ledger.
-#ifndef DURLOG_TEST_CORE_CRASH_READ_BACK_H_
-#define DURLOG_TEST_CORE_CRASH_READ_BACK_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -27,5 +26,3 @@ std::string ReadBack(FileSystem& disk, const std::string& path, const Ledger& le
                      Survived survived, Random* random, Found* found);
 
 }  // namespace durlog::crash
-
-#endif  // DURLOG_TEST_CORE_CRASH_READ_BACK_H_

@@ -1,6 +1,5 @@
 // The explorer's report: the number of trials of each kind, and the violations.
-#ifndef DURLOG_TEST_CORE_CRASH_REPORT_H_
-#define DURLOG_TEST_CORE_CRASH_REPORT_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -33,5 +32,3 @@ struct Report {
 };
 
 }  // namespace durlog::crash
-
-#endif  // DURLOG_TEST_CORE_CRASH_REPORT_H_

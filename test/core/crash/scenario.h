@@ -1,6 +1,5 @@
 // A scenario, derived from one seed: a disk, options, and an amount of work.
-#ifndef DURLOG_TEST_CORE_CRASH_SCENARIO_H_
-#define DURLOG_TEST_CORE_CRASH_SCENARIO_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -67,5 +66,3 @@ Scenario MakeScenario(uint64_t seed, const Wish& wish);
 Scenario MakeSharedScenario(uint64_t seed, const Wish& wish);
 
 }  // namespace durlog::crash
-
-#endif  // DURLOG_TEST_CORE_CRASH_SCENARIO_H_

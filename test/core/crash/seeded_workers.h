@@ -1,7 +1,6 @@
 // Workers whose schedule is drawn from a seed, all on one thread. A job may begin at once or late,
 // before an older one, and may stop at any of its system calls while other jobs run.
-#ifndef DURLOG_TEST_CORE_CRASH_SEEDED_WORKERS_H_
-#define DURLOG_TEST_CORE_CRASH_SEEDED_WORKERS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -76,5 +75,3 @@ class SeededWorkers final : public Executor {
 };
 
 }  // namespace durlog::crash
-
-#endif  // DURLOG_TEST_CORE_CRASH_SEEDED_WORKERS_H_

@@ -1,7 +1,6 @@
 // One process that opens the log on a disk, checks its contents against the ledger, and appends
 // more. It may end at any system call; then another session continues with the remaining disk.
-#ifndef DURLOG_TEST_CORE_CRASH_SESSION_H_
-#define DURLOG_TEST_CORE_CRASH_SESSION_H_
+#pragma once
 
 #include <memory>
 #include <optional>
@@ -106,5 +105,3 @@ class Session final : public LogListener {
 };
 
 }  // namespace durlog::crash
-
-#endif  // DURLOG_TEST_CORE_CRASH_SESSION_H_

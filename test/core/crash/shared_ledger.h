@@ -1,7 +1,6 @@
 // The joint knowledge of the writers that have one log open: the records that they appended, and
 // the result of each append.
-#ifndef DURLOG_TEST_CORE_CRASH_SHARED_LEDGER_H_
-#define DURLOG_TEST_CORE_CRASH_SHARED_LEDGER_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -74,5 +73,3 @@ class SharedLedger {
 };
 
 }  // namespace durlog::crash
-
-#endif  // DURLOG_TEST_CORE_CRASH_SHARED_LEDGER_H_

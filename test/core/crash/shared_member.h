@@ -1,6 +1,5 @@
 // One writer of a SharedSession: opens the log, appends in every possible way, and leaves.
-#ifndef DURLOG_TEST_CORE_CRASH_SHARED_MEMBER_H_
-#define DURLOG_TEST_CORE_CRASH_SHARED_MEMBER_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -70,5 +69,3 @@ class SharedMember final : public LogListener, public Executor {
 };
 
 }  // namespace durlog::crash
-
-#endif  // DURLOG_TEST_CORE_CRASH_SHARED_MEMBER_H_

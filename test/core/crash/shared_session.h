@@ -1,8 +1,7 @@
 // Several processes that have one log open at the same time; each is a fiber. They append
 // concurrently, one may die while the others continue, and all may end at any step of any of them.
 // Then another session continues with the remaining disk.
-#ifndef DURLOG_TEST_CORE_CRASH_SHARED_SESSION_H_
-#define DURLOG_TEST_CORE_CRASH_SHARED_SESSION_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -77,5 +76,3 @@ class SharedSession {
 };
 
 }  // namespace durlog::crash
-
-#endif  // DURLOG_TEST_CORE_CRASH_SHARED_SESSION_H_

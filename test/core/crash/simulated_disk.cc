@@ -30,10 +30,8 @@ bool ChangesNothing(Call call) {
     case Call::kMap:
     case Call::kPopulate:
     case Call::kDropCache:
-    case Call::kNextData:
-      return true;
-    default:
-      return false;
+    case Call::kNextData: return true;
+    default: return false;
   }
 }
 

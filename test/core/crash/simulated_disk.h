@@ -4,8 +4,7 @@
 // Names: a creation, rename or removal is one change in the folder's journal. It is durable after
 // Directory::Sync, and may become durable earlier. Changes become durable in the order in which
 // they were made. Some file systems make more durable at a sync than they must: see Habit.
-#ifndef DURLOG_TEST_CORE_CRASH_SIMULATED_DISK_H_
-#define DURLOG_TEST_CORE_CRASH_SIMULATED_DISK_H_
+#pragma once
 
 #include <array>
 #include <functional>
@@ -200,5 +199,3 @@ class SimulatedDisk final : public FileSystem {
 };
 
 }  // namespace durlog::crash
-
-#endif  // DURLOG_TEST_CORE_CRASH_SIMULATED_DISK_H_

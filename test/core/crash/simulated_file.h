@@ -1,6 +1,5 @@
 // The handles of a SimulatedDisk.
-#ifndef DURLOG_TEST_CORE_CRASH_SIMULATED_FILE_H_
-#define DURLOG_TEST_CORE_CRASH_SIMULATED_FILE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -109,5 +108,3 @@ class SimulatedMapping final : public Mapping {
 };
 
 }  // namespace durlog::crash
-
-#endif  // DURLOG_TEST_CORE_CRASH_SIMULATED_FILE_H_

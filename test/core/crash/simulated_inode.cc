@@ -280,14 +280,10 @@ namespace {
 
 bool Survives(Survival survival, Random* random) {
   switch (survival) {
-    case Survival::kNothing:
-      return false;
-    case Survival::kSome:
-      return random->OneIn(2);
-    case Survival::kMost:
-      return !random->OneIn(8);
-    case Survival::kEverything:
-      return true;
+    case Survival::kNothing: return false;
+    case Survival::kSome: return random->OneIn(2);
+    case Survival::kMost: return !random->OneIn(8);
+    case Survival::kEverything: return true;
   }
   return false;
 }

@@ -14,8 +14,7 @@
 // stuck, like the pages that ext4 leaves in an extent that is still marked unwritten: writing them
 // again through the cache changes the cache only. Dropping the cache ends this state and shows the
 // contents of the device; a direct write ends it too.
-#ifndef DURLOG_TEST_CORE_CRASH_SIMULATED_INODE_H_
-#define DURLOG_TEST_CORE_CRASH_SIMULATED_INODE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -174,5 +173,3 @@ class SimulatedInode {
 };
 
 }  // namespace durlog::crash
-
-#endif  // DURLOG_TEST_CORE_CRASH_SIMULATED_INODE_H_

@@ -1,6 +1,5 @@
 // A view of a simulated disk for one of several processes.
-#ifndef DURLOG_TEST_CORE_CRASH_SIMULATED_PROCESS_H_
-#define DURLOG_TEST_CORE_CRASH_SIMULATED_PROCESS_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -29,5 +28,3 @@ class SimulatedProcess final : public FileSystem {
 };
 
 }  // namespace durlog::crash
-
-#endif  // DURLOG_TEST_CORE_CRASH_SIMULATED_PROCESS_H_

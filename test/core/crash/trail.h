@@ -1,6 +1,5 @@
 // The events that led to a violation: those of a session, and of the sessions that it continues.
-#ifndef DURLOG_TEST_CORE_CRASH_TRAIL_H_
-#define DURLOG_TEST_CORE_CRASH_TRAIL_H_
+#pragma once
 
 #include <string>
 #include <utility>
@@ -33,5 +32,3 @@ class Trail {
 };
 
 }  // namespace durlog::crash
-
-#endif  // DURLOG_TEST_CORE_CRASH_TRAIL_H_

@@ -108,15 +108,11 @@ class Mutator {
       case 1:
         (*files)[elsewhere] = std::make_shared<MemoryBytes>(bytes);
         return "copy " + name + " to " + elsewhere;
-      case 2:
-        std::swap((*files)[name], (*files)[other]);
-        return "swap " + name + " and " + other;
+      case 2: std::swap((*files)[name], (*files)[other]); return "swap " + name + " and " + other;
       case 3:
         bytes.resize(static_cast<size_t>(Below(bytes.size() + 1)));
         return "truncate " + name + " to " + std::to_string(bytes.size());
-      case 4:
-        files->erase(name);
-        return "remove " + name;
+      case 4: files->erase(name); return "remove " + name;
       default: {
         if (bytes.empty()) return "nothing";
         const size_t at = static_cast<size_t>(Below(bytes.size()));

@@ -1,7 +1,6 @@
 // The memory of one run. All allocations of a run are dropped at once, in any state, and one copy
 // restores the state before the first turn.
-#ifndef DURLOG_TEST_CORE_SCHEDULES_ARENA_H_
-#define DURLOG_TEST_CORE_SCHEDULES_ARENA_H_
+#pragma once
 
 #include <cstddef>
 
@@ -32,5 +31,3 @@ class AllocatesIn {
 };
 
 }  // namespace durlog::schedules
-
-#endif  // DURLOG_TEST_CORE_SCHEDULES_ARENA_H_

@@ -1,6 +1,5 @@
 // The promises that must hold at the end of every run, whichever members have died.
-#ifndef DURLOG_TEST_CORE_SCHEDULES_JUDGE_H_
-#define DURLOG_TEST_CORE_SCHEDULES_JUDGE_H_
+#pragma once
 
 #include <string>
 
@@ -15,5 +14,3 @@ namespace durlog::schedules {
 std::string Judge(ModelFiles& files, const Stage& stage);
 
 }  // namespace durlog::schedules
-
-#endif  // DURLOG_TEST_CORE_SCHEDULES_JUDGE_H_

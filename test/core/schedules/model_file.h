@@ -1,6 +1,5 @@
 // An open file of ModelFiles, and its maps.
-#ifndef DURLOG_TEST_CORE_SCHEDULES_MODEL_FILE_H_
-#define DURLOG_TEST_CORE_SCHEDULES_MODEL_FILE_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -132,5 +131,3 @@ class ModelFile final : public File {
 };
 
 }  // namespace durlog::schedules
-
-#endif  // DURLOG_TEST_CORE_SCHEDULES_MODEL_FILE_H_

@@ -1,7 +1,6 @@
 // The file system that the members of one run share: bytes in memory, names, and range locks. A
 // lock belongs to an open file and ends with its member.
-#ifndef DURLOG_TEST_CORE_SCHEDULES_MODEL_FILES_H_
-#define DURLOG_TEST_CORE_SCHEDULES_MODEL_FILES_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -118,5 +117,3 @@ class ModelFiles final : public FileSystem {
 };
 
 }  // namespace durlog::schedules
-
-#endif  // DURLOG_TEST_CORE_SCHEDULES_MODEL_FILES_H_

@@ -1,6 +1,5 @@
 // The work of the members of a run.
-#ifndef DURLOG_TEST_CORE_SCHEDULES_SCENARIO_H_
-#define DURLOG_TEST_CORE_SCHEDULES_SCENARIO_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -30,5 +29,3 @@ std::vector<Scenario> ShortScenarios();
 std::vector<Scenario> LongScenarios();
 
 }  // namespace durlog::schedules
-
-#endif  // DURLOG_TEST_CORE_SCHEDULES_SCENARIO_H_

@@ -3,8 +3,7 @@
 // A member's next step depends only on the values that it has seen so far. So a state consists of
 // all values that each member has seen, and of the current words, names and locks. The runs that
 // follow a state are tried once. States are compared by 64-bit hashes.
-#ifndef DURLOG_TEST_CORE_SCHEDULES_SEARCH_H_
-#define DURLOG_TEST_CORE_SCHEDULES_SEARCH_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -75,5 +74,3 @@ class Search {
 };
 
 }  // namespace durlog::schedules
-
-#endif  // DURLOG_TEST_CORE_SCHEDULES_SEARCH_H_

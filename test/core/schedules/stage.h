@@ -1,6 +1,5 @@
 // The members of one run, with the results of their calls. All of it is in the arena.
-#ifndef DURLOG_TEST_CORE_SCHEDULES_STAGE_H_
-#define DURLOG_TEST_CORE_SCHEDULES_STAGE_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -75,5 +74,3 @@ class Stage final : public LogListener {
 };
 
 }  // namespace durlog::schedules
-
-#endif  // DURLOG_TEST_CORE_SCHEDULES_STAGE_H_

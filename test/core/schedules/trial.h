@@ -1,6 +1,5 @@
 // Every schedule of a scenario, each judged by what is in the files at its end.
-#ifndef DURLOG_TEST_CORE_SCHEDULES_TRIAL_H_
-#define DURLOG_TEST_CORE_SCHEDULES_TRIAL_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -24,5 +23,3 @@ struct Outcome {
 Outcome TryAll(const Scenario& scenario, Lie lie, uint64_t most_runs);
 
 }  // namespace durlog::schedules
-
-#endif  // DURLOG_TEST_CORE_SCHEDULES_TRIAL_H_

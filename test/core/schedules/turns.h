@@ -7,8 +7,7 @@
 // A waiting member gets its next turn once a value has changed that it saw when it last looked. The
 // model assumes that its state then depends only on that look and on its state before the wait.
 // That is true of every loop in src-native/shared that yields or sleeps.
-#ifndef DURLOG_TEST_CORE_SCHEDULES_TURNS_H_
-#define DURLOG_TEST_CORE_SCHEDULES_TURNS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -145,5 +144,3 @@ class Turns {
 };
 
 }  // namespace durlog::schedules
-
-#endif  // DURLOG_TEST_CORE_SCHEDULES_TURNS_H_

@@ -1,6 +1,5 @@
 // Several writers of one log in one process. Each opens the files again, as a process would.
-#ifndef DURLOG_TEST_CORE_SHARED_SHARED_TEST_FOLDER_H_
-#define DURLOG_TEST_CORE_SHARED_SHARED_TEST_FOLDER_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -77,5 +76,3 @@ class SharedTestFolder : public LogTestFolder {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_TEST_CORE_SHARED_SHARED_TEST_FOLDER_H_

@@ -1,7 +1,6 @@
 // Replaces src-native/base/job.h, so that a job can be suspended in the middle of its work. Workers
 // are fibers here, and waiting for a job that another fiber has begun lets that fiber continue.
-#ifndef DURLOG_BASE_JOB_H_
-#define DURLOG_BASE_JOB_H_
+#pragma once
 
 #include <cstdint>
 
@@ -52,5 +51,3 @@ class Job {
 };
 
 }  // namespace durlog
-
-#endif  // DURLOG_BASE_JOB_H_

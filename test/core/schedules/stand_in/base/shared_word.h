@@ -1,6 +1,5 @@
 // Replaces src-native/base/shared_word.h: each load and store of a word is a separate turn.
-#ifndef DURLOG_BASE_SHARED_WORD_H_
-#define DURLOG_BASE_SHARED_WORD_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -54,5 +53,3 @@ inline void RaiseWord(SharedWord& word, uint64_t value) {
 }
 
 }  // namespace durlog
-
-#endif  // DURLOG_BASE_SHARED_WORD_H_

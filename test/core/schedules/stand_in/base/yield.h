@@ -1,7 +1,6 @@
 // Replaces src-native/base/yield.h: a waiting member gets its next turn after a change that it can
 // see.
-#ifndef DURLOG_BASE_YIELD_H_
-#define DURLOG_BASE_YIELD_H_
+#pragma once
 
 #include <cstdint>
 
@@ -16,5 +15,3 @@ inline void YieldThread() { schedules::WaitForNews(); }
 inline void SleepMicros(uint64_t) { schedules::WaitForNews(); }
 
 }  // namespace durlog
-
-#endif  // DURLOG_BASE_YIELD_H_
