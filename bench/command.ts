@@ -153,11 +153,9 @@ async function run(names: string[], given: BenchFlags): Promise<void> {
     await writeOut(`\ntook ${(report.elapsedMs / 1000).toFixed(1)} s${flags.html ? `; ${flags.html} written` : ''}\n`)
 }
 
-export function register(program: Command): void {
+export function register(command: Command): void {
   const list = suites.map(({ name, summary }) => `  ${name.padEnd(12)}${summary}`).join('\n')
-  const command = program
-    .command('bench')
-    .summary('measure every strategy on this disk')
+  command
     .description(
       'Measure durlog on this disk and compare it with raw system calls made by C++ in the same run. Default suites: ' +
         `${DEFAULT_SUITES.join(', ')}.`,

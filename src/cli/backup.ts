@@ -57,8 +57,7 @@ export async function copyLog(
 }
 
 function openCopy(source: LogSummary, firstSeq: number, to: string): Promise<RestoringLog> {
-  // Not every build reports it yet.
-  const { uuid, segments, generation = 0 } = source as LogSummary & { generation?: number }
+  const { uuid, segments, generation } = source
   if (existsSync(to) && readdirSync(to).length > 0 && !readdirSync(to).some((name) => name.endsWith('.seg')))
     throw new InputError(`${to} is not empty and holds no log: name an empty or a new folder`)
   const segmentBytes = Math.max(...segments.map(({ bytes }) => bytes), 2 ** 16)

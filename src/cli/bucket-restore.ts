@@ -11,7 +11,7 @@ import {
   writeOut,
   writeSummary,
 } from '../terminal/output.js'
-import { type Progress, startProgress } from '../terminal/progress.js'
+import { startProgress } from '../terminal/progress.js'
 import { type BucketFlags, toBucketAccess } from './bucket-flags.js'
 
 export interface BucketRestoreFlags extends BucketFlags {
@@ -34,18 +34,15 @@ export async function runBucketRestore(
   const { to, until, follow, uuid, generation, retryFor, json } = flags
   const choice = { ...toBucketAccess(bucket, flags), uuid, generation }
   if (flags.list) return list(choice, json === true)
-  let progress: Progress | undefined
-  const onProgress = (read: number, total: number): void => {
-    progress ??= startProgress('restore', follow ? 0 : total, json === true)
-    progress.update(read)
-  }
+  const progress = startProgress('restore', 0, json === true)
+  const onProgress = (read: number, total: number): void => progress.update(read, follow ? 0 : total)
   try {
     const report = await restoreArchive(dir, { ...choice, to, until, follow, retryForMs: retryFor, onProgress, signal })
     if (json) return await writeSummary(`${JSON.stringify(report)}\n`)
     const { firstSeq, nextSeq } = report
     await writeSummary(`restored ${formatCounted(nextSeq - firstSeq, 'record')}: ${formatSeqs(firstSeq, nextSeq)}\n`)
   } finally {
-    progress?.stop()
+    progress.stop()
   }
 }
 

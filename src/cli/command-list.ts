@@ -3,88 +3,52 @@ import { Command } from 'commander'
 
 interface CommandModule {
   /** `loadAll` is for commands that describe all commands. */
-  register(program: Command, loadCommands: typeof loadAll): void
+  register(command: Command, loadCommands: typeof loadAll): void
 }
 
-export interface Entry {
-  name: string
-  summary: string
-  load(): Promise<CommandModule>
-}
+export const COMMANDS: readonly { name: string; summary: string }[] = [
+  { name: 'append', summary: 'append records from stdin or a file' },
+  { name: 'cat', summary: 'print records' },
+  { name: 'tail', summary: 'print the last records, and new ones as they arrive' },
+  { name: 'get', summary: 'print one record' },
+  { name: 'stat', summary: 'show which records a log holds' },
+  { name: 'cursors', summary: 'list, create, move or remove cursors' },
+  { name: 'serve', summary: 'serve streams over HTTP' },
+  { name: 'top', summary: 'watch rates, latency, segments and cursors' },
+  { name: 'verify', summary: 'read everything and report damage' },
+  { name: 'repair', summary: 'remove what a crash left, after a backup' },
+  { name: 'dump', summary: 'print the segment files frame by frame' },
+  { name: 'export', summary: 'print records as lines of JSON' },
+  { name: 'import', summary: 'append records from lines of JSON' },
+  { name: 'trim', summary: 'remove old segments' },
+  { name: 'streams', summary: 'list, read, append to and import streams' },
+  { name: 'backup', summary: 'copy a log and its cursors to another folder' },
+  { name: 'restore', summary: 'bring a log back from a backup, a bucket or NATS JetStream' },
+  { name: 'archive', summary: 'archive a log in an S3-compatible bucket' },
+  { name: 'ship', summary: 'ship records to NATS JetStream' },
+  { name: 'doctor', summary: 'check whether a disk or a bucket is safe and fit for a log' },
+  { name: 'example', summary: 'print an example program' },
+  { name: 'bench', summary: 'measure every strategy on this disk' },
+  { name: 'completion', summary: 'print a completion script for a shell' },
+  { name: 'man', summary: 'print the manual page' },
+]
 
 /** Built separately, on top of the library: only this path leads from the command line to the bench. */
 const BENCH = new URL('../../bench/dist/command.js', import.meta.url)
 
-export const COMMANDS: readonly Entry[] = [
-  { name: 'append', summary: 'append records from stdin or a file', load: () => import('./commands/append.js') },
-  { name: 'cat', summary: 'print records', load: () => import('./commands/cat.js') },
-  {
-    name: 'tail',
-    summary: 'print the last records, and new ones as they arrive',
-    load: () => import('./commands/tail.js'),
-  },
-  { name: 'get', summary: 'print one record', load: () => import('./commands/get.js') },
-  { name: 'stat', summary: 'show which records a log holds', load: () => import('./commands/stat.js') },
-  {
-    name: 'cursors',
-    summary: 'list, create, move or remove cursors',
-    load: () => import('./commands/cursors.js'),
-  },
-  { name: 'serve', summary: 'serve streams over HTTP', load: () => import('./commands/serve.js') },
-  { name: 'top', summary: 'watch rates, latency, segments and cursors', load: () => import('./commands/top.js') },
-  { name: 'verify', summary: 'read everything and report damage', load: () => import('./commands/verify.js') },
-  {
-    name: 'repair',
-    summary: 'remove what a crash left, after a backup',
-    load: () => import('./commands/repair.js'),
-  },
-  { name: 'dump', summary: 'print the segment files frame by frame', load: () => import('./commands/dump.js') },
-  { name: 'export', summary: 'print records as lines of JSON', load: () => import('./commands/export.js') },
-  { name: 'import', summary: 'append records from lines of JSON', load: () => import('./commands/import.js') },
-  { name: 'trim', summary: 'remove old segments', load: () => import('./commands/trim.js') },
-  {
-    name: 'streams',
-    summary: 'list, read, append to and import streams',
-    load: () => import('./commands/streams.js'),
-  },
-  {
-    name: 'backup',
-    summary: 'copy a log and its cursors to another folder',
-    load: () => import('./commands/backup.js'),
-  },
-  {
-    name: 'restore',
-    summary: 'bring a log back from a backup, a bucket or NATS JetStream',
-    load: () => import('./commands/restore.js'),
-  },
-  {
-    name: 'archive',
-    summary: 'archive a log in an S3-compatible bucket',
-    load: () => import('./commands/archive.js'),
-  },
-  { name: 'ship', summary: 'ship records to NATS JetStream', load: () => import('./commands/ship.js') },
-  {
-    name: 'doctor',
-    summary: 'check whether a disk or a bucket is safe and fit for a log',
-    load: () => import('./commands/doctor.js'),
-  },
-  { name: 'example', summary: 'print an example program', load: () => import('./commands/example.js') },
-  {
-    name: 'bench',
-    summary: 'measure every strategy on this disk',
-    load: async () => (await import(BENCH.href)) as CommandModule,
-  },
-  {
-    name: 'completion',
-    summary: 'print a completion script for a shell',
-    load: () => import('./commands/completion.js'),
-  },
-  { name: 'man', summary: 'print the manual page', load: () => import('./commands/man.js') },
-]
+/** Adds to `program` every command by its summary, and those that `isWanted` with their options. */
+export async function addCommands(program: Command, isWanted: (name: string) => boolean): Promise<void> {
+  for (const { name, summary } of COMMANDS) {
+    const command = program.command(name).summary(summary).description(summary)
+    if (!isWanted(name)) continue
+    const module: CommandModule = await import(name === 'bench' ? BENCH.href : `./commands/${name}.js`)
+    module.register(command, loadAll)
+  }
+}
 
-/** A program with every command, for the manual page and the completion scripts. */
+/** Every command with its options, for the manual page and the completion scripts. */
 export async function loadAll(): Promise<readonly Command[]> {
   const program = new Command('durlog')
-  for (const { load } of COMMANDS) (await load()).register(program, loadAll)
+  await addCommands(program, () => true)
   return program.commands
 }

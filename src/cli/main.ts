@@ -5,7 +5,7 @@ import { EXIT_CODES_HELP, EXIT_CODES_HINT, ExitCode } from '../terminal/exit-cod
 import { InputError } from '../terminal/input-error.js'
 import { writeOut } from '../terminal/output.js'
 import { packageVersion } from '../terminal/version.js'
-import { COMMANDS, loadAll } from './command-list.js'
+import { addCommands } from './command-list.js'
 import { reportFailure } from './failure.js'
 
 /** Runs one command; returns its exit status. */
@@ -27,10 +27,7 @@ async function main(args: readonly string[]): Promise<number> {
   const named = args.filter((argument) => !argument.startsWith('-')).slice(0, 2)
   const chosen = named[0] === 'help' ? named[1] : named[0]
   try {
-    for (const { name, summary, load } of COMMANDS) {
-      if (name === chosen) (await load()).register(program, loadAll)
-      else program.command(name).summary(summary).description(summary)
-    }
+    await addCommands(program, (name) => name === chosen)
     for (const command of program.commands) command.addHelpText('after', EXIT_CODES_HINT)
     await program.parseAsync([...args], { from: 'user' })
     return Number(process.exitCode ?? ExitCode.ok)

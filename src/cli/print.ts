@@ -24,14 +24,12 @@ export interface PrintOptions {
 /** Prints what `reader` delivers, also what comes before an error. */
 export async function printRecords(reader: LogReader, { format, follow, onWritten }: PrintOptions): Promise<void> {
   const sink = new Sink()
-  const put = putter(sink, format)
+  const framing = format.json ? 'none' : format.lengthPrefixed ? 'length' : 'line'
   try {
     for await (const records of reader.batches()) {
       for (const record of records) {
         const bytes = encode(record, format)
-        if (put(bytes)) continue
-        await sink.flush()
-        if (!put(bytes)) await writeLarge(bytes, format)
+        if (!sink.put(bytes, framing)) await sink.write(bytes, framing)
       }
       if (follow || onWritten !== undefined) await sink.flush()
       await onWritten?.((records.at(-1) as LogRecord).seq)
@@ -76,22 +74,6 @@ function encode(record: LogRecord, { json, times }: PrintFormat): Uint8Array {
   if (json) return Buffer.from(toReadableJsonLine(record, times))
   if (!times) return record.data
   return Buffer.concat([Buffer.from(`${formatTime(record.timestamp)}\t`), record.data])
-}
-
-function putter(sink: Sink, { json, lengthPrefixed }: PrintFormat): (data: Uint8Array) => boolean {
-  if (json) return (data) => sink.put(data)
-  return lengthPrefixed ? (data) => sink.putPrefixed(data) : (data) => sink.putLine(data)
-}
-
-/** Writes a record that is longer than the sink. */
-async function writeLarge(data: Uint8Array, { json, lengthPrefixed }: PrintFormat): Promise<void> {
-  if (!json && lengthPrefixed) {
-    const prefix = Buffer.alloc(4)
-    prefix.writeUInt32LE(data.length)
-    await writeOut(prefix)
-  }
-  await writeOut(data)
-  if (!json && !lengthPrefixed) await writeOut('\n')
 }
 
 /** One record as it is; on a terminal followed by a newline. */

@@ -4,44 +4,42 @@ import { COLOURED, PLAIN, renderTable } from './table.js'
 
 const CHUNK_BYTES = 256 * 1024
 const NEWLINE = 10
+const PREFIX_BYTES = 4
 const MIN_TEXT_COLUMNS = 20
 const DEFAULT_COLUMNS = 80
 
 /** The reader of stdout has closed it. Not a failure of the command. */
 export class OutputClosedError extends Error {}
 
-/** Gathers records and writes them in large pieces, each once the one before it has been taken. */
+/** How a record is marked off: by nothing, by a newline after it, or by its length before it, a little-endian u32. */
+export type Framing = 'none' | 'line' | 'length'
+
+/** Gathers records and writes them in large pieces, each once the previous one has been taken. */
 export class Sink {
   readonly #chunk: Buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES)
   #used = 0
 
-  /** Adds bytes as they are. False: no room, flush and add them again. */
-  put(data: Uint8Array): boolean {
-    const end = this.#used + data.length
+  /** Adds a record. False: there is no room; call `write` instead. */
+  put(data: Uint8Array, framing: Framing = 'none'): boolean {
+    const start = this.#used + (framing === 'length' ? PREFIX_BYTES : 0)
+    const end = start + data.length + (framing === 'line' ? 1 : 0)
     if (end > CHUNK_BYTES) return false
-    this.#chunk.set(data, this.#used)
+    if (framing === 'length') this.#chunk.writeUInt32LE(data.length, this.#used)
+    this.#chunk.set(data, start)
+    if (framing === 'line') this.#chunk[end - 1] = NEWLINE
     this.#used = end
     return true
   }
 
-  /** Adds a record and a newline. False: no room, flush and add it again. */
-  putLine(data: Uint8Array): boolean {
-    const end = this.#used + data.length + 1
-    if (end > CHUNK_BYTES) return false
-    this.#chunk.set(data, this.#used)
-    this.#chunk[end - 1] = NEWLINE
-    this.#used = end
-    return true
-  }
-
-  /** Adds the length of a record as little-endian u32, then the record. False if there is no room: flush and add it again. */
-  putPrefixed(data: Uint8Array): boolean {
-    const end = this.#used + 4 + data.length
-    if (end > CHUNK_BYTES) return false
-    this.#chunk.writeUInt32LE(data.length, this.#used)
-    this.#chunk.set(data, this.#used + 4)
-    this.#used = end
-    return true
+  /** Writes what was added, and then adds the record, or writes it if it is longer than the sink. */
+  async write(data: Uint8Array, framing: Framing = 'none'): Promise<void> {
+    await this.flush()
+    if (this.put(data, framing)) return
+    const prefix = Buffer.alloc(PREFIX_BYTES)
+    prefix.writeUInt32LE(data.length)
+    if (framing === 'length') await writeOut(prefix)
+    await writeOut(data)
+    if (framing === 'line') await writeOut('\n')
   }
 
   async flush(): Promise<void> {

@@ -1,8 +1,8 @@
 /** A progress bar on stderr if that is a terminal. */
 
 export interface Progress {
-  /** Sets how much of the whole is done. */
-  update(done: number): void
+  /** Sets how much of the whole is done, and how much the whole is if that has become known. */
+  update(done: number, total?: number): void
   stop(): void
 }
 
@@ -37,7 +37,7 @@ export function startProgress(label: string, total: number, silent: boolean): Pr
   const { stderr } = process
   if (silent || stderr.isTTY !== true) return SILENT
   const started = performance.now()
-  let done = 0
+  let [done, whole] = [0, total]
   let shown = false
   const showCursor = (): void => void stderr.write(`${CLEAR_LINE}${SHOW_CURSOR}`)
   const draw = (): void => {
@@ -49,14 +49,15 @@ export function startProgress(label: string, total: number, silent: boolean): Pr
       process.once('exit', showCursor)
     }
     // A line that wraps could not be cleared.
-    const line = progressLine(label, done, total, elapsedMs).slice(0, (stderr.columns || 80) - 1)
+    const line = progressLine(label, done, whole, elapsedMs).slice(0, (stderr.columns || 80) - 1)
     stderr.write(`${CLEAR_LINE}${line}`)
   }
   const timer = setInterval(draw, REDRAW_MS)
   timer.unref()
   return {
-    update: (now) => {
+    update: (now, total = whole) => {
       done = now
+      whole = total
     },
     stop: () => {
       clearInterval(timer)

@@ -54,20 +54,13 @@ std::vector<Piece> PiecesOf(const Recording& recording, const Cut& cut, Random& 
 
 bool Survives(Mood mood, uint64_t piece, uint64_t chosen, Random& random) {
   switch (mood) {
-    case Mood::kFew:
-      return Below(random, 10) == 0;
-    case Mood::kHalf:
-      return Below(random, 2) == 0;
-    case Mood::kMost:
-      return Below(random, 10) != 0;
-    case Mood::kAllButOne:
-      return piece != chosen;
-    case Mood::kOnlyOne:
-      return piece == chosen;
-    case Mood::kInOrder:
-      return piece < chosen;
-    case Mood::kCount:
-      break;
+    case Mood::kFew: return Below(random, 10) == 0;
+    case Mood::kHalf: return Below(random, 2) == 0;
+    case Mood::kMost: return Below(random, 10) != 0;
+    case Mood::kAllButOne: return piece != chosen;
+    case Mood::kOnlyOne: return piece == chosen;
+    case Mood::kInOrder: return piece < chosen;
+    case Mood::kCount: break;
   }
   return false;
 }

@@ -18,10 +18,8 @@ interface Flags extends WriterFlags {
   json?: boolean
 }
 
-export function register(program: Command): void {
-  const command = program
-    .command('append')
-    .summary('append records from stdin or a file')
+export function register(command: Command): void {
+  command
     .description(
       'Append each line of FILE (default: stdin) as one record. Blank lines are skipped. The exit status is 0 only if every record has reached its level.',
     )

@@ -20,10 +20,8 @@ interface Flags extends BucketFlags {
 
 const WORDS: CarryWords = { command: 'archive', done: 'archived', agent: 'archiver' }
 
-export function register(program: Command): void {
-  const command = program
-    .command('archive')
-    .summary('archive a log in an S3-compatible bucket')
+export function register(command: Command): void {
+  command
     .description(
       'Copy every synced record of a log, or of a folder of streams, to s3://bucket/prefix until SIGINT or SIGTERM. Other processes may write the log meanwhile. "durlog restore DIR s3://bucket/prefix" brings it back. Needs the package aws4fetch.',
     )

@@ -2,14 +2,12 @@ import type { Command } from 'commander'
 import { addJson } from '../../terminal/arguments.js'
 import { reportOnInterrupt } from '../../terminal/interrupt.js'
 import { formatCount, formatCounted, formatSeqs, warn, writeJson, writeOut } from '../../terminal/output.js'
-import { type Progress, startProgress } from '../../terminal/progress.js'
+import { startProgress } from '../../terminal/progress.js'
 import { type CopyReport, copyLog } from '../backup.js'
 import { gapReporter } from '../print.js'
 
-export function register(program: Command): void {
-  const command = program
-    .command('backup')
-    .summary('copy a log and its cursors to another folder')
+export function register(command: Command): void {
+  command
     .description(
       'Copy every synced record of a log and its cursors to DEST, and verify the copy. The log may be in use. The copy has the same seqs, times, bytes and UUID. If DEST holds an earlier backup of the log, only newer records are copied. "durlog restore DIR DEST" brings it back.',
     )
@@ -27,20 +25,19 @@ interface CopyFlags {
 /** Copies, and reports it. `label` is the command. */
 export async function runCopy(label: string, from: string, to: string, flags: CopyFlags): Promise<void> {
   const json = flags.json === true
-  let progress: Progress | undefined
+  const progress = startProgress(label, 0, json)
   let copied = 0
   const stop = reportOnInterrupt(() => `copied ${formatCounted(copied, 'record')}; run it again to continue`)
   const onProgress = (done: number, total: number): void => {
     copied = done
-    progress ??= startProgress(label, total, json)
-    progress.update(done)
+    progress.update(done, total)
   }
   let report: CopyReport
   try {
     report = await copyLog(from, to, onProgress, { salvage: flags.salvage === true, onGap: gapReporter(json) })
   } finally {
     stop()
-    progress?.stop()
+    progress.stop()
   }
   for (const name of report.skippedCursors)
     warn('CURSOR_SKIPPED', `the cursor ${name} has no valid position and was not copied`, json)

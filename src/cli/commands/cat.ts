@@ -17,10 +17,8 @@ interface Flags extends TimeFlags {
   json?: boolean
 }
 
-export function register(program: Command): void {
-  const command = program
-    .command('cat')
-    .summary('print records')
+export function register(command: Command): void {
+  command
     .description('Print records as they are, each followed by a newline. Takes no lock.')
     .argument('<dir>', 'the folder of the log')
     .option('--from <seq>', 'the first record (default: the oldest)', parseWhole)

@@ -8,10 +8,8 @@ const SCRIPTS: Record<string, (commands: readonly Command[]) => string> = {
   fish: fishScript,
 }
 
-export function register(program: Command, loadAll: () => Promise<readonly Command[]>): void {
-  program
-    .command('completion')
-    .summary('print a completion script for a shell')
+export function register(command: Command, loadAll: () => Promise<readonly Command[]>): void {
+  command
     .description(
       'Print a script that completes commands, options and their values. For bash: durlog completion bash > ~/.local/share/bash-completion/completions/durlog. For zsh: save it as _durlog in a folder of $fpath. For fish: save it as ~/.config/fish/completions/durlog.fish.',
     )

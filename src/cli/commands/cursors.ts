@@ -21,10 +21,8 @@ function parsePosition(text: string): Position {
   throw new InvalidArgumentError('It must be a seq, first or next.')
 }
 
-export function register(program: Command): void {
-  const command = program
-    .command('cursors')
-    .summary('list, create, move or remove cursors')
+export function register(command: Command): void {
+  command
     .description(
       'List the named cursors of a log: the seq that each reads next, how many records it has still to read, whether it can be read from, and the process that has it open. Takes no lock on the log.',
     )

@@ -8,10 +8,8 @@ import { addBucket, type BucketFlags, isBucket, toBucketAccess } from '../bucket
 import { type Examination, examine } from '../doctor/examine.js'
 import type { Finding, Verdict } from '../doctor/finding.js'
 
-export function register(program: Command): void {
-  const command = program
-    .command('doctor')
-    .summary('check whether a disk or a bucket is safe and fit for a log')
+export function register(command: Command): void {
+  command
     .description(
       'Check the disk of DIR and the limits of the process. Each line is OK, WARN or FAIL, with a remedy. Writes a little to a temporary folder in DIR and removes it; a log in DIR may be in use. Of s3://bucket/prefix, check whether the store is safe for an archive, with a few objects that are removed. The exit status is 0 if all checks are OK, 1 for a WARN, 2 for a FAIL.',
     )

@@ -9,10 +9,8 @@ interface Flags {
   json?: boolean
 }
 
-export function register(program: Command): void {
-  const command = program
-    .command('dump')
-    .summary('print the segment files frame by frame')
+export function register(command: Command): void {
+  command
     .description(
       'Print each frame of the segment files with its byte offset, also damaged frames. A "+" marks a batch that continues in the next frame. Takes no lock.',
     )
@@ -28,9 +26,7 @@ async function run(dir: string, { segment, json }: Flags): Promise<void> {
   const sink = new Sink()
   const put = async (line: string): Promise<void> => {
     const bytes = Buffer.from(line)
-    if (sink.put(bytes)) return
-    await sink.flush()
-    sink.put(bytes)
+    if (!sink.put(bytes)) await sink.write(bytes)
   }
   for (const name of segment === undefined ? names : [segment]) {
     if (!json) await put(`${name}\n${HEADING}`)

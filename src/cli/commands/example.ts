@@ -6,10 +6,8 @@ import { writeOut } from '../../terminal/output.js'
 
 const FOLDER = new URL('../../../examples/', import.meta.url)
 
-export function register(program: Command): void {
-  program
-    .command('example')
-    .summary('print an example program')
+export function register(command: Command): void {
+  command
     .description('Print an example program, or list the examples if no name is given.')
     .argument('[name]', 'the example, such as outbox-consumer')
     .action(run)

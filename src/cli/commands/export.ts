@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import { open } from '../../index.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { reportOnInterrupt } from '../../terminal/interrupt.js'
-import { formatCounted, formatSeqs, Sink, writeOut } from '../../terminal/output.js'
+import { formatCounted, formatSeqs, Sink } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
 import type { LogRecord } from '../../types.js'
 import { addTimes, type TimeFlags } from '../arguments.js'
@@ -17,10 +17,8 @@ interface Flags extends TimeFlags {
   json?: boolean
 }
 
-export function register(program: Command): void {
-  const command = program
-    .command('export')
-    .summary('print records as lines of JSON')
+export function register(command: Command): void {
+  command
     .description(
       'Print each record as a line of JSON with "seq", "timestamp" and "data", and with "encoding" if "data" is not plain UTF-8. "durlog import" gives back the same bytes; with --encoding json the same values, but white space and the spelling of numbers may change. Takes no lock.',
     )
@@ -60,9 +58,7 @@ async function run(dir: string, { encoding, from, to, since, until, salvage, jso
       progress.update(next - first)
       for (const record of records) {
         const line = Buffer.from(toJsonLine(record, encoding))
-        if (sink.put(line)) continue
-        await sink.flush()
-        if (!sink.put(line)) await writeOut(line)
+        if (!sink.put(line)) await sink.write(line)
       }
       next = (records.at(-1) as LogRecord).seq + 1
     }

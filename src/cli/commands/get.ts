@@ -3,10 +3,8 @@ import { open } from '../../index.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { printRecord } from '../print.js'
 
-export function register(program: Command): void {
-  const command = program
-    .command('get')
-    .summary('print one record')
+export function register(command: Command): void {
+  command
     .description('Print the bytes of one record. Takes no lock.')
     .argument('<dir>', 'the folder of the log')
     .argument('<seq>', 'the seq of the record', parseWhole)

@@ -22,10 +22,8 @@ interface Flags extends WriterFlags {
 const MAX_ESCAPE = 6
 const MAX_ENVELOPE_BYTES = 4096
 
-export function register(program: Command): void {
-  const command = program
-    .command('import')
-    .summary('append records from lines of JSON')
+export function register(command: Command): void {
+  command
     .description(
       'Append the "data" of each line of FILE (default: stdin), a line as export writes it: the same bytes come back. Records get new seqs and the time of the import; with --keep they get the seqs and times of their lines. With --plain each line is itself the record.',
     )

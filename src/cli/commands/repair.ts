@@ -16,10 +16,8 @@ interface Flags {
   json?: boolean
 }
 
-export function register(program: Command): void {
-  const command = program
-    .command('repair')
-    .summary('remove what a crash left, after a backup')
+export function register(command: Command): void {
+  command
     .description(
       'Report what has to be removed to make the log whole: a torn tail or a hole, which hold nothing that was acknowledged at sync. With --apply, copy that to a backup and remove it. Without --apply the exit status is that of verify.',
     )

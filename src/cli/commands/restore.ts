@@ -5,7 +5,7 @@ import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import { formatCounted, formatSeqs, writeSummary } from '../../terminal/output.js'
-import { type Progress, startProgress } from '../../terminal/progress.js'
+import { startProgress } from '../../terminal/progress.js'
 import { toBytes, toTimeMs } from '../arguments.js'
 import { addBucket, isBucket } from '../bucket-flags.js'
 import { type BucketRestoreFlags, runBucketRestore } from '../bucket-restore.js'
@@ -18,10 +18,8 @@ interface Flags extends NatsFlags, BucketRestoreFlags {
   segmentBytes?: number
 }
 
-export function register(program: Command): void {
-  const command = program
-    .command('restore')
-    .summary('bring a log back from a backup, a bucket or NATS JetStream')
+export function register(command: Command): void {
+  command
     .description(
       'Create in DIR, a new or empty folder, the log that "durlog backup" copied to the folder SOURCE, that "durlog archive" archived in the bucket SOURCE, or that "durlog ship" shipped to a stream of the server SOURCE: the same seqs, times, bytes and UUID. If it was interrupted, run it again to continue. A server needs --stream, and the packages @nats-io/jetstream and @nats-io/transport-node; a bucket needs aws4fetch. A backup is copied as a whole; of the options, --list, --uuid and --generation are those of a bucket, and --to, --until, --follow and --retry-for of buckets and servers.',
     )
@@ -52,11 +50,7 @@ async function run(dir: string, url: string | undefined, flags: Flags): Promise<
       '--stream is missing: it names the stream on the server; to restore a backup, name its folder',
       ExitCode.usage,
     )
-  let progress: Progress | undefined
-  const onProgress = async (restored: number, total: number): Promise<void> => {
-    progress ??= startProgress('restore', Number.isFinite(total) ? total : 0, json === true)
-    progress.update(restored)
-  }
+  const progress = startProgress('restore', 0, json === true)
   try {
     const report = await restore(dir, {
       ...toAccess(url, flags),
@@ -68,13 +62,13 @@ async function run(dir: string, url: string | undefined, flags: Flags): Promise<
       follow,
       segmentBytes,
       retryForMs: flags.retryFor,
-      onProgress: (restored, total) => void onProgress(restored, total),
+      onProgress: (restored, total) => progress.update(restored, Number.isFinite(total) ? total : 0),
       signal: ending,
     })
     if (json) return await writeSummary(`${JSON.stringify(report)}\n`)
     const { records, firstSeq, nextSeq } = report
     await writeSummary(`restored ${formatCounted(records, 'record')}; the log holds ${formatSeqs(firstSeq, nextSeq)}\n`)
   } finally {
-    progress?.stop()
+    progress.stop()
   }
 }

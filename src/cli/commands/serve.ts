@@ -30,10 +30,8 @@ interface Flags extends AccessFlags {
   accessLog?: boolean
 }
 
-export function register(program: Command): void {
-  program
-    .command('serve')
-    .summary('serve streams over HTTP')
+export function register(command: Command): void {
+  command
     .description(
       'Serve the streams in DIR over HTTP, by the Durable Streams protocol, until SIGINT, SIGTERM or, without files to read again, SIGHUP. A token file has lines of a token, its rights (letters of rwcdl: read, write, create, delete, list) and, optionally, a tenant whose streams it is limited to. Without one every client that reaches the port may do everything. At SIGHUP the token file and the certificate are read again.',
     )

@@ -21,10 +21,8 @@ interface Flags extends NatsFlags {
 
 const WORDS: CarryWords = { command: 'ship', done: 'shipped', agent: 'shipper' }
 
-export function register(program: Command): void {
-  const command = program
-    .command('ship')
-    .summary('ship records to NATS JetStream')
+export function register(command: Command): void {
+  command
     .description(
       'Ship every synced record to a stream of NATS JetStream at URL (several with commas), exactly once and in order, until SIGINT or SIGTERM. Other processes may write the log meanwhile. Needs the packages @nats-io/jetstream and @nats-io/transport-node.',
     )

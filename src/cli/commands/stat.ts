@@ -27,10 +27,8 @@ interface Stat extends LogSummary {
   range?: { firstSeq: number; nextSeq: number }
 }
 
-export function register(program: Command): void {
-  const command = program
-    .command('stat')
-    .summary('show which records a log holds')
+export function register(command: Command): void {
+  command
     .description(
       'Show which records a log holds, from when to when, and in which segments. Reads a few records, takes no lock.',
     )

@@ -40,10 +40,8 @@ const USAGES: Record<string, { min: number; max: number; names: string; flags: r
   verify: { min: 0, max: 0, names: '', flags: ['prefix'] },
 }
 
-export function register(program: Command): void {
-  const command = program
-    .command('streams')
-    .summary('list, read, append to and import streams')
+export function register(command: Command): void {
+  command
     .description(
       `Work with a folder of streams, also while other processes have it open. Actions: ${Object.entries(USAGES)
         .map(([action, { names }]) => action + names)

@@ -18,10 +18,8 @@ interface Flags extends TimeFlags {
   json?: boolean
 }
 
-export function register(program: Command): void {
-  const command = program
-    .command('tail')
-    .summary('print the last records, and new ones as they arrive')
+export function register(command: Command): void {
+  command
     .description('Print the last records as they are, each followed by a newline. Takes no lock.')
     .argument('<dir>', 'the folder of the log')
     .option('-n, --lines <count>', 'how many records (default: 10; with --since all)', parseWhole)

@@ -51,10 +51,8 @@ function parseInterval(text: string): number {
   return ms
 }
 
-export function register(program: Command): void {
-  const command = program
-    .command('top')
-    .summary('watch rates, latency, segments and cursors')
+export function register(command: Command): void {
+  command
     .description(
       'Show once a second how fast logs grow and are trimmed, how long commits take, the size of the logs, and how many records each cursor has still to read; of a folder of streams also which streams grow. Takes no lock and does not slow down writers.',
     )

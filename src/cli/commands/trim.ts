@@ -28,10 +28,8 @@ function parseKeeper(text: string): string {
   throw new InvalidArgumentError('It must be cursors or nothing.')
 }
 
-export function register(program: Command): void {
-  const command = program
-    .command('trim')
-    .summary('remove old segments')
+export function register(command: Command): void {
+  command
     .description(
       'Remove old records, in whole segments. If a process has the log open for writing, that process removes them, within a second. At least one of --before, --max-bytes and --max-age is needed.',
     )

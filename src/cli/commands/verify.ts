@@ -6,10 +6,8 @@ import { reportOnInterrupt } from '../../terminal/interrupt.js'
 import { formatBytes, formatCount, formatFields, formatSeqs, writeJson, writeOut } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
 
-export function register(program: Command): void {
-  const command = program
-    .command('verify')
-    .summary('read everything and report damage')
+export function register(command: Command): void {
+  command
     .description(
       'Read every record and report damage. Changes nothing and takes no lock. The exit status is 0 if the log is whole; 1 for a torn tail or a hole, which hold nothing that was acknowledged at sync; 2 if synced records are damaged.',
     )

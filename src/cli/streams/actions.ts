@@ -17,7 +17,9 @@ import { isBlank, LineSplitter, openInput } from '../input.js'
 import { parseJsonLine, timeIn } from '../records.js'
 import { exportRecords, printValues } from './print.js'
 
-export type Action = (streams: RemoteStreams<unknown>, names: readonly string[], flags: StreamsFlags) => Promise<void>
+type Streams = RemoteStreams<unknown>
+type Names = readonly string[]
+export type Action = (streams: Streams, names: Names, flags: StreamsFlags) => Promise<void>
 
 const DEFAULT_LINES = 10
 const MAX_LINE_BYTES = 8 << 20
@@ -28,11 +30,7 @@ const NO_STREAM = 'there is no such stream'
 
 export const ACTIONS: Record<string, Action> = { ls, stat, cat, tail, export: exportStream, append, rm, fork, verify }
 
-async function ls(
-  streams: RemoteStreams<unknown>,
-  _: readonly string[],
-  { prefix, json }: StreamsFlags,
-): Promise<void> {
+async function ls(streams: Streams, _: Names, { prefix, json }: StreamsFlags): Promise<void> {
   const infos: StreamInfo[] = []
   for await (const info of streams.list({ prefix })) {
     if (json) await writeJson(info)
@@ -51,7 +49,7 @@ async function ls(
   await writeOut(formatTable(['stream', 'records', 'next seq', 'file', 'encoding', 'state'], rows))
 }
 
-async function stat(streams: RemoteStreams<unknown>, [name]: readonly string[], { json }: StreamsFlags): Promise<void> {
+async function stat(streams: Streams, [name]: Names, { json }: StreamsFlags): Promise<void> {
   if (name !== undefined) return statOne(await existing(streams, name), json === true)
   let [count, records, bytes] = [0, 0, 0]
   for await (const { firstSeq, nextSeq, fileBytes } of streams.list()) {
@@ -119,12 +117,12 @@ function formatRetention({ maxRecords, maxBytes, maxAgeMs }: StreamLimits): stri
   return limits.filter((limit) => limit !== false).join(', ')
 }
 
-async function cat(streams: RemoteStreams<unknown>, names: readonly string[], flags: StreamsFlags): Promise<void> {
+async function cat(streams: Streams, names: Names, flags: StreamsFlags): Promise<void> {
   const { name } = await existing(streams, names[0] as string)
   await printValues(streams.stream(name).read({ from: flags.from }), flags)
 }
 
-async function tail(streams: RemoteStreams<unknown>, names: readonly string[], flags: StreamsFlags): Promise<void> {
+async function tail(streams: Streams, names: Names, flags: StreamsFlags): Promise<void> {
   const { follow = false, lines = DEFAULT_LINES } = flags
   const name = names[0] as string
   const info = follow ? await streams.stream(name).info() : await existing(streams, name)
@@ -132,20 +130,12 @@ async function tail(streams: RemoteStreams<unknown>, names: readonly string[], f
   await printValues(streams.stream(name).read({ from, follow }), flags)
 }
 
-async function exportStream(
-  streams: RemoteStreams<unknown>,
-  names: readonly string[],
-  { from }: StreamsFlags,
-): Promise<void> {
+async function exportStream(streams: Streams, names: Names, { from }: StreamsFlags): Promise<void> {
   const { name } = await existing(streams, names[0] as string)
   await exportRecords(streams.stream(name).read({ from }))
 }
 
-async function append(
-  streams: RemoteStreams<unknown>,
-  [name = '', file]: readonly string[],
-  { timeField, json }: StreamsFlags,
-): Promise<void> {
+async function append(streams: Streams, [name = '', file]: Names, { timeField, json }: StreamsFlags): Promise<void> {
   const encoding = (await streams.stream(name).info())?.encoding ?? streams.encoding
   await using input = await openInput(file)
   const splitter = new LineSplitter(MAX_LINE_BYTES)
@@ -177,7 +167,7 @@ async function append(
   }
 }
 
-async function rm(streams: RemoteStreams<unknown>, names: readonly string[], { json }: StreamsFlags): Promise<void> {
+async function rm(streams: Streams, names: Names, { json }: StreamsFlags): Promise<void> {
   for (const name of names) {
     const existed = await streams.stream(name).delete()
     if (!existed) throw new InputError(`${NO_STREAM}: ${name}`, ExitCode.noLog)
@@ -185,11 +175,7 @@ async function rm(streams: RemoteStreams<unknown>, names: readonly string[], { j
   }
 }
 
-async function fork(
-  streams: RemoteStreams<unknown>,
-  names: readonly string[],
-  { from, json }: StreamsFlags,
-): Promise<void> {
+async function fork(streams: Streams, names: Names, { from, json }: StreamsFlags): Promise<void> {
   const [source, name] = names as [string, string]
   await existing(streams, source)
   const created = await streams.stream(name).create({ fork: { stream: source, seq: from } })
@@ -197,11 +183,7 @@ async function fork(
   if (json) await writeJson(await streams.stream(name).info())
 }
 
-async function verify(
-  streams: RemoteStreams<unknown>,
-  _: readonly string[],
-  { prefix, json }: StreamsFlags,
-): Promise<void> {
+async function verify(streams: Streams, _: Names, { prefix, json }: StreamsFlags): Promise<void> {
   let [count, records, damaged] = [0, 0, 0]
   for await (const { name } of streams.list({ prefix })) {
     count++
@@ -222,7 +204,7 @@ async function verify(
 }
 
 /** Returns the number of records. If retention removes records that are to be read next, continues after them. */
-async function readWhole(streams: RemoteStreams<unknown>, name: string): Promise<number> {
+async function readWhole(streams: Streams, name: string): Promise<number> {
   let records = 0
   for (let next: number | undefined; ; ) {
     try {
@@ -239,7 +221,7 @@ async function readWhole(streams: RemoteStreams<unknown>, name: string): Promise
   }
 }
 
-async function existing(streams: RemoteStreams<unknown>, name: string): Promise<StreamInfo> {
+async function existing(streams: Streams, name: string): Promise<StreamInfo> {
   const info = await streams.stream(name).info()
   if (info === undefined) throw new InputError(`${NO_STREAM}: ${name}`, ExitCode.noLog)
   return info

@@ -1,6 +1,6 @@
 /** Records of streams to stdout. */
 import type { StreamRecord } from '../../streams/types.js'
-import { formatTime, Sink, writeOut } from '../../terminal/output.js'
+import { formatTime, Sink } from '../../terminal/output.js'
 
 /** Each value on a line: JSON, text, or the bytes as they are. */
 export function printValues(
@@ -28,10 +28,7 @@ async function printLines(
   try {
     for await (const record of records) {
       const line = toLine(record)
-      if (!sink.putLine(line)) {
-        await sink.flush()
-        if (!sink.putLine(line)) await writeOut(Buffer.concat([line, Buffer.from('\n')]))
-      }
+      if (!sink.put(line, 'line')) await sink.write(line, 'line')
       if (follow) await sink.flush()
     }
   } finally {
