@@ -9,7 +9,7 @@ import { offsetOf } from './offset.js'
 import { badRequest, closedStream, conflict } from './refusal.js'
 import { type Call, existing, isTrue, reply, type Service } from './service.js'
 
-/** Seqs and epochs take 6 bytes in the log. */
+/** Seqs and epochs have 6 bytes in the log. */
 const COUNT_MAX = 2 ** 48 - 1
 const WRITER_SEQ_MAX_BYTES = 1024
 
@@ -30,12 +30,12 @@ interface Conditions {
 function conditionsOf(exchange: Exchange): Conditions {
   const writerSeq = exchange.header('stream-seq')
   if (writerSeq !== undefined && Buffer.byteLength(writerSeq) > WRITER_SEQ_MAX_BYTES)
-    throw badRequest(`Stream-Seq has at most ${WRITER_SEQ_MAX_BYTES} bytes`)
+    throw badRequest(`Stream-Seq must have at most ${WRITER_SEQ_MAX_BYTES} bytes`)
   const closes = isTrue(exchange.header('stream-closed'))
   return { closes, producer: producerOf(exchange), contentType: exchange.header('content-type'), writerSeq }
 }
 
-/** Never throws. */
+/** Never throws: an error is the answer. */
 function store(service: Service, call: Call, conditions: Conditions, body: Buffer): void {
   const { closes, producer, writerSeq } = conditions
   let records = 0
@@ -58,7 +58,7 @@ function store(service: Service, call: Call, conditions: Conditions, body: Buffe
   }
 }
 
-/** The records before `next` are stored. */
+/** Answers a request that has stored records. `next` is the seq after the last one. */
 function answer(service: Service, call: Call, next: number, closed: boolean, producer: Producer | undefined): void {
   const headers: HeaderList = ['stream-next-offset', offsetOf(next)]
   if (producer !== undefined) pushProducer(headers, producer, producer.seq)
@@ -67,7 +67,7 @@ function answer(service: Service, call: Call, next: number, closed: boolean, pro
   else reply(service, call, 200, headers, '')
 }
 
-/** No record was stored: the stream was closed, or the request is a repeated one. */
+/** Answers a request that has stored no record: it only closed the stream, or it was a repeated request. */
 async function answerUnchanged(
   service: Service,
   call: Call,
@@ -90,24 +90,27 @@ function pushProducer(headers: HeaderList, { epoch }: Producer, seq: number): vo
   headers.push('producer-epoch', String(epoch), 'producer-seq', String(seq))
 }
 
-/** The records of a body; none if it is empty. The closed state is reported before another type, so that the client can tell. */
+/**
+ * Returns the records of a body; none if it is empty. If the stream is closed and the content type is wrong, the answer
+ * reports that it is closed, so that the client learns of it.
+ */
 function valuesIn(state: StreamView, { closes, contentType }: Conditions, body: Buffer): (Buffer | string)[] {
   if (body.length === 0) {
     if (closes) return []
-    throw badRequest('the body is empty')
+    throw badRequest('the body is empty: send data, or Stream-Closed: true')
   }
   if (contentType === undefined) throw badRequest('Content-Type is missing')
   const expected = contentTypeOf(state.meta)
   if (contentType !== expected && mediaType(contentType) !== mediaType(expected)) {
     if (state.ended) throw closedStream(state.visible)
-    throw conflict(`the stream has the content type ${expected}`)
+    throw conflict(`the stream has the content type ${expected}: append with the same type`)
   }
   const values = valuesOf(state.meta.encoding, body)
-  if (values.length === 0) throw badRequest('an empty array has no messages')
+  if (values.length === 0) throw badRequest('the body is an empty array: send at least one message')
   return values
 }
 
-/** The records of a body. */
+/** Returns the records of a body. */
 export function valuesOf(encoding: StreamEncoding, body: Buffer): (Buffer | string)[] {
   if (encoding === 'json') return messagesOf(body)
   return [encoding === 'text' ? JSON.stringify(body.toString()) : body]
@@ -119,8 +122,8 @@ function producerOf(exchange: Exchange): Producer | undefined {
   const seq = exchange.header('producer-seq')
   if (id === undefined && epoch === undefined && seq === undefined) return undefined
   if (id === undefined || epoch === undefined || seq === undefined)
-    throw badRequest('Producer-Id, Producer-Epoch and Producer-Seq belong together')
-  if (id === '' || Buffer.byteLength(id) > 128) throw badRequest('Producer-Id has 1 to 128 bytes')
+    throw badRequest('Producer-Id, Producer-Epoch and Producer-Seq belong together: send all three or none')
+  if (id === '' || Buffer.byteLength(id) > 128) throw badRequest('Producer-Id must have 1 to 128 bytes')
   return { id, epoch: count('Producer-Epoch', epoch), seq: count('Producer-Seq', seq) }
 }
 
@@ -130,12 +133,16 @@ function count(name: string, text: string): number {
   return value
 }
 
-/** A gap within an epoch is a conflict; a new epoch that does not begin with 0 is a mistake. */
+/**
+ * Turns a gap of the producer into a 409 with the expected seq. If the producer began a new epoch with a seq above 0,
+ * into a 400.
+ */
 function gapOf(error: unknown, { epoch, seq }: Producer): unknown {
   if (!(error instanceof DurlogError) || error.code !== 'ERR_DURLOG_PRODUCER_GAP') return error
-  if (error.epoch !== undefined && epoch > error.epoch) return badRequest('a new epoch begins with Producer-Seq 0')
+  if (error.epoch !== undefined && epoch > error.epoch)
+    return badRequest('a new Producer-Epoch must begin with Producer-Seq 0')
   const expected = String(error.nextSeq ?? 0)
-  return conflict('appends of the producer are missing before this one', [
+  return conflict('earlier appends of the producer are missing: repeat them from Producer-Expected-Seq on', [
     'producer-expected-seq',
     expected,
     'producer-received-seq',

@@ -1,17 +1,22 @@
-/** The bytes that wait in memory for clients: bodies of requests that are not answered, and answers that are not read. */
+/**
+ * Counts and limits the bytes that wait in memory for clients: bodies of requests that are not answered, and answers
+ * that are not read.
+ */
 import type { DropReason } from './types.js'
 
-/** What waits for one client. */
+/** The bytes that wait for one client. */
 export interface Held {
-  /** Bytes that are counted. */
+  /** The number of bytes that are counted. */
   held: number
+  /** Closes the connection of the client. */
   drop(reason: DropReason): void
 }
 
 export class Buffered {
+  /** The bytes that are counted for all clients. */
   bytes = 0
   readonly #maxBytes: number
-  /** Those that wait for their clients, by the time since which they do. */
+  /** The clients that can be dropped, in the order in which they began to wait. */
   readonly #slow = new Map<Held, DropReason>()
 
   constructor(maxBytes: number) {
@@ -19,8 +24,9 @@ export class Buffered {
   }
 
   /**
-   * Counts `bytes` more for `one`, which may be dropped for `reason` later if they wait for its client. If there are too many bytes,
-   * drops the clients that take longest; returns false if there still are.
+   * Counts `bytes` more for `one`. With a `reason` they wait for its client, which may be dropped later. If all bytes
+   * exceed the limit, drops the clients that have waited for the longest time. Returns false if the limit is still
+   * exceeded.
    */
   hold(one: Held, bytes: number, reason?: DropReason): boolean {
     one.held += bytes
@@ -40,6 +46,7 @@ export class Buffered {
     this.#slow.delete(one)
   }
 
+  /** The bytes of `one` are not in memory any more. */
   release(one: Held): void {
     if (one.held === 0) return
     this.bytes -= one.held

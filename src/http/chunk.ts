@@ -1,4 +1,4 @@
-/** Reads records of a stream as bytes, and joins them into the body that the protocol wants. */
+/** Reads records of a stream as bytes, and joins them into the body that the protocol requires. */
 import { isCode } from '../errors.js'
 import type { StreamsAccess, StreamView } from '../streams/access.js'
 import { codecOf, type StreamCodec } from '../streams/encoding.js'
@@ -7,8 +7,9 @@ import type { StreamEncoding } from '../streams/types.js'
 
 export interface Chunk {
   records: Buffer[]
+  /** The number of bytes of the records. */
   bytes: number
-  /** The seq after them. */
+  /** The seq after the last record. */
   next: number
 }
 
@@ -19,7 +20,7 @@ const RAW: Record<StreamEncoding, StreamCodec> = {
 }
 const COMMA = Buffer.from(',')
 
-/** Visible records from `from` on, about `maxBytes` of them. */
+/** Reads visible records from seq `from` on, about `maxBytes` of them. */
 export async function readChunk(
   access: StreamsAccess,
   stream: StreamView,
@@ -30,7 +31,7 @@ export async function readChunk(
   if (from >= stream.visible) return chunk
   const source = access.records<Buffer>((encoding) => RAW[encoding])
   try {
-    // Each read costs a turn of a worker: none is made for the last bytes.
+    // Each read takes a turn of a worker thread, so no read is made for the last eighth of the bytes.
     const enough = maxBytes - maxBytes / 8
     while (chunk.bytes < enough && chunk.next < stream.visible) {
       const found = await source.next(stream, chunk.next, maxBytes - chunk.bytes)
@@ -44,7 +45,7 @@ export async function readChunk(
     }
     return chunk
   } catch (error) {
-    // The next request finds out that retention has removed the following records.
+    // Retention has removed the next records. The client's next request reports that.
     if (chunk.records.length > 0 && isCode(error, 'ERR_DURLOG_OUT_OF_RANGE')) return chunk
     throw error
   } finally {
@@ -56,12 +57,12 @@ export function isJson({ meta }: StreamView): boolean {
   return meta.encoding === 'json'
 }
 
-/** Whether its data is sent as text in events. */
+/** Whether the stream's data is sent as text in events; otherwise as base64. */
 export function isText({ meta }: StreamView): boolean {
   return meta.encoding === 'json' || meta.encoding === 'text' || mediaType(contentTypeOf(meta)).startsWith('text/')
 }
 
-/** The records in an array of JSON, or one after the other. */
+/** Joins the records: in a JSON array, or one after the other. */
 export function bodyOf(stream: StreamView, { records }: Chunk): Buffer {
   if (!isJson(stream)) return records.length === 1 ? (records[0] as Buffer) : Buffer.concat(records)
   const parts: Buffer[] = [Buffer.from('[')]
@@ -70,7 +71,7 @@ export function bodyOf(stream: StreamView, { records }: Chunk): Buffer {
   return Buffer.concat(parts)
 }
 
-/** A line of a file without the newline and without the spaces that fill up a page. */
+/** Removes the newline of a line, and the spaces that fill up a page. */
 function withoutPadding(data: Buffer): Buffer {
   let start = 0
   while (data[start] === 0x20) start++

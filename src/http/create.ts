@@ -1,4 +1,4 @@
-/** PUT: creates a stream, empty, with a first body, closed, or as a fork. */
+/** PUT: creates a stream, with or without a first body, open or closed, or as a fork. */
 import { isCode } from '../errors.js'
 import { contentTypeOf, defaultMeta, mediaType, type StreamMeta } from '../streams/meta.js'
 import type { StreamForkPoint } from '../streams/types.js'
@@ -18,7 +18,7 @@ export async function create(service: Service, call: Call): Promise<void> {
   const { access, options } = service
   const { exchange, name } = call
   const closed = isTrue(exchange.header('stream-closed'))
-  const { meta, forkAnywhere } = await wanted(service, call)
+  const { meta, forkAnywhere } = await requestedMeta(service, call)
   const body = await new Promise<Buffer>((take, fail) => exchange.body(options.maxBodyBytes, take, fail))
   if ((await access.find(name)) === undefined) await service.live.admitStream(call.scope)
   const values = body.length === 0 ? [] : valuesOf(meta.encoding, body)
@@ -30,22 +30,23 @@ export async function create(service: Service, call: Call): Promise<void> {
     throw error
   }
   const state = existing(await access.find(name))
-  if (!created && state.ended !== closed) throw conflict(`the stream exists and is ${closed ? 'not ' : ''}closed`)
+  if (!created && state.ended !== closed)
+    throw conflict(`the stream exists and is ${closed ? 'not ' : ''}closed, unlike the request`)
   const headers: HeaderList = ['content-type', contentTypeOf(state.meta), 'stream-next-offset', offsetOf(state.visible)]
   if (state.endVisible) headers.push('stream-closed', 'true')
   if (created) headers.push('location', exchange.origin + call.path)
   reply(service, call, created ? 201 : 200, headers, '')
 }
 
-async function wanted(service: Service, call: Call): Promise<{ meta: StreamMeta; forkAnywhere: boolean }> {
+async function requestedMeta(service: Service, call: Call): Promise<{ meta: StreamMeta; forkAnywhere: boolean }> {
   const { exchange } = call
   const given = exchange.header('content-type') ?? ''
   if (given !== '' && (given.length > TYPE_MAX_LENGTH || !TYPE.test(given)))
-    throw badRequest('the Content-Type is malformed')
+    throw badRequest('Content-Type is malformed: send a media type such as application/json')
   const forked = await forkOf(service, call)
   const source = forked === undefined ? undefined : await metaOf(service, forked.fork.stream)
   if (source !== undefined && given !== '' && mediaType(given) !== mediaType(contentTypeOf(source)))
-    throw conflict(`a fork has the content type of its source, ${contentTypeOf(source)}`)
+    throw conflict(`a fork must have the content type of its source, ${contentTypeOf(source)}`)
   const contentType = given === '' ? (source === undefined ? 'application/octet-stream' : undefined) : given
   const encoding = source?.encoding ?? (mediaType(contentType as string) === 'application/json' ? 'json' : 'bytes')
   return {
@@ -54,7 +55,7 @@ async function wanted(service: Service, call: Call): Promise<{ meta: StreamMeta;
   }
 }
 
-/** Of the source of a fork. */
+/** Returns the options of the source of a fork. */
 async function metaOf({ access }: Service, name: string): Promise<StreamMeta> {
   const found = await access.find(name)
   if (found?.gone === true) throw conflict(gone().message)
@@ -64,16 +65,17 @@ async function metaOf({ access }: Service, name: string): Promise<StreamMeta> {
 function expiryOf({ exchange }: Call): Pick<StreamMeta, 'ttlMs' | 'expiresAtMs'> {
   const ttl = exchange.header('stream-ttl')
   const at = exchange.header('stream-expires-at')
-  if (ttl !== undefined && at !== undefined) throw badRequest('Stream-TTL and Stream-Expires-At exclude each other')
+  if (ttl !== undefined && at !== undefined)
+    throw badRequest('Stream-TTL and Stream-Expires-At exclude each other: send only one')
   if (ttl !== undefined && !WHOLE.test(ttl)) throw badRequest('Stream-TTL must be a whole number of seconds')
   const atMs = at === undefined ? undefined : TIME.test(at) ? Date.parse(at) : Number.NaN
-  if (atMs !== undefined && !(atMs >= 0)) throw badRequest('Stream-Expires-At must be a time as in RFC 3339')
+  if (atMs !== undefined && !(atMs >= 0)) throw badRequest('Stream-Expires-At must be a time in the format of RFC 3339')
   return { ttlMs: ttl === undefined ? undefined : Number(ttl) * 1000, expiresAtMs: atMs }
 }
 
 interface Forked {
   fork: StreamForkPoint
-  /** The request names no offset. */
+  /** The request has no Stream-Fork-Offset. */
   anywhere: boolean
 }
 
@@ -83,7 +85,8 @@ async function forkOf(service: Service, call: Call): Promise<Forked | undefined>
   const offset = exchange.header('stream-fork-offset')
   const sub = exchange.header('stream-fork-sub-offset')
   if (path === undefined) {
-    if (offset !== undefined || sub !== undefined) throw badRequest('a fork needs Stream-Forked-From')
+    if (offset !== undefined || sub !== undefined)
+      throw badRequest('Stream-Fork-Offset and Stream-Fork-Sub-Offset need Stream-Forked-From')
     return undefined
   }
   if (sub !== undefined && !WHOLE.test(sub)) throw badRequest('Stream-Fork-Sub-Offset must be a whole number')

@@ -1,46 +1,52 @@
-/** One request and its answer, as the protocol sees them. `node-exchange.ts` and `web-exchange.ts` implement it. */
+/**
+ * One request and its answer. `node-exchange.ts` implements it for `node:http`, `web-exchange.ts` for the Fetch API.
+ */
 import type { Buffered, Held } from './buffered.js'
 import type { DropReason } from './types.js'
 
-/** Limits on clients that read or write slowly. */
+/** The limits on clients that read or write slowly. */
 export interface ClientLimits {
   readonly slowReaderMs: number
   readonly buffered: Buffered
 }
 
-/** Names and values in turn. */
+/** Names and values of headers, alternately. */
 export type HeaderList = string[]
 
-/** The body of an answer that is written piece by piece. */
+/** The body of an answer that is sent in parts. */
 export interface Sink extends Held {
   write(chunk: string | Buffer): void
-  /** Bytes that the client has not read. */
+  /** The number of bytes that the client has not read. */
   readonly unread: number
-  /** Settles when the client has read everything; with false if it reads nothing for `slowReaderMs`, or is gone. */
+  /**
+   * Settles with true when the client has read everything, and with false if it reads nothing for `slowReaderMs` or
+   * disconnects.
+   */
   drained(): Promise<boolean>
   end(): void
 }
 
 export interface Exchange extends Held {
   readonly method: string
-  /** Path and query, as they were sent. */
+  /** The path and the query, as they were sent. */
   readonly target: string
-  /** Scheme and host, as the client wrote them. */
+  /** The scheme and the host, as the client wrote them; '' if the host is malformed. */
   readonly origin: string
-  /** Of the answer; 0 before it. */
+  /** The status of the answer; 0 before it. */
   readonly status: number
+  /** The reason if the client was dropped. */
   readonly dropped: DropReason | undefined
-  /** By the name in lower case. */
+  /** Returns a header of the request. `name` must be in lower case. */
   header(name: string): string | undefined
   /**
-   * Calls `take`, which does not throw, with the whole body; or `fail` with a Refusal if it has more than `maxBytes`, or too much is
-   * buffered. Neither if the client goes away.
+   * Calls `take` with the whole body, or `fail` with a Refusal if the body has more than `maxBytes` or too many bytes
+   * are buffered. Calls neither if the client disconnects. `take` must not throw.
    */
   body(maxBytes: number, take: (body: Buffer) => void, fail: (error: unknown) => void): void
   reply(status: number, headers: HeaderList, body?: Buffer | string): void
-  /** Begins an answer whose end is open. */
+  /** Begins an answer whose body is sent in parts. */
   open(status: number, headers: HeaderList): Sink
-  /** Calls `ended` once, when the client is gone or the answer is complete. */
+  /** Calls `ended` once, when the answer is complete or the client has disconnected. */
   onEnd(ended: () => void): void
 }
 

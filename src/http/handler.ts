@@ -24,7 +24,7 @@ import { WebExchange } from './web-exchange.js'
 
 const METHODS = 'GET, POST, PUT, DELETE, HEAD, OPTIONS'
 const SECURITY: HeaderList = ['x-content-type-options', 'nosniff', 'cross-origin-resource-policy', 'cross-origin']
-/** Methods that store something. */
+/** The methods that store something. */
 const WRITES: readonly string[] = ['POST', 'PUT', 'DELETE']
 const PREFLIGHT: HeaderList = [
   'access-control-allow-methods',
@@ -36,7 +36,10 @@ const PREFLIGHT: HeaderList = [
 ]
 const EXPOSED =
   'content-type, etag, location, producer-epoch, producer-expected-seq, producer-received-seq, producer-seq, retry-after, stream-closed, stream-cursor, stream-expires-at, stream-next-offset, stream-sse-data-encoding, stream-ttl, stream-up-to-date, x-request-id'
-/** After these errors of an append none succeeds until the folder is opened again, by this process or by another one. */
+/**
+ * After an append fails with one of these codes, no append succeeds until the folder is opened again by this or another
+ * process.
+ */
 const FINAL_CODES: readonly string[] = [
   'ERR_DURLOG_SYNC_FAILED',
   'ERR_DURLOG_LATCHED',
@@ -44,14 +47,17 @@ const FINAL_CODES: readonly string[] = [
   'ERR_DURLOG_LOCKED',
 ]
 
-/** Chunks that are read at a time for single clients: each takes descriptors, and memory up to that of an answer. */
+/**
+ * The number of chunks that are read at the same time for single clients. Each takes file descriptors, and memory up to
+ * that of an answer.
+ */
 const READS = 8
 
 interface Operation {
   right: keyof Rights
   perform(service: Service, call: Call): void | Promise<void>
 }
-/** By method. A client of `fetch` chooses any. */
+/** The operations by method. A Map, because a client can send any text as its method. */
 const OPERATIONS: ReadonlyMap<string, Operation> = new Map([
   ['POST', { right: 'write', perform: append }],
   ['GET', { right: 'read', perform: read }],
@@ -61,7 +67,7 @@ const OPERATIONS: ReadonlyMap<string, Operation> = new Map([
 ])
 const LIST: Operation = { right: 'list', perform: list }
 
-/** A handler of `streams`, which must stay open as long as it is used. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+/** Returns a handler of `streams`, which must stay open while it is used. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function streamsHandler(streams: Streams<never> | Streams<unknown>, options?: HandlerOptions): StreamsHandler {
   return handlerOf(accessOf(streams), options)
 }
@@ -87,13 +93,13 @@ class Server {
   readonly limits: ClientLimits
   readonly #service: Service
   readonly #listPath: string
-  /** Of a request without `authorize`. */
+  /** The rights of each request if there is no `authorize`. */
   readonly #rights: Rights
   /** Whether answers depend on the origin of the request. */
   readonly #listsOrigins: boolean
-  /** The last append has failed because of the device. */
+  /** The last append failed because of the device. */
   #hasFailed = false
-  /** Answers in progress. */
+  /** The number of requests that have not been answered. */
   #active = 0
   #onIdle: (() => void) | undefined
 
@@ -147,7 +153,7 @@ class Server {
     return !this.#hasFailed && !this.#service.live.isClosing
   }
 
-  /** Ends live reads; settles when every request has been answered. */
+  /** Ends live reads. Settles when every request has been answered. */
   async close(): Promise<void> {
     this.#service.live.close()
     if (this.#active === 0) return
@@ -156,7 +162,7 @@ class Server {
     })
   }
 
-  /** With the headers that depend on the request; one for all requests if there are none. */
+  /** Returns the service with the headers that depend on the request. Without such headers, all requests share one. */
   #serviceFor(exchange: Exchange, requestId: string | undefined): Service {
     const { options, headers } = this.#service
     if (!this.#listsOrigins && requestId === undefined) return this.#service
@@ -191,14 +197,17 @@ class Server {
     if (isFinal) this.#hasFailed = true
     const own = ['content-type', 'application/json', 'cache-control', 'no-store', ...headers]
     reply(service, { exchange }, status, own, JSON.stringify({ error: { code, message } }))
-    // Last: it may throw.
+    // The last step, because it may throw.
     if (isNew) service.options.onError(error)
   }
 }
 
 function perform(operation: Operation | undefined, service: Service, call: Call): void | Promise<void> {
   if (operation === undefined)
-    throw new Refusal(405, 'method-not-allowed', `the methods are ${METHODS}`, ['allow', METHODS])
+    throw new Refusal(405, 'method-not-allowed', `the method is not supported: use one of ${METHODS}`, [
+      'allow',
+      METHODS,
+    ])
   need(call.rights[operation.right])
   return operation.perform(service, call)
 }

@@ -1,8 +1,8 @@
-/** Splits a body of JSON into messages without changing how their values are written. */
+/** Splits a JSON body into messages without changing the text of their values. */
 import { isUtf8 } from 'node:buffer'
 import { badRequest, Refusal } from './refusal.js'
 
-/** Each takes memory and time many times those of its bytes. */
+/** A limit, because a message takes many times the memory and the time of its bytes. */
 const MAX_MESSAGES = 100_000
 
 const NEWLINE = 0x0a
@@ -16,27 +16,30 @@ const CLOSE_ARRAY = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-/** The messages of a body: the elements of an array, or its one value. Each is one line. */
+/**
+ * Returns the messages of a body: the elements of an array, or its single value. Each is one line. Throws a Refusal
+ * with status 400 or 413.
+ */
 export function messagesOf(body: Buffer): Buffer[] {
   let value: unknown
   try {
     if (!isUtf8(body)) throw new SyntaxError('not UTF-8')
     value = JSON.parse(body.toString())
   } catch {
-    throw badRequest('the body is not JSON')
+    throw badRequest('the body is not valid JSON in UTF-8')
   }
   const line = inOneLine(body)
   if (!Array.isArray(value)) return [trimmed(line, 0, line.length)]
   return value.length === 0 ? [] : elementsOf(line)
 }
 
-/** With spaces in place of line breaks, which are between tokens: a string of JSON has none. */
+/** Replaces line breaks by spaces. They are between tokens, because strings in JSON have none. */
 function inOneLine(json: Buffer): Buffer {
   if (json.indexOf(NEWLINE) === -1 && json.indexOf(RETURN) === -1) return json
   return Buffer.from(json.map((byte) => (byte === NEWLINE || byte === RETURN ? SPACE : byte)))
 }
 
-/** The bytes of each element of the array `json`, which is valid and has one at least. */
+/** Returns the bytes of each element of the array `json`, which must be valid and have at least one element. */
 function elementsOf(json: Buffer): Buffer[] {
   const elements: Buffer[] = []
   let depth = 0
@@ -58,21 +61,24 @@ function elementsOf(json: Buffer): Buffer[] {
         if (depth !== 1) break
         elements.push(trimmed(json, start, at))
         if (elements.length === MAX_MESSAGES)
-          throw new Refusal(413, 'too-large', `a body has at most ${MAX_MESSAGES} messages`)
+          throw new Refusal(413, 'too-large', `a body must have at most ${MAX_MESSAGES} messages: split it`)
         start = at + 1
     }
   }
   return elements
 }
 
-/** The position of the quote that ends the string which begins at `at`. A loop takes less time than a call for each string. */
+/**
+ * Returns the position of the quote that ends the string that begins at `at`. The loop takes less time than a call of
+ * `indexOf` for each string.
+ */
 function endOfString(json: Buffer, at: number): number {
   let end = at + 1
   while (json[end] !== QUOTE) end += json[end] === BACKSLASH ? 2 : 1
   return end
 }
 
-/** The bytes from `start` to `end` without the spaces around them. */
+/** Returns the bytes from `start` to `end` without white space around them. */
 function trimmed(json: Buffer, start: number, end: number): Buffer {
   let [first, after] = [start, end]
   while (isSpace(json[first])) first++
@@ -80,7 +86,6 @@ function trimmed(json: Buffer, start: number, end: number): Buffer {
   return json.subarray(first, after)
 }
 
-/** Tabs and line breaks are spaces too. */
 function isSpace(byte: number | undefined): boolean {
   return byte === SPACE || byte === 0x09 || byte === NEWLINE || byte === RETURN
 }

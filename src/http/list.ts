@@ -1,4 +1,4 @@
-/** GET of the list of streams, which the protocol leaves to the server. */
+/** GET of the list of streams, whose format the protocol does not define. */
 import type { StreamView } from '../streams/access.js'
 import { codecOf } from '../streams/encoding.js'
 import { contentTypeOf } from '../streams/meta.js'
@@ -10,18 +10,21 @@ import { parameters } from './target.js'
 const MAX_STREAMS = 1000
 const DEFAULT_STREAMS = 100
 
-/** Lists streams; with the parameter `at`, finds an offset. */
+/** Lists streams; with the query parameter `at`, finds an offset. */
 export function list(service: Service, call: Call): Promise<void> {
   if (call.exchange.method !== 'GET')
-    throw new Refusal(405, 'method-not-allowed', 'the method is GET', ['allow', 'GET'])
+    throw new Refusal(405, 'method-not-allowed', 'the method is not supported: use GET', ['allow', 'GET'])
   return parameters(call.query, 'at').length > 0 ? seek(service, call) : listNames(service, call)
 }
 
-/** The offset of the first record of the stream `name` at or after the time `at`, in milliseconds since 1970. */
+/**
+ * Answers with the offset of the first record of the stream `name` at or after the time `at`, in milliseconds since
+ * 1970.
+ */
 async function seek(service: Service, { exchange, scope, query }: Call): Promise<void> {
   const [name = ''] = parameters(query, 'name')
   const [at = ''] = parameters(query, 'at')
-  if (!/^[0-9]{1,15}$/.test(at)) throw badRequest('at is a time in milliseconds since 1970')
+  if (!/^[0-9]{1,15}$/.test(at)) throw badRequest('at must be a time in milliseconds since 1970')
   const state = existing(await service.access.find(scope + name))
   const source = service.access.records(codecOf)
   let [low, high] = [state.firstSeq, state.visible]
@@ -40,13 +43,16 @@ async function seek(service: Service, { exchange, scope, query }: Call): Promise
   reply(service, { exchange }, 200, headers, JSON.stringify({ offset: offsetOf(low) }))
 }
 
-/** `prefix` selects, `after` continues after a name, `limit` bounds; streams come in the order of their names. */
+/**
+ * Lists streams in the order of their names: those that begin with `prefix` and come after the name `after`, at most
+ * `limit`.
+ */
 async function listNames(service: Service, { exchange, scope, query }: Call): Promise<void> {
   const [prefix = ''] = parameters(query, 'prefix')
   const [after = ''] = parameters(query, 'after')
   const [given = String(DEFAULT_STREAMS)] = parameters(query, 'limit')
   const limit = /^[0-9]{1,4}$/.test(given) ? Number(given) : 0
-  if (limit < 1 || limit > MAX_STREAMS) throw badRequest(`limit is 1 to ${MAX_STREAMS}`)
+  if (limit < 1 || limit > MAX_STREAMS) throw badRequest(`limit must be 1 to ${MAX_STREAMS}`)
   const found = await service.access.list(scope + prefix, scope + after, limit + 1)
   const streams = found.slice(0, limit).map((state) => describe(state, scope))
   const body = JSON.stringify({ streams, more: found.length > limit })

@@ -1,4 +1,4 @@
-/** Requests that wait for changes of streams, and the limits on them. */
+/** The requests that wait for changes of streams, and the limits on them. */
 import { clearTimeout, setTimeout } from 'node:timers'
 import type { KnownState, StreamsAccess } from '../streams/access.js'
 import type { Exchange } from './exchange.js'
@@ -12,17 +12,17 @@ const COUNT_MS = 1000
 interface Count {
   readonly found: Promise<number>
   readonly atMs: number
-  /** The streams that were admitted since. */
+  /** The number of streams that were admitted since the count. */
   admitted: number
 }
 
 export class Live {
-  /** Live requests that are open. */
+  /** The number of open live requests. */
   open = 0
   isClosing = false
   readonly #access: StreamsAccess
   readonly #options: ResolvedHandlerOptions
-  /** Of streams with subscribers that have all data. */
+  /** The Tails of the streams that have subscribers with all data, by name. */
   readonly tails: Map<string, Tail> = new Map()
   readonly #enders = new Set<() => void>()
   readonly #counts = new Map<string, Count>()
@@ -32,33 +32,37 @@ export class Live {
     this.#options = options
   }
 
-  /** Throws if there are too many live requests; returns what must be called when this one ends. */
+  /** Admits a live request. Throws if there are too many. Returns a function to call when the request ends. */
   admit(): () => void {
     if (this.isClosing) throw busy('the server is shutting down')
-    if (this.open >= this.#options.maxLive) throw busy('too many live reads are open', 5)
+    if (this.open >= this.#options.maxLive) throw busy('too many live reads are open: repeat the request later', 5)
     this.open++
     return () => {
       this.open--
     }
   }
 
-  /** Throws if the tenant may have no more streams. */
+  /** Admits a new stream. Throws if the tenant has as many streams as it may have. */
   async admitStream(scope: string): Promise<void> {
     const { maxStreams } = this.#options
     if (maxStreams === Number.POSITIVE_INFINITY) return
     const nowMs = Date.now()
     let count = this.#counts.get(scope)
     if (count === undefined || nowMs - count.atMs > COUNT_MS) {
-      // Requests at the same time share one count: each would admit as many streams.
+      // Concurrent requests share one count; with separate counts, each would admit up to the limit.
       count = { found: Promise.resolve(this.#access.count(scope)), atMs: nowMs, admitted: 0 }
       this.#counts.set(scope, count)
     }
     const found = await count.found
-    if (found + count.admitted >= maxStreams) throw tooMany(`there are ${maxStreams} streams, which is the limit`)
+    if (found + count.admitted >= maxStreams)
+      throw tooMany(`there are ${maxStreams} streams, which is the limit: delete one first`)
     count.admitted++
   }
 
-  /** Settles when the stream is not in the state `known`, after `longPollMs`, when the client is gone, or when the server closes. */
+  /**
+   * Settles when the state of the stream differs from `known`, after `longPollMs`, when the client disconnects, or when
+   * the server closes.
+   */
   async waitForChange(known: KnownState, exchange: Exchange): Promise<void> {
     const leave = this.admit()
     try {
@@ -79,7 +83,7 @@ export class Live {
     }
   }
 
-  /** Calls `end` when the server closes; returns what forgets it. */
+  /** Calls `end` when the server closes. Returns a function that cancels this. */
   onClose(end: () => void): () => void {
     this.#enders.add(end)
     return () => this.#enders.delete(end)

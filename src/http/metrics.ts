@@ -1,15 +1,15 @@
-/** Counters of a handler, in the text format of Prometheus. */
+/** The metrics of a handler, in the text format of Prometheus. */
 import type { StreamsAccess } from '../streams/access.js'
 import type { Buffered } from './buffered.js'
 import type { Live } from './live.js'
 import type { DropReason } from './types.js'
 
-/** Upper bounds of the durations that are counted, in seconds. */
+/** The upper bounds of the histogram of durations, in seconds. */
 const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS']
 
 interface Durations {
-  /** Of each bound, and of longer ones. */
+  /** The number of requests up to each bound, and of longer ones. */
   counts: number[]
   seconds: number
 }
@@ -18,7 +18,7 @@ export class Metrics {
   readonly #access: StreamsAccess
   readonly #live: Live
   readonly #buffered: Buffered
-  /** By method, by status. */
+  /** The number of requests by method and status. */
   readonly #requests = new Map<string, Map<number, number>>()
   readonly #durations = new Map<string, Durations>()
   readonly #drops = new Map<DropReason, number>()
@@ -30,7 +30,7 @@ export class Metrics {
   }
 
   count(sent: string, status: number, durationMs: number, dropped: DropReason | undefined): void {
-    // A client chooses the method: unknown ones share a label.
+    // A client can send any text as its method, so unknown methods share a label.
     const method = METHODS.includes(sent) ? sent : 'other'
     let statuses = this.#requests.get(method)
     if (statuses === undefined) {
@@ -51,7 +51,7 @@ export class Metrics {
     durations.counts[at] = (durations.counts[at] as number) + 1
   }
 
-  /** Without what only the owner of the folder knows, if that does not answer. */
+  /** Returns the metrics. If the owner of the folder does not answer, those that only it knows are missing. */
   async text(): Promise<string> {
     const stats = await Promise.resolve(this.#access.stats()).catch(() => undefined)
     const lines: string[] = []
@@ -62,15 +62,17 @@ export class Metrics {
     const requests = [...this.#requests].flatMap(([method, statuses]) =>
       [...statuses].map(([status, count]): [string, number] => [`method="${method}",status="${status}"`, count]),
     )
-    add('durlog_http_requests_total', 'counter', 'Requests that have ended.', requests)
+    add('durlog_http_requests_total', 'counter', 'Finished requests.', requests)
     const drops: [string, number][] = [...this.#drops].map(([reason, count]) => [`reason="${reason}"`, count])
-    add('durlog_http_dropped_total', 'counter', 'Connections that the server has ended.', drops)
-    add('durlog_http_live_requests', 'gauge', 'Long-polls and event streams that are open.', [['', this.#live.open]])
-    const held = 'Bodies of requests and answers that wait in memory for clients.'
+    add('durlog_http_dropped_total', 'counter', 'Slow clients that the server has dropped.', drops)
+    add('durlog_http_live_requests', 'gauge', 'Open long-polls and event streams.', [['', this.#live.open]])
+    const held = 'Bytes of request bodies and answers that wait in memory for clients.'
     add('durlog_http_buffered_bytes', 'gauge', held, [['', this.#buffered.bytes]])
     if (stats !== undefined) {
       add('durlog_streams', 'gauge', 'Streams in the folder.', [['', stats.streams]])
-      add('durlog_streams_memory_bytes', 'gauge', 'Records that wait for a checkpoint.', [['', stats.tailBytes]])
+      add('durlog_streams_memory_bytes', 'gauge', 'Bytes of memory of the records that wait for a checkpoint.', [
+        ['', stats.tailBytes],
+      ])
     }
     lines.push(
       '# HELP durlog_http_request_seconds Durations of requests.',

@@ -1,4 +1,4 @@
-/** A request of node:http. */
+/** An Exchange for a request of `node:http`. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { clearTimeout, setTimeout } from 'node:timers'
@@ -7,13 +7,16 @@ import { type ClientLimits, EMPTY, type Exchange, type HeaderList, type Sink } f
 import { busy, Refusal } from './refusal.js'
 import type { DropReason } from './types.js'
 
-/** The part of a refused body that is read, and for how long. */
+/** How many bytes of a refused body are read, and for how long. */
 const DISCARD_BYTES = 32 << 20
 const DISCARD_MS = 5000
-/** Memory that a part of a body takes besides its bytes. */
+/** The approximate memory of a part of a body without its bytes. */
 const PART_BYTES = 256
 
-/** By connection: responses that wait for an earlier one. They emit no `close` if the connection is closed meanwhile. */
+/**
+ * For each connection, the responses that wait for an earlier one. If the connection is closed meanwhile, node:http
+ * does not emit their `close`.
+ */
 const queuedOn = new WeakMap<Socket, Set<ServerResponse>>()
 
 function closeQueued(this: Socket): void {
@@ -75,7 +78,7 @@ export class NodeExchange implements Exchange, Sink {
     else this.#collect(length, maxBytes, take, fail)
   }
 
-  /** `length` is that of the body, or NaN if the request does not name it. */
+  /** Collects the body. `length` is its length, or NaN if the request does not have it. */
   #collect(length: number, maxBytes: number, take: (body: Buffer) => void, fail: (error: unknown) => void): void {
     const request = this.#request
     const { buffered } = this.#limits
@@ -98,7 +101,7 @@ export class NodeExchange implements Exchange, Sink {
       bytes += part.length
       if (bytes > maxBytes) return refuse(tooLarge(maxBytes))
       if (!buffered.hold(this, part.length + PART_BYTES, bytes === length ? undefined : 'slow-writer'))
-        return refuse(busy('other requests use all memory for bodies'))
+        return refuse(busy('other requests use all memory for bodies: repeat the request later'))
       parts.push(part)
       if (bytes === length) finish()
     })
@@ -120,14 +123,16 @@ export class NodeExchange implements Exchange, Sink {
     if (response.socket === null || response.socket.writableLength > 0) this.#awaitReader(body?.length ?? 0)
   }
 
-  /** Drops a client that does not read the answer. A timeout of a socket begins again with each part that is read. */
+  /**
+   * Drops the client if it does not read the answer. The timeout of a socket starts again with each part that is read.
+   */
   #awaitReader(bytes: number): void {
     const { buffered, slowReaderMs } = this.#limits
     const response = this.#response
     const drop = (): void => this.drop('slow-reader')
     if (!buffered.hold(this, bytes, 'slow-reader')) drop()
     response.setTimeout(slowReaderMs, drop)
-    // Before node:http sets the timeout of the idle connection.
+    // Must run before node:http sets the timeout of the idle connection.
     response.prependOnceListener('finish', () => response.setTimeout(0))
   }
 
@@ -137,8 +142,8 @@ export class NodeExchange implements Exchange, Sink {
   }
 
   /**
-   * Reads the rest of the body, within limits, before `done` answers: a client that is still sending might not receive an
-   * answer that is followed by the end of the connection.
+   * Reads the rest of the body, within limits, before `done` answers. A client that is still sending might not receive
+   * an answer if the connection is closed after it.
    */
   #discardBody(done: (ended: boolean) => void): void {
     const request = this.#request
@@ -212,5 +217,5 @@ export class NodeExchange implements Exchange, Sink {
 }
 
 function tooLarge(maxBytes: number): Refusal {
-  return new Refusal(413, 'too-large', `a body has at most ${maxBytes} bytes`)
+  return new Refusal(413, 'too-large', `the body must have at most ${maxBytes} bytes: split it`)
 }

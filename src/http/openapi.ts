@@ -1,4 +1,4 @@
-/** The description of the interface, for tools that read OpenAPI 3.1. */
+/** The description of the HTTP interface in OpenAPI 3.1. */
 
 const text = { schema: { type: 'string' } }
 const header = (name: string, description: string): object => ({ name, in: 'header', description, ...text })
@@ -9,14 +9,14 @@ const answers = (...statuses: [status: string, description: string][]): object =
 const refusals: [string, string][] = [
   ['400', 'a malformed request'],
   ['401', 'no valid credentials'],
-  ['403', 'no right to do this; or a stale Producer-Epoch'],
-  ['404', 'there is no such stream'],
+  ['403', 'the credentials do not grant this request; or a stale Producer-Epoch'],
+  ['404', 'the stream does not exist'],
   ['410', 'the stream was deleted and is kept for its forks; or the offset is not kept any more'],
   ['503', 'the server is busy or shutting down: repeat after Retry-After'],
 ]
 const producer = [
   header('Producer-Id', 'with Producer-Epoch and Producer-Seq: a repeated append is stored once'),
-  header('Producer-Epoch', 'raised when a new instance of the producer takes over'),
+  header('Producer-Epoch', 'a new instance of the producer uses a higher one'),
   header('Producer-Seq', 'counts the requests of the producer from 0 in each epoch'),
 ]
 
@@ -29,25 +29,29 @@ const document = {
       put: {
         summary: 'create a stream',
         parameters: [
-          header('Stream-TTL', 'seconds without a read or an append after which it is deleted'),
-          header('Stream-Expires-At', 'when it is deleted, as in RFC 3339'),
-          header('Stream-Closed', 'true: the body is all it will hold'),
-          header('Stream-Forked-From', 'the path of the stream that it begins with'),
-          header('Stream-Fork-Offset', 'where it leaves that stream'),
-          header('Stream-Fork-Sub-Offset', 'messages of JSON, or bytes, after that offset'),
+          header('Stream-TTL', 'the stream is deleted after this many seconds without a read or an append'),
+          header('Stream-Expires-At', 'the stream is deleted at this time, in the format of RFC 3339'),
+          header('Stream-Closed', 'true: close the stream after the body'),
+          header('Stream-Forked-From', 'the path of the source, with whose data the stream begins'),
+          header('Stream-Fork-Offset', 'the offset in the source at which the stream begins'),
+          header('Stream-Fork-Sub-Offset', 'a number of JSON messages, or of bytes, to add to that offset'),
         ],
         responses: answers(
           ['201', 'created'],
-          ['200', 'it exists with these options'],
-          ['409', 'it exists with others'],
+          ['200', 'the stream exists with these options'],
+          ['409', 'the stream exists with other options'],
           ...refusals,
         ),
       },
       post: {
         summary: 'append to a stream, close it, or both',
-        parameters: [header('Stream-Seq', 'must grow'), header('Stream-Closed', 'true: close it'), ...producer],
+        parameters: [
+          header('Stream-Seq', 'must be greater than in every earlier append'),
+          header('Stream-Closed', 'true: close it'),
+          ...producer,
+        ],
         responses: answers(
-          ['204', 'stored; with a producer: stored before'],
+          ['204', 'stored; with a producer: already stored'],
           ['200', 'stored, with a producer'],
           ['409', 'closed, another content type, a smaller Stream-Seq, or a gap of the producer'],
           ['413', 'the body is too large'],
@@ -57,14 +61,14 @@ const document = {
       get: {
         summary: 'read a stream from an offset',
         parameters: [
-          query('offset', '-1: the beginning; now: the end; or a Stream-Next-Offset'),
+          query('offset', '-1: from the beginning; now: from the end; or an earlier Stream-Next-Offset'),
           query('live', 'long-poll or sse'),
-          query('cursor', 'the last Stream-Cursor'),
+          query('cursor', 'the Stream-Cursor of the last answer'),
           header('If-None-Match', 'the ETag of an earlier answer'),
         ],
         responses: answers(
           ['200', 'data'],
-          ['204', 'no new data until the time-out'],
+          ['204', 'no new data before the timeout'],
           ['304', 'not modified'],
           ...refusals,
         ),
@@ -76,8 +80,8 @@ const document = {
       get: {
         summary: 'list streams by name',
         parameters: [
-          query('prefix', 'of the names'),
-          query('after', 'the last name before'),
+          query('prefix', 'the beginning of the names'),
+          query('after', 'list only names after this one'),
           query('limit', '1 to 1000'),
         ],
         responses: answers(['200', 'streams'], ['401', 'no valid credentials'], ['403', 'no right to list']),

@@ -1,4 +1,4 @@
-/** The paths of a server that are not streams: health, metrics, the description of the interface, and the page. */
+/** The paths of a server that are not streams: health, metrics, the OpenAPI description and the page. */
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { OPENAPI } from './openapi.js'
@@ -8,7 +8,7 @@ import type { HandlerOptions, Rights, StreamsHandler } from './types.js'
 
 const TEXT = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** Answers a request if its path is one of these; otherwise returns false. */
+/** Returns a function that answers a request if its path is one of these, and otherwise returns false. */
 export function operationsOf(
   handler: StreamsHandler,
   { authorize }: HandlerOptions,
@@ -33,7 +33,7 @@ export function operationsOf(
     const header = (name: string): string | undefined => request.headers[name] as string | undefined
     const asked = { method: 'GET', target: '/metrics', stream: '', header }
     void Promise.resolve(authorize === undefined ? { list: true } : authorize(asked))
-      // Only a request that may list all streams.
+      // Metrics are only for requests that may list all streams.
       .then(
         (rights: Rights | undefined) => rights?.list === true && rights.tenant === undefined,
         () => false,
@@ -43,7 +43,7 @@ export function operationsOf(
   }
 }
 
-/** The page, and the policy that allows only its own script and style. */
+/** Returns the page and a policy that allows only its own script and style. */
 function pageOf(): { html: string; policy: string } {
   const html = PAGE
   const hashOf = (tag: string): string => {

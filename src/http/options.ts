@@ -1,4 +1,4 @@
-/** Checks the options of a handler and fills in the defaults. */
+/** Checks the options of a handler or server and fills in the defaults. */
 import { invalidArgument } from '../errors.js'
 import { bag, choice, flag, shown, whole } from '../options/checks.js'
 import { checkTls } from './tls.js'
@@ -21,7 +21,7 @@ const NAMES: readonly string[] = [
   'onRequest',
   'onError',
 ] satisfies (keyof HandlerOptions)[]
-/** Of the streams' records. */
+/** The maximum length of a record of a stream. */
 const BODY_MAX_BYTES = 8 << 20
 const CACHES = ['public', 'private', 'no-store'] as const
 
@@ -50,7 +50,7 @@ export function resolveHandlerOptions(options: unknown): ResolvedHandlerOptions 
     throw invalidArgument(`prefix must be a path that begins and ends with a slash; got ${shown(prefix)}`)
   const origins = typeof cors === 'string' ? [cors] : cors
   if (!Array.isArray(origins) || !origins.every((origin) => typeof origin === 'string' && /^[!-~]+$/.test(origin)))
-    throw invalidArgument(`cors must be an origin, several, or *; got ${shown(cors)}`)
+    throw invalidArgument(`cors must be an origin, an array of origins, or *; got ${shown(cors)}`)
   const count = (min: number, unit: string) => ({ min, max: 2 ** 31 - 1, unit })
   return {
     prefix,

@@ -1,4 +1,7 @@
-/** The page that shows the streams: one document without a framework. Its policy allows only its own script and style. */
+/**
+ * The page that shows the streams: one HTML document without a framework. Its policy allows only its own script and
+ * style.
+ */
 
 const STYLE = `
 :root{color-scheme:light dark;--bg:#fff;--fg:#1a1d21;--dim:#59636e;--line:#d1d9e0;--accent:#0a58ca;--bad:#b3261e;--row:#f4f6f8}

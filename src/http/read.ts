@@ -9,7 +9,7 @@ import { type Call, existing, reply, type Service, seqOf } from './service.js'
 import { subscribe } from './sse.js'
 import { parameters } from './target.js'
 
-/** How long a cache may keep data that does not change, and use it while it asks for news. */
+/** How long a cache may use data that does not change, and how much longer while it asks for newer data. */
 const CACHE_SECONDS = 60
 const STALE_SECONDS = 300
 
@@ -20,9 +20,9 @@ export async function read(service: Service, call: Call): Promise<void> {
   const live = parameters(query, 'live')[0]
   const cursor = parameters(query, 'cursor')[0]
   const found = existing(await access.find(name, true))
-  if (others.length > 0) throw badRequest('there are several offsets')
-  if (live !== undefined && offset === undefined) throw badRequest('a live read needs an offset')
-  if (live !== undefined && live !== 'long-poll' && live !== 'sse') throw badRequest('live is long-poll or sse')
+  if (others.length > 0) throw badRequest('the parameter offset occurs more than once')
+  if (live !== undefined && offset === undefined) throw badRequest('the parameter live needs the parameter offset')
+  if (live !== undefined && live !== 'long-poll' && live !== 'sse') throw badRequest('live must be long-poll or sse')
   const start = startOf(found, offset)
   if (live === 'sse') return subscribe(service, call, found, { from: start, cursor })
   if (offset === 'now' && live === undefined) return answerNow(service, call, found)
@@ -43,18 +43,19 @@ export async function read(service: Service, call: Call): Promise<void> {
   answer(service, call, now, { chunk, from, live: live !== undefined, cursor })
 }
 
-/** The seq at which the request begins. */
+/** Returns the seq at which the read begins. */
 function startOf(state: StreamView, offset: string | undefined): number {
   if (offset === 'now') return state.visible
   if (offset === undefined || offset === '-1') return state.firstSeq
   const seq = seqOf(offset)
-  if (seq > state.visible) throw badRequest('the offset is after the end of the stream')
+  if (seq > state.visible)
+    throw badRequest('the offset is after the end of the stream: use one that this server has returned for this stream')
   checkKept(state, seq)
   return seq
 }
 
 function checkKept({ firstSeq }: StreamView, seq: number): void {
-  if (seq < firstSeq) throw new Refusal(410, 'gone', 'the data at the offset is not kept any more')
+  if (seq < firstSeq) throw new Refusal(410, 'gone', 'the data at the offset is not kept any more: read from offset=-1')
 }
 
 interface Answer {
@@ -88,7 +89,7 @@ function answer(service: Service, call: Call, state: StreamView, { chunk, from, 
   reply(service, call, 200, headers, bodyOf(state, chunk))
 }
 
-/** The end of the stream, without data. */
+/** Answers a read with offset=now: the offset of the end, without data. */
 function answerNow(service: Service, call: Call, state: StreamView): void {
   const headers: HeaderList = [...tailHeaders(state), 'stream-up-to-date', 'true', 'cache-control', 'no-store']
   reply(service, call, 200, headers, isJson(state) ? '[]' : '')
@@ -113,12 +114,12 @@ export async function head(service: Service, call: Call): Promise<void> {
 export async function remove(service: Service, call: Call): Promise<void> {
   const { access } = service
   existing(await access.find(call.name))
-  // Another request may have deleted it since.
+  // Another request may have deleted it meanwhile: then answer as for a missing stream.
   if (!(await access.delete(call.name))) existing(await access.find(call.name))
   reply(service, call, 204, [])
 }
 
-/** Not longer than the stream lives. */
+/** A cache must not keep data for longer than the stream lives. */
 function cacheControl({ options }: Service, state: StreamView): string {
   if (options.cache === 'no-store') return 'no-store'
   const leftSeconds = state.lifeMs / 1000

@@ -1,4 +1,4 @@
-/** Errors of a request, as statuses of HTTP. */
+/** The errors of requests, as HTTP statuses. */
 import { DurlogError } from '../errors.js'
 import type { HeaderList } from './exchange.js'
 import { offsetOf } from './offset.js'
@@ -22,7 +22,7 @@ export function badRequest(message: string): Refusal {
 }
 
 export function notFound(): Refusal {
-  return new Refusal(404, 'not-found', 'there is no such stream')
+  return new Refusal(404, 'not-found', 'the stream does not exist')
 }
 
 export function gone(): Refusal {
@@ -46,7 +46,7 @@ export function tooMany(message: string, seconds = 10): Refusal {
   return new Refusal(429, 'too-many', message, ['retry-after', String(seconds)])
 }
 
-/** The answer to an error of the streams. Messages with paths of this machine are not passed on. */
+/** Returns the answer for an error of the streams. A message that may contain a path of this machine is replaced. */
 export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error
   if (!(error instanceof DurlogError)) return internal()
@@ -75,17 +75,27 @@ export function refusalOf(error: unknown): Refusal {
     case 'ERR_DURLOG_OUT_OF_MEMORY':
     case 'ERR_DURLOG_BACKPRESSURE':
     case 'ERR_DURLOG_STALLED':
-      return busy('the server lacks space or files: repeat the request', 5)
+      return busy(
+        'the server has too little disk space, memory or file descriptors, or is stalled: repeat the request later',
+        5,
+      )
     case 'ERR_DURLOG_SYNC_FAILED':
     case 'ERR_DURLOG_LATCHED':
     case 'ERR_DURLOG_CLOSED':
     case 'ERR_DURLOG_LOCKED':
-      return busy('the streams are closed or their device has failed; an append may be stored: repeat it', 10)
+      return busy(
+        'the streams are closed or their device has failed: repeat the request later; an append may be stored already',
+        10,
+      )
     default:
       return internal()
   }
 }
 
 function internal(): Refusal {
-  return new Refusal(500, 'internal', 'the server could not answer; it has reported why')
+  return new Refusal(
+    500,
+    'internal',
+    'the server failed to answer the request: its operator finds the reason in its warnings',
+  )
 }

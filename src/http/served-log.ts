@@ -1,4 +1,4 @@
-/** A plain log as the one stream of a server, read-only: its records are those that its writer has synced. */
+/** Serves a plain log as a stream, read-only. Readers get the records that the log's writer has synced. */
 import { basename } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { DurlogError } from '../errors.js'
@@ -18,12 +18,12 @@ import type { LogServerOptions, StreamsServer } from './types.js'
 
 const READ_RECORDS = 1024
 const READ_BYTES = 1 << 18
-/** After a failed look at the log. */
+/** The pause after a failed read of the log. */
 const RETRY_MS = 1000
 
 /**
- * Serves the log in folder `dir`, read-only, as the stream at the server's URL. Rejects like `open` with `readOnly`, and like
- * `serveStreams`.
+ * Serves the log in folder `dir`, read-only, as one stream. `url` of the server is the URL of this stream. Rejects with
+ * the errors of `open` with `readOnly` and of `serveStreams`.
  */
 export async function serveLog(dir: string | URL, options: LogServerOptions = {}): Promise<StreamsServer> {
   const { contentType, ...serverOptions } = options
@@ -40,7 +40,7 @@ export async function serveLog(dir: string | URL, options: LogServerOptions = {}
 }
 
 class ServedLog {
-  /** Of the stream: that of the log's folder. */
+  /** The name of the stream: that of the log's folder. */
   readonly name: string
   readonly access: OwnedAccess
   readonly #log: ReadOnlyLog
@@ -69,7 +69,7 @@ class ServedLog {
   #makeAccess(encoding: StreamEncoding): OwnedAccess {
     const refuse = (): Promise<never> =>
       Promise.reject(
-        new DurlogError('ERR_DURLOG_UNSUPPORTED', 'a log is served read-only: append to it in its process'),
+        new DurlogError('ERR_DURLOG_UNSUPPORTED', 'a log is served read-only: append to it with its writer'),
       )
     return new OwnedAccess({
       files: new FolderFiles(this.#log.dir),
@@ -86,7 +86,10 @@ class ServedLog {
     })
   }
 
-  /** Takes the log's bounds over. After a truncation other records may have the old seqs: it is another stream then. */
+  /**
+   * Updates the stream to the bounds of the log. After a truncation of the log, other records can have the old seqs, so
+   * a new stream replaces this one.
+   */
   #take(syncedSeq: number): void {
     const { firstSeq, generation } = this.#log
     let state = this.#table.find(this.name)
@@ -114,7 +117,7 @@ class ServedLog {
     }
   }
 
-  /** The log was cut, or cannot be read now. */
+  /** Tries again later: the log was truncated, or cannot be read now. */
   async #recover(signal: AbortSignal): Promise<void> {
     try {
       await pause(RETRY_MS, undefined, { signal })
@@ -139,7 +142,7 @@ class LogRecords<V> implements StateRecords<V> {
     const records: StreamRecord<V>[] = []
     let bytes = 0
     for await (const { seq, data, timestamp } of this.#log.read({ from, to: visible })) {
-      // The reader uses its memory again.
+      // A copy, because the reader reuses its memory.
       records.push({ seq, value: this.#codec.decode(Buffer.from(data)) as V, timestamp, position: seq })
       bytes += data.length
       if (records.length >= READ_RECORDS || bytes >= maxBytes) break

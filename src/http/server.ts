@@ -1,4 +1,4 @@
-/** A server of streams on a port: the handler, with a page, metrics and limits of connections. */
+/** A server of streams on a port: the handler with a page, metrics and limits on connections. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -12,18 +12,20 @@ import { resolveServerOptions } from './options.js'
 import { checkTls } from './tls.js'
 import type { ServerOptions, StreamsServer, TlsOptions } from './types.js'
 
-/** Longer than the 60 s for which proxies keep connections, so that it is the proxy that closes them. */
+/** Longer than the 60 s for which proxies keep connections, so that the proxy closes them and not the server. */
 const KEEP_ALIVE_MS = 65_000
-/** For the headers of a request, and for the handshake of TLS. */
+/** The time limit for the headers of a request, and for a TLS handshake. */
 const HEADERS_MS = 10_000
-/** For a whole request. */
+/** The time limit for receiving a request. */
 const REQUEST_MS = 30_000
 const HEADER_BYTES = 16_384
 const CHECK_MS = 1000
-/** How long requests may continue after `close`. */
+/** The time for which requests may continue after `close`. */
 const CLOSE_MS = 4000
 
-/** Settles when the server listens. Rejects with ERR_DURLOG_INVALID_ARGUMENT, or with the error of `listen`. */
+/**
+ * Starts a server. Settles when it listens. Rejects with ERR_DURLOG_INVALID_ARGUMENT, or with the error of `listen`.
+ */
 export async function serveStreams(
   streams: Streams<never> | Streams<unknown>,
   options?: ServerOptions,
@@ -64,7 +66,7 @@ export async function serve(access: StreamsAccess, options?: ServerOptions): Pro
   return {
     url: `${tls === undefined ? 'http' : 'https'}://${name}:${bound.port}`,
     setTls: (renewed: TlsOptions): void => {
-      if (tls === undefined) throw invalidArgument('setTls is for a server that was started with the option tls')
+      if (tls === undefined) throw invalidArgument('setTls needs a server that was started with the option tls')
       ;(server as TlsServer).setSecureContext(checkTls(renewed))
     },
     close,

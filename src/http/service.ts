@@ -12,10 +12,10 @@ export interface Service {
   access: StreamsAccess
   options: ResolvedHandlerOptions
   live: Live
-  /** Reads of chunks for single clients. */
+  /** Limits the reads of chunks for single clients. */
   reads: Turns
   limits: ClientLimits
-  /** Headers of every answer to the request. */
+  /** The headers of every answer to the request. */
   headers: HeaderList
 }
 
@@ -25,15 +25,18 @@ export interface Call {
   readonly path: string
   readonly query: string
   rights: Rights
-  /** The beginning of the names of the tenant's streams. */
+  /** The tenant and a slash, with which the names of the tenant's streams begin; '' without a tenant. */
   scope: string
-  /** The stream's name, with its tenant. */
+  /** The full name of the stream, with its tenant. */
   name: string
   /** Answers the request with an error. */
   readonly fail: (error: unknown) => void
 }
 
-/** Throws a Refusal of 404, or of 410 if the stream is kept for its forks. */
+/**
+ * Returns `found`. Throws a Refusal with status 404 if it is undefined, and with 410 if the stream is kept for its
+ * forks.
+ */
 export function existing(found: StreamView | undefined): StreamView {
   if (found === undefined) throw notFound()
   if (found.gone) throw gone()
@@ -52,14 +55,14 @@ export function reply(
   exchange.reply(status, own, body)
 }
 
-/** Throws a Refusal of 400. */
+/** Returns the seq of an offset. Throws a Refusal with status 400 if it is malformed. */
 export function seqOf(offset: string): number {
   const seq = seqOfOffset(offset)
   if (seq === undefined) throw badRequest('the offset is malformed: use one that this server has returned')
   return seq
 }
 
-/** Only `true`, in any case, counts. */
+/** Whether a header has the value `true`, in upper or lower case. */
 export function isTrue(value: string | undefined): boolean {
   return value !== undefined && value.toLowerCase() === 'true'
 }

@@ -1,4 +1,7 @@
-/** GET with live=sse: catches up, then follows the stream until it is closed or the connection's time is over. */
+/**
+ * GET with live=sse: sends the data so far, then follows the stream until it is closed or the connection's time is
+ * over.
+ */
 import { clearTimeout, setTimeout } from 'node:timers'
 import type { StreamView } from '../streams/access.js'
 import { isText, readChunk } from './chunk.js'
@@ -9,9 +12,12 @@ import type { Call, Service } from './service.js'
 import { type Subscriber, Tail } from './tail.js'
 
 const CHUNK_BYTES = 1 << 18
-/** Unread bytes with which a subscriber that catches up gets no more. */
+/** While a subscriber that catches up has this many unread bytes, it gets no more data. */
 const CATCH_UP_UNREAD = 1 << 16
-/** Unread bytes with which a subscriber leaves the others, with which it shares these bytes. */
+/**
+ * A subscriber with this many unread bytes leaves its Tail. More than CATCH_UP_UNREAD, because the subscribers of a
+ * Tail share the memory of these bytes.
+ */
 const TAIL_UNREAD = 1 << 20
 
 interface Start {
@@ -43,13 +49,13 @@ class Subscription implements Subscriber {
   next: number
   readonly leastCursor: number
   readonly #service: Service
-  /** As it was found last. */
+  /** The stream's state when it was last looked up. */
   #stream: StreamView
   readonly #sink: Sink
   readonly #timer: NodeJS.Timeout
   readonly #forget: () => void
   #tail: Tail | undefined
-  #isOver = false
+  #isClosed = false
 
   constructor(service: Service, stream: StreamView, { from, cursor }: Start, sink: Sink) {
     this.#service = service
@@ -76,27 +82,27 @@ class Subscription implements Subscriber {
   }
 
   finish(): void {
-    if (this.#isOver) return
+    if (this.#isClosed) return
     this.close()
     this.#sink.end()
   }
 
-  /** Nothing more is sent. */
+  /** Stops sending. */
   close(): void {
-    this.#isOver = true
+    this.#isClosed = true
     clearTimeout(this.#timer)
     this.#forget()
     this.#tail?.leave(this)
     this.#tail = undefined
   }
 
-  /** Sends all there is, at least one control event, then joins the others. */
+  /** Sends all data and at least one control event, then joins the Tail of the stream. */
   async #run(): Promise<void> {
     const { access, live, reads } = this.#service
     const { name, created } = this.#stream
-    for (let isFirst = true; !this.#isOver; isFirst = false) {
+    for (let isFirst = true; !this.#isClosed; isFirst = false) {
       const state = await access.find(name, true)
-      if (this.#isOver) return
+      if (this.#isClosed) return
       if (state?.created !== created || state.gone) return this.finish()
       this.#stream = state
       const isAtEnd = this.next >= state.visible
@@ -108,7 +114,7 @@ class Subscription implements Subscriber {
         return
       }
       const chunk = await reads.take(() => readChunk(access, state, this.next, CHUNK_BYTES))
-      if (this.#isOver) return
+      if (this.#isClosed) return
       this.next = chunk.next
       this.#sink.write(dataEvent(state, chunk) + controlEvent(state, chunk.next, this.leastCursor))
       if (state.endVisible && chunk.next === state.visible) return this.finish()
@@ -121,22 +127,25 @@ class Subscription implements Subscriber {
     if (await this.#isDrained(CATCH_UP_UNREAD)) this.catchUp()
   }
 
-  /** Drops a client that does not read, or reads slowly while there is no memory for `ownBytes`. */
+  /**
+   * Waits until the client has read everything. If it reads nothing for too long, or reads slowly while there is no
+   * memory for its `ownBytes`, drops it and returns false.
+   */
   async #isDrained(ownBytes: number): Promise<boolean> {
     const { buffered } = this.#service.limits
     const isHeld = buffered.hold(this.#sink, ownBytes, 'slow-reader')
     const isDrained = isHeld && (await this.#sink.drained())
     buffered.release(this.#sink)
-    if (isDrained || this.#isOver) return !this.#isOver
+    if (isDrained || this.#isClosed) return !this.#isClosed
     this.close()
     this.#sink.drop('slow-reader')
     return false
   }
 
   #finishNow(): void {
-    // The others have everything that they know of.
+    // A subscriber of a Tail has all records that the Tail has found.
     const state = this.#tail === undefined ? this.#stream : { visible: this.next, endVisible: false }
-    if (!this.#isOver) this.#sink.write(controlEvent(state, this.next, this.leastCursor))
+    if (!this.#isClosed) this.#sink.write(controlEvent(state, this.next, this.leastCursor))
     this.finish()
   }
 }

@@ -1,4 +1,7 @@
-/** The subscribers of one stream that have received all of it. A change is read and formatted once for all of them. */
+/**
+ * The subscribers of one stream that have received all of its data. New data is read and formatted once for all of
+ * them.
+ */
 import { setImmediate, setTimeout } from 'node:timers'
 import type { StreamView } from '../streams/access.js'
 import { readChunk } from './chunk.js'
@@ -10,15 +13,15 @@ const MAX_PAUSE_MS = 20
 const CHUNK_BYTES = 1 << 18
 
 export interface Subscriber {
-  /** The seq after the last record that it has. */
+  /** The seq after the last record that the subscriber has received. */
   next: number
-  /** Its cursors are not less; 0 if the client had none that matters. */
+  /** The lowest cursor that the subscriber may get; 0 if any is allowed. */
   readonly leastCursor: number
-  /** Sends `events`, after which it has everything before `next`. */
+  /** Sends `events`, with which the subscriber has all records before `next`. */
   push(events: Buffer | string, next: number): void
-  /** Reads by itself until it has everything, then joins again. */
+  /** Reads the missing data separately, then joins again. */
   catchUp(): void
-  /** There is nothing more to send. */
+  /** Ends the connection: there is nothing more to send. */
   finish(): void
 }
 
@@ -26,10 +29,10 @@ export class Tail {
   readonly #service: Service
   readonly #name: string
   readonly #created: number
-  /** All subscribers have the records before it. */
+  /** All subscribers have the records before this seq. */
   #next: number
   readonly #subscribers = new Set<Subscriber>()
-  /** Have more than the others until the delivery that is due. */
+  /** The subscribers that joined while a delivery was due. They may already have its records, so they join after it. */
   #ahead: Subscriber[] = []
   #forget: (() => void) | undefined
   #isDue = false
@@ -67,7 +70,8 @@ export class Tail {
           for (const subscriber of [...this.#subscribers, ...this.#ahead]) subscriber.finish()
         })
       }
-      // Appends proceed while many subscribers are served: each delivery is followed by a pause as long as it took.
+      // Each delivery is followed by a pause of its own duration, so that appends make progress while there are many
+      // subscribers.
       const pauseMs = Math.min(this.#tookMs, MAX_PAUSE_MS)
       if (pauseMs < 1) setImmediate(deliver)
       else setTimeout(deliver, pauseMs)

@@ -1,4 +1,4 @@
-/** Takes the path and the query of a request apart. */
+/** Parses the path and the query of a request. */
 import { checkStreamName } from '../streams/file-name.js'
 import { badRequest, notFound, Refusal } from './refusal.js'
 
@@ -7,25 +7,25 @@ export interface Target {
   query: string
 }
 
-/** `target` is a path and a query, as a request line has them, or a whole URL. */
+/** `target` is a path with a query, as in a request line, or a whole URL. */
 export function splitTarget(target: string): Target {
   const rooted = target.startsWith('/') ? target : target.replace(/^[a-z]+:\/\/[^/?]*/i, '') || '/'
   const mark = rooted.indexOf('?')
   return mark === -1 ? { path: rooted, query: '' } : { path: rooted.slice(0, mark), query: rooted.slice(mark + 1) }
 }
 
-/** The name of the stream that `path` addresses. */
+/** Returns the name of the stream at `path`. Throws a Refusal. */
 export function streamOfPath(path: string, prefix: string): string {
   if (!path.startsWith(prefix)) throw notFound()
   const escaped = path.slice(prefix.length)
   if (escaped === '') throw notFound()
   if (escaped === '__ds' || escaped.startsWith('__ds/'))
-    throw new Refusal(501, 'not-implemented', 'this server has no subscriptions')
+    throw new Refusal(501, 'not-implemented', 'this server does not support subscriptions')
   const name = escaped.includes('%') ? unescaped(escaped) : escaped
   try {
     checkStreamName(name)
   } catch {
-    throw badRequest('the name of a stream has 1 to 1024 bytes of UTF-8')
+    throw badRequest('the name of a stream must have 1 to 1024 bytes in UTF-8')
   }
   return name
 }
@@ -34,11 +34,11 @@ function unescaped(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    throw badRequest('the path is not percent-encoded UTF-8')
+    throw badRequest('the URL is not percent-encoded UTF-8')
   }
 }
 
-/** The values of the parameter `name`. */
+/** Returns the values of the query parameter `name`. */
 export function parameters(query: string, name: string): string[] {
   if (!query.includes(name)) return []
   const values: string[] = []

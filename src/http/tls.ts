@@ -1,11 +1,14 @@
-/** The certificate of a server, and its key. */
+/** Checks the certificate of a server and its key. */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 import { invalidArgument } from '../errors.js'
 import { bag } from '../options/checks.js'
 import type { TlsOptions } from './types.js'
 
-/** `tls`, if a server can use it. Throws ERR_DURLOG_INVALID_ARGUMENT, whose message calls the two by `names`. */
+/**
+ * Returns `tls` if a server can use it. Otherwise throws ERR_DURLOG_INVALID_ARGUMENT. `names` are the names of the two
+ * in the message.
+ */
 export function checkTls(tls: unknown, names = { cert: 'tls.cert', key: 'tls.key' }): TlsOptions {
   const { cert, key } = bag('tls', tls, ['cert', 'key']) as unknown as TlsOptions
   const certificate = attempt(() => new X509Certificate(cert), `${names.cert} must be a certificate in PEM`)

@@ -2,133 +2,157 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ByteSize, Duration } from '../index.js'
 
-/** The rights of a request. A right that is missing is not granted. */
+/** The rights of a request. A missing right is not granted. */
 export interface Rights {
-  /** GET and HEAD, and forking a stream. */
+  /** GET and HEAD, and PUT of a fork of the stream. */
   read?: boolean | undefined
-  /** POST. */
+  /** POST: append and close. */
   write?: boolean | undefined
-  /** PUT. */
+  /** PUT: create. */
   create?: boolean | undefined
+  /** DELETE. */
   delete?: boolean | undefined
-  /** List the names of streams, and read the server's metrics. */
+  /** List the streams, and read the server's metrics. */
   list?: boolean | undefined
-  /** The streams of the request are those whose names begin with this text and a slash. Default: all. */
+  /**
+   * The request can only use streams whose names begin with this text and a slash. The paths of the request do not
+   * contain this part. 1 to 256 characters without spaces and slashes. Default: all streams.
+   */
   tenant?: string | undefined
 }
 
-/** A request as `authorize` gets it. */
+/** A request in the form in which `authorize` gets it. */
 export interface HttpRequest {
   method: string
-  /** Path and query, as they were sent. */
+  /** The path and the query, as they were sent. */
   target: string
-  /** The name that the path has without a tenant. */
+  /** The name of the stream as in the path, without the tenant. '' for the list of streams and for the metrics. */
   stream: string
-  /** The value of a header, whose name is given in lower case. */
+  /** Returns the value of a header. `name` must be in lower case. */
   header(name: string): string | undefined
 }
 
+/** A finished request, for `onRequest`. */
 export interface RequestReport {
   method: string
   target: string
   status: number
   durationMs: number
-  /** That of the header X-Request-Id, or a new one. */
+  /** The value of the request's header X-Request-Id, or a new UUID. */
   requestId: string
-  /** Why the server ended the connection. */
+  /** The reason if the server closed the connection of a slow client. */
   dropped?: DropReason | undefined
 }
 
 /**
- * `slow-reader`: it read nothing for `slowReaderMs`, or slowly while others needed the memory for its answer. `slow-writer`: it sent its
- * body slowly while others needed the memory for it.
+ * `slow-reader`: the client read nothing for `slowReaderMs`, or read slowly while other requests needed the memory of
+ * its answer. `slow-writer`: it sent its body slowly while other requests needed the memory.
  */
 export type DropReason = 'slow-reader' | 'slow-writer'
 
 export interface HandlerOptions {
-  /** The path before the names of streams. Default `/`. */
+  /** The path before the names of streams, which begins and ends with a slash. Default `/`. */
   prefix?: string | undefined
-  /** Decides what a request may do; undefined refuses it with 401. Default: everything. */
+  /** Returns the rights of a request; undefined refuses it with 401. Default: every request has all rights. */
   authorize?: ((request: HttpRequest) => Rights | undefined | Promise<Rights | undefined>) | undefined
-  /** Refuse everything but reads. Default false. */
+  /** Refuse all requests except reads. Default false. */
   readOnly?: boolean | undefined
-  /** Origins that browsers may call from, or `*`. Default: none. Pages of the server itself may always call. */
+  /**
+   * The origins of pages that may call the server from a browser, or `*` for all. Default: only pages of the server
+   * itself.
+   */
   cors?: string | readonly string[] | undefined
-  /** The longest body in bytes: 1 to 8 MiB. Default 8 MiB. */
+  /** The maximum length of a body, in bytes: 1 to 8 MiB. Default 8 MiB. */
   maxBodyBytes?: ByteSize | undefined
-  /** About as many bytes as one answer of a catch-up read has at most. Default 1 MiB. */
+  /** The approximate maximum length of an answer to a read, in bytes: 1 to 64 MiB. Default 1 MiB. */
   chunkBytes?: ByteSize | undefined
-  /** Streams that a tenant may have. Default: no limit. */
+  /** The maximum number of streams of a tenant. Default: no limit. */
   maxStreams?: number | undefined
-  /** Long-polls and event streams that are open at a time. Default 20,000. */
+  /** The maximum number of long-polls and event streams that are open at the same time. Default 20,000. */
   maxLive?: number | undefined
-  /** How long a long-poll waits. Default 30,000. */
+  /** How long a long-poll waits, in milliseconds. Default 30,000. */
   longPollMs?: Duration | undefined
-  /** How long an event stream lasts before the client connects again. Default 60,000. */
+  /** How long an event stream stays open, in milliseconds. Then the client connects again. Default 60,000. */
   sseMs?: Duration | undefined
-  /** A client that reads nothing of its answer or events for so long is dropped. Default 30,000. */
+  /**
+   * The server drops a client that reads nothing of its answer or events for this time, in milliseconds. Default
+   * 30,000.
+   */
   slowReaderMs?: Duration | undefined
   /**
-   * Bytes of bodies that arrive and of answers that are not read that may wait in memory, about. With more, the clients that take longest
-   * are dropped. Default 256 MiB.
+   * The approximate maximum memory, in bytes, for bodies that are arriving and for answers that are not read. Beyond
+   * it, the server drops the clients that have been slow for the longest time. Default 256 MiB.
    */
   maxBufferedBytes?: ByteSize | undefined
-  /** Cache-Control of data that does not change: `public`, `private` or `no-store`. Default `public`; with `authorize`, `private`. */
+  /**
+   * The Cache-Control of data that does not change: `public`, `private` or `no-store`. Default `public`; with
+   * `authorize`, `private`.
+   */
   cache?: 'public' | 'private' | 'no-store' | undefined
   /** Called after each request. */
   onRequest?: ((report: RequestReport) => void) | undefined
   /**
-   * Called with the cause of each answer of 500, such as an error of `authorize`, and with the first error of the device. Default: emits a
-   * warning of the process.
+   * Called with the cause of each answer with status 500, for example an error of `authorize`, and with the first of
+   * several errors of the device. Default: emits a process warning.
    */
   onError?: ((error: unknown) => void) | undefined
 }
 
-/** Both in PEM. The certificate may be followed by those of its issuers; the key is not encrypted. */
+/**
+ * A certificate and its private key, both in PEM. The certificate may be followed by those of its issuers. The key must
+ * not be encrypted.
+ */
 export interface TlsOptions {
   cert: string | Buffer
   key: string | Buffer
 }
 
 export interface ServerOptions extends HandlerOptions {
-  /** Default `127.0.0.1`. */
+  /** The address to listen on. Default `127.0.0.1`. */
   host?: string | undefined
-  /** Default 4437, that of the protocol; 0 takes any. */
+  /** The port to listen on; 0 chooses a free one. Default 4437, the port of the protocol. */
   port?: number | undefined
-  /** Serve HTTPS. */
+  /** Serve HTTPS with this certificate. Default: HTTP. */
   tls?: TlsOptions | undefined
-  /** Connections that are open at a time; others are closed at once. Default 25,000. */
+  /** The maximum number of open connections; others are closed at once. Default 25,000. */
   maxConnections?: number | undefined
   /** Serve a page at `/` that shows the streams. Default false. */
   ui?: boolean | undefined
 }
 
 export interface LogServerOptions extends Omit<ServerOptions, 'readOnly'> {
-  /** Of the log's records. Of `application/json` each is a value. Default `application/octet-stream`. */
+  /**
+   * The media type of the log's records. With `application/json`, each record is one JSON value. Default
+   * `application/octet-stream`.
+   */
   contentType?: string | undefined
 }
 
-/** A server of streams. */
+/** A running server of streams. */
 export interface StreamsServer extends AsyncDisposable {
+  /** The URL of the server; of `serveLog`, the URL of the stream. */
   readonly url: string
   /**
-   * Uses a renewed certificate for new connections. Throws ERR_DURLOG_INVALID_ARGUMENT if the key is not that of the certificate,
-   * or the server has no HTTPS; then the earlier certificate stays in use.
+   * Uses another certificate for new connections. Throws ERR_DURLOG_INVALID_ARGUMENT, and keeps the earlier
+   * certificate, if the key does not belong to the certificate or if the server does not serve HTTPS.
    */
   setTls(tls: TlsOptions): void
-  /** Refuses new connections, ends live reads with a control event and finishes appends; settles within 5 seconds. */
+  /**
+   * Closes the server: refuses new connections, ends live reads with a control event and finishes other requests.
+   * Settles within 5 seconds. The streams stay open.
+   */
   close(): Promise<void>
 }
 
-/** Serves streams by the Durable Streams protocol: for `node:http` by the call, for everything else by `fetch`. */
+/** Serves streams by the Durable Streams protocol. Call it with a request of `node:http`, or call `fetch`. */
 export interface StreamsHandler {
   (request: IncomingMessage, response: ServerResponse): void
-  /** For Hono, Next.js, Bun and Deno. */
+  /** Answers a request of the Fetch API, for Hono, Next.js, Bun and Deno. */
   fetch(request: Request): Promise<Response>
-  /** False while appends fail because of the device, and once the streams or the handler are closed. */
+  /** Returns false while appends fail because of the device, and after the streams or the handler were closed. */
   isHealthy(): boolean
-  /** Counters and gauges, in the text format of Prometheus. */
+  /** Returns the metrics in the text format of Prometheus. */
   metrics(): Promise<string>
-  /** Ends live reads with a control event; settles when appends in progress have been answered. */
+  /** Ends live reads with a control event. Settles when all requests in progress have been answered. */
   close(): Promise<void>
 }

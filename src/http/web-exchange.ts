@@ -1,13 +1,13 @@
-/** A request of the Fetch standard, for Hono, Next.js, Bun and Deno. */
+/** An Exchange for a request of the Fetch API, for Hono, Next.js, Bun and Deno. */
 import { clearTimeout, setTimeout } from 'node:timers'
 import { type ClientLimits, EMPTY, type Exchange, type HeaderList, type Sink } from './exchange.js'
 import { badRequest, busy, Refusal } from './refusal.js'
 import { splitTarget } from './target.js'
 import type { DropReason } from './types.js'
 
-/** Statuses whose answers have no body. */
+/** The statuses whose answers have no body. */
 const NO_BODY = [101, 103, 204, 205, 304]
-/** Bytes that the runtime takes over without a client that reads them. */
+/** The number of bytes that the runtime buffers before a client reads them. */
 const RUNTIME_BYTES = 1 << 16
 
 export class WebExchange implements Exchange, Sink {
@@ -22,7 +22,7 @@ export class WebExchange implements Exchange, Sink {
   readonly #limits: ClientLimits
   #respond: (response: Response) => void = () => {}
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined
-  #isOver = false
+  #hasEnded = false
   #onEnd: (() => void)[] = []
   #onDrain: (() => void) | undefined
 
@@ -58,10 +58,12 @@ export class WebExchange implements Exchange, Sink {
     const parts: Uint8Array[] = []
     let bytes = 0
     for await (const part of body as unknown as AsyncIterable<Uint8Array>) {
-      if (this.#isOver) throw new Refusal(408, 'gone', 'the client is gone, or sends too slowly')
+      if (this.#hasEnded) throw new Refusal(408, 'gone', 'the client has disconnected, or sends too slowly')
       bytes += part.length
-      if (bytes > maxBytes) throw new Refusal(413, 'too-large', `a body has at most ${maxBytes} bytes`)
-      if (!buffered.hold(this, part.length, 'slow-writer')) throw busy('other requests use all memory for bodies')
+      if (bytes > maxBytes)
+        throw new Refusal(413, 'too-large', `the body must have at most ${maxBytes} bytes: split it`)
+      if (!buffered.hold(this, part.length, 'slow-writer'))
+        throw busy('other requests use all memory for bodies: repeat the request later')
       parts.push(part)
     }
     buffered.keep(this)
@@ -95,12 +97,12 @@ export class WebExchange implements Exchange, Sink {
   }
 
   onEnd(ended: () => void): void {
-    if (this.#isOver) ended()
+    if (this.#hasEnded) ended()
     else this.#onEnd.push(ended)
   }
 
   write(chunk: string | Buffer): void {
-    if (!this.#isOver && chunk.length > 0)
+    if (!this.#hasEnded && chunk.length > 0)
       this.#controller?.enqueue(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
   }
 
@@ -109,7 +111,7 @@ export class WebExchange implements Exchange, Sink {
   }
 
   drained(): Promise<boolean> {
-    if (this.#isOver) return Promise.resolve(false)
+    if (this.#hasEnded) return Promise.resolve(false)
     return new Promise((resolve) => {
       const settle = (drained: boolean): void => {
         clearTimeout(timer)
@@ -123,13 +125,13 @@ export class WebExchange implements Exchange, Sink {
   }
 
   end(): void {
-    if (this.#isOver) return
+    if (this.#hasEnded) return
     this.#controller?.close()
     this.#ended()
   }
 
   drop(reason: DropReason): void {
-    if (this.#isOver) return
+    if (this.#hasEnded) return
     this.dropped = reason
     if (this.status === 0) this.reply(408, [])
     this.#controller?.error(new Error(reason))
@@ -137,7 +139,7 @@ export class WebExchange implements Exchange, Sink {
   }
 
   #ended(): void {
-    this.#isOver = true
+    this.#hasEnded = true
     for (const ended of this.#onEnd.splice(0)) ended()
   }
 }

@@ -28,7 +28,7 @@ export class EncodedValue<Data extends Buffer | string = Buffer> {
   }
 }
 
-/** As numbers in entries and messages. */
+/** The encodings by their numbers in entries and messages. */
 export const ENCODINGS: readonly (StreamEncoding | undefined)[] = [undefined, 'json', 'text', 'bytes']
 export const ENCODING_NUMBERS: Record<StreamEncoding, number> = { json: 1, text: 2, bytes: 3 }
 
@@ -58,11 +58,9 @@ const STORED_CODECS: Record<StreamEncoding, StreamCodec> = {
 }
 
 function encodeJson(value: unknown): Buffer | string {
-  // As objects, a Buffer and another Uint8Array have different JSON.
+  // Refused, because JSON.stringify returns different JSON for a Buffer and for another Uint8Array.
   if (value instanceof Uint8Array || (value instanceof EncodedValue && value.encoding === 'bytes'))
-    throw invalidArgument(
-      'a value must be one that JSON has; got a Uint8Array: create the stream with the encoding bytes',
-    )
+    throw invalidArgument('a Uint8Array has no JSON form (encoding json): create the stream with the encoding bytes')
   if (value instanceof EncodedValue) return value.data
   let text: string | undefined
   try {
@@ -93,7 +91,7 @@ function encodeBytes(value: unknown): Buffer {
 function shownValue(value: unknown): string {
   if (!(value instanceof EncodedValue)) return shown(value)
   const decoded = CODECS[value.encoding as StreamEncoding].decode(value.data)
-  // A Date, for example: the JSON of an object can be a string.
+  // The JSON of an object can be a string, for example that of a Date.
   return value.encoding === 'json' && typeof decoded === 'string' ? 'an object' : shown(decoded)
 }
 
