@@ -70,7 +70,7 @@ export class Tail {
           for (const subscriber of [...this.#subscribers, ...this.#ahead]) subscriber.finish()
         })
       }
-      // Each delivery is followed by a pause of its own duration, so that appends make progress while there are many
+      // After each delivery, pause for as long as it took, so that appends make progress while there are many
       // subscribers.
       const pauseMs = Math.min(this.#tookMs, MAX_PAUSE_MS)
       if (pauseMs < 1) setImmediate(deliver)

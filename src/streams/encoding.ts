@@ -14,9 +14,9 @@ export interface StreamCodec {
 }
 
 /**
- * A value that another process has encoded, or will decode. A client does not know the encoding of the stream, so it encodes a
- * string as text, a Uint8Array as bytes, and everything else as JSON. The codec of the stream accepts or refuses the encoded value
- * as it would the value itself.
+ * A value that another process has encoded, or will decode. A client does not know the encoding of the stream, so it
+ * encodes a string as text, a Uint8Array as bytes, and everything else as JSON. The codec of the stream accepts or
+ * refuses the encoded value as it would the value itself.
  */
 export class EncodedValue<Data extends Buffer | string = Buffer> {
   readonly encoding: StreamEncoding
