@@ -1,6 +1,6 @@
 /** Several processes with one folder of streams: docs/STREAMS.md, "Several processes". */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, linkSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -202,6 +202,40 @@ test('a folder that one process has for itself is refused to others, and the oth
   await expect(openStreams(dir, { exclusive: true })).rejects.toMatchObject(locked)
   expect(await codeOf(openStreams(dir, { durability: 'memory' }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
   expect(await codeOf(openStreams(dir, { encoding: 'text' }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+})
+
+/** Copies a folder; of the files that `isLinked` names it makes hard links. */
+function copyFolder(from: string, to: string, isLinked: (name: string) => boolean): void {
+  mkdirSync(to, { mode: statSync(from).mode })
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const [source, copy] = [join(from, entry.name), join(to, entry.name)]
+    if (entry.isDirectory()) copyFolder(source, copy, isLinked)
+    else if (isLinked(entry.name)) linkSync(source, copy)
+    else copyFileSync(source, copy)
+  }
+}
+
+onPosix('a copy made of hard links is locked while a process has the original open', async () => {
+  const [dir, copy] = [folder(), folder()]
+  const [original] = (await openPeers(dir, 1)) as [Peer]
+  await original.do('append', { stream: 's', value: 'original' })
+  copyFolder(dir, copy, () => true)
+  const locked = { code: 'ERR_DURLOG_LOCKED', ownerPid: original.child.pid }
+  await expect(openStreams(copy)).rejects.toMatchObject(locked)
+  await original.do('close')
+  await (await openStreams(copy)).close()
+})
+
+onPosix('a copy that has the socket of its original, but not its lock, is a separate folder', async () => {
+  const [dir, copy] = [folder(), folder()]
+  const [original] = (await openPeers(dir, 1)) as [Peer]
+  await original.do('append', { stream: 's', value: 'original' })
+  copyFolder(dir, copy, (name) => name === 'socket')
+  const opened = await openStreams(copy)
+  onTestFinished(() => opened.close())
+  await opened.stream('s').append('copy')
+  expect(valuesOf(await original.do('read', { stream: 's' }))).toEqual(['original'])
+  expect(valuesOf(await all(opened.stream('s').read()))).toEqual(['original', 'copy'])
 })
 
 onPosix('only this user can connect, and a folder that others can enter is refused', async () => {

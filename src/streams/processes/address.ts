@@ -1,7 +1,7 @@
 /** The address at which the owner of a folder of streams listens. */
 import { createHash, randomBytes } from 'node:crypto'
 import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs'
-import { lstat, mkdir, readFile, realpath, rm, unlink, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, readFile, realpath, rm, stat, unlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -67,6 +67,12 @@ export function markExclusive(dir: string): void {
 export async function isExclusive(dir: string, pid: number | undefined): Promise<boolean> {
   const marked = await readFile(join(dir, 'owner', 'exclusive'), 'utf8').catch(() => '')
   return marked !== '' && Number(marked) === pid
+}
+
+/** What distinguishes a folder from its copies, which may have its socket, as a hard link. */
+export async function folderIdOf(dir: string): Promise<string> {
+  const { dev, ino } = await stat(dir, { bigint: true })
+  return `${dev}:${ino}`
 }
 
 function hashOf(path: string): string {

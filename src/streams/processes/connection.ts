@@ -1,7 +1,7 @@
 /** One connection of a client to the owner. */
 import { connect, type Socket } from 'node:net'
-import { type DurlogError, ofFileSystem } from '../../errors.js'
-import { addressOf } from './address.js'
+import { type DurlogError, isCode, ofFileSystem } from '../../errors.js'
+import { addressOf, folderIdOf } from './address.js'
 import { type Frame, FrameReader, FrameType, FrameWriter, jsonFrame, jsonOf } from './frames.js'
 import { type Hello, receivedError, type Welcome } from './messages.js'
 
@@ -20,10 +20,12 @@ const NOT_LISTENING = ['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'ENOTSOCK', 'EPIP
 export class Connection {
   readonly #socket: Socket
   readonly #writer: FrameWriter
+  readonly #folder: string
   #reject: (error: DurlogError) => void = () => {}
 
-  private constructor(socket: Socket) {
+  private constructor(socket: Socket, folder: string) {
     this.#socket = socket
+    this.#folder = folder
     this.#writer = new FrameWriter(socket)
     // The socket does not keep the process alive: the timer of OwnerWatch does, while a request waits.
     socket.unref()
@@ -31,8 +33,10 @@ export class Connection {
 
   /** Connects to the owner; undefined if no process listens. */
   static async dial(dir: string): Promise<Connection | undefined> {
+    let folder: string
     let address: Awaited<ReturnType<typeof addressOf>>
     try {
+      folder = await folderIdOf(dir)
       address = await addressOf(dir)
     } catch (error) {
       if (NO_FOLDER.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
@@ -41,7 +45,7 @@ export class Connection {
     const socket = connect(address.path)
     try {
       await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject))
-      return new Connection(socket)
+      return new Connection(socket, folder)
     } catch (error) {
       if (NOT_LISTENING.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
       throw ofFileSystem(error)
@@ -51,18 +55,21 @@ export class Connection {
   }
 
   /**
-   * Sends `hello` and waits for the answer. Later frames go to `handler`. Resolves to undefined if the connection is
-   * lost first. Rejects if the owner refuses.
+   * Sends `hello` and waits for the answer. Later frames go to `handler`. Resolves to an ERR_DURLOG_LOCKED if the owner of
+   * another folder answers, and to undefined if the connection is lost first. Rejects if the owner refuses.
    */
-  greet(hello: Hello, handler: ConnectionHandler): Promise<Welcome | undefined> {
+  greet(hello: Omit<Hello, 'folder'>, handler: ConnectionHandler): Promise<Welcome | DurlogError | undefined> {
     const reader = new FrameReader()
     let welcomed = false
     return new Promise((resolve, reject) => {
       this.#reject = reject
       const receive = (frame: Frame): void => {
         if (welcomed) handler.onFrame(frame)
-        else if (frame.type === FrameType.unwelcome) reject(receivedError(jsonOf(frame)))
-        else if (frame.type === FrameType.welcome) {
+        else if (frame.type === FrameType.unwelcome) {
+          const error = receivedError(jsonOf(frame))
+          if (isCode(error, 'ERR_DURLOG_LOCKED')) resolve(error)
+          else reject(error)
+        } else if (frame.type === FrameType.welcome) {
           welcomed = true
           resolve(jsonOf(frame) as Welcome)
         }
@@ -80,7 +87,7 @@ export class Connection {
         if (welcomed) handler.onLost()
         else resolve(undefined)
       })
-      this.send(jsonFrame(FrameType.hello, 0, hello))
+      this.send(jsonFrame(FrameType.hello, 0, { ...hello, folder: this.#folder }))
     })
   }
 

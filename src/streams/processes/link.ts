@@ -1,12 +1,12 @@
 /** A client's link to the owner. Finds the owner, or becomes it; repeats unanswered requests with the next owner. */
 import { randomBytes } from 'node:crypto'
 import { clearTimeout, setTimeout } from 'node:timers'
-import { closedError, type DurlogError } from '../../errors.js'
+import { closedError, DurlogError } from '../../errors.js'
 import type { StreamAppendResult } from '../types.js'
-import { isExclusive } from './address.js'
 import { Connection } from './connection.js'
 import { type Frame, FrameType, jsonFrame, jsonOf } from './frames.js'
 import {
+  answeredValue,
   type Call,
   PROTOCOL,
   PROTOCOL_VERSION,
@@ -20,7 +20,7 @@ import {
   type Welcome,
 } from './messages.js'
 import { OpenRequests, type Request } from './open-requests.js'
-import type { OwnerHost } from './owner-host.js'
+import { LISTEN_WITHIN_MS, type OwnerHost } from './owner-host.js'
 import { FAILED_TICKS, OwnerWatch, stalledOwner } from './owner-watch.js'
 import { RemoteRead } from './remote-read.js'
 
@@ -30,8 +30,6 @@ const CONFIRM_MS = 100
 const RETRY_MS = 5
 /** An attempt to take the lock costs more than a look for a listening owner. */
 const DIALS_PER_ATTEMPT = 8
-/** The time from an owner's lock to its listening socket, in which it creates and recovers the log. */
-const LISTEN_WITHIN_MS = 30_000
 
 export interface LinkContext {
   dir: string
@@ -107,12 +105,11 @@ export class Link {
     const frame = jsonFrame(FrameType.call, id, call)
     return new Promise((resolve, reject) => {
       const onAnswer = (answer: Frame): void => {
-        const isChunk = answer.type === FrameType.chunk
-        const { value, error } = isChunk
-          ? { value: answer.payload }
-          : (jsonOf(answer) as { value: unknown; error?: unknown })
-        if (error === undefined) resolve(value)
-        else reject(receivedError(error))
+        try {
+          resolve(answeredValue(answer))
+        } catch (error) {
+          reject(error)
+        }
       }
       this.#add(this.#calls, id, { frame, onAnswer, reject })
     })
@@ -161,7 +158,7 @@ export class Link {
   }
 
   async #connect(waitMs: number): Promise<void> {
-    const { dir, durability, encoding } = this.#context
+    const { dir, host, durability, encoding } = this.#context
     const startMs = performance.now()
     let dials = 0
     // The longest silence of all owners. If it is too long, the next owner may have forgotten this client.
@@ -175,7 +172,7 @@ export class Link {
         const connection = await Connection.dial(dir)
         this.#greeting = connection
         if (connection !== undefined) this.#watch.restart()
-        const welcome = await connection?.greet(hello, {
+        const answer = await connection?.greet(hello, {
           onData: () => {
             silentMs = Math.max(silentMs, this.#watch.silentMs)
             this.#watch.onData()
@@ -183,29 +180,16 @@ export class Link {
           onFrame: (frame) => this.#onFrame(frame),
           onLost: () => this.#onLost(),
         })
-        if (connection !== undefined && welcome !== undefined) return this.#onWelcome(connection, welcome, silentMs)
-        const isOwner =
-          connection === undefined && dials++ % DIALS_PER_ATTEMPT === 0 && (await this.#becomeOwner(startMs, waitMs))
+        if (answer !== undefined && !(answer instanceof DurlogError))
+          return this.#onWelcome(connection as Connection, answer, silentMs)
+        const mayOwn = connection === undefined || answer !== undefined
+        const isOwner = mayOwn && dials++ % DIALS_PER_ATTEMPT === 0 && (await host.becomeOwner(startMs, waitMs, answer))
         if (!isOwner) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
       }
     } finally {
       this.#connecting = false
       this.#greeting = undefined
       this.#keepAlive()
-    }
-  }
-
-  /** Tries to become the owner. Returns false while another owner may still begin to listen, and throws afterwards. */
-  async #becomeOwner(startMs: number, waitMs: number): Promise<boolean> {
-    try {
-      await this.#context.host.own()
-      return true
-    } catch (error) {
-      const { code, ownerPid } = error as DurlogError
-      if (code !== 'ERR_DURLOG_LOCKED') throw error
-      const within = (await isExclusive(this.#context.dir, ownerPid)) ? waitMs : Math.max(waitMs, LISTEN_WITHIN_MS)
-      if (performance.now() - startMs > within) throw error
-      return false
     }
   }
 

@@ -6,7 +6,7 @@ import { codecOf, ENCODING_NUMBERS, ENCODINGS, EncodedValue } from '../encoding.
 import { encode } from '../items.js'
 import type { FileDisk } from '../state.js'
 import type { StreamAppendResult, StreamEncoding } from '../types.js'
-import { type Frame, FrameType, makeFrame, PAYLOAD_MAX_BYTES } from './frames.js'
+import { type Frame, FrameType, jsonOf, makeFrame, PAYLOAD_MAX_BYTES } from './frames.js'
 
 export const PROTOCOL = 'durlog-streams'
 export const PROTOCOL_VERSION = 3
@@ -15,6 +15,8 @@ export const PROTOCOL_VERSION = 3
 export interface Hello {
   protocol: string
   version: number
+  /** The folder that the client has opened, as `folderIdOf` returns it. */
+  folder: string
   /** The client's id: 16 hex digits. */
   client: string
   /** The durability that the caller has chosen, if any. */
@@ -249,4 +251,12 @@ export function sentError(error: unknown): object {
 export function receivedError(sent: unknown): DurlogError {
   const { code, message, ...details } = sent as { code: DurlogErrorCode; message: string }
   return new DurlogError(code, message, details)
+}
+
+/** The value of the answer to a call, or the payload of a chunk of records. Throws the error of the answer. */
+export function answeredValue(answer: Frame): unknown {
+  if (answer.type === FrameType.chunk) return answer.payload
+  const { value, error } = jsonOf(answer) as { value: unknown; error?: unknown }
+  if (error !== undefined) throw receivedError(error)
+  return value
 }

@@ -3,16 +3,20 @@
  * processes.
  */
 import { join } from 'node:path'
-import { DurlogError } from '../../errors.js'
+import { DurlogError, isCode } from '../../errors.js'
 import type { Durability } from '../../index.js'
 import { AskedThread } from '../asked-thread.js'
 import type { StreamsOptions } from '../types.js'
+import { isExclusive } from './address.js'
 import { receivedError } from './messages.js'
 import { type Owner, startOwner } from './owner.js'
 import type { FromOwner, ToOwner } from './owner-worker.js'
 
 // Undefined in a bundle, which does not contain the file.
 const WORKER: string | undefined = typeof __dirname === 'string' ? join(__dirname, 'owner-worker.js') : undefined
+
+/** The time from an owner's lock to its listening socket, in which it creates and recovers the log. */
+export const LISTEN_WITHIN_MS = 30_000
 
 export class OwnerHost {
   readonly #dir: string
@@ -54,10 +58,23 @@ export class OwnerHost {
   }
 
   /**
-   * Becomes the owner. Rejects with ERR_DURLOG_LOCKED if another process has the folder, or with an error of opening
-   * it.
+   * Tries to become the owner. Returns false while another owner may still begin to listen, and throws afterwards. `other` is the
+   * answer of the owner of another folder: if that owner has the lock, it will not listen here.
    */
-  async own(): Promise<void> {
+  async becomeOwner(startMs: number, waitMs: number, other: DurlogError | undefined): Promise<boolean> {
+    try {
+      await this.#own()
+      return true
+    } catch (error) {
+      if (!isCode(error, 'ERR_DURLOG_LOCKED')) throw error
+      const isAlone = other !== undefined || (await isExclusive(this.#dir, error.ownerPid))
+      const within = isAlone ? waitMs : Math.max(waitMs, LISTEN_WITHIN_MS)
+      if (performance.now() - startMs > within) throw other ?? error
+      return false
+    }
+  }
+
+  async #own(): Promise<void> {
     this.prepare()
     if (this.#thread === undefined) this.#owner = await startOwner(this.#dir, this.#options)
     else await this.#ask({ kind: 'start', dir: this.#dir, options: this.#options })

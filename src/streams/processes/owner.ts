@@ -6,7 +6,7 @@ import type { EncodedValue } from '../encoding.js'
 import { openWithInternals } from '../open.js'
 import type { StreamStore } from '../store.js'
 import type { StreamsEvents, StreamsOptions } from '../types.js'
-import { type Address, newAddress } from './address.js'
+import { type Address, folderIdOf, newAddress } from './address.js'
 import { sentError } from './messages.js'
 import { Session } from './session.js'
 
@@ -23,6 +23,7 @@ export class Owner {
   readonly #missing = new Map<string, number>()
   #sweep: NodeJS.Timeout | undefined
   #address: Address | undefined
+  #folder = ''
 
   /** `store` may still be opening, but this process must have the folder's lock. */
   constructor(store: Promise<StreamStore<EncodedValue>>, durability: Durability) {
@@ -32,6 +33,7 @@ export class Owner {
         new Session(socket, {
           store: this.#store,
           durability,
+          folder: this.#folder,
           onClient: ({ client }) => this.#missing.delete(client),
           onClosed: (session) => this.#sessions.delete(session),
         }),
@@ -45,6 +47,7 @@ export class Owner {
 
   async listen(dir: string): Promise<void> {
     this.#address = await newAddress(dir)
+    this.#folder = await folderIdOf(dir)
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject)
       this.#server.listen({ path: this.#address?.path as string, backlog: 1024 }, resolve)

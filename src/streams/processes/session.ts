@@ -34,6 +34,8 @@ export interface OwnerContext {
   /** Settles when the folder is open. */
   store: Promise<StreamStore<EncodedValue>>
   durability: Durability
+  /** As `folderIdOf` returns it. */
+  folder: string
   /** The client has sent its id. */
   onClient(session: Session): void
   onClosed(session: Session): void
@@ -115,7 +117,13 @@ export class Session {
           'ERR_DURLOG_VERSION',
           `process ${process.pid}, which has the folder open, uses version ${PROTOCOL_VERSION} of the protocol between processes; got ${hello.version}: use the same version of durlog in all processes`,
         )
-      const { durability } = this.#context
+      const { durability, folder } = this.#context
+      if (hello.folder !== folder)
+        throw new DurlogError(
+          'ERR_DURLOG_LOCKED',
+          `the folder has hard links to files of another folder, which process ${process.pid} has open: copy the files instead`,
+          { ownerPid: process.pid },
+        )
       if (hello.durability !== undefined && hello.durability !== durability)
         throw new DurlogError(
           'ERR_DURLOG_INVALID_ARGUMENT',
