@@ -1,12 +1,12 @@
-/** Turns the answers of a store into errors: final ones are DurlogErrors, all others may be tried again. */
+/** Converts the error responses of a store to errors. A DurlogError is final; after any other error the request may be repeated. */
 import { DurlogError, type DurlogErrorCode } from '../errors.js'
 
-/** The condition of a write does not hold: `If-None-Match` of a name that exists, or `If-Match` of another version. */
+/** The condition of a write does not hold: `If-None-Match` for a name that exists, or `If-Match` for another version. */
 export class ConditionFailed extends Error {}
 
-/** A failure that another try may not meet. */
+/** A failure that may not happen again if the request is repeated. */
 export class StoreFailure extends Error {
-  /** Of the answer; undefined without one. */
+  /** The HTTP status; undefined if there was no response. */
   readonly status: number | undefined
 
   constructor(message: string, status?: number, options?: ErrorOptions) {
@@ -15,27 +15,27 @@ export class StoreFailure extends Error {
   }
 }
 
-/** The error of a call that is not tried again. */
+/** Converts the failure of a request that will not be repeated. */
 export function withoutRetry(error: unknown): unknown {
   if (!(error instanceof StoreFailure)) return error
   return new DurlogError('ERR_DURLOG_DESTINATION_UNREACHABLE', error.message, { cause: error })
 }
 
-/** Codes of S3 that mean an outdated token, which a function may replace. */
+/** S3's codes for an outdated token, which a `credentials` function may replace. */
 const EXPIRED = ['ExpiredToken', 'TokenRefreshRequired']
 
 export interface Refusal {
   status: number
-  /** Of the error in the body; '' without one. */
+  /** The code of the error in the response's body; '' if there is none. */
   code: string
   message: string
-  /** Such as "PUT s3://bucket/key". */
+  /** The request, such as "PUT s3://bucket/key". */
   request: string
-  /** The region that the store names instead. */
+  /** The bucket's region, if the store reported it. */
   region: string | undefined
 }
 
-/** The text of the first element `name` in `xml`. */
+/** Returns the text of the first element `name` in `xml`. */
 export function textOf(xml: string, name: string): string | undefined {
   const text = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]
   return text?.replace(
@@ -62,7 +62,8 @@ export function refusalError(refusal: Refusal, renewable: boolean): Error {
 
 function finalCode({ status, code }: Refusal): DurlogErrorCode | undefined {
   if (code === 'NoSuchBucket') return 'ERR_DURLOG_DESTINATION_MISSING'
-  // 409: another write of the same name is in progress. 408 and 429: later. 404 of a write: a list or a proxy that lags.
+  // 409: another write of the same name is in progress. 408, 425 and 429: the store asks the client to repeat the request later.
+  // 404 for a write or a list: the bucket exists, but the view of a proxy or of the store is outdated.
   if (status === 408 || status === 409 || status === 425 || status === 429 || status === 404) return undefined
   if (code === 'RequestTimeout' || code === 'SlowDown') return undefined
   if (status === 501 || (status >= 300 && status < 500)) return 'ERR_DURLOG_DESTINATION_REFUSED'
@@ -73,6 +74,7 @@ function remedyOf({ status, code, region }: Refusal): string {
   if (code === 'NoSuchBucket') return '. Create the bucket, or correct its name'
   if (region !== undefined && (status === 301 || status === 307 || status === 400)) return `. Use the region ${region}`
   if (status === 403) return '. Check the credentials, their permissions and the clock'
-  if (status === 501) return '. The store does not support a request that the archive needs; run "durlog doctor" on it'
+  if (status === 501)
+    return '. The store does not support a request that the archive needs; run "durlog doctor" with its URL'
   return ''
 }

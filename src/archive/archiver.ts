@@ -1,4 +1,4 @@
-/** Copies a log to a bucket while it is written. */
+/** Copies a log to a bucket while the log is written. */
 import { EventEmitter } from 'node:events'
 import type { ReadableLog } from '../index.js'
 import { Carrier } from '../ship/carrier.js'
@@ -26,7 +26,7 @@ export class LogArchiver extends EventEmitter<ArchiveEvents> implements Archiver
     this.#carrier.on('error', (error) => this.emit('error', error))
   }
 
-  /** An error of a listener is an uncaught exception, not one of the store. */
+  /** Emits in a microtask, so that an error of a listener is an uncaught exception and not taken for a failure of the store. */
   #announce<N extends keyof ArchiveEvents>(name: N, ...args: ArchiveEvents[N]): void {
     queueMicrotask(() => this.emit(name, ...(args as never)))
   }

@@ -1,13 +1,14 @@
 /**
- * The highest deleted seq of a history's tail. A store forgets the names of deleted objects, so an archiver that was stopped
- * for a long time may create one of them again. It is advanced before anything is deleted, and read after each create.
+ * The boundary of a history: the highest first seq of a tail object that may have been deleted. A store does not remember deleted
+ * objects, so an archiver that was stopped for a long time may create one of them again. An archiver therefore advances the
+ * boundary before it deletes objects, and reads it after it has created one.
  */
 
 import { ConditionFailed } from './answers.js'
 import type { Bucket } from './bucket.js'
 import { sha256Of } from './piece.js'
 
-/** -1 if nothing was deleted. */
+/** Reads the boundary; -1 if nothing was deleted. */
 export async function readBoundary(bucket: Bucket, key: string): Promise<number> {
   return (await find(bucket, key)).seq
 }
@@ -19,7 +20,7 @@ async function find(bucket: Bucket, key: string): Promise<{ seq: number; etag: s
   return { seq, etag: object.etag }
 }
 
-/** Raises it to `seq` unless it is higher. */
+/** Raises the boundary to `seq` unless it is already as high. */
 export async function advanceBoundary(bucket: Bucket, key: string, seq: number): Promise<void> {
   for (;;) {
     const found = await find(bucket, key)

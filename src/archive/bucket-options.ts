@@ -1,4 +1,4 @@
-/** The checks and defaults of the options that name a bucket. */
+/** The checks and defaults of `BucketAccess`. */
 import { invalidArgument } from '../errors.js'
 import { shown, whole } from '../options/checks.js'
 import type { BucketAccess, S3Credentials } from './types.js'
@@ -13,9 +13,9 @@ export const BUCKET_OPTION_NAMES: readonly string[] = [
 
 export interface ResolvedBucket {
   name: string
-  /** Empty, or ends with a slash. */
+  /** The prefix of the archive's keys: '', or a path that ends with a slash. */
   prefix: string
-  /** Of the bucket; ends with a slash. */
+  /** The URL of the bucket; ends with a slash. */
   url: string
   region: string
   credentials: S3Credentials | (() => S3Credentials | Promise<S3Credentials>)
@@ -47,10 +47,10 @@ function text(name: string, value: unknown): string | undefined {
   throw invalidArgument(`${name} must be a string; got ${shown(value)}`)
 }
 
-/** With an endpoint, the bucket is part of the path, as every store understands it. */
+/** Returns the URL of the bucket. With an endpoint, the bucket is a part of the path, because every store supports that form. */
 function urlOf(name: string, endpoint: string | undefined, region: string): string {
   if (endpoint === undefined) {
-    // The certificate of AWS does not cover a bucket's name with dots.
+    // The certificate of AWS does not cover a host name that begins with a bucket name with dots.
     const host = `s3.${region}.amazonaws.com`
     return name.includes('.') ? `https://${host}/${name}/` : `https://${name}.${host}/`
   }

@@ -1,4 +1,4 @@
-/** A bucket of an S3-compatible store, by `fetch`. */
+/** A bucket of an S3-compatible store. */
 import type { Buffer } from 'node:buffer'
 import { DurlogError } from '../errors.js'
 import { ConditionFailed, refusalError, StoreFailure, textOf } from './answers.js'
@@ -7,10 +7,10 @@ import { loadSigning } from './peers.js'
 import { send, type WireAnswer, type WireRequest } from './piece-io.js'
 import { PieceThread } from './piece-thread.js'
 
-/** Slower transfers than this fail. */
+/** A transfer that is slower than this times out. */
 const SLOWEST_BYTES_PER_SECOND = 256 * 1024
 const META = 'x-amz-meta-durlog-'
-/** SHA-256 of nothing. */
+/** The SHA-256 of an empty body. */
 const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
 export type Metadata = Readonly<Record<string, string>>
@@ -27,7 +27,7 @@ export interface ListedObject {
   size: number
 }
 
-/** When a write is done. */
+/** The condition under which a write takes effect. */
 export type Condition = { ifAbsent: true } | { ifMatch: string }
 
 interface Call {
@@ -37,7 +37,7 @@ interface Call {
   headers?: Record<string, string>
   body?: Uint8Array | PieceThread
   sha256?: string
-  /** Expected in the answer. */
+  /** The expected length of the response's body, for the timeout. */
   bytes?: number
 }
 
@@ -46,7 +46,7 @@ export class Bucket {
   readonly #keys = new Map<string, ArrayBuffer>()
   readonly #signal: AbortSignal | undefined
 
-  /** Every request ends when `signal` aborts. Keys are those of the bucket: the prefix is part of them. */
+  /** Aborting `signal` ends every request. The keys that the methods take and return include the prefix. */
   constructor(options: ResolvedBucket, signal?: AbortSignal) {
     this.#options = options
     this.#signal = signal
@@ -56,7 +56,7 @@ export class Bucket {
     return this.#options.prefix
   }
 
-  /** `s3://bucket/key`. */
+  /** Returns `s3://bucket/key`, for messages. */
   urlOf(key: string): string {
     return `s3://${this.#options.name}/${key}`
   }
@@ -72,7 +72,7 @@ export class Bucket {
     if (condition !== undefined && 'ifAbsent' in condition) headers['if-none-match'] = '*'
     if (condition !== undefined && 'ifMatch' in condition) headers['if-match'] = condition.ifMatch
     const response = await this.#call({ method: 'PUT', key, headers, body, sha256 })
-    // Without the key, `If-Match` is answered by 404.
+    // A store answers `If-Match` for a key that does not exist with 404.
     if (response.status === 404) {
       const message = `PUT ${this.urlOf(key)}: 404`
       throw condition !== undefined && 'ifMatch' in condition
@@ -82,7 +82,7 @@ export class Bucket {
     return response.headers.etag ?? ''
   }
 
-  /** The object, or `length` bytes of it from `offset`; undefined if there is none. */
+  /** Reads an object, or `length` bytes of it from `offset`. Undefined if there is no such object. */
   async get(key: string, range?: { offset: number; length: number }): Promise<StoredObject | undefined> {
     const headers: Record<string, string> =
       range === undefined ? {} : { range: `bytes=${range.offset}-${range.offset + range.length - 1}` }
@@ -104,7 +104,7 @@ export class Bucket {
     await this.#call({ method: 'DELETE', key })
   }
 
-  /** Every object whose key begins with `prefix`, in order of the keys. */
+  /** Lists the objects whose key begins with `prefix` (and sorts after `after`), in the order of their keys. */
   async list(prefix: string, after?: string): Promise<ListedObject[]> {
     const found: ListedObject[] = []
     for await (const xml of this.#pages(prefix, after === undefined ? {} : { 'start-after': after })) {
@@ -113,11 +113,11 @@ export class Bucket {
         if (key !== undefined) found.push({ key, size: Number(textOf(entry as string, 'Size')) })
       }
     }
-    // By code unit, as S3 sorts; not every store does.
+    // Sorts by code unit, as S3 does, because not every store sorts.
     return found.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
   }
 
-  /** The names of the folders directly below `prefix`, which is empty or ends with a slash. */
+  /** Lists the names of the folders directly below `prefix`, which is empty or ends with a slash. */
   async folders(prefix: string): Promise<string[]> {
     const found: string[] = []
     for await (const xml of this.#pages(prefix, { delimiter: '/' })) {
@@ -142,7 +142,7 @@ export class Bucket {
     }
   }
 
-  /** Sends a request and returns its answer, which is a success or 404 of a key. */
+  /** Sends a request. Returns the response if it is a success, or 404 for a key; throws otherwise. */
   async #call(call: Call): Promise<WireAnswer> {
     const { method, key, body, bytes = 0 } = call
     const request = `${method} ${this.urlOf(key)}`
@@ -155,7 +155,7 @@ export class Bucket {
       response = await (body instanceof PieceThread ? body.send(signed, signal) : send(signed, body, signal))
     } catch (error) {
       this.#signal?.throwIfAborted()
-      // Node gives a failure to connect to several addresses no message.
+      // If Node fails to connect to any of several addresses, its error has a code but no message.
       const { message, code } = error as NodeJS.ErrnoException
       throw new StoreFailure(`${request}: ${message || code}`, undefined, { cause: error })
     }

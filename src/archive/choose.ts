@@ -1,4 +1,4 @@
-/** Finds the archive that a restore or a reader means, and describes it. */
+/** Selects the archive that a restore or a reader uses, and summarizes it. */
 import { DurlogError } from '../errors.js'
 import type { Bucket } from './bucket.js'
 import { archiveRoot } from './layout.js'
@@ -8,7 +8,7 @@ import type { ArchiveSummary } from './types.js'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** The log whose archive is below the bucket's prefix. Throws ERR_DURLOG_NOT_FOUND. */
+/** Returns the UUID of the archived log below the bucket's prefix. Throws ERR_DURLOG_NOT_FOUND unless there is exactly one choice. */
 export async function chooseUuid(bucket: Bucket, wanted: string | undefined): Promise<string> {
   const found = (await bucket.folders(bucket.prefix)).filter((name) => UUID.test(name))
   const url = bucket.urlOf(bucket.prefix)
@@ -32,7 +32,7 @@ export interface ChosenArchive {
   manifest: Manifest
 }
 
-/** Lists the pieces of the archive. Throws ERR_DURLOG_NOT_FOUND. */
+/** Lists the pieces of the selected archive. Throws ERR_DURLOG_NOT_FOUND if it holds none. */
 export async function chooseArchive(
   bucket: Bucket,
   wanted: { uuid: string | undefined; generation: number | undefined },
@@ -45,10 +45,10 @@ export async function chooseArchive(
   return { uuid, root, histories, manifest }
 }
 
-/** Requests in flight at the same time. */
+/** The number of requests that are in flight at the same time. */
 const LANES = 8
 
-/** The facts of every piece; those that were deleted meanwhile are left out. */
+/** Reads the facts of every piece. Leaves out pieces that were deleted after they were listed. */
 export async function allFacts(manifest: Manifest): Promise<PieceFacts[]> {
   const found: (PieceFacts | undefined)[] = []
   let next = 0

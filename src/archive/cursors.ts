@@ -1,17 +1,17 @@
-/** The positions of a log's cursors, archived beside its records. */
+/** The positions of a log's cursors, which are archived with its records. */
 import type { WorkSession } from '../ship/work.js'
 import type { Bucket } from './bucket.js'
 import { archiveRoot, cursorsName } from './layout.js'
 import { sha256Of } from './piece.js'
 
 export interface ArchivedCursors {
-  /** The last archived seq when the positions were taken. */
+  /** The last archived seq when the positions were read. */
   seq: number
   /** The next seq of each cursor, by its name. */
   positions: Record<string, number>
 }
 
-/** Stores the positions of all cursors but the archiver's if they differ from `known`; returns them. */
+/** Stores the positions of all cursors except the archiver's if they differ from `known`. Returns the positions as JSON. */
 export async function archiveCursors(
   bucket: Bucket,
   { log, cursor: own }: WorkSession,

@@ -1,4 +1,4 @@
-/** durlog/archive: copies a log to an S3-compatible bucket while it is written, and restores it to any record or moment. */
+/** durlog/archive: copies a log to an S3-compatible bucket while the log is written, and restores it up to any record or time. */
 import type { ReadableLog } from '../index.js'
 import { bag } from '../options/checks.js'
 import { withoutRetry } from './answers.js'
@@ -33,14 +33,14 @@ export type {
 } from './types.js'
 
 /**
- * Archives every synced record of `log` until the archiver is closed. `log` is open for writing, or read-only while another
- * process writes it. Throws ERR_DURLOG_INVALID_ARGUMENT; other failures are the event `error` or `retry`.
+ * Archives every synced record of `log` until the archiver is closed. `log` may be open for writing, or read-only while another
+ * process writes it. Throws ERR_DURLOG_INVALID_ARGUMENT. Reports other failures by the events `error` and `retry`.
  */
 export function archive(log: ReadableLog, options: ArchiveOptions): Archiver {
   return new LogArchiver(log, resolveArchiveOptions(log, options))
 }
 
-/** The histories of an archive, and the objects that a restore can end with. Rejects with ERR_DURLOG_NOT_FOUND. */
+/** Lists the histories of an archive, and the objects at which a restore can end. Rejects with ERR_DURLOG_NOT_FOUND. */
 export async function listArchive(options: ArchiveChoice): Promise<ArchiveSummary> {
   const choice = resolveChoice(bag('listArchive options', options, CHOICE_NAMES) as unknown as ArchiveChoice)
   try {
@@ -50,7 +50,7 @@ export async function listArchive(options: ArchiveChoice): Promise<ArchiveSummar
   }
 }
 
-/** Tries whether a store does what the archive depends on, with a few objects that it removes again. */
+/** Tests whether a store has the properties that the archive depends on. Creates a few objects and removes them again. */
 export async function probeBucket(options: BucketAccess): Promise<ProbeFinding[]> {
   const bucket = resolveBucket(bag('probeBucket options', options, BUCKET_OPTION_NAMES) as unknown as BucketAccess)
   try {

@@ -1,6 +1,6 @@
 /** The names of an archive's objects. docs/ARCHIVE.md describes them. */
 
-/** As in the name of a segment, so that names sort by seq. */
+/** The number of digits of a seq in a name, as in the names of segments: names sort by seq. */
 const DIGITS = 20
 
 export function digitsOf(seq: number): string {
@@ -9,14 +9,14 @@ export function digitsOf(seq: number): string {
 
 /** The names of one history's objects. */
 export class HistoryNames {
-  /** Whole segments, which are never deleted. */
+  /** The folder of whole segments, which are never deleted. */
   readonly log: string
-  /** Parts of segments that were not sealed; deleted when the whole segment is archived. */
+  /** The folder of parts of segments that were not sealed. They are deleted once the whole segment is archived. */
   readonly tail: string
-  /** The highest deleted seq of the tail. */
+  /** The object that holds the boundary: see boundary.ts. */
   readonly boundary: string
 
-  /** `root` is that of the archive. `generation` is 0 for the first history. */
+  /** `root` is the archive's folder. `generation` is 0 for the first history. */
   constructor(root: string, generation: number) {
     const suffix = generation === 0 ? '' : `-${digitsOf(generation)}`
     this.log = `${root}log${suffix}/`
@@ -30,17 +30,17 @@ export function archiveRoot(prefix: string, uuid: string): string {
   return `${prefix}${uuid}/`
 }
 
-/** One object for each history but the first. */
+/** The folder with one object for each history except the first. */
 export function historyFolder(root: string): string {
   return `${root}history/`
 }
 
-/** The positions of cursors. */
+/** The object that holds the positions of cursors. */
 export function cursorsName(root: string): string {
   return `${root}cursors`
 }
 
-/** The first seq in an object's name; undefined for another object. */
+/** The seq at the end of an object's key; undefined if the key has none. */
 export function seqOfKey(key: string): number | undefined {
   const digits = /\/(\d{20})$/.exec(key)?.[1]
   return digits === undefined ? undefined : Number(digits)

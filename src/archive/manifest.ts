@@ -5,11 +5,11 @@ import { digitsOf, HistoryNames, historyFolder, seqOfKey } from './layout.js'
 import { factsOf, type PieceFacts, sha256Of } from './piece.js'
 
 export interface History {
-  /** 0 for the first. */
+  /** The log's generation when the history began; 0 for the first history. */
   generation: number
-  /** The first seq that differs from the parent's. */
+  /** The first seq whose record is not the parent's. */
   from: number
-  /** The generation of the history that it continues; undefined for the first. */
+  /** The generation of the history that this one continues; undefined for the first history. */
   parent: number | undefined
   names: HistoryNames
 }
@@ -21,7 +21,7 @@ export interface PieceEntry {
   bytes: number
 }
 
-/** The histories of an archive, oldest first. The first one needs no object. */
+/** Lists the histories of an archive, oldest first. The first history has no object. */
 export async function listHistories(bucket: Bucket, root: string): Promise<History[]> {
   const first = { generation: 0, from: 0, parent: undefined, names: new HistoryNames(root, 0) }
   const histories: History[] = [first]
@@ -36,7 +36,7 @@ export async function listHistories(bucket: Bucket, root: string): Promise<Histo
   return histories
 }
 
-/** Makes a history known. Returns false if there is another one of that generation. */
+/** Adds a history to the archive, so that restores find it. Throws ConditionFailed if there is a history of that generation. */
 export async function addHistory(bucket: Bucket, root: string, { generation, from, parent }: History): Promise<void> {
   const body = Buffer.from(JSON.stringify({ from, parent }))
   await bucket.put(`${historyFolder(root)}${digitsOf(generation)}`, body, {
@@ -45,7 +45,7 @@ export async function addHistory(bucket: Bucket, root: string, { generation, fro
   })
 }
 
-/** Throws ERR_DURLOG_NOT_FOUND if there is no such history. */
+/** Returns the history of `generation`, by default the newest. Throws ERR_DURLOG_NOT_FOUND if there is no such history. */
 export function chooseHistory(histories: readonly History[], generation: number | undefined): History {
   const found = generation === undefined ? histories.at(-1) : histories.find((one) => one.generation === generation)
   if (found !== undefined) return found
@@ -60,7 +60,6 @@ export function chooseHistory(histories: readonly History[], generation: number 
 export class Manifest {
   readonly history: History
   readonly entries: readonly PieceEntry[]
-  /** All seqs from here on are in the history's own objects. */
   readonly #bucket: Bucket
 
   constructor(bucket: Bucket, history: History, entries: readonly PieceEntry[]) {
@@ -73,13 +72,13 @@ export class Manifest {
     return this.entries.length === 0
   }
 
-  /** Of the piece at `index`. Undefined if it was deleted since it was listed. */
+  /** Reads the facts of the piece at `index`. Undefined if the piece was deleted after it was listed. */
   async facts(index: number): Promise<PieceFacts | undefined> {
     const { key, firstSeq } = this.entries[index] as PieceEntry
     return factsOfKey(this.#bucket, key, firstSeq)
   }
 
-  /** Of the last piece; undefined if there is none. */
+  /** Reads the facts of the last piece; undefined if there is none. */
   async last(): Promise<PieceFacts | undefined> {
     return this.isEmpty ? undefined : this.facts(this.entries.length - 1)
   }
@@ -90,7 +89,7 @@ export async function factsOfKey(bucket: Bucket, key: string, firstSeq: number):
   return object === undefined ? undefined : factsOf(bucket.urlOf(key), firstSeq, object)
 }
 
-/** Lists the pieces of `history`, which begin with those that it has in common with its parents. */
+/** Lists the pieces of `history` that begin before seq `before`. The first of them are shared with the parent histories. */
 export async function listPieces(
   bucket: Bucket,
   histories: readonly History[],
@@ -113,7 +112,7 @@ function toEntries(listed: readonly ListedObject[], before: number): PieceEntry[
   })
 }
 
-/** Both kinds in order, without the parts of archived segments. */
+/** Merges whole segments (`log`) and parts (`tail`) in order, and leaves out the parts of segments that are archived whole. */
 async function merge(bucket: Bucket, log: readonly PieceEntry[], tail: readonly PieceEntry[]): Promise<PieceEntry[]> {
   const merged: PieceEntry[] = []
   let at = 0

@@ -1,4 +1,4 @@
-/** The names, defaults and checks of the options of `archive`. */
+/** The names, defaults and checks of `ArchiveOptions`. */
 import { invalidArgument } from '../errors.js'
 import type { ReadableLog } from '../index.js'
 import { bag, shown, whole } from '../options/checks.js'

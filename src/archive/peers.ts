@@ -3,14 +3,14 @@ import { DurlogError } from '../errors.js'
 
 type Signing = typeof import('aws4fetch')
 
-/** Rejects with ERR_DURLOG_UNSUPPORTED if it is not installed. */
+/** Rejects with ERR_DURLOG_UNSUPPORTED if the package is not installed. */
 export async function loadSigning(): Promise<Signing> {
   try {
     return await import('aws4fetch')
   } catch (cause) {
     throw new DurlogError(
       'ERR_DURLOG_UNSUPPORTED',
-      `durlog/archive needs a package that signs requests: npm install aws4fetch (${(cause as Error).message})`,
+      `durlog/archive needs the package aws4fetch, which signs requests: npm install aws4fetch (${(cause as Error).message})`,
       { cause },
     )
   }

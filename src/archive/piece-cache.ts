@@ -1,4 +1,4 @@
-/** Archived pieces on the local disk, each in a folder that is a log. The least recently used ones are removed. */
+/** A cache of archived pieces on the local disk, each in a folder that is a log. Removes the least recently used pieces. */
 import { mkdtempSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,14 +12,14 @@ export class PieceCache {
   readonly #maxBytes: number
   readonly #isTemporary: boolean
 
-  /** Without `dir` the pieces are in a temporary folder, which `close` removes. */
+  /** Without `dir`, the pieces are in a temporary folder that `close` removes. */
   constructor(dir: string | undefined, maxBytes: number) {
     this.#dir = dir ?? mkdtempSync(join(tmpdir(), 'durlog-archive-'))
     this.#isTemporary = dir === undefined
     this.#maxBytes = maxBytes
   }
 
-  /** The folder of the piece with this checksum; `load` provides its bytes if they are not there. */
+  /** Returns the folder of the piece with this checksum. Calls `load` for its bytes if the cache does not hold the piece. */
   async folderOf({ firstSeq, sha256, bytes }: PieceFacts, load: () => Promise<Buffer>): Promise<string> {
     const folder = join(this.#dir, sha256)
     const name = `${digitsOf(firstSeq)}.seg`
@@ -30,10 +30,10 @@ export class PieceCache {
         const body = await load()
         await this.#makeRoom(body.length)
         await mkdir(this.#dir, { recursive: true, mode: 0o700 })
-        // Another reader may make it at the same time.
+        // A separate folder for each reader: another reader may add the same piece at the same time.
         const making = await mkdtemp(join(this.#dir, `${sha256}.new-`))
         try {
-          // A power cut must not leave a part of the piece under its name.
+          // Synced before the rename, so that a power cut cannot leave an incomplete piece under the final name.
           await writeFile(join(making, name), body, { mode: 0o600, flush: true })
           await rename(making, folder)
         } catch (error) {
@@ -53,7 +53,7 @@ export class PieceCache {
     if (this.#isTemporary) await rm(this.#dir, { recursive: true, force: true })
   }
 
-  /** Removes the pieces that were not used for the longest time, until `bytes` more fit. */
+  /** Removes the least recently used pieces until `bytes` more fit into the cache. */
   async #makeRoom(bytes: number): Promise<void> {
     const found: { folder: string; bytes: number; usedMs: number }[] = []
     for (const name of await readdir(this.#dir).catch(() => [])) {

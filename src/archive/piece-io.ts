@@ -1,11 +1,11 @@
-/** Reads the bytes of a piece, and sends requests. Both run in the thread of an archiver, or in that of the caller. */
+/** Reads the bytes of a piece, and sends requests. Runs in an archiver's worker thread or in the caller's thread. */
 import { createHash } from 'node:crypto'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import http, { type IncomingHttpHeaders } from 'node:http'
 import https from 'node:https'
 import { HEADER_BYTES } from './piece.js'
 
-/** A segment's header and its bytes from `begin` to `end`. */
+/** The location of a piece: the header of the segment file `path`, and its bytes from `begin` to `end`. */
 export interface PieceBytes {
   path: string
   begin: number
@@ -24,7 +24,10 @@ export interface WireAnswer {
   body: Buffer
 }
 
-/** Rejects with the code ESTALE if the file was replaced meanwhile: a file without its name may become another segment. */
+/**
+ * Reads a piece. Rejects with the code ESTALE if the file lost its name meanwhile: durlog may reuse the file of a removed segment
+ * for another one, so the bytes may be those of another segment.
+ */
 export async function readPiece({ path, begin, end }: PieceBytes): Promise<Buffer> {
   const file = await open(path, 'r')
   try {
@@ -50,14 +53,14 @@ function staleError(path: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`ESTALE: the file was replaced, ${path}`), { code: 'ESTALE' })
 }
 
-/** In the thread that calls it. */
+/** Computes the SHA-256 of `bytes` in the calling thread. */
 export function hashNow(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
 
 /**
- * Sends `request` as it is, redirects included: another location or region needs another signature. `fetch` would copy the body
- * several times, which costs seven times the processor time of sending it.
+ * Sends `request` and returns the response. Does not follow redirects, because another location needs another signature. Uses
+ * `http.request`, because `fetch` copies the body several times, which costs seven times as much processor time.
  */
 export function send(
   { method, url, headers }: WireRequest,

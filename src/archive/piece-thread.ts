@@ -1,6 +1,6 @@
 /**
- * Reads, hashes and sends the pieces of one archiver in a thread, so that the caller's event loop does not wait for it. It holds
- * one piece at a time, and is asked one thing at a time.
+ * Reads, hashes and sends the pieces of one archiver in a worker thread, so that this work does not block the caller's event
+ * loop. Holds one piece at a time. Only one call may run at a time.
  */
 import { join } from 'node:path'
 import { AskedThread } from '../streams/asked-thread.js'
@@ -8,17 +8,17 @@ import { HEADER_BYTES, sha256Of } from './piece.js'
 import { type PieceBytes, readPiece, send, type WireAnswer, type WireRequest } from './piece-io.js'
 import type { FromPieceThread, ToPieceThread } from './piece-worker.js'
 
-// A bundle does not have the file.
+// Undefined in a bundle of ES modules, which does not include the file. The work is then done in the caller's thread.
 const WORKER: string | undefined = typeof __dirname === 'string' ? join(__dirname, 'piece-worker.js') : undefined
 
 export class PieceThread {
-  /** Of the piece that is held. */
+  /** The length of the held piece in bytes. */
   length = 0
   #thread: AskedThread<ToPieceThread, FromPieceThread> | undefined
-  /** Without a thread. */
+  /** The held piece if there is no worker thread. */
   #held: Buffer | undefined
 
-  /** Reads a piece, in place of the one that is held. Returns its SHA-256. */
+  /** Reads a piece, which replaces the held one. Returns its SHA-256. */
   async read(piece: PieceBytes): Promise<string> {
     this.length = HEADER_BYTES + piece.end - piece.begin
     this.#start()
@@ -28,13 +28,13 @@ export class PieceThread {
     return sha256Of(this.#held)
   }
 
-  /** The bytes of the piece that is held. */
+  /** Returns the bytes of the held piece. */
   async bytes(): Promise<Buffer> {
     if (this.#thread === undefined) return this.#held as Buffer
     return toBuffer((await this.#ask<'bytes'>({ kind: 'bytes' })).bytes)
   }
 
-  /** Sends `request` with the piece that is held. Rejects with the reason why there is no answer. */
+  /** Sends `request` with the held piece as its body. Rejects if there is no response. */
   async send(request: WireRequest, signal: AbortSignal): Promise<WireAnswer> {
     if (this.#thread === undefined) return send(request, this.#held, signal)
     signal.throwIfAborted()
@@ -75,7 +75,7 @@ export class PieceThread {
   }
 }
 
-/** A Buffer arrives from another thread as a plain array of bytes. */
+/** Converts bytes from another thread: a Buffer that is posted arrives as a Uint8Array. */
 function toBuffer({ buffer, byteOffset, length }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, length)
 }

@@ -1,4 +1,4 @@
-/** The thread of an archiver: it holds one piece at a time. */
+/** The program of an archiver's worker thread, which holds one piece at a time. */
 import { parentPort } from 'node:worker_threads'
 import { hashNow, type PieceBytes, readPiece, send, type WireAnswer, type WireRequest } from './piece-io.js'
 
@@ -20,7 +20,7 @@ let sending = new AbortController()
 
 async function answerTo(message: Exclude<ToPieceThread, { kind: 'abort' }>): Promise<FromPieceThread> {
   if (message.kind === 'read') {
-    // Frees the piece before it, which may be as large.
+    // Frees the previous piece before the next one is read: both may be large.
     held = Buffer.alloc(0)
     held = await readPiece(message.piece)
     return { kind: 'read', sha256: hashNow(held) }

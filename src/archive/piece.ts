@@ -1,20 +1,23 @@
-/** A piece: a segment's header and a range of its frames, which by itself is a segment. Every object of a history is one. */
+/**
+ * A piece: a segment's header and a range of its frames, which together form a valid segment. Every object in the folders of a
+ * history is a piece.
+ */
 import { webcrypto } from 'node:crypto'
 import { DurlogError } from '../errors.js'
 import type { Metadata, StoredObject } from './bucket.js'
 import type { ArchivedPoint } from './types.js'
 
-/** Of a segment. */
+/** The length of a segment's header. */
 export const HEADER_BYTES = 4096
 
 export interface PieceFacts extends ArchivedPoint {
   /** The log's generation when the piece was stored. */
   generation: number
-  /** SHA-256 of the body. */
+  /** The SHA-256 of the body, in hexadecimal. */
   sha256: string
-  /** That of the piece before it; '' for the first. */
+  /** The SHA-256 of the previous piece; '' for the first piece. */
   previous: string
-  /** The encoding of the streams whose main log it belongs to; undefined for any other log. */
+  /** If the log is the main log of a folder of streams: the encoding of the streams. Otherwise undefined. */
   streams: string | undefined
 }
 
@@ -34,7 +37,10 @@ export function toMetadata(facts: PieceFacts): Metadata {
   }
 }
 
-/** Throws ERR_DURLOG_DESTINATION_OTHER if the object was not stored by durlog, and ERR_DURLOG_VERSION. */
+/**
+ * Reads the facts of a piece from its metadata. Throws ERR_DURLOG_DESTINATION_OTHER if durlog did not store the object, and
+ * ERR_DURLOG_VERSION if a newer durlog did.
+ */
 export function factsOf(url: string, firstSeq: number, { size, metadata }: StoredObject): PieceFacts {
   const { version, last, records, oldest, newest, generation, sha256, previous = '', streams } = metadata
   if (version !== undefined && version !== VERSION)
@@ -60,14 +66,14 @@ export function factsOf(url: string, firstSeq: number, { size, metadata }: Store
   }
 }
 
-/** Of a worker thread: the caller's thread does not wait for it. */
+/** Computes the SHA-256 of `body` in a worker thread, so that the caller's thread is not blocked. */
 export async function sha256Of(body: Uint8Array): Promise<string> {
   return Buffer.from(await webcrypto.subtle.digest('SHA-256', body as Uint8Array<ArrayBuffer>)).toString('hex')
 }
 
 /**
- * The offset of the frame of `seq` in a piece that begins with seq `first`; the end of the frames if they end before `seq`.
- * Undefined if `seq` is inside a void. Does not check the frames.
+ * Returns the offset of the frame of `seq` in a piece that begins with seq `first`. If the frames end before `seq`, returns the
+ * offset of their end. Undefined if `seq` is inside a void. Does not verify the frames.
  */
 export function offsetOfSeq(piece: Buffer, first: number, seq: number): number | undefined {
   let offset = HEADER_BYTES

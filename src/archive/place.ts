@@ -1,4 +1,4 @@
-/** Decides where archiving continues, by comparing the archive's last piece with the log. */
+/** Determines the record with which archiving continues, by comparing the archive's last piece with the log. */
 import { DurlogError, isCode } from '../errors.js'
 import type { Log, ReadableLog, ReadOnlyLog } from '../index.js'
 import { gapError } from '../ship/start.js'
@@ -12,27 +12,30 @@ export interface Place {
   history: History
   /** The first seq that is not archived. */
   next: number
-  /** The first seq that is in no whole segment of the archive. */
+  /** The first seq that is not in a whole segment of the archive. */
   unit: number
-  /** SHA-256 of the last archived segment before `unit`, and of the last piece. */
+  /** The SHA-256 of the last piece before `unit`. */
   unitPrevious: string
+  /** The SHA-256 of the last piece. */
   previous: string
-  /** Nothing was archived. */
+  /** Whether the archive holds no piece. */
   isEmpty: boolean
-  /** The history is not known to restores yet: make it so after its first piece is stored. */
+  /** Whether restores cannot find the history yet: call `addHistory` after its first piece is stored. */
   isNew: boolean
 }
 
 /**
+ * Finds the place at which archiving continues:
+ *
  * | the archive's last piece | result |
  * |---|---|
- * | none; the cursor `position` is after the log's first record | ERR_DURLOG_DESTINATION_MISSING |
- * | none | begin with the log's first record |
- * | in the log, with the same bytes; or directly before the log's first | continue after it |
- * | further before the log's first | ERR_DURLOG_DESTINATION_GAP |
- * | not in the log, or with other bytes; the log has been cut since it was stored | begin a new history with the first piece that differs |
- * | the same, without a cut: at or above the log's end | ERR_DURLOG_DESTINATION_AHEAD |
- * | the same, without a cut: in the log | ERR_DURLOG_DESTINATION_OTHER |
+ * | there is none, and the cursor's `position` is after the log's first record | ERR_DURLOG_DESTINATION_MISSING |
+ * | there is none, and the cursor is at the log's first record | begin with the log's first record |
+ * | the log holds it with the same bytes, or it ends directly before the log's first record | continue after it |
+ * | it ends further before the log's first record | ERR_DURLOG_DESTINATION_GAP |
+ * | otherwise, if the log was cut after the piece was stored | begin a new history with the first piece that differs |
+ * | otherwise, if the piece ends at or after the log's end | ERR_DURLOG_DESTINATION_AHEAD |
+ * | otherwise | ERR_DURLOG_DESTINATION_OTHER |
  */
 export async function findPlace(
   bucket: Bucket,
@@ -45,7 +48,7 @@ export async function findPlace(
   const history = histories.at(-1) as History
   const manifest = await listPieces(bucket, histories, history)
   const last = await manifest.last()
-  // This follows `last`, because another archiver of the same log may have stored its newest record just now.
+  // Refresh after reading `last`: another archiver of the same log may have just stored a record that `log` does not know yet.
   if (log.readOnly) await log.refresh()
   if (last === undefined) {
     if (position > log.firstSeq) throw missingError(bucket.urlOf(root))
@@ -78,7 +81,7 @@ async function placeAfter(manifest: Manifest, last: PieceFacts, history: History
   }
 }
 
-/** The first seq of the history's own objects. It has no whole segment. */
+/** The first seq of the history's own objects, for a history without a whole segment. */
 function firstOwn({ entries, history }: Manifest, last: PieceFacts): number {
   if (history.parent !== undefined) return history.from
   return entries[0]?.firstSeq ?? last.firstSeq
@@ -92,7 +95,7 @@ async function fork(
   manifest: Manifest,
   root: string,
 ): Promise<Place> {
-  // A piece that differs is followed only by pieces that differ.
+  // A binary search is possible, because all pieces after a piece that differs also differ.
   let low = 0
   let high = manifest.entries.length - 1
   while (low < high) {
@@ -107,16 +110,16 @@ async function fork(
   const { generation } = log
   const names = new HistoryNames(root, generation)
   const history = { generation, from, parent: manifest.history.generation, names }
-  // An archiver may have stored them and been killed before it made the history known.
+  // An archiver may have stored pieces of this history and died before it added the history to the archive.
   const own = await listPieces(bucket, [manifest.history], { ...history, parent: undefined })
   const sha256 = before?.sha256 ?? ''
   const place = { history, next: from, unit: from, unitPrevious: sha256, previous: sha256, isEmpty: false, isNew: true }
   if (own.isEmpty) return place
   await addHistory(bucket, root, history)
-  throw new SegmentGone('an interrupted archiver had begun this history')
+  throw new SegmentGone('an archiver that was interrupted had already begun this history')
 }
 
-/** Whether the log holds the piece at `index`, as far as it was not trimmed. */
+/** Whether the log holds the same bytes as the piece at `index`, apart from records that were trimmed. */
 async function isSame(
   bucket: Bucket,
   log: ReadableLog,
@@ -135,13 +138,13 @@ async function isSame(
   const found = await segments
     .read(local, { seq, endSeq: lastSeq + 1, maxBytes: Number.MAX_SAFE_INTEGER })
     .catch((error: unknown) => {
-      // No frame begins with this seq.
+      // In the log, no frame begins with `seq`.
       if (isCode(error, 'ERR_DURLOG_INVALID_ARGUMENT')) return undefined
       throw error
     })
   if (found === undefined || found.facts.lastSeq !== lastSeq) return false
   if (seq === firstSeq) return found.facts.sha256 === sha256
-  // The beginning of the piece was trimmed.
+  // The log's records at the beginning of the piece were trimmed: compare the rest.
   const stored = await bucket.get((manifest.entries[index] as { key: string }).key)
   const offset = stored === undefined ? undefined : offsetOfSeq(stored.body, firstSeq, seq)
   if (stored === undefined || offset === undefined) return false
@@ -154,17 +157,17 @@ function differs(log: ReadableLog, last: PieceFacts): DurlogError {
   if (last.lastSeq >= log.nextSeq)
     return new DurlogError(
       'ERR_DURLOG_DESTINATION_AHEAD',
-      `the archive holds record ${last.lastSeq}, and the log ends before ${log.nextSeq}: it is an older copy, or another archiver is ahead of it. Nothing is overwritten; restore from the archive, or use another prefix`,
+      `the archive holds record ${last.lastSeq}, but the log's next seq is ${log.nextSeq}: the log is an older copy, or another copy of it is archived there. Nothing is overwritten; restore from the archive, or use another prefix`,
     )
   return new DurlogError(
     'ERR_DURLOG_DESTINATION_OTHER',
-    `the archive's records ${last.firstSeq} to ${last.lastSeq} are not the ones that the log holds, and the log was not truncated since: another copy of the log is archived there. Nothing is overwritten; use another prefix for this copy`,
+    `the archive's records ${last.firstSeq} to ${last.lastSeq} differ from the log's, and the log was not truncated after they were archived: another copy of the log is archived there. Nothing is overwritten; use another prefix for this copy`,
   )
 }
 
 function missingError(url: string): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_DESTINATION_MISSING',
-    `${url} is empty, but records of this log were archived: check the bucket and the prefix. To begin a new archive, remove the log's cursor (durlog cursors DIR --remove archive)`,
+    `${url} is empty, but records of this log were archived before: check the bucket and the prefix. To begin a new archive, remove the log's cursor (durlog cursors DIR --remove archive)`,
   )
 }

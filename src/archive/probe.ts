@@ -1,4 +1,4 @@
-/** Checks that a store does what the archive depends on: conditional writes above all. */
+/** Checks that a store has the properties that the archive depends on, above all conditional writes. */
 import { randomUUID } from 'node:crypto'
 import { DurlogError } from '../errors.js'
 import { ConditionFailed, StoreFailure } from './answers.js'
@@ -7,7 +7,7 @@ import { sha256Of } from './piece.js'
 import type { ProbeFinding } from './types.js'
 
 const RACERS = 32
-/** A store whose check and write are two steps passes some races. */
+/** Races are repeated, because a store that checks the condition and writes in two steps passes some of them. */
 const RACES = 4
 const BODY_BYTES = 1024
 
@@ -54,7 +54,7 @@ class Probe {
       return 'stored'
     } catch (error) {
       if (error instanceof ConditionFailed) return 'condition failed'
-      // Allowed while another write is in progress. Any other failure says nothing about the store's conditions.
+      // 409 is allowed while another write is in progress. Other failures do not show whether the store supports conditions.
       if (error instanceof StoreFailure && error.status === 409) return 'busy'
       throw error
     }
@@ -85,7 +85,7 @@ class Probe {
     this.#addRace(`of ${RACERS} writes with the same ETag at once, exactly one succeeds`, winners)
   }
 
-  /** Writes an object several times at once; returns the contents of the writes that succeeded. */
+  /** Makes several concurrent writes of one object. Returns the contents of the writes that succeeded. */
   async #race(key: string, condition: Condition): Promise<string[]> {
     const texts = Array.from({ length: RACERS }, (_, at) => `${at} `)
     const results = await Promise.all(texts.map((text) => this.#put(key, text, condition)))
@@ -140,18 +140,18 @@ class Probe {
   }
 }
 
-/** Tries the store with a few objects below `folder`, and removes them. */
+/** Tests the store with a few objects below `folder`, and removes them afterwards. */
 export async function probeStore(bucket: Bucket, folder: string): Promise<ProbeFinding[]> {
   return new Probe(bucket, `${folder}probe/${randomUUID()}/`).run()
 }
 
-/** Throws ERR_DURLOG_DESTINATION_REFUSED if the store must not be used. */
+/** Throws ERR_DURLOG_DESTINATION_REFUSED if the store fails a check. */
 export async function checkStore(bucket: Bucket, folder: string): Promise<void> {
   const failed = (await probeStore(bucket, folder)).filter(({ ok }) => !ok)
   if (failed.length === 0) return
   const list = failed.map(({ check, found }) => `${check}: ${found}`).join('; ')
   throw new DurlogError(
     'ERR_DURLOG_DESTINATION_REFUSED',
-    `${bucket.urlOf('')} is not safe for an archive. Expected, and found: ${list}. Use another store, or a newer version of it`,
+    `${bucket.urlOf('')} is not safe for an archive. Failed checks, each with the result: ${list}. Use another store, or a newer version of this one`,
   )
 }

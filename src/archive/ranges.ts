@@ -1,15 +1,15 @@
-/** Reads objects one after the other, with several range requests in flight. */
+/** Reads objects in order, with several range requests in flight. */
 import type { Bucket, StoredObject } from './bucket.js'
 import type { PieceEntry } from './manifest.js'
 
 const RANGE_BYTES = 8 * 2 ** 20
-/** The ranges that are requested in advance; each is in memory until it is used. */
+/** The number of ranges that are requested in advance. Each is in memory until the caller has used it. */
 const IN_FLIGHT = 8
 
 export interface PieceRange {
   entry: PieceEntry
   offset: number
-  /** Undefined if the object was deleted since it was listed. */
+  /** Undefined if the object was deleted after it was listed. */
   object: StoredObject | undefined
   isLast: boolean
 }
@@ -28,7 +28,7 @@ function* requestsFor(entries: readonly PieceEntry[]): Generator<Request> {
   }
 }
 
-/** The ranges of `entries` in order. */
+/** Yields the ranges of `entries` in order. */
 export async function* readRanges(bucket: Bucket, entries: readonly PieceEntry[]): AsyncGenerator<PieceRange> {
   const waiting: { request: Request; answer: Promise<StoredObject | undefined> }[] = []
   const requests = requestsFor(entries)
@@ -38,7 +38,7 @@ export async function* readRanges(bucket: Bucket, entries: readonly PieceEntry[]
       if (next.done === true) return
       const { entry, offset, length } = next.value
       const answer = bucket.get(entry.key, { offset, length })
-      // It is awaited later; a failure before that is not unhandled.
+      // Awaited later: a rejection before that must not count as unhandled.
       answer.catch(() => {})
       waiting.push({ request: next.value, answer })
     }

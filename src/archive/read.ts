@@ -1,4 +1,4 @@
-/** Reads records of an archive, and then those of the log. */
+/** Reads records of an archive, then the newer records of the log. */
 import { DurlogError } from '../errors.js'
 import { type LogRecord, open, type ReadableLog } from '../index.js'
 import { gapError } from '../ship/start.js'
@@ -13,9 +13,10 @@ import { damaged } from './restore-plan.js'
 import type { ReadArchiveOptions } from './types.js'
 
 /**
- * Iterates over the records of an archive from `from` to before `to`. With `log`, which is the archived log, only records that the
- * log has trimmed come from the archive. Rejects with ERR_DURLOG_NOT_FOUND, ERR_DURLOG_OUT_OF_RANGE (the archive begins later),
- * ERR_DURLOG_CORRUPT (a checksum), ERR_DURLOG_DESTINATION_GAP and the like, or as a reader of the log does.
+ * Iterates over the records of an archive from seq `from` to before `to`. With `log`, the archived log, only records that the
+ * log has trimmed are read from the archive. Fails with ERR_DURLOG_NOT_FOUND, ERR_DURLOG_OUT_OF_RANGE (the archive begins after
+ * `from`), ERR_DURLOG_CORRUPT (a checksum differs), ERR_DURLOG_DESTINATION_GAP or another destination error, or as a reader of
+ * the log does.
  */
 export async function* readArchive(options: ReadArchiveOptions): AsyncGenerator<LogRecord, void, undefined> {
   const resolved = resolveRead(options)
@@ -49,7 +50,7 @@ async function* records(resolved: ResolvedRead): AsyncGenerator<LogRecord, void,
         }
         return
       } catch (error) {
-        // The log was trimmed up to a later record while it was read.
+        // If the log was trimmed beyond `next` while it was read, continue from the archive.
         if (!(error instanceof DurlogError) || error.code !== 'ERR_DURLOG_OUT_OF_RANGE' || next >= log.firstSeq)
           throw error
       }
@@ -82,11 +83,11 @@ class ArchiveReader {
     return (await this.#list()).entries[0]?.firstSeq ?? 0
   }
 
-  /** The piece that holds `seq`; undefined if the archive ends before it, unless it `mustExist`. */
+  /** Returns the piece that holds `seq`. If the archive ends before `seq`, throws if it `mustExist`; otherwise returns undefined. */
   async find(seq: number, mustExist: boolean): Promise<LocalFolder | undefined> {
     const known = this.#manifest === undefined ? undefined : await this.#open(this.#manifest, seq)
     if (known !== undefined) return known
-    // Pieces were added, or merged, since they were listed.
+    // Pieces may have been added or merged after they were listed: list them again.
     const manifest = await this.#list()
     const found = await this.#open(manifest, seq)
     if (found !== undefined || !mustExist) return found

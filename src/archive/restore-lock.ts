@@ -1,4 +1,4 @@
-/** Keeps two restores from writing to one folder: a small log in the folder, which the restore has open, has the lock. */
+/** Prevents two restores from writing to one folder: each must open a small log in the folder, whose lock is exclusive. */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DurlogError, isCode } from '../errors.js'
@@ -24,15 +24,15 @@ export class RestoreLock {
       const { ownerPid } = error
       throw new DurlogError(
         'ERR_DURLOG_LOCKED',
-        `${ownerPid === undefined ? 'another process' : `process ${ownerPid}`} restores into ${folder} now: wait until it ends, or use another folder`,
+        `${ownerPid === undefined ? 'another process' : `process ${ownerPid}`} is restoring into ${folder}: wait until it ends, or use another folder`,
         { path: folder, ...(ownerPid !== undefined && { ownerPid }) },
       )
     }
   }
 
   async release(): Promise<void> {
-    // Before the lock is free, so that no lock of another restore is removed. Windows removes no file that is open: there the files
-    // stay, and do no harm.
+    // Removed before the lock is released, so that the log of another restore is never removed. Windows does not remove open files:
+    // there they stay, which is harmless.
     await rm(this.#path, { recursive: true, force: true }).catch(() => {})
     await this.#log.close().catch(() => {})
   }

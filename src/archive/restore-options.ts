@@ -1,4 +1,4 @@
-/** The names, defaults and checks of the options of `restoreArchive`. */
+/** The names, defaults and checks of the options of `listArchive`, `restoreArchive` and `readArchive`. */
 import { invalidArgument } from '../errors.js'
 import type { ReadableLog } from '../index.js'
 import { checkSignal } from '../options/abort-signal.js'
@@ -55,7 +55,7 @@ export function resolveRestore(options: unknown): ResolvedRestore {
   if (typeof onProgress !== 'function') throw invalidArgument(`onProgress must be a function; got ${shown(onProgress)}`)
   const follow = flag('follow', given.follow, false)
   if (follow && (to !== undefined || until !== undefined))
-    throw invalidArgument('follow excludes to and until, because it does not end')
+    throw invalidArgument('follow cannot be combined with to or until: a restore that follows does not end')
   return {
     ...resolveChoice(given),
     to: to ?? Number.POSITIVE_INFINITY,
@@ -92,7 +92,8 @@ export function resolveRead(options: unknown): ResolvedRead {
   if (from !== undefined) checkSeq('from', from)
   if (to !== undefined) checkSeq('to', to)
   const follow = flag('follow', given.follow, false)
-  if (follow && log === undefined) throw invalidArgument('follow needs log, whose new records it waits for')
+  if (follow && log === undefined)
+    throw invalidArgument('follow needs the option log, because it waits for new records of that log')
   const { dir, maxBytes } = bag('cache', given.cache, ['dir', 'maxBytes'])
   return {
     ...resolveChoice(given),

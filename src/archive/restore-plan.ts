@@ -1,4 +1,4 @@
-/** Which pieces a restore reads, how they follow each other, and where the restored log ends. */
+/** Determines the pieces that a restore reads, checks that they follow each other, and finds the end of the restored log. */
 import { DurlogError } from '../errors.js'
 import { findExtent } from '../extent.js'
 import { StoreFailure } from './answers.js'
@@ -7,7 +7,7 @@ import type { Manifest, PieceEntry } from './manifest.js'
 import type { PieceFacts } from './piece.js'
 import type { ResolvedRestore } from './restore-options.js'
 
-/** The entries that hold records from `next` on, up to the last wanted one. */
+/** Returns the pieces that hold the records from `next` on, up to the end of the restore. */
 export async function wantedPieces(
   manifest: Manifest,
   next: number,
@@ -31,12 +31,12 @@ export async function wantedPieces(
   const wanted = from === -1 ? [] : entries.slice(from, end)
   const [first] = wanted
   if (first === undefined || first.firstSeq >= next) return wanted
-  // The first one may have been restored as a whole.
+  // All records of the first piece may already be restored.
   const facts = await manifest.facts(from)
   return facts === undefined || facts.lastSeq < next ? wanted.slice(1) : wanted
 }
 
-/** The last seq up to `end` at which no batch is divided. */
+/** Returns the highest seq up to `end` at which the log can end without dividing a batch. */
 export async function endOfBatches(dir: string, segment: number, end: number): Promise<number> {
   const query = { offset: 0, seq: segment, endSeq: end, maxBytes: Number.MAX_SAFE_INTEGER }
   return (await findExtent(dir, `${digitsOf(segment)}.seg`, query)).nextSeq
@@ -48,7 +48,10 @@ export async function factsBefore(manifest: Manifest, entry: PieceEntry): Promis
   return at <= 0 ? undefined : manifest.facts(at - 1)
 }
 
-/** Whether `before` is the piece that `facts` names as the one before it. A piece that is not used as a whole need not be. */
+/**
+ * Whether the piece `facts` follows the piece `before`: it must contain the checksum of that piece. True without this check if
+ * `before` is unknown, or if the two pieces overlap.
+ */
 export function follows(facts: PieceFacts, before: PieceFacts | undefined): boolean {
   return before === undefined || before.lastSeq >= facts.firstSeq || facts.previous === before.sha256
 }
@@ -56,7 +59,7 @@ export function follows(facts: PieceFacts, before: PieceFacts | undefined): bool
 export function damaged(url: string): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_CORRUPT',
-    `${url} is not what was archived: its checksum, or that of the object before it, differs`,
+    `${url} is damaged: its checksum, or the checksum of the previous object, differs`,
     { path: url },
   )
 }

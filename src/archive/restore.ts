@@ -1,4 +1,4 @@
-/** Restores a log from an archive: the segments' own bytes, to the end, to a seq or to a moment. */
+/** Restores a log from an archive, byte for byte: up to its end, to a seq or to a time. */
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,10 +26,10 @@ import { Segments } from './segments.js'
 import { makeCatalog, streamsLog } from './streams-folder.js'
 import type { RestoreArchiveOptions, RestoreArchiveReport } from './types.js'
 
-/** A gap or a broken chain counts after this many listings that show it: objects are merged meanwhile. */
+/** A gap is reported after this many consecutive listings that show it, because an archiver may be merging objects. */
 const DOUBTS = 3
 
-/** The properties that a continued restore must have in common with the first run. */
+/** The properties of an unfinished restore, which a run that continues it must share. */
 interface Mark {
   archive: string
   generation: number
@@ -39,19 +39,20 @@ interface Mark {
 }
 
 /**
- * Restores the log that was archived in a bucket into the folder `dir`, which is empty, new, or holds an unfinished restore of
- * the same archive. Resolves after every record is on the device. Rejects with ERR_DURLOG_NOT_EMPTY, ERR_DURLOG_NOT_FOUND,
- * ERR_DURLOG_CORRUPT (a checksum), ERR_DURLOG_DESTINATION_GAP and the like, or as `open` does.
+ * Restores an archived log into the folder `dir`, which must be new, be empty, or hold an unfinished restore of the same archive.
+ * Resolves once every record is on the device. Rejects with ERR_DURLOG_NOT_EMPTY, ERR_DURLOG_NOT_FOUND, ERR_DURLOG_CORRUPT (a
+ * checksum differs), ERR_DURLOG_DESTINATION_GAP or another destination error, or as `open` does.
  */
 export async function restoreArchive(dir: string | URL, options: RestoreArchiveOptions): Promise<RestoreArchiveReport> {
   return new ArchiveRestore(resolveDir(dir), resolveRestore(options)).run()
 }
 
 export class ArchiveRestore {
-  /** The folder that the caller named; the log is in it or, of streams, in a folder of it. */
+  /** The folder that the caller passed. */
   readonly #folder: string
+  /** The folder of the log: `#folder`, or a folder in it if the log is the main log of streams. */
   #dir: string
-  /** The encoding of the streams whose main log is restored. */
+  /** The encoding of the streams whose main log is restored; undefined for any other log. */
   #streams: string | undefined
   readonly #options: ResolvedRestore
   readonly #bucket: Bucket
@@ -59,10 +60,11 @@ export class ArchiveRestore {
   #files: RestoredFiles | undefined
   #chosen: ChosenArchive | undefined
   #bytes = 0
-  /** The piece before the next one; undefined if it is not known. */
+  /** The last restored piece; undefined if it is unknown. */
   #last: PieceFacts | undefined
+  /** The number of consecutive listings that showed a gap. */
   #doubts = 0
-  /** Everything that was archived at some moment is restored, and the restore continues. */
+  /** Whether a restore with `follow` has caught up once: from then on, other processes may read the restored log. */
   #isReplica = false
 
   constructor(dir: string, options: ResolvedRestore) {
@@ -75,10 +77,10 @@ export class ArchiveRestore {
     enterFolder(this.#folder)
     const lock = await RestoreLock.take(this.#folder)
     try {
-      // Another restore may have finished just now.
+      // Checked again with the lock: another restore may have finished meanwhile.
       const before = enterFolder<Mark>(this.#folder)
       while (!(await this.#attempt(before))) {
-        // Again, after a pause.
+        // #attempt has waited: try again.
       }
       return await this.#finish(before !== undefined)
     } catch (error) {
@@ -89,7 +91,7 @@ export class ArchiveRestore {
     }
   }
 
-  /** Returns whether everything is restored. */
+  /** Makes one attempt. Returns whether the restore is complete; waits before it returns false. */
   async #attempt(before: Mark | undefined): Promise<boolean> {
     const { signal, follow, pollMs, retryForMs } = this.#options
     try {
@@ -138,14 +140,14 @@ export class ArchiveRestore {
     this.#streams = last?.streams
     if (this.#streams !== undefined) this.#dir = streamsLog(this.#folder)
     mkdirSync(this.#dir, { recursive: true, mode: 0o700 })
-    // An earlier run may have ended before that.
+    // An earlier run may have died before it made the log.
     if (!existsSync(join(this.#dir, 'cuts'))) await this.#makeLog({ uuid, firstSeq: mark.first, generation: mark.cuts })
     this.#files = await RestoredFiles.open(this.#dir, mark.first)
     this.#isReplica = this.#options.follow && before !== undefined
     return this.#files
   }
 
-  /** Makes the files of a log that are not segments. */
+  /** Makes the files of the log other than its segments. */
   async #makeLog(identity: { uuid: string; firstSeq: number; generation: number }): Promise<void> {
     const log = await openRestored(this.#dir, identity, {
       segmentBytes: 65_536,
@@ -161,7 +163,8 @@ export class ArchiveRestore {
     if (first === undefined) return
     const total = this.#bytes + entries.reduce((sum, { bytes }) => sum + bytes, 0)
     const report = (): void => this.#options.onProgress(this.#bytes, total)
-    // Others may read a replica: a piece is checked before it is written. A piece whose beginning is there is checked as well.
+    // Other processes may read a replica, so its pieces are checked before they are written. A piece whose beginning is already
+    // restored is checked first too.
     const checked = this.#isReplica ? entries : first.firstSeq < files.next ? [first] : []
     this.#last = undefined
     for (const entry of checked) {
@@ -201,7 +204,7 @@ export class ArchiveRestore {
     this.#pauses.succeeded()
   }
 
-  /** Adds the records of a piece that were not restored before. */
+  /** Checks a piece, then adds those of its records that are not restored yet. */
   async #addChecked(files: RestoredFiles, entry: PieceEntry, manifest: Manifest): Promise<void> {
     const object = await this.#bucket.get(entry.key)
     if (object === undefined) throw new StoreFailure(`${entry.key} was deleted: the archive has changed`)
@@ -215,19 +218,19 @@ export class ArchiveRestore {
     await this.#end(files, facts, manifest)
   }
 
-  /** The facts of a piece whose bytes have the checksum `sha256`. */
+  /** Returns the facts of a piece. Throws if its checksum is not `sha256`, or if it does not follow the previous piece. */
   async #check(entry: PieceEntry, object: StoredObject, sha256: string, manifest: Manifest): Promise<PieceFacts> {
     const url = this.#bucket.urlOf(entry.key)
     const facts = factsOf(url, entry.firstSeq, { ...object, size: entry.bytes })
     if (facts.sha256 !== sha256) throw damaged(url)
     if (follows(facts, this.#last ?? (await factsBefore(manifest, entry)))) return facts
-    // The parts before it may have been merged since they were listed.
+    // The parts before this piece may have been merged into a segment after they were listed.
     const { manifest: newer } = await chooseArchive(this.#bucket, this.#options)
     if (follows(facts, await factsBefore(newer, entry))) return facts
     throw damaged(url)
   }
 
-  /** Throws `error` if several listings in a row lead to it, and an error that leads to another listing until then. */
+  /** Throws `error` if DOUBTS consecutive listings lead to it. Before that, throws a StoreFailure, which leads to another listing. */
   #doubt(error: DurlogError): never {
     if (++this.#doubts >= DOUBTS) throw error
     throw new StoreFailure(error.message)
@@ -236,7 +239,7 @@ export class ArchiveRestore {
   #truncatedError(generation: number): DurlogError {
     return new DurlogError(
       'ERR_DURLOG_DESTINATION_OTHER',
-      `the log was truncated: the archive has a new history, of generation ${generation}. Restore it into another folder`,
+      `the log was truncated, so the archive has a new history of generation ${generation}: restore that history into another folder`,
     )
   }
 
@@ -269,7 +272,7 @@ export class ArchiveRestore {
     }
   }
 
-  /** Removes the records after the last wanted one, which is in the same piece, and a batch that it does not end. */
+  /** Removes the records at or after `to` or `until`, which the last piece may hold, and a batch that this would divide. */
   async #cut(log: Log): Promise<void> {
     const { to, untilMs } = this.#options
     let next = Math.min(log.nextSeq, to)
@@ -280,7 +283,7 @@ export class ArchiveRestore {
     if (next <= log.firstSeq)
       throw new DurlogError(
         'ERR_DURLOG_NOT_FOUND',
-        `the archive begins with record ${log.firstSeq}: neither it nor a whole batch is before the end of the restore`,
+        `the archive begins with record ${log.firstSeq}, and no whole batch is before the requested end of the restore: use a later end`,
       )
     await log.truncateAfter(next - 1)
   }

@@ -1,4 +1,4 @@
-/** The segment files of a log that is being restored. Pieces with the same header become one file again. */
+/** The segment files of a log that is being restored. Consecutive pieces with the same header are joined into one file. */
 import { readdirSync } from 'node:fs'
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,15 +11,15 @@ const SEGMENT_NAME = /^(\d{20})\.seg$/
 
 export class RestoredFiles {
   readonly #dir: string
-  /** The seq of the next record. */
+  /** The seq of the next record to restore. */
   next: number
-  /** Of the file before the one that is being written. */
+  /** The sync of the previous file. */
   #syncing: Promise<void> = Promise.resolve()
   #file: FileHandle | undefined
   #firstSeq = -1
   #header: Buffer = Buffer.alloc(0)
   #end = 0
-  /** Where the piece begins that is being written; a new file if it is 0. */
+  /** The offset in the file at which the current piece begins; 0 if the piece began the file. */
   #pieceAt = 0
 
   private constructor(dir: string, firstSeq: number) {
@@ -28,8 +28,8 @@ export class RestoredFiles {
   }
 
   /**
-   * Continues in a folder that may hold files of an earlier restore; they count up to the first frame that is not whole. Only the
-   * last two may have such a frame.
+   * Opens a folder that may hold files of an earlier restore. Keeps their bytes up to the first frame that is not whole. Only the
+   * last two files may have such a frame.
    */
   static async open(dir: string, firstSeq: number): Promise<RestoredFiles> {
     const files = new RestoredFiles(dir, firstSeq)
@@ -51,7 +51,7 @@ export class RestoredFiles {
     this.next = firstSeq
     const name = `${digitsOf(firstSeq)}.seg`
     const query = { offset: 0, seq: firstSeq, endSeq: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER }
-    // A file without a whole header holds nothing yet.
+    // A file without a whole header holds no records.
     const extent = await findExtent(this.#dir, name, query).catch(() => undefined)
     const path = this.#pathOf(firstSeq)
     if (extent === undefined || extent.nextSeq === firstSeq) return await rm(path)
@@ -64,7 +64,7 @@ export class RestoredFiles {
     this.next = extent.nextSeq
   }
 
-  /** Begins a piece whose first frame is that of `next`. */
+  /** Begins a piece whose first frame is the frame of `next`. */
   async begin(header: Buffer): Promise<void> {
     this.#pieceAt = this.#end
     if (this.#file !== undefined && this.#header.equals(header)) return
@@ -85,7 +85,7 @@ export class RestoredFiles {
     }
   }
 
-  /** The piece is complete; the next one begins with `next`. Records from there on are removed. */
+  /** Ends the piece; the next one begins with seq `next`. If the piece `isLonger`, removes its records from `next` on. */
   async end(next: number, isLonger: boolean): Promise<void> {
     this.next = next
     this.#pieceAt = this.#end
@@ -97,7 +97,7 @@ export class RestoredFiles {
     this.#end = this.#pieceAt = beginOffset
   }
 
-  /** Removes what was written of a piece that did not end. */
+  /** Removes the bytes of a piece that did not end. */
   async undo(): Promise<void> {
     const file = this.#file
     if (file === undefined || this.#end === this.#pieceAt) return
@@ -126,14 +126,14 @@ export class RestoredFiles {
     await this.#syncing.catch(() => {})
   }
 
-  /** Syncs the file while the next one is written. */
+  /** Begins to sync the file, which then runs while the next file is written. Awaits the sync of the previous file. */
   async #finishFile(): Promise<void> {
     const file = this.#file
     this.#file = undefined
     await this.#syncing
     if (file === undefined) return
     this.#syncing = file.sync().finally(() => file.close())
-    // It is awaited later; a failure before that is not unhandled.
+    // Awaited later: a rejection before that must not count as unhandled.
     this.#syncing.catch(() => {})
   }
 }

@@ -1,4 +1,4 @@
-/** Reads pieces of a log's segments: their own bytes. */
+/** Reads pieces of a log's segments, byte for byte. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ofFileSystem } from '../errors.js'
@@ -10,15 +10,15 @@ const SEGMENT_NAME = /^(\d{20})\.seg$/
 
 export interface LocalSegment {
   firstSeq: number
-  /** The first seq of the next segment; undefined for the newest, which may still grow. */
+  /** The first seq of the next segment; undefined for the newest segment, which may still grow. */
   endSeq: number | undefined
 }
 
-/** The facts that the log itself determines. */
+/** The facts of a piece that its bytes determine. */
 export type LocalFacts = Omit<PieceFacts, 'generation' | 'previous' | 'streams'>
 
 export interface LocalPiece {
-  /** Holds the piece until the next one is read. */
+  /** The thread that holds the piece, until the next piece is read. */
   body: PieceThread
   facts: LocalFacts
 }
@@ -29,14 +29,14 @@ export class SegmentGone extends Error {}
 export class Segments {
   readonly #dir: string
   readonly #thread = new PieceThread()
-  /** The end of the newest piece: the next one usually begins there. */
+  /** The end of the last piece, at which the next one usually begins. */
   #known = { firstSeq: -1, seq: -1, offset: 0 }
 
   constructor(dir: string) {
     this.#dir = dir
   }
 
-  /** The segment that holds `seq`; undefined if it was removed. */
+  /** Finds the segment that holds `seq`; undefined if it was removed. */
   async find(seq: number): Promise<LocalSegment | undefined> {
     const names = await readdir(this.#dir).catch((error) => {
       throw ofFileSystem(error)
@@ -48,8 +48,8 @@ export class Segments {
   }
 
   /**
-   * The piece of `segment` from `seq` to below `endSeq`, at most `maxBytes` of frames unless one batch is longer. Every frame
-   * is checked. Undefined if no whole frame follows. Throws SegmentGone.
+   * Reads the piece of a segment from `seq` to below `endSeq`, with at most `maxBytes` of frames unless its first batch is longer.
+   * Checks every frame. Undefined if there is no whole frame at `seq`. Throws SegmentGone if the segment was removed.
    */
   async read(
     { firstSeq }: LocalSegment,
@@ -78,7 +78,7 @@ export class Segments {
     }
   }
 
-  /** Forgets offsets, because the log was cut. */
+  /** Forgets the known offset. Must be called after the log was cut. */
   forget(): void {
     this.#known = { firstSeq: -1, seq: -1, offset: 0 }
   }

@@ -1,4 +1,4 @@
-/** A folder of streams: its main log is archived, and a restore rebuilds everything else from it. */
+/** Folders of streams: only the main log is archived, and a restore rebuilds the other files from it. */
 import { existsSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { open } from '../index.js'
@@ -6,13 +6,13 @@ import { Catalog } from '../streams/catalog.js'
 import type { CatalogHead } from '../streams/catalog-records.js'
 import { FolderFiles } from '../streams/folder-files.js'
 
-/** The main log of the streams in `dir`, or `dir` if it is no folder of streams. */
+/** Returns the folder of the main log of the streams in `dir`, or `dir` if it is not a folder of streams. */
 export function mainLogOf(dir: string): string {
   const files = new FolderFiles(dir)
   return existsSync(files.catalog) && existsSync(files.log) ? files.log : dir
 }
 
-/** The encoding of the streams whose main log is in `dir`; undefined for any other log. */
+/** Returns the encoding of the streams whose main log is in `dir`; undefined for any other log. */
 export async function encodingOfStreams(dir: string): Promise<string | undefined> {
   const files = new FolderFiles(dirname(dir))
   if (basename(dir) !== basename(files.log) || !existsSync(files.catalog)) return undefined
@@ -25,12 +25,12 @@ export async function encodingOfStreams(dir: string): Promise<string | undefined
   return encoding
 }
 
-/** Where the main log of the streams in `dir` is. */
+/** Returns the folder of the main log of the streams in `dir`. */
 export function streamsLog(dir: string): string {
   return new FolderFiles(dir).log
 }
 
-/** Makes the catalog of streams whose main log, which begins with record 0, was restored. */
+/** Makes the catalog of streams whose main log was restored from record 0 on. */
 export async function makeCatalog(dir: string, log: string, encoding: string): Promise<void> {
   const path = new FolderFiles(dir).catalog
   await using catalog = await open(path, { segmentBytes: 2 ** 20 })

@@ -10,7 +10,7 @@ export interface S3Credentials {
   sessionToken?: string | undefined
 }
 
-/** How to reach a bucket, and which part of it holds the archive. */
+/** The location of an archive: a bucket, the prefix of its keys, and the access to the store. */
 export interface BucketAccess {
   /** `s3://bucket` or `s3://bucket/prefix`. Several logs may share a prefix. */
   bucket: string
@@ -18,73 +18,77 @@ export interface BucketAccess {
   endpoint?: string | undefined
   /** Default: AWS_REGION, AWS_DEFAULT_REGION, or `us-east-1`. */
   region?: string | undefined
-  /** A function is called for each request. Default: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. */
+  /** If it is a function, it is called for each request. Default: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. */
   credentials?: S3Credentials | (() => S3Credentials | Promise<S3Credentials>) | undefined
-  /** The longest time for an answer, apart from one second for each 256 KiB; default 30 s. */
+  /** The timeout of a request in milliseconds, plus one second for each 256 KiB that it transfers. Default 30 s. */
   timeoutMs?: Duration | undefined
 }
 
 export interface ArchiveOptions extends BucketAccess {
-  /** Records are archived at most this many milliseconds after they were synced; default 10 s. */
+  /** The upload of a record begins at most this many milliseconds after it was synced. Default 10 s. */
   flushMs?: Duration | undefined
-  /** Records are archived earlier if this many bytes wait, 64 KiB to 64 MiB; default 64 MiB. */
+  /** The upload begins earlier if this many bytes wait: 64 KiB to 64 MiB. Default 64 MiB. */
   flushBytes?: ByteSize | undefined
-  /** Remove archived records from the log. Only of a log that is open for writing. Default: keep all. */
+  /** Trims archived records from the log, which must be open for writing. Default: keep all records. */
   keepLocal?: KeepAfterAck | undefined
-  /** The name of the log's cursor that holds the position; one for each archive. Default `archive`. */
+  /** The name of the log's cursor that stores the archiver's position. Each archive needs a separate cursor. Default `archive`. */
   cursor?: string | undefined
-  /** Give up with ERR_DURLOG_DESTINATION_UNREACHABLE after this many milliseconds of failures in a row. Default: never. */
+  /** Stop with ERR_DURLOG_DESTINATION_UNREACHABLE after this many milliseconds of consecutive failures. Default: never. */
   retryForMs?: Duration | undefined
-  /** Emit `lagging` when the oldest record that is not archived has waited this long; default three times `flushMs`. */
+  /**
+   * Emit `lagging` when the oldest record that is not archived has waited this many milliseconds. Default: three times
+   * `flushMs`.
+   */
   laggingMs?: Duration | undefined
-  /** Closes the archiver. */
+  /** Aborting the signal closes the archiver. */
   signal?: AbortSignal | undefined
 }
 
 export interface ArchiveStats extends Omit<ShipStats, 'shippedSeq' | 'mode' | 'reconnects' | 'inFlight'> {
   /** The last archived seq; -1 if none is known. */
   archivedSeq: number
-  /** Objects that were created since the archiver was made. */
+  /** The number of objects that this archiver has created. */
   objects: number
 }
 
 export type ArchiveEvents = {
   /** Every record up to `seq` is archived. */
   archived: [seq: number]
-  /** The oldest record that is not archived has waited longer than `laggingMs`. Emitted once, until all are archived. */
+  /** The oldest record that is not archived has waited for `laggingMs`. Emitted again only after all records were archived. */
   lagging: [lag: ShipLag]
+  /** A request failed and will be repeated. */
   retry: [retry: ShipRetry]
-  /** The log was truncated below archived records: from here on, the records of `generation` are stored separately. */
+  /** The log was truncated below archived records. Its records from seq `from` on are stored as a new history, `generation`. */
   forked: [generation: number, from: number]
-  /** The archiver has stopped. Without a listener it is an uncaught exception. */
+  /** The archiver has stopped because of `error`. Without a listener, the error is an uncaught exception. */
   error: [error: DurlogError]
 }
 
 export interface Archiver extends EventEmitter<ArchiveEvents>, AsyncDisposable {
   stats(): ArchiveStats
-  /** Archives now, and settles once every record that the log held at the call is synced and archived. */
+  /** Archives at once. Resolves once every record that the log held at the time of the call is synced and archived. */
   idle(): Promise<void>
-  /** Archives what waits, for up to 2 s, and closes the cursor, not the log. */
+  /** Archives the records that wait, for up to 2 s. Then closes the cursor, but not the log. */
   close(): Promise<void>
 }
 
-/** One history of a log: each truncation of archived records begins another one. */
+/** One history of a log. Each truncation of archived records begins a new history. */
 export interface ArchivedHistory {
-  /** The log's generation when the history began; 0 for the first. */
+  /** The log's generation when the history began; 0 for the first history. */
   generation: number
   firstSeq: number
   nextSeq: number
-  /** The first seq that it does not have in common with the history before it. */
+  /** The first seq that this history does not share with the previous one. */
   from: number
 }
 
-/** An object that restores can end with. */
+/** An object at whose end a restore can end. */
 export interface ArchivedPoint {
   firstSeq: number
   lastSeq: number
   records: number
   bytes: number
-  /** The times of its oldest and its newest record, in milliseconds since 1970. */
+  /** The lowest and the highest timestamp of its records, in milliseconds since 1970. */
   oldestMs: number
   newestMs: number
 }
@@ -96,26 +100,28 @@ export interface ArchiveSummary {
   points: ArchivedPoint[]
 }
 
-/** Which archive of the bucket is meant. */
+/** Selects one archive of a bucket. */
 export interface ArchiveChoice extends BucketAccess {
-  /** The log; needed if the prefix holds several. */
+  /** The UUID of the log. Required if the prefix holds the archives of several logs. */
   uuid?: string | undefined
-  /** The history to use; default: the newest. */
+  /** The generation of the history to use. Default: the newest history. */
   generation?: number | undefined
 }
 
 export interface RestoreArchiveOptions extends ArchiveChoice {
-  /** End before this seq, or before the batch that it divides. Default: restore all. */
+  /** End before this seq; if that would divide a batch, end before the batch. Default: restore all records. */
   to?: number | undefined
   /** End before the first record at or after this time: a Date, milliseconds since 1970, or ISO 8601. */
   until?: Date | number | string | undefined
-  /** Do not end: a replica for reading. Default false. */
+  /** Continue until `signal` aborts: the folder is a replica that other processes can read. Default false. */
   follow?: boolean | undefined
-  /** How often a replica looks for new records, in milliseconds; default 1000. */
+  /** The interval, in milliseconds, at which a replica checks for new records. Default 1000. */
   pollMs?: Duration | undefined
+  /** As in `ArchiveOptions`. */
   retryForMs?: Duration | undefined
-  /** Called after each piece with the number of restored bytes and the total. */
+  /** Called repeatedly with the bytes that were read and the bytes to read in total. */
   onProgress?: ((restoredBytes: number, totalBytes: number) => void) | undefined
+  /** Aborting the signal ends the restore: with `follow` it resolves, otherwise it rejects with the signal's reason. */
   signal?: AbortSignal | undefined
 }
 
@@ -123,31 +129,32 @@ export interface RestoreArchiveReport {
   uuid: string
   firstSeq: number
   nextSeq: number
-  /** Bytes that this call has read from the archive. */
+  /** The bytes that this call has read from the archive. */
   bytes: number
-  /** An earlier call had begun. */
+  /** Whether this call continued an earlier one. */
   resumed: boolean
 }
 
 export interface ReadArchiveOptions extends ArchiveChoice {
-  /** The archived log: records that it holds are read from it. Default: read the archive alone. */
+  /** The archived log: records that it still holds are read from it. Default: read only the archive. */
   log?: ReadableLog | undefined
-  /** The first seq; default: the first of the archive. */
+  /** The first seq to read. Default: the first seq of the archive. */
   from?: number | undefined
-  /** End before this seq; default: the end of the log, or of the archive. */
+  /** End before this seq. Default: the end of `log`, or of the archive. */
   to?: number | undefined
   /** Wait for new records at the end of `log`. Default false. */
   follow?: boolean | undefined
-  /** Keep objects that were read. Default: a temporary folder, which is removed at the end. */
+  /** A folder that caches objects between calls; `maxBytes` defaults to 1 GiB. Default: a temporary folder. */
   cache?: { dir: string; maxBytes?: ByteSize | undefined } | undefined
   signal?: AbortSignal | undefined
 }
 
 /** One property of a store that the archive depends on. */
 export interface ProbeFinding {
+  /** The expected behaviour. */
   check: string
   ok: boolean
-  /** The store's behaviour, if it is not the expected one. */
+  /** The actual behaviour if it is not the expected one; otherwise ''. */
   found: string
 }
 

@@ -1,4 +1,4 @@
-/** Archives the segments of a log, and the records of the segment that is being written. */
+/** Archives the sealed segments of a log, and parts of its active segment. */
 import { clearTimeout, setTimeout } from 'node:timers'
 import { DurlogError } from '../errors.js'
 import type { Log, ReadableLog, ReadOnlyLog } from '../index.js'
@@ -17,9 +17,9 @@ import { checkStore } from './probe.js'
 import { type LocalPiece, type LocalSegment, SegmentGone, Segments } from './segments.js'
 import { encodingOfStreams } from './streams-folder.js'
 
-/** The longest part of a segment that is not sealed. A piece is in memory while it is sent. */
+/** The longest part of the active segment in bytes. A piece is in memory while it is sent. */
 const PART_BYTES = 64 * 2 ** 20
-/** How often the waiting bytes are compared with `flushBytes`. */
+/** The interval at which the waiting bytes are compared with `flushBytes`. */
 const LOOK_MS = 500
 
 export interface WorkOptions {
@@ -35,12 +35,12 @@ export class ArchiveWork implements Work {
   readonly #bucket: Bucket
   readonly #options: WorkOptions
   readonly #segments: Segments
-  /** Aborted by `close`: every request ends. */
+  /** `close` aborts it, which ends every request. */
   readonly #closing: AbortController
   #log: ReadableLog | undefined
-  /** The encoding of the streams whose main log is archived. */
+  /** The encoding of the streams whose main log is archived; undefined for any other log. */
   #streams: string | undefined
-  /** Of the log, when the session began. */
+  /** The log's generation when the session began. */
   #generation = -1
   #inFlight = 0
   #isProbed = false
@@ -48,7 +48,7 @@ export class ArchiveWork implements Work {
   #flushes = false
   #wake: () => void = () => {}
   #running: Promise<void> = Promise.resolve()
-  /** The newest archived positions of cursors. */
+  /** The positions of cursors that were archived last, as JSON. */
   #cursors = ''
 
   constructor(bucket: Bucket, dir: string, closing: AbortController, options: WorkOptions) {
@@ -132,7 +132,7 @@ export class ArchiveWork implements Work {
     }
   }
 
-  /** Until `flushMs` have passed, `flushBytes` wait, or `flush` or `end` is called. */
+  /** Waits until `flushMs` have passed, `flushBytes` wait, or `flush` or `end` is called. */
   async #wait({ cursor }: WorkSession): Promise<void> {
     const until = performance.now() + this.#options.flushMs
     while (!this.#flushes && !this.#ended) {
@@ -149,7 +149,7 @@ export class ArchiveWork implements Work {
     }
   }
 
-  /** Archives every record that is synced now. */
+  /** Archives every record that was synced when this is called. */
   async #archive(session: WorkSession, place: Place, generation: number): Promise<void> {
     const { log } = session
     const end = log.syncedSeq + 1
@@ -157,7 +157,7 @@ export class ArchiveWork implements Work {
       if (place.next < log.firstSeq) throw gapError(place.next, log.firstSeq - 1)
       const segment = await this.#segments.find(place.unit)
       if (segment === undefined) {
-        // Its records are archived in parts, and it was trimmed before it was known to be sealed.
+        // The segment was trimmed after all of its records were archived in parts, before it was archived whole.
         place.unit = place.next
         place.unitPrevious = place.previous
         if (place.next >= end) return
@@ -171,7 +171,7 @@ export class ArchiveWork implements Work {
     }
   }
 
-  /** Archives the rest of a sealed segment from `place.unit`. */
+  /** Archives a sealed segment from `place.unit` to its end, as one object. */
   async #archiveSegment(session: WorkSession, place: Place, segment: LocalSegment, generation: number): Promise<void> {
     const endSeq = segment.endSeq as number
     const piece = await this.#read(session, segment, place.unit, endSeq, Number.MAX_SAFE_INTEGER, generation)
@@ -180,12 +180,12 @@ export class ArchiveWork implements Work {
     await this.#store(session, place, `${place.history.names.log}${digitsOf(place.unit)}`, piece.body, facts)
     place.unit = endSeq
     place.unitPrevious = facts.sha256
-    // Later parts follow the whole segment.
+    // The next piece follows the whole segment, and no longer its last part.
     if (place.next === endSeq) place.previous = facts.sha256
     await this.#removeParts(place)
   }
 
-  /** Archives records of the segment that is being written. */
+  /** Archives records of the active segment. */
   async #archivePart(session: WorkSession, place: Place, end: number, generation: number): Promise<void> {
     const segment = await this.#segments.find(place.next)
     if (segment === undefined) throw new SegmentGone(`the segment of record ${place.next} was removed`)
@@ -206,13 +206,13 @@ export class ArchiveWork implements Work {
   ): Promise<LocalPiece> {
     const piece = await this.#segments.read(segment, { seq, endSeq, maxBytes })
     if ((log as Log | ReadOnlyLog).readOnly) await (log as ReadOnlyLog).refresh()
-    // The frames of two histories may both be whole.
+    // After a cut, the piece may hold frames from before and from after the cut, all of them whole.
     if (log.generation !== generation) throw new ShipConflict('the log was truncated')
     if (piece !== undefined && piece.facts.lastSeq < endSeq) return piece
     throw damagedError({ log }, seq)
   }
 
-  /** Creates an object. Throws ConditionFailed if it exists: the next session compares it. */
+  /** Creates an object. Throws ConditionFailed if it exists: the next session then compares it with the log. */
   async #store(
     session: WorkSession,
     place: Place,
@@ -231,7 +231,9 @@ export class ArchiveWork implements Work {
     this.objects++
     if (key.startsWith(names.tail) && (await readBoundary(this.#bucket, names.boundary)) >= facts.firstSeq) {
       await this.#bucket.delete(key)
-      throw new ShipConflict(`the records from ${facts.firstSeq} were archived by another archiver, in a whole segment`)
+      throw new ShipConflict(
+        `the records from ${facts.firstSeq} were already archived in a whole segment by another archiver`,
+      )
     }
     if (place.isNew) {
       await addHistory(this.#bucket, archiveRoot(this.#bucket.prefix, session.log.uuid), place.history)
@@ -244,7 +246,7 @@ export class ArchiveWork implements Work {
     this.#inFlight = 0
   }
 
-  /** Removes the parts of segments that are archived whole. */
+  /** Removes the parts of segments that are now archived whole. */
   async #removeParts({ history: { names }, unit }: Place): Promise<void> {
     const parts = (await this.#bucket.list(names.tail)).filter(({ key }) => (seqOfKey(key) ?? unit) < unit)
     const last = parts.at(-1)
@@ -257,7 +259,7 @@ export class ArchiveWork implements Work {
 function tooLateError(dir: string, next: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_DESTINATION_GAP',
-    `the records before ${next} of the log in ${dir} are only in the files of the streams: archive streams from their first record on`,
+    `the archive would lack the records before ${next}, which the log in ${dir} has trimmed: archive a folder of streams from its first record on`,
     { lostFirst: 0, lostLast: next - 1 },
   )
 }
@@ -265,7 +267,7 @@ function tooLateError(dir: string, next: number): DurlogError {
 function damagedError({ log }: Pick<WorkSession, 'log'>, seq: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_CORRUPT',
-    `record ${seq} is synced, and its segment does not hold it: run "durlog verify ${log.dir}"`,
+    `record ${seq} was synced, but its segment does not hold it: run "durlog verify ${log.dir}"`,
     { path: log.dir },
   )
 }
@@ -274,7 +276,7 @@ function waitingBytes(cursor: WorkSession['cursor']): number {
   try {
     return cursor.lag.bytes
   } catch {
-    // A trim or a cut is running.
+    // The lag cannot be read while a trim or a cut is running.
     return 0
   }
 }

@@ -1,4 +1,4 @@
-/** Makes records of the messages of a subject again: joins parts, checks each record, and refuses gaps. */
+/** Converts the messages of a subject back to records: joins parts, checks each record, and rejects gaps. */
 import type { MsgHdrs } from '@nats-io/transport-node'
 import { DurlogError } from '../errors.js'
 import { recordCrc } from '../ship/record-crc.js'
@@ -17,7 +17,7 @@ export class Assembler {
   #parts: Uint8Array[] = []
   #bytes = 0
 
-  /** For the records of the log `uuid`, beginning with `next`. */
+  /** Assembles the records of the log `uuid` from seq `next` on. */
   constructor(uuid: string, next: number) {
     this.#uuid = uuid
     this.#next = next
@@ -28,11 +28,11 @@ export class Assembler {
     return this.#next
   }
 
-  /** The record that this message completes; undefined if more parts follow. `sequence` is the message's in the stream. */
+  /** Returns the record that this message completes; undefined if more parts follow. `sequence` is its sequence in the stream. */
   add(headers: MsgHdrs | undefined, data: Uint8Array, sequence: number): RestoredRecord | undefined {
     if (isDeletionMarker(headers)) return undefined
     const part = parseMessage(headers, data.length)
-    if (part === undefined) throw foreign(sequence, "is not durlog's")
+    if (part === undefined) throw foreign(sequence, 'was not published by durlog')
     this.#check(part, sequence)
     if (!part.whole || this.#bytes > 0) {
       this.#parts.push(data)
@@ -47,10 +47,10 @@ export class Assembler {
 
   #check(part: StoredPart, sequence: number): void {
     if (part.uuid !== this.#uuid)
-      throw foreign(sequence, `belongs to the log ${part.uuid}, and the previous ones to ${this.#uuid}`)
+      throw foreign(sequence, `belongs to the log ${part.uuid}, but the previous messages belong to ${this.#uuid}`)
     if (part.voidFrom > this.#next) throw gapInStream(this.#next, part.voidFrom - 1)
     this.#next = Math.max(this.#next, part.seq)
-    if (part.seq < this.#next) throw foreign(sequence, `is record ${part.seq}, and ${this.#next} must follow`)
+    if (part.seq < this.#next) throw foreign(sequence, `holds record ${part.seq}; expected record ${this.#next}`)
     if (part.offset !== this.#bytes) throw damaged(part.seq, sequence)
   }
 
@@ -70,7 +70,7 @@ function foreign(sequence: number, reason: string): DurlogError {
 function damaged(seq: number, sequence: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_CORRUPT',
-    `record ${seq}, the message with the sequence ${sequence}, differs from the shipped one: its checksum is wrong, or a part is missing`,
+    `record ${seq} (the message with the sequence ${sequence}) is not as it was shipped: its checksum is wrong, or a part is missing`,
     { lostFirst: seq, lostLast: seq },
   )
 }

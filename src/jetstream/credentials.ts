@@ -1,4 +1,4 @@
-/** Secrets and certificates from files. They are read at each connection, so a file that was replaced is used. */
+/** Reads secrets and certificates from files. They are read at each connection, so that replaced files take effect. */
 import { readFileSync } from 'node:fs'
 import type { Authenticator, TlsOptions } from '@nats-io/transport-node'
 import { refused } from './refusals.js'

@@ -4,7 +4,7 @@ import { DurlogError } from '../errors.js'
 export function gapInStream(first: number, last: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_DESTINATION_GAP',
-    `the stream has no records ${first} to ${last}: restore up to ${first - 1}, or beginning with ${last + 1} into another folder`,
+    `the stream does not hold the records ${first} to ${last}: restore up to ${first - 1}, or from ${last + 1} on into another folder`,
     { lostFirst: first, lostLast: last },
   )
 }

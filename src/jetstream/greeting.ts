@@ -1,6 +1,6 @@
 /**
- * Finds a server that answers, before the client connects to it. A stopped server still accepts connections and then says
- * nothing, and the client never closes such a connection; a socket of durlog's own is always closed.
+ * Finds a server that responds, before the client connects to it. The kernel accepts connections for a stopped server, which then
+ * sends nothing, and the NATS client never closes such a connection. The sockets that this module opens are always closed.
  */
 import { lookup } from 'node:dns/promises'
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
@@ -11,11 +11,11 @@ import { firstSuccess } from './race.js'
 import { fromClientError, refused } from './refusals.js'
 import type { ServerAddress } from './servers.js'
 
-/** How long one server may be silent before the next one is tried as well. */
+/** The time after which the next server is tried too if a server sends nothing. */
 const NEXT_SERVER_MS = 500
-/** How long a server may be silent before it is tested whether it expects TLS first. */
+/** The time after which a server that sends nothing is tested for TLS before the greeting. */
 const TEST_TLS_MS = 1000
-/** Longer than any greeting of a server. */
+/** More than any server's greeting has. */
 const MAX_GREETING_BYTES = 2 ** 20
 
 export interface Greeting {
@@ -29,12 +29,12 @@ export interface Greeting {
 
 export interface GreetingOptions {
   timeoutMs: number
-  /** For a server that begins with TLS. */
+  /** The options for servers that begin with TLS, before the greeting; undefined for other servers. */
   handshakeFirst: TlsConnectionOptions | undefined
   signal: AbortSignal
 }
 
-/** The first of `servers`, tried in this order, that greets. Rejects with a DurlogError if one of them refuses for good. */
+/** Finds the first of `servers`, tried in this order, that sends a greeting. Rejects with a DurlogError if a refusal is final. */
 export async function findServer(servers: readonly ServerAddress[], options: GreetingOptions): Promise<Greeting> {
   const tries = servers.map((server) => (signal: AbortSignal) => greetByName(server, { ...options, signal }))
   try {
@@ -49,7 +49,7 @@ function firstRefusal(errors: readonly Error[]): Error {
   return refusal ?? new Error([...new Set(errors.map(({ message }) => message))].join('; '), { cause: errors[0] })
 }
 
-/** A name may belong to several servers. */
+/** Tries every address of the host name, because several servers may share a name. */
 async function greetByName({ host, port }: ServerAddress, options: GreetingOptions): Promise<Greeting> {
   if (isIP(host) !== 0) return greet({ host, port }, undefined, options)
   const found = await lookup(host, { all: true })
@@ -71,7 +71,7 @@ async function greet(
   const end = (): void => listening.abort(signal.reason)
   signal.addEventListener('abort', end, { once: true })
   const timer = setTimeout(() => {
-    listening.abort(new Error(`${nameOf(address)} accepted the connection and said nothing within ${timeoutMs} ms`))
+    listening.abort(new Error(`${nameOf(address)} accepted the connection but sent nothing within ${timeoutMs} ms`))
   }, timeoutMs)
   try {
     if (signal.aborted) throw signal.reason
@@ -92,7 +92,7 @@ interface ServerInfo {
   tls_available?: boolean
 }
 
-/** Reads `INFO {…}` and closes the connection. */
+/** Reads the greeting, `INFO {…}`, and closes the connection. */
 function readGreeting(socket: Socket, address: ServerAddress, signal: AbortSignal): Promise<ServerInfo> {
   return new Promise<ServerInfo>((resolve, reject) => {
     let text = ''
@@ -106,7 +106,7 @@ function readGreeting(socket: Socket, address: ServerAddress, signal: AbortSigna
       try {
         resolve(JSON.parse(json ?? '') as ServerInfo)
       } catch {
-        fail(refused(`${nameOf(address)} is not a NATS server: it does not begin with INFO; correct the address`))
+        fail(refused(`${nameOf(address)} is not a NATS server: it did not send INFO first; correct the address`))
       }
     })
     socket.on('error', fail)
@@ -115,13 +115,17 @@ function readGreeting(socket: Socket, address: ServerAddress, signal: AbortSigna
   }).finally(() => socket.destroy())
 }
 
-/** Settles only if the server, which says nothing, begins with TLS. */
+/** Rejects if the server sends nothing and expects TLS first. Never resolves. */
 function expectNoTls(address: ServerAddress, signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     const timer = setTimeout(() => {
       const socket = connectTls({ ...address, rejectUnauthorized: false })
       socket.on('secureConnect', () => {
-        reject(refused(`${nameOf(address)} begins with TLS: set handshakeFirst in the option tls (--tls-first)`))
+        reject(
+          refused(
+            `${nameOf(address)} expects TLS before its greeting: set handshakeFirst in the option tls (--tls-first)`,
+          ),
+        )
       })
       socket.on('error', () => {})
       signal.addEventListener('abort', () => socket.destroy(), { once: true })

@@ -19,8 +19,9 @@ export { restore } from './restore.js'
 export type { JetStreamPlace, NatsAccess, NatsTls, RestoreOptions, RestoreReport, ShipOptions } from './types.js'
 
 /**
- * Ships every record of `log` to a subject of a stream until the shipper is closed. `log` is open for writing, or read-only while
- * another process writes it. Throws ERR_DURLOG_INVALID_ARGUMENT; other failures are the event `error` or `retry`.
+ * Ships every synced record of `log` to a subject of a stream until the shipper is closed. `log` may be open for writing, or
+ * read-only while another process writes it. Throws ERR_DURLOG_INVALID_ARGUMENT. Reports other failures by the events `error` and
+ * `retry`.
  */
 export function ship(log: ReadableLog, options: ShipOptions): Shipper {
   const resolved = resolveShipOptions(log, options)

@@ -1,4 +1,4 @@
-/** The connection to one of the servers. It does not reconnect by itself: the next `open` does, to another server. */
+/** The connection to one of the servers. It does not reconnect by itself: the next `open` connects, preferably to another server. */
 import { isIP } from 'node:net'
 import type { JetStreamManager } from '@nats-io/jetstream'
 import type { ConnectionOptions, NatsConnection, Status } from '@nats-io/transport-node'
@@ -15,19 +15,19 @@ export interface LiveLink {
   readonly manager: JetStreamManager
 }
 
-/** A server that leaves this many pings unanswered is left: between 4 and 6 s after it stopped. */
+/** The connection to a server that does not respond to this many pings is closed: 4 to 6 s after the server stopped. */
 const PING_INTERVAL_MS = 2000
 const MAX_UNANSWERED_PINGS = 2
 
 export class Link {
   readonly #place: ResolvedPlace
   readonly #closing = new AbortController()
-  /** Calls of `onLost`, for the present connection. */
+  /** The listeners of `onLost`, for the current connection. */
   readonly #listeners = new Set<(error: Error) => void>()
   #live: LiveLink | undefined
-  /** Servers that the cluster has named. */
+  /** The servers that the cluster has reported. */
   #named: readonly ServerAddress[] = []
-  /** The server of the newest connection. */
+  /** The server of the last connection. */
   #newest: Greeting | undefined
   #connections = 0
 
@@ -39,7 +39,7 @@ export class Link {
     return Math.max(0, this.#connections - 1)
   }
 
-  /** The connection, made if there is none. Throws as a target does. */
+  /** Returns the connection; connects if there is none. Throws like the methods of a ShipTarget. */
   async open(): Promise<LiveLink> {
     this.#checkOpen()
     if (this.#live !== undefined) return this.#live
@@ -54,13 +54,13 @@ export class Link {
     return live
   }
 
-  /** Calls `listener` once when the connection is lost or the server refuses something. Returns what takes it back. */
+  /** Calls `listener` once when the connection is lost or the server reports an error. Returns a function that cancels this. */
   onLost(listener: (error: Error) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  /** Closes the connection if `error` says that its server did not answer, so that the next `open` tries another one. */
+  /** Closes the connection if `error` shows that its server did not respond, so that the next `open` tries another server. */
   async leaveAfter(error: unknown): Promise<void> {
     const nc = this.#live?.nc
     if (error instanceof Unanswered && nc !== undefined && this.#isOwn(nc)) await this.#drop(nc, error)
@@ -96,7 +96,8 @@ export class Link {
   async #connect(): Promise<NatsConnection> {
     const { connection } = this.#place.access
     if (connection !== undefined) {
-      if (connection.isClosed()) throw refused('the connection was closed by its owner: ship again with an open one')
+      if (connection.isClosed())
+        throw refused('the connection in the option "connection" was closed: pass an open connection')
       return connection
     }
     try {
@@ -123,7 +124,7 @@ export class Link {
     return untilAborted(connecting, signal)
   }
 
-  /** In random order, so that many shippers use all servers; the newest one last. */
+  /** Returns the known servers in random order, so that many shippers are spread over them. The last used server comes last. */
   #serversInTurn(): ServerAddress[] {
     const known = new Map([...this.#place.servers, ...this.#named].map((server) => [keyOf(server), server]))
     const newest = this.#newest === undefined ? undefined : keyOf(this.#newest)
@@ -152,8 +153,10 @@ export class Link {
     const { credentialsFile, user, pass, token, inboxPrefix } = this.#place.access
     const address = `${host.includes(':') ? `[${host}]` : host}:${port}`
     if (tls !== undefined && !offersTls && tls.handshakeFirst !== true)
-      throw refused(`${address} offers no TLS, and TLS is required: give the server a certificate, or ship without tls`)
-    // A cluster names its servers by their IP addresses; their certificates hold the name that the caller knows.
+      throw refused(
+        `${address} offers no TLS, but TLS is required: give the server a certificate, or omit the option tls`,
+      )
+    // A cluster reports the IP addresses of its servers, but their certificates contain the host name that the caller passed.
     const servername = tlsName ?? this.#place.servers.find(({ host: name }) => isIP(name) === 0)?.host
     const encrypted = offersTls || tls !== undefined
     return {
@@ -173,7 +176,7 @@ export class Link {
     }
   }
 
-  /** Follows the connection until it is closed. */
+  /** Handles the status events of the connection until it is closed. */
   async #watch({ nc }: LiveLink): Promise<void> {
     for await (const status of nc.status()) {
       if (this.#live?.nc !== nc) return
@@ -187,7 +190,10 @@ export class Link {
     if (this.#live?.nc === nc) this.#lose(new Error(`the connection was lost: ${reason?.message ?? 'closed'}`))
   }
 
-  /** The client's own disconnect would first wait until a stopped server has read what was sent to it. */
+  /**
+   * Reports the loss, then closes the connection. Does not wait for the client to report a disconnect: for a stopped server, it
+   * does so only after that server has read everything that was sent to it.
+   */
   async #drop(nc: NatsConnection, error: Error): Promise<void> {
     this.#lose(error)
     await nc.close()
@@ -209,7 +215,7 @@ function keyOf({ host, port }: ServerAddress): string {
   return `${host} ${port}`
 }
 
-/** Rejects at once when `signal` is aborted; a connection that is made later is closed. */
+/** Returns the connection. Rejects as soon as `signal` is aborted; a connection that is made after that is closed. */
 function untilAborted(connecting: Promise<NatsConnection>, signal: AbortSignal): Promise<NatsConnection> {
   return new Promise((resolve, reject) => {
     const abort = (): void => {
@@ -226,7 +232,7 @@ function untilAborted(connecting: Promise<NatsConnection>, signal: AbortSignal):
 }
 
 function lossOf(status: Status): Error | undefined {
-  if (status.type === 'staleConnection') return new Unanswered('the server answers no ping')
+  if (status.type === 'staleConnection') return new Unanswered('the server does not respond to pings')
   if (status.type === 'disconnect') return new Error('the connection was lost')
-  return status.type === 'error' ? fromClientError(status.error, 'the server refused') : undefined
+  return status.type === 'error' ? fromClientError(status.error, 'the server reported') : undefined
 }

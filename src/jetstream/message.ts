@@ -1,22 +1,22 @@
-/** A record as messages of a stream: one, or several if it is longer than a message may be. */
+/** Converts a record to messages of a stream: to one message, or to several if the record is longer than a message may be. */
 import type { MsgHdrs } from '@nats-io/transport-node'
 import { DurlogError } from '../errors.js'
 import { recordCrc } from '../ship/record-crc.js'
 import type { ShipOrigin, ShippedRecord, ShipRecord } from '../ship/types.js'
 import { headerLines } from './raw-headers.js'
 
-/** Names of the headers. */
+/** The names of message headers. */
 export const Header = {
   uuid: 'Durlog-Uuid',
   seq: 'Durlog-Seq',
   generation: 'Durlog-Generation',
   timestamp: 'Durlog-Timestamp',
   crc: 'Durlog-Crc',
-  /** `<offset>/<length>` of a part; absent in a message that is a whole record. */
+  /** `<offset>/<length>`: the part's offset in the record, and the record's length. Absent in a message that holds a whole record. */
   part: 'Durlog-Part',
-  /** The first seq of a range of lost records that ends right before `void`, or this record. */
+  /** The first seq of a range of lost records, which ends directly before `void`, or before this record. */
   gap: 'Durlog-Gap',
-  /** The first seq of a range that never held a record, and that ends right before this one. */
+  /** The first seq of a range that never held a record. The range ends directly before this record. */
   void: 'Durlog-Void',
   messageId: 'Nats-Msg-Id',
   expectedStream: 'Nats-Expected-Stream',
@@ -28,7 +28,7 @@ export const Header = {
   markerReason: 'Nats-Marker-Reason',
 } as const
 
-/** More than the headers of a message can take. */
+/** An upper bound for the length of a message's headers. */
 export const HEADER_ROOM_BYTES = 1024
 
 /** The longest record that a log can hold. */
@@ -36,7 +36,7 @@ export const MAX_RECORD_BYTES: number = 2 ** 27
 
 /** One message of a record. */
 export interface RecordMessage {
-  /** The server stores one message of an id. */
+  /** The message id. The server stores at most one message with an id (within its duplicate window). */
   readonly id: string
   /** See `headerLines`. */
   readonly headers: string
@@ -44,15 +44,15 @@ export interface RecordMessage {
 }
 
 export interface MessageShape {
-  /** Of a message's data. */
+  /** The longest data of a message. */
   maxBytes: number
-  /** Whether a longer record is split. */
+  /** Whether a longer record is split into several messages. */
   split: boolean
   /** The end of each message id: distinguishes messages from earlier ones that were removed. */
   idSuffix: string
 }
 
-/** The messages of `record`, beginning at its byte `offset`. Throws ERR_DURLOG_RECORD_TOO_LARGE. */
+/** Returns the messages for the bytes of `record` from `offset` on. Throws ERR_DURLOG_RECORD_TOO_LARGE if it must not be split. */
 export function toMessages(record: ShipRecord, origin: ShipOrigin, shape: MessageShape, offset = 0): RecordMessage[] {
   const { seq, data, timestamp, gapFrom, voidFrom } = record
   const { maxBytes, split, idSuffix } = shape
@@ -78,25 +78,25 @@ export function toMessages(record: ShipRecord, origin: ShipOrigin, shape: Messag
   return messages
 }
 
-/** A stored message, parsed. */
+/** A parsed message of a stream. */
 export interface StoredPart extends ShippedRecord {
-  /** The position of its data in the record. */
+  /** The offset of the message's data in the record. */
   readonly offset: number
-  /** The length of its data. */
+  /** The length of the message's data. */
   readonly partBytes: number
-  /** Of the whole record. */
+  /** The length of the whole record. */
   readonly length: number
   readonly generation: number
-  /** The first seq of a range that never held a record, and that ends right before this one; `seq` without any. */
+  /** The first seq of a range without records that ends directly before this record; `seq` if there is no such range. */
   readonly voidFrom: number
 }
 
-/** Whether the server stored this message itself, when the last message of a subject expired or was removed. */
+/** Whether this is a marker that the server stored when the last message of a subject expired or was removed. */
 export function isDeletionMarker(headers: MsgHdrs | undefined): boolean {
   return headers?.has(Header.markerReason) === true
 }
 
-/** Undefined for a message that durlog did not publish. */
+/** Parses a message. Undefined if durlog did not publish it. */
 export function parseMessage(headers: MsgHdrs | undefined, dataLength: number): StoredPart | undefined {
   if (headers === undefined) return undefined
   const uuid = headers.get(Header.uuid)
@@ -134,6 +134,6 @@ function wholeNumber(text: string): number | undefined {
 function tooLarge(seq: number, bytes: number, maxBytes: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_RECORD_TOO_LARGE',
-    `record ${seq} has ${bytes} bytes, and a message of this stream at most ${maxBytes}: raise the server's max_payload and the stream's max_msg_size, or allow records to be split (oversized: 'split', without --no-split)`,
+    `record ${seq} has ${bytes} bytes, but a message of this stream has at most ${maxBytes}: raise the server's max_payload and the stream's max_msg_size, or allow records to be split (oversized: 'split', without --no-split)`,
   )
 }

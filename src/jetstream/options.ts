@@ -1,4 +1,4 @@
-/** The names, defaults and checks of the options of `ship` and of the access to servers. */
+/** The names, defaults and checks of `ShipOptions`, `NatsAccess` and `JetStreamPlace`. */
 import { invalidArgument } from '../errors.js'
 import type { ReadableLog } from '../index.js'
 import { bag, choice, flag, shown, whole } from '../options/checks.js'
@@ -76,7 +76,7 @@ export function resolvePlace(given: NatsAccess & Partial<JetStreamPlace>): Resol
   if (tls !== undefined && typeof tls !== 'boolean')
     bag('tls', tls, ['caFile', 'certFile', 'keyFile', 'handshakeFirst'] satisfies (keyof NatsTls)[])
   if (given.connection !== undefined && given.servers !== undefined)
-    throw invalidArgument('connection and servers exclude each other; got both')
+    throw invalidArgument('connection and servers cannot be combined: set one of them; got both')
   const { addresses, requiresTls } = resolveServers(given.servers)
   if (requiresTls && tls === false) throw invalidArgument('tls must not be false for a server that begins with tls://')
   const timeoutMs = whole('timeoutMs', given.timeoutMs, { min: 1, max: 2 ** 31 - 1, unit: 'milliseconds' }, 10_000)

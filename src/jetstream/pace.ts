@@ -1,24 +1,25 @@
-/** Decides how many messages are sent ahead of their acknowledgements, from what the stream has stored so far. */
+/** Decides how many messages may wait for their acknowledgements, from the properties of the stream and its past responses. */
 import { ShipConflict } from '../ship/conflict.js'
 import { DuplicateMessage, Unanswered } from './refusals.js'
 import type { StreamFacts } from './stream.js'
 
-/** A server's limit for one batch, unless it is configured to a lower one. */
+/** A server's default limit for the messages of one batch. A server can be configured with a lower limit. */
 const MAX_BATCH_MESSAGES = 1000
-/** Added to the length of batches after each one that was stored, until the limit is reached. */
+/** The number of messages by which batches grow after each stored batch, up to the limit. */
 const BATCH_GROWTH_MESSAGES = 10
 
 export class Pace {
   #facts: Pick<StreamFacts, 'atomicBatches' | 'replicated'> = { atomicBatches: false, replicated: false }
-  /** Single messages that may wait for their acknowledgement at the same time. */
+  /** The number of single messages that may wait for their acknowledgements at the same time. */
   #window: number = Number.MAX_SAFE_INTEGER
+  /** The server's limit for the messages of one batch, as far as it is known. */
   #batchLimit = MAX_BATCH_MESSAGES
-  /** Below the limit on a link or a server that is too slow for it. */
+  /** The largest number of messages in the next batch. It is below the limit if the server or the network is slow. */
   #batch = MAX_BATCH_MESSAGES
-  /** The next message is sent alone, because the refusal of a batch may not say the reason. */
+  /** Whether the next message is sent alone after a refused batch, because the error of a batch may not contain the reason. */
   #alone = false
 
-  /** Set at the beginning of each session. */
+  /** Must be set at the beginning of each session. */
   set facts(facts: StreamFacts) {
     this.#facts = facts
   }
@@ -34,11 +35,14 @@ export class Pace {
   get mode(): string {
     if (this.#facts.atomicBatches) return `atomic batches of up to ${this.#batchLimit}`
     return this.#facts.replicated
-      ? 'single messages one at a time: allow the stream atomic batches (allow_atomic) to ship faster'
-      : 'single messages, several on their way'
+      ? 'single messages, one in flight: set allow_atomic on the stream to ship faster, in atomic batches'
+      : 'single messages, several in flight'
   }
 
-  /** How many more records may be published while `pending` messages wait for an acknowledgement, and `queued` for their batch. */
+  /**
+   * The number of further records that may be published while `pending` messages wait for an acknowledgement and `queued`
+   * messages wait for their batch.
+   */
   room(pending: number, queued: number): number {
     if (this.#alone || (this.#facts.replicated && !this.inBatches)) return pending + queued === 0 ? 1 : 0
     if (this.inBatches) return Math.max(0, this.#batch - queued)
@@ -56,7 +60,7 @@ export class Pace {
     if (error instanceof DuplicateMessage) return
     const tooMuch = error instanceof Unanswered
     if (!this.inBatches) {
-      // A conflict means that others publish into the stream.
+      // A conflict shows that other publishers use the stream.
       if (tooMuch || error instanceof ShipConflict)
         this.#window = Math.max(1, Math.floor(Math.min(this.#window, pending) / 2))
     } else if (tooMuch) {

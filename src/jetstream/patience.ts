@@ -1,11 +1,11 @@
 /**
- * How long to wait for an acknowledgement. A stream whose leader died never sends it, so the first wait is short. A slow
- * stream must not be asked the same thing for ever, so each wait in vain doubles the next one, up to a limit.
+ * The timeout for an acknowledgement. A stream whose leader died never sends one, so the first timeout is short. But a slow stream
+ * must get enough time at some point, so each timeout that expires doubles the next one, up to a limit.
  */
 const SHORTEST_MS = 2000
-/** Of the longest wait that succeeded lately. */
+/** The timeout is at least this many times the longest recent wait for an acknowledgement. */
 const SAFETY_FACTOR = 4
-/** With each answer the longest wait counts this much less. */
+/** Each acknowledgement multiplies the longest recent wait by this factor, so that old waits lose their influence. */
 const FADING = 0.99
 
 export class Patience {

@@ -4,14 +4,14 @@ import { DurlogError } from '../errors.js'
 type Transport = typeof import('@nats-io/transport-node')
 type JetStream = typeof import('@nats-io/jetstream')
 
-/** Rejects with ERR_DURLOG_UNSUPPORTED if they are not installed. */
+/** Rejects with ERR_DURLOG_UNSUPPORTED if the packages are not installed. */
 export async function loadPeers(): Promise<{ transport: Transport; jetStream: JetStream }> {
   try {
     return { transport: await import('@nats-io/transport-node'), jetStream: await import('@nats-io/jetstream') }
   } catch (cause) {
     throw new DurlogError(
       'ERR_DURLOG_UNSUPPORTED',
-      `durlog/jetstream needs the client of NATS: npm install @nats-io/jetstream @nats-io/transport-node (${(cause as Error).message})`,
+      `durlog/jetstream needs the NATS client: npm install @nats-io/jetstream @nats-io/transport-node (${(cause as Error).message})`,
       { cause },
     )
   }

@@ -1,4 +1,4 @@
-/** Messages that were sent to a stream and wait for their acknowledgements, which come in the same order. */
+/** The messages that were sent to a stream and wait for their acknowledgements, which arrive in the same order. */
 import { clearTimeout, setTimeout } from 'node:timers'
 import type { Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node'
 import type { Patience } from './patience.js'
@@ -31,7 +31,7 @@ export class Publications {
   #waitingSince = 0
   #failed = false
 
-  /** Calls `onFailure` at most once, and `onAck` never after it. */
+  /** `onFailure` is called at most once. After that no `onAck` is called. */
   constructor(nc: NatsConnection, inbox: string, patience: Patience, onFailure: (error: Error) => void) {
     this.#nc = nc
     this.#inbox = inbox
@@ -43,12 +43,12 @@ export class Publications {
     this.#unsubscribe = () => subscription.unsubscribe()
   }
 
-  /** Messages that wait for their acknowledgement. */
+  /** The number of messages that wait for their acknowledgement. */
   get pending(): number {
     return this.#pending.length - this.#taken
   }
 
-  /** Publishes a message without asking for an acknowledgement. */
+  /** Publishes a message without requesting an acknowledgement. */
   send(subject: string, data: Uint8Array, headers: MsgHdrs): void {
     this.#publish(subject, data, { headers })
   }
@@ -66,7 +66,7 @@ export class Publications {
     this.#onFailure(error)
   }
 
-  /** Ignores all further answers. */
+  /** Ignores all further acknowledgements. */
   stop(): void {
     this.#failed = true
     clearTimeout(this.#timer)
@@ -78,7 +78,7 @@ export class Publications {
     try {
       this.#nc.publish(subject, data, options)
     } catch (error) {
-      // The connection was closed in the meantime.
+      // The connection was closed meanwhile.
       this.fail(error as Error)
     }
   }
@@ -104,7 +104,7 @@ export class Publications {
     onAck(message.json<PubAck>())
   }
 
-  /** Each acknowledgement gives the next one the whole time again. */
+  /** Restarts the timeout: it applies to the time between two acknowledgements. */
   #noteAnswer(): void {
     const now = performance.now()
     this.#patience.answered(now - this.#waitingSince)
@@ -121,13 +121,15 @@ export class Publications {
     const head = this.#pending[this.#taken]
     if (head === undefined || !message.subject.endsWith(`.${head.token}`))
       return new Error(`${PUBLISHING}: an acknowledgement is missing`)
-    if (message.headers?.code === 503) return new Error(`${PUBLISHING}: no server answers for this subject now`)
+    if (message.headers?.code === 503) return new Error(`${PUBLISHING}: no server currently responds for this subject`)
     const { error, duplicate } = message.json<{ error?: ApiError; duplicate?: boolean }>()
     if (error !== undefined) return fromApiError(error, PUBLISHING)
-    return duplicate === true ? new DuplicateMessage(`${PUBLISHING}: the server knows the message already`) : undefined
+    return duplicate === true
+      ? new DuplicateMessage(`${PUBLISHING}: the server has already received this message`)
+      : undefined
   }
 
-  /** Takes the oldest one. The array is cut now and then, so that the cost does not grow with its length. */
+  /** Removes the oldest pending message. Shortens the array only occasionally, because the cost of that grows with its length. */
   #take(): Pending {
     const head = this.#pending[this.#taken++] as Pending
     if (this.#taken > 1024 || this.#taken === this.#pending.length) {

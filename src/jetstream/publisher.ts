@@ -1,15 +1,16 @@
 /**
- * Publishes records, each directly after the previous one: the server stores a message only if the subject's last message
- * has the sequence that the message names. There are two ways:
+ * Publishes records, each directly after the previous one: each message carries the condition under which the server stores it,
+ * such as the expected sequence of the subject's last message. There are two ways:
  *
- * - Batches, one at a time, stored whole or not at all. The first message names the sequence of the last stored one, which
- *   is known only after the previous batch was acknowledged. Records that arrive meanwhile form the next batch, whose
- *   messages are prepared in advance.
- * - Single messages, several at a time. The first names the last sequence. Each other one names the message id of the
- *   previous message, which must then be the last one of the whole stream. It cannot name a sequence: if another publisher's
- *   message came in between, the prediction would be wrong by one, and a later message could be stored at the wrong place.
- *   If another message is stored in between, the server refuses all that wait, and fewer are sent ahead afterwards. A
- *   stream with several replicas cannot compare with a message that is still being replicated, so it gets one at a time.
+ * - Atomic batches, one at a time, each stored whole or not at all. The first message of a batch carries the sequence of the last
+ *   stored message, which is known only after the previous batch was acknowledged. Records that arrive meanwhile form the next
+ *   batch, whose messages are prepared in advance.
+ * - Single messages, several in flight. The first message carries the sequence of the last stored message. Each later one carries
+ *   the message id of the previous message, which must then be the last message of the whole stream. It cannot carry a
+ *   sequence: if a message of another publisher came in between, the predicted sequence would be wrong by one, and a later
+ *   message could be stored at the wrong place. If another message does come in between, the server refuses all messages in
+ *   flight, and fewer are sent in advance afterwards. A stream with several replicas cannot compare with a message that is
+ *   still being replicated, so only one message is in flight.
  */
 import type { ShipOrigin, ShipRecord } from '../ship/types.js'
 import type { LiveLink } from './link.js'
@@ -29,15 +30,15 @@ export interface PublisherPlace {
 }
 
 export interface PublisherStart {
-  /** The stream's sequence of the subject's last message; 0 if it has none. */
+  /** The sequence in the stream of the subject's last message; 0 if the subject has none. */
   lastSequence: number
-  /** A record whose first bytes are already stored. */
+  /** A record of which only the first parts are stored. */
   begun: { seq: number; offset: number } | undefined
 }
 
 /** A message that waits for its batch. */
 interface Queued extends RecordMessage {
-  /** Called after it is stored. */
+  /** Called after the message is stored. */
   done?: () => void
 }
 
@@ -49,13 +50,13 @@ export class Publisher {
   #failure: Error | undefined
   /** The sequence of the newest acknowledged message. */
   #last: number
-  /** The id of the newest message that was sent. */
+  /** The id of the last message that was sent. */
   #sentId = ''
   readonly #begun: PublisherStart['begun']
   #batches = 0
   readonly #queue: Queued[] = []
 
-  /** Calls `onFailed` once, with the number of messages that waited. */
+  /** `onFailed` is called at most once, with the number of messages that waited for their acknowledgement. */
   constructor(
     { nc }: LiveLink,
     place: PublisherPlace,
@@ -110,7 +111,7 @@ export class Publisher {
     if (this.#publications.pending === 0) this.#sendBatch()
   }
 
-  /** A record with more parts than a batch may have messages is sent in several batches. */
+  /** Sends a batch of queued messages. A record with more parts than a batch may have messages takes several batches. */
   #sendBatch(): void {
     const { pace, subject } = this.#place
     const batch = this.#queue.splice(0, pace.batchMessages)
@@ -148,7 +149,7 @@ export class Publisher {
     }
   }
 
-  /** Headers by which the server stores the message only if the previous one is the last. */
+  /** Returns the headers with which the server stores the next message only if it directly follows the previous one. */
   #condition(): string {
     return headerLines([
       [Header.expectedStream, this.#place.stream],

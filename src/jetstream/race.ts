@@ -1,9 +1,9 @@
-/** Waits for the first answer of several. */
+/** Runs attempts that overlap, and waits for the first result. */
 import { clearInterval, clearTimeout, setInterval, setTimeout } from 'node:timers'
 
 /**
- * Begins the first of `tries` at once, and the next one after each failure or `delayMs` without an answer. Resolves to the
- * first success and aborts the others; rejects with every error once all have failed.
+ * Starts the first of `tries` at once, and the next one after each failure, or if `delayMs` have passed without a result.
+ * Resolves to the first success and aborts the other attempts. Rejects with an array of all errors once every attempt has failed.
  */
 export function firstSuccess<T>(
   tries: readonly ((signal: AbortSignal) => Promise<T>)[],
@@ -38,12 +38,12 @@ export function firstSuccess<T>(
   })
 }
 
-/** How long a question may be open before it is asked again. */
+/** The interval at which a request without a response is repeated. */
 const ASK_AGAIN_MS = 1000
 
 /**
- * Asks, and asks again each second, because the server that got the question may have stopped. The first answer counts,
- * be it a refusal. `ask` rejects when its own time is over.
+ * Calls `ask`, and calls it again every second until there is a response, because the server that received the request may have
+ * stopped. Settles with the first result, success or failure. Each call of `ask` must have its own timeout.
  */
 export function askUntilAnswered<T>(ask: () => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {

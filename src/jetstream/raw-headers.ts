@@ -1,16 +1,16 @@
-/** The headers of a message, from finished text: a tenth of the cost of the client's own class. */
+/** Message headers from prepared text, which costs a tenth of the client's own class. */
 import type { MsgHdrs } from '@nats-io/transport-node'
 
 export type HeaderList = readonly (readonly [name: string, value: string])[]
 
-/** Makes lines of headers whose values hold no line break. */
+/** Formats headers as lines. The values must not contain line breaks. */
 export function headerLines(list: HeaderList): string {
   let lines = ''
   for (const [name, value] of list) lines += `${name}: ${value}\r\n`
   return lines
 }
 
-/** The only method of headers that the client's `publish` calls. */
+/** Implements `encode`, the only method of headers that the client's `publish` calls. */
 class RawHeaders {
   readonly #lines: string
 

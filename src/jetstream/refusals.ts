@@ -1,41 +1,42 @@
-/** Decides which answers of a server are final, and turns them into errors of durlog. */
+/** Decides which errors of a server are final, and converts them to errors of durlog. */
 import { types } from 'node:util'
 import { DurlogError } from '../errors.js'
 import { ShipConflict } from '../ship/conflict.js'
 
-/** Error codes of JetStream (`err_code`). A code that is not listed here passes: an election, a full stream, a starting server. */
+// The error codes of JetStream (`err_code`) that need a specific reaction. After any other code the request is repeated, because
+// the cause may be temporary, such as an election, a full stream or a starting server.
 const STREAM_NOT_FOUND = 10059
-/** Another message is the last one: by its sequence, or by its id. */
+/** The codes for an expected last sequence or message id that is not the actual one. */
 const WRONG_LAST: readonly number[] = [10071, 10164, 10070]
 const DUPLICATE_IN_BATCH = 10201
-/** Final, with the remedy. */
+/** The codes of final errors, each with the remedy. */
 const REFUSED: Readonly<Record<number, string>> = {
-  10027: 'the account may have no more streams: delete one, or raise the limit',
+  10027: 'the account has reached its limit of streams: delete a stream, or raise the limit',
   10052: 'the stream cannot be created with this configuration: create it by hand',
-  10054: 'the stream takes no message of this length: raise its max_msg_size',
+  10054: 'the stream does not accept a message of this length: raise its max_msg_size',
   10058: 'a stream of this name exists with another configuration',
   10060: 'the subject belongs to another stream: use that stream',
-  10065: 'another stream takes this subject: use that stream, or another subject',
-  10074: 'this server is in no cluster: use one replica',
+  10065: 'another stream stores this subject: use that stream, or another subject',
+  10074: 'this server is not part of a cluster: use one replica',
   10109: 'the stream is sealed: use another stream',
-  10122: 'the account allows no stream of this size',
-  10169: 'the stream holds counters (allow_msg_counter) and takes no records: use another stream',
+  10122: 'the account does not allow a stream of this size',
+  10169: 'the stream holds counters (allow_msg_counter) and does not accept records: use another stream',
 }
 
-/** `{"error": …}` of an answer. */
+/** The field `error` of a response. */
 export interface ApiError {
   err_code?: number
   code?: number
   description?: string
 }
 
-/** The server knows the message id: the record is stored, or was stored and then removed. */
+/** The server has already received a message with this id: the message is stored, or was stored and then removed. */
 export class DuplicateMessage extends Error {}
 
-/** The server does not know the stream, or does not know it yet because it is starting. */
+/** The server does not know the stream: there is none, or the server is still starting. */
 export class StreamMissing extends Error {}
 
-/** The server did not answer in time: it may be stopped or unreachable. */
+/** The server did not respond in time: it may be stopped or unreachable. */
 export class Unanswered extends Error {}
 
 export function fromApiError(error: ApiError, doing: string): Error {
@@ -52,17 +53,17 @@ export function refused(message: string, cause?: unknown): DurlogError {
   return new DurlogError('ERR_DURLOG_DESTINATION_REFUSED', message, { cause })
 }
 
-/** Names of the client's errors. Its classes are not compared: an application may have a second copy of them. */
+/** Names of the client's errors. The classes are not compared, because an application may have loaded a second copy of the client. */
 const NO_PERMISSION: readonly string[] = ['PermissionViolationError', 'AuthorizationError']
 const TIMEOUT = 'TimeoutError'
 
-/** Codes of Node's TLS for a certificate or a key that one of the two sides does not accept. */
+/** Codes of Node's TLS errors for a certificate or a key that one of the two sides does not accept. */
 const NO_TRUST =
   /CERT|^(HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_EXCEEDED)$|^UNABLE_TO_|^ERR_(OSSL|SSL|TLS)_/
-/** The other side went away during the handshake. */
+/** Codes of Node's TLS errors for a connection that was lost during the handshake. */
 const HANDSHAKE_LOST = /UNEXPECTED_EOF|ALERT_INTERNAL_ERROR|ALERT_CLOSE_NOTIFY/
 
-/** The error of a target for an error that the client or Node threw while `doing`. */
+/** Converts an error of the client or of Node to an error of a ShipTarget. `doing` describes the action that failed. */
 export function fromClientError(error: unknown, doing: string): Error {
   const chain = causesOf(error)
   const own = chain.find((link) => link instanceof DurlogError || link instanceof Unanswered)

@@ -1,4 +1,4 @@
-/** The names, defaults and checks of the options of `restore`. */
+/** The names, defaults and checks of `RestoreOptions`. */
 import { DurlogError, invalidArgument } from '../errors.js'
 import { checkSignal } from '../options/abort-signal.js'
 import { checkSeq, toTimeMs } from '../options/call-options.js'
@@ -32,7 +32,7 @@ export interface ResolvedRestoreOptions extends ResolvedPlace {
   signal: AbortSignal | undefined
 }
 
-/** The properties that a continued restore must have in common with the first run. */
+/** The properties of an unfinished restore, which a run that continues it must share. */
 export interface RestoreMark {
   stream: string
   subject: string
@@ -52,7 +52,7 @@ export function resolveRestoreOptions(options: unknown): ResolvedRestoreOptions 
   if (typeof onProgress !== 'function') throw invalidArgument(`onProgress must be a function; got ${shown(onProgress)}`)
   const follow = flag('follow', given.follow, false)
   if (follow && (to !== undefined || until !== undefined))
-    throw invalidArgument('follow excludes to and until, because it does not end')
+    throw invalidArgument('follow cannot be combined with to or until: a restore that follows does not end')
   return {
     ...resolvePlace(given),
     from,
@@ -70,5 +70,8 @@ export function resolveRestoreOptions(options: unknown): ResolvedRestoreOptions 
 }
 
 export function nothingThere(stream: string, subject: string): DurlogError {
-  return new DurlogError('ERR_DURLOG_NOT_FOUND', `the stream ${stream} holds no record on the subject ${subject}`)
+  return new DurlogError(
+    'ERR_DURLOG_NOT_FOUND',
+    `the stream ${stream} holds no such record on the subject ${subject}: check both names`,
+  )
 }

@@ -1,4 +1,4 @@
-/** Restores a log from a stream, with the same seqs, times and UUID. */
+/** Restores a log from a stream, with the same seqs, timestamps and UUID. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ConsumerMessages } from '@nats-io/jetstream'
 import { DurlogError } from '../errors.js'
@@ -27,21 +27,21 @@ import { StreamSeqs } from './stream-seqs.js'
 import type { RestoreOptions, RestoreReport } from './types.js'
 
 const MIB = 2 ** 20
-/** Requested from the server in advance. */
+/** The bytes of messages that are requested from the server in advance. */
 const READ_AHEAD_BYTES = 8 * MIB
-/** The server sends a sign of life after this time without a message; two missing ones end the connection. */
+/** The server sends a heartbeat after this time without a message. Two missing heartbeats end the connection. */
 const HEARTBEAT_MS = 2000
 const PROGRESS_EVERY = 1000
 const SEGMENT_OVERHEAD_BYTES = 8192
-/** The limit of one call of the core. */
+/** The number of seqs that one call of the core can write. */
 const VOID_SEQS_AT_ONCE = 1024
-/** Each takes 32 bytes of the log: as many as fit into the largest segment. */
+/** The longest void. A seq without a record takes 32 bytes in the log, so this many fit into the largest segment. */
 const MAX_VOID_SEQS = 2 ** 25
 
 /**
- * Restores the log that was shipped to a subject into the folder `dir`, which is empty, new, or holds an unfinished restore of
- * the same records. Resolves after every record is on the device. Rejects with ERR_DURLOG_NOT_EMPTY, ERR_DURLOG_NOT_FOUND
- * (the stream holds no such record), ERR_DURLOG_CORRUPT (a checksum), ERR_DURLOG_DESTINATION_GAP and the like, or as `open` does.
+ * Restores a log that was shipped to a subject into the folder `dir`, which must be new, be empty, or hold an unfinished restore
+ * of the same records. Resolves once every record is on the device. Rejects with ERR_DURLOG_NOT_EMPTY, ERR_DURLOG_NOT_FOUND,
+ * ERR_DURLOG_CORRUPT, ERR_DURLOG_DESTINATION_GAP or another destination error, or as `open` does.
  */
 export async function restore(dir: string | URL, options: RestoreOptions): Promise<RestoreReport> {
   return new Restore(resolveDir(dir), resolveRestoreOptions(options)).run()
@@ -55,7 +55,7 @@ class Restore {
   readonly #patience: Patience
   #subject = ''
   #log: RestoringLog | undefined
-  /** The last seq to restore; Infinity with `follow`. */
+  /** The seq before which the restore ends; Infinity with `follow`. */
   #end = Number.POSITIVE_INFINITY
   #records = 0
   #done = false
@@ -124,7 +124,7 @@ class Restore {
     const last = await seqs.last()
     const begin = await seqs.find(before?.first ?? from ?? 0)
     if (last === undefined || begin === undefined) throw nothingThere(stream, this.#subject)
-    // Seqs without a record before the first record belong to the log too.
+    // The log also includes the seqs without a record directly before its first record.
     const { voidFrom } = begin.part
     const first = from !== undefined && from > voidFrom ? from : voidFrom
     const mark = before ?? { stream, subject: this.#subject, uuid: last.part.uuid, first }
@@ -151,7 +151,7 @@ class Restore {
     await this.#checkLastRecord(this.#log, seqs)
   }
 
-  /** Compares the last record of an unfinished restore with the stream. */
+  /** Checks that the stream still holds the last record of an unfinished restore. */
   async #checkLastRecord(log: Log, seqs: StreamSeqs): Promise<void> {
     const record = await lastRecord(log)
     if (record === undefined) return
@@ -160,7 +160,7 @@ class Restore {
     if (found?.part.uuid === log.uuid && found.part.crc === recordCrc(log.uuid, seq, timestamp, data)) return
     throw new DurlogError(
       'ERR_DURLOG_DESTINATION_OTHER',
-      `the folder ends with record ${seq}, and the stream holds another record with that seq: restore into another folder`,
+      `the folder's last record, ${seq}, differs from the stream's record ${seq}: restore into another folder`,
     )
   }
 
@@ -178,7 +178,7 @@ class Restore {
     const messages = await this.#consume(live, stream, after)
     void stopWithoutHeartbeat(messages)
     const forget = this.#link.onLost((error) => messages.stop(error))
-    // The stream holds nothing more, and its server has answered: this try has succeeded.
+    // The server has responded and the stream holds no more records, so this attempt has succeeded.
     if (begin === undefined) this.#pauses.succeeded()
     try {
       for await (const message of messages) {
@@ -219,7 +219,7 @@ class Restore {
     }
   }
 
-  /** Returns false after the last record was stored or passed. */
+  /** Stores a record. Returns false if the restore is complete: after the last record, or if this record is after the end. */
   async #store(log: RestoringLog, { seq, data, timestamp }: RestoredRecord): Promise<boolean> {
     if (timestamp >= this.#options.untilMs || seq >= this.#end) {
       this.#done = true
@@ -235,7 +235,7 @@ class Restore {
     return false
   }
 
-  /** Writes seqs without a record up to `end`, as in the shipped log. */
+  /** Writes a void up to `end`, for the seqs that hold no record in the shipped log. */
   async #storeVoid(log: RestoringLog, end: number, timestamp: number): Promise<void> {
     if (end - log.nextSeq > MAX_VOID_SEQS) throw tooManyVoids(log.nextSeq, end)
     while (log.nextSeq < end) {
@@ -260,14 +260,14 @@ class Restore {
   }
 }
 
-/** Ends `messages` if their server sends neither a message nor a sign of life. */
+/** Ends `messages` if the server sends neither messages nor heartbeats. */
 async function stopWithoutHeartbeat(messages: ConsumerMessages): Promise<void> {
   for await (const { type } of messages.status()) {
     if (type === 'heartbeats_missed') messages.stop(new Unanswered('the stream sends no heartbeat'))
   }
 }
 
-/** Calls `store` again after each refusal for lack of room. */
+/** Calls `store`. If it throws ERR_DURLOG_BACKPRESSURE, waits until there is room and calls it again. */
 async function whenRoom(log: Log, store: () => void): Promise<void> {
   for (;;) {
     try {
@@ -279,7 +279,7 @@ async function whenRoom(log: Log, store: () => void): Promise<void> {
   }
 }
 
-/** Undefined if the log holds none. */
+/** Returns the last record of the log; undefined if it holds none. */
 async function lastRecord(log: Log): Promise<LogRecord | undefined> {
   for (let seq = log.nextSeq - 1; seq >= log.firstSeq; seq--) {
     try {
@@ -294,7 +294,7 @@ async function lastRecord(log: Log): Promise<LogRecord | undefined> {
 function tooManyVoids(first: number, end: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_CORRUPT',
-    `according to the stream, the seqs ${first} to ${end - 1} hold no record; the death of writers cannot leave so many`,
+    `according to the stream, the seqs ${first} to ${end - 1} hold no record, but a log has at most ${MAX_VOID_SEQS} consecutive seqs without a record`,
     { lostFirst: first, lostLast: end - 1 },
   )
 }

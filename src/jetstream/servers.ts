@@ -1,4 +1,4 @@
-/** The addresses of servers, as the caller or the cluster writes them. */
+/** Parses the addresses of servers that the caller or the cluster provides. */
 import { invalidArgument } from '../errors.js'
 import { shown } from '../options/checks.js'
 
@@ -12,7 +12,7 @@ export interface ServerAddress {
 
 export interface ServerList {
   addresses: readonly ServerAddress[]
-  /** At least one of the addresses begins with `tls://`. */
+  /** Whether at least one of the addresses begins with `tls://`. */
   requiresTls: boolean
 }
 
@@ -28,7 +28,7 @@ export function resolveServers(servers: unknown): ServerList {
   }
 }
 
-/** `host:port` of another server of the cluster; undefined if it is not an address. */
+/** Parses the `host:port` of another server of the cluster. Undefined if the text is not an address. */
 export function parseClusterAddress(text: string): ServerAddress | undefined {
   return URL.canParse(`nats://${text}`) ? addressOf(new URL(`nats://${text}`)) : undefined
 }
@@ -37,7 +37,7 @@ function parseUrl(server: unknown): URL {
   const text = typeof server === 'string' && !server.includes('://') ? `nats://${server}` : server
   if (typeof text !== 'string' || !URL.canParse(text)) throw badServers(shown(server))
   const url = new URL(text)
-  // The text may hold a password, so the message does not repeat it.
+  // The text may contain a password, so the message does not repeat it.
   if (url.username !== '' || url.password !== '')
     throw invalidArgument('servers must not contain a user or a password: use the options user, pass and token')
   if ((url.protocol !== 'nats:' && url.protocol !== 'tls:') || url.hostname === '') throw badServers(shown(server))

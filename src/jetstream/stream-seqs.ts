@@ -1,4 +1,4 @@
-/** Finds the records of a log in a stream. */
+/** Finds the messages of a log's records in a stream. */
 import { DurlogError } from '../errors.js'
 import type { LiveLink } from './link.js'
 import { isDeletionMarker, parseMessage, type StoredPart } from './message.js'
@@ -7,7 +7,7 @@ import { fromClientError } from './refusals.js'
 import { lastMessage } from './target.js'
 
 export interface Located {
-  /** The stream's sequence. */
+  /** The sequence of the message in the stream. */
   sequence: number
   part: StoredPart
 }
@@ -23,17 +23,17 @@ export class StreamSeqs {
     this.#subject = subject
   }
 
-  /** Undefined if the subject is empty. */
+  /** Finds the last message of the subject; undefined if the subject is empty. */
   async last(): Promise<Located | undefined> {
     const message = await lastMessage(this.#live, this.#stream, this.#subject)
     return message === null || isDeletionMarker(message.header) ? undefined : located(message)
   }
 
-  /** The first message of the record `seq`, or of the first record after it; undefined if there is none. */
+  /** Finds the first message of record `seq`, or of the first record after it; undefined if there is none. */
   async find(seq: number): Promise<Located | undefined> {
     const last = await this.last()
     if (last === undefined || last.part.seq < seq) return undefined
-    // The message is between `low` and `high`.
+    // A binary search by sequence: the message is between `low` and `high`.
     let low = 1
     let high = last.sequence
     while (low < high) {
@@ -50,7 +50,7 @@ export class StreamSeqs {
     try {
       const message = await askUntilAnswered(() => this.#live.manager.streams.getMessage(this.#stream, query))
       if (message === null) return undefined
-      // A marker is one message, and records may follow it.
+      // Skips a deletion marker, because records may follow it.
       return isDeletionMarker(message.header) ? await this.#atOrAfter(message.seq + 1) : located(message)
     } catch (error) {
       throw fromClientError(error, `looking for a record in ${this.#stream}`)
@@ -63,6 +63,6 @@ function located(message: NonNullable<Awaited<ReturnType<typeof lastMessage>>>):
   if (part !== undefined) return { sequence: message.seq, part }
   throw new DurlogError(
     'ERR_DURLOG_DESTINATION_OTHER',
-    `the message with the sequence ${message.seq} of ${message.subject} is not of durlog`,
+    `the message with the sequence ${message.seq} of ${message.subject} was not published by durlog`,
   )
 }

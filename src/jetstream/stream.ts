@@ -1,4 +1,4 @@
-/** The stream that records are shipped to: finds or creates it, and reads its properties. */
+/** Finds or creates the stream to which records are shipped, and reads its properties. */
 import type { StreamConfig, StreamInfo } from '@nats-io/jetstream'
 import { DurlogError } from '../errors.js'
 import type { LiveLink } from './link.js'
@@ -9,23 +9,24 @@ import { fromClientError, refused, StreamMissing } from './refusals.js'
 
 export interface StreamFacts {
   subject: string
-  /** Stores a batch whole or not at all. */
+  /** Whether the stream accepts atomic batches. */
   atomicBatches: boolean
-  /** Several servers hold it. */
+  /** Whether the stream has several replicas. */
   replicated: boolean
+  /** Whether the stream drops old messages by itself. */
   dropsOld: boolean
-  /** The longest data of a message. */
+  /** The longest data of a message in bytes. */
   maxDataBytes: number
   created: boolean
 }
 
 export interface StreamWish {
   replicas: number
-  /** Create it if it is missing. */
+  /** Whether to create the stream if it is missing. */
   create: boolean
 }
 
-/** Throws as a target does; StreamMissing if it is missing and must not be created. */
+/** Throws like the methods of a ShipTarget, and StreamMissing if the stream is missing and must not be created. */
 export async function findStream(link: LiveLink, place: ResolvedPlace, wish: StreamWish): Promise<StreamFacts> {
   const { stream } = place
   let info: StreamInfo
@@ -33,7 +34,7 @@ export async function findStream(link: LiveLink, place: ResolvedPlace, wish: Str
   try {
     info = await askUntilAnswered(() => link.manager.streams.info(stream))
   } catch (error) {
-    const failure = fromClientError(error, `asking for the stream ${stream}`)
+    const failure = fromClientError(error, `reading the properties of the stream ${stream}`)
     if (!(failure instanceof StreamMissing) || !wish.create) throw failure
     info = await createStream(link, place, wish.replicas)
     created = true
@@ -57,7 +58,7 @@ async function createStream(link: LiveLink, place: ResolvedPlace, replicas: numb
   }
 }
 
-/** Since version 2.12. */
+/** Whether the server supports atomic batches, which version 2.12 introduced. */
 function takesAtomicBatches({ nc }: LiveLink): boolean {
   const [major = 0, minor = 0] = (nc.info?.version ?? '').split('.').map(Number)
   return major > 2 || (major === 2 && minor >= 12)
@@ -78,15 +79,16 @@ function factsOf(config: StreamConfig, place: ResolvedPlace, { nc }: LiveLink): 
   }
 }
 
-/** Throws for a stream that would never acknowledge a record, or would store it under another subject. */
+/** Throws if the stream never acknowledges messages, stores them under another subject, or has no room for the headers. */
 function checkFit({ name, no_ack, subject_transform }: StreamConfig, subject: string, maxBytes: number): void {
   const source = subject_transform?.src || '>'
-  if (no_ack) throw refused(`the stream ${name} acknowledges nothing (no_ack): turn that off, or use another stream`)
+  if (no_ack)
+    throw refused(`the stream ${name} sends no acknowledgements (no_ack): set no_ack to false, or use another stream`)
   if (subject_transform !== undefined && covers(source, subject))
     throw refused(`the stream ${name} stores ${subject} under another subject (subject_transform): use another stream`)
   if (maxBytes <= HEADER_ROOM_BYTES)
     throw refused(
-      `the stream ${name} takes messages of at most ${maxBytes} bytes, and headers need up to ${HEADER_ROOM_BYTES}: raise its max_msg_size and the server's max_payload to 2048 or more`,
+      `the stream ${name} accepts messages of at most ${maxBytes} bytes, but headers need up to ${HEADER_ROOM_BYTES}: raise its max_msg_size and the server's max_payload to 2048 or more`,
     )
 }
 
@@ -95,11 +97,13 @@ function subjectOf(config: StreamConfig, { stream, subject }: ResolvedPlace): st
   if (subject === undefined) {
     const [only, ...others] = taken
     if (only !== undefined && others.length === 0 && !/[*>]/.test(only)) return only
-    throw refused(`the stream ${stream} takes the subjects ${taken.join(', ') || '(none)'}: set subject to one of them`)
+    throw refused(
+      `the stream ${stream} has the subjects ${taken.join(', ') || '(none)'}: set the option subject to one of them`,
+    )
   }
   if (!taken.some((pattern) => covers(pattern, subject)))
     throw refused(
-      `the stream ${stream} does not take the subject ${subject}, only ${taken.join(', ') || 'none'}: add it to the stream, or use another subject`,
+      `the stream ${stream} does not have the subject ${subject}, only ${taken.join(', ') || '(none)'}: add it to the stream, or use another subject`,
     )
   return subject
 }

@@ -1,4 +1,4 @@
-/** A subject of a JetStream stream as the destination of a log. */
+/** A destination of a log: a subject of a JetStream stream. */
 import type { StoredMsg } from '@nats-io/jetstream'
 import { DurlogError } from '../errors.js'
 import type { ShipOrigin, ShippedRecord, ShipRecord, ShipTarget } from '../ship/types.js'
@@ -13,7 +13,7 @@ import { askUntilAnswered } from './race.js'
 import { DuplicateMessage, fromClientError, StreamMissing } from './refusals.js'
 import { findStream, missingError, type StreamFacts } from './stream.js'
 
-/** A server that is starting may not know its streams yet: only after so many questions does a stream count as missing. */
+/** A stream counts as missing after this many requests, because a server that is starting may not know its streams yet. */
 const QUESTIONS_UNTIL_MISSING = 4
 
 export class JetStreamTarget implements ShipTarget {
@@ -24,10 +24,10 @@ export class JetStreamTarget implements ShipTarget {
   #facts: StreamFacts | undefined
   #publisher: Publisher | undefined
   #forgetLoss: () => void = () => {}
-  /** The sequence of the subject's last message when it was asked for. */
+  /** The sequence of the subject's last message when it was last read; 0 if there was none. */
   #lastSequence = 0
   #missing = 0
-  /** The number of times that message ids were replaced. */
+  /** The number of times that message ids got a new suffix. */
   #renewals = 0
   #wasDuplicate = false
 
@@ -42,7 +42,7 @@ export class JetStreamTarget implements ShipTarget {
   }
 
   get room(): number {
-    // A failed publisher takes records and rejects them.
+    // At least 1 if the publisher has failed, so that the next `publish` reports the failure.
     return this.#publisher === undefined || this.#publisher.failed ? 1 : this.#publisher.room
   }
 
@@ -66,7 +66,7 @@ export class JetStreamTarget implements ShipTarget {
 
   publish(records: readonly ShipRecord[], origin: ShipOrigin): Promise<void> {
     const publisher = this.#publisher
-    if (publisher === undefined) return Promise.reject(new Error('the destination was not asked for its last record'))
+    if (publisher === undefined) return Promise.reject(new Error('publish was called before last'))
     try {
       return publisher.publish(records, origin)
     } catch (error) {
@@ -101,7 +101,10 @@ export class JetStreamTarget implements ShipTarget {
     return this.#facts
   }
 
-  /** The server remembers a message id for the stream's duplicate window, also if it has removed the message. */
+  /**
+   * Gives messages new ids if the server refused one as a duplicate although the subject's last message has not changed: the
+   * server remembers an id for the stream's duplicate window, even after the message was removed.
+   */
   #renewIds(lastSequence: number): void {
     if (this.#wasDuplicate && lastSequence === this.#lastSequence) this.#renewals++
     this.#wasDuplicate = false
@@ -139,12 +142,12 @@ export class JetStreamTarget implements ShipTarget {
 const WAS_DELETED =
   'it was deleted after records had been shipped to it, or these are other servers. To ship the records again, create the stream by hand'
 
-/** The subject's last message, from the stream's leader: another replica may be behind. */
+/** Reads the subject's last message from the stream's leader, because another replica may not have it yet. */
 export async function lastMessage(live: LiveLink, stream: string, subject: string): Promise<StoredMsg | null> {
   try {
     return await askUntilAnswered(() => live.manager.streams.getMessage(stream, { last_by_subj: subject }))
   } catch (error) {
-    throw fromClientError(error, `asking for the last message of ${subject}`)
+    throw fromClientError(error, `reading the last message of ${subject}`)
   }
 }
 
@@ -153,6 +156,6 @@ function parse(message: StoredMsg, subject: string): StoredPart {
   if (part !== undefined) return part
   throw new DurlogError(
     'ERR_DURLOG_DESTINATION_OTHER',
-    `the last message of ${subject} (sequence ${message.seq}) is not durlog's: use a separate subject for the log`,
+    `the last message of ${subject} (sequence ${message.seq}) was not published by durlog: use a separate subject for the log`,
   )
 }

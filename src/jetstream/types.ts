@@ -7,62 +7,69 @@ export interface NatsTls {
   caFile?: string | undefined
   certFile?: string | undefined
   keyFile?: string | undefined
-  /** The server begins with TLS, before its greeting. */
+  /** Whether the server expects TLS before its greeting. Default false. */
   handshakeFirst?: boolean | undefined
 }
 
-/** How to reach the servers: `connection`, or `servers` with the options for them. */
+/** The access to the servers: either `connection`, or `servers` with the options for connecting to them. */
 export interface NatsAccess {
-  /** The caller's connection; it is not closed. It should reconnect by itself for ever (`maxReconnectAttempts: -1`). */
+  /** A connection of the caller, which durlog does not close. It should reconnect without a limit (`maxReconnectAttempts: -1`). */
   connection?: NatsConnection | undefined
   /** One or more of `nats://host:port` or `tls://host:port`, which requires TLS. Default `nats://127.0.0.1:4222`. */
   servers?: string | readonly string[] | undefined
-  /** A file with the JWT and the seed of a user, as `nsc` writes it. */
+  /** The path of a file with the JWT and the seed of a user, in the format of `nsc`. */
   credentialsFile?: string | undefined
   user?: string | undefined
   pass?: string | undefined
   token?: string | undefined
-  /** `true`, or files: require TLS. */
+  /** Requires TLS if it is `true` or an object. Default: TLS is used if the server offers it. */
   tls?: boolean | NatsTls | undefined
-  /** The prefix of subjects for answers; default `_INBOX`. */
+  /** The prefix of the subjects to which servers send responses. Default `_INBOX`. */
   inboxPrefix?: string | undefined
   /** The JetStream domain. */
   domain?: string | undefined
-  /** The longest time for a connection, an answer or an acknowledgement; default 10 s. */
+  /** The longest time for a connection, a response or an acknowledgement, in milliseconds. Default 10 s. */
   timeoutMs?: Duration | undefined
 }
 
 /** A subject of a stream, which holds the records of one log. */
 export interface JetStreamPlace {
   stream: string
-  /** Without wildcards; one for each log. Default: the stream's only subject, or its name in lower case for a new one. */
+  /**
+   * The subject, without wildcards. Each log needs a separate subject. Default: the stream's only subject; for a new stream, its
+   * name in lower case.
+   */
   subject?: string | undefined
 }
 
 export interface ShipOptions extends ShipperOptions, NatsAccess, JetStreamPlace {
-  /** The replicas of a stream that is created; default 1. */
+  /** The number of replicas of a stream that is created: 1 to 5. Default 1. */
   replicas?: number | undefined
-  /** Create the stream if it is missing and nothing was shipped yet; default true. */
+  /** Create the stream if it is missing and nothing was shipped yet. Default true. */
   create?: boolean | undefined
-  /** A record longer than a message may be: `split` it into several (default), or `refuse` it, which stops the shipper. */
+  /**
+   * A record that is longer than a message may be: `split` (default) publishes it as several messages, `refuse` stops the shipper
+   * with ERR_DURLOG_RECORD_TOO_LARGE.
+   */
   oversized?: 'split' | 'refuse' | undefined
 }
 
 export interface RestoreOptions extends NatsAccess, JetStreamPlace {
-  /** The first seq; default: the oldest that the stream holds. */
+  /** The first seq to restore. Default: the oldest record that the stream holds. */
   from?: number | undefined
-  /** End before this seq; default: after the newest one when the restore begins. */
+  /** End before this seq. Default: after the newest record that the stream holds when the restore begins. */
   to?: number | undefined
   /** End before the first record at or after this time (a `Date`, or milliseconds since 1970). */
   until?: Date | number | undefined
-  /** Do not end: a replica for reading, until `signal`. */
+  /** Continue until `signal` aborts: the folder is a replica that other processes can read. Default false. */
   follow?: boolean | undefined
-  /** The segment length of the log; default 64 MiB. A record must fit into a segment. */
+  /** The log's `segmentBytes`. Default 64 MiB. Every record must fit into a segment. */
   segmentBytes?: ByteSize | undefined
   /** See `ShipperOptions`. */
   retryForMs?: Duration | undefined
   /** Called every 1000 records with the number of restored records and the total. */
   onProgress?: ((restored: number, total: number) => void) | undefined
+  /** Aborting the signal ends the restore: with `follow` it resolves, otherwise it rejects with the signal's reason. */
   signal?: AbortSignal | undefined
 }
 
@@ -72,6 +79,6 @@ export interface RestoreReport {
   nextSeq: number
   /** The number of records that this call restored. */
   records: number
-  /** Whether it continued an unfinished restore. */
+  /** Whether this call continued an unfinished restore. */
   resumed: boolean
 }

@@ -159,7 +159,7 @@ export function resolveRepairOptions(options: unknown): { apply: boolean; backup
     throw invalidArgument(`backup must be a folder's path; got ${shown(backup)}`)
   if (applies && backup === undefined)
     throw invalidArgument(
-      'apply needs backup, the path of a folder for a copy of the bytes that are cut; got undefined',
+      "backup must be a folder's path, which apply requires for a copy of the cut bytes; got undefined",
     )
   return { apply: applies, backup: backup === undefined ? '' : resolve(backup) }
 }

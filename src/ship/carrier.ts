@@ -1,6 +1,6 @@
 /**
- * Carries a log to a destination, session by session. A session ends with the first failure, and the next one begins after a
- * pause. A session depends on the kind of the destination: see Work.
+ * Carries a log to a destination in sessions. A session ends with its first failure, and the next session begins after a pause.
+ * A `Work` implements the sessions for one kind of destination.
  */
 import { EventEmitter } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -19,10 +19,10 @@ import type { Work, WorkSession } from './work.js'
 
 /** The longest time that `close` waits for acknowledgements. */
 const CLOSE_WAIT_MS = 2000
-/** The number of conflicts without a shipped record after which a pause is made. */
+/** Up to this many consecutive failures, the session after a conflict begins without a pause. */
 const CONFLICTS_WITHOUT_PAUSE = 3
 
-/** Errors of the log that the next session may not meet again, because it reads the log's bounds anew. */
+/** Errors of the log that do not end the shipper: the next session reads the log's bounds again, and may succeed. */
 const PASSING: readonly DurlogErrorCode[] = [
   'ERR_DURLOG_BACKPRESSURE',
   'ERR_DURLOG_TOO_MANY_FILES',
@@ -107,13 +107,13 @@ export class Carrier extends EventEmitter<ShipEvents> implements Shipper {
   async #close(): Promise<void> {
     this.#ending.abort()
     await this.#work.end(CLOSE_WAIT_MS)
-    // Ends a question to a destination that does not answer.
+    // Ends a request to a destination that does not respond.
     await this.#work.close().catch(() => {})
     await this.#running
     this.#idle.reject(closedError())
   }
 
-  /** The last seq of the log, which is synced. */
+  /** Returns the last synced seq. In the log's writer, syncs every record first. */
   async #lastSynced(): Promise<number> {
     if (!this.#log.readOnly) return this.#log.sync()
     await this.#log.refresh()
@@ -148,7 +148,7 @@ export class Carrier extends EventEmitter<ShipEvents> implements Shipper {
     this.#lagWatch.start(this.#cursor)
   }
 
-  /** Syncs the position, which was only in memory. Otherwise a crash of the machine would move it back. */
+  /** Syncs the position, which was committed only at `memory`, and closes the cursor. */
   async #closeCursor(): Promise<void> {
     const cursor = this.#cursor
     if (cursor === undefined) return
@@ -177,7 +177,7 @@ export class Carrier extends EventEmitter<ShipEvents> implements Shipper {
   #onStart(seq: number): void {
     this.#acknowledge(seq)
     this.#state = 'shipping'
-    // The destination has answered and holds every record: this try has succeeded.
+    // The destination has responded and holds every record, so this attempt has succeeded.
     if (seq >= this.#log.syncedSeq) this.#pauses.succeeded()
     this.#settleIdle()
   }
@@ -189,7 +189,7 @@ export class Carrier extends EventEmitter<ShipEvents> implements Shipper {
     this.#rate.add(records)
     this.#isFirst = false
     this.#acknowledge(seq)
-    // At `memory` the call itself commits. If the log was cut, the next session finds it.
+    // At `memory`, the call commits before it returns. If it fails because of a cut, the next session finds that cut.
     this.#cursor?.commit(seq).catch(() => {})
     this.emit('shipped', seq)
     this.#settleIdle(records)
@@ -200,14 +200,14 @@ export class Carrier extends EventEmitter<ShipEvents> implements Shipper {
     this.#keeper?.acknowledged(seq + 1, (error) => this.#note(error as Error))
   }
 
-  /** `records` are those of the session that were acknowledged just now. */
+  /** `records` is the number of records that were acknowledged just now, which `inFlight` still includes. */
   #settleIdle(records = 0): void {
-    // Before the destination has answered, only the cursor holds a position, and it is not relied on.
+    // Before the destination has responded, only the cursor's position is known, which is not proof that records are shipped.
     if (this.#state !== 'shipping' || !this.#work.isCurrent) return
     this.#idle.settle(this.#shipped, this.#work.inFlight === records)
   }
 
-  /** Waits before the next session. Throws the error that ends the shipper. */
+  /** Waits before the next session. Throws if the error ends the shipper. */
   async #afterFailure(error: Error): Promise<void> {
     if (this.#ending.signal.aborted) return
     this.#note(error)
@@ -232,7 +232,7 @@ export class Carrier extends EventEmitter<ShipEvents> implements Shipper {
     this.#note(failure)
     this.#failure = failure
     this.#idle.reject(failure)
-    // Outside the promise chain, which would swallow an exception of a listener.
+    // Emits outside the promise chain, in which an exception of a listener would not be reported.
     process.nextTick(() => this.emit('error', failure))
   }
 }
@@ -243,5 +243,5 @@ function toFailure(error: Error): DurlogError {
 }
 
 function closedError(): DurlogError {
-  return new DurlogError('ERR_DURLOG_CLOSED', 'the shipper has been closed; make another one')
+  return new DurlogError('ERR_DURLOG_CLOSED', 'the shipper has been closed; create a new one')
 }

@@ -1,2 +1,5 @@
-/** Another message was stored at the place of a record. This is no failure: asking for the last record again shows which one it was. */
+/**
+ * The destination stored something else at the place of a record. The next session reads the destination's last record again,
+ * which shows whether that was this record or a record of another process.
+ */
 export class ShipConflict extends Error {}

@@ -1,4 +1,4 @@
-/** Callers that wait until the destination has every record of the log up to some seq. */
+/** Callers of `idle`, which wait until the destination holds every record of the log up to a seq. */
 import type { ReadableLog } from '../index.js'
 import { isVoid } from './voids.js'
 
@@ -14,18 +14,18 @@ export class IdleWaiters {
   readonly #waiters = new Set<Waiter>()
   #shipped = -1
 
-  /** Calls `onVoid(seq)` if only seqs without a record follow the shipped ones, up to `seq`. */
+  /** `onVoid(seq)` is called if none of the seqs after the shipped records up to `seq` holds a record. */
   constructor(log: ReadableLog, onVoid: (seq: number) => void) {
     this.#log = log
     this.#onVoid = onVoid
   }
 
-  /** Settles after a call of `settle` with `seq`, or with a lower one if there is no record between. */
+  /** Resolves after a call of `settle` with `seq`, or with a lower seq if there is no record between the two. */
   wait(seq: number): Promise<void> {
     return new Promise((resolve, reject) => this.#waiters.add({ seq, resolve, reject }))
   }
 
-  /** Every record up to `shipped` is in the destination; with `nothingInFlight` no other one is being published. */
+  /** Reports that the destination holds every record up to `shipped`. With `nothingInFlight`, no other record is being published. */
   settle(shipped: number, nothingInFlight: boolean): void {
     this.#shipped = shipped
     for (const waiter of this.#waiters) {
@@ -39,7 +39,7 @@ export class IdleWaiters {
     this.#waiters.clear()
   }
 
-  /** Seqs without a record are never acknowledged. */
+  /** Resolves a waiter if only seqs without a record are missing, because those are never acknowledged. */
   async #resolveAfterVoid(waiter: Waiter): Promise<void> {
     const shipped = this.#shipped
     if (!(await isVoid(this.#log, shipped + 1, waiter.seq)) || this.#shipped !== shipped) return

@@ -1,8 +1,8 @@
-/** Trims records that the destination has acknowledged. */
+/** Trims records of the log that the destination has acknowledged: the option `keepAfterAck`. */
 import { inspect, type Log } from '../index.js'
 import type { ResolvedKeep } from './options.js'
 
-/** A trim removes whole segments, so more frequent trims would find little. */
+/** The shortest interval between two trims. A trim removes only whole segments, so more frequent trims would rarely remove one. */
 const INTERVAL_MS = 1000
 
 export class Keeper {
@@ -16,7 +16,7 @@ export class Keeper {
     this.#keep = keep
   }
 
-  /** Allows the removal of every record before `acknowledged`. A failure is passed to `onError`; the next call tries again. */
+  /** Allows the removal of every record before `acknowledged`. If a trim fails, calls `onError`; a later call tries again. */
   acknowledged(acknowledged: number, onError: (error: unknown) => void): void {
     const now = performance.now()
     if (this.#running !== undefined || now - this.#last < INTERVAL_MS) return
@@ -28,7 +28,7 @@ export class Keeper {
       })
   }
 
-  /** Settles when no trim runs. */
+  /** Resolves when no trim is running. */
   async settled(): Promise<void> {
     await this.#running
   }

@@ -1,4 +1,4 @@
-/** Measures how many records the destination lacks, and for how long. */
+/** Measures the number of records that the destination lacks, and the age of the oldest of them. */
 import { clearInterval, setInterval } from 'node:timers'
 import type { DurableCursor, ReadableLog } from '../index.js'
 import type { ShipLag } from './types.js'
@@ -13,7 +13,7 @@ export class LagWatch {
   #cursor: DurableCursor | undefined
   #lagging = false
 
-  /** Calls `onLagging` when the oldest record has waited for `limitMs`, and again only after all records were shipped. */
+  /** `onLagging` is called when the oldest record has waited for `limitMs`, and again only after all records were shipped. */
   constructor(log: ReadableLog, limitMs: number, onLagging: (lag: ShipLag) => void) {
     this.#log = log
     this.#timer = setInterval(() => {
@@ -24,7 +24,7 @@ export class LagWatch {
     }, CHECK_MS).unref()
   }
 
-  /** Every record before its position is shipped. */
+  /** Sets the cursor whose position is the first record that is not shipped. */
   start(cursor: DurableCursor): void {
     this.#cursor = cursor
   }
@@ -42,10 +42,10 @@ export class LagWatch {
       if (records === 0) return NO_LAG
       const oldest = timeFrom(this.#log, Math.max(cursor.position, this.#log.firstSeq))
       if (oldest === undefined) return NO_LAG
-      // The clock may have been set back.
+      // Not negative: the clock may have been set back.
       return { records, bytes, ms: Math.max(0, Date.now() - oldest) }
     } catch {
-      // A trim or a cut is running.
+      // The lag cannot be read while a trim or a cut is running.
       return NO_LAG
     }
   }

@@ -1,4 +1,4 @@
-/** The options of a shipper that do not depend on the engine: names, defaults, ranges. */
+/** The options of a shipper that do not depend on the kind of destination: names, defaults, ranges. */
 import { invalidArgument } from '../errors.js'
 import type { ReadableLog } from '../index.js'
 import { checkSignal } from '../options/abort-signal.js'
@@ -68,7 +68,7 @@ function resolveKeep(log: ReadableLog, value: unknown): ResolvedKeep | undefined
   const { maxAgeMs, maxBytes } = bag('keepAfterAck', value, ['maxAgeMs', 'maxBytes'])
   if (log.readOnly)
     throw invalidArgument(
-      'keepAfterAck needs a log that is open for writing: only its writer trims it; got one that is read-only',
+      'keepAfterAck needs a log that is open for writing, because only the writer trims it; got a read-only log',
     )
   if (maxAgeMs === undefined && maxBytes === undefined)
     throw invalidArgument('keepAfterAck must have maxAgeMs or maxBytes; got neither')

@@ -1,4 +1,4 @@
-/** Pauses between tries: each is twice as long as the previous one, up to a limit, and varies by a quarter at random. */
+/** Pauses between attempts. Each is twice as long as the previous one, up to a limit, and varies randomly by a quarter. */
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2000
 
@@ -6,12 +6,12 @@ export class Pauses {
   #failures = 0
   #since = 0
 
-  /** Failures in a row. */
+  /** The number of consecutive failures. */
   get failures(): number {
     return this.#failures
   }
 
-  /** The time since the first of these failures, in milliseconds of a monotonic clock. */
+  /** The time since the first of these failures, in milliseconds by a monotonic clock. */
   get failingMs(): number {
     return this.#failures === 0 ? 0 : performance.now() - this.#since
   }

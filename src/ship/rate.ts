@@ -1,4 +1,4 @@
-/** The number of events per second, over the last one to two windows. */
+/** The number of events per second, over the current window and the previous one. */
 const WINDOW_MS = 2000
 
 export class Rate {

@@ -1,6 +1,6 @@
 /**
- * Ships single records to a ShipTarget. A session begins by asking the target for its last record. Publishes that were not
- * acknowledged when it ends are forgotten, because the next session asks again.
+ * Ships single records to a ShipTarget. A session begins by reading the target's last record. Publishes that were not
+ * acknowledged when a session ends are forgotten, because the next session reads the last record again.
  */
 import { isCode } from '../errors.js'
 import type { Log, ReadableLog, ReadOnlyLog } from '../index.js'
@@ -12,15 +12,15 @@ import type { ShipTarget } from './types.js'
 import type { Work, WorkSession } from './work.js'
 
 export class RecordWork implements Work {
-  /** A cut of shipped records ends the shipper. */
+  /** Always true, because a cut of shipped records ends the shipper. */
   readonly isCurrent = true
   readonly #log: Log | ReadOnlyLog
   readonly #target: ShipTarget
   readonly #options: ResolvedShipperOptions
   #session: Session | undefined
-  /** The lowest seq that was cut from the log after the cursor had passed it. */
+  /** The lowest shipped seq that was cut from the log; Infinity if there is none. */
   #cutAt = Number.POSITIVE_INFINITY
-  /** A start after lost records that no stored record names yet, although the cursor has passed them. */
+  /** The start after a gap that was reported but that no record in the destination names yet. */
   #gap: Start | undefined
 
   constructor(log: ReadableLog, target: ShipTarget, options: ResolvedShipperOptions) {
@@ -70,7 +70,7 @@ export class RecordWork implements Work {
   }
 
   flush(): void {
-    // A record is published as soon as it can be read.
+    // Nothing to do: a record is published as soon as it can be read.
   }
 
   async end(waitMs: number): Promise<void> {
@@ -85,7 +85,7 @@ export class RecordWork implements Work {
     const { cursor } = session
     await this.#findCut(session)
     const last = await this.#target.last(session.isFirst)
-    // This follows `last`, because another shipper of the same log may have shipped its newest record just now.
+    // Refresh after reading `last`: another shipper of the same log may have just shipped a record that `#log` does not know yet.
     if (this.#log.readOnly) await this.#log.refresh()
     const { uuid, firstSeq, nextSeq } = this.#log
     const held = last !== undefined && last.uuid === uuid && last.seq >= firstSeq && last.seq < nextSeq
@@ -101,7 +101,7 @@ export class RecordWork implements Work {
     return recordCrc(this.#log.uuid, seq, timestamp, data)
   }
 
-  /** Finds a cut of shipped records, also one that was made while no shipper ran. */
+  /** Finds a cut of shipped records, even if it was made while no shipper ran. */
   async #findCut({ cursor }: WorkSession): Promise<void> {
     const reader = cursor.read({ durableOnly: true })
     await reader.next().catch((error: Error) => this.failed(error))

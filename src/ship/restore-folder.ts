@@ -1,4 +1,4 @@
-/** The folder that a log is restored into. A file in it marks the restore as unfinished. */
+/** The folder into which a log is restored. A file in it, the mark, shows that the restore is unfinished. */
 import {
   closeSync,
   fsyncSync,
@@ -15,12 +15,12 @@ import { DurlogError, ofFileSystem } from '../errors.js'
 
 const NAME = 'restoring'
 const MAKING = 'restoring.new'
-/** Of the lock that a restore holds which writes files of the log. */
+/** The folder of the lock that the restore of an archive holds. */
 export const LOCK_FOLDER = 'restoring.lock'
 
 /**
- * The mark of an unfinished restore of this folder: the properties that a continued restore must have in common with the first
- * run. Undefined for an empty folder. Creates the folder if it is missing.
+ * Returns the mark of an unfinished restore in this folder, whose properties a continued restore must share. Undefined for an
+ * empty folder. Creates the folder if it is missing. Throws ERR_DURLOG_NOT_EMPTY if the folder has any other content.
  */
 export function enterFolder<Mark>(dir: string): Mark | undefined {
   makeFolder(dir)
@@ -38,12 +38,12 @@ function makeFolder(dir: string): void {
   } catch (error) {
     const isFile = ['EEXIST', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
     if (!isFile) throw ofFileSystem(error)
-    const message = `${dir} is, or lies below, a file: restore into a new or empty folder`
+    const message = `${dir} or one of its parents is a file: restore into a new or empty folder`
     throw new DurlogError('ERR_DURLOG_NOT_EMPTY', message, { path: dir })
   }
 }
 
-/** Writes the mark, which is on the device before the first record is. */
+/** Writes the mark and syncs it, so that it is on the device before the first record. */
 export function markFolder(dir: string, mark: object): void {
   const file = openSync(join(dir, MAKING), 'w', 0o600)
   try {
@@ -56,14 +56,14 @@ export function markFolder(dir: string, mark: object): void {
   syncFolder(dir)
 }
 
-/** Removes the mark: the folder is an ordinary log. */
+/** Removes the mark, which makes the folder an ordinary log. */
 export function unmarkFolder(dir: string): void {
   rmSync(join(dir, NAME), { force: true })
   syncFolder(dir)
 }
 
 export function syncFolder(dir: string): void {
-  // Windows does not open folders.
+  // Windows cannot open folders.
   if (process.platform === 'win32') return
   const folder = openSync(dir, 'r')
   try {

@@ -1,4 +1,4 @@
-/** Publishes the records of a reader until the first failure. */
+/** Publishes the records of a reader to a ShipTarget until the first failure. */
 import { clearTimeout, setTimeout } from 'node:timers'
 import { DurlogError } from '../errors.js'
 import type { LogReader, LogRecord } from '../index.js'
@@ -13,7 +13,7 @@ export interface SessionLimits {
 export interface SessionCalls {
   /** The first seq of the reader, and the first lost seq before it. */
   start: Start
-  /** `records` more records, up to `seq`, are acknowledged. */
+  /** `records` more records, up to `seq`, were acknowledged. */
   onShipped(seq: number, records: number, bytes: number): void
 }
 
@@ -23,15 +23,15 @@ export class Session {
   readonly #limits: SessionLimits
   readonly #calls: SessionCalls
   #reader: LogReader | undefined
-  /** The seq of the next record if none is missing. */
+  /** The seq of the next record if no seq is missing. */
   #next: number
-  /** Missing seqs from here on never held a record; missing seqs before it are lost. */
+  /** Missing seqs from this one on never held a record; missing seqs before it are lost records. */
   #voidFrom: number
   #inFlight = 0
   #inFlightBytes = 0
   #failure: { error: unknown } | undefined
   #ended = false
-  /** Called after a publish has settled. */
+  /** Functions that are called after a publish has settled. */
   readonly #waiting = new Set<() => void>()
 
   constructor(target: ShipTarget, origin: ShipOrigin, limits: SessionLimits, calls: SessionCalls) {
@@ -47,7 +47,7 @@ export class Session {
     return this.#inFlight
   }
 
-  /** Resolves after `end`, rejects with the first failure; in both cases every publish has settled. */
+  /** Publishes the records of `reader`. Resolves after `end`; rejects with the first failure. By then every publish has settled. */
   async ship(reader: LogReader): Promise<void> {
     this.#reader = reader
     try {
@@ -65,7 +65,7 @@ export class Session {
     if (this.#failure !== undefined) throw this.#failure.error
   }
 
-  /** Publishes nothing more, and waits up to `waitMs` for acknowledgements. */
+  /** Ends the session: publishes nothing more, and waits for acknowledgements for up to `waitMs`, then closes the target. */
   async end(waitMs: number): Promise<void> {
     this.#ended = true
     this.#wakeUp()
@@ -100,7 +100,7 @@ export class Session {
       const result = await reader.next()
       if (result.done) {
         if (this.#isOver()) return
-        throw new DurlogError('ERR_DURLOG_CLOSED', 'the log has been closed; open it again, and ship again')
+        throw new DurlogError('ERR_DURLOG_CLOSED', 'the log has been closed; open it and create a new shipper')
       }
       record = result.value
     }
@@ -118,7 +118,7 @@ export class Session {
     this.#publish(records, bytes)
   }
 
-  /** The reader has skipped damage before the next record: the seqs that are missing there are lost. */
+  /** Notes that the reader has skipped damage: the seqs that are missing before the next record are lost records. */
   noteDamage(): void {
     this.#voidFrom = Number.POSITIVE_INFINITY
   }
@@ -141,7 +141,7 @@ export class Session {
     }
     this.#target.publish(records, this.#origin).then(
       () => {
-        // After a failure a later acknowledgement does not continue the shipped records.
+        // Records acknowledged after a failure do not follow the last shipped record directly, so they do not count.
         if (this.#failure === undefined)
           this.#calls.onShipped((records.at(-1) as ShipRecord).seq, records.length, bytes)
         settle()
@@ -149,7 +149,7 @@ export class Session {
       (error: unknown) => {
         if (this.#failure === undefined) {
           this.#failure = { error }
-          // A follower at the end of the log would wait for the next record.
+          // End the reader, which would otherwise wait for the next record at the end of the log.
           void this.#reader?.return()
         }
         settle()

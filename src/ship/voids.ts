@@ -1,13 +1,13 @@
-/** Seqs without a record, left by a writer that died; they are never shipped. */
+/** Voids: seqs without a record, which a writer that died has left. They are never shipped. */
 import { isCode } from '../errors.js'
 import type { ReadableLog } from '../index.js'
 
-/** The first seq after the ones that, according to `error`, hold no record; undefined for another error. */
+/** Returns the first seq after the void that `error` reports; undefined for any other error. */
 function seqAfterVoid(error: unknown): number | undefined {
   return isCode(error, 'ERR_DURLOG_VOID') && error.lostLast !== undefined ? error.lostLast + 1 : undefined
 }
 
-/** Whether the log, which holds `last`, has no record from `first` to `last`. A seq that cannot be read counts as a record. */
+/** Whether none of the seqs `first` to `last`, which the log holds, has a record. A seq that cannot be read counts as a record. */
 export async function isVoid(log: ReadableLog, first: number, last: number): Promise<boolean> {
   for (let seq = first; seq <= last; ) {
     try {
@@ -22,7 +22,7 @@ export async function isVoid(log: ReadableLog, first: number, last: number): Pro
   return true
 }
 
-/** The time of the first record from `first` on; undefined if there is none. Throws like `getSync`. */
+/** Returns the timestamp of the first record from `first` on; undefined if there is none. Throws like `getSync`. */
 export function timeFrom(log: ReadableLog, first: number): number | undefined {
   for (let seq = first; ; ) {
     try {

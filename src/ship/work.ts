@@ -1,42 +1,42 @@
 /** The part of carrying a log to a destination that depends on the kind of the destination. */
 import type { DurableCursor, ReadableLog } from '../index.js'
 
-/** Of one session. */
+/** The arguments of one session, and the functions that it calls. */
 export interface WorkSession {
   readonly log: ReadableLog
   readonly cursor: DurableCursor
-  /** Nothing was ever carried to the destination. */
+  /** Whether nothing was ever carried to the destination. */
   readonly isFirst: boolean
   /** Aborts when the carrier closes. */
   readonly signal: AbortSignal
-  /** The destination has answered: it holds every record up to `seq` that it will ever hold. */
+  /** The destination has responded. Of the records up to `seq`, it holds all that it will ever hold. */
   onStart(seq: number): void
-  /** `records` more records, up to `seq`, are acknowledged. They count as in flight until the call returns. */
+  /** `records` more records, up to `seq`, were acknowledged. `inFlight` includes them until the call returns. */
   onCarried(seq: number, records: number, bytes: number): void
   /** Neither the log nor the destination holds the records `first` to `last`; they are skipped. */
   onGap(first: number, last: number): void
 }
 
 /**
- * Carries records. Its methods throw a DurlogError if another session cannot help, a ShipConflict if another process has
- * written to the destination, and any other error if another session may help.
+ * Carries records to one kind of destination. Its methods throw a DurlogError if the failure is final, a ShipConflict if another
+ * process has written to the destination, and any other error if another session may succeed.
  */
 export interface Work {
-  /** Runs until the first failure, or until `end`; either way nothing is in flight then. */
+  /** Runs a session until its first failure, or until `end`. When it settles, nothing is in flight. */
   run(session: WorkSession): Promise<void>
-  /** The carrier has caught `error`, and may start another session. */
+  /** A session failed with `error`. Another session may follow. */
   failed(error: Error): void
-  /** Carries what waits now, instead of collecting more. */
+  /** Carries the waiting records at once, instead of collecting more. */
   flush(): void
-  /** Ends the session: starts nothing more, and waits up to `waitMs` for acknowledgements. */
+  /** Ends the session: starts no more requests, and waits up to `waitMs` for acknowledgements. */
   end(waitMs: number): Promise<void>
   close(): Promise<void>
-  /** Whether the acknowledged seqs are those of the log as it is: false after a cut that the next session will find. */
+  /** Whether the acknowledged records are still in the log. False after a cut, which the next session will find. */
   readonly isCurrent: boolean
-  /** Records that wait for an acknowledgement. */
+  /** The number of records that wait for an acknowledgement. */
   readonly inFlight: number
-  /** How records are stored, in the words of the destination. */
+  /** The current way of storing records, as text for people. */
   readonly mode: string
-  /** Connections made after the first one. */
+  /** The number of connections after the first one. */
   readonly reconnects: number
 }
