@@ -1,5 +1,5 @@
-// Abandons readers; runs from the built package with --expose-gc. Arguments: the folder, whether it is exclusive. Prints the number of
-// descriptors that they have left open, and of warnings.
+// Abandons readers, with the built package and --expose-gc. Arguments: the folder, whether it is exclusive. Prints the
+// number of descriptors that are still open, and the number of warnings.
 import { readdirSync } from 'node:fs'
 import { openStreams } from '../../dist/streams/index.js'
 
@@ -11,7 +11,7 @@ process.on('warning', () => warnings++)
 
 const streams = await openStreams(process.argv[2], { exclusive: process.argv[3] === 'true', checkpointMs: 3_600_000 })
 const stream = streams.stream('s')
-// More than is read at once, or ahead.
+// More records than are read at once or ahead.
 for (let i = 0; i < 10; i++) await stream.appendAll(Array(1000).fill('x'.repeat(500)))
 await streams.checkpoint()
 const before = descriptors()

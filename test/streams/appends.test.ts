@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { codeOf } from '../fixtures/scratch.js'
 import { all, scratchStreams, values } from '../fixtures/streams.js'
 
-test('an append settles with the seq in its stream, and each stream counts separately', async () => {
+test('an append resolves to the seq of its record, and each stream numbers its records separately', async () => {
   const { streams } = await scratchStreams()
   const [a, b] = [streams.stream('a'), streams.stream('b')]
   const results = await Promise.all([a.append(1), b.append(2), a.append(3), b.append(4), a.append(5)])
@@ -13,7 +13,7 @@ test('an append settles with the seq in its stream, and each stream counts separ
   expect(await values(b.read())).toEqual([2, 4])
 })
 
-test('expectedSeq is the seq that the record gets; a conflict stores nothing and reports the actual seq', async () => {
+test('an append with expectedSeq gets that seq, or fails, stores nothing and reports the next seq', async () => {
   const { streams, reopen } = await scratchStreams()
   const stream = streams.stream('s')
   await stream.append('first', { expectedSeq: 0 })
@@ -27,7 +27,7 @@ test('expectedSeq is the seq that the record gets; a conflict stores nothing and
   expect(await values((await reopen()).stream('s').read())).toEqual(['first', 'x'])
 })
 
-test('a retried append of a producer is stored once, and settles with the seq of the original', async () => {
+test('a repeated append of a producer is stored once, and resolves to the seq of the stored record', async () => {
   const { streams, reopen } = await scratchStreams()
   const producer = (seq: number) => ({ producer: { id: 'p', epoch: 1, seq } })
   const stream = streams.stream('s')
@@ -45,7 +45,7 @@ test('a retried append of a producer is stored once, and settles with the seq of
   expect(await values(again.read())).toEqual(['other', 'a', 'b', 'c'])
 })
 
-test('a duplicate that is older than the last 16 appends of its producer has the seq -1', async () => {
+test('a duplicate of an append before the last 16 of its producer has the seq -1', async () => {
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')
   for (let seq = 0; seq < 17; seq++) await stream.append(seq, { producer: { id: 'p', epoch: 0, seq } })
@@ -54,7 +54,7 @@ test('a duplicate that is older than the last 16 appends of its producer has the
   expect(await retry(1)).toEqual({ seq: 1, duplicate: true })
 })
 
-test('a producer that skips a seq, or has an earlier epoch, is refused', async () => {
+test('an append of a producer that skips a seq or has an earlier epoch is refused', async () => {
   const { streams, reopen } = await scratchStreams()
   const stream = streams.stream('s')
   const append = (epoch: number, seq: number) => stream.append('x', { producer: { id: 'p', epoch, seq } })
@@ -90,7 +90,7 @@ test('a batch over several streams is stored completely, or not at all if one co
   expect(await again.stream('c').info()).toBeUndefined()
 })
 
-test('a retried batch of producers is stored once, and one that mixes stored and new appends is refused', async () => {
+test('a repeated batch of producers is stored once, and a batch that mixes stored and new appends is refused', async () => {
   const { streams } = await scratchStreams()
   const item = (stream: string, seq: number) => ({ stream, value: seq, producer: { id: 'p', epoch: 0, seq } })
   await streams.appendBatch([item('a', 0), item('b', 0), item('a', 1)])
@@ -104,7 +104,7 @@ test('a retried batch of producers is stored once, and one that mixes stored and
   expect(await values(streams.stream('a').read())).toEqual([0, 1])
 })
 
-test('a stream that has ended takes no appends, and stays ended', async () => {
+test('a stream that has ended refuses appends, also after opening again', async () => {
   const { streams, reopen } = await scratchStreams()
   const stream = streams.stream('s')
   expect(await codeOf(stream.end())).toBe('ERR_DURLOG_NOT_FOUND')
@@ -125,7 +125,7 @@ test("a producer's last append is a duplicate if it is repeated after the end of
   expect(await stream.append(1, { producer: { id: 'p', epoch: 0, seq: 0 } })).toEqual({ seq: 0, duplicate: true })
 })
 
-test('a deleted stream is gone, and a new one with its name begins at seq 0 without its producers', async () => {
+test('a new stream with the name of a deleted one begins at seq 0 and has none of its records and producers', async () => {
   const { streams, reopen } = await scratchStreams()
   const stream = streams.stream('s')
   expect(await stream.delete()).toBe(false)
@@ -146,7 +146,7 @@ test.each([
   [{ encoding: 'text' as const }, ['', 'a\nb\r\n', ' {"', '\u2028']],
   [{ encoding: 'bytes' as const }, [Buffer.from([]), Buffer.from([0, 10, 255]), Buffer.alloc(100_000, 7)]],
 ])(
-  'values of %o come back as they were, from memory, from the file and after opening again',
+  'with the options %o, values read from memory, from the file and after opening again equal those appended',
   async (options, given) => {
     const { streams, reopen } = await scratchStreams(options)
     const stream = streams.stream('s')
@@ -169,7 +169,7 @@ test.each([
   ['text', Object('text')],
   ['text', Buffer.from('"text"')],
   ['bytes', 'text'],
-] as const)('a value that the encoding %s does not have is refused: %s', async (encoding, value) => {
+] as const)('a value that the encoding %s cannot express is refused: %s', async (encoding, value) => {
   const { streams } = await scratchStreams({ encoding })
   const stream = streams.stream('s')
   expect(await codeOf(stream.append(value))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
@@ -192,12 +192,12 @@ test.each([
   [{ producer: { id: '', epoch: 0, seq: 0 } }],
   [{ producer: { id: 'p', seq: 0 } }],
   [{ producer: { id: '\ud800', epoch: 0, seq: 0 } }],
-])('append options that are wrong are refused: %o', async (options) => {
+])('invalid append options are refused: %o', async (options) => {
   const { streams } = await scratchStreams()
   expect(await codeOf(streams.stream('s').append(1, options as never))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
 })
 
-test('appends wait for a checkpoint if eight times checkpointBytes are in memory, and none is lost', async () => {
+test('appends wait for a checkpoint while eight times checkpointBytes are in memory, and all are stored', async () => {
   const { streams } = await scratchStreams({ checkpointBytes: 65_536 })
   const value = 'x'.repeat(10_000)
   const results = await Promise.all(Array.from({ length: 200 }, () => streams.stream('s').append(value)))
@@ -205,7 +205,7 @@ test('appends wait for a checkpoint if eight times checkpointBytes are in memory
   expect((await values(streams.stream('s').read())).length).toBe(200)
 })
 
-test('a folder has one owner, and a closed one refuses calls', async () => {
+test('an exclusive folder has one owner, and refuses calls after close', async () => {
   const { dir, streams } = await scratchStreams({ exclusive: true })
   const { openStreams } = await import('../../src/streams/index.js')
   for (const exclusive of [true, false])
@@ -223,7 +223,7 @@ test('a folder has one owner, and a closed one refuses calls', async () => {
   await again.close()
 })
 
-test('close stores every append that waits for a checkpoint, however many checkpoints that takes', async () => {
+test('close stores every append that waits for room, even if that takes several checkpoints', async () => {
   const { streams, reopen } = await scratchStreams({ checkpointBytes: 65_536 })
   const appends = Array.from({ length: 40 }, (_, i) => streams.stream('s').append(`${i} ${'x'.repeat(50_000)}`))
   await streams.close()
@@ -231,7 +231,7 @@ test('close stores every append that waits for a checkpoint, however many checkp
   expect(await all((await reopen()).stream('s').read())).toHaveLength(40)
 })
 
-test('an append that is called after create, or after delete, finds the stream that this call leaves', async () => {
+test('an append that is called after an unfinished create or delete is stored after it', async () => {
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')
   const created = stream.create({ encoding: 'bytes' })
@@ -245,9 +245,9 @@ test('an append that is called after create, or after delete, finds the stream t
   expect(await values(stream.read())).toEqual([{ value: 2 }])
 })
 
-test('values and batches with holes are refused like undefined', async () => {
+test('sparse arrays of values or batch items are refused', async () => {
   const { streams } = await scratchStreams()
-  // biome-ignore lint/suspicious/noSparseArray: it is what the test is about
+  // biome-ignore lint/suspicious/noSparseArray: the test needs a sparse array
   const holes = [1, , 3]
   expect(await codeOf(streams.stream('s').appendAll(holes))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
   expect(await codeOf(streams.appendBatch(new Array(2)))).toBe('ERR_DURLOG_INVALID_ARGUMENT')

@@ -1,4 +1,4 @@
-/** The catalog without the log: its groups, and its length. */
+/** The catalog without a main log: its groups, and its length. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -12,7 +12,7 @@ import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
 
 let streamsCreated = 0
 
-/** A stream of `next` records. */
+/** A change of a stream with `next` records. */
 function change(name: string, next: number): CatalogChange {
   const disk = { first: 0, next, bytes: next * 10, crc: next, index: Buffer.from([next % 256]) }
   const state = new StreamState(name, streamsCreated++, disk, NO_FILES, defaultMeta('json'), undefined)
@@ -29,7 +29,7 @@ test('a catalog returns the newest state of every stream, and stays short over t
   for (let group = 0; group < 1200; group++) {
     const changes: CatalogChange[] = []
     for (let i = 0; i < 3; i++) {
-      // Most streams rarely change, and are moved.
+      // Most streams rarely change, so their entries are moved.
       const name = `s${(group * 7 + i * 13) % (group % 100 === 0 ? 300 : 20)}`
       if (changes.some(({ state }) => state.name === name)) continue
       const changed = change(name, group + 1)
@@ -69,7 +69,7 @@ test('a group without its commit is ignored, and the next group is valid', async
   expect(found?.position).toBe(2)
 })
 
-test('a stream with the most producers, the longest ids and the greatest seqs fits into the catalog', async () => {
+test('a stream with the maximum number of producers, the longest ids and the greatest seqs fits into the catalog', async () => {
   const dir = join(scratchDir(), 'catalog')
   const catalog = new Catalog(await open(dir, { segmentBytes: CATALOG_SEGMENT_BYTES }))
   const { state, disk } = change('a', 1)
@@ -77,7 +77,7 @@ test('a stream with the most producers, the longest ids and the greatest seqs fi
   const recent = new Array<number>(RECENT_APPENDS).fill(greatest)
   const producers = new Map<string, ProducerState>()
   for (let i = 0; i < MAX_PRODUCERS; i++) {
-    // JSON writes six characters for each of these.
+    // JSON escapes each of these characters with six.
     const id = i.toString(2).padStart(128, '0').replaceAll('0', '\u0001').replaceAll('1', '\u0002')
     producers.set(id, { epoch: greatest, seq: greatest, recent })
   }

@@ -1,9 +1,11 @@
-/** Ends a checkpoint at a step. */
+/** Ends a checkpoint at a given step. */
 
 export class Steps {
-  /** The next checkpoint ends at its step of this number. */
+  /** The number of the step at which the next checkpoint ends. */
   limit = Number.POSITIVE_INFINITY
+  /** The number of steps taken since `reset`. */
   taken = 0
+  /** Called before the first step. */
   onFirst: () => void = () => {}
   /** Called before each step with its name. */
   onStep: (name: string) => void = () => {}

@@ -1,4 +1,4 @@
-// Reads and makes a checkpoint without a free file descriptor; runs from the built package. Prints the codes of the errors.
+// Reads and makes a checkpoint without a free file descriptor, with the built package. Prints the codes of the errors.
 import { closeSync, openSync } from 'node:fs'
 import { openStreams } from '../../dist/streams/index.js'
 

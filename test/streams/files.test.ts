@@ -17,7 +17,7 @@ import { openStreams, type StreamsCheckpoint } from '../../src/streams/index.js'
 import { codeOf, scratchDir, scratchLog } from '../fixtures/scratch.js'
 import { all, linesOf, scratchStreams, values } from '../fixtures/streams.js'
 
-test('the file of a JSON stream is JSON Lines with the values, after every checkpoint', async () => {
+test('after every checkpoint, the file of a JSON stream contains its values as JSON Lines', async () => {
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')
   const given: unknown[] = []
@@ -31,7 +31,7 @@ test('the file of a JSON stream is JSON Lines with the values, after every check
   expect(await values(stream.read())).toEqual(given)
 })
 
-test('files for names of any Unicode text stay in the folder, and no two differ only in case', async () => {
+test('for any Unicode names, the files of streams are in the folder, and no two names of files differ only in case', async () => {
   const names = [
     'a',
     'A',
@@ -72,7 +72,7 @@ test.each(['', 'n'.repeat(1025), 'é'.repeat(513), '\ud800', 7])(
   },
 )
 
-test('lines that another program has added are reported and moved aside, and the stream continues', async () => {
+test('if another program has added lines, that is reported, the original is kept in changed/, and the stream continues', async () => {
   const { streams, dir } = await scratchStreams()
   const stream = streams.stream('s')
   await stream.append(1)
@@ -91,25 +91,22 @@ test('lines that another program has added are reported and moved aside, and the
 test.each([
   ['shortened', (path: string) => truncateSync(path, 3)],
   ['removed', (path: string) => rmSync(path)],
-])(
-  'a file that was %s is reported with what is lost, and the stream continues with the next seq',
-  async (_, change) => {
-    const { streams, reopen } = await scratchStreams()
-    const stream = streams.stream('s')
-    for (let i = 0; i < 20; i++) await stream.append(i)
-    await streams.checkpoint()
-    change((await stream.info())?.path as string)
-    expect(await codeOf(all(stream.read()))).toBe('ERR_DURLOG_STREAM_CHANGED')
-    await stream.append('next')
-    await streams.checkpoint()
-    expect(streams.changes).toMatchObject([{ stream: 's', lostFirst: 0, lostLast: 19 }])
-    expect(await all(stream.read())).toMatchObject([{ seq: 20, value: 'next' }])
-    const again = (await reopen()).stream('s')
-    expect(await again.append('after')).toEqual({ seq: 21, duplicate: false })
-    expect(await all(again.read())).toMatchObject([{ seq: 20 }, { seq: 21 }])
-    expect(await codeOf(all(again.read({ from: 5 })))).toBe('ERR_DURLOG_OUT_OF_RANGE')
-  },
-)
+])('if a file was %s, the lost records are reported, and the stream continues with the next seq', async (_, change) => {
+  const { streams, reopen } = await scratchStreams()
+  const stream = streams.stream('s')
+  for (let i = 0; i < 20; i++) await stream.append(i)
+  await streams.checkpoint()
+  change((await stream.info())?.path as string)
+  expect(await codeOf(all(stream.read()))).toBe('ERR_DURLOG_STREAM_CHANGED')
+  await stream.append('next')
+  await streams.checkpoint()
+  expect(streams.changes).toMatchObject([{ stream: 's', lostFirst: 0, lostLast: 19 }])
+  expect(await all(stream.read())).toMatchObject([{ seq: 20, value: 'next' }])
+  const again = (await reopen()).stream('s')
+  expect(await again.append('after')).toEqual({ seq: 21, duplicate: false })
+  expect(await all(again.read())).toMatchObject([{ seq: 20 }, { seq: 21 }])
+  expect(await codeOf(all(again.read({ from: 5 })))).toBe('ERR_DURLOG_OUT_OF_RANGE')
+})
 
 test.each([
   ['json' as const, (bytes: Buffer) => bytes.fill('{', 4, 5)],
@@ -124,19 +121,19 @@ test.each([
   await expect(all(stream.read())).rejects.toMatchObject({ code: 'ERR_DURLOG_STREAM_CHANGED', path })
 })
 
-test('damaged lines that are JSON only together are reported, with the first of them', async () => {
+test('damaged lines that are valid JSON only when joined are reported, with the seq of the first', async () => {
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')
   for (const value of ['first', 'aa', 'bb', 333]) await stream.append(value)
   await streams.checkpoint()
   const path = (await stream.info())?.path as string
   writeFileSync(path, readFileSync(path, 'utf8').replace('"aa"\n"bb"\n333\n', '[1,2\n3,4]\n5,6\n'))
-  // From the second record on: the checksum of the whole file is not compared.
+  // From the second record on, so that the checksum of the whole file is not compared.
   const read = all(stream.read({ from: 1 }))
   await expect(read).rejects.toMatchObject({ code: 'ERR_DURLOG_STREAM_CHANGED', lostFirst: 1 })
 })
 
-test('an empty folder takes at most 1 MiB, and its log takes short and long records from the start', async () => {
+test('an empty folder takes at most 1 MiB, and its log stores short and long records', async () => {
   const { dir, streams, reopen } = await scratchStreams()
   let blocks = 0
   for (const entry of readdirSync(dir, { recursive: true })) blocks += statSync(join(dir, String(entry))).blocks
@@ -147,7 +144,7 @@ test('an empty folder takes at most 1 MiB, and its log takes short and long reco
   expect(await values((await reopen()).stream('s').read())).toEqual(given)
 })
 
-test('a record that another program has replaced by one of the same length is found when the file is read whole', async () => {
+test('a record that another program has replaced by a valid one is detected when the whole file is read', async () => {
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')
   for (const value of ['first', 'second', 'third']) await stream.append(value)
@@ -158,7 +155,7 @@ test('a record that another program has replaced by one of the same length is fo
   expect(await values(stream.read({ from: 2 }))).toEqual(['third'])
 })
 
-test('a checkpoint of many streams writes the files of all, and the next one adds to them', async () => {
+test('a checkpoint of many streams writes the files of all, and the next checkpoint appends to them', async () => {
   const { dir, streams, reopen } = await scratchStreams()
   const names = Array.from({ length: 300 }, (_, i) => `many/${i}`)
   for (const round of [0, 1]) {
@@ -185,7 +182,7 @@ test('the space of deleted streams is free after the next checkpoint', async () 
   const checkpoints: StreamsCheckpoint[] = []
   streams.on('checkpoint', (done) => checkpoints.push(done))
   await streams.checkpoint()
-  // A deletion is not a negative number of records.
+  // Deletions do not count as a negative number of records.
   expect(checkpoints.every(({ records }) => records === 0)).toBe(true)
   expect(readdirSync(join(dir, 'streams'))).toEqual(['s199.jsonl'])
   expect(readdirSync(join(dir, 'index'))).toEqual(['s199'])
@@ -199,14 +196,14 @@ test('close waits for every checkpoint that was called before it', async () => {
   for (let round = 0; round < 2; round++) {
     for (let i = 0; i < 200; i++) calls.push(streams.stream(`s${i}`).append(i))
     calls.push(streams.checkpoint())
-    // The first checkpoint begins, and the second one waits for it.
+    // Here the first checkpoint begins, and in the second round one waits for it.
     await Promise.resolve()
   }
   await Promise.all([...calls, streams.close()])
   expect(failures).toEqual([])
 })
 
-test('a list of many streams lets the event loop turn', async () => {
+test('listing many streams does not block the event loop', async () => {
   const { streams } = await scratchStreams({ durability: 'memory' })
   await Promise.all(Array.from({ length: 20_000 }, (_, i) => streams.stream(`s${i}`).append(i)))
   let turned = false
@@ -218,7 +215,7 @@ test('a list of many streams lets the event loop turn', async () => {
   expect(listed).toBeLessThan(20_000)
 })
 
-test('the log is trimmed once a checkpoint has moved its segments', async () => {
+test('a checkpoint trims the segments of the log whose records are in the files', async () => {
   const { streams, dir } = await scratchStreams({ checkpointBytes: 2 ** 22 })
   const value = 'x'.repeat(1 << 20)
   for (let i = 0; i < 60; i++) await streams.stream(`s${i % 4}`).append(value)
@@ -227,11 +224,14 @@ test('the log is trimmed once a checkpoint has moved its segments', async () => 
   expect(segments.length).toBeLessThan(3)
 })
 
-test.each([false, true])('a folder with a log does not become one of streams (exclusive: %s)', async (exclusive) => {
-  const { dir } = await scratchLog()
-  expect(await codeOf(openStreams(dir, { exclusive }))).toBe('ERR_DURLOG_NOT_A_LOG')
-  expect(existsSync(join(dir, 'log'))).toBe(false)
-})
+test.each([false, true])(
+  'a folder that contains a log is not opened as a folder of streams (exclusive: %s)',
+  async (exclusive) => {
+    const { dir } = await scratchLog()
+    expect(await codeOf(openStreams(dir, { exclusive }))).toBe('ERR_DURLOG_NOT_A_LOG')
+    expect(existsSync(join(dir, 'log'))).toBe(false)
+  },
+)
 
 test('a folder of streams opens even if a log was made in it', async () => {
   const { streams, dir } = await scratchStreams()
@@ -243,7 +243,7 @@ test('a folder of streams opens even if a log was made in it', async () => {
   await again.close()
 })
 
-test('a folder without streams is not created without the create option, and another encoding is refused', async () => {
+test('with create: false no folder is created, and a folder refuses another encoding', async () => {
   const dir = join(scratchDir(), 'streams')
   expect(await codeOf(openStreams(dir, { create: false }))).toBe('ERR_DURLOG_NOT_FOUND')
   expect(existsSync(dir)).toBe(false)

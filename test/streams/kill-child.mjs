@@ -1,13 +1,13 @@
-// Appends to streams in every way until it is killed, or kills itself at a step of a checkpoint. Prints a line on stdout
-// before it does anything else:
+// Makes all kinds of calls that change streams until it is killed, or kills itself at a step of a checkpoint. Prints a
+// line for each event, at once:
 //   o                 opened
 //   a N STREAM SEQ    append number N is acknowledged
 //   r N               append number N was refused
-//   q STREAM Q SEQ    append Q of the stream's producer is acknowledged, or was stored before
+//   q STREAM Q SEQ    append Q of the stream's producer is acknowledged, or was already stored
 //   D N STREAM        a deletion is requested; d N STREAM: it is acknowledged
 //   e N STREAM        an end is acknowledged
 //   f STREAM SEQ      a stream with retention begins at SEQ: earlier records were removed
-//   v TEXT            a promise was broken
+//   v TEXT            a guarantee was violated
 import { openWithInternals } from '../../dist/streams/open.js'
 import { randomFrom } from '../crash/payload.mjs'
 import { say } from '../fixtures/say.mjs'
@@ -30,7 +30,7 @@ let steps = 0
 function onStep() {
   if (++steps === dieAtStep) process.kill(process.pid, 'SIGKILL')
 }
-/** The steps of a job of the core before this process kills itself. */
+/** The number of steps that a job of the core makes before this process kills itself. */
 function stepLimit() {
   return dieAtStep === -1 ? Number.POSITIVE_INFINITY : Math.max(dieAtStep - steps - 1, 0)
 }
@@ -53,7 +53,7 @@ let number = firstNumber
 let pending = []
 const next = new Map()
 
-/** Waits for `work` later, and prints whether an append was refused. */
+/** Waits for `work` later, and prints if it was refused. */
 function later(n, work) {
   pending.push(
     work.catch((error) => {
@@ -87,7 +87,7 @@ function appendBatch() {
   const items = []
   for (let n = first; n < number; n++)
     items.push({ stream: PAIRS[upTo(PAIRS.length)], value: trialValue(n, [first, count]) })
-  // A batch whose last condition fails stores nothing.
+  // A batch is not stored if its last condition fails.
   if (random() < 0.2) items.at(-1).expectedSeq = 2 ** 40
   later(
     first,
@@ -102,7 +102,7 @@ function appendToLedger() {
   const q = ledgers[name]++
   const producer = { id: 'bookkeeper', epoch: 3, seq: q }
   const stream = streams.stream(name)
-  // Sometimes repeats an append, like a client that has lost the answer.
+  // Sometimes repeats an append, like a client that has not received the answer.
   for (let times = random() < 0.2 ? 2 : 1; times > 0; times--)
     later(
       -1,
@@ -136,7 +136,10 @@ function remove() {
   )
 }
 
-/** A temporary stream with several files: it may exist, or may be deleted and made again without retention. */
+/**
+ * Creates a temporary stream with several files. It may exist already, or be deleted and created again without
+ * retention.
+ */
 function create() {
   const name = TEMPORARY[upTo(2)]
   later(-1, streams.stream(name).create({ retention: { maxRecords: 30 } }))

@@ -1,4 +1,4 @@
-/** The required contents of the streams of a kill trial, according to the lines that the children have printed. */
+/** Computes the required contents of the streams of a kill trial from the lines that the children print. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileNameOf } from '../../src/streams/file-name.js'
@@ -7,30 +7,30 @@ import { all, linesOf } from '../fixtures/streams.js'
 import { ledgerValue, type TrialValue, trialValue } from './trial-values.mjs'
 
 interface Known {
-  /** By number: the seq of each append that must be stored. */
+  /** The seq of each append that must be stored, by its number. */
   acked: Map<number, number>
-  /** Numbers of requested deletions, and whether they were acknowledged. */
+  /** For each requested deletion, by its number, whether it was acknowledged. */
   deletions: Map<number, boolean>
   /** The number of the last acknowledged end, or -1. */
   ended: number
-  /** With retention: the first seq that was reported. */
+  /** With retention: the greatest first seq that was reported. */
   first: number
 }
 
 export class KillModel {
-  /** By ledger: how many appends of its producer were acknowledged. */
+  /** For each ledger, the number of acknowledged appends of its producer. */
   readonly ledgers: Record<string, number> = { 'ledger-0': 0, 'ledger-1': 0 }
   acknowledged = 0
   compared = 0
   batches = 0
-  /** Records that retention has removed. */
+  /** The number of records that retention has removed. */
   removed = 0
   readonly #streams = new Map<string, Known>()
   readonly #refused = new Set<number>()
   #broken = ''
 
-  /** Processes one line of a child. */
-  said(line: string): void {
+  /** Processes one line of a child's output. */
+  processLine(line: string): void {
     const [kind, a, b, c] = line.split(' ') as [string, string, string, string]
     if (kind === 'v') this.#broken ||= line.slice(2)
     else if (kind === 'a') this.#known(b).acked.set(Number(a), Number(c))
@@ -43,11 +43,11 @@ export class KillModel {
     if (kind === 'a' || kind === 'q') this.acknowledged++
   }
 
-  /** Compares the streams with the model, and continues from their state. */
+  /** Compares the streams with the model. Then the model continues from their state. */
   async check(streams: Streams<unknown>): Promise<void> {
     if (this.#broken !== '') throw new Error(this.#broken)
     if (streams.changes.length > 0) throw new Error(`false report of changes: ${JSON.stringify(streams.changes)}`)
-    // Files that the first one drops are removed by the second one.
+    // The second checkpoint removes the files that the first one drops.
     await streams.checkpoint()
     await streams.checkpoint()
     const batches = new Map<number, number>()
@@ -61,8 +61,8 @@ export class KillModel {
   }
 
   async #names(streams: Streams<unknown>): Promise<Set<string>> {
-    const there = (await all(streams.list())).map(({ name }) => name)
-    return new Set([...there, ...[...this.#streams.keys()].map((name) => name.replace('_', ' '))])
+    const listed = (await all(streams.list())).map(({ name }) => name)
+    return new Set([...listed, ...[...this.#streams.keys()].map((name) => name.replace('_', ' '))])
   }
 
   async #checkLedger(streams: Streams<unknown>, name: string): Promise<void> {
@@ -113,12 +113,14 @@ export class KillModel {
     })
   }
 
-  /** The files of a stream hold its records once, and there is no file of an earlier stream of its name. */
+  /**
+   * Throws unless the files of a stream contain its records once, and no file of an earlier stream of its name exists.
+   */
   #checkFiles({ dir }: Streams<unknown>, name: string, info: StreamInfo | undefined): void {
     const fileName = fileNameOf(name)
     const { firstSeq = 0, nextSeq = 0, retention } = info ?? {}
     const linesIn = (file: string): number => linesOf(join(dir, 'streams', file)).length
-    // The next checkpoint removes a file whose records have become too old during the check.
+    // The records of this file have become too old during the check; the next checkpoint removes it.
     const isTooOld = (file: string): boolean =>
       retention?.maxAgeMs !== undefined && Number(/~(\d+)/.exec(file)?.[1]) + linesIn(file) <= firstSeq
     const files = readdirSync(join(dir, 'streams')).filter(
@@ -145,17 +147,17 @@ export class KillModel {
   }
 
   /**
-   * An append that is missing was deleted, with all before it, or is before `first`; one before an acknowledged deletion is
-   * missing.
+   * Throws unless each missing append was deleted with all earlier ones or is before `first`, and each append before an
+   * acknowledged deletion is missing.
    */
   #checkDeletions(name: string, { acked, deletions }: Known, found: readonly number[], first: number): void {
     const oldest = found[0] ?? Number.POSITIVE_INFINITY
     for (const [at, isAcked] of deletions)
       if (isAcked && oldest < at) throw new Error(`append ${oldest} to "${name}" was deleted by ${at}, but is stored`)
-    const there = new Set(found)
+    const stored = new Set(found)
     const effective = Math.max(-1, ...[...deletions.keys()].filter((at) => at < oldest))
     for (const [n, seq] of acked)
-      if (!there.has(n) && n > effective && seq >= first)
+      if (!stored.has(n) && n > effective && seq >= first)
         throw new Error(`append ${n} to "${name}" was acknowledged, but is lost`)
   }
 

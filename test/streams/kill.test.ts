@@ -1,6 +1,7 @@
 /**
- * kill -9 of a process that appends to streams, at random and at each step of a checkpoint. Every acknowledged record is then
- * stored, and the files are always JSON Lines. `npm run trial -- streams --kills 300` runs more kills, `--seed` others.
+ * Kills a process that appends to streams with SIGKILL, at random times and at each step of a checkpoint. Then every
+ * acknowledged record must be stored, and the files must be JSON Lines at all times. `npm run trial -- streams --kills
+ * 300` makes more kills, `--seed` others.
  */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
@@ -16,9 +17,9 @@ import { LineWatch } from './line-watch.js'
 const CHILD = fileURLToPath(new URL('kill-child.mjs', import.meta.url))
 const kills = Number(process.env['DURLOG_STREAM_KILLS'] ?? 12)
 const seed = Number(process.env['DURLOG_STREAM_SEED'] ?? 1)
-/** The number of successive lives of one folder. */
+/** How often the process is started and killed in one folder. */
 const LIVES = 8
-/** The most append numbers of one life. */
+/** The number of append numbers that each start of the process may use. */
 const NUMBERS = 1_000_000
 const LEVELS = ['sync', 'sync', 'memory'] as const
 
@@ -52,7 +53,7 @@ async function runAndKill(request: object, lines: number, onLine: (line: string)
 }
 
 test(
-  'after kill -9 every acknowledged record is in its stream once and in order, and no reader ever sees a torn line',
+  'after kill -9 every acknowledged record is in its stream once and in order, and readers of the files see only complete lines',
   async () => {
     const random = randomFrom(seed)
     const totals = { kills: 0, atSteps: 0, acknowledged: 0, compared: 0, batches: 0, removed: 0, looks: 0, lines: 0 }
@@ -77,8 +78,8 @@ test(
         }
         const lines = atStep ? 4000 : 1 + Math.floor(random() ** 2 * 1500)
         try {
-          await runAndKill(request, lines, (line) => model.said(line), watch)
-          // Before the recovery, and after it.
+          await runAndKill(request, lines, (line) => model.processLine(line), watch)
+          // Check the files before and after the recovery.
           watch.look()
           const streams = await openStreams(dir)
           try {

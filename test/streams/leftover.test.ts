@@ -1,4 +1,7 @@
-/** The bytes that a checkpoint that did not end may leave in the file of a stream, after kills and power cuts. */
+/**
+ * Recognises the bytes that a checkpoint that did not end may leave in the file of a stream, after kills and power
+ * cuts.
+ */
 import { expect, test } from 'vitest'
 import { frameOf } from '../../src/streams/frame.js'
 import { areOwnFrames, areOwnLines } from '../../src/streams/leftover.js'
@@ -12,7 +15,10 @@ const lines = Buffer.from(
 )
 const frames = Buffer.concat(records.map(frameOf))
 
-/** `bytes`, at FROM of a file, with zeros in each sector of the file whose bit in `mask` is set. */
+/**
+ * Returns `bytes`, which are at offset FROM of a file, with zeros in each sector of the file whose bit in `mask` is
+ * set.
+ */
 function torn(bytes: Buffer, mask: number): Buffer {
   const result = Buffer.from(bytes)
   for (let sector = 0; sector * SECTOR < FROM + bytes.length; sector++)
@@ -21,17 +27,17 @@ function torn(bytes: Buffer, mask: number): Buffer {
   return result
 }
 
-test('lines are own, whichever sectors a power cut has left as zeros', () => {
+test('lines of a checkpoint are recognised after a power cut has left any of their sectors as zeros', () => {
   for (let mask = 0; mask < 2 ** 12; mask++)
     expect([mask, areOwnLines(torn(lines, mask), FROM, records)]).toEqual([mask, true])
 })
 
-test('frames are own, whichever sectors a power cut has left as zeros', () => {
+test('frames of a checkpoint are recognised after a power cut has left any of their sectors as zeros', () => {
   for (let mask = 0; mask < 2 ** 3; mask++)
     expect([mask, areOwnFrames(torn(frames, mask), FROM, records)]).toEqual([mask, true])
 })
 
-test('lines and frames that were cut at any byte are own, also with zeros up to the end of a sector', () => {
+test('lines and frames that end at any byte are recognised, also with zeros up to the end of a sector', () => {
   for (const [bytes, areOwn] of [
     [lines, areOwnLines],
     [frames, areOwnFrames],
@@ -43,7 +49,7 @@ test('lines and frames that were cut at any byte are own, also with zeros up to 
     }
 })
 
-test('equal lines after zeros are own', () => {
+test('equal lines after zeros are recognised', () => {
   const equal = ['"x"', '"x"', '"y"'].map((text) => Buffer.from(text))
   const bytes = Buffer.concat([Buffer.alloc(SECTOR - FROM), Buffer.from('"x"\n"y"\n')])
   expect(areOwnLines(bytes, FROM, equal)).toBe(true)
@@ -62,8 +68,11 @@ test.each([
     'lines in another order after zeros',
     Buffer.concat([Buffer.alloc(SECTOR - FROM), Buffer.from(`${records[1]}\n${records[0]}\n`)]),
   ],
-  ['more than the records', Buffer.concat([Buffer.from(`${records.join('\n')}\n`), Buffer.from(`${records[0]}\n`)])],
-])('%s is not own', (_, bytes) => {
+  [
+    'a line after the last record',
+    Buffer.concat([Buffer.from(`${records.join('\n')}\n`), Buffer.from(`${records[0]}\n`)]),
+  ],
+])('%s is not recognised as written by a checkpoint', (_, bytes) => {
   expect(areOwnLines(bytes, FROM, records)).toBe(false)
 })
 
@@ -71,6 +80,6 @@ test.each([
   ['another frame', frameOf(Buffer.from('other'))],
   ['a changed byte', Buffer.concat([frames.subarray(0, 40), Buffer.from('!'), frames.subarray(41)])],
   ['a frame after the last record', Buffer.concat([frames, frameOf(Buffer.from('other'))])],
-])('in a file of frames, %s is not own', (_, bytes) => {
+])('in a file of frames, %s is not recognised as written by a checkpoint', (_, bytes) => {
   expect(areOwnFrames(bytes, FROM, records)).toBe(false)
 })

@@ -1,4 +1,4 @@
-/** Reads growing JSON Lines files like another program, and detects states that it must never see. */
+/** Reads growing JSON Lines files like another program, and throws if it sees an incomplete line. */
 import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -10,11 +10,11 @@ interface Seen {
 }
 
 export class LineWatch {
-  /** How many reads of files were made, and how many lines were checked. */
+  /** The number of reads of files, and of lines that were checked. */
   looks = 0
   lines = 0
   readonly #folder: string
-  /** By inode and time of birth, because inodes are reused. */
+  /** Keyed by inode and time of birth, because inodes are reused. */
   readonly #seen = new Map<string, Seen>()
 
   constructor(folder: string) {

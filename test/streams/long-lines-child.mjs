@@ -1,5 +1,5 @@
-// Appends five lines of 300 kB to the stream that all processes of the trial share; repeats those of its earlier lives. Prints
-// a line for each acknowledgement.
+// Appends five lines of 300 kB to the stream that all processes of the trial share. A restarted process repeats its
+// appends. Prints a line for each acknowledgement.
 import { openStreams } from '../../dist/streams/index.js'
 import { say } from '../fixtures/say.mjs'
 
@@ -11,5 +11,5 @@ for (let seq = 0; seq < 5; seq++) {
 }
 await streams.checkpoint()
 say('done')
-// Until it is killed: as an owner it would hand over, otherwise.
+// Waits to be killed. If the process ended by itself, an owner would hand over instead of dying.
 setInterval(() => {}, 1000)

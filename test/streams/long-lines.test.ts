@@ -16,7 +16,7 @@ const LINES = 5
 const has = (program: string): boolean => spawnSync(program, ['--version']).status === 0
 const isMissing = process.platform !== 'linux' || !has('jq') || !has('tail')
 
-/** Runs a process that is killed after `acks` acknowledgements, and once more after all. */
+/** Runs a process and kills it after `acks` acknowledgements, or when it has finished. */
 async function live(dir: string, id: string, acks: number): Promise<void> {
   const child = spawn(process.execPath, [CHILD, dir, id], { stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(() => void child.kill('SIGKILL'))
@@ -34,7 +34,7 @@ function follow(path: string): { child: ChildProcess; lines: string[] } {
 }
 
 test.skipIf(isMissing)(
-  'six processes that are killed while they append lines of 300 kB store each line once, and jq and tail -F read complete lines',
+  'if six processes are killed while they append lines of 300 kB, each line is stored once, and jq and tail -F read only complete lines',
   async () => {
     const dir = join(scratchDir(), 'streams')
     const path = join(dir, 'streams', 'shared.jsonl')

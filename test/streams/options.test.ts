@@ -1,11 +1,13 @@
-/** Streams that are created with options: types, expiry, forks, groups of appends, and ends with a last record. */
+/**
+ * Streams that are created with options: encodings, expiry, forks, groups of appends, and appends that end the stream.
+ */
 import { existsSync } from 'node:fs'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Streams } from '../../src/streams/index.js'
 import { codeOf } from '../fixtures/scratch.js'
 import { all, linesOf, scratchStreams, values } from '../fixtures/streams.js'
 
-test('create makes a stream once; with the same options it settles with false, with others it is refused', async () => {
+test('create creates a stream once; repeated with the same options it resolves to false, with others it is refused', async () => {
   const { streams, reopen } = await scratchStreams()
   const options = { contentType: 'application/json; charset=utf-8', ttlMs: 60_000 }
   expect(await streams.stream('s').create(options)).toBe(true)
@@ -18,7 +20,7 @@ test('create makes a stream once; with the same options it settles with false, w
   expect(await values(again.stream('s').read())).toEqual(['first'])
 })
 
-test('a stream of bytes in a folder of JSON keeps its bytes and its own file, after opening again too', async () => {
+test('a stream of bytes in a JSON folder stores its bytes in a file of frames, also after opening again', async () => {
   const { streams, reopen } = await scratchStreams()
   const bytes = Buffer.from([0, 10, 255, 34])
   await streams.stream('b').create({ encoding: 'bytes', contentType: 'image/png', values: [bytes] })
@@ -38,7 +40,7 @@ test('a stream of bytes in a folder of JSON keeps its bytes and its own file, af
   expect(existsSync(String(info?.path).replace('.jsonl', '.frames'))).toBe(false)
 })
 
-test('a group of appends is stored whole, and its producer counts it as one', async () => {
+test('appendAll is atomic, and its producer numbers it as one append', async () => {
   const { streams, reopen } = await scratchStreams()
   const stream = streams.stream('s')
   const group = (seq: number) => ({ producer: { id: 'p', epoch: 0, seq } })
@@ -52,7 +54,7 @@ test('a group of appends is stored whole, and its producer counts it as one', as
   expect(await again.info()).toMatchObject({ ended: true, nextSeq: 5 })
 })
 
-test('an end of a producer that is repeated is a duplicate, and that of another one is refused', async () => {
+test('a repeated end of the same producer is a duplicate, and an end of another producer is refused', async () => {
   const { streams, reopen } = await scratchStreams()
   await streams.stream('s').append('x')
   const producer = { id: 'p', epoch: 3, seq: 0 }
@@ -67,7 +69,7 @@ test('an end of a producer that is repeated is a duplicate, and that of another 
   })
 })
 
-test('writerSeq must grow by its bytes, also over a checkpoint', async () => {
+test('each writerSeq must be greater than the earlier ones compared by bytes, also after a checkpoint', async () => {
   const { streams, reopen } = await scratchStreams()
   await streams.stream('s').append(1, { writerSeq: '09' })
   await streams.stream('s').append(2, { writerSeq: '10' })
@@ -85,7 +87,10 @@ test('an append with create: false to a stream that does not exist is refused', 
   await streams.stream('s').append(1, { create: false })
 })
 
-/** Streams `a` of 4 records, `b` forked from it at 2 with one record, and `c` from `b` at its end with another. */
+/**
+ * Creates the streams `a` with 4 records, `b` as a fork of `a` at 2 with one more record, and `c` as a fork of `b` at
+ * its end with another one.
+ */
 async function forked(streams: Streams<unknown>): Promise<void> {
   await streams.stream('a').appendAll([0, 1, 2, 3], { producer: { id: 'p', epoch: 0, seq: 0 }, end: true })
   await streams.stream('b').create({ fork: { stream: 'a', seq: 2 }, values: ['b2'] })
@@ -93,7 +98,7 @@ async function forked(streams: Streams<unknown>): Promise<void> {
   await streams.stream('c').append('c3', { producer: { id: 'p', epoch: 0, seq: 0 } })
 }
 
-test.each(['before', 'after'])('a fork has the records of its source, %s a checkpoint', async (when) => {
+test.each(['before', 'after'])('a fork begins with the records of its source, %s a checkpoint', async (when) => {
   const { streams, reopen } = await scratchStreams()
   await forked(streams)
   if (when === 'after') await streams.checkpoint()
@@ -130,7 +135,7 @@ test('a deleted stream with forks keeps its records and its name until its last 
   expect(await again.stream('a').append('new')).toEqual({ seq: 0, duplicate: false })
 })
 
-test('a fork within a record of bytes begins with the first bytes of that record', async () => {
+test('a fork with fork.bytes has a copy of the first bytes of the record at fork.seq', async () => {
   const { streams, reopen } = await scratchStreams({ encoding: 'bytes' })
   const text = (value: string) => Buffer.from(value)
   await streams.stream('a').appendAll([text('one'), text('two')])
@@ -143,7 +148,7 @@ test('a fork within a record of bytes begins with the first bytes of that record
   expect(await again.stream('b').create({ fork })).toBe(false)
 })
 
-test('a stream is deleted when its time is over, and nothing of it is left after the next append', async () => {
+test('an expired stream is not found, and the next append to its name begins a new stream at seq 0', async () => {
   const { streams, reopen } = await scratchStreams()
   const stream = streams.stream('idle')
   await stream.create({ ttlMs: 0, values: [1] })
@@ -158,7 +163,7 @@ test('a stream is deleted when its time is over, and nothing of it is left after
   expect(await again.stream('over').info()).toBeUndefined()
 })
 
-test('an append or a read begins the time to live again, and a stream that a reader follows lives on', async () => {
+test('an append or a read restarts the time to live, and a stream with a waiting follower does not expire', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const { streams } = await scratchStreams()
@@ -192,7 +197,7 @@ test('a fork has the expiry of its source unless it has its own', async () => {
   expect(await streams.stream('c').info()).toMatchObject({ ttlMs: undefined, expiresAt: 2 ** 50 })
 })
 
-test('a change of the system clock neither deletes a stream with a time to live nor keeps it', async () => {
+test('a change of the system clock does not change when a stream with a time to live expires', async () => {
   vi.useFakeTimers({ toFake: ['Date', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const { streams } = await scratchStreams()
@@ -216,7 +221,7 @@ test.each([null, '', true, [], 5n, Symbol('s'), Number.NaN, new Date(Number.NaN)
   },
 )
 
-test('a fork that is created again with the same options is known, also after its source is deleted', async () => {
+test('creating a fork again with the same options resolves to false, also after its source is deleted', async () => {
   const { streams } = await scratchStreams()
   await streams.stream('a').create({ ttlMs: 60_000, values: [1, 2] })
   const [whole, part] = [{ stream: 'a' }, { stream: 'a', seq: 1 }]
@@ -228,7 +233,7 @@ test('a fork that is created again with the same options is known, also after it
   expect(await codeOf(streams.stream('d').create({ fork: whole }))).toBe('ERR_DURLOG_STREAM_DELETED')
 })
 
-test('a chain of forks that is longer than the stack is read, and deleted with its last fork', async () => {
+test('a chain of 12,000 forks can be read, and is removed when its last fork is deleted', async () => {
   const { streams } = await scratchStreams()
   await streams.stream('0').append('first')
   const count = 12_000
@@ -245,7 +250,7 @@ test('a chain of forks that is longer than the stack is read, and deleted with i
   expect(await streams.stream('0').append('again')).toEqual({ seq: 0, duplicate: false })
 })
 
-test('an option that was added to Object.prototype is no option of an append', async () => {
+test('members of Object.prototype are not used as options of an append', async () => {
   const { streams } = await scratchStreams()
   Object.assign(Object.prototype, { end: true })
   onTestFinished(() => {

@@ -1,4 +1,5 @@
-// A process that shares a folder of streams. Does what the parent sends, and answers with { id, value } or { id, error }.
+// A process that shares a folder of streams. Carries out the requests of the parent, and answers each with { id, value
+// } or { id, error }.
 import { existsSync } from 'node:fs'
 import process from 'node:process'
 import { openStreams } from '../../dist/streams/index.js'
@@ -22,7 +23,7 @@ const OPERATIONS = {
   },
   create: ({ stream, options }) => streams.stream(stream).create(options),
   append: ({ stream, value, options }) => streams.stream(stream).append(value, options),
-  // As many as it can, each after the one before. It ends when the file exists.
+  // Makes one append after another until the file `path` exists.
   appendUntil: async ({ stream, path }) => {
     let count = 0
     while (!existsSync(path)) await streams.stream(stream).append(count++)
@@ -45,7 +46,7 @@ const OPERATIONS = {
     return cursors.get(name).position
   },
   cursorRead: ({ name, max }) => all(cursors.get(name).read({ follow: true }), max),
-  // Keeps the event loop busy until the file exists.
+  // Blocks the event loop until the file `path` exists.
   block: ({ path }) => {
     process.send({ event: 'blocking' })
     while (!existsSync(path));

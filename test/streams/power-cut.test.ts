@@ -1,4 +1,4 @@
-/** The power fails during a checkpoint, and again during the checkpoint that repairs the files. */
+/** Simulates power cuts during a checkpoint, and during the checkpoint that then repairs the files. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openWithInternals } from '../../src/streams/open.js'
@@ -13,7 +13,7 @@ const ROUNDS = Number(process.env['DURLOG_POWER_CUTS'] ?? 25)
 const CUTS = 3
 const OPTIONS = { checkpointMs: 3_600_000, durability: 'memory' } as const
 
-/** Mostly short, sometimes about as long as a page or several. */
+/** A value that is mostly short, and sometimes about as long as one or several pages. */
 function randomValue(n: number, random: () => number): unknown {
   const kind = random()
   const least = kind < 0.8 ? 0 : kind < 0.95 ? 3500 : 5000
@@ -27,21 +27,21 @@ class Trial {
   readonly frames: Uint8Array[] = []
   readonly steps = new Steps()
   files: UnsyncedFiles | undefined
-  /** Of the step "sync cut" that has begun. */
+  /** Ends the step "sync cut" that has begun. */
   syncCuts: (() => void) | undefined
 
   constructor(seed: number) {
     this.random = randomFrom(seed)
     this.steps.onStep = (name) => {
-      // Before a step, the previous one is done.
+      // When a step begins, the previous one has ended.
       this.syncCuts?.()
       this.syncCuts = name === 'sync cut' ? this.files?.syncOfCuts() : undefined
-      // The files of the checkpoint have been synced.
+      // Before this step, the checkpoint has synced its files.
       if (name === 'catalog') this.files?.sync()
     }
   }
 
-  /** The next checkpoint ends at a random step, and records are appended during it. */
+  /** Makes the next checkpoint end at a random step, and appends records during it. */
   stopSoon(streams?: StreamStore<unknown>): void {
     this.syncCuts = undefined
     this.steps.reset(1 + Math.floor(this.random() * 14), () => streams && void this.append(streams))
@@ -74,7 +74,7 @@ class Trial {
   }
 }
 
-test('after power cuts during checkpoints, the files of streams hold their records, and no change is reported', async () => {
+test('after power cuts during checkpoints, the files of streams contain all records, and no change by another program is reported', async () => {
   for (let seed = 1; seed <= ROUNDS; seed++) {
     const trial = new Trial(seed)
     let streams = await trial.open()

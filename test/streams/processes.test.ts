@@ -1,4 +1,4 @@
-/** Several processes with one folder of streams: docs/STREAMS.md, "Several processes". */
+/** Several processes that share a folder of streams: docs/STREAMS.md, "Several processes". */
 import { execFileSync } from 'node:child_process'
 import { chmodSync, copyFileSync, linkSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -16,7 +16,7 @@ const onPosix = process.platform === 'win32' ? test.skip : test
 // biome-ignore lint/suspicious/noExplicitAny: the answers of peers
 const valuesOf = (records: any[]): unknown[] => records.map(({ value }) => value)
 
-test('processes append to the same streams, and each reads what all have appended', async () => {
+test('processes append to the same streams, and each reads the records of all', async () => {
   const dir = folder()
   const [a, b, c] = (await openPeers(dir, 3)) as [Peer, Peer, Peer]
   const results = await Promise.all([a, b, c].map((peer, at) => peer.do('append', { stream: 's', value: at })))
@@ -68,7 +68,7 @@ test('records that retention has removed stay removed when the owner is killed',
   expect(valuesOf(await b.do('read', { stream: 's' }))).toEqual(expected)
 })
 
-test('a killed owner is replaced, and every append that was in progress is stored once and in order', async () => {
+test('after the owner is killed another process replaces it, and every append in progress is stored once and in order', async () => {
   const dir = folder()
   const peers = await openPeers(dir, 4)
   const stop = join(dir, '..', 'stop')
@@ -86,7 +86,7 @@ test('a killed owner is replaced, and every append that was in progress is store
   expect(valuesOf(await followed)).toEqual(Array.from({ length: 200 }, (_, i) => i))
 })
 
-test('an owner whose event loop is blocked delays no other process, and no process that opens the folder', async () => {
+test('while the event loop of the owner is blocked, other processes can append and open the folder', async () => {
   const dir = folder()
   const [owner, other] = (await openPeers(dir, 2)) as [Peer, Peer]
   const path = join(dir, '..', 'release')
@@ -101,7 +101,7 @@ test('an owner whose event loop is blocked delays no other process, and no proce
   expect(await owner.do('read', { stream: 's' })).toHaveLength(100)
 })
 
-onPosix('a stopped owner is reported, appends fail, and are stored at most once when it continues', async () => {
+onPosix('a stopped owner is reported and appends fail; after it resumes, they are stored at most once', async () => {
   const dir = folder()
   const [owner, other] = (await openPeers(dir, 2)) as [Peer, Peer]
   await other.do('append', { stream: 's', value: 'before' })
@@ -122,7 +122,10 @@ onPosix('a stopped owner is reported, appends fail, and are stored at most once 
   expect(['before,after', 'before,meanwhile,after']).toContain(valuesOf(await other.do('read', { stream: 's' })).join())
 })
 
-/** A client appends, and its owner dies without an answer. The clock of the client jumps by 31 s before or after the append. */
+/**
+ * Appends in a client whose owner dies without an answer. The clock of the client jumps by 31 s before or after the
+ * append.
+ */
 async function appendUnanswered(dir: string, jump: 'before' | 'after'): Promise<{ appended: Promise<unknown> }> {
   const [owner] = (await openPeers(dir, 1)) as [Peer]
   const streams = await openStreams(dir)
@@ -143,17 +146,17 @@ onPosix(
   'a client that has waited for more than 30 s without a message of an owner does not repeat its requests',
   async () => {
     const { appended } = await appendUnanswered(folder(), 'after')
-    // The old owner may have stored it, and the next one may have forgotten the request.
+    // The old owner may have stored the append, and the next one may have forgotten the request.
     await expect(appended).rejects.toMatchObject({ code: 'ERR_DURLOG_STALLED', outcome: 'unknown' })
   },
 )
 
-onPosix('a client that was idle for more than 30 s repeats the request that follows', async () => {
+onPosix('a client that was idle for more than 30 s repeats a later unanswered request', async () => {
   const { appended } = await appendUnanswered(folder(), 'before')
   expect(await appended).toEqual({ seq: 1, duplicate: false })
 })
 
-test('a process that closes the folder leaves it to another one', async () => {
+test('after the owner closes the folder, another process becomes the owner', async () => {
   const dir = folder()
   const peers = await openPeers(dir, 3)
   for (const [at, peer] of peers.entries()) {
@@ -177,7 +180,7 @@ test('a cursor keeps its position when the owner changes', async () => {
   expect(await other.do('commit', { name: 'c', position: 9 })).toBe(10)
 })
 
-test('a follower does not continue in a stream that was deleted and made again while the owner changed', async () => {
+test('a follower fails if its stream was deleted and created again while the owner changed', async () => {
   const dir = folder()
   const [owner, other, reader] = (await openPeers(dir, 3)) as [Peer, Peer, Peer]
   await other.do('append', { stream: 's', value: 'old' })
@@ -191,7 +194,7 @@ test('a follower does not continue in a stream that was deleted and made again w
   expect(await codeOf(followed)).toBe('ERR_DURLOG_NOT_FOUND')
 })
 
-test('a folder that one process has for itself is refused to others, and the other way round', async () => {
+test('a folder cannot be opened by others if one process has it open with exclusive, or with exclusive if others have it open', async () => {
   const dir = folder()
   const [alone] = (await openPeers(dir, 1, { exclusive: true })) as [Peer]
   const refused = { code: 'ERR_DURLOG_LOCKED', ownerPid: alone.child.pid }
@@ -204,7 +207,7 @@ test('a folder that one process has for itself is refused to others, and the oth
   expect(await codeOf(openStreams(dir, { encoding: 'text' }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
 })
 
-/** Copies a folder; of the files that `isLinked` names it makes hard links. */
+/** Copies a folder. If `isLinked` returns true for a file's name, makes a hard link of the file. */
 function copyFolder(from: string, to: string, isLinked: (name: string) => boolean): void {
   mkdirSync(to, { mode: statSync(from).mode })
   for (const entry of readdirSync(from, { withFileTypes: true })) {
@@ -238,7 +241,7 @@ onPosix('a copy that has the socket of its original, but not its lock, is a sepa
   expect(valuesOf(await all(opened.stream('s').read()))).toEqual(['original', 'copy'])
 })
 
-onPosix('only this user can connect, and a folder that others can enter is refused', async () => {
+onPosix('the folder of the socket has mode 0700, and another mode is refused', async () => {
   const dir = folder()
   const streams = await openStreams(dir)
   expect(statSync(join(dir, 'owner')).mode & 0o777).toBe(0o700)
@@ -250,7 +253,7 @@ onPosix('only this user can connect, and a folder that others can enter is refus
   })
 })
 
-test('a path that is too long for a socket is no hindrance', async () => {
+test('processes share a folder whose path is too long for a socket', async () => {
   const parent = join(scratchDir(), 'x'.repeat(100), 'y'.repeat(100))
   mkdirSync(parent, { recursive: true })
   const [a, b] = (await openPeers(join(parent, 'streams'), 2)) as [Peer, Peer]
@@ -258,7 +261,7 @@ test('a path that is too long for a socket is no hindrance', async () => {
   expect(await a.do('read', { stream: 's' })).toHaveLength(1)
 })
 
-onPosix('a connection that does not follow the protocol is closed, and harms no other', async () => {
+onPosix('a connection that does not follow the protocol is closed, and other clients continue', async () => {
   const dir = folder()
   const streams = await openStreams(dir)
   const tooLong = Buffer.alloc(64)
@@ -275,22 +278,25 @@ onPosix('a connection that does not follow the protocol is closed, and harms no 
   await streams.close()
 })
 
-test('a cursor stays that of its process when the owner changes', async () => {
+test('a cursor stays open in its process when the owner changes', async () => {
   const [owner, other, third] = (await openPeers(folder(), 3)) as [Peer, Peer, Peer]
   await other.do('append', { stream: 's', value: 1 })
   await other.do('cursor', { name: 'c' })
   await owner.kill()
-  // Twice: the second call follows all calls that the new owner got first.
+  // Twice, because the second call comes after all calls that the new owner received first.
   for (let i = 0; i < 2; i++) await other.do('info', { stream: 's' })
   expect(await codeOf(third.do('cursor', { name: 'c' }))).toBe('ERR_DURLOG_LOCKED')
   expect(await other.do('commit', { name: 'c', position: 0 })).toBe(1)
 })
 
-test.each([true, false])('an error of a listener ends no checkpoint and no call (exclusive: %s)', (exclusive) => {
-  const child = fileURLToPath(new URL('throwing-listener-child.mjs', import.meta.url))
-  const output = execFileSync(process.execPath, [child, folder(), String(exclusive)], { timeout: 240_000 })
-  const lines = output.toString().trim().split('\n')
-  expect(lines.filter((line) => line.startsWith('stored'))).toEqual(['stored 0', 'stored 1'])
-  expect(lines.filter((line) => line.startsWith('uncaught'))).toEqual(Array(2).fill('uncaught: from a listener'))
-  expect(lines).toHaveLength(4)
-})
+test.each([true, false])(
+  'an error that a listener throws does not fail a checkpoint or a call (exclusive: %s)',
+  (exclusive) => {
+    const child = fileURLToPath(new URL('throwing-listener-child.mjs', import.meta.url))
+    const output = execFileSync(process.execPath, [child, folder(), String(exclusive)], { timeout: 240_000 })
+    const lines = output.toString().trim().split('\n')
+    expect(lines.filter((line) => line.startsWith('stored'))).toEqual(['stored 0', 'stored 1'])
+    expect(lines.filter((line) => line.startsWith('uncaught'))).toEqual(Array(2).fill('uncaught: from a listener'))
+    expect(lines).toHaveLength(4)
+  },
+)

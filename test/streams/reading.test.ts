@@ -1,4 +1,4 @@
-/** Readers of one stream and of all: order, following, positions, cursors. */
+/** Readers of one stream and of all streams: order, following, positions, cursors. */
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -61,7 +61,7 @@ test.each([
   expect(await codeOf(all(stream.read({ from: 21 })))).toBe('ERR_DURLOG_STREAM_CHANGED')
 })
 
-test('a follower gets each record once and in order over checkpoints, and finishes when the stream ends', async () => {
+test('a follower gets each record once and in order during checkpoints, and finishes when the stream ends', async () => {
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')
   const followed = values(stream.read({ follow: true }))
@@ -85,7 +85,7 @@ test('a reader that begins after an append has settled reads it at once', async 
   }
 })
 
-test('a follower ends with the reason of its signal, with an error if the stream is deleted or the folder closed', async () => {
+test('a follower throws the reason of its signal, or an error if the stream is deleted or the folder is closed', async () => {
   const { streams } = await scratchStreams()
   await streams.stream('a').append(1)
   await streams.stream('b').append(1)
@@ -104,10 +104,10 @@ test('a follower ends with the reason of its signal, with an error if the stream
   expect(await closed).toBe('ERR_DURLOG_CLOSED')
 })
 
-test('a reader of a stream that is deleted and created again does not mix the two', async () => {
+test('a reader of a stream that is deleted and created again gets no record of the new stream', async () => {
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')
-  // More than the owner reads ahead for a client.
+  // More records than the owner reads ahead for a client.
   for (let i = 0; i < 8000; i++) void stream.append(`old ${i}`)
   await streams.checkpoint()
   const reader = stream.read()
@@ -123,7 +123,7 @@ test('a reader of a stream that is deleted and created again does not mix the tw
   expect(found.filter((value) => !(value as string).startsWith('old'))).toEqual([])
 })
 
-test('a reader without follow ends with the records that exist when it begins', async () => {
+test('a reader without follow delivers only the records that exist when it begins', async () => {
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')
   await stream.append(0)
@@ -135,7 +135,7 @@ test('a reader without follow ends with the records that exist when it begins', 
   expect(found).toEqual([0])
 })
 
-test('readAll delivers the records of all streams in commit order, batches and deleted streams included', async () => {
+test('readAll delivers the records of all streams in the order of their positions, also of batches and deleted streams', async () => {
   const { streams } = await scratchStreams()
   await streams.stream('a').append(1)
   await streams.appendBatch([
@@ -181,7 +181,7 @@ test('a cursor continues after its last commit, and the log keeps the records af
   await continued.close()
 })
 
-test('list returns every stream with the prefix, and info returns the public state of a stream', async () => {
+test('list returns the streams whose names begin with the prefix, and info describes a stream', async () => {
   const { streams } = await scratchStreams()
   for (const name of ['user/1', 'user/2', 'other']) await streams.stream(name).append(name)
   await streams.stream('user/2').end()
@@ -194,7 +194,7 @@ test('list returns every stream with the prefix, and info returns the public sta
   expect(await streams.stream('none').info()).toBeUndefined()
 })
 
-test('any number of readers may share a signal, and a client may have thousands of readers', async () => {
+test('a client can have thousands of readers that share a signal', async () => {
   const { streams } = await scratchStreams()
   const warnings: Error[] = []
   const warn = (warning: Error) => warnings.push(warning)
@@ -216,7 +216,7 @@ test('any number of readers may share a signal, and a client may have thousands 
   expect(warnings).toEqual([])
 })
 
-test('a cursor is open once, and a closed one neither reads nor commits', async () => {
+test('a cursor can be open only once, and refuses reads and commits after close', async () => {
   const { streams } = await scratchStreams()
   await streams.stream('s').append(1)
   const cursor = await streams.cursor('c')

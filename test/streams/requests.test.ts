@@ -1,4 +1,4 @@
-/** Requests of other processes that are repeated: docs/STREAMS.md, "Several processes". */
+/** Repeated requests of clients: docs/STREAMS.md, "Repeated requests". */
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openWithInternals } from '../../src/streams/open.js'
@@ -15,7 +15,7 @@ async function openStore(dir: string, onStep: (step: string) => void = () => {})
   return store
 }
 
-/** As a kill would leave it: without the catalog's group of the last checkpoint. */
+/** Opens a store whose last checkpoint ends before the catalog's group, as after a kill. */
 async function openUnfinished(dir: string): Promise<{ store: StreamStore<unknown>; end(): Promise<void> }> {
   const store = await openStore(dir, (step) => {
     if (step === 'catalog') throw new Error('the end of this process')
@@ -37,7 +37,7 @@ test('a repeated request gets the seqs of the original and is stored once, befor
   const { store, end } = await openUnfinished(dir)
   for (let time = 0; time < 2; time++) expect([await append(store), await batch(store)]).toEqual(expected)
   await end()
-  // From the log, then from the catalog.
+  // First from the log, then from the catalog.
   for (let time = 0; time < 3; time++) {
     const again = await openStore(dir)
     expect([await append(again), await batch(again)]).toEqual(expected)
@@ -71,7 +71,7 @@ test('a repeated creation, end or deletion has the result of the original', asyn
   expect(await values(again.stream('a').read())).toEqual([2])
 })
 
-test('a refused request is decided again', async () => {
+test('a repeated request that was refused is decided again', async () => {
   const store = await openStore(join(scratchDir(), 'streams'))
   const append = () => store.requested({ client: CLIENT, number: 0 }).stream('a').append('second', { expectedSeq: 1 })
   await expect(append()).rejects.toMatchObject({ code: 'ERR_DURLOG_SEQ_CONFLICT', nextSeq: 0 })
@@ -79,7 +79,7 @@ test('a refused request is decided again', async () => {
   expect(await append()).toEqual(stored(1))
 })
 
-test('confirmed requests and those of a client that is gone are forgotten', async () => {
+test('confirmed requests and the requests of a forgotten client are removed', async () => {
   const dir = join(scratchDir(), 'streams')
   const store = await openStore(dir)
   for (let number = 0; number < 100; number++)

@@ -1,4 +1,4 @@
-/** Lacks of resources are reported by their codes, after which everything works again. */
+/** A lack of a resource is reported with its code, and after it every call works again. */
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,28 +18,34 @@ test.each([
   ['ENFILE', 23, 'ERR_DURLOG_TOO_MANY_FILES'],
   ['ENOMEM', 12, 'ERR_DURLOG_OUT_OF_MEMORY'],
   ['EIO', 5, 'ERR_DURLOG_IO'],
-])('the error %s of a file of a stream has its code, from Node and from the core', (errnoName, errno, code) => {
+])('the error %s of a file gets the same code from Node and from the core', (errnoName, errno, code) => {
   const ofNode = Object.assign(new Error('no'), { code: errnoName, errno: -errno, syscall: 'write', path: '/f' })
   const ofCore = new DurlogError('ERR_DURLOG_IO', 'no', { errno, errnoName, syscall: 'write', path: '/f' })
   for (const error of [ofNode, ofCore])
     expect(ofFileSystem(error)).toMatchObject({ code, errnoName, errno, syscall: 'write', path: '/f' })
 })
 
-onLinux.each([true, false])('without a file descriptor calls fail with that code (exclusive: %s)', (exclusive) => {
-  const child = fileURLToPath(new URL('descriptors-child.mjs', import.meta.url))
-  const dir = join(scratchDir(), 'streams')
-  const command = `ulimit -n 128; exec "${process.execPath}" "${child}" "${dir}" ${exclusive}`
-  const lines = execFileSync('bash', ['-c', command], { timeout: 60_000 }).toString().trim().split('\n')
-  expect(lines).toEqual([...Array(3).fill('ERR_DURLOG_TOO_MANY_FILES'), 'none none'])
-})
+onLinux.each([true, false])(
+  'without a free file descriptor calls fail with ERR_DURLOG_TOO_MANY_FILES (exclusive: %s)',
+  (exclusive) => {
+    const child = fileURLToPath(new URL('descriptors-child.mjs', import.meta.url))
+    const dir = join(scratchDir(), 'streams')
+    const command = `ulimit -n 128; exec "${process.execPath}" "${child}" "${dir}" ${exclusive}`
+    const lines = execFileSync('bash', ['-c', command], { timeout: 60_000 }).toString().trim().split('\n')
+    expect(lines).toEqual([...Array(3).fill('ERR_DURLOG_TOO_MANY_FILES'), 'none none'])
+  },
+)
 
-test.each([true, false])('a file in place of the folder is reported (exclusive: %s)', async (exclusive) => {
-  const path = join(scratchDir(), 'file')
-  writeFileSync(path, '')
-  expect(await codeOf(openStreams(path, { exclusive }))).toBe('ERR_DURLOG_NOT_A_LOG')
-})
+test.each([true, false])(
+  'opening a path that is a file fails with ERR_DURLOG_NOT_A_LOG (exclusive: %s)',
+  async (exclusive) => {
+    const path = join(scratchDir(), 'file')
+    writeFileSync(path, '')
+    expect(await codeOf(openStreams(path, { exclusive }))).toBe('ERR_DURLOG_NOT_A_LOG')
+  },
+)
 
-onLinux.each([true, false])('readers that are abandoned leave no file open (exclusive: %s)', (exclusive) => {
+onLinux.each([true, false])('the files of abandoned readers are closed (exclusive: %s)', (exclusive) => {
   const child = fileURLToPath(new URL('abandoned-child.mjs', import.meta.url))
   const args = ['--expose-gc', child, join(scratchDir(), 'streams'), String(exclusive)]
   expect(execFileSync(process.execPath, args, { timeout: 60_000 }).toString().trim()).toBe('0 0')

@@ -1,4 +1,4 @@
-/** A checkpoint of streams with retention that ends at any of its steps, and a crash after it. */
+/** Checkpoints of streams with retention that end at any of their steps, and crashes after them. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -16,7 +16,7 @@ function append(stream: Stream<unknown>, from: number, to: number): Promise<unkn
   return stream.appendAll(Array.from({ length: to - from }, (_, at) => from + at))
 }
 
-/** The files of the streams hold the records that can be read, and there are no others. */
+/** Checks that the files of the streams contain the readable records, and that there are no other files. */
 async function checkFiles(streams: Streams<unknown>, dir: string, expected: Record<string, number>): Promise<void> {
   const lines = new Map<string, unknown[]>()
   for (const file of readdirSync(join(dir, 'streams')).sort()) {
@@ -47,7 +47,10 @@ async function open(dir: string): Promise<Life> {
   return { streams: await openWithInternals(dir, OPTIONS, steps.hooks), steps }
 }
 
-/** Stores and drops records, then ends a checkpoint at its step number `limit`. Returns whether it has that many. */
+/**
+ * Stores and drops records, then makes a checkpoint end at its step number `limit`. `stopped` is false if the
+ * checkpoint has fewer steps.
+ */
 async function stopAt(limit: number, dir: string): Promise<{ life: Life; stopped: boolean; first: number }> {
   const life = await open(dir)
   const { streams, steps } = life
@@ -76,7 +79,7 @@ async function stopAt(limit: number, dir: string): Promise<{ life: Life; stopped
 
 const EXPECTED = { kept: 110, replaced: 5, busy: 140 }
 
-test('after a crash at any step of a checkpoint, the files of streams with retention have their records and no others', async () => {
+test('after a crash at any step of a checkpoint, the files of streams with retention contain exactly their records', async () => {
   let limit = 1
   for (let stopped = true; stopped; limit++) {
     const dir = join(scratchDir(), 'streams')

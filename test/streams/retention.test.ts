@@ -1,4 +1,4 @@
-/** Streams with retention: bounds, reading, forks, restarts, and files. */
+/** Streams with retention: limits, reading, forks, restarts, and files. */
 import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -33,13 +33,13 @@ function filesIn(dir: string): string[] {
   return readdirSync(join(dir, 'streams')).sort()
 }
 
-/** Two checkpoints: the second one removes the files that the first one has dropped. */
+/** Makes two checkpoints: the second one removes the files that the first one has dropped. */
 async function settle(streams: Streams<unknown>): Promise<void> {
   await streams.checkpoint()
   await streams.checkpoint()
 }
 
-test('by records, each checkpoint leaves the newest records, and at most an eighth of the limit more', async () => {
+test('with maxRecords, each checkpoint keeps the newest records, and at most an eighth of the limit more', async () => {
   const { streams, dir } = await scratchStreams()
   const stream = streams.stream('s')
   await stream.create({ retention: { maxRecords: 200 } })
@@ -59,7 +59,7 @@ test('by records, each checkpoint leaves the newest records, and at most an eigh
   expect(readdirSync(join(dir, 'index')).length).toBeLessThanOrEqual(filesIn(dir).length)
 })
 
-test('by bytes, the files take the limit and an eighth of it, and a stream of bytes has its own files', async () => {
+test('with maxBytes, the files of a stream take the limit and at most an eighth of it and a record more', async () => {
   const { streams, dir } = await scratchStreams()
   const stream = streams.stream('b')
   await stream.create({ encoding: 'bytes', retention: { maxBytes: '64k' } })
@@ -77,7 +77,7 @@ test('by bytes, the files take the limit and an eighth of it, and a stream of by
   expect(read.at(-1)?.[0]).toBe((30 * 12 - 1) % 256)
 })
 
-test('by age, records that are older are removed, also if all of them are', async () => {
+test('with maxAgeMs, older records are removed, also if all records are older', async () => {
   const { streams, dir } = await scratchStreams()
   const stream = streams.stream('s')
   await stream.create({ retention: { maxAgeMs: '1h' } })
@@ -105,7 +105,7 @@ test('by age, records that are older are removed, also if all of them are', asyn
   expect(await values(old.read())).toEqual([100])
 })
 
-test('records of a stream that is not in use are removed by age', async () => {
+test('with maxAgeMs, records of a stream without appends are removed', async () => {
   const dir = join(scratchDir(), 'streams')
   const streams = await openWithInternals(dir, { checkpointMs: 10 }, {})
   onTestFinished(() => streams.close())
@@ -118,7 +118,7 @@ test('records of a stream that is not in use are removed by age', async () => {
   expect(await values(stream.read())).toEqual([])
 })
 
-test('a read before the first seq fails as that of a log does, and without from it begins there', async () => {
+test('a read from before the first seq fails with ERR_DURLOG_OUT_OF_RANGE, and a read from the first seq delivers all records', async () => {
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')
   await stream.create({ retention: { maxRecords: 16 } })
@@ -131,7 +131,7 @@ test('a read before the first seq fails as that of a log does, and without from 
   expect(await values(stream.read({ from: first }))).toEqual(numbers(first, 100))
 })
 
-test('a follower that is overtaken fails with ERR_DURLOG_OUT_OF_RANGE, and one that is not continues', async () => {
+test('a follower fails with ERR_DURLOG_OUT_OF_RANGE if its next record was removed, and a faster one continues', async () => {
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')
   await stream.create({ retention: { maxRecords: 64 } })
@@ -145,7 +145,7 @@ test('a follower that is overtaken fails with ERR_DURLOG_OUT_OF_RANGE, and one t
     await settle(streams)
   }
   await fast.return(undefined)
-  // More than an owner reads before a client takes it.
+  // More records than an owner reads ahead for a client.
   for (let next = 603; next < 6603; next += 2000) {
     await append(stream, next, next + 2000)
     await settle(streams)
@@ -174,7 +174,7 @@ test('removed records do not return after opening again, and the stream continue
   expect(filesIn(dir)).toContain('plain.jsonl')
 })
 
-test('a stream that is deleted or replaced leaves no file', async () => {
+test('the next checkpoint removes all files of a stream that was deleted or replaced', async () => {
   const { streams, dir } = await scratchStreams()
   const retained = { retention: { maxRecords: 160 } }
   const [a, b] = [streams.stream('a'), streams.stream('b')]
@@ -202,7 +202,7 @@ test('a stream that is deleted or replaced leaves no file', async () => {
   expect(await values(b.read())).toEqual(numbers(0, 10))
 })
 
-test('a fork keeps the records of its source, and has its retention', async () => {
+test('while a source has a fork it keeps its records, and the fork has its retention', async () => {
   const { streams, reopen } = await scratchStreams()
   const source = streams.stream('source')
   await source.create({ retention: { maxRecords: 32 } })
@@ -249,7 +249,7 @@ test('the files of a deleted source are kept for its forks, and removed after th
   expect(readdirSync(join(dir, 'index'))).toEqual([])
 })
 
-test('a fork that was stored and deleted before a crash does not change what the log holds', async () => {
+test('a fork that was created and deleted before a crash does not change which entries of the log count', async () => {
   const dir = join(scratchDir(), 'streams')
   let onStep = (_: string): void => {}
   const open = async (): Promise<StreamStore<unknown>> => {
@@ -266,7 +266,7 @@ test('a fork that was stored and deleted before a crash does not change what the
     while (streams.createdAt('fork') === undefined) await Promise.resolve()
     return streams.stream('fork').delete()
   }
-  // After the checkpoint has taken its position, and before it decides what the source keeps.
+  // After the checkpoint has taken its position, and before it decides which records the source keeps.
   onStep = (step) => {
     if (step !== 'sync log' || forked.length > 0) return
     const fork = { stream: 'source', seq: 10 }
@@ -282,7 +282,7 @@ test('a fork that was stored and deleted before a crash does not change what the
   expect(await all((await open()).readAll())).toEqual(committed)
 })
 
-test('a fork that is created while a checkpoint drops records gets none of them, or all', async () => {
+test('a fork that is created while a checkpoint drops records is refused, or has all of its records', async () => {
   const dir = join(scratchDir(), 'streams')
   let onStep = (_: string): void => {}
   const streams = await openWithInternals(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => onStep(step) })
@@ -320,7 +320,7 @@ test('a stream with retention whose newest file was removed continues after the 
   expect(await values(again.stream('s').read())).toEqual(numbers(40, 45))
 })
 
-test('a checkpoint that did not end after it has missed a file is repeated', async () => {
+test('if a checkpoint fails after it has found that a file is missing, the next one stores the records', async () => {
   const dir = join(scratchDir(), 'streams')
   let onStep = (_: string): void => {}
   const streams = await openWithInternals(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => onStep(step) })
@@ -376,7 +376,7 @@ test.each([{}, { maxRecords: 0 }, { maxBytes: 1000 }, { maxAgeMs: 999 }, { maxRe
   },
 )
 
-test('the retention is an option of the stream: it is described, and another one is refused', async () => {
+test('info returns the retention of a stream, and create with another one is refused', async () => {
   const { streams, reopen } = await scratchStreams()
   const options = { retention: { maxRecords: 10, maxBytes: '1m', maxAgeMs: '7d' } } as const
   expect(await streams.stream('s').create(options)).toBe(true)

@@ -1,4 +1,4 @@
-/** The order of appends over a log that delays calls, and over one that rolls records back. */
+/** The order of appends to a log that delays calls, and to a log that removes records after a failed write. */
 import { expect, test } from 'vitest'
 import { DurlogError } from '../../src/index.js'
 import type { Resolve } from '../../src/log/append/waiters.js'
@@ -9,11 +9,11 @@ import { bareItem } from '../../src/streams/items.js'
 import { type Item, Sequencer } from '../../src/streams/sequencer.js'
 import { StreamTable } from '../../src/streams/table.js'
 
-/** A log in memory, whose commits the test ends. */
-class PlayedLog {
+/** A log in memory whose commits the test controls. */
+class ControlledLog {
   readonly records: Buffer[] = []
   synced = 0
-  /** There is no room until `admit`. */
+  /** The log has no room until `admit`. */
   isFull = false
   #drained: (() => void)[] = []
   #waiting: { seq: number; resolve: Resolve }[] = []
@@ -47,12 +47,12 @@ class PlayedLog {
     for (const { seq, resolve } of this.#waiting.splice(0)) resolve(seq, seq)
   }
 
-  /** Fails the commit of the waiting records, whose seqs are then assigned to other records. */
-  giveBack(): void {
-    this.giveBackFrom(this.synced)
+  /** Fails the commit of all waiting records. Later records get their seqs. */
+  failAll(): void {
+    this.failFrom(this.synced)
   }
 
-  giveBackFrom(first: number): void {
+  failFrom(first: number): void {
     this.records.length = first
     const error = new DurlogError('ERR_DURLOG_NO_SPACE', 'no space')
     const kept = this.#waiting.filter(({ seq }) => seq < first).length
@@ -64,8 +64,8 @@ class PlayedLog {
   }
 }
 
-function setUp(): { log: PlayedLog; sequencer: Sequencer; append(stream: string, text: string): Promise<number> } {
-  const log = new PlayedLog()
+function setUp(): { log: ControlledLog; sequencer: Sequencer; append(stream: string, text: string): Promise<number> } {
+  const log = new ControlledLog()
   const load = (): StreamTable => {
     const table = new StreamTable()
     for (const [position, record] of log.records.entries()) table.replay([decodeEntry(record, position)], position)
@@ -93,14 +93,14 @@ function textsOf({ table }: Sequencer, stream: string): string[] {
   return (table.find(stream)?.tail ?? []).map((position) => table.tail.at(position).data.toString())
 }
 
-test('records that the log rolls back are gone from their streams, and later appends get their seqs', async () => {
+test('records that a failed write removes from the log are not in their streams, and later appends get their seqs', async () => {
   const { log, sequencer, append } = setUp()
   const first = append('a', 'kept')
   log.commit()
   expect(await first).toBe(0)
   const failed = [append('a', 'lost 1'), append('b', 'lost 2')]
-  log.giveBack()
-  // In the same turn, before any rejection has run.
+  log.failAll()
+  // In the same turn, before any handler of a rejection has run.
   const later = [append('a', 'next'), append('a', 'after')]
   const outcomes = await Promise.allSettled(failed)
   expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
@@ -112,7 +112,7 @@ test('records that the log rolls back are gone from their streams, and later app
   expect(sequencer.rollbacks).toBe(1)
 })
 
-test('an append for which the log has no room keeps its place before later ones', async () => {
+test('an append that waits for room in the log is stored before later ones', async () => {
   const { log, sequencer, append } = setUp()
   log.isFull = true
   const held = [append('a', 'one'), append('a', 'two'), append('b', 'three')]
@@ -125,14 +125,14 @@ test('an append for which the log has no room keeps its place before later ones'
   expect(textsOf(sequencer, 'a')).toEqual(['one', 'two'])
 })
 
-test('an append that waits for room is decided by the records that are in the log then', async () => {
+test('an append that has waited for room is decided by the records that are then in the log', async () => {
   const { log, sequencer, append } = setUp()
   const lost = append('a', 'lost')
   lost.catch(() => {})
   log.isFull = true
   const [same, other] = [append('a', 'same'), append('b', 'other')]
   await turn()
-  log.giveBack()
+  log.failAll()
   log.admit()
   await turn()
   log.commit()
@@ -143,10 +143,10 @@ test('an append that waits for room is decided by the records that are in the lo
   expect(sequencer.table.voids.size).toBe(0)
 })
 
-test('of several calls in one commit that fails in part, the stored ones settle and the others are rejected', async () => {
+test('if a commit stores only some of its calls, these resolve and the others reject', async () => {
   const { log, sequencer, append } = setUp()
   const both = [append('a', 'stored'), append('b', 'lost'), append('a', 'lost too')]
-  log.giveBackFrom(1)
+  log.failFrom(1)
   log.commit()
   const outcomes = await Promise.allSettled(both)
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
@@ -155,7 +155,7 @@ test('of several calls in one commit that fails in part, the stored ones settle 
   expect(sequencer.table.find('b')).toBeUndefined()
 })
 
-test('a checkpoint of thousands of streams waits for 4 KiB of each, and at most for twice checkpointBytes', () => {
+test('with thousands of changed streams a checkpoint waits for 4 KiB per stream, but for at most twice checkpointBytes', () => {
   const checkpointBytes = 2 ** 24
   expect([1, 4096, 6000, 8192, 100_000].map((changed) => dueBytes(checkpointBytes, changed))).toEqual([
     checkpointBytes,

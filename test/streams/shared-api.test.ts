@@ -1,4 +1,4 @@
-/** The tests of streams for a process that is a client of the owner. */
+/** Repeats the tests of streams in a process that is a client of the owner. */
 import { mode } from '../fixtures/streams.js'
 
 mode.exclusive = false

@@ -1,10 +1,10 @@
-// One of several processes that share a folder of streams. Appends until it is killed, or follows. Prints on stdout:
+// One of several processes that share a folder of streams. Appends until it is killed, or follows streams. Prints lines:
 //   o                      opened
-//   w N STREAM EXPECTED    append number N is requested; EXPECTED is its condition or -1; of a batch, one line for each append
-//   a N SEQ                it is acknowledged
-//   r N                    it was refused by its condition
-//   f STREAM SEQ N         a follower has received it
-//   v TEXT                 a promise was broken
+//   w N STREAM EXPECTED    append number N is requested; EXPECTED is its expectedSeq or -1; a batch prints a line for each append
+//   a N SEQ                append number N is acknowledged
+//   r N                    append number N was refused because of its condition
+//   f STREAM SEQ N         a follower has received append number N
+//   v TEXT                 a guarantee was violated
 import { openStreams } from '../../dist/streams/index.js'
 import { randomFrom } from '../crash/payload.mjs'
 import { say } from '../fixtures/say.mjs'
@@ -28,7 +28,7 @@ let number = firstNumber
 const next = new Map()
 let pending = []
 
-/** `acks`: the numbers and the streams of the appends of one request. */
+/** Prints the outcome of a request later. `acks` has the numbers and the streams of its appends. */
 function later(acks, work) {
   pending.push(
     work.then(

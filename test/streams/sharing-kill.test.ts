@@ -1,6 +1,6 @@
 /**
- * kill -9 of processes that share a folder of streams: of the owner, of clients and of a follower. `npm run trial -- streams`
- * runs more kills, `--seed` others.
+ * Kills processes that share a folder of streams with SIGKILL: the owner, clients and a follower. `npm run trial --
+ * streams` makes more kills, `--seed` others.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
@@ -18,12 +18,12 @@ const kills = Number(process.env['DURLOG_STREAM_KILLS'] ?? 12)
 const seed = Number(process.env['DURLOG_STREAM_SEED'] ?? 1)
 const NAMES = ['one', 'two', 'Two', 'three/3']
 const APPENDERS = 3
-/** Kills until all processes are killed and the folder is compared with the model. */
+/** After this many kills, all processes are killed and the folder is compared with the model. */
 const KILLS_IN_FOLDER = 20
 
 interface Child {
   process: ChildProcess
-  /** Lines that it has printed. */
+  /** The number of lines that the process has printed. */
   said: number
   ended: Promise<void>
   follows: boolean
@@ -64,18 +64,18 @@ class Trial {
       const parts = `${rest}${text}`.split('\n')
       rest = parts.pop() as string
       child.said += parts.length
-      for (const line of parts) this.model.said(line)
+      for (const line of parts) this.model.processLine(line)
     })
     child.ended = new Promise((resolve) =>
       started.on('close', (code, signal) => {
-        if (signal !== 'SIGKILL') this.model.said(`v a child ended by itself (${code}): ${errors}`)
+        if (signal !== 'SIGKILL') this.model.processLine(`v a child ended by itself (${code}): ${errors}`)
         resolve()
       }),
     )
     return child
   }
 
-  /** Looks at the files until `until`. */
+  /** Checks the files until `until` returns true. */
   async watchUntil(until: () => boolean): Promise<void> {
     while (!until()) {
       this.watch.look()
@@ -90,7 +90,7 @@ async function kill({ process, ended }: Child): Promise<void> {
 }
 
 test(
-  'after kill -9 of the owner and of clients, every acknowledged record of each process is stored once, and followers miss none',
+  'after kill -9 of the owner and of clients, every acknowledged record is stored once, and followers receive every record',
   async () => {
     const random = randomFrom(seed)
     const totals = { kills: 0, acknowledged: 0, refused: 0, followed: 0, lines: 0 }
@@ -103,7 +103,7 @@ test(
         const lines = 1 + Math.floor(random() ** 2 * 400)
         const at = Math.floor(random() * children.length)
         const victim = children[at] as Child
-        // Of a follower: a few lines, as it may have little to follow.
+        // For a follower, wait for a few lines only: there may be few records to follow.
         await trial.watchUntil(() => victim.said > (victim.follows ? 1 : lines) || victim.process.exitCode !== null)
         await kill(victim)
         children[at] = trial.start(victim.follows)

@@ -1,22 +1,22 @@
-/** The required contents of streams that several processes append to, according to the lines that they have printed. */
+/** Computes the required contents of streams to which several processes append, from the lines that they print. */
 import type { Streams } from '../../src/streams/index.js'
 import { all } from '../fixtures/streams.js'
 import { type TrialValue, trialValue } from './trial-values.mjs'
 
-/** The append numbers of one process. */
+/** The number of append numbers that each process may use. */
 export const NUMBERS = 1_000_000
 
 interface Requested {
   stream: string
   expectedSeq: number
-  /** -1 if it is not acknowledged. */
+  /** The acknowledged seq; -1 if the append was not acknowledged. */
   seq: number
   refused: boolean
 }
 
 export class SharingModel {
   readonly #requests = new Map<number, Requested>()
-  /** By stream: the append numbers that a follower has received, in order. */
+  /** For each stream, the append numbers that followers have received, in order. */
   readonly followed: Record<string, number[]>
   #broken = ''
   acknowledged = 0
@@ -26,7 +26,7 @@ export class SharingModel {
     this.followed = Object.fromEntries(names.map((name) => [name, []]))
   }
 
-  said(line: string): void {
+  processLine(line: string): void {
     const [kind, a, b, c] = line.split(' ') as [string, string, string, string]
     const request = this.#requests.get(Number(a))
     if (kind === 'w') this.#requests.set(Number(a), { stream: b, expectedSeq: Number(c), seq: -1, refused: false })
@@ -54,14 +54,14 @@ export class SharingModel {
       this.#checkStream(name, records as { seq: number; value: TrialValue }[], found, batches)
       for (const [seq, n] of received.entries())
         if (records[seq] === undefined || (records[seq].value as TrialValue).n !== n)
-          throw new Error(`a follower of ${name} got append ${n} as seq ${seq}, which is another one`)
+          throw new Error(`a follower of ${name} got append ${n} as seq ${seq}, but another append has this seq`)
     }
     for (const [first, missing] of batches)
       if (missing !== 0) throw new Error(`${missing} records of the batch ${first} are missing`)
     for (const [n, { seq, refused, stream }] of this.#requests) {
       if (seq !== -1 && found.get(n) !== seq)
-        throw new Error(`append ${n} to ${stream} was acknowledged as seq ${seq}, and is at ${found.get(n)}`)
-      if (refused && found.has(n)) throw new Error(`append ${n} to ${stream} was refused, and is stored`)
+        throw new Error(`append ${n} to ${stream} was acknowledged as seq ${seq}, but has seq ${found.get(n)}`)
+      if (refused && found.has(n)) throw new Error(`append ${n} to ${stream} was refused, but is stored`)
     }
   }
 
@@ -71,7 +71,7 @@ export class SharingModel {
     found: Map<number, number>,
     batches: Map<number, number>,
   ): void {
-    /** By process: its last append. */
+    /** The last append of each process. */
     const last = new Map<number, number>()
     for (const [at, { seq, value }] of records.entries()) {
       const { n, batch } = value

@@ -1,4 +1,5 @@
-// Makes checkpoints with a listener that throws; runs from the built package. Arguments: the folder, whether it is exclusive.
+// Makes checkpoints with a listener that throws, with the built package. Arguments: the folder, whether it is
+// exclusive.
 import { openStreams } from '../../dist/streams/index.js'
 
 const lines = []

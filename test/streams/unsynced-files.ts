@@ -1,10 +1,12 @@
 /**
- * Simulates what a power cut leaves of the files of streams. The core's simulated disk does so for logs, and so for catalogs.
+ * Simulates what a power cut leaves of the files of streams. (The core's simulated disk does this for logs, and so for
+ * catalogs.)
  *
- * Each 512-byte sector that was written since the file's last sync is on the device or not. Lengths are in a journal: a file may have
- * any length between the one at its sync and the present one. Zeros are in place of sectors that are within the length and not on the
- * device. A cut of the file may be missing too. Then only sectors of the block that it ends in are overwritten: the next blocks were
- * given back by the cut, and new ones get their place together with it.
+ * Each 512-byte sector that was written since the file's last sync is on the device or not. Lengths are in a journal: a
+ * file may get any length between its length at the last sync and its current one. Sectors within the length that are
+ * not on the device contain zeros. A truncation of a file may also be missing. Then only sectors of the block in which
+ * it ends are overwritten: the truncation freed the later blocks, and new blocks take their place only together with
+ * it.
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +15,7 @@ const SECTOR_BYTES = 512
 const BLOCK_BYTES = 4096
 const FOLDERS = ['streams', 'index']
 
-/** A number from 0 to below 1. */
+/** Returns a number from 0 to below 1. */
 type Random = () => number
 
 export class UnsyncedFiles {
@@ -30,7 +32,7 @@ export class UnsyncedFiles {
     this.#synced = this.#read()
   }
 
-  /** Returns what syncs the files that have become shorter, as they are now. */
+  /** Returns a function that makes the present content of the files that have become shorter their synced content. */
   syncOfCuts(): () => void {
     const cut = [...this.#read()].filter(([path, bytes]) => bytes.length < (this.#synced.get(path)?.length ?? 0))
     return () => {
@@ -38,7 +40,7 @@ export class UnsyncedFiles {
     }
   }
 
-  /** Cuts the power. */
+  /** Cuts the power: leaves a possible state of each file. */
   lose(random: Random): void {
     const present = this.#read()
     for (const path of new Set([...this.#synced.keys(), ...present.keys()])) {
@@ -58,7 +60,10 @@ export class UnsyncedFiles {
   }
 }
 
-/** The file after the power cut: it was synced as `synced` and is `now`. */
+/**
+ * Returns the content of a file after the power cut. `synced` is its content at the last sync, `now` its current
+ * content.
+ */
 function torn(synced: Buffer, now: Buffer, random: Random): Buffer {
   const kept = commonLength(synced, now)
   if (kept === synced.length) return grown(synced, now, random)
