@@ -12,13 +12,7 @@
 #include "inspect/verify.h"
 #include "napi/async_task.h"
 #include "napi/convert.h"
-#include "napi/durable_cursor_wrap.h"
-#include "napi/live_page_wrap.h"
-#include "napi/log_reader_wrap.h"
-#include "napi/log_wrap.h"
-#include "napi/point_reader_wrap.h"
-#include "napi/retention_wrap.h"
-#include "napi/stream_files_wrap.h"
+#include "napi/exports.h"
 #include "read/measure.h"
 
 namespace durlog {
@@ -30,25 +24,18 @@ Napi::Value SetErrorClass(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
-// A report made on a worker and turned into an object afterwards.
-template <typename Report, typename Make, typename Convert>
-Napi::Value Inspect(Napi::Env env, Make make, Convert convert) {
-  const auto report = std::make_shared<Report>();
-  return RunAsync(
-      env,
-      [report, make = std::move(make)]() -> Status {
-        DURLOG_ASSIGN_OR_RETURN(*report, make());
-        return Status::Ok();
-      },
-      [report, convert = std::move(convert)](Napi::Env done_env) -> Napi::Value {
-        return convert(done_env, *report);
-      });
+std::string StringAt(const Napi::CallbackInfo& info, size_t at) {
+  return info[at].As<Napi::String>();
+}
+
+uint64_t WholeAt(const Napi::CallbackInfo& info, size_t at) {
+  return static_cast<uint64_t>(info[at].As<Napi::Number>().Int64Value());
 }
 
 Napi::Value CutsOf(const Napi::CallbackInfo& info) {
-  const std::string path = info[0].As<Napi::String>();
-  const auto since = static_cast<uint64_t>(info[1].As<Napi::Number>().Int64Value());
-  return Inspect<CutsSince>(
+  const std::string path = StringAt(info, 0);
+  const uint64_t since = WholeAt(info, 1);
+  return RunFor(
       info.Env(), [path, since] { return FindCutsSince(DefaultFileSystem(), path, since); },
       FromCuts);
 }
@@ -68,28 +55,28 @@ Result<BoundsAndCuts> ReadBoundsAndCuts(const std::string& path) {
 }
 
 Napi::Value BoundsOf(const Napi::CallbackInfo& info) {
-  const std::string path = info[0].As<Napi::String>();
-  return Inspect<BoundsAndCuts>(
+  const std::string path = StringAt(info, 0);
+  return RunFor(
       info.Env(), [path] { return ReadBoundsAndCuts(path); },
       [](Napi::Env env, const BoundsAndCuts& read) {
         Napi::Object object = FromBounds(env, read.bounds);
-        object.Set("generation", FromGeneration(env, read.cuts));
+        object.Set("generation", FromSeq(env, read.cuts.generation));
         return object;
       });
 }
 
 Napi::Value VerifyLog(const Napi::CallbackInfo& info) {
-  const std::string path = info[0].As<Napi::String>();
-  return Inspect<VerifyReport>(
+  const std::string path = StringAt(info, 0);
+  return RunFor(
       info.Env(), [path] { return Verify(DefaultFileSystem(), path); }, FromVerify);
 }
 
 Napi::Value FramesOf(const Napi::CallbackInfo& info) {
-  const std::string path = info[0].As<Napi::String>();
-  const std::string segment = info[1].As<Napi::String>();
-  const auto offset = static_cast<uint64_t>(info[2].As<Napi::Number>().Int64Value());
+  const std::string path = StringAt(info, 0);
+  const std::string segment = StringAt(info, 1);
+  const uint64_t offset = WholeAt(info, 2);
   const size_t max = info[3].As<Napi::Number>().Uint32Value();
-  return Inspect<std::vector<FrameReport>>(
+  return RunFor(
       info.Env(),
       [path, segment, offset, max] {
         return ListFrames(DefaultFileSystem(), path, segment, offset, max);
@@ -98,23 +85,20 @@ Napi::Value FramesOf(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value ExtentOf(const Napi::CallbackInfo& info) {
-  const std::string path = info[0].As<Napi::String>();
-  const std::string segment = info[1].As<Napi::String>();
-  const auto whole = [&info](size_t at) {
-    return static_cast<uint64_t>(info[at].As<Napi::Number>().Int64Value());
-  };
-  const ExtentQuery query{whole(2), whole(3), whole(4), whole(5)};
-  return Inspect<SegmentExtent>(
+  const std::string path = StringAt(info, 0);
+  const std::string segment = StringAt(info, 1);
+  const ExtentQuery query{WholeAt(info, 2), WholeAt(info, 3), WholeAt(info, 4), WholeAt(info, 5)};
+  return RunFor(
       info.Env(),
       [path, segment, query] { return FindExtent(DefaultFileSystem(), path, segment, query); },
       FromExtent);
 }
 
 Napi::Value RepairLog(const Napi::CallbackInfo& info) {
-  const std::string path = info[0].As<Napi::String>();
+  const std::string path = StringAt(info, 0);
   const bool apply = info[1].As<Napi::Boolean>();
-  const std::string backup = info[2].As<Napi::String>();
-  return Inspect<RepairReport>(
+  const std::string backup = StringAt(info, 2);
+  return RunFor(
       info.Env(),
       [path, apply, backup] { return Repair(DefaultFileSystem(), path, apply, backup); },
       [backup](Napi::Env env, const RepairReport& report) {
@@ -124,14 +108,11 @@ Napi::Value RepairLog(const Napi::CallbackInfo& info) {
 
 Napi::Value Measure(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  const std::string path = info[0].As<Napi::String>();
-  const auto first = static_cast<uint64_t>(info[1].As<Napi::Number>().Int64Value());
-  const auto last = static_cast<uint64_t>(info[2].As<Napi::Number>().Int64Value());
+  const std::string path = StringAt(info, 0);
+  const uint64_t first = WholeAt(info, 1);
+  const uint64_t last = WholeAt(info, 2);
   const Result<LogDistance> distance = MeasureDistance(DefaultFileSystem(), path, first, last);
-  if (!distance.ok()) {
-    Throw(env, distance.status());
-    return Napi::Value();
-  }
+  if (!distance.ok()) return Throw(env, distance.status());
   Napi::Object object = Napi::Object::New(env);
   object.Set("bytes", FromSeq(env, distance.value().bytes));
   object.Set("ms", FromSeq(env, distance.value().ms));
@@ -148,9 +129,9 @@ Status AddFile(const std::string& path, const std::string& name, const std::stri
 }
 
 Napi::Value AddFileTo(const Napi::CallbackInfo& info) {
-  const std::string path = info[0].As<Napi::String>();
-  const std::string name = info[1].As<Napi::String>();
-  const std::string text = info[2].As<Napi::String>();
+  const std::string path = StringAt(info, 0);
+  const std::string name = StringAt(info, 1);
+  const std::string text = StringAt(info, 2);
   return RunAsync(
       info.Env(), [path, name, text] { return AddFile(path, name, text); },
       [](Napi::Env env) { return env.Undefined(); });
@@ -165,28 +146,33 @@ Napi::Value Checksum(const Napi::CallbackInfo& info) {
   return Napi::Number::New(env, Crc32c(crc, bytes.data, bytes.size));
 }
 
+constexpr std::pair<const char*, Napi::Value (*)(const Napi::CallbackInfo&)> kExports[] = {
+    {"setErrorClass", SetErrorClass},
+    {"open", OpenLog},
+    {"openLogReader", OpenLogReader},
+    {"openDurableCursor", OpenDurableCursor},
+    {"listCursors", ListCursorsOf},
+    {"removeCursor", RemoveCursorOf},
+    {"planRetention", PlanRetentionOf},
+    {"pointReader", MakePointReader},
+    {"openLivePage", OpenLivePage},
+    {"openStreamFiles", OpenStreamFiles},
+    {"measure", Measure},
+    {"cuts", CutsOf},
+    {"bounds", BoundsOf},
+    {"verify", VerifyLog},
+    {"frames", FramesOf},
+    {"extent", ExtentOf},
+    {"repair", RepairLog},
+    {"addFile", AddFileTo},
+    {"crc32c", Checksum}};
+
 Napi::Object Init(Napi::Env env, Napi::Object exports) {
   // Deleted by node-addon-api when the environment ends.
   env.SetInstanceData(std::make_unique<EnvironmentData>(env).release());
-  exports.Set("setErrorClass", Napi::Function::New(env, SetErrorClass));
-  exports.Set("open", Napi::Function::New(env, OpenLog));
-  exports.Set("openLogReader", Napi::Function::New(env, OpenLogReader));
-  exports.Set("openDurableCursor", Napi::Function::New(env, OpenDurableCursor));
-  exports.Set("listCursors", Napi::Function::New(env, ListCursorsOf));
-  exports.Set("removeCursor", Napi::Function::New(env, RemoveCursorOf));
-  exports.Set("planRetention", Napi::Function::New(env, PlanRetentionOf));
-  exports.Set("pointReader", Napi::Function::New(env, MakePointReader));
-  exports.Set("openLivePage", Napi::Function::New(env, OpenLivePage));
-  exports.Set("openStreamFiles", Napi::Function::New(env, OpenStreamFiles));
-  exports.Set("measure", Napi::Function::New(env, Measure));
-  exports.Set("cuts", Napi::Function::New(env, CutsOf));
-  exports.Set("bounds", Napi::Function::New(env, BoundsOf));
-  exports.Set("verify", Napi::Function::New(env, VerifyLog));
-  exports.Set("frames", Napi::Function::New(env, FramesOf));
-  exports.Set("extent", Napi::Function::New(env, ExtentOf));
-  exports.Set("repair", Napi::Function::New(env, RepairLog));
-  exports.Set("addFile", Napi::Function::New(env, AddFileTo));
-  exports.Set("crc32c", Napi::Function::New(env, Checksum));
+  for (const auto& [name, function] : kExports) {
+    exports.Set(name, Napi::Function::New(env, function));
+  }
   return exports;
 }
 

@@ -53,16 +53,16 @@ bool QueueJob(napi_env env, std::shared_ptr<Job> job, std::function<void(napi_en
   return queue.Queue(std::move(job), std::move(done));
 }
 
-namespace {
-
-Napi::Value RunJob(Napi::Env env, std::shared_ptr<StatusJob> job,
-                   std::function<Napi::Value(Napi::Env)> settle, std::function<void()> finally) {
+Napi::Value RunAsync(Napi::Env env, std::function<Status()> work,
+                     std::function<Napi::Value(Napi::Env)> settle, std::function<void()> finally,
+                     bool waits) {
   const auto deferred = std::make_shared<Deferred>();
   const Napi::Value promise(env, deferred->MakePromise(env));
   if (promise.IsEmpty()) {
     if (finally) finally();
     return promise;
   }
+  const auto job = std::make_shared<StatusJob>(std::move(work), waits);
   const bool queued = QueueJob(
       env, job,
       [deferred, job, settle = std::move(settle), finally = std::move(finally)](napi_env raw) {
@@ -87,20 +87,6 @@ Napi::Value RunJob(Napi::Env env, std::shared_ptr<StatusJob> job,
     deferred->Reject(env, ToError(env, Status::Error(Code::kClosed, "the environment is closing")));
   }
   return promise;
-}
-
-}  // namespace
-
-Napi::Value RunAsync(Napi::Env env, std::function<Status()> work,
-                     std::function<Napi::Value(Napi::Env)> settle, std::function<void()> finally) {
-  return RunJob(env, std::make_shared<StatusJob>(std::move(work), false), std::move(settle),
-                std::move(finally));
-}
-
-Napi::Value RunWaiting(Napi::Env env, std::function<Status()> work,
-                       std::function<Napi::Value(Napi::Env)> settle) {
-  return RunJob(env, std::make_shared<StatusJob>(std::move(work), true), std::move(settle),
-                nullptr);
 }
 
 }  // namespace durlog

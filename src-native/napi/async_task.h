@@ -5,6 +5,8 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "base/job.h"
 #include "base/status.h"
@@ -33,13 +35,24 @@ class Deferred {
 // `settle`'s value or rejects with work's error. `settle` is not called after an error; it may be
 // called while the environment is being torn down, when little can be made, and its empty value
 // settles nothing. `finally` comes before either. All are destroyed on the environment's thread. An
-// Error that `settle` returns rejects. If no promise can be made, `work` is not run.
+// Error that `settle` returns rejects. If no promise can be made, `work` is not run. `waits` is
+// true for work that waits for other processes.
 Napi::Value RunAsync(Napi::Env env, std::function<Status()> work,
                      std::function<Napi::Value(Napi::Env)> settle,
-                     std::function<void()> finally = nullptr);
-// The same for work that waits for other processes.
-Napi::Value RunWaiting(Napi::Env env, std::function<Status()> work,
-                       std::function<Napi::Value(Napi::Env)> settle);
+                     std::function<void()> finally = nullptr, bool waits = false);
+
+// The same for work that returns a Result: `convert` makes the promise's value of its value.
+template <typename Work, typename Convert>
+Napi::Value RunFor(Napi::Env env, Work work, Convert convert,
+                   std::function<void()> finally = nullptr, bool waits = false) {
+  const auto result = std::make_shared<std::optional<decltype(work())>>();
+  return RunAsync(
+      env, [result, work = std::move(work)] { return result->emplace(work()).status(); },
+      [result, convert = std::move(convert)](Napi::Env done_env) -> Napi::Value {
+        return convert(done_env, ***result);
+      },
+      std::move(finally), waits);
+}
 
 // Runs `job` on a worker, and then `done` on the environment's thread: see WorkQueue::Queue().
 bool QueueJob(napi_env env, std::shared_ptr<Job> job, std::function<void(napi_env)> done);

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,11 +33,10 @@ struct EnvironmentData {
   std::map<std::string, Napi::FunctionReference> classes;
 };
 
-// Only this function converts a Status to a DurlogError. `outcome` is "" or the outcome of the
-// record ("unknown", "not-written").
-Napi::Value ToError(Napi::Env env, const Status& status, const char* outcome = "");
-// Leaves the error pending in `env`.
-void Throw(Napi::Env env, const Status& status);
+// Only this function converts a Status to a DurlogError.
+Napi::Value ToError(Napi::Env env, const Status& status);
+// Leaves the error pending in `env`. Returns an empty value.
+Napi::Value Throw(Napi::Env env, const Status& status);
 // Leaves kInvalidArgument pending; false.
 bool Refuse(Napi::Env env, const std::string& what);
 
@@ -63,8 +63,6 @@ bool ToOptions(Napi::Env env, const Napi::Object& object, LogOptions* options);
 
 Napi::Object FromRecovery(Napi::Env env, const RecoveryReport& report);
 Napi::Object FromStats(Napi::Env env, const LogStats& stats);
-// A missing value becomes -1.
-Napi::Number FromGeneration(Napi::Env env, const CutsSince& cuts);
 Napi::Object FromCuts(Napi::Env env, const CutsSince& cuts);
 Napi::Object FromBounds(Napi::Env env, const LogBounds& bounds);
 Napi::Object FromVerify(Napi::Env env, const VerifyReport& report);
@@ -75,6 +73,20 @@ Napi::Object FromRepair(Napi::Env env, const RepairReport& report, const std::st
 // Exact up to 2^53 - 1, which recovery makes sure of.
 inline Napi::Number FromSeq(Napi::Env env, uint64_t seq) {
   return Napi::Number::New(env, static_cast<double>(seq));
+}
+inline Napi::Number FromSeq(Napi::Env env, const std::optional<uint64_t>& seq,
+                            double missing = -1) {
+  return seq ? FromSeq(env, *seq) : Napi::Number::New(env, missing);
+}
+
+// An array of the objects that `convert` makes of `items`.
+template <typename Item, typename Convert>
+Napi::Array FromList(Napi::Env env, const std::vector<Item>& items, Convert convert) {
+  Napi::Array array = Napi::Array::New(env, items.size());
+  for (size_t i = 0; i < items.size(); ++i) {
+    array.Set(static_cast<uint32_t>(i), convert(env, items[i]));
+  }
+  return array;
 }
 
 }  // namespace durlog

@@ -32,7 +32,7 @@ const char* CodeName(Code code) {
   return "ERR_DURLOG_IO";
 }
 
-Napi::Object Details(Napi::Env env, const Status& status, const char* outcome) {
+Napi::Object Details(Napi::Env env, const Status& status) {
   Napi::Object details = Napi::Object::New(env);
   if (status.sys_errno() != 0) details.Set("errno", Napi::Number::New(env, status.sys_errno()));
   if (*status.operation() != '\0') details.Set("syscall", status.operation());
@@ -47,17 +47,13 @@ Napi::Object Details(Napi::Env env, const Status& status, const char* outcome) {
     details.Set("lostFirst", FromSeq(env, status.first_lost_seq()));
     details.Set("lostLast", FromSeq(env, status.last_lost_seq()));
   }
-  if (*outcome != '\0') {
-    details.Set("outcome", outcome);
-  } else if (status.stored()) {
-    details.Set("outcome", "unknown");
-  }
+  if (status.stored()) details.Set("outcome", "unknown");
   return details;
 }
 
 }  // namespace
 
-Napi::Value ToError(Napi::Env env, const Status& status, const char* outcome) {
+Napi::Value ToError(Napi::Env env, const Status& status) {
   const auto* data = env.GetInstanceData<EnvironmentData>();
   std::string message = status.message();
   if (status.owner_pid() != 0) message += ": process " + std::to_string(status.owner_pid());
@@ -66,14 +62,15 @@ Napi::Value ToError(Napi::Env env, const Status& status, const char* outcome) {
     return Napi::Error::New(env, message).Value();
   }
   return data->error_class.New({Napi::String::New(env, CodeName(status.code())),
-                                Napi::String::New(env, message), Details(env, status, outcome)});
+                                Napi::String::New(env, message), Details(env, status)});
 }
 
-void Throw(Napi::Env env, const Status& status) {
+Napi::Value Throw(Napi::Env env, const Status& status) {
   const Napi::Value error = ToError(env, status);
   // While an environment is being torn down, no error can be thrown, and no JavaScript would catch
   // it.
   if (!error.IsEmpty()) napi_throw(env, error);
+  return Napi::Value();
 }
 
 bool Refuse(Napi::Env env, const std::string& what) {

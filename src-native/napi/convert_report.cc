@@ -40,6 +40,51 @@ Napi::Object FromDistribution(Napi::Env env, const Distribution& distribution) {
   return object;
 }
 
+Napi::Object FromSegmentReport(Napi::Env env, const SegmentReport& segment) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("name", segment.name);
+  object.Set("bytes", FromSeq(env, segment.bytes));
+  object.Set("firstSeq", FromSeq(env, segment.first_seq));
+  object.Set("records", FromSeq(env, segment.records));
+  object.Set("endOffset", FromSeq(env, segment.end_offset));
+  object.Set("headerProblem", segment.header_problem);
+  return object;
+}
+
+Napi::Object FromProblem(Napi::Env env, const Problem& problem) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("segment", problem.segment);
+  object.Set("offset", FromSeq(env, problem.offset));
+  object.Set("lostFirst", FromSeq(env, problem.lost_first));
+  object.Set("lostLast", FromSeq(env, problem.lost_last));
+  object.Set("message", problem.message);
+  return object;
+}
+
+Napi::Object FromFrame(Napi::Env env, const FrameReport& frame) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("offset", FromSeq(env, frame.offset));
+  object.Set("bytes", FromSeq(env, frame.bytes));
+  object.Set("kind", KindOf(frame));
+  object.Set("seq", FromSeq(env, frame.fields.seq));
+  object.Set("length", Napi::Number::New(env, frame.fields.length));
+  object.Set("unsynced", Napi::Number::New(env, frame.fields.unsynced));
+  object.Set("timestamp", FromSeq(env, frame.time_ms));
+  object.Set("batchContinues", frame.fields.batch_continues);
+  const bool damaged = frame.status != DecodeStatus::kWhole && frame.status != DecodeStatus::kFree;
+  object.Set("problem", damaged ? DescribeDecodeStatus(frame.status) : "");
+  return object;
+}
+
+Napi::Object FromCut(Napi::Env env, const Cut& cut) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("segment", cut.name);
+  object.Set("offset", FromSeq(env, cut.offset));
+  object.Set("bytes", FromSeq(env, cut.bytes));
+  object.Set("removed", cut.remove);
+  return object;
+}
+
 }  // namespace
 
 Napi::Object FromRecovery(Napi::Env env, const RecoveryReport& report) {
@@ -82,15 +127,11 @@ Napi::Object FromStats(Napi::Env env, const LogStats& stats) {
   return object;
 }
 
-Napi::Number FromGeneration(Napi::Env env, const CutsSince& cuts) {
-  return cuts.generation ? FromSeq(env, *cuts.generation) : Napi::Number::New(env, -1);
-}
-
 Napi::Object FromCuts(Napi::Env env, const CutsSince& cuts) {
   Napi::Object object = Napi::Object::New(env);
   object.Set("uuid", FormatUuid(cuts.uuid));
-  object.Set("generation", FromGeneration(env, cuts));
-  object.Set("lowest", cuts.lowest ? FromSeq(env, *cuts.lowest) : Napi::Number::New(env, -1));
+  object.Set("generation", FromSeq(env, cuts.generation));
+  object.Set("lowest", FromSeq(env, cuts.lowest));
   return object;
 }
 
@@ -108,29 +149,8 @@ Napi::Object FromVerify(Napi::Env env, const VerifyReport& report) {
   object.Set("state", NameOf(kRecoveryStates, report.state));
   object.Set("records", FromSeq(env, report.records));
   object.Set("payloadBytes", FromSeq(env, report.payload_bytes));
-  Napi::Array segments = Napi::Array::New(env);
-  for (const SegmentReport& segment : report.segments) {
-    Napi::Object entry = Napi::Object::New(env);
-    entry.Set("name", segment.name);
-    entry.Set("bytes", FromSeq(env, segment.bytes));
-    entry.Set("firstSeq", FromSeq(env, segment.first_seq));
-    entry.Set("records", FromSeq(env, segment.records));
-    entry.Set("endOffset", FromSeq(env, segment.end_offset));
-    entry.Set("headerProblem", segment.header_problem);
-    segments.Set(segments.Length(), entry);
-  }
-  object.Set("segments", segments);
-  Napi::Array problems = Napi::Array::New(env);
-  for (const Problem& problem : report.problems) {
-    Napi::Object entry = Napi::Object::New(env);
-    entry.Set("segment", problem.segment);
-    entry.Set("offset", FromSeq(env, problem.offset));
-    entry.Set("lostFirst", FromSeq(env, problem.lost_first));
-    entry.Set("lostLast", FromSeq(env, problem.lost_last));
-    entry.Set("message", problem.message);
-    problems.Set(problems.Length(), entry);
-  }
-  object.Set("problems", problems);
+  object.Set("segments", FromList(env, report.segments, FromSegmentReport));
+  object.Set("problems", FromList(env, report.problems, FromProblem));
   return object;
 }
 
@@ -146,40 +166,14 @@ Napi::Object FromExtent(Napi::Env env, const SegmentExtent& extent) {
 }
 
 Napi::Array FromFrames(Napi::Env env, const std::vector<FrameReport>& frames) {
-  Napi::Array array = Napi::Array::New(env, frames.size());
-  for (size_t i = 0; i < frames.size(); ++i) {
-    const FrameReport& frame = frames[i];
-    Napi::Object entry = Napi::Object::New(env);
-    entry.Set("offset", FromSeq(env, frame.offset));
-    entry.Set("bytes", FromSeq(env, frame.bytes));
-    entry.Set("kind", KindOf(frame));
-    entry.Set("seq", FromSeq(env, frame.fields.seq));
-    entry.Set("length", Napi::Number::New(env, frame.fields.length));
-    entry.Set("unsynced", Napi::Number::New(env, frame.fields.unsynced));
-    entry.Set("timestamp", FromSeq(env, frame.time_ms));
-    entry.Set("batchContinues", Napi::Boolean::New(env, frame.fields.batch_continues));
-    const bool damaged =
-        frame.status != DecodeStatus::kWhole && frame.status != DecodeStatus::kFree;
-    entry.Set("problem", damaged ? DescribeDecodeStatus(frame.status) : "");
-    array.Set(static_cast<uint32_t>(i), entry);
-  }
-  return array;
+  return FromList(env, frames, FromFrame);
 }
 
 Napi::Object FromRepair(Napi::Env env, const RepairReport& report, const std::string& backup) {
   Napi::Object object = Napi::Object::New(env);
   object.Set("state", NameOf(kRecoveryStates, report.state));
-  object.Set("applied", Napi::Boolean::New(env, report.applied));
-  Napi::Array cuts = Napi::Array::New(env);
-  for (const Cut& cut : report.cuts) {
-    Napi::Object entry = Napi::Object::New(env);
-    entry.Set("segment", cut.name);
-    entry.Set("offset", FromSeq(env, cut.offset));
-    entry.Set("bytes", FromSeq(env, cut.bytes));
-    entry.Set("removed", Napi::Boolean::New(env, cut.remove));
-    cuts.Set(cuts.Length(), entry);
-  }
-  object.Set("cuts", cuts);
+  object.Set("applied", report.applied);
+  object.Set("cuts", FromList(env, report.cuts, FromCut));
   object.Set("backup", backup);
   return object;
 }

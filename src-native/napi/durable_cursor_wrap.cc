@@ -1,5 +1,3 @@
-#include "napi/durable_cursor_wrap.h"
-
 #include <limits>
 #include <memory>
 #include <optional>
@@ -11,13 +9,14 @@
 #include "cursor/durable_cursor.h"
 #include "napi/async_task.h"
 #include "napi/convert.h"
+#include "napi/exports.h"
 #include "napi/wrapped_class.h"
 
 namespace durlog {
 namespace {
 
 // A call that is out has a share of the cursor, so that it may end after the object is collected.
-class DurableCursorWrap final : public Napi::ObjectWrap<DurableCursorWrap> {
+class DurableCursorWrap final : public Wrapped<DurableCursorWrap, std::shared_ptr<DurableCursor>> {
  public:
   static constexpr const char* kName = "NativeDurableCursor";
   static Napi::Function Define(Napi::Env env) {
@@ -30,22 +29,14 @@ class DurableCursorWrap final : public Napi::ObjectWrap<DurableCursorWrap> {
                         InstanceMethod<&DurableCursorWrap::Place>("place"),
                         InstanceMethod<&DurableCursorWrap::Close>("close")});
   }
-  static Napi::Value Make(Napi::Env env, std::shared_ptr<DurableCursor> cursor) {
-    DurableCursorWrap* const wrap = NewWrapped<DurableCursorWrap>(env);
-    if (wrap == nullptr) return Napi::Value();
-    wrap->cursor_ = std::move(cursor);
-    return wrap->Value();
-  }
-
-  explicit DurableCursorWrap(const Napi::CallbackInfo& info)
-      : Napi::ObjectWrap<DurableCursorWrap>(info) {}
+  using Wrapped::Wrapped;
 
  private:
   static uint64_t SeqOf(const Napi::Value& value) {
     return static_cast<uint64_t>(value.As<Napi::Number>().Int64Value());
   }
   bool IsOpen(Napi::Env env) {
-    if (cursor_) return true;
+    if (held_) return true;
     Throw(env, Status::Error(Code::kClosed, "the cursor is closed"));
     return false;
   }
@@ -53,39 +44,29 @@ class DurableCursorWrap final : public Napi::ObjectWrap<DurableCursorWrap> {
   Napi::Value Position(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     if (!IsOpen(env)) return Napi::Value();
-    if (!cursor_->broken().ok()) {
-      Throw(env, cursor_->broken());
-      return Napi::Value();
-    }
-    const std::optional<uint64_t> position = cursor_->position();
-    return position ? FromSeq(env, *position) : Napi::Number::New(env, -1);
+    if (!held_->broken().ok()) return Throw(env, held_->broken());
+    return FromSeq(env, held_->position());
   }
 
   Napi::Value FindCut(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     if (!IsOpen(env)) return Napi::Value();
-    const Result<std::optional<uint64_t>> cut = cursor_->FindCut(SeqOf(info[0]));
-    if (!cut.ok()) {
-      Throw(env, cut.status());
-      return Napi::Value();
-    }
-    if (*cut) return FromSeq(env, **cut);
-    return Napi::Number::New(env, std::numeric_limits<double>::infinity());
+    const Result<std::optional<uint64_t>> cut = held_->FindCut(SeqOf(info[0]));
+    if (!cut.ok()) return Throw(env, cut.status());
+    return FromSeq(env, *cut, std::numeric_limits<double>::infinity());
   }
 
   Napi::Value NewestGeneration(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     if (!IsOpen(env)) return Napi::Value();
-    const Result<uint64_t> generation = cursor_->NewestGeneration();
-    if (generation.ok()) return FromSeq(env, *generation);
-    Throw(env, generation.status());
-    return Napi::Value();
+    const Result<uint64_t> generation = held_->NewestGeneration();
+    return generation.ok() ? FromSeq(env, *generation) : Throw(env, generation.status());
   }
 
   void Commit(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     if (!IsOpen(env)) return;
-    const Status committed = cursor_->Commit(SeqOf(info[0]), SeqOf(info[1]));
+    const Status committed = held_->Commit(SeqOf(info[0]), SeqOf(info[1]));
     if (!committed.ok()) Throw(env, committed);
   }
 
@@ -94,14 +75,9 @@ class DurableCursorWrap final : public Napi::ObjectWrap<DurableCursorWrap> {
     if (!IsOpen(env)) return Napi::Value();
     const uint64_t synced_end = SeqOf(info[0]);
     const bool full = info[1].As<Napi::Boolean>();
-    const auto durable = std::make_shared<uint64_t>(0);
-    return RunAsync(
-        env,
-        [cursor = cursor_, durable, synced_end, full]() -> Status {
-          DURLOG_ASSIGN_OR_RETURN(*durable, cursor->Sync(synced_end, full));
-          return Status::Ok();
-        },
-        [durable](Napi::Env done_env) -> Napi::Value { return FromSeq(done_env, *durable); });
+    return RunFor(
+        env, [cursor = held_, synced_end, full] { return cursor->Sync(synced_end, full); },
+        [](Napi::Env done_env, uint64_t durable) { return FromSeq(done_env, durable); });
   }
 
   Napi::Value Place(const Napi::CallbackInfo& info) {
@@ -112,30 +88,23 @@ class DurableCursorWrap final : public Napi::ObjectWrap<DurableCursorWrap> {
     const uint64_t generation = SeqOf(info[2]);
     return RunAsync(
         env,
-        [cursor = cursor_, position, synced_end, generation] {
+        [cursor = held_, position, synced_end, generation] {
           return cursor->Place(position, synced_end, generation);
         },
         [](Napi::Env done_env) { return done_env.Undefined(); });
   }
 
-  void Close(const Napi::CallbackInfo&) { cursor_.reset(); }
-
-  std::shared_ptr<DurableCursor> cursor_;
+  void Close(const Napi::CallbackInfo&) { held_.reset(); }
 };
 
-Napi::Value FromSummaries(Napi::Env env, const std::vector<CursorSummary>& summaries) {
-  Napi::Array array = Napi::Array::New(env, summaries.size());
-  for (size_t i = 0; i < summaries.size(); ++i) {
-    const CursorSummary& summary = summaries[i];
-    Napi::Object object = Napi::Object::New(env);
-    object.Set("name", summary.name);
-    if (summary.position) object.Set("position", FromSeq(env, *summary.position));
-    if (summary.cut) object.Set("cut", FromSeq(env, *summary.cut));
-    object.Set("owned", Napi::Boolean::New(env, summary.owned));
-    object.Set("ownerPid", Napi::Number::New(env, static_cast<double>(summary.owner_pid)));
-    array.Set(static_cast<uint32_t>(i), object);
-  }
-  return array;
+Napi::Object FromSummary(Napi::Env env, const CursorSummary& summary) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("name", summary.name);
+  if (summary.position) object.Set("position", FromSeq(env, *summary.position));
+  if (summary.cut) object.Set("cut", FromSeq(env, *summary.cut));
+  object.Set("owned", summary.owned);
+  object.Set("ownerPid", static_cast<double>(summary.owner_pid));
+  return object;
 }
 
 }  // namespace
@@ -143,26 +112,18 @@ Napi::Value FromSummaries(Napi::Env env, const std::vector<CursorSummary>& summa
 Napi::Value OpenDurableCursor(const Napi::CallbackInfo& info) {
   const std::string path = info[0].As<Napi::String>();
   const std::string name = info[1].As<Napi::String>();
-  const auto opened = std::make_shared<std::shared_ptr<DurableCursor>>();
-  return RunAsync(
-      info.Env(),
-      [path, name, opened]() -> Status {
-        DURLOG_ASSIGN_OR_RETURN(*opened, DurableCursor::Open(DefaultFileSystem(), path, name));
-        return Status::Ok();
-      },
-      [opened](Napi::Env env) { return DurableCursorWrap::Make(env, std::move(*opened)); });
+  return RunFor(
+      info.Env(), [path, name] { return DurableCursor::Open(DefaultFileSystem(), path, name); },
+      [](Napi::Env env, auto& cursor) { return DurableCursorWrap::Make(env, std::move(cursor)); });
 }
 
 Napi::Value ListCursorsOf(const Napi::CallbackInfo& info) {
   const std::string path = info[0].As<Napi::String>();
-  const auto listed = std::make_shared<std::vector<CursorSummary>>();
-  return RunAsync(
-      info.Env(),
-      [path, listed]() -> Status {
-        DURLOG_ASSIGN_OR_RETURN(*listed, ListCursors(DefaultFileSystem(), path));
-        return Status::Ok();
-      },
-      [listed](Napi::Env env) { return FromSummaries(env, *listed); });
+  return RunFor(
+      info.Env(), [path] { return ListCursors(DefaultFileSystem(), path); },
+      [](Napi::Env env, const std::vector<CursorSummary>& cursors) {
+        return FromList(env, cursors, FromSummary);
+      });
 }
 
 Napi::Value RemoveCursorOf(const Napi::CallbackInfo& info) {

@@ -1,5 +1,3 @@
-#include "napi/live_page_wrap.h"
-
 #include <limits>
 #include <memory>
 #include <optional>
@@ -8,6 +6,7 @@
 
 #include "live/live_page_reader.h"
 #include "napi/convert.h"
+#include "napi/exports.h"
 #include "napi/live_page_watch.h"
 #include "napi/wrapped_class.h"
 
@@ -29,7 +28,14 @@ enum LiveField : size_t {
   kLiveFields
 };
 
-class LivePageWrap final : public Napi::ObjectWrap<LivePageWrap> {
+struct LivePage {
+  std::string path;
+  Napi::FunctionReference on_change;
+  std::unique_ptr<LivePageReader> reader;
+  std::unique_ptr<LivePageWatch> watch;
+};
+
+class LivePageWrap final : public Wrapped<LivePageWrap, LivePage> {
  public:
   static constexpr const char* kName = "NativeLivePage";
   static Napi::Function Define(Napi::Env env) {
@@ -39,25 +45,15 @@ class LivePageWrap final : public Napi::ObjectWrap<LivePageWrap> {
          InstanceMethod<&LivePageWrap::Unwatch>("unwatch"),
          InstanceMethod<&LivePageWrap::Close>("close")});
   }
-  static Napi::Value Make(Napi::Env env, std::string path, const Napi::Function& on_change,
-                          std::unique_ptr<LivePageReader> reader) {
-    LivePageWrap* const wrap = NewWrapped<LivePageWrap>(env);
-    if (wrap == nullptr) return Napi::Value();
-    wrap->path_ = std::move(path);
-    wrap->on_change_ = Napi::Persistent(on_change);
-    wrap->reader_ = std::move(reader);
-    return wrap->Value();
-  }
-
-  explicit LivePageWrap(const Napi::CallbackInfo& info) : Napi::ObjectWrap<LivePageWrap>(info) {}
+  using Wrapped::Wrapped;
 
  private:
   Napi::Value Look(const Napi::CallbackInfo& info) {
     const auto into = info[0].As<Napi::Float64Array>();
     if (into.ElementLength() < kLiveFields) return info.Env().Undefined();
     double* const fields = Napi::Float64Array(into).Data();
-    const std::optional<LiveView> view = reader_ ? reader_->Look() : std::nullopt;
-    const uint64_t cut = reader_ ? reader_->TakeCut() : kNoCut;
+    const std::optional<LiveView> view = held_.reader ? held_.reader->Look() : std::nullopt;
+    const uint64_t cut = held_.reader ? held_.reader->TakeCut() : kNoCut;
     fields[kCounts] = view ? 1 : 0;
     fields[kFirstSeq] = view ? static_cast<double>(view->first_seq) : 0;
     fields[kMemoryEnd] = view ? static_cast<double>(view->memory_end) : 0;
@@ -72,38 +68,30 @@ class LivePageWrap final : public Napi::ObjectWrap<LivePageWrap> {
   // The thread is started when it is first needed.
   Napi::Value Watch(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
-    if (!reader_) return env.Undefined();
-    if (!watch_) {
+    if (!held_.reader) return env.Undefined();
+    if (!held_.watch) {
       Result<std::unique_ptr<LivePageWatch>> watch =
-          LivePageWatch::Start(env, path_, on_change_.Value());
-      if (!watch.ok()) {
-        Throw(env, watch.status());
-        return Napi::Value();
-      }
-      watch_ = std::move(*watch);
+          LivePageWatch::Start(env, held_.path, held_.on_change.Value());
+      if (!watch.ok()) return Throw(env, watch.status());
+      held_.watch = std::move(*watch);
     }
-    watch_->Watch(ToEnd(info[0]), ToEnd(info[1]), reader_->counted_page());
+    held_.watch->Watch(ToEnd(info[0]), ToEnd(info[1]), held_.reader->counted_page());
     return env.Undefined();
   }
 
   void Unwatch(const Napi::CallbackInfo&) {
-    if (watch_) watch_->Unwatch();
+    if (held_.watch) held_.watch->Unwatch();
   }
 
   void Close(const Napi::CallbackInfo&) {
-    watch_.reset();
-    reader_.reset();
+    held_.watch.reset();
+    held_.reader.reset();
   }
 
   static uint64_t ToEnd(const Napi::Value& value) {
     const double end = value.As<Napi::Number>().DoubleValue();
     return end < kMaxSeqs ? static_cast<uint64_t>(end) : LiveWatcher::kNever;
   }
-
-  std::string path_;
-  Napi::FunctionReference on_change_;
-  std::unique_ptr<LivePageReader> reader_;
-  std::unique_ptr<LivePageWatch> watch_;
 };
 
 }  // namespace
@@ -111,11 +99,9 @@ class LivePageWrap final : public Napi::ObjectWrap<LivePageWrap> {
 Napi::Value OpenLivePage(const Napi::CallbackInfo& info) {
   const std::string path = info[0].As<Napi::String>();
   Result<std::unique_ptr<LivePageReader>> reader = LivePageReader::Open(DefaultFileSystem(), path);
-  if (!reader.ok()) {
-    Throw(info.Env(), reader.status());
-    return Napi::Value();
-  }
-  return LivePageWrap::Make(info.Env(), path, info[1].As<Napi::Function>(), std::move(*reader));
+  if (!reader.ok()) return Throw(info.Env(), reader.status());
+  return LivePageWrap::Make(info.Env(), {path, Napi::Persistent(info[1].As<Napi::Function>()),
+                                         std::move(*reader), nullptr});
 }
 
 }  // namespace durlog

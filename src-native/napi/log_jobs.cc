@@ -31,7 +31,7 @@ napi_value FinishLater(const Call& call, std::shared_ptr<JobType> job, Finish fi
     handle->StoreCounters();
     return seq.ok() ? Napi::Value(FromSeq(env, *seq)) : ToError(env, seq.status());
   };
-  return waits ? RunWaiting(call.env, work, settle) : RunAsync(call.env, work, settle);
+  return RunAsync(call.env, work, settle, nullptr, waits);
 }
 
 // If the job could not begin, its error is left pending.
@@ -76,15 +76,13 @@ napi_value PlanRetention(napi_env env, napi_callback_info info) {
   const RetentionPolicy policy = ToRetentionPolicy(Napi::Object(env, call.argv[0]));
   const std::shared_ptr<RetentionJob> job = call.handle->As<Log>()->BeginRetention(policy);
   // The log outlives its jobs: see SegmentChain::Watch().
-  return RunAsync(
+  return RunFor(
       env,
-      [job]() -> Status {
+      [job] {
         job->Await();
-        return job->plan().status();
+        return job->plan();
       },
-      [job](Napi::Env done_env) -> Napi::Value {
-        return FromRetentionPlan(done_env, job->plan().value());
-      });
+      FromRetentionPlan);
 }
 
 napi_value TruncateAfter(napi_env env, napi_callback_info info) {

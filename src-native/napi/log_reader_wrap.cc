@@ -1,18 +1,17 @@
-#include "napi/log_reader_wrap.h"
-
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "napi/async_task.h"
 #include "napi/convert.h"
+#include "napi/exports.h"
 #include "napi/wrapped_class.h"
 #include "read/log_reader.h"
 
 namespace durlog {
 namespace {
 
-class LogReaderWrap final : public Napi::ObjectWrap<LogReaderWrap> {
+class LogReaderWrap final : public Wrapped<LogReaderWrap, std::shared_ptr<LogReader>> {
  public:
   static constexpr const char* kName = "NativeLogReader";
   static Napi::Function Define(Napi::Env env) {
@@ -24,14 +23,7 @@ class LogReaderWrap final : public Napi::ObjectWrap<LogReaderWrap> {
                         InstanceMethod<&LogReaderWrap::Seq>("seq"),
                         InstanceMethod<&LogReaderWrap::Close>("close")});
   }
-  static Napi::Value Make(Napi::Env env, std::unique_ptr<LogReader> reader) {
-    LogReaderWrap* const wrap = NewWrapped<LogReaderWrap>(env);
-    if (wrap == nullptr) return Napi::Value();
-    wrap->reader_ = std::move(reader);
-    return wrap->Value();
-  }
-
-  explicit LogReaderWrap(const Napi::CallbackInfo& info) : Napi::ObjectWrap<LogReaderWrap>(info) {}
+  using Wrapped::Wrapped;
 
  private:
   // The references that a read in flight needs: the reader outlives a close(), and the buffers that
@@ -40,13 +32,12 @@ class LogReaderWrap final : public Napi::ObjectWrap<LogReaderWrap> {
     std::shared_ptr<LogReader> reader;
     Napi::ObjectReference buffer;
     Napi::ObjectReference entries;
-    ReadBatch batch;
   };
 
   bool Ready(Napi::Env env) {
-    if (reader_ && !busy_) return true;
-    Throw(env, reader_ ? Status::Error(Code::kInvalidArgument, "the reader is already reading")
-                       : Status::Error(Code::kClosed, "the reader is closed"));
+    if (held_ && !busy_) return true;
+    Throw(env, held_ ? Status::Error(Code::kInvalidArgument, "the reader is already reading")
+                     : Status::Error(Code::kClosed, "the reader is closed"));
     return false;
   }
 
@@ -57,7 +48,7 @@ class LogReaderWrap final : public Napi::ObjectWrap<LogReaderWrap> {
     const auto entries = info[1].As<Napi::Uint32Array>();
     const double limit = info[2].As<Napi::Number>().DoubleValue();
     auto read = std::make_shared<Read>();
-    read->reader = reader_;
+    read->reader = held_;
     read->buffer = Napi::Persistent(buffer.As<Napi::Object>());
     read->entries = Napi::Persistent(entries.As<Napi::Object>());
     uint8_t* const bytes = Napi::Uint8Array(buffer).Data();
@@ -67,15 +58,12 @@ class LogReaderWrap final : public Napi::ObjectWrap<LogReaderWrap> {
     const uint64_t end = limit < 0 ? LogReader::kNoLimit : static_cast<uint64_t>(limit);
     busy_ = true;
     Ref();
-    return RunAsync(
+    return RunFor(
         env,
-        [read, bytes, slots, capacity, max_entries, end]() -> Status {
-          DURLOG_ASSIGN_OR_RETURN(read->batch,
-                                  read->reader->Next(bytes, capacity, slots, max_entries, end));
-          return Status::Ok();
+        [read, bytes, slots, capacity, max_entries, end] {
+          return read->reader->Next(bytes, capacity, slots, max_entries, end);
         },
-        [read](Napi::Env done_env) -> Napi::Value { return FromBatch(done_env, read->batch); },
-        [this] { Done(); });
+        FromBatch, [this] { Done(); });
   }
 
   Napi::Value NextCached(const Napi::CallbackInfo& info) {
@@ -84,7 +72,7 @@ class LogReaderWrap final : public Napi::ObjectWrap<LogReaderWrap> {
     auto buffer = info[0].As<Napi::Uint8Array>();
     auto entries = info[1].As<Napi::Uint32Array>();
     const double limit = info[2].As<Napi::Number>().DoubleValue();
-    const std::optional<ReadBatch> batch = reader_->NextCached(
+    const std::optional<ReadBatch> batch = held_->NextCached(
         buffer.Data(), buffer.ByteLength(), reinterpret_cast<ReadEntry*>(entries.Data()),
         entries.ByteLength() / sizeof(ReadEntry), static_cast<uint64_t>(limit));
     return batch ? FromBatch(env, *batch) : env.Undefined();
@@ -108,37 +96,29 @@ class LogReaderWrap final : public Napi::ObjectWrap<LogReaderWrap> {
   Napi::Value Poll(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     if (!Ready(env)) return Napi::Value();
-    const Result<bool> more = reader_->Poll();
-    if (more.ok()) return Napi::Boolean::New(env, *more);
-    Throw(env, more.status());
-    return Napi::Value();
+    const Result<bool> more = held_->Poll();
+    return more.ok() ? Napi::Boolean::New(env, *more) : Throw(env, more.status());
   }
 
   Napi::Value SkipDamage(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     if (!Ready(env)) return Napi::Value();
-    const auto found = std::make_shared<std::optional<uint64_t>>();
     busy_ = true;
     Ref();
-    return RunAsync(
-        env,
-        [reader = reader_, found]() -> Status {
-          DURLOG_ASSIGN_OR_RETURN(*found, reader->SkipDamage());
-          return Status::Ok();
-        },
-        [found](Napi::Env done_env) -> Napi::Value {
-          return *found ? FromSeq(done_env, **found) : Napi::Number::New(done_env, -1);
+    return RunFor(
+        env, [reader = held_] { return reader->SkipDamage(); },
+        [](Napi::Env done_env, const std::optional<uint64_t>& seq) {
+          return FromSeq(done_env, seq);
         },
         [this] { Done(); });
   }
 
   Napi::Value Seq(const Napi::CallbackInfo& info) {
-    return reader_ ? FromSeq(info.Env(), reader_->seq()) : Napi::Number::New(info.Env(), -1);
+    return held_ ? FromSeq(info.Env(), held_->seq()) : Napi::Number::New(info.Env(), -1);
   }
 
-  void Close(const Napi::CallbackInfo&) { reader_.reset(); }
+  void Close(const Napi::CallbackInfo&) { held_.reset(); }
 
-  std::shared_ptr<LogReader> reader_;
   bool busy_ = false;
 };
 
@@ -147,15 +127,10 @@ class LogReaderWrap final : public Napi::ObjectWrap<LogReaderWrap> {
 Napi::Value OpenLogReader(const Napi::CallbackInfo& info) {
   const std::string path = info[0].As<Napi::String>();
   const double from = info[1].As<Napi::Number>().DoubleValue();
-  const auto opened = std::make_shared<std::unique_ptr<LogReader>>();
   const uint64_t from_seq = from < 0 ? 0 : static_cast<uint64_t>(from);
-  return RunAsync(
-      info.Env(),
-      [path, from_seq, opened]() -> Status {
-        DURLOG_ASSIGN_OR_RETURN(*opened, LogReader::Open(DefaultFileSystem(), path, from_seq));
-        return Status::Ok();
-      },
-      [opened](Napi::Env env) { return LogReaderWrap::Make(env, std::move(*opened)); });
+  return RunFor(
+      info.Env(), [path, from_seq] { return LogReader::Open(DefaultFileSystem(), path, from_seq); },
+      [](Napi::Env env, auto& reader) { return LogReaderWrap::Make(env, std::move(reader)); });
 }
 
 }  // namespace durlog

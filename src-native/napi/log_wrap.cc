@@ -1,5 +1,3 @@
-#include "napi/log_wrap.h"
-
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -8,6 +6,7 @@
 #include "log/log.h"
 #include "napi/async_task.h"
 #include "napi/convert.h"
+#include "napi/exports.h"
 #include "napi/log_call.h"
 #include "napi/log_handle.h"
 #include "napi/log_jobs.h"
@@ -201,21 +200,20 @@ constexpr Method kMethodsShared[] = {
     {"trimBefore", TrimShared}, {"look", Look}, {"members", Members}};
 
 struct OpenedLog {
-  bool shared = false;
   std::unique_ptr<LogWriter> log;
   CutsSince cuts;
 };
 
 // The cuts are read while the log is held, so the generation is that of the writer's log.
-Status Open(const std::string& path, const LogOptions& options, OpenedLog* opened) {
-  opened->shared = options.shared;
+Result<OpenedLog> Open(const std::string& path, const LogOptions& options) {
+  OpenedLog opened;
   if (options.shared) {
-    DURLOG_ASSIGN_OR_RETURN(opened->log, SharedLog::Open(DefaultFileSystem(), path, options));
+    DURLOG_ASSIGN_OR_RETURN(opened.log, SharedLog::Open(DefaultFileSystem(), path, options));
   } else {
-    DURLOG_ASSIGN_OR_RETURN(opened->log, Log::Open(DefaultFileSystem(), path, options));
+    DURLOG_ASSIGN_OR_RETURN(opened.log, Log::Open(DefaultFileSystem(), path, options));
   }
-  DURLOG_ASSIGN_OR_RETURN(opened->cuts, FindCutsSince(DefaultFileSystem(), path, 0));
-  return Status::Ok();
+  DURLOG_ASSIGN_OR_RETURN(opened.cuts, FindCutsSince(DefaultFileSystem(), path, 0));
+  return opened;
 }
 
 template <size_t N>
@@ -227,21 +225,22 @@ bool AddMethods(Napi::Env env, const Napi::Object& object, const HandlePointer& 
   return true;
 }
 
-Napi::Value MakeObject(Napi::Env env, OpenedLog opened, const Napi::Function& on_progress) {
+Napi::Value MakeObject(Napi::Env env, OpenedLog* opened, const Napi::Function& on_progress) {
   Napi::Object object = Napi::Object::New(env);
   const Napi::Float64Array counters = Napi::Float64Array::New(env, LogHandle::kCounters);
   // In a worker that is being terminated.
   if (counters.IsEmpty()) return Napi::Value();
   object.Set("counters", counters);
   object.Set("onProgress", on_progress);
-  object.Set("shared", Napi::Boolean::New(env, opened.shared));
-  object.Set("recovery", FromRecovery(env, opened.log->recovery()));
-  object.Set("uuid", FormatUuid(opened.log->uuid()));
-  object.Set("generation", FromGeneration(env, opened.cuts));
-  const auto handle = std::make_shared<LogHandle>(env, std::move(opened.log));
+  const bool shared = opened->log->options().shared;
+  object.Set("shared", shared);
+  object.Set("recovery", FromRecovery(env, opened->log->recovery()));
+  object.Set("uuid", FormatUuid(opened->log->uuid()));
+  object.Set("generation", FromSeq(env, opened->cuts.generation));
+  const auto handle = std::make_shared<LogHandle>(env, std::move(opened->log));
   if (!AddMethods(env, object, handle, kMethods) ||
-      !(opened.shared ? AddMethods(env, object, handle, kMethodsShared)
-                      : AddMethods(env, object, handle, kMethodsAlone))) {
+      !(shared ? AddMethods(env, object, handle, kMethodsShared)
+               : AddMethods(env, object, handle, kMethodsAlone))) {
     return Napi::Value();
   }
   handle->Connect(on_progress, counters);
@@ -257,13 +256,13 @@ Napi::Value OpenLog(const Napi::CallbackInfo& info) {
   const std::string path = info[0].As<Napi::String>();
   const auto on_progress =
       std::make_shared<Napi::FunctionReference>(Napi::Persistent(info[2].As<Napi::Function>()));
-  const auto opened = std::make_shared<OpenedLog>();
-  const auto open = [path, options, opened] { return Open(path, options, opened.get()); };
-  const auto settle = [opened, on_progress](Napi::Env done_env) {
-    return MakeObject(done_env, std::move(*opened), on_progress->Value());
-  };
   // A shared log waits for a member that is joining or leaving.
-  return options.shared ? RunWaiting(env, open, settle) : RunAsync(env, open, settle);
+  return RunFor(
+      env, [path, options] { return Open(path, options); },
+      [on_progress](Napi::Env done_env, OpenedLog& opened) {
+        return MakeObject(done_env, &opened, on_progress->Value());
+      },
+      nullptr, options.shared);
 }
 
 }  // namespace durlog

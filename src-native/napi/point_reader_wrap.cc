@@ -1,5 +1,3 @@
-#include "napi/point_reader_wrap.h"
-
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,6 +5,7 @@
 
 #include "napi/async_task.h"
 #include "napi/convert.h"
+#include "napi/exports.h"
 #include "napi/wrapped_class.h"
 #include "read/point_reader.h"
 
@@ -33,7 +32,7 @@ Napi::Value FromRecord(Napi::Env env, uint64_t seq, const PointRecord& record) {
 }
 
 // A read that is out has a share of the reader, so that it may end after the object is collected.
-class PointReaderWrap final : public Napi::ObjectWrap<PointReaderWrap> {
+class PointReaderWrap final : public Wrapped<PointReaderWrap, std::shared_ptr<PointReader>> {
  public:
   static constexpr const char* kName = "NativePointReader";
   static Napi::Function Define(Napi::Env env) {
@@ -44,15 +43,7 @@ class PointReaderWrap final : public Napi::ObjectWrap<PointReaderWrap> {
                         InstanceMethod<&PointReaderWrap::SeqAt>("seqAt"),
                         InstanceMethod<&PointReaderWrap::Forget>("forget")});
   }
-  static Napi::Value Make(Napi::Env env, std::shared_ptr<PointReader> reader) {
-    PointReaderWrap* const wrap = NewWrapped<PointReaderWrap>(env);
-    if (wrap == nullptr) return Napi::Value();
-    wrap->reader_ = std::move(reader);
-    return wrap->Value();
-  }
-
-  explicit PointReaderWrap(const Napi::CallbackInfo& info)
-      : Napi::ObjectWrap<PointReaderWrap>(info) {}
+  using Wrapped::Wrapped;
 
  private:
   static uint64_t NumberAt(const Napi::CallbackInfo& info, size_t index) {
@@ -64,60 +55,50 @@ class PointReaderWrap final : public Napi::ObjectWrap<PointReaderWrap> {
   }
 
   Napi::Value Get(const Napi::CallbackInfo& info) {
-    const auto record = std::make_shared<PointRecord>();
     const uint64_t seq = NumberAt(info, 0);
     const uint64_t limit = LimitOf(info);
     const uint64_t acknowledged_end = NumberAt(info, 2);
-    return RunAsync(
+    return RunFor(
         info.Env(),
-        [reader = reader_, record, seq, limit, acknowledged_end]() -> Status {
-          DURLOG_ASSIGN_OR_RETURN(*record, reader->Get(seq, limit, acknowledged_end));
-          return Status::Ok();
+        [reader = held_, seq, limit, acknowledged_end] {
+          return reader->Get(seq, limit, acknowledged_end);
         },
-        [record, seq](Napi::Env env) { return FromRecord(env, seq, *record); });
+        [seq](Napi::Env env, const PointRecord& record) { return FromRecord(env, seq, record); });
   }
 
   Napi::Value GetSync(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     const uint64_t seq = NumberAt(info, 0);
-    const Result<PointRecord> record = reader_->Get(seq, LimitOf(info), NumberAt(info, 2));
-    if (record.ok()) return FromRecord(env, seq, *record);
-    Throw(env, record.status());
-    return Napi::Value();
+    const Result<PointRecord> record = held_->Get(seq, LimitOf(info), NumberAt(info, 2));
+    return record.ok() ? FromRecord(env, seq, *record) : Throw(env, record.status());
   }
 
   Napi::Value GetCached(const Napi::CallbackInfo& info) {
     const uint64_t seq = NumberAt(info, 0);
-    const std::optional<PointRecord> record = reader_->GetCached(seq, NumberAt(info, 1));
+    const std::optional<PointRecord> record = held_->GetCached(seq, NumberAt(info, 1));
     return record ? FromRecord(info.Env(), seq, *record) : info.Env().Undefined();
   }
 
   Napi::Value SeqAt(const Napi::CallbackInfo& info) {
-    const auto found = std::make_shared<uint64_t>();
     const uint64_t time_ms = NumberAt(info, 0);
     const uint64_t first = NumberAt(info, 1);
     const uint64_t end = NumberAt(info, 2);
-    return RunAsync(
+    return RunFor(
         info.Env(),
-        [reader = reader_, found, time_ms, first, end]() -> Status {
-          DURLOG_ASSIGN_OR_RETURN(*found, reader->SeqAt(time_ms, first, end));
-          return Status::Ok();
-        },
-        [found](Napi::Env env) { return FromSeq(env, *found); });
+        [reader = held_, time_ms, first, end] { return reader->SeqAt(time_ms, first, end); },
+        [](Napi::Env env, uint64_t seq) { return FromSeq(env, seq); });
   }
 
   // On a worker: the last close of a file that was removed frees its blocks.
   Napi::Value Forget(const Napi::CallbackInfo& info) {
     return RunAsync(
         info.Env(),
-        [reader = reader_] {
+        [reader = held_] {
           reader->Forget();
           return Status::Ok();
         },
         [](Napi::Env env) { return env.Undefined(); });
   }
-
-  std::shared_ptr<PointReader> reader_;
 };
 
 }  // namespace

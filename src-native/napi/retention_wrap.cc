@@ -5,6 +5,7 @@
 
 #include "napi/async_task.h"
 #include "napi/convert.h"
+#include "napi/exports.h"
 #include "retention/plan_folder.h"
 
 namespace durlog {
@@ -13,6 +14,14 @@ namespace {
 std::optional<uint64_t> LimitIn(const Napi::Object& object, const char* name) {
   const int64_t limit = object.Get(name).As<Napi::Number>().Int64Value();
   return limit < 0 ? std::nullopt : std::optional<uint64_t>(static_cast<uint64_t>(limit));
+}
+
+Napi::Object FromOverrun(Napi::Env env, const CursorOverrun& overrun) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("cursor", overrun.cursor);
+  object.Set("lostFirst", FromSeq(env, overrun.first));
+  object.Set("lostLast", FromSeq(env, overrun.last));
+  return object;
 }
 
 }  // namespace
@@ -31,33 +40,20 @@ Napi::Object FromRetentionPlan(Napi::Env env, const RetentionPlan& plan) {
   object.Set("before", FromSeq(env, plan.before));
   object.Set("segments", FromSeq(env, plan.segments));
   object.Set("bytes", FromSeq(env, plan.bytes));
-  object.Set("seal", Napi::Boolean::New(env, plan.seal));
-  object.Set("over", Napi::Boolean::New(env, plan.over));
-  Napi::Array overruns = Napi::Array::New(env);
-  for (const CursorOverrun& overrun : plan.overruns) {
-    Napi::Object entry = Napi::Object::New(env);
-    entry.Set("cursor", overrun.cursor);
-    entry.Set("lostFirst", FromSeq(env, overrun.first));
-    entry.Set("lostLast", FromSeq(env, overrun.last));
-    overruns.Set(overruns.Length(), entry);
-  }
-  object.Set("overruns", overruns);
+  object.Set("seal", plan.seal);
+  object.Set("over", plan.over);
+  object.Set("overruns", FromList(env, plan.overruns, FromOverrun));
   return object;
 }
 
 Napi::Value PlanRetentionOf(const Napi::CallbackInfo& info) {
   const std::string path = info[0].As<Napi::String>();
   const RetentionPolicy policy = ToRetentionPolicy(info[1].As<Napi::Object>());
-  const auto plan = std::make_shared<FolderPlan>();
-  return RunAsync(
-      info.Env(),
-      [path, policy, plan]() -> Status {
-        DURLOG_ASSIGN_OR_RETURN(*plan, PlanFolder(DefaultFileSystem(), path, policy));
-        return Status::Ok();
-      },
-      [plan](Napi::Env env) -> Napi::Value {
-        Napi::Object object = FromRetentionPlan(env, plan->plan);
-        object.Set("segmentBytes", FromSeq(env, plan->segment_bytes));
+  return RunFor(
+      info.Env(), [path, policy] { return PlanFolder(DefaultFileSystem(), path, policy); },
+      [](Napi::Env env, const FolderPlan& folder) {
+        Napi::Object object = FromRetentionPlan(env, folder.plan);
+        object.Set("segmentBytes", FromSeq(env, folder.segment_bytes));
         return object;
       });
 }

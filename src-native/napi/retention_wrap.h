@@ -11,7 +11,4 @@ namespace durlog {
 RetentionPolicy ToRetentionPolicy(const Napi::Object& object);
 Napi::Object FromRetentionPlan(Napi::Env env, const RetentionPlan& plan);
 
-// See `Native.planRetention` in src/native/native.ts.
-Napi::Value PlanRetentionOf(const Napi::CallbackInfo& info);
-
 }  // namespace durlog

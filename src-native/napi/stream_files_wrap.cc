@@ -1,5 +1,3 @@
-#include "napi/stream_files_wrap.h"
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -9,6 +7,7 @@
 
 #include "napi/async_task.h"
 #include "napi/convert.h"
+#include "napi/exports.h"
 #include "napi/wrapped_class.h"
 #include "streams/store_streams.h"
 
@@ -139,7 +138,7 @@ Napi::Value FromJob(Napi::Env env, const StoreJob& job) {
   return object;
 }
 
-class StreamFilesWrap final : public Napi::ObjectWrap<StreamFilesWrap> {
+class StreamFilesWrap final : public Wrapped<StreamFilesWrap, std::shared_ptr<Folders>> {
  public:
   static constexpr const char* kName = "NativeStreamFiles";
   static Napi::Function Define(Napi::Env env) {
@@ -148,15 +147,7 @@ class StreamFilesWrap final : public Napi::ObjectWrap<StreamFilesWrap> {
                         InstanceMethod<&StreamFilesWrap::SyncAll>("syncAll"),
                         InstanceMethod<&StreamFilesWrap::Close>("close")});
   }
-  static Napi::Value Make(Napi::Env env, std::shared_ptr<Folders> folders) {
-    StreamFilesWrap* const wrap = NewWrapped<StreamFilesWrap>(env);
-    if (wrap == nullptr) return Napi::Value();
-    wrap->folders_ = std::move(folders);
-    return wrap->Value();
-  }
-
-  explicit StreamFilesWrap(const Napi::CallbackInfo& info)
-      : Napi::ObjectWrap<StreamFilesWrap>(info) {}
+  using Wrapped::Wrapped;
 
  private:
   Napi::Value Store(const Napi::CallbackInfo& info) {
@@ -168,7 +159,7 @@ class StreamFilesWrap final : public Napi::ObjectWrap<StreamFilesWrap> {
     memory.Set(uint32_t{0}, positions);
     job->positions = positions.Data();
     job->position_count = positions.ElementLength();
-    job->folders = folders_;
+    job->folders = held_;
     ReadSlabs(given.Get("slabs").As<Napi::Array>(), memory, &job->slabs);
     job->memory = Napi::Persistent(memory);
     ReadChanges(given.Get("names").As<Napi::Array>(), given.Get("streams").As<Napi::Float64Array>(),
@@ -189,23 +180,21 @@ class StreamFilesWrap final : public Napi::ObjectWrap<StreamFilesWrap> {
   Napi::Value SyncAll(const Napi::CallbackInfo& info) {
     if (IsClosed(info.Env())) return Napi::Value();
     return RunAsync(
-        info.Env(), [folders = folders_] { return folders->records->SyncFileSystem(); },
+        info.Env(), [folders = held_] { return folders->records->SyncFileSystem(); },
         [](Napi::Env env) { return env.Undefined(); });
   }
 
   Napi::Value Close(const Napi::CallbackInfo& info) {
-    folders_.reset();
+    held_.reset();
     return info.Env().Undefined();
   }
 
   // Then an error is pending.
   bool IsClosed(napi_env env) const {
-    if (folders_ != nullptr) return false;
+    if (held_ != nullptr) return false;
     Throw(env, Status::Error(Code::kClosed, "the folder of streams is closed"));
     return true;
   }
-
-  std::shared_ptr<Folders> folders_;
 };
 
 }  // namespace
@@ -213,16 +202,16 @@ class StreamFilesWrap final : public Napi::ObjectWrap<StreamFilesWrap> {
 Napi::Value OpenStreamFiles(const Napi::CallbackInfo& info) {
   const std::string records = info[0].As<Napi::String>();
   const std::string index = info[1].As<Napi::String>();
-  const auto folders = std::make_shared<Folders>();
-  return RunAsync(
+  return RunFor(
       info.Env(),
-      [folders, records, index]() -> Status {
+      [records, index]() -> Result<std::shared_ptr<Folders>> {
+        auto folders = std::make_shared<Folders>();
         DURLOG_ASSIGN_OR_RETURN(folders->records,
                                 DefaultFileSystem().OpenDirectory(records, false));
         DURLOG_ASSIGN_OR_RETURN(folders->index, DefaultFileSystem().OpenDirectory(index, false));
-        return Status::Ok();
+        return folders;
       },
-      [folders](Napi::Env env) { return StreamFilesWrap::Make(env, folders); });
+      [](Napi::Env env, auto& folders) { return StreamFilesWrap::Make(env, std::move(folders)); });
 }
 
 }  // namespace durlog

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "platform/posix_dead_page.h"
+#include "platform/posix_memory.h"
 
 namespace durlog {
 

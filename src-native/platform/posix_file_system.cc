@@ -7,14 +7,11 @@
 #include <cerrno>
 #include <utility>
 
-#include "platform/posix_boot.h"
-#include "platform/posix_clock.h"
 #include "platform/posix_directory.h"
 #include "platform/posix_error.h"
 #include "platform/posix_fd.h"
-#include "platform/posix_pid_namespace.h"
-#include "platform/posix_random.h"
 #include "platform/posix_sync.h"
+#include "platform/posix_system.h"
 
 namespace durlog {
 namespace {

@@ -5,8 +5,7 @@
 #include <cerrno>
 
 #include "base/bytes.h"
-#include "platform/posix_futex.h"
-#include "platform/posix_populate.h"
+#include "platform/posix_memory.h"
 #include "platform/posix_sync.h"
 
 namespace durlog {

@@ -13,7 +13,7 @@
 #include "platform/posix_fault_guard.h"
 #include "platform/posix_fd.h"
 #include "platform/posix_probe.h"
-#include "platform/posix_random.h"
+#include "platform/posix_system.h"
 
 namespace durlog {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "platform/file_system.h"
 #include "platform/posix_fault_guard.h"
-#include "platform/posix_populate.h"
+#include "platform/posix_memory.h"
 #include "platform_test_folder.h"
 
 namespace durlog {

@@ -1,4 +1,4 @@
-#include "platform/posix_boot.h"
+#include "platform/posix_system.h"
 
 #include <cctype>
 #include <cstdlib>

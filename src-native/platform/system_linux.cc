@@ -1,11 +1,13 @@
+#include <fcntl.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 
 #include "platform/posix_fd.h"
-#include "platform/posix_random.h"
+#include "platform/posix_system.h"
 
 namespace durlog {
 namespace {
@@ -24,6 +26,28 @@ uint64_t Distinct64() {
 }
 
 }  // namespace
+
+BootId SystemBoot() {
+  const ScopedFd fd(RetryInterrupted(
+      [] { return open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC); }));
+  char text[64] = {};
+  if (!fd.valid() || RetryInterrupted([&] { return read(fd.get(), text, sizeof text - 1); }) <= 0) {
+    return BootId{};
+  }
+  return ParseBoot(text);
+}
+
+uint64_t WallClockMs() {
+  // A tick late at most (1 to 10 ms), and a few nanoseconds cheap: it is read for each append.
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
+}
+
+uint32_t SystemPidNamespace() {
+  struct stat info;
+  return stat("/proc/self/ns/pid", &info) == 0 ? static_cast<uint32_t>(info.st_ino) : 0;
+}
 
 uint64_t SystemRandom64() {
   uint64_t value = 0;

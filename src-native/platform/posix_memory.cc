@@ -1,4 +1,4 @@
-#include "platform/posix_populate.h"
+#include "platform/posix_memory.h"
 
 #include <atomic>
 

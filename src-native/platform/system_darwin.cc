@@ -1,0 +1,32 @@
+#include <stdlib.h>
+#include <sys/sysctl.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "platform/posix_system.h"
+
+namespace durlog {
+
+BootId SystemBoot() {
+  char text[64] = {};
+  size_t length = sizeof text - 1;
+  if (sysctlbyname("kern.bootsessionuuid", text, &length, nullptr, 0) != 0) return BootId{};
+  return ParseBoot(text);
+}
+
+uint64_t WallClockMs() {
+  // Read from a page that the kernel shares, without a system call: no coarser clock is cheaper.
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
+}
+
+uint32_t SystemPidNamespace() { return 0; }
+
+uint64_t SystemRandom64() {
+  uint64_t value;
+  arc4random_buf(&value, sizeof value);
+  return value;
+}
+
+}  // namespace durlog
