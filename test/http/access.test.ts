@@ -26,14 +26,14 @@ function hasOpenssl(): boolean {
     return false
   }
 }
-const withoutOpenssl = hasOpenssl() ? '' : '(skipped: there is no openssl)'
+const withoutOpenssl = hasOpenssl() ? '' : '(skipped: openssl is not installed)'
 
 interface Pair {
   cert: string
   key: string
 }
 
-/** Makes a certificate of 127.0.0.1, signed by itself; returns its files. */
+/** Makes a self-signed certificate for 127.0.0.1. Returns the paths of its files. */
 function makePair(dir: string, name: string): Pair {
   const [cert, key] = [join(dir, `${name}.crt`), join(dir, `${name}.key`)]
   const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1']
@@ -56,7 +56,7 @@ async function call(port: number, ca: Buffer, path: string, { body, ...options }
   return { status: answer.statusCode as number, headers: answer.headers, body: await buffer(answer) }
 }
 
-/** The fingerprint of the certificate that a new connection gets. */
+/** Returns the fingerprint of the certificate that a new connection gets. */
 async function fingerprint(port: number): Promise<string> {
   const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false })
   await once(socket, 'secureConnect')
@@ -68,7 +68,7 @@ async function fingerprint(port: number): Promise<string> {
 const fingerprintOf = (path: string): string => new X509Certificate(readFileSync(path)).fingerprint256
 
 test.skipIf(withoutOpenssl)(
-  `durlog serve answers over HTTPS with the certificate that it was given ${withoutOpenssl}`,
+  `durlog serve answers over HTTPS with the given certificate ${withoutOpenssl}`,
   async () => {
     const dir = scratchDir()
     const { cert, key } = makePair(dir, 'a')
@@ -95,43 +95,40 @@ test.skipIf(withoutOpenssl)(
   },
 )
 
-test.skipIf(withoutOpenssl)(
-  `a certificate or key that cannot be used is refused at the start ${withoutOpenssl}`,
-  async () => {
-    const dir = scratchDir()
-    const [a, b] = [makePair(dir, 'a'), makePair(dir, 'b')]
-    const encrypted = join(dir, 'encrypted.key')
-    const cipher = ['-aes128', '-passout', 'pass:secret']
-    execFileSync('openssl', ['pkey', ...cipher, '-in', a.key, '-out', encrypted], { stdio: 'ignore' })
-    const refused = async (cert: string, key: string) => {
-      const { code, stderr } = await durlog(['serve', join(dir, 'streams'), '--tls-cert', cert, '--tls-key', key])
-      return [code, stderr.split('\n')[0]?.replaceAll(dir, '')]
-    }
-    expect(await refused(a.cert, b.key)).toEqual([
-      65,
-      'durlog: BAD_INPUT: --tls-key /b.key is not the key of the certificate --tls-cert /a.crt',
-    ])
-    expect(await refused(a.key, a.key)).toEqual([
-      65,
-      expect.stringContaining('--tls-cert /a.key must be a certificate in PEM'),
-    ])
-    expect(await refused(a.cert, a.cert)).toEqual([
-      65,
-      expect.stringContaining('--tls-key /a.crt must be a private key in PEM'),
-    ])
-    expect(await refused(a.cert, encrypted)).toEqual([65, expect.stringContaining('is encrypted: decrypt it')])
-    expect(await refused(a.cert, join(dir, 'missing'))).toEqual([66, expect.stringContaining('no such file')])
-    const { streams } = await scratchStreams()
-    const tls = { cert: readFileSync(a.cert), key: readFileSync(b.key) }
-    await expect(serveStreams(streams, { port: 0, tls })).rejects.toMatchObject({
-      code: 'ERR_DURLOG_INVALID_ARGUMENT',
-      message: 'tls.key is not the key of the certificate tls.cert',
-    })
-  },
-)
+test.skipIf(withoutOpenssl)(`an unusable certificate or key is refused at the start ${withoutOpenssl}`, async () => {
+  const dir = scratchDir()
+  const [a, b] = [makePair(dir, 'a'), makePair(dir, 'b')]
+  const encrypted = join(dir, 'encrypted.key')
+  const cipher = ['-aes128', '-passout', 'pass:secret']
+  execFileSync('openssl', ['pkey', ...cipher, '-in', a.key, '-out', encrypted], { stdio: 'ignore' })
+  const refused = async (cert: string, key: string) => {
+    const { code, stderr } = await durlog(['serve', join(dir, 'streams'), '--tls-cert', cert, '--tls-key', key])
+    return [code, stderr.split('\n')[0]?.replaceAll(dir, '')]
+  }
+  expect(await refused(a.cert, b.key)).toEqual([
+    65,
+    'durlog: BAD_INPUT: --tls-key /b.key is not the key of the certificate --tls-cert /a.crt',
+  ])
+  expect(await refused(a.key, a.key)).toEqual([
+    65,
+    expect.stringContaining('--tls-cert /a.key must be a certificate in PEM'),
+  ])
+  expect(await refused(a.cert, a.cert)).toEqual([
+    65,
+    expect.stringContaining('--tls-key /a.crt must be a private key in PEM'),
+  ])
+  expect(await refused(a.cert, encrypted)).toEqual([65, expect.stringContaining('is encrypted: decrypt it')])
+  expect(await refused(a.cert, join(dir, 'missing'))).toEqual([66, expect.stringContaining('no such file')])
+  const { streams } = await scratchStreams()
+  const tls = { cert: readFileSync(a.cert), key: readFileSync(b.key) }
+  await expect(serveStreams(streams, { port: 0, tls })).rejects.toMatchObject({
+    code: 'ERR_DURLOG_INVALID_ARGUMENT',
+    message: 'tls.key is not the key of the certificate tls.cert',
+  })
+})
 
 test.skipIf(withoutOpenssl || platform() === 'win32')(
-  `SIGHUP renews the certificate and the tokens without ending an open connection ${withoutOpenssl}`,
+  `SIGHUP reads the certificate and the tokens again without closing connections ${withoutOpenssl}`,
   async () => {
     const dir = scratchDir()
     const [a, b] = [makePair(dir, 'a'), makePair(dir, 'b')]
@@ -170,7 +167,7 @@ test.skipIf(withoutOpenssl || platform() === 'win32')(
   },
 )
 
-test('setTls is refused by a server without HTTPS', async () => {
+test('setTls of a server without HTTPS throws ERR_DURLOG_INVALID_ARGUMENT', async () => {
   const { streams } = await scratchStreams()
   const server = await serveStreams(streams, { port: 0 })
   onTestFinished(() => server.close())
@@ -179,7 +176,7 @@ test('setTls is refused by a server without HTTPS', async () => {
   )
 })
 
-test('a token file without a token, or with one token twice, is refused at the start', async () => {
+test('a token file without a token, or with a repeated token, is refused at the start', async () => {
   const dir = scratchDir()
   const tokens = join(dir, 'tokens')
   const refused = async (text: string) => {

@@ -17,7 +17,7 @@ interface Watched extends Served {
   buffered(): Promise<number>
 }
 
-/** A server with the stream `s` of `records` records of 1 MiB. */
+/** Starts a server with the stream `s`, which has `records` records of 1 MiB. */
 async function serve(records: number, options: HandlerOptions): Promise<Watched> {
   const drops: string[] = []
   const onRequest: HandlerOptions['onRequest'] = ({ dropped }) => {
@@ -51,7 +51,7 @@ test('a client that does not read its answer is dropped', async () => {
   await once(socket, 'close')
 })
 
-test('a client that reads its answer late, but in time, keeps its connection', async () => {
+test('a client that reads its answer late, but before slowReaderMs, keeps its connection', async () => {
   const { port, drops, buffered } = await serve(8, { slowReaderMs: 600_000 })
   const socket = stuck(port, `GET /s HTTP/1.1\r\n${HEADERS}\r\n`)
   await expect.poll(buffered).toBeGreaterThan(8 * MEBIBYTE - 1)
@@ -66,7 +66,7 @@ test('a client that reads its answer late, but in time, keeps its connection', a
   expect(drops).toEqual([])
 })
 
-test('clients that do not read hold a limited amount of memory, and others are answered', async () => {
+test('clients that do not read take a limited amount of memory, and other clients are answered', async () => {
   const { url, port, drops, buffered } = await serve(8, { maxBufferedBytes: 20 * MEBIBYTE, slowReaderMs: 600_000 })
   const sockets = Array.from({ length: 6 }, (_, at) =>
     stuck(port, `GET /s${at % 2 === 0 ? '?offset=-1&live=sse' : ''} HTTP/1.1\r\n${HEADERS}\r\n`),
@@ -79,7 +79,7 @@ test('clients that do not read hold a limited amount of memory, and others are a
   await expect.poll(buffered).toBe(0)
 })
 
-test('bodies that arrive slowly hold a limited amount of memory, and others are stored', async () => {
+test('bodies that arrive slowly take a limited amount of memory, and other bodies are stored', async () => {
   const { url, port, drops, buffered, streams } = await serve(0, { maxBufferedBytes: 2 * MEBIBYTE })
   const body = Buffer.alloc(MEBIBYTE, 0x62)
   const begun = `POST /s HTTP/1.1\r\n${HEADERS}Content-Length: 8000000\r\n\r\n`
@@ -95,7 +95,7 @@ test('bodies that arrive slowly hold a limited amount of memory, and others are 
   expect(await streams.stream('s').info()).toMatchObject({ nextSeq: 1 })
 })
 
-test('fetch drops a body that arrives slowly with 408', async () => {
+test('fetch answers a body that arrives slowly with 408', async () => {
   const { streams } = await scratchStreams()
   const handler = streamsHandler(streams, { maxBufferedBytes: 1000 })
   const begun = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(new Uint8Array(600)) })
@@ -116,7 +116,7 @@ test('fetch drops a body that arrives slowly with 408', async () => {
   expect(await handler.metrics()).toContain('durlog_http_buffered_bytes 0')
 })
 
-test('turns are given in order, to as many jobs at a time as there are', async () => {
+test('Turns runs jobs in the order of their calls, and at most the given number at a time', async () => {
   const turns = new Turns(2)
   const started: number[] = []
   const ends: (() => void)[] = []

@@ -1,5 +1,5 @@
-// A cluster that serves one folder of streams. A worker that ends is replaced. Arguments: the folder, and the number of workers.
-// Prints the port when all workers listen.
+// A cluster whose workers serve one folder of streams. A worker that ends is replaced. Arguments: the folder, and the
+// number of workers. Prints the port when all workers listen.
 import cluster from 'node:cluster'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
@@ -9,7 +9,7 @@ const { streamsHandler } = require('../../dist/http/index.js')
 const { openStreams } = require('../../dist/streams/index.js')
 
 const [dir, workers] = process.argv.slice(2)
-// By default the primary passes connections on, and one for a worker that was killed gets no answer.
+// By default the primary process passes connections to workers, and a connection for a killed worker gets no answer.
 cluster.schedulingPolicy = cluster.SCHED_NONE
 if (cluster.isPrimary) {
   let listening = 0

@@ -22,7 +22,7 @@ async function startCluster(): Promise<number> {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   onTestFinished(async () => {
-    // The workers end with it.
+    // The workers end with the primary process.
     child.kill('SIGKILL')
     await once(child, 'exit')
   })
@@ -30,7 +30,10 @@ async function startCluster(): Promise<number> {
   return Number(line)
 }
 
-/** A client that repeats what is not answered, or answered with 503. Each request has a connection, and any worker may get it. */
+/**
+ * A client that repeats requests that were not answered, or were answered with 503. Each request has its own
+ * connection, which any worker may get.
+ */
 class Client {
   readonly #port: number
 
@@ -74,7 +77,10 @@ class Client {
   }
 }
 
-/** Reads the events of a stream, first from a worker that does not own the folder, and continues if the connection breaks off. */
+/**
+ * Reads the events of a stream, and connects again after its connection breaks off. Its first connection is to a worker
+ * that does not own the folder.
+ */
 class Subscriber {
   readonly values: unknown[] = []
   connections = 0
@@ -88,18 +94,18 @@ class Subscriber {
   }
 
   async run(): Promise<void> {
-    for (let isOver = false; !isOver; ) {
+    for (let hasEnded = false; !hasEnded; ) {
       const answer = await this.#client.open(`${this.#path}?offset=${this.#offset}&live=sse`)
       if (this.connections === 0 && answer.headers['x-worker'] === answer.headers['x-owner']) {
         answer.destroy()
         continue
       }
       this.connections++
-      isOver = await this.#follow(answer).catch(() => false)
+      hasEnded = await this.#follow(answer).catch(() => false)
     }
   }
 
-  /** Whether the stream has ended. */
+  /** Reads the events of an answer. Returns whether the stream has ended. */
   async #follow(answer: IncomingMessage): Promise<boolean> {
     let rest = ''
     for await (const part of answer.setEncoding('utf8')) {
@@ -118,7 +124,7 @@ class Subscriber {
   }
 }
 
-test('over kill -9 of the worker that owns the folder each append is stored once and in order, and subscribers continue', async () => {
+test('despite kill -9 of workers that own the folder, each append is stored once and in order, and subscribers continue', async () => {
   const client = new Client(await startCluster())
   const paths = Array.from({ length: 4 }, (_, at) => `/s${at}`)
   for (const path of paths) await client.call(path, 'PUT', JSON_TYPE)
@@ -143,10 +149,10 @@ test('over kill -9 of the worker that owns the folder each append is stored once
   const produce = async (path: string): Promise<void> => {
     for (let seq = 0; seq < APPENDS; seq++) {
       if (path === '/s0' && seq > 0 && seq % APPENDS_PER_KILL === 0) {
-        // The first kill leaves the subscriber's worker alive.
+        // The first kill did not hit the subscriber's worker.
         if (kills++ === 1) expect(subscriber.connections).toBe(1)
         let owner = await client.owner()
-        // A worker that has not noticed the last kill names the earlier owner.
+        // A worker that has not yet noticed the last kill names the earlier owner.
         while (owners.has(owner)) owner = await client.owner()
         owners.add(owner)
         process.kill(owner, 'SIGKILL')

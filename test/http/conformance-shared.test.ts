@@ -1,4 +1,7 @@
-/** The conformance suite of the Durable Streams protocol, against two servers of one folder that neither owns, in turn. */
+/**
+ * The conformance suite of the Durable Streams protocol, with two servers that share a folder without owning it, and
+ * get the requests alternately.
+ */
 import { openStreams } from '../../src/streams/index.js'
 import { testConformance } from '../fixtures/conformance.js'
 

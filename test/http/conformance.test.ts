@@ -1,4 +1,4 @@
-/** The conformance suite of the Durable Streams protocol. */
+/** The conformance suite of the Durable Streams protocol, with one server that owns its folder. */
 import { openStreams } from '../../src/streams/index.js'
 import { testConformance } from '../fixtures/conformance.js'
 

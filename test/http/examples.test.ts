@@ -1,4 +1,4 @@
-/** The examples of streams over HTTP; test/http/kill.test.ts runs the one in Python. */
+/** The examples of streams over HTTP. test/http/kill.test.ts runs the Python example. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ function start(name: string, ...args: string[]): ChildProcess {
   return child
 }
 
-/** Starts the chat; settles with its port. */
+/** Starts the chat server. Resolves with its port when it listens. */
 async function startChat(dir: string, port: number, tokenMs: number): Promise<{ child: ChildProcess; port: number }> {
   const child = start('ai-chat.mjs', dir, String(port), String(tokenMs))
   const [line] = await once(createInterface({ input: child.stdout as NodeJS.ReadableStream }), 'line')
@@ -24,7 +24,7 @@ async function startChat(dir: string, port: number, tokenMs: number): Promise<{ 
 }
 
 test.skipIf(missingChromium !== '')(
-  `an AI chat shows each token once after a reload of the page and a kill of its server ${missingChromium}`,
+  `after a reload of the page and a kill of the server, an AI chat shows each token once ${missingChromium}`,
   async () => {
     const dir = join(scratchDir(), 'chats')
     const first = await startChat(dir, 0, 500)
@@ -47,7 +47,7 @@ test.skipIf(missingChromium !== '')(
   },
 )
 
-test('a chat of TanStack AI is complete for a client that connects after a restart', async () => {
+test('after a restart, a client of TanStack AI receives the complete chat', async () => {
   const dir = join(scratchDir(), 'chats')
   const run = () => text(start('tanstack-chat.mjs', dir).stdout as NodeJS.ReadableStream)
   const turn = 'user: hello\nassistant: You wrote hello\n'

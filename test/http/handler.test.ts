@@ -1,4 +1,4 @@
-/** The handler's rights, tenants, limits and end, and its use without node:http. */
+/** Rights, tenants and limits of a handler, its close, and its use by fetch. */
 import { createHash } from 'node:crypto'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
@@ -19,7 +19,7 @@ async function serveUntilDone(options?: HandlerOptions): Promise<Served> {
   return served
 }
 
-/** The answers to the five methods for `path`. */
+/** Returns the statuses of the answers to the five methods for `url`. */
 async function statuses(url: string, headers: Record<string, string>): Promise<Record<string, number>> {
   const found: Record<string, number> = {}
   for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'DELETE']) {
@@ -31,7 +31,7 @@ async function statuses(url: string, headers: Record<string, string>): Promise<R
 
 const every = (status: number) => ({ GET: status, HEAD: status, POST: status, PUT: status, DELETE: status })
 
-test('a request without rights gets the same answer whether or not the stream exists', async () => {
+test('the answer to a request without the right does not depend on whether the stream exists', async () => {
   const rights: Record<string, object> = { none: {}, reader: { read: true } }
   const { url, streams } = await serveUntilDone({ authorize: ({ header }) => rights[header('authorization') ?? ''] })
   await streams.stream('there').append(1)
@@ -46,7 +46,7 @@ test('a request without rights gets the same answer whether or not the stream ex
   expect((await fetch(`${url}/new`, { method: 'PUT', headers: fork })).status).toBe(403)
 })
 
-test('a tenant sees only its own streams, and forks only them', async () => {
+test('a tenant can read and fork only its own streams', async () => {
   const all = { read: true, write: true, create: true, delete: true }
   const { url, streams } = await serveUntilDone({
     authorize: ({ header }) => ({ ...all, tenant: header('authorization') ?? 'x' }),
@@ -61,13 +61,13 @@ test('a tenant sees only its own streams, and forks only them', async () => {
   expect(await values(streams.stream('one/f').read())).toEqual([1, 1])
 })
 
-test('readOnly refuses every change', async () => {
+test('a handler with readOnly refuses every change', async () => {
   const { url, streams } = await serveUntilDone({ readOnly: true })
   await streams.stream('s').append(1)
   expect(await statuses(`${url}/s`, {})).toEqual({ GET: 200, HEAD: 200, POST: 403, PUT: 403, DELETE: 403 })
 })
 
-test('an origin that is not listed gets no CORS headers', async () => {
+test('the answer to an origin that is not listed has no CORS headers', async () => {
   const { url } = await serveUntilDone({ cors: ['https://app.example'] })
   const allowed = async (origin: string) =>
     (await fetch(`${url}/s`, { method: 'OPTIONS', headers: { origin } })).headers.get('access-control-allow-origin')
@@ -77,7 +77,7 @@ test('an origin that is not listed gets no CORS headers', async () => {
   ])
 })
 
-test('a body over the limit, and a stream over the limit, are refused with a status that says so', async () => {
+test('a body above maxBodyBytes is refused with 413, and a stream above maxStreams with 429', async () => {
   const { url, streams } = await serveUntilDone({ maxBodyBytes: 100, maxStreams: 2 })
   const put = (path: string, body: string) => fetch(url + path, { method: 'PUT', headers: JSON_TYPE, body })
   expect((await put('/a', JSON.stringify('x'.repeat(100)))).status).toBe(413)
@@ -96,7 +96,7 @@ test('a body over the limit, and a stream over the limit, are refused with a sta
   expect(await values(streams.stream('a').read())).toEqual([1])
 })
 
-test('a new producer beyond the limit of a stream is refused with 400, and the others can append', async () => {
+test('a new producer above the limit of a stream is refused with 400, and known producers can append', async () => {
   const { url, streams } = await serveUntilDone()
   await streams.appendBatch(
     Array.from({ length: MAX_PRODUCERS }, (_, at) => ({
@@ -125,7 +125,7 @@ test('a new producer beyond the limit of a stream is refused with 400, and the o
   expect((await append('p1', 1, 0)).status).toBe(200)
 })
 
-test('too many live reads are refused with 503 and Retry-After', async () => {
+test('live reads above maxLive are refused with 503 and Retry-After', async () => {
   const { url, streams } = await serveUntilDone({ maxLive: 1, longPollMs: 60_000 })
   await streams.stream('s').create()
   const first = new AbortController()
@@ -136,7 +136,7 @@ test('too many live reads are refused with 503 and Retry-After', async () => {
   first.abort()
 })
 
-test('values of JSON are stored as they were written', async () => {
+test('JSON values are stored as the text that was sent', async () => {
   const { url, streams } = await serveUntilDone()
   const body = '[1.0, 12345678901234567890,\r\n {"a" : [ "x,]\\"\\\\" , {}]\n}, "\\u2028", [] , [[1],[2]]]'
   await fetch(`${url}/s`, { method: 'PUT', headers: JSON_TYPE, body })
@@ -149,7 +149,7 @@ test('values of JSON are stored as they were written', async () => {
   ).toBe(400)
 })
 
-test('a read in several chunks has every byte once, from memory and from the file', async () => {
+test('reads in several chunks deliver every byte once, from memory and from the file', async () => {
   const { url, streams } = await serveUntilDone({ chunkBytes: 10_000 })
   const stream = streams.stream('s')
   await stream.create({ encoding: 'bytes' })
@@ -172,7 +172,7 @@ test('a read in several chunks has every byte once, from memory and from the fil
   expect(found.digest('hex')).toBe(expected.digest('hex'))
 })
 
-test('a read at an offset that retention has removed is answered with 410, and one from the beginning with the rest', async () => {
+test('a read from an offset that retention has removed is answered with 410, and a read from the beginning with the remaining records', async () => {
   const { url, streams } = await serveUntilDone()
   const stream = streams.stream('s')
   await stream.create({ retention: { maxRecords: 16 } })
@@ -190,7 +190,7 @@ test('a read at an offset that retention has removed is answered with 410, and o
   expect((await fetch(`${url}/fork`, { method: 'PUT', headers: fork })).status).toBe(400)
 })
 
-test('a subscriber that does not read is dropped, and the others get everything', async () => {
+test('a subscriber that does not read is dropped, and other subscribers get all data', async () => {
   const dropped: unknown[] = []
   const { url, streams, server } = await serveUntilDone({
     slowReaderMs: 50,
@@ -218,16 +218,19 @@ test('a subscriber that does not read is dropped, and the others get everything'
   expect(dropped).toContain('slow-reader')
 })
 
-test.each([true, false])('requests at the same time do not exceed maxStreams (exclusive: %s)', async (exclusive) => {
-  const { streams } = await scratchStreams({ exclusive })
-  const { fetch: handle } = streamsHandler(streams, { maxStreams: 3 })
-  const put = (_: unknown, at: number) => handle(new Request(`http://x/${at}`, { method: 'PUT', headers: JSON_TYPE }))
-  const answers = await Promise.all(Array.from({ length: 20 }, put))
-  expect(answers.filter(({ status }) => status === 201)).toHaveLength(3)
-  expect(answers.filter(({ status }) => status === 429)).toHaveLength(17)
-})
+test.each([true, false])(
+  'concurrent requests do not create more than maxStreams streams (exclusive: %s)',
+  async (exclusive) => {
+    const { streams } = await scratchStreams({ exclusive })
+    const { fetch: handle } = streamsHandler(streams, { maxStreams: 3 })
+    const put = (_: unknown, at: number) => handle(new Request(`http://x/${at}`, { method: 'PUT', headers: JSON_TYPE }))
+    const answers = await Promise.all(Array.from({ length: 20 }, put))
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(3)
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(17)
+  },
+)
 
-test('a long-poll is answered as soon as the stream has records, ends, or is deleted', async () => {
+test('a long-poll is answered when the stream gets records, ends or is deleted', async () => {
   const { url, streams, handler } = await serveUntilDone({ longPollMs: 2 ** 31 - 1 })
   const stream = streams.stream('s')
   await stream.create({ values: [1] })
@@ -245,7 +248,7 @@ test('a long-poll is answered as soon as the stream has records, ends, or is del
   expect((await poll(() => stream.delete())).status).toBe(404)
 })
 
-test('close ends long-polls and event streams, and these with a control event', async () => {
+test('close ends long-polls, and event streams with a control event', async () => {
   const { url, streams, handler } = await serveUntilDone({ longPollMs: 60_000 })
   await streams.stream('s').append(1)
   const events = await fetch(`${url}/s?offset=now&live=sse`)
@@ -258,7 +261,7 @@ test('close ends long-polls and event streams, and these with a control event', 
   expect(text).toContain('"streamNextOffset":"0000000000000000_0000000000000001"')
 })
 
-test('fetch answers as the server does, with events too', async () => {
+test('fetch answers requests like the server, also with event streams', async () => {
   const { streams } = await scratchStreams()
   const handler = streamsHandler(streams, { prefix: '/v1/' })
   const call = (path: string, init?: RequestInit) => handler.fetch(new Request(`https://host.example${path}`, init))
@@ -274,7 +277,7 @@ test('fetch answers as the server does, with events too', async () => {
   await handler.close()
 })
 
-test('a lack of space, files or memory, and a failed device, are answered with 503 and Retry-After', async () => {
+test('a lack of space, file descriptors or memory, and a failed device, are answered with 503 and Retry-After', async () => {
   const answers = (code: DurlogErrorCode) => {
     const { status, headers } = refusalOf(new DurlogError(code, 'failed'))
     return [status, headers[0], headers[1]]
@@ -291,7 +294,7 @@ test('a lack of space, files or memory, and a failed device, are answered with 5
   expect([post.status, post.headers.get('retry-after'), handler.isHealthy()]).toEqual([503, '10', false])
 })
 
-test('the cause of a 500 and the first failure of the device are reported, and no cause is sent to the client', async () => {
+test('onError gets the cause of a 500 and the first failure of the device, and clients do not get the cause', async () => {
   const errors: unknown[] = []
   const options: HandlerOptions = {
     onError: (error) => errors.push(error),
@@ -310,7 +313,7 @@ test('the cause of a 500 and the first failure of the device are reported, and n
   expect(errors.slice(1)).toMatchObject([{ code: 'ERR_DURLOG_CLOSED' }])
 })
 
-test('a body of too many messages is refused with 413, and one of as many as are allowed is stored', async () => {
+test('a body with 100,001 messages is refused with 413, and a body with 100,000 is stored', async () => {
   const { url, streams } = await serveUntilDone()
   await streams.stream('s').create()
   const post = async (messages: number) =>
@@ -319,7 +322,7 @@ test('a body of too many messages is refused with 413, and one of as many as are
   expect(await streams.stream('s').info()).toMatchObject({ nextSeq: 100_000 })
 })
 
-test('every line break and every space of a text is in the lines of its event', async () => {
+test('the event of a text keeps its lines and their spaces', async () => {
   const { url, streams } = await serveUntilDone()
   const text = ' a\r\n b\r\rc\n\n  data: d\u2028data: e\n'
   await streams.stream('s').create({ encoding: 'bytes', contentType: 'text/plain' })
@@ -330,7 +333,7 @@ test('every line break and every space of a text is in the lines of its event', 
   expect(lines.map((line) => /^data: ?([^\n]*)$/.exec(line)?.[1])).toEqual(text.split(/\r\n|\r|\n/))
 })
 
-test('a body of a fetch request that breaks off is an error of the client', async () => {
+test('a fetch request whose body breaks off is answered with 400', async () => {
   const { streams } = await scratchStreams({ exclusive: true })
   const thrown: unknown[] = []
   const onError = (error: unknown) => void thrown.push(error)

@@ -1,6 +1,6 @@
-/** Requests of an attacker. */
+/** Generates the requests of an attacker. */
 
-/** Numbers from 0 to 1 that depend on `seed` alone. */
+/** Returns a generator of numbers from 0 to below 1, which depend only on `seed`. */
 export function random(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -120,7 +120,7 @@ const BODIES = [
   'x'.repeat(3000),
   '{"__proto__":1}',
 ]
-/** These end the connection: each is sent alone. */
+/** Malformed requests. Each ends its connection, so it is sent alone. */
 export const BROKEN = [
   'GET / HTTP/9.9\r\n\r\n',
   'GET\r\n\r\n',
@@ -145,11 +145,11 @@ export function pickOf(next: () => number): <T>(from: readonly T[]) => T {
 
 export interface Request {
   text: string
-  /** Its answer may have no end. */
+  /** The answer may have no end. */
   isEndless: boolean
 }
 
-/** A request for a stream with a strange name, or for `name`. */
+/** Returns a request for a stream with a strange name, or for `name`. */
 export function requestOf(next: () => number, authorization: string, name?: string): Request {
   const pick = pickOf(next)
   const method = next() < 0.8 ? pick(METHODS.slice(0, 5)) : pick(METHODS)

@@ -1,4 +1,6 @@
-/** Requests of an attacker. HOSTILE_REQUESTS sets how many, HOSTILE_SEED which: `npm run trial -- hostile`. */
+/**
+ * Requests of an attacker. HOSTILE_REQUESTS sets their number, HOSTILE_SEED chooses them: `npm run trial -- hostile`.
+ */
 import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { platform } from 'node:os'
@@ -12,10 +14,10 @@ import { BROKEN, pickOf, type Request, random, requestOf } from './hostile-reque
 const REQUESTS = Number(process.env['HOSTILE_REQUESTS'] ?? 6000)
 const TIMEOUT_MS = 240_000 + REQUESTS * 10
 const SEED = Number(process.env['HOSTILE_SEED'] ?? 1)
-/** Requests of which one half shares a connection, and each of the other half has its own. */
+/** The number of concurrent requests. One half shares a connection; each of the others has its own. */
 const BATCH = 100
 const MEBIBYTE = 1 << 20
-/** Memory that a server may need besides what the first third of the requests took. */
+/** The memory that the server may need in addition to its memory after a third of the requests. */
 const SPARE_BYTES = 96 * MEBIBYTE
 
 const ALL = 'all-rights-0123456789'
@@ -25,14 +27,14 @@ const TENANT = 'tenant-0123456789'
 const TOKENS = `${ALL} rwcdl\n${READER} r\n${WRITER} w\n${TENANT} rwcdl one\n`
 const CREDENTIALS = [ALL, ALL, ALL, ALL, TENANT, READER, WRITER, 'unknown-0123456789', '']
 
-/** A server with the folder `dir` and the tokens. */
+/** Starts a server with the folder `dir` and the tokens. */
 async function serve(dir: string): Promise<Serving> {
   const tokens = join(scratchDir(), 'tokens')
   writeFileSync(tokens, TOKENS)
   return durlogServe(dir, '--token-file', tokens, '--max-streams', '300', '--cors', '*', '--ui')
 }
 
-/** How a client sends its request, and what it does then. */
+/** How a client sends its request and ends its connection. */
 const WAYS = ['half-close', 'pieces', 'leave', 'break'] as const
 
 interface Client {
@@ -40,7 +42,7 @@ interface Client {
   next: () => number
 }
 
-/** Sends `text` in `way`; settles with what was received when the connection is closed. */
+/** Sends `text` in `way`. Resolves with the received text when the connection is closed. */
 async function send({ port, next }: Client, text: string, way: (typeof WAYS)[number]): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   let received = ''
@@ -78,13 +80,13 @@ function sendAlone(client: Client, { text, isEndless }: Request): Promise<string
   return send(client, text, isEndless && way !== 'break' ? 'leave' : way)
 }
 
-/** Sends many requests on one connection. Those whose answers have no end would hold up the others. */
+/** Sends many requests on one connection, without those whose answers have no end, which would block the others. */
 function sendTogether(client: Client, requests: readonly Request[]): Promise<string> {
   const texts = requests.filter(({ isEndless }) => !isEndless).map(({ text }) => text)
   return send(client, texts.join(''), 'half-close')
 }
 
-/** Connections that send their headers, or their body, without an end. */
+/** Opens connections that do not finish sending their headers, or their body. */
 function slowSockets(port: number, count: number): Socket[] {
   return Array.from({ length: count }, (_, at) => {
     const socket = connect(port, '127.0.0.1')
@@ -98,7 +100,7 @@ function slowSockets(port: number, count: number): Socket[] {
 
 const isLinux = platform() === 'linux'
 
-/** Sockets that a process has open. */
+/** Returns the number of sockets that a process has open. */
 function socketsOf(pid: number): number {
   const folder = `/proc/${pid}/fd`
   return readdirSync(folder).filter((fd) => {
@@ -115,7 +117,7 @@ function memoryOf(pid: number): number {
 }
 
 test(
-  'hostile requests neither end the server nor cause a 500, write nothing outside the folder, and leave nothing behind',
+  'hostile requests do not end the server, cause a 500, write outside the folder, or leave sockets open or memory in use',
   async () => {
     const dir = join(scratchDir(), 'streams')
     const { child, url, port, exited } = await serve(dir)
@@ -152,7 +154,7 @@ test(
     child.kill('SIGTERM')
     expect(await exited).toEqual([0, null])
     expect(readdirSync(dirname(dir))).toEqual(['streams'])
-    // Names of the folder itself have no character that a stream's name could add.
+    // The names in the folder consist of letters. A stream with a hostile name would add another one.
     expect(readdirSync(dir).filter((name) => !/^[a-z]+$/.test(name))).toEqual([])
     const outside = readdirSync(join(dir, 'streams')).filter((file) => !/^[a-z0-9._~%-]+\.(jsonl|frames)$/.test(file))
     expect(outside).toEqual([])
@@ -161,7 +163,7 @@ test(
 )
 
 test(
-  'no request without the right for it gets an answer that depends on the existence of the stream',
+  'the answer to a request without the right never depends on whether the stream exists',
   async () => {
     const { url, port } = await serve(join(scratchDir(), 'streams'))
     const authorization = `Bearer ${ALL}`
@@ -192,7 +194,7 @@ test(
   TIMEOUT_MS,
 )
 
-test('a request that sends its headers or its body slowly holds up nothing', async () => {
+test('requests that send their headers or bodies slowly do not delay other requests', async () => {
   const { url, port } = await serve(join(scratchDir(), 'streams'))
   const slow = slowSockets(port, 200)
   onTestFinished(() => {

@@ -1,5 +1,5 @@
-// A server whose process ends, as by kill -9, after some appends were synced and before they are answered.
-// Arguments: the folder, and the number of answers of POST that are sent before that; -1 for all.
+// A server that kills itself when it has synced an append and not answered it. Arguments: the folder; the number of
+// answers to POST that it sends before, or -1 for no limit; the port.
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 
@@ -13,7 +13,7 @@ const handler = streamsHandler(await openStreams(dir, { checkpointMs: 20, exclus
 const server = createServer((request, response) => {
   if (request.method === 'POST') {
     const { writeHead } = response
-    // The record is synced: the answer is about to be written.
+    // The record is synced, and the answer is about to be written.
     response.writeHead = (...given) => {
       if (left-- === 0) process.kill(process.pid, 'SIGKILL')
       return Reflect.apply(writeHead, response, given)

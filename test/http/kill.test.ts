@@ -1,4 +1,7 @@
-/** Repeated requests after kill -9 of the server: docs/SERVE.md, "Guarantees". SERVE_KILLS sets how often: `npm run trial -- serve`. */
+/**
+ * Repeated requests after kill -9 of the server: docs/SERVE.md, "Guarantees". SERVE_KILLS sets the number of kills:
+ * `npm run trial -- serve`.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
@@ -15,7 +18,7 @@ import { all } from '../fixtures/streams.js'
 
 const EXAMPLE = fileURLToPath(new URL('../../examples/python-producer.py', import.meta.url))
 const PROGRAM = fileURLToPath(new URL('kill-server.mjs', import.meta.url))
-/** 0 for those of a short test. */
+/** 0: each test makes its small default number of kills. */
 const KILLS = Number(process.env['SERVE_KILLS'] ?? 0)
 const TIMEOUT_MS = 240_000 + KILLS * 10_000
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -26,7 +29,7 @@ interface Running {
   exited: Promise<unknown>
 }
 
-/** `answers`: the answers to POST before the process ends. */
+/** Starts a server that kills itself instead of sending an answer to POST after `answers` answers. */
 async function start(dir: string, answers: number, port = 0): Promise<Running> {
   const child = spawn(process.execPath, [PROGRAM, dir, String(answers), String(port)], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -42,7 +45,10 @@ async function stop({ child, exited }: Running): Promise<void> {
   await exited
 }
 
-/** The client's own retries take a conflict for an error, which its producer resolves itself. */
+/**
+ * Repeats a request until it is answered. The client's own retries would treat a conflict as an error, which its
+ * producer can resolve.
+ */
 async function fetchUntilAnswered(...request: Parameters<typeof fetch>): Promise<Response> {
   for (;;) {
     const answer = await fetch(...request).catch(() => undefined)
@@ -93,7 +99,7 @@ test(
 )
 
 test(
-  'the official client reads every value once and in order, and its producer stores each once, over kills',
+  'despite kills of the server, the official client reads every value once and in order, and its producer stores each value once',
   async () => {
     const dir = join(scratchDir(), 'streams')
     let server = await start(dir, -1)
@@ -140,7 +146,7 @@ const python = pythonWithClient()
 const missingPython = python === undefined ? '(skipped: the Python client cannot be installed)' : ''
 
 test.skipIf(missingPython !== '')(
-  `a Python producer stores each line once and in order, over kills of the server and of itself ${missingPython}`,
+  `despite kills of the server and of itself, a Python producer stores each line once and in order ${missingPython}`,
   async () => {
     const dir = join(scratchDir(), 'streams')
     const kills = KILLS || 10
@@ -158,7 +164,7 @@ test.skipIf(missingPython !== '')(
     }
     let producer = produce()
     for (let kill = 0; kill < kills; kill++) {
-      // After some answers the next record is synced and not answered.
+      // After some answers, the server has synced the next record but not answered its request.
       await server.exited
       if (kill % 4 === 3) {
         producer.kill('SIGKILL')

@@ -1,4 +1,4 @@
-/** The page of `durlog serve --ui` in a real browser. SCREENSHOTS names a folder for pictures of it. */
+/** The page of `durlog serve --ui` in a real browser. SCREENSHOTS names a folder for screenshots. */
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { serveStreams } from '../../src/http/index.js'
@@ -33,7 +33,7 @@ async function serve() {
 const text = (selector: string): string => `document.querySelector('${selector}')?.textContent ?? ''`
 
 test.skipIf(missingChromium !== '')(
-  `the page fits 420 pixels, light and dark, and shows each type of stream ${missingChromium}`,
+  `the page fits into 420 pixels, has a light and a dark scheme, and shows each type of stream ${missingChromium}`,
   async () => {
     const { url } = await serve()
     for (const [width, height] of [
@@ -62,36 +62,39 @@ test.skipIf(missingChromium !== '')(
   },
 )
 
-test.skipIf(missingChromium !== '')(`the page is used by the keyboard alone ${missingChromium}`, async () => {
-  const { url } = await serve()
-  const page = await Page.open(`${url}/`, 420, 800)
-  const focused = () =>
-    page.value<string>('document.activeElement.id || document.activeElement.textContent.slice(0, 6)')
-  await expect.poll(() => page.value(text('#count'))).toBe('34 streams')
-  const reach = async (wanted: string) => {
-    for (let tabs = 0; tabs < 60 && (await focused()) !== wanted; tabs++) await page.press('Tab')
-    expect(await focused()).toBe(wanted)
-  }
-  await reach('prefix')
-  await page.type('chat/')
-  await page.press('Enter')
-  await expect.poll(() => page.value(text('#count'))).toBe('1 stream')
-  await reach('chat/7')
-  await page.press('Enter')
-  await expect.poll(() => page.value(text('#state'))).toBe('live')
-  await page.screenshot('keyboard')
-  await reach('target')
-  await page.type('41')
-  await page.press('Enter')
-  await expect.poll(() => page.value(text('#records'))).toBe('{"n":1}')
-  await reach('pause')
-  await page.press(' ')
-  const post = { method: 'POST', headers: JSON_TYPE, body: '"<i>held back</i>"' }
-  expect((await fetch(`${url}/chat/7`, post)).status).toBe(204)
-  await expect.poll(() => page.value(text('#offset'))).toBe('43')
-  expect(await page.value(text('#records'))).toBe('{"n":1}')
-  await page.press(' ')
-  expect(await page.value(text('#records'))).toBe('{"n":1}"<i>held back</i>"')
-  await reach('records')
-  expect(page.errors).toEqual([])
-})
+test.skipIf(missingChromium !== '')(
+  `every function of the page can be used with the keyboard ${missingChromium}`,
+  async () => {
+    const { url } = await serve()
+    const page = await Page.open(`${url}/`, 420, 800)
+    const focused = () =>
+      page.value<string>('document.activeElement.id || document.activeElement.textContent.slice(0, 6)')
+    await expect.poll(() => page.value(text('#count'))).toBe('34 streams')
+    const reach = async (wanted: string) => {
+      for (let tabs = 0; tabs < 60 && (await focused()) !== wanted; tabs++) await page.press('Tab')
+      expect(await focused()).toBe(wanted)
+    }
+    await reach('prefix')
+    await page.type('chat/')
+    await page.press('Enter')
+    await expect.poll(() => page.value(text('#count'))).toBe('1 stream')
+    await reach('chat/7')
+    await page.press('Enter')
+    await expect.poll(() => page.value(text('#state'))).toBe('live')
+    await page.screenshot('keyboard')
+    await reach('target')
+    await page.type('41')
+    await page.press('Enter')
+    await expect.poll(() => page.value(text('#records'))).toBe('{"n":1}')
+    await reach('pause')
+    await page.press(' ')
+    const post = { method: 'POST', headers: JSON_TYPE, body: '"<i>held back</i>"' }
+    expect((await fetch(`${url}/chat/7`, post)).status).toBe(204)
+    await expect.poll(() => page.value(text('#offset'))).toBe('43')
+    expect(await page.value(text('#records'))).toBe('{"n":1}')
+    await page.press(' ')
+    expect(await page.value(text('#records'))).toBe('{"n":1}"<i>held back</i>"')
+    await reach('records')
+    expect(page.errors).toEqual([])
+  },
+)

@@ -1,4 +1,4 @@
-/** Servers of streams after nginx, with the configuration in docs/SERVE.md. */
+/** Servers of streams with nginx as a proxy, configured as in docs/SERVE.md. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { blocksOf } from '../fixtures/document-blocks.js'
 import { durlogServe } from '../fixtures/durlog-serve.js'
 import { scratchDir } from '../fixtures/scratch.js'
 
-const missingNginx = spawnSync('nginx', ['-v']).error === undefined ? '' : '(skipped: there is no nginx)'
+const missingNginx = spawnSync('nginx', ['-v']).error === undefined ? '' : '(skipped: nginx is not installed)'
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 async function freePort(): Promise<number> {
@@ -23,7 +23,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** Starts nginx with `config` within `http`. */
+/** Starts nginx with `config` in its block `http`. */
 async function startNginx(config: string): Promise<void> {
   const dir = scratchDir()
   mkdirSync(join(dir, 'temp'))
@@ -43,7 +43,7 @@ async function startNginx(config: string): Promise<void> {
 }
 
 test.skipIf(missingNginx !== '')(
-  `nginx divides streams between two servers, and over kill -9 of one each append is stored once ${missingNginx}`,
+  `nginx divides streams between two servers, and each append is stored once despite kill -9 of one ${missingNginx}`,
   async () => {
     const dirs = ['one', 'two'].map((name) => join(scratchDir(), name))
     const servers = await Promise.all(dirs.map((dir) => durlogServe(dir)))
@@ -57,7 +57,7 @@ test.skipIf(missingNginx !== '')(
       .replace('4437', String(ports[0]))
       .replace('4438', String(ports[1]))
     await startNginx(config ?? '')
-    /** Repeated until it is answered. */
+    /** Repeats a request until it is answered. Returns the body of the answer. */
     const call = async (path: string, method = 'GET', headers = {}, body?: string): Promise<string> => {
       for (;;) {
         try {

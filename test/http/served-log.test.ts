@@ -1,4 +1,4 @@
-/** `durlog serve --log`: a plain log as one stream. */
+/** `durlog serve --log`: serves a plain log as one stream. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -16,7 +16,7 @@ async function writer(dir: string): Promise<Log> {
 
 const CLI = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
-/** The URL of the stream. */
+/** Starts a server. Returns the URL of the stream. */
 async function serveLog(dir: string, ...args: string[]): Promise<string> {
   const command = [CLI, 'serve', '--log', dir, '--port', '0', ...args]
   const child: ChildProcess = spawn(process.execPath, command, { stdio: ['ignore', 'ignore', 'pipe'] })
@@ -28,7 +28,7 @@ async function serveLog(dir: string, ...args: string[]): Promise<string> {
   throw new Error('the server has not started')
 }
 
-test('serve --log serves what a log has synced as one stream, follows its writer, and refuses changes', async () => {
+test('serve --log serves the synced records of a log as one stream, follows its writer, and refuses changes', async () => {
   const dir = join(scratchDir(), 'my orders')
   const log = await writer(dir)
   await log.appendBatch(['one,', 'two,'])
@@ -42,7 +42,7 @@ test('serve --log serves what a log has synced as one stream, follows its writer
   const offset = caughtUp.headers.get('stream-next-offset') as string
   await log.append('three,', { durability: 'memory' })
   const early = await (await fetch(`${url}?offset=${offset}`)).text()
-  // The log syncs records at memory by itself, at some time.
+  // The log also syncs records with the durability `memory`, at some time.
   expect(early === '' || log.syncedSeq === 2).toBe(true)
   const poll = fetch(`${url}?offset=${offset}&live=long-poll`)
   await log.sync()
@@ -52,7 +52,7 @@ test('serve --log serves what a log has synced as one stream, follows its writer
   expect((await fetch(`${url}/other`)).status).toBe(404)
 })
 
-test('serve --log serves records of JSON as messages, and begins at the first record that a trim has left', async () => {
+test('serve --log serves JSON records as messages, and begins at the first record that was not trimmed', async () => {
   const dir = join(scratchDir(), 'events')
   const log = await writer(dir)
   await log.appendBatch(['{"n":1}', '{"n":2}'])
@@ -68,7 +68,7 @@ test('serve --log serves records of JSON as messages, and begins at the first re
   expect(await (await fetch(url)).json()).toEqual([{ n: 3 }, { n: 4 }])
 })
 
-test('a truncation of the log ends the events of its readers, whose offsets belong to other records', async () => {
+test('a truncation of the log ends event streams, because its offsets may then belong to other records', async () => {
   const dir = join(scratchDir(), 'cut')
   const log = await writer(dir)
   await log.append('a')
@@ -77,7 +77,7 @@ test('a truncation of the log ends the events of its readers, whose offsets belo
   const events = await fetch(`${url}?offset=-1&live=sse`)
   let received = ''
   let truncated = false
-  // The control event shows that the reader has both records. The truncation ends the loop.
+  // The control event shows that the reader has received both records. The truncation ends the loop.
   for await (const chunk of events.body as ReadableStream<Uint8Array>) {
     received += Buffer.from(chunk).toString()
     if (truncated || !received.includes('event: control')) continue

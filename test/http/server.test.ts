@@ -18,7 +18,7 @@ async function serve(options: ServerOptions): Promise<string> {
   return server.url
 }
 
-test('the page is under 60 KB, and its policy allows its own script and style only', async () => {
+test('the page has less than 60 KB, and its policy allows only its own script and style', async () => {
   const url = await serve({ ui: true })
   const answer = await fetch(url)
   const policy = answer.headers.get('content-security-policy') ?? ''
@@ -34,7 +34,7 @@ test('the page is under 60 KB, and its policy allows its own script and style on
   expect((await fetch(await serve({}))).status).toBe(404)
 })
 
-test('health needs no rights; metrics and the list of streams need the right to list', async () => {
+test('/healthz needs no rights; the metrics and the list of streams need the right to list', async () => {
   const url = await serve({ authorize: ({ header }) => ({ read: true, list: header('x') === 'list' }) })
   const status = async (path: string, headers = {}) => (await fetch(url + path, { headers })).status
   expect(await status('/healthz')).toBe(200)
@@ -43,7 +43,7 @@ test('health needs no rights; metrics and the list of streams need the right to 
   expect(await (await fetch(`${url}/openapi.json`)).json()).toMatchObject({ openapi: '3.1.0' })
 })
 
-test('the list has the streams in order, a page at a time, and finds the offset of a time', async () => {
+test('the list returns pages of streams in the order of their names, and the offset for a time', async () => {
   const { streams } = await scratchStreams()
   const server = await serveStreams(streams, { port: 0 })
   onTestFinished(() => server.close())
@@ -63,7 +63,7 @@ test('the list has the streams in order, a page at a time, and finds the offset 
   expect(await list(`name=b&at=${Date.now() + 60_000}`)).toEqual({ offset: '0000000000000000_0000000000000001' })
 })
 
-test('durlog serve accepts the tokens of its file, and SIGTERM ends events with a control event and exits with 0', async () => {
+test('durlog serve accepts the tokens of its file; at SIGTERM it ends events with a control event and exits with 0', async () => {
   const dir = scratchDir()
   const tokens = join(dir, 'tokens')
   writeFileSync(tokens, '# all\n0123456789abcdef rwcdl\nfedcba9876543210 r one\n')
@@ -84,7 +84,7 @@ test('durlog serve accepts the tokens of its file, and SIGTERM ends events with 
   expect(await exited).toEqual([0, null])
 })
 
-test('SIGTERM ends a server whose clients neither read their answers nor finish their requests', async () => {
+test('SIGTERM ends the server even if clients do not read their answers or do not finish their requests', async () => {
   const { child, url, port, exited } = await durlogServe(join(scratchDir(), 'streams'))
   const headers = { 'content-type': 'text/plain' }
   expect((await fetch(`${url}/s`, { method: 'PUT', headers, body: 'x'.repeat(8 << 20) })).status).toBe(201)
@@ -107,7 +107,7 @@ test('SIGTERM ends a server whose clients neither read their answers nor finish 
   expect(await exited).toEqual([0, null])
 })
 
-test('without files to read again, SIGHUP ends the server as SIGTERM does', async () => {
+test('SIGHUP ends a server without files to read again, like SIGTERM', async () => {
   const { child, url, exited } = await durlogServe(join(scratchDir(), 'streams'))
   expect((await fetch(`${url}/healthz`)).status).toBe(200)
   child.kill('SIGHUP')
@@ -117,16 +117,19 @@ test('without files to read again, SIGHUP ends the server as SIGTERM does', asyn
 test.each([
   [['--shared'], 'shared'],
   [[], 'ERR_DURLOG_LOCKED'],
-])('another process opens the folder that durlog serve %j serves: %s', async (flags, outcome) => {
-  const dir = join(scratchDir(), 'streams')
-  const { url } = await durlogServe(dir, ...flags)
-  const headers = { 'content-type': 'application/json' }
-  expect((await fetch(`${url}/s`, { method: 'PUT', headers, body: '1' })).status).toBe(201)
-  const append = async (): Promise<string> => {
-    await using streams = await openStreams(dir)
-    await streams.stream('s').append(2)
-    return (await fetch(`${url}/s`)).text()
-  }
-  if (outcome === 'shared') expect(await append()).toBe('[1,2]')
-  else expect(await codeOf(append())).toBe(outcome)
-})
+])(
+  'if another process opens the folder of durlog serve with the flags %j, the outcome is: %s',
+  async (flags, outcome) => {
+    const dir = join(scratchDir(), 'streams')
+    const { url } = await durlogServe(dir, ...flags)
+    const headers = { 'content-type': 'application/json' }
+    expect((await fetch(`${url}/s`, { method: 'PUT', headers, body: '1' })).status).toBe(201)
+    const append = async (): Promise<string> => {
+      await using streams = await openStreams(dir)
+      await streams.stream('s').append(2)
+      return (await fetch(`${url}/s`)).text()
+    }
+    if (outcome === 'shared') expect(await append()).toBe('[1,2]')
+    else expect(await codeOf(append())).toBe(outcome)
+  },
+)
