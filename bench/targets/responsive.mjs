@@ -3,10 +3,11 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout, setImmediate as turn } from 'node:timers/promises'
 import { open } from 'durlog'
+import { openStreams } from 'durlog/streams'
 import { occupyPool } from '../../test/fixtures/busy-pool.mjs'
 import { timeEach } from '../dist/harness/load.js'
 import { makePayload, withScratch } from '../dist/harness/scratch.js'
-import { quantile } from '../dist/harness/stats.js'
+import { median, quantile } from '../dist/harness/stats.js'
 
 const ROUNDS = 20
 const APPENDS = 200
@@ -124,7 +125,7 @@ const turns = {
 }
 
 /** The longest time, in ms, for which `work` keeps a due immediate waiting. */
-async function longestTurn(work) {
+export async function longestTurn(work) {
   let longest = 0
   let ended = false
   const watch = async () => {
@@ -141,4 +142,33 @@ async function longestTurn(work) {
   return longest
 }
 
-export const responsiveGroups = [busyPool, turns]
+const STREAMS = 10_000
+const CHECKPOINTS = 5
+
+const checkpointTurns = {
+  name: 'checkpoint-turns',
+  figures: [
+    {
+      id: 'longest-turn-checkpoint',
+      title: 'longest turn of the event loop in a checkpoint of 10,000 streams',
+      unit: 'ms',
+      max: 5,
+    },
+  ],
+  async run({ dir }) {
+    return withScratch(dir, async (folder) => {
+      const streams = await openStreams(folder, { exclusive: true, durability: 'memory', checkpointMs: 3_600_000 })
+      const longest = []
+      for (let round = 0; round <= CHECKPOINTS; round += 1) {
+        for (let at = 0; at < STREAMS; at += 1000)
+          await Promise.all(Array.from({ length: 1000 }, (_, i) => streams.stream(`session/${at + i}`).append({ at })))
+        longest.push(await longestTurn(() => streams.checkpoint()))
+      }
+      await streams.close()
+      // In the first one, V8 interprets the code, and the files are created.
+      return { 'longest-turn-checkpoint': { value: median(longest.slice(1)) } }
+    })
+  },
+}
+
+export const responsiveGroups = [busyPool, turns, checkpointTurns]

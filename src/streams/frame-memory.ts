@@ -1,6 +1,6 @@
 /** Memory that many entries share, because an ArrayBuffer for each entry would cost more than the entry. */
 
-const SLAB_BYTES = 1 << 19
+export const SLAB_BYTES: number = 1 << 19
 /** Longer entries get an ArrayBuffer each. */
 const SHARED_MAX_BYTES = SLAB_BYTES / 16
 

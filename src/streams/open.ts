@@ -41,8 +41,8 @@ export interface Internals {
    * in the files.
    */
   forClients?: boolean
-  /** Called when this process has taken the folder's lock. */
-  onLocked?: () => void
+  /** Called and awaited when this process has taken the folder's lock. */
+  onLocked?: () => void | Promise<void>
 }
 
 /** Like `openStreams` with `exclusive: true`. */
@@ -69,7 +69,7 @@ export async function openWithInternals(
     throw isCode(error, 'ERR_DURLOG_NOT_FOUND') && !resolved.create ? noStreams(files.dir) : error
   })
   try {
-    onLocked()
+    await onLocked()
     return await openOwned(files, log, resolved, internals)
   } catch (error) {
     await log.close()
@@ -134,10 +134,10 @@ function withEncoding(dir: string, options: ResolvedStreamsOptions, encoding: St
 
 /** Loads the state from the catalog, and applies the log's records after it. */
 async function load(log: Log, catalog: Catalog): Promise<{ head: CatalogHead | undefined; table: StreamTable }> {
-  const { head, streams } = await catalog.load()
+  const { head, streams, withOptions } = await catalog.load()
   const table = new StreamTable(streams)
   const pace = new Pace()
-  for (const state of streams.values()) {
+  for (const state of withOptions) {
     const turn = pace.step()
     if (turn !== undefined) await turn
     table.adopt(state)

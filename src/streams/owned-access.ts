@@ -112,7 +112,7 @@ export class OwnedAccess implements StreamsAccess {
 
   list(prefix: string, after: string, count: number): StreamState[] {
     const found: StreamState[] = []
-    for (const name of this.#context.table().streams.keys()) {
+    for (const name of this.#context.table().streams.names()) {
       if (!name.startsWith(prefix) || name <= after) continue
       if (found.length === count && name > (found[count - 1] as StreamState).name) continue
       const state = this.#context.find(name)
@@ -131,7 +131,7 @@ export class OwnedAccess implements StreamsAccess {
 
   count(prefix: string): number {
     let streams = 0
-    for (const name of this.#context.table().streams.keys()) if (name.startsWith(prefix)) streams++
+    for (const name of this.#context.table().streams.names()) if (name.startsWith(prefix)) streams++
     return streams
   }
 

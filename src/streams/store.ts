@@ -157,7 +157,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   async *list(options?: { prefix?: string | undefined }): AsyncGenerator<StreamInfo, void, undefined> {
     const prefix = resolvePrefix(options)
     const pace = new Pace()
-    for (const name of this.#sequencer.table.streams.keys()) {
+    for (const name of this.#sequencer.table.streams.names()) {
       const turn = pace.step()
       if (turn !== undefined) await turn
       this.#checkOpen()

@@ -5,13 +5,14 @@ import { defaultMeta, expires, type StreamMeta } from './meta.js'
 import { RequestTable } from './requests.js'
 import { allFiles } from './retention.js'
 import { NO_DISK, NO_FILES, type StreamDisk, StreamState } from './state.js'
+import { StreamMap } from './stream-map.js'
 import { type Place, Tail } from './tail.js'
 
 /** A change of a stream to apply. */
 type Change = Pick<Entry, 'kind' | 'stream' | 'producer' | 'writerSeq' | 'encoding' | 'meta'>
 
 export class StreamTable {
-  readonly streams: Map<string, StreamState>
+  readonly streams: StreamMap
   /** The streams that were changed or deleted since the last checkpoint began. */
   dirty: Map<string, StreamState> = new Map()
   /** The streams that the checkpoint in progress has yet to store. */
@@ -29,8 +30,8 @@ export class StreamTable {
   readonly expiring: Set<StreamState> = new Set()
   readonly #waiting = new Map<string, Set<() => void>>()
 
-  /** `streams` are those of the catalog. Call `adopt` for each before the table is used. */
-  constructor(streams: Map<string, StreamState> = new Map()) {
+  /** `streams` are those of the catalog. Call `adopt` for each with options before the table is used. */
+  constructor(streams: StreamMap = new StreamMap()) {
     this.streams = streams
   }
 

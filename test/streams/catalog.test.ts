@@ -22,7 +22,7 @@ function change(name: string, next: number): CatalogChange {
 
 const head = (position: number) => ({ log: 'uuid', encoding: 'json' as const, position, lastTimeMs: 1, voids: [7] })
 
-test('a catalog returns the newest state of every stream, and stays short over thousands of groups', async () => {
+test('a catalog returns the newest state of every stream, the oldest first, and stays short over thousands of groups', async () => {
   const dir = join(scratchDir(), 'catalog')
   const catalog = new Catalog(await openUntilDone(dir, { segmentBytes: 65_536, durability: 'memory' }))
   const expected = new Map<string, number>()
@@ -46,7 +46,9 @@ test('a catalog returns the newest state of every stream, and stays short over t
   const again = new Catalog(await openUntilDone(dir))
   const { head: found, streams } = await again.load()
   expect(found).toMatchObject(head(1199))
-  expect(new Map([...streams].map(([name, { next }]) => [name, next]))).toEqual(expected)
+  expect(new Map([...streams.names()].map((name) => [name, streams.get(name)?.next]))).toEqual(expected)
+  const created = [...streams.names()].map((name) => streams.get(name)?.created as number)
+  expect(created).toEqual(created.toSorted((a, b) => a - b))
   const some = streams.get('s1') as StreamState
   expect([some.disk.index, some.producers.get('__proto__')]).toEqual([
     Buffer.from([some.next % 256]),
@@ -61,11 +63,11 @@ test('a group without its commit is ignored, and the next group is valid', async
   await catalog.store([change('a', 1)], head(1))
   await log.append(JSON.stringify({ kind: 'begin' }))
   await log.append(JSON.stringify({ kind: 'gone', name: 'a' }))
-  expect([...(await catalog.load()).streams.keys()]).toEqual(['a'])
+  expect([...(await catalog.load()).streams.names()]).toEqual(['a'])
   await catalog.store([change('b', 2)], head(2))
   await catalog.close()
   const { streams, head: found } = await new Catalog(await openUntilDone(dir)).load()
-  expect([...streams.keys()]).toEqual(['a', 'b'])
+  expect([...streams.names()]).toEqual(['a', 'b'])
   expect(found?.position).toBe(2)
 })
 
@@ -85,6 +87,6 @@ test('a stream with the maximum number of producers, the longest ids and the gre
   await catalog.store([change('before', 1), { state, capture: state.copy(), disk }, change('after', 1)], head(1))
   await catalog.close()
   const { streams } = await new Catalog(await openUntilDone(dir)).load()
-  expect([...streams.keys()]).toEqual(['a', 'before', 'after'])
+  expect([...streams.names()]).toEqual(['a', 'before', 'after'])
   expect(streams.get('a')?.producers).toEqual(producers)
 })

@@ -1,6 +1,6 @@
 /** The address at which the owner of a folder of streams listens. */
 import { createHash, randomBytes } from 'node:crypto'
-import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { lstat, mkdir, readFile, realpath, rm, stat, unlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -55,9 +55,9 @@ export async function newAddress(dir: string): Promise<Address> {
  * Stores in the folder that this process has its lock and does not share it, so that others do not wait for it to
  * listen.
  */
-export function markExclusive(dir: string): void {
-  mkdirSync(join(dir, 'owner'), { recursive: true, mode: 0o700 })
-  writeFileSync(join(dir, 'owner', 'exclusive'), String(process.pid), { mode: 0o600 })
+export async function markExclusive(dir: string): Promise<void> {
+  await mkdir(join(dir, 'owner'), { recursive: true, mode: 0o700 })
+  await writeFile(join(dir, 'owner', 'exclusive'), String(process.pid), { mode: 0o600 })
 }
 
 /**

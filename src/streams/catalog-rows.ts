@@ -1,0 +1,92 @@
+/**
+ * The records of streams in a catalog that is being loaded. They are kept as numbers and bytes, because the garbage collector would
+ * have to move an object of each.
+ */
+import type { StoredStream } from './catalog-records.js'
+import { Pace } from './pace.js'
+import type { StreamState } from './state.js'
+import { StoredBytes, StreamMap } from './stream-map.js'
+
+/** The base of the radix sort. */
+const DIGITS = 2048
+
+export interface LoadedStreams {
+  /** In the order of their creation. `source` of forks is not set yet. */
+  streams: StreamMap
+  /** The streams that were created with options. */
+  withOptions: StreamState[]
+}
+
+export class CatalogRows {
+  readonly #firstSeq: number
+  /** For each record, by its seq: the position of the stream's creation, and its place in `#bytes`. */
+  readonly #created: Float64Array
+  readonly #places: Float64Array
+  readonly #bytes = new StoredBytes()
+  readonly #withOptions = new Set<string>()
+
+  /** The records have the seqs from `firstSeq` to `nextSeq` - 1. */
+  constructor(firstSeq: number, nextSeq: number) {
+    this.#firstSeq = firstSeq
+    this.#created = new Float64Array(nextSeq - firstSeq)
+    this.#places = new Float64Array(nextSeq - firstSeq)
+  }
+
+  /** Adds the record `seq`; `text` is the JSON of `stream`. */
+  add(seq: number, text: Buffer, { name, created, meta }: StoredStream): void {
+    const row = seq - this.#firstSeq
+    this.#created[row] = created
+    this.#places[row] = this.#bytes.add(text)
+    if (typeof meta !== 'string') this.#withOptions.add(name)
+  }
+
+  /** Returns the streams whose newest records are `live`. */
+  async streams(live: ReadonlyMap<string, number>): Promise<LoadedStreams> {
+    const pace = new Pace()
+    const names: string[] = []
+    const created = new Float64Array(live.size)
+    for (const [name, seq] of live) {
+      const turn = pace.step()
+      if (turn !== undefined) await turn
+      created[names.length] = this.#created[seq - this.#firstSeq] as number
+      names.push(name)
+    }
+    const streams = new StreamMap(this.#bytes)
+    for (const at of await ascending(created, pace)) {
+      const turn = pace.step()
+      if (turn !== undefined) await turn
+      const name = names[at] as string
+      streams.set(name, this.#places[(live.get(name) as number) - this.#firstSeq] as number)
+    }
+    const withOptions = [...this.#withOptions].map((name) => streams.get(name)).filter((state) => state !== undefined)
+    return { streams, withOptions }
+  }
+}
+
+/** Returns the indexes of `keys`, sorted by key: a radix sort that pauses for the event loop, which a call of `sort` would block. */
+async function ascending(keys: Float64Array, pace: Pace): Promise<Uint32Array> {
+  let from = new Uint32Array(keys.length)
+  let to = new Uint32Array(keys.length)
+  for (let at = 0; at < keys.length; at++) from[at] = at
+  let more = true
+  for (let unit = 1; more; unit *= DIGITS) {
+    const digitOf = (index: number): number => Math.floor((keys[index] as number) / unit) % DIGITS
+    const ends = new Uint32Array(DIGITS)
+    more = false
+    for (const index of from) {
+      const turn = pace.step()
+      if (turn !== undefined) await turn
+      ;(ends[digitOf(index)] as number)++
+      more ||= (keys[index] as number) >= unit * DIGITS
+    }
+    for (let digit = 1; digit < DIGITS; digit++) (ends[digit] as number) += ends[digit - 1] as number
+    for (let at = from.length - 1; at >= 0; at--) {
+      const turn = pace.step()
+      if (turn !== undefined) await turn
+      const index = from[at] as number
+      to[--(ends[digitOf(index)] as number)] = index
+    }
+    ;[from, to] = [to, from]
+  }
+  return from
+}
