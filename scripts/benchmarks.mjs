@@ -13,6 +13,7 @@ import { DOCUMENTS, FILE_SYSTEMS, withTables } from './published-tables.mjs'
 
 const SUITES = ['strategies', 'commit', 'append', 'wal', 'overwrite', 'prealloc', 'recovery', 'read', 'vs']
 const MAX_JSON_BYTES = 256 * 2 ** 20
+const MAX_LINE = 320
 const root = fileURLToPath(new URL('..', import.meta.url))
 const resultsPath = `${root}bench/results.json`
 
@@ -96,6 +97,20 @@ function measure() {
   }
 }
 
+/** JSON with a line for each row of a table: what fits in a line is not divided. */
+function textOf(value, indent = '') {
+  const text = JSON.stringify(value)
+  if (text.length <= MAX_LINE || value === null || typeof value !== 'object') return text
+  const inner = `${indent} `
+  const [open, close] = Array.isArray(value) ? '[]' : '{}'
+  const parts = Array.isArray(value)
+    ? value.map((each) => textOf(each, inner))
+    : Object.entries(value)
+        .filter(([, each]) => each !== undefined)
+        .map(([key, each]) => `${JSON.stringify(key)}:${textOf(each, inner)}`)
+  return `${open}\n${inner}${parts.join(`,\n${inner}`)}\n${indent}${close}`
+}
+
 function render(results) {
   for (const document of DOCUMENTS) {
     const path = `${root}${document}`
@@ -103,5 +118,5 @@ function render(results) {
   }
 }
 
-if (!options.render) writeFileSync(resultsPath, `${JSON.stringify(measure(), null, 1)}\n`)
+if (!options.render) writeFileSync(resultsPath, `${textOf(measure())}\n`)
 render(JSON.parse(readFileSync(resultsPath, 'utf8')))
