@@ -1,6 +1,7 @@
 /** Serves streams over HTTP: checks the rights of a request, then performs it. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { clearInterval, setInterval } from 'node:timers'
 import type { DurlogError } from '../errors.js'
 import { accessOf, type StreamsAccess } from '../streams/access.js'
 import type { Streams } from '../streams/types.js'
@@ -52,6 +53,8 @@ const FINAL_CODES: readonly string[] = [
  * that of an answer.
  */
 const READS = 8
+/** The time for which clients may send requests and read answers after `close`. */
+export const CLOSE_MS = 4000
 
 interface Operation {
   right: keyof Rights
@@ -99,9 +102,10 @@ class Server {
   readonly #listsOrigins: boolean
   /** The last append failed because of the device. */
   #hasFailed = false
-  /** The number of requests that have not been answered. */
-  #active = 0
+  /** The requests that have not been answered. */
+  readonly #active = new Set<Exchange>()
   #onIdle: (() => void) | undefined
+  #closing: Promise<void> | undefined
 
   constructor(access: StreamsAccess, given: HandlerOptions | undefined) {
     const options = resolveHandlerOptions(given)
@@ -122,7 +126,7 @@ class Server {
     const startMs = performance.now()
     const requestId = options.onRequest === undefined ? undefined : requestIdOf(exchange)
     const service = this.#serviceFor(exchange, requestId)
-    this.#active++
+    this.#active.add(exchange)
     exchange.onEnd(() => this.#ended(exchange, startMs, requestId))
     const fail = (error: unknown): void => this.#fail(service, exchange, error)
     try {
@@ -136,10 +140,10 @@ class Server {
     const { method, target, status, dropped } = exchange
     this.limits.buffered.release(exchange)
     const durationMs = performance.now() - startMs
-    this.#active--
+    this.#active.delete(exchange)
     this.metrics.count(method, status, durationMs, dropped)
     if (this.#hasFailed && status < 300 && WRITES.includes(method)) this.#hasFailed = false
-    if (this.#active === 0) this.#onIdle?.()
+    if (this.#active.size === 0) this.#onIdle?.()
     if (requestId !== undefined)
       this.#service.options.onRequest?.({ method, target, status, durationMs, requestId, dropped })
   }
@@ -154,12 +158,27 @@ class Server {
   }
 
   /** Ends live reads. Settles when every request has been answered. */
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
     this.#service.live.close()
-    if (this.#active === 0) return
+    if (this.#active.size === 0) return
+    const timer = setInterval(() => this.#dropSlow(), Math.min(this.limits.slowReaderMs, CLOSE_MS))
     await new Promise<void>((resolve) => {
       this.#onIdle = resolve
     })
+    clearInterval(timer)
+  }
+
+  /** Drops the clients that have not sent their request, or not read their answer. */
+  #dropSlow(): void {
+    for (const exchange of [...this.#active]) {
+      const { slowness } = exchange
+      if (slowness !== undefined) exchange.drop(slowness)
+    }
   }
 
   /** Returns the service with the headers that depend on the request. Without such headers, all requests share one. */

@@ -46,6 +46,7 @@ export class NodeExchange implements Exchange, Sink {
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
   readonly #limits: ClientLimits
+  #readsBody = false
 
   constructor(request: IncomingMessage, response: ServerResponse, limits: ClientLimits) {
     this.#limits = limits
@@ -57,6 +58,11 @@ export class NodeExchange implements Exchange, Sink {
 
   get status(): number {
     return this.#response.headersSent ? this.#response.statusCode : 0
+  }
+
+  get slowness(): DropReason | undefined {
+    if (this.#response.headersSent) return 'slow-reader'
+    return this.#readsBody ? 'slow-writer' : undefined
   }
 
   get origin(): string {
@@ -85,14 +91,17 @@ export class NodeExchange implements Exchange, Sink {
     const parts: Buffer[] = []
     let bytes = 0
     let isRefused = false
+    this.#readsBody = true
     const refuse = (refusal: Refusal): void => {
       isRefused = true
+      this.#readsBody = false
       parts.length = 0
       buffered.release(this)
       fail(refusal)
     }
     const finish = (): void => {
       if (isRefused) return
+      this.#readsBody = false
       if (parts.length > 1) buffered.keep(this)
       take(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts))
     }
@@ -149,9 +158,11 @@ export class NodeExchange implements Exchange, Sink {
     const request = this.#request
     let bytes = 0
     let isDone = false
+    this.#readsBody = true
     const finish = (ended: boolean): void => {
       if (isDone) return
       isDone = true
+      this.#readsBody = false
       clearTimeout(timer)
       done(ended)
     }

@@ -6,7 +6,7 @@ import { clearTimeout, setTimeout } from 'node:timers'
 import { invalidArgument } from '../errors.js'
 import { accessOf, type StreamsAccess } from '../streams/access.js'
 import type { Streams } from '../streams/types.js'
-import { handlerOf } from './handler.js'
+import { CLOSE_MS, handlerOf } from './handler.js'
 import { operationsOf } from './operations.js'
 import { resolveServerOptions } from './options.js'
 import { checkTls } from './tls.js'
@@ -20,8 +20,6 @@ const HEADERS_MS = 10_000
 const REQUEST_MS = 30_000
 const HEADER_BYTES = 16_384
 const CHECK_MS = 1000
-/** The time for which requests may continue after `close`. */
-const CLOSE_MS = 4000
 
 /**
  * Starts a server. Settles when it listens. Rejects with ERR_DURLOG_INVALID_ARGUMENT, or with the error of `listen`.

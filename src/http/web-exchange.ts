@@ -23,6 +23,7 @@ export class WebExchange implements Exchange, Sink {
   #respond: (response: Response) => void = () => {}
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined
   #hasEnded = false
+  #readsBody = false
   #onEnd: (() => void)[] = []
   #onDrain: (() => void) | undefined
 
@@ -37,6 +38,11 @@ export class WebExchange implements Exchange, Sink {
       this.#respond = resolve
     })
     request.signal?.addEventListener('abort', () => this.#ended(), { once: true })
+  }
+
+  get slowness(): DropReason | undefined {
+    if (this.status !== 0) return 'slow-reader'
+    return this.#readsBody ? 'slow-writer' : undefined
   }
 
   header(name: string): string | undefined {
@@ -57,6 +63,7 @@ export class WebExchange implements Exchange, Sink {
     if (body === null) return EMPTY
     const parts: Uint8Array[] = []
     let bytes = 0
+    this.#readsBody = true
     for await (const part of body as unknown as AsyncIterable<Uint8Array>) {
       if (this.#hasEnded) throw new Refusal(408, 'gone', 'the client has disconnected, or sends too slowly')
       bytes += part.length
@@ -66,6 +73,7 @@ export class WebExchange implements Exchange, Sink {
         throw busy('other requests use all memory for bodies: repeat the request later')
       parts.push(part)
     }
+    this.#readsBody = false
     buffered.keep(this)
     return Buffer.concat(parts)
   }

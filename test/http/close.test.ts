@@ -1,0 +1,54 @@
+/** The end of a handler while clients have not sent their requests. */
+import { connect } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { streamsHandler } from '../../src/http/index.js'
+import { serveStreams } from '../fixtures/http.js'
+import { scratchStreams, values } from '../fixtures/streams.js'
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+test('close drops a client that sends no body, and answers the other requests', async () => {
+  let begun: () => void = () => {}
+  const hasBegun = new Promise<void>((resolve) => {
+    begun = resolve
+  })
+  let allow: () => void = () => {}
+  const isAllowed = new Promise<void>((resolve) => {
+    allow = resolve
+  })
+  const authorize = async ({ header }: { header(name: string): string | undefined }) => {
+    if (header('authorization') === 'waits') {
+      begun()
+      await isAllowed
+    }
+    return { write: true }
+  }
+  const served = await serveStreams({ slowReaderMs: 1, authorize })
+  onTestFinished(() => served.stop())
+  const { url, streams, server, handler } = served
+  await streams.stream('s').append(1)
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  const isDropped = new Promise((resolve) => socket.resume().on('close', resolve))
+  const hasArrived = new Promise((resolve) => server.once('request', resolve))
+  socket.write('POST /s HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1\r\n\r\n')
+  await hasArrived
+  const other = fetch(`${url}/s`, { method: 'POST', headers: { ...JSON_TYPE, authorization: 'waits' }, body: '2' })
+  await hasBegun
+  const closed = handler.close()
+  await isDropped
+  allow()
+  expect((await other).status).toBe(204)
+  await closed
+  expect(await handler.metrics()).toContain('durlog_http_dropped_total{reason="slow-writer"} 1')
+  expect(await values(streams.stream('s').read())).toEqual([1, 2])
+})
+
+test('close refuses a fetch request whose body does not end', async () => {
+  const { streams } = await scratchStreams({ exclusive: true })
+  const handler = streamsHandler(streams, { slowReaderMs: 1 })
+  await streams.stream('s').append(1)
+  const options = { method: 'POST', headers: JSON_TYPE, body: new ReadableStream({}), duplex: 'half' } as RequestInit
+  const answer = handler.fetch(new Request('http://x/s', options))
+  await Promise.all([handler.close(), handler.close()])
+  expect((await answer).status).toBe(408)
+})
