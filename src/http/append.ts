@@ -91,15 +91,16 @@ function pushProducer(headers: HeaderList, { epoch }: Producer, seq: number): vo
 }
 
 /**
- * Returns the records of a body; none if it is empty. If the stream is closed and the content type is wrong, the answer
- * reports that it is closed, so that the client learns of it.
+ * Returns the records of a body; none if the body is empty and the request closes the stream. Otherwise throws a
+ * Refusal. If the stream is closed and the content type is wrong, it reports that the stream is closed, so that the
+ * client learns of that.
  */
 function valuesIn(state: StreamView, { closes, contentType }: Conditions, body: Buffer): (Buffer | string)[] {
   if (body.length === 0) {
     if (closes) return []
     throw badRequest('the body is empty: send data, or Stream-Closed: true')
   }
-  if (contentType === undefined) throw badRequest('Content-Type is missing')
+  if (contentType === undefined) throw badRequest('Content-Type is missing: send the content type of the stream')
   const expected = contentTypeOf(state.meta)
   if (contentType !== expected && mediaType(contentType) !== mediaType(expected)) {
     if (state.ended) throw closedStream(state.visible)

@@ -49,8 +49,8 @@ const FINAL_CODES: readonly string[] = [
 ]
 
 /**
- * The number of chunks that are read at the same time for single clients. Each takes file descriptors, and memory up to
- * that of an answer.
+ * The number of chunks that are read at the same time for requests and for subscribers that catch up. Each takes file
+ * descriptors, and memory up to that of an answer.
  */
 const READS = 8
 /** The time for which clients may send requests and read answers after `close`. */

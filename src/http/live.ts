@@ -34,7 +34,7 @@ export class Live {
 
   /** Admits a live request. Throws if there are too many. Returns a function to call when the request ends. */
   admit(): () => void {
-    if (this.isClosing) throw busy('the server is shutting down')
+    if (this.isClosing) throw busy('the server is shutting down: repeat the request later')
     if (this.open >= this.#options.maxLive) throw busy('too many live reads are open: repeat the request later', 5)
     this.open++
     return () => {

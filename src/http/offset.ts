@@ -1,6 +1,7 @@
 /**
- * Offsets and cursors of the protocol. An offset is 16 zeros, because the conformance suite writes the first offset of
- * a stream so, `_`, and the seq of the next record in 16 digits. So offsets sort as text in the order of their seqs.
+ * Offsets and cursors of the protocol. An offset is `0000000000000000_` and the seq of the next record in 16 digits, so
+ * offsets sort as text in the order of their seqs. The zeros before `_` have no meaning: the conformance suite writes
+ * the first offset of a stream in this form.
  */
 const DIGITS = 16
 const RESERVED = `${'0'.repeat(DIGITS)}_`

@@ -41,7 +41,8 @@ async function askRights(
 
 /** Throws a Refusal with status 403. The answer does not depend on whether the stream exists. */
 export function need(right: unknown): void {
-  if (right !== true) throw new Refusal(403, 'forbidden', 'the credentials do not grant this request')
+  if (right !== true)
+    throw new Refusal(403, 'forbidden', 'the credentials do not allow this request, or the server is read-only')
 }
 
 function scopeOf({ tenant }: Rights): string {

@@ -12,7 +12,7 @@ export interface Service {
   access: StreamsAccess
   options: ResolvedHandlerOptions
   live: Live
-  /** Limits the reads of chunks for single clients. */
+  /** Limits the concurrent reads of chunks for requests and for subscribers that catch up. */
   reads: Turns
   limits: ClientLimits
   /** The headers of every answer to the request. */

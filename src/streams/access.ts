@@ -49,9 +49,8 @@ export interface Group {
 export interface Records<V> {
   /**
    * Resolves to at least one visible record of `stream` from seq `from` on, or to none if no such record is visible.
-   * `maxBytes` limits the bytes of the records, except that the first is always included; it says that the caller will
-   * not continue after them. Rejects with ERR_DURLOG_OUT_OF_RANGE if the record `from` is not kept any more, and with
-   * ERR_DURLOG_NOT_FOUND if the stream was deleted.
+   * With `maxBytes` it stops after about this many bytes and reads nothing ahead. Rejects with ERR_DURLOG_OUT_OF_RANGE
+   * if the record `from` is not kept any more, and with ERR_DURLOG_NOT_FOUND if the stream was deleted.
    */
   next(stream: StreamView, from: number, maxBytes?: number): Promise<StreamRecord<V>[]>
   close(): Promise<void>

@@ -185,7 +185,8 @@ interface Framed extends Place {
 }
 
 /**
- * The time of an entry, at most `nowMs`: no later entry may have an earlier time, so a time in the future would last.
+ * The time of an entry, at most `nowMs`. A time in the future would become the time of later entries too, because
+ * `nowMs` is at least the latest time of all entries.
  */
 function timeOf({ timestamp }: Item, nowMs: number): number {
   return timestamp === undefined ? nowMs : Math.min(timestamp, nowMs)

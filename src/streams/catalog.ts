@@ -63,7 +63,7 @@ export class Catalog {
           seqs.push(record.kind === 'stream' ? seq : undefined)
           continue
         }
-        // If a group without a commit came before, a crash ended its checkpoint.
+        // If a group without a commit came before, its checkpoint did not end.
         if (record.kind === 'commit') {
           if (record.version > FORMAT_VERSION)
             throw new DurlogError(

@@ -54,8 +54,8 @@ type Find = (name: string) => StreamState | undefined
 
 /**
  * Decides one change by the state `view`, which is undefined if the stream does not exist. Throws the refusal, a
- * DurlogError with one of the codes ERR_DURLOG_… SEQ_CONFLICT, STREAM_ENDED, STREAM_EXISTS, STREAM_DELETED,
- * PRODUCER_FENCED, PRODUCER_GAP, NOT_FOUND, INVALID_ARGUMENT and OUT_OF_RANGE.
+ * DurlogError with one of these codes after ERR_DURLOG_: SEQ_CONFLICT, STREAM_ENDED, STREAM_EXISTS, STREAM_DELETED,
+ * PRODUCER_FENCED, PRODUCER_GAP, NOT_FOUND, INVALID_ARGUMENT, OUT_OF_RANGE.
  */
 export function decide(wanted: Wanted, view: View | undefined, find: Find): Verdict {
   const { stream, producer, expectedSeq, kind, encoding } = wanted
@@ -77,7 +77,9 @@ export function decide(wanted: Wanted, view: View | undefined, find: Find): Verd
   if (expectedSeq !== undefined && expectedSeq !== next) throw conflict(wanted, next)
   if (kind === EntryKind.append && view !== undefined) {
     if (view.meta.encoding !== encoding)
-      throw invalidArgument(`the stream "${stream}" has the encoding ${view.meta.encoding}, not ${encoding}`)
+      throw invalidArgument(
+        `the stream "${stream}" has the encoding ${view.meta.encoding}; got a value with the encoding ${encoding}`,
+      )
     checkWriterSeq(wanted, view.writerSeq)
   }
   return { outcome: 'stored', seq: next }
@@ -181,7 +183,7 @@ export function advance(stream: StreamCapture, { id, epoch, seq }: Producer): vo
   producers.set(id, { epoch, seq, recent })
 }
 
-/** Whether the append is already stored. Throws if the producer's epoch is over, or if it skips a seq. */
+/** Whether the append is already stored. Throws if the producer has a higher epoch, or if the append skips a seq. */
 function checkProducer(
   stream: string,
   { id, epoch, seq }: Producer,
@@ -199,7 +201,7 @@ function checkProducer(
   if (view?.ended === true) throw endedStream(stream, view.next)
   throw new DurlogError(
     'ERR_DURLOG_PRODUCER_GAP',
-    `producer "${id}" of the stream "${stream}" must continue with seq ${next} in epoch ${epoch}; got ${seq}`,
+    `producer "${id}" of the stream "${stream}" must continue with seq ${next} in epoch ${epoch}; got ${seq}: repeat the missing appends first`,
     { nextSeq: next, ...(known !== undefined && { epoch: known.epoch }) },
   )
 }

@@ -18,8 +18,8 @@ const PARTS = 8
  */
 const MIN_FILE_RECORDS = 16
 /**
- * Each time a stream has this many files more, new files are twice as large. A stream can get so many because its files
- * are not dropped while it has forks.
+ * New files become twice as large each time the stream has this many files more. A stream gets so many only while it
+ * has forks, because its files are not dropped then.
  */
 const FILES_OF_A_SIZE = 1024
 

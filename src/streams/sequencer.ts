@@ -24,7 +24,7 @@ export interface SequencerContext {
   reload(): Promise<StreamTable>
   /** Begins a checkpoint if one is due. */
   onAppended(): void
-  /** The error of the last checkpoint; undefined if it succeeded. After an error, no room in memory can be expected. */
+  /** The error of the last checkpoint; undefined if it succeeded. Appends that wait for room in memory fail with it. */
   checkpointError(): DurlogError | undefined
 }
 

@@ -107,7 +107,7 @@ export class StreamState {
    * checkpoint comes to this stream. Undefined if no checkpoint has to store the stream.
    */
   capture: StreamCapture | undefined
-  /** Computed once a checkpoint stores the stream; other streams do not need it. */
+  /** The file name without a seq, which is kept from the first checkpoint on that adds records to the stream. */
   #fileName: string | undefined
 
   constructor(

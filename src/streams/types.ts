@@ -190,7 +190,7 @@ export interface Streams<V> extends EventEmitter<StreamsEvents>, AsyncDisposable
   /** Removes a cursor that no process has open. */
   removeCursor(name: string): Promise<void>
   /**
-   * Makes a checkpoint. Settles when every record that was appended before the call is in its stream's file, on the
+   * Makes a checkpoint. Settles when every record whose append settled before the call is in its stream's file, on the
    * device.
    */
   checkpoint(): Promise<void>

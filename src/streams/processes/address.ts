@@ -69,7 +69,7 @@ export async function isExclusive(dir: string, pid: number | undefined): Promise
   return marked !== '' && Number(marked) === pid
 }
 
-/** What distinguishes a folder from its copies, which may have its socket, as a hard link. */
+/** Identifies the folder itself. A copy of the folder has another id, even if it contains the socket as a hard link. */
 export async function folderIdOf(dir: string): Promise<string> {
   const { dev, ino } = await stat(dir, { bigint: true })
   return `${dev}:${ino}`

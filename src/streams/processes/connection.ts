@@ -55,8 +55,8 @@ export class Connection {
   }
 
   /**
-   * Sends `hello` and waits for the answer. Later frames go to `handler`. Resolves to an ERR_DURLOG_LOCKED if the owner of
-   * another folder answers, and to undefined if the connection is lost first. Rejects if the owner refuses.
+   * Sends `hello` and waits for the answer. Later frames go to `handler`. Resolves to undefined if the connection is
+   * lost first, and to an ERR_DURLOG_LOCKED if the owner of another folder answers. Rejects if the owner refuses.
    */
   greet(hello: Omit<Hello, 'folder'>, handler: ConnectionHandler): Promise<Welcome | DurlogError | undefined> {
     const reader = new FrameReader()

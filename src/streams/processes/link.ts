@@ -28,7 +28,7 @@ import { RemoteRead } from './remote-read.js'
 const REPEAT_WITHIN_MS = 30_000
 const CONFIRM_MS = 100
 const RETRY_MS = 5
-/** An attempt to take the lock costs more than a look for a listening owner. */
+/** Attempts to connect for each attempt to take the lock, which costs more. */
 const DIALS_PER_ATTEMPT = 8
 
 export interface LinkContext {
@@ -49,7 +49,7 @@ export class Link {
   readonly #reads = new Map<number, RemoteRead>()
   #connection: Connection | undefined
   #connecting = false
-  /** Has not been welcomed yet. */
+  /** The connection that waits for the owner's welcome. */
   #greeting: Connection | undefined
   #nextNumber = 0
   #nextId = 1

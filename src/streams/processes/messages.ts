@@ -15,7 +15,7 @@ export const PROTOCOL_VERSION = 3
 export interface Hello {
   protocol: string
   version: number
-  /** The folder that the client has opened, as `folderIdOf` returns it. */
+  /** The id of the folder that the client has opened, see `folderIdOf`. */
   folder: string
   /** The client's id: 16 hex digits. */
   client: string

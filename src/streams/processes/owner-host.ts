@@ -58,8 +58,8 @@ export class OwnerHost {
   }
 
   /**
-   * Tries to become the owner. Returns false while another owner may still begin to listen, and throws afterwards. `other` is the
-   * answer of the owner of another folder: if that owner has the lock, it will not listen here.
+   * Tries to become the owner. Returns false while another owner may still begin to listen, and throws afterwards.
+   * `other` is the answer of the owner of another folder: if that owner has the lock, it will not listen here.
    */
   async becomeOwner(startMs: number, waitMs: number, other: DurlogError | undefined): Promise<boolean> {
     try {

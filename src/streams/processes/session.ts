@@ -34,7 +34,7 @@ export interface OwnerContext {
   /** Settles when the folder is open. */
   store: Promise<StreamStore<EncodedValue>>
   durability: Durability
-  /** As `folderIdOf` returns it. */
+  /** The id of the owner's folder, see `folderIdOf`. */
   folder: string
   /** The client has sent its id. */
   onClient(session: Session): void
