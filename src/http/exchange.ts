@@ -36,7 +36,7 @@ export interface Exchange extends Held {
   readonly status: number
   /** The reason if the client was dropped. */
   readonly dropped: DropReason | undefined
-  /** How the client would be too slow, if it must send or read the rest now. Otherwise the server works on the answer. */
+  /** The reason to drop the client if it must not take longer; undefined while the server works on the answer. */
   readonly slowness: DropReason | undefined
   /** Returns a header of the request. `name` must be in lower case. */
   header(name: string): string | undefined

@@ -173,7 +173,7 @@ class Server {
     clearInterval(timer)
   }
 
-  /** Drops the clients that have not sent their request, or not read their answer. */
+  /** Drops the clients that have not sent their whole request, or not read their whole answer. */
   #dropSlow(): void {
     for (const exchange of [...this.#active]) {
       const { slowness } = exchange

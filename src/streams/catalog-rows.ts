@@ -1,6 +1,6 @@
 /**
- * The records of streams in a catalog that is being loaded. They are kept as numbers and bytes, because the garbage collector would
- * have to move an object of each.
+ * The records of streams in a catalog that is being loaded. They are kept as numbers and bytes, because the garbage
+ * collector would have to move objects.
  */
 import type { StoredStream } from './catalog-records.js'
 import { Pace } from './pace.js'
@@ -11,7 +11,7 @@ import { StoredBytes, StreamMap } from './stream-map.js'
 const DIGITS = 2048
 
 export interface LoadedStreams {
-  /** In the order of their creation. `source` of forks is not set yet. */
+  /** The streams in the order of their creation. `source` of forks is not set yet. */
   streams: StreamMap
   /** The streams that were created with options. */
   withOptions: StreamState[]
@@ -19,7 +19,9 @@ export interface LoadedStreams {
 
 export class CatalogRows {
   readonly #firstSeq: number
-  /** For each record, by its seq: the position of the stream's creation, and its place in `#bytes`. */
+  /**
+   * For each record, by its seq: the position at which its stream was created, and the place of its JSON in `#bytes`.
+   */
   readonly #created: Float64Array
   readonly #places: Float64Array
   readonly #bytes = new StoredBytes()
@@ -32,7 +34,7 @@ export class CatalogRows {
     this.#places = new Float64Array(nextSeq - firstSeq)
   }
 
-  /** Adds the record `seq`; `text` is the JSON of `stream`. */
+  /** Adds the record `seq`, whose JSON is `text` and whose content is `stream`. */
   add(seq: number, text: Buffer, { name, created, meta }: StoredStream): void {
     const row = seq - this.#firstSeq
     this.#created[row] = created
@@ -63,7 +65,10 @@ export class CatalogRows {
   }
 }
 
-/** Returns the indexes of `keys`, sorted by key: a radix sort that pauses for the event loop, which a call of `sort` would block. */
+/**
+ * Returns the indexes of `keys` in the order of the keys. A radix sort that pauses for the event loop; a call of `sort`
+ * would block it.
+ */
 async function ascending(keys: Float64Array, pace: Pace): Promise<Uint32Array> {
   let from = new Uint32Array(keys.length)
   let to = new Uint32Array(keys.length)

@@ -30,7 +30,10 @@ export interface CatalogState extends LoadedStreams {
 
 export class Catalog {
   readonly #log: Log
-  /** The live entries, which are the newest ones of their streams in complete groups: the seq of each, by the stream's name. */
+  /**
+   * The seqs of the live entries, by the name of the stream. An entry is live if it is the newest one of its stream in
+   * a complete group.
+   */
   readonly #live = new Map<string, number>()
   /** No record before this seq is live. */
   #liveFrom = 0
@@ -49,7 +52,7 @@ export class Catalog {
     const rows = new CatalogRows(log.firstSeq, log.nextSeq)
     const pace = new Pace()
     let head: CatalogHead | undefined
-    /** The entries of the group: the seq is undefined if the stream was deleted. */
+    /** The entries of the current group. The seq is undefined if the stream was deleted. */
     let names: string[] = []
     let seqs: (number | undefined)[] = []
     for await (const batch of log.read().batches(BATCH_RECORDS)) {
@@ -145,8 +148,8 @@ export class Catalog {
   }
 
   /**
-   * Takes over the entries of a complete group: of each name the seq, undefined if the stream was deleted. It pauses for the event
-   * loop, because a group can contain all streams.
+   * Notes the entries of a complete group: the name and the seq of each, which is undefined if the stream was deleted.
+   * Pauses for the event loop, because a group can contain all streams.
    */
   async #noteAll(names: Iterable<string>, seqs: Iterable<number | undefined>): Promise<void> {
     const pace = new Pace()

@@ -1,7 +1,7 @@
 /** Divides a loop over many streams into turns of the event loop of about TURN_MS each. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** A turn can take longer: up to 5 ms more for the garbage collector. */
+/** The length of a turn. With the garbage collector it can be up to 5 ms longer. */
 const TURN_MS = 1
 /** The number of steps between two calls of the clock. */
 const STEPS_PER_LOOK = 32

@@ -1,6 +1,7 @@
 /**
- * The streams of a folder by name, in the order of their creation. A stream that was not used since the folder was opened is kept as
- * the JSON of the catalog, and becomes an object when it is used. Objects need more memory and more time of the garbage collector.
+ * The streams of a folder by name, in the order of their creation. A stream that was not used since the folder was
+ * opened is kept as its JSON from the catalog, and becomes an object at its first use. Objects need more memory and
+ * more time of the garbage collector.
  */
 import { loadedStream, type StoredStream } from './catalog-records.js'
 import { FrameMemory, SLAB_BYTES } from './frame-memory.js'
@@ -42,12 +43,12 @@ export class StreamMap {
   }
 }
 
-/** JSON texts in few large blocks of memory. */
+/** JSON texts in a few large blocks of memory. */
 export class StoredBytes {
   readonly #memory = new FrameMemory()
   readonly #slabs: Buffer[] = []
 
-  /** Returns the place of the text. */
+  /** Adds a text and returns its place. */
   add(text: Buffer): number {
     const memory = this.#memory
     const bytes = memory.reserve(text.length + 1)

@@ -1,4 +1,4 @@
-/** The end of a handler while clients have not sent their requests. */
+/** Closes a handler while clients have not sent their whole requests. */
 import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { streamsHandler } from '../../src/http/index.js'
