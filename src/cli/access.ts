@@ -1,4 +1,4 @@
-/** Who may use a server, and its certificate: the files that `durlog serve` reads when it starts, and again at SIGHUP. */
+/** The token file and the certificate of `durlog serve`, which are read when it starts, and again at SIGHUP. */
 import { readFileSync } from 'node:fs'
 import { DurlogError } from '../errors.js'
 import type { HttpRequest, Rights, ServerOptions, StreamsServer, TlsOptions } from '../http/index.js'
@@ -19,12 +19,12 @@ interface Contents {
 }
 
 export class Access {
-  /** Of the server that uses these files. */
+  /** The options for the server that uses these files. */
   readonly options: Pick<ServerOptions, 'authorize' | 'tls'>
   readonly #flags: AccessFlags
   #rightsOf: Contents['rightsOf']
 
-  /** Throws an InputError, or the error of reading a file. */
+  /** Throws an InputError for invalid content, or the error of reading a file. */
   constructor(flags: AccessFlags) {
     const { rightsOf, tls } = read(flags)
     this.#flags = flags
@@ -32,12 +32,12 @@ export class Access {
     this.options = { tls, authorize: rightsOf && ((request) => this.#rightsOf?.(request)) }
   }
 
-  /** Whether there is a file to read again. */
+  /** Whether the server uses any of these files. */
   get hasFiles(): boolean {
     return this.#rightsOf !== undefined || this.options.tls !== undefined
   }
 
-  /** Uses the new contents of all files for new requests and connections, or throws and uses none of them. */
+  /** Reads all files again and uses them for new requests and connections. If it throws, the old contents stay in use. */
   reload(server: StreamsServer): void {
     const { rightsOf, tls } = read(this.#flags)
     if (tls !== undefined) server.setTls(tls)
@@ -47,7 +47,7 @@ export class Access {
 
 function read({ tokenFile, tlsCert, tlsKey }: AccessFlags): Contents {
   if ((tlsCert === undefined) !== (tlsKey === undefined))
-    throw new InputError('--tls-cert and --tls-key belong together', ExitCode.usage)
+    throw new InputError('--tls-cert and --tls-key must be used together', ExitCode.usage)
   return {
     rightsOf: tokenFile === undefined ? undefined : readTokens(tokenFile),
     tls: tlsCert === undefined ? undefined : readTls(tlsCert, tlsKey as string),

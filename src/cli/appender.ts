@@ -8,28 +8,29 @@ import { type Input, isBlank, type Splitter } from './input.js'
 
 const MAX_PENDING_BYTES = 8 * 1024 * 1024
 
-/** A record to append; without a `timestamp` it gets the clock's. */
+/** A record to append. Without a `timestamp` it gets the clock's time. */
 export interface Piece {
   data: Buffer
   timestamp?: number
 }
 
-/** The stored records. */
+/** The result of appending an input. */
 export interface AppendSummary {
-  /** -1 without any record. */
+  /** The seqs of the first and the last stored record; -1 if none was stored. */
   first: number
   last: number
+  /** The number of stored records, and their bytes. */
   records: number
   bytes: number
-  /** Records after those whose append failed: they may be stored or not. */
+  /** The number of further records that may or may not be stored, because their append failed with an unknown outcome. */
   uncertain: number
   blankLines: number
 }
 
-/** Appends lists of records: one list is on its way to the device while the next one is gathered. */
+/** Appends records in lists. While one list is written to the device, the next one is collected. */
 export class Appender {
   readonly summary: AppendSummary = { first: -1, last: -1, records: 0, bytes: 0, uncertain: 0, blankLines: 0 }
-  /** Called when an append has failed. */
+  /** Called after an append has failed. */
   onFailure: (error: Error) => void = () => {}
   readonly #log: OrderedLog
   readonly #durability: Durability
@@ -43,7 +44,7 @@ export class Appender {
     this.#durability = durability
   }
 
-  /** Appends `records`; waits while too many bytes are pending. Throws the error of an earlier record. */
+  /** Appends `records`. Waits while too many bytes are pending. Throws if the append of an earlier record has failed. */
   async add(records: readonly Piece[]): Promise<void> {
     for (const record of records) {
       this.#gathered.push(record)
@@ -54,7 +55,7 @@ export class Appender {
     this.#check()
   }
 
-  /** Waits until all of them have reached their level. Throws the first error. */
+  /** Waits until all records have reached their level. Throws the first error. */
   async finish(): Promise<void> {
     while (this.#flight !== undefined) await this.#flight
     this.#check()
@@ -94,17 +95,16 @@ export class Appender {
   }
 }
 
-/** How pieces of an input become records. */
+/** The conversion of the pieces of an input to records. */
 export interface Conversion {
-  /** Throws InputError. `place` names the piece in its message. */
+  /** Throws InputError if the piece is invalid. `place` names the piece in the message. */
   toRecord(piece: Buffer, place: string): Piece
-  /** Blank lines are left out. Called for the first one. */
+  /** Called for the first blank line. Blank lines are skipped. */
   onBlank(place: string): void
 }
 
 /**
- * Appends every record of `input`. If the input has an error, the records before it are appended, and the error is
- * thrown.
+ * Appends every record of `input`. If the input contains an error, appends the records before it, then throws the error.
  */
 export async function appendInput(
   appender: Appender,
@@ -133,7 +133,7 @@ export async function appendInput(
     await appender.finish()
     throw problem
   }
-  // Otherwise the failure would be reported at the next input only.
+  // Ends the input at once. Otherwise the failure would be reported only when the next chunk arrives.
   appender.onFailure = (error) => input.chunks.destroy(error)
   const stop = onInterrupt(() => input.chunks.destroy(new InterruptedError()))
   let readBytes = 0

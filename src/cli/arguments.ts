@@ -1,37 +1,37 @@
-/** Sizes, durations and times on the command line. */
+/** Parsers for sizes, durations and times on the command line. */
 import { type Command, InvalidArgumentError } from 'commander'
 import { parseBytes, parseMillis } from '../options/amounts.js'
 
-/** A number of bytes, maybe with a unit of 1024: 65536, 64K, 64KiB. */
+/** Parses a number of bytes, with or without a unit of 1024: 65536, 64K, 64KiB. */
 export function toBytes(text: string): number {
   const bytes = /^\d+$/.test(text) ? Number(text) : parseBytes(text)
   if (bytes !== undefined && Number.isSafeInteger(bytes)) return bytes
   throw new InvalidArgumentError('It must be a number of bytes, such as 65536, 64K or 64MiB.')
 }
 
-/** The longest that a timer of Node can wait. */
+/** The longest time that a timer of Node can wait. */
 const MAX_WAIT_MS = 2 ** 31 - 1
 
-/** How long to wait: milliseconds, or with a unit. */
+/** Parses a time to wait, in milliseconds or with a unit, and returns milliseconds. */
 export function toWaitMs(text: string): number {
   const ms = /^\d+$/.test(text) ? Number(text) : parseMillis(text)
   if (ms !== undefined && Number.isInteger(ms) && ms <= MAX_WAIT_MS) return ms
   throw new InvalidArgumentError(`It must be milliseconds, or a time such as 90s, 15m or 2h, up to ${MAX_WAIT_MS} ms.`)
 }
 
-/** A date, maybe with a time and a zone; without a zone it is local time. */
+/** A date, optionally with a time and a zone. Without a zone it is local time. */
 const ISO_TIME = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)\s?(Z|[+-]\d\d:?\d\d)?)?$/i
 
-/** ISO 8601 in milliseconds since 1970; NaN for any other text, and for days that no month has. */
+/** Parses ISO 8601 and returns milliseconds since 1970. NaN for any other text, and for days that do not exist. */
 export function parseIsoTime(text: string): number {
   const [, day, time = '00:00', zone = ''] = ISO_TIME.exec(text) ?? []
   if (day === undefined || Number.isNaN(Date.parse(day))) return Number.NaN
-  // JavaScript makes the 30th of February the 2nd of March.
+  // Date.parse converts a day that does not exist to a later one, such as February 30 to March 2.
   if (new Date(`${day}T00:00Z`).toISOString().slice(0, 10) !== day) return Number.NaN
   return Date.parse(`${day}T${time}${zone.toUpperCase().replace(/(\d\d)(\d\d)$/, '$1:$2')}`)
 }
 
-/** A moment: ISO 8601, milliseconds since 1970, or how long ago (90s, 15m, 2h, 7d). Milliseconds since 1970. */
+/** Parses a time (ISO 8601, milliseconds since 1970, or a time ago such as 90s, 15m, 2h, 7d) and returns milliseconds since 1970. */
 export function toTimeMs(text: string): number {
   const agoMs = parseMillis(text)
   const ms = agoMs !== undefined ? Date.now() - agoMs : /^\d{9,}$/.test(text) ? Number(text) : parseIsoTime(text)
@@ -41,10 +41,10 @@ export function toTimeMs(text: string): number {
   )
 }
 
-/** A length of time, such as 90s, 15m, 2h or 7d, in milliseconds. */
+/** Parses a duration such as 90s, 15m, 2h or 7d, and returns milliseconds. */
 export function toAgeMs(text: string): number {
   const ms = parseMillis(text)
-  if (ms === undefined) throw new InvalidArgumentError('It must be a length of time: 90s, 15m, 2h, 7d.')
+  if (ms === undefined) throw new InvalidArgumentError('It must be a duration, such as 90s, 15m, 2h or 7d.')
   return ms
 }
 
@@ -53,7 +53,7 @@ export interface TimeFlags {
   until?: number
 }
 
-/** The options that bound by time what is read; `verb` says what for. */
+/** Adds the options --since and --until. `verb` begins their descriptions. */
 export function addTimes(command: Command, verb = 'print records'): Command {
   return command
     .option(

@@ -1,4 +1,4 @@
-/** Copies a log to another folder, for `backup` and `restore`: the same seqs, times, bytes, UUID and cursors. */
+/** Copies a log to another folder, with the same seqs, times, bytes, UUID and cursors, for `backup` and `restore`. */
 import { existsSync, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { inspect, type LogSummary, open, type ReadOnlyLog, verify } from '../index.js'
@@ -16,19 +16,19 @@ export interface CopyReport {
   uuid: string
   firstSeq: number
   nextSeq: number
-  /** Records and seqs without a record that this call copied. */
+  /** The number of seqs that this call copied, including seqs without a record. */
   copied: number
   cursors: string[]
-  /** Cursors that need a `seek` in the source, and are not copied. */
+  /** The cursors that were not copied, because they need a `seek` in the source. */
   skippedCursors: string[]
 }
 
-/** With `salvage`, seqs of damaged records hold no record in the copy. */
+/** With `salvage`, the seqs of damaged records hold no record in the copy. */
 export type Salvage = Pick<ReadOptions, 'salvage' | 'onGap'>
 
 /**
- * Copies every synced record of the log in `from`, which may be open for writing, to the folder `to`, and its cursors;
- * then verifies the copy. Continues an earlier copy of the same log. Throws InputError if `to` holds anything else.
+ * Copies every synced record and the cursors of the log in `from` to the folder `to`, then verifies the copy. Another process may
+ * have the log open for writing. Continues an earlier copy of the same log. Throws InputError if `to` holds anything else.
  */
 export async function copyLog(
   from: string,
@@ -39,7 +39,7 @@ export async function copyLog(
   if (resolve(from) === resolve(to)) throw new InputError(`${to} is the log itself: name another folder`)
   await using source = await open(from, { readOnly: true })
   const summary = await inspect(from)
-  // Before the end is decided: no position is after it then, except of a cursor that reads ahead of the syncs.
+  // Read the positions before the end: then only a cursor that has read records which are not synced is after the end.
   const cursors = await source.cursors()
   await source.refresh()
   const end = source.syncedSeq + 1
@@ -63,7 +63,7 @@ function openCopy(source: LogSummary, firstSeq: number, to: string): Promise<Res
   const segmentBytes = Math.max(...segments.map(({ bytes }) => bytes), 2 ** 16)
   return openRestored(
     to,
-    // The copy ends before the source does: its next seqs get other records.
+    // A higher generation, because the copy may get other records with the seqs that follow the copied ones.
     { uuid, firstSeq, generation: generation + 1 },
     {
       durability: 'memory',
@@ -74,13 +74,13 @@ function openCopy(source: LogSummary, firstSeq: number, to: string): Promise<Res
   )
 }
 
-/** An earlier copy is the beginning of the source. */
+/** Throws InputError unless the records of the copy are the beginning of the source. */
 async function checkContinues(source: ReadOnlyLog, copy: RestoringLog, end: number, to: string): Promise<void> {
   if (copy.uuid !== source.uuid) throw new InputError(`${to} holds another log (${copy.uuid}): name another folder`)
   const { nextSeq } = copy
   if (nextSeq < source.firstSeq)
     throw new InputError(
-      `${to} ends before seq ${nextSeq}, and the source was trimmed up to seq ${source.firstSeq}: name a new folder`,
+      `the next seq of ${to} is ${nextSeq}, but the source was trimmed up to seq ${source.firstSeq}: name a new folder`,
     )
   const other = `${to} holds records that the source does not have, after a truncation for example: name a new folder`
   if (nextSeq > end) throw new InputError(other)
@@ -95,7 +95,7 @@ async function checkContinues(source: ReadOnlyLog, copy: RestoringLog, end: numb
   if (!same) throw new InputError(other)
 }
 
-/** The last record before `end`; undefined if there is none from `from` on. */
+/** Returns the last record from `from` to before `end`; undefined if there is none. */
 async function lastOf(log: ReadOnlyLog | RestoringLog, from: number, end: number): Promise<LogRecord | undefined> {
   let last: LogRecord | undefined
   for await (const record of log.read({ from, to: end, salvage: true })) last = record
@@ -133,12 +133,12 @@ async function copyRecords(
   writeVoids(copy, end, lastTimestamp)
 }
 
-/** Seqs up to `end` hold no record, as in the source. */
+/** Writes voids up to `end`, for the seqs that hold no record in the source. */
 function writeVoids(copy: RestoringLog, end: number, timestamp: number): void {
   while (copy.nextSeq < end) copy.writeVoid(Math.min(end - copy.nextSeq, MAX_VOID_SEQS), timestamp)
 }
 
-/** Gives the copy the cursors of the source; returns the names of those that have no position to continue from. */
+/** Copies the cursors of the source. Returns the names of the cursors that were skipped because they have no valid position. */
 async function copyCursors(cursors: readonly CursorSummary[], copy: RestoringLog): Promise<string[]> {
   const skipped: string[] = []
   for (const { name, position, state } of cursors) {

@@ -1,4 +1,4 @@
-/** The options by which `archive`, `restore` and `doctor` reach a bucket. Secrets come only from the environment. */
+/** The options of `archive`, `restore` and `doctor` for access to a bucket. Secrets are read only from the environment. */
 import type { Command } from 'commander'
 import type { BucketAccess } from '../archive/index.js'
 

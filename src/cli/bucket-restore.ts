@@ -1,4 +1,4 @@
-/** `durlog restore DIR s3://…`. */
+/** The command `durlog restore DIR s3://…`. */
 import { type ArchiveChoice, listArchive, restoreArchive } from '../archive/index.js'
 import {
   formatBytes,
@@ -46,7 +46,7 @@ export async function runBucketRestore(
   }
 }
 
-/** Prints the points that a restore can end with. */
+/** Prints the histories of the archive, and the objects at which a restore can end. */
 async function list(choice: ArchiveChoice, json: boolean): Promise<void> {
   const summary = await listArchive(choice)
   if (json) return writeJson(summary)

@@ -1,4 +1,4 @@
-/** What `ship` and `archive` have in common: they carry a log to a destination until a signal, and report it. */
+/** The common part of `ship` and `archive`, which carry a log to a destination until a signal and report their progress. */
 import { once } from 'node:events'
 import type { CursorSummary, ReadOnlyLog } from '../index.js'
 import type { ShipLag, ShipRetry } from '../ship/types.js'
@@ -16,9 +16,9 @@ import { type Progress, startProgress } from '../terminal/progress.js'
 
 const PROGRESS_MS = 200
 
-/** The names of a command's work. */
+/** The words of a command for messages. */
 export interface CarryWords {
-  /** As in "durlog ship". */
+  /** The name of the command. */
   command: 'ship' | 'archive'
   done: 'shipped' | 'archived'
   agent: 'shipper' | 'archiver'
@@ -51,7 +51,7 @@ export function reporter(json: boolean): Report {
     void process.stderr.write(json ? `${JSON.stringify({ event, ...details })}\n` : `durlog: ${text}\n`)
 }
 
-/** A signal that aborts at the first SIGINT or SIGTERM, with an InterruptedError as the reason. */
+/** Returns an AbortSignal that aborts at the first SIGINT or SIGTERM, with an InterruptedError as the reason. */
 export function endingSignal(): AbortSignal {
   const ending = new AbortController()
   const end = (): void => ending.abort(new InterruptedError('ended by a signal; run it again to continue'))
@@ -59,7 +59,7 @@ export function endingSignal(): AbortSignal {
   return ending.signal
 }
 
-/** Returns when the work is done; throws if it failed, or if a signal ended it before. */
+/** Reports the work and returns when it is complete. Throws if the work failed, or if a signal ended it before it was complete. */
 export async function watch(
   words: CarryWords,
   carrying: Carrying,
@@ -113,7 +113,7 @@ function reportEvents(carrying: Carrying, report: Report): void {
     report(
       'retry',
       { message: error.message, attempt, pauseMs },
-      `${error.message}; try ${attempt + 1} in ${pauseMs} ms`,
+      `${error.message}; attempt ${attempt + 1} follows in ${pauseMs} ms`,
     ),
   )
   carrying.on('lagging', (lag) =>
@@ -141,6 +141,6 @@ export async function showStatus(
 
 function positionText({ position, lagRecords, state }: CursorSummary, agent: string): string {
   const waiting = `${formatCounted(lagRecords, 'record')} ${lagRecords === 1 ? 'waits' : 'wait'}`
-  if (state !== 'ready') return `the cursor is ${state}; the next ${agent} asks the destination`
+  if (state !== 'ready') return `the cursor is ${state}; the next ${agent} finds the position in the destination`
   return position === 0 ? `nothing yet; ${waiting}` : `to seq ${position - 1}; ${waiting}`
 }

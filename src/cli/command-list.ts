@@ -1,8 +1,8 @@
-/** Every subcommand; its module is loaded when the subcommand is used. */
+/** The list of all subcommands. The module of a subcommand is loaded when it is used. */
 import { Command } from 'commander'
 
 interface CommandModule {
-  /** `loadAll` is for commands that describe all commands. */
+  /** `loadCommands` is for commands that describe all commands. */
   register(command: Command, loadCommands: typeof loadAll): void
 }
 
@@ -11,32 +11,32 @@ export const COMMANDS: readonly { name: string; summary: string }[] = [
   { name: 'cat', summary: 'print records' },
   { name: 'tail', summary: 'print the last records, and new ones as they arrive' },
   { name: 'get', summary: 'print one record' },
-  { name: 'stat', summary: 'show which records a log holds' },
+  { name: 'stat', summary: 'show the records and segments of a log' },
   { name: 'cursors', summary: 'list, create, move or remove cursors' },
   { name: 'serve', summary: 'serve streams over HTTP' },
   { name: 'top', summary: 'watch rates, latency, segments and cursors' },
-  { name: 'verify', summary: 'read everything and report damage' },
-  { name: 'repair', summary: 'remove what a crash left, after a backup' },
+  { name: 'verify', summary: 'read every record and report damage' },
+  { name: 'repair', summary: 'remove incomplete records after a crash, with a backup' },
   { name: 'dump', summary: 'print the segment files frame by frame' },
   { name: 'export', summary: 'print records as lines of JSON' },
   { name: 'import', summary: 'append records from lines of JSON' },
   { name: 'trim', summary: 'remove old segments' },
   { name: 'streams', summary: 'list, read, append to and import streams' },
   { name: 'backup', summary: 'copy a log and its cursors to another folder' },
-  { name: 'restore', summary: 'bring a log back from a backup, a bucket or NATS JetStream' },
+  { name: 'restore', summary: 'restore a log from a backup, a bucket or NATS JetStream' },
   { name: 'archive', summary: 'archive a log in an S3-compatible bucket' },
   { name: 'ship', summary: 'ship records to NATS JetStream' },
-  { name: 'doctor', summary: 'check whether a disk or a bucket is safe and fit for a log' },
+  { name: 'doctor', summary: 'check whether a disk or a bucket is safe for a log' },
   { name: 'example', summary: 'print an example program' },
   { name: 'bench', summary: 'measure every strategy on this disk' },
   { name: 'completion', summary: 'print a completion script for a shell' },
   { name: 'man', summary: 'print the manual page' },
 ]
 
-/** Built separately, on top of the library: only this path leads from the command line to the bench. */
+/** The module of `bench`, which is built separately. This path is the only reference of the command line to the bench. */
 const BENCH = new URL('../../bench/dist/command.js', import.meta.url)
 
-/** Adds to `program` every command by its summary, and those that `isWanted` with their options. */
+/** Adds every command to `program` with its summary. Loads the options only of the commands for which `isWanted` returns true. */
 export async function addCommands(program: Command, isWanted: (name: string) => boolean): Promise<void> {
   for (const { name, summary } of COMMANDS) {
     const command = program.command(name).summary(summary).description(summary)
@@ -46,7 +46,7 @@ export async function addCommands(program: Command, isWanted: (name: string) => 
   }
 }
 
-/** Every command with its options, for the manual page and the completion scripts. */
+/** Returns every command with its options, for the manual page and the completion scripts. */
 export async function loadAll(): Promise<readonly Command[]> {
   const program = new Command('durlog')
   await addCommands(program, () => true)

@@ -1,7 +1,7 @@
-/** Completion scripts for shells, from the commands and their options. Arguments complete as names of files. */
+/** Generates completion scripts for shells from the commands and their options. Other arguments are completed as file names. */
 import type { Command, Option } from 'commander'
 
-/** A word within single quotes of a shell. */
+/** Quotes a word for a shell, in single quotes. */
 function quoted(text: string): string {
   return `'${text.replace(/'/g, "'\\''")}'`
 }
@@ -18,7 +18,7 @@ function takesValue({ required, optional }: Option): boolean {
   return required || optional
 }
 
-/** The values that the first argument may have, if they are known. */
+/** The allowed values of the first argument, if they are known. */
 function argumentChoices(command: Command): readonly string[] {
   return command.registeredArguments[0]?.argChoices ?? []
 }

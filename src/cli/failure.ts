@@ -1,4 +1,4 @@
-/** How the command reports an error: code, message, advice, exit status. */
+/** Converts an error to the report of the command: code, message, advice and exit status. */
 import type { Command } from 'commander'
 import { DurlogError, type DurlogErrorCode } from '../errors.js'
 import { ExitCode } from '../terminal/exit-codes.js'
@@ -10,7 +10,7 @@ import { logFolder } from './streams/rates.js'
 export interface Failure {
   code: string
   message: string
-  /** What to do; '' if the message says it. */
+  /** The remedy; '' if the message contains it. */
   advice: string
   exitCode: number
   details: Record<string, unknown>
@@ -58,7 +58,7 @@ const EXIT_CODES: Record<DurlogErrorCode, number> = {
   ERR_DURLOG_PRODUCER_GAP: ExitCode.badInput,
 }
 
-/** Of an InputError; any other is BAD_INPUT. */
+/** The codes of an InputError by its exit status; the code for any other exit status is BAD_INPUT. */
 const INPUT_CODES: Record<number, string> = { [ExitCode.usage]: 'USAGE', [ExitCode.noLog]: 'NOT_FOUND' }
 
 /** Whether the command has this option. */
@@ -80,23 +80,23 @@ const ADVICE: Partial<Record<DurlogErrorCode, Advice>> = {
       : isOfStreams(has)
         ? 'check the names; "durlog streams DIR append NAME" creates a folder of streams, and a stream'
         : 'check the name of the folder; "durlog append DIR" creates a log',
-  ERR_DURLOG_NOT_A_LOG: () => 'the folder holds something else: name an empty or a new one',
+  ERR_DURLOG_NOT_A_LOG: () => 'the folder holds other files: name a new or empty folder',
   ERR_DURLOG_LOCKED: (has) => {
     if (isOfStreams(has))
       return 'that process has opened the folder with "exclusive", or as "durlog serve" without --shared: wait until it closes it, or stop it'
     const ways = [
       ...(has('--wait') ? ['wait for it with --wait 10s'] : []),
-      ...(has('--shared') ? ['use --shared if it opened the log as shared'] : []),
+      ...(has('--shared') ? ['use --shared if that process opened the log as shared'] : []),
       'stop that process',
     ]
     return `${ways.join(', or ')}; cat, tail, get, stat and verify need no lock`
   },
   ERR_DURLOG_NO_SPACE: (has) =>
     isOfStreams(has)
-      ? 'make room on the file system and try again'
+      ? 'free space on the file system and try again'
       : has('--segment-bytes')
-        ? 'make room ("durlog trim DIR" removes old segments), or use a smaller --segment-bytes: a new segment takes all of it at once'
-        : 'make room ("durlog trim DIR" removes old segments) and try again',
+        ? 'free space ("durlog trim DIR" removes old segments), or use a smaller --segment-bytes: a new segment is allocated whole'
+        : 'free space ("durlog trim DIR" removes old segments) and try again',
   ERR_DURLOG_CORRUPT: (has) => {
     const way = has('--salvage') ? '--salvage continues without the damaged records' : READ_SALVAGE
     return `"durlog verify DIR" lists the damage; ${way}`
@@ -116,14 +116,14 @@ const ADVICE: Partial<Record<DurlogErrorCode, Advice>> = {
   ERR_DURLOG_INVALID_ARGUMENT: () => '"durlog COMMAND --help" lists the options',
 }
 
-/** For errors of the system, of commands with the option `--port`. */
+/** The advice for system errors of commands with the option `--port`. */
 const LISTEN_ADVICE: Record<string, string> = {
   EADDRINUSE: 'another program uses this port: choose another one with --port',
   EADDRNOTAVAIL: '--host must be an address of this machine',
   EACCES: 'a port below 1024 needs more rights: choose another one with --port',
 }
 
-/** `has` says which options the command has: advice names no others. */
+/** Converts an error. `has` returns whether the command has an option, because the advice must mention only such options. */
 export function toFailure(error: unknown, has: Has): Failure {
   // `await using` wraps the first error if closing the log failed too.
   if (error instanceof Error && error.name === 'SuppressedError' && 'suppressed' in error)
@@ -144,14 +144,14 @@ export function toFailure(error: unknown, has: Has): Failure {
     return { code: 'INTERRUPTED', message: error.message, advice: '', exitCode: error.exitCode, details: {} }
   const { code = 'ERR_UNEXPECTED', message = String(error) } = error as NodeJS.ErrnoException
   const exitCode = code === 'ENOSPC' ? ExitCode.noSpace : code === 'ENOENT' ? ExitCode.noLog : ExitCode.io
-  // Node's messages begin with the code.
+  // Remove the code, with which Node's messages begin.
   const text = message.startsWith(`${code}: `) ? message.slice(code.length + 2) : message
   return { code, message: text, advice: (has('--port') && LISTEN_ADVICE[code]) || '', exitCode, details: {} }
 }
 
 /**
- * Writes the failure of `command` to stderr, as one JSON object with `json`; returns the exit status. A closed stdout
- * is no failure: the status stays that of the command.
+ * Writes the failure of `command` to stderr (with `json`, as one JSON object) and returns the exit status. A closed stdout is not
+ * a failure: the exit status stays that of the command.
  */
 export function reportFailure(error: unknown, json: boolean, command?: Command): number {
   if (isOutputClosed(error)) return Number(process.exitCode ?? ExitCode.ok)

@@ -1,4 +1,4 @@
-/** `tail -F`: follows whatever log is in a folder. */
+/** `tail -F`: follows the log in a folder, even if another log replaces it. */
 import { stat } from 'node:fs/promises'
 import { setTimeout as wait } from 'node:timers/promises'
 import { isCode } from '../errors.js'
@@ -8,7 +8,7 @@ import { type PrintOptions, printRecords } from './print.js'
 
 const POLL_MS = 250
 
-/** A log and the seq after the last record that was printed. */
+/** A log, and the seq after its last printed record. */
 interface Place {
   uuid: string
   nextSeq: number
@@ -37,7 +37,7 @@ export async function followByName(
   }
 }
 
-/** Waits until there is a log in `dir`. */
+/** Waits until there is a log in `dir`, and opens it. */
 async function openWhenThere(dir: string, json: boolean): Promise<ReadOnlyLog> {
   for (let warned = false; ; ) {
     try {
@@ -70,7 +70,7 @@ async function followOne(log: ReadOnlyLog, from: number, options: PrintOptions):
   return place
 }
 
-/** Aborts `ending` when the folder no longer holds `log`. Looks into it only if its entries have changed. */
+/** Aborts `ending` when the folder no longer holds `log`. Inspects the folder only if its entries have changed. */
 async function watchForNewLog({ dir, uuid }: ReadOnlyLog, ending: AbortController): Promise<void> {
   const { signal } = ending
   for (let seen = ''; !signal.aborted; ) {

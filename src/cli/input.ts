@@ -1,4 +1,4 @@
-/** Input of commands: a file, a pipe or stdin, cut into records. */
+/** Reads the input of commands, a file, a pipe or stdin, and splits it into records. */
 import { closeSync, createReadStream, fstatSync, open } from 'node:fs'
 import { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
@@ -12,7 +12,7 @@ const PREFIX_BYTES = 4
 
 export interface Input extends AsyncDisposable {
   chunks: Readable
-  /** The file's length; 0 for a pipe and for stdin. */
+  /** The file's length in bytes; 0 for a pipe and for stdin. */
   totalBytes: number
 }
 
@@ -20,10 +20,10 @@ export interface Input extends AsyncDisposable {
 export async function openInput(file: string | undefined): Promise<Input> {
   if (file === undefined || file === '-') return makeInput(process.stdin, 0)
   try {
-    // Opened once: the writer of a FIFO would lose what it has written when a first opening is closed.
+    // Opened only once: if a FIFO were opened and closed first, the bytes that its writer has written would be lost.
     const fd = await promisify(open)(file, 'r')
     const kind = fstatSync(fd)
-    // A blocking read of a FIFO would keep the process from ending.
+    // A socket, because a blocking read of a FIFO would prevent the process from ending.
     if (kind.isFIFO()) return makeInput(new Socket({ fd, readable: true, writable: false }), 0)
     if (!kind.isDirectory()) return makeInput(createReadStream('', { fd, highWaterMark: READ_BYTES }), kind.size)
     closeSync(fd)
@@ -37,29 +37,29 @@ function makeInput(chunks: Readable, totalBytes: number): Input {
   return {
     chunks,
     totalBytes,
-    // A pipe that stays open would keep the process from ending.
+    // An open pipe would prevent the process from ending.
     [Symbol.asyncDispose]: async () => void chunks.destroy(),
   }
 }
 
-/** Whether `line` has no character except a carriage return. */
+/** Whether `line` is empty or consists of a carriage return. */
 export function isBlank(line: Buffer): boolean {
   return line.length === 0 || (line.length === 1 && line[0] === CARRIAGE_RETURN)
 }
 
-/** Cuts chunks into records; the incomplete last one waits for the next chunk. */
+/** Splits chunks into records. Keeps an incomplete record until the next chunk. */
 export interface Splitter {
-  /** Whether its records are lines, of which blank ones are none. */
+  /** Whether the records are lines. Blank lines are not records. */
   readonly lines: boolean
-  /** The records that end in `chunk`, up to `problem`. */
+  /** Returns the records that end in `chunk`. If there is an error in it, sets `problem` and returns the records before it. */
   push(chunk: Buffer): Buffer[]
-  /** The last record, if the input has no end mark after it. */
+  /** Ends the input. Returns the last record if no delimiter follows it. */
   end(): Buffer[]
-  /** The error in the input after the records delivered so far. */
+  /** The error in the input after the records returned so far; undefined if there is none. */
   readonly problem: InputError | undefined
 }
 
-/** Bytes of a record that began in an earlier chunk, joined when its end has arrived. */
+/** Collects the bytes of a record that began in an earlier chunk, and joins them once its end has arrived. */
 class Carry {
   #pieces: Buffer[] = []
   bytes = 0
@@ -78,7 +78,7 @@ class Carry {
   }
 }
 
-/** Each line without its newline, blank lines too. */
+/** Splits the input into lines without their newline, including blank lines. */
 export class LineSplitter implements Splitter {
   readonly lines = true
   readonly #carry = new Carry()
@@ -132,13 +132,13 @@ export class LineSplitter implements Splitter {
   }
 }
 
-/** One record for each u32 length, little-endian, and as many bytes. */
+/** Splits an input in which a length (u32, little-endian) precedes each record. */
 export class PrefixSplitter implements Splitter {
   readonly lines = false
   readonly #carry = new Carry()
   readonly #maxBytes: number
   #records = 0
-  /** Bytes of the current record with its prefix. */
+  /** The length of the current record with its prefix, as far as it is known. */
   #wanted = PREFIX_BYTES
   problem: InputError | undefined
 
@@ -156,7 +156,7 @@ export class PrefixSplitter implements Splitter {
       const length = bytes.readUInt32LE(start)
       if (length === 0 || length > this.#maxBytes) {
         this.problem = new InputError(
-          `record ${this.#records + 1} of the input has a length of ${length} bytes; allowed are 1 to ${this.#maxBytes}`,
+          `record ${this.#records + 1} of the input has a length of ${length} bytes; a length must be from 1 to ${this.#maxBytes}`,
         )
         return records
       }

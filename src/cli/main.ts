@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command `durlog`: loads only what the given subcommand needs. */
+/** The command `durlog`. Loads only the modules of the subcommand that is used. */
 import { Command, CommanderError } from 'commander'
 import { EXIT_CODES_HELP, EXIT_CODES_HINT, ExitCode } from '../terminal/exit-codes.js'
 import { InputError } from '../terminal/input-error.js'
@@ -8,7 +8,7 @@ import { packageVersion } from '../terminal/version.js'
 import { addCommands } from './command-list.js'
 import { reportFailure } from './failure.js'
 
-/** Runs one command; returns its exit status. */
+/** Runs one command and returns its exit status. */
 async function main(args: readonly string[]): Promise<number> {
   const json = args.includes('--json')
   let help = ''
@@ -49,7 +49,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-// The callback of each write reports its error; without a listener the process would end with a stack trace.
+// Errors are handled by the callback of each write. Without a listener, they would also end the process with a stack trace.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
 main(process.argv.slice(2)).then(

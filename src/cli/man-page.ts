@@ -1,8 +1,8 @@
-/** The manual page durlog(1), from the texts of --help. */
+/** Generates the manual page durlog(1) from the texts of --help. */
 import type { Command } from 'commander'
 import { EXIT_CODES_HELP } from '../terminal/exit-codes.js'
 
-/** `text` as roff shows it literally. */
+/** Escapes `text` so that roff shows it literally. */
 function literal(text: string): string {
   return text
     .replace(/\\/g, '\\e')

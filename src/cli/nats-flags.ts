@@ -1,4 +1,4 @@
-/** The options by which `ship` and `restore` reach the servers. Secrets come only from files or the environment. */
+/** The options of `ship` and `restore` for access to the servers. Secrets are read only from files or the environment. */
 import { type Command, Option } from 'commander'
 import type { NatsAccess } from '../jetstream/index.js'
 import { toWaitMs } from './arguments.js'
@@ -27,20 +27,22 @@ export function addNats(command: Command): Command {
   return command
     .option('--stream <name>', 'the name of the stream')
     .option('--subject <name>', 'the subject of the log (default: the only subject of the stream)')
-    .addOption(new Option('--creds <file>', 'the credentials of the user, a file that nsc writes').env('NATS_CREDS'))
+    .addOption(
+      new Option('--creds <file>', 'the file with the credentials of the user, in the format of nsc').env('NATS_CREDS'),
+    )
     .addOption(new Option('--user <name>', 'the user').env('NATS_USER'))
     .option('--tls', 'require TLS')
     .addOption(new Option('--tls-ca <file>', 'certificates of the trusted authorities').env('NATS_CA'))
     .addOption(new Option('--tls-cert <file>', "the client's certificate").env('NATS_CERT'))
     .addOption(new Option('--tls-key <file>', 'the key of that certificate').env('NATS_KEY'))
-    .option('--tls-first', 'begin with TLS, for servers with handshake_first')
+    .option('--tls-first', 'start TLS before the greeting of the server, for servers with handshake_first')
     .option('--domain <name>', 'the JetStream domain')
-    .option('--timeout <ms>', 'the longest time for an answer', toWaitMs, 10_000)
-    .option('--retry-for <ms>', 'give up after this time without success (default: never)', toWaitMs)
+    .option('--timeout <ms>', 'the longest time for a response', toWaitMs, 10_000)
+    .option('--retry-for <ms>', 'stop after this time of failures in a row (default: never)', toWaitMs)
     .addHelpText('after', NATS_HELP)
 }
 
-/** `urls` is one URL, or several with commas between them. */
+/** `urls` is one URL, or several URLs separated by commas. */
 export function toAccess(urls: string | undefined, flags: NatsFlags): NatsAccess {
   const { env } = process
   const servers = (urls ?? env['NATS_URL'])?.split(',').map((url) => url.trim())

@@ -1,4 +1,4 @@
-/** Records to stdout, for cat, tail and get. */
+/** Prints records to stdout, for cat, tail and get. */
 import { ExitCode } from '../terminal/exit-codes.js'
 import { reportOnInterrupt } from '../terminal/interrupt.js'
 import { formatCounted, formatSeqs, formatTime, Sink, writeOut } from '../terminal/output.js'
@@ -9,19 +9,19 @@ import { toReadableJsonLine } from './records.js'
 export interface PrintFormat {
   json: boolean
   lengthPrefixed: boolean
-  /** Each record's time before it. */
+  /** Whether to print each record's time before it. */
   times: boolean
 }
 
 export interface PrintOptions {
   format: PrintFormat
-  /** Flush after each batch, so that output is seen while the reader waits. */
+  /** Whether to flush after each batch, so that the output is visible while the reader waits for more records. */
   follow: boolean
   /** Called with the last seq of each batch, once it is written. */
   onWritten?: (seq: number) => Promise<void> | void
 }
 
-/** Prints what `reader` delivers, also what comes before an error. */
+/** Prints the records that `reader` delivers, including those before an error. */
 export async function printRecords(reader: LogReader, { format, follow, onWritten }: PrintOptions): Promise<void> {
   const sink = new Sink()
   const framing = format.json ? 'none' : format.lengthPrefixed ? 'length' : 'line'
@@ -39,7 +39,7 @@ export async function printRecords(reader: LogReader, { format, follow, onWritte
   }
 }
 
-/** As `printRecords` up to the end of the log, with progress if stdout is a file and a count at SIGINT. */
+/** As `printRecords`, for a reader that ends. If stdout is not a terminal, shows the progress, and at SIGINT the number of records. */
 export async function printAll(reader: LogReader, format: PrintFormat, first: number, end: number): Promise<void> {
   const watched = process.stdout.isTTY !== true
   const progress = startProgress('cat', Math.max(0, end - first), !watched || format.json)
@@ -59,7 +59,7 @@ export async function printAll(reader: LogReader, format: PrintFormat, first: nu
   }
 }
 
-/** Returns what reports records that `salvage` skips; it sets the exit status. */
+/** Returns a function that reports records that `salvage` has skipped, and sets the exit status. */
 export function gapReporter(json: boolean): (gap: ReadGap) => void {
   return ({ first, last, error }) => {
     process.exitCode = ExitCode.corrupt
@@ -76,7 +76,7 @@ function encode(record: LogRecord, { json, times }: PrintFormat): Uint8Array {
   return Buffer.concat([Buffer.from(`${formatTime(record.timestamp)}\t`), record.data])
 }
 
-/** One record as it is; on a terminal followed by a newline. */
+/** Prints one record unchanged; on a terminal, followed by a newline. */
 export async function printRecord(record: LogRecord, json: boolean): Promise<void> {
   if (json) return writeOut(toReadableJsonLine(record))
   await writeOut(record.data)

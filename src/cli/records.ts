@@ -1,4 +1,4 @@
-/** Records as lines of JSON: {"seq", "timestamp", "data"}, and "encoding" where "data" is not the payload as UTF-8. */
+/** Converts records to lines of JSON and back: {"seq", "timestamp", "data"}, and "encoding" if "data" is not plain UTF-8. */
 
 import { TIME_MAX_MS } from '../options/call-options.js'
 import { InputError } from '../terminal/input-error.js'
@@ -8,13 +8,13 @@ import { parseIsoTime } from './arguments.js'
 
 export type Encoding = 'utf8' | 'base64' | 'json'
 export const ENCODINGS: readonly Encoding[] = ['utf8', 'base64', 'json']
-/** The encodings of export; `auto` keeps every byte: UTF-8 if the payload is valid, else base64. */
+/** The encodings of export. `auto` keeps every byte: it uses UTF-8 if the payload is valid UTF-8, otherwise base64. */
 export type ExportEncoding = 'auto' | Encoding
 export const EXPORT_ENCODINGS: readonly ExportEncoding[] = ['auto', ...ENCODINGS]
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** One line with its newline. Throws InputError if the payload does not have this encoding. */
+/** Returns the line of a record, with its newline. Throws InputError if the payload is not valid in this encoding. */
 export function toJsonLine(record: LogRecord, encoding: ExportEncoding): string {
   if (encoding === 'auto') return toReadableJsonLine(record)
   const { seq, timestamp } = record
@@ -23,8 +23,8 @@ export function toJsonLine(record: LogRecord, encoding: ExportEncoding): string 
 }
 
 /**
- * As UTF-8 if the payload is valid, else as base64 with `"encoding":"base64"`. The time is in milliseconds since 1970,
- * or ISO 8601 with `iso`.
+ * Returns the line of a record: as UTF-8 if the payload is valid UTF-8, otherwise as base64 with `"encoding":"base64"`. The time
+ * is in milliseconds since 1970, or ISO 8601 with `iso`.
  */
 export function toReadableJsonLine(record: LogRecord, iso = false): string {
   const { seq, timestamp, data } = record
@@ -44,7 +44,7 @@ function encodeData({ seq, data }: LogRecord, encoding: Encoding): string {
   } catch {
     throw new InputError(`record ${seq} is not JSON; export it with --encoding utf8 or base64`)
   }
-  // Within JSON a line break can only be white space between tokens.
+  // In valid JSON, line breaks occur only between tokens, so they can be replaced with spaces.
   return text.replace(/[\r\n]/g, ' ')
 }
 
@@ -58,12 +58,12 @@ function decodeUtf8(data: Uint8Array): string | undefined {
 
 export interface JsonRecord {
   data: Buffer
-  /** Undefined if the line has none. */
+  /** The "seq" and "timestamp" of the line; undefined if the line has none. */
   seq: unknown
   timestamp: unknown
 }
 
-/** The value of a line of JSON. `place` names the line in errors. */
+/** Parses a line of JSON. `place` names the line in errors. */
 export function parseJsonLine(line: Buffer, place: string): unknown {
   try {
     return JSON.parse(line.toString())
@@ -72,12 +72,12 @@ export function parseJsonLine(line: Buffer, place: string): unknown {
   }
 }
 
-/** The record of a line as `toJsonLine` writes it. Its own "encoding" overrides `preset`. */
+/** Parses a line that `toJsonLine` has written. The line's "encoding" overrides `preset`. */
 export function fromJsonLine(line: Buffer, preset: Encoding, place: string): JsonRecord {
   const value = parseJsonLine(line, place)
   if (typeof value !== 'object' || value === null || !Object.hasOwn(value, 'data'))
     throw new InputError(
-      `${place} has no "data", which export writes; to store each line as it is, use "durlog append" or --plain`,
+      `${place} has no "data", so "durlog export" has not written it; to store each line unchanged, use "durlog append" or --plain`,
     )
   const { data, encoding = preset, seq, timestamp } = value as Record<string, unknown>
   if (!ENCODINGS.includes(encoding as Encoding))
@@ -87,14 +87,14 @@ export function fromJsonLine(line: Buffer, preset: Encoding, place: string): Jso
   return { data: bytes, seq, timestamp }
 }
 
-/** The time in member `name` of a line's value. */
+/** Returns the time in the member `name` of a line's value. */
 export function timeIn(value: unknown, name: string, place: string): number {
   if (typeof value === 'object' && value !== null && Object.hasOwn(value, name))
     return toTime((value as Record<string, unknown>)[name], name, place)
-  throw new InputError(`${place} has no "${name}" to take the time from`)
+  throw new InputError(`${place} has no member "${name}", which must be the record's time`)
 }
 
-/** A record's time: milliseconds since 1970, or the same moment as ISO 8601. */
+/** Converts a record's time, milliseconds since 1970 or ISO 8601, to milliseconds since 1970. */
 export function toTime(time: unknown, name: string, place: string): number {
   const ms = typeof time === 'string' ? Math.floor(parseIsoTime(time)) : time
   if (typeof ms === 'number' && Number.isInteger(ms) && ms >= 0 && ms <= TIME_MAX_MS) return ms

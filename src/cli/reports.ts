@@ -3,7 +3,7 @@ import { formatBytes, formatCounted, warn, writeSummary } from '../terminal/outp
 import type { Durability, Log } from '../types.js'
 import type { AppendSummary } from './appender.js'
 
-/** The stored records, also if the command fails: a caller can resume after `records` records. */
+/** Reports the stored records, even if the command fails: the caller can resume after the first `records` records. */
 export async function reportAppended(
   verb: string,
   { first, last, records, bytes, uncertain, blankLines }: AppendSummary,
@@ -26,7 +26,7 @@ export async function reportAppended(
   )
 }
 
-/** Reports on stderr what opening the log has removed or found lost. */
+/** Reports on stderr the records that opening the log has removed or found damaged. */
 export function reportRecovery({ recovery }: Log, json: boolean): void {
   const { state, discardedBytes, discardedRecords, lost } = recovery
   if (state === 'clean') return
@@ -39,7 +39,7 @@ export function reportRecovery({ recovery }: Log, json: boolean): void {
   warn('RECOVERED', found[state], json, { recovery })
 }
 
-/** Returns what warns of blank lines, to be called for the first of them. */
+/** Returns a function that warns of blank lines, to be called for the first blank line. */
 export function warnOfBlankLines(json: boolean): (place: string) => void {
   return (place) => warn('BLANK_LINE', `${place} is blank; blank lines are skipped`, json)
 }

@@ -1,4 +1,4 @@
-/** The tokens of `durlog serve`: who may do what. */
+/** The tokens of `durlog serve` and their rights. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { HttpRequest, Rights } from '../http/index.js'
@@ -8,7 +8,7 @@ import { InputError } from '../terminal/input-error.js'
 const LETTERS: Record<string, keyof Rights> = { r: 'read', w: 'write', c: 'create', d: 'delete', l: 'list' }
 const LINE = /^(\S{16,512})\s+([rwcdl]+)(?:\s+([^\s/]{1,256}))?$/
 
-/** Reads lines of a token, its rights (letters of rwcdl) and, optionally, its tenant. `#` begins a comment. */
+/** Reads a token file. Each line has a token, its rights (letters of rwcdl) and, optionally, its tenant. `#` begins a comment line. */
 export function readTokens(path: string): (request: HttpRequest) => Rights | undefined {
   const tokens = new Map<string, Rights>()
   for (const [at, line] of readFileSync(path, 'utf8').split('\n').entries()) {
@@ -33,7 +33,7 @@ export function readTokens(path: string): (request: HttpRequest) => Rights | und
   }
 }
 
-/** A look-up by the digest takes no longer if more of the token is right. */
+/** Tokens are looked up by their digest, so that the time of a look-up does not show how much of a token is correct. */
 function digest(token: string): string {
   return createHash('sha256').update(token).digest('base64')
 }

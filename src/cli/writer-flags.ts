@@ -1,4 +1,4 @@
-/** The options of commands that append, and the options of `open` made of them. */
+/** The options of commands that append, and their conversion to options of `open`. */
 import { type Command, Option } from 'commander'
 import { LEVEL_NAMES } from '../native/levels.js'
 import {
@@ -19,7 +19,7 @@ export interface WriterFlags {
   maxRecordBytes?: number
   wait: number
   shared?: boolean
-  /** Of `append` alone. */
+  /** An option of `append` only. */
   salvage?: boolean
   create: boolean
 }
@@ -28,13 +28,13 @@ export interface WriterFlags {
 export function addWriterOptions(command: Command): Command {
   return command
     .addOption(
-      new Option('-d, --durability <level>', 'how safe each record must be')
+      new Option('-d, --durability <level>', 'the durability level of each record')
         .choices(LEVEL_NAMES)
         .default(DEFAULTS.durability),
     )
-    .option('--shared', 'append while other processes that opened the log as shared append to it')
+    .option('--shared', 'share the log with other processes that opened it as shared')
     .option('--wait <ms>', 'wait this long for another writer to close the log', toWaitMs, 0)
-    .option('--no-create', 'fail if there is no log yet')
+    .option('--no-create', 'fail if there is no log')
     .addOption(
       new Option('--segment-bytes <bytes>', 'size of new segment files')
         .argParser(toBytes)
@@ -59,14 +59,14 @@ export function toOpenOptions(flags: WriterFlags): OpenOptions {
     shared,
     recovery: salvage ? 'salvage' : 'strict',
     waitMs: wait,
-    // Room for the longest record and its frame.
+    // At least the longest record and its frame.
     ...(maxRecordBytes !== undefined && {
       maxPendingBytes: Math.max(DEFAULTS.maxPendingBytes, maxRecordBytes + SEGMENT_OVERHEAD_BYTES),
     }),
   }
 }
 
-/** The longest record that a log opened so takes. Throws ERR_DURLOG_INVALID_ARGUMENT, as `open` would. */
+/** Returns the longest record that a log with these options accepts. Throws ERR_DURLOG_INVALID_ARGUMENT, like `open`. */
 export function longestRecord(flags: WriterFlags): number {
   return resolveOptions(toOpenOptions(flags)).native.maxRecordBytes
 }

@@ -35,8 +35,8 @@ export class Pace {
   get mode(): string {
     if (this.#facts.atomicBatches) return `atomic batches of up to ${this.#batchLimit}`
     return this.#facts.replicated
-      ? 'single messages, one in flight: set allow_atomic on the stream to ship faster, in atomic batches'
-      : 'single messages, several in flight'
+      ? 'single messages, one at a time: set allow_atomic on the stream to ship faster, in atomic batches'
+      : 'single messages, several at a time'
   }
 
   /**

@@ -1,4 +1,4 @@
-/** A destination for pino in the same thread. */
+/** A destination for pino that appends in the caller's thread. */
 import { EventEmitter } from 'node:events'
 import type { Durability, Log } from '../index.js'
 import { flushAtEnd } from './last-flush.js'
@@ -6,24 +6,24 @@ import { isLackOfRoom, LineLog, withoutBreak } from './line-log.js'
 import { openLog, type PinoLogOptions } from './options.js'
 
 export type LogDestinationEvents = {
-  /** A line was not stored, or a sync failed. Without a listener it is an uncaught exception. */
+  /** A line was not stored, or a sync failed. Without a listener, the error is an uncaught exception. */
   error: [error: unknown]
   close: []
 }
 
-/** What `pino(destination)` takes. */
+/** A destination for `pino(destination)`. */
 export interface LogDestination extends EventEmitter<LogDestinationEvents>, AsyncDisposable {
-  /** The log itself: to read it, to trim it. */
+  /** The open log, for example to read or trim it. */
   readonly log: Log
-  /** By it pino tells a destination from options. False once it is closed. */
+  /** False once the destination is closed. pino distinguishes a destination from an options object by this property. */
   readonly writable: boolean
-  /** Stores a line at `memory` in the call, without its line break. Blocks while there is no room. */
+  /** Stores a line, without its line break, at `memory` before it returns. If there is no room, blocks until there is. */
   write(line: string): boolean
-  /** Calls `callback` once every line so far is synced; `logger.flush` leads here. */
+  /** Calls `callback` once every line so far is synced. `logger.flush` calls this method. */
   flush(callback?: (error?: Error) => void): void
-  /** As `flush`, in the call; pino calls it after `logger.fatal`. Throws what `log.flushSync` throws. */
+  /** As `flush`, but blocks the thread; pino calls it after `logger.fatal`. Throws the errors of `log.flushSync`. */
   flushSync(): void
-  /** As `close`; a failure is emitted as `error`. */
+  /** As `close`, but emits a failure as `error`. */
   end(): void
   /** Syncs every line and closes the log. */
   close(): Promise<void>
@@ -38,7 +38,7 @@ export async function destination(options: PinoLogOptions): Promise<LogDestinati
 class OwnThread extends EventEmitter<LogDestinationEvents> implements LogDestination {
   readonly log: Log
   readonly #lines: LineLog
-  /** Lines that were refused while the log was being trimmed or truncated, when the call must not block. */
+  /** Lines that could not be stored because the log was being trimmed or truncated, for which `write` cannot wait. */
   readonly #held: string[] = []
   readonly #forget: () => void
   #closing: Promise<void> | undefined
@@ -97,11 +97,11 @@ class OwnThread extends EventEmitter<LogDestinationEvents> implements LogDestina
     return this.close()
   }
 
-  /** False if the line has to wait. One that can't be stored at all is reported, and gone. */
+  /** Stores a line. Returns false if the line has to wait. If the line cannot be stored at all, reports the error and drops it. */
   #store(line: string): boolean {
     try {
       if (this.#lines.put(line)) return true
-      // The device takes what waits for it, which makes room.
+      // Bringing the pending records to the device makes room.
       this.log.flushSync('memory')
       return this.#lines.put(line)
     } catch (error) {
@@ -115,7 +115,7 @@ class OwnThread extends EventEmitter<LogDestinationEvents> implements LogDestina
     while (this.#held.length > 0 && this.#store(this.#held[0] as string)) this.#held.shift()
   }
 
-  /** Settles when no line is held any more. */
+  /** Resolves when no line is held any more. */
   async #noneHeld(): Promise<void> {
     while (this.#held.length > 0) {
       await this.log.drain()
@@ -123,7 +123,7 @@ class OwnThread extends EventEmitter<LogDestinationEvents> implements LogDestina
     }
   }
 
-  /** Later: pino does not expect an error in the call. */
+  /** Emits the error in the next tick, because pino does not expect an exception in its call of `write`. */
   #report(error: unknown): void {
     process.nextTick(() => this.emit('error', error))
   }

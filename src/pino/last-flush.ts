@@ -1,4 +1,4 @@
-/** Flushes when the process, or the worker thread, is about to end: nothing is awaited there any more. */
+/** Flushes logs when the process or the worker thread is about to end, when promises no longer settle. */
 import { writeSync } from 'node:fs'
 
 const flushes = new Set<() => void>()
@@ -8,7 +8,7 @@ function flushAll(): void {
     try {
       flush()
     } catch (error) {
-      // No handler could run any more, and this error must not replace the one that ends the process.
+      // Not thrown: no handler can run any more, and this error must not replace the one that ends the process.
       writeSync(2, `durlog: the last lines of a log may be lost: ${(error as Error).message}\n`)
     }
   }
@@ -17,7 +17,7 @@ function flushAll(): void {
 /** `uncaughtExceptionMonitor` fires before an uncaught exception ends the process, even if a handler then keeps it alive. */
 const ENDS = ['exit', 'uncaughtExceptionMonitor'] as const
 
-/** Has `flush` called at each end until the returned function is. */
+/** Calls `flush` at each of these events, until the returned function is called. */
 export function flushAtEnd(flush: () => void): () => void {
   if (flushes.size === 0) for (const end of ENDS) process.on(end, flushAll)
   flushes.add(flush)

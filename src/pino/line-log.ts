@@ -2,12 +2,12 @@
 import { isCode } from '../errors.js'
 import type { Durability, Log } from '../index.js'
 
-/** `line` without the break at its end. */
+/** Returns `line` without its line break, `\n` or `\r\n`. */
 export function withoutBreak(line: string): string {
   return line.endsWith('\n') ? withoutReturn(line.slice(0, -1)) : line
 }
 
-/** pino can be configured to end lines with CRLF. */
+/** Returns `line` without a carriage return at its end: pino can be configured to end lines with CRLF. */
 export function withoutReturn(line: string): string {
   return line.endsWith('\r') ? line.slice(0, -1) : line
 }
@@ -24,7 +24,7 @@ export class LineLog {
   readonly #onError: (error: unknown) => void
   #syncing = false
 
-  /** Lines are brought to `kept`. What fails in the background is passed to `onError`. */
+  /** Every line is brought to the level `kept` in the background. `onError` is called if that fails. */
   constructor(log: Log, kept: Durability, onError: (error: unknown) => void) {
     this.log = log
     this.#kept = kept
@@ -32,7 +32,7 @@ export class LineLog {
     this.#onError = onError
   }
 
-  /** Stores a line, which has no break at its end, at `memory`. False if there is no room. An empty one is no record. */
+  /** Stores a line, which must not end with a line break, at `memory`. Returns false if there is no room. Skips an empty line. */
   put(line: string): boolean {
     if (line === '') return true
     try {
@@ -45,7 +45,7 @@ export class LineLog {
     return true
   }
 
-  /** One sync at a time, each for all lines before it, until none is left. */
+  /** Syncs until every line is synced, one sync at a time. */
   async #keepSyncing(): Promise<void> {
     this.#syncing = true
     try {

@@ -4,16 +4,13 @@ import type { Durability, Log, OpenOptions } from '../index.js'
 import { open } from '../index.js'
 
 export interface PinoLogOptions extends Omit<OpenOptions, 'durability' | 'readOnly'> {
-  /** The log's folder; made unless `create` is false. */
+  /** The log's folder. It is created if necessary, unless `create` is false. */
   dir: string
-  /**
-   * The level that every line is brought to without being asked for. A line is at `memory` once it is written. Default
-   * `memory`.
-   */
+  /** The level to which every line is brought in the background. A line is at `memory` once it is written. Default `memory`. */
   durability?: Durability | undefined
 }
 
-/** What pino adds to the options of each transport. */
+/** The options that pino adds to those of each transport. */
 const OF_PINO: readonly string[] = ['$context', 'pinoWillSendConfig', 'levels', 'dedupe']
 
 export async function openLog(options: PinoLogOptions): Promise<{ log: Log; durability: Durability }> {

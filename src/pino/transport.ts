@@ -1,4 +1,4 @@
-/** A transport: pino has it loaded in a worker thread, `pino.transport({ target: 'durlog/pino', options })`. */
+/** A transport, which pino loads in a worker thread: `pino.transport({ target: 'durlog/pino', options })`. */
 import { Writable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import { type Durability, DurlogError, type Log } from '../index.js'
@@ -15,15 +15,15 @@ export async function transport(options: PinoLogOptions): Promise<Writable> {
 }
 
 /**
- * Stores each line as one record. A chunk is done when its lines are stored, so that pino's thread waits if the log has
- * no room.
+ * Stores each line as one record. The callback of a chunk is called once its lines are stored, so that the thread that logs waits
+ * while the log has no room.
  */
 export class LineStream extends Writable {
   readonly #log: Log
   readonly #lines: LineLog
   readonly #decoder = new StringDecoder('utf8')
   readonly #forget: () => void
-  /** The beginning of a line whose end has not come yet. */
+  /** The beginning of a line whose end has not arrived yet. */
   #rest = ''
 
   constructor(log: Log, durability: Durability) {
@@ -33,7 +33,7 @@ export class LineStream extends Writable {
     this.#forget = flushAtEnd(() => this.#log.flushSync(this.#lines.flushed))
   }
 
-  /** Calls `callback` once every line so far is synced: pino's `logger.flush(callback)` leads here. */
+  /** Calls `callback` once every line so far is synced. pino's `logger.flush(callback)` calls this method. */
   flush(callback: Done): void {
     this.write('', (error) => {
       if (error) callback(error)
@@ -63,7 +63,7 @@ export class LineStream extends Writable {
     )
   }
 
-  /** Stores the lines from `at` on; if there is no room, continues later. */
+  /** Stores the lines from `at` on. If there is no room, continues once there is. */
   #store(lines: readonly string[], at: number, done: Done): void {
     try {
       for (let i = at; i < lines.length; i++) {
@@ -78,7 +78,7 @@ export class LineStream extends Writable {
     done()
   }
 
-  /** False if there is no room. An error ends the transport, so a line that is too long only gives a warning. */
+  /** Stores a line. Returns false if there is no room. A line that is too long causes a warning: an error would end the transport. */
   #put(line: string): boolean {
     try {
       return this.#lines.put(withoutReturn(line))

@@ -1,4 +1,4 @@
-/** Options that several commands share, and how their values are read. */
+/** Options and parsers that several commands share. */
 import { type Command, InvalidArgumentError } from 'commander'
 
 export function parseWhole(text: string): number {

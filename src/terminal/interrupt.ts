@@ -2,7 +2,7 @@
 
 const EXIT_CODE = 130
 
-/** A signal has ended a command before its work was done; what it had begun is finished. */
+/** A signal has ended a command before its work was complete. Operations that had begun have been completed. */
 export class InterruptedError extends Error {
   readonly exitCode: number = EXIT_CODE
 
@@ -11,13 +11,13 @@ export class InterruptedError extends Error {
   }
 }
 
-/** Calls `callback` at the next SIGINT; returns what ends that. A second SIGINT ends the process. */
+/** Calls `callback` at the next SIGINT; a second SIGINT ends the process. Returns a function that cancels this. */
 export function onInterrupt(callback: () => void): () => void {
   process.once('SIGINT', callback)
   return () => void process.removeListener('SIGINT', callback)
 }
 
-/** At SIGINT prints what `describe` returns and ends the process; returns what ends that. */
+/** At SIGINT, prints the text that `describe` returns and ends the process. Returns a function that cancels this. */
 export function reportOnInterrupt(describe: () => string): () => void {
   return onInterrupt(() => {
     process.stderr.write(`durlog: interrupted; ${describe()}\n`)

@@ -1,4 +1,4 @@
-/** Output of commands to stdout: bytes in large pieces, JSON lines, tables, readable numbers. */
+/** Output of commands to stdout: bytes in large pieces, lines of JSON, tables, formatted numbers. */
 import { stripVTControlCharacters } from 'node:util'
 import { COLOURED, PLAIN, renderTable } from './table.js'
 
@@ -8,18 +8,18 @@ const PREFIX_BYTES = 4
 const MIN_TEXT_COLUMNS = 20
 const DEFAULT_COLUMNS = 80
 
-/** The reader of stdout has closed it. Not a failure of the command. */
+/** The reader of stdout has closed it. This is not a failure of the command. */
 export class OutputClosedError extends Error {}
 
-/** How a record is marked off: by nothing, by a newline after it, or by its length before it, a little-endian u32. */
+/** The delimiter of a record: none, a newline after it, or its length (u32, little-endian) before it. */
 export type Framing = 'none' | 'line' | 'length'
 
-/** Gathers records and writes them in large pieces, each once the previous one has been taken. */
+/** Collects records and writes them in large pieces. Each write waits until the previous piece is written. */
 export class Sink {
   readonly #chunk: Buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES)
   #used = 0
 
-  /** Adds a record. False: there is no room; call `write` instead. */
+  /** Adds a record. Returns false if there is no room: then call `write` with the record. */
   put(data: Uint8Array, framing: Framing = 'none'): boolean {
     const start = this.#used + (framing === 'length' ? PREFIX_BYTES : 0)
     const end = start + data.length + (framing === 'line' ? 1 : 0)
@@ -31,7 +31,7 @@ export class Sink {
     return true
   }
 
-  /** Writes what was added, and then adds the record, or writes it if it is longer than the sink. */
+  /** Writes the collected records, then adds this one. If it is too long for the buffer, writes it too. */
   async write(data: Uint8Array, framing: Framing = 'none'): Promise<void> {
     await this.flush()
     if (this.put(data, framing)) return
@@ -50,7 +50,7 @@ export class Sink {
   }
 }
 
-/** Writes to stdout and waits until it has been taken. Throws OutputClosedError if the reader has closed it. */
+/** Writes to stdout and waits until the data is written. Throws OutputClosedError if the reader has closed stdout. */
 export function writeOut(data: Uint8Array | string): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(data, (error) => {
@@ -61,7 +61,7 @@ export function writeOut(data: Uint8Array | string): Promise<void> {
   })
 }
 
-/** Writes a command's report on work already done; a closed stdout is not an error. */
+/** Writes a command's report on completed work. A closed stdout is not an error. */
 export async function writeSummary(text: string): Promise<void> {
   try {
     await writeOut(text)
@@ -74,15 +74,15 @@ export function writeJson(value: unknown): Promise<void> {
   return writeOut(`${JSON.stringify(value)}\n`)
 }
 
-/** Two columns, the first one padded. */
+/** Formats names and values as two columns, of which the first is padded. */
 export function formatFields(fields: readonly (readonly [string, string | number])[]): string {
   const width = Math.max(...fields.map(([name]) => name.length))
   return fields.map(([name, value]) => `${name.padEnd(width)}  ${value}\n`).join('')
 }
 
 /**
- * `head`, then `text` with its lines broken at blanks, indented to the end of `head`; on one line where stdout is no
- * terminal.
+ * Formats `head` followed by `text`. `text` is wrapped at blanks to the width of the terminal, and its further lines are indented
+ * to the end of `head`. If stdout is not a terminal, `text` is not wrapped.
  */
 export function formatWrapped(head: string, text: string, columns: number = terminalColumns()): string {
   const indent = stripVTControlCharacters(head).length
@@ -103,7 +103,7 @@ function terminalColumns(): number {
   return process.stdout.isTTY === true ? process.stdout.columns || DEFAULT_COLUMNS : Number.POSITIVE_INFINITY
 }
 
-/** A table with a header; a list of fields for each row if the table is wider than `columns`. */
+/** Formats a table with a header. If the table is wider than `columns`, formats each row as a list of fields instead. */
 export function formatTable(
   head: readonly string[],
   rows: readonly (readonly string[])[],
@@ -119,7 +119,7 @@ export function useColour(): boolean {
   return process.stdout.isTTY === true && !process.env['NO_COLOR']
 }
 
-/** 1536 as "1.5 KiB". */
+/** Formats 1536 as "1.5 KiB". */
 export function formatBytes(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
   let value = bytes
@@ -131,12 +131,12 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`
 }
 
-/** 2000 as "2,000". Not by the engine's formatter, which takes 10 ms to load. */
+/** Formats 2000 as "2,000". Does not use Intl.NumberFormat, which takes 10 ms to load. */
 export function formatCount(count: number): string {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ',')
 }
 
-/** Milliseconds since 1970 as ISO 8601. */
+/** Formats milliseconds since 1970 as ISO 8601. */
 export function formatTime(ms: number): string {
   return new Date(ms).toISOString()
 }
@@ -157,7 +157,7 @@ export function formatSynced(syncedSeq: number): string {
   return syncedSeq === -1 ? 'none synced' : `synced up to ${syncedSeq}`
 }
 
-/** Writes a warning to stderr, as one JSON object with `json`. */
+/** Writes a warning to stderr; with `json`, as one JSON object. */
 export function warn(code: string, message: string, json: boolean, details: Record<string, unknown> = {}): void {
   process.stderr.write(
     json ? `${JSON.stringify({ warning: { code, message, ...details } })}\n` : `durlog: warning: ${message}\n`,

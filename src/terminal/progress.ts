@@ -1,7 +1,7 @@
-/** A progress bar on stderr if that is a terminal. */
+/** A progress bar on stderr, if stderr is a terminal. */
 
 export interface Progress {
-  /** Sets how much of the whole is done, and how much the whole is if that has become known. */
+  /** Sets the number of bytes or records that are done, and the total once it is known. */
   update(done: number, total?: number): void
   stop(): void
 }
@@ -14,13 +14,13 @@ const CLEAR_LINE = '\r\x1b[K'
 const HIDE_CURSOR = '\x1b[?25l'
 const SHOW_CURSOR = '\x1b[?25h'
 
-/** 75000 as "1m15s". */
+/** Formats 75000 as "1m15s". */
 export function formatElapsed(millis: number): string {
   const seconds = Math.floor(millis / 1000)
   return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`
 }
 
-/** The text of the line `millis` after the start; with `total` 0 only the time. */
+/** Returns the text of the line `millis` after the start. If `total` is 0, it shows only the elapsed time. */
 export function progressLine(label: string, done: number, total: number, millis: number): string {
   if (total === 0) return `${label} ${formatElapsed(millis)}`
   const share = Math.min(1, done / total)
@@ -30,8 +30,8 @@ export function progressLine(label: string, done: number, total: number, millis:
 }
 
 /**
- * A bar for `total` bytes or records; with `total` 0 only the time runs. It appears after a second. Silent unless
- * stderr is a terminal.
+ * Starts a bar for `total` bytes or records; if `total` is 0, it shows only the elapsed time. The bar appears after a second.
+ * Prints nothing if `silent`, or if stderr is not a terminal.
  */
 export function startProgress(label: string, total: number, silent: boolean): Progress {
   const { stderr } = process
@@ -48,7 +48,7 @@ export function startProgress(label: string, total: number, silent: boolean): Pr
       stderr.write(HIDE_CURSOR)
       process.once('exit', showCursor)
     }
-    // A line that wraps could not be cleared.
+    // Cut to the width of the terminal, because a line that wraps cannot be cleared.
     const line = progressLine(label, done, whole, elapsedMs).slice(0, (stderr.columns || 80) - 1)
     stderr.write(`${CLEAR_LINE}${line}`)
   }

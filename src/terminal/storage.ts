@@ -1,4 +1,4 @@
-/** Which file system a folder is on, and the block devices below it, as Linux tells it in /proc and /sys. */
+/** Finds the file system of a folder, and the block devices that hold it, from Linux's /proc and /sys. */
 import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -6,23 +6,23 @@ export interface Mount {
   point: string
   fileSystem: string
   device: string
-  /** Of the mount and of the file system, joined by commas. */
+  /** The options of the mount and of the file system, joined by commas. */
   options: string
-  /** "major:minor". */
+  /** The device number as "major:minor". */
   deviceNumber: string
 }
 
 export interface Disk {
-  /** '' if the system does not report it, as any other text here. */
+  /** The device's name. Every text in this interface is '' if the system does not report it. */
   name: string
   model: string
   rotational: boolean
-  /** "write back" or "write through", as the kernel sees it. */
+  /** The write cache that the kernel assumes: "write back" or "write through". */
   cache: string
-  /** The same as the drive itself reports it (SCSI, SATA). */
+  /** The write cache that the drive itself reports (SCSI, SATA). */
   driveCache: string
   scheduler: string
-  /** Of a loop device: the file behind it. */
+  /** For a loop device: the file that holds its data. */
   backingFile: string
   /** 0 if the system does not report it. */
   logicalBlockBytes: number
@@ -44,12 +44,12 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** mountinfo writes spaces and the like as three octal digits. */
+/** Decodes a name of mountinfo, which escapes spaces and some other characters as three octal digits. */
 function unescapeMount(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)))
 }
 
-/** Parses one line of /proc/self/mountinfo (proc_pid_mountinfo(5)); undefined if it is malformed. */
+/** Parses a line of /proc/self/mountinfo, see proc_pid_mountinfo(5). Undefined if the line is malformed. */
 export function parseMountLine(line: string): Mount | undefined {
   const [before, after] = line.split(' - ')
   const fields = before?.split(' ') ?? []
@@ -66,7 +66,7 @@ export function parseMountLine(line: string): Mount | undefined {
   }
 }
 
-/** The mount that `dir` is on: the longest mount point above it, the last one where several are stacked. */
+/** Finds the mount that holds `dir`: the one with the longest mount point, and of several at the same point the last. */
 export function findMount(dir: string): Mount | undefined {
   const path = realpathSync(dir)
   let found: Mount | undefined
@@ -79,16 +79,16 @@ export function findMount(dir: string): Mount | undefined {
   return found
 }
 
-/** A Btrfs mount has a different device number; the device's node has the disk's. */
+/** Returns the device number of the mount's disk. For Btrfs, mountinfo has another number, so the device node is used. */
 function diskNumber({ deviceNumber, device }: Mount): string {
   if (!deviceNumber.startsWith('0:')) return deviceNumber
   const number = statSync(device, { throwIfNoEntry: false })?.rdev ?? 0
   return `${(number >> 8) & 0xfff}:${(number & 0xff) | ((number >> 12) & 0xfff00)}`
 }
 
-/** `folder` is the device's in /sys. */
+/** `folder` is the folder of the device in /sys. */
 function describeDisk(folder: string): Disk {
-  // A partition has no queue folder; its disk has.
+  // A partition has no folder `queue`, but its disk has one.
   const whole = statSync(join(folder, 'queue'), { throwIfNoEntry: false }) ? folder : join(folder, '..')
   const read = (name: string): string => readText(join(whole, name))
   const [scsiDisk] = namesIn(join(whole, 'device/scsi_disk'))
@@ -104,13 +104,13 @@ function describeDisk(folder: string): Disk {
   }
 }
 
-/** `folder` and the devices that it is made of (dm, md), each before those below it. */
+/** Returns the folders of a device and of the devices that it consists of (dm, md), from the top down. */
 function foldersFrom(folder: string): string[] {
   const below = namesIn(join(folder, 'slaves')).map((name) => realpathSync(join(folder, 'slaves', name)))
   return [folder, ...below.flatMap(foldersFrom)]
 }
 
-/** The block device of `mount`, then those below it down to the disks; empty if there is no device. */
+/** Describes the block device of `mount`, then the devices that it consists of, down to the disks. Empty if there is no device. */
 export function disksOf(mount: Mount): Disk[] {
   let folder: string
   try {

@@ -1,8 +1,8 @@
-/** A table with lines around its cells. */
+/** Renders a table with lines around its cells. */
 import { stripVTControlCharacters } from 'node:util'
 
 export interface TableStyle {
-  /** Colours of headings and lines; each returns its text unchanged if there are none. */
+  /** Adds the colour of headings to `text`, or returns it unchanged. */
   heading(text: string): string
   line(text: string): string
 }
@@ -22,7 +22,7 @@ function shownWidth(text: string): number {
   return stripVTControlCharacters(text).length
 }
 
-/** The table's lines, joined, without a newline at the end. Cells may contain colours. */
+/** Returns the table's lines, joined, without a newline at the end. Cells may contain colour codes. */
 export function renderTable(
   head: readonly string[],
   rows: readonly (readonly string[])[],

@@ -1,4 +1,4 @@
-/** The version of the package, for people and for reports. */
+/** The version of the package. */
 import { readFileSync } from 'node:fs'
 
 export function packageVersion(): string {

@@ -55,7 +55,7 @@ describe('a duration', () => {
 
   test('an age has a unit', () => {
     expect(toAgeMs('7d')).toBe(604_800_000)
-    expect(() => toAgeMs('7')).toThrow(/length of time/)
+    expect(() => toAgeMs('7')).toThrow(/must be a duration/)
   })
 })
 

@@ -120,7 +120,7 @@ describe('cursors', () => {
       ['a', 0],
       ['b', 3],
     ])
-    expect(await positions('--create', 'a')).toMatch(/the cursor a exists, at seq 0; --seek/)
+    expect(await positions('--create', 'a')).toMatch(/the cursor a already exists, at seq 0; use --seek/)
     expect(await positions('--seek', 'a', '--from', '2')).toEqual([
       ['a', 2],
       ['b', 3],
@@ -131,7 +131,7 @@ describe('cursors', () => {
 
   test.each([
     [['--seek', 'a'], /--seek needs --from/],
-    [['--from', '1'], /--from goes with/],
+    [['--from', '1'], /--from needs/],
     [['--create', 'a', '--remove', 'b'], /only one of/],
     [['--create', 'a', '--from', 'x'], /must be a seq, first or next/],
   ])('%j is refused as wrong usage', async (args, message) => {

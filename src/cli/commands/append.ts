@@ -23,20 +23,21 @@ export function register(command: Command): void {
     .description(
       'Append each line of FILE (default: stdin) as one record. Blank lines are skipped. The exit status is 0 only if every record has reached its level.',
     )
-    .argument('<dir>', 'the folder of the log; made if it does not exist')
+    .argument('<dir>', 'the folder of the log; created if it does not exist')
     .argument('[file]', 'the file to read; "-" is stdin')
-    .option('--length-prefixed', 'read each record after its length (u32, little-endian) instead of lines')
+    .option('--length-prefixed', 'read records that each follow their length (u32, little-endian), instead of lines')
     .option(
       '--time-field <name>',
-      'each record is a JSON object; its time is this member (ISO 8601, or milliseconds since 1970)',
+      'take the time of each record, a JSON object, from this member (ISO 8601, or milliseconds since 1970)',
     )
-    .option('--salvage', 'append to a damaged log too: damaged records stay lost, and no seq is used twice')
+    .option('--salvage', 'append even to a damaged log: its damaged records stay lost, and no seq is reused')
   addJson(addWriterOptions(command)).action(run)
 }
 
 async function run(dir: string, file: string | undefined, flags: Flags): Promise<void> {
   const { durability, lengthPrefixed, timeField, salvage, shared, json } = flags
-  if (salvage && shared) throw new InputError('--salvage needs the log for itself: leave out --shared', ExitCode.usage)
+  if (salvage && shared)
+    throw new InputError('--salvage needs exclusive access to the log: omit --shared', ExitCode.usage)
   if (logFolder(dir).hasStreams)
     throw new InputError(`${HOLDS_STREAMS}: use "durlog streams DIR append NAME"`, ExitCode.usage)
   await using input = await openInput(file)

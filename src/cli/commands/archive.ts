@@ -23,16 +23,16 @@ const WORDS: CarryWords = { command: 'archive', done: 'archived', agent: 'archiv
 export function register(command: Command): void {
   command
     .description(
-      'Copy every synced record of a log, or of a folder of streams, to s3://bucket/prefix until SIGINT or SIGTERM. Other processes may write the log meanwhile. "durlog restore DIR s3://bucket/prefix" brings it back. Needs the package aws4fetch.',
+      'Copy every synced record of a log, or of a folder of streams, to s3://bucket/prefix until SIGINT or SIGTERM. Other processes may write the log meanwhile. "durlog restore DIR s3://bucket/prefix" restores it. Needs the package aws4fetch.',
     )
     .argument('<dir>', 'the folder of the log, or of streams')
     .argument('[bucket]', 's3://bucket/prefix')
     .option('--once', 'end when all records that are synced now are archived')
-    .option('--status', 'print the position of archiving, and archive nothing, without contacting the store')
+    .option('--status', 'only print the position of the archiver, without contacting the store')
     .option('--cursor <name>', 'the cursor of the log for this archive', 'archive')
-    .option('--flush <ms>', 'the longest time between two archivings (default: 10s)', toWaitMs)
-    .option('--flush-bytes <bytes>', 'archive earlier if this much waits (default: 64MiB)', toBytes)
-    .option('--retry-for <ms>', 'give up after this time without success (default: never)', toWaitMs)
+    .option('--flush <ms>', 'the longest time between two uploads (default: 10s)', toWaitMs)
+    .option('--flush-bytes <bytes>', 'upload earlier if this many bytes wait (default: 64MiB)', toBytes)
+    .option('--retry-for <ms>', 'stop after this time of failures in a row (default: never)', toWaitMs)
   addJson(addBucket(command)).action(run)
 }
 
@@ -52,7 +52,7 @@ async function run(dir: string, bucket: string | undefined, flags: Flags): Promi
     reporter(flags.json === true)(
       'forked',
       { generation, from },
-      `the log was truncated: a new history, of generation ${generation}, begins with record ${from}`,
+      `the log was truncated: a new history of generation ${generation} begins with record ${from}`,
     ),
   )
   const stats = (): CarryStats => {

@@ -9,11 +9,11 @@ import { gapReporter } from '../print.js'
 export function register(command: Command): void {
   command
     .description(
-      'Copy every synced record of a log and its cursors to DEST, and verify the copy. The log may be in use. The copy has the same seqs, times, bytes and UUID. If DEST holds an earlier backup of the log, only newer records are copied. "durlog restore DIR DEST" brings it back.',
+      'Copy every synced record of a log and its cursors to DEST, and verify the copy. The log may be in use. The copy has the same seqs, times, bytes and UUID. If DEST holds an earlier backup of the log, only newer records are copied. "durlog restore DIR DEST" restores it.',
     )
     .argument('<dir>', 'the folder of the log')
     .argument('<dest>', 'a new or empty folder, or an earlier backup of this log')
-    .option('--salvage', 'leave out damaged records, report them on stderr and exit with 2; all others keep their seqs')
+    .option('--salvage', 'skip damaged records, report them on stderr and exit with 2; all others keep their seqs')
   addJson(command).action(async (dir: string, dest: string, flags: CopyFlags) => runCopy('backup', dir, dest, flags))
 }
 
@@ -22,7 +22,7 @@ interface CopyFlags {
   json?: boolean
 }
 
-/** Copies, and reports it. `label` is the command. */
+/** Copies a log and prints a report. `label` is the name of the command. */
 export async function runCopy(label: string, from: string, to: string, flags: CopyFlags): Promise<void> {
   const json = flags.json === true
   const progress = startProgress(label, 0, json)

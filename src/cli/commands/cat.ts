@@ -24,17 +24,17 @@ export function register(command: Command): void {
     .option('--from <seq>', 'the first record (default: the oldest)', parseWhole)
     .option('--to <seq>', 'end before this record (default: the end of the log)', parseWhole)
   addTimes(command)
-    .option('-t, --times', 'print the time of each record and a tab before it; with --json, times as ISO 8601')
+    .option('-t, --times', 'print the time and a tab before each record; with --json, print times as ISO 8601')
     .option('-f, --follow', 'wait for new records and print them')
     .option('--durable-only', 'print only records that are known to be synced')
-    .option('--length-prefixed', 'print the length of each record (u32, little-endian) before it, and no newline')
+    .option('--length-prefixed', 'print the length (u32, little-endian) before each record, and no newline')
     .option('--salvage', 'skip damaged records, report them on stderr and exit with 2')
   addJson(command).action(run)
 }
 
 async function run(dir: string, flags: Flags): Promise<void> {
   const { from, to, since, until, follow, durableOnly, salvage, times, lengthPrefixed, json } = flags
-  if (times && lengthPrefixed) throw new InputError('--times goes without --length-prefixed', ExitCode.usage)
+  if (times && lengthPrefixed) throw new InputError('--times cannot be combined with --length-prefixed', ExitCode.usage)
   await using log = await open(dir, { readOnly: true })
   const format = { json: json === true, lengthPrefixed: lengthPrefixed === true, times: times === true }
   const onGap = gapReporter(format.json)

@@ -24,7 +24,7 @@ function parsePosition(text: string): Position {
 export function register(command: Command): void {
   command
     .description(
-      'List the named cursors of a log: the seq that each reads next, how many records it has still to read, whether it can be read from, and the process that has it open. Takes no lock on the log.',
+      'List the named cursors of a log: the seq that each reads next, the number of records that it has not read yet, its state, and the process that has it open. Takes no lock on the log.',
     )
     .argument('<dir>', 'the folder of the log')
     .option('--create <name>', 'create a cursor')
@@ -38,11 +38,11 @@ function checkFlags({ create, seek, remove, from }: Flags): void {
   const actions = [create, seek, remove].filter((name) => name !== undefined).length
   const problem =
     actions > 1
-      ? 'only one of --create, --seek and --remove can be given'
+      ? 'only one of --create, --seek and --remove can be used'
       : seek !== undefined && from === undefined
         ? '--seek needs --from'
         : from !== undefined && create === undefined && seek === undefined
-          ? '--from goes with --create or --seek'
+          ? '--from needs --create or --seek'
           : ''
   if (problem !== '') throw new InputError(problem, ExitCode.usage)
 }
@@ -60,7 +60,9 @@ async function run(dir: string, flags: Flags): Promise<void> {
 async function createCursor(log: ReadOnlyLog, name: string, from: Position): Promise<void> {
   const existing = (await log.cursors()).find((cursor) => cursor.name === name)
   if (existing !== undefined)
-    throw new InputError(`the cursor ${name} exists, at seq ${existing.position}; --seek sets its position`)
+    throw new InputError(
+      `the cursor ${name} already exists, at seq ${existing.position}; use --seek to set its position`,
+    )
   await log.ensureCursor(name, { from })
 }
 

@@ -11,7 +11,7 @@ import type { Finding, Verdict } from '../doctor/finding.js'
 export function register(command: Command): void {
   command
     .description(
-      'Check the disk of DIR and the limits of the process. Each line is OK, WARN or FAIL, with a remedy. Writes a little to a temporary folder in DIR and removes it; a log in DIR may be in use. Of s3://bucket/prefix, check whether the store is safe for an archive, with a few objects that are removed. The exit status is 0 if all checks are OK, 1 for a WARN, 2 for a FAIL.',
+      'Check the disk of DIR and the limits of the process. Each line is OK, WARN or FAIL, with a remedy. Writes a little to a temporary folder in DIR and removes it; a log in DIR may be in use. For s3://bucket/prefix, check whether the store is safe for an archive, with a few objects that are removed afterwards. The exit status is 0 if all checks are OK, 1 for a WARN, 2 for a FAIL.',
     )
     .argument(
       '[dir]',
@@ -36,7 +36,7 @@ async function examineBucket(bucket: string, flags: BucketFlags): Promise<{ find
 }
 
 function toFinding(check: string, isOk: boolean, found: string): Finding {
-  if (isOk) return { check, verdict: 'OK', found: 'it holds', advice: '' }
+  if (isOk) return { check, verdict: 'OK', found: 'true for this store', advice: '' }
   return { check, verdict: 'FAIL', found, advice: 'use another store, or a newer version of it' }
 }
 
@@ -48,7 +48,7 @@ export function exitCodeOf(findings: readonly Finding[]): number {
 
 const COLOURS: Record<Verdict, number> = { OK: 32, WARN: 33, FAIL: 31, 'not checked here': 90 }
 
-/** One line for each check; on a terminal, wrapped to its width. */
+/** Formats one line for each check, which is wrapped to the width of a terminal. */
 function describe({ findings }: Pick<Examination, 'findings'>): string {
   const width = Math.max(...findings.map(({ check }) => check.length))
   const lines = findings.map(({ check, verdict, found, advice }) => {

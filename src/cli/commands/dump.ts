@@ -12,7 +12,7 @@ interface Flags {
 export function register(command: Command): void {
   command
     .description(
-      'Print each frame of the segment files with its byte offset, also damaged frames. A "+" marks a batch that continues in the next frame. Takes no lock.',
+      'Print each frame of the segment files with its byte offset, including damaged frames. A "+" marks a batch that continues in the next frame. Takes no lock.',
     )
     .argument('<dir>', 'the folder of the log')
     .option('--segment <name>', 'print only this file')
@@ -39,7 +39,7 @@ async function run(dir: string, { segment, json }: Flags): Promise<void> {
 
 const HEADING = '    offset      bytes kind             seq     length time\n'
 
-/** At most 80 columns, for the seqs of 12 digits. A "+" after the kind: the batch continues in the next frame. */
+/** Formats a frame in at most 80 columns, for seqs of up to 12 digits. */
 function describe(frame: Frame): string {
   const { offset, bytes, kind, seq, length, timestamp, batchContinues, problem } = frame
   const name = batchContinues ? `${kind}+` : kind

@@ -13,7 +13,7 @@ export function register(command: Command): void {
     .action(run)
 }
 
-/** The first sentence of the comment that each example begins with. */
+/** Returns the first sentence of the comment at the beginning of an example. */
 function summaryOf(file: string): string {
   const comment = /^(?:(?:\/\/|#) ?.*\n)+/.exec(readFileSync(new URL(file, FOLDER), 'utf8'))?.[0] ?? ''
   return `${

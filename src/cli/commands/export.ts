@@ -20,7 +20,7 @@ interface Flags extends TimeFlags {
 export function register(command: Command): void {
   command
     .description(
-      'Print each record as a line of JSON with "seq", "timestamp" and "data", and with "encoding" if "data" is not plain UTF-8. "durlog import" gives back the same bytes; with --encoding json the same values, but white space and the spelling of numbers may change. Takes no lock.',
+      'Print each record as a line of JSON with "seq", "timestamp" and "data", and with "encoding" if "data" is not plain UTF-8. "durlog import" restores the same bytes; with --encoding json it restores the same values, but white space and the notation of numbers may change. Takes no lock.',
     )
     .argument('<dir>', 'the folder of the log')
     .addOption(

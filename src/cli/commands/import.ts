@@ -18,16 +18,17 @@ interface Flags extends WriterFlags {
   json?: boolean
 }
 
-/** A byte of payload is at most six of JSON text; the rest of the line is short. */
+/** A byte of payload takes at most six bytes of JSON text. */
 const MAX_ESCAPE = 6
+/** An upper bound for the rest of a line: the names, the seq and the timestamp. */
 const MAX_ENVELOPE_BYTES = 4096
 
 export function register(command: Command): void {
   command
     .description(
-      'Append the "data" of each line of FILE (default: stdin), a line as export writes it: the same bytes come back. Records get new seqs and the time of the import; with --keep they get the seqs and times of their lines. With --plain each line is itself the record.',
+      'Append the "data" of each line of FILE (default: stdin), which "durlog export" has written. Records get new seqs and the time of the import; with --keep they keep the seqs and times of their lines. With --plain each whole line is a record.',
     )
-    .argument('<dir>', 'the folder of the log; made if it does not exist')
+    .argument('<dir>', 'the folder of the log; created if it does not exist')
     .argument('[file]', 'the file to read; "-" is stdin')
     .addOption(
       new Option('--encoding <name>', 'the encoding of "data" in lines without "encoding"')
@@ -38,7 +39,7 @@ export function register(command: Command): void {
       '--keep',
       'keep seqs and times; fail at a line whose "seq" is not the next seq of the log, or without "timestamp"',
     )
-    .option('--plain', 'append each line as it is, if it is valid JSON; its time is that of the import')
+    .option('--plain', 'append each line unchanged, if it is valid JSON, with the time of the import')
     .option(
       '--time-field <name>',
       "with --plain: take the record's time from this member (ISO 8601, or milliseconds since 1970)",
@@ -49,11 +50,11 @@ export function register(command: Command): void {
 function checkFlags({ keep, plain, shared, timeField }: Flags): void {
   const problem =
     keep && plain
-      ? '--keep needs lines as export writes them: leave out --plain'
+      ? '--keep needs lines that "durlog export" has written: omit --plain'
       : keep && shared
-        ? '--keep needs the log for itself: leave out --shared'
+        ? '--keep needs exclusive access to the log: omit --shared'
         : timeField !== undefined && !plain
-          ? '--time-field goes with --plain'
+          ? '--time-field needs --plain'
           : ''
   if (problem !== '') throw new InputError(problem, ExitCode.usage)
 }
@@ -92,7 +93,7 @@ function converter(
     if (!keep) return { data }
     if (seq !== nextSeq)
       throw new InputError(
-        `${place}: "seq" is ${JSON.stringify(seq)}, and the log's next one is ${nextSeq}; --keep needs a log that ends right before the first line, and lines without a gap`,
+        `${place}: "seq" is ${JSON.stringify(seq)}, but the log's next seq is ${nextSeq}; --keep needs a log whose next seq is that of the first line, and lines without a gap`,
       )
     nextSeq++
     return { data, timestamp: toTime(timestamp, 'timestamp', place) }

@@ -6,7 +6,7 @@ import { manPage } from '../man-page.js'
 export function register(command: Command, loadAll: () => Promise<readonly Command[]>): void {
   command
     .description(
-      'Print the manual page, which has the text of every --help, in the format of man(1): durlog man | man -l -',
+      'Print the manual page, which contains the text of every --help, in the format of man(1): durlog man | man -l -',
     )
     .action(async () => writeOut(manPage(await loadAll(), packageVersion())))
 }

@@ -19,14 +19,14 @@ interface Flags {
 export function register(command: Command): void {
   command
     .description(
-      'Report what has to be removed to make the log whole: a torn tail or a hole, which hold nothing that was acknowledged at sync. With --apply, copy that to a backup and remove it. Without --apply the exit status is that of verify.',
+      'Report the bytes that must be removed to make the log whole: a torn tail or a hole, which hold no record that was acknowledged at sync. With --apply, copy them to a backup and remove them. Without --apply the exit status is that of verify.',
     )
     .argument('<dir>', 'the folder of the log')
     .option('--apply', 'make the changes')
     .option('--backup <dir>', 'the folder for the copy (default: <dir>-backup-<time>)')
     .option(
       '--salvage',
-      'for a corrupt log: give up the damaged records, so that the log takes appends again; all other records keep their seqs, and the damaged bytes stay',
+      'for a corrupt log: give up the damaged records, so that the log accepts appends again; all other records keep their seqs, and the damaged bytes stay in place',
     )
   addJson(command).action(run)
 }
@@ -51,7 +51,10 @@ async function work(dir: string, { apply, backup, salvage, json }: Flags): Promi
   await (json ? writeJson(report) : writeOut(describe(report)))
 }
 
-/** Opening with `salvage` begins a new segment after everything that may be damaged; strict opens begin there. */
+/**
+ * Opens the log with `salvage`, which begins a new segment after all records that may be damaged. Later opens without `salvage`
+ * read only from that segment on, and so accept the log.
+ */
 async function salvageLog(dir: string, report: VerifyReport, apply: boolean, json: boolean): Promise<void> {
   const { state, segments, problems } = report
   let { nextSeq } = report
@@ -66,7 +69,7 @@ async function salvageLog(dir: string, report: VerifyReport, apply: boolean, jso
   if (json) return writeJson({ state, applied: apply, nextSeq, problems })
   const end = apply
     ? `the log accepts appends again, from seq ${nextSeq} on; the damaged bytes stay unchanged\n`
-    : 'nothing was changed; --apply gives these records up\n'
+    : 'nothing was changed; use --apply to give up these records\n'
   await writeOut(`${state}\n${problems.map(describeProblem).join('')}${end}`)
 }
 
@@ -81,13 +84,13 @@ function defaultBackup(dir: string): string {
 function describe({ state, applied, cuts, backup }: RepairReport): string {
   if (cuts.length === 0) {
     if (state !== 'corrupt') return `${state}: nothing to remove\n`
-    return 'corrupt: synced records are damaged, which no cut can repair; "durlog verify DIR" lists them.\n--salvage --apply gives them up and makes the log take appends again\n'
+    return 'corrupt: synced records are damaged, which no cut can repair; "durlog verify DIR" lists them.\n--salvage --apply gives them up and makes the log accept appends again\n'
   }
   const verb = applied ? 'removed' : 'would remove'
   const lines = cuts.map(({ segment, offset, bytes, removed }) => {
     const part = removed ? 'the whole file' : `from byte ${offset} to the end`
     return `${verb} of ${segment}: ${part}, ${formatBytes(bytes)}\n`
   })
-  const end = applied ? `a copy is in ${backup}\n` : 'nothing was changed; --apply removes this, after a backup\n'
+  const end = applied ? `a copy is in ${backup}\n` : 'nothing was changed; --apply removes these bytes after a backup\n'
   return `${state}\n${lines.join('')}${end}`
 }

@@ -21,7 +21,7 @@ interface Flags extends NatsFlags, BucketRestoreFlags {
 export function register(command: Command): void {
   command
     .description(
-      'Create in DIR, a new or empty folder, the log that "durlog backup" copied to the folder SOURCE, that "durlog archive" archived in the bucket SOURCE, or that "durlog ship" shipped to a stream of the server SOURCE: the same seqs, times, bytes and UUID. If it was interrupted, run it again to continue. A server needs --stream, and the packages @nats-io/jetstream and @nats-io/transport-node; a bucket needs aws4fetch. A backup is copied as a whole; of the options, --list, --uuid and --generation are those of a bucket, and --to, --until, --follow and --retry-for of buckets and servers.',
+      'Restore a log into DIR, a new or empty folder, with the same seqs, times, bytes and UUID. SOURCE is the folder of a backup ("durlog backup"), the bucket of an archive ("durlog archive"), or a server with the stream to which the log was shipped ("durlog ship"). If it was interrupted, run it again to continue. A server needs --stream, and the packages @nats-io/jetstream and @nats-io/transport-node; a bucket needs aws4fetch. A backup is copied whole. --list, --uuid and --generation apply only to buckets; --to, --until, --follow and --retry-for apply to buckets and servers.',
     )
     .argument('<dir>', 'the folder of the log')
     .argument(
@@ -31,10 +31,10 @@ export function register(command: Command): void {
     .option('--from <seq>', 'the first record (default: the oldest)', parseWhole)
     .option('--to <seq>', 'end before this record (default: restore all)', parseWhole)
     .option('--until <time>', 'end before this time: ISO 8601, or how long ago (90s, 15m, 2h, 7d)', toTimeMs)
-    .option('--follow', 'keep the log up to date, for reading, until SIGINT or SIGTERM')
+    .option('--follow', 'keep the restored log up to date for readers, until SIGINT or SIGTERM')
     .option('--segment-bytes <bytes>', 'size of segment files', toBytes)
-    .option('--list', 'list what a bucket holds, and restore nothing')
-    .option('--uuid <uuid>', 'the log, if the bucket holds several')
+    .option('--list', 'only list the contents of the bucket')
+    .option('--uuid <uuid>', 'the UUID of the log, if the bucket holds several')
     .option('--generation <number>', 'the history of a log that was truncated (default: the newest)', parseWhole)
   addJson(addBucket(addNats(command))).action(run)
 }
@@ -47,7 +47,7 @@ async function run(dir: string, url: string | undefined, flags: Flags): Promise<
   const { stream, subject, from, to, until, follow, segmentBytes, json } = flags
   if (stream === undefined)
     throw new InputError(
-      '--stream is missing: it names the stream on the server; to restore a backup, name its folder',
+      '--stream is missing: it is the name of the stream on the server; to restore a backup, name its folder',
       ExitCode.usage,
     )
   const progress = startProgress('restore', 0, json === true)

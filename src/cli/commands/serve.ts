@@ -33,22 +33,25 @@ interface Flags extends AccessFlags {
 export function register(command: Command): void {
   command
     .description(
-      'Serve the streams in DIR over HTTP, by the Durable Streams protocol, until SIGINT, SIGTERM or, without files to read again, SIGHUP. A token file has lines of a token, its rights (letters of rwcdl: read, write, create, delete, list) and, optionally, a tenant whose streams it is limited to. Without one every client that reaches the port may do everything. At SIGHUP the token file and the certificate are read again.',
+      'Serve the streams in DIR over HTTP, by the Durable Streams protocol, until SIGINT or SIGTERM. At SIGHUP the token file and the certificate are read again; if neither is used, SIGHUP ends the server. Each line of a token file has a token, its rights (letters of rwcdl: read, write, create, delete, list) and, optionally, the tenant to whose streams it is limited. Without a token file, every client that can connect has all rights.',
     )
     .argument('[dir]', 'the folder of the streams; it is created if it does not exist')
-    .option('--log <dir>', 'instead of streams, serve the log in this folder, read-only, as one stream with its name')
-    .option('--content-type <type>', "the content type of the log's records; of application/json each is a value")
+    .option('--log <dir>', 'instead of streams, serve the log in this folder as one read-only stream with its name')
+    .option(
+      '--content-type <type>',
+      "the content type of the log's records; for application/json, each is a JSON value",
+    )
     .option('--host <address>', 'the address to listen on', '127.0.0.1')
     .option('--port <port>', 'the port to listen on; 0 for any', parseWhole, 4437)
-    .option('--token-file <file>', 'accept only requests with a token of this file')
+    .option('--token-file <file>', 'accept only requests with a token from this file')
     .option('--tls-cert <file>', 'serve HTTPS with this certificate')
     .option('--tls-key <file>', 'the key of the certificate')
-    .addOption(new Option('--cors <origin...>', 'let pages of these origins call; * for all'))
-    .option('--read-only', 'refuse everything but reads')
-    .option('--shared', 'let other processes use the folder too, which takes more time for each append')
+    .addOption(new Option('--cors <origin...>', 'allow web pages of these origins to send requests; * for all'))
+    .option('--read-only', 'refuse all requests except reads')
+    .option('--shared', 'allow other processes to use the folder too, which makes appends slower')
     .option('--max-body <size>', 'the longest body of a request', toBytes)
-    .option('--max-streams <count>', 'streams that a tenant may have', parseWhole)
-    .option('--max-connections <count>', 'connections that are open at a time', parseWhole)
+    .option('--max-streams <count>', 'the largest number of streams of a tenant', parseWhole)
+    .option('--max-connections <count>', 'the largest number of open connections', parseWhole)
     .option('--ui', 'serve a page at / that shows the streams')
     .option('--access-log', 'write a line of JSON for each request to stdout; needs the package pino')
     .action(run)
@@ -56,9 +59,9 @@ export function register(command: Command): void {
 
 async function run(dir: string | undefined, flags: Flags): Promise<void> {
   if ((dir === undefined) === (flags.log === undefined))
-    throw new InputError('name the folder of the streams, or with --log that of a log', ExitCode.usage)
+    throw new InputError('name the folder of the streams, or use --log with the folder of a log', ExitCode.usage)
   if (flags.contentType !== undefined && flags.log === undefined)
-    throw new InputError('--content-type is for --log: each stream has its own', ExitCode.usage)
+    throw new InputError('--content-type needs --log: each stream has its own content type', ExitCode.usage)
   const access = new Access(flags)
   const options = await toOptions(flags, access)
   if (flags.log === undefined) {
@@ -73,9 +76,9 @@ async function run(dir: string | undefined, flags: Flags): Promise<void> {
 
 async function untilSignal(flags: Flags, access: Access, server: StreamsServer, dir: string): Promise<void> {
   const isOpen = flags.tokenFile === undefined && !/^(127\.|localhost$|::1$)/.test(flags.host)
-  if (isOpen) say('every client that reaches this port may do everything: use --token-file')
+  if (isOpen) say('every client that can connect has all rights: use --token-file')
   const ends = ['SIGINT', 'SIGTERM']
-  // Without files, and on Windows, SIGHUP says that the terminal was closed.
+  // If there are no files to read again, and on Windows, SIGHUP means that the terminal was closed.
   if (access.hasFiles && process.platform !== 'win32') process.on('SIGHUP', () => reload(access, server))
   else ends.push('SIGHUP')
   say(`serving ${dir} at ${server.url}`)
@@ -87,7 +90,7 @@ function reload(access: Access, server: StreamsServer): void {
     access.reload(server)
     say('the files of --token-file, --tls-cert and --tls-key were read again')
   } catch (error) {
-    say(`the files that were read before stay in use: ${(error as Error).message}`)
+    say(`the new files are not used, and the old contents stay in use: ${(error as Error).message}`)
   }
 }
 
@@ -112,7 +115,7 @@ async function toOptions(flags: Flags, access: Access): Promise<ServerOptions> {
   }
 }
 
-/** The target of a request may hold secrets in its query only if the client puts them there; it is logged as it is. */
+/** Returns a function that logs requests. It logs the target unchanged, including secrets that a client puts into the query. */
 async function accessLog(): Promise<HandlerOptions['onRequest']> {
   const { pino } = await import('pino').catch(() => {
     throw new InputError('--access-log needs the package pino: npm install pino', ExitCode.usage)

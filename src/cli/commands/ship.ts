@@ -24,18 +24,18 @@ const WORDS: CarryWords = { command: 'ship', done: 'shipped', agent: 'shipper' }
 export function register(command: Command): void {
   command
     .description(
-      'Ship every synced record to a stream of NATS JetStream at URL (several with commas), exactly once and in order, until SIGINT or SIGTERM. Other processes may write the log meanwhile. Needs the packages @nats-io/jetstream and @nats-io/transport-node.',
+      'Ship every synced record to a stream of NATS JetStream at URL (or several URLs, separated by commas), exactly once and in order, until SIGINT or SIGTERM. Other processes may write the log meanwhile. Needs the packages @nats-io/jetstream and @nats-io/transport-node.',
     )
     .argument('<dir>', 'the folder of the log')
     .argument('[url]', 'nats://host:port (default: NATS_URL, or nats://127.0.0.1:4222)')
     .option('--once', 'end when all records that are synced now are shipped')
-    .option('--status', 'print the position of shipping, and ship nothing, without contacting the server')
+    .option('--status', 'only print the position of the shipper, without contacting the server')
     .option('--cursor <name>', 'the cursor of the log for this destination', 'ship')
-    .option('--replicas <count>', 'replicas of a stream that is created', parseWhole, 1)
+    .option('--replicas <count>', 'the number of replicas of a stream that is created', parseWhole, 1)
     .option('--no-create', 'do not create a missing stream')
     .option('--skip-gaps', 'continue after records that neither the log nor the stream holds')
     .option('--no-split', 'stop at a record that is longer than a message may be')
-    .option('--max-in-flight <count>', 'records that may wait for an acknowledgement', parseWhole, 2000)
+    .option('--max-in-flight <count>', 'the largest number of unacknowledged records', parseWhole, 2000)
   addJson(addNats(command)).action(run)
 }
 
@@ -58,7 +58,11 @@ async function run(dir: string, url: string | undefined, flags: Flags): Promise<
     retryForMs: flags.retryFor,
   })
   shipper.on('gap', (first, last) =>
-    reporter(flags.json === true)('gap', { first, last }, `records ${first} to ${last} were trimmed, and are skipped`),
+    reporter(flags.json === true)(
+      'gap',
+      { first, last },
+      `skipped records ${first} to ${last}, which neither the log nor the stream holds`,
+    ),
   )
   const stats = (): CarryStats => {
     const { shippedSeq: seq, ...more } = shipper.stats()

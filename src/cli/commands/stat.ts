@@ -20,17 +20,17 @@ interface Flags extends TimeFlags {
 }
 
 interface Stat extends LogSummary {
-  /** Times of the first and the last record, ISO 8601; null if it has none or cannot be read. */
+  /** The times of the first and the last record, ISO 8601; null if the log is empty or the record cannot be read. */
   oldest: string | null
   newest: string | null
-  /** With --since or --until: the seqs of that time, the end exclusive. */
+  /** With --since or --until: the range of the records in that time, with an exclusive end. */
   range?: { firstSeq: number; nextSeq: number }
 }
 
 export function register(command: Command): void {
   command
     .description(
-      'Show which records a log holds, from when to when, and in which segments. Reads a few records, takes no lock.',
+      'Show the seqs and times of the records of a log, and its segments. Reads a few records and takes no lock.',
     )
     .argument('<dir>', 'the folder of the log')
   addJson(addTimes(command, 'count records')).action(run)

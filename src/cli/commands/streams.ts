@@ -21,7 +21,7 @@ export interface StreamsFlags {
 
 type Flag = Exclude<keyof StreamsFlags, 'json'>
 
-/** Of each action: its arguments, and the options that it has. */
+/** The number and names of the arguments of each action, and the options that it accepts. */
 const USAGES: Record<string, { min: number; max: number; names: string; flags: readonly Flag[] }> = {
   ls: { min: 0, max: 0, names: '', flags: ['prefix'] },
   stat: { min: 0, max: 1, names: ' [NAME]', flags: [] },
@@ -43,27 +43,27 @@ const USAGES: Record<string, { min: number; max: number; names: string; flags: r
 export function register(command: Command): void {
   command
     .description(
-      `Work with a folder of streams, also while other processes have it open. Actions: ${Object.entries(USAGES)
+      `Work with a folder of streams, even while other processes have it open. Actions: ${Object.entries(USAGES)
         .map(([action, { names }]) => action + names)
         .join(
           ', ',
-        )}. "cat" and "tail" print each value on a line; "append" reads one value per line of FILE or stdin; "import" makes each intact line of the .jsonl files FILE a record of the stream with the name of the file, once, however often it is repeated, and lists torn, fused and invalid lines; "fork" makes the stream NEW from the records of NAME; "verify" reads everything.`,
+        )}. "cat" and "tail" print each value on a line; "append" reads one value per line of FILE or stdin; "import" appends each intact line of the .jsonl files FILE to the stream with the name of the file, only once even if it is repeated, and lists torn, fused and invalid lines; "fork" creates the stream NEW from the records of NAME; "verify" reads every record.`,
     )
     .argument('<dir>', 'the folder of the streams')
-    .addArgument(new Argument('<action>', 'what to do').choices(Object.keys(USAGES)))
+    .addArgument(new Argument('<action>', 'the action').choices(Object.keys(USAGES)))
     .argument('[names...]', 'streams or files')
-    .option('--prefix <text>', 'ls, verify: only streams whose names begin so; import: before the names of the files')
-    .option('-n, --lines <count>', 'tail: how many records (default: 10)', parseWhole)
+    .option('--prefix <text>', 'ls, verify: only streams whose names begin with it; import: prepend it to stream names')
+    .option('-n, --lines <count>', 'tail: the number of records (default: 10)', parseWhole)
     .option('-f, --follow', 'tail: wait for new records and print them')
     .option('--from <seq>', 'cat, export: the first record; fork: the first record that is not shared', parseWhole)
-    .option('-t, --times', 'cat, tail: print the time of each record and a tab before it')
-    .option('--name <stream>', 'import: the name of the stream, of one file')
+    .option('-t, --times', 'cat, tail: print the time and a tab before each record')
+    .option('--name <stream>', 'import: the name of the stream, for a single file')
     .option(
       '--time-field <name>',
       "append, import: take the record's time from this member (ISO 8601, or milliseconds)",
     )
     .option('--dry-run', 'import: only report')
-    .option('--watch', 'import: follow the files, to which a program still appends')
+    .option('--watch', 'import: also import lines that programs append to the files, until interrupted')
   addJson(command).action(run)
 }
 
@@ -77,9 +77,9 @@ function check(action: string, names: readonly string[], flags: StreamsFlags): v
       : names.length < usage.min || names.length > usage.max
         ? `usage: durlog streams DIR ${action}${usage.names}`
         : flags.name !== undefined && names.length > 1
-          ? '--name is the stream of one file: give one file'
+          ? '--name is the name of a single stream: name one file'
           : flags.dryRun && flags.watch
-            ? '--dry-run ends: leave out --watch'
+            ? '--dry-run cannot be combined with --watch'
             : ''
   if (problem !== '') throw new InputError(problem, ExitCode.usage)
 }

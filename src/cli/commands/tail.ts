@@ -22,25 +22,25 @@ export function register(command: Command): void {
   command
     .description('Print the last records as they are, each followed by a newline. Takes no lock.')
     .argument('<dir>', 'the folder of the log')
-    .option('-n, --lines <count>', 'how many records (default: 10; with --since all)', parseWhole)
+    .option('-n, --lines <count>', 'the number of records (default: 10; with --since all)', parseWhole)
     .option('-f, --follow', 'wait for new records and print them')
-    .option('-F, --follow-by-name', 'as -f; also wait for a log to appear, and continue with a new log of that name')
+    .option('-F, --follow-by-name', 'as -f; also wait until the log exists, and continue with a new log in that folder')
     .option(
       '--cursor <name>',
-      'print what this cursor has not passed yet, and commit each record once it is written; creates the cursor',
+      'print the records after the position of this cursor, and commit each one once it is written; creates the cursor',
     )
-  addTimes(command).option('-t, --times', 'print the time of each record and a tab before it')
+  addTimes(command).option('-t, --times', 'print the time and a tab before each record')
   addJson(command).action(run)
 }
 
 function checkFlags({ lines, since, until, followByName, cursor }: Flags): void {
   const problem =
     cursor !== undefined && (lines !== undefined || since !== undefined)
-      ? '--cursor begins at the position of the cursor: leave out --lines and --since'
+      ? '--cursor begins at the position of the cursor: omit --lines and --since'
       : cursor !== undefined && followByName
-        ? '--cursor belongs to one log: use -f'
+        ? '--cursor belongs to one log: use -f instead of -F'
         : followByName && until !== undefined
-          ? '-F has no end: leave out --until'
+          ? '-F has no end: omit --until'
           : ''
   if (problem !== '') throw new InputError(problem, ExitCode.usage)
 }

@@ -20,24 +20,24 @@ interface Flags {
   json?: boolean
 }
 
-/** A log at one moment, and its rates since the previous sample. */
+/** The state of a log, and its rates since the previous sample. */
 interface Sample {
   dir: string
   firstSeq: number
   nextSeq: number
   syncedSeq: number
-  /** Records a second, by how far the log's ends have moved; 0 in the first sample. */
+  /** Records per second, from the movement of the log's ends; 0 in the first sample. */
   appendedPerSecond: number
   syncedPerSecond: number
   trimmedPerSecond: number
   commitsPerSecond: number
-  /** The mean duration of the commits since the previous sample, in microseconds; 0 without any. */
+  /** The mean duration of the commits since the previous sample, in microseconds; 0 if there were none. */
   commitMicros: number
   segments: number
   bytes: number
   allocatedBytes: number
   cursors: (CursorSummary & { passedPerSecond: number })[]
-  /** Of a folder of streams: those that have grown most since the previous sample. */
+  /** For a folder of streams: the streams that have grown most since the previous sample. */
   streams?: StreamRate[]
 }
 
@@ -54,11 +54,11 @@ function parseInterval(text: string): number {
 export function register(command: Command): void {
   command
     .description(
-      'Show once a second how fast logs grow and are trimmed, how long commits take, the size of the logs, and how many records each cursor has still to read; of a folder of streams also which streams grow. Takes no lock and does not slow down writers.',
+      'Show once a second the rates at which logs grow and are trimmed, the duration of commits, the size of the logs, and the number of records that each cursor has not read yet; for a folder of streams, also the streams that grow most. Takes no lock and does not slow down writers.',
     )
     .argument('<dirs...>', 'the folders of the logs, or of streams')
     .option('-i, --interval <ms>', 'time between two samples, at least 100', parseInterval, 1000)
-    .option('-n, --count <times>', 'how many samples (default: until interrupted)', parseWhole)
+    .option('-n, --count <times>', 'the number of samples (default: until interrupted)', parseWhole)
   addJson(command).action(run)
 }
 
@@ -126,7 +126,7 @@ class LogView {
   }
 }
 
-/** 0 without a commit, and after another writer has begun a new page. */
+/** Returns 0 if there was no commit, or if another writer has created a new page, which resets the counts. */
 function meanMicros(commits: number, micros: number): number {
   return commits > 0 && micros > 0 ? Math.round(micros / commits) : 0
 }

@@ -18,7 +18,7 @@ interface Flags {
   json?: boolean
 }
 
-/** A whole number is a seq, anything else a time. */
+/** Parses a whole number as a seq, and any other text as a time. */
 function parseSeqOrTime(text: string): number | Date {
   return /^\d+$/.test(text) ? parseWhole(text) : new Date(toTimeMs(text))
 }
@@ -31,7 +31,7 @@ function parseKeeper(text: string): string {
 export function register(command: Command): void {
   command
     .description(
-      'Remove old records, in whole segments. If a process has the log open for writing, that process removes them, within a second. At least one of --before, --max-bytes and --max-age is needed.',
+      'Remove old records, in whole segments. If a process has the log open for writing, that process removes them, usually within a second. At least one of --before, --max-bytes and --max-age is required.',
     )
     .argument('<dir>', 'the folder of the log')
     .option(
@@ -41,29 +41,29 @@ export function register(command: Command): void {
     )
     .option(
       '--max-bytes <bytes>',
-      'remove the oldest records until the log takes at most this much, with room for the next segment',
+      'remove the oldest records until the log takes at most this size, including room for the next segment',
       toBytes,
     )
     .option(
       '--max-age <age>',
-      'remove records older than this (90s, 15m, 2h, 7d) that every cursor has passed',
+      'remove records that are older than this (90s, 15m, 2h, 7d) and that every cursor has passed',
       toAgeMs,
     )
     .option(
       '--keep-for <readers>',
-      'cursors or nothing: whether --max-age keeps what cursors have still to read (default: cursors)',
+      'cursors or nothing: whether --max-age keeps records that a cursor has not passed (default: cursors)',
       parseKeeper,
     )
-    .option('--dry-run', 'change nothing, report what would be removed')
-    .option('--wait <ms>', 'how long to wait until the writer has done it', toWaitMs, 10_000)
+    .option('--dry-run', 'change nothing; report what would be removed')
+    .option('--wait <ms>', "how long to wait for the log's writer to remove the records", toWaitMs, 10_000)
   addJson(command).action(run)
 }
 
 async function run(dir: string, { before, maxBytes, maxAge, keepFor, dryRun, wait, json }: Flags): Promise<void> {
   if (before === undefined && maxBytes === undefined && maxAge === undefined)
-    throw new InputError('one of --before, --max-bytes and --max-age is needed', ExitCode.usage)
+    throw new InputError('at least one of --before, --max-bytes and --max-age is required', ExitCode.usage)
   const progress = startProgress('trim', 0, json === true)
-  const stop = reportOnInterrupt(() => "the log's writer may still do it")
+  const stop = reportOnInterrupt(() => "the log's writer may still remove the records")
   let report: TrimReport
   try {
     report = await trim(dir, { before, maxBytes, maxAgeMs: maxAge, keepFor, dryRun, waitMs: wait })
@@ -82,7 +82,7 @@ function lines({ by, firstSeq, before, segments, bytes, overruns }: TrimReport, 
     ({ cursor, lostFirst, lostLast }) => `the cursor ${cursor} had not read ${formatSeqs(lostFirst, lostLast + 1)}`,
   )
   if (dryRun) return [`would remove ${what}; the oldest seq would be ${before}`, ...lost]
-  if (by === 'requested') return [`asked the log's writer to remove ${what}; it has not done so yet`, ...lost]
+  if (by === 'requested') return [`requested the log's writer to remove ${what}; it has not removed them yet`, ...lost]
   const who = by === 'writer' ? "the log's writer removed" : 'removed'
   return [`${who} ${what}; the oldest seq is now ${firstSeq}`, ...lost]
 }

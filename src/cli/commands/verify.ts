@@ -9,7 +9,7 @@ import { startProgress } from '../../terminal/progress.js'
 export function register(command: Command): void {
   command
     .description(
-      'Read every record and report damage. Changes nothing and takes no lock. The exit status is 0 if the log is whole; 1 for a torn tail or a hole, which hold nothing that was acknowledged at sync; 2 if synced records are damaged.',
+      'Read every record and report damage. Changes nothing and takes no lock. The exit status is 0 if the log is whole; 1 for a torn tail or a hole, which hold no record that was acknowledged at sync; 2 if synced records are damaged.',
     )
     .argument('<dir>', 'the folder of the log')
   addJson(command).action(run)
@@ -17,7 +17,7 @@ export function register(command: Command): void {
 
 async function run(dir: string, { json }: { json?: boolean }): Promise<void> {
   const progress = startProgress('verify', 0, json === true)
-  const stop = reportOnInterrupt(() => 'nothing was changed, and nothing is known about the log')
+  const stop = reportOnInterrupt(() => 'nothing was changed, and the log was not fully checked')
   let report: VerifyReport
   try {
     report = await verify(dir)

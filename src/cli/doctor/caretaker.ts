@@ -1,6 +1,6 @@
 /**
- * A helper process of the doctor. It makes the doctor's folder, tries to open the log there as a second writer, and
- * removes the folder when the doctor has ended, even if the doctor was killed.
+ * A helper process of `durlog doctor`. It creates the doctor's temporary folder, tries to open the log there as a second writer,
+ * and removes the folder after the doctor has ended, even if the doctor was killed.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,10 +11,10 @@ export type Answer = { folder: string } | { refused: string } | { problem: strin
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 
-/** If the doctor has ended, the message fails; this process ends when the channel closes, and not before. */
+/** Sends a message to the doctor. Ignores errors: if the doctor has ended, this process ends when the channel closes. */
 const answer = (message: Answer): void => void process.send?.(message, () => {})
 
-/** The code that a second writer is refused with; '' if it is not. */
+/** Returns the error code with which a second writer is refused; '' if it is not refused. */
 async function tryOpen(dir: string): Promise<string> {
   const { open } = await import('../../index.js')
   try {

@@ -1,32 +1,32 @@
-/** Whether the clock can be trusted for the records' times. */
+/** Checks whether the system's clock is plausible, because it determines the times of records. */
 import { type Finding, ok, warn } from './finding.js'
 
 const CHECK = 'clock'
-const ADVICE = 'set the clock (chrony, ntpd, systemd-timesyncd) before more is appended'
-/** A time before durlog existed: the clock was never set. */
+const ADVICE = 'set the clock (chrony, ntpd, systemd-timesyncd) before you append more records'
+/** durlog did not exist before this time, so an earlier clock was never set. */
 const EARLIEST_MS = Date.UTC(2026, 0, 1)
 const LATEST_MS = Date.UTC(2100, 0, 1)
 const TOLERATED_MS = 2000
 
 export interface Times {
   nowMs: number
-  /** When the file system says that a file was made just now. */
+  /** The modification time of a file that was created just now. */
   fileMs: number
-  /** Of the newest record of the log in the folder; undefined if there is none. */
+  /** The time of the newest record of the log in the folder; undefined if there is none. */
   newestMs: number | undefined
 }
 
 export function judgeClock({ nowMs, fileMs, newestMs }: Times): Finding {
   const now = formatTime(nowMs)
-  if (nowMs < EARLIEST_MS || nowMs > LATEST_MS) return warn(CHECK, `the clock says ${now}`, ADVICE)
+  if (nowMs < EARLIEST_MS || nowMs > LATEST_MS) return warn(CHECK, `the clock is set to ${now}`, ADVICE)
   if (newestMs !== undefined && newestMs > nowMs + TOLERATED_MS)
     return warn(
       CHECK,
-      `it is ${now}, and the newest record has the time ${formatTime(newestMs)}: the clock was set back, or the record was appended with that time`,
+      `the clock is set to ${now}, but the newest record has the time ${formatTime(newestMs)}: the clock was set back, or the record was appended with that time`,
       ADVICE,
     )
   if (Math.abs(fileMs - nowMs) > TOLERATED_MS)
-    return warn(CHECK, `it is ${now} here, and ${formatTime(fileMs)} on the file system`, ADVICE)
+    return warn(CHECK, `the clock is set to ${now}, but that of the file system to ${formatTime(fileMs)}`, ADVICE)
   return ok(CHECK, newestMs === undefined ? now : `${now}; the newest record has the time ${formatTime(newestMs)}`)
 }
 

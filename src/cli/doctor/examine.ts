@@ -17,14 +17,14 @@ import { judgeWriteCache } from './write-cache.js'
 const LOOK = 'look at the system log (dmesg)'
 
 export interface Examination {
-  /** As it was asked for, absolute. */
+  /** The absolute path of the folder that the user named. */
   dir: string
-  /** Where things were tried: `dir`, or the nearest folder above it that exists. */
+  /** The folder in which the checks were made: `dir`, or its nearest parent that exists. */
   tried: string
   findings: Finding[]
 }
 
-/** Examines the disk that `dir` is on, or would be. Leaves nothing in it, and touches no file of a log there. */
+/** Checks the disk that holds `dir`, or that would hold it. Removes all of its files, and changes no file of a log in `dir`. */
 export async function examine(dir: string): Promise<Examination> {
   const asked = resolve(dir)
   const tried = nearestFolder(asked)
@@ -55,12 +55,15 @@ function folderFinding(asked: string, tried: string): Finding {
       return fail('folder', `${asked} is not a folder`, 'name a folder')
     accessSync(tried, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
-    return fail('folder', describeError(error), "look at the folder's owner and mode, and at who runs this")
+    return fail('folder', describeError(error), "check the folder's owner and mode, and the user that runs this")
   }
-  return ok('folder', asked === tried ? asked : `${asked} does not exist: ${tried}, the nearest that does, is tried`)
+  return ok(
+    'folder',
+    asked === tried ? asked : `${asked} does not exist: its nearest existing parent ${tried} is checked`,
+  )
 }
 
-/** The time of the newest record of a log in `dir`; a finding if there is a log. */
+/** Returns the time of the newest record of the log in `dir`, and a finding if there is a log. */
 async function newestRecord(dir: string): Promise<{ ms: number | undefined; findings: Finding[] }> {
   try {
     await using log = await open(dir, { readOnly: true })
@@ -77,10 +80,10 @@ async function newestRecord(dir: string): Promise<{ ms: number | undefined; find
 
 function mountFindings(mount: Mount | undefined): Finding[] {
   if (mount !== undefined) return [judgeMount(mount), judgeWriteCache(disksOf(mount))]
-  return [notChecked('write cache', 'the system does not tell')]
+  return [notChecked('write cache', 'the system does not report it')]
 }
 
-/** What needs a file or a log in the folder. */
+/** Makes the checks that need a file or a log in the folder. */
 async function triedFindings(
   tried: string,
   mount: Mount | undefined,
@@ -90,7 +93,7 @@ async function triedFindings(
   try {
     scratch = await Scratch.make(tried)
   } catch (error) {
-    return [fail('writing', describeError(error), 'the checks that write were left out; see the lines above')]
+    return [fail('writing', describeError(error), 'the checks that write files were skipped; see the findings above')]
   }
   try {
     const { folder } = scratch
@@ -116,7 +119,7 @@ async function logFindings(scratch: Scratch, mount: Mount | undefined): Promise<
     const mapped = await tryMapped(scratch)
     findings.push(judgeAllocation(mapped.stats), judgeMap(mapped.stats, mapped.coherent))
   } catch (error) {
-    findings.push(fail('writing', describeError(error), 'a log can not be written here; see the lines around this one'))
+    findings.push(fail('writing', describeError(error), 'a log cannot be written here; see the other findings'))
   }
   return findings
 }

@@ -19,7 +19,7 @@ const KINDS: readonly Kind[] = [
     judge: (name) =>
       fail(
         CHECK,
-        `${name} is in memory: no level is safer than memory, and all records are lost when the machine restarts`,
+        `${name} is in memory: no level is safer than the level memory, and all records are lost when the machine restarts`,
         'put the log on a disk',
       ),
   },
@@ -37,7 +37,7 @@ const KINDS: readonly Kind[] = [
     judge: (name) =>
       warn(
         CHECK,
-        `${name} is the writable layer of a container: every level holds as on the layer below, without maps; the log is lost when the container is removed`,
+        `${name} is the writable layer of a container: every level holds as on the file system below it, without memory maps; the log is lost when the container is removed`,
         'mount a volume for the log',
       ),
   },
@@ -46,7 +46,7 @@ const KINDS: readonly Kind[] = [
     judge: (name) =>
       warn(
         CHECK,
-        `${name} is a network file system, or one that another program serves: memory and async hold on this machine, sync and full if the server honours a sync; readers on other machines do not notice a truncation`,
+        `${name} is a network file system, or is served by another program: memory and async hold on this machine, sync and full only if the server honours a sync; readers on other machines do not notice a truncation`,
         'put the log on a local disk, or make sure that the server syncs (NFS: export with sync) and locks',
       ),
   },
@@ -61,12 +61,12 @@ const KINDS: readonly Kind[] = [
   },
 ]
 
-/** Mount options that undo a level, and on which file systems if not on all. */
+/** Mount options that break a level, with the file systems to which this applies (default: all). */
 const HARMFUL: readonly { option: RegExp; on?: RegExp; found: string; advice: string }[] = [
   {
     option: /^ro$/,
     found: 'it is mounted read-only',
-    advice: 'mount it with rw; "dmesg" tells if an error made it so',
+    advice: 'mount it with rw; "dmesg" shows whether an error made it read-only',
   },
   {
     option: /^(nobarrier|barrier=(0|none)|fsync_mode=nobarrier)$/,
@@ -76,25 +76,25 @@ const HARMFUL: readonly { option: RegExp; on?: RegExp; found: string; advice: st
   {
     option: /^volatile$/,
     on: /^overlay$/,
-    found: 'a sync does nothing: sync and full are no safer than memory',
+    found: 'a sync does nothing: sync and full are no safer than the level memory',
     advice: 'mount it without volatile, or mount a volume for the log',
   },
   {
     option: /^(nolock|local_lock=(all|posix))$/,
     on: /^nfs/,
-    found: 'locks are not seen by other machines: two writers may open the log and destroy it',
+    found: 'other machines do not see locks: two writers may open the log and destroy it',
     advice: 'mount it with locks (NFSv4, or NFSv3 without nolock)',
   },
 ]
 
-/** By the name in `stats().fileSystem`, on systems without mountinfo. */
+/** Judges a file system by its name in mountinfo, or, on systems without mountinfo, in `stats().fileSystem`. */
 export function judgeFileSystem(name: string): Finding {
   const known = KINDS.find(({ names }) => names.includes(name) || (names.includes('fuse') && name.startsWith('fuse.')))
   if (known !== undefined) return known.judge(name)
   return warn(
     CHECK,
-    `${name} is not known to durlog, which uses pwrite and no map there; it is not known either how safe a sync is`,
-    'look at the lines below, or put the log on ext4 or XFS',
+    `durlog does not know ${name}, so it uses pwrite and no memory map there; the effect of a sync is unknown too`,
+    'check the findings below, or put the log on ext4 or XFS',
   )
 }
 

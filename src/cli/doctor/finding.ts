@@ -7,7 +7,7 @@ export interface Finding {
   check: string
   verdict: Verdict
   found: string
-  /** What to do; '' if there is nothing to do. */
+  /** The remedy; '' if none is needed. */
   advice: string
 }
 
@@ -23,12 +23,12 @@ export function fail(check: string, found: string, advice: string): Finding {
   return { check, verdict: 'FAIL', found, advice }
 }
 
-/** The system, or what another check found, does not allow this one. */
+/** The finding of a check that is not possible on this system, or after the result of another check. */
 export function notChecked(check: string, reason: string): Finding {
   return { check, verdict: 'not checked here', found: reason, advice: '' }
 }
 
-/** The finding of `look`, or a FAIL with the error that it threw. */
+/** Returns the finding of `look`. If `look` throws, returns a FAIL with the error. */
 export async function guarded(check: string, advice: string, look: () => Promise<Finding> | Finding): Promise<Finding> {
   try {
     return await look()
@@ -37,7 +37,7 @@ export async function guarded(check: string, advice: string, look: () => Promise
   }
 }
 
-/** With its code, once. */
+/** Formats an error with its code, unless the message already contains the code. */
 export function describeError(error: unknown): string {
   const { code, message = String(error) } = error as NodeJS.ErrnoException
   return code === undefined || message.includes(code) ? message : `${code}: ${message}`

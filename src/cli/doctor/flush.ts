@@ -1,4 +1,4 @@
-/** Whether a sync takes as long as one that reaches a device can take. */
+/** Checks whether a sync takes long enough to have reached a device. */
 import { closeSync, constants, fdatasyncSync, fsyncSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Finding, fail, ok, warn } from './finding.js'
@@ -6,19 +6,19 @@ import { type Finding, fail, ok, warn } from './finding.js'
 const CHECK = 'flush'
 const WRITES = 48
 const BLOCK_BYTES = 4096
-/** No device takes a block in less: the fastest need 10 us, and this counts the call from JavaScript. */
+/** No device stores a block in less time: the fastest need 10 us, and the measured time includes the call from JavaScript. */
 const SOONEST_FLUSH_US = 8
 const SLOW_FLUSH_US = 20_000
 
 export interface FlushTimes {
-  /** Medians of a write of one block, and of the fdatasync after it, in microseconds. */
+  /** The medians of a write of one block, and of the following fdatasync, in microseconds. */
   writeUs: number
   syncUs: number
-  /** Three of four syncs took longer. Other load on the disk does not raise it much. */
+  /** The lower quartile of the syncs, which other load on the disk does not raise much. */
   quickSyncUs: number
 }
 
-/** Overwrites blocks of a file in `folder` that have been synced before, so that no metadata changes. */
+/** Measures overwrites of blocks that were synced before, so that no metadata changes. Creates a file in `folder`. */
 export function measureFlush(folder: string): FlushTimes {
   const fd = openSync(join(folder, 'flush'), constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, 0o600)
   try {
@@ -51,14 +51,14 @@ export function judgeFlush({ writeUs, syncUs, quickSyncUs }: FlushTimes): Findin
   if (quickSyncUs < SOONEST_FLUSH_US)
     return fail(
       CHECK,
-      `${figures}: no device is that fast, so no flush reaches one; sync and full are no safer than memory`,
+      `${figures}: no device is that fast, so no flush reaches a device; sync and full are no safer than the level memory`,
       'look for a file system in memory, a mount without barriers, eatmydata, a virtual disk with cache=unsafe',
     )
   if (syncUs > SLOW_FLUSH_US)
     return warn(
       CHECK,
       `${figures}: about ${Math.max(1, Math.round(1e6 / syncUs))} commits a second`,
-      'a rotating, throttled, shared or busy disk: let many appends share a commit, or take a faster one',
+      'the disk is rotating, throttled, shared or busy: let many appends share a commit, or use a faster disk',
     )
   return ok(CHECK, `${figures}: as long as a device takes, which does not prove that it honours the flush`)
 }

@@ -1,15 +1,15 @@
-/** The room on the disk and the limits of the process. */
+/** Checks the free space on the disk and the limits of the process. */
 import { readFileSync, type StatsFs } from 'node:fs'
 import { formatBytes, formatCount } from '../../terminal/output.js'
 import { type Finding, fail, notChecked, ok, warn } from './finding.js'
 
 const SEGMENT_BYTES = 64 * 2 ** 20
-/** The active segment, the spare, and one that is being trimmed. */
+/** A log needs this many segments: the active one, the spare, and one that is being trimmed. */
 const LEAST_SEGMENTS = 3
 const FEW_SEGMENTS = 16
 const LEAST_INODES = 16
 const FEW_INODES = 1000
-/** Node itself takes about 20, a log 4 and one for each reader's segment. */
+/** Node itself uses about 20 descriptors; a log uses 4, and one for the segment of each reader. */
 const LEAST_DESCRIPTORS = 64
 const FEW_DESCRIPTORS = 1024
 
@@ -25,14 +25,14 @@ export function judgeSpace({ bavail, blocks, bsize }: StatsFs): Finding {
 }
 
 export function judgeInodes({ files, ffree }: StatsFs): Finding {
-  if (files === 0) return ok('inodes', 'the file system makes them as they are needed')
+  if (files === 0) return ok('inodes', 'the file system creates inodes as needed')
   const found = `${formatCount(ffree)} free of ${formatCount(files)}`
-  if (ffree < LEAST_INODES) return fail('inodes', found, 'remove files; each segment is one')
-  if (ffree < FEW_INODES) return warn('inodes', found, 'remove files, or take larger segments; each segment is a file')
+  if (ffree < LEAST_INODES) return fail('inodes', found, 'remove files; each segment is a file')
+  if (ffree < FEW_INODES) return warn('inodes', found, 'remove files, or use larger segments; each segment is a file')
   return ok('inodes', found)
 }
 
-/** The soft limit of that name in the text of /proc/self/limits; undefined if it has none. */
+/** Returns the soft limit `name` from `limits`, the text of /proc/self/limits. Undefined if the text does not contain it. */
 export function softLimit(limits: string, name: string): number | undefined {
   const found = new RegExp(`^${name}\\s+(\\S+)`, 'm').exec(limits)?.[1]
   if (found === undefined) return undefined
@@ -55,7 +55,9 @@ export function judgeFileSize(limits: string): Finding {
   if (limit === Number.POSITIVE_INFINITY) return ok('file size', 'no limit')
   const found = `a file may have at most ${formatBytes(limit)}`
   const advice = 'raise it: ulimit -f, or LimitFSIZE of the service; or open the log with a smaller segmentBytes'
-  return limit < SEGMENT_BYTES ? fail('file size', `${found}, a segment has 64 MiB`, advice) : ok('file size', found)
+  return limit < SEGMENT_BYTES
+    ? fail('file size', `${found}, but a segment has 64 MiB`, advice)
+    : ok('file size', found)
 }
 
 export function readLimits(): string {
@@ -66,14 +68,17 @@ export function readLimits(): string {
   }
 }
 
-/** `setting` is UV_THREADPOOL_SIZE. */
+/** `setting` is the environment variable UV_THREADPOOL_SIZE. */
 export function judgeThreads(setting: string | undefined): Finding {
   if (setting === undefined || setting === '')
-    return ok('threads', '4 in the pool of libuv, as UV_THREADPOOL_SIZE is not set; each log commits on one')
+    return ok(
+      'threads',
+      "libuv's pool has 4 threads, because UV_THREADPOOL_SIZE is not set; each log uses one for its commits",
+    )
   const size = Number(setting)
   const found = `UV_THREADPOOL_SIZE is ${setting}`
-  const advice = 'set it to 4 or more, and to two for each log that commits all the time'
+  const advice = 'set it to at least 4, and to at least two for each log that commits continuously'
   if (!Number.isInteger(size) || size < 1) return warn('threads', `${found}, which is not a number of threads`, advice)
-  if (size < 2) return warn('threads', `${found}: files, names and every log wait for one thread`, advice)
-  return ok('threads', `${found}; each log commits on one of them`)
+  if (size < 2) return warn('threads', `${found}: file access, name lookups and every log share one thread`, advice)
+  return ok('threads', `${found}; each log uses one of these threads for its commits`)
 }

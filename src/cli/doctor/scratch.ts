@@ -1,4 +1,4 @@
-/** The folder that the doctor tries things in. The caretaker makes and removes it. */
+/** The temporary folder of the doctor. The caretaker process creates and removes it. */
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -15,9 +15,9 @@ export class Scratch {
     this.#caretaker = caretaker
   }
 
-  /** A new folder in `parent`. Throws an Error that says why there is none. */
+  /** Creates a folder in `parent`. Throws an Error with the reason if that is not possible. */
   static async make(parent: string): Promise<Scratch> {
-    // Detached: Windows ends the other children of a process that is killed, and a terminal those of its group.
+    // Detached, so that the caretaker survives the doctor: Windows would end it with its parent, a terminal with its group.
     const options: ForkOptions & { windowsHide: boolean } = {
       detached: true,
       windowsHide: true,
@@ -26,18 +26,18 @@ export class Scratch {
     const caretaker = fork(CARETAKER, [parent], options)
     const answer = await nextAnswer(caretaker)
     if ('folder' in answer) return new Scratch(answer.folder, caretaker)
-    throw new Error('problem' in answer ? answer.problem : 'the helper process gave a wrong answer')
+    throw new Error('problem' in answer ? answer.problem : 'the helper process sent an unexpected message')
   }
 
-  /** The code that another process is refused with when it opens the log in `dir` for writing; '' if it is not. */
+  /** Opens the log in `dir` for writing in another process. Returns the code of the error; '' if that process was not refused. */
   async openElsewhere(dir: string): Promise<string> {
     const request: Request = { open: dir }
     this.#caretaker.send(request)
     const answer = await nextAnswer(this.#caretaker)
-    return 'refused' in answer ? answer.refused : 'a wrong answer'
+    return 'refused' in answer ? answer.refused : 'an unexpected message'
   }
 
-  /** Removes the folder with all that is in it. */
+  /** Removes the folder and its contents. */
   async remove(): Promise<void> {
     const ended = once(this.#caretaker, 'exit')
     if (!this.#caretaker.connected) return
@@ -46,7 +46,7 @@ export class Scratch {
   }
 }
 
-/** Throws if the process ends without one. */
+/** Returns the next message of the caretaker. Throws if it ends without a message. */
 function nextAnswer(caretaker: ChildProcess): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const onEnd = (): void => reject(new Error('the helper process ended'))

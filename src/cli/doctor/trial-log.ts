@@ -1,4 +1,4 @@
-/** Tries a log in the doctor's folder on this file system. */
+/** Tests a log in the doctor's temporary folder. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { open } from '../../index.js'
@@ -9,7 +9,7 @@ import type { Scratch } from './scratch.js'
 const SEGMENT_BYTES = 2 ** 20
 const RECORD = 'what durlog doctor stored'
 
-/** How the log in `folder` writes with direct I/O, after a record at every level; also what the lock is worth. */
+/** Appends a record at every level with direct I/O, and opens the log as a second writer in another process. */
 export async function tryDirect(scratch: Scratch): Promise<{ stats: LogStats; refused: string }> {
   const dir = join(scratch.folder, 'direct')
   await using log = await open(dir, { strategy: 'direct', segmentBytes: SEGMENT_BYTES })
@@ -17,7 +17,7 @@ export async function tryDirect(scratch: Scratch): Promise<{ stats: LogStats; re
   return { stats: log.stats(), refused: await scratch.openElsewhere(dir) }
 }
 
-/** The same through a map; `coherent` if a read of the file sees what was stored. */
+/** Appends a record through a memory map. `coherent`: whether a read of the file sees the record. */
 export async function tryMapped(scratch: Scratch): Promise<{ stats: LogStats; coherent: boolean }> {
   const dir = join(scratch.folder, 'mapped')
   await using log = await open(dir, { strategy: 'mmap', segmentBytes: SEGMENT_BYTES })
@@ -29,32 +29,37 @@ export async function tryMapped(scratch: Scratch): Promise<{ stats: LogStats; co
 
 export function judgeLock(refused: string): Finding {
   if (refused === 'ERR_DURLOG_LOCKED') return ok('lock', 'another process is refused as a second writer')
-  const found = refused === '' ? 'another process opened the same log for writing' : `another process got ${refused}`
+  const found =
+    refused === '' ? 'another process opened the same log for writing' : `another process failed with ${refused}`
   return fail('lock', `${found}: two writers would destroy a log`, 'put the log on a file system with locks (fcntl)')
 }
 
 export function judgeDirect({ mode, reason }: LogStats, logicalBlockBytes: number): Finding {
   if (mode !== 'direct')
-    return warn('direct I/O', reason, 'records are as safe; sync is faster on file systems with O_DIRECT (ext4, XFS)')
+    return warn(
+      'direct I/O',
+      reason,
+      'records are equally safe; sync is faster on file systems with O_DIRECT (ext4, XFS)',
+    )
   const blocks = logicalBlockBytes > 0 ? `, to blocks of ${logicalBlockBytes} bytes` : ''
   return ok('direct I/O', `it works${blocks}; the log writes whole pieces of 4096 bytes`)
 }
 
 export function judgeAllocation({ preallocate }: LogStats): Finding {
-  if (preallocate !== 'none') return ok('allocation', 'fallocate takes the space of a segment in advance')
+  if (preallocate !== 'none') return ok('allocation', 'the space of a segment is allocated in advance')
   return warn(
     'allocation',
-    'no space is taken in advance on this file system: a full disk shows when a record is appended, not before',
-    'records are as safe; watch the free space',
+    'this file system does not allocate space in advance: a full disk is noticed only when a record is appended',
+    'records are equally safe; watch the free space',
   )
 }
 
 export function judgeMap({ mode, reason }: LogStats, coherent: boolean): Finding {
   if (mode !== 'mmap') return notChecked('map', `not used: ${reason}`)
-  if (coherent) return ok('map', 'a read of the file sees what was stored through the map')
+  if (coherent) return ok('map', 'a read of the file sees bytes that were stored through the memory map')
   return fail(
     'map',
-    'a read of the file does not see what was stored through the map',
+    'a read of the file does not see bytes that were stored through the memory map',
     "open the log with strategy 'pwrite'",
   )
 }

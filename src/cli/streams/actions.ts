@@ -1,4 +1,4 @@
-/** The actions of `durlog streams`, but import. */
+/** The actions of `durlog streams` except import. */
 import type { RemoteStreams } from '../../streams/processes/remote-streams.js'
 import type { StreamInfo, StreamLimits } from '../../streams/types.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
@@ -23,7 +23,7 @@ export type Action = (streams: Streams, names: Names, flags: StreamsFlags) => Pr
 
 const DEFAULT_LINES = 10
 const MAX_LINE_BYTES = 8 << 20
-/** Appends that are made before the oldest is awaited. */
+/** The largest number of appends in flight. */
 const WINDOW = 256
 
 const NO_STREAM = 'there is no such stream'
@@ -203,7 +203,7 @@ async function verify(streams: Streams, _: Names, { prefix, json }: StreamsFlags
   )
 }
 
-/** Returns the number of records. If retention removes records that are to be read next, continues after them. */
+/** Reads every record and returns their number. If retention removes the next records meanwhile, continues after them. */
 async function readWhole(streams: Streams, name: string): Promise<number> {
   let records = 0
   for (let next: number | undefined; ; ) {

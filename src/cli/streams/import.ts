@@ -1,4 +1,4 @@
-/** `durlog streams DIR import`: existing .jsonl files become streams. */
+/** `durlog streams DIR import`: imports existing .jsonl files into streams. */
 import { createHash } from 'node:crypto'
 import { type FileHandle, mkdir, open, stat, writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
@@ -16,7 +16,7 @@ import { type Damage, damageOf } from './judge-line.js'
 const READ_BYTES = 1 << 18
 const MAX_LINE_BYTES = 8 << 20
 const POLL_MS = 100
-/** Appends that are made before the oldest is awaited. */
+/** The largest number of appends in flight. */
 const WINDOW = 256
 
 interface BadLine {
@@ -26,7 +26,7 @@ interface BadLine {
   text: string
 }
 
-/** Without `streams` it only reports. */
+/** Imports files. Without `streams`, only reports their lines. */
 export async function importFiles(
   streams: RemoteStreams<unknown> | undefined,
   files: readonly string[],
@@ -54,7 +54,7 @@ class FileImport {
   readonly #streams: RemoteStreams<unknown> | undefined
   readonly #stream: Stream<unknown> | undefined
   readonly #splitter = new LineSplitter(MAX_LINE_BYTES)
-  /** One import of one file: repeated, it stores nothing twice. */
+  /** The producer id, which is derived from the file's path: if an import is repeated, no line is stored twice. */
   readonly #producerId: string
   #file: FileHandle | undefined
   #offset = 0
@@ -83,7 +83,7 @@ class FileImport {
     if ((await this.#file.stat()).isDirectory()) throw new InputError(`can't read ${this.#path}: it is a folder`)
   }
 
-  /** Reads what the file has; with `isLast`, its end is that of the last line. */
+  /** Reads the file to its current end. With `isLast`, a last line without a newline is a line too. */
   async read(isLast: boolean): Promise<void> {
     const file = this.#file as FileHandle
     await this.#checkReplaced(file)
@@ -100,7 +100,7 @@ class FileImport {
     this.#pending = []
   }
 
-  /** Prints what is new since the last report, and keeps all damaged lines aside. */
+  /** Prints the changes since the last report, and stores all damaged lines in a separate file. */
   async report(): Promise<void> {
     const { json, watch } = this.#flags
     for (const { file, line, damage, text } of this.#bad.slice(this.#reported.bad)) {
@@ -148,7 +148,7 @@ class FileImport {
     const done = this.#stream.append(value, { producer, timestamp }).then(({ duplicate }) => {
       if (!duplicate) this.#stored++
     })
-    // It is awaited in order.
+    // Awaited later, in order: a rejection before that must not count as unhandled.
     done.catch(() => {})
     this.#pending.push(done)
   }
@@ -163,7 +163,7 @@ class FileImport {
     warn('KEPT_ASIDE', `the damaged lines of ${this.#path} are in ${path}`, this.#flags.json === true)
   }
 
-  /** The numbers of another file's records would be those of this one's. */
+  /** Throws if the file was replaced or shortened: its new records would have the producer seqs of the old ones. */
   async #checkReplaced(file: FileHandle): Promise<void> {
     const opened = await file.stat()
     const now = await stat(this.#path).catch(() => undefined)

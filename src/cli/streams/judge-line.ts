@@ -1,18 +1,21 @@
-/** Judges a line of a JSON Lines file that programs without locks have appended to. */
+/** Judges a line of a JSON Lines file to which several programs may have appended without a lock. */
 
 export type Damage = 'torn' | 'fused' | 'invalid'
 
-/** Places in a damaged line where a whole value may begin. */
+/** The largest number of places in a damaged line that are tried as the beginning of a whole value. */
 const MAX_CANDIDATES = 256
 
-/** Undefined if the line is one JSON value. Torn: a part of a value. Fused: more than one value, or a part of one before another. */
+/**
+ * Returns the damage of a line; undefined if the line is one JSON value. `torn`: it is a part of a value. `fused`: it holds
+ * several values, or a part of a value followed by another value.
+ */
 export function damageOf(line: string): Damage | undefined {
   if (isJson(line)) return undefined
   const end = endOfValue(line)
   if (end === 'incomplete') return holdsWhole(line, 1) ? 'fused' : 'torn'
   if (end !== 'invalid') return /^\s*[[{"]/.test(line.slice(end)) ? 'fused' : 'invalid'
   if (holdsWhole(line, 0)) return 'fused'
-  // The end of an object or an array whose beginning is missing.
+  // Torn if it ends an object or an array whose beginning is missing.
   return /[\]}]\s*$/.test(line) && !/^\s*[[{]/.test(line) ? 'torn' : 'invalid'
 }
 
@@ -33,7 +36,7 @@ function holdsWhole(line: string, from: number): boolean {
   return false
 }
 
-/** Where the object, array or string at the beginning of the line ends. */
+/** Returns the index after the object, array or string at the beginning of the line. */
 function endOfValue(line: string): number | 'incomplete' | 'invalid' {
   const start = line.search(/\S/)
   if (!'{["'.includes(line[start] ?? ' ')) return 'invalid'

@@ -1,8 +1,8 @@
-/** Records of streams to stdout. */
+/** Prints records of streams to stdout. */
 import type { StreamRecord } from '../../streams/types.js'
 import { formatTime, Sink } from '../../terminal/output.js'
 
-/** Each value on a line: JSON, text, or the bytes as they are. */
+/** Prints each value on a line, as JSON, as text, or as unchanged bytes. */
 export function printValues(
   records: AsyncIterable<StreamRecord<unknown>>,
   { follow = false, times = false, json = false }: { follow?: boolean; times?: boolean; json?: boolean },
@@ -14,7 +14,7 @@ export function printValues(
   })
 }
 
-/** Each record as an object with "seq", "timestamp" and "value"; bytes are base64, with "encoding". */
+/** Prints each record as an object with "seq", "timestamp" and "value"; bytes are base64, with "encoding". */
 export function exportRecords(records: AsyncIterable<StreamRecord<unknown>>): Promise<void> {
   return printLines(records, false, (record) => jsonLine(record, false))
 }

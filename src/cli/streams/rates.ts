@@ -1,10 +1,10 @@
-/** Which streams of a folder grow, by the entries of their main log. Takes no lock. */
+/** Measures the growth of the streams in a folder, from the entries of their main log. Takes no lock. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ReadOnlyLog } from '../../index.js'
 import { decodeEntry, EntryKind } from '../../streams/entry.js'
 
-/** The streams that are listed. */
+/** The largest number of streams that are listed. */
 const LISTED = 10
 
 export interface StreamRate {
@@ -12,7 +12,7 @@ export interface StreamRate {
   appendedPerSecond: number
 }
 
-/** The folder of the log to look at: of a folder of streams, that of its main log. */
+/** Returns `dir`, or the folder of the main log if `dir` is a folder of streams. */
 export function logFolder(dir: string): { dir: string; hasStreams: boolean } {
   const hasStreams = existsSync(join(dir, 'catalog')) && existsSync(join(dir, 'log'))
   return { dir: hasStreams ? join(dir, 'log') : dir, hasStreams }
@@ -28,7 +28,7 @@ export class StreamRates {
     this.#next = log.nextSeq
   }
 
-  /** The streams that have grown most since the last look. */
+  /** Returns the streams that have grown most since the last call. */
   async look(): Promise<StreamRate[]> {
     const counts = new Map<string, number>()
     const end = this.#log.nextSeq
