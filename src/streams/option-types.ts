@@ -5,9 +5,15 @@ import type { ByteSize, Durability, Duration } from '../index.js'
 export type StreamEncoding = 'json' | 'text' | 'bytes'
 
 export interface StreamsOptions {
-  /** The encoding of streams that are created without another one. Fixed when the folder is created. Default `json`. */
+  /**
+   * The encoding of streams that are created without another one. It is fixed when the folder is created; another one
+   * is then refused with ERR_DURLOG_INVALID_ARGUMENT. Default: that of the folder, or `json` for a new folder.
+   */
   encoding?: StreamEncoding | undefined
-  /** The durability that a record must reach before its append settles and readers see it. Default `sync`. */
+  /**
+   * The durability that a record must reach before its append settles and readers see it. All processes that share the
+   * folder must use the same. Default `sync`.
+   */
   durability?: Durability | undefined
   /**
    * A checkpoint begins after this many bytes of new records: 64 KiB to 256 MiB. Default 16 MiB. If thousands of

@@ -5,17 +5,17 @@
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 
-export class AskedThread<To, From> {
+export class RequestThread<To, From> {
   readonly #worker: Worker
-  #answered: ((answer: From) => void) | undefined
+  #onAnswer: ((answer: From) => void) | undefined
 
   private constructor(worker: Worker, onEnded: (cause?: unknown) => From) {
     this.#worker = worker
     worker.unref()
-    worker.on('message', (answer: From) => this.#answered?.(answer))
+    worker.on('message', (answer: From) => this.#onAnswer?.(answer))
     const ended = (cause?: unknown): void => {
       const answer = onEnded(cause)
-      this.#answered?.(answer)
+      this.#onAnswer?.(answer)
     }
     worker.on('error', ended)
     worker.on('exit', () => ended())
@@ -23,25 +23,27 @@ export class AskedThread<To, From> {
 
   /**
    * Starts a thread that runs the program `file`. Returns undefined if the file does not exist, for example in a
-   * bundle. If the thread ends before it answers a message, `onEnded` returns the answer.
+   * bundle. `onEnded` is called when the thread ends, after an error twice. It returns the answer to a message that the
+   * thread has not answered.
    */
   static start<To, From>(
     file: string | undefined,
     name: string,
     onEnded: (cause?: unknown) => From,
-  ): AskedThread<To, From> | undefined {
+  ): RequestThread<To, From> | undefined {
     if (file === undefined || !existsSync(file)) return undefined
-    return new AskedThread(new Worker(file, { name, execArgv: [], stdin: false }), onEnded)
+    return new RequestThread(new Worker(file, { name, execArgv: [], stdin: false }), onEnded)
   }
 
-  async ask(message: To): Promise<From> {
+  /** Sends a message and waits for its answer. The next call must wait for it too. */
+  async request(message: To): Promise<From> {
     const answer = new Promise<From>((resolve) => {
-      this.#answered = resolve
+      this.#onAnswer = resolve
     })
     this.#worker.ref()
     this.post(message)
     const answered = await answer
-    this.#answered = undefined
+    this.#onAnswer = undefined
     this.#worker.unref()
     return answered
   }
