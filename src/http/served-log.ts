@@ -79,7 +79,7 @@ class ServedLog {
       find: this.#table.find,
       checkOpen: () => {},
       append: refuse,
-      appendThen: (_item, settle) => settle(refuse()),
+      groupThen: (_items, settle) => settle(refuse()),
       submit: refuse,
       removeExpired: () => {},
       records: (codecs) => new LogRecords(this.#log, codecs(encoding)),

@@ -52,23 +52,33 @@ export interface Call {
 /** A callback that is called once, with the result or with a rejected promise. It must not throw or call the log. */
 export type Settle<T> = (outcome: T | Promise<never>) => void
 
-/** A call with one item. */
+/** A call with one item, and the request that made it. */
 export class SingleCall implements Call {
   readonly resolve: Settle<StreamAppendResult>
   last = -1
   /** Undefined after it is framed, so that its value can be released. */
   #item: Item | undefined
-  #kind: EntryKind
+  readonly #request: RequestId | undefined
+  readonly #kind: EntryKind
   #state: StreamState | undefined
   #seq = -1
+  /** The request was stored before. */
+  #isRepeated = false
 
-  constructor(item: Item, resolve: Settle<StreamAppendResult>) {
+  constructor(item: Item, request: RequestId | undefined, resolve: Settle<StreamAppendResult>) {
     this.resolve = resolve
     this.#item = item
+    this.#request = request
     this.#kind = item.kind
   }
 
   decide(table: StreamTable): boolean {
+    const original = this.#request === undefined ? undefined : table.requests.find(this.#request)
+    if (original !== undefined) {
+      this.#seq = original[0] as number
+      this.#isRepeated = true
+      return true
+    }
     const item = this.#item as Item
     this.#state = table.find(item.stream)
     const { outcome, seq } = decide(item, this.#state, table.find)
@@ -79,10 +89,11 @@ export class SingleCall implements Call {
   frame({ log, durability, memory, onSettled }: Framing, table: StreamTable, position: number): boolean {
     const item = this.#item as Item
     const timeMs = timeOf(item, Math.max(Date.now(), table.lastTimeMs))
-    encodeEntry(memory, item, this.#seq, timeMs)
+    encodeEntry(memory, item, this.#seq, timeMs, false, this.#request)
     if (!log.frame(memory.bytes, memory.start, memory.end, durability, onSettled)) return false
     this.last = position
     this.#state = table.apply(item, memory, timeMs, position, this.#state)
+    if (this.#request !== undefined) table.requests.add(this.#request, [resultSeq(this.#kind, this.#seq)])
     this.#item = undefined
     memory.keep()
     return true
@@ -94,7 +105,7 @@ export class SingleCall implements Call {
   }
 
   repeated(): void {
-    this.resolve({ seq: this.#seq, duplicate: true })
+    this.resolve({ seq: this.#seq, duplicate: !this.#isRepeated })
   }
 }
 

@@ -18,8 +18,8 @@ export interface StateRecords<V> {
 
 export interface OwnedContext extends StreamContext {
   records<V>(codecOf: (encoding: StreamEncoding) => StreamCodec): StateRecords<V>
-  /** Like `append`, with a callback instead of a promise. */
-  appendThen(item: Item, settle: Settle<StreamAppendResult>): void
+  /** Like `submit`, with a callback instead of a promise. The result is that of the first item. */
+  groupThen(items: readonly Item[], settle: Settle<StreamAppendResult>): void
 }
 
 export class OwnedAccess implements StreamsAccess {
@@ -53,13 +53,7 @@ export class OwnedAccess implements StreamsAccess {
     const state = this.find(name)
     const group = groupOf(state)
     if (state === undefined) throw noSuchStream(name)
-    const items = groupItems(name, state.meta.encoding, group)
-    if (items.length === 1) context.appendThen(items[0] as Item, settle)
-    else
-      context.submit(items).then(
-        ([result]) => settle(result as StreamAppendResult),
-        (error) => settle(Promise.reject(error)),
-      )
+    context.groupThen(groupItems(name, state.meta.encoding, group), settle)
   }
 
   async create(name: string, request: EncodedCreation, values: readonly (Buffer | string)[]): Promise<boolean> {

@@ -7,11 +7,11 @@ import { appendItem, encode, type StreamContext } from './items.js'
 import { resolveBatch } from './options.js'
 import type { Item } from './sequencer.js'
 import { firstResult, NamedStream } from './stream.js'
-import type { Stream, StreamAppendResult, StreamBatchItem, StreamEncoding } from './types.js'
+import type { Stream, StreamAppendResult, StreamBatchItem } from './types.js'
 
+/** A group for the stream of this name that the entry at `created` created. */
 export interface SentGroup extends Group {
-  /** The encoding of the stream that the entry at `created` created. */
-  encoding: StreamEncoding
+  stream: string
   created: number
 }
 

@@ -76,13 +76,8 @@ export class Sequencer {
 
   append(item: Item): Promise<StreamAppendResult> {
     const promise = new Promise<StreamAppendResult>(capture)
-    this.appendThen(item, lastResolve as Settle<StreamAppendResult>)
+    this.#submit(new SingleCall(item, undefined, lastResolve as Settle<StreamAppendResult>))
     return promise
-  }
-
-  /** Like `append`, with a callback instead of a promise. */
-  appendThen(item: Item, settle: Settle<StreamAppendResult>): void {
-    this.#submit(new SingleCall(item, settle))
   }
 
   /**
@@ -91,13 +86,19 @@ export class Sequencer {
    */
   submit(items: readonly Item[], request?: RequestId): Promise<StreamAppendResult[]> {
     const promise = new Promise<StreamAppendResult[]>(capture)
-    this.submitThen(items, request, lastResolve as Settle<StreamAppendResult[]>)
+    this.#submit(new BatchCall(items, request, lastResolve as Settle<StreamAppendResult[]>))
     return promise
   }
 
-  /** Like `submit`, with a callback instead of a promise. */
-  submitThen(items: readonly Item[], request: RequestId | undefined, settle: Settle<StreamAppendResult[]>): void {
-    this.#submit(new BatchCall(items, request, settle))
+  /** Like `submit`, with a callback instead of a promise. The result is that of the first item. */
+  groupThen(items: readonly Item[], request: RequestId | undefined, settle: Settle<StreamAppendResult>): void {
+    if (items.length === 1) this.#submit(new SingleCall(items[0] as Item, request, settle))
+    else
+      this.#submit(
+        new BatchCall(items, request, (outcome) =>
+          settle(outcome instanceof Promise ? outcome : (outcome[0] as StreamAppendResult)),
+        ),
+      )
   }
 
   /** Starts waiting calls. Must be called when a checkpoint has made room. */

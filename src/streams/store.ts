@@ -107,7 +107,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     }
     this.access = new OwnedAccess({
       ...this.#context,
-      appendThen: (item, settle) => sequencer.appendThen(item, settle),
+      groupThen: (items, settle) => sequencer.groupThen(items, undefined, settle),
       records: (codecOf) => new RecordSource(files, () => sequencer.table, codecOf),
     })
     provideAccess(this, this.access)
@@ -135,9 +135,12 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   }
 
   /** Appends encoded values to one stream, as a call of `requested` does. */
-  appendGroup(request: RequestId, name: string, group: SentGroup, settle: Settle<StreamAppendResult[]>): void {
-    this.#expiry.removeIfExpired(name)
-    this.#sequencer.submitThen(groupItems(name, group.encoding, group, group.created), request, settle)
+  appendGroup(request: RequestId, group: SentGroup, settle: Settle<StreamAppendResult>): void {
+    const { stream, created } = group
+    this.#expiry.removeIfExpired(stream)
+    // If the stream does not exist, the group is refused or already stored, and the encoding does not count.
+    const encoding = this.#sequencer.table.find(stream)?.meta.encoding ?? this.#options.encoding
+    this.#sequencer.groupThen(groupItems(stream, encoding, group, created), request, settle)
   }
 
   get encoding(): StreamEncoding {

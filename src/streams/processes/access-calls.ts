@@ -1,10 +1,10 @@
 /** Answers the calls of `RemoteAccess` in the owner. */
-import type { Awaitable, KnownState, StreamView } from '../access.js'
+import type { KnownState, StreamView } from '../access.js'
 import { type EncodedValue, storedCodecOf } from '../encoding.js'
 import type { OwnedAccess } from '../owned-access.js'
 import { placeOf } from '../record-source.js'
 import type { StreamRecord } from '../types.js'
-import { FrameType, jsonFrame, makeFrame } from './frames.js'
+import { FrameType, type FrameWriter } from './frames.js'
 import {
   type AccessCall,
   type Call,
@@ -29,14 +29,21 @@ export function isAccessCall(call: Call): call is AccessCall {
   return OPERATIONS.has(call.op)
 }
 
-/** Returns the frame that answers the call `id`. */
-export function answerAccess(access: OwnedAccess, id: number, call: AccessCall): Awaitable<Buffer> {
-  const answer = (value: unknown): Buffer => jsonFrame(FrameType.answer, id, { value })
+/** Sends the answer to the call `id`, unless it throws or rejects. */
+export function answerAccess(
+  access: OwnedAccess,
+  id: number,
+  call: AccessCall,
+  writer: FrameWriter,
+): Promise<void> | undefined {
+  const answer = (value: unknown): undefined => {
+    writer.json(FrameType.answer, id, { value })
+  }
   if (call.op === 'find') {
     const found = access.find(call.stream, call.isRead)
     return answer(found && sentView(found))
   }
-  if (call.op === 'records') return answerRecords(access, id, call)
+  if (call.op === 'records') return answerRecords(access, id, call, writer)
   if (call.op === 'producerSeq') return answer(access.producerSeq(call.stream, call.producer))
   if (call.op === 'streams') return answer(access.list(call.prefix, call.after, call.count).map(sentView))
   if (call.op === 'count') return answer(access.count(call.prefix))
@@ -60,7 +67,12 @@ function sentView(state: StreamView): StreamView {
   return { name, created, meta, firstSeq, visible, ended, endVisible, gone, lifeMs }
 }
 
-async function answerRecords(access: OwnedAccess, id: number, request: RecordsRequest): Promise<Buffer> {
+async function answerRecords(
+  access: OwnedAccess,
+  id: number,
+  request: RecordsRequest,
+  writer: FrameWriter,
+): Promise<void> {
   const { stream: name, created, from, to, maxBytes, fromFile } = request
   const stream = access.state(name, created)
   const { file, owner, end } = placeOf(stream, from)
@@ -68,21 +80,23 @@ async function answerRecords(access: OwnedAccess, id: number, request: RecordsRe
     const { first, next, bytes, crc, index } = file
     const fileName = owner.fileName(first)
     const sent: SentFile = { first, next, bytes, crc, index: index.toString('base64'), fileName, end }
-    return jsonFrame(FrameType.answer, id, { value: sent })
+    writer.json(FrameType.answer, id, { value: sent })
+    return
   }
   const source = access.records<EncodedValue>(storedCodecOf)
   try {
-    return chunkFrame(id, (await source.next(stream, from, maxBytes)).slice(0, to - from))
+    sendChunk(writer, id, (await source.next(stream, from, maxBytes)).slice(0, to - from))
   } finally {
     await source.close()
   }
 }
 
-function chunkFrame(id: number, records: readonly StreamRecord<EncodedValue>[]): Buffer {
+function sendChunk(writer: FrameWriter, id: number, records: readonly StreamRecord<EncodedValue>[]): void {
+  const { maker } = writer
   let bytes = RECORDS_HEADER_BYTES
   for (const { value } of records) bytes += RECORD_HEADER_BYTES + value.data.length
-  const { frame, at } = makeFrame(FrameType.chunk, id, bytes)
-  let end = writeRecordsHeader(frame, at, { created: -1, next: (records.at(-1)?.seq ?? -1) + 1 })
-  for (const record of records) end = writeRecord(frame, end, { stream: '', ...record })
-  return frame
+  const at = maker.begin(FrameType.chunk, id, bytes)
+  let end = writeRecordsHeader(maker.bytes, at, { created: -1, next: (records.at(-1)?.seq ?? -1) + 1 })
+  for (const record of records) end = writeRecord(maker.bytes, end, { stream: '', ...record })
+  writer.send(maker)
 }

@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net'
 import { type DurlogError, isCode, ofFileSystem } from '../../errors.js'
 import { addressOf, folderIdOf } from './address.js'
-import { type Frame, FrameReader, FrameType, FrameWriter, jsonFrame, jsonOf } from './frames.js'
+import { type Frame, type FrameMaker, FrameReader, FrameType, FrameWriter, jsonOf, type MadeFrame } from './frames.js'
 import { type Hello, receivedError, type Welcome } from './messages.js'
 
 export interface ConnectionHandler {
@@ -23,16 +23,16 @@ export class Connection {
   readonly #folder: string
   #reject: (error: DurlogError) => void = () => {}
 
-  private constructor(socket: Socket, folder: string) {
+  private constructor(socket: Socket, maker: FrameMaker, folder: string) {
     this.#socket = socket
     this.#folder = folder
-    this.#writer = new FrameWriter(socket)
+    this.#writer = new FrameWriter(socket, maker)
     // The socket does not keep the process alive: the timer of OwnerWatch does, while a request waits.
     socket.unref()
   }
 
   /** Connects to the owner; undefined if no process listens. */
-  static async dial(dir: string): Promise<Connection | undefined> {
+  static async dial(dir: string, maker: FrameMaker): Promise<Connection | undefined> {
     let folder: string
     let address: Awaited<ReturnType<typeof addressOf>>
     try {
@@ -45,7 +45,7 @@ export class Connection {
     const socket = connect(address.path)
     try {
       await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject))
-      return new Connection(socket, folder)
+      return new Connection(socket, maker, folder)
     } catch (error) {
       if (NOT_LISTENING.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
       throw ofFileSystem(error)
@@ -77,7 +77,7 @@ export class Connection {
       this.#socket.on('data', (chunk: Buffer) => {
         handler.onData()
         try {
-          for (const frame of reader.push(chunk)) receive(frame)
+          reader.push(chunk, receive)
         } catch {
           this.#socket.destroy()
         }
@@ -87,7 +87,7 @@ export class Connection {
         if (welcomed) handler.onLost()
         else resolve(undefined)
       })
-      this.send(jsonFrame(FrameType.hello, 0, { ...hello, folder: this.#folder }))
+      this.json(FrameType.hello, 0, { ...hello, folder: this.#folder })
     })
   }
 
@@ -97,8 +97,12 @@ export class Connection {
     this.#socket.destroy()
   }
 
-  send(frame: Buffer): void {
-    if (!this.#socket.destroyed) this.#writer.send(frame)
+  send(frame: MadeFrame): void {
+    this.#writer.send(frame)
+  }
+
+  json(type: FrameType, id: number, value?: unknown): void {
+    this.#writer.json(type, id, value)
   }
 
   /** Closes the connection after the frames that were sent. No more frames are received. */

@@ -7,8 +7,8 @@ import { setImmediate } from 'node:timers'
 import { RECORD_MAX_BYTES } from '../items.js'
 
 export const FrameType = {
-  // From the client. The id of `submit` is the request's number, the id of `confirm` the lowest number that is still
-  // needed.
+  // From the client. The id of `submit` and `append` is the request's number, the id of `confirm` the lowest number that
+  // is still needed.
   hello: 1,
   submit: 2,
   call: 3,
@@ -17,6 +17,7 @@ export const FrameType = {
   endRead: 6,
   confirm: 7,
   ping: 8,
+  append: 9,
   // From the owner. The id is that of the request or of the read.
   welcome: 32,
   stored: 33,
@@ -32,10 +33,20 @@ export const FrameType = {
 } as const
 export type FrameType = (typeof FrameType)[keyof typeof FrameType]
 
+/** A received frame. Its payload is `bytes` from `at` to `end`. */
 export interface Frame {
-  type: number
-  id: number
-  payload: Buffer
+  readonly type: number
+  readonly id: number
+  readonly bytes: Buffer
+  readonly at: number
+  readonly end: number
+}
+
+/** A frame to send: `bytes` from `start` to `end`. */
+export interface MadeFrame {
+  readonly bytes: Buffer
+  readonly start: number
+  readonly end: number
 }
 
 const LENGTH_BYTES = 4
@@ -44,24 +55,49 @@ const SLAB_BYTES = 1 << 16
 /** Enough for a batch, which must fit into one segment of the log, and for a record with its stream's name. */
 export const PAYLOAD_MAX_BYTES: number = 2 * RECORD_MAX_BYTES + (1 << 16)
 
-/** Makes a frame with room for a payload of `bytes` bytes, which begins at offset `at` of the frame. */
-export function makeFrame(type: FrameType, id: number, bytes: number): { frame: Buffer; at: number } {
-  const frame = Buffer.allocUnsafe(LENGTH_BYTES + HEADER_BYTES + bytes)
-  frame.writeUInt32LE(HEADER_BYTES + bytes, 0)
-  frame[LENGTH_BYTES] = type
-  frame.writeUIntLE(id, LENGTH_BYTES + 1, 6)
-  return { frame, at: LENGTH_BYTES + HEADER_BYTES }
+/** Makes frames in shared memory. A frame is adjacent to the previous one if the memory has room for it. */
+export class FrameMaker {
+  /** The last frame is `bytes` from `start` to `end`. */
+  bytes: Buffer = Buffer.allocUnsafeSlow(0)
+  start = 0
+  end = 0
+
+  /** Begins a frame with room for a payload of `payloadBytes`. Returns the offset of the payload in `bytes`. */
+  begin(type: FrameType, id: number, payloadBytes: number): number {
+    const length = LENGTH_BYTES + HEADER_BYTES + payloadBytes
+    if (this.end + length > this.bytes.length) {
+      this.bytes = Buffer.allocUnsafeSlow(Math.max(length, SLAB_BYTES))
+      this.end = 0
+    }
+    const { bytes, end: start } = this
+    this.start = start
+    this.end = start + length
+    bytes.writeUInt32LE(length - LENGTH_BYTES, start)
+    bytes[start + LENGTH_BYTES] = type
+    bytes.writeUIntLE(id, start + LENGTH_BYTES + 1, 6)
+    return start + LENGTH_BYTES + HEADER_BYTES
+  }
+
+  /** Ends the last frame at the offset `end`, before the end of its room. */
+  shorten(end: number): void {
+    this.bytes.writeUInt32LE(end - this.start - LENGTH_BYTES, this.start)
+    this.end = end
+  }
+
+  json(type: FrameType, id: number, value?: unknown): MadeFrame {
+    const text = value === undefined ? '' : JSON.stringify(value)
+    const at = this.begin(type, id, Buffer.byteLength(text))
+    this.bytes.write(text, at)
+    return this
+  }
 }
 
-export function jsonFrame(type: FrameType, id: number, value?: unknown): Buffer {
-  const text = value === undefined ? '' : JSON.stringify(value)
-  const { frame, at } = makeFrame(type, id, Buffer.byteLength(text))
-  frame.write(text, at)
-  return frame
+export function payloadOf({ bytes, at, end }: Frame): Buffer {
+  return bytes.subarray(at, end)
 }
 
-export function jsonOf({ payload }: Frame): unknown {
-  return payload.length === 0 ? undefined : JSON.parse(payload.toString())
+export function jsonOf({ bytes, at, end }: Frame): unknown {
+  return at === end ? undefined : JSON.parse(bytes.toString('utf8', at, end))
 }
 
 /** Splits the bytes from a socket into frames. */
@@ -70,72 +106,73 @@ export class FrameReader {
   #bytes = 0
   #needed = LENGTH_BYTES
 
-  /** Returns the frames that are complete with `chunk`. Throws a RangeError if a frame is too long or too short. */
-  push(chunk: Buffer): Frame[] {
+  /** Calls `take` for each frame that is complete with `chunk`. Throws a RangeError if a frame is too long or too short. */
+  push(chunk: Buffer, take: (frame: Frame) => void): void {
     this.#chunks.push(chunk)
     this.#bytes += chunk.length
-    const frames: Frame[] = []
-    if (this.#bytes < this.#needed) return frames
+    if (this.#bytes < this.#needed) return
     const bytes = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks)
-    let at = 0
+    let next = 0
     this.#needed = LENGTH_BYTES
-    while (bytes.length - at >= LENGTH_BYTES) {
-      const length = bytes.readUInt32LE(at)
+    while (bytes.length - next >= LENGTH_BYTES) {
+      const length = bytes.readUInt32LE(next)
       if (length < HEADER_BYTES || length > HEADER_BYTES + PAYLOAD_MAX_BYTES)
         throw new RangeError(`a frame of ${length} bytes`)
-      const end = at + LENGTH_BYTES + length
+      const start = next + LENGTH_BYTES
+      const end = start + length
       if (end > bytes.length) {
-        this.#needed = end - at
+        this.#needed = end - next
         break
       }
-      const headerAt = at + LENGTH_BYTES
-      frames.push({
-        type: bytes[headerAt] as number,
-        id: bytes.readUIntLE(headerAt + 1, 6),
-        payload: bytes.subarray(headerAt + HEADER_BYTES, end),
+      take({
+        type: bytes[start] as number,
+        id: bytes.readUIntLE(start + 1, 6),
+        bytes,
+        at: start + HEADER_BYTES,
+        end,
       })
-      at = end
+      next = end
     }
-    this.#chunks = at < bytes.length ? [bytes.subarray(at)] : []
-    this.#bytes = bytes.length - at
-    return frames
+    this.#chunks = next < bytes.length ? [bytes.subarray(next)] : []
+    this.#bytes = bytes.length - next
   }
 }
 
-/** Sends the frames of one turn of the event loop with few writes. */
+/** Sends the frames of one turn of the event loop with few writes: one for all frames that are adjacent. */
 export class FrameWriter {
+  readonly maker: FrameMaker
   readonly #socket: Socket
-  #slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
+  #bytes: Buffer | undefined
   #start = 0
   #end = 0
   #scheduled = false
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, maker: FrameMaker) {
     this.#socket = socket
+    this.maker = maker
   }
 
-  send(frame: Buffer): void {
-    if (this.#end + frame.length > SLAB_BYTES) this.flush()
-    if (frame.length > SLAB_BYTES / 8) {
+  send({ bytes, start, end }: MadeFrame): void {
+    if (this.#socket.destroyed) return
+    if (bytes !== this.#bytes || start !== this.#end) {
       this.flush()
-      this.#socket.write(frame)
-      return
+      this.#bytes = bytes
+      this.#start = start
     }
-    if (this.#end + frame.length > SLAB_BYTES) {
-      this.#slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
-      this.#start = 0
-      this.#end = 0
-    }
-    this.#end += frame.copy(this.#slab, this.#end)
+    this.#end = end
     if (this.#scheduled) return
     this.#scheduled = true
     setImmediate(() => this.flush())
   }
 
+  json(type: FrameType, id: number, value?: unknown): void {
+    this.send(this.maker.json(type, id, value))
+  }
+
   flush(): void {
     this.#scheduled = false
     if (this.#end === this.#start) return
-    this.#socket.write(this.#slab.subarray(this.#start, this.#end))
+    this.#socket.write((this.#bytes as Buffer).subarray(this.#start, this.#end))
     this.#start = this.#end
   }
 }

@@ -4,7 +4,7 @@ import { clearTimeout, setTimeout } from 'node:timers'
 import { closedError, DurlogError } from '../../errors.js'
 import type { StreamAppendResult } from '../types.js'
 import { Connection } from './connection.js'
-import { type Frame, FrameType, jsonFrame, jsonOf } from './frames.js'
+import { type Frame, FrameMaker, FrameType, jsonOf, type MadeFrame } from './frames.js'
 import {
   answeredValue,
   type Call,
@@ -13,7 +13,6 @@ import {
   type ReadRequest,
   receivedError,
   resultsOf,
-  type SentSubmission,
   type SentValue,
   type SubmitOp,
   submitFrame,
@@ -44,6 +43,7 @@ export interface LinkContext {
 export class Link {
   readonly client: string = randomBytes(8).toString('hex')
   readonly #context: LinkContext
+  readonly #maker = new FrameMaker()
   readonly #submits = new OpenRequests()
   readonly #calls = new OpenRequests()
   readonly #reads = new Map<number, RemoteRead>()
@@ -51,8 +51,7 @@ export class Link {
   #connecting = false
   /** The connection that waits for the owner's welcome. */
   #greeting: Connection | undefined
-  #nextNumber = 0
-  #nextId = 1
+  #nextRead = 0
   #confirmed = 0
   #confirmTimer: NodeJS.Timeout | undefined
   readonly #watch: OwnerWatch
@@ -65,7 +64,7 @@ export class Link {
   constructor(context: LinkContext) {
     this.#context = context
     this.#watch = new OwnerWatch({
-      ping: () => (this.#connection ?? this.#greeting)?.send(jsonFrame(FrameType.ping, 0)),
+      ping: () => (this.#connection ?? this.#greeting)?.json(FrameType.ping, 0),
       onStalled: () => context.onStalled(this.ownerPid),
       onStalledTick: (ticks) => this.#onStalledTick(ticks),
     })
@@ -77,32 +76,34 @@ export class Link {
   }
 
   submit(op: SubmitOp, stream: string, values: readonly SentValue[], options?: unknown): Promise<StreamAppendResult[]> {
-    return new Promise((resolve, reject) => this.submitThen({ op, stream, values, options }, resolve, reject))
+    const makeFrame = (maker: FrameMaker, number: number): MadeFrame =>
+      submitFrame(maker, number, { op, stream, values, options })
+    return new Promise((resolve, reject) => this.submitThen(makeFrame, resolve, reject))
   }
 
-  /** Like `submit`, with callbacks instead of a promise. They must not throw. */
+  /** Submits the frame that `makeFrame` returns or throws. `resolve` and `reject` must not throw. */
   submitThen(
-    submission: SentSubmission,
+    makeFrame: (maker: FrameMaker, number: number) => MadeFrame,
     resolve: (results: StreamAppendResult[]) => void,
     reject: (error: unknown) => void,
   ): void {
-    let frame: Buffer
+    let frame: MadeFrame
     try {
       this.checkOpen()
-      frame = submitFrame(this.#nextNumber, submission)
+      frame = makeFrame(this.#maker, this.#submits.next)
     } catch (error) {
       reject(error)
       return
     }
+    const { bytes, start, end } = frame
     const onAnswer = (answer: Frame): void => resolve(resultsOf(answer))
-    this.#add(this.#submits, this.#nextNumber++, { frame, onAnswer, reject })
+    this.#add(this.#submits, { bytes, start, end, onAnswer, reject })
   }
 
   /** Settles with the value of the answer, or with the payload if the answer is a chunk of records. */
   call(call: Call): Promise<unknown> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
-    const id = this.#nextId++
-    const frame = jsonFrame(FrameType.call, id, call)
+    const { bytes, start, end } = this.#maker.json(FrameType.call, this.#calls.next, call)
     return new Promise((resolve, reject) => {
       const onAnswer = (answer: Frame): void => {
         try {
@@ -111,7 +112,7 @@ export class Link {
           reject(error)
         }
       }
-      this.#add(this.#calls, id, { frame, onAnswer, reject })
+      this.#add(this.#calls, { bytes, start, end, onAnswer, reject })
     })
   }
 
@@ -122,9 +123,9 @@ export class Link {
 
   /** Begins to read. Without a connection, the reading begins with the next owner. */
   read(request: ReadRequest): RemoteRead {
-    const id = this.#nextId++
+    const id = this.#nextRead++
     const read = new RemoteRead(request, {
-      send: (type) => this.#connection?.send(jsonFrame(type, id)),
+      send: (type) => this.#connection?.json(type, id),
       onWaiting: () => this.#keepAlive(),
       onEnd: () => {
         this.#reads.delete(id)
@@ -133,7 +134,7 @@ export class Link {
     })
     this.#reads.set(id, read)
     if (this.#failure !== undefined) read.fail(this.#failure)
-    else this.#connection?.send(jsonFrame(FrameType.read, id, read.resumed()))
+    else this.#connection?.json(FrameType.read, id, read.resumed())
     return read
   }
 
@@ -151,9 +152,9 @@ export class Link {
     await this.#context.host.close(this.client)
   }
 
-  #add(requests: OpenRequests, id: number, request: Request): void {
-    requests.add(id, request)
-    this.#connection?.send(request.frame)
+  #add(requests: OpenRequests, request: Request): void {
+    requests.add(request)
+    this.#connection?.send(request)
     if (requests.size === 1) this.#keepAlive()
   }
 
@@ -169,7 +170,7 @@ export class Link {
     try {
       for (;;) {
         if (this.#failure !== undefined) throw this.#failure
-        const connection = await Connection.dial(dir)
+        const connection = await Connection.dial(dir, this.#maker)
         this.#greeting = connection
         if (connection !== undefined) this.#watch.restart()
         const answer = await connection?.greet(hello, {
@@ -202,11 +203,11 @@ export class Link {
     // Calls that this makes are sent below, with the others.
     this.#context.onWelcome(welcome)
     this.#connection = connection
-    if (this.#nextNumber > 0 && silentMs > REPEAT_WITHIN_MS) this.#submits.rejectAll(this.#stalled)
+    if (this.#submits.next > 0 && silentMs > REPEAT_WITHIN_MS) this.#submits.rejectAll(this.#stalled)
     this.#confirmed = 0
     this.#confirm()
-    for (const frame of [...this.#submits.frames, ...this.#calls.frames]) connection.send(frame)
-    for (const [id, read] of this.#reads) connection.send(jsonFrame(FrameType.read, id, read.resumed()))
+    for (const requests of [this.#submits, this.#calls]) for (const request of requests.all) connection.send(request)
+    for (const [id, read] of this.#reads) connection.json(FrameType.read, id, read.resumed())
     // Start the thread now, so that it is running at the next change of the owner.
     this.#context.host.prepare()
   }
@@ -252,10 +253,10 @@ export class Link {
   #confirm(): void {
     clearTimeout(this.#confirmTimer)
     this.#confirmTimer = undefined
-    const oldest = this.#submits.oldest ?? this.#nextNumber
+    const { oldest } = this.#submits
     if (oldest === this.#confirmed) return
     this.#confirmed = oldest
-    this.#connection?.send(jsonFrame(FrameType.confirm, oldest))
+    this.#connection?.json(FrameType.confirm, oldest)
   }
 
   #keepAlive(): void {

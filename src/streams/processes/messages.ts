@@ -6,10 +6,18 @@ import { codecOf, ENCODING_NUMBERS, ENCODINGS, EncodedValue } from '../encoding.
 import { encode } from '../items.js'
 import type { FileDisk } from '../state.js'
 import type { StreamAppendResult, StreamEncoding } from '../types.js'
-import { type Frame, FrameType, jsonOf, makeFrame, PAYLOAD_MAX_BYTES } from './frames.js'
+import {
+  type Frame,
+  type FrameMaker,
+  FrameType,
+  jsonOf,
+  type MadeFrame,
+  PAYLOAD_MAX_BYTES,
+  payloadOf,
+} from './frames.js'
 
 export const PROTOCOL = 'durlog-streams'
-export const PROTOCOL_VERSION = 3
+export const PROTOCOL_VERSION = 4
 
 /** The payload of `hello`, the client's first frame. */
 export interface Hello {
@@ -99,7 +107,7 @@ export interface RecordsHeader {
   next: number
 }
 
-export const SubmitOp = { append: 1, appendAll: 2, create: 3, end: 4, delete: 5, batch: 6, group: 7 } as const
+export const SubmitOp = { append: 1, appendAll: 2, create: 3, end: 4, delete: 5, batch: 6 } as const
 export type SubmitOp = (typeof SubmitOp)[keyof typeof SubmitOp]
 const SUBMIT_HEADER_BYTES = 7
 const VALUE_HEADER_BYTES = 5
@@ -130,36 +138,47 @@ export interface SentSubmission extends Omit<Submission, 'values'> {
   values: readonly SentValue[]
 }
 
-export function submitFrame(number: number, { op, stream, options, values }: SentSubmission): Buffer {
+/** Throws ERR_DURLOG_BATCH_TOO_LARGE. */
+export function checkBatchBytes(bytes: number): void {
+  if (bytes <= PAYLOAD_MAX_BYTES) return
+  throw new DurlogError(
+    'ERR_DURLOG_BATCH_TOO_LARGE',
+    `a batch must have at most ${PAYLOAD_MAX_BYTES} bytes; got ${bytes}: split it`,
+  )
+}
+
+/** Throws ERR_DURLOG_BATCH_TOO_LARGE. */
+export function submitFrame(
+  maker: FrameMaker,
+  number: number,
+  { op, stream, options, values }: SentSubmission,
+): MadeFrame {
   const json = options === undefined ? '' : JSON.stringify(options)
-  let bytes = SUBMIT_HEADER_BYTES + Buffer.byteLength(stream) + Buffer.byteLength(json)
-  for (const { data } of values) bytes += VALUE_HEADER_BYTES + Buffer.byteLength(data)
-  if (bytes > PAYLOAD_MAX_BYTES)
-    throw new DurlogError(
-      'ERR_DURLOG_BATCH_TOO_LARGE',
-      `a batch must have at most ${PAYLOAD_MAX_BYTES} bytes; got ${bytes}: split it`,
-    )
-  let { frame, at } = makeFrame(FrameType.submit, number, bytes)
-  const headerAt = at
-  frame[headerAt] = op
-  at += SUBMIT_HEADER_BYTES
-  const nameBytes = frame.write(stream, at)
-  const jsonBytes = frame.write(json, at + nameBytes)
-  frame.writeUInt16LE(nameBytes, headerAt + 1)
-  frame.writeUInt32LE(jsonBytes, headerAt + 3)
+  let length = SUBMIT_HEADER_BYTES + Buffer.byteLength(stream) + Buffer.byteLength(json)
+  for (const { data } of values) length += VALUE_HEADER_BYTES + Buffer.byteLength(data)
+  checkBatchBytes(length)
+  const headerAt = maker.begin(FrameType.submit, number, length)
+  const { bytes } = maker
+  bytes[headerAt] = op
+  let at = headerAt + SUBMIT_HEADER_BYTES
+  const nameBytes = bytes.write(stream, at)
+  const jsonBytes = bytes.write(json, at + nameBytes)
+  bytes.writeUInt16LE(nameBytes, headerAt + 1)
+  bytes.writeUInt32LE(jsonBytes, headerAt + 3)
   at += nameBytes + jsonBytes
   for (const { encoding, data } of values) {
     const dataAt = at + VALUE_HEADER_BYTES
-    const length = typeof data === 'string' ? frame.write(data, dataAt) : data.copy(frame, dataAt)
-    frame[at] = ENCODING_NUMBERS[encoding]
-    frame.writeUInt32LE(length, at + 1)
-    at += VALUE_HEADER_BYTES + length
+    const dataBytes = typeof data === 'string' ? bytes.write(data, dataAt) : data.copy(bytes, dataAt)
+    bytes[at] = ENCODING_NUMBERS[encoding]
+    bytes.writeUInt32LE(dataBytes, at + 1)
+    at = dataAt + dataBytes
   }
-  return frame
+  return maker
 }
 
 /** Decodes a frame of `submitFrame`. Throws if it is malformed. */
-export function submissionOf({ payload }: Frame): Submission {
+export function submissionOf(frame: Frame): Submission {
+  const payload = payloadOf(frame)
   const op = payload.readUInt8(0) as SubmitOp
   const nameEnd = SUBMIT_HEADER_BYTES + payload.readUInt16LE(1)
   const jsonEnd = nameEnd + payload.readUInt32LE(3)
@@ -185,20 +204,21 @@ function encodingAt(payload: Buffer, at: number): StreamEncoding {
  * The answer to a submission. `duplicate` means: of a creation, that the stream existed; of a deletion, that it did not
  * exist.
  */
-export function storedFrame(number: number, results: readonly StreamAppendResult[]): Buffer {
-  let { frame, at } = makeFrame(FrameType.stored, number, results.length * RESULT_BYTES)
+export function storedFrame(maker: FrameMaker, number: number, results: readonly StreamAppendResult[]): MadeFrame {
+  let at = maker.begin(FrameType.stored, number, results.length * RESULT_BYTES)
+  const { bytes } = maker
   for (const { seq, duplicate } of results) {
-    frame.writeIntLE(seq, at, 6)
-    frame[at + 6] = duplicate ? 1 : 0
+    bytes.writeIntLE(seq, at, 6)
+    bytes[at + 6] = duplicate ? 1 : 0
     at += RESULT_BYTES
   }
-  return frame
+  return maker
 }
 
-export function resultsOf({ payload }: Frame): StreamAppendResult[] {
+export function resultsOf({ bytes, at: start, end }: Frame): StreamAppendResult[] {
   const results: StreamAppendResult[] = []
-  for (let at = 0; at < payload.length; at += RESULT_BYTES)
-    results.push({ seq: payload.readIntLE(at, 6), duplicate: payload[at + 6] === 1 })
+  for (let at = start; at < end; at += RESULT_BYTES)
+    results.push({ seq: bytes.readIntLE(at, 6), duplicate: bytes[at + 6] === 1 })
   return results
 }
 
@@ -255,7 +275,7 @@ export function receivedError(sent: unknown): DurlogError {
 
 /** The value of the answer to a call, or the payload of a chunk of records. Throws the error of the answer. */
 export function answeredValue(answer: Frame): unknown {
-  if (answer.type === FrameType.chunk) return answer.payload
+  if (answer.type === FrameType.chunk) return payloadOf(answer)
   const { value, error } = jsonOf(answer) as { value: unknown; error?: unknown }
   if (error !== undefined) throw receivedError(error)
   return value

@@ -1,40 +1,54 @@
 /** The unanswered requests of one kind, in the order of their calls. */
 import type { DurlogError } from '../../errors.js'
-import type { Frame } from './frames.js'
+import type { Frame, MadeFrame } from './frames.js'
 
-export interface Request {
-  readonly frame: Buffer
+/** The request's frame, and the functions for its answer. */
+export interface Request extends MadeFrame {
+  /** The number of ticks for which the owner was stalled since the request. */
+  stalledTicks?: number
   onAnswer(frame: Frame): void
   reject(error: DurlogError): void
 }
 
+/** The places of answered requests are removed from the array in steps of this number. */
+const REMOVED_AT_ONCE = 1024
+
 export class OpenRequests {
-  readonly #requests = new Map<number, Request>()
-  /** For each request, the number of ticks for which the owner was stalled since the request. */
-  readonly #ticks = new Map<number, number>()
+  /** The number of the next request. */
+  next = 0
+  /** The number of open requests. */
+  size = 0
+  /** The number of the oldest open request; `next` if there is none. */
+  oldest = 0
+  /**
+   * The requests from the number `#first` on; undefined if answered. A Map would keep answered requests in memory until a
+   * full garbage collection: when it grows, V8 links the old table, with its entries, to the new one.
+   */
+  #requests: (Request | undefined)[] = []
+  #first = 0
 
-  get size(): number {
-    return this.#requests.size
+  get all(): Request[] {
+    return this.#requests.filter((request) => request !== undefined)
   }
 
-  /** The number of the oldest request. */
-  get oldest(): number | undefined {
-    return this.#requests.keys().next().value
-  }
-
-  get frames(): Buffer[] {
-    return [...this.#requests.values()].map(({ frame }) => frame)
-  }
-
-  add(id: number, request: Request): void {
-    this.#requests.set(id, request)
+  /** Adds the request with the number `next`. */
+  add(request: Request): void {
+    this.#requests.push(request)
+    this.next++
+    this.size++
   }
 
   /** Removes and returns an answered request; undefined if it has already failed. */
-  take(id: number): Request | undefined {
-    const request = this.#requests.get(id)
-    this.#requests.delete(id)
-    if (this.#ticks.size > 0) this.#ticks.delete(id)
+  take(number: number): Request | undefined {
+    const request = this.#requests[number - this.#first]
+    if (request === undefined) return undefined
+    this.#requests[number - this.#first] = undefined
+    this.size--
+    while (this.oldest < this.next && this.#requests[this.oldest - this.#first] === undefined) this.oldest++
+    if (this.oldest - this.#first >= REMOVED_AT_ONCE) {
+      this.#requests.splice(0, this.oldest - this.#first)
+      this.#first = this.oldest
+    }
     return request
   }
 
@@ -43,14 +57,15 @@ export class OpenRequests {
    * ticks.
    */
   tick(max: number, error: () => DurlogError): void {
-    for (const id of this.#requests.keys()) {
-      const ticks = (this.#ticks.get(id) ?? 0) + 1
-      this.#ticks.set(id, ticks)
-      if (ticks >= max) this.take(id)?.reject(error())
+    for (let number = this.oldest, { next } = this; number < next; number++) {
+      const request = this.#requests[number - this.#first]
+      if (request === undefined) continue
+      request.stalledTicks = (request.stalledTicks ?? 0) + 1
+      if (request.stalledTicks >= max) this.take(number)?.reject(error())
     }
   }
 
   rejectAll(error: () => DurlogError): void {
-    for (const id of this.#requests.keys()) this.take(id)?.reject(error())
+    for (let number = this.oldest, { next } = this; number < next; number++) this.take(number)?.reject(error())
   }
 }

@@ -1,6 +1,6 @@
 /** Sends records to a reader in another process, at the speed at which the reader takes them. */
 import { clearImmediate, setImmediate } from 'node:timers'
-import { FrameType, jsonFrame, makeFrame } from './frames.js'
+import { FrameType, type FrameWriter } from './frames.js'
 import {
   RECORD_HEADER_BYTES,
   RECORDS_HEADER_BYTES,
@@ -21,7 +21,7 @@ export interface PumpContext {
   records: AsyncIterable<SentRecord>
   /** Returns the position of the entry that created the stream, as of now; -1 if all streams are read. */
   created(): number
-  send(frame: Buffer): void
+  writer: FrameWriter
 }
 
 export class ReadPump {
@@ -54,7 +54,7 @@ export class ReadPump {
   }
 
   async run(): Promise<void> {
-    const { id, records, send } = this.#context
+    const { id, records, writer } = this.#context
     try {
       for await (const record of records) {
         if (this.#ended) return
@@ -65,10 +65,10 @@ export class ReadPump {
         else this.#soon()
       }
       await this.#flushed()
-      if (!this.#ended) send(jsonFrame(FrameType.readEnded, id))
+      if (!this.#ended) writer.json(FrameType.readEnded, id)
     } catch (error) {
       await this.#flushed()
-      if (!this.#ended) send(jsonFrame(FrameType.readFailed, id, sentError(error)))
+      if (!this.#ended) writer.json(FrameType.readFailed, id, sentError(error))
     } finally {
       this.end()
     }
@@ -92,14 +92,16 @@ export class ReadPump {
     this.#immediate = undefined
     if (this.#batch.length === 0 || this.#ended || this.#credit === 0) return
     this.#credit--
-    const { frame, at } = makeFrame(FrameType.records, this.#context.id, RECORDS_HEADER_BYTES + this.#bytes)
+    const { id, writer } = this.#context
+    const { maker } = writer
+    const at = maker.begin(FrameType.records, id, RECORDS_HEADER_BYTES + this.#bytes)
     const { seq, position, stream } = this.#batch.at(-1) as SentRecord
     const created = this.#created === this.#context.created() ? this.#created : -1
-    let end = writeRecordsHeader(frame, at, { created, next: (stream === '' ? seq : position) + 1 })
-    for (const record of this.#batch) end = writeRecord(frame, end, record)
-    frame.writeUInt32LE(end - 4, 0)
+    let end = writeRecordsHeader(maker.bytes, at, { created, next: (stream === '' ? seq : position) + 1 })
+    for (const record of this.#batch) end = writeRecord(maker.bytes, end, record)
+    maker.shorten(end)
     this.#batch = []
     this.#bytes = 0
-    this.#context.send(frame.subarray(0, end))
+    writer.send(maker)
   }
 }

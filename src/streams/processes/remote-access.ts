@@ -7,6 +7,7 @@ import { EncodedValue, type StreamCodec } from '../encoding.js'
 import type { FolderFiles } from '../folder-files.js'
 import { loadedMeta } from '../meta.js'
 import type { StreamAppendResult, StreamEncoding } from '../types.js'
+import { appendFrame } from './append-frame.js'
 import type { Link } from './link.js'
 import { SubmitOp } from './messages.js'
 import { RemoteRecords } from './remote-records.js'
@@ -73,16 +74,16 @@ export class RemoteAccess implements StreamsAccess {
   }
 
   #submit(
-    { name, created, meta }: StreamView,
-    { values, end, producer, writerSeq }: Group,
+    view: StreamView,
+    group: Group,
     resolve: (result: StreamAppendResult) => void,
     reject: (error: unknown) => void,
   ): void {
-    const { encoding } = meta
-    const options = { encoding, created, end, producer, writerSeq }
-    const sent = values.map((value) => new EncodedValue(encoding, value))
-    const stored = ([result]: readonly StreamAppendResult[]): void => resolve(result as StreamAppendResult)
-    this.#link.submitThen({ op: SubmitOp.group, stream: name, options, values: sent }, stored, reject)
+    this.#link.submitThen(
+      (maker, number) => appendFrame(maker, number, view, group),
+      ([result]) => resolve(result as StreamAppendResult),
+      reject,
+    )
   }
 
   async create(name: string, request: EncodedCreation, values: readonly (Buffer | string)[]): Promise<boolean> {

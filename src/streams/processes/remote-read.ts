@@ -1,6 +1,6 @@
 /** A read from the owner. After a change of the owner it continues with the next one. */
 import { onAbort } from '../../options/abort-signal.js'
-import { type Frame, FrameType } from './frames.js'
+import { type Frame, FrameType, payloadOf } from './frames.js'
 import { type ReadRequest, recordsHeader, recordsIn, type SentRecord } from './messages.js'
 
 export interface RemoteReadContext {
@@ -47,10 +47,11 @@ export class RemoteRead {
   receive(frame: Frame): void {
     if (frame.type === FrameType.readEnded) this.#ended = true
     else {
-      const { created, next } = recordsHeader(frame.payload)
+      const payload = payloadOf(frame)
+      const { created, next } = recordsHeader(payload)
       this.#created = created
       this.#next = next
-      this.#batches.push(frame.payload)
+      this.#batches.push(payload)
     }
     this.#awaken()
   }

@@ -7,7 +7,8 @@ import { EncodedValue } from '../encoding.js'
 import type { StreamStore } from '../store.js'
 import type { StreamAppendResult, StreamInfo, StreamsCursor } from '../types.js'
 import { answerAccess, changeOf, isAccessCall } from './access-calls.js'
-import { type Frame, FrameReader, FrameType, FrameWriter, jsonFrame, jsonOf } from './frames.js'
+import { appendOf } from './append-frame.js'
+import { type Frame, FrameMaker, FrameReader, FrameType, FrameWriter, jsonOf } from './frames.js'
 import {
   type Call,
   type HandleCall,
@@ -16,14 +17,13 @@ import {
   PROTOCOL_VERSION,
   type ReadRequest,
   type SentRecord,
-  SubmitOp,
   sentError,
   storedFrame,
   submissionOf,
   type Welcome,
 } from './messages.js'
 import { ReadPump } from './read-pump.js'
-import { sentGroup, submitted } from './submissions.js'
+import { submitted } from './submissions.js'
 
 /** If the requests in progress have more bytes than this, the owner does not read from the socket. */
 const MAX_IN_FLIGHT_BYTES = 1 << 25
@@ -61,11 +61,12 @@ export class Session {
   constructor(socket: Socket, context: OwnerContext) {
     this.#socket = socket
     this.#context = context
-    this.#writer = new FrameWriter(socket)
+    this.#writer = new FrameWriter(socket, new FrameMaker())
     const reader = new FrameReader()
+    const handle = (frame: Frame): void => this.#handle(frame)
     socket.on('data', (chunk: Buffer) => {
       try {
-        for (const frame of reader.push(chunk)) this.#handle(frame)
+        reader.push(chunk, handle)
       } catch {
         // The peer does not follow the protocol.
         socket.destroy()
@@ -78,7 +79,7 @@ export class Session {
   }
 
   event(name: string, value: unknown): void {
-    if (this.#store !== undefined) this.#writer.send(jsonFrame(FrameType.event, 0, { name, value }))
+    if (this.#store !== undefined) this.#writer.json(FrameType.event, 0, { name, value })
   }
 
   /** Stops reading requests. Those in progress are still answered. */
@@ -97,9 +98,10 @@ export class Session {
   #handle(frame: Frame): void {
     const { type, id } = frame
     const store = this.#store
-    if (type === FrameType.ping) this.#send(jsonFrame(FrameType.pong, 0))
+    if (type === FrameType.ping) this.#writer.json(FrameType.pong, 0)
     else if (type === FrameType.hello) void this.#welcome(jsonOf(frame) as Hello)
     else if (store === undefined) throw new RangeError('a request before the welcome')
+    else if (type === FrameType.append) this.#append(store, frame)
     else if (type === FrameType.submit) this.#submit(store, frame)
     else if (type === FrameType.confirm) store.requests.confirm(this.client, id)
     else if (type === FrameType.call) void this.#call(store, id, jsonOf(frame) as Call)
@@ -140,49 +142,64 @@ export class Session {
       this.#context.onClient(this)
       const { encoding, changes } = store
       const welcome: Welcome = { pid: process.pid, durability, encoding, changes: [...changes] }
-      this.#send(jsonFrame(FrameType.welcome, 0, welcome))
+      this.#writer.json(FrameType.welcome, 0, welcome)
     } catch (error) {
-      this.#send(jsonFrame(FrameType.unwelcome, 0, sentError(error)))
+      this.#writer.json(FrameType.unwelcome, 0, sentError(error))
       this.end()
     }
+  }
+
+  #append(store: StreamStore<EncodedValue>, frame: Frame): void {
+    const { id } = frame
+    const group = appendOf(frame)
+    const bytes = this.#begun(frame)
+    store.appendGroup({ client: this.client, number: id }, group, (outcome) => {
+      if (outcome instanceof Promise) outcome.catch((error) => this.#refused(id, bytes, error))
+      else this.#stored(id, bytes, [outcome])
+    })
   }
 
   #submit(store: StreamStore<EncodedValue>, frame: Frame): void {
     const { id } = frame
     const submission = submissionOf(frame)
-    const bytes = frame.payload.length + REQUEST_OVERHEAD_BYTES
-    this.#inFlightBytes += bytes
-    const request = { client: this.client, number: id }
-    const stored = (results: readonly StreamAppendResult[]): void => this.#done(bytes, storedFrame(id, results))
-    // If the owner is closing, the client repeats the request with the next owner.
-    const refused = (error: DurlogError): void =>
-      this.#done(
-        bytes,
-        error.code === 'ERR_DURLOG_CLOSED' ? undefined : jsonFrame(FrameType.refused, id, sentError(error)),
-      )
-    const { op, stream, options, values } = submission
-    if (op !== SubmitOp.group) submitted(store.requested(request), submission).then(stored, refused)
-    else
-      store.appendGroup(request, stream, sentGroup(options, values), (outcome) => {
-        if (outcome instanceof Promise) outcome.catch(refused)
-        else stored(outcome)
-      })
+    const bytes = this.#begun(frame)
+    submitted(store.requested({ client: this.client, number: id }), submission).then(
+      (results) => this.#stored(id, bytes, results),
+      (error) => this.#refused(id, bytes, error),
+    )
   }
 
-  #done(bytes: number, answer: Buffer | undefined): void {
+  /** Counts a request as in progress. Returns the bytes that it takes. */
+  #begun({ at, end }: Frame): number {
+    const bytes = end - at + REQUEST_OVERHEAD_BYTES
+    this.#inFlightBytes += bytes
+    return bytes
+  }
+
+  #stored(id: number, bytes: number, results: readonly StreamAppendResult[]): void {
+    this.#writer.send(storedFrame(this.#writer.maker, id, results))
+    this.#done(bytes)
+  }
+
+  #refused(id: number, bytes: number, error: DurlogError): void {
+    // If the owner is closing, the client repeats the request with the next owner.
+    if (error.code !== 'ERR_DURLOG_CLOSED') this.#writer.json(FrameType.refused, id, sentError(error))
+    this.#done(bytes)
+  }
+
+  #done(bytes: number): void {
     this.#inFlightBytes -= bytes
-    if (answer !== undefined) this.#send(answer)
     this.#pace()
   }
 
   async #call(store: StreamStore<EncodedValue>, id: number, call: Call): Promise<void> {
     try {
-      if (isAccessCall(call)) this.#send(await answerAccess(store.access, id, call))
-      else this.#send(jsonFrame(FrameType.answer, id, await this.#answer(store, call)))
+      if (isAccessCall(call)) await answerAccess(store.access, id, call, this.#writer)
+      else this.#writer.json(FrameType.answer, id, await this.#answer(store, call))
     } catch (error) {
       if ((error as DurlogError).code === 'ERR_DURLOG_CLOSED' && this.#closing) return
       // Calls and submissions are numbered separately, so an error of a call must not be a `refused` frame.
-      this.#send(jsonFrame(FrameType.answer, id, { error: sentError(error) }))
+      this.#writer.json(FrameType.answer, id, { error: sentError(error) })
     }
   }
 
@@ -219,7 +236,7 @@ export class Session {
     const abort = new AbortController()
     const created = (): number => (request.kind === 'stream' ? (store.createdAt(request.stream) ?? -1) : -1)
     const records = recordsOf(store, request, abort.signal)
-    const pump = new ReadPump({ id, records, created, send: (frame) => this.#send(frame) })
+    const pump = new ReadPump({ id, records, created, writer: this.#writer })
     this.#reads.set(id, { pump, abort })
     void pump.run().finally(() => this.#reads.delete(id))
   }
@@ -228,10 +245,6 @@ export class Session {
     const read = this.#reads.get(id)
     read?.pump.end()
     read?.abort.abort()
-  }
-
-  #send(frame: Buffer): void {
-    if (!this.#socket.destroyed) this.#writer.send(frame)
   }
 
   /** Pauses or resumes reading, so that requests in progress and unread answers take limited memory. */

@@ -2,14 +2,9 @@
 import { DurlogError } from '../../errors.js'
 import type { CreationRequest } from '../creation.js'
 import type { EncodedValue } from '../encoding.js'
-import type { RequestedStreams, SentGroup } from '../requested.js'
+import type { RequestedStreams } from '../requested.js'
 import type { StreamAppendResult } from '../types.js'
 import { type Submission, SubmitOp } from './messages.js'
-
-export function sentGroup(options: unknown, values: readonly EncodedValue[]): SentGroup {
-  const { encoding, created, end, producer, writerSeq } = options as SentGroup
-  return { encoding, created, end, producer, writerSeq, values: values.map(({ data }) => data) }
-}
 
 /** Carries out a submission by the call that the client has made. */
 export async function submitted(

@@ -1,0 +1,53 @@
+/** The requests of a client that the owner has not answered. */
+import { expect, test } from 'vitest'
+import { DurlogError } from '../../src/errors.js'
+import { OpenRequests } from '../../src/streams/processes/open-requests.js'
+
+const BYTES = Buffer.alloc(0)
+const FAILURE = (): DurlogError => new DurlogError('ERR_DURLOG_STALLED', 'no answer')
+
+/** Has `count` requests; `rejected` gets the number of each that is rejected. */
+function opened(count: number): { requests: OpenRequests; rejected: number[] } {
+  const requests = new OpenRequests()
+  const rejected: number[] = []
+  for (let number = 0; number < count; number++)
+    requests.add({ bytes: BYTES, start: number, end: number, onAnswer: () => {}, reject: () => rejected.push(number) })
+  return { requests, rejected }
+}
+
+test('the oldest open request is known, and each answer is given once, in whatever order they arrive', () => {
+  const COUNT = 5000
+  const { requests } = opened(COUNT)
+  const open = new Set(Array.from({ length: COUNT }, (_, number) => number))
+  for (let step = 0; step < COUNT; step++) {
+    // 7 and the count have no common divisor: each number is answered once, and the first ones late.
+    const number = (COUNT - 1 + step * 7) % COUNT
+    expect(requests.take(number)?.start).toBe(number)
+    expect(requests.take(number)).toBe(undefined)
+    open.delete(number)
+    expect([requests.size, requests.oldest]).toEqual([open.size, open.values().next().value ?? COUNT])
+  }
+  requests.add({ bytes: BYTES, start: COUNT, end: COUNT, onAnswer: () => {}, reject: () => {} })
+  expect([requests.next, requests.oldest, requests.take(COUNT)?.start]).toEqual([COUNT + 1, COUNT, COUNT])
+})
+
+test('open requests are repeated in the order of their calls, without those that were answered', () => {
+  const { requests } = opened(3000)
+  for (let number = 0; number < 2990; number++) if (number !== 7) requests.take(number)
+  expect(requests.all.map(({ start }) => start)).toEqual([
+    7, 2990, 2991, 2992, 2993, 2994, 2995, 2996, 2997, 2998, 2999,
+  ])
+})
+
+test('a request is rejected once: after its ticks, or with all others', () => {
+  const { requests, rejected } = opened(3)
+  requests.take(1)
+  requests.tick(2, FAILURE)
+  requests.add({ bytes: BYTES, start: 3, end: 3, onAnswer: () => {}, reject: () => rejected.push(3) })
+  expect(rejected).toEqual([])
+  requests.tick(2, FAILURE)
+  expect(rejected).toEqual([0, 2])
+  requests.rejectAll(FAILURE)
+  requests.rejectAll(FAILURE)
+  expect([rejected, requests.size]).toEqual([[0, 2, 3], 0])
+})
