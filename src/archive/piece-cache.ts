@@ -19,33 +19,49 @@ export class PieceCache {
     this.#maxBytes = maxBytes
   }
 
-  /** Returns the folder of the piece with this checksum. Calls `load` for its bytes if the cache does not hold the piece. */
-  async folderOf({ firstSeq, sha256, bytes }: PieceFacts, load: () => Promise<Buffer>): Promise<string> {
-    const folder = join(this.#dir, sha256)
-    const name = `${digitsOf(firstSeq)}.seg`
+  /**
+   * Returns the folder of the piece with this checksum. Calls `load` for its bytes if the cache does not hold the piece. Another
+   * reader may remove the piece at any time.
+   */
+  async folderOf(piece: PieceFacts, load: () => Promise<Buffer>): Promise<string> {
+    const folder = this.#folderOf(piece)
+    let body: Buffer | undefined
     try {
-      const hasPiece = (): Promise<boolean> => hasLength(join(folder, name), bytes)
-      if (!(await hasPiece())) {
-        await rm(folder, { recursive: true, force: true })
-        const body = await load()
-        await this.#makeRoom(body.length)
-        await mkdir(this.#dir, { recursive: true, mode: 0o700 })
-        // A separate folder for each reader: another reader may add the same piece at the same time.
-        const making = await mkdtemp(join(this.#dir, `${sha256}.new-`))
-        try {
-          // Synced before the rename, so that a power cut cannot leave an incomplete piece under the final name.
-          await writeFile(join(making, name), body, { mode: 0o600, flush: true })
-          await rename(making, folder)
-        } catch (error) {
-          await rm(making, { recursive: true, force: true })
-          if (!(await hasPiece())) throw error
+      do {
+        if (!(await this.has(piece))) {
+          body ??= await load()
+          await this.#add(piece, body)
         }
-      }
-      const now = new Date()
-      await utimes(folder, now, now)
+      } while (!(await markUsed(folder)))
       return folder
     } catch (error) {
       throw ofFileSystem(error)
+    }
+  }
+
+  has(piece: PieceFacts): Promise<boolean> {
+    return hasLength(join(this.#folderOf(piece), fileOf(piece)), piece.bytes)
+  }
+
+  #folderOf({ sha256 }: PieceFacts): string {
+    return join(this.#dir, sha256)
+  }
+
+  async #add(piece: PieceFacts, body: Buffer): Promise<void> {
+    if (await this.has(piece)) return
+    await rm(this.#folderOf(piece), { recursive: true, force: true })
+    await this.#makeRoom(body.length)
+    await mkdir(this.#dir, { recursive: true, mode: 0o700 })
+    // A separate folder for each reader: another reader may add the same piece at the same time.
+    const making = await mkdtemp(`${this.#folderOf(piece)}.new-`)
+    try {
+      // Synced before the rename, so that a power cut cannot leave an incomplete piece under the final name.
+      await writeFile(join(making, fileOf(piece)), body, { mode: 0o600, flush: true })
+      await rename(making, this.#folderOf(piece))
+    } catch (error) {
+      await rm(making, { recursive: true, force: true })
+      // Another reader has added it. It may be removed again by now: then the caller adds it once more.
+      if (!isExisting(error) && !(await this.has(piece))) throw error
     }
   }
 
@@ -59,9 +75,8 @@ export class PieceCache {
     for (const name of await readdir(this.#dir).catch(() => [])) {
       if (!/^[0-9a-f]{64}$/.test(name)) continue
       const folder = join(this.#dir, name)
-      let size = 0
-      for (const file of await readdir(folder)) size += (await stat(join(folder, file))).size
-      found.push({ folder, bytes: size, usedMs: (await stat(folder)).mtimeMs })
+      const facts = await sizeOf(folder)
+      if (facts !== undefined) found.push({ folder, ...facts })
     }
     found.sort((a, b) => a.usedMs - b.usedMs)
     let total = found.reduce((sum, piece) => sum + piece.bytes, bytes)
@@ -71,6 +86,42 @@ export class PieceCache {
       total -= piece.bytes
     }
   }
+}
+
+function fileOf({ firstSeq }: PieceFacts): string {
+  return `${digitsOf(firstSeq)}.seg`
+}
+
+/** The size of a piece and the time of its last use; undefined if another reader has removed it. */
+async function sizeOf(folder: string): Promise<{ bytes: number; usedMs: number } | undefined> {
+  try {
+    let bytes = 0
+    for (const file of await readdir(folder)) bytes += (await stat(join(folder, file))).size
+    return { bytes, usedMs: (await stat(folder)).mtimeMs }
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}
+
+/** Notes that the piece is used now. Returns false if another reader has removed it. */
+async function markUsed(folder: string): Promise<boolean> {
+  const now = new Date()
+  try {
+    await utimes(folder, now, now)
+    return true
+  } catch (error) {
+    if (isMissing(error)) return false
+    throw error
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT'
+}
+
+function isExisting(error: unknown): boolean {
+  return ['ENOTEMPTY', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')
 }
 
 async function hasLength(path: string, bytes: number): Promise<boolean> {

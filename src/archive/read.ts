@@ -6,7 +6,7 @@ import { withoutRetry } from './answers.js'
 import { Bucket } from './bucket.js'
 import { chooseArchive } from './choose.js'
 import type { Manifest, PieceEntry } from './manifest.js'
-import { factsOf, sha256Of } from './piece.js'
+import { factsOf, type PieceFacts, sha256Of } from './piece.js'
 import { PieceCache } from './piece-cache.js'
 import { type ResolvedRead, resolveRead } from './restore-options.js'
 import { damaged } from './restore-plan.js'
@@ -60,9 +60,13 @@ async function* records(resolved: ResolvedRead): AsyncGenerator<LogRecord, void,
   }
 }
 
-/** A piece on the local disk. */
-interface LocalFolder {
-  folder: string
+/** Attempts to read a record of a piece that other readers remove from the cache. */
+const ATTEMPTS = 10
+
+/** A piece of the archive. */
+interface Piece {
+  facts: PieceFacts
+  key: string
   firstSeq: number
   nextSeq: number
 }
@@ -84,24 +88,51 @@ class ArchiveReader {
   }
 
   /** Returns the piece that holds `seq`. If the archive ends before `seq`, throws if it `mustExist`; otherwise returns undefined. */
-  async find(seq: number, mustExist: boolean): Promise<LocalFolder | undefined> {
-    const known = this.#manifest === undefined ? undefined : await this.#open(this.#manifest, seq)
+  async find(seq: number, mustExist: boolean): Promise<Piece | undefined> {
+    const known = this.#manifest === undefined ? undefined : await this.#pieceWith(this.#manifest, seq)
     if (known !== undefined) return known
     // Pieces may have been added or merged after they were listed: list them again.
     const manifest = await this.#list()
-    const found = await this.#open(manifest, seq)
+    const found = await this.#pieceWith(manifest, seq)
     if (found !== undefined || !mustExist) return found
     throw gapError(seq, seq)
   }
 
   async *read(
-    { folder, nextSeq }: LocalFolder,
+    { facts, key, firstSeq, nextSeq }: Piece,
     from: number,
     to: number,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<LogRecord> {
-    await using log: ReadableLog = await open(folder, { readOnly: true })
-    yield* log.read({ from, to: Math.min(to, nextSeq), ...(signal !== undefined && { signal }) })
+    const end = Math.min(to, nextSeq)
+    let next = from
+    for (let attempts = 1; ; attempts++) {
+      const folder = await this.#cache.folderOf(facts, () => this.#load(key, firstSeq))
+      let cause: unknown
+      try {
+        await using log: ReadableLog = await open(folder, { readOnly: true })
+        for await (const record of log.read({ from: next, to: end, ...(signal !== undefined && { signal }) })) {
+          yield record
+          next = record.seq + 1
+          attempts = 0
+        }
+        if (next === end) return
+      } catch (error) {
+        cause = error
+      }
+      if (await this.#cache.has(facts)) {
+        if (cause !== undefined) throw cause
+        // The last records are voids.
+        return
+      }
+      // Another reader has removed the piece from the cache.
+      if (attempts === ATTEMPTS)
+        throw new DurlogError(
+          'ERR_DURLOG_NOT_FOUND',
+          `other readers remove ${folder} from the cache before it is read: raise cache.maxBytes`,
+          { cause },
+        )
+    }
   }
 
   close(): Promise<void> {
@@ -113,15 +144,14 @@ class ArchiveReader {
     return this.#manifest
   }
 
-  async #open(manifest: Manifest, seq: number): Promise<LocalFolder | undefined> {
+  async #pieceWith(manifest: Manifest, seq: number): Promise<Piece | undefined> {
     const at = manifest.entries.findLastIndex(({ firstSeq }) => firstSeq <= seq)
     if (at === -1) throw new DurlogError('ERR_DURLOG_OUT_OF_RANGE', `the archive begins after seq ${seq}`)
     const facts = await manifest.facts(at)
     const following = manifest.entries[at + 1]?.firstSeq ?? Number.POSITIVE_INFINITY
     if (facts === undefined || facts.lastSeq < seq) return undefined
     const { key, firstSeq } = manifest.entries[at] as PieceEntry
-    const folder = await this.#cache.folderOf(facts, () => this.#load(key, firstSeq))
-    return { folder, firstSeq, nextSeq: Math.min(facts.lastSeq + 1, following) }
+    return { facts, key, firstSeq, nextSeq: Math.min(facts.lastSeq + 1, following) }
   }
 
   async #load(key: string, firstSeq: number): Promise<Buffer> {
