@@ -19,7 +19,7 @@ export interface Service {
   headers: HeaderList
 }
 
-/** One request. */
+/** A request, and what its path and its rights mean. */
 export interface Call {
   readonly exchange: Exchange
   readonly path: string

@@ -40,7 +40,7 @@ export interface Verdict {
   seq: number
 }
 
-/** The part of a stream's state that decides. */
+/** The part of a stream's state on which decisions depend. */
 interface View {
   readonly meta: StreamMeta
   readonly next: number

@@ -85,7 +85,7 @@ async function openOwned(
 ): Promise<StreamStore<unknown>> {
   const { onStep = () => {}, stepLimit = () => Number.POSITIVE_INFINITY, forClients = false } = internals
   const made = files.make()
-  // It is awaited below.
+  // Prevents an unhandled rejection: `made` is awaited below.
   made.catch(() => {})
   const catalogLog = await openFraming(files.catalog, { segmentBytes: CATALOG_SEGMENT_BYTES }, FIRST_SEGMENT_BYTES)
   try {

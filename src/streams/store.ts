@@ -207,7 +207,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     this.#expiry.close()
     const { log, catalog, cursor } = this.#opened
     try {
-      // Appends that wait for room need checkpoints.
+      // First, because checkpoints must still make room for the appends that wait for it.
       await this.#sequencer.close(closedError(this.dir))
       this.#isDrained = true
       clearTimeout(this.#timer)

@@ -191,7 +191,7 @@ export class StreamFile {
       const data = this.#codec.lines ? undefined : frameData(bytes)
       if (data !== undefined) return this.#codec.decode(data)
     } catch {
-      // Reported below.
+      // The damage is reported below.
     }
     throw this.#changed(seq, 'the record is damaged')
   }

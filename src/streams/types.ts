@@ -123,17 +123,26 @@ export interface Stream<V> {
   readonly name: string
   /**
    * Creates the stream. Settles with true if this call created it, and with false if it exists with the same options.
-   * Rejects with ERR_DURLOG_STREAM_EXISTS if it exists with other options.
+   * Rejects with ERR_DURLOG_STREAM_EXISTS if it exists with other options, ERR_DURLOG_STREAM_DELETED if the name is in
+   * use until the forks of a deleted stream are deleted, ERR_DURLOG_NOT_FOUND if the source of a fork does not exist,
+   * ERR_DURLOG_OUT_OF_RANGE if the source does not have or keep the records of the fork, ERR_DURLOG_INVALID_ARGUMENT,
+   * or an error of `append`.
    */
   create(options?: StreamCreateOptions<V>): Promise<boolean>
   /**
    * Appends a record; creates the stream if it does not exist. Settles when the record has reached the folder's
    * `durability`.
+   *
+   * Stores nothing and rejects with ERR_DURLOG_INVALID_ARGUMENT, ERR_DURLOG_RECORD_TOO_LARGE (above 8 MiB),
+   * ERR_DURLOG_STREAM_ENDED, ERR_DURLOG_STREAM_DELETED, ERR_DURLOG_OUT_OF_RANGE (4096 other producers) or, if a
+   * condition of `options` fails, ERR_DURLOG_SEQ_CONFLICT, ERR_DURLOG_PRODUCER_GAP, ERR_DURLOG_PRODUCER_FENCED or
+   * ERR_DURLOG_NOT_FOUND. Rejects with an error of a log's `append` if the write fails, and with ERR_DURLOG_STALLED if
+   * the owner does not answer; if `outcome` of the error is `unknown`, the record may be stored.
    */
   append(value: V, options?: StreamAppendOptions): Promise<StreamAppendResult>
   /**
-   * Appends several records in one atomic step; a producer numbers them as one append. Settles with the seq of the
-   * first.
+   * Appends 1 to 65,535 records in one atomic step; a producer numbers them as one append. Settles with the seq of the
+   * first. Rejects with the errors of `append`, or with ERR_DURLOG_BATCH_TOO_LARGE.
    */
   appendAll(values: readonly V[], options?: StreamAppendOptions): Promise<StreamAppendResult>
   /**
@@ -144,7 +153,9 @@ export interface Stream<V> {
   read(options?: StreamReadOptions): AsyncGenerator<StreamRecord<V>, void, undefined>
   /**
    * Ends the stream: later appends are refused with ERR_DURLOG_STREAM_ENDED, and followers finish after the last
-   * record. Settles when the end has reached the folder's `durability`.
+   * record. Settles when the end has reached the folder's `durability`. To end the stream again changes nothing; with
+   * another `producer` it is refused with ERR_DURLOG_STREAM_ENDED. Rejects with ERR_DURLOG_NOT_FOUND if the stream does
+   * not exist, or with an error of `append`.
    */
   end(options?: StreamEndOptions): Promise<void>
   /**
@@ -164,7 +175,10 @@ export interface StreamsCursor<V> extends AsyncDisposable {
   readonly position: number
   /** Iterates over the records of all streams from `position` on. */
   read(options?: Omit<StreamsReadOptions, 'from'>): AsyncGenerator<CommittedRecord<V>, void, undefined>
-  /** Stores that the records up to and including `position` have been processed. `options` chooses the durability. */
+  /**
+   * Marks the records up to and including `position` as processed; a lower position than the last one changes nothing.
+   * With the default durability `memory`, the position survives the death of the process.
+   */
   commit(position: number, options?: CommitOptions): Promise<void>
   close(): Promise<void>
 }
@@ -175,7 +189,11 @@ export interface Streams<V> extends EventEmitter<StreamsEvents>, AsyncDisposable
   /** The changes by other programs that were found since the folder was opened. */
   readonly changes: readonly StreamChange[]
   stream(name: string): Stream<V>
-  /** Appends to several streams in one atomic step: if one condition fails, nothing is stored. */
+  /**
+   * Appends 1 to 65,536 records to one or more streams in one atomic step: if one condition fails, nothing is stored.
+   * The results have the order of `items`. Rejects with the errors of `Stream.append`, or with
+   * ERR_DURLOG_BATCH_TOO_LARGE.
+   */
   appendBatch(items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]>
   /** Iterates over the streams whose names begin with `prefix`, in the order of their creation. */
   list(options?: { prefix?: string | undefined }): AsyncGenerator<StreamInfo, void, undefined>
@@ -187,11 +205,14 @@ export interface Streams<V> extends EventEmitter<StreamsEvents>, AsyncDisposable
    * the cursor is open.
    */
   cursor(name: string, options?: CursorOptions): Promise<StreamsCursor<V>>
-  /** Removes a cursor that no process has open. */
+  /**
+   * Removes the cursor `name`. Rejects with ERR_DURLOG_NOT_FOUND if it does not exist, and with ERR_DURLOG_LOCKED if a
+   * process has it open.
+   */
   removeCursor(name: string): Promise<void>
   /**
    * Makes a checkpoint. Settles when every record whose append settled before the call is in its stream's file, on the
-   * device.
+   * device. Rejects with the error of the event `checkpointFailed`.
    */
   checkpoint(): Promise<void>
   /**

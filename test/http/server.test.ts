@@ -1,4 +1,4 @@
-/** The server of `durlog serve`: its paths that are not streams, its tokens and its end. */
+/** The server of `durlog serve`: its paths that are not streams, its tokens and its shutdown. */
 import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
