@@ -153,7 +153,9 @@ test.skipIf(withoutOpenssl || platform() === 'win32')(
 
     copyFileSync(b.cert, cert)
     writeFileSync(tokens, `${OTHER_TOKEN} rw\n`)
-    expect(await reload()).toMatch(/^durlog: the new files are not used, and the old contents stay in use: .* is not the key of/)
+    expect(await reload()).toMatch(
+      /^durlog: the new files are not used, and the old contents stay in use: .* is not the key of/,
+    )
     expect([await fingerprint(port), await post(TOKEN)]).toEqual([fingerprintOf(a.cert), 204])
     copyFileSync(b.key, key)
     writeFileSync(tokens, '')
