@@ -1,4 +1,4 @@
-/** `durlog bench`: which suites, on which disk, shown how. */
+/** The command `durlog bench`: selects suites, runs them on a disk, and prints their results. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
@@ -40,7 +40,7 @@ function chooseSuites(names: readonly string[], vs: boolean): Suite[] {
   return suites.filter(({ name }) => wanted.has(name))
 }
 
-/** Shows a suite's progress bar and tables while it runs. */
+/** Shows the progress bar and the tables of a suite while it runs. */
 class Stage implements SuiteContext {
   readonly dir: string
   readonly quick: boolean
@@ -102,7 +102,7 @@ async function runSuite({ name, title, run: measure }: Suite, dir: string, flags
   }
 }
 
-/** Runs the suites on `dir` and reports its progress, unless JSON is wanted. */
+/** Runs the suites on `dir`. Prints their results meanwhile, unless the option --json is given. */
 async function runOn(dir: string, chosen: readonly Suite[], flags: BenchFlags): Promise<Report> {
   await mkdir(dir, { recursive: true })
   const started = Date.now()
@@ -121,7 +121,7 @@ async function runOn(dir: string, chosen: readonly Suite[], flags: BenchFlags): 
   }
 }
 
-/** Asks before ten gigabytes are written. */
+/** Asks the user before ten gigabytes are written. Returns whether to write them. */
 async function askForBig(chosen: readonly Suite[], flags: BenchFlags): Promise<boolean> {
   if (flags.big) return true
   const watched = process.stdin.isTTY === true && process.stdout.isTTY === true
@@ -135,7 +135,7 @@ async function askForBig(chosen: readonly Suite[], flags: BenchFlags): Promise<b
 async function run(names: string[], given: BenchFlags): Promise<void> {
   const chosen = chooseSuites(names, given.vs === true)
   const flags = { ...given, big: await askForBig(chosen, given) }
-  // The reader of a pipe may close it. Each write reports that; without a listener the event would end the process.
+  // The reader of a pipe may close it, which each write reports. Without a listener, the event would end the process too.
   process.stdout.on('error', () => {})
   const dir = resolve(flags.dir ?? tmpdir())
   const report = flags.fsImage
@@ -162,14 +162,14 @@ export function register(command: Command): void {
     )
     .argument('[suite...]', 'suites to run, or "all"')
     .option('--quick', 'shorter measurements, half a minute for each suite')
-    .option('--dir <dir>', 'measure the disk that this folder is on', tmpdir())
+    .option('--dir <dir>', 'measure the disk that holds this folder', tmpdir())
     .option('--html <file>', 'write a self-contained page with charts')
     .addOption(
       new Option('--fs-image <type>', 'create this file system in an image file and measure it (root)').choices(
         IMAGE_FILE_SYSTEMS,
       ),
     )
-    .option('--vs', 'compare with lmdb, better-sqlite3 and others that are installed')
+    .option('--vs', 'compare with lmdb, better-sqlite3 and other alternatives that are installed')
     .option('--big', 'include measurements that write ten gigabytes')
     .addHelpText('after', `\nSuites:\n${list}`)
   addJson(command).action(run)

@@ -18,12 +18,12 @@ const LEVELS: readonly { level: Durability; survives: string; records: number }[
   { level: 'full', survives: 'as sync, the strongest there is', records: 50_000 },
 ]
 const IN_FLIGHT = 1024
-/** So that a slow disk makes the demo shorter, not longer. */
+/** The longest time for the appends of a level. On a slow disk fewer records are appended. */
 const MAX_MS = 4000
-/** File systems that keep nothing on a disk. */
+/** File systems that are only in memory. */
 const IN_MEMORY = new Set(['tmpfs', 'ramfs', 'devtmpfs'])
 
-/** The `index`-th record: an order, as a shop's outbox would hold it. */
+/** Returns the `index`-th record: an order, as in a shop's outbox. */
 function makeRecord(index: number): string {
   const order = {
     id: index,
@@ -36,13 +36,13 @@ function makeRecord(index: number): string {
   return JSON.stringify(order)
 }
 
-/** The system's temporary folder, or the current one if that is not on a disk. */
+/** Returns the system's temporary folder, or the current folder if the temporary folder is not on a disk. */
 function chooseFolder(): string {
   const candidates = [tmpdir(), process.cwd()]
   return candidates.find((dir) => !IN_MEMORY.has(describeMachine(dir).mount?.fileSystem ?? '')) ?? tmpdir()
 }
 
-/** Appends with IN_FLIGHT under way, until all are there or the time is up; how many. */
+/** Appends records with IN_FLIGHT in flight, until all are appended or MAX_MS have passed. Returns the number of appends. */
 async function appendAll(log: Log, durability: Durability, records: number): Promise<number> {
   const end = performance.now() + MAX_MS
   let issued = 0
@@ -51,23 +51,23 @@ async function appendAll(log: Log, durability: Durability, records: number): Pro
       const index = issued
       issued += 1
       const seq = await log.append(makeRecord(index), { durability })
-      if (seq !== index) throw new Error(`record ${index} was given seq ${seq}`)
+      if (seq !== index) throw new Error(`record ${index} got seq ${seq}`)
     }
   }
   await Promise.all(Array.from({ length: IN_FLIGHT }, lane))
   return issued
 }
 
-/** Opens the log again and compares every record with what was appended. */
+/** Opens the log again and checks that every record is as it was appended. */
 async function checkAll(dir: string, count: number): Promise<void> {
   const log = await open(dir)
   let seen = 0
   for await (const { seq, data } of log.read()) {
-    if (seq !== seen || data.toString() !== makeRecord(seq)) throw new Error(`record ${seen} came back changed`)
+    if (seq !== seen || data.toString() !== makeRecord(seq)) throw new Error(`record ${seen} was changed`)
     seen += 1
   }
   await log.close()
-  if (seen !== count) throw new Error(`${count} records were appended, ${seen} came back`)
+  if (seen !== count) throw new Error(`${count} records were appended, but ${seen} were read`)
 }
 
 async function showLevel(folder: string, { level, survives, records }: (typeof LEVELS)[number]): Promise<void> {
@@ -107,7 +107,7 @@ async function main(): Promise<void> {
     heading(`Orders appended at each level, ${formatCount(IN_FLIGHT)} in flight, then read back from a new handle`)
     for (const level of LEVELS) await showLevel(folder, level)
   })
-  heading('What this disk can do: npx durlog bench --quick')
+  heading('Measurements of this disk: npx durlog bench --quick')
   await runBench(dir)
   console.log(
     `\nThe demo took ${((performance.now() - start) / 1000).toFixed(0)} s. Next: npx durlog --help, README.md.`,

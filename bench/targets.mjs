@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// durlog's performance targets, measured: medians of several runs, each figure with its baseline from the same run. Every
-// run measures all groups, so that drift of the machine affects all alike.
+// Measures durlog against its performance targets: medians of several runs, each figure with its baseline from the same run.
+// Every run measures all groups, so that a drift of the machine's speed affects all of them equally.
 //
 //   node bench/targets.mjs [--runs 5] [--only group,group] [--dir DIR] [--json] [--once] [--list]
 import { tmpdir } from 'node:os'
@@ -29,17 +29,17 @@ import { systemGroups } from './targets/system.mjs'
  * @property {string} id
  * @property {string} title
  * @property {string} unit
- * @property {'ratio' | 'value'} [on] which of the two the goal is about; default value
- * @property {number} [min] at least
- * @property {number} [max] at most; with neither, the figure is printed and not judged
+ * @property {'ratio' | 'value'} [on] whether the target applies to the ratio or to the value; default value
+ * @property {number} [min] the lower limit
+ * @property {number} [max] the upper limit; without `min` and `max`, the figure is printed but not judged
  * @property {string} [baseline] the name of the baseline
  *
  * @typedef {object} Group
  * @property {string} name
- * @property {boolean} [slow] measured once unless --runs says so for it alone
+ * @property {boolean} [slow] measured only in the first run, unless it is the only selected group
  * @property {Figure[]} figures
  * @property {(context: { dir: string, run: number }) => Promise<Record<string, { value: number, baseline?: number }>>} run
- * @property {() => Promise<string | undefined>} [unavailable] why it cannot be measured here
+ * @property {() => Promise<string | undefined>} [unavailable] returns the reason if the group cannot be measured here
  */
 
 /** @type {Group[]} */

@@ -1,8 +1,8 @@
-/** The raw system calls, measured in C++: a typed face of the bench's own addon. */
+/** The typed interface of the bench's addon, which measures raw system calls in C++. */
 import { loadBenchAddon } from './bench-addon.js'
 import type { LatenciesUs } from './stats.js'
 
-/** How one record reaches the file; see src-native/bench/baseline.h. */
+/** The way in which a record is written to the file; see src-native/bench/baseline.h. */
 export type BaselineMethod =
   | 'direct-dsync'
   | 'direct-dsync-handed'
@@ -22,7 +22,7 @@ export type BaselineMethod =
   | 'aio-append'
   | 'direct-append'
 
-/** The file's space before the first record; see src-native/bench/scratch_file.h. */
+/** The way in which the file's space is allocated before the first record; see src-native/bench/scratch_file.h. */
 export type BaselineFile = 'none' | 'sparse' | 'fallocate' | 'keep-size' | 'zero-range' | 'zero' | 'data' | 'hint'
 
 export interface BaselineSpec {
@@ -30,15 +30,15 @@ export interface BaselineSpec {
   method: BaselineMethod
   preallocate: BaselineFile
   recordBytes: number
-  /** The file starts over, untimed, when it would grow beyond this. */
+  /** The length of the file. Before a record would exceed it, the file is prepared again, untimed. */
   fileBytes: number
-  /** One latency is the mean over so many records. Default 1. */
+  /** The number of records over which one latency is the mean. Default 1. */
   recordsPerSample?: number
-  /** Records between two syncs; 0 is one at the end of each run. Default 1. */
+  /** The number of records between two syncs; 0: one sync at the end of each run. Default 1. */
   syncEvery?: number
-  /** Stamped into each record, below 64. Default 0. */
+  /** The number of the writer, below 64, which is stored in each record. Default 0. */
   writer?: number
-  /** Several processes append to one file, made with `prepareFile` before. Default false. */
+  /** Whether several processes append to one file, which must be created with `prepareFile` first. Default false. */
   shared?: boolean
 }
 
@@ -51,13 +51,13 @@ interface NativeBaseline {
 export interface RandomWriteSpec {
   path: string
   preallocate: 'sparse' | 'fallocate' | 'data'
-  /** Done to each 64 KiB cluster before the first write to it. */
+  /** The allocation of each 64 KiB cluster before the first write to it. */
   cluster: 'none' | 'zero-range' | 'zero'
   engine: 'io_uring' | 'threads'
   /** A multiple of 64 KiB. */
   fileBytes: number
   depth: number
-  /** FS_XFLAG_EXTSIZE; 0 is none. */
+  /** The extent size hint (FS_XFLAG_EXTSIZE); 0: none. */
   extentHintBytes: number
   millis: number
   intervalMillis: number
@@ -68,7 +68,7 @@ export interface VerifySpec {
   path: string
   /** The offset of the first record. */
   start: number
-  /** From one record's start to the next one's. */
+  /** The distance between the starts of two consecutive records. */
   stride: number
   recordBytes: number
 }
@@ -76,7 +76,7 @@ export interface VerifySpec {
 export interface Verified {
   records: number
   duplicates: number
-  /** Slots that are neither empty nor a whole record. */
+  /** The number of slots that are neither empty nor a whole record. */
   damaged: number
 }
 
@@ -85,16 +85,16 @@ interface BenchAddon {
   Baseline: new (spec: Required<BaselineSpec>) => NativeBaseline
   prepareFile(path: string, preallocate: BaselineFile, bytes: number): Promise<void>
   verify(spec: VerifySpec): Promise<Verified>
-  /** `writes` by interval; `latencies` in us. */
+  /** `writes` has the number of writes in each interval. */
   randomWrite(spec: RandomWriteSpec): Promise<{ writes: Float64Array; latencies: LatenciesUs }>
-  /** Each CRC-32C that this processor runs, the quickest first. */
+  /** Measures each implementation of CRC-32C that this processor supports, fastest first. */
   checksums(blockBytes: number, millis: number): Promise<{ implementation: string; gigabytesPerSecond: number }[]>
 }
 
-/** The error of a refused system call. */
+/** The error of a failed system call. */
 export interface BaselineError extends Error {
   errno: number
-  /** The kernel or the file system has no such call: not a failure of the run. */
+  /** Whether the kernel or the file system does not support the call. This is not a failure of the run. */
   unsupported: boolean
 }
 
@@ -106,7 +106,7 @@ function addon(): BenchAddon {
   return loaded
 }
 
-/** Whether there are baselines: on Linux, if the bench's addon has been built or shipped. */
+/** Whether baselines can be measured: on Linux, if the bench's addon is available. */
 export function baselinesSupported(): boolean {
   loaded ??= loadBenchAddon() as BenchAddon | undefined
   return loaded?.supported === true
@@ -121,7 +121,7 @@ export const verifyRecords: BenchAddon['verify'] = (spec) => addon().verify(spec
 export const randomWrite: BenchAddon['randomWrite'] = (spec) => addon().randomWrite(spec)
 export const measureChecksums: BenchAddon['checksums'] = (...args) => addon().checksums(...args)
 
-/** One method on one file. One call at a time. */
+/** A method that writes to a file. Only one call may run at a time. */
 export class Baseline {
   readonly #native: NativeBaseline
 
@@ -129,14 +129,14 @@ export class Baseline {
     this.#native = native
   }
 
-  /** Makes the file, untimed. */
+  /** Creates the file, untimed. */
   static async open(spec: BaselineSpec): Promise<Baseline> {
     const native = new (addon().Baseline)({ recordsPerSample: 1, syncEvery: 1, writer: 0, shared: false, ...spec })
     await native.prepare()
     return new Baseline(native)
   }
 
-  /** Appends `samples` * recordsPerSample records; microseconds for each record. */
+  /** Appends `samples` * recordsPerSample records. Returns the mean time for a record of each sample, in microseconds. */
   run(samples: number): Promise<LatenciesUs> {
     return this.#native.run(samples)
   }

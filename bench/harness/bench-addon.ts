@@ -1,13 +1,13 @@
-/** Loads the bench's own addon, the raw system calls. The library never does. */
+/** Loads the bench's addon, which makes raw system calls. The library never loads it. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { PACKAGE_ROOT } from './package-root.js'
 
 const { arch, platform } = process
-/** A build in a checkout, then the package's, which is for glibc: on musl it does not load. */
+/** The folders of the addon: a build in a clone of the repository, then the package's binary, which needs glibc. */
 const FILES = ['build/Release', `prebuilds/${platform}-${arch}`]
 
-/** The addon's exports, or undefined if none loads on this system. */
+/** Returns the addon's exports; undefined if no binary can be loaded on this system. */
 export function loadBenchAddon(): unknown {
   for (const folder of FILES) {
     const path = join(PACKAGE_ROOT, folder, 'durlog_bench.node')
@@ -17,7 +17,7 @@ export function loadBenchAddon(): unknown {
       process.dlopen(module, path)
       return module.exports
     } catch {
-      // The next file may be for this system.
+      // Try the next file.
     }
   }
   return undefined

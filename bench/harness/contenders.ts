@@ -1,4 +1,4 @@
-/** Contenders that take turns: raw system calls and logs. */
+/** The contenders of a table, raw system calls and logs, which are measured in turns. */
 
 import type { Row } from '../report/report.js'
 import { Baseline, type BaselineSpec, baselinesSupported, isUnsupported } from './baselines.js'
@@ -6,7 +6,7 @@ import { timeInFlight } from './load.js'
 import type { CallResult, Contender } from './rounds.js'
 import { sum } from './stats.js'
 
-/** The rows of one table while it is measured: the contender of each, and what is closed afterwards. */
+/** The rows of a table while it is measured, their contenders, and the functions that close them. */
 export class Field {
   readonly rows: Row[] = []
   readonly contenders: Map<Row, Contender> = new Map()
@@ -22,15 +22,15 @@ export class Field {
     this.#closing.push(close)
   }
 
-  /** Closes everything; then throws the first failure. */
+  /** Closes all contenders, then throws the first error. */
   async close(): Promise<void> {
     const settled = await Promise.allSettled(this.#closing.splice(0).map((close) => close()))
     for (const result of settled) if (result.status === 'rejected') throw result.reason
   }
 
   /**
-   * Adds a row of raw calls, `samples` to a call of the addon. Adds nothing if this system has no baselines, and a row
-   * with the reason if the file system does not support this one.
+   * Adds a row of raw system calls, of which each call of the addon makes `samples`. Adds nothing if this system has no
+   * baselines. If the file system does not support the calls, adds a row with the reason.
    */
   async addRaw(labels: string[], spec: BaselineSpec, samples: number): Promise<Row | undefined> {
     if (!baselinesSupported()) return undefined
@@ -56,7 +56,7 @@ export function rawContender(baseline: Baseline, spec: BaselineSpec, samples: nu
   return { bytesPerOperation: spec.recordBytes, batch }
 }
 
-/** `appenders` that each wait for their append before the next one, every latency kept. */
+/** A contender with `appenders` concurrent appenders, each of which awaits its append before the next one. Times each append. */
 export function appendersContender(
   append: () => Promise<unknown>,
   bytes: number,

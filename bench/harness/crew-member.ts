@@ -1,20 +1,21 @@
-/** One of a crew, a process or a worker thread: gets its load from the parent, and reports begin and end. */
+/** A member of a crew, a process or a worker thread. It gets its load from the parent, and reports the start and end times. */
 import { parentPort } from 'node:worker_threads'
 import { type Durability, type Log, open } from 'durlog'
 import { Baseline, type BaselineSpec } from './baselines.js'
 import { writeInBursts } from './load.js'
 
 export interface AppendJob {
-  /** A raw method on a shared file, or durlog in a folder of this process's own. */
+  /** A raw method on a file that the crew shares. */
   spec?: BaselineSpec
+  /** Without `spec`: the folder of the log. */
   dir?: string
-  /** The folder is that of the whole crew: they write one log. */
+  /** Whether the whole crew writes the log in `dir`. */
   shared?: boolean
   recordBytes: number
   operations: number
-  /** So many appends at a time; with 0 bursts of `write`. */
+  /** The number of appends in flight; 0: bursts of `write`. */
   inFlight: number
-  /** Of the appends; default `memory`. */
+  /** The level of the appends. Default `memory`. */
   durability?: Durability
 }
 
@@ -33,7 +34,7 @@ interface Prepared {
   close(): Promise<unknown>
 }
 
-/** Numbered, so that the parent can check which are there. */
+/** Stores the record's number in it, so that the parent can check that every record is in the log. */
 function stamp(payload: Buffer, index: number): void {
   if (payload.length >= 4) payload.writeUInt32LE(index)
 }
@@ -66,7 +67,7 @@ async function appendAll(log: Log, job: AppendJob): Promise<void> {
 async function prepare(job: AppendJob): Promise<Prepared> {
   if (job.spec) {
     const baseline = await Baseline.open({ ...job.spec, recordsPerSample: RECORDS_PER_SAMPLE })
-    // Flushing the process's own buffer is part of the method.
+    // `close` is part of the measured time, because it flushes the process's own buffer.
     return {
       go: () => baseline.run(job.operations / RECORDS_PER_SAMPLE).then(() => baseline.close()),
       close: async () => {},

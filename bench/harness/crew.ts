@@ -1,4 +1,4 @@
-/** Processes or worker threads that do the same at the same time, and stay, so that starting them is in no figure. */
+/** Processes or worker threads that run jobs concurrently. They are kept between jobs, so that no figure includes their start. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -22,10 +22,10 @@ export class Crew {
     return new Crew(Array.from({ length: count }, () => new Worker(MEMBER)))
   }
 
-  /** A job for each of the first members. Milliseconds from the first one's start to the last one's end. */
+  /** Runs one job on each of the first members. Returns the milliseconds from the first start to the last end. */
   async run(jobs: readonly AppendJob[]): Promise<number> {
     const members = this.#members.slice(0, jobs.length)
-    // If one fails, the answers of the others must not be taken for those to the next job.
+    // Waits for all members even if one fails. Otherwise the responses of the others would be taken for those to the next message.
     const all = async (messageTo: (i: number) => ToMember): Promise<FromMember[]> => {
       const answers = members.map((member, i) => ask(member, messageTo(i)))
       await Promise.allSettled(answers)

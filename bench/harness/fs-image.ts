@@ -1,4 +1,4 @@
-/** A file system in an image file: made, mounted, and always removed. */
+/** A file system in an image file, which is created, mounted, and removed afterwards in any case. */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,17 +9,17 @@ export const IMAGE_FILE_SYSTEMS = ['ext4', 'xfs', 'btrfs'] as const
 export type ImageFileSystem = (typeof IMAGE_FILE_SYSTEMS)[number]
 
 const GIB = 2 ** 30
-/** Room for the suites: quick, full, and with one that writes ten gigabytes, which copy-on-write may hold twice. */
+/** The size of the image. `big` is for a suite that writes ten gigabytes, which a copy-on-write file system may hold twice. */
 const IMAGE_BYTES = { quick: 4 * GIB, full: 8 * GIB, big: 22 * GIB }
 
-/** Arguments that format a file without a question. */
+/** The commands that format a device without asking. */
 const FORMAT: Record<ImageFileSystem, string[]> = {
   ext4: ['mkfs.ext4', '-q', '-F', '-E', 'lazy_itable_init=0,lazy_journal_init=0'],
   xfs: ['mkfs.xfs', '-q', '-f'],
   btrfs: ['mkfs.btrfs', '-q', '-f'],
 }
 
-/** Runs a program; its error output is in the error if it fails. */
+/** Runs a program and returns its output. If it fails, the error contains its error output. */
 function runTool(program: string, args: readonly string[]): string {
   try {
     return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim()
@@ -30,7 +30,7 @@ function runTool(program: string, args: readonly string[]): string {
   }
 }
 
-/** Runs the clean-up steps, the last first; a step that fails does not stop the others. */
+/** Runs clean-up steps in reverse order. If a step fails, the others still run. */
 class Undo {
   #steps: (() => void)[] = []
 
@@ -60,7 +60,7 @@ function mount(type: ImageFileSystem, image: string, point: string, undo: Undo):
   undo.push(() => unmount(point))
 }
 
-/** After a signal files may still be open in it: then it is unmounted when the process ends. */
+/** Unmounts a file system. After a signal, files in it may still be open: then it is unmounted when the process ends. */
 function unmount(point: string): void {
   try {
     runTool('umount', [point])
@@ -77,7 +77,7 @@ function attachLoop(image: string): string {
   }
 }
 
-/** Runs `body` with a folder on a fresh file system, whose image is below `dir`. Root only, Linux only. */
+/** Runs `body` with a folder on a new file system, whose image is in `dir`. Needs Linux and root. */
 export async function withImage<T>(
   type: ImageFileSystem,
   dir: string,
@@ -92,7 +92,7 @@ export async function withImage<T>(
   const forget = whenEnding(() => undo.run())
   try {
     const image = join(folder, `${type}.img`)
-    // Zeros are written: else the first write to each block would pay for the host's allocation too.
+    // Filled with zeros: otherwise the first write to each block would include an allocation on the host.
     await prepareFile(image, 'zero', IMAGE_BYTES[extent])
     mount(type, image, join(folder, 'mounted'), undo)
     return await body(join(folder, 'mounted'))

@@ -1,4 +1,4 @@
-/** Group commit in a few lines of JS: the obvious first solution, and a fair chance for synchronous peers. */
+/** Group commit in a few lines of JavaScript: a baseline itself, and a fair way to use alternatives with synchronous commits. */
 
 interface Waiting {
   data: Buffer
@@ -6,7 +6,7 @@ interface Waiting {
   reject: (error: unknown) => void
 }
 
-/** Makes `append` of `commit`: appends that arrive during a commit form the next group. */
+/** Returns an `append` that calls `commit` for groups: appends that arrive during a commit form the next group. */
 export function groupCommit(commit: (group: readonly Buffer[]) => Promise<unknown>): (data: Buffer) => Promise<void> {
   let waiting: Waiting[] = []
   let committing = false

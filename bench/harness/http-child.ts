@@ -1,4 +1,4 @@
-/** A server to compare `durlog serve` with. Arguments: its kind, its folder, its port. */
+/** A server with which `durlog serve` is compared. Arguments: its kind, its folder, its port. */
 import workers from 'node:cluster'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
@@ -10,7 +10,7 @@ const PROCESSES = 2
 
 const [kind = '', folder = '', port = '0'] = process.argv.slice(2)
 
-/** Two processes that serve one folder of streams. */
+/** Serves one folder of streams from two processes. */
 async function cluster(): Promise<void> {
   if (workers.isPrimary) {
     for (let at = 0; at < PROCESSES; at++) workers.fork()
@@ -21,14 +21,14 @@ async function cluster(): Promise<void> {
   createServer(streamsHandler(await openStreams(join(folder, 'streams')))).listen(Number(port), '127.0.0.1')
 }
 
-/** Reads each body and answers 204. */
+/** Reads each body and responds with 204. */
 function bare(): void {
   createServer((request, response) => {
     request.resume().on('end', () => response.writeHead(204).end())
   }).listen(Number(port), '127.0.0.1')
 }
 
-/** As `bare`, after an append to one log. */
+/** As `bare`, but responds after it has appended the body to a log. */
 async function log(): Promise<void> {
   const opened = await open(join(folder, 'log'), { durability: 'sync' })
   createServer((request, response) => {

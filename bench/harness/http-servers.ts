@@ -1,4 +1,4 @@
-/** Servers of durable appends over HTTP, each in a separate process: durlog's and those it is compared with. */
+/** Servers for durable appends over HTTP, each in a separate process: durlog's, and those with which it is compared. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
@@ -13,16 +13,16 @@ const PEERS = join(PACKAGE_ROOT, 'bench/peers')
 const RUST_SERVER = join(PEERS, 'cargo/bin/durable-streams-server')
 const CHILD = fileURLToPath(new URL('./http-child.js', import.meta.url))
 const START_MS = 20_000
-/** Of a tick in /proc. */
+/** The length of a clock tick in /proc. */
 const TICK_US = 10_000
 
 export interface HttpServer {
   name: string
-  /** When it answers. */
+  /** The time of its response, for the table. */
   answers: string
-  /** It speaks the Durable Streams protocol: streams must be created. */
+  /** Whether it implements the Durable Streams protocol, in which streams must be created first. */
   hasStreams: boolean
-  /** The file that must be there, and how to get it. */
+  /** The file that must exist, and the command that installs it. */
   needs?: { path: string; by: string }
   command(folder: string, port: number): [string, ...string[]]
 }
@@ -82,7 +82,7 @@ export class RunningServer {
     this.#forget = whenEnding(() => running.kill('SIGKILL'))
   }
 
-  /** Settles when it accepts connections. */
+  /** Starts a server. Resolves when it accepts connections. */
   static async start(server: HttpServer, folder: string): Promise<RunningServer> {
     const port = await freePort()
     const [command, ...args] = server.command(folder, port)
@@ -99,7 +99,7 @@ export class RunningServer {
     return started
   }
 
-  /** Processor time that it and its workers have used, in microseconds; NaN on systems without /proc. */
+  /** The processor time that the server and its child processes have used, in microseconds. NaN on systems without /proc. */
   processorUs(): number {
     try {
       return ticksOf(String(this.#process.pid)) * TICK_US
@@ -117,7 +117,7 @@ export class RunningServer {
   }
 }
 
-/** Of a process and its children. */
+/** Returns the processor time of a process and its child processes, in clock ticks. */
 function ticksOf(pid: string): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)

@@ -1,4 +1,4 @@
-/** Load on something that appends: so many under way at once, for so long. */
+/** Load generators: they call an append function, with a number of calls in flight, for a time or a count. */
 import { performance } from 'node:perf_hooks'
 
 export interface Load {
@@ -7,9 +7,9 @@ export interface Load {
 }
 
 /**
- * Keeps `depth` calls of `append` in flight until `millis` have passed (checked every `depth` calls), then waits for
- * the last. Counts the settled calls. Uses callbacks, because an `await` in a loop for each of them costs twice as
- * much, and the time should be that of the log and not of the load.
+ * Keeps `depth` calls of `append` in flight until `millis` have passed (checked every `depth` calls), then waits for the
+ * last one. Counts the settled calls. Uses callbacks, because an `await` for each call costs twice as much, and the measured
+ * time should be that of the log, not of the load generator.
  */
 export function keepInFlight(append: () => Promise<unknown>, depth: number, millis: number): Promise<Load> {
   return new Promise((resolve, reject) => {
@@ -36,7 +36,7 @@ export function keepInFlight(append: () => Promise<unknown>, depth: number, mill
   })
 }
 
-/** One after another, each timed; microseconds. */
+/** Calls `append` `count` times, one call after another. Returns the time of each call in microseconds. */
 export async function timeEach(append: () => Promise<unknown>, count: number): Promise<Float64Array> {
   const latencies = new Float64Array(count)
   for (let i = 0; i < count; i += 1) {
@@ -64,8 +64,8 @@ export function nextTurn(): Promise<void> {
 }
 
 /**
- * Calls `write` `count` times in bursts of `burst` with a turn of the event loop after each; the time includes
- * everything. If `write` throws ERR_DURLOG_BACKPRESSURE, awaits `drain`.
+ * Calls `write` `count` times in bursts of `burst`, with a turn of the event loop after each burst, which the measured time
+ * includes. If `write` throws ERR_DURLOG_BACKPRESSURE, awaits `drain`.
  */
 export async function writeInBursts(
   write: () => unknown,
@@ -87,7 +87,7 @@ export async function writeInBursts(
   return { operations: count, elapsedUs: (performance.now() - start) * 1000 }
 }
 
-/** As `keepInFlight`, each operation timed: for few lanes, as the clock costs as much as a small append. */
+/** As `keepInFlight`, but times each operation. Only for few lanes: reading the clock costs as much as a small append. */
 export async function timeInFlight(
   append: () => Promise<unknown>,
   lanes: number,

@@ -1,4 +1,4 @@
-/** Which machine, kernel, disk and file system the figures belong to. */
+/** Describes the machine, kernel, disk and file system of a measurement. */
 import { statfsSync } from 'node:fs'
 import { arch, cpus, platform, release, totalmem } from 'node:os'
 import { type Disk, disksOf, findMount, type Mount } from '#terminal/storage.js'
@@ -12,11 +12,11 @@ export interface Machine {
   node: string
   mount: Mount | undefined
   disk: Disk | undefined
-  /** Of `dir`'s file system. */
+  /** The free space of the file system that holds `dir`. */
   freeBytes: number
 }
 
-/** Describes the machine, and the file system that `dir` is on. */
+/** Describes the machine, and the file system that holds `dir`. */
 export function describeMachine(dir: string): Machine {
   const found = platform() === 'linux' ? findMount(dir) : undefined
   const space = statfsSync(dir)
@@ -36,7 +36,7 @@ export function describeMachine(dir: string): Machine {
 
 const GIB = 2 ** 30
 
-/** Label and text of each property. */
+/** Returns the label and the text of each property. */
 export function machineFields(machine: Machine): [string, string][] {
   const { mount, disk } = machine
   const fields: [string, string][] = [

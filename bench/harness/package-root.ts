@@ -1,4 +1,4 @@
-/** The folder of durlog's package.json, for sources and for built files alike. */
+/** The folder of durlog's package.json. It is the same for sources and for built files. */
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 

@@ -1,6 +1,6 @@
 /**
- * Alternatives to durlog, each used through the same two calls and measured if it is installed. `durable` means: the
- * promise settles after a sync of the device; else: in the kernel's page cache.
+ * Alternatives to durlog, each with the same two methods and measured if it is installed. With `durable`, the promise of an append
+ * settles after the device was synced; otherwise, when the data is in the kernel's page cache.
  */
 import { type FileHandle, open as openFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -15,15 +15,15 @@ export interface PeerLog {
 
 export interface Peer {
   name: string
-  /** The npm package, or undefined for a part of Node. */
+  /** The npm package; undefined for a part of Node. */
   module?: string
-  /** How `durable` and not are asked for, for the table. */
+  /** The calls and options with and without `durable`, for the table. */
   durableBy: string
   memoryBy: string
   open(folder: string, durable: boolean): Promise<PeerLog>
 }
 
-/** Where peers may be installed: the repo's bench/peers, and whatever project the bench is run in. */
+/** The folders in which peers may be installed: bench/peers of the repository, and the current folder. */
 const PLACES = [`${join(PACKAGE_ROOT, 'bench/peers')}/`, `${process.cwd()}/`]
 
 /** Loads a peer; undefined if it is not installed. */
@@ -57,7 +57,7 @@ const lmdb: Peer = {
       encoding: 'binary',
       keyEncoding: 'uint32',
       noSync: !durable,
-      // With overlapping sync, its default, `put` settles before the data is on the device.
+      // With overlapping sync, which is the default, `put` settles before the data is on the device.
       overlappingSync: false,
     })
     let key = 0

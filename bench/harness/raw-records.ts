@@ -1,8 +1,8 @@
-/** Reads a log's records with pread alone, from known offsets: the baseline of `get`. */
+/** Reads a log's records with only a pread from a known offset: the baseline of `get`. */
 import { closeSync, openSync, read, readdirSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 
-// docs/FORMAT.md
+// These constants are defined in docs/FORMAT.md.
 const SEGMENT_HEADER_BYTES = 4096
 const FRAME_HEADER_BYTES = 24
 const FRAME_ALIGNMENT = 8
@@ -14,7 +14,7 @@ export class RawRecords {
   readonly #offsets: Float64Array
   readonly #lengthOf: (seq: number) => number
 
-  /** Seqs from 0 to below `count` of the log in `dir`, which has been neither trimmed, cut nor closed. */
+  /** Reads seqs from 0 to below `count` of the log in `dir`, which must not have been trimmed, cut or closed. */
   constructor(dir: string, count: number, lengthOf: (seq: number) => number) {
     const firstSeqs = readdirSync(dir).flatMap((name) => SEGMENT_NAME.exec(name)?.[1] ?? [])
     this.#files = firstSeqs.sort().map((digits) => ({
@@ -33,7 +33,7 @@ export class RawRecords {
     }
   }
 
-  /** On a libuv worker. */
+  /** Reads a record on a libuv worker. */
   read(seq: number): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       const buffer = Buffer.allocUnsafe(this.#lengthOf(seq))
@@ -44,7 +44,7 @@ export class RawRecords {
     })
   }
 
-  /** On the calling thread. */
+  /** Reads a record on the calling thread. */
   readSync(seq: number): Buffer {
     const buffer = Buffer.allocUnsafe(this.#lengthOf(seq))
     readSync(this.#fdOf(seq), buffer, 0, buffer.length, this.#offsets[seq] as number)

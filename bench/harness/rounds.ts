@@ -1,14 +1,14 @@
 /**
- * Contenders in turns, A B C A B C, so that drift of the machine hits all alike. tinybench drives each turn:
- * it calls, times and keeps the samples until the turn's time is up.
+ * Measures contenders in turns, A B C A B C, so that a drift of the machine's speed affects all of them equally. tinybench runs
+ * each turn: it calls the contender, times the calls and keeps the samples until the time of the turn is over.
  */
 import { Bench, type Task } from 'tinybench'
 import { type LatenciesUs, mergeLatencies, type Summary, sum, summarize } from './stats.js'
 
-/** The result of a call that measures itself, as tinybench's clock around it is not enough. */
+/** The result of a call that measures its operations itself. */
 export interface CallResult {
   operations: number
-  /** Wall time of the operations in microseconds; default: their latencies' sum, or the call's own time. */
+  /** The wall time of the operations in microseconds. Default: the sum of their latencies, or the time of the call. */
   elapsedUs?: number
   latencies?: LatenciesUs
 }
@@ -17,17 +17,17 @@ export interface Contender {
   bytesPerOperation: number
   /** One operation, timed by tinybench from the call until its promise settles. */
   each?: () => unknown
-  /** Many operations at a time, which return their own figures. */
+  /** Makes many operations and returns their figures. */
   batch?: () => Promise<CallResult>
-  /** `each` returns no promise. */
+  /** Whether `each` returns no promise. */
   sync?: boolean
-  /** Called after each turn, untimed: frees disk space, so that a full run fits on a small disk. */
+  /** Called after each turn, untimed, to free disk space, so that a full run fits on a small disk. */
   tidy?: (() => Promise<unknown>) | undefined
 }
 
 export interface Turns {
   rounds: number
-  /** How long one turn of one contender lasts, in milliseconds. */
+  /** The duration of one turn of one contender, in milliseconds. */
   sliceMs: number
   /** Called after each turn. */
   onTurn?: () => void
@@ -50,7 +50,7 @@ async function takeTurn(contender: Contender, sliceMs: number, collected: Collec
   if (contender.batch === undefined) collectSamples(bench.tasks[0] as Task, collected)
 }
 
-/** Runs a batch under tinybench's clock; the mean is its sample, the latencies of each operation are kept here. */
+/** Runs a batch in tinybench. tinybench gets the mean time as its sample; the latency of each operation is added to `collected`. */
 function batched(batch: () => Promise<CallResult>, bench: Bench, collected: Collected): () => Promise<object> {
   return async () => {
     const start = bench.now()
@@ -85,7 +85,7 @@ function summarizeRounds(rounds: readonly Collected[], bytesPerOperation: number
   return { ...all, rounds: summaries.map(({ p50, opsPerSecond }) => ({ p50, opsPerSecond })) }
 }
 
-/** One warm-up turn of each, then `rounds` turns of each in order; figures of all rounds together. */
+/** Runs a warm-up turn of each contender, then `rounds` turns of each in order. Returns the figures of all rounds together. */
 export async function takeTurns<Name>(
   contenders: ReadonlyMap<Name, Contender>,
   { rounds, sliceMs, onTurn }: Turns,
@@ -95,7 +95,7 @@ export async function takeTurns<Name>(
     for (const [name, contender] of contenders) {
       const turn: Collected = { latencies: [], operations: 0, elapsedUs: 0 }
       await takeTurn(contender, round === 0 ? sliceMs / 4 : sliceMs, turn)
-      // The warm-up's figures are dropped.
+      // Round 0 is the warm-up, whose figures are not kept.
       if (round > 0) collected.get(name)?.push(turn)
       await contender.tidy?.()
       onTurn?.()

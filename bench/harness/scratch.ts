@@ -1,4 +1,4 @@
-/** Folders to measure in, which are gone afterwards, and the records that go into them. */
+/** Temporary folders for measurements, which are always removed, and the payloads of records. */
 import { randomFillSync } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -8,10 +8,10 @@ const folders = new Set<string>()
 const endings = new Set<() => void>()
 let listening = false
 
-/** The signals that end a measurement from outside. */
+/** The signals that end a measurement. */
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/** Whatever depends on a folder, such as a mount, is removed before the folder. */
+/** Removes mounts and other objects that depend on a folder, then the folders. */
 function cleanUp(): void {
   for (const ending of endings) ending()
   endings.clear()
@@ -31,7 +31,7 @@ function listen(): void {
   }
 }
 
-/** Has `ending` called if the process ends before the returned function is. Synchronous. */
+/** Calls `ending`, which must be synchronous, if the process ends before the returned function is called. */
 export function whenEnding(ending: () => void): () => void {
   listen()
   endings.add(ending)
@@ -40,7 +40,7 @@ export function whenEnding(ending: () => void): () => void {
   }
 }
 
-/** A new folder in `parent`, which is created if it does not exist. */
+/** Creates a folder in `parent`, which is created too if it does not exist. */
 export async function makeScratch(parent: string): Promise<string> {
   listen()
   await mkdir(parent, { recursive: true })
@@ -64,7 +64,7 @@ export async function withScratch<T>(parent: string, body: (folder: string) => P
   }
 }
 
-/** A record that no layer below can compress or leave out. */
+/** Returns a payload of random bytes, which no file system or drive can compress or deduplicate. */
 export function makePayload(bytes: number): Buffer {
   return randomFillSync(Buffer.allocUnsafe(bytes))
 }

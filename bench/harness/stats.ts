@@ -1,11 +1,11 @@
-/** Figures out of latencies. */
+/** Statistics of latencies. */
 
-/** Microseconds for each operation. */
+/** The latency of each operation in microseconds. */
 export type LatenciesUs = Float64Array
 
 export interface Summary {
   count: number
-  /** Microseconds. */
+  /** This and all values up to `stddev` are microseconds. */
   p50: number
   p90: number
   p99: number
@@ -13,21 +13,21 @@ export interface Summary {
   max: number
   mean: number
   stddev: number
-  /** Share, 0 to 1, beyond Tukey's fences: 1.5 interquartile ranges below p25 or above p75. */
+  /** The share of latencies, 0 to 1, beyond Tukey's fences: 1.5 interquartile ranges below p25 or above p75. */
   outlierShare: number
   opsPerSecond: number
-  /** 10^6 bytes. */
+  /** In units of 10^6 bytes. */
   megabytesPerSecond: number
   /** The latencies at CURVE_SHARES, for the chart. */
   curve: number[]
-  /** By round, where rounds were taken in turns: how much of a difference is the machine's own unrest. */
+  /** The figures of each round, if there were several: they show the variation between runs on this machine. */
   rounds?: { p50: number; opsPerSecond: number }[]
 }
 
 /** The points of a percentile curve. */
 export const CURVE_SHARES: readonly number[] = [0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9999]
 
-/** The value below which `share` (0 to 1) of the sorted values lie, interpolated; NaN of none. */
+/** Returns the interpolated value below which a `share` (0 to 1) of the sorted values lies; NaN if there are no values. */
 export function quantileSorted(sorted: ArrayLike<number>, share: number): number {
   const position = (sorted.length - 1) * share
   const below = sorted[Math.floor(position)] ?? Number.NaN
@@ -62,8 +62,8 @@ export interface Measured {
   latencies: LatenciesUs
   bytesPerOperation: number
   /**
-   * Operations and wall time in microseconds, if several operations were in flight at once or one latency stands for
-   * many; else the rate is that of the latencies, one after another.
+   * The number of operations and their wall time in microseconds. Required if several operations were in flight at once, or if a
+   * latency is the mean of several operations. Otherwise the rate is calculated from the sum of the latencies.
    */
   operations?: number | undefined
   elapsedUs?: number | undefined
@@ -92,7 +92,7 @@ export function summarize({ latencies, bytesPerOperation, operations, elapsedUs 
   }
 }
 
-/** Latencies of several rounds as one. */
+/** Joins the latencies of several rounds. */
 export function mergeLatencies(rounds: readonly LatenciesUs[]): LatenciesUs {
   const merged = new Float64Array(sum(rounds.map((round) => round.length)))
   let at = 0

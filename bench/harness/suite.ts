@@ -2,16 +2,16 @@
 import type { TableResult } from '../report/report.js'
 
 export interface SuiteContext {
-  /** A folder on the disk to measure; the suite makes its own below. */
+  /** A folder on the disk to measure, in which the suite creates its own folders. */
   dir: string
   quick: boolean
-  /** Include cases that take many gigabytes. */
+  /** Whether to include cases that write many gigabytes. */
   big: boolean
   /** Announces the number of steps and their name. */
   plan(label: string, steps: number): Promise<void>
-  /** One step is done; may be called on its own. */
+  /** Reports that a step is complete. Can be passed as a callback. */
   readonly step: () => void
-  /** A table is whole: shown at once, and part of the suite's result. */
+  /** Adds a complete table to the suite's result and shows it at once. */
   add(table: TableResult): Promise<void>
 }
 
@@ -20,6 +20,6 @@ export interface Suite {
   /** One line for `--help`. */
   summary: string
   title: string
-  /** Measures; resolves to findings, in sentences. */
+  /** Measures, and resolves to the findings as sentences. */
   run(context: SuiteContext): Promise<string[]>
 }

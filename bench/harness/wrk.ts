@@ -1,4 +1,4 @@
-/** Load over HTTP by wrk: POSTs of one body to several paths in turn, over connections that are kept. */
+/** Load over HTTP by wrk: POSTs of one body to several paths in turn, over persistent connections. */
 import { execFile, spawnSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ export interface WrkLoad {
 export interface WrkResult {
   requests: number
   elapsedUs: number
-  /** Requests without an answer, or with one of 400 and above. */
+  /** The number of requests without a response, or with a status of 400 or above. */
   failed: number
 }
 
@@ -23,7 +23,7 @@ export function isWrkInstalled(): boolean {
   return spawnSync('wrk', ['--version']).error === undefined
 }
 
-/** A script of wrk: its requests are made once, and its last line of output has the counts. */
+/** Returns a script for wrk. It formats the requests only once, and prints the counts in its last line. */
 function scriptOf({ paths, contentType, body }: WrkLoad): string {
   return `
 local paths = { ${paths.map((path) => JSON.stringify(path)).join(', ')} }
@@ -45,7 +45,7 @@ end
 `
 }
 
-/** Writes the script into `folder`; the function that it resolves to runs the load for whole seconds. */
+/** Writes the script into `folder`. Resolves to a function that runs the load for a whole number of seconds. */
 export async function prepareWrk(folder: string, load: WrkLoad): Promise<(seconds: number) => Promise<WrkResult>> {
   const script = join(folder, `post-${load.port}.lua`)
   await writeFile(script, scriptOf(load))

@@ -1,4 +1,4 @@
-/** Figures as people read them, the same in the terminal, in HTML and in Markdown. */
+/** Formats figures, in the same way for the terminal, HTML and Markdown. */
 import type { Figure, Row, TableResult } from './report.js'
 
 const HEADS: Record<Figure, string> = {
@@ -14,7 +14,7 @@ const HEADS: Record<Figure, string> = {
   megabytesPerSecond: 'MB/s',
 }
 
-/** Three significant digits, no more than the measurement is worth; whole numbers from 1000 on. */
+/** Formats a number with three significant digits; from 1000 on, as a whole number. */
 export function formatNumber(value: number): string {
   if (!Number.isFinite(value)) return ''
   const size = Math.abs(value)
@@ -30,7 +30,7 @@ export function formatSize(bytes: number): string {
 
 export interface Cells {
   head: string[]
-  /** How many columns at the left are labels. */
+  /** The number of columns at the left that are labels. */
   labelCount: number
   rows: string[][]
 }
@@ -45,7 +45,7 @@ function noteOf(row: Row): string {
   return row.note ?? ''
 }
 
-/** A table's text, cell by cell; columns that are empty throughout are left out. */
+/** Returns the text of each cell of a table. Omits the columns `ratio` and `note` if they are empty. */
 export function tableCells(table: TableResult): Cells {
   const extras = table.extras ?? []
   const head = [...table.labels, ...table.figures.map((figure) => HEADS[figure]), ...extras]

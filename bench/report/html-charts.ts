@@ -1,11 +1,11 @@
-/** Charts as data, for uPlot in the page's script. */
+/** The data of charts, which the page's script draws with uPlot. */
 
 import { CURVE_SHARES } from '../harness/stats.js'
 import type { Row, TableResult } from './report.js'
 
 interface Series {
   label: string
-  /** Legible on white and on black. */
+  /** A colour that is legible on white and on black. */
   colour: string
   dash?: number[]
   y: (number | null)[]
@@ -16,14 +16,14 @@ export interface Chart {
   yLabel: string
   log: boolean
   x: number[]
-  /** The marks of the x axis, and their text. */
+  /** The positions and texts of the marks on the x axis. */
   ticks?: [number, string][]
   series: Series[]
 }
 
 /**
- * Each colour is as far as possible from the previous ones in OKLab, with a contrast of 3 to white and of 2.6 to the
- * dark page. There are a few more than the largest table has rows.
+ * The colours of the lines. Each colour is as far as possible from the previous ones in OKLab, with a contrast of 3 to white and of
+ * 2.6 to the dark page. There are a few more colours than the largest table has rows.
  */
 const COLOURS: readonly string[] = (
   '#f04a15 #1e51d5 #148922 #c065f0 #923f65 #1899c5 #9d8b5a #266b76 #9142d0 #db388c ' +
@@ -31,7 +31,7 @@ const COLOURS: readonly string[] = (
   '#ac1f95 #2877b3 #b4596f #765b30 #7a821c #8784f9 #b359bc #25a37e'
 ).split(' ')
 
-/** A percentile's position is log10(1 / (1 - share)): each further nine takes the same width. */
+/** The position of a percentile on the x axis is log10(1 / (1 - share)): each further nine takes the same width. */
 function percentilePosition(share: number): number {
   return -Math.log10(1 - share)
 }
@@ -47,7 +47,7 @@ function seriesOf(row: Row, index: number, y: (number | null)[]): Series {
 }
 
 function latencyChart(table: TableResult): Chart {
-  // One more line would look like another; the table has all of them.
+  // A chart has at most one line for each colour; the table has all rows.
   const measured = table.rows.filter(({ summary }) => summary !== undefined).slice(0, COLOURS.length)
   return {
     xLabel: 'percentile',
@@ -75,7 +75,7 @@ function timeChart(table: TableResult): Chart {
   }
 }
 
-/** The chart of a table, if it has one; throughputs are bars in the table itself. */
+/** Returns the chart of a table; undefined if it has none. Throughputs are shown as bars in the table instead. */
 export function chartsOf(table: TableResult): Chart | undefined {
   if (table.chart === 'latency') return latencyChart(table)
   return table.chart === 'time' ? timeChart(table) : undefined

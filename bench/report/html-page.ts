@@ -1,4 +1,4 @@
-/** The page's style, and escaping of text. */
+/** The style sheet of the HTML report, and the escaping of text. */
 
 export interface Page {
   title: string

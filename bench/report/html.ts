@@ -1,4 +1,4 @@
-/** The report as one page: opens offline, prints, follows the reader's light or dark. */
+/** Renders the report as a single HTML page, which works offline, can be printed, and supports light and dark mode. */
 import { readFile } from 'node:fs/promises'
 import { machineFields } from '../harness/machine.js'
 import { tableCells } from './format.js'
@@ -7,14 +7,14 @@ import { escapeHtml, type Page, STYLE } from './html-page.js'
 import type { Report, SuiteResult, TableResult } from './report.js'
 
 /**
- * A number with a bar in its background, so that throughputs compare at a glance. Works in print and needs no script.
+ * Renders a number with a bar in its background, so that throughputs can be compared easily. Works in print and without a script.
  */
 function barCell(text: string, share: number): string {
   const width = Math.max(0.5, share * 100).toFixed(1)
   return `<td class="bar"><span style="width:${width}%"></span><b>${escapeHtml(text)}</b></td>`
 }
 
-/** The column of the table whose values are drawn as bars: throughput, wherever there is one. */
+/** Returns the columns with throughputs, which are drawn as bars: for each, the share of the largest value in each row. */
 function barShares(table: TableResult): Map<number, number[]> {
   const columns = new Map<number, number[]>()
   const figure = table.figures.indexOf('opsPerSecond')
@@ -84,7 +84,7 @@ function renderMachine(report: Report): string {
   return `<dl class="machine">${items.join('')}</dl>`
 }
 
-/** Draws the charts once the page is loaded; the library comes before it on the page. */
+/** The script that draws the charts. The library precedes it on the page. */
 const SCRIPT = `
 const charts = JSON.parse(document.getElementById('charts').textContent)
 // Marks that would run into each other on a narrow page are left out.
@@ -109,19 +109,19 @@ for (const place of document.querySelectorAll('[data-chart]')) {
 }
 `
 
-/** The script and the style sheet of uPlot. */
+/** The script and the style sheet of uPlot, which draws charts. */
 export interface ChartLibrary {
   script: string
   style: string
 }
 
-/** Reads uPlot from `folder`, into which the build copies it. */
+/** Reads uPlot from `folder`, into which the build has copied it. */
 export async function readChartLibrary(folder: URL): Promise<ChartLibrary> {
   const read = (name: string): Promise<string> => readFile(new URL(name, folder), 'utf8')
   return { script: await read('uPlot.iife.min.js'), style: await read('uPlot.min.css') }
 }
 
-/** The page's text. */
+/** Returns the text of the page. */
 export function renderHtml(report: Report, { script, style }: ChartLibrary): string {
   const charts: object[] = []
   const suites = report.suites.map((suite) => renderSuite(suite, charts)).join('\n')

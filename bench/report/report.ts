@@ -1,24 +1,24 @@
-/** The results of a bench run, as data: the terminal, JSON, HTML and docs/BENCHMARKS.md are made from it. */
+/** The results of a bench run as data, from which the terminal's output, JSON, HTML and docs/BENCHMARKS.md are made. */
 import type { Machine } from '../harness/machine.js'
 import type { Summary } from '../harness/stats.js'
 
 export const REPORT_VERSION = 1
 
 export interface Row {
-  /** By column of `TableResult.labels`. */
+  /** One label for each column of `TableResult.labels`. */
   labels: string[]
-  /** A raw system call in C++, not durlog and not a peer. */
+  /** Whether the row is a raw system call in C++, and not durlog or an alternative. */
   baseline?: boolean
   summary?: Summary
-  /** Figures that are not latencies, by column of `TableResult.extras`; numbers are shown with their column's unit. */
+  /** Figures that are not latencies: one value for each column of `TableResult.extras`. */
   extras?: (number | string)[]
-  /** This row's figure over that of the baseline `ratioTo` in the same run. */
+  /** This row's figure divided by that of the row `ratioTo` in the same run. */
   ratio?: number
-  /** Why there is no figure, or what limits it. */
+  /** The reason why there is no figure, or a limit of the figure. */
   note?: string
 }
 
-/** Which of a summary's figures a table shows. */
+/** A figure of a summary that a table can show. */
 export type Figure =
   | 'p50'
   | 'p90'
@@ -33,17 +33,17 @@ export type Figure =
 
 export interface TableResult {
   title: string
-  /** The durability at which an operation of this table counts. Rows of different durability never share a table. */
+  /** The durability after which an operation of this table is complete. All rows of a table have the same durability. */
   durability: string
   labels: string[]
   figures: Figure[]
   extras?: string[]
-  /** The row whose figure is the ratios' denominator; '' if there are no ratios. */
+  /** The row whose figure is the denominator of the ratios, as text; '' if there are no ratios. */
   ratioTo: string
   rows: Row[]
   /** The chart of this table; none by default. */
   chart?: 'latency' | 'throughput' | 'time'
-  /** For `time`: a value for each interval of `intervalMs`, by row. */
+  /** For a chart over `time`: for each row, the value in each interval of `intervalMs`. */
   series?: number[][]
   intervalMs?: number
 }
@@ -52,7 +52,7 @@ export interface SuiteResult {
   name: string
   title: string
   tables: TableResult[]
-  /** Findings, in sentences. */
+  /** The findings as sentences. */
   findings: string[]
 }
 

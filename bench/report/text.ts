@@ -1,4 +1,4 @@
-/** The report on a terminal. */
+/** Formats the report for a terminal. */
 import { useColour } from '#terminal/output.js'
 import { COLOURED, PLAIN, renderTable } from '#terminal/table.js'
 import { type Machine, machineFields } from '../harness/machine.js'
@@ -12,7 +12,7 @@ function styled(text: string, code: number): string {
   return useColour() ? `\x1b[${code}m${text}\x1b[0m` : text
 }
 
-/** The table with its title, its durability and the baseline of its ratios. */
+/** Formats a table with its title, its durability and the baseline of its ratios. */
 export function formatResult(result: TableResult): string {
   const { head, labelCount, rows } = tableCells(result)
   const dimmed = rows.map((cells, i) =>

@@ -1,4 +1,4 @@
-/** Several processes append small records as fast as they can: the table of the mmlog article. */
+/** Several processes append small records as fast as possible: the table of the mmlog article. */
 import { join } from 'node:path'
 import { open } from 'durlog'
 import {
@@ -24,12 +24,12 @@ const SHARED_HEADER_BYTES = 4096
 
 interface Method {
   label: string
-  /** Undefined: durlog. */
+  /** The raw method; undefined for durlog. */
   raw?: { method: BaselineMethod; file: BaselineFile; padded?: boolean; mapped?: boolean }
   inFlight: number
-  /** All processes write one log. */
+  /** Whether all processes write one log. */
   shared?: boolean
-  /** The record may still be in the process when the call returns: kill -9 loses it. */
+  /** Whether the record may still be in the process's memory when the call returns: kill -9 loses it. */
   unsafe?: boolean
 }
 
@@ -118,7 +118,7 @@ async function runDurlog(crew: Crew, folder: string, inFlight: number, load: Loa
   return { ms, records, damaged }
 }
 
-/** One log for all: each number is there once for each process. */
+/** Measures one log for all processes. Each record's number must be in the log once for each process. */
 async function runShared(crew: Crew, folder: string, inFlight: number, load: Load) {
   const dir = join(folder, 'log')
   const ms = await crew.run(
@@ -167,7 +167,7 @@ async function measureOnce(crew: Crew, dir: string, load: Load, outcome: Outcome
   })
 }
 
-/** Once without counting: JavaScript is compiled as it runs, C++ was before. */
+/** Makes a run whose result is not used, so that V8 has compiled the JavaScript code before the measurement. */
 function warmUp(crew: Crew, dir: string, load: Load, { method }: Outcome): Promise<void> {
   return measureOnce(crew, dir, load, { method, totalsMs: [], lost: 0, damaged: 0 })
 }

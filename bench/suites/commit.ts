@@ -1,4 +1,4 @@
-/** Commits of different sizes by concurrent appenders, with and without preallocation: OkayWAL's table. */
+/** Commits of different sizes by concurrent appenders, with and without preallocation: the table of OkayWAL. */
 import { join } from 'node:path'
 import type { Preallocation } from 'durlog'
 import { open } from 'durlog'
@@ -17,7 +17,7 @@ const OWN: readonly { label: string; preallocate: Preallocation }[] = [
   { label: 'durlog', preallocate: 'auto' },
   { label: 'durlog, no preallocation', preallocate: 'none' },
 ]
-/** The obvious solution in Node alone. */
+/** A simple solution that uses only Node. */
 const OTHER = peers.find(({ name }) => name === 'group commit in JS')
 
 async function addContenders(field: Field, folder: string, bytes: number, extent: typeof FULL): Promise<void> {

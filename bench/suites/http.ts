@@ -1,4 +1,4 @@
-/** Durable POSTs over HTTP: durlog's server, a bare server, and other servers of the same protocol. */
+/** Durable POSTs over HTTP: durlog's server, a server without storage, and other servers of the same protocol. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Field } from '../harness/contenders.js'
@@ -13,7 +13,7 @@ const CONNECTIONS = 64
 const MESSAGES = 100
 const QUICK = { rounds: 2, sliceMs: 1000 }
 const FULL = { rounds: 5, sliceMs: 3000 }
-/** Streams that are created at a time. */
+/** The number of streams that are created at the same time. */
 const CREATED_AT_ONCE = 32
 
 interface Workload {
@@ -51,7 +51,7 @@ async function createStreams(port: number, paths: readonly string[], contentType
         headers: { 'content-type': contentType },
       })
       await answer.arrayBuffer()
-      if (answer.status !== 201) throw new Error(`PUT ${path} was answered with ${answer.status}`)
+      if (answer.status !== 201) throw new Error(`PUT ${path} failed with status ${answer.status}`)
     }
   }
   await Promise.all(Array.from({ length: CREATED_AT_ONCE }, create))

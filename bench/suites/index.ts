@@ -1,4 +1,4 @@
-/** All suites, in the order they run. */
+/** All suites, in the order in which they run. */
 import type { Suite } from '../harness/suite.js'
 import { append } from './append.js'
 import { commit } from './commit.js'

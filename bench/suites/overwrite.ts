@@ -25,7 +25,7 @@ interface Work {
   title: string
   totalBytes: number
   stepBytes: number
-  /** Steps between two syncs; 0 is one at the end. */
+  /** The number of steps between two syncs; 0: one sync at the end. */
   syncEvery: number
 }
 
@@ -61,7 +61,7 @@ async function writeRaw(path: string, file: BaselineFile, work: Work): Promise<L
   return latencies
 }
 
-/** durlog: `append` at full, or at memory with one `sync('full')` after all appends. */
+/** Writes with durlog: `append` at full, or at memory with one `sync('full')` after all appends. */
 async function writeLog(dir: string, work: Work): Promise<LatenciesUs> {
   const log = await open(dir)
   const payload = makePayload(work.stepBytes)

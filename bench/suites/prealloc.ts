@@ -1,4 +1,4 @@
-/** Random 4 KiB writes at queue depth 32 into files allocated in different ways: the qcow2 allocation thread. */
+/** Random 4 KiB writes at queue depth 32 into files that were allocated in different ways: the qcow2 allocation discussion. */
 import { join } from 'node:path'
 import { baselinesSupported, isUnsupported, type RandomWriteSpec, randomWrite } from '../harness/baselines.js'
 import { withScratch } from '../harness/scratch.js'
@@ -97,7 +97,7 @@ async function measureEngine(context: SuiteContext, extent: Extent, engine: Rand
 }
 
 async function run(context: SuiteContext): Promise<string[]> {
-  if (!baselinesSupported()) return ['This suite has raw system calls only, which are measured on Linux.']
+  if (!baselinesSupported()) return ['This suite measures only raw system calls, which are supported only on Linux.']
   const extent = context.quick ? QUICK : FULL
   await context.plan('prealloc', LAYOUTS.length * extent.engines.length)
   const findings: string[] = []

@@ -1,4 +1,4 @@
-/** Reading: a whole log, one record, and how soon a follower has a new one. */
+/** Reading: a whole log, a single record, and the delay until a follower has a new record. */
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -17,7 +17,7 @@ const FULL = { totalBytes: 1024 * MIB, sizes: [128, 1024, 4096, 65536], scans: 5
 const BATCH_RECORDS = 256
 const GET_RECORD_BYTES = 1024
 const GET_ROUNDS = 3
-/** Between two appends that a follower is timed on, so that it waits each time. */
+/** The pause between two appends, so that the follower waits for each of them. */
 const FOLLOW_PAUSE_MS = 5
 
 async function fill(log: Log, recordBytes: number, totalBytes: number): Promise<number> {
@@ -98,14 +98,14 @@ async function scans(context: SuiteContext): Promise<void> {
   })
 }
 
-/** Single records, and the same bytes by a pread at a known offset. */
+/** Measures reads of single records, and of the same bytes with pread at a known offset. */
 async function gets(context: SuiteContext, log: Log): Promise<Row[]> {
   const { getMs } = context.quick ? QUICK : FULL
   const count = log.nextSeq
   let at = 0
   const anywhere = <T>(read: (seq: number) => T) => {
     return (): T => {
-      // A stride that is prime to the count scatters the reads.
+      // A stride that is coprime with the count scatters the reads over the log.
       at = (at + 7_919) % count
       return read(at)
     }
@@ -130,7 +130,7 @@ async function gets(context: SuiteContext, log: Log): Promise<Row[]> {
   })
 }
 
-/** From the append's `memory` acknowledgement to the record in the follower's hands. */
+/** Measures the time from an append's acknowledgement at `memory` until the follower has the record. */
 async function follows(context: SuiteContext, log: Log): Promise<Row> {
   const { follows: count } = context.quick ? QUICK : FULL
   const payload = makePayload(GET_RECORD_BYTES)
@@ -179,6 +179,6 @@ async function run(context: SuiteContext): Promise<string[]> {
 export const read: Suite = {
   name: 'read',
   title: 'Reading',
-  summary: 'scans by record size, single records, and how soon a follower has a new one',
+  summary: 'scans by record size, single records, and the delay until a follower has a new record',
   run,
 }

@@ -1,13 +1,13 @@
-/** Which strategy to use on this disk, from its measurements. */
+/** Recommends a strategy for this disk, from its measurements. */
 
 import type { Summary } from '../harness/stats.js'
 import { formatNumber } from '../report/format.js'
 import type { Row, TableResult } from '../report/report.js'
 
-/** `auto` this much slower than the best explicit choice is worth telling. */
+/** If `auto` is slower than the best explicit choice by more than this factor, the finding reports it. */
 const TOLERANCE = 1.15
 
-/** The figure by which a table is judged: less is better. */
+/** The figure by which a table is judged. Less is better. */
 interface Criterion {
   subject: string
   cost: (figures: Pick<Summary, 'p50' | 'opsPerSecond'>) => number
@@ -33,7 +33,7 @@ function costOf(row: Row, { cost }: Criterion): number {
   return row.summary === undefined ? Number.NaN : cost(row.summary)
 }
 
-/** Whether `slower` was slower in every round than `faster` in any: else the difference may be the machine's unrest. */
+/** Whether every round of `slower` was slower than every round of `faster`. If not, the difference may be noise. */
 function isSlowerThroughout(slower: Row, faster: Row, { cost }: Criterion): boolean {
   const slow = (slower.summary?.rounds ?? []).map(cost)
   const fast = (faster.summary?.rounds ?? []).map(cost)
@@ -45,8 +45,8 @@ function verdictOn(auto: Row, best: Row, criterion: Criterion): string {
   const keep = 'leave strategy and preallocate at "auto"'
   if (factor <= TOLERANCE) return keep
   const times = `"auto" is ${formatNumber(factor)}x that here`
-  if (isSlowerThroughout(auto, best, criterion)) return `${times}: ask for the best by name`
-  return `${times}, but the rounds differ by more than that: measure again on a quiet machine, and ${keep} till then`
+  if (isSlowerThroughout(auto, best, criterion)) return `${times}: set the best strategy explicitly`
+  return `${times}, but the rounds differ by more than that: measure again on an idle machine, and ${keep} until then`
 }
 
 function judge(table: TableResult, criterion: Criterion): string | undefined {
@@ -55,18 +55,18 @@ function judge(table: TableResult, criterion: Criterion): string | undefined {
   const best = [...measured].sort((a, b) => costOf(a, criterion) - costOf(b, criterion))[0]
   if (best === undefined) return undefined
   if (best === auto) {
-    const took = auto.note === undefined ? '' : `, which took ${auto.note}`
+    const took = auto.note === undefined ? '' : `, which chose ${auto.note}`
     return `${criterion.subject} (${table.title}): "auto"${took}, is best, ${criterion.told(auto)}: leave strategy and preallocate at "auto".`
   }
   const [strategy, preallocate] = best.labels
   const name = `strategy "${strategy}" with preallocate "${preallocate}"`
   const start = `${criterion.subject} (${table.title}): ${name} is best, ${criterion.told(best)}`
   if (auto === undefined) return `${start}.`
-  const took = auto.note || 'its own choice'
-  return `${start}; auto took ${took}, ${criterion.told(auto)}: ${verdictOn(auto, best, criterion)}.`
+  const took = auto.note || 'another mode'
+  return `${start}; auto chose ${took}, ${criterion.told(auto)}: ${verdictOn(auto, best, criterion)}.`
 }
 
-/** Sentences: for durable appends one at a time, and for appends at memory. */
+/** Returns recommendations as sentences: for durable appends one at a time, and for appends at memory. */
 export function recommend(tables: readonly TableResult[]): string[] {
   return tables.flatMap((table) => {
     const level = table.title.split(',')[0]

@@ -1,4 +1,4 @@
-/** A writer that is killed with records in memory only. */
+/** A writer that kills itself after appends that are only in the page cache. */
 import { open } from 'durlog'
 
 const [dir = '', bytes = '0', recordBytes = '1024'] = process.argv.slice(2)

@@ -1,4 +1,4 @@
-/** How long opening takes: by the number of segments, and by the unsynced bytes that a killed writer left. */
+/** The duration of opening, by the number of segments and by the unsynced bytes that a killed writer has left. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ const MIB = 2 ** 20
 const SEGMENT_BYTES = MIB
 const RECORD_BYTES = 1024
 const BIG_RECORD_BYTES = 16 * 1024
-/** After so many unsynced bytes the core syncs by itself; see the log's pending limit. */
+/** `tails` are numbers of unsynced bytes. They must stay below the limit after which the core syncs by itself. */
 const QUICK = { segments: [2, 50, 200], tails: [0, MIB, 16 * MIB], opens: 10, tailOpens: 2 }
 const FULL = { segments: [2, 20, 200, 1000], tails: [0, MIB, 8 * MIB, 32 * MIB, 56 * MIB], opens: 40, tailOpens: 6 }
 
@@ -70,12 +70,12 @@ async function bySegments(context: SuiteContext): Promise<void> {
   })
 }
 
-/** Has a child write `bytes` to memory and kill itself before it can sync them. */
+/** Starts a child that writes `bytes` at `memory` and kills itself before they are synced. */
 async function leaveTail(dir: string, bytes: number): Promise<void> {
   const path = fileURLToPath(new URL('./recovery-child.js', import.meta.url))
   const child = fork(path, [dir, String(bytes), String(RECORD_BYTES)], { stdio: 'inherit' })
   const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
-  if (signal !== 'SIGKILL') throw new Error(`the writer that was to be killed ended with ${code ?? signal}`)
+  if (signal !== 'SIGKILL') throw new Error(`the writer must be killed by SIGKILL, but ended with ${code ?? signal}`)
 }
 
 async function byTail(context: SuiteContext): Promise<void> {
@@ -123,6 +123,6 @@ async function run(context: SuiteContext): Promise<string[]> {
 export const recovery: Suite = {
   name: 'recovery',
   title: 'Opening and recovery',
-  summary: 'open time by number of segments, and by the unsynced tail that a killed writer left',
+  summary: 'open time by the number of segments, and by the unsynced tail that a killed writer has left',
   run,
 }

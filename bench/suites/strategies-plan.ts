@@ -1,4 +1,4 @@
-/** The cases of the strategies suite, quick and full. */
+/** The cases of the suite `strategies`, quick and full. */
 import type { Durability, Preallocation, Strategy } from 'durlog'
 import type { BaselineFile, BaselineMethod } from '../harness/baselines.js'
 
@@ -15,7 +15,7 @@ export interface RawCall {
   file: BaselineFile
 }
 
-/** The baselines of one level; ratios are over the first raw call. */
+/** The baselines of a level. The ratios are relative to the first raw call. */
 export interface LevelPlan {
   level: Durability
   durability: string
@@ -68,7 +68,7 @@ export const LEVELS: readonly LevelPlan[] = [
   },
 ]
 
-/** Every strategy with every preallocation that it supports; the raw calls measure further ones. */
+/** Every strategy with every preallocation that it supports. The raw calls measure further preallocations. */
 const CONFIGS: Config[] = [
   { strategy: 'auto', preallocate: 'auto' },
   ...(['mmap', 'pwrite', 'direct'] as const).flatMap((strategy): Config[] =>

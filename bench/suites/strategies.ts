@@ -1,4 +1,4 @@
-/** Every strategy on every preallocation at every level, compared with the raw system calls. */
+/** Every strategy with every preallocation at every level, compared with raw system calls. */
 import { join } from 'node:path'
 import type { Durability } from 'durlog'
 import { type Log, open } from 'durlog'
@@ -19,7 +19,7 @@ const IN_FLIGHT_BYTES = 8 * MIB
 const WRITES_PER_CALL = 1000
 const RAW_WRITES_PER_SAMPLE = 100
 
-/** One table being measured. */
+/** A table that is being measured. */
 interface Measuring {
   plan: LevelPlan
   extent: Extent
@@ -29,7 +29,7 @@ interface Measuring {
   logs: Map<Row, Log>
 }
 
-/** A burst of `write`; its time includes the turn of the event loop that the log needs after it. */
+/** Makes a burst of `write`. Its time includes the turn of the event loop that the log needs afterwards. */
 async function writeBurst(log: Log, payload: Buffer): Promise<{ operations: number }> {
   let operations = 0
   try {
@@ -67,7 +67,7 @@ async function addLog({ field, plan, extent, bytes, inFlight, logs }: Measuring,
       tidy: alone.tidy,
     })
   } catch (error) {
-    // A strategy that the file system refuses is a result, and has a row.
+    // If the file system does not support a strategy, its row contains the reason.
     row.note = (error as Error).message
   }
 }
@@ -93,7 +93,7 @@ function columnsOf(level: Durability, quick: boolean): Figure[] {
     : [...figures, 'opsPerSecond']
 }
 
-/** The figure that a level is about: the median durable append, or the mean into memory. */
+/** Returns the figure that is compared: the median of durable appends, or the mean of appends at memory, in microseconds. */
 function costOf(level: Durability, summary: Summary): number {
   return level === 'memory' ? 1e6 / summary.opsPerSecond : summary.p50
 }

@@ -90,7 +90,7 @@ async function run(context: SuiteContext): Promise<string[]> {
 
 export const versus: Suite = {
   name: 'vs',
-  title: 'Beside what else there is',
+  title: 'Comparison with alternatives',
   summary: 'lmdb, better-sqlite3, classic-level, sonic-boom, fs.promises, group commit in JS: where installed',
   run,
 }

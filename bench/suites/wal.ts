@@ -1,4 +1,4 @@
-/** Ways to flush a write-ahead log, and round trips to a server that answers after the append. */
+/** Ways to flush a write-ahead log, and round trips to a server that responds after the append. */
 
 import { once } from 'node:events'
 import { Agent, createServer, request, type Server } from 'node:http'
@@ -40,9 +40,9 @@ const WAYS: readonly Way[] = [
 
 interface Opened {
   way: Way
-  /** One append as a server makes it: asynchronous, from JS. */
+  /** Makes one append in the way of a server: asynchronously, from JavaScript. */
   append: () => Promise<unknown>
-  /** The append alone: in C++ for raw calls, `append` for durlog. */
+  /** Measures only the append: in C++ for raw calls, with `append` for durlog. */
   alone: Contender
 }
 
@@ -66,7 +66,7 @@ async function openWay(field: Field, folder: string, way: Way, index: number): P
   return { way, append, alone: { bytesPerOperation: RECORD_BYTES, each: append } }
 }
 
-/** A server of a few lines: answers each POST once its append is acknowledged. */
+/** Starts a minimal server, which responds to each POST once its append is acknowledged. */
 async function startServer(append: () => Promise<unknown>): Promise<Server> {
   const server = createServer((message, response) => {
     message.resume().on('end', () => {
@@ -81,7 +81,7 @@ async function startServer(append: () => Promise<unknown>): Promise<Server> {
   return server
 }
 
-/** One POST over a connection that is kept; settles when the answer has been read. */
+/** Sends one POST over a persistent connection. Resolves when the response has been read. */
 function post(agent: Agent, port: number, body: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     const sent = request({ agent, port, host: '127.0.0.1', method: 'POST' }, (answer) => {
@@ -180,6 +180,6 @@ async function run(context: SuiteContext): Promise<string[]> {
 export const wal: Suite = {
   name: 'wal',
   title: 'Ways to flush a write-ahead log',
-  summary: 'flush latency of each way, and round trips of an HTTP server that answers after the append',
+  summary: 'flush latency of each way, and round trips of an HTTP server that responds after the append',
   run,
 }

@@ -10,7 +10,10 @@ const MIB = 1 << 20
 const WARMUP_MS = 200
 const LOAD_MS = 1000
 
-/** Appends a second of `bytes` at `durability` with `depth` in flight, and CPU ns of each, all threads together. */
+/**
+ * Measures appends of `bytes` at `durability` with `depth` in flight: the appends per second, and the processor time of an append
+ * in nanoseconds, of all threads together.
+ */
 export async function appendRate(dir, { bytes, depth, durability, millis = LOAD_MS }) {
   return withScratch(dir, async (folder) => {
     const log = await open(join(folder, 'log'), { durability })
@@ -53,9 +56,9 @@ const ROUNDS = 12
 const PER_ROUND = 50
 
 const FLOOR = 'O_DIRECT+O_DSYNC'
-/** The write of the floor, made by a thread that waits for it: the caller of an append must not wait for the device. */
+/** The same write, made by a second thread: `append` needs one too, because its caller must not wait for the device. */
 const HANDED = `${FLOOR} on a second thread`
-/** As a log has it before its segments are used again: each write into it changes an extent as well. */
+/** The same write to a file like a log's first segments, before any is recycled: each write also converts an extent. */
 const UNWRITTEN = `${FLOOR} on fallocated`
 
 const RAW = {
@@ -64,16 +67,16 @@ const RAW = {
   unwritten: { method: 'direct-dsync', preallocate: 'fallocate' },
 }
 
-/** Fills segments and gives them back, so that those to come are used again. */
+/** Fills segments and trims them, so that the log recycles their files for its next segments. */
 async function recycleSegments(log, payload) {
   let last = 0
   for (let bytes = 0; bytes < 200 * MIB; bytes += payload.length) last = await log.append(payload)
   await log.trimBefore(last)
-  // The spare was made before.
+  // Fill one more segment, because the spare that follows is still a new file.
   for (let bytes = 0; bytes < 70 * MIB; bytes += payload.length) last = await log.append(payload)
 }
 
-/** Raw writes, append and appendSync in turns of `perRound`; the latencies of each. */
+/** Measures raw writes, append and appendSync in turns of `perRound`. Returns the latencies of each. */
 async function inTurns(dir, bytes, rounds, perRound, { recycled = false } = {}) {
   return withScratch(dir, async (folder) => {
     const ways = {}

@@ -19,7 +19,7 @@ const durlog = {
   },
 }
 
-/** Appends a second at DEPTH in flight, and p50 of one at a time. */
+/** Measures the appends per second with DEPTH in flight, and the p50 of one append at a time. */
 async function measure(dir, contender) {
   return withScratch(dir, async (folder) => {
     const log = await contender.open(folder, true)

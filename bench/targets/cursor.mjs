@@ -1,4 +1,4 @@
-// Named cursors, and finding a time in a log of many segments.
+// Commits of named cursors, and the search for a time in a log of many segments.
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { open } from 'durlog'
@@ -12,7 +12,7 @@ const LOOKUPS = 500
 /** A record this much after a segment's base time begins the next segment. */
 const SEGMENT_MS = 50 * 86_400_000
 
-/** Commits a second, one record each, as a consumer of a log that is there makes them. */
+/** Measures the commits per second of a consumer that commits each record. */
 async function commitsPerSecond(folder) {
   const log = await open(join(folder, 'log'))
   for (let seq = 0; seq < RECORDS; seq += 10_000) {

@@ -73,7 +73,7 @@ async function fileMs(path, { stepBytes, file }) {
   return sum(latencies) / 1000
 }
 
-/** Into a new log: one append at full, or many at memory and then one sync. */
+/** Measures a new log: one append at full, or many appends at memory and then one sync. */
 async function logMs(path, { stepBytes }) {
   const log = await open(path, { durability: stepBytes === TOTAL_BYTES ? 'full' : 'memory' })
   const payload = makePayload(stepBytes)

@@ -1,4 +1,4 @@
-// How soon a follower has a record, after the append was acknowledged.
+// The delay until a follower has a record, after the acknowledgement of its append.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -15,10 +15,10 @@ const SETTLING_MS = 300
 const IDLE_MS = 1000
 const LEVELS = ['memory', 'sync']
 
-/** Microseconds on a clock that all processes share. */
+/** The time in microseconds of a clock that all processes share. */
 const nowUs = () => Number(process.hrtime.bigint()) / 1000
 
-/** The times at which paced calls settled. */
+/** Makes calls with pauses between them. Returns the times at which they settled. */
 async function pace(call) {
   const times = []
   for (let i = 0; i < RECORDS; i += 1) {
@@ -49,7 +49,7 @@ async function delayInProcess(dir, durability) {
   })
 }
 
-/** A turn of the event loop after a paced call. */
+/** Measures the median duration of a turn of the event loop after a pause. */
 async function delayOfTurn() {
   const turns = []
   await pace(async () => {
@@ -60,7 +60,7 @@ async function delayOfTurn() {
   return median(turns)
 }
 
-/** The share of a core, in percent, that a follower takes while nothing is appended. */
+/** Measures the share of a core, in percent, that a follower uses while nothing is appended. */
 async function idlePercent(log) {
   const reader = log.read({ from: RECORDS, follow: true })
   const waiting = reader.next()
@@ -73,7 +73,7 @@ async function idlePercent(log) {
   return ((user + system) / (IDLE_MS * 1000)) * 100
 }
 
-/** A follower in this process of a writer in another one, compared with the delay of a message between the two. */
+/** Measures a follower in this process while another process writes, and the delay of a message between the two processes. */
 async function measureElsewhere(dir, durability) {
   return withScratch(dir, async (folder) => {
     const path = join(folder, 'log')
@@ -133,7 +133,7 @@ const follow = {
   },
 }
 
-/** The child: appends at each message and answers with the time. */
+/** The child: at the first message, appends and sends the times of the acknowledgements; at the second, sends messages. */
 async function appendAndTell(dir, durability) {
   const log = await open(dir, { durability })
   const payload = makePayload(RECORD_BYTES)

@@ -10,7 +10,7 @@ import { withScratch } from '../dist/harness/scratch.js'
 
 const PROGRAM = fileURLToPath(import.meta.url)
 const OPTIONS = { segmentBytes: 65_536, preallocate: 'none', durability: 'memory' }
-/** Calls before the first look at the heap: they compile what they run. */
+/** The number of calls before the heap is first measured, so that their code is compiled. */
 const WARM_UP = 200
 const KINDS = {
   reads: { count: 100_000, title: '100,000 iterated reads' },
@@ -44,7 +44,7 @@ async function usedHeap() {
   return process.memoryUsage().heapUsed
 }
 
-/** Prints by how many bytes the heap has grown after `count` calls. */
+/** Prints the growth of the heap, in bytes, by `count` calls. */
 async function printGrowth(dir, kind, count) {
   const { log, [kind]: call } = await calls(dir)
   for (let i = 0; i < WARM_UP; i += 1) await call()

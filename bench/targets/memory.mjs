@@ -1,4 +1,4 @@
-// Appends into the page cache, and how late they make the event loop.
+// Appends at the level memory, their effect on the delay of the event loop, and checksums.
 import { join } from 'node:path'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,7 +12,7 @@ import { appendRate } from './commit.mjs'
 const MIB = 1 << 20
 const BURST = 1000
 const FILE_BYTES = 512 * MIB
-/** `share`: how much of it the baselines write. */
+/** `share` is the part of the records that the baselines write. */
 const WRITES = [
   { bytes: 128, count: 2_000_000, perSample: 1000, share: 1 / 4 },
   { bytes: 4095, count: 100_000, perSample: 100, share: 1 },
@@ -21,7 +21,7 @@ const APPENDED = { method: 'write-append', preallocate: 'none' }
 /** Stores into a map that another thread populates 8 to 16 MiB ahead. */
 const POPULATED = { method: 'mmap-populated', preallocate: 'fallocate' }
 
-/** ns for each record of a loop in C++. */
+/** Measures the time for a record in a loop in C++, in nanoseconds. */
 async function loopNs(folder, { method, preallocate }, { bytes, count, perSample, share }) {
   const baseline = await Baseline.open({
     path: join(folder, method),
@@ -38,7 +38,7 @@ async function loopNs(folder, { method, preallocate }, { bytes, count, perSample
   return (sum(latencies) / samples) * 1000
 }
 
-/** ns for each log.write, bursts and turns of the event loop included. */
+/** Measures the time for a log.write in nanoseconds, including the turns of the event loop between bursts. */
 async function writeNs(folder, { bytes, count }) {
   const log = await open(join(folder, 'log'))
   const payload = makePayload(bytes)
@@ -75,7 +75,7 @@ const write = {
   async run({ dir }) {
     const figures = {}
     for (const size of WRITES) {
-      // A folder each: deleting a file gives its pages back.
+      // Each in a separate folder, which is removed afterwards: that frees the pages of its files.
       const value = await withScratch(dir, (folder) => writeNs(folder, size))
       const populated = await withScratch(dir, (folder) => loopNs(folder, POPULATED, size))
       const appended = await withScratch(dir, (folder) => loopNs(folder, APPENDED, size))
@@ -87,10 +87,10 @@ const write = {
 }
 
 const SUSTAINED = { bytes: 128, count: 500e6 / 128, perSample: 1000, share: 1 }
-/** So few that the longest of them tells of a wait, and so many that the clock costs nothing. */
+/** The number of writes that are timed together: few enough to detect a wait, enough to make the cost of the clock negligible. */
 const TIMED_WRITES = 50
 
-/** ns for each of SUSTAINED.count writes, and ms of the longest burst of TIMED_WRITES. */
+/** Measures the mean time of SUSTAINED.count writes in nanoseconds, and the longest time for TIMED_WRITES of them in milliseconds. */
 async function writeSustained(folder) {
   const log = await open(join(folder, 'log'))
   const payload = makePayload(SUSTAINED.bytes)
@@ -106,7 +106,7 @@ async function writeSustained(folder) {
     untilClock -= 1
     if (untilClock === 0) longest = Math.max(longest, performance.now() - burstStart)
   }
-  // A wait for room falls into the time of the burst that it interrupts.
+  // The time of a group of TIMED_WRITES includes a wait for room that interrupts it.
   const { operations, elapsedUs } = await writeInBursts(write, () => log.drain(), SUSTAINED.count, BURST)
   await log.close()
   return { nanos: (elapsedUs / operations) * 1000, longest }
@@ -138,7 +138,7 @@ const PACED_BYTES = 128
 const PACED_PER_SECOND = 100_000
 const PACED_SECONDS = 10
 
-/** Milliseconds that each of `count` writes took, made at `perSecond`. */
+/** Makes `count` writes at a rate of `perSecond`. Returns the time of each in milliseconds. */
 function writePaced(log, payload, count, perSecond) {
   const latencies = new Float64Array(count)
   const start = performance.now()
@@ -211,7 +211,7 @@ const appendMemory = {
 
 const TIMER_MS = 1
 
-/** p99 in ms of how late a timer fires; the histogram holds the time between two fires. */
+/** Returns the p99 of the delay of a timer in milliseconds. The histogram holds the times between two timer events. */
 async function delayP99(body) {
   const histogram = monitorEventLoopDelay({ resolution: TIMER_MS })
   histogram.enable()

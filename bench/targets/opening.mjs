@@ -1,4 +1,4 @@
-// How long opening takes: by the number of segments, and after a writer was killed.
+// The duration of opening, by the number of segments and after a writer was killed.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
@@ -15,7 +15,7 @@ const SEGMENT_BYTES = MIB
 const FEW_SEGMENTS = 2
 const MANY_SEGMENTS = 200
 
-/** A closed log of `segments` sealed segments and one more. */
+/** Makes a closed log with `segments` sealed segments and an active one. */
 async function makeSegments(dir, segments) {
   const log = await open(dir, { segmentBytes: SEGMENT_BYTES, durability: 'memory' })
   const payload = makePayload(16 * 1024)
@@ -66,7 +66,7 @@ const UNSYNCED_BYTES = 16 * MIB
 const BURST = 64
 const KILLS = 3
 
-/** The work of the killed writer, by the argument of its process. */
+/** The work of the writer that is killed, by the argument of its process. */
 const WORKS = {
   async synced(log, payload) {
     for (let i = 0; i < SYNCED_RECORDS; i += 1) await log.append(payload)
@@ -78,7 +78,7 @@ const WORKS = {
   },
 }
 
-/** Opens what a killed writer left. */
+/** Measures the opening of a log whose writer was killed, in milliseconds. */
 async function openAfterKillMs(dir, work) {
   return withScratch(dir, async (folder) => {
     const path = join(folder, 'log')
@@ -90,7 +90,7 @@ async function openAfterKillMs(dir, work) {
   })
 }
 
-/** The bare writing and syncing of so many bytes. */
+/** Measures an fdatasync after a write of `bytes` to a new file, in milliseconds. */
 async function syncMs(dir, bytes) {
   return withScratch(dir, async (folder) => {
     const fd = openSync(join(folder, 'file'), 'w')
@@ -136,7 +136,7 @@ const afterKill = {
   },
 }
 
-/** The child: writes, tells, and waits to be killed. */
+/** The child: writes, sends a message, and waits to be killed. */
 async function writeAndWait(dir, work) {
   const log = await open(dir)
   await WORKS[work](log, makePayload(RECORD_BYTES))

@@ -1,4 +1,4 @@
-// One record by its seq, compared with a pread of the same bytes at a known offset.
+// Reads of a single record by its seq, compared with a pread of the same bytes at a known offset.
 import { join } from 'node:path'
 import { open } from 'durlog'
 import { timeEach, timeEachSync, writeInBursts } from '../dist/harness/load.js'
@@ -22,7 +22,7 @@ async function fill(log) {
   await writeInBursts(write, () => log.drain(), RECORDS, BURST)
 }
 
-/** Each call's argument is a seq anywhere in the log. */
+/** Returns a function that calls `read` with a random seq of the log. */
 function atRandom(read) {
   let state = 1
   return () => {
@@ -37,7 +37,7 @@ async function fillInBatches(log) {
     await log.appendBatch(Array.from({ length: BATCH }, (_, i) => payload.subarray(0, lengthOf(seq + i))))
 }
 
-/** The place of each record in a batch is found as fast as that of a record appended alone. */
+/** Compares records of batches with records that were appended singly: their offsets must be found equally fast. */
 const getBatched = {
   name: 'get-batched',
   figures: [
@@ -79,7 +79,7 @@ const getBatched = {
 async function checkPlaces(log, raw) {
   for (let seq = 0; seq < RECORDS; seq += RECORDS / 50) {
     const { data } = await log.get(seq)
-    if (!data.equals(raw.readSync(seq))) throw new Error(`record ${seq} is not where it should be`)
+    if (!data.equals(raw.readSync(seq))) throw new Error(`record ${seq} is not at the expected offset`)
   }
 }
 

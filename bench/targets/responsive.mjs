@@ -1,4 +1,4 @@
-// Acknowledgements while other work occupies libuv's pool, and the longest turn of the event loop under a log's own work.
+// Acknowledgements while other work occupies libuv's pool, and the longest turn of the event loop that a log's work causes.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout, setImmediate as turn } from 'node:timers/promises'
@@ -16,7 +16,7 @@ const PAUSE_MS = 50
 
 const LEVELS = ['async', 'sync']
 
-/** Appends one at a time, in rounds with an idle pool and with one whose workers all wait for a FIFO. */
+/** Measures single appends in rounds, with an idle pool and with a pool whose workers all wait for a FIFO. */
 const busyPool = {
   name: 'busy-pool',
   figures: LEVELS.flatMap((level) => [
@@ -45,7 +45,7 @@ const busyPool = {
   },
 }
 
-/** The rounds alternate and each follows a pause: other load, and a device that allows bursts, affect both alike. */
+/** The two kinds of rounds alternate, with a pause before each: so other load and a device with a burst limit affect both equally. */
 async function appendsInRounds(folder, durability) {
   const log = await open(join(folder, 'log'), { durability })
   const payload = makePayload(256)
@@ -65,7 +65,7 @@ async function appendsInRounds(folder, durability) {
       await log.append(payload)
       latencies.busy.push(...(await appendSome()))
       await free()
-      // The next ones find that it is free again.
+      // The next appends find that the pool is free again.
       for (let i = 0; i < FIRST_APPENDS; i += 1) await log.append(payload)
     }
     const kinds = [withIdlePool, withBusyPool]
@@ -81,8 +81,8 @@ const LINES = 1_000_000
 const LOOP_MS = 500
 
 /**
- * A stream, and loops of awaited calls that settle at once, must not keep timers from running. `max` is in ms. A single
- * append of 1 MiB is one write to the page cache, which the kernel delays if the disk is slower.
+ * A stream, and loops of awaited calls that settle at once, must not prevent timers from running. `max` is in milliseconds. An
+ * append of 1 MiB is a single write to the page cache, which the kernel delays if the disk cannot keep up.
  */
 const LOOPS = {
   lines: {
@@ -124,7 +124,7 @@ const turns = {
   },
 }
 
-/** The longest time, in ms, for which `work` keeps a due immediate waiting. */
+/** Returns the longest time, in milliseconds, for which `work` delays an immediate that is due. */
 export async function longestTurn(work) {
   let longest = 0
   let ended = false
@@ -165,7 +165,7 @@ const checkpointTurns = {
         longest.push(await longestTurn(() => streams.checkpoint()))
       }
       await streams.close()
-      // In the first one, V8 interprets the code, and the files are created.
+      // The first checkpoint is not counted: V8 interprets its code, and it creates the files.
       return { 'longest-turn-checkpoint': { value: median(longest.slice(1)) } }
     })
   },

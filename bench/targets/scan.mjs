@@ -1,4 +1,4 @@
-// Reading a whole log from the page cache, compared with a read of its files.
+// Reads of a whole log from the page cache, compared with reads of its files.
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
@@ -12,7 +12,7 @@ const STEP_BYTES = MIB
 const ROUNDS = 2
 const PER_BATCH = 256
 
-/** Each returns how many records it has read. */
+/** The ways to read a log. Each returns the number of records that it has read. */
 const WAYS = {
   async await(log) {
     let records = 0
@@ -50,7 +50,7 @@ async function fill(log, bytes) {
   for (let left = LOG_BYTES / bytes; left > 0; left -= perBatch) await log.appendBatch(list)
 }
 
-/** Bytes of the log's files, read in steps of 1 MiB. */
+/** Reads the log's files in steps of 1 MiB. Returns the number of bytes. */
 function readFiles(dir) {
   const buffer = Buffer.allocUnsafe(STEP_BYTES)
   let bytes = 0
@@ -62,7 +62,7 @@ function readFiles(dir) {
   return bytes
 }
 
-/** Records a second of each way, and bytes a second of the files. */
+/** Measures the records per second of each way, and the bytes per second of the files. */
 async function measure(dir, bytes, ways) {
   return withScratch(dir, async (folder) => {
     const path = join(folder, 'log')

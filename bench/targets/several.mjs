@@ -1,4 +1,5 @@
-// Several writers of one log, compared with O_APPEND, with a log for each, and one of them with an exclusive writer.
+// Several writers of one log, compared with O_APPEND and with a separate log for each; and a single shared writer, compared with
+// an exclusive one.
 import { join } from 'node:path'
 import { open } from 'durlog'
 import { prepareFile } from '../dist/harness/baselines.js'
@@ -8,7 +9,7 @@ import { makePayload, withScratch } from '../dist/harness/scratch.js'
 import { median } from '../dist/harness/stats.js'
 
 const WRITERS = 4
-/** `max`: of the time that write(2) takes with O_APPEND. */
+/** `max` is the upper limit of the ratio to write(2) with O_APPEND. */
 const WRITES = [
   { recordBytes: 1, operations: 100_000, max: 1 / 3 },
   { recordBytes: 128, operations: 100_000, max: 1 / 3 },
@@ -18,7 +19,7 @@ const WARMUPS = 3
 const SYNCED = { recordBytes: 256, operations: 200_000, durability: 'sync' }
 const O_APPEND = 'write(2), O_APPEND'
 
-/** Calls `use` with a new crew that has run `jobs` often enough for its JavaScript to be compiled. */
+/** Calls `use` with a new crew that has run `jobs` as a warm-up, so that its JavaScript code is compiled. */
 async function withCrew(dir, kind, jobs, use) {
   const crew = kind === 'threads' ? Crew.ofThreads(WRITERS) : Crew.ofProcesses(WRITERS)
   try {
@@ -31,7 +32,7 @@ async function withCrew(dir, kind, jobs, use) {
   }
 }
 
-/** ms of `writers` at once, each with a job that `jobOf` makes. */
+/** Runs the jobs that `jobOf` returns on `writers` members concurrently. Returns the time in milliseconds. */
 const timeOf = (dir, crew, jobOf, writers = WRITERS) =>
   withScratch(dir, async (folder) => {
     await prepareFile(join(folder, 'file'), 'none', 0)
@@ -131,7 +132,7 @@ const TURN_MS = 150
 const TURNS = 8
 const IN_TURN = 50
 
-/** ns for each `write`. */
+/** Measures the time for a `write` in nanoseconds. */
 const writeAlone = (dir, shared) =>
   withScratch(dir, async (folder) => {
     const log = await open(join(folder, 'log'), { shared })
@@ -149,7 +150,7 @@ const writeAlone = (dir, shared) =>
     return (elapsedUs / operations) * 1000
   })
 
-/** What `measure` gives for a shared and an exclusive log at `sync`, in turns: the median for each. */
+/** Calls `measure` for a shared and an exclusive log at `sync`, in turns. Returns the median for each. */
 const inTurns = (dir, measure) =>
   withScratch(dir, async (folder) => {
     const ways = await Promise.all(
@@ -162,7 +163,7 @@ const inTurns = (dir, measure) =>
     for (let turn = 0; turn <= TURNS; turn += 1) {
       for (const { append, samples } of ways) {
         const sample = await measure(append)
-        // The first one warms up.
+        // The first turn warms up.
         if (turn > 0) samples.push(sample)
       }
     }
@@ -170,10 +171,10 @@ const inTurns = (dir, measure) =>
     return new Map(ways.map(({ shared, samples }) => [shared, median(samples)]))
   })
 
-/** p50 of one after the other, in us. */
+/** Measures the p50 of appends, one at a time, in microseconds. */
 const single = async (append) => median(await timeEach(append, IN_TURN))
 
-/** So many a second with many at a time. */
+/** Measures the appends per second with DEPTH in flight. */
 const many = async (append) => {
   const { operations, elapsedUs } = await keepInFlight(append, DEPTH, TURN_MS)
   return (operations / elapsedUs) * 1e6

@@ -15,7 +15,7 @@ const MAX_BATCH = 1000
 
 const perSecond = (records, since) => (records * 1000) / (performance.now() - since)
 
-/** A log that holds `records`. */
+/** Makes a log with `records` records. */
 async function filledLog(dir, records) {
   const log = await open(join(dir, 'log'))
   const payload = makePayload(RECORD_BYTES)
@@ -43,7 +43,7 @@ async function shipRate(dir, url, records, { atomic, maxInFlight }) {
   })
 }
 
-/** js.publish, each call conditional on the sequence of the one before it. */
+/** Measures js.publish, with a condition on the sequence of the previous message in each call. */
 async function clientRate(url, records) {
   const nc = await connect({ servers: url })
   const manager = await jetstreamManager(nc)

@@ -1,4 +1,4 @@
-// Reading streams: a long one, a session in a process that has not read it, a follower, and a folder of many streams.
+// Reads of streams: a long stream, the first read of a session in a process, a follower, and a folder of many streams.
 import { execFile, execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
@@ -23,7 +23,7 @@ async function readAll(stream) {
   return bytes
 }
 
-/** In a separate process: `node stream-reads.mjs WORK DIR` prints the figures of the work as JSON. */
+/** Work for a separate process: `node stream-reads.mjs WORK DIR` prints its figures as JSON. */
 const works = {
   async long(dir) {
     const streams = await openStreams(dir, { encoding: 'bytes', exclusive: true })

@@ -1,4 +1,4 @@
-// Appends to many streams of one folder, with checkpoints running, against one plain log and against alternatives.
+// Appends to many streams of one folder while checkpoints run, compared with one plain log and with alternatives.
 import { closeSync, openSync } from 'node:fs'
 import { open as openFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ const ROUND_MS = 900
 const PEER_MS = 2000
 const PEER_STREAMS = 1000
 
-/** An object whose JSON has `bytes` bytes. */
+/** Returns an object whose JSON has `bytes` bytes. */
 export function jsonOf(bytes) {
   const message = { type: 'message', role: 'user', text: '' }
   return { ...message, text: 'x'.repeat(bytes - JSON.stringify(message).length) }
@@ -24,7 +24,7 @@ export function jsonOf(bytes) {
 
 const VALUE = jsonOf(256)
 
-/** Appends to `count` streams in turn, each of which exists and has a file. */
+/** A contender that appends to `count` streams in turn, all of which exist and have a file. */
 async function manyStreams(dir, count) {
   const streams = await openStreams(dir, { exclusive: true })
   const handles = Array.from({ length: count }, (_, i) => streams.stream(`session/${i}`))
@@ -48,7 +48,10 @@ async function plainLog(dir) {
   return { append: () => log.append(VALUE), close: () => log.close() }
 }
 
-/** Rounds of each in turns, so that other load affects all alike: the median rate and CPU ns of an append. */
+/**
+ * Measures the contenders in turns, so that other load affects all of them equally. Returns the median rate, and the median
+ * processor time of an append in nanoseconds.
+ */
 async function inTurns(contenders) {
   const samples = new Map(contenders.map((contender) => [contender, []]))
   for (const { append } of contenders) await keepInFlight(append, DEPTH, 300)
@@ -111,7 +114,7 @@ const appends = {
   },
 }
 
-/** A file for each stream; the appends to it that arrive during a sync are written and synced together. */
+/** An alternative with a file for each stream. Appends to a stream that arrive during a sync are written and synced together. */
 const filePerStream = {
   name: 'a file per stream',
   async open(folder) {
@@ -133,7 +136,7 @@ const filePerStream = {
   },
 }
 
-/** Peers append to one sequence: that costs them no more than many would. */
+/** The alternatives append to a single sequence, which costs them no more than many sequences would. */
 const rivals = [...peers.filter((peer) => peer.module !== undefined && isInstalled(peer)), filePerStream]
 
 /** Whether the process may open a file for each stream. */

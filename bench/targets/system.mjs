@@ -1,4 +1,4 @@
-// The memory that a log takes.
+// The resident memory of a process that appends to a log.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'

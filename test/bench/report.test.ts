@@ -44,14 +44,14 @@ describe('tables', () => {
 describe('the recommendation', () => {
   test('names the best measured row, and auto if it is as good', () => {
     expect(recommend([table])[0]).toContain('strategy "direct" with preallocate "zero" is best')
-    expect(recommend([table])[0]).toContain('"auto" is 1.18x that here: ask for the best by name')
+    expect(recommend([table])[0]).toContain('"auto" is 1.18x that here: set the best strategy explicitly')
     const close = { ...table, rows: [rowOf(['auto', 'auto'], 112), ...table.rows.slice(1)] }
     expect(recommend([close])[0]).toContain('leave strategy and preallocate at "auto"')
   })
 
   test('names auto where the table shows that nothing is better', () => {
     const first = { ...table, rows: [rowOf(['auto', 'auto'], 100, { note: 'direct' }), ...table.rows.slice(1)] }
-    expect(recommend([first])[0]).toContain('"auto", which took direct, is best, p50 100 us')
+    expect(recommend([first])[0]).toContain('"auto", which chose direct, is best, p50 100 us')
     expect(recommend([first])[0]).not.toContain('strategy "direct"')
   })
 
@@ -62,7 +62,7 @@ describe('the recommendation', () => {
     }
     const auto = restless(rowOf(['auto', 'auto'], 130), 100, 160)
     const direct = restless(rowOf(['direct', 'zero'], 110), 90, 150)
-    expect(recommend([{ ...table, rows: [auto, direct] }])[0]).toContain('measure again on a quiet machine')
+    expect(recommend([{ ...table, rows: [auto, direct] }])[0]).toContain('measure again on an idle machine')
   })
 
   test('never recommends a raw call', () => {
