@@ -296,7 +296,7 @@ test('import --keep gives each record the seq of its line, or refuses the line',
   expect((await durlog(['import', dir, '--keep'], line(2))).code).toBe(0)
   const refused = await durlog(['import', dir, '--keep'], line(3) + line(5))
   expect(refused.code).toBe(65)
-  expect(refused.stderr).toMatch(/line 2: "seq" is 5, and the log's next seq is 4/)
+  expect(refused.stderr).toMatch(/line 2: "seq" is 5, but the log's next seq is 4/)
   expect((await durlog(['cat', dir])).stdout.toString()).toBe('0\n1\n2\n3\n')
 })
 

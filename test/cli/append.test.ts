@@ -96,12 +96,12 @@ describe('times of JSON lines', () => {
   })
 
   test.each([
-    ['5', /line 2 has no "ts"/],
-    ['{"a":1}', /line 2 has no "ts"/],
+    ['5', /line 2 has no member "ts"/],
+    ['{"a":1}', /line 2 has no member "ts"/],
     ['{"ts":"yesterday"}', /line 2: "ts" must be milliseconds.* or ISO 8601; got "yesterday"/],
     ['{"ts":"2026-02-30"}', /got "2026-02-30"/],
     ['{', /line 2 is not JSON/],
-  ])('a line %s is refused, and the lines before it are stored', async (line, message) => {
+  ])('the line %s is refused, and the lines before it are stored', async (line, message) => {
     const dir = join(scratchDir(), 'log')
     const { code, stderr } = await durlog(['append', dir, '--time-field', 'ts'], `{"ts":1}\n${line}\n`)
     expect([code, stderr]).toEqual([65, expect.stringMatching(message)])

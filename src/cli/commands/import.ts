@@ -93,7 +93,7 @@ function converter(
     if (!keep) return { data }
     if (seq !== nextSeq)
       throw new InputError(
-        `${place}: "seq" is ${JSON.stringify(seq)}, but the log's next seq is ${nextSeq}; --keep needs a log whose next seq is that of the first line, and lines without a gap`,
+        `${place}: "seq" is ${JSON.stringify(seq)}, but the log's next seq is ${nextSeq}; --keep requires that each line has the log's next seq, so the lines must have no gap`,
       )
     nextSeq++
     return { data, timestamp: toTime(timestamp, 'timestamp', place) }
