@@ -62,7 +62,7 @@ export class SingleCall implements Call {
   readonly #kind: EntryKind
   #state: StreamState | undefined
   #seq = -1
-  /** The request was stored before. */
+  /** The request is already stored. */
   #isRepeated = false
 
   constructor(item: Item, request: RequestId | undefined, resolve: Settle<StreamAppendResult>) {

@@ -138,7 +138,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   appendGroup(request: RequestId, group: SentGroup, settle: Settle<StreamAppendResult>): void {
     const { stream, created } = group
     this.#expiry.removeIfExpired(stream)
-    // If the stream does not exist, the group is refused or already stored, and the encoding does not count.
+    // If the stream does not exist, the group is refused or already stored, so its encoding does not matter.
     const encoding = this.#sequencer.table.find(stream)?.meta.encoding ?? this.#options.encoding
     this.#sequencer.groupThen(groupItems(stream, encoding, group, created), request, settle)
   }

@@ -6,7 +6,7 @@ import { OpenRequests } from '../../src/streams/processes/open-requests.js'
 const BYTES = Buffer.alloc(0)
 const FAILURE = (): DurlogError => new DurlogError('ERR_DURLOG_STALLED', 'no answer')
 
-/** Has `count` requests; `rejected` gets the number of each that is rejected. */
+/** Creates OpenRequests with `count` requests. `rejected` gets the number of each rejected request. */
 function opened(count: number): { requests: OpenRequests; rejected: number[] } {
   const requests = new OpenRequests()
   const rejected: number[] = []
@@ -15,12 +15,12 @@ function opened(count: number): { requests: OpenRequests; rejected: number[] } {
   return { requests, rejected }
 }
 
-test('the oldest open request is known, and each answer is given once, in whatever order they arrive', () => {
+test('an answer removes its request once, in any order of the answers, and oldest is the oldest unanswered request', () => {
   const COUNT = 5000
   const { requests } = opened(COUNT)
   const open = new Set(Array.from({ length: COUNT }, (_, number) => number))
   for (let step = 0; step < COUNT; step++) {
-    // 7 and the count have no common divisor: each number is answered once, and the first ones late.
+    // 7 and the count have no common divisor, so each number is answered once, and the first numbers late.
     const number = (COUNT - 1 + step * 7) % COUNT
     expect(requests.take(number)?.start).toBe(number)
     expect(requests.take(number)).toBe(undefined)
@@ -39,7 +39,7 @@ test('open requests are repeated in the order of their calls, without those that
   ])
 })
 
-test('a request is rejected once: after its ticks, or with all others', () => {
+test('a request is rejected only once, after its ticks or with all others', () => {
   const { requests, rejected } = opened(3)
   requests.take(1)
   requests.tick(2, FAILURE)
