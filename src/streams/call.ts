@@ -6,6 +6,7 @@ import { DurlogError } from '../errors.js'
 import type { Durability } from '../index.js'
 import type { FramingLog } from '../open.js'
 import { checkForkStart, decide, decideBatch, type Wanted } from './decide.js'
+import { complete, type Draft, hold } from './draft.js'
 import { type EntryKind, encodeEntry } from './entry.js'
 import type { FrameMemory } from './frame-memory.js'
 import type { RequestId } from './requests.js'
@@ -18,6 +19,8 @@ import type { StreamAppendResult } from './types.js'
 export interface Item extends Wanted {
   /** A string is stored as UTF-8. */
   value: Buffer | string
+  /** What the item needs to be completed when it is decided; undefined if it is complete. */
+  draft?: Draft | undefined
   /** The record's time, if it is not the current one. */
   timestamp?: number | undefined
 }
@@ -34,7 +37,9 @@ export interface Framing {
 export interface Call {
   /** The position of its last entry. */
   last: number
-  /** Returns whether the items are already stored. Throws the refusal. */
+  /** Copies the values, because the call must wait and the caller may change them. */
+  hold(): void
+  /** Completes the items. Returns whether the items are already stored. Throws the refusal. */
   decide(table: StreamTable): boolean
   /**
    * Frames the items in the log, from `position` on, and applies them to the table. Returns false and changes nothing
@@ -72,6 +77,10 @@ export class SingleCall implements Call {
     this.#kind = item.kind
   }
 
+  hold(): void {
+    hold(this.#item as Item)
+  }
+
   decide(table: StreamTable): boolean {
     const original = this.#request === undefined ? undefined : table.requests.find(this.#request)
     if (original !== undefined) {
@@ -80,6 +89,7 @@ export class SingleCall implements Call {
       return true
     }
     const item = this.#item as Item
+    complete(item, table)
     this.#state = table.find(item.stream)
     const { outcome, seq } = decide(item, this.#state, table.find)
     this.#seq = seq
@@ -124,12 +134,17 @@ export class BatchCall implements Call {
     this.#request = request
   }
 
+  hold(): void {
+    for (const item of this.#items) hold(item)
+  }
+
   decide(table: StreamTable): boolean {
     const original = this.#request === undefined ? undefined : table.requests.find(this.#request)
     if (original !== undefined) {
       this.#results = original.map((seq) => ({ seq, duplicate: false }))
       return true
     }
+    for (const [at, item] of this.#items.entries()) complete(item, table, this.#items[at - 1])
     const verdicts = decideBatch(this.#items, table.find)
     this.#results = verdicts.map(({ seq, outcome }) => ({ seq, duplicate: outcome === 'duplicate' }))
     for (const [at, { outcome }] of verdicts.entries())

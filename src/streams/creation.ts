@@ -2,11 +2,12 @@
 import { invalidArgument, outOfRange } from '../errors.js'
 import { codecOf } from './encoding.js'
 import { EntryKind } from './entry.js'
-import { bareItem, encode, following, type StreamContext } from './items.js'
+import { bareItem, following, followingAppend, type StreamContext } from './items.js'
 import type { StreamMeta } from './meta.js'
 import { resolveCreateOptions } from './options.js'
 import { RecordSource } from './record-source.js'
 import type { Item } from './sequencer.js'
+import type { StreamTable } from './table.js'
 import type { StreamAppendResult, StreamForkPoint } from './types.js'
 
 /** A request of a caller to create a stream. */
@@ -26,49 +27,44 @@ export interface CreationRequest {
 export function createStream(context: StreamContext, name: string, options: unknown): Promise<StreamAppendResult[]> {
   const { values, ...creation } = resolveCreateOptions(options, context.codec.name)
   const encodingNamed = (options as { encoding?: unknown } | undefined)?.encoding !== undefined
-  return makeStream(context, name, { ...creation, encodingNamed }, ({ encoding }) =>
-    values.map((value) => encode(codecOf(encoding), value)),
+  return makeStream(context, name, { ...creation, encodingNamed }, (first) =>
+    values.map((value) => followingAppend(first, value)),
   )
 }
 
-/** Like `createStream`, with encoded values. */
+/** Like `createStream`. `appendsOf` returns the appends that follow the creation. */
 export async function makeStream(
   context: StreamContext,
   name: string,
   request: CreationRequest,
-  valuesOf: (meta: StreamMeta) => readonly (Buffer | string)[],
+  appendsOf: (creation: Item) => readonly Item[],
 ): Promise<StreamAppendResult[]> {
   context.removeExpired(name)
-  if (request.meta.fork !== undefined) context.removeExpired(request.meta.fork.stream)
-  const wanted = withInherited(context, name, request)
-  const { fork } = wanted
+  const { fork } = request.meta
+  if (fork !== undefined) context.removeExpired(fork.stream)
+  const creation = bareItem(EntryKind.create, name)
   // Nothing is awaited unless a part of a record is copied, so that the caller's next calls come after the creation.
   const cuts = fork !== undefined && fork.bytes > 0 && context.table().find(fork.stream)?.gone === false
-  const { meta, cut } = cuts ? await cutRecord(context, wanted, fork) : { meta: wanted, cut: undefined }
-  const creation: Item = {
-    ...bareItem(EntryKind.create, name),
-    encoding: meta.encoding,
-    meta,
-    value: JSON.stringify(meta),
-  }
+  const { meta, cut } = cuts ? await cutRecord(context, request.meta, fork) : { meta: request.meta, cut: undefined }
+  creation.draft = { creation: { ...request, meta } }
   const items = [creation]
   if (cut !== undefined) items.push(following(EntryKind.append, creation, cut))
-  for (const value of valuesOf(meta)) items.push(following(EntryKind.append, creation, value))
+  for (const append of appendsOf(creation)) items.push(append)
   if (request.end) items.push(following(EntryKind.end, creation))
   return context.submit(items)
 }
 
 /** Returns the options, with those that a fork gets from its source. */
-function withInherited(
-  context: StreamContext,
+export function withInherited(
+  table: StreamTable,
   name: string,
   { meta, forkAnywhere, encodingNamed }: CreationRequest,
 ): StreamMeta {
   const { fork } = meta
-  const source = fork === undefined ? undefined : context.table().find(fork.stream)
+  const source = fork === undefined ? undefined : table.find(fork.stream)
   if (fork === undefined || source === undefined) return meta
   const ownExpiry = meta.ttlMs !== undefined || meta.expiresAtMs !== undefined
-  const earlier = context.table().find(name)?.meta.fork
+  const earlier = table.find(name)?.meta.fork
   const seq = earlier?.stream === fork.stream ? earlier.seq : source.next
   return {
     encoding: encodingNamed ? meta.encoding : source.meta.encoding,

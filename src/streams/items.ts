@@ -1,7 +1,7 @@
 /** Creates the items that a Sequencer stores. */
 import { DurlogError } from '../errors.js'
 import type { Group } from './access.js'
-import { codecOf, type StreamCodec } from './encoding.js'
+import { codecOf, EncodedValue, type StreamCodec } from './encoding.js'
 import { EMPTY, EntryKind } from './entry.js'
 import type { AppendConditions } from './options.js'
 import type { Item } from './sequencer.js'
@@ -19,16 +19,18 @@ export interface StreamContext extends ReadContext {
   removeExpired(name: string): void
 }
 
-/** The item of an append. Throws ERR_DURLOG_INVALID_ARGUMENT or ERR_DURLOG_RECORD_TOO_LARGE. */
-export function appendItem(context: ReadContext, stream: string, value: unknown, conditions: AppendConditions): Item {
-  // Includes a stream whose creation is in progress, because the append is stored after the creation.
-  const found = context.table().find(stream)
-  const codec = found === undefined ? context.codec : codecOf(found.meta.encoding)
-  const { expectedSeq, producer, writerSeq, existing, timestamp } = conditions
+/** The item of an append, whose value is encoded when the item is decided. */
+export function appendItem(
+  { codec }: ReadContext,
+  stream: string,
+  value: unknown,
+  { expectedSeq, producer, writerSeq, existing, timestamp }: AppendConditions,
+): Item {
   return {
     kind: EntryKind.append,
     stream,
-    value: encode(codec, value),
+    value: EMPTY,
+    draft: { value },
     expectedSeq,
     producer,
     writerSeq,
@@ -41,6 +43,7 @@ export function appendItem(context: ReadContext, stream: string, value: unknown,
   }
 }
 
+/** Encodes a value for a stream. Throws ERR_DURLOG_INVALID_ARGUMENT or ERR_DURLOG_RECORD_TOO_LARGE. */
 export function encode(codec: StreamCodec, value: unknown): Buffer | string {
   const encoded = codec.encode(value)
   // A UTF-16 code unit has at most 3 bytes in UTF-8.
@@ -50,6 +53,12 @@ export function encode(codec: StreamCodec, value: unknown): Buffer | string {
       `a record must have at most ${RECORD_MAX_BYTES} bytes; got ${Buffer.byteLength(encoded)}: split it`,
     )
   return encoded
+}
+
+/** Encodes a value for any stream. Throws like `encode`. */
+export function encodeForAny(value: unknown): EncodedValue<Buffer | string> {
+  const encoding = typeof value === 'string' ? 'text' : value instanceof Uint8Array ? 'bytes' : 'json'
+  return new EncodedValue(encoding, encode(codecOf(encoding), value))
 }
 
 /** An item without a value or conditions. */
@@ -66,21 +75,24 @@ export function bareItem(kind: EntryKind, stream: string): Item {
     created: undefined,
     follows: false,
     value: EMPTY,
+    draft: undefined,
     timestamp: undefined,
   }
 }
 
 /** A later item of the group that begins with `first`. */
-export function following(
-  kind: EntryKind,
-  { stream, encoding, timestamp }: Item,
-  value: Buffer | string = EMPTY,
-): Item {
+export function following(kind: EntryKind, { stream, timestamp }: Item, value: Buffer | string = EMPTY): Item {
   const item = bareItem(kind, stream)
-  item.encoding = encoding
   item.follows = true
   item.value = value
   item.timestamp = timestamp
+  return item
+}
+
+/** Like `following`, of an append whose value is encoded when the item is decided. */
+export function followingAppend(first: Item, value: unknown): Item {
+  const item = following(EntryKind.append, first)
+  item.draft = { value }
   return item
 }
 

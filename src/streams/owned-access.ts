@@ -4,7 +4,8 @@ import type { Settle } from './call.js'
 import { makeStream } from './creation.js'
 import { noSuchStream } from './decide.js'
 import type { StreamCodec } from './encoding.js'
-import { groupItems, type StreamContext } from './items.js'
+import { EntryKind } from './entry.js'
+import { following, groupItems, type StreamContext } from './items.js'
 import type { Item } from './sequencer.js'
 import type { StreamState } from './state.js'
 import { NamedStream } from './stream.js'
@@ -57,7 +58,9 @@ export class OwnedAccess implements StreamsAccess {
   }
 
   async create(name: string, request: EncodedCreation, values: readonly (Buffer | string)[]): Promise<boolean> {
-    const [first] = await makeStream(this.#context, name, request, () => values)
+    const [first] = await makeStream(this.#context, name, request, (creation) =>
+      values.map((value) => following(EntryKind.append, creation, value)),
+    )
     return first?.duplicate === false
   }
 

@@ -1,9 +1,8 @@
 /** The calls that clients send to the owner. A request that is already stored is not stored again. */
 import type { Group } from './access.js'
 import { type CreationRequest, makeStream } from './creation.js'
-import { codecOf } from './encoding.js'
 import { checkStreamName } from './file-name.js'
-import { appendItem, encode, type StreamContext } from './items.js'
+import { appendItem, followingAppend, type StreamContext } from './items.js'
 import { resolveBatch } from './options.js'
 import type { Item } from './sequencer.js'
 import { firstResult, NamedStream } from './stream.js'
@@ -35,8 +34,8 @@ export class RequestedStreams<V> {
 
   create(name: string, request: CreationRequest, values: readonly V[]): Promise<StreamAppendResult[]> {
     checkStreamName(name)
-    return makeStream(this.#context, name, request, ({ encoding }) =>
-      values.map((value) => encode(codecOf(encoding), value)),
+    return makeStream(this.#context, name, request, (creation) =>
+      values.map((value) => followingAppend(creation, value)),
     )
   }
 }

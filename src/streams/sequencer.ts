@@ -123,7 +123,16 @@ export class Sequencer {
 
   #submit(call: Call): void {
     if (this.#closed !== undefined) call.resolve(Promise.reject(this.#closed))
-    else if (this.#waiting.length > 0 || !this.#isFree() || !this.#start(call)) this.#waiting.push(call)
+    else if (this.#waiting.length > 0 || !this.#isFree() || !this.#start(call)) this.#hold(call)
+  }
+
+  #hold(call: Call): void {
+    try {
+      call.hold()
+      this.#waiting.push(call)
+    } catch (error) {
+      call.resolve(Promise.reject(error))
+    }
   }
 
   #isFull(): boolean {

@@ -3,7 +3,7 @@ import type { DurlogError } from '../errors.js'
 import { createStream } from './creation.js'
 import { codecOf } from './encoding.js'
 import { EntryKind } from './entry.js'
-import { appendItem, bareItem, encode, following, type StreamContext } from './items.js'
+import { appendItem, bareItem, following, followingAppend, type StreamContext } from './items.js'
 import { contentTypeOf } from './meta.js'
 import { checkReadOptions, checkValues, resolveAppendOptions, resolveEndOptions } from './options.js'
 import { type ReadContext, readStream } from './stream-reader.js'
@@ -50,9 +50,8 @@ export class NamedStream<V> implements Stream<V> {
     const conditions = resolveAppendOptions(options)
     this.#context.removeExpired(this.name)
     const first = appendItem(this.#context, this.name, values[0], conditions)
-    const codec = codecOf(first.encoding)
     const items = [first]
-    for (const value of values.slice(1)) items.push(following(EntryKind.append, first, encode(codec, value)))
+    for (const value of values.slice(1)) items.push(followingAppend(first, value))
     if (conditions.end) items.push(following(EntryKind.end, first))
     return this.#context.submit(items).then(firstResult)
   }

@@ -245,6 +245,52 @@ test('an append that is called after an unfinished create or delete is stored af
   expect(await values(stream.read())).toEqual([{ value: 2 }])
 })
 
+test('calls that wait for room are decided by the earlier calls: encodings, values and forks', async () => {
+  const { streams } = await scratchStreams({ checkpointBytes: 65_536 })
+  const [text, fork] = [streams.stream('text'), streams.stream('fork')]
+  const value = { at: 1 }
+  const fills = Array.from({ length: 3 }, () => streams.stream('fill').append('x'.repeat(400_000)))
+  const results = Promise.all([
+    text.create({ encoding: 'text', ttlMs: 60_000 }),
+    text.append('a'),
+    streams.appendBatch([{ stream: 'text', value: 'b' }]),
+    fork.create({ fork: { stream: 'text' } }),
+    text.delete(),
+    fork.delete(),
+    text.append('c'),
+    text.append(value),
+  ])
+  value.at = 2
+  await Promise.all(fills)
+  expect(await results).toMatchObject([true, { seq: 0 }, [{ seq: 1 }], true, true, true, { seq: 0 }, { seq: 1 }])
+  expect((await text.info())?.encoding).toBe('json')
+  expect(await values(text.read())).toEqual(['c', { at: 1 }])
+})
+
+test('a fork that waits for room has the records and the options of its source at its turn', async () => {
+  const { streams } = await scratchStreams({ checkpointBytes: 65_536 })
+  const [source, fork] = [streams.stream('source'), streams.stream('fork')]
+  const fills = Array.from({ length: 3 }, () => streams.stream('fill').append('x'.repeat(400_000)))
+  const calls = [
+    source.create({ encoding: 'text', ttlMs: 60_000, values: ['a'] }),
+    fork.create({ fork: { stream: 'source' } }),
+    fork.append('b'),
+  ]
+  await Promise.all([...fills, ...calls])
+  expect(await fork.info()).toMatchObject({ encoding: 'text', ttlMs: 60_000, fork: { seq: 1 } })
+  expect(await values(fork.read())).toEqual(['a', 'b'])
+})
+
+test('an append to a deleted stream whose name is in use is refused as such, whatever its value is', async () => {
+  const { streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  await stream.create({ encoding: 'text' })
+  await streams.stream('fork').create({ fork: { stream: 's' } })
+  await stream.delete()
+  expect(await codeOf(stream.append({}))).toBe('ERR_DURLOG_STREAM_DELETED')
+  expect(await codeOf(stream.appendAll([{}, Buffer.from('x')]))).toBe('ERR_DURLOG_STREAM_DELETED')
+})
+
 test('sparse arrays of values or batch items are refused', async () => {
   const { streams } = await scratchStreams()
   // biome-ignore lint/suspicious/noSparseArray: the test needs a sparse array

@@ -71,6 +71,16 @@ test('a repeated creation, end or deletion has the result of the original', asyn
   expect(await values(again.stream('a').read())).toEqual([2])
 })
 
+test('a repeated append has the result of the original if a stream of another encoding now has the name', async () => {
+  const store = await openStore(join(scratchDir(), 'streams'))
+  const append = () => store.requested({ client: CLIENT, number: 0 }).stream('a').append({ key: 1 })
+  expect(await append()).toEqual(stored(0))
+  await store.stream('a').delete()
+  await store.stream('a').create({ encoding: 'text' })
+  expect(await append()).toEqual(stored(0))
+  expect(await values(store.stream('a').read())).toEqual([])
+})
+
 test('a repeated request that was refused is decided again', async () => {
   const store = await openStore(join(scratchDir(), 'streams'))
   const append = () => store.requested({ client: CLIENT, number: 0 }).stream('a').append('second', { expectedSeq: 1 })

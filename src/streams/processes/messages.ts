@@ -2,8 +2,7 @@
 import { DurlogError, type DurlogErrorCode } from '../../errors.js'
 import type { Durability } from '../../index.js'
 import type { KnownState } from '../access.js'
-import { codecOf, ENCODING_NUMBERS, ENCODINGS, EncodedValue } from '../encoding.js'
-import { encode } from '../items.js'
+import { ENCODING_NUMBERS, ENCODINGS, EncodedValue } from '../encoding.js'
 import type { FileDisk } from '../state.js'
 import type { StreamAppendResult, StreamEncoding } from '../types.js'
 import {
@@ -126,12 +125,6 @@ export interface Submission {
 
 /** An encoded value to send. */
 export type SentValue = EncodedValue<Buffer | string>
-
-/** Encodes a value to send it. Throws ERR_DURLOG_INVALID_ARGUMENT or ERR_DURLOG_RECORD_TOO_LARGE. */
-export function sentValue(value: unknown): SentValue {
-  const encoding = typeof value === 'string' ? 'text' : value instanceof Uint8Array ? 'bytes' : 'json'
-  return new EncodedValue(encoding, encode(codecOf(encoding), value))
-}
 
 /** A submission to send. */
 export interface SentSubmission extends Omit<Submission, 'values'> {

@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import type { DurlogError } from '../../errors.js'
 import type { CreationRequest } from '../creation.js'
 import { codecOf, type EncodedValue } from '../encoding.js'
+import { encodeForAny } from '../items.js'
 import {
   checkReadOptions,
   checkValues,
@@ -24,7 +25,7 @@ import type {
   StreamRecord,
 } from '../types.js'
 import type { Link } from './link.js'
-import { SubmitOp, sentValue } from './messages.js'
+import { SubmitOp } from './messages.js'
 
 export interface RemoteContext {
   dir: string
@@ -90,7 +91,7 @@ export class RemoteStream<V> implements Stream<V> {
   }
 
   async #submit(op: SubmitOp, values: readonly unknown[], options?: object): Promise<StreamAppendResult> {
-    const [result] = await this.#context.link.submit(op, this.name, Array.from(values, sentValue), options)
+    const [result] = await this.#context.link.submit(op, this.name, Array.from(values, encodeForAny), options)
     return result as StreamAppendResult
   }
 

@@ -5,6 +5,7 @@ import { checkCursorName } from '../../options/cursor-options.js'
 import { provideAccess } from '../access.js'
 import { checkStreamName } from '../file-name.js'
 import { FolderFiles } from '../folder-files.js'
+import { encodeForAny } from '../items.js'
 import { checkReadOptions, type ResolvedStreamsOptions, resolveBatch, resolvePrefix } from '../options.js'
 import type {
   CommittedRecord,
@@ -20,7 +21,7 @@ import type {
   StreamsReadOptions,
 } from '../types.js'
 import { Link } from './link.js'
-import { receivedError, SubmitOp, sentValue } from './messages.js'
+import { receivedError, SubmitOp } from './messages.js'
 import { OwnerHost } from './owner-host.js'
 import { RemoteAccess } from './remote-access.js'
 import { RemoteCursors, readAll } from './remote-cursor.js'
@@ -91,7 +92,7 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
 
   async appendBatch(items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]> {
     const appends = resolveBatch(items)
-    const values = appends.map(({ value }) => sentValue(value))
+    const values = appends.map(({ value }) => encodeForAny(value))
     const options = appends.map(({ stream, options }) => ({ stream, ...options }))
     return this.#link.submit(SubmitOp.batch, '', values, options)
   }
